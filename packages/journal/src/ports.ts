@@ -1,0 +1,59 @@
+import type { Purity } from "./purity.ts";
+
+/** A language model, seen from Reyn: one request in, parts out. Adapters wrap a provider; `generate` must stop when `signal` aborts. */
+export interface Model {
+	/** Names the model in records and keys: `offline`, `openai/gpt-5`. */
+	readonly id: string;
+	generate(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelPart>;
+}
+
+export interface ModelRequest {
+	readonly system: string;
+	readonly messages: readonly Message[];
+	readonly tools: readonly ToolSpec[];
+}
+
+export type Message =
+	| { readonly role: "user"; readonly text: string }
+	| { readonly role: "assistant"; readonly text: string; readonly toolCalls: readonly ToolCall[] }
+	| { readonly role: "tool"; readonly callId: string; readonly name: string; readonly text: string }
+	| { readonly role: "note"; readonly text: string };
+
+export interface ToolCall {
+	readonly id: string;
+	readonly name: string;
+	/** JSON, not yet checked against the tool's schema. */
+	readonly args: unknown;
+}
+
+export interface ToolSpec {
+	readonly name: string;
+	readonly description: string;
+	/** JSON Schema of the arguments. */
+	readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** `text` parts are deltas; a `toolCall` comes whole; exactly one `usage` ends the answer. */
+export type ModelPart =
+	| { readonly type: "text"; readonly text: string }
+	| { readonly type: "toolCall"; readonly call: ToolCall }
+	| { readonly type: "usage"; readonly usage: Usage };
+
+/** Tokens of one model call. */
+export interface Usage {
+	readonly inputTokens: number;
+	readonly outputTokens: number;
+}
+
+/** A tool that a model may call. */
+export interface Tool extends ToolSpec {
+	readonly purity: Purity;
+	/** Answers with the text that the model sees. Throws an error whose message a person understands. */
+	call(args: unknown, context: ToolContext): Promise<string>;
+}
+
+export interface ToolContext {
+	readonly signal: AbortSignal;
+	/** The same on a retry of the same step; for the far side to recognise a repeat. Absent for pure and world tools. */
+	readonly idempotencyKey?: string;
+}

@@ -1,0 +1,23 @@
+/**
+ * What a step does to the world, and so what a resume may do with it.
+ *
+ * | purity        | started record       | completed record | on resume                          |
+ * |---------------|----------------------|------------------|------------------------------------|
+ * | `pure`        | no                   | no               | run again                          |
+ * | `world`       | no                   | yes              | run again: its truth may have moved |
+ * | `side_effect` | yes, durable first   | yes              | recall; an open start is in doubt  |
+ * | `external`    | yes, durable first   | yes              | recall; an open start is in doubt  |
+ * | `llm`         | no                   | yes, with usage  | recall; the tokens count as saved  |
+ */
+export type Purity = (typeof purities)[number];
+
+export const purities = ["pure", "world", "side_effect", "external", "llm"] as const;
+
+/** Must the start be durable before the call? Then a start without an outcome is in doubt. */
+export const startsDurably = (purity: Purity): boolean => purity === "side_effect" || purity === "external";
+
+/** Does a recorded outcome stand for the call on resume? */
+export const isRecalled = (purity: Purity): boolean => startsDurably(purity) || purity === "llm";
+
+/** Is the outcome recorded at all? */
+export const leavesOutcome = (purity: Purity): boolean => purity !== "pure";

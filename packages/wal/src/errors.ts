@@ -1,0 +1,30 @@
+/**
+ * The root of every error that Reyn throws. Branch on `code`, never on the class: two copies of a package may be
+ * loaded at once. A message says what was expected, what was found and what to do.
+ */
+export class ReynError<Code extends string = string> extends Error {
+	readonly code: Code;
+	/** Plain values for machines: seqs, paths, byte offsets. */
+	readonly detail: Readonly<Record<string, unknown>>;
+
+	constructor(code: Code, message: string, detail: Readonly<Record<string, unknown>> = {}, options?: ErrorOptions) {
+		super(message, options);
+		this.name = new.target.name;
+		this.code = code;
+		this.detail = detail;
+	}
+}
+
+export type WalCode =
+	| "WAL_CLOSED"
+	| "WAL_CORRUPT"
+	| "WAL_INVALID_RECORD"
+	| "WAL_IO"
+	| "WAL_LOCKED"
+	| "WAL_NEWER_FORMAT"
+	| "WAL_POISONED"
+	| "WAL_READ_ONLY"
+	| "WAL_TOO_LARGE";
+
+/** An error of the log; each code is a heading in this package's README. */
+export class WalError extends ReynError<WalCode> {}

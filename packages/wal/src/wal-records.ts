@@ -1,0 +1,46 @@
+/** The log's own records. Their schemas are written out, so that the log needs no schema library of its own. */
+import { isSeq } from "./codec.ts";
+import type { TornTail } from "./engine.ts";
+import { defineRecord } from "./record.ts";
+import type { StandardSchemaV1 } from "./standard-schema.ts";
+
+/** Stands at the start of each writer's records: who wrote from here on. */
+export interface WalEpoch {
+	readonly epoch: number;
+	readonly pid: number;
+	readonly host: string;
+}
+
+export const walEpoch = defineRecord(
+	"wal_epoch",
+	schema<WalEpoch>(
+		"{ epoch, pid, host }",
+		({ epoch, pid, host }) => isSeq(epoch) && isSeq(pid) && typeof host === "string",
+	),
+);
+
+/** A torn tail was cut here when the log was opened; its bytes are in the file that `keptIn` names. */
+export const walRecovered = defineRecord(
+	"wal_recovered",
+	schema<TornTail>(
+		"{ seq, bytes, sha256, keptIn? }",
+		({ seq, bytes, sha256, keptIn }) =>
+			isSeq(seq) && isSeq(bytes) && typeof sha256 === "string" && (keptIn === undefined || typeof keptIn === "string"),
+	),
+);
+
+function schema<T extends object>(
+	shape: string,
+	fits: (value: Partial<Record<keyof T, unknown>>) => boolean,
+): StandardSchemaV1<T> {
+	return {
+		"~standard": {
+			version: 1,
+			vendor: "reyn",
+			validate: (value) =>
+				typeof value === "object" && value !== null && fits(value)
+					? { value: value as T }
+					: { issues: [{ message: `expected ${shape}` }] },
+		},
+	};
+}

@@ -1,0 +1,293 @@
+/** The log as its users see it: typed records in, typed records out, one seq clock. */
+import { hostname } from "node:os";
+import { encodeRecord, MAX_LINE_BYTES } from "./codec.ts";
+import type { LogEngine, OpenLog, TornTail } from "./engine.ts";
+import { WalError } from "./errors.ts";
+import { fileEngine } from "./file/engine.ts";
+import { LogWriter } from "./log-writer.ts";
+import { type Clock, type Ids, randomIds, systemClock } from "./ports.ts";
+import { type AnyRecordKind, type Draft, parseData, type Scope, type Seq, type WalRecord, within } from "./record.ts";
+import { walEpoch, walRecovered } from "./wal-records.ts";
+
+/** What an append gives back at once. */
+export interface Appended {
+	readonly seq: Seq;
+	/** The record as every reader will see it. */
+	readonly record: WalRecord;
+	/** Resolves when the record is on disk, and with it all before it. No promise is made until this is read. */
+	readonly durable: Promise<void>;
+}
+
+/** Something that records can be appended to: a log, or a handle that is bound to one line of its history. */
+export interface Appender {
+	append(draft: Draft, scope: Scope): Appended;
+}
+
+/** Which records to read: those in `(after, through]`, in a scope, of some kinds. */
+export interface Range {
+	readonly after: Seq;
+	readonly through: Seq;
+	readonly scope?: Scope;
+	readonly kinds?: { readonly only: readonly string[] } | { readonly except: readonly string[] };
+}
+
+export interface Wal extends Appender, AsyncDisposable {
+	/** The log's id: artifacts made from it carry this, so that nothing of another log ever matches. */
+	readonly id: string;
+	/** The first seq of this log. */
+	readonly first: Seq;
+	/** The last seq given out; `first - 1` when there is none. */
+	readonly tip: Seq;
+	/** The last seq that is on disk. */
+	readonly durableTip: Seq;
+	/** What was cut from the end when the log was opened, if anything was. */
+	readonly torn: TornTail | undefined;
+	/**
+	 * Takes the next seq for a record and queues it. The data is serialised now: a later change of it changes nothing.
+	 * Throws `WAL_INVALID_RECORD` (unknown kind, data that does not fit) or `WAL_TOO_LARGE` before a seq is taken, and
+	 * `WAL_POISONED`, `WAL_CLOSED` or `WAL_READ_ONLY` when nothing can be written any more.
+	 */
+	append(draft: Draft, scope: Scope): Appended;
+	/** The records of a range in seq order, those still queued included. A kind that is not registered is passed on as it is. */
+	read(range?: Partial<Range>): AsyncIterable<WalRecord>;
+	/** Waits until all is durable, then frees the lock. Closing twice does nothing. */
+	close(): Promise<void>;
+}
+
+export interface OpenWalOptions {
+	/** The kinds that may be written; their data is checked on reading too. */
+	readonly records: readonly AnyRecordKind[];
+	/** Look without the lock: nothing is repaired or written. Default: false. */
+	readonly readOnly?: boolean;
+	readonly clock?: Clock;
+	readonly ids?: Ids;
+}
+
+/**
+ * Opens the log in a directory (made when it is missing), or over an engine.
+ *
+ * @throws WalError `WAL_LOCKED`, `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO`
+ */
+export async function openWal(at: string | LogEngine, options: OpenWalOptions): Promise<Wal> {
+	const { records, readOnly = false, clock = systemClock, ids = randomIds } = options;
+	const engine = typeof at === "string" ? fileEngine(at) : at;
+	let last: { seq: Seq; crc: string } | undefined;
+	let epoch = 0;
+	const log = await engine.open({
+		readOnly,
+		header: { id: ids.hex(16), salt: ids.hex(4), first: 1, created: clock.now() },
+		seen(record) {
+			last = record;
+			if (walEpoch.is(record)) epoch = parseData(walEpoch, record.data, record.seq).epoch;
+		},
+	});
+	const tip = last ?? { seq: log.header.first - 1, crc: log.header.salt };
+	const wal = new OpenedWal(log, tip, registry(records), clock, readOnly);
+	if (readOnly) return wal;
+	try {
+		wal.append(walEpoch({ epoch: epoch + 1, pid: process.pid, host: hostname() }), {});
+		if (log.torn) wal.append(walRecovered(log.torn), {});
+		await wal.settled();
+	} catch (error) {
+		await log.close();
+		throw error;
+	}
+	return wal;
+}
+
+class OpenedWal implements Wal {
+	readonly id: string;
+	readonly first: Seq;
+	readonly torn: TornTail | undefined;
+	readonly #log: OpenLog;
+	readonly #writer: LogWriter;
+	readonly #kinds: ReadonlyMap<string, AnyRecordKind>;
+	readonly #clock: Clock;
+	readonly #readOnly: boolean;
+	#tip: Seq;
+	#crc: string;
+	#closing: Promise<void> | undefined;
+
+	constructor(
+		log: OpenLog,
+		tip: { seq: Seq; crc: string },
+		kinds: ReadonlyMap<string, AnyRecordKind>,
+		clock: Clock,
+		readOnly: boolean,
+	) {
+		this.id = log.header.id;
+		this.first = log.header.first;
+		this.torn = log.torn;
+		this.#log = log;
+		this.#writer = new LogWriter(log, tip.seq);
+		this.#kinds = kinds;
+		this.#clock = clock;
+		this.#readOnly = readOnly;
+		this.#tip = tip.seq;
+		this.#crc = tip.crc;
+	}
+
+	get tip(): Seq {
+		return this.#tip;
+	}
+
+	get durableTip(): Seq {
+		return this.#writer.durableTip;
+	}
+
+	append(draft: Draft, scope: Scope): Appended {
+		this.#assertWritable();
+		const { kind } = draft;
+		const data = this.#serialised(draft);
+		const seq = this.#tip + 1;
+		const parts = {
+			seq,
+			ts: this.#clock.now(),
+			kind,
+			scope: checkedScope(scope),
+			data,
+			dur: this.#writer.durableTip,
+			prev: this.#crc,
+		};
+		const { line, crc } = encodeRecord(parts);
+		if (line.length > MAX_LINE_BYTES || Buffer.byteLength(line) > MAX_LINE_BYTES) {
+			throw new WalError(
+				"WAL_TOO_LARGE",
+				`"${kind}" would be ${Buffer.byteLength(line)} bytes; a record may have ${MAX_LINE_BYTES}. Store the payload in a file and record its hash`,
+				{ kind },
+			);
+		}
+		this.#writer.push(line);
+		this.#tip = seq;
+		this.#crc = crc;
+		return new AppendedRecord(this.#writer, { seq, ts: parts.ts, kind, scope: parts.scope, crc }, data);
+	}
+
+	async *read({ after = 0, through = this.#tip, scope = {}, kinds }: Partial<Range> = {}): AsyncIterable<WalRecord> {
+		if (this.#closing) throw closed();
+		if (!this.#readOnly) await this.#writer.wait(Math.min(through, this.#tip));
+		for await (const record of this.#log.read(Math.max(after, this.first - 1))) {
+			if (record.seq > through || record.seq > this.#tip) return;
+			if (!wanted(record.kind, kinds) || !within(record.scope, scope)) continue;
+			const kind = this.#kinds.get(record.kind);
+			yield kind ? { ...record, data: parseData(kind, record.data, record.seq) } : record;
+		}
+	}
+
+	settled(): Promise<void> {
+		return this.#writer.drain();
+	}
+
+	close(): Promise<void> {
+		this.#closing ??= this.#close();
+		return this.#closing;
+	}
+
+	[Symbol.asyncDispose](): Promise<void> {
+		return this.close();
+	}
+
+	async #close(): Promise<void> {
+		try {
+			await this.#writer.drain();
+		} finally {
+			await this.#log.close();
+		}
+	}
+
+	#assertWritable(): void {
+		if (this.#readOnly)
+			throw new WalError("WAL_READ_ONLY", "this log was opened with readOnly; open it for writing to append");
+		if (this.#closing) throw closed();
+		this.#writer.assertSound();
+	}
+
+	#serialised({ kind, data }: Draft): string {
+		const registered = this.#kinds.get(kind);
+		if (!registered) {
+			throw new WalError(
+				"WAL_INVALID_RECORD",
+				`no kind "${kind}" is registered; openWal({ records }) was given: ${[...this.#kinds.keys()].join(", ")}`,
+				{ kind },
+			);
+		}
+		const value = parseData(registered, data);
+		let json: string | undefined;
+		try {
+			json = JSON.stringify(value);
+		} catch (cause) {
+			throw new WalError(
+				"WAL_INVALID_RECORD",
+				`the data of "${kind}" is not JSON: ${(cause as Error).message}`,
+				{ kind },
+				{ cause },
+			);
+		}
+		if (json === undefined)
+			throw new WalError("WAL_INVALID_RECORD", `the data of "${kind}" is ${typeof value}, which JSON does not know`, {
+				kind,
+			});
+		return json;
+	}
+}
+
+/** Parses its record and makes its promise only when asked: most appends need neither. */
+class AppendedRecord implements Appended {
+	readonly #writer: LogWriter;
+	readonly #envelope: Omit<WalRecord, "data">;
+	readonly #json: string;
+	#record: WalRecord | undefined;
+
+	constructor(writer: LogWriter, envelope: Omit<WalRecord, "data">, json: string) {
+		this.#writer = writer;
+		this.#envelope = envelope;
+		this.#json = json;
+	}
+
+	get seq(): Seq {
+		return this.#envelope.seq;
+	}
+
+	get record(): WalRecord {
+		this.#record ??= { ...this.#envelope, data: JSON.parse(this.#json) };
+		return this.#record;
+	}
+
+	get durable(): Promise<void> {
+		return this.#writer.wait(this.seq);
+	}
+}
+
+function registry(records: readonly AnyRecordKind[]): ReadonlyMap<string, AnyRecordKind> {
+	const kinds = new Map<string, AnyRecordKind>();
+	for (const kind of [walEpoch, walRecovered, ...records]) {
+		if (kinds.has(kind.kind))
+			throw new WalError("WAL_INVALID_RECORD", `two kinds are named "${kind.kind}"; a name may be registered once`, {
+				kind: kind.kind,
+			});
+		kinds.set(kind.kind, kind);
+	}
+	return kinds;
+}
+
+/** A part of a scope stands only under the part above it. */
+function checkedScope(scope: Scope): Scope {
+	const { agent, session, run } = scope;
+	const gap = (session !== undefined && agent === undefined) || (run !== undefined && session === undefined);
+	if (gap)
+		throw new WalError("WAL_INVALID_RECORD", `a scope nests agent, session, run; found ${JSON.stringify(scope)}`, {
+			scope,
+		});
+	return {
+		...(agent === undefined ? {} : { agent }),
+		...(session === undefined ? {} : { session }),
+		...(run === undefined ? {} : { run }),
+	};
+}
+
+function wanted(kind: string, kinds: Range["kinds"]): boolean {
+	if (!kinds) return true;
+	return "only" in kinds ? kinds.only.includes(kind) : !kinds.except.includes(kind);
+}
+
+const closed = (): WalError => new WalError("WAL_CLOSED", "this log is closed; open it again with openWal");
