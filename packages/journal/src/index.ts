@@ -1,3 +1,17 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
+export { isRetryable, type JournalCode, JournalError, type Reason, reasonOf } from "./errors.ts";
+export { type JournalEntry, type JournalState, journal, type Recall, recall } from "./journal.ts";
+export { canonicalJson, fingerprint } from "./key.ts";
+export { askModel, callTool, type ModelReply } from "./model-step.ts";
+export {
+	type InDoubtPolicy,
+	Lane,
+	type Reconciled,
+	type Step,
+	type StepContext,
+	type StepEvent,
+	type Using,
+} from "./perform.ts";
 export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
-export { isRecalled, leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
+export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
+export { journalRecords, laneClosed, stepCompleted, stepFailed, stepStarted } from "./records.ts";

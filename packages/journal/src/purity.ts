@@ -16,8 +16,5 @@ export const purities = ["pure", "world", "side_effect", "external", "llm"] as c
 /** Must the start be durable before the call? Then a start without an outcome is in doubt. */
 export const startsDurably = (purity: Purity): boolean => purity === "side_effect" || purity === "external";
 
-/** Does a recorded outcome stand for the call on resume? */
-export const isRecalled = (purity: Purity): boolean => startsDurably(purity) || purity === "llm";
-
 /** Is the outcome recorded at all? */
 export const leavesOutcome = (purity: Purity): boolean => purity !== "pure";

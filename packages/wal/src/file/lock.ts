@@ -1,4 +1,5 @@
 /** One writer a directory: an OS lock on a file, which the kernel frees at once when its holder dies. */
+/// <reference path="./fs-native-extensions.d.ts" />
 import { type FileHandle, open } from "node:fs/promises";
 import { hostname } from "node:os";
 import { tryLock } from "fs-native-extensions";

@@ -1,0 +1,262 @@
+import { View } from "@reyn/snapshot";
+import type { Appended, Appender, Draft, Scope } from "@reyn/wal";
+import { beforeEach, describe, expect, test } from "vitest";
+import {
+	type InDoubtPolicy,
+	journal,
+	Lane,
+	laneClosed,
+	type Purity,
+	type Step,
+	type StepEvent,
+	type Using,
+} from "../src/index.ts";
+
+const scope: Scope = { agent: "default", session: "main" };
+
+/** A log that folds what it is given, and dies with the process after a number of appends. */
+class DyingLog implements Appender {
+	view = View.empty(scope, [journal]);
+	kinds: string[] = [];
+	#left: number;
+
+	constructor(appendsBeforeDeath = Number.POSITIVE_INFINITY) {
+		this.#left = appendsBeforeDeath;
+	}
+
+	revive(appends = Number.POSITIVE_INFINITY): void {
+		this.#left = appends;
+	}
+
+	append(draft: Draft, at: Scope): Appended {
+		if (this.#left-- <= 0) throw new Error("killed");
+		const seq = this.view.seq + 1;
+		const record = { seq, ts: 0, kind: draft.kind, scope: at, data: JSON.parse(JSON.stringify(draft.data)), crc: "" };
+		this.view = this.view.apply(record);
+		this.kinds.push(draft.kind);
+		return { seq, record, durable: Promise.resolve() };
+	}
+}
+
+let calls: string[];
+let events: StepEvent[];
+beforeEach(() => {
+	calls = [];
+	events = [];
+});
+
+function using(log: DyingLog, more: Partial<Using> = {}): Using {
+	return {
+		log,
+		logId: "log",
+		journal: () => log.view.get(journal),
+		whenInDoubt: () => "retry",
+		signal: new AbortController().signal,
+		observe: (event) => events.push(event),
+		...more,
+	};
+}
+
+function step(name: string, purity: Purity, more: Partial<Step<string>> = {}): Step<string> {
+	return {
+		kind: "step",
+		name,
+		args: {},
+		purity,
+		async call({ idempotencyKey }) {
+			calls.push(idempotencyKey ? `${name} ${idempotencyKey}` : name);
+			return `${name} done`;
+		},
+		...more,
+	};
+}
+
+describe("each purity leaves its own records, and a replay calls only what it may", () => {
+	test.each<[Purity, string[], number]>([
+		["pure", [], 2],
+		["world", ["step_completed"], 2],
+		["side_effect", ["step_started", "step_completed"], 1],
+		["external", ["step_started", "step_completed"], 1],
+		["llm", ["step_completed"], 1],
+	])("%s", async (purity, kinds, callsAfterReplay) => {
+		const log = new DyingLog();
+		expect(await new Lane("a", scope, using(log)).perform(step("x", purity))).toBe("x done");
+		expect(log.kinds).toEqual(kinds);
+		expect(await new Lane("a", scope, using(log)).perform(step("x", purity))).toBe("x done");
+		expect(calls).toHaveLength(callsAfterReplay);
+		expect(log.kinds).toEqual(kinds); // the same answer is not recorded twice
+	});
+});
+
+test("two equal calls in a lane are two entries; equal calls in two lanes are two entries", async () => {
+	const log = new DyingLog();
+	for (const path of ["a", "b"]) {
+		const lane = new Lane(path, scope, using(log));
+		await lane.perform(step("x", "llm"));
+		await lane.perform(step("x", "llm"));
+	}
+	expect(calls).toHaveLength(4);
+	const again = new Lane("a", scope, using(log));
+	await again.perform(step("x", "llm"));
+	await again.perform(step("x", "llm"));
+	await again.perform(step("x", "llm"));
+	expect(calls).toHaveLength(5);
+});
+
+test("killed at any append, a resumed lane makes every effect at most twice and re-pays at most the open call", async () => {
+	const story = async (lane: Lane): Promise<string[]> => [
+		await lane.perform(step("ask", "llm")),
+		await lane.perform(step("write", "side_effect")),
+		await lane.perform(step("ask", "llm")),
+		await lane.perform(step("send", "external")),
+	];
+	for (let death = 0; death <= 6; death++) {
+		calls = [];
+		const log = new DyingLog(death);
+		await story(new Lane("a", scope, using(log))).catch(() => undefined);
+		const paidBefore = [...calls];
+		log.revive();
+		expect(await story(new Lane("a", scope, using(log)))).toEqual(["ask done", "write done", "ask done", "send done"]);
+		expect(calls.length - paidBefore.length, `death after ${death} appends`).toBeLessThanOrEqual(
+			4 - Math.max(0, paidBefore.length - 1),
+		);
+		for (const name of ["write", "send"]) {
+			const effects = calls.filter((call) => call.startsWith(name));
+			expect(effects.length).toBeLessThanOrEqual(2);
+			expect(new Set(effects).size, "a repeat carries the same key").toBe(1);
+		}
+	}
+});
+
+test("a side effect does not happen when its start cannot be made durable", async () => {
+	const log = new DyingLog(0);
+	await expect(new Lane("a", scope, using(log)).perform(step("write", "side_effect"))).rejects.toThrow("killed");
+	const failing: Appender = {
+		append: (draft, at) => ({ ...new DyingLog().append(draft, at), durable: Promise.reject(new Error("disk full")) }),
+	};
+	await expect(
+		new Lane("a", scope, { ...using(new DyingLog()), log: failing }).perform(step("write", "side_effect")),
+	).rejects.toThrow("disk full");
+	expect(calls).toEqual([]);
+});
+
+describe("a step in doubt", () => {
+	const inDoubt = async (): Promise<DyingLog> => {
+		const log = new DyingLog(1); // the start is kept, the completion is not
+		await new Lane("a", scope, using(log)).perform(step("send", "external")).catch(() => undefined);
+		log.revive();
+		calls = [];
+		return log;
+	};
+
+	test.each<[InDoubtPolicy, string[], unknown]>([
+		["retry", ["send log:1"], "send done"],
+		["skip", [], "nothing"],
+	])("%s", async (policy, expected, result) => {
+		const log = await inDoubt();
+		const lane = new Lane("a", scope, using(log, { whenInDoubt: () => policy }));
+		expect(await lane.perform(step("send", "external", { empty: "nothing" }))).toBe(result);
+		expect(calls).toEqual(expected);
+		expect(events).toContainEqual({ type: "in_doubt", lane: "a", name: "send", decision: policy });
+	});
+
+	test("discard stops, and calls nothing", async () => {
+		const log = await inDoubt();
+		const lane = new Lane("a", scope, using(log, { whenInDoubt: () => "discard" }));
+		await expect(lane.perform(step("send", "external"))).rejects.toMatchObject({ code: "STEP_DISCARDED" });
+		expect(calls).toEqual([]);
+	});
+
+	test("the far side is asked before the policy", async () => {
+		const log = await inDoubt();
+		const asked: string[] = [];
+		const reconcile = async (key: string) => {
+			asked.push(key);
+			return { kind: "done", result: "it was sent" } as const;
+		};
+		const lane = new Lane("a", scope, using(log, { whenInDoubt: () => "discard" }));
+		expect(await lane.perform(step("send", "external", { reconcile }))).toBe("it was sent");
+		expect([asked, calls]).toEqual([["log:1"], []]);
+	});
+});
+
+test("a failed effect is remembered, unless it says that it may be tried again", async () => {
+	const log = new DyingLog();
+	const fail = (retryable: boolean): Partial<Step<string>> => ({
+		async call() {
+			calls.push("tried");
+			throw Object.assign(new Error("no such channel"), { retryable });
+		},
+	});
+	await expect(new Lane("a", scope, using(log)).perform(step("send", "external", fail(true)))).rejects.toThrow(
+		"no such channel",
+	);
+	await expect(new Lane("a", scope, using(log)).perform(step("send", "external", fail(false)))).rejects.toThrow(
+		"no such channel",
+	);
+	await expect(new Lane("a", scope, using(log)).perform(step("send", "external", fail(false)))).rejects.toMatchObject({
+		code: "STEP_FAILED",
+	});
+	expect(calls).toHaveLength(2);
+});
+
+test("a failed or cancelled model call is no result", async () => {
+	const log = new DyingLog();
+	const controller = new AbortController();
+	const cancelled = step("ask", "llm", {
+		async call() {
+			controller.abort(new Error("cancelled"));
+			throw controller.signal.reason;
+		},
+	});
+	await expect(new Lane("a", scope, using(log, { signal: controller.signal })).perform(cancelled)).rejects.toThrow(
+		"cancelled",
+	);
+	expect(log.kinds).toEqual([]);
+});
+
+test("a cancelled effect stays open: its outcome is in doubt", async () => {
+	const log = new DyingLog();
+	const controller = new AbortController();
+	const cancelled = step("send", "external", {
+		async call() {
+			controller.abort(new Error("cancelled"));
+			throw controller.signal.reason;
+		},
+	});
+	await expect(new Lane("a", scope, using(log, { signal: controller.signal })).perform(cancelled)).rejects.toThrow(
+		"cancelled",
+	);
+	expect(log.kinds).toEqual(["step_started"]);
+});
+
+test("a world answer is asked again, until an effect rests on it", async () => {
+	const log = new DyingLog();
+	let weather = "sun";
+	const look = step("look", "world", { call: async () => weather });
+	expect(await new Lane("a", scope, using(log)).perform(look)).toBe("sun");
+	weather = "rain";
+	expect(await new Lane("a", scope, using(log)).perform(look)).toBe("rain");
+	const lane = new Lane("a", scope, using(log));
+	await lane.perform(look);
+	await lane.perform(step("write", "side_effect"));
+	weather = "snow";
+	expect(await new Lane("a", scope, using(log)).perform(look)).toBe("rain");
+	expect(events).toContainEqual({ type: "world_kept", lane: "a", name: "look" });
+});
+
+test("a closed lane is forgotten with all below it; its neighbours stay", async () => {
+	const log = new DyingLog();
+	for (const path of ["plan/p1", "plan/p1/s1", "plan/p10"])
+		await new Lane(path, scope, using(log)).perform(step("x", "llm"));
+	log.append(laneClosed({ lane: "plan/p1" }), scope);
+	expect(Object.keys(log.view.get(journal))).toEqual(["plan/p10"]);
+});
+
+test("the first run and the replay see the same result, as JSON gives it back", async () => {
+	const log = new DyingLog();
+	const odd = step("ask", "llm", { call: async () => ({ at: new Date(0), none: undefined }) as never });
+	const first = await new Lane("a", scope, using(log)).perform(odd);
+	expect(first).toEqual({ at: "1970-01-01T00:00:00.000Z" });
+	expect(await new Lane("a", scope, using(log)).perform(odd)).toEqual(first);
+});

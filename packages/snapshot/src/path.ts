@@ -1,0 +1,31 @@
+import { type Scope, type Seq, within } from "@reyn/wal";
+
+/** The records in `(after, through]`. */
+export interface SeqRange {
+	readonly after: Seq;
+	readonly through: Seq;
+}
+
+/** One line of history: which records a state is the fold of. */
+export interface Path {
+	/** The seq whose state this is. */
+	readonly tip: Seq;
+	readonly scope: Scope;
+	/** Ascending, disjoint, maximal; every record of the path lies in one of them. */
+	readonly ranges: readonly SeqRange[];
+	/** Is the record on the path of its own class? */
+	has(record: { readonly seq: Seq; readonly scope: Scope; readonly kind: string }): boolean;
+	/** Is the state at `seq`, of records of these kinds in `scope`, a beginning of this path's? */
+	isBase(seq: Seq, kinds: readonly string[]): boolean;
+}
+
+/** The path of a log that was never rewound: every record in the scope up to `tip`. */
+export function straightPath(tip: Seq, scope: Scope): Path {
+	return {
+		tip,
+		scope,
+		ranges: tip > 0 ? [{ after: 0, through: tip }] : [],
+		has: (record) => record.seq <= tip && within(record.scope, scope),
+		isBase: (seq) => seq <= tip,
+	};
+}
