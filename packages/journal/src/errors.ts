@@ -1,6 +1,6 @@
 import { ReynError } from "@reyn/wal";
 
-export type JournalCode = "STEP_DISCARDED" | "STEP_FAILED" | "STEP_NOT_JSON";
+export type JournalCode = "STEP_DISCARDED" | "STEP_FAILED";
 
 /** An error of this package; each code is a heading in its README. */
 export class JournalError extends ReynError<JournalCode> {}

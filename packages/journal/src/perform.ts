@@ -1,8 +1,8 @@
 /** The one place where a side effect happens: recall it, or start durably, call, complete. */
-import type { Appender, Scope, Seq } from "@reyn/wal";
+import { type Appender, canonicalJson, type Scope, type Seq } from "@reyn/wal";
 import { isRetryable, JournalError, reasonOf } from "./errors.ts";
 import { type JournalState, type Recall, recall } from "./journal.ts";
-import { canonicalJson, fingerprint } from "./key.ts";
+import { fingerprint } from "./key.ts";
 import type { Usage } from "./ports.ts";
 import { leavesOutcome, type Purity, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
@@ -101,7 +101,7 @@ export class Lane {
 	 * Runs a step, unless the log already knows how it ended.
 	 *
 	 * @throws JournalError `STEP_FAILED` (it failed for good before), `STEP_DISCARDED` (in doubt, and the policy says
-	 * so), `STEP_NOT_JSON`; and what the call itself throws
+	 * so), a WalError `WAL_NOT_JSON`; and what the call itself throws
 	 */
 	async perform<T>(step: Step<T>): Promise<T> {
 		const fp = fingerprint(step.kind, step.name, step.args);

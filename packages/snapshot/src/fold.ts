@@ -1,4 +1,5 @@
-import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
+import { createHash } from "node:crypto";
+import { canonicalJson, type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { SnapshotError } from "./errors.ts";
 import type { AnyProjection, Projection } from "./projection.ts";
 
@@ -67,9 +68,11 @@ export class View {
 		return new View(this.scope, seq, this.#projections, this.#states);
 	}
 
-	/** Every state by projection name: for comparing, printing and capturing. */
-	states(): ReadonlyMap<string, unknown> {
-		return this.#states;
+	/** SHA-256 over all states, as hex: equal states have equal hashes, whatever way they were reached. */
+	hash(): string {
+		return createHash("sha256")
+			.update(canonicalJson(Object.fromEntries(this.#states)))
+			.digest("hex");
 	}
 
 	get projections(): readonly AnyProjection[] {

@@ -22,6 +22,7 @@ export type WalCode =
 	| "WAL_IO"
 	| "WAL_LOCKED"
 	| "WAL_NEWER_FORMAT"
+	| "WAL_NOT_JSON"
 	| "WAL_POISONED"
 	| "WAL_READ_ONLY"
 	| "WAL_TOO_LARGE";

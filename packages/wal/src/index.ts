@@ -4,6 +4,7 @@ export type { LogEngine, OpenEngine, OpenLog, TornTail } from "./engine.ts";
 export { ReynError, type WalCode, WalError } from "./errors.ts";
 export { atomicWrite } from "./file/atomic-write.ts";
 export { fileEngine } from "./file/engine.ts";
+export { canonicalJson } from "./json.ts";
 export { memoryEngine } from "./memory-engine.ts";
 export { type Clock, type Ids, randomIds, systemClock } from "./ports.ts";
 export {
