@@ -21,3 +21,9 @@ export function reasonOf(error: unknown): Reason {
 export function isRetryable(error: unknown): boolean {
 	return error instanceof Error && (error as Error & { retryable?: unknown }).retryable === true;
 }
+
+/** What a failed call said: the same words when it fails now and when its failure is recalled, so that a model is told the same. */
+export function failureMessage(error: unknown): string {
+	if (error instanceof JournalError && error.code === "STEP_FAILED") return (error.detail.reason as Reason).message;
+	return reasonOf(error).message;
+}

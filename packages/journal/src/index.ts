@@ -1,5 +1,5 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
-export { isRetryable, type JournalCode, JournalError, type Reason, reasonOf } from "./errors.ts";
+export { failureMessage, isRetryable, type JournalCode, JournalError, type Reason, reasonOf } from "./errors.ts";
 export { type JournalEntry, type JournalState, journal, type Recall, recall } from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { askModel, callTool, type ModelReply } from "./model-step.ts";

@@ -1,0 +1,39 @@
+/** `decomposition.json`: the plan as the model made it. It is written once, and never made again. */
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { atomicWrite } from "@reyn/wal";
+import { type Decomposition, decompositionSchema } from "./decomposition.ts";
+
+export type ReadDecomposition =
+	| { readonly kind: "sound"; readonly decomposition: Decomposition }
+	| { readonly kind: "lost"; readonly why: string };
+
+export const decompositionPath = (directory: string, plan: string): string =>
+	join(directory, plan, "decomposition.json");
+
+/** Writes the artifact durably and gives its SHA-256, which the plan's first record carries. */
+export async function writeDecomposition(
+	directory: string,
+	plan: string,
+	decomposition: Decomposition,
+): Promise<string> {
+	const text = `${JSON.stringify(decomposition, null, "\t")}\n`;
+	await atomicWrite(decompositionPath(directory, plan), text);
+	return sha256(text);
+}
+
+/** Reads it back; one that is missing or changed is lost, and says so. */
+export async function readDecomposition(directory: string, plan: string, expected: string): Promise<ReadDecomposition> {
+	const path = decompositionPath(directory, plan);
+	let text: string;
+	try {
+		text = await readFile(path, "utf8");
+	} catch (error) {
+		return { kind: "lost", why: `${path} cannot be read (${(error as NodeJS.ErrnoException).code})` };
+	}
+	if (sha256(text) !== expected) return { kind: "lost", why: `${path} is not what was written: its hash has changed` };
+	return { kind: "sound", decomposition: decompositionSchema.parse(JSON.parse(text)) };
+}
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");

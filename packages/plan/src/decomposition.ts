@@ -1,0 +1,111 @@
+/** What a plan is made of: 2 to 7 steps without a cycle, of which one comes last. */
+import type { ToolSpec } from "@reyn/journal";
+import { z } from "zod";
+import { PlanError } from "./errors.ts";
+
+const step = z.strictObject({
+	id: z.string().regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/, "expected a short name such as s1"),
+	description: z.string().min(1).max(500),
+	/** Names of the tools that the step may use. */
+	tools: z.array(z.string()).default([]),
+	/** Ids of the steps whose results it needs. */
+	depends_on: z.array(z.string()).default([]),
+});
+
+export const decompositionSchema = z.strictObject({
+	goal: z.string().min(1).max(2000),
+	steps: z.array(step).min(2, "a plan has 2 to 7 steps").max(7, "a plan has 2 to 7 steps"),
+});
+
+export type PlanStep = z.infer<typeof step>;
+export type Decomposition = z.infer<typeof decompositionSchema>;
+
+/** The name of the tool by which a model proposes a plan. */
+export const PLAN_TOOL = "plan";
+
+/** The tool as a model sees it, for steps that may use these tools. */
+export function planTool(tools: readonly string[]): ToolSpec {
+	return {
+		name: PLAN_TOOL,
+		description: `Work on a question that needs several sources in the background: 2 to 7 small steps, exactly one of them last, which depends (directly or not) on all others and writes the answer. A step may use: ${tools.join(", ")}. Steps that do not depend on each other run at the same time.`,
+		parameters: z.toJSONSchema(decompositionSchema, { io: "input" }) as Record<string, unknown>,
+	};
+}
+
+/**
+ * Checks what a model proposed.
+ *
+ * @throws PlanError `PLAN_INVALID`, whose message a model can mend its plan by
+ */
+export function parseDecomposition(proposal: unknown, tools: readonly string[]): Decomposition {
+	const parsed = decompositionSchema.safeParse(proposal);
+	if (!parsed.success)
+		throw invalid(parsed.error.issues.map(({ path, message }) => `${path.join(".") || "plan"}: ${message}`));
+	const problems = [...unknownNames(parsed.data, tools), ...cycle(parsed.data), ...ends(parsed.data)];
+	if (problems.length > 0) throw invalid(problems);
+	return parsed.data;
+}
+
+/** The step that none depends on: its text is the answer. */
+export function terminalStep({ steps }: Decomposition): PlanStep {
+	return leaves(steps)[0] as PlanStep;
+}
+
+/** A step with all that depends on it, directly or not, in the plan's order. */
+export function withDependents({ steps }: Decomposition, from: string): readonly string[] {
+	if (!steps.some(({ id }) => id === from)) {
+		throw new PlanError(
+			"PLAN_UNKNOWN_STEP",
+			`no step "${from}"; this plan has ${steps.map(({ id }) => id).join(", ")}`,
+			{ step: from },
+		);
+	}
+	const reached = new Set([from]);
+	for (let size = 0; size !== reached.size; ) {
+		size = reached.size;
+		for (const { id, depends_on } of steps) if (depends_on.some((need) => reached.has(need))) reached.add(id);
+	}
+	return steps.map(({ id }) => id).filter((id) => reached.has(id));
+}
+
+function unknownNames({ steps }: Decomposition, tools: readonly string[]): string[] {
+	const ids = steps.map(({ id }) => id);
+	const problems = ids.filter((id, i) => ids.indexOf(id) !== i).map((id) => `two steps are called "${id}"`);
+	for (const { id, tools: wanted, depends_on } of steps) {
+		for (const tool of wanted) {
+			if (!tools.includes(tool))
+				problems.push(`step "${id}" wants the tool "${tool}"; a step may use ${tools.join(", ")}`);
+		}
+		for (const need of depends_on) {
+			if (!ids.includes(need)) problems.push(`step "${id}" depends on "${need}"; the steps are ${ids.join(", ")}`);
+		}
+	}
+	return problems;
+}
+
+function cycle({ steps }: Decomposition): string[] {
+	const done = new Set<string>();
+	for (let size = -1; size !== done.size; ) {
+		size = done.size;
+		for (const { id, depends_on } of steps) if (depends_on.every((need) => done.has(need))) done.add(id);
+	}
+	const stuck = steps.filter(({ id }) => !done.has(id)).map(({ id }) => id);
+	return stuck.length > 0
+		? [`the steps ${stuck.join(", ")} wait for each other; the dependencies must not form a cycle`]
+		: [];
+}
+
+function ends({ steps }: Decomposition): string[] {
+	const last = leaves(steps).map(({ id }) => id);
+	return last.length > 1
+		? [`exactly one step comes last and writes the answer; here nothing depends on ${last.join(", ")}`]
+		: [];
+}
+
+function leaves(steps: readonly PlanStep[]): readonly PlanStep[] {
+	return steps.filter(({ id }) => !steps.some(({ depends_on }) => depends_on.includes(id)));
+}
+
+function invalid(problems: readonly string[]): PlanError {
+	return new PlanError("PLAN_INVALID", `this plan cannot be run: ${problems.join("; ")}`, { problems });
+}

@@ -1,0 +1,161 @@
+/** Runs a plan from wherever it stands: a fresh one and a resumed one take the same path. */
+import { isRetryable, Lane, laneClosed, type Model, reasonOf, type Tool, type Using } from "@reyn/journal";
+import type { Scope } from "@reyn/wal";
+import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
+import type { PlanRun } from "./plan-runs.ts";
+import { type Cost, planCompleted, planStepCompleted, planStepFailed, planStepStarted } from "./records.ts";
+import { runStep } from "./run-step.ts";
+import { stepRequest } from "./step-prompt.ts";
+import { isFinished, readySteps, stepOf, textOf } from "./step-status.ts";
+
+export interface PlanLimits {
+	/** Steps that run at the same time. */
+	readonly concurrency: number;
+	/** Model turns that one step may take. */
+	readonly stepMaxIterations: number;
+	/** Tries after the first that a transient failure is given. */
+	readonly retryLimit: number;
+}
+
+export const defaultPlanLimits: PlanLimits = { concurrency: 3, stepMaxIterations: 5, retryLimit: 3 };
+
+export interface PlanPorts extends Using {
+	readonly model: Model;
+	readonly tools: readonly Tool[];
+	readonly limits: PlanLimits;
+	/** The plan as the log knows it now. */
+	run(): PlanRun;
+	progress(change: PlanProgress): void;
+	/** Puts the answer where the user finds it, durably. Called again after a crash: a second delivery has to do nothing. */
+	deliver(text: string): Promise<void>;
+	/** A step's outcome is durable: cut a checkpoint. */
+	onBoundary(kind: "plan_step", title: string, scope: Scope): Promise<void>;
+	/** Waits before a retry. */
+	sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** A line of progress. `index` of `size` is the step's place in the plan. */
+export interface PlanProgress {
+	readonly plan: string;
+	readonly step: string;
+	readonly index: number;
+	readonly size: number;
+	/** At most 60 characters. */
+	readonly description: string;
+	readonly change:
+		| { readonly status: "running" | "resumed" }
+		| { readonly status: "retrying"; readonly reason: string; readonly retry: number; readonly limit: number }
+		| { readonly status: "completed"; readonly cost: Cost }
+		| { readonly status: "failed"; readonly reason: string };
+}
+
+export interface PlanResult {
+	readonly text: string;
+	/** Ids of the steps that failed. */
+	readonly failed: readonly string[];
+}
+
+/** @throws the signal's reason when it is cancelled; the plan can then be executed again from where it stopped */
+export async function execute(
+	plan: string,
+	decomposition: Decomposition,
+	scope: Scope,
+	ports: PlanPorts,
+): Promise<PlanResult> {
+	const running = new Map<string, Promise<void>>();
+	try {
+		while (!isFinished(ports.run(), decomposition)) {
+			for (const step of readySteps(ports.run(), decomposition)) {
+				if (running.size >= ports.limits.concurrency) break;
+				if (running.has(step.id)) continue;
+				running.set(
+					step.id,
+					executeStep(plan, decomposition, step, scope, ports).finally(() => running.delete(step.id)),
+				);
+			}
+			await Promise.race(running.values());
+		}
+	} finally {
+		// A plan is quiet only when its last step is: nothing of it may write after this returns.
+		await Promise.allSettled(running.values());
+	}
+	const run = ports.run();
+	const text = textOf(stepOf(run, terminalStep(decomposition).id));
+	const failed = decomposition.steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
+	await ports.deliver(text);
+	ports.log.append(laneClosed({ lane: `plan/${plan}` }), scope);
+	await ports.log.append(planCompleted({ plan }), scope).durable;
+	return { text, failed };
+}
+
+async function executeStep(
+	plan: string,
+	decomposition: Decomposition,
+	step: PlanStep,
+	scope: Scope,
+	ports: PlanPorts,
+): Promise<void> {
+	const { steps } = decomposition;
+	const report = (change: PlanProgress["change"]): void =>
+		ports.progress({
+			plan,
+			step: step.id,
+			index: steps.indexOf(step) + 1,
+			size: steps.length,
+			description: cut(step.description),
+			change,
+		});
+	const before = stepOf(ports.run(), step.id);
+	report({ status: before.status === "running" ? "resumed" : "running" });
+	if (before.status !== "running")
+		ports.log.append(planStepStarted({ plan, step: step.id, attempt: before.attempt }), scope);
+
+	const lane = `plan/${plan}/${step.id}/${before.attempt}`;
+	const outcome = await tryStep(lane, decomposition, step, scope, ports, report);
+	const record =
+		outcome.kind === "completed"
+			? planStepCompleted({ plan, step: step.id, result: outcome.text, cost: outcome.cost })
+			: planStepFailed({ plan, step: step.id, reason: outcome.reason });
+	const { durable } = ports.log.append(record, scope);
+	ports.log.append(laneClosed({ lane }), scope);
+	// Said only when it is kept: a step that was reported done is never paid again.
+	await durable;
+	report(
+		outcome.kind === "completed"
+			? { status: "completed", cost: outcome.cost }
+			: { status: "failed", reason: outcome.reason },
+	);
+	await ports.onBoundary("plan_step", `${plan} ${step.id}: ${cut(step.description)}`, scope);
+}
+
+type StepOutcome = { kind: "completed"; text: string; cost: Cost } | { kind: "failed"; reason: string };
+
+/** A transient failure is tried again in the same lane: what was paid is recalled, and only the call that failed is made again. */
+async function tryStep(
+	path: string,
+	decomposition: Decomposition,
+	step: PlanStep,
+	scope: Scope,
+	ports: PlanPorts,
+	report: (change: PlanProgress["change"]) => void,
+): Promise<StepOutcome> {
+	const tools = ports.tools.filter(({ name }) => step.tools.includes(name));
+	const request = stepRequest(decomposition, step, ports.run(), tools);
+	for (let retry = 1; ; retry++) {
+		try {
+			const lane = new Lane(path, scope, ports);
+			return {
+				kind: "completed",
+				...(await runStep(lane, ports.model, request, tools, ports.limits.stepMaxIterations)),
+			};
+		} catch (error) {
+			ports.signal.throwIfAborted();
+			const { message } = reasonOf(error);
+			if (!isRetryable(error) || retry > ports.limits.retryLimit) return { kind: "failed", reason: message };
+			report({ status: "retrying", reason: message, retry, limit: ports.limits.retryLimit });
+			await ports.sleep(250 * 2 ** (retry - 1), ports.signal);
+		}
+	}
+}
+
+const cut = (text: string): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text);

@@ -1,0 +1,36 @@
+/** Background plans of 2 to 7 steps over a durable journal: validated, resumable, never made a second time. */
+export { decompositionPath, type ReadDecomposition, readDecomposition, writeDecomposition } from "./artifact.ts";
+export {
+	type Decomposition,
+	PLAN_TOOL,
+	type PlanStep,
+	parseDecomposition,
+	planTool,
+	terminalStep,
+	withDependents,
+} from "./decomposition.ts";
+export { type PlanCode, PlanError } from "./errors.ts";
+export {
+	defaultPlanLimits,
+	execute,
+	type PlanLimits,
+	type PlanPorts,
+	type PlanProgress,
+	type PlanResult,
+} from "./execute.ts";
+export { costOf, findPlan, inFlight } from "./operate.ts";
+export { isInFlight, type PlanRun, type PlanRuns, planRuns, type StepRun } from "./plan-runs.ts";
+export {
+	type Cost,
+	planAborted,
+	planCompleted,
+	planPaused,
+	planRecords,
+	planResumed,
+	planStarted,
+	planStepCompleted,
+	planStepFailed,
+	planStepStarted,
+	planStepsReset,
+} from "./records.ts";
+export { readySteps, stepOf, textOf } from "./step-status.ts";

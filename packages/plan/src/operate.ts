@@ -1,0 +1,36 @@
+/** What a person may ask of plans: find one, and say what a resume from a step would run again. */
+import { PlanError } from "./errors.ts";
+import { isInFlight, type PlanRun, type PlanRuns } from "./plan-runs.ts";
+
+/** @throws PlanError `PLAN_UNKNOWN`, naming the plans that there are */
+export function findPlan(plans: PlanRuns, id: string): PlanRun {
+	const run = plans[id];
+	if (run && isInFlight(run)) return run;
+	const live = inFlight(plans).map(([plan]) => plan);
+	throw new PlanError(
+		"PLAN_UNKNOWN",
+		`no plan "${id}" is in flight; ${live.length > 0 ? `these are: ${live.join(", ")}` : "none is"}`,
+		{ plan: id, inFlight: live },
+	);
+}
+
+/** The plans that are to go on, oldest first. */
+export function inFlight(plans: PlanRuns): readonly (readonly [id: string, run: PlanRun])[] {
+	return Object.entries(plans)
+		.filter(([, run]) => isInFlight(run))
+		.sort(([, a], [, b]) => a.started - b.started);
+}
+
+/** What the finished steps of a plan cost: what a resume does not pay again. */
+export function costOf({ steps }: PlanRun): {
+	readonly steps: number;
+	readonly calls: number;
+	readonly tokens: number;
+} {
+	const done = Object.values(steps).filter((step) => step.status === "completed");
+	return {
+		steps: done.length,
+		calls: done.reduce((sum, { cost }) => sum + cost.calls, 0),
+		tokens: done.reduce((sum, { cost }) => sum + cost.inputTokens + cost.outputTokens, 0),
+	};
+}

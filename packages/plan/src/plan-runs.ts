@@ -1,0 +1,96 @@
+import { defineProjection } from "@reyn/snapshot";
+import { z } from "zod";
+import {
+	costSchema,
+	planAborted,
+	planCompleted,
+	planPaused,
+	planResumed,
+	planStarted,
+	planStepCompleted,
+	planStepFailed,
+	planStepStarted,
+	planStepsReset,
+} from "./records.ts";
+
+const stepRun = z.discriminatedUnion("status", [
+	z.object({ status: z.literal("pending"), attempt: z.int() }),
+	z.object({ status: z.literal("running"), attempt: z.int() }),
+	z.object({ status: z.literal("completed"), attempt: z.int(), result: z.string(), cost: costSchema }),
+	z.object({ status: z.literal("failed"), attempt: z.int(), reason: z.string() }),
+]);
+
+const planRun = z.object({
+	goal: z.string(),
+	/** The seq of `plan_started`. */
+	started: z.int(),
+	decomposition: z.string(),
+	/** How many steps it has. */
+	size: z.int(),
+	status: z.enum(["running", "paused", "completed", "aborted"]),
+	/** By step id; a step that never started is absent. */
+	steps: z.record(z.string(), stepRun),
+});
+
+const planRunsState = z.record(z.string(), planRun);
+
+export type StepRun = z.infer<typeof stepRun>;
+export type PlanRun = z.infer<typeof planRun>;
+/** By plan id. */
+export type PlanRuns = z.infer<typeof planRunsState>;
+
+/** Every plan of a session and how far it has come. */
+export const planRuns = defineProjection<PlanRuns>({
+	name: "plans",
+	version: 1,
+	schema: planRunsState,
+	init: () => ({}),
+	handle: (on) => [
+		on(planStarted, (state, { plan, goal, steps, decomposition }, { seq }) => ({
+			...state,
+			[plan]: { goal, started: seq, decomposition, size: steps, status: "running", steps: {} },
+		})),
+		on(planStepStarted, (state, { plan, step, attempt }) =>
+			withStep(state, plan, step, () => ({ status: "running", attempt })),
+		),
+		on(planStepCompleted, (state, { plan, step, result, cost }) =>
+			withStep(state, plan, step, ({ attempt }) => ({ status: "completed", attempt, result, cost })),
+		),
+		on(planStepFailed, (state, { plan, step, reason }) =>
+			withStep(state, plan, step, ({ attempt }) => ({ status: "failed", attempt, reason })),
+		),
+		// A new attempt has a lane of its own, so nothing of the old one is recalled.
+		on(planStepsReset, (state, { plan, steps }) =>
+			steps.reduce(
+				(next, step) => withStep(next, plan, step, ({ attempt }) => ({ status: "pending", attempt: attempt + 1 })),
+				state,
+			),
+		),
+		on(planPaused, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "paused" }))),
+		on(planResumed, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "running" }))),
+		on(planCompleted, (state, { plan }) =>
+			withPlan(state, plan, (run) => ({ ...run, status: "completed", steps: {} })),
+		),
+		on(planAborted, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "aborted", steps: {} }))),
+	],
+	floor: (state) => {
+		const live = Object.values(state).filter(isInFlight);
+		return live.length > 0 ? Math.min(...live.map(({ started }) => started)) : undefined;
+	},
+});
+
+/** Is the plan to go on, now or when somebody says so? */
+export const isInFlight = ({ status }: PlanRun): boolean => status === "running" || status === "paused";
+
+function withPlan(state: PlanRuns, plan: string, next: (run: PlanRun) => PlanRun): PlanRuns {
+	const run = state[plan];
+	// A record of a plan whose start is not on the path has nothing to say.
+	return run ? { ...state, [plan]: next(run) } : state;
+}
+
+function withStep(state: PlanRuns, plan: string, step: string, next: (before: StepRun) => StepRun): PlanRuns {
+	return withPlan(state, plan, (run) => ({
+		...run,
+		steps: { ...run.steps, [step]: next(run.steps[step] ?? { status: "pending", attempt: 0 }) },
+	}));
+}

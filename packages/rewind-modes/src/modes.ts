@@ -1,0 +1,30 @@
+/** Five ways to go back: one table. */
+import type { Facet, Facets } from "./kinds.ts";
+
+export const rewindModes = ["both", "conversation_only", "code_only", "summarize", "cancel"] as const;
+
+export type RewindMode = (typeof rewindModes)[number];
+
+interface Meaning {
+	/** The facets that go back to the target. */
+	readonly drops: readonly Facet[];
+	/** For people. */
+	readonly says: string;
+}
+
+export const meanings: Readonly<Record<RewindMode, Meaning>> = {
+	both: { drops: ["conversation", "code", "other"], says: "conversation and agent state go back to the target" },
+	conversation_only: { drops: ["conversation"], says: "the conversation goes back, agent state and tool results stay" },
+	code_only: { drops: ["code"], says: "agent state and tool results go back, the conversation stays" },
+	summarize: { drops: [], says: "all stays, and a note that sums up the interval joins the conversation" },
+	cancel: { drops: [], says: "nothing changes, and nothing is written" },
+};
+
+/** The kinds that a reset of this mode lists; `undefined` means all, so that kinds of a later day are covered too. */
+export function dropOf(
+	mode: "both" | "conversation_only" | "code_only",
+	facets: Facets,
+): readonly string[] | undefined {
+	if (mode === "both") return undefined;
+	return mode === "conversation_only" ? facets.conversation : facets.code;
+}

@@ -1,0 +1,193 @@
+/** The conversation of a session: a fold, and the messages that a model is shown of it. */
+import { type Message, stepCompleted, type ToolCall } from "@reyn/journal";
+import { rewindNote } from "@reyn/rewind-modes";
+import { defineProjection } from "@reyn/snapshot";
+import type { Seq } from "@reyn/wal";
+import { z } from "zod";
+import {
+	assistantMessage,
+	messageDelivered,
+	toolFailed,
+	turnCompleted,
+	turnInterrupted,
+	userPrompt,
+} from "./records.ts";
+
+const seq = z.int();
+
+const item = z.discriminatedUnion("type", [
+	z.object({ type: z.literal("prompt"), seq, text: z.string() }),
+	/** A text of a turn. */
+	z.object({ type: z.literal("reply"), seq, turn: seq, round: z.int(), text: z.string() }),
+	/** The tools that a turn asked for. */
+	z.object({
+		type: z.literal("calls"),
+		seq,
+		turn: seq,
+		calls: z.array(z.object({ id: z.string(), name: z.string(), args: z.unknown() })),
+	}),
+	/** What a tool answered; `step` names the call in the journal, or is the call's id where it failed. */
+	z.object({ type: z.literal("result"), seq, turn: seq, step: z.string(), text: z.string() }),
+	/** A text from the background. */
+	z.object({ type: z.literal("message"), seq, from: z.string(), text: z.string() }),
+	z.object({ type: z.literal("note"), seq, text: z.string() }),
+]);
+
+const conversationState = z.object({
+	items: z.array(item),
+	/** Prompts that have no answer yet, oldest first. */
+	open: z.array(seq),
+	/** Messages from the background that nobody was shown yet. */
+	undelivered: z.array(seq),
+});
+
+export type ConversationItem = z.infer<typeof item>;
+export type ConversationState = z.infer<typeof conversationState>;
+
+const TURN_LANE = "turn/";
+
+export const turnLane = (turn: Seq): string => `${TURN_LANE}${turn}`;
+
+export const conversation = defineProjection<ConversationState>({
+	name: "conversation",
+	version: 1,
+	schema: conversationState,
+	init: () => ({ items: [], open: [], undelivered: [] }),
+	handle: (on) => [
+		on(userPrompt, (state, { text }, { seq }) => ({
+			...add(state, { type: "prompt", seq, text }),
+			open: [...state.open, seq],
+		})),
+		on(assistantMessage, (state, message, { seq }) => {
+			if ("turn" in message) return add(state, { type: "reply", seq, ...message });
+			const from = "plan" in message ? message.plan : message.skill;
+			return {
+				...add(state, { type: "message", seq, from, text: message.text }),
+				undelivered: [...state.undelivered, seq],
+			};
+		}),
+		// A step of a turn is what was asked of the tools, or what one answered: no second record says the same.
+		on(stepCompleted, (state, { lane, kind, fp, occ, result }, { seq }) => {
+			if (!lane.startsWith(TURN_LANE)) return state;
+			const turn = Number(lane.slice(TURN_LANE.length));
+			if (kind === "tool")
+				return answered(state, { type: "result", seq, turn, step: `${fp}:${occ}`, text: String(result) });
+			const { toolCalls } = result as { toolCalls?: ToolCall[] };
+			return kind === "model" && toolCalls && toolCalls.length > 0
+				? add(state, { type: "calls", seq, turn, calls: toolCalls })
+				: state;
+		}),
+		on(toolFailed, (state, { turn, call, text }, { seq }) =>
+			answered(state, { type: "result", seq, turn, step: call, text }),
+		),
+		on(turnCompleted, (state, { turn }) => closed(state, turn)),
+		on(turnInterrupted, (state, { turn }) => closed(state, turn)),
+		on(messageDelivered, (state, { message }) => ({
+			...state,
+			undelivered: state.undelivered.filter((each) => each !== message),
+		})),
+		on(rewindNote, (state, { text }, { seq }) => add(state, { type: "note", seq, text })),
+	],
+	floor: ({ open }) => open[0],
+});
+
+function add(state: ConversationState, next: ConversationItem): ConversationState {
+	return { ...state, items: [...state.items, next] };
+}
+
+/** A world tool that was asked again, in a resumed turn, replaces its first answer. */
+function answered(state: ConversationState, result: ConversationItem & { type: "result" }): ConversationState {
+	const at = state.items.findLastIndex(
+		(each) => each.type === "result" && each.turn === result.turn && each.step === result.step,
+	);
+	return at === -1
+		? add(state, result)
+		: { ...state, items: state.items.with(at, { ...result, seq: (state.items[at] as ConversationItem).seq }) };
+}
+
+function closed(state: ConversationState, turn: Seq): ConversationState {
+	return { ...state, open: state.open.filter((each) => each !== turn) };
+}
+
+/** Has an unfinished turn asked for tools that have not answered yet? */
+export function inToolCycle({ items, open }: ConversationState): boolean {
+	return open.some((turn) => {
+		const own = items.filter((each) => "turn" in each && each.turn === turn);
+		const asked = own.reduce((count, each) => count + (each.type === "calls" ? each.calls.length : 0), 0);
+		return asked > own.filter(({ type }) => type === "result").length;
+	});
+}
+
+/** The text of the prompt that a turn answers. */
+export function promptText({ items }: ConversationState, turn: Seq): string {
+	const prompt = items.find((each) => each.type === "prompt" && each.seq === turn);
+	return prompt?.type === "prompt" ? prompt.text : "";
+}
+
+/** Has this plan or skill run delivered its text already? */
+export function hasMessageFrom({ items }: ConversationState, from: string): boolean {
+	return items.some((each) => each.type === "message" && each.from === from);
+}
+
+/** What the model is shown before a turn begins: all earlier turns whole, and background messages between them. */
+export function messagesBefore({ items }: ConversationState, turn: Seq): Message[] {
+	const prompts = items.filter(({ type }) => type === "prompt").map(({ seq }) => seq);
+	/** Items that belong together stand together, though a background message may have come between them. */
+	const groupOf = (each: ConversationItem): Seq =>
+		"turn" in each
+			? each.turn
+			: each.type === "prompt"
+				? each.seq
+				: (prompts.findLast((prompt) => prompt < each.seq) ?? 0);
+	const late = (each: ConversationItem): number => (each.type === "message" || each.type === "note" ? 1 : 0);
+	const shown = items
+		.filter((each) => ("turn" in each ? each.turn : each.seq) < turn)
+		.sort((a, b) => groupOf(a) - groupOf(b) || late(a) - late(b) || a.seq - b.seq);
+	return toMessages(shown);
+}
+
+function toMessages(items: readonly ConversationItem[]): Message[] {
+	const messages: Message[] = [];
+	let waiting: ToolCall[] = [];
+	const closeCycle = (): void => {
+		for (const { id, name } of waiting)
+			messages.push({ role: "tool", callId: id, name, text: "(interrupted: no result)" });
+		waiting = [];
+	};
+	for (const each of items) {
+		if (each.type === "result") {
+			const call = waiting.shift();
+			if (call) messages.push({ role: "tool", callId: call.id, name: call.name, text: each.text });
+			continue;
+		}
+		const last = messages.at(-1);
+		if (
+			each.type === "reply" &&
+			last?.role === "assistant" &&
+			waiting.length === last.toolCalls.length &&
+			last.text === "" &&
+			waiting.length > 0
+		) {
+			messages[messages.length - 1] = { ...last, text: each.text };
+			continue;
+		}
+		closeCycle();
+		switch (each.type) {
+			case "prompt":
+				messages.push({ role: "user", text: each.text });
+				break;
+			case "reply":
+			case "message":
+				messages.push({ role: "assistant", text: each.text, toolCalls: [] });
+				break;
+			case "calls":
+				messages.push({ role: "assistant", text: "", toolCalls: each.calls });
+				waiting = [...each.calls];
+				break;
+			case "note":
+				messages.push({ role: "note", text: each.text });
+		}
+	}
+	closeCycle();
+	return messages;
+}

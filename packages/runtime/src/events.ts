@@ -1,0 +1,52 @@
+import type { PlanProgress } from "@reyn/plan";
+import type { Checkpoint } from "@reyn/timetravel";
+import type { Scope, Seq } from "@reyn/wal";
+
+/** What a runtime says while it works: for screens and streams. Nothing durable depends on who listens. */
+export type RuntimeEvent =
+	/** A piece of the answer as it comes. */
+	| { readonly type: "text"; readonly scope: Scope; readonly turn: Seq; readonly delta: string }
+	| { readonly type: "tool"; readonly scope: Scope; readonly name: string; readonly args: unknown }
+	| {
+			readonly type: "turn_end";
+			readonly scope: Scope;
+			readonly turn: Seq;
+			readonly outcome: "completed" | "interrupted";
+			readonly reason?: string;
+	  }
+	| {
+			readonly type: "plan_started";
+			readonly scope: Scope;
+			readonly plan: string;
+			readonly goal: string;
+			readonly steps: readonly { readonly id: string; readonly description: string }[];
+			/** Steps that were finished before: a resumed plan does not run them again. */
+			readonly finished: number;
+	  }
+	| ({ readonly type: "plan_step"; readonly scope: Scope } & PlanProgress)
+	| {
+			readonly type: "plan_end";
+			readonly scope: Scope;
+			readonly plan: string;
+			readonly outcome: "completed" | "stopped" | "discarded";
+			readonly failed: readonly string[];
+			readonly reason?: string;
+	  }
+	| {
+			readonly type: "skill_end";
+			readonly scope: Scope;
+			readonly run: string;
+			readonly outcome: "completed" | "stopped" | "discarded";
+			readonly reason?: string;
+	  }
+	| { readonly type: "checkpoint"; readonly seq: Seq; readonly kind: Checkpoint["kind"]; readonly title: string }
+	| { readonly type: "notice"; readonly text: string };
+
+/** A text from the background, for the user. */
+export interface BackgroundMessage {
+	readonly seq: Seq;
+	readonly scope: Scope;
+	/** The plan or skill run that it comes from. */
+	readonly from: string;
+	readonly text: string;
+}

@@ -1,0 +1,23 @@
+/** The composition: sessions, turns, tools, plans, skills, checkpoints and restore over one durable log. */
+export { type ConversationItem, type ConversationState, conversation, messagesBefore } from "./conversation.ts";
+export { type RuntimeCode, RuntimeError } from "./errors.ts";
+export type { BackgroundMessage, RuntimeEvent } from "./events.ts";
+export { allRecords, facets } from "./kinds.ts";
+export { type Layout, layoutOf } from "./layout.ts";
+export type { MeterReading } from "./meter.ts";
+export { approximateTokens, offlineModel } from "./models/offline.ts";
+export { tracedModel } from "./models/traced.ts";
+export {
+	assistantMessage,
+	messageDelivered,
+	sessionOpened,
+	sessionRecords,
+	toolFailed,
+	turnCompleted,
+	turnInterrupted,
+	userPrompt,
+} from "./records.ts";
+export { mainSession, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
+export type { SessionScope } from "./session.ts";
+export { digestSkill } from "./skills/digest.ts";
+export { createFileTools } from "./tools/file-tools.ts";

@@ -1,0 +1,25 @@
+import { join } from "node:path";
+import type { Scope } from "@reyn/wal";
+
+/** Every path under a state directory (`.reyn/`), once. */
+export interface Layout {
+	readonly root: string;
+	/** The log: `wal.jsonl` and its lock. */
+	readonly wal: string;
+	readonly snapshots: string;
+	/** Where an agent's plans keep their decompositions. */
+	plans(scope: Scope): string;
+	/** Where an agent's skills write. */
+	workspace(scope: Scope): string;
+}
+
+export function layoutOf(root: string): Layout {
+	const agent = (scope: Scope): string => join(root, "agents", encodeURIComponent(scope.agent ?? "default"));
+	return {
+		root,
+		wal: join(root, "state"),
+		snapshots: join(root, "state", "snapshots"),
+		plans: (scope) => join(agent(scope), "state", "plans"),
+		workspace: (scope) => join(agent(scope), "workspace"),
+	};
+}

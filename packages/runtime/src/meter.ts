@@ -1,0 +1,36 @@
+import type { StepEvent } from "@reyn/journal";
+
+/** Model calls and their tokens: what a replay saved, and what this process paid. */
+export interface MeterReading {
+	readonly replayed: { readonly calls: number; readonly tokens: number };
+	readonly paid: { readonly calls: number; readonly tokens: number };
+	/** Replayed tokens of all tokens, 0 to 100; 0 when there were none. */
+	readonly percentFree: number;
+}
+
+export class Meter {
+	#replayed = { calls: 0, tokens: 0 };
+	#paid = { calls: 0, tokens: 0 };
+
+	/** Counts a step that cost tokens. */
+	observe(event: StepEvent): void {
+		if ((event.type !== "ghost" && event.type !== "live") || !event.usage) return;
+		const tokens = event.usage.inputTokens + event.usage.outputTokens;
+		if (event.type === "ghost") this.replayed(1, tokens);
+		else this.#paid = { calls: this.#paid.calls + 1, tokens: this.#paid.tokens + tokens };
+	}
+
+	/** Counts work that was finished before and is not even asked for again. */
+	replayed(calls: number, tokens: number): void {
+		this.#replayed = { calls: this.#replayed.calls + calls, tokens: this.#replayed.tokens + tokens };
+	}
+
+	read(): MeterReading {
+		const all = this.#replayed.tokens + this.#paid.tokens;
+		return {
+			replayed: this.#replayed,
+			paid: this.#paid,
+			percentFree: all === 0 ? 0 : Math.round((100 * this.#replayed.tokens) / all),
+		};
+	}
+}

@@ -1,0 +1,19 @@
+import { appendFileSync } from "node:fs";
+import { fingerprint, type Model } from "@reyn/journal";
+
+/**
+ * A model that writes a line to a file for each call that reaches it, before it answers: `{ pid, model, request }`,
+ * `request` being the fingerprint that the call's record in the log carries too. So calls are counted where they are paid.
+ */
+export function tracedModel(model: Model, path: string): Model {
+	return {
+		id: model.id,
+		generate(request, options) {
+			appendFileSync(
+				path,
+				`${JSON.stringify({ pid: process.pid, model: model.id, request: fingerprint("model", model.id, request) })}\n`,
+			);
+			return model.generate(request, options);
+		},
+	};
+}

@@ -1,0 +1,41 @@
+/** What a session adds to the log. */
+import { defineRecord } from "@reyn/wal";
+import { z } from "zod";
+
+/** The seq of the prompt that a turn answers names the turn. */
+const turn = z.int().positive();
+
+/** A conversation that is not `default/main`, which always exists. Its scope says which. */
+export const sessionOpened = defineRecord("session_opened", z.object({}));
+
+export const userPrompt = defineRecord("user_prompt", z.object({ text: z.string(), by: z.enum(["person", "skill"]) }));
+
+/** A text of the agent: the `round`-th answer of a turn, or what a plan or a skill delivers from the background. */
+export const assistantMessage = defineRecord(
+	"assistant_message",
+	z.union([
+		z.object({ text: z.string(), turn, round: z.int().nonnegative() }),
+		z.object({ text: z.string(), plan: z.string() }),
+		z.object({ text: z.string(), skill: z.string() }),
+	]),
+);
+
+/** A tool call of a turn that failed; the model is told so. What succeeds is a step of the journal. */
+export const toolFailed = defineRecord("tool_failed", z.object({ turn, call: z.string(), text: z.string() }));
+
+export const turnCompleted = defineRecord("turn_completed", z.object({ turn }));
+/** The turn ended without an answer: a person stopped it, a rewind cut it, or the model failed. */
+export const turnInterrupted = defineRecord("turn_interrupted", z.object({ turn, reason: z.string() }));
+
+/** The user has been shown a message that came from the background. */
+export const messageDelivered = defineRecord("message_delivered", z.object({ message: z.int().positive() }));
+
+export const sessionRecords = [
+	sessionOpened,
+	userPrompt,
+	assistantMessage,
+	toolFailed,
+	turnCompleted,
+	turnInterrupted,
+	messageDelivered,
+] as const;

@@ -1,0 +1,511 @@
+/** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
+import { setTimeout as sleepFor } from "node:timers/promises";
+import { journal, type Model, type StepEvent, type Tool, type Using } from "@reyn/journal";
+import { costOf, defaultPlanLimits, findPlan, inFlight, type PlanLimits, planPaused, planRuns } from "@reyn/plan";
+import { applyRewind, planRewind, type RewindMode, type RewindPlan, type RewindResult } from "@reyn/rewind-modes";
+import {
+	findRun,
+	inFlightRuns,
+	type Skill,
+	type SkillResume,
+	skillResumeSchema,
+	skillRunPaused,
+	skillRuns,
+} from "@reyn/skill-resume";
+import { type AnyProjection, fileSnapshots, type View } from "@reyn/snapshot";
+import { type Checkout, openTimeline, type Timeline } from "@reyn/timetravel";
+import {
+	type Clock,
+	type Ids,
+	openWal,
+	randomIds,
+	type Scope,
+	type Seq,
+	scopeKey,
+	systemClock,
+	type TornTail,
+	type Wal,
+	within,
+} from "@reyn/wal";
+import { type ConversationState, conversation, inToolCycle, promptText } from "./conversation.ts";
+import { RuntimeError } from "./errors.ts";
+import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
+import { allRecords, facets } from "./kinds.ts";
+import { type Layout, layoutOf } from "./layout.ts";
+import { Meter, type MeterReading } from "./meter.ts";
+import { PlanHost } from "./plan-host.ts";
+import { messageDelivered, sessionOpened, turnInterrupted, userPrompt } from "./records.ts";
+import { Session, type SessionScope } from "./session.ts";
+import { settlement } from "./settle.ts";
+import { SkillHost } from "./skill-host.ts";
+import { runTurn } from "./turn.ts";
+
+export interface RuntimeOptions {
+	/** The state directory, usually `.reyn`. */
+	readonly state: string;
+	readonly model: Model;
+	/** What turns and plan steps may use. */
+	readonly tools: readonly Tool[];
+	readonly skills?: readonly Skill[];
+	readonly limits?: Partial<PlanLimits>;
+	readonly skillResume?: SkillResume;
+	/** Look without the lock: nothing is written and nothing runs. Default: false. */
+	readonly readOnly?: boolean;
+	/** Told of everything as it happens. */
+	onEvent?(event: RuntimeEvent): void;
+	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
+	onMessage?(message: BackgroundMessage): Promise<void>;
+	readonly clock?: Clock;
+	readonly ids?: Ids;
+	/** Waits; rejects when the signal aborts. */
+	sleep?(ms: number, signal: AbortSignal): Promise<void>;
+	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
+	readonly quietMs?: number;
+}
+
+/** What was found when the state was opened. */
+export interface Restored {
+	readonly tip: Seq;
+	/** Bytes after the last sound record that were set aside. */
+	readonly torn: TornTail | undefined;
+	readonly turns: readonly { readonly scope: SessionScope; readonly turn: Seq; readonly text: string }[];
+	readonly plans: readonly {
+		readonly scope: SessionScope;
+		readonly plan: string;
+		readonly goal: string;
+		readonly status: string;
+		/** Steps that are finished, of how many, and what their model calls cost: none of it is paid again. */
+		readonly finished: number;
+		readonly size: number;
+		readonly calls: number;
+		readonly tokens: number;
+	}[];
+	readonly runs: readonly {
+		readonly scope: SessionScope;
+		readonly run: string;
+		readonly skill: string;
+		readonly phase: string | undefined;
+		readonly status: string;
+	}[];
+	readonly undelivered: readonly BackgroundMessage[];
+}
+
+const projections: readonly AnyProjection[] = [conversation, journal, planRuns, skillRuns];
+
+export const mainSession: SessionScope = { agent: "default", session: "main" };
+
+/**
+ * Opens a state directory and restores what is in it. Nothing runs yet: `resume()` goes on with what was in flight.
+ *
+ * @throws WalError, SnapshotError, TimetravelError as their packages say; nothing is changed then
+ */
+export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
+	const { state, readOnly = false, clock = systemClock, ids = randomIds } = options;
+	const layout = layoutOf(state);
+	const wal = await openWal(layout.wal, { records: allRecords, readOnly, clock, ids });
+	try {
+		const runtime = new Runtime(options, wal, layout);
+		await runtime.open();
+		return runtime;
+	} catch (error) {
+		await wal.close();
+		throw error;
+	}
+}
+
+export class Runtime implements AsyncDisposable {
+	readonly wal: Wal;
+	readonly #options: RuntimeOptions;
+	readonly #layout: Layout;
+	readonly #meter = new Meter();
+	readonly #sessions = new Map<string, Session>();
+	readonly #plans: PlanHost;
+	readonly #skills: SkillHost;
+	#timeline!: Timeline;
+	#resumed = false;
+
+	/** Use {@link openRuntime}. */
+	constructor(options: RuntimeOptions, wal: Wal, layout: Layout) {
+		this.wal = wal;
+		this.#options = options;
+		this.#layout = layout;
+		const shared = {
+			model: options.model,
+			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
+			emit: (event: RuntimeEvent) => this.#emit(event),
+			deliver: (message: BackgroundMessage) => this.#deliver(message),
+		};
+		this.#plans = new PlanHost({
+			...shared,
+			layout,
+			tools: options.tools,
+			limits: { ...defaultPlanLimits, ...options.limits },
+			meter: this.#meter,
+			sleep: options.sleep ?? (async (ms, signal) => sleepFor(ms, undefined, { signal })),
+		});
+		this.#skills = new SkillHost({
+			...shared,
+			skills: options.skills ?? [],
+			resume: options.skillResume ?? skillResumeSchema.parse({}),
+			ids: options.ids ?? randomIds,
+		});
+	}
+
+	/** Called once by {@link openRuntime}. */
+	async open(): Promise<void> {
+		const { readOnly = false } = this.#options;
+		this.#timeline = await openTimeline({
+			wal: this.wal,
+			snapshots: fileSnapshots(this.#layout.snapshots),
+			projections,
+			readOnly,
+			inCycle: (view) => inToolCycle(view.get(conversation)),
+			quiesce: (scope) => this.#quiesce(scope),
+			rebuild: (seq, scope) => this.#rebuild(seq, scope),
+		});
+		for (const scope of await this.#knownSessions()) await this.#load(scope);
+		if (!readOnly) await this.#timeline.settle();
+	}
+
+	get timeline(): Timeline {
+		return this.#timeline;
+	}
+
+	/** Model calls and tokens of this process: replayed free, and paid. */
+	get meter(): MeterReading {
+		return this.#meter.read();
+	}
+
+	/** What is in flight or waits to be shown. */
+	restored(): Restored {
+		const sessions = [...this.#sessions.values()];
+		return {
+			tip: this.wal.tip,
+			torn: this.wal.torn,
+			turns: sessions.flatMap((session) =>
+				session.conversation.open.map((turn) => ({
+					scope: session.scope,
+					turn,
+					text: promptText(session.conversation, turn),
+				})),
+			),
+			plans: sessions.flatMap(({ scope, view }) =>
+				inFlight(view.get(planRuns)).map(([plan, run]) => {
+					const { steps, calls, tokens } = costOf(run);
+					return { scope, plan, goal: run.goal, status: run.status, finished: steps, size: run.size, calls, tokens };
+				}),
+			),
+			runs: sessions.flatMap(({ scope, view }) =>
+				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status }]) => ({
+					scope,
+					run,
+					skill,
+					phase,
+					status,
+				})),
+			),
+			undelivered: sessions.flatMap((session) => this.#undelivered(session)),
+		};
+	}
+
+	/** Goes on with everything that was in flight: turns first, then skills and plans in the background. Paused work stays paused. */
+	resume(): void {
+		this.#resumed = true;
+		for (const session of this.#sessions.values()) {
+			this.#runTurns(session);
+			for (const [run, { status }] of inFlightRuns(session.view.get(skillRuns)))
+				if (status === "running") this.#skills.launch(session, run);
+			for (const [plan, { status }] of inFlight(session.view.get(planRuns)))
+				if (status === "running") this.#plans.launch(session, plan);
+			const waiting = this.#undelivered(session);
+			if (waiting.length > 0)
+				session.start("deliver", async () => {
+					for (const message of waiting) await this.#deliver(message);
+				});
+		}
+	}
+
+	/** The conversation as it is now. `default/main` always exists; another one is made by its first prompt. */
+	conversation(scope: SessionScope = mainSession): ConversationState {
+		return this.#session(scope).conversation;
+	}
+
+	/** The sessions that there are. */
+	sessions(): readonly SessionScope[] {
+		return [...this.#sessions.values()].map(({ scope }) => scope);
+	}
+
+	view(scope: SessionScope = mainSession): View {
+		return this.#session(scope).view;
+	}
+
+	/** Gives a prompt to a session and resolves with its turn once the prompt is durable; the answer comes as events. */
+	async prompt(text: string, scope: SessionScope = mainSession): Promise<Seq> {
+		const session = this.#sessions.get(scopeKey(scope)) ?? (await this.#make(scope));
+		const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
+		await durable;
+		this.#resumed = true;
+		this.#runTurns(session);
+		return seq;
+	}
+
+	/** Stops the running turn of a session, if there is one; plans go on. */
+	async interrupt(scope: SessionScope = mainSession): Promise<boolean> {
+		const session = this.#session(scope);
+		if (!session.isRunning("turn")) return false;
+		await session.stop("turn", "interrupted by the user");
+		return true;
+	}
+
+	/** Resolves when no turn, plan or skill is running. */
+	async idle(): Promise<void> {
+		for (const session of this.#sessions.values()) await session.idle();
+	}
+
+	/** Starts a skill; gives the id of the run. */
+	runSkill(name: string, input: unknown, scope: SessionScope = mainSession): Promise<string> {
+		return this.#skills.start(this.#session(scope), name, input);
+	}
+
+	/** @throws SkillError `SKILL_UNKNOWN_RUN` */
+	async discardSkillRun(run: string): Promise<void> {
+		const session = this.#owner((view) => view.get(skillRuns)[run] !== undefined);
+		findRun(session.view.get(skillRuns), run);
+		await this.#skills.discard(session, run, "discarded by the user");
+	}
+
+	/** @throws PlanError `PLAN_UNKNOWN` */
+	async discardPlan(plan: string): Promise<void> {
+		const session = this.#owner((view) => view.get(planRuns)[plan] !== undefined);
+		findPlan(session.view.get(planRuns), plan);
+		await this.#plans.discard(session, plan, "discarded by the user");
+	}
+
+	/**
+	 * Goes on with a plan, again from a step if one is named. Gives the steps that run again.
+	 *
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`
+	 */
+	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
+		const session = this.#owner((view) => view.get(planRuns)[plan] !== undefined);
+		findPlan(session.view.get(planRuns), plan);
+		this.#resumed = true;
+		return this.#plans.resume(session, plan, from);
+	}
+
+	/** What a rewind to a seq would do. Reads only. */
+	planRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPlan> {
+		return planRewind(this.#timeline, facets, seq, mode, scope);
+	}
+
+	/** Does what was previewed. */
+	applyRewind(plan: RewindPlan, actor: string, scope: SessionScope = mainSession): Promise<RewindResult> {
+		const session = this.#session(scope);
+		return applyRewind(this.#timeline, facets, plan, {
+			actor,
+			log: { append: (draft, at) => session.log.append(draft, at) },
+			session: session.scope,
+		});
+	}
+
+	/** Goes to any seq: an undo on the current line, a switch of branches elsewhere. */
+	checkout(seq: Seq, actor: string): Promise<Checkout> {
+		return this.#timeline.checkout(seq, { actor });
+	}
+
+	/** Lets what is under way come to rest, cancelled and resumable, and closes the log. */
+	async close(): Promise<void> {
+		for (const session of this.#sessions.values()) session.cancelAll("the runtime is closing");
+		await this.idle();
+		await this.wal.close();
+	}
+
+	[Symbol.asyncDispose](): Promise<void> {
+		return this.close();
+	}
+
+	async #knownSessions(): Promise<readonly SessionScope[]> {
+		const scopes = new Map([[scopeKey(mainSession), mainSession]]);
+		for await (const record of this.wal.read({ kinds: { only: [sessionOpened.kind] } })) {
+			const { agent, session } = record.scope;
+			if (agent === undefined || session === undefined || !this.#timeline.lineage.isActive(record)) continue;
+			scopes.set(scopeKey(record.scope), { agent, session });
+		}
+		return [...scopes.values()];
+	}
+
+	async #load(scope: SessionScope): Promise<Session> {
+		const session = new Session(scope, this.#timeline, await this.#timeline.at(this.wal.tip, scope));
+		this.#sessions.set(scopeKey(scope), session);
+		return session;
+	}
+
+	async #make(scope: SessionScope): Promise<Session> {
+		const session = await this.#load(scope);
+		session.log.append(sessionOpened({}), scope);
+		return session;
+	}
+
+	#session(scope: SessionScope): Session {
+		const session = this.#sessions.get(scopeKey(scope));
+		if (session) return session;
+		const known = [...this.#sessions.keys()].join(", ");
+		throw new RuntimeError("RUNTIME_UNKNOWN_SESSION", `no session ${scopeKey(scope)}; there are ${known}`, { scope });
+	}
+
+	/** The session that some work belongs to; where none does, the main one, whose own check then says what there is. */
+	#owner(has: (view: View) => boolean): Session {
+		return [...this.#sessions.values()].find(({ view }) => has(view)) ?? this.#session(mainSession);
+	}
+
+	/** Answers the open prompts of a session one after the other. */
+	#runTurns(session: Session): void {
+		if (session.isRunning("turn") || session.conversation.open.length === 0) return;
+		session.start("turn", async (signal) => {
+			for (
+				let [turn] = session.conversation.open;
+				turn !== undefined && !signal.aborted;
+				[turn] = session.conversation.open
+			) {
+				await this.#turn(session, turn, signal);
+			}
+		});
+	}
+
+	async #turn(session: Session, turn: Seq, signal: AbortSignal): Promise<void> {
+		const { scope, log } = session;
+		try {
+			await runTurn(session, turn, {
+				...this.#using(session, signal),
+				model: this.#options.model,
+				tools: [...this.#options.tools, this.#plans.toolFor(session, turn)],
+				onText: (delta) => this.#emit({ type: "text", scope, turn, delta }),
+				onTool: ({ name, args }) => this.#emit({ type: "tool", scope, name, args }),
+			});
+			const title = promptText(session.conversation, turn);
+			const seq = await session.checkpoint("turn", title.length > 60 ? `${title.slice(0, 59)}…` : title);
+			this.#emit({ type: "turn_end", scope, turn, outcome: "completed" });
+			this.#emit({ type: "checkpoint", seq, kind: "turn", title });
+		} catch (error) {
+			await this.#turnStopped(session, log, turn, signal, error);
+		}
+	}
+
+	/** A turn that a rewind or the end of the process cut stays open: the rewind closes it, or the next start goes on with it. */
+	async #turnStopped(
+		session: Session,
+		log: Session["log"],
+		turn: Seq,
+		signal: AbortSignal,
+		error: unknown,
+	): Promise<void> {
+		const reason = signal.aborted ? String((signal.reason as Error).message) : (error as Error).message;
+		const isFinal = !signal.aborted || reason === "interrupted by the user";
+		if (isFinal) await log.append(turnInterrupted({ turn, reason }), session.scope).durable;
+		this.#emit({ type: "turn_end", scope: session.scope, turn, outcome: "interrupted", reason });
+	}
+
+	#using(session: Session, signal: AbortSignal): Using {
+		// The log of now: what was started before a rewind keeps the one that no longer accepts it.
+		const { log } = session;
+		return {
+			log,
+			logId: this.wal.id,
+			signal,
+			journal: () => session.view.get(journal),
+			whenInDoubt: () => "retry",
+			observe: (event) => this.#observe(event),
+		};
+	}
+
+	#observe(event: StepEvent): void {
+		this.#meter.observe(event);
+		if (event.type === "in_doubt") {
+			const then = {
+				retry: "it is made again",
+				skip: "it is skipped, so data may be missing",
+				discard: "the run is discarded",
+				reconciled: "it had happened",
+			};
+			this.#emit({
+				type: "notice",
+				text: `${event.name} (${event.lane}) was under way when the process ended, and nobody knows whether it happened: ${then[event.decision]}`,
+			});
+		}
+		if (event.type === "world_kept") {
+			this.#emit({
+				type: "notice",
+				text: `${event.name} (${event.lane}) is not asked again: later work rests on what it said`,
+			});
+		}
+	}
+
+	#emit(event: RuntimeEvent): void {
+		this.#options.onEvent?.(event);
+	}
+
+	async #deliver(message: BackgroundMessage): Promise<void> {
+		const { onMessage } = this.#options;
+		if (!onMessage) return;
+		await onMessage(message);
+		const session = this.#sessions.get(scopeKey(message.scope));
+		if (session?.conversation.undelivered.includes(message.seq)) {
+			await session.log.append(messageDelivered({ message: message.seq }), message.scope).durable;
+		}
+	}
+
+	#undelivered({ scope, conversation: { items, undelivered } }: Session): readonly BackgroundMessage[] {
+		return items.flatMap((item) =>
+			item.type === "message" && undelivered.includes(item.seq)
+				? [{ seq: item.seq, scope, from: item.from, text: item.text }]
+				: [],
+		);
+	}
+
+	/** Cancels what runs in the scope and waits until it is quiet, or gives up before anything is written. */
+	async #quiesce(scope: Scope): Promise<void> {
+		const covered = [...this.#sessions.values()].filter(
+			(session) => within(session.scope, scope) || within(scope, session.scope),
+		);
+		for (const session of covered) session.cancelAll("a rewind is under way");
+		const limit = new AbortController();
+		const quiet = Promise.all(covered.map((session) => session.idle())).then(() => "quiet" as const);
+		const late = sleepFor(this.#options.quietMs ?? 5000, "late" as const, { signal: limit.signal }).catch(
+			() => "quiet" as const,
+		);
+		if ((await Promise.race([quiet, late])) === "late") {
+			const still = covered.flatMap((session) => session.running()).join(", ");
+			throw new RuntimeError(
+				"RUNTIME_NOT_QUIET",
+				`${still} did not stop in time; nothing was rewound. What was cancelled goes on at the next start, or with resume`,
+				{ still },
+			);
+		}
+		limit.abort();
+	}
+
+	/** Takes every session to the state that the reset made current, and settles its background work. */
+	async #rebuild(seq: Seq, scope: Scope): Promise<void> {
+		const known = await this.#knownSessions();
+		for (const key of [...this.#sessions.keys()])
+			if (!known.some((each) => scopeKey(each) === key)) this.#sessions.delete(key);
+		for (const each of known) if (!this.#sessions.has(scopeKey(each))) await this.#load(each);
+		for (const session of this.#sessions.values()) {
+			if (!within(session.scope, scope) && !within(scope, session.scope)) continue;
+			session.rebuild(await this.#timeline.at(this.wal.tip, session.scope));
+			await this.#settle(session, await this.#timeline.at(seq - 1, session.scope));
+		}
+	}
+
+	async #settle(session: Session, before: View): Promise<void> {
+		const { interrupt, pause, relaunch } = settlement(before, session.view);
+		const { log, scope } = session;
+		for (const turn of interrupt)
+			log.append(turnInterrupted({ turn, reason: "a rewind went back into this turn" }), scope);
+		for (const plan of pause.plans) log.append(planPaused({ plan }), { ...scope, run: plan });
+		for (const run of pause.runs) log.append(skillRunPaused({ run }), { ...scope, run });
+		if (!this.#resumed) return;
+		for (const plan of relaunch.plans) this.#plans.launch(session, plan);
+		for (const run of relaunch.runs) this.#skills.launch(session, run);
+	}
+}

@@ -1,0 +1,119 @@
+/** Skill runs of a session: starting, resuming and discarding them. */
+import type { Model, Using } from "@reyn/journal";
+import { journal } from "@reyn/journal";
+import {
+	analyze,
+	decide,
+	runSkill,
+	type Skill,
+	SkillError,
+	type SkillResume,
+	type SkillRun,
+	skillRunDiscarded,
+	skillRuns,
+	startRun,
+} from "@reyn/skill-resume";
+import type { Ids, Scope } from "@reyn/wal";
+import { hasMessageFrom } from "./conversation.ts";
+import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
+import { assistantMessage } from "./records.ts";
+import type { Session } from "./session.ts";
+
+export interface SkillHostPorts {
+	readonly model: Model;
+	readonly skills: readonly Skill[];
+	readonly resume: SkillResume;
+	readonly ids: Ids;
+	using(session: Session, signal: AbortSignal): Using;
+	emit(event: RuntimeEvent): void;
+	deliver(message: BackgroundMessage): Promise<void>;
+}
+
+export class SkillHost {
+	readonly #ports: SkillHostPorts;
+
+	constructor(ports: SkillHostPorts) {
+		this.#ports = ports;
+	}
+
+	/**
+	 * Starts a skill in the background and gives the id of the run.
+	 *
+	 * @throws SkillError `SKILL_UNKNOWN` naming the skills that there are, `SKILL_INVALID_INPUT`
+	 */
+	async start(session: Session, name: string, input: unknown): Promise<string> {
+		const skill = this.#find(name);
+		const run = `s${this.#ports.ids.hex(3)}`;
+		await startRun(run, skill, input, runScope(session, run), session.log);
+		this.launch(session, run);
+		return run;
+	}
+
+	/** Goes on with a run from wherever it stands, as the policy for steps in doubt allows. */
+	launch(session: Session, run: string): void {
+		const name = workName(run);
+		if (session.isRunning(name)) return;
+		session.start(name, async (signal) => {
+			try {
+				await this.#run(session, run, signal);
+			} catch (error) {
+				const reason = signal.aborted ? String((signal.reason as Error).message) : (error as Error).message;
+				if ((error as { code?: unknown }).code === "STEP_DISCARDED") await this.#drop(session, run, reason);
+				else this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "stopped", reason });
+			}
+		});
+	}
+
+	/** Stops a run for good. */
+	async discard(session: Session, run: string, reason: string): Promise<void> {
+		await session.stop(workName(run), reason);
+		await this.#drop(session, run, reason);
+	}
+
+	async #run(session: Session, id: string, signal: AbortSignal): Promise<void> {
+		const current = (): SkillRun => session.view.get(skillRuns)[id] as SkillRun;
+		const skill = this.#find(current().skill);
+		const decision = decide(analyze(id, current(), skill.start, session.view.get(journal)), this.#ports.resume);
+		if (decision.kind === "discard") return this.#drop(session, id, decision.reason);
+		await runSkill(id, skill, runScope(session, id), {
+			...this.#ports.using(session, signal),
+			whenInDoubt: () => decision.whenInDoubt,
+			model: this.#ports.model,
+			run: current,
+			deliver: (output) => this.#say(session, id, typeof output === "string" ? output : JSON.stringify(output)),
+			onBoundary: async (kind, title, at) => {
+				const seq = await session.checkpoint(kind, title, at);
+				this.#ports.emit({ type: "checkpoint", seq, kind, title });
+			},
+		});
+		this.#ports.emit({ type: "skill_end", scope: session.scope, run: id, outcome: "completed" });
+	}
+
+	async #drop(session: Session, run: string, reason: string): Promise<void> {
+		await this.#say(session, run, `The skill run ${run} was discarded: ${reason}.`);
+		await session.log.append(skillRunDiscarded({ run, reason }), runScope(session, run)).durable;
+		this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "discarded", reason });
+	}
+
+	/** Once: a run that was killed after its output was recorded does not deliver it twice. */
+	async #say(session: Session, run: string, text: string): Promise<void> {
+		if (hasMessageFrom(session.conversation, run)) return;
+		const { seq, durable } = session.log.append(assistantMessage({ text, skill: run }), session.scope);
+		await durable;
+		await this.#ports.deliver({ seq, scope: session.scope, from: run, text });
+	}
+
+	#find(name: string): Skill {
+		const skill = this.#ports.skills.find((each) => each.name === name);
+		if (skill) return skill;
+		throw new SkillError(
+			"SKILL_UNKNOWN",
+			`no skill "${name}"; there are ${this.#ports.skills.map((each) => each.name).join(", ")}`,
+			{ skill: name },
+		);
+	}
+}
+
+const runScope = ({ scope }: Session, run: string): Scope => ({ ...scope, run });
+
+const workName = (run: string): string => `skill ${run}`;

@@ -1,0 +1,25 @@
+/** Skills: work in phases that goes on where a killed process stopped. */
+export {
+	defineSkill,
+	done,
+	next,
+	type Phase,
+	type PhaseContext,
+	type Skill,
+	type StepOptions,
+	type Transition,
+} from "./define-skill.ts";
+export { type SkillCode, SkillError } from "./errors.ts";
+export { type Decision, decide, type SkillResume, skillResumeSchema } from "./policy.ts";
+export {
+	phaseCompleted,
+	phaseEntered,
+	skillRecords,
+	skillRunCompleted,
+	skillRunDiscarded,
+	skillRunPaused,
+	skillRunStarted,
+} from "./records.ts";
+export { analyze, type ResumePlan } from "./resume-plan.ts";
+export { runSkill, type SkillPorts, startRun } from "./run-skill.ts";
+export { findRun, inFlightRuns, type SkillRun, type SkillRuns, skillRuns } from "./skill-runs.ts";

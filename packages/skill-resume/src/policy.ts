@@ -1,0 +1,30 @@
+/** Pure: what becomes of a run whose steps are in doubt. */
+import type { InDoubtPolicy } from "@reyn/journal";
+import { z } from "zod";
+import type { ResumePlan } from "./resume-plan.ts";
+
+const policy = z.enum(["retry", "skip", "discard_skill", "prompt"]);
+
+/** `skill_resume` of the configuration. `prompt` is accepted and means retry: a resume never waits for a person. */
+export const skillResumeSchema = z.strictObject({
+	default: policy.default("retry"),
+	per_skill: z.record(z.string(), policy).default({}),
+});
+
+export type SkillResume = z.infer<typeof skillResumeSchema>;
+
+export type Decision =
+	| { readonly kind: "resume"; readonly whenInDoubt: InDoubtPolicy }
+	| { readonly kind: "discard"; readonly reason: string };
+
+export function decide({ skill, inDoubt }: ResumePlan, resume: SkillResume): Decision {
+	const chosen = resume.per_skill[skill] ?? resume.default;
+	if (chosen === "discard_skill") {
+		if (inDoubt.length === 0) return { kind: "resume", whenInDoubt: "discard" };
+		return {
+			kind: "discard",
+			reason: `nobody knows whether ${inDoubt.join(", ")} happened before the process ended, and skill_resume says discard_skill`,
+		};
+	}
+	return { kind: "resume", whenInDoubt: chosen === "skip" ? "skip" : "retry" };
+}

@@ -1,0 +1,33 @@
+/** Pure: what a run left behind, and where it goes on. */
+import type { JournalState } from "@reyn/journal";
+import type { SkillRun } from "./skill-runs.ts";
+
+export interface ResumePlan {
+	readonly skill: string;
+	/** Where to go on: inside a phase that was entered, at the next one, or with nothing but to close the run. */
+	readonly at:
+		| { readonly kind: "phase"; readonly phase: string; readonly visit: number; readonly entered: boolean }
+		| { readonly kind: "end" };
+	/** Steps that were started and whose outcome is unknown, by name. */
+	readonly inDoubt: readonly string[];
+}
+
+export function laneOf(run: string, phase: string, visit: number): string {
+	return `skill/${run}/${phase}/${visit}`;
+}
+
+export function analyze(id: string, run: SkillRun, start: string, journal: JournalState): ResumePlan {
+	if (run.phase !== undefined) {
+		const visit = run.visits[run.phase] ?? 1;
+		const entries = Object.values(journal[laneOf(id, run.phase, visit)]?.entries ?? {});
+		const inDoubt = entries.filter(({ started, outcome }) => started !== undefined && !outcome).map(({ name }) => name);
+		return { skill: run.skill, at: { kind: "phase", phase: run.phase, visit, entered: true }, inDoubt };
+	}
+	if (run.last && run.last.next === undefined) return { skill: run.skill, at: { kind: "end" }, inDoubt: [] };
+	const phase = run.last?.next ?? start;
+	return {
+		skill: run.skill,
+		at: { kind: "phase", phase, visit: (run.visits[phase] ?? 0) + 1, entered: false },
+		inDoubt: [],
+	};
+}

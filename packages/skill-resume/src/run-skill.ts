@@ -1,0 +1,119 @@
+/** Runs a skill from wherever it stands: a fresh run and a resumed one take the same path. */
+import { askModel, Lane, laneClosed, type Model, type Using } from "@reyn/journal";
+import type { Scope } from "@reyn/wal";
+import type { PhaseContext, Skill, Transition } from "./define-skill.ts";
+import { SkillError } from "./errors.ts";
+import { phaseCompleted, phaseEntered, skillRunCompleted, skillRunStarted } from "./records.ts";
+import { analyze, laneOf } from "./resume-plan.ts";
+import type { SkillRun } from "./skill-runs.ts";
+
+export interface SkillPorts extends Using {
+	readonly model: Model;
+	/** The run as the log knows it now. */
+	run(): SkillRun;
+	/** Puts the run's output where the user finds it, durably. Called again after a crash: a second delivery has to do nothing. */
+	deliver(output: unknown): Promise<void>;
+	/** A phase's outcome is durable: cut a checkpoint. */
+	onBoundary(kind: "phase", title: string, scope: Scope): Promise<void>;
+}
+
+/**
+ * Writes the start of a run.
+ *
+ * @throws SkillError `SKILL_INVALID_INPUT` naming the field; nothing is written
+ */
+export async function startRun<Input>(
+	id: string,
+	skill: Skill<Input>,
+	input: unknown,
+	scope: Scope,
+	log: Using["log"],
+): Promise<void> {
+	parseInput(skill, input);
+	await log.append(skillRunStarted({ run: id, skill: skill.name, input }), scope).durable;
+}
+
+/**
+ * Goes on until the run is over, and gives the output of its last phase.
+ *
+ * @throws the signal's reason when it is cancelled, and what a phase throws: the run is then kept, and can be run again
+ */
+export async function runSkill<Input>(
+	id: string,
+	skill: Skill<Input>,
+	scope: Scope,
+	ports: SkillPorts,
+): Promise<unknown> {
+	for (;;) {
+		const run = ports.run();
+		const { at } = analyze(id, run, skill.start, ports.journal());
+		if (at.kind === "end") {
+			await ports.deliver(run.last?.output);
+			ports.log.append(laneClosed({ lane: `skill/${id}` }), scope);
+			await ports.log.append(skillRunCompleted({ run: id }), scope).durable;
+			return run.last?.output;
+		}
+		await runPhase(id, skill, at, run, scope, ports);
+	}
+}
+
+async function runPhase<Input>(
+	id: string,
+	skill: Skill<Input>,
+	{ phase, visit, entered }: { phase: string; visit: number; entered: boolean },
+	run: SkillRun,
+	scope: Scope,
+	ports: SkillPorts,
+): Promise<void> {
+	const body = skill.phases[phase];
+	if (!body) throw transition(skill, `phase "${phase}"`);
+	if (visit > skill.maxVisits)
+		throw new SkillError(
+			"SKILL_TRANSITION",
+			`${skill.name} would visit "${phase}" for the ${visit}th time; its limit is ${skill.maxVisits}`,
+			{ phase, visit },
+		);
+	if (!entered) ports.log.append(phaseEntered({ run: id, phase, visit }), scope);
+
+	const lane = new Lane(laneOf(id, phase, visit), scope, ports);
+	const result = await body(contextOf(lane, visit, ports), parseInput(skill, run.input), run.last?.output);
+	ports.signal.throwIfAborted();
+
+	const { durable } = ports.log.append(phaseCompleted({ run: id, phase, visit, ...landing(skill, result) }), scope);
+	ports.log.append(laneClosed({ lane: lane.path }), scope);
+	await durable;
+	await ports.onBoundary("phase", `${skill.name} ${phase}`, scope);
+}
+
+function contextOf(lane: Lane, visit: number, ports: SkillPorts): PhaseContext {
+	return {
+		visit,
+		signal: ports.signal,
+		step: (name, call, { args = {}, ...options }) => lane.perform({ kind: "step", name, args, call, ...options }),
+		model: (request) => askModel(lane, ports.model, request),
+	};
+}
+
+function landing<Input>(skill: Skill<Input>, result: Transition): { output: unknown; next?: string } {
+	if (result.kind === "done") return { output: result.output };
+	if (!skill.phases[result.phase]) throw transition(skill, `next phase "${result.phase}"`);
+	return { output: result.output, next: result.phase };
+}
+
+function parseInput<Input>(skill: Skill<Input>, input: unknown): Input {
+	const result = skill.input["~standard"].validate(input);
+	if (!(result instanceof Promise) && !result.issues) return result.value;
+	const why =
+		result instanceof Promise
+			? "its schema is asynchronous"
+			: result.issues?.map(({ path, message }) => `${path?.map(String).join(".") ?? ""}: ${message}`).join("; ");
+	throw new SkillError("SKILL_INVALID_INPUT", `the input of ${skill.name} does not fit: ${why}`, { skill: skill.name });
+}
+
+function transition<Input>(skill: Skill<Input>, what: string): SkillError {
+	return new SkillError(
+		"SKILL_TRANSITION",
+		`${skill.name} has no ${what}; it has ${Object.keys(skill.phases).join(", ")}`,
+		{ skill: skill.name },
+	);
+}

@@ -1,0 +1,87 @@
+import { defineProjection } from "@reyn/snapshot";
+import { z } from "zod";
+import { SkillError } from "./errors.ts";
+import {
+	phaseCompleted,
+	phaseEntered,
+	skillRunCompleted,
+	skillRunDiscarded,
+	skillRunPaused,
+	skillRunStarted,
+} from "./records.ts";
+
+const skillRun = z.object({
+	skill: z.string(),
+	/** The seq of `skill_run_started`. */
+	started: z.int(),
+	input: z.unknown(),
+	/** The phase it is in; absent before the first. */
+	phase: z.string().optional(),
+	/** How often each phase was entered. */
+	visits: z.record(z.string(), z.int()),
+	/** What the last finished phase gave, and where it said to go. */
+	last: z.object({ output: z.unknown(), next: z.string().optional() }).optional(),
+	status: z.enum(["running", "paused", "completed", "discarded"]),
+});
+
+const skillRunsState = z.record(z.string(), skillRun);
+
+export type SkillRun = z.infer<typeof skillRun>;
+/** By run id. */
+export type SkillRuns = z.infer<typeof skillRunsState>;
+
+/** Every skill run of a session and the phase it is in. */
+export const skillRuns = defineProjection<SkillRuns>({
+	name: "skills",
+	version: 1,
+	schema: skillRunsState,
+	init: () => ({}),
+	handle: (on) => [
+		on(skillRunStarted, (state, { run, skill, input }, { seq }) => ({
+			...state,
+			[run]: { skill, started: seq, input, visits: {}, status: "running" },
+		})),
+		on(phaseEntered, (state, { run, phase, visit }) =>
+			withRun(state, run, (before) => ({ ...before, phase, visits: { ...before.visits, [phase]: visit } })),
+		),
+		on(phaseCompleted, (state, { run, output, next }) =>
+			withRun(state, run, ({ phase: _left, ...before }) => ({
+				...before,
+				last: { output, ...(next === undefined ? {} : { next }) },
+			})),
+		),
+		on(skillRunCompleted, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "completed" }))),
+		on(skillRunDiscarded, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "discarded" }))),
+		on(skillRunPaused, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "paused" }))),
+	],
+	floor: (state) => {
+		const live = Object.values(state).filter(isLive);
+		return live.length > 0 ? Math.min(...live.map(({ started }) => started)) : undefined;
+	},
+});
+
+/** The runs that are to go on, oldest first. */
+export function inFlightRuns(runs: SkillRuns): readonly (readonly [id: string, run: SkillRun])[] {
+	return Object.entries(runs)
+		.filter(([, run]) => isLive(run))
+		.sort(([, a], [, b]) => a.started - b.started);
+}
+
+/** @throws SkillError `SKILL_UNKNOWN_RUN`, naming the runs that there are */
+export function findRun(runs: SkillRuns, id: string): SkillRun {
+	const run = runs[id];
+	if (run && isLive(run)) return run;
+	const live = inFlightRuns(runs).map(([name]) => name);
+	throw new SkillError(
+		"SKILL_UNKNOWN_RUN",
+		`no skill run "${id}" is in flight; ${live.length > 0 ? `these are: ${live.join(", ")}` : "none is"}`,
+		{ run: id, inFlight: live },
+	);
+}
+
+const isLive = ({ status }: SkillRun): boolean => status === "running" || status === "paused";
+
+function withRun(state: SkillRuns, id: string, change: (run: SkillRun) => SkillRun): SkillRuns {
+	const run = state[id];
+	return run ? { ...state, [id]: change(run) } : state;
+}

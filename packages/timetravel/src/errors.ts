@@ -1,0 +1,6 @@
+import { ReynError } from "@reyn/wal";
+
+export type TimetravelCode = "STALE_LINEAGE" | "TIMETRAVEL_BUSY" | "TIMETRAVEL_NOT_ACTIVE" | "TIMETRAVEL_OUT_OF_RANGE";
+
+/** An error of this package; each code is a heading in its README. */
+export class TimetravelError extends ReynError<TimetravelCode> {}

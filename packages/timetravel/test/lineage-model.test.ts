@@ -1,0 +1,243 @@
+/** Random histories against a model that copies everything, and against the parent walk that the spec defines. */
+import { type Scope, type Seq, within } from "@reyn/wal";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Lineage } from "../src/lineage.ts";
+import { type Class, copyEverything, covers, type Entry, isMeta, resetsOf } from "./naive-model.ts";
+
+const runs = Number(process.env.REYN_RUNS ?? 5_000);
+const timeout = 30_000 + runs * 20;
+
+const scopes: readonly Scope[] = [
+	{},
+	{ agent: "a" },
+	{ agent: "a", session: "s" },
+	{ agent: "a", session: "s", run: "p" },
+	{ agent: "a", session: "s", run: "q" },
+	{ agent: "a", session: "t" },
+	{ agent: "b" },
+	{ agent: "b", session: "s" },
+];
+/** No drop list names z: it is every other kind. */
+const kinds = ["x", "y", "z"];
+const drops = [undefined, undefined, ["x"], ["y"], ["x", "y"], ["y", "x"], ["x", "checkpoint"], ["label"], []];
+const classes: readonly Class[] = scopes.flatMap((scope) => kinds.map((kind) => ({ scope, kind })));
+
+const anyScope = fc.constantFrom(...scopes);
+const anyDrop = fc.constantFrom(...drops);
+
+/** Half of the resets take the whole process; the target may lie anywhere before. */
+const step = fc.oneof(
+	{ weight: 5, arbitrary: fc.record({ scope: anyScope, kind: fc.constantFrom(...kinds) }) },
+	{ weight: 1, arbitrary: fc.record({ scope: anyScope, kind: fc.constantFrom("checkpoint", "label", "wal_epoch") }) },
+	{
+		weight: 3,
+		arbitrary: fc.record({
+			scope: fc.oneof({ weight: 1, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: anyScope }),
+			drop: anyDrop,
+			back: fc.nat(1_000),
+		}),
+	},
+);
+const anyLog = fc.array(step, { minLength: 1, maxLength: 24, size: "max" }).map((steps): Entry[] =>
+	steps.map((each, i) => {
+		const seq = i + 1;
+		if ("kind" in each) return { seq, ...each };
+		const target = i - (each.back % seq);
+		return { seq, scope: each.scope, kind: "reset", target, ...(each.drop && { drop: each.drop }) };
+	}),
+);
+
+test("the histories are branchy: many go back into a part that was abandoned", () => {
+	const logs = fc.sample(anyLog, { numRuns: 1_000, seed: 1 });
+	const intoTheDead = logs.filter((log) =>
+		resetsOf(log).some((reset) =>
+			classes.some((each) => covers(reset, each) && !ancestorsOf(reset.seq - 1, each, log).has(reset.target)),
+		),
+	);
+	expect(intoTheDead.length).toBeGreaterThan(300);
+});
+
+describe("in any history", () => {
+	test("what is active is what a model that copies everything has kept", { timeout }, () => {
+		check(fc.tuple(anyLog), ([log]) => {
+			const active = log.filter(({ kind }) => !isMeta(kind)).filter((entry) => lineageOf(log).isActive(entry));
+			expect(seqs(active)).toEqual(union(copyEverything(log, classes)[log.length], classes));
+		});
+	});
+
+	test("the ranges and `has` of a path to any seq, in any scope, give the records that the model has there", {
+		timeout,
+	}, () => {
+		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
+			const lineage = lineageOf(log);
+			copyEverything(log, classes).forEach((state, to) => {
+				const path = lineage.path(to, scope);
+				const inRanges = path.ranges.flatMap(({ after, through }) => log.slice(after, through));
+				const found = inRanges.filter((entry) => within(entry.scope, scope) && !isMeta(entry.kind) && path.has(entry));
+				expect(seqs(found)).toEqual(union(state, classesIn(scope)));
+				expect(
+					log.filter((entry) => within(entry.scope, scope) && path.has(entry) && !inRanges.includes(entry)),
+				).toEqual([]);
+			});
+		});
+	});
+
+	test("ranges ascend, do not touch, and hold the ancestors in any class and nothing else", { timeout }, () => {
+		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
+			const lineage = lineageOf(log);
+			for (let to = 0; to <= log.length; to++) {
+				const { ranges } = lineage.path(to, scope);
+				const edges = ranges.flatMap(({ after, through }) => [after, through]);
+				expect(edges).toEqual([...new Set(edges)].sort((a, b) => a - b));
+				const ancestors = new Set(classesIn(scope).flatMap((each) => [...ancestorsOf(to, each, log)]));
+				ancestors.delete(0);
+				expect(ranges.flatMap(({ after, through }) => seqs(log.slice(after, through)))).toEqual(sorted(ancestors));
+			}
+		});
+	});
+
+	test("a state is a base where it is an ancestor in every class, and the rest of the path continues it", {
+		timeout,
+	}, () => {
+		check(fc.tuple(anyLog, anyScope, fc.subarray([...kinds, "checkpoint"])), ([log, scope, folded]) => {
+			const lineage = lineageOf(log);
+			const states = copyEverything(log, classes);
+			const judged = folded.includes("checkpoint") ? classesIn(scope) : classesIn(scope, folded);
+			states.forEach((state, to) => {
+				const path = lineage.path(to, scope);
+				const ancestors = judged.map((each) => ancestorsOf(to, each, log));
+				const bases = [0, ...seqs(log)].filter((seq) => path.isBase(seq, folded));
+				expect(bases).toEqual(
+					[...states.keys()].filter((seq) => seq <= to && ancestors.every((each) => each.has(seq))),
+				);
+
+				const continued = (base: Seq) => (each: Class) => {
+					const added = log.filter((entry) => entry.seq > base && is(entry, each) && path.has(entry));
+					return [...(states[base]?.get(each) ?? []), ...seqs(added)];
+				};
+				const expected = judged.map((each) => state.get(each));
+				expect(bases.map((base) => judged.map(continued(base)))).toEqual(bases.map(() => expected));
+			});
+		});
+	});
+
+	test("a meta record is on a path where it is an ancestor in every class in its own scope", { timeout }, () => {
+		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
+			const lineage = lineageOf(log);
+			const metas = log.filter(({ kind }) => isMeta(kind));
+			for (let to = 0; to <= log.length; to++) {
+				const path = lineage.path(to, scope);
+				const counting = metas.filter(({ seq, scope }) =>
+					classesIn(scope).every((each) => ancestorsOf(to, each, log).has(seq)),
+				);
+				expect(metas.filter((meta) => path.has(meta))).toEqual(counting);
+				if (to === log.length) expect(metas.filter((meta) => lineage.isActive(meta))).toEqual(counting);
+			}
+		});
+	});
+
+	test("a reset would be an undo where its target is an ancestor in every class that it would cover", {
+		timeout,
+	}, () => {
+		check(fc.tuple(anyLog, anyScope, anyDrop, fc.nat()), ([log, scope, drop, at]) => {
+			const of = at % (log.length + 1);
+			const covered = classes.filter((each) => covers({ scope, ...(drop && { drop }) }, each));
+			const ancestors = covered.map((each) => ancestorsOf(of, each, log));
+			for (let seq = 0; seq <= log.length; seq++) {
+				const expected = seq <= of && ancestors.every((each) => each.has(seq));
+				expect(lineageOf(log).isAncestor(seq, scope, drop, of)).toBe(expected);
+			}
+		});
+	});
+
+	test("`abandonedBy` is the newest reset on the path that covers the class and skips the record", { timeout }, () => {
+		check(fc.tuple(anyLog), ([log]) => {
+			for (const entry of log) {
+				const judged = isMeta(entry.kind) ? classesIn(entry.scope) : classes.filter((each) => is(entry, each));
+				const skipping = judged.flatMap((each) => {
+					const ancestors = ancestorsOf(log.length, each, log);
+					return resetsOf(log).filter(
+						({ seq, target, ...reset }) =>
+							ancestors.has(seq) && covers(reset, each) && target < entry.seq && entry.seq < seq,
+					);
+				});
+				expect(lineageOf(log).abandonedBy(entry)).toBe(
+					seqs(skipping)
+						.sort((a, b) => a - b)
+						.at(-1),
+				);
+				expect(lineageOf(log).isActive(entry)).toBe(skipping.length === 0);
+			}
+		});
+	});
+
+	test("a lineage that grew record by record answers as a new one does", { timeout }, () => {
+		check(fc.tuple(anyLog), ([log]) => {
+			let grown = new Lineage([], 0, { isMeta });
+			for (const entry of log) {
+				const [reset] = resetsOf([entry]);
+				grown = reset ? grown.with(reset) : grown.advance(entry.seq);
+				const fresh = lineageOf(log.slice(0, entry.seq));
+				expect(seqs(log.filter((each) => grown.isActive(each)))).toEqual(
+					seqs(log.filter((each) => fresh.isActive(each))),
+				);
+				expect(grown.path(grown.tip, {}).ranges).toEqual(fresh.path(fresh.tip, {}).ranges);
+			}
+			expect(grown.branches()).toEqual(lineageOf(log).branches());
+		});
+	});
+
+	test("every record is in one branch, and each branch forks off one that holds its target", { timeout }, () => {
+		check(fc.tuple(anyLog), ([log]) => {
+			const branches = lineageOf(log).branches();
+			const held = branches.flatMap(({ first, last }) => seqs(log.slice(first - 1, last)));
+			expect(held).toEqual(seqs(log));
+			expect(branches.filter(({ active }) => active)).toEqual(branches.slice(-1));
+			for (const { id, parent, forkedAt } of branches.slice(1)) {
+				const holder = branches.find(({ first, last }) => first <= forkedAt && forkedAt <= last);
+				expect(parent).toBe(holder?.id ?? 0);
+				expect(parent).toBeLessThan(id);
+			}
+		});
+	});
+});
+
+function check<T>(input: fc.Arbitrary<T>, property: (value: T) => void): void {
+	fc.assert(fc.property(input, property), { numRuns: runs });
+}
+
+function lineageOf(log: readonly Entry[]): Lineage {
+	return new Lineage(resetsOf(log), log.length, { isMeta });
+}
+
+/** The definition, word for word: s, its parent, and so on to genesis. */
+function ancestorsOf(to: Seq, each: Class, log: readonly Entry[]): Set<Seq> {
+	const ancestors = new Set<Seq>();
+	for (let seq = to; seq > 0; ) {
+		ancestors.add(seq);
+		const entry = log[seq - 1];
+		seq = entry?.target !== undefined && covers(entry, each) ? entry.target : seq - 1;
+	}
+	return ancestors.add(0);
+}
+
+function classesIn(scope: Scope, of: readonly string[] = kinds): readonly Class[] {
+	return classes.filter((each) => within(each.scope, scope) && of.includes(each.kind));
+}
+
+function is(entry: Class, each: Class): boolean {
+	return entry.kind === each.kind && within(entry.scope, each.scope) && within(each.scope, entry.scope);
+}
+
+function union(state: ReadonlyMap<Class, readonly Seq[]> | undefined, of: readonly Class[]): Seq[] {
+	return sorted(of.flatMap((each) => state?.get(each) ?? []));
+}
+
+function seqs(records: readonly { readonly seq: Seq }[]): Seq[] {
+	return records.map(({ seq }) => seq);
+}
+
+function sorted(values: Iterable<Seq>): Seq[] {
+	return [...values].sort((a, b) => a - b);
+}
