@@ -1,0 +1,305 @@
+/** `reyn chat`: one line in, answers as they come, plans reporting in between. */
+import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
+import {
+	type BackgroundMessage,
+	parseRef,
+	type RewindMode,
+	type Runtime,
+	type RuntimeEvent,
+	readHistory,
+	rewindModes,
+} from "@reyn/runtime";
+import pc from "picocolors";
+import { clean, oneLine } from "./clean.ts";
+import { type Globals, openForWork, stateOf } from "./context.ts";
+import { CliError, exitCodes } from "./exit-code.ts";
+import { graphLines } from "./history.ts";
+import { eventLine, messageText, meterLine, restoredLines, write } from "./speak.ts";
+
+const HELP = [
+	"/rewind [ref] [mode]   go back: preview, confirm, apply (modes: both, conversation_only, code_only, summarize, cancel)",
+	"/tree                  the history as a tree",
+	"/checkout <ref>        go to any moment, on an abandoned branch too",
+	"/plan list | discard <id> | resume <id> [--from <step>]",
+	"/skill list | run <name> <topic> | discard <run>",
+	"/meter                 model calls: replayed free, and paid",
+	"/help  /exit",
+	"A ref is a seq (142), @ for the tip, @-3 for checkpoints back, or a branch (b7). Files in your workspace are never touched by a rewind.",
+];
+
+export async function chat(globals: Globals, restore: boolean): Promise<number> {
+	const lines = createInterface({
+		input: process.stdin,
+		output: process.stdout,
+		terminal: process.stdin.isTTY === true,
+		prompt: "> ",
+	});
+	const screen = new Screen(lines);
+	// Lines may come before the runtime is open; none is lost.
+	const inputs = inputQueue(lines);
+	const runtime = await openForWork(globals, {
+		onEvent: (event) => screen.show(event),
+		onMessage: (message) => screen.message(message),
+	}).catch((error) => {
+		lines.close();
+		throw error;
+	});
+	const resumeLine = `go on later with: reyn chat${globals.state === undefined ? "" : ` --state ${stateOf(globals)}`}`;
+	let exitCode: number = exitCodes.ok;
+	onInterrupt(lines, screen, runtime, () => {
+		exitCode = exitCodes.interrupted;
+		lines.close();
+	});
+	process.once("SIGTERM", () => {
+		exitCode = 143;
+		lines.close();
+	});
+	try {
+		const found = restoredLines(runtime.restored());
+		screen.print(found.length > 0 ? found.map((line) => pc.cyan(line)).join("\n") : "nothing was in flight");
+		if (restore) runtime.resume();
+		else if (found.length > 0) screen.print("--no-restore: it stays as it is until the next start");
+		screen.print("ask something, or /help");
+		screen.prompt();
+		for await (const line of inputs) {
+			if (line === "/exit") break;
+			await handle(line, runtime, screen).catch((error: Error) =>
+				screen.print(pc.red(`reyn: ${clean(error.message)}`)),
+			);
+			if (!process.stdin.isTTY) await runtime.idle();
+			screen.prompt();
+		}
+	} finally {
+		lines.close();
+		const unfinished = runtime.restored();
+		await runtime.close();
+		if (unfinished.plans.length + unfinished.runs.length + unfinished.turns.length > 0)
+			process.stdout.write(`unfinished work is kept; ${resumeLine}\n`);
+	}
+	return exitCode;
+}
+
+async function handle(line: string, runtime: Runtime, screen: Screen): Promise<void> {
+	const text = line.trim();
+	if (text === "") return;
+	if (!text.startsWith("/")) {
+		await runtime.prompt(text);
+		return;
+	}
+	const [command, ...args] = text.split(/\s+/);
+	switch (command) {
+		case "/help":
+			return screen.print(HELP.join("\n"));
+		case "/tree":
+			return screen.print(
+				graphLines(await readHistory(runtime))
+					.map(clean)
+					.join("\n"),
+			);
+		case "/meter":
+			return screen.print(meterLine(runtime.meter));
+		case "/rewind":
+			return rewind(args, runtime, screen);
+		case "/checkout":
+			return checkout(args, runtime, screen);
+		case "/plan":
+			return plans(args, runtime, screen);
+		case "/skill":
+			return skills(args, runtime, screen);
+		default:
+			throw new CliError("CLI_USAGE", `there is no ${command}; /help lists what there is`);
+	}
+}
+
+async function rewind(
+	[ref, mode = "both", ...rest]: readonly string[],
+	runtime: Runtime,
+	screen: Screen,
+): Promise<void> {
+	if (ref === undefined) {
+		const active = runtime.timeline
+			.checkpoints()
+			.filter((checkpoint) => checkpoint.active)
+			.slice(-10);
+		return screen.print(
+			[
+				...active.map(({ seq, kind, title }) => `#${seq}  ${kind}  ${oneLine(title, 70)}`),
+				"now: /rewind <seq> [mode]",
+			].join("\n"),
+		);
+	}
+	if (!(rewindModes as readonly string[]).includes(mode))
+		throw new CliError("CLI_USAGE", `there is no mode "${mode}"; there are ${rewindModes.join(", ")}`);
+	const plan = await runtime.planRewind(parseRef(ref, runtime), mode as RewindMode);
+	screen.print(plan.summary.map(clean).join("\n"));
+	if (plan.mode === "cancel") return;
+	if (!(await screen.confirm(`rewind to #${plan.target}?`, rest.includes("--yes"))))
+		return screen.print("nothing was changed");
+	const result = await runtime.applyRewind(plan, "user");
+	screen.print(
+		`done: ${result.kind} at #${result.seq}; the state is as of #${result.target}. Go back with /checkout ${plan.tip}`,
+	);
+	screen.print(pausedLines(runtime));
+}
+
+async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
+	if (ref === undefined) throw new CliError("CLI_USAGE", "say where to: /checkout <seq>; /tree shows what there is");
+	const seq = parseRef(ref, runtime);
+	const { kind, target } = await runtime.timeline.plan(seq);
+	if (kind === "none") return screen.print("you are there already");
+	if (!(await screen.confirm(`check out #${target}?`, rest.includes("--yes"))))
+		return screen.print("nothing was changed");
+	const result = await runtime.checkout(seq, "user");
+	screen.print(`${result.kind}: the state is as of #${result.target}. Files in your workspace were not touched`);
+	screen.print(pausedLines(runtime));
+}
+
+async function plans([verb, id, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
+	const { plans: found } = runtime.restored();
+	if (verb === "list" || verb === undefined) {
+		return screen.print(
+			found.length > 0
+				? found
+						.map((each) => `${each.plan}  ${each.status}  ${each.finished}/${each.size}  ${oneLine(each.goal, 70)}`)
+						.join("\n")
+				: "no plan is in flight",
+		);
+	}
+	if (id === undefined) throw new CliError("CLI_USAGE", `say which plan: /plan ${verb} <id>`);
+	if (verb === "discard") return runtime.discardPlan(id);
+	if (verb !== "resume") throw new CliError("CLI_USAGE", "/plan knows list, discard and resume");
+	const from = rest[0] === "--from" ? rest[1] : undefined;
+	const again = await runtime.resumePlan(id, from);
+	screen.print(again.length > 0 ? `runs again: ${again.join(", ")}` : `plan ${id} goes on`);
+}
+
+async function skills([verb, name, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
+	const { runs } = runtime.restored();
+	if (verb === "list" || verb === undefined) {
+		return screen.print(
+			runs.length > 0
+				? runs.map((each) => `${each.run}  ${each.skill}  ${each.status}  ${each.phase ?? ""}`).join("\n")
+				: "no skill run is in flight",
+		);
+	}
+	if (name === undefined) throw new CliError("CLI_USAGE", `say which: /skill ${verb} <name>`);
+	if (verb === "discard") return runtime.discardSkillRun(name);
+	if (verb !== "run") throw new CliError("CLI_USAGE", "/skill knows list, run and discard");
+	screen.print(`skill run ${await runtime.runSkill(name, { topic: rest.join(" ") })} started`);
+}
+
+function pausedLines(runtime: Runtime): string {
+	const waiting = runtime.restored().plans.filter(({ status }) => status === "paused");
+	return waiting
+		.map(({ plan }) => `plan ${plan} is unfinished there and waits; go on with /plan resume ${plan}`)
+		.join("\n");
+}
+
+/** Once clears what was typed, or stops the turn; twice within 1.5 seconds leaves. Plans are never stopped by it. */
+function onInterrupt(lines: Interface, screen: Screen, runtime: Runtime, leave: () => void): void {
+	let last = Number.NEGATIVE_INFINITY;
+	lines.on("SIGINT", async () => {
+		if (lines.line !== "") {
+			lines.write(null, { ctrl: true, name: "e" });
+			lines.write(null, { ctrl: true, name: "u" });
+			return;
+		}
+		if (await runtime.interrupt()) return;
+		const now = performance.now();
+		if (now - last < 1500) return leave();
+		last = now;
+		screen.print("press Ctrl-C again to leave; what is unfinished is kept");
+	});
+}
+
+/** Lines as they come, kept until they are asked for. */
+async function* inputQueue(lines: Interface): AsyncGenerator<string> {
+	const waiting: string[] = [];
+	let wake = (): void => {};
+	let closed = false;
+	lines.on("line", (line) => {
+		waiting.push(line);
+		wake();
+	});
+	lines.on("close", () => {
+		closed = true;
+		wake();
+	});
+	for (;;) {
+		const line = waiting.shift();
+		if (line !== undefined) yield line;
+		else if (closed) return;
+		else await new Promise<void>((resolve) => (wake = resolve));
+	}
+}
+
+/** The terminal: answers stream, everything else comes as whole lines above what is being typed. */
+class Screen {
+	readonly #lines: Interface;
+	readonly #tty = process.stdout.isTTY === true && process.stdin.isTTY === true;
+	#streaming = false;
+	#closed = false;
+
+	constructor(lines: Interface) {
+		this.#lines = lines;
+		lines.on("close", () => {
+			this.#closed = true;
+		});
+	}
+
+	print(text: string): void {
+		if (text === "") return;
+		this.#above();
+		process.stdout.write(`${text}\n`);
+		this.#redraw();
+	}
+
+	show(event: RuntimeEvent): void {
+		if (event.type === "text") {
+			if (!this.#streaming) this.#above();
+			this.#streaming = true;
+			process.stdout.write(clean(event.delta));
+			return;
+		}
+		if (event.type === "turn_end" && this.#streaming) {
+			this.#streaming = false;
+			process.stdout.write("\n");
+			this.#redraw();
+		}
+		const line = eventLine(event);
+		if (line !== undefined) this.print(pc.dim(line));
+	}
+
+	async message(message: BackgroundMessage): Promise<void> {
+		this.#above();
+		await write(process.stdout, `${messageText(message)}\n`);
+		this.#redraw();
+	}
+
+	prompt(): void {
+		if (this.#tty && !this.#closed) this.#lines.prompt(true);
+	}
+
+	/** The answer that comes of itself is no; off a terminal it has to be said beforehand. */
+	async confirm(question: string, yes: boolean): Promise<boolean> {
+		if (yes) return true;
+		if (!this.#tty)
+			throw new CliError("CLI_REFUSED", "nothing was changed: this is not a terminal, so add --yes to go ahead");
+		const answer = await new Promise<string>((resolve) => this.#lines.question(`${question} [y/N] `, resolve));
+		return /^y(es)?$/i.test(answer.trim());
+	}
+
+	#above(): void {
+		if (this.#streaming) {
+			this.#streaming = false;
+			process.stdout.write("\n");
+		} else if (this.#tty) {
+			clearLine(process.stdout, 0);
+			cursorTo(process.stdout, 0);
+		}
+	}
+
+	#redraw(): void {
+		if (this.#tty && !this.#closed) this.#lines.prompt(true);
+	}
+}

@@ -1,0 +1,91 @@
+/** What every command starts from: where to work, where the state is, how to speak. */
+import { existsSync } from "node:fs";
+import { readdir, stat, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import {
+	createFileTools,
+	digestSkill,
+	layoutOf,
+	mainSession,
+	offlineModel,
+	openRuntime,
+	type Runtime,
+	type RuntimeOptions,
+	tracedModel,
+} from "@reyn/runtime";
+import { CliError } from "./exit-code.ts";
+
+export interface Globals {
+	readonly cwd: string;
+	readonly state?: string;
+	readonly json?: boolean;
+	readonly verbose?: boolean;
+	readonly pace: number;
+}
+
+/** The state directory: `.reyn` of the working directory, unless told otherwise. */
+export function stateOf({ cwd, state }: Globals): string {
+	return resolve(state ?? join(cwd, ".reyn"));
+}
+
+/** Opens the state to look at it: no lock, nothing written, nothing run. */
+export function openForReading(globals: Globals): Promise<Runtime> {
+	if (!existsSync(join(layoutOf(stateOf(globals)).wal, "wal.jsonl"))) {
+		throw new CliError(
+			"CLI_NOT_FOUND",
+			`there is no history in ${stateOf(globals)} yet; start with: reyn run -p "…" or reyn chat`,
+		);
+	}
+	return openRuntime({ ...options(globals), readOnly: true });
+}
+
+/** Opens the state to work in it. The directory has to be one that a question can be asked about. */
+export async function openForWork(
+	globals: Globals,
+	more: Pick<RuntimeOptions, "onEvent" | "onMessage"> = {},
+): Promise<Runtime> {
+	await assertUsable(globals.cwd);
+	const runtime = await openRuntime({ ...options(globals), ...more });
+	await hideFromGit(stateOf(globals));
+	return runtime;
+}
+
+function options(globals: Globals): RuntimeOptions {
+	const state = stateOf(globals);
+	const model = offlineModel({ paceMs: globals.pace });
+	const trace = process.env.REYN_MODEL_TRACE;
+	const tools = createFileTools(globals.cwd);
+	return {
+		state,
+		model: trace ? tracedModel(model, trace) : model,
+		tools,
+		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
+	};
+}
+
+/** @throws CliError `CLI_USAGE` */
+export async function assertUsable(cwd: string): Promise<void> {
+	const path = resolve(cwd);
+	let names: string[];
+	try {
+		if (!(await stat(path)).isDirectory())
+			throw new CliError("CLI_USAGE", `${path} is not a directory; --cwd takes the directory to work on`);
+		names = await readdir(path);
+	} catch (error) {
+		if (error instanceof CliError) throw error;
+		throw new CliError(
+			"CLI_USAGE",
+			`cannot read ${path} (${(error as NodeJS.ErrnoException).code}); --cwd takes a directory that this user may read`,
+		);
+	}
+	if (names.every((name) => name === ".git" || name === ".reyn")) {
+		throw new CliError("CLI_USAGE", `${path} has no files; --cwd takes a directory with something to ask about`);
+	}
+}
+
+/** The state ignores itself, so that nobody commits it by accident and no file of the user's is edited. */
+async function hideFromGit(state: string): Promise<void> {
+	await writeFile(join(state, ".gitignore"), "*\n", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
+		if (error.code !== "EEXIST") throw error;
+	});
+}

@@ -1,0 +1,336 @@
+/** `reyn demo`: the whole story with real processes on a real directory. Every step is a command that one can type. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import {
+	layoutOf,
+	type MeterReading,
+	offlineModel,
+	openRuntime,
+	type Restored,
+	type Runtime,
+	readHistory,
+	reportState,
+	rewindModes,
+} from "@reyn/runtime";
+import pc from "picocolors";
+import { clean, oneLine } from "./clean.ts";
+import { assertUsable, type Globals } from "./context.ts";
+import { chooseQuestions } from "./demo-questions.ts";
+import { CliError, exitCodes } from "./exit-code.ts";
+import { eventLine, messageText, restoredLines, type StreamLine } from "./speak.ts";
+
+/** How slow the offline model answers here, in milliseconds a call: it would be done before anybody could kill it. */
+const PACE_MS = 220;
+
+export interface DemoOptions {
+	readonly keep?: string;
+	readonly crashAt?: number;
+	readonly question?: string;
+}
+
+export async function demo(globals: Globals, options: DemoOptions): Promise<number> {
+	const cwd = resolve(globals.cwd);
+	await assertUsable(cwd);
+	const state = options.keep === undefined ? await mkdtemp(join(tmpdir(), "reyn-demo-")) : resolve(options.keep);
+	if (existsSync(join(layoutOf(state).wal, "wal.jsonl")))
+		throw new CliError(
+			"CLI_REFUSED",
+			`${state} has a history already; --keep takes a new directory, so that nothing of yours is mixed with the demo`,
+		);
+	const questions = await chooseQuestions(cwd, options.question);
+	const stage = new Stage(cwd, state);
+
+	stage.say(`reyn demo on ${cwd}`);
+	stage.say(
+		`the state is kept in ${state}; the model is the offline one (no key, no network), paced at ${PACE_MS} ms a call`,
+	);
+
+	const first = await askAndKill(stage, questions.first, options.crashAt);
+	const second = await resume(stage, first);
+	if (!second) return exitCodes.failed;
+	const forked = await fork(stage, questions.second);
+	const proven = await comeBack(stage, forked);
+	await modes(stage);
+	stage.title("What is left");
+	const own = `--cwd ${quote(cwd)} --state ${quote(state)}`;
+	for (const command of ["chat", "log --graph", `show ${forked.abandonedTip}`]) stage.say(`  reyn ${own} ${command}`);
+	return proven ? exitCodes.ok : exitCodes.failed;
+}
+
+interface Killed {
+	readonly pid: number;
+	readonly plan: string;
+	readonly calls: number;
+	readonly restored: Restored;
+	/** The requests of finished steps: none of them may reach the model again. */
+	readonly finishedRequests: ReadonlySet<string>;
+}
+
+async function askAndKill(stage: Stage, question: string, crashAt: number | undefined): Promise<Killed> {
+	stage.title("1. A question, a plan, and a SIGKILL in the middle of a step");
+	stage.command(["run", "-p", question]);
+	const child = stage.start(["run", "-p", question, "--output-format", "stream-json"]);
+	const size = { steps: 0, done: 0 };
+	let killAfter = crashAt;
+	let running = 0;
+	let plan = "";
+	await child.read((line) => {
+		if (line.type === "plan_started") {
+			plan = line.plan;
+			size.steps = line.steps.length;
+			killAfter = Math.min(killAfter ?? randomInt(1, line.steps.length), line.steps.length - 1);
+		}
+		if (line.type === "plan_step" && line.change.status === "running") running++;
+		if (line.type === "plan_step" && (line.change.status === "completed" || line.change.status === "failed")) {
+			running--;
+			size.done++;
+		}
+		// In the middle of a step: one runs, and a part of its first call has gone by.
+		if (plan !== "" && size.done >= (killAfter ?? 0) && running > 0)
+			child.killIn(crashAt === undefined ? randomInt(20, PACE_MS) : PACE_MS / 2);
+	});
+	if (!child.wasKilled)
+		throw new Error(`the plan was over before the kill: ${size.done} of ${size.steps} steps had finished`);
+	stage.say(
+		pc.red(
+			`killed: process ${child.pid}, SIGKILL, after ${size.done} of ${size.steps} steps, with ${running} under way`,
+		),
+	);
+
+	return stage.look(async (runtime) => ({
+		pid: child.pid,
+		plan,
+		calls: stage.callsOf(child.pid).length,
+		restored: runtime.restored(),
+		finishedRequests: await requestsOfFinishedSteps(runtime, plan),
+	}));
+}
+
+async function resume(stage: Stage, killed: Killed): Promise<boolean> {
+	stage.title("2. A new process restores, resumes and answers");
+	stage.command(["resume"]);
+	const child = stage.start(["resume", "--output-format", "stream-json"]);
+	let meter: MeterReading | undefined;
+	await child.read((line) => {
+		if (line.type === "result") meter = line.meter;
+	});
+	const calls = stage.callsOf(child.pid);
+	const again = calls.filter((request) => killed.finishedRequests.has(request)).length;
+	const { replayed, paid, percentFree } = meter ?? {
+		replayed: { calls: 0, tokens: 0 },
+		paid: { calls: 0, tokens: 0 },
+		percentFree: 0,
+	};
+	stage.say("");
+	stage.say(pc.bold("what died, what was free, what was paid"));
+	stage.say(`  died      process ${killed.pid} after ${killed.calls} model calls`);
+	stage.say(
+		`  free      ${replayed.calls} calls, ${replayed.tokens} tokens: ${percentFree} % of the whole were recorded, and not paid again`,
+	);
+	stage.say(
+		`  paid      ${paid.calls} calls, ${paid.tokens} tokens in process ${child.pid}; ${calls.length} calls reached the model, counted there`,
+	);
+	stage.say(`  finished steps made ${again} model calls in process ${child.pid}`);
+	return again === 0 && calls.length === paid.calls;
+}
+
+interface Forked {
+	readonly abandonedTip: number;
+	readonly hash: string;
+}
+
+async function fork(stage: Stage, question: string): Promise<Forked> {
+	stage.title("3. The history as a tree; a rewind, another question: a fork");
+	await stage.run(["log", "--graph"]);
+	const { tip, target, hash } = await stage.look(async (runtime) => {
+		const { entries } = await readHistory(runtime);
+		const checkpoints = entries.filter(({ type, active }) => type === "checkpoint" && active);
+		const earlier = checkpoints.find(({ title }) => title.startsWith("turn")) ?? checkpoints.at(-1);
+		return {
+			tip: runtime.wal.tip,
+			target: earlier?.seq ?? 0,
+			hash: (await reportState(runtime, runtime.wal.tip)).hash,
+		};
+	});
+	await stage.run(["rewind", String(target), "--yes"]);
+	await stage.run(["run", "-p", question]);
+	await stage.run(["log", "--graph"]);
+	return { abandonedTip: tip, hash };
+}
+
+async function comeBack(stage: Stage, { abandonedTip, hash }: Forked): Promise<boolean> {
+	stage.title("4. Back to the abandoned branch: the state is what it was");
+	await stage.run(["checkout", String(abandonedTip), "--yes"]);
+	const now = await stage.look(async (runtime) => {
+		const last = runtime.timeline.lineage.resets.at(-1);
+		return (await reportState(runtime, last?.seq ?? 0)).hash;
+	});
+	stage.say(`  before  ${hash}`);
+	stage.say(`  now     ${now}   ${now === hash ? pc.green("equal") : pc.red("NOT EQUAL")}`);
+	return now === hash;
+}
+
+async function modes(stage: Stage): Promise<void> {
+	stage.title("5. Five ways to rewind, previewed; one applied");
+	const target = await stage.look(
+		async (runtime) =>
+			runtime.timeline
+				.checkpoints()
+				.filter(({ active }) => active)
+				.at(-3)?.seq ?? 0,
+	);
+	for (const mode of rewindModes) {
+		const plan = await stage.look((runtime) => runtime.planRewind(target, mode));
+		const { affected, dropped } = plan;
+		stage.say(
+			`  ${mode.padEnd(18)} ${affected.all} records beyond #${target}: drops ${dropped.conversation} of conversation, ${dropped.code} of agent state, ${dropped.other} other`,
+		);
+	}
+	await stage.run(["rewind", String(target), "--mode", "summarize", "--yes"]);
+}
+
+/** The requests that the finished steps of a plan made, as the log has them. */
+async function requestsOfFinishedSteps(runtime: Runtime, plan: string): Promise<ReadonlySet<string>> {
+	const finished = new Set<string>();
+	const requests: { lane: string; fp: string }[] = [];
+	for await (const { kind, data } of runtime.wal.read()) {
+		const record = data as { plan?: string; step?: string; lane?: string; fp?: string; kind?: string };
+		if (kind === "plan_step_completed" && record.plan === plan) finished.add(`plan/${plan}/${record.step}/`);
+		if (kind === "step_completed" && record.kind === "model") requests.push(record as { lane: string; fp: string });
+	}
+	return new Set(
+		requests.filter(({ lane }) => [...finished].some((step) => lane.startsWith(step))).map(({ fp }) => fp),
+	);
+}
+
+/** Where the story is told: starts the processes, shows what they say, and looks at what they left. */
+class Stage {
+	readonly #cwd: string;
+	readonly #state: string;
+	readonly #trace: string;
+
+	constructor(cwd: string, state: string) {
+		this.#cwd = cwd;
+		this.#state = state;
+		this.#trace = join(state, "model-calls.jsonl");
+	}
+
+	say(line: string): void {
+		process.stdout.write(`${line}\n`);
+	}
+
+	title(text: string): void {
+		this.say(`\n${pc.bold(text)}`);
+	}
+
+	command(args: readonly string[]): void {
+		this.say(pc.cyan(`$ reyn ${args.map(quote).join(" ")}`));
+	}
+
+	/** Runs a command as a person would, and shows what it prints. */
+	async run(args: readonly string[]): Promise<void> {
+		this.command(args);
+		const child = this.#spawn(args, ["ignore", "inherit", "inherit"]);
+		const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
+		if (code !== 0) throw new Error(`reyn ${args[0]} ended with ${code}`);
+	}
+
+	start(args: readonly string[]): StreamingChild {
+		return new StreamingChild(this.#spawn(args, ["ignore", "pipe", "inherit"]), (line) => this.say(line));
+	}
+
+	/** Reads the state beside whoever writes it. */
+	async look<T>(read: (runtime: Runtime) => Promise<T>): Promise<T> {
+		await using runtime = await openRuntime({ state: this.#state, model: offlineModel(), tools: [], readOnly: true });
+		return await read(runtime);
+	}
+
+	/** The requests that reached the model from a process, as the model wrote them down. */
+	callsOf(pid: number): readonly string[] {
+		const lines = readFileSync(this.#trace, "utf8")
+			.split("\n")
+			.filter((line) => line !== "");
+		return lines
+			.map((line) => JSON.parse(line) as { pid: number; request: string })
+			.filter((call) => call.pid === pid)
+			.map(({ request }) => request);
+	}
+
+	#spawn(args: readonly string[], stdio: ["ignore", "pipe" | "inherit", "inherit"]): ChildProcess {
+		const globals = ["--cwd", this.#cwd, "--state", this.#state, "--pace", String(PACE_MS)];
+		return spawn(process.execPath, [...process.execArgv, process.argv[1] as string, ...globals, ...args], {
+			stdio,
+			env: { ...process.env, REYN_MODEL_TRACE: this.#trace },
+		});
+	}
+}
+
+/** A process that speaks `stream-json`, shown as a person would see it. */
+class StreamingChild {
+	readonly pid: number;
+	wasKilled = false;
+	readonly #child: ChildProcess;
+	readonly #say: (line: string) => void;
+	#timer: NodeJS.Timeout | undefined;
+
+	constructor(child: ChildProcess, say: (line: string) => void) {
+		this.#child = child;
+		this.#say = say;
+		this.pid = child.pid ?? 0;
+	}
+
+	killIn(ms: number): void {
+		this.#timer ??= setTimeout(() => {
+			this.wasKilled = this.#child.kill("SIGKILL");
+		}, ms);
+	}
+
+	/** Resolves when the process has ended. */
+	async read(on: (line: StreamLine) => void): Promise<void> {
+		const closed = new Promise((resolve) => this.#child.on("close", resolve));
+		for await (const text of createInterface({ input: this.#child.stdout as NodeJS.ReadableStream })) {
+			const line = parse(text);
+			if (!line) continue;
+			for (const shown of linesOf(line)) this.#say(`  ${shown}`);
+			on(line);
+		}
+		await closed;
+		clearTimeout(this.#timer);
+	}
+}
+
+/** A killed process may leave half a line. */
+function parse(text: string): StreamLine | undefined {
+	try {
+		return JSON.parse(text) as StreamLine;
+	} catch {
+		return undefined;
+	}
+}
+
+function linesOf(line: StreamLine): string[] {
+	switch (line.type) {
+		case "restored":
+			return restoredLines(line.restored);
+		case "message":
+			return messageText(line.message).split("\n");
+		case "result":
+			return line.error ? [line.error.message] : [];
+		case "init":
+		case "text":
+			return [];
+		default:
+			return (eventLine(line) ?? "")
+				.split("\n")
+				.filter((text) => text !== "")
+				.map((text) => clean(text));
+	}
+}
+
+const quote = (word: string): string =>
+	/^[\w@./:=-]+$/.test(word) ? word : `"${oneLine(word, 200).replaceAll('"', '\\"')}"`;

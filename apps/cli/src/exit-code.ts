@@ -1,0 +1,49 @@
+/** What went wrong, as a number for scripts and a line for people. */
+
+export const exitCodes = {
+	ok: 0,
+	failed: 1,
+	usage: 2,
+	notFound: 3,
+	refused: 4,
+	damaged: 5,
+	stepsFailed: 6,
+	interrupted: 130,
+} as const;
+
+const byErrorCode: Readonly<Record<string, number>> = {
+	CLI_USAGE: exitCodes.usage,
+	CLI_NOT_FOUND: exitCodes.notFound,
+	CLI_REFUSED: exitCodes.refused,
+	PLAN_UNKNOWN: exitCodes.notFound,
+	PLAN_UNKNOWN_STEP: exitCodes.notFound,
+	REWIND_STALE: exitCodes.refused,
+	RUNTIME_BAD_REF: exitCodes.usage,
+	RUNTIME_NOT_QUIET: exitCodes.refused,
+	RUNTIME_UNKNOWN_REF: exitCodes.notFound,
+	RUNTIME_UNKNOWN_SESSION: exitCodes.notFound,
+	SKILL_INVALID_INPUT: exitCodes.usage,
+	SKILL_UNKNOWN: exitCodes.notFound,
+	SKILL_UNKNOWN_RUN: exitCodes.notFound,
+	SNAPSHOT_NEWER_FORMAT: exitCodes.refused,
+	TIMETRAVEL_NOT_ACTIVE: exitCodes.refused,
+	TIMETRAVEL_OUT_OF_RANGE: exitCodes.notFound,
+	WAL_CORRUPT: exitCodes.damaged,
+	WAL_LOCKED: exitCodes.refused,
+	WAL_NEWER_FORMAT: exitCodes.refused,
+};
+
+/** An error of the command line itself. */
+export class CliError extends Error {
+	readonly code: "CLI_USAGE" | "CLI_NOT_FOUND" | "CLI_REFUSED";
+
+	constructor(code: CliError["code"], message: string) {
+		super(message);
+		this.code = code;
+	}
+}
+
+export function exitCodeOf(error: unknown): number {
+	const { code } = error as { code?: unknown };
+	return (typeof code === "string" ? byErrorCode[code] : undefined) ?? exitCodes.failed;
+}

@@ -1,0 +1,297 @@
+/** argv → what a package function does. */
+import { readFileSync } from "node:fs";
+import { parseRef, type RewindMode, readHistory, reportState, rewindModes } from "@reyn/runtime";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { clean } from "./clean.ts";
+import { confirm } from "./confirm.ts";
+import { type Globals, openForReading, openForWork } from "./context.ts";
+import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { graphLines, listLines } from "./history.ts";
+import { stateLines } from "./state.ts";
+import { type OutputFormat, work } from "./work.ts";
+
+export async function main(argv: readonly string[]): Promise<number> {
+	let exitCode: number = exitCodes.ok;
+	const program = commands((code) => {
+		exitCode = code;
+	});
+	try {
+		await program.parseAsync([...argv]);
+		return exitCode;
+	} catch (error) {
+		if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+		return report(error, program.opts());
+	}
+}
+
+/** One line for people; as JSON too when that was asked for. A stack trace only with -v. */
+function report(error: unknown, { json, verbose }: { json?: boolean; verbose?: boolean }): number {
+	const { code = "ERROR", message, detail } = error as Error & { code?: string; detail?: unknown };
+	if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, details: detail ?? {} } })}\n`);
+	process.stderr.write(`reyn: ${clean(message).replace(/\s*\n\s*/g, " ")}\n`);
+	if (verbose) process.stderr.write(`${(error as Error).stack}\n`);
+	return exitCodeOf(error);
+}
+
+const EXIT_CODES = `
+Exit codes: 0 done · 1 failed while running · 2 usage · 3 not found · 4 refused (needs --yes, in use, newer format)
+            5 the log is damaged · 6 finished, some plan steps failed · 130 interrupted`;
+
+function commands(done: (exitCode: number) => void): Command {
+	const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+		version: string;
+	};
+	const program = new Command("reyn")
+		.description("A durable agent: kill it anywhere, it goes on where it stopped, and nothing is paid twice.")
+		.version(version, "-V, --version")
+		.option("--cwd <dir>", "the directory to work on", process.cwd())
+		.option("--state <dir>", "where the history is kept (default: .reyn in the directory)")
+		.option("--json", "one JSON document on stdout")
+		.option("-v, --verbose", "show stack traces")
+		.addOption(new Option("--pace <ms>", "slow the offline model down, per call").argParser(wholeNumber).default(0))
+		.addHelpText("after", EXIT_CODES)
+		.exitOverride()
+		.enablePositionalOptions()
+		.showHelpAfterError("(reyn --help says what there is)");
+	const globals = (): Globals => program.opts<Globals>();
+
+	program
+		.command("chat", { isDefault: true })
+		.description("talk; plans work in the background. /help lists the commands inside")
+		.option("--no-restore", "do not go on with what was in flight; it stays for the next start")
+		.action(async ({ restore }: { restore: boolean }) => {
+			const { chat } = await import("./chat.ts");
+			done(await chat(globals(), restore));
+		});
+
+	program
+		.command("run")
+		.description("one question, and its plan to the end; for scripts")
+		.requiredOption("-p, --prompt <text>", "the question; - reads it from stdin")
+		.addOption(outputFormat())
+		.option("--no-restore", "do not go on with what was in flight")
+		.addHelpText("after", '\nExample: reyn run -p "how does recovery work with snapshots?" --json')
+		.action(
+			async ({ prompt, outputFormat, restore }: { prompt: string; outputFormat: OutputFormat; restore: boolean }) => {
+				const text = prompt === "-" ? readFileSync(0, "utf8") : prompt;
+				if (text.trim() === "") throw new CliError("CLI_USAGE", "the question is empty; give one with -p");
+				done(
+					await work({
+						globals: globals(),
+						format: formatOf(globals(), outputFormat),
+						restore,
+						start: async (runtime) => void (await runtime.prompt(text)),
+					}),
+				);
+			},
+		);
+
+	program
+		.command("resume")
+		.description("go on with everything that was in flight, deliver the answers, and end")
+		.addOption(outputFormat())
+		.action(async ({ outputFormat }: { outputFormat: OutputFormat }) => {
+			const found = await openForReading(globals());
+			const { turns, plans, runs, undelivered } = found.restored();
+			await found.close();
+			if (turns.length + plans.length + runs.length + undelivered.length === 0)
+				throw new CliError("CLI_NOT_FOUND", "nothing is in flight; there is nothing to resume");
+			done(await work({ globals: globals(), format: formatOf(globals(), outputFormat), start: async () => {} }));
+		});
+
+	program
+		.command("log")
+		.description("checkpoints and rewinds, newest first")
+		.option("--graph", "as a tree, with the branches that were abandoned")
+		.action(async ({ graph }: { graph?: boolean }) => {
+			await using runtime = await openForReading(globals());
+			const history = await readHistory(runtime);
+			print(globals(), history, graph ? graphLines(history) : listLines(history));
+		});
+
+	program
+		.command("show")
+		.argument("<ref>", "142, @ (the tip), @-3 (checkpoints back), b7 (the end of a branch)")
+		.description("the state at a moment, with a hash that proves it")
+		.option("--entry", "the record itself")
+		.action(async (ref: string, { entry }: { entry?: boolean }) => {
+			await using runtime = await openForReading(globals());
+			const seq = parseRef(ref, runtime);
+			if (!entry) {
+				const state = await reportState(runtime, seq);
+				return print(globals(), state, stateLines(state));
+			}
+			await runtime.timeline.plan(seq);
+			for await (const record of runtime.wal.read({ after: seq - 1, through: seq }))
+				print(globals(), record, [JSON.stringify(record, null, 2)]);
+		});
+
+	program
+		.command("rewind")
+		.argument("<ref>")
+		.description("go back on the current line: preview, confirm, apply. Files in your workspace are not touched")
+		.addOption(new Option("--mode <mode>", "what goes back").choices([...rewindModes]).default("both"))
+		.option("--dry-run", "the preview only (as --mode cancel)")
+		.option("--yes", "apply without asking")
+		.option("--actor <name>", "who asks", "user")
+		.action(
+			async (
+				ref: string,
+				{ mode, dryRun, yes, actor }: { mode: RewindMode; dryRun?: boolean; yes?: boolean; actor: string },
+			) => {
+				const chosen = dryRun ? "cancel" : mode;
+				const plan = await reading(globals(), (runtime) => runtime.planRewind(parseRef(ref, runtime), chosen));
+				if (chosen === "cancel") return print(globals(), { plan, applied: false }, plan.summary);
+				if (!globals().json) process.stderr.write(`${plan.summary.join("\n")}\n`);
+				await confirm(`rewind to #${plan.target}?`, yes);
+				await using runtime = await openForWork(globals());
+				const result = await runtime.applyRewind(plan, actor);
+				print(globals(), { plan, applied: true, result }, [
+					`done: ${result.kind} at #${result.seq}; the state is as of #${result.target}. Go back with: reyn checkout ${plan.tip}`,
+					...paused(runtime.restored().plans),
+				]);
+			},
+		);
+
+	program
+		.command("checkout")
+		.argument("<ref>")
+		.description("go to any moment, on an abandoned branch too. Files in your workspace are not touched")
+		.option("--yes", "do it without asking")
+		.option("--actor <name>", "who asks", "user")
+		.action(async (ref: string, { yes, actor }: { yes?: boolean; actor: string }) => {
+			const { seq, kind } = await reading(globals(), async (runtime) => {
+				const seq = parseRef(ref, runtime);
+				return { seq, ...(await runtime.timeline.plan(seq)) };
+			});
+			if (kind !== "none") await confirm(`check out #${seq}?`, yes);
+			await using runtime = await openForWork(globals());
+			const result = kind === "none" ? { kind, seq, target: seq } : await runtime.checkout(seq, actor);
+			const { hash } = await reportState(runtime, result.seq);
+			const snapped =
+				"snappedFrom" in result ? `; #${seq} lies inside a tool cycle, so the checkpoint before it was taken` : "";
+			print(globals(), { ...result, hash }, [
+				`${result.kind}: the state is as of #${result.target}${snapped}`,
+				`state ${hash}`,
+				...paused(runtime.restored().plans),
+			]);
+		});
+
+	const plan = program.command("plan").description("plans that are in flight");
+	plan.command("list").action(async () => {
+		const { plans } = await reading(globals(), async (runtime) => runtime.restored());
+		print(
+			globals(),
+			plans,
+			plans.length > 0
+				? plans.map((each) => `${each.plan}  ${each.status}  ${each.finished}/${each.size}  ${each.goal}`)
+				: ["no plan is in flight"],
+		);
+	});
+	plan
+		.command("discard")
+		.argument("<id>")
+		.action(async (id: string) => {
+			await using runtime = await openForWork(globals());
+			await runtime.discardPlan(id);
+			print(globals(), { plan: id, discarded: true }, [`plan ${id} is discarded`]);
+		});
+	plan
+		.command("resume")
+		.argument("<id>")
+		.option("--from <step>", "run this step and all that depends on it again")
+		.addOption(outputFormat())
+		.action(async (id: string, { from, outputFormat }: { from?: string; outputFormat: OutputFormat }) => {
+			done(
+				await work({
+					globals: globals(),
+					format: formatOf(globals(), outputFormat),
+					restore: false,
+					start: async (runtime) => void (await runtime.resumePlan(id, from)),
+				}),
+			);
+		});
+
+	const skill = program.command("skill").description("skill runs");
+	skill
+		.command("run")
+		.argument("<name>", "digest")
+		.argument("<topic>")
+		.addOption(outputFormat())
+		.action(async (name: string, topic: string, { outputFormat }: { outputFormat: OutputFormat }) => {
+			done(
+				await work({
+					globals: globals(),
+					format: formatOf(globals(), outputFormat),
+					start: async (runtime) => void (await runtime.runSkill(name, { topic })),
+				}),
+			);
+		});
+	skill.command("list").action(async () => {
+		const { runs } = await reading(globals(), async (runtime) => runtime.restored());
+		print(
+			globals(),
+			runs,
+			runs.length > 0
+				? runs.map((each) => `${each.run}  ${each.skill}  ${each.status}  ${each.phase ?? ""}`)
+				: ["no skill run is in flight"],
+		);
+	});
+	skill
+		.command("discard")
+		.argument("<run>")
+		.action(async (run: string) => {
+			await using runtime = await openForWork(globals());
+			await runtime.discardSkillRun(run);
+			print(globals(), { run, discarded: true }, [`skill run ${run} is discarded`]);
+		});
+
+	program
+		.command("demo")
+		.description(
+			"the whole story on a real directory: a plan, a kill -9, the resume, branches, rewinds. No key, no network",
+		)
+		.option("--keep <dir>", "where to keep the state (default: a fresh temporary directory)")
+		.addOption(
+			new Option(
+				"--crash-at <n>",
+				"kill while the step after the n-th finished one runs (default: at random)",
+			).argParser(wholeNumber),
+		)
+		.option("--question <text>", "what to ask first")
+		.action(async (options: { keep?: string; crashAt?: number; question?: string }) => {
+			const { demo } = await import("./demo.ts");
+			done(await demo(globals(), options));
+		});
+
+	return program;
+}
+
+const outputFormat = (): Option =>
+	new Option("--output-format <format>", "how to speak").choices(["text", "json", "stream-json"]).default("text");
+
+const formatOf = ({ json }: Globals, format: OutputFormat): OutputFormat =>
+	json && format === "text" ? "json" : format;
+
+function wholeNumber(text: string): number {
+	if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("expected a whole number.");
+	return Number(text);
+}
+
+async function reading<T>(
+	globals: Globals,
+	read: (runtime: Awaited<ReturnType<typeof openForReading>>) => Promise<T>,
+): Promise<T> {
+	await using runtime = await openForReading(globals);
+	return await read(runtime);
+}
+
+function paused(plans: readonly { plan: string; status: string }[]): string[] {
+	return plans
+		.filter(({ status }) => status === "paused")
+		.map(({ plan }) => `plan ${plan} is unfinished there and waits; go on with: reyn plan resume ${plan}`);
+}
+
+function print({ json }: Globals, value: unknown, lines: readonly string[]): void {
+	process.stdout.write(json ? `${JSON.stringify(value)}\n` : `${lines.map(clean).join("\n")}\n`);
+}

@@ -1,0 +1,102 @@
+/** What a working runtime says, as lines for people or as JSON lines for scripts. */
+import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
+import { clean, oneLine } from "./clean.ts";
+
+/** A line of `stream-json`. The last one of a stream is always `result`. */
+export type StreamLine =
+	| { readonly type: "init"; readonly tip: number; readonly pid: number }
+	| { readonly type: "restored"; readonly restored: Restored }
+	| { readonly type: "message"; readonly message: BackgroundMessage }
+	| RuntimeEvent
+	| {
+			readonly type: "result";
+			readonly tip: number;
+			readonly meter: MeterReading;
+			readonly exitCode: number;
+			readonly error?: { readonly code: string; readonly message: string };
+	  };
+
+/** Resolves when the text has left the process: what is reported as shown has been shown. */
+export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
+	return new Promise((resolve, reject) => stream.write(text, (error) => (error ? reject(error) : resolve())));
+}
+
+/** A line for people, or nothing where an event is not worth one. */
+export function eventLine(event: RuntimeEvent): string | undefined {
+	switch (event.type) {
+		case "tool":
+			return `· ${event.name} ${oneLine(JSON.stringify(event.args), 90)}`;
+		case "plan_started": {
+			const steps = event.steps.map(({ id, description }) => `    ${id}  ${oneLine(description, 70)}`);
+			const resumed =
+				event.finished > 0
+					? ` (resumed: ${event.finished} of ${event.steps.length} steps are done and cost nothing)`
+					: "";
+			return [`plan ${event.plan} ▸ ${event.steps.length} steps${resumed}`, ...steps].join("\n");
+		}
+		case "plan_step": {
+			const { change } = event;
+			const at = `plan ${event.plan} ▸ ${event.index}/${event.size} ${oneLine(event.description, 60)}`;
+			switch (change.status) {
+				case "running":
+					return `${at} …`;
+				case "resumed":
+					return `${at} … (goes on where it was cut)`;
+				case "retrying":
+					return `${at} (retry ${change.retry}/${change.limit}: ${oneLine(change.reason, 60)})`;
+				case "completed":
+					return `${at} ✓ ${change.cost.calls} calls, ${change.cost.inputTokens + change.cost.outputTokens} tokens`;
+				case "failed":
+					return `${at} ✗ ${oneLine(change.reason, 100)}`;
+			}
+			break;
+		}
+		case "plan_end":
+			if (event.outcome === "completed")
+				return event.failed.length > 0
+					? `plan ${event.plan} finished; failed steps: ${event.failed.join(", ")}`
+					: undefined;
+			return `plan ${event.plan} ${event.outcome}: ${oneLine(event.reason ?? "", 100)}`;
+		case "skill_end":
+			return event.outcome === "completed"
+				? undefined
+				: `skill ${event.run} ${event.outcome}: ${oneLine(event.reason ?? "", 100)}`;
+		case "turn_end":
+			return event.outcome === "interrupted"
+				? `the turn was interrupted: ${oneLine(event.reason ?? "", 100)}`
+				: undefined;
+		case "notice":
+			return clean(event.text);
+		case "text":
+		case "checkpoint":
+			return undefined;
+	}
+	return undefined;
+}
+
+/** What was found at the start, for people. */
+export function restoredLines({ torn, turns, plans, runs, undelivered }: Restored): string[] {
+	return [
+		...(torn
+			? [
+					`the log ended in ${torn.bytes} torn bytes that were never acknowledged; they are kept in ${torn.keptIn ?? "place"}`,
+				]
+			: []),
+		...turns.map(({ text }) => `restored: an unanswered question: ${oneLine(text, 70)}`),
+		...plans.map(({ plan, status, finished, size, calls, tokens, goal }) => {
+			const then = status === "paused" ? `paused; go on with /plan resume ${plan}` : `${size - finished} to run`;
+			return `restored: plan ${plan}, ${finished} of ${size} steps done (${calls} calls, ${tokens} tokens, not paid again), ${then}: ${oneLine(goal, 60)}`;
+		}),
+		...runs.map(
+			({ run, skill, phase, status }) =>
+				`restored: skill ${skill} ${run}, ${status}${phase === undefined ? "" : ` in phase ${phase}`}`,
+		),
+		...(undelivered.length > 0 ? [`restored: ${undelivered.length} message(s) that you have not seen`] : []),
+	];
+}
+
+export function meterLine({ replayed, paid, percentFree }: MeterReading): string {
+	return `replayed free: ${replayed.calls} model calls, ${replayed.tokens} tokens (${percentFree} %)   paid now: ${paid.calls} calls, ${paid.tokens} tokens`;
+}
+
+export const messageText = ({ from, text }: BackgroundMessage): string => `[${from}] ${clean(text)}`;

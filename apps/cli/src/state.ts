@@ -1,0 +1,16 @@
+import type { StateReport } from "@reyn/runtime";
+import { oneLine } from "./clean.ts";
+
+/** A state for people. */
+export function stateLines(state: StateReport): string[] {
+	const { seq, kind, branch, active, hash, messages, plans, skills } = state;
+	const recent = messages.slice(-12);
+	return [
+		`#${seq} ${kind} on ${branch}${active ? "" : " (abandoned)"}`,
+		`state ${hash}`,
+		`messages ${messages.length}${messages.length > recent.length ? `, the last ${recent.length}:` : messages.length > 0 ? ":" : ""}`,
+		...recent.map((message) => `  #${message.seq} ${message.who}: ${oneLine(message.text, 100)}`),
+		...plans.map(({ plan, status, goal }) => `plan ${plan} ${status}: ${oneLine(goal, 80)}`),
+		...skills.map(({ run, status, skill }) => `skill ${skill} ${run} ${status}`),
+	];
+}

@@ -1,0 +1,56 @@
+/** The history of a state directory as a value: checkpoints, rewinds, branches, and where one is. */
+import { rewindNote } from "@reyn/rewind-modes";
+import { reset } from "@reyn/timetravel";
+import type { Seq } from "@reyn/wal";
+import type { Runtime } from "./runtime.ts";
+
+export interface HistoryEntry {
+	readonly seq: Seq;
+	readonly ts: number;
+	readonly type: "checkpoint" | "reset" | "note" | "genesis";
+	readonly title: string;
+	readonly branch: string;
+	readonly active: boolean;
+}
+
+export interface History {
+	readonly tip: number;
+	readonly entries: readonly HistoryEntry[];
+	readonly branches: readonly {
+		readonly id: number;
+		readonly name: string;
+		readonly parent?: string;
+		readonly forkedAt: number;
+		readonly last: number;
+		readonly active: boolean;
+	}[];
+}
+
+export async function readHistory({ wal, timeline }: Runtime): Promise<History> {
+	const { lineage } = timeline;
+	const branches = timeline.branches();
+	const branchOf = (seq: number): string => branches.findLast(({ first }) => first <= seq)?.name ?? "main";
+	const entries: HistoryEntry[] = [{ seq: 0, ts: 0, type: "genesis", title: "genesis", branch: "main", active: true }];
+	for (const { seq, ts, kind, title, active } of timeline.checkpoints()) {
+		entries.push({ seq, ts, type: "checkpoint", title: `${kind}  ${title}`, branch: branchOf(seq), active });
+	}
+	for await (const record of wal.read({ kinds: { only: [reset.kind, rewindNote.kind] } })) {
+		const { seq, ts } = record;
+		const where = { seq, ts, branch: branchOf(seq), active: lineage.isActive(record) };
+		if (reset.is(record)) {
+			const { target, mode, actor } = record.data;
+			entries.push({ ...where, type: "reset", title: `rewind to #${target} (${mode}) by ${actor}` });
+		}
+		if (rewindNote.is(record))
+			entries.push({ ...where, type: "note", title: `note on #${record.data.target} by ${record.data.actor}` });
+	}
+	const nameOf = (id: number | undefined): string | undefined => branches.find((branch) => branch.id === id)?.name;
+	return {
+		tip: wal.tip,
+		entries: entries.sort((a, b) => b.seq - a.seq),
+		branches: branches.map(({ id, name, parent, forkedAt, last, active }) => {
+			const above = nameOf(parent);
+			return { id, name, ...(above === undefined ? {} : { parent: above }), forkedAt, last, active };
+		}),
+	};
+}

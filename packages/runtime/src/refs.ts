@@ -1,0 +1,31 @@
+/** How people point at a moment: `142`, `@` (the tip), `@-3` (checkpoints back), `b7` (the end of a branch). */
+import type { Seq } from "@reyn/wal";
+import { RuntimeError } from "./errors.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** @throws RuntimeError `RUNTIME_BAD_REF`, `RUNTIME_UNKNOWN_REF`; a seq is not checked, its user does that */
+export function parseRef(text: string, { timeline, wal }: Runtime): Seq {
+	if (/^\d+$/.test(text)) return Number(text);
+	if (text === "@") return wal.tip;
+	const back = /^@-(\d+)$/.exec(text)?.[1];
+	if (back !== undefined) {
+		const active = timeline.checkpoints().filter((checkpoint) => checkpoint.active);
+		const found = active.at(-1 - Number(back));
+		if (!found)
+			throw new RuntimeError(
+				"RUNTIME_UNKNOWN_REF",
+				`${text} goes ${back} checkpoints back, and this line of history has ${active.length}; see: reyn log`,
+			);
+		return found.seq;
+	}
+	const branch = timeline.branches().find(({ name }) => name === text);
+	if (branch) return branch.last;
+	const names = timeline
+		.branches()
+		.map(({ name }) => name)
+		.join(", ");
+	throw new RuntimeError(
+		"RUNTIME_BAD_REF",
+		`"${text}" points at nothing; give a seq (142), @ for the tip, @-3 for checkpoints back, or a branch (${names})`,
+	);
+}
