@@ -1,6 +1,6 @@
 /** argv → what a package function does. */
 import { readFileSync } from "node:fs";
-import { parseRef, type RewindMode, readHistory, reportState, rewindModes } from "@reyn/runtime";
+import { parseRef, type RewindMode, type RewindResult, readHistory, reportState, rewindModes } from "@reyn/runtime";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { clean } from "./clean.ts";
 import { confirm } from "./confirm.ts";
@@ -147,7 +147,7 @@ function commands(done: (exitCode: number) => void): Command {
 				await using runtime = await openForWork(globals());
 				const result = await runtime.applyRewind(plan, actor);
 				print(globals(), { plan, applied: true, result }, [
-					`done: ${result.kind} at #${result.seq}; the state is as of #${result.target}. Go back with: reyn checkout ${plan.tip}`,
+					...rewound(result, plan.tip),
 					...paused(runtime.restored().plans),
 				]);
 			},
@@ -284,6 +284,17 @@ async function reading<T>(
 ): Promise<T> {
 	await using runtime = await openForReading(globals);
 	return await read(runtime);
+}
+
+function rewound({ kind, seq, target }: RewindResult, from: number): string[] {
+	switch (kind) {
+		case "none":
+			return ["nothing was written: the state is as of there already"];
+		case "note":
+			return [`done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`];
+		case "reset":
+			return [`done: a reset at #${seq}; the state is as of #${target}. Go back with: reyn checkout ${from}`];
+	}
 }
 
 function paused(plans: readonly { plan: string; status: string }[]): string[] {

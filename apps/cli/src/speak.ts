@@ -25,7 +25,8 @@ export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
 export function eventLine(event: RuntimeEvent): string | undefined {
 	switch (event.type) {
 		case "tool":
-			return `· ${event.name} ${oneLine(JSON.stringify(event.args), 90)}`;
+			// A plan is announced step by step as soon as it starts.
+			return event.name === "plan" ? undefined : `· ${event.name} ${oneLine(JSON.stringify(event.args), 90)}`;
 		case "plan_started": {
 			const steps = event.steps.map(({ id, description }) => `    ${id}  ${oneLine(description, 70)}`);
 			const resumed =

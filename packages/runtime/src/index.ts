@@ -26,3 +26,4 @@ export type { SessionScope } from "./session.ts";
 export { digestSkill } from "./skills/digest.ts";
 export { reportState, type StateReport } from "./state-report.ts";
 export { createFileTools } from "./tools/file-tools.ts";
+export { topicsOf } from "./tools/topics.ts";

@@ -1,4 +1,4 @@
-import { type Scope, type Seq, within } from "@reyn/wal";
+import type { Scope, Seq } from "@reyn/wal";
 
 /** The records in `(after, through]`. */
 export interface SeqRange {
@@ -25,7 +25,7 @@ export function straightPath(tip: Seq, scope: Scope): Path {
 		tip,
 		scope,
 		ranges: tip > 0 ? [{ after: 0, through: tip }] : [],
-		has: (record) => record.seq <= tip && within(record.scope, scope),
+		has: ({ seq }) => seq <= tip,
 		isBase: (seq) => seq <= tip,
 	};
 }

@@ -1,0 +1,65 @@
+/** The real command line as a child process, from source. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const bin = join(import.meta.dirname, "../../apps/cli/src/bin.ts");
+
+export interface Ended {
+	readonly code: number | null;
+	readonly signal: NodeJS.Signals | null;
+	readonly stdout: string;
+	readonly stderr: string;
+	readonly pid: number;
+}
+
+export interface Running {
+	readonly child: ChildProcess;
+	readonly ended: Promise<Ended>;
+}
+
+/** A directory to ask about, the state beside it, and the file in which the model counts its calls. */
+export interface Place {
+	readonly cwd: string;
+	readonly state: string;
+	readonly trace: string;
+}
+
+export function start({ cwd, state, trace }: Place, args: readonly string[], input?: string): Running {
+	const child = spawn(process.execPath, ["--conditions=@reyn/source", bin, "--cwd", cwd, "--state", state, ...args], {
+		stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+		env: { ...process.env, REYN_MODEL_TRACE: trace, NO_COLOR: "1" },
+	});
+	child.stdin?.end(input);
+	let stdout = "";
+	let stderr = "";
+	child.stdout?.on("data", (data) => (stdout += data));
+	child.stderr?.on("data", (data) => (stderr += data));
+	const ended = new Promise<Ended>((resolve) =>
+		child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr, pid: child.pid ?? 0 })),
+	);
+	return { child, ended };
+}
+
+export const run = (place: Place, args: readonly string[], input?: string): Promise<Ended> =>
+	start(place, args, input).ended;
+
+/** The requests that reached the model, in order, with the process that made each. */
+export function modelCalls({ trace }: Place): readonly { pid: number; request: string }[] {
+	const text = readFileSync(trace, { encoding: "utf8", flag: "a+" });
+	return text
+		.split("\n")
+		.filter((line) => line !== "")
+		.map((line) => JSON.parse(line));
+}
+
+/** The lines of `stream-json`; a killed process may leave half of the last one. */
+export function streamLines({ stdout }: Ended): readonly { type: string; [key: string]: unknown }[] {
+	return stdout.split("\n").flatMap((line) => {
+		try {
+			return [JSON.parse(line)];
+		} catch {
+			return [];
+		}
+	});
+}

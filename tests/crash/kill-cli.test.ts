@@ -1,0 +1,138 @@
+/**
+ * Kills the real command line with SIGKILL while a plan works, again and again, and looks at what is left each time.
+ * `REYN_KILLS` sets how many kills (default 24), `REYN_SEED` the moments; both are in the test's name.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { allRecords } from "@reyn/runtime";
+import { openWal, type WalRecord } from "@reyn/wal";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { modelCalls, type Place, run, start, streamLines } from "./cli.ts";
+
+const KILLS = Number(process.env.REYN_KILLS ?? 24);
+const SEED = Number(process.env.REYN_SEED ?? 1);
+const QUESTION = "How do the parser and the printer work together, and where is each of them tested?";
+const ASK = ["--pace", "60", "run", "-p", QUESTION, "--output-format", "stream-json"];
+const RESUME = ["--pace", "60", "resume", "--output-format", "stream-json"];
+
+let root: string;
+let cwd: string;
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-kill-"));
+	cwd = join(root, "project");
+	const files = {
+		"README.md": "# Calc\n\nThe parser reads an expression, the printer writes it back.\n",
+		"src/parser.ts":
+			"/** Reads an expression. */\nexport function parse(text: string): Tree {\n\treturn new Parser(text).tree();\n}\n",
+		"src/printer.ts":
+			"/** Writes a tree back as text. */\nexport function print(tree: Tree): string {\n\treturn tree.toString();\n}\n",
+		"src/main.ts":
+			'import { parse } from "./parser.ts";\nimport { print } from "./printer.ts";\nconsole.log(print(parse("1 + 2")));\n',
+		"test/parser.test.ts": 'test("the parser reads a sum", () => expect(parse("1+2")).toEqual(sum(1, 2)));\n',
+		"test/printer.test.ts": 'test("the printer writes a sum", () => expect(print(sum(1, 2))).toBe("1 + 2"));\n',
+	};
+	for (const [path, text] of Object.entries(files)) {
+		await mkdir(join(cwd, path, ".."), { recursive: true });
+		await writeFile(join(cwd, path), text);
+	}
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const place = (name: string): Place => ({ cwd, state: join(root, name), trace: join(root, `${name}.calls.jsonl`) });
+
+async function recordsOf({ state }: Place): Promise<WalRecord[]> {
+	await using wal = await openWal(join(state, "state"), { records: allRecords, readOnly: true });
+	const records: WalRecord[] = [];
+	for await (const record of wal.read()) records.push(record);
+	return records;
+}
+
+/** The requests whose answers are in the log. */
+function answered(records: readonly WalRecord[]): string[] {
+	return records
+		.filter(({ kind, data }) => kind === "step_completed" && (data as { kind: string }).kind === "model")
+		.map(({ data }) => (data as { fp: string }).fp);
+}
+
+function answersOf(records: readonly WalRecord[]): string[] {
+	return records
+		.filter(({ kind, data }) => kind === "assistant_message" && "plan" in (data as object))
+		.map(({ data }) => (data as { text: string }).text);
+}
+
+/** Small and seeded (mulberry32), so that a failure can be run again. */
+function random(seed: number): () => number {
+	let state = seed;
+	return () => {
+		state = (state + 0x6d2b79f5) | 0;
+		let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+		return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+	};
+}
+
+test(`${KILLS} kills at random moments (seed ${SEED}): nothing acknowledged is lost, nothing durable is paid again, the answer arrives once`, async () => {
+	const whole = place("whole");
+	const uninterrupted = await run(whole, ASK);
+	expect(uninterrupted.code, uninterrupted.stderr).toBe(0);
+	const [expectedAnswer] = answersOf(await recordsOf(whole));
+	const callsOfAWhole = modelCalls(whole).map(({ request }) => request);
+	expect(new Set(callsOfAWhole).size, "the requests of one run are all different").toBe(callsOfAWhole.length);
+
+	const next = random(SEED);
+	let kills = 0;
+	let cutInAStep = 0;
+	for (let round = 0; kills < KILLS; round++) {
+		const here = place(`round-${round}`);
+		let known: WalRecord[] = [];
+		for (let attempt = 0; ; attempt++) {
+			const asked = known.some(({ kind }) => kind === "user_prompt");
+			const callsBefore = modelCalls(here).length;
+			const { child, ended } = start(here, asked ? RESUME : ASK);
+			const timer =
+				attempt < 4 && kills < KILLS ? setTimeout(() => child.kill("SIGKILL"), 250 + next() * 900) : undefined;
+			const end = await ended;
+			clearTimeout(timer);
+			const killed = end.signal === "SIGKILL";
+			if (killed) kills++;
+
+			const records = end.stdout === "" && known.length === 0 ? [] : await recordsOf(here);
+			// The seqs that were told to the world, and all that the look before has seen, are still there.
+			for (const { seq, crc } of known) expect(records[seq - 1]).toMatchObject({ seq, crc });
+			for (const line of streamLines(end))
+				if (line.type === "checkpoint") expect(records[(line.seq as number) - 1]).toMatchObject({ kind: "checkpoint" });
+			for (const line of streamLines(end)) {
+				if (line.type !== "plan_step" || (line.change as { status: string }).status !== "completed") continue;
+				expect(
+					records.some(
+						({ kind, data }) => kind === "plan_step_completed" && (data as { step: string }).step === line.step,
+					),
+				).toBe(true);
+			}
+			expect(records.map(({ seq }) => seq)).toEqual(records.map((_, i) => i + 1));
+
+			// No request whose answer was in the log before this process reached the model in it.
+			const paid = modelCalls(here)
+				.slice(callsBefore)
+				.map(({ request }) => request);
+			const free = new Set(answered(known));
+			expect(paid.filter((request) => free.has(request))).toEqual([]);
+
+			const open =
+				records.filter(({ kind }) => kind === "plan_step_started").length -
+				records.filter(({ kind }) => kind === "plan_step_completed").length;
+			if (killed && open > 0) cutInAStep++;
+			known = records;
+			if (!killed) {
+				expect([0, 3], end.stderr).toContain(end.code);
+				break;
+			}
+		}
+		expect(answersOf(known)).toEqual([expectedAnswer]);
+		expect(known.filter(({ kind }) => kind === "message_delivered")).toHaveLength(1);
+		expect(known.filter(({ kind }) => kind === "plan_completed")).toHaveLength(1);
+	}
+	console.log(`${kills} kills, ${cutInAStep} of them in the middle of a step`);
+	expect(cutInAStep).toBeGreaterThan(KILLS / 4);
+}, 600_000);
