@@ -5,6 +5,11 @@ if (major < 22 || (major === 22 && minor < 18)) {
 	console.error(`reyn needs Node.js 22.18 or newer; this is ${process.version}.`);
 	process.exit(1);
 }
+// Whoever read our output has gone: there is nobody left to tell.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+	if (error.code === "EPIPE") process.exit(0);
+	throw error;
+});
 const { main } = await import("./main.ts");
 process.exitCode = await main(process.argv);
 

@@ -51,7 +51,7 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 		lines.close();
 	});
 	process.once("SIGTERM", () => {
-		exitCode = 143;
+		exitCode = exitCodes.terminated;
 		lines.close();
 	});
 	try {

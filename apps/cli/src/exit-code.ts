@@ -9,6 +9,7 @@ export const exitCodes = {
 	damaged: 5,
 	stepsFailed: 6,
 	interrupted: 130,
+	terminated: 143,
 } as const;
 
 const byErrorCode: Readonly<Record<string, number>> = {

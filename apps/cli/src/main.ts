@@ -1,6 +1,14 @@
 /** argv → what a package function does. */
 import { readFileSync } from "node:fs";
-import { parseRef, type RewindMode, type RewindResult, readHistory, reportState, rewindModes } from "@reyn/runtime";
+import {
+	parseRef,
+	type Restored,
+	type RewindMode,
+	type RewindResult,
+	readHistory,
+	reportState,
+	rewindModes,
+} from "@reyn/runtime";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { clean } from "./clean.ts";
 import { confirm } from "./confirm.ts";
@@ -16,12 +24,19 @@ export async function main(argv: readonly string[]): Promise<number> {
 		exitCode = code;
 	});
 	try {
-		await program.parseAsync([...argv]);
+		await program.parseAsync(withDefaultCommand(program, argv));
 		return exitCode;
 	} catch (error) {
 		if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
 		return report(error, program.opts());
 	}
+}
+
+/** `reyn` alone means `reyn chat`; a word that is no command is left for the parser, which knows what was meant. */
+function withDefaultCommand(program: Command, argv: readonly string[]): string[] {
+	const { operands, unknown } = program.parseOptions(argv.slice(2));
+	const isBare = operands.length === 0 && !unknown.some((flag) => /^(-h|--help|-V|--version)$/.test(flag));
+	return isBare ? [...argv.slice(0, 2), "chat", ...argv.slice(2)] : [...argv];
 }
 
 /** One line for people; as JSON too when that was asked for. A stack trace only with -v. */
@@ -51,12 +66,11 @@ function commands(done: (exitCode: number) => void): Command {
 		.addOption(new Option("--pace <ms>", "slow the offline model down, per call").argParser(wholeNumber).default(0))
 		.addHelpText("after", EXIT_CODES)
 		.exitOverride()
-		.enablePositionalOptions()
 		.showHelpAfterError("(reyn --help says what there is)");
 	const globals = (): Globals => program.opts<Globals>();
 
 	program
-		.command("chat", { isDefault: true })
+		.command("chat")
 		.description("talk; plans work in the background. /help lists the commands inside")
 		.option("--no-restore", "do not go on with what was in flight; it stays for the next start")
 		.action(async ({ restore }: { restore: boolean }) => {
@@ -91,11 +105,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.description("go on with everything that was in flight, deliver the answers, and end")
 		.addOption(outputFormat())
 		.action(async ({ outputFormat }: { outputFormat: OutputFormat }) => {
-			const found = await openForReading(globals());
-			const { turns, plans, runs, undelivered } = found.restored();
-			await found.close();
-			if (turns.length + plans.length + runs.length + undelivered.length === 0)
-				throw new CliError("CLI_NOT_FOUND", "nothing is in flight; there is nothing to resume");
+			await reading(globals(), async (runtime) => assertInFlight(runtime.restored()));
 			done(await work({ globals: globals(), format: formatOf(globals(), outputFormat), start: async () => {} }));
 		});
 
@@ -192,6 +202,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.command("discard")
 		.argument("<id>")
 		.action(async (id: string) => {
+			await reading(globals(), async (runtime) => runtime.findPlan(id));
 			await using runtime = await openForWork(globals());
 			await runtime.discardPlan(id);
 			print(globals(), { plan: id, discarded: true }, [`plan ${id} is discarded`]);
@@ -241,6 +252,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.command("discard")
 		.argument("<run>")
 		.action(async (run: string) => {
+			await reading(globals(), async (runtime) => runtime.findSkillRun(run));
 			await using runtime = await openForWork(globals());
 			await runtime.discardSkillRun(run);
 			print(globals(), { run, discarded: true }, [`skill run ${run} is discarded`]);
@@ -284,6 +296,14 @@ async function reading<T>(
 ): Promise<T> {
 	await using runtime = await openForReading(globals);
 	return await read(runtime);
+}
+
+/** @throws CliError `CLI_NOT_FOUND` when a resume would have nothing to do */
+function assertInFlight({ turns, plans, runs, undelivered }: Restored): void {
+	const running = [...plans, ...runs].filter(({ status }) => status === "running");
+	if (turns.length + running.length + undelivered.length > 0) return;
+	const waiting = plans.length > 0 ? `; paused: ${plans.map(({ plan }) => `reyn plan resume ${plan}`).join(", ")}` : "";
+	throw new CliError("CLI_NOT_FOUND", `nothing is in flight${waiting}`);
 }
 
 function rewound({ kind, seq, target }: RewindResult, from: number): string[] {

@@ -52,6 +52,13 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 		},
 	});
 	let exitCode: number = exitCodes.ok;
+	let stopped: "SIGINT" | "SIGTERM" | undefined;
+	for (const signal of ["SIGINT", "SIGTERM"] as const) {
+		process.once(signal, () => {
+			stopped = signal;
+			runtime.cancel();
+		});
+	}
 	let failure: { code: string; message: string } | undefined;
 	try {
 		const restored = runtime.restored();
@@ -64,6 +71,10 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 		await runtime.idle();
 		if (failedSteps > 0) exitCode = exitCodes.stepsFailed;
 		if (interrupted !== undefined) exitCode = exitCodes.failed;
+		if (stopped !== undefined) {
+			exitCode = stopped === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated;
+			if (format !== "stream-json") say("stopped; what is unfinished is kept. Go on with: reyn resume");
+		}
 	} catch (error) {
 		exitCode = exitCodeOf(error);
 		failure = { code: String((error as { code?: unknown }).code ?? "ERROR"), message: (error as Error).message };

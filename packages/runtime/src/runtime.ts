@@ -1,13 +1,23 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
 import { setTimeout as sleepFor } from "node:timers/promises";
 import { journal, type Model, type StepEvent, type Tool, type Using } from "@reyn/journal";
-import { costOf, defaultPlanLimits, findPlan, inFlight, type PlanLimits, planPaused, planRuns } from "@reyn/plan";
+import {
+	costOf,
+	defaultPlanLimits,
+	findPlan,
+	inFlight,
+	type PlanLimits,
+	type PlanRun,
+	planPaused,
+	planRuns,
+} from "@reyn/plan";
 import { applyRewind, planRewind, type RewindMode, type RewindPlan, type RewindResult } from "@reyn/rewind-modes";
 import {
 	findRun,
 	inFlightRuns,
 	type Skill,
 	type SkillResume,
+	type SkillRun,
 	skillResumeSchema,
 	skillRunPaused,
 	skillRuns,
@@ -267,18 +277,35 @@ export class Runtime implements AsyncDisposable {
 		return this.#skills.start(this.#session(scope), name, input);
 	}
 
+	/**
+	 * A skill run that is in flight.
+	 *
+	 * @throws SkillError `SKILL_UNKNOWN_RUN`, naming those that are
+	 */
+	findSkillRun(run: string): SkillRun {
+		return findRun(this.#ownerOfRun(run).view.get(skillRuns), run);
+	}
+
 	/** @throws SkillError `SKILL_UNKNOWN_RUN` */
 	async discardSkillRun(run: string): Promise<void> {
-		const session = this.#owner((view) => view.get(skillRuns)[run] !== undefined);
-		findRun(session.view.get(skillRuns), run);
+		this.findSkillRun(run);
+		const session = this.#ownerOfRun(run);
 		await this.#skills.discard(session, run, "discarded by the user");
+	}
+
+	/**
+	 * A plan that is in flight.
+	 *
+	 * @throws PlanError `PLAN_UNKNOWN`, naming those that are
+	 */
+	findPlan(plan: string): PlanRun {
+		return findPlan(this.#ownerOfPlan(plan).view.get(planRuns), plan);
 	}
 
 	/** @throws PlanError `PLAN_UNKNOWN` */
 	async discardPlan(plan: string): Promise<void> {
-		const session = this.#owner((view) => view.get(planRuns)[plan] !== undefined);
-		findPlan(session.view.get(planRuns), plan);
-		await this.#plans.discard(session, plan, "discarded by the user");
+		this.findPlan(plan);
+		await this.#plans.discard(this.#ownerOfPlan(plan), plan, "discarded by the user");
 	}
 
 	/**
@@ -287,10 +314,9 @@ export class Runtime implements AsyncDisposable {
 	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`
 	 */
 	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
-		const session = this.#owner((view) => view.get(planRuns)[plan] !== undefined);
-		findPlan(session.view.get(planRuns), plan);
+		this.findPlan(plan);
 		this.#resumed = true;
-		return this.#plans.resume(session, plan, from);
+		return this.#plans.resume(this.#ownerOfPlan(plan), plan, from);
 	}
 
 	/** What a rewind to a seq would do. Reads only. */
@@ -313,9 +339,14 @@ export class Runtime implements AsyncDisposable {
 		return this.#timeline.checkout(seq, { actor });
 	}
 
-	/** Lets what is under way come to rest, cancelled and resumable, and closes the log. */
+	/** Stops all that is under way; it stays in flight, and goes on at the next start. */
+	cancel(): void {
+		for (const session of this.#sessions.values()) session.cancelAll("the process was asked to stop");
+	}
+
+	/** Cancels what is under way, waits until it is quiet, and closes the log. */
 	async close(): Promise<void> {
-		for (const session of this.#sessions.values()) session.cancelAll("the runtime is closing");
+		this.cancel();
 		await this.idle();
 		await this.wal.close();
 	}
@@ -353,9 +384,13 @@ export class Runtime implements AsyncDisposable {
 		throw new RuntimeError("RUNTIME_UNKNOWN_SESSION", `no session ${scopeKey(scope)}; there are ${known}`, { scope });
 	}
 
-	/** The session that some work belongs to; where none does, the main one, whose own check then says what there is. */
-	#owner(has: (view: View) => boolean): Session {
-		return [...this.#sessions.values()].find(({ view }) => has(view)) ?? this.#session(mainSession);
+	/** The session that a plan belongs to; for an unknown one the main session, whose own check then says what there is. */
+	#ownerOfPlan(plan: string): Session {
+		return [...this.#sessions.values()].find(({ view }) => plan in view.get(planRuns)) ?? this.#session(mainSession);
+	}
+
+	#ownerOfRun(run: string): Session {
+		return [...this.#sessions.values()].find(({ view }) => run in view.get(skillRuns)) ?? this.#session(mainSession);
 	}
 
 	/** Answers the open prompts of a session one after the other. */
