@@ -83,7 +83,6 @@ export async function execute(
 	const text = textOf(stepOf(run, terminalStep(decomposition).id));
 	const failed = decomposition.steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
 	await ports.deliver(text);
-	ports.log.append(laneClosed({ lane: `plan/${plan}` }), scope);
 	await ports.log.append(planCompleted({ plan }), scope).durable;
 	return { text, failed };
 }

@@ -65,8 +65,9 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 }
 
 async function finish({ scope }: Session, turn: Seq, lane: Lane, { log }: TurnPorts): Promise<void> {
-	log.append(laneClosed({ lane: lane.path }), scope);
-	await log.append(turnCompleted({ turn }), scope).durable;
+	log.append(turnCompleted({ turn }), scope);
+	// Last: a lane that closes before its work is recorded as over forgets what was paid for.
+	await log.append(laneClosed({ lane: lane.path }), scope).durable;
 }
 
 /** A tool that fails tells the model so; the turn goes on. */

@@ -49,7 +49,6 @@ export async function runSkill<Input>(
 		const { at } = analyze(id, run, skill.start, ports.journal());
 		if (at.kind === "end") {
 			await ports.deliver(run.last?.output);
-			ports.log.append(laneClosed({ lane: `skill/${id}` }), scope);
 			await ports.log.append(skillRunCompleted({ run: id }), scope).durable;
 			return run.last?.output;
 		}

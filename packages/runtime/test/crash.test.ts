@@ -1,0 +1,80 @@
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fingerprint } from "@reyn/journal";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { offlineModel, tracedModel } from "../src/index.ts";
+import { makeProject, open, type Project } from "./project.ts";
+
+const QUESTION = "How do the parser and the printer work together, and where is each of them tested?";
+
+let project: Project;
+let lines: string[];
+let answer: string;
+beforeAll(async () => {
+	project = await makeProject();
+	const { runtime, shown } = await open(project);
+	await runtime.prompt(QUESTION);
+	await runtime.idle();
+	await runtime.close();
+	answer = shown[0]?.text ?? "";
+	lines = (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").slice(0, -1);
+});
+afterAll(() => project[Symbol.asyncDispose]());
+
+test("cut after any record, the log leads to the same answer, once, and no recorded model call is made again", async () => {
+	expect(answer).toContain("src/parser.ts:");
+	expect(lines.length).toBeGreaterThan(50);
+	for (let kept = 1; kept <= lines.length; kept++) {
+		const state = join(project.root, `cut-${kept}`);
+		await cp(project.state, state, { recursive: true });
+		await writeFile(
+			join(state, "state/wal.jsonl"),
+			lines
+				.slice(0, kept)
+				.map((line) => `${line}\n`)
+				.join(""),
+		);
+		const before = lines
+			.slice(1, kept)
+			.map((line) => JSON.parse(line) as { kind: string; data: { kind?: string; fp: string; plan?: string } });
+		const recorded = new Set(
+			before.filter(({ kind, data }) => kind === "step_completed" && data.kind === "model").map(({ data }) => data.fp),
+		);
+
+		const trace = join(project.root, `cut-${kept}.calls`);
+		const { runtime, shown } = await open({ ...project, state }, { model: tracedModel(offlineModel(), trace) });
+		if (!before.some(({ kind }) => kind === "user_prompt")) await runtime.prompt(QUESTION);
+		runtime.resume();
+		await runtime.idle();
+		const said = runtime.conversation().items.flatMap((item) => (item.type === "message" ? [item.text] : []));
+		expect(said, `cut after ${kept} lines`).toEqual([answer]);
+		const seenBefore = before.some(({ kind }) => kind === "message_delivered");
+		expect(shown.map(({ text }) => text)).toEqual(seenBefore ? [] : [answer]);
+		expect(runtime.restored()).toMatchObject({ turns: [], plans: [], runs: [], undelivered: [] });
+		await runtime.close();
+
+		const paid = (await readFile(trace, { encoding: "utf8", flag: "a+" })).split("\n").filter((line) => line !== "");
+		expect(paid.filter((line) => recorded.has((JSON.parse(line) as { request: string }).request))).toEqual([]);
+		await rm(state, { recursive: true });
+	}
+}, 120_000);
+
+test("a second resume of a finished log does nothing", async () => {
+	const { runtime, shown, events } = await open(project);
+	const { tip } = runtime.wal;
+	runtime.resume();
+	await runtime.idle();
+	expect([shown, events, runtime.wal.tip]).toEqual([[], [], tip]);
+	await runtime.close();
+});
+
+test("the trace names a call as the log does", async () => {
+	const request = { system: "s", messages: [{ role: "user", text: "hello" }], tools: [] } as const;
+	const trace = join(project.root, "one.calls");
+	for await (const _ of tracedModel(offlineModel(), trace).generate(request, { signal: new AbortController().signal }));
+	expect(JSON.parse(await readFile(trace, "utf8"))).toMatchObject({
+		pid: process.pid,
+		model: "offline",
+		request: fingerprint("model", "offline", request),
+	});
+});
