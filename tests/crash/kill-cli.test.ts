@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { allRecords } from "@reyn/runtime";
 import { openWal, type WalRecord } from "@reyn/wal";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { modelCalls, type Place, run, start, streamLines } from "./cli.ts";
+import { modelCalls, type Place, run, start, streamLines } from "../cli.ts";
 
 const KILLS = Number(process.env.REYN_KILLS ?? 24);
 const SEED = Number(process.env.REYN_SEED ?? 1);

@@ -212,8 +212,8 @@ function onInterrupt(lines: Interface, screen: Screen, runtime: Runtime, leave: 
 	});
 }
 
-/** Lines as they come, kept until they are asked for. */
-async function* inputQueue(lines: Interface): AsyncGenerator<string> {
+/** Lines from now on, kept until they are asked for. */
+function inputQueue(lines: Interface): AsyncIterable<string> {
 	const waiting: string[] = [];
 	let wake = (): void => {};
 	let closed = false;
@@ -225,12 +225,19 @@ async function* inputQueue(lines: Interface): AsyncGenerator<string> {
 		closed = true;
 		wake();
 	});
-	for (;;) {
-		const line = waiting.shift();
-		if (line !== undefined) yield line;
-		else if (closed) return;
-		else await new Promise<void>((resolve) => (wake = resolve));
-	}
+	return {
+		async *[Symbol.asyncIterator]() {
+			for (;;) {
+				const line = waiting.shift();
+				if (line !== undefined) yield line;
+				else if (closed) return;
+				else
+					await new Promise<void>((resolve) => {
+						wake = resolve;
+					});
+			}
+		},
+	};
 }
 
 /** The terminal: answers stream, everything else comes as whole lines above what is being typed. */

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const bin = join(import.meta.dirname, "../../apps/cli/src/bin.ts");
+const bin = join(import.meta.dirname, "../apps/cli/src/bin.ts");
 
 export interface Ended {
 	readonly code: number | null;
@@ -25,8 +25,25 @@ export interface Place {
 	readonly trace: string;
 }
 
-export function start({ cwd, state, trace }: Place, args: readonly string[], input?: string): Running {
-	const child = spawn(process.execPath, ["--conditions=@reyn/source", bin, "--cwd", cwd, "--state", state, ...args], {
+/** @param via a command to start it with */
+export function start(
+	{ cwd, state, trace }: Place,
+	args: readonly string[],
+	input?: string,
+	via: readonly string[] = [],
+): Running {
+	const [command = "", ...rest] = [
+		...via,
+		process.execPath,
+		"--conditions=@reyn/source",
+		bin,
+		"--cwd",
+		cwd,
+		"--state",
+		state,
+		...args,
+	];
+	const child = spawn(command, rest, {
 		stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
 		env: { ...process.env, REYN_MODEL_TRACE: trace, NO_COLOR: "1" },
 	});
@@ -41,8 +58,7 @@ export function start({ cwd, state, trace }: Place, args: readonly string[], inp
 	return { child, ended };
 }
 
-export const run = (place: Place, args: readonly string[], input?: string): Promise<Ended> =>
-	start(place, args, input).ended;
+export const run = (...how: Parameters<typeof start>): Promise<Ended> => start(...how).ended;
 
 /** The requests that reached the model, in order, with the process that made each. */
 export function modelCalls({ trace }: Place): readonly { pid: number; request: string }[] {

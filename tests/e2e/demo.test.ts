@@ -1,0 +1,48 @@
+/** The main job, as the README promises it. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { run } from "../cli.ts";
+
+let root: string;
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-demo-test-"));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+test.each<[string, string, string[]]>([
+	["this repository", join(import.meta.dirname, "../.."), []],
+	[
+		"one of its folders, killed after the first step",
+		join(import.meta.dirname, "../../packages/wal"),
+		["--crash-at", "1"],
+	],
+])(
+	"the demo on %s: killed, resumed, forked, back",
+	async (name, cwd, more) => {
+		const keep = join(root, name.replace(/\W+/g, "-"));
+		const { code, stdout, stderr } = await run({ cwd, state: keep, trace: join(root, "trace") }, [
+			"demo",
+			"--keep",
+			keep,
+			...more,
+		]);
+		expect(code, stderr).toBe(0);
+		expect(stdout).toMatch(/killed: process \d+, SIGKILL, after \d of \d steps, with [1-9] under way/);
+		expect(stdout).toMatch(/restored: plan p\d+, \d of \d steps done \(\d+ calls, \d+ tokens, not paid again\)/);
+		expect(stdout).toMatch(/finished steps made 0 model calls in process/);
+		expect(stdout).toMatch(/\w+\.\w+:\d+/);
+		expect(stdout).toMatch(/◆ {2}#\d+ {2}rewind to #\d+ \(both\) by user/);
+		expect(stdout).toMatch(/│ ○/);
+		const [, before] = /before {2}([0-9a-f]{64})/.exec(stdout) ?? [];
+		expect(stdout).toContain(`now     ${before}   equal`);
+		for (const mode of ["both", "conversation_only", "code_only", "summarize", "cancel"])
+			expect(stdout).toMatch(new RegExp(`^ {2}${mode} +\\d+ records beyond`, "m"));
+		expect(stdout).toMatch(/a note about all since #\d+ joined the conversation/);
+
+		const again = await run({ cwd, state: keep, trace: join(root, "trace") }, ["demo", "--keep", keep]);
+		expect(again).toMatchObject({ code: 4, stderr: expect.stringMatching(/has a history already/) });
+	},
+	60_000,
+);

@@ -1,0 +1,190 @@
+/** The diagram in ARCHITECTURE.md, asserted: imports point down, siblings never meet, and nobody reaches past an `index.ts`. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
+import { basename, join, posix, sep } from "node:path";
+import { expect, test } from "vitest";
+import { entriesOf, findPackages, isPublished, type Package, specifier } from "./workspace.ts";
+
+/** Who may import whom. A new package is a new row. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+	wal: [],
+	snapshot: ["wal"],
+	timetravel: ["snapshot", "wal"],
+	journal: ["snapshot", "wal"],
+	"rewind-modes": ["timetravel", "snapshot", "wal"],
+	plan: ["journal", "snapshot", "wal"],
+	"skill-resume": ["journal", "snapshot", "wal"],
+	runtime: ["rewind-modes", "plan", "skill-resume", "timetravel", "journal", "snapshot", "wal"],
+	ui: ["runtime"],
+	cli: ["ui", "runtime", "rewind-modes", "plan", "skill-resume", "timetravel", "journal", "snapshot", "wal"],
+};
+
+interface Source {
+	/** From the package's folder, with forward slashes: `src/index.ts`. */
+	readonly path: string;
+	readonly text: string;
+}
+
+interface Room extends Package {
+	readonly sources: readonly Source[];
+}
+
+test("imports point down and siblings never meet", () => {
+	expect(violations(readRooms())).toEqual([]);
+});
+
+test("an import is seen in each of its forms, and not in a comment", () => {
+	const text = `
+import "a";
+import b, { type B } from "b";
+import type {
+	C,
+} from 'c';
+export { d } from "d";
+const e = await import("e");
+let f: import("f").F;
+export const query = from("not");
+ * import { g } from "g";
+// import "h";
+`;
+	expect(importsIn(text)).toEqual(["a", "b", "c", "d", "e", "f"]);
+});
+
+// The checker is itself checked: each defect is planted in memory and must be reported by name.
+test.each([
+	[
+		"a dependency across to a sibling",
+		withManifest("@reyn/plan", { dependencies: { "@reyn/timetravel": "workspace:^" } }),
+		"@reyn/plan depends on @reyn/timetravel",
+	],
+	[
+		"a peer dependency that points up",
+		withManifest("@reyn/wal", { peerDependencies: { "@reyn/runtime": "workspace:^" } }),
+		"@reyn/wal depends on @reyn/runtime",
+	],
+	[
+		"a dev dependency across to a sibling",
+		withManifest("@reyn/journal", { devDependencies: { "@reyn/timetravel": "workspace:^" } }),
+		"@reyn/journal depends on @reyn/timetravel",
+	],
+	["a package that has no row", withManifest("@reyn/wal", { name: "@reyn/attic" }), "@reyn/attic has no row"],
+	[
+		"an import of an undeclared package",
+		withSource("@reyn/skill-resume", 'import type { Timeline } from "@reyn/timetravel";'),
+		"@reyn/skill-resume: src/planted/index.ts imports @reyn/timetravel, which its package.json does not declare",
+	],
+	[
+		"a published import that only development has",
+		withSource("@reyn/wal", 'import fc from "fast-check";'),
+		"@reyn/wal: src/planted/index.ts imports fast-check, which its package.json does not declare",
+	],
+	[
+		"an import past the exports",
+		withSource("@reyn/snapshot", 'import { decode } from "@reyn/wal/src/codec.ts";'),
+		"@reyn/snapshot: src/planted/index.ts imports @reyn/wal/src/codec.ts, which @reyn/wal does not export",
+	],
+	[
+		"a relative import out of the package",
+		withSource("@reyn/snapshot", 'import { decode } from "../../../wal/src/codec.ts";'),
+		"@reyn/snapshot: src/planted/index.ts imports ../../../wal/src/codec.ts, which is outside its package",
+	],
+	[
+		"an index that exports whatever there is",
+		withSource("@reyn/journal", 'export * from "./perform.ts";'),
+		"@reyn/journal: src/planted/index.ts has `export *`",
+	],
+])("%s is reported", (_defect, plant, report) => {
+	const rooms = readRooms();
+	const before = new Set(violations(rooms));
+	const added = violations(plant(rooms)).filter((violation) => !before.has(violation));
+	expect(added).toContainEqual(expect.stringContaining(report));
+});
+
+function violations(rooms: readonly Room[]): string[] {
+	const byName = new Map(rooms.map((room) => [room.manifest.name, room]));
+	return rooms.flatMap((room) => [
+		...edgeViolations(room),
+		...room.sources.flatMap((source) => [...importViolations(room, source, byName), ...indexViolations(room, source)]),
+	]);
+}
+
+function edgeViolations({ manifest }: Room): string[] {
+	const row = allowed[manifest.name.replace("@reyn/", "")];
+	if (!row) return [`${manifest.name} has no row in tests/layers.test.ts: say what it may import`];
+	const { dependencies, peerDependencies, optionalDependencies, devDependencies } = manifest;
+	return Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies, ...devDependencies })
+		.filter((name) => isOurs(name) && !row.includes(name.replace("@reyn/", "")))
+		.map((name) => `${manifest.name} depends on ${name}; the diagram allows ${row.join(", ") || "nothing of ours"}`);
+}
+
+function importViolations(room: Room, source: Source, byName: ReadonlyMap<string, Room>): string[] {
+	const { name, dependencies, peerDependencies, optionalDependencies } = room.manifest;
+	const declared = { ...dependencies, ...peerDependencies, ...optionalDependencies };
+	return importsIn(source.text).flatMap((target) => {
+		const at = `${name}: ${source.path} imports ${target}`;
+		if (target.startsWith(".")) {
+			const inside = posix.join(posix.dirname(source.path), target);
+			return inside.startsWith("../") ? [`${at}, which is outside its package`] : [];
+		}
+		if (isBuiltin(target)) return [];
+		const owner = packageOf(target);
+		// What is bundled into a private page may be a dev dependency; what is published may not.
+		if (!(owner in declared) && (isOurs(owner) || isPublished(room))) {
+			return [`${at}, which its package.json does not declare`];
+		}
+		const theirs = byName.get(owner)?.manifest;
+		const entries = theirs && entriesOf(theirs).map((subpath) => specifier(owner, subpath));
+		return entries?.includes(target) === false ? [`${at}, which ${owner} does not export`] : [];
+	});
+}
+
+function indexViolations(room: Room, { path, text }: Source): string[] {
+	if (basename(path) !== "index.ts" || !/^\s*export\s+(type\s+)?\*/m.test(text)) return [];
+	return [`${room.manifest.name}: ${path} has \`export *\`; list the names one by one`];
+}
+
+/** The modules that a file names, in order. Statements start a line (biome sees to it), so no parser is needed. */
+function importsIn(text: string): string[] {
+	const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, "");
+	const statement = /^\s*(?:import|export)\s(?:[^;"'=]*?\sfrom\s*)?["']([^"']+)["']/gm;
+	const expression = /\bimport\(\s*["']([^"']+)["']/g;
+	return [statement, expression].flatMap((form) => [...code.matchAll(form)].map(([, target = ""]) => target));
+}
+
+function packageOf(target: string): string {
+	return target
+		.split("/")
+		.slice(0, target.startsWith("@") ? 2 : 1)
+		.join("/");
+}
+
+function isOurs(name: string): boolean {
+	return name.startsWith("@reyn/");
+}
+
+function readRooms(): Room[] {
+	return findPackages().map((found) => ({ ...found, sources: readSources(found.dir) }));
+}
+
+function readSources(dir: string): Source[] {
+	const src = join(dir, "src");
+	if (!existsSync(src)) return [];
+	return readdirSync(src, { recursive: true, encoding: "utf8" })
+		.filter((file) => /\.tsx?$/.test(file))
+		.map((file) => ({
+			path: `src/${file.replaceAll(sep, "/")}`,
+			text: readFileSync(join(src, file), "utf8"),
+		}));
+}
+
+function withManifest(name: string, change: Partial<Package["manifest"]>): (rooms: readonly Room[]) => Room[] {
+	return changing(name, (room) => ({ ...room, manifest: { ...room.manifest, ...change } }));
+}
+
+function withSource(name: string, text: string): (rooms: readonly Room[]) => Room[] {
+	return changing(name, (room) => ({ ...room, sources: [...room.sources, { path: "src/planted/index.ts", text }] }));
+}
+
+function changing(name: string, change: (room: Room) => Room): (rooms: readonly Room[]) => Room[] {
+	return (rooms) => rooms.map((room) => (room.manifest.name === name ? change(room) : room));
+}

@@ -1,0 +1,190 @@
+/** What a stranger gets: pack every package, look inside, live with the tarballs under plain npm, cut a release of a copy. */
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { entriesOf, findPackages, isPublished, type Package, root, specifier } from "../workspace.ts";
+import { complaints } from "./contents.ts";
+
+interface Tarball extends Package {
+	readonly file: string;
+}
+
+const tally = { passed: 0, failed: 0, skipped: 0 };
+const temp = mkdtempSync(join(tmpdir(), "reyn-pack-"));
+process.on("exit", () => rmSync(temp, { recursive: true, force: true }));
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
+
+const published = findPackages().filter(isPublished);
+const tarballs = published.flatMap(pack);
+for (const tarball of tarballs) inspect(tarball);
+consume(tarballs);
+release();
+step("pnpm would publish", () => run("pnpm", ["-r", "publish", "--dry-run", "--no-git-checks"], root));
+
+console.log(`${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`);
+process.exitCode = tally.failed === 0 ? 0 : 1;
+
+function pack({ dir, manifest }: Package): Tarball[] {
+	const file = join(temp, `${manifest.name.replace("/", "-")}.tgz`);
+	const packed = step(`${manifest.name} packs`, () => {
+		if (!existsSync(join(dir, "dist"))) throw new Error("dist is missing: run `pnpm build` first");
+		run("pnpm", ["pack", "--out", file], dir);
+	});
+	return packed ? [{ dir, manifest, file }] : [];
+}
+
+function inspect({ manifest, file }: Tarball): void {
+	const { name } = manifest;
+	step(`${name} passes publint`, () => run("publint", ["run", "--strict", file], temp));
+	// attw reads entries; a package that is only a command has none.
+	if (entriesOf(manifest).length > 0) {
+		step(`${name} passes attw`, () => run("attw", ["--profile", "esm-only", "--no-color", file], temp));
+	}
+	step(`${name} holds what it should, and nothing else`, () => {
+		const dir = join(temp, "unpacked", name);
+		mkdirSync(dir, { recursive: true });
+		run("tar", ["-xzf", file, "-C", dir], temp);
+		expectNone(complaints(join(dir, "package")));
+	});
+}
+
+/** An empty folder, plain npm, and nothing of this repository in reach but the tarballs. */
+function consume(tarballs: readonly Tarball[]): void {
+	const home = join(temp, "consumer");
+	const files = Object.fromEntries(tarballs.map(({ manifest, file }) => [manifest.name, `file:${file}`]));
+	const nodeTypes = JSON.parse(readFileSync(join(root, "node_modules/@types/node/package.json"), "utf8")).version;
+	mkdirSync(home);
+	writeJson(join(home, "package.json"), {
+		private: true,
+		type: "module",
+		dependencies: { ...files, "@types/node": nodeTypes },
+		// The tarballs ask for each other by version; a version that is not published yet must come from here.
+		overrides: files,
+	});
+	const entries = tarballs.flatMap(({ manifest }) =>
+		entriesOf(manifest).map((subpath) => specifier(manifest.name, subpath)),
+	);
+	const commands = tarballs.flatMap(({ manifest }) => Object.keys(manifest.bin ?? {}));
+
+	const installs = ["install", "--no-audit", "--no-fund", "--prefer-offline"];
+	if (!step("npm installs the tarballs", () => run("npm", installs, home))) {
+		for (const name of [...entries, ...commands, "a TypeScript consumer"]) skip(name, "nothing is installed");
+		return;
+	}
+
+	const lines = entries.flatMap((entry, i) => {
+		const name = firstName(entry, home);
+		return name ? `import { ${name} as name${i} } from "${entry}";` : [];
+	});
+	step("a TypeScript consumer compiles, strictly", () => {
+		const compilerOptions = {
+			...{ module: "nodenext", moduleResolution: "nodenext", target: "es2024", types: ["node"] },
+			...{ strict: true, skipLibCheck: false, noEmit: true },
+		};
+		writeFileSync(join(home, "consumer.ts"), lines.join("\n"));
+		writeJson(join(home, "tsconfig.json"), { compilerOptions, files: ["consumer.ts"] });
+		run("tsc", ["-p", "tsconfig.json"], home);
+	});
+
+	for (const command of commands) {
+		step(`${command} --version answers`, () => {
+			const said = run(process.execPath, [join("node_modules/.bin", command), "--version"], home).trim();
+			const versions = new Set(tarballs.map(({ manifest }) => manifest.version));
+			expectNone([...versions].filter((version) => !said.includes(version)).map((v) => `it says ${said}, not ${v}`));
+		});
+	}
+}
+
+/** Import an entry in a process of its own, and return a name that it exports. */
+function firstName(entry: string, home: string): string | undefined {
+	let names: string[] = [];
+	step(`${entry} imports`, () => {
+		const script = `console.log(JSON.stringify(Object.keys(await import("${entry}"))))`;
+		names = JSON.parse(run(process.execPath, ["--input-type=module", "-e", script], home));
+		if (names.length === 0) throw new Error("it exports nothing");
+	});
+	return names[0];
+}
+
+/** `changeset version` on a copy: one version for the family, and a changelog in each package. */
+function release(): void {
+	const copy = join(temp, "release");
+	step("changeset version moves the family together", () => {
+		for (const file of run("git", ["ls-files", "-coz", "--exclude-standard"], root).split("\0")) {
+			if (file && existsSync(join(root, file))) cpSync(join(root, file), join(copy, file));
+		}
+		// Right after a release no changeset is waiting; the machinery must still turn.
+		if (!readdirSync(join(copy, ".changeset")).some((file) => /^(?!README).*\.md$/.test(file))) {
+			writeFileSync(
+				join(copy, ".changeset/planted.md"),
+				`---\n"${published[0]?.manifest.name}": patch\n---\n\nPlanted.\n`,
+			);
+		}
+		const as = ["-c", "user.name=pack", "-c", "user.email=pack@localhost", "-c", "commit.gpgsign=false"];
+		run("git", ["init", "--quiet", "--initial-branch=main"], copy);
+		run("git", ["add", "--all"], copy);
+		run("git", [...as, "commit", "--quiet", "--no-verify", "--message=copy"], copy);
+		run("changeset", ["version"], copy);
+
+		const family = findPackages(copy).filter(({ manifest }) => manifest.name.startsWith("@reyn/"));
+		const versions = new Set(family.map(({ manifest }) => manifest.version));
+		expectNone(versions.size === 1 ? [] : [`the family has ${versions.size} versions: ${[...versions].join(", ")}`]);
+		expectNone(
+			[...versions].filter((version) => version === published[0]?.manifest.version).map((v) => `still at ${v}`),
+		);
+		expectNone(
+			family
+				.filter(({ dir, manifest: { version } }) => !changelogOf(dir).includes(`## ${version}`))
+				.map(({ manifest: { name, version } }) => `${name} has no CHANGELOG.md entry for ${version}`),
+		);
+	});
+}
+
+function changelogOf(dir: string): string {
+	const file = join(dir, "CHANGELOG.md");
+	return existsSync(file) ? readFileSync(file, "utf8") : "";
+}
+
+function step(name: string, work: () => unknown): boolean {
+	try {
+		work();
+	} catch (error) {
+		tally.failed++;
+		console.log(`FAIL  ${name}\n${String(error instanceof Error ? error.message : error).replace(/^/gm, "      ")}`);
+		return false;
+	}
+	tally.passed++;
+	console.log(`ok    ${name}`);
+	return true;
+}
+
+function skip(name: string, reason: string): void {
+	tally.skipped++;
+	console.log(`skip  ${name}: ${reason}`);
+}
+
+function expectNone(problems: readonly string[]): void {
+	if (problems.length > 0) throw new Error(problems.join("\n"));
+}
+
+/** Run a tool of this repository, or of the system, and return what it printed; a non-zero exit throws all of it. */
+function run(command: string, args: readonly string[], cwd: string): string {
+	// Inside a git hook GIT_DIR names the real repository, and `git init` in the copy would land there.
+	const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_")));
+	env.PATH = [join(root, "node_modules/.bin"), env.PATH].join(delimiter);
+	const { error, status, stdout, stderr } = spawnSync(command, args, {
+		cwd,
+		env,
+		encoding: "utf8",
+		stdio: ["ignore", "pipe", "pipe"],
+		maxBuffer: 64 * 1024 * 1024,
+	});
+	if (error) throw error;
+	if (status !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${status}\n${stdout}${stderr}`.trimEnd());
+	return stdout;
+}
+
+function writeJson(file: string, value: unknown): void {
+	writeFileSync(file, JSON.stringify(value, null, "\t"));
+}

@@ -1,0 +1,58 @@
+/** The exported names of every published entry. A changed snapshot is a changed promise: it needs a changeset and a reason. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, test } from "vitest";
+import { entriesOf, findPackages, isPublished, type Package, specifier } from "./workspace.ts";
+
+const entries = findPackages().filter(isPublished).flatMap(sourcesOf);
+
+describe.each(entries)("$name", ({ file }) => {
+	test("exports the names that it promised", async () => {
+		const values = Object.keys(await import(pathToFileURL(file).href)).sort();
+		const listed = listedNames(readFileSync(file, "utf8"));
+		expect(listed, "an index lists its names one by one").toEqual(expect.arrayContaining(values));
+		expect({ values, types: listed.filter((name) => !values.includes(name)).sort() }).toMatchSnapshot();
+	});
+});
+
+test("names are read from each form of export", () => {
+	const text = `
+export { a, type B, c as d } from "./a.ts";
+export type {
+	E, // why
+	F as G,
+} from "./e.ts";
+export { default } from "./h.ts";
+export const i = 1;
+export async function j() {}
+export abstract class K {}
+export interface L {}
+export type M<T> = T;
+// export { n } from "./n.ts";
+`;
+	expect(listedNames(text)).toEqual(["a", "B", "d", "E", "G", "default", "i", "j", "K", "L", "M"]);
+});
+
+function sourcesOf({ dir, manifest }: Package): { name: string; file: string }[] {
+	return entriesOf(manifest)
+		.map((subpath) => {
+			const target = manifest.exports?.[subpath];
+			const source = typeof target === "object" ? target["@reyn/source"] : undefined;
+			return { name: specifier(manifest.name, subpath), file: join(dir, source ?? "") };
+		})
+		.filter(({ file }) => /\.tsx?$/.test(file) && existsSync(file));
+}
+
+/** Types leave no trace at run time, so the names are read from the text. */
+function listedNames(text: string): string[] {
+	const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+	const lists = [...code.matchAll(/^export\s+(?:type\s+)?\{([^}]*)\}/gm)].flatMap(([, list = ""]) => list.split(","));
+	const declared = code.matchAll(
+		/^export\s+(?:(?:declare|abstract|async)\s+)*(?:const|let|function|class|interface|type|enum)\s+([\w$]+)/gm,
+	);
+	return [
+		...lists.map((item) => item.trim().replace(/^.*\sas\s+|^type\s+/, "")).filter((name) => name !== ""),
+		...[...declared].map(([, name = ""]) => name),
+	];
+}
