@@ -17,11 +17,10 @@ import {
 	writeDecomposition,
 } from "@reyn/plan";
 import type { Scope, Seq } from "@reyn/wal";
-import { hasMessageFrom } from "./conversation.ts";
-import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
+import { type Deliver, sayOnce, stopReason } from "./background.ts";
+import type { RuntimeEvent } from "./events.ts";
 import type { Layout } from "./layout.ts";
 import type { Meter } from "./meter.ts";
-import { assistantMessage } from "./records.ts";
 import type { Session } from "./session.ts";
 
 export interface PlanHostPorts {
@@ -34,7 +33,7 @@ export interface PlanHostPorts {
 	/** What steps run on, for work in a session that stops with a signal. */
 	using(session: Session, signal: AbortSignal): Using;
 	emit(event: RuntimeEvent): void;
-	deliver(message: BackgroundMessage): Promise<void>;
+	readonly deliver: Deliver;
 	sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -78,7 +77,7 @@ export class PlanHost {
 			try {
 				await this.#run(session, plan, signal);
 			} catch (error) {
-				const reason = signal.aborted ? String((signal.reason as Error).message) : (error as Error).message;
+				const reason = stopReason(signal, error);
 				this.#ports.emit({ type: "plan_end", scope: session.scope, plan, outcome: "stopped", failed: [], reason });
 			}
 		});
@@ -88,7 +87,12 @@ export class PlanHost {
 	async discard(session: Session, plan: string, reason: string): Promise<void> {
 		await session.stop(workName(plan), reason);
 		const scope = planScope(session, plan);
-		await this.#say(session, plan, `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`);
+		await sayOnce(
+			session,
+			{ plan },
+			`Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`,
+			this.#ports.deliver,
+		);
 		await session.log.append(planAborted({ plan, reason }), scope).durable;
 		this.#ports.emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason });
 	}
@@ -119,10 +123,11 @@ export class PlanHost {
 		const read = await readDecomposition(layout.plans(session.scope), plan, current().decomposition);
 		if (read.kind === "lost") {
 			// Never made again by the model: new steps would not be the ones whose results are recorded.
-			await this.#say(
+			await sayOnce(
 				session,
-				plan,
+				{ plan },
 				`Plan ${plan} was discarded, because its steps are lost: ${read.why}. Please ask again.`,
+				this.#ports.deliver,
 			);
 			await session.log.append(planAborted({ plan, reason: read.why }), planScope(session, plan)).durable;
 			emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason: read.why });
@@ -141,21 +146,13 @@ export class PlanHost {
 			sleep,
 			run: current,
 			progress: (progress) => emit({ type: "plan_step", scope: session.scope, ...progress }),
-			deliver: (text) => this.#say(session, plan, text),
+			deliver: (text) => sayOnce(session, { plan }, text, this.#ports.deliver),
 			onBoundary: async (kind, title, at) => {
 				const seq = await session.checkpoint(kind, title, at);
 				emit({ type: "checkpoint", seq, kind, title });
 			},
 		});
 		emit({ type: "plan_end", scope: session.scope, plan, outcome: "completed", failed });
-	}
-
-	/** Once: a plan that was killed after its answer was recorded does not answer twice. */
-	async #say(session: Session, plan: string, text: string): Promise<void> {
-		if (hasMessageFrom(session.conversation, plan)) return;
-		const { seq, durable } = session.log.append(assistantMessage({ text, plan }), session.scope);
-		await durable;
-		await this.#ports.deliver({ seq, scope: session.scope, from: plan, text });
 	}
 }
 

@@ -37,6 +37,7 @@ import {
 	type Wal,
 	within,
 } from "@reyn/wal";
+import { stopReason } from "./background.ts";
 import { type ConversationState, conversation, inToolCycle, promptText } from "./conversation.ts";
 import { RuntimeError } from "./errors.ts";
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
@@ -434,7 +435,7 @@ export class Runtime implements AsyncDisposable {
 		signal: AbortSignal,
 		error: unknown,
 	): Promise<void> {
-		const reason = signal.aborted ? String((signal.reason as Error).message) : (error as Error).message;
+		const reason = stopReason(signal, error);
 		const isFinal = !signal.aborted || reason === "interrupted by the user";
 		if (isFinal) await log.append(turnInterrupted({ turn, reason }), session.scope).durable;
 		this.#emit({ type: "turn_end", scope: session.scope, turn, outcome: "interrupted", reason });

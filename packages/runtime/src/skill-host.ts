@@ -14,9 +14,8 @@ import {
 	startRun,
 } from "@reyn/skill-resume";
 import type { Ids, Scope } from "@reyn/wal";
-import { hasMessageFrom } from "./conversation.ts";
-import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
-import { assistantMessage } from "./records.ts";
+import { type Deliver, sayOnce, stopReason } from "./background.ts";
+import type { RuntimeEvent } from "./events.ts";
 import type { Session } from "./session.ts";
 
 export interface SkillHostPorts {
@@ -26,7 +25,7 @@ export interface SkillHostPorts {
 	readonly ids: Ids;
 	using(session: Session, signal: AbortSignal): Using;
 	emit(event: RuntimeEvent): void;
-	deliver(message: BackgroundMessage): Promise<void>;
+	readonly deliver: Deliver;
 }
 
 export class SkillHost {
@@ -57,7 +56,7 @@ export class SkillHost {
 			try {
 				await this.#run(session, run, signal);
 			} catch (error) {
-				const reason = signal.aborted ? String((signal.reason as Error).message) : (error as Error).message;
+				const reason = stopReason(signal, error);
 				if ((error as { code?: unknown }).code === "STEP_DISCARDED") await this.#drop(session, run, reason);
 				else this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "stopped", reason });
 			}
@@ -80,7 +79,13 @@ export class SkillHost {
 			whenInDoubt: () => decision.whenInDoubt,
 			model: this.#ports.model,
 			run: current,
-			deliver: (output) => this.#say(session, id, typeof output === "string" ? output : JSON.stringify(output)),
+			deliver: (output) =>
+				sayOnce(
+					session,
+					{ skill: id },
+					typeof output === "string" ? output : JSON.stringify(output),
+					this.#ports.deliver,
+				),
 			onBoundary: async (kind, title, at) => {
 				const seq = await session.checkpoint(kind, title, at);
 				this.#ports.emit({ type: "checkpoint", seq, kind, title });
@@ -90,17 +95,9 @@ export class SkillHost {
 	}
 
 	async #drop(session: Session, run: string, reason: string): Promise<void> {
-		await this.#say(session, run, `The skill run ${run} was discarded: ${reason}.`);
+		await sayOnce(session, { skill: run }, `The skill run ${run} was discarded: ${reason}.`, this.#ports.deliver);
 		await session.log.append(skillRunDiscarded({ run, reason }), runScope(session, run)).durable;
 		this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "discarded", reason });
-	}
-
-	/** Once: a run that was killed after its output was recorded does not deliver it twice. */
-	async #say(session: Session, run: string, text: string): Promise<void> {
-		if (hasMessageFrom(session.conversation, run)) return;
-		const { seq, durable } = session.log.append(assistantMessage({ text, skill: run }), session.scope);
-		await durable;
-		await this.#ports.deliver({ seq, scope: session.scope, from: run, text });
 	}
 
 	#find(name: string): Skill {

@@ -1,0 +1,29 @@
+/** What plans and skills have in common: they work behind the conversation, and bring it a text. */
+import { hasMessageFrom } from "./conversation.ts";
+import type { BackgroundMessage } from "./events.ts";
+import { assistantMessage } from "./records.ts";
+import type { Session } from "./session.ts";
+
+export type Deliver = (message: BackgroundMessage) => Promise<void>;
+
+/**
+ * Puts a text of a plan or a skill run into the conversation, durably, and before the user. Work that was killed after
+ * its text was recorded says nothing when it gets here again.
+ */
+export async function sayOnce(
+	session: Session,
+	from: { plan: string } | { skill: string },
+	text: string,
+	deliver: Deliver,
+): Promise<void> {
+	const name = "plan" in from ? from.plan : from.skill;
+	if (hasMessageFrom(session.conversation, name)) return;
+	const { seq, durable } = session.log.append(assistantMessage({ text, ...from }), session.scope);
+	await durable;
+	await deliver({ seq, scope: session.scope, from: name, text });
+}
+
+/** Why work stopped: what cancelled it, or what it threw. */
+export function stopReason(signal: AbortSignal, error: unknown): string {
+	return ((signal.aborted ? signal.reason : error) as Error).message;
+}
