@@ -1,0 +1,125 @@
+import { isImport } from "../../tools/line-kind.ts";
+import type { Evidence, Hit, NumberedLine, Piece } from "./evidence.ts";
+import { type Inquiry, soughtIn } from "./inquiry.ts";
+import { lead } from "./lead.ts";
+import { outline, overview } from "./overview.ts";
+import { type Passage, passageOf } from "./passage.ts";
+import { bullet, cutAround, indentOf } from "./quote.ts";
+import { matched, rankHits, scoreLine } from "./rank.ts";
+
+const widest = 320;
+
+/** The answer to a question in the chat: what was found in a sentence, the lines themselves, and where else to look. */
+export function answer(inquiry: Inquiry, evidence: Evidence): string {
+	if (inquiry.overview && evidence.listing !== undefined) return overview(evidence.listing, evidence.pieces).join("\n");
+	if (soughtIn(inquiry).length === 0 && evidence.pieces.length > 0) return ofFile(inquiry, evidence).join("\n");
+	const passages = passagesOf(inquiry, evidence);
+	const lines = [
+		lead(inquiry, evidence, passages),
+		...passages.flatMap((passage) => ["", ...quote(passage, inquiry)]),
+		...elsewhere(inquiry, evidence, passages),
+		...(passages.length === 0 ? evidence.pieces.slice(0, 1).flatMap(outline) : []),
+		...remarks(inquiry, evidence),
+	];
+	return lines.join("\n").trim();
+}
+
+/** What is in the file that was asked for, or around the line of it. */
+function ofFile(inquiry: Inquiry, evidence: Evidence): readonly string[] {
+	const line = inquiry.file?.line;
+	const near = evidence.pieces.flatMap(({ path, lines }) => {
+		const shown = line === undefined ? [] : lines.filter(({ number }) => number >= line - 3 && number <= line + 8);
+		return shown.length === 0 ? [] : quote({ path, lines: shown }, inquiry);
+	});
+	return near.length > 0 ? near : [lead(inquiry, evidence, []), ...evidence.pieces.slice(0, 1).flatMap(outline)];
+}
+
+/** The result of a plan step: the same findings, one line each, for the step that puts them together. */
+export function findings(inquiry: Inquiry, evidence: Evidence): string {
+	if (evidence.listing !== undefined) return overview(evidence.listing, evidence.pieces, inquiry.terms).join("\n");
+	const passages = passagesOf(inquiry, evidence);
+	const hits = [
+		...passages.flatMap((passage) => telling(passage, inquiry, 4)),
+		...others(inquiry, evidence, passages).slice(0, 8),
+	].slice(0, 10);
+	return [
+		lead(inquiry, evidence, passages),
+		...hits.map((hit) => bullet(hit, inquiry.terms)),
+		...(passages.length === 0 ? evidence.pieces.slice(0, 1).flatMap(outline) : []),
+		...remarks(inquiry, evidence),
+	].join("\n");
+}
+
+/** The passages that are about as much of the question as the best of them. */
+function passagesOf(inquiry: Inquiry, { pieces }: Evidence): readonly Passage[] {
+	const passages = pieces.flatMap((piece) => passageOf(piece, inquiry) ?? []);
+	const most = Math.max(...passages.map(({ held }) => held));
+	return passages.filter(({ held }) => held >= 0.6 * most);
+}
+
+function quote({ path, lines }: Piece, inquiry: Inquiry): readonly string[] {
+	const first = lines[0]?.number ?? 0;
+	const last = lines.at(-1)?.number ?? 0;
+	const width = String(last).length;
+	const margin = Math.min(...lines.filter(({ text }) => text.trim() !== "").map(({ text }) => indentOf(text)));
+	return [
+		first === last ? `${path}:${first}` : `${path}:${first}-${last}`,
+		...lines.map(({ number, text }) => {
+			const shown = text.length > widest ? cutAround(text, inquiry.terms, widest) : text.slice(margin);
+			return `  ${String(number).padStart(width)}| ${shown}`.trimEnd();
+		}),
+	];
+}
+
+/** Finds that no passage shows. */
+function others(inquiry: Inquiry, evidence: Evidence, passages: readonly Passage[]): readonly Hit[] {
+	const shown = (hit: Hit) =>
+		passages.some(({ path, lines }) => path === hit.path && lines.some(({ number }) => number === hit.line));
+	const ranked = rankHits(evidence.searches, inquiry);
+	const most = Math.max(...ranked.map(({ text }) => matched(text, inquiry.terms)));
+	const taken = new Map<string, number>();
+	return ranked.filter((hit) => {
+		if (shown(hit) || isImport(hit.text) || matched(hit.text, inquiry.terms) < 0.5 * most) return false;
+		const fromFile = taken.get(hit.path) ?? 0;
+		taken.set(hit.path, fromFile + 1);
+		return fromFile < 2;
+	});
+}
+
+function elsewhere(inquiry: Inquiry, evidence: Evidence, passages: readonly Passage[]): readonly string[] {
+	const rest = others(inquiry, evidence, passages).slice(0, 5);
+	return rest.length === 0 ? [] : ["", "Also:", ...rest.map((hit) => bullet(hit, inquiry.terms))];
+}
+
+/** The lines of a passage worth a bullet: the anchor, the sentence, and those that hold terms. */
+function telling({ path, lines, anchor, sentence }: Passage, inquiry: Inquiry, most: number): readonly Hit[] {
+	const score = (line: NumberedLine) =>
+		scoreLine(line.text, path, inquiry) +
+		(line.number === anchor.number ? 10 : 0) +
+		(line.number === sentence?.number ? 5 : 0);
+	const said = sentence === undefined || lines.some(({ number }) => number === sentence.number) ? [] : [sentence.line];
+	return [...said, ...lines]
+		.filter(({ text }) => /[\p{L}\p{N}]{2}/u.test(text))
+		.sort((a, b) => score(b) - score(a) || a.number - b.number)
+		.slice(0, most)
+		.sort((a, b) => a.number - b.number)
+		.map(({ number, text }) => ({ path, line: number, text }));
+}
+
+/** How much there is of it, and what is not there at all. */
+function remarks(inquiry: Inquiry, { searches, errors }: Evidence): readonly string[] {
+	const found = searches.findLast(({ hits }) => hits.length > 0);
+	if (found === undefined) return [];
+	const spoken = (needle: string) => inquiry.terms.find((term) => term.needle === needle)?.text ?? needle;
+	const [there, gone] = [true, false].map((wanted) =>
+		[...found.spread].filter(([, files]) => files > 0 === wanted).map(([needle]) => spoken(needle)),
+	);
+	const of = found.searched === "1 file" ? "" : ` of ${found.searched ?? "the files"}`;
+	const extent = of === "" ? found.extent?.replace(/ in .*/, "") : found.extent;
+	const said = [
+		...(gone?.length ? [`Nothing mentions ${gone.join(" or ")}.`] : []),
+		...(extent !== undefined && there?.length ? [`${extent}${of} mention ${there.join(" or ")}.`] : []),
+		...errors.slice(0, 1).map((error) => `One lookup failed: ${error}`),
+	];
+	return said.length === 0 ? [] : ["", said.join(" ")];
+}

@@ -1,0 +1,68 @@
+import { definitionIn, pathKind } from "../../tools/line-kind.ts";
+import type { Evidence, Hit } from "./evidence.ts";
+import { type Inquiry, soughtIn } from "./inquiry.ts";
+import { about } from "./overview.ts";
+import type { Passage } from "./passage.ts";
+import { inWords } from "./quote.ts";
+import { matched, onlyKind, rankHits, weightOf } from "./rank.ts";
+
+/** The first sentence of an answer. It claims no more than the lines show. */
+export function lead(inquiry: Inquiry, evidence: Evidence, passages: readonly Passage[]): string {
+	const piece = evidence.pieces[0];
+	if (piece !== undefined && soughtIn(inquiry).length === 0) return about(piece);
+	const best = passages[0];
+	const hits = rankHits(evidence.searches, inquiry);
+	if (best !== undefined) return fromPassages(inquiry, passages, best);
+	if (hits[0] !== undefined && inquiry.apart)
+		return `No line has all of ${inquiry.label}. ${closest(inquiry, hits[0])}`;
+	if (hits[0] !== undefined) return fromHit(inquiry, hits[0]);
+	const only = onlyKind(inquiry);
+	if (only !== undefined && evidence.searches.some((search) => search.hits.length > 0)) {
+		return `I found nothing about ${inquiry.label} in ${only === "test" ? "tests" : "docs"}; what mentions it is elsewhere.`;
+	}
+	return piece === undefined ? nothing(inquiry, evidence) : about(piece);
+}
+
+function fromPassages(inquiry: Inquiry, passages: readonly Passage[], best: Passage): string {
+	if (inquiry.apart || (soughtIn(inquiry).length > 1 && best.held < 0.6 * weightOf(inquiry.terms))) {
+		return `No line has all of ${inquiry.label}. ${closest(inquiry, anchorOf(best))}`;
+	}
+	const said = sentenceIn(passages);
+	const says = said === undefined ? undefined : inWords(said, inquiry.terms);
+	const defining = passages.find(({ defines }) => defines !== undefined);
+	if (defining === undefined || (says !== undefined && inquiry.lean === "meaning")) {
+		return says ?? closest(inquiry, anchorOf(best));
+	}
+	const at = `${defining.path}:${defining.anchor.number}`;
+	if (pathKind(defining.path) === "test") return `A test speaks of it at ${at}.`;
+	return [`${defining.defines} is defined at ${at}.`, ...(says === undefined ? [] : [says])].join(" ");
+}
+
+function fromHit(inquiry: Inquiry, hit: Hit): string {
+	const definition = definitionIn(hit.text, hit.path);
+	const defines = definition?.kind === "declaration" && matched(definition.name, inquiry.terms) > 0;
+	if (!defines || pathKind(hit.path) === "test") return closest(inquiry, hit);
+	return `${definition.name} is defined at ${hit.path}:${hit.line}.`;
+}
+
+const anchorOf = ({ path, anchor }: Passage): Hit => ({ path, line: anchor.number, text: anchor.text });
+
+const closest = ({ terms }: Inquiry, hit: Hit): string => `The closest line is ${inWords(hit, terms)}.`;
+
+/** The best sentence that is about all that the lines are about. */
+function sentenceIn(passages: readonly Passage[]): Hit | undefined {
+	const most = Math.max(...passages.map(({ held }) => held));
+	return passages
+		.flatMap(({ path, sentence }) => (sentence === undefined ? [] : [{ ...sentence, path, line: sentence.number }]))
+		.filter(({ held }) => held >= 0.99 * most)
+		.sort((a, b) => b.score - a.score)[0];
+}
+
+function nothing({ label, terms }: Inquiry, { searches, errors }: Evidence): string {
+	const searched = searches.at(-1)?.searched;
+	const error = errors.at(-1);
+	if (searched === undefined && error !== undefined) return `I could not look for ${label}: ${error}`;
+	const where = searched === undefined ? "" : ` in the ${searched} that I searched`;
+	const tried = terms.map(({ needle }) => `"${needle}"`).join(" or ");
+	return `I found nothing about ${label}: no line${where} contains ${tried}.`;
+}

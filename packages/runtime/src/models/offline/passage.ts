@@ -1,0 +1,188 @@
+import { definitionIn, explains, isComment, isImport, pathKind } from "../../tools/line-kind.ts";
+import type { NumberedLine, Piece } from "./evidence.ts";
+import type { Inquiry } from "./inquiry.ts";
+import { indentOf } from "./quote.ts";
+import { adjacent, bestLine, matched } from "./rank.ts";
+
+/** The lines of a piece that answer best, with what belongs to them. */
+export interface Passage {
+	readonly path: string;
+	readonly lines: readonly NumberedLine[];
+	/** The line that it was chosen for. */
+	readonly anchor: NumberedLine;
+	/** What the anchor defines, when it holds a term. */
+	readonly defines: string | undefined;
+	/** A sentence in or around it that speaks of the terms. */
+	readonly sentence: Sentence | undefined;
+	/** How much of the question its best line holds. */
+	readonly held: number;
+}
+
+interface Sentence extends NumberedLine {
+	readonly score: number;
+	readonly held: number;
+	/** The line that it starts in, as it stands in the file. */
+	readonly line: NumberedLine;
+}
+
+const tallest = 12;
+
+export function passageOf(piece: Piece, inquiry: Inquiry): Passage | undefined {
+	const { path, lines } = piece;
+	const at = bestLine(lines, path, inquiry);
+	const anchor = lines[at];
+	if (anchor === undefined) return undefined;
+	const [from, to] = pathKind(path) === "docs" ? paragraph(lines, at, path) : block(lines, at, path);
+	const shown = withoutClosers(lines.slice(from, to + 1));
+	const defining = shown.find(({ text }) => {
+		const definition = definitionIn(text, path);
+		return definition !== undefined && definition.kind === "declaration" && matched(definition.name, inquiry.terms) > 0;
+	});
+	return {
+		path,
+		lines: shown,
+		anchor: defining ?? anchor,
+		defines: defining === undefined ? undefined : definitionIn(defining.text, path)?.name,
+		sentence: bestSentence(lines, path, inquiry, shown),
+		held: matched(anchor.text, inquiry.terms),
+	};
+}
+
+/** A quote does not begin with the end of something else. */
+function withoutClosers(lines: readonly NumberedLine[]): readonly NumberedLine[] {
+	const start = lines.findIndex(({ text }) => /[\p{L}\p{N}]/u.test(text));
+	return lines.slice(Math.max(0, start));
+}
+
+const isBlank = (line: NumberedLine | undefined): boolean => line === undefined || line.text.trim() === "";
+const isHeading = (line: NumberedLine | undefined, path: string): boolean =>
+	line !== undefined && definitionIn(line.text, path)?.kind === "heading";
+
+type Span = readonly [from: number, to: number];
+
+/** In prose: the paragraph or the item around a line; under a heading, what comes first. */
+function paragraph(lines: readonly NumberedLine[], at: number, path: string): Span {
+	const opens = (line: NumberedLine | undefined) =>
+		isHeading(line, path) || /^\s*(?:[-*•+]|\d+[.)]) |^\s*\|/.test(line?.text ?? "");
+	let from = at;
+	while (from > 0 && at - from < 4 && !opens(lines[from]) && !isBlank(lines[from - 1])) from--;
+	let to = at;
+	if (isHeading(lines[at], path)) {
+		while (to + 1 < lines.length && isBlank(lines[to + 1])) to++;
+		// The first items of a list under a heading belong to it.
+		while (to + 1 < lines.length && to - at < 6 && !isBlank(lines[to + 1]) && !isHeading(lines[to + 1], path)) to++;
+	}
+	while (to + 1 < lines.length && to - from < tallest - 4 && !isBlank(lines[to + 1]) && !opens(lines[to + 1])) to++;
+	while (to > at && isBlank(lines[to])) to--;
+	return [from, to];
+}
+
+/** In code: the comment above, the line, and the rest of its block. */
+function block(lines: readonly NumberedLine[], at: number, path: string): Span {
+	const text = (index: number) => lines[index]?.text ?? "";
+	let from = at;
+	while (from > 0 && at - from < 6 && isComment(text(from - 1))) from--;
+	let to = at;
+	// A comment leads to what it comments on.
+	while (to + 1 < lines.length && to - from < 6 && isComment(text(to))) to++;
+	if (isBlank(lines[to])) return [from, Math.max(at, to - 1)];
+	const definition = definitionIn(text(to), path);
+	if (definition !== undefined && definition.kind !== "key") return [from, endOfBlock(lines, to, from + tallest)];
+
+	// A statement: a little of what stands around it.
+	while (from > 0 && at - from < 2 && !isBlank(lines[from - 1]) && !isImport(text(from - 1))) from--;
+	const depth = Math.min(indentOf(text(at)), indentOf(text(from)));
+	const last = to + 2;
+	while (to < last && !isBlank(lines[to + 1]) && indentOf(text(to + 1)) >= depth) to++;
+	return [from, to];
+}
+
+/** The last line of the block that a line opens, or the last line before a limit. */
+function endOfBlock(lines: readonly NumberedLine[], start: number, limit: number): number {
+	const depth = indentOf(lines[start]?.text ?? "");
+	const end = Math.min(lines.length, limit);
+	for (let at = start + 1; at < end; at++) {
+		const text = lines[at]?.text ?? "";
+		if (text.trim() === "") return at - 1;
+		// `): void {` and a brace on its own line still belong to the head.
+		if (indentOf(text) > depth || /^\s*(?:\)|\{$)/.test(text)) continue;
+		return /^\s*(?:[)\]}]+[;,]*|end|fi|done|esac)$/.test(text) ? at : at - 1;
+	}
+	return end - 1;
+}
+
+const commentMarks =
+	/^\s*(?:\/\*\*?|\*\/|\*(?!\*)|\/\/+!?|#+|--+|;;+|"""|'''|<!--|[-*•](?= )|\d+\.(?= )|>(?= ))\s?|\s*(?:\*\/|-->|"""|''')\s*$/g;
+
+/** The sentence about the terms in the comments or the prose of a piece, rather from the shown part, with the line that it starts in. */
+function bestSentence(
+	lines: readonly NumberedLine[],
+	path: string,
+	inquiry: Inquiry,
+	shown: readonly NumberedLine[],
+): Passage["sentence"] {
+	const docs = pathKind(path) === "docs";
+	const title = docs ? shown.find((line) => isHeading(line, path)) : undefined;
+	const titled = title === undefined ? 0 : matched(title.text, inquiry.terms);
+	let best: Passage["sentence"];
+	for (const { number, text } of sentences(spokenIn(lines, docs), docs)) {
+		const near = shown.some((line) => line.number === number);
+		// What comes first under a heading is about what the heading says.
+		const opening = near && title !== undefined && titled > 0 && number > title.number;
+		const held = Math.max(matched(text, inquiry.terms), opening ? titled : 0);
+		const words = wordsIn(text);
+		if (held === 0 || words < 4 || !/^[\p{L}\p{N}"'`“(*_[]/u.test(text)) continue;
+		const score =
+			held +
+			adjacent(text, inquiry.terms) +
+			(inquiry.terms.some(({ needle }) => explains(text, needle)) ? 1 : 0) +
+			(near ? 0.5 : 0) +
+			(words > 35 ? -1 : 0) +
+			(/[.!?:)]["'`”*]*$/.test(text) ? 0.3 : 0);
+		const line = lines.find((candidate) => candidate.number === number);
+		if (line !== undefined && (best === undefined || score > best.score)) best = { number, text, score, held, line };
+	}
+	return best;
+}
+
+/** The lines that are written for people: comments in code; in docs, all but headings, tables and code. */
+function spokenIn(lines: readonly NumberedLine[], docs: boolean): readonly NumberedLine[] {
+	if (!docs) return lines.filter(({ text }) => isComment(text));
+	let fenced = false;
+	return lines.filter(({ text }) => {
+		if (/^\s*(?:```|~~~)/.test(text)) {
+			fenced = !fenced;
+			return false;
+		}
+		return !fenced && !/^\s*(?:#{1,6} |=|\||\.[A-Z]{2}|<)/.test(text);
+	});
+}
+
+// Scripts that put no space between words have about two letters a word.
+const wordsIn = (text: string): number =>
+	text.split(/\s+/).length +
+	(text.match(/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/gu)?.length ?? 0) / 2;
+
+function sentences(lines: readonly NumberedLine[], docs: boolean): readonly NumberedLine[] {
+	const found: NumberedLine[] = [];
+	let open: { number: number; text: string } | undefined;
+	let last = Number.NaN;
+	const close = () => {
+		if (open !== undefined && open.text.trim() !== "") found.push({ number: open.number, text: open.text.trim() });
+		open = undefined;
+	};
+	for (const { number, text } of lines) {
+		const bare = text.slice(0, 2_000).replace(commentMarks, "").trim();
+		// In a comment the star is only a margin.
+		const item = docs ? /^\s*(?:[-*•]|\d+\.) / : /^\s*(?:\*|\/\/|#)?\s*(?:[-•]|\d+\.) /;
+		if (number !== last + 1 || bare === "" || item.test(text)) close();
+		last = number;
+		if (bare === "") continue;
+		for (const part of bare.split(/(?<=[.!?:]["'`”)]?) +(?=[\p{Lu}"'`“(*])|(?<=[。！？])/u)) {
+			open = open === undefined ? { number, text: part } : { number: open.number, text: `${open.text} ${part}` };
+			if (/[.!?。！？]["'`”)*]*$/.test(part)) close();
+		}
+	}
+	close();
+	return found;
+}

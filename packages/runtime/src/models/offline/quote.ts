@@ -1,0 +1,28 @@
+import { excerpt } from "../../tools/text-file.ts";
+import { placeOf } from "../../tools/word-match.ts";
+import type { Hit } from "./evidence.ts";
+import type { Term } from "./terms.ts";
+
+const textWidth = 160;
+const sentenceWidth = 280;
+
+/** A text cut to a width around the terms. */
+export const cutAround = (text: string, terms: readonly Term[], width = textWidth): string =>
+	excerpt(
+		text,
+		width,
+		placeOf(
+			terms.map(({ needle }) => needle),
+			text,
+		),
+	);
+
+/** `- src/a.ts:12: text` */
+export const bullet = ({ path, line, text }: Hit, terms: readonly Term[]): string =>
+	`- ${path}:${line}: ${cutAround(text, terms)}`;
+
+/** `“text” (src/a.ts:12)` */
+export const inWords = ({ path, line, text }: Hit, terms: readonly Term[]): string =>
+	`“${cutAround(text, terms, sentenceWidth)}” (${path}:${line})`;
+
+export const indentOf = (text: string): number => text.length - text.trimStart().length;

@@ -1,0 +1,162 @@
+import { definitionIn, explains, isComment, isImport, pathKind } from "../../tools/line-kind.ts";
+import { strengthOf } from "../../tools/word-match.ts";
+import type { Found, Hit, NumberedLine } from "./evidence.ts";
+import type { Inquiry } from "./inquiry.ts";
+import { type Term, weakWeight } from "./terms.ts";
+
+/** How much a line says about what is asked; 0 when it holds none of the terms. */
+export function scoreLine(text: string, path: string, { terms, lean }: Inquiry): number {
+	const held = matched(text, terms);
+	if (held === 0) return 0;
+	if (isImport(text)) return 0.2 * held;
+	const definition = definitionIn(text, path);
+	const named = definition === undefined ? 0 : matched(definition.name, terms) / weightOf(terms);
+	// A name that is nothing but a term is the thing itself.
+	const whole =
+		definition !== undefined &&
+		terms.some(({ needle, weight }) => weight > weakWeight && isAlone(needle, definition.name));
+	const defining = named === 0 ? 0 : (definition?.kind === "key" ? 1 : 2.5) * named + (whole ? 1 : 0);
+	const wanted = lean === "usage" ? (defining > 0 ? -1.5 : 0.5) : lean === "definition" ? 1.5 * defining : defining;
+	const prose = isComment(text) || pathKind(path) === "docs" ? (lean === "meaning" ? 1 : 0.5) : 0;
+	const explaining = terms.some(({ needle }) => explains(text, needle))
+		? lean === "meaning"
+			? 3
+			: lean === "any"
+				? 2.5
+				: 1
+		: 0;
+	const length = text.length > 400 ? -1 : text.trim().length < 12 ? -0.5 : 0;
+	return Math.max(0.1, 2 * held + 1.5 * adjacent(text, terms) + wanted + explaining + prose + length);
+}
+
+export const weightOf = (terms: readonly Term[]): number => terms.reduce((sum, { weight }) => sum + weight, 0);
+
+/** How many of the terms a text holds; a phrase or a name counts more than a word. */
+export function matched(text: string, terms: readonly Term[]): number {
+	const lowered = text.toLowerCase();
+	return terms.reduce((sum, { needle, weight }) => sum + strengthOf(needle, lowered, text) * weight, 0);
+}
+
+/** How many terms stand right behind the one that they follow in the question: "group commit" is more than both words. */
+export function adjacent(text: string, terms: readonly Term[]): number {
+	const lowered = text.toLowerCase();
+	return terms.slice(1).filter(({ needle }, index) => {
+		const before = terms[index]?.needle ?? "";
+		for (let at = lowered.indexOf(before); at >= 0; at = lowered.indexOf(before, at + 1)) {
+			const next = lowered.indexOf(needle, at + before.length);
+			// Between them only the rest of the first word and one sign that joins.
+			if (
+				next >= 0 &&
+				next - at - before.length < 8 &&
+				/^\p{L}*[\s_\-./:]?$/u.test(lowered.slice(at + before.length, next))
+			)
+				return true;
+		}
+		return false;
+	}).length;
+}
+
+const isAlone = (needle: string, name: string): boolean => {
+	const bare = name.toLowerCase().replace(/[^\p{L}\p{N}]+$/u, "");
+	return bare.startsWith(needle) && bare.length <= needle.length + 3;
+};
+
+/** How fit a file is for this kind of question, before its lines are looked at. */
+function scorePath(path: string, { terms, lean, file }: Inquiry): number {
+	const fit = {
+		source: lean === "meaning" ? 0.5 : 1,
+		test: -2,
+		docs: lean === "meaning" ? 2 : lean === "definition" ? -1 : 0,
+		config: -1,
+		generated: -6,
+	}[pathKind(path)];
+	const asked = file !== undefined && `/${path.toLowerCase()}`.endsWith(`/${file.path.toLowerCase()}`) ? 6 : 0;
+	return fit + asked + Math.min(2, matched(path, terms)) - 0.1 * path.split("/").length;
+}
+
+/** The kind of file that a question is only about, if any. */
+export const onlyKind = ({ lean }: Inquiry): "test" | "docs" | undefined =>
+	lean === "tests" ? "test" : lean === "docs" ? "docs" : undefined;
+
+const isWanted = (path: string, inquiry: Inquiry): boolean => {
+	const only = onlyKind(inquiry);
+	return only === undefined || pathKind(path) === only;
+};
+
+export interface RankedFile {
+	readonly path: string;
+	readonly score: number;
+	/** Best first. */
+	readonly hits: readonly Hit[];
+}
+
+/** The files of the searches, the one to read first in front. */
+export function rankFiles(searches: readonly Found[], inquiry: Inquiry): readonly RankedFile[] {
+	const { terms, lean } = inquiry;
+	const hits = searches.flatMap((search) => search.hits).filter(({ path }) => isWanted(path, inquiry));
+	const scored = [...Map.groupBy(hits, ({ path }) => path)].map(([path, own]) => {
+		const ranked = own
+			.map((hit) => ({ hit, score: scoreLine(hit.text, path, inquiry) }))
+			.sort((a, b) => b.score - a.score || a.hit.line - b.hit.line);
+		const [best = 0, second = 0, third = 0] = ranked.map(({ score }) => score);
+		// A file that holds all the terms, though in different lines, is about all of them.
+		const together = matched(own.map(({ text }) => text).join("\n"), inquiry.terms);
+		const tells =
+			lean !== "usage" && own.some(({ text }) => terms.some(({ needle }) => explains(text, needle))) ? 3 : 0;
+		return {
+			path,
+			score: best + second / 2 + third / 4 + together + tells + scorePath(path, inquiry),
+			hits: ranked.map(({ hit }) => hit),
+		};
+	});
+	return scored.sort((a, b) => b.score - a.score || (a.path < b.path ? -1 : 1));
+}
+
+/** The hits of all searches in files of the wanted kind, the most telling first, no line twice. */
+export function rankHits(searches: readonly Found[], inquiry: Inquiry): readonly Hit[] {
+	const seen = new Set<string>();
+	return searches
+		.flatMap((search) => search.hits)
+		.filter(({ path }) => isWanted(path, inquiry))
+		.map((hit, order) => ({
+			hit,
+			order,
+			score: scoreLine(hit.text, hit.path, inquiry) + scorePath(hit.path, inquiry) / 2,
+		}))
+		.sort((a, b) => b.score - a.score || a.order - b.order)
+		.flatMap(({ hit }) => {
+			const said = hit.text.trim().toLowerCase();
+			if (seen.has(said) || seen.has(`${hit.path}:${hit.line}`)) return [];
+			seen.add(said).add(`${hit.path}:${hit.line}`);
+			return [hit];
+		});
+}
+
+/** Where to start reading so that most of what was found in the file is in view. */
+export function windowAround(hits: readonly Hit[], inquiry: Inquiry, height: number): number {
+	const told = hits.find(({ text }) => inquiry.terms.some(({ needle }) => explains(text, needle)));
+	const title = told === undefined ? titleIn(hits, inquiry) : undefined;
+	if (title !== undefined) return Math.max(1, title - 2);
+	const scored = hits.map((hit) => ({ line: hit.line, score: scoreLine(hit.text, hit.path, inquiry) ** 2 }));
+	const total = (from: number) =>
+		scored.reduce((sum, { line, score }) => (line >= from && line < from + height - 10 ? sum + score : sum), 0);
+	const best = scored.map(({ line }) => line).sort((a, b) => total(b) - total(a) || a - b)[0] ?? 1;
+	return Math.max(1, best - 8);
+}
+
+/** The heading of the section about all that is asked. Where a title stands twice, the first is in the table of contents. */
+function titleIn(hits: readonly Hit[], { terms, lean }: Inquiry): number | undefined {
+	const titles = hits.flatMap(({ text, path, line }) => {
+		const definition = pathKind(path) === "docs" ? definitionIn(text, path) : undefined;
+		if (definition?.kind !== "heading" || matched(definition.name, terms) < 0.7 * weightOf(terms)) return [];
+		const words = definition.name.replace(/^[\d.]+ +|\s[*|].*/g, "").split(/\s+/).length;
+		return words > terms.length + (lean === "meaning" ? 0 : 1) ? [] : [{ line, words, marked: text.startsWith("#") }];
+	});
+	return titles.sort((a, b) => a.words - b.words || (a.marked ? a.line - b.line : b.line - a.line))[0]?.line;
+}
+
+export const bestLine = (lines: readonly NumberedLine[], path: string, inquiry: Inquiry): number => {
+	const scores = lines.map(({ text }) => scoreLine(text, path, inquiry));
+	const best = Math.max(0, ...scores);
+	return best === 0 ? -1 : scores.indexOf(best);
+};

@@ -1,0 +1,65 @@
+import type { Tool } from "@reyn/journal";
+import { z } from "zod";
+import { defineLookup } from "./define-tool.ts";
+import type { Workspace } from "./file-tools.ts";
+import { parsePath, showPath } from "./root-directory.ts";
+import { readText, showBytes, showCount, splitLines } from "./text-file.ts";
+import { ToolError } from "./tool-error.ts";
+
+const maxOutputBytes = 16_000;
+const maxLineLength = 2_000;
+
+const schema = z.strictObject({
+	path: z.string().min(1).describe("File to read, relative to the root, such as src/index.ts"),
+	from: z.int().min(1).default(1).describe("First line to show"),
+	lines: z.int().min(1).max(2_000).default(200).describe("How many lines to show"),
+});
+
+/** `read`: the lines of one file, numbered. */
+export function readFile(workspace: Workspace): Tool {
+	return defineLookup({
+		name: "read",
+		description: "Read a text file. Lines come numbered as `N| text`; long files come in pieces: go on with `from`.",
+		schema,
+		async call({ path, from, lines: wanted }, { signal }) {
+			const root = await workspace.root();
+			const name = showPath(parsePath(path).join("/"));
+			const file = await readText(await root.file(parsePath(path)), workspace.maxFileBytes);
+			signal.throwIfAborted();
+			if (file.kind === "binary") throw new ToolError("TOOL_NOT_TEXT", `${name} is a binary file`);
+			if (file.kind === "tooLarge") {
+				const sizes = `${showBytes(file.bytes)}; files above ${showBytes(workspace.maxFileBytes)} are not read`;
+				throw new ToolError("TOOL_TOO_LARGE", `${name} has ${sizes}`);
+			}
+
+			const lines = splitLines(file.text);
+			if (lines.length === 0) return `${name} is empty`;
+			if (from > lines.length) {
+				throw new ToolError("TOOL_INVALID_ARGS", `read: "from": ${name} has only ${showCount(lines.length, "line")}`);
+			}
+			const shown = numbered(lines.slice(from - 1, from - 1 + wanted), from);
+			const last = from + shown.length - 1;
+			const rest = lines.length - last;
+			const more = rest > 0 ? [`… ${showCount(rest, "more line")}; go on with from=${last + 1}`] : [];
+			return [`${name} (lines ${from}-${last} of ${lines.length})`, ...shown, ...more].join("\n");
+		},
+	});
+}
+
+/** As many lines as fit, at least one. */
+function numbered(lines: readonly string[], from: number): readonly string[] {
+	const shown: string[] = [];
+	let bytes = 0;
+	for (const [index, line] of lines.entries()) {
+		const text = `${from + index}| ${cut(line)}`;
+		bytes += Buffer.byteLength(text) + 1;
+		if (shown.length > 0 && bytes > maxOutputBytes) break;
+		shown.push(text);
+	}
+	return shown;
+}
+
+function cut(line: string): string {
+	if (line.length <= maxLineLength) return line.toWellFormed();
+	return `${line.slice(0, maxLineLength).toWellFormed()}… (${showCount(line.length - maxLineLength, "more character")})`;
+}

@@ -1,0 +1,12 @@
+import { ReynError } from "@reyn/wal";
+
+export type ToolCode =
+	| "TOOL_INVALID_ARGS"
+	| "TOOL_NOT_FOUND"
+	| "TOOL_NOT_TEXT"
+	| "TOOL_OUTSIDE_ROOT"
+	| "TOOL_TOO_LARGE"
+	| "TOOL_UNREADABLE";
+
+/** What a file tool could not do. The message is read by the model and by people: one line, with the way out. */
+export class ToolError extends ReynError<ToolCode> {}
