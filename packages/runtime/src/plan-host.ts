@@ -156,7 +156,7 @@ export class PlanHost {
 	}
 }
 
-export const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
+const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
 
 const workName = (plan: string): string => `plan ${plan}`;
 

@@ -2,7 +2,7 @@
 import { crc32 } from "node:zlib";
 import type { Scope, Seq, WalRecord } from "./record.ts";
 
-export const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 1;
 
 /** The longest line that is written, and so the longest that is read. */
 export const MAX_LINE_BYTES = 8 * 1024 * 1024;
