@@ -21,7 +21,7 @@ const HELP = [
 	"/tree                  the history as a tree",
 	"/checkout <ref>        go to any moment, on an abandoned branch too",
 	"/plan list | discard <id> | resume <id> [--from <step>]",
-	"/skill list | run <name> <topic> | discard <run>",
+	"/skill list | run <name> <topic> | resume <run> | discard <run>",
 	"/meter                 model calls: replayed free, and paid",
 	"/help  /exit",
 	"A ref is a seq (142), @ for the tip, @-3 for checkpoints back, or a branch (b7). Files in your workspace are never touched by a rewind.",
@@ -55,7 +55,7 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 		lines.close();
 	});
 	try {
-		const found = restoredLines(runtime.restored());
+		const found = restoredLines(runtime.restored(), "/");
 		screen.print(found.length > 0 ? found.map((line) => pc.cyan(line)).join("\n") : "nothing was in flight");
 		if (restore) runtime.resume();
 		else if (found.length > 0) screen.print("--no-restore: it stays as it is until the next start");
@@ -145,7 +145,7 @@ async function rewind(
 async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
 	if (ref === undefined) throw new CliError("CLI_USAGE", "say where to: /checkout <seq>; /tree shows what there is");
 	const seq = parseRef(ref, runtime);
-	const { kind, target } = await runtime.timeline.plan(seq);
+	const { kind, target } = await runtime.timeline.preview(seq);
 	if (kind === "none") return screen.print("you are there already");
 	if (!(await screen.confirm(`check out #${target}?`, rest.includes("--yes"))))
 		return screen.print("nothing was changed");
@@ -184,7 +184,8 @@ async function skills([verb, name, ...rest]: readonly string[], runtime: Runtime
 	}
 	if (name === undefined) throw new CliError("CLI_USAGE", `say which: /skill ${verb} <name>`);
 	if (verb === "discard") return runtime.discardSkillRun(name);
-	if (verb !== "run") throw new CliError("CLI_USAGE", "/skill knows list, run and discard");
+	if (verb === "resume") return runtime.resumeSkillRun(name);
+	if (verb !== "run") throw new CliError("CLI_USAGE", "/skill knows list, run, resume and discard");
 	screen.print(`skill run ${await runtime.runSkill(name, { topic: rest.join(" ") })} started`);
 }
 

@@ -131,7 +131,7 @@ function commands(done: (exitCode: number) => void): Command {
 				const state = await reportState(runtime, seq);
 				return print(globals(), state, stateLines(state));
 			}
-			await runtime.timeline.plan(seq);
+			await runtime.timeline.preview(seq);
 			for await (const record of runtime.wal.read({ after: seq - 1, through: seq }))
 				print(globals(), record, [JSON.stringify(record, null, 2)]);
 		});
@@ -172,7 +172,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.action(async (ref: string, { yes, actor }: { yes?: boolean; actor: string }) => {
 			const { seq, kind } = await reading(globals(), async (runtime) => {
 				const seq = parseRef(ref, runtime);
-				return { seq, ...(await runtime.timeline.plan(seq)) };
+				return { seq, ...(await runtime.timeline.preview(seq)) };
 			});
 			if (kind !== "none") await confirm(`check out #${seq}?`, yes);
 			await using runtime = await openForWork(globals());
@@ -213,6 +213,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.option("--from <step>", "run this step and all that depends on it again")
 		.addOption(outputFormat())
 		.action(async (id: string, { from, outputFormat }: { from?: string; outputFormat: OutputFormat }) => {
+			await reading(globals(), async (runtime) => runtime.findPlan(id));
 			done(
 				await work({
 					globals: globals(),
@@ -256,6 +257,23 @@ function commands(done: (exitCode: number) => void): Command {
 			await using runtime = await openForWork(globals());
 			await runtime.discardSkillRun(run);
 			print(globals(), { run, discarded: true }, [`skill run ${run} is discarded`]);
+		});
+
+	skill
+		.command("resume")
+		.description("go on with a run that a rewind has paused")
+		.argument("<run>")
+		.addOption(outputFormat())
+		.action(async (run: string, { outputFormat }: { outputFormat: OutputFormat }) => {
+			await reading(globals(), async (runtime) => runtime.findSkillRun(run));
+			done(
+				await work({
+					globals: globals(),
+					format: formatOf(globals(), outputFormat),
+					restore: false,
+					start: (runtime) => runtime.resumeSkillRun(run),
+				}),
+			);
 		});
 
 	program

@@ -46,7 +46,7 @@ export function eventLine(event: RuntimeEvent): string | undefined {
 				case "retrying":
 					return `${at} (retry ${change.retry}/${change.limit}: ${oneLine(change.reason, 60)})`;
 				case "completed":
-					return `${at} ✓ ${change.cost.calls} calls, ${change.cost.inputTokens + change.cost.outputTokens} tokens`;
+					return `${at} ✓ ${count(change.cost.calls, "call")}, ${change.cost.inputTokens + change.cost.outputTokens} tokens`;
 				case "failed":
 					return `${at} ✗ ${oneLine(change.reason, 100)}`;
 			}
@@ -75,8 +75,8 @@ export function eventLine(event: RuntimeEvent): string | undefined {
 	return undefined;
 }
 
-/** What was found at the start, for people. */
-export function restoredLines({ torn, turns, plans, runs, undelivered }: Restored): string[] {
+/** What was found at the start, for people. `command` is how they say `plan resume` where they are. */
+export function restoredLines({ torn, turns, plans, runs, undelivered }: Restored, command = "reyn "): string[] {
 	return [
 		...(torn
 			? [
@@ -85,19 +85,22 @@ export function restoredLines({ torn, turns, plans, runs, undelivered }: Restore
 			: []),
 		...turns.map(({ text }) => `restored: an unanswered question: ${oneLine(text, 70)}`),
 		...plans.map(({ plan, status, finished, size, calls, tokens, goal }) => {
-			const then = status === "paused" ? `paused; go on with /plan resume ${plan}` : `${size - finished} to run`;
-			return `restored: plan ${plan}, ${finished} of ${size} steps done (${calls} calls, ${tokens} tokens, not paid again), ${then}: ${oneLine(goal, 60)}`;
+			const then =
+				status === "paused" ? `paused; go on with ${command}plan resume ${plan}` : `${size - finished} to run`;
+			return `restored: plan ${plan}, ${finished} of ${size} steps done (${count(calls, "call")}, ${tokens} tokens, not paid again), ${then}: ${oneLine(goal, 60)}`;
 		}),
-		...runs.map(
-			({ run, skill, phase, status }) =>
-				`restored: skill ${skill} ${run}, ${status}${phase === undefined ? "" : ` in phase ${phase}`}`,
-		),
+		...runs.map(({ run, skill, phase, status }) => {
+			const where = phase === undefined ? "" : ` in phase ${phase}`;
+			return `restored: skill ${skill} ${run}, ${status}${where}${status === "paused" ? `; go on with ${command}skill resume ${run}` : ""}`;
+		}),
 		...(undelivered.length > 0 ? [`restored: ${undelivered.length} message(s) that you have not seen`] : []),
 	];
 }
 
 export function meterLine({ replayed, paid, percentFree }: MeterReading): string {
-	return `replayed free: ${replayed.calls} model calls, ${replayed.tokens} tokens (${percentFree} %)   paid now: ${paid.calls} calls, ${paid.tokens} tokens`;
+	return `replayed free: ${count(replayed.calls, "model call")}, ${replayed.tokens} tokens (${percentFree} %)   paid now: ${count(paid.calls, "call")}, ${paid.tokens} tokens`;
 }
 
 export const messageText = ({ from, text }: BackgroundMessage): string => `[${from}] ${clean(text)}`;
+
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;

@@ -9,7 +9,7 @@ const outcome = z.discriminatedUnion("type", [
 	z.object({
 		type: z.literal("completed"),
 		seq: z.int(),
-		result: z.unknown(),
+		result: z.unknown().optional(),
 		usage: z.object({ inputTokens: z.int(), outputTokens: z.int() }).optional(),
 	}),
 	z.object({
@@ -86,7 +86,8 @@ export const journal = defineProjection<JournalState>({
 
 /** What the log says of a step that is about to be called. */
 export type Recall =
-	| { readonly kind: "fresh" }
+	/** To be called. `started` is its first durable start, where an earlier try failed and may be repeated. */
+	| { readonly kind: "fresh"; readonly started?: Seq }
 	/** The call is over, and its result stands for it. */
 	| {
 			readonly kind: "ghost";
@@ -110,9 +111,11 @@ export function recall(state: JournalState, step: Identity): Recall {
 		return { kind: "ghost", result: outcome.result, usage: outcome.usage };
 	}
 	if (outcome?.type === "failed")
-		return outcome.retryable ? { kind: "fresh" } : { kind: "failed", reason: outcome.reason };
-	return started === undefined ? { kind: "fresh" } : { kind: "in_doubt", started };
+		return outcome.retryable ? fresh(started) : { kind: "failed", reason: outcome.reason };
+	return started === undefined ? fresh(started) : { kind: "in_doubt", started };
 }
+
+const fresh = (started: Seq | undefined): Recall => ({ kind: "fresh", ...(started === undefined ? {} : { started }) });
 
 const entryKey = ({ fp, occ }: Identity): string => `${fp}:${occ}`;
 

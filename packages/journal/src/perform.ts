@@ -152,7 +152,8 @@ async function performStep<T>(step: Step<T>, id: Identity, scope: Scope, using: 
 			const opened = startsDurably(id.purity) ? using.log.append(stepStarted(id), scope) : undefined;
 			// Durable before the effect: if this cannot be kept, the call is never made.
 			await opened?.durable;
-			return call(step, id, opened?.seq, scope, using);
+			// A repeated try keeps the key of the first: that is how the far side knows it.
+			return call(step, id, known.started ?? opened?.seq, scope, using);
 		}
 	}
 }

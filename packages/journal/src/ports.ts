@@ -23,7 +23,7 @@ export interface ToolCall {
 	readonly id: string;
 	readonly name: string;
 	/** JSON, not yet checked against the tool's schema. */
-	readonly args: unknown;
+	readonly args?: unknown;
 }
 
 export interface ToolSpec {

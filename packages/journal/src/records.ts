@@ -22,7 +22,7 @@ export const stepStarted = defineRecord("step_started", z.object(identity));
 /** How a call ended. `started` is the seq of its start, where it has one. */
 export const stepCompleted = defineRecord(
 	"step_completed",
-	z.object({ ...identity, started: z.int().optional(), result: z.unknown(), usage: usage.optional() }),
+	z.object({ ...identity, started: z.int().optional(), result: z.unknown().optional(), usage: usage.optional() }),
 );
 
 export const stepFailed = defineRecord(

@@ -200,6 +200,23 @@ test("a failed effect is remembered, unless it says that it may be tried again",
 	expect(calls).toHaveLength(2);
 });
 
+test("a try that is repeated keeps the key of the first, and a crash in the middle of it leaves the step in doubt", async () => {
+	const log = new DyingLog();
+	const failing = step("pay", "external", {
+		async call({ idempotencyKey }) {
+			calls.push(idempotencyKey ?? "");
+			throw Object.assign(new Error("timed out"), { retryable: true });
+		},
+	});
+	await expect(new Lane("a", scope, using(log)).perform(failing)).rejects.toThrow("timed out");
+	log.revive(1); // the second start is kept, its outcome is not
+	await expect(new Lane("a", scope, using(log)).perform(failing)).rejects.toThrow();
+	log.revive();
+	const lane = new Lane("a", scope, using(log, { whenInDoubt: () => "skip" }));
+	expect(await lane.perform(step("pay", "external", { empty: "nothing" }))).toBe("nothing");
+	expect(calls).toEqual(["log:1", "log:1"]);
+});
+
 test("a failed or cancelled model call is no result", async () => {
 	const log = new DyingLog();
 	const controller = new AbortController();

@@ -84,10 +84,13 @@ function unknownNames({ steps }: Decomposition, tools: readonly string[]): strin
 }
 
 function cycle({ steps }: Decomposition): string[] {
+	const ids = steps.map(({ id }) => id);
+	// A need that is no step is another mistake, and already said.
+	const isMet = (need: string) => done.has(need) || !ids.includes(need);
 	const done = new Set<string>();
 	for (let size = -1; size !== done.size; ) {
 		size = done.size;
-		for (const { id, depends_on } of steps) if (depends_on.every((need) => done.has(need))) done.add(id);
+		for (const { id, depends_on } of steps) if (depends_on.every(isMet)) done.add(id);
 	}
 	const stuck = steps.filter(({ id }) => !done.has(id)).map(({ id }) => id);
 	return stuck.length > 0

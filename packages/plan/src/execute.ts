@@ -83,6 +83,8 @@ export async function execute(
 	const text = textOf(stepOf(run, terminalStep(decomposition).id));
 	const failed = decomposition.steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
 	await ports.deliver(text);
+	// A process that died between a step's outcome and the end of its lane has left the lane open.
+	ports.log.append(laneClosed({ lane: `plan/${plan}` }), scope);
 	await ports.log.append(planCompleted({ plan }), scope).durable;
 	return { text, failed };
 }
@@ -115,10 +117,9 @@ async function executeStep(
 		outcome.kind === "completed"
 			? planStepCompleted({ plan, step: step.id, result: outcome.text, cost: outcome.cost })
 			: planStepFailed({ plan, step: step.id, reason: outcome.reason });
-	const { durable } = ports.log.append(record, scope);
-	ports.log.append(laneClosed({ lane }), scope);
+	ports.log.append(record, scope);
 	// Said only when it is kept: a step that was reported done is never paid again.
-	await durable;
+	await ports.log.append(laneClosed({ lane }), scope).durable;
 	report(
 		outcome.kind === "completed"
 			? { status: "completed", cost: outcome.cost }

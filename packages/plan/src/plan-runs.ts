@@ -24,6 +24,8 @@ const planRun = z.object({
 	goal: z.string(),
 	/** The seq of `plan_started`. */
 	started: z.int(),
+	/** The seq at which it was last set going by a person: what it delivers counts from there. */
+	since: z.int(),
 	decomposition: z.string(),
 	/** How many steps it has. */
 	size: z.int(),
@@ -48,7 +50,7 @@ export const planRuns = defineProjection<PlanRuns>({
 	handle: (on) => [
 		on(planStarted, (state, { plan, goal, steps, decomposition }, { seq }) => ({
 			...state,
-			[plan]: { goal, started: seq, decomposition, size: steps, status: "running", steps: {} },
+			[plan]: { goal, started: seq, since: seq, decomposition, size: steps, status: "running", steps: {} },
 		})),
 		on(planStepStarted, (state, { plan, step, attempt }) =>
 			withStep(state, plan, step, () => ({ status: "running", attempt })),
@@ -67,7 +69,9 @@ export const planRuns = defineProjection<PlanRuns>({
 			),
 		),
 		on(planPaused, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "paused" }))),
-		on(planResumed, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "running" }))),
+		on(planResumed, (state, { plan }, { seq }) =>
+			withPlan(state, plan, (run) => ({ ...run, status: "running", since: seq })),
+		),
 		on(planCompleted, (state, { plan }) =>
 			withPlan(state, plan, (run) => ({ ...run, status: "completed", steps: {} })),
 		),

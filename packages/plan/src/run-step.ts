@@ -40,15 +40,26 @@ export async function runStep(
 	);
 }
 
-/** A tool that fails tells the model so: it may know another way. */
+/** A tool that fails tells the model so: it may know another way. What fails beneath it, the log above all, ends the step. */
 async function answer(lane: Lane, tools: readonly Tool[], { name, args }: ToolCall): Promise<string> {
 	const tool = tools.find((each) => each.name === name);
 	if (!tool)
 		return `ERROR: there is no tool "${name}" here; this step has ${tools.map((each) => each.name).join(", ") || "none"}`;
+	let failure: unknown;
+	const call: Tool["call"] = async (...given) => {
+		try {
+			return await tool.call(...given);
+		} catch (error) {
+			failure = error;
+			throw error;
+		}
+	};
 	try {
-		return await callTool(lane, tool, args);
+		return await callTool(lane, { ...tool, call }, args);
 	} catch (error) {
 		lane.signal.throwIfAborted();
+		const isRecalled = (error as { code?: unknown }).code === "STEP_FAILED";
+		if (error !== failure && !isRecalled) throw error;
 		return `ERROR: ${failureMessage(error)}`;
 	}
 }

@@ -21,10 +21,15 @@ export const meanings: Readonly<Record<RewindMode, Meaning>> = {
 };
 
 /** The kinds that a reset of this mode lists; `undefined` means all, so that kinds of a later day are covered too. */
-export function dropOf(
-	mode: "both" | "conversation_only" | "code_only",
-	facets: Facets,
-): readonly string[] | undefined {
-	if (mode === "both") return undefined;
-	return mode === "conversation_only" ? facets.conversation : facets.code;
+export function dropOf(mode: RewindMode, facets: Facets): readonly string[] | undefined {
+	switch (mode) {
+		case "conversation_only":
+			return facets.conversation;
+		case "code_only":
+			return facets.code;
+		case "both":
+		case "summarize":
+		case "cancel":
+			return undefined;
+	}
 }

@@ -4,7 +4,7 @@ import { isMeta, TimetravelError } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 import { scopeKey } from "@reyn/wal";
 import { type Facets, facetOf } from "./kinds.ts";
-import { meanings, type RewindMode } from "./modes.ts";
+import { dropOf, meanings, type RewindMode } from "./modes.ts";
 
 export interface RewindPlan {
 	readonly mode: RewindMode;
@@ -45,7 +45,8 @@ export async function planRewind(
 	mode: RewindMode = "cancel",
 	scope: Scope = {},
 ): Promise<RewindPlan> {
-	const { kind, target, snappedFrom } = await timeline.plan(seq, { scope });
+	const drop = dropOf(mode, facets);
+	const { kind, target, snappedFrom } = await timeline.preview(seq, { scope, ...(drop ? { drop } : {}) });
 	if (kind === "fork_switch") {
 		throw new TimetravelError(
 			"TIMETRAVEL_NOT_ACTIVE",

@@ -24,7 +24,7 @@ const item = z.discriminatedUnion("type", [
 		type: z.literal("calls"),
 		seq,
 		turn: seq,
-		calls: z.array(z.object({ id: z.string(), name: z.string(), args: z.unknown() })),
+		calls: z.array(z.object({ id: z.string(), name: z.string(), args: z.unknown().optional() })),
 	}),
 	/** What a tool answered; `step` names the call in the journal, or is the call's id where it failed. */
 	z.object({ type: z.literal("result"), seq, turn: seq, step: z.string(), text: z.string() }),
@@ -124,9 +124,9 @@ export function promptText({ items }: ConversationState, turn: Seq): string {
 	return prompt?.type === "prompt" ? prompt.text : "";
 }
 
-/** Has this plan or skill run delivered its text already? */
-export function hasMessageFrom({ items }: ConversationState, from: string): boolean {
-	return items.some((each) => each.type === "message" && each.from === from);
+/** Has this plan or skill run delivered a text after `since`? */
+export function hasMessageFrom({ items }: ConversationState, from: string, since: Seq): boolean {
+	return items.some((each) => each.type === "message" && each.from === from && each.seq > since);
 }
 
 /** What the model is shown before a turn begins: all earlier turns whole, and background messages between them. */

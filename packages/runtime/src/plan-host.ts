@@ -87,12 +87,7 @@ export class PlanHost {
 	async discard(session: Session, plan: string, reason: string): Promise<void> {
 		await session.stop(workName(plan), reason);
 		const scope = planScope(session, plan);
-		await sayOnce(
-			session,
-			{ plan },
-			`Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`,
-			this.#ports.deliver,
-		);
+		await this.#say(session, plan, `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`);
 		await session.log.append(planAborted({ plan, reason }), scope).durable;
 		this.#ports.emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason });
 	}
@@ -123,11 +118,10 @@ export class PlanHost {
 		const read = await readDecomposition(layout.plans(session.scope), plan, current().decomposition);
 		if (read.kind === "lost") {
 			// Never made again by the model: new steps would not be the ones whose results are recorded.
-			await sayOnce(
+			await this.#say(
 				session,
-				{ plan },
+				plan,
 				`Plan ${plan} was discarded, because its steps are lost: ${read.why}. Please ask again.`,
-				this.#ports.deliver,
 			);
 			await session.log.append(planAborted({ plan, reason: read.why }), planScope(session, plan)).durable;
 			emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason: read.why });
@@ -146,13 +140,18 @@ export class PlanHost {
 			sleep,
 			run: current,
 			progress: (progress) => emit({ type: "plan_step", scope: session.scope, ...progress }),
-			deliver: (text) => sayOnce(session, { plan }, text, this.#ports.deliver),
+			deliver: (text) => this.#say(session, plan, text),
 			onBoundary: async (kind, title, at) => {
 				const seq = await session.checkpoint(kind, title, at);
 				emit({ type: "checkpoint", seq, kind, title });
 			},
 		});
 		emit({ type: "plan_end", scope: session.scope, plan, outcome: "completed", failed });
+	}
+
+	#say(session: Session, plan: string, text: string): Promise<void> {
+		const { since } = session.view.get(planRuns)[plan] as PlanRun;
+		return sayOnce(session, { plan }, since, text, this.#ports.deliver);
 	}
 }
 

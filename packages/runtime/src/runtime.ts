@@ -287,6 +287,17 @@ export class Runtime implements AsyncDisposable {
 		return findRun(this.#ownerOfRun(run).view.get(skillRuns), run);
 	}
 
+	/**
+	 * Goes on with a skill run that a rewind has paused.
+	 *
+	 * @throws SkillError `SKILL_UNKNOWN_RUN`
+	 */
+	async resumeSkillRun(run: string): Promise<void> {
+		this.findSkillRun(run);
+		this.#resumed = true;
+		await this.#skills.resume(this.#ownerOfRun(run), run);
+	}
+
 	/** @throws SkillError `SKILL_UNKNOWN_RUN` */
 	async discardSkillRun(run: string): Promise<void> {
 		this.findSkillRun(run);

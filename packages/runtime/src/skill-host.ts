@@ -10,6 +10,7 @@ import {
 	type SkillResume,
 	type SkillRun,
 	skillRunDiscarded,
+	skillRunResumed,
 	skillRuns,
 	startRun,
 } from "@reyn/skill-resume";
@@ -63,6 +64,12 @@ export class SkillHost {
 		});
 	}
 
+	/** Sets a paused run going again. */
+	async resume(session: Session, run: string): Promise<void> {
+		await session.log.append(skillRunResumed({ run }), runScope(session, run)).durable;
+		this.launch(session, run);
+	}
+
 	/** Stops a run for good. */
 	async discard(session: Session, run: string, reason: string): Promise<void> {
 		await session.stop(workName(run), reason);
@@ -79,13 +86,7 @@ export class SkillHost {
 			whenInDoubt: () => decision.whenInDoubt,
 			model: this.#ports.model,
 			run: current,
-			deliver: (output) =>
-				sayOnce(
-					session,
-					{ skill: id },
-					typeof output === "string" ? output : JSON.stringify(output),
-					this.#ports.deliver,
-				),
+			deliver: (output) => this.#say(session, id, typeof output === "string" ? output : JSON.stringify(output)),
 			onBoundary: async (kind, title, at) => {
 				const seq = await session.checkpoint(kind, title, at);
 				this.#ports.emit({ type: "checkpoint", seq, kind, title });
@@ -95,9 +96,14 @@ export class SkillHost {
 	}
 
 	async #drop(session: Session, run: string, reason: string): Promise<void> {
-		await sayOnce(session, { skill: run }, `The skill run ${run} was discarded: ${reason}.`, this.#ports.deliver);
+		await this.#say(session, run, `The skill run ${run} was discarded: ${reason}.`);
 		await session.log.append(skillRunDiscarded({ run, reason }), runScope(session, run)).durable;
 		this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "discarded", reason });
+	}
+
+	#say(session: Session, run: string, text: string): Promise<void> {
+		const { since } = session.view.get(skillRuns)[run] as SkillRun;
+		return sayOnce(session, { skill: run }, since, text, this.#ports.deliver);
 	}
 
 	#find(name: string): Skill {

@@ -279,8 +279,8 @@ describe("a plan", () => {
 		await until(() => model.asked.some((request) => /Step b/.test(lastOf(request))));
 		const [{ plan = "" } = {}] = runtime.restored().plans;
 		await expect(runtime.resumePlan(plan, "zzz")).rejects.toMatchObject({ code: "PLAN_UNKNOWN_STEP" });
-		held.open();
 		expect(await runtime.resumePlan(plan, "a")).toEqual(["a", "b"]);
+		held.open();
 		await runtime.idle();
 		expect(model.asked.filter((request) => /Step a/.test(lastOf(request)))).toHaveLength(2);
 		expect(shown).toHaveLength(1);
@@ -309,6 +309,25 @@ describe("after a rewind", () => {
 		await runtime.idle();
 		expect(runtime.meter.paid.calls - paidBefore).toBe(1);
 		expect(shown.map(({ text }) => text)).toEqual(["did b", "did b"]); // once on each line of history
+		await runtime.close();
+	});
+
+	test("a plan whose work was rewound, but not its answer, answers anew when it is resumed", async () => {
+		const { runtime, planStep, shown } = await story();
+		await runtime.applyRewind(await runtime.planRewind(planStep, "code_only"), "test");
+		expect(runtime.conversation().items.some(({ type }) => type === "message")).toBe(true);
+		await runtime.resumePlan(runtime.restored().plans[0]?.plan ?? "", "a");
+		await runtime.idle();
+		expect(shown.map(({ text }) => text)).toEqual(["did b", "did b"]);
+		await runtime.close();
+	});
+
+	test("work can be rewound after talk was, and talk after work", async () => {
+		const { runtime } = await story();
+		await runtime.applyRewind(await runtime.planRewind(0, "conversation_only"), "test");
+		expect(await runtime.planRewind(0, "code_only")).toMatchObject({ kind: "undo" });
+		await runtime.applyRewind(await runtime.planRewind(0, "code_only"), "test");
+		expect(runtime.view().hash()).toBe((await runtime.timeline.at(0, mainSession)).hash());
 		await runtime.close();
 	});
 
@@ -431,6 +450,12 @@ describe("the bundled skill", () => {
 		expect(await readFile(join(workspace, "digest-parser.md"), "utf8")).toContain("src/parser.ts:");
 		expect(shown).toHaveLength(1);
 		expect(runtime.timeline.checkpoints().map(({ kind }) => kind)).toEqual(["phase", "phase"]);
+		await runtime.checkout(runtime.timeline.checkpoints()[0]?.seq ?? 0, "test");
+		const [{ run = "", status = "" } = {}] = runtime.restored().runs;
+		expect(status).toBe("paused");
+		await runtime.resumeSkillRun(run);
+		await runtime.idle();
+		expect(shown).toHaveLength(2); // once on each line of history
 		await expect(runtime.runSkill("digest", { topic: 7 })).rejects.toMatchObject({ code: "SKILL_INVALID_INPUT" });
 		await expect(runtime.runSkill("dig", {})).rejects.toMatchObject({ code: "SKILL_UNKNOWN" });
 		await runtime.close();

@@ -18,6 +18,7 @@ export {
 	skillRunCompleted,
 	skillRunDiscarded,
 	skillRunPaused,
+	skillRunResumed,
 	skillRunStarted,
 } from "./records.ts";
 export { analyze, type ResumePlan } from "./resume-plan.ts";

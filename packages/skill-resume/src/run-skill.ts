@@ -49,6 +49,8 @@ export async function runSkill<Input>(
 		const { at } = analyze(id, run, skill.start, ports.journal());
 		if (at.kind === "end") {
 			await ports.deliver(run.last?.output);
+			// A process that died between a phase's outcome and the end of its lane has left the lane open.
+			ports.log.append(laneClosed({ lane: `skill/${id}` }), scope);
 			await ports.log.append(skillRunCompleted({ run: id }), scope).durable;
 			return run.last?.output;
 		}
@@ -78,9 +80,8 @@ async function runPhase<Input>(
 	const result = await body(contextOf(lane, visit, ports), parseInput(skill, run.input), run.last?.output);
 	ports.signal.throwIfAborted();
 
-	const { durable } = ports.log.append(phaseCompleted({ run: id, phase, visit, ...landing(skill, result) }), scope);
-	ports.log.append(laneClosed({ lane: lane.path }), scope);
-	await durable;
+	ports.log.append(phaseCompleted({ run: id, phase, visit, ...landing(skill, result) }), scope);
+	await ports.log.append(laneClosed({ lane: lane.path }), scope).durable;
 	await ports.onBoundary("phase", `${skill.name} ${phase}`, scope);
 }
 

@@ -7,6 +7,7 @@ import {
 	skillRunCompleted,
 	skillRunDiscarded,
 	skillRunPaused,
+	skillRunResumed,
 	skillRunStarted,
 } from "./records.ts";
 
@@ -14,13 +15,15 @@ const skillRun = z.object({
 	skill: z.string(),
 	/** The seq of `skill_run_started`. */
 	started: z.int(),
-	input: z.unknown(),
+	/** The seq at which it was last set going by a person: what it delivers counts from there. */
+	since: z.int(),
+	input: z.unknown().optional().optional(),
 	/** The phase it is in; absent before the first. */
 	phase: z.string().optional(),
 	/** How often each phase was entered. */
 	visits: z.record(z.string(), z.int()),
 	/** What the last finished phase gave, and where it said to go. */
-	last: z.object({ output: z.unknown(), next: z.string().optional() }).optional(),
+	last: z.object({ output: z.unknown().optional().optional(), next: z.string().optional() }).optional(),
 	status: z.enum(["running", "paused", "completed", "discarded"]),
 });
 
@@ -39,7 +42,7 @@ export const skillRuns = defineProjection<SkillRuns>({
 	handle: (on) => [
 		on(skillRunStarted, (state, { run, skill, input }, { seq }) => ({
 			...state,
-			[run]: { skill, started: seq, input, visits: {}, status: "running" },
+			[run]: { skill, started: seq, since: seq, input, visits: {}, status: "running" },
 		})),
 		on(phaseEntered, (state, { run, phase, visit }) =>
 			withRun(state, run, (before) => ({ ...before, phase, visits: { ...before.visits, [phase]: visit } })),
@@ -53,6 +56,9 @@ export const skillRuns = defineProjection<SkillRuns>({
 		on(skillRunCompleted, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "completed" }))),
 		on(skillRunDiscarded, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "discarded" }))),
 		on(skillRunPaused, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "paused" }))),
+		on(skillRunResumed, (state, { run }, { seq }) =>
+			withRun(state, run, (before) => ({ ...before, status: "running", since: seq })),
+		),
 	],
 	floor: (state) => {
 		const live = Object.values(state).filter(isLive);

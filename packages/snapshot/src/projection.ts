@@ -33,7 +33,7 @@ export interface ProjectionSpec<S> {
 	readonly version: number;
 	/** The shape of the state, which is JSON: a snapshot is checked against it when it is loaded. */
 	readonly schema: StandardSchemaV1<unknown, S>;
-	init(): S;
+	init(): NoInfer<S>;
 	handle(on: On<S>): readonly Handler<S>[];
 	/** Brings the state of an older version to this one. Absent: snapshots of older versions are not used. */
 	migrate?(state: unknown, fromVersion: number): unknown;

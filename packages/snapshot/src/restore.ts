@@ -35,15 +35,10 @@ export async function restore(from: Sources, path: Path): Promise<View> {
 
 /** Stores a view once its own record is durable: a snapshot never gets ahead of the log. */
 export async function capture({ wal, snapshots }: Sources, view: View, record: WalRecord): Promise<void> {
-	if (record.seq !== view.seq) {
-		throw new SnapshotError(
-			"SNAPSHOT_PROJECTION",
-			`a snapshot at seq ${record.seq} needs the view at that seq; this one is at ${view.seq}`,
-		);
-	}
-	if (record.seq > wal.durableTip) {
-		throw new SnapshotError("SNAPSHOT_PROJECTION", `seq ${record.seq} is not durable yet; await it before the capture`);
-	}
+	const ahead = (why: string): SnapshotError => new SnapshotError("SNAPSHOT_AHEAD", why, { seq: record.seq });
+	if (record.seq !== view.seq)
+		throw ahead(`a snapshot at seq ${record.seq} needs the view at that seq; this one is at ${view.seq}`);
+	if (record.seq > wal.durableTip) throw ahead(`seq ${record.seq} is not durable yet; await it before the capture`);
 	const key = { log: wal.id, scope: view.scope, seq: record.seq, crc: record.crc };
 	await snapshots.put(view.scope, record.seq, encodeSnapshot(key, view));
 }

@@ -14,7 +14,7 @@ const envelope = z.strictObject({
 	/** The crc of the record at `seq`: a seq that was given out twice, around a torn tail, never matches. */
 	crc: z.string(),
 	scope: z.strictObject({ agent: z.string().optional(), session: z.string().optional(), run: z.string().optional() }),
-	states: z.record(z.string(), z.strictObject({ version: z.int(), state: z.unknown() })),
+	states: z.record(z.string(), z.strictObject({ version: z.int(), state: z.unknown().optional() })),
 });
 
 /** Which record a snapshot is of. */

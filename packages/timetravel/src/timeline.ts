@@ -184,7 +184,7 @@ export class Timeline {
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
 	 */
-	async plan(
+	async preview(
 		seq: Seq,
 		{ drop, scope = {} }: CheckoutOptions = {},
 	): Promise<Pick<Checkout, "kind" | "target" | "snappedFrom">> {
@@ -207,7 +207,7 @@ export class Timeline {
 			throw new TimetravelError("TIMETRAVEL_BUSY", "another rewind is under way; wait until it is done");
 		this.#moving = true;
 		try {
-			const planned = await this.plan(seq, options);
+			const planned = await this.preview(seq, options);
 			if (planned.kind === "none") return { ...planned, seq: this.#wal.tip };
 			await this.#options.quiesce?.(scope);
 			const draft = reset({
@@ -227,13 +227,13 @@ export class Timeline {
 		}
 	}
 
-	/** Finishes a move that a crash cut short between its reset and the rebuild. Nothing to finish: does nothing. */
+	/** Finishes the moves that were cut short between their reset and the rebuild. Nothing to finish: does nothing. */
 	async settle(): Promise<void> {
-		const last = this.#lineage.resets.at(-1);
-		if (!last || last.seq <= this.#settled) return;
-		await this.#options.rebuild?.(last.seq, last.scope);
-		await this.#wal.append(resetSettled({ reset: last.seq }), {}).durable;
-		this.#settled = last.seq;
+		for (const { seq, scope } of this.#lineage.resets.filter((each) => each.seq > this.#settled)) {
+			await this.#options.rebuild?.(seq, scope);
+			await this.#wal.append(resetSettled({ reset: seq }), {}).durable;
+			this.#settled = seq;
+		}
 	}
 
 	/**
@@ -242,7 +242,7 @@ export class Timeline {
 	 * @throws TimetravelError `TIMETRAVEL_NOT_ACTIVE`, and as {@link checkout}
 	 */
 	async rewindTo(seq: Seq, options: CheckoutOptions = {}): Promise<Checkout> {
-		const { kind } = await this.plan(seq, options);
+		const { kind } = await this.preview(seq, options);
 		if (kind === "fork_switch") {
 			const branch = this.branches().findLast(({ first }) => first <= seq)?.name;
 			throw new TimetravelError(
@@ -261,10 +261,12 @@ export class Timeline {
 		const owner = await this.#scopeAt(seq);
 		if (!owner || !inCycle(await this.at(seq, owner))) return seq;
 		const path = this.lineage.path(seq, owner);
-		return (
-			this.#checkpoints.findLast((record) => record.seq <= seq && within(record.scope, owner) && path.has(record))
-				?.seq ?? 0
-		);
+		for (const record of this.#checkpoints.toReversed()) {
+			if (record.seq >= seq || !within(record.scope, owner) || !path.has(record)) continue;
+			// A plan in the background may have cut it inside the same cycle.
+			if (!inCycle(await this.at(record.seq, owner))) return record.seq;
+		}
+		return 0;
 	}
 
 	/** The session that a record belongs to, if it belongs to one. */

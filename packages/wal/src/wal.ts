@@ -138,14 +138,14 @@ class OpenedWal implements Wal {
 	append(draft: Draft, scope: Scope): Appended {
 		this.#assertWritable();
 		const { kind } = draft;
-		const data = this.#serialised(draft);
+		const { json, data } = this.#serialised(draft);
 		const seq = this.#tip + 1;
 		const parts = {
 			seq,
 			ts: this.#clock.now(),
 			kind,
 			scope: checkedScope(scope),
-			data,
+			data: json,
 			dur: this.#writer.durableTip,
 			prev: this.#crc,
 		};
@@ -160,7 +160,7 @@ class OpenedWal implements Wal {
 		this.#writer.push(line);
 		this.#tip = seq;
 		this.#crc = crc;
-		return new AppendedRecord(this.#writer, { seq, ts: parts.ts, kind, scope: parts.scope, crc }, data);
+		return new AppendedRecord(this.#writer, { seq, ts: parts.ts, kind, scope: parts.scope, data, crc });
 	}
 
 	async *read({ after = 0, through = this.#tip, scope = {}, kinds }: Partial<Range> = {}): AsyncIterable<WalRecord> {
@@ -202,7 +202,8 @@ class OpenedWal implements Wal {
 		this.#writer.assertSound();
 	}
 
-	#serialised({ kind, data }: Draft): string {
+	/** The data as JSON, and as every reader will get it back: what could not be read must not be written. */
+	#serialised({ kind, data }: Draft): { json: string; data: unknown } {
 		const registered = this.#kinds.get(kind);
 		if (!registered) {
 			throw new WalError(
@@ -227,30 +228,22 @@ class OpenedWal implements Wal {
 			throw new WalError("WAL_INVALID_RECORD", `the data of "${kind}" is ${typeof value}, which JSON does not know`, {
 				kind,
 			});
-		return json;
+		return { json, data: parseData(registered, JSON.parse(json)) };
 	}
 }
 
-/** Parses its record and makes its promise only when asked: most appends need neither. */
+/** Makes its promise only when asked: most appends need none. */
 class AppendedRecord implements Appended {
+	readonly record: WalRecord;
 	readonly #writer: LogWriter;
-	readonly #envelope: Omit<WalRecord, "data">;
-	readonly #json: string;
-	#record: WalRecord | undefined;
 
-	constructor(writer: LogWriter, envelope: Omit<WalRecord, "data">, json: string) {
+	constructor(writer: LogWriter, record: WalRecord) {
 		this.#writer = writer;
-		this.#envelope = envelope;
-		this.#json = json;
+		this.record = record;
 	}
 
 	get seq(): Seq {
-		return this.#envelope.seq;
-	}
-
-	get record(): WalRecord {
-		this.#record ??= { ...this.#envelope, data: JSON.parse(this.#json) };
-		return this.#record;
+		return this.record.seq;
 	}
 
 	get durable(): Promise<void> {

@@ -172,3 +172,13 @@ test("a long log is read from anywhere without its beginning", async () => {
 	for await (const { seq } of wal.read({ after: 4321, through: 4323 })) later.push(seq);
 	expect(later).toEqual([4322, 4323]);
 });
+
+test("data that would not come back as it went in is refused before it is written", async () => {
+	const dated = defineRecord("dated", z.object({ at: z.date() }));
+	await using wal = await openWal(directory, { records: [dated] });
+	const { tip } = wal;
+	expect(() => wal.append(dated({ at: new Date(0) }), {})).toThrow(
+		expect.objectContaining({ code: "WAL_INVALID_RECORD" }),
+	);
+	expect(wal.tip).toBe(tip);
+});
