@@ -1,8 +1,8 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
-export { failureMessage, isRetryable, type JournalCode, JournalError, type Reason, reasonOf } from "./errors.ts";
+export { isRetryable, type JournalCode, JournalError, type Reason, reasonOf } from "./errors.ts";
 export { type JournalEntry, type JournalState, journal, type Recall, recall } from "./journal.ts";
 export { fingerprint } from "./key.ts";
-export { askModel, callTool, type ModelReply } from "./model-step.ts";
+export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
 export {
 	type InDoubtPolicy,
 	Lane,

@@ -1,6 +1,6 @@
+import { failureMessage } from "./errors.ts";
 import type { Lane } from "./perform.ts";
 import type { Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
-import { startsDurably } from "./purity.ts";
 
 /** A model's whole answer. */
 export interface ModelReply {
@@ -37,16 +37,48 @@ export function askModel(
 	});
 }
 
-/** Calls a tool as a step of its purity. */
-export function callTool(lane: Lane, tool: Tool, args: unknown): Promise<string> {
-	return lane.perform({
-		kind: "tool",
-		name: tool.name,
-		args: args ?? {},
-		purity: tool.purity,
-		call: (context) => tool.call(args ?? {}, startsDurably(tool.purity) ? context : { signal: context.signal }),
-		empty: "(skipped: nobody knows whether this call happened before the process ended)",
-	});
+/** What a model is told of a tool call that it asked for. */
+export interface ToolAnswer {
+	/** The tool's text, or `ERROR: ` and why it failed: the model may know another way. */
+	readonly text: string;
+	readonly failed: boolean;
+}
+
+/**
+ * Calls a tool that a model asked for, as a step of the tool's purity.
+ *
+ * @throws the signal's reason when it is cancelled, and whatever fails beneath the tool, the log above all
+ */
+export async function answerCall(
+	lane: Lane,
+	tools: readonly Tool[],
+	{ name, args = {} }: ToolCall,
+): Promise<ToolAnswer> {
+	const tool = tools.find((each) => each.name === name);
+	if (!tool) {
+		const known = tools.map((each) => each.name).join(", ");
+		return { failed: true, text: `ERROR: there is no tool "${name}" here; there are ${known || "none"}` };
+	}
+	let failure: unknown;
+	try {
+		const text = await lane.perform({
+			kind: "tool",
+			name,
+			args,
+			purity: tool.purity,
+			call: (context) =>
+				tool.call(args, context).catch((error: unknown) => {
+					failure = error;
+					throw error;
+				}),
+			empty: "(skipped: nobody knows whether this call happened before the process ended)",
+		});
+		return { failed: false, text };
+	} catch (error) {
+		lane.signal.throwIfAborted();
+		if (error !== failure && (error as { code?: unknown }).code !== "STEP_FAILED") throw error;
+		return { failed: true, text: `ERROR: ${failureMessage(error)}` };
+	}
 }
 
 async function readReply(

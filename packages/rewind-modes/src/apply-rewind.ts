@@ -36,13 +36,12 @@ export async function applyRewind(
 	await assertFresh(timeline, plan);
 	if (mode === "cancel" || plan.kind === "none") return { kind: "none", seq: tip, target };
 	if (mode === "summarize") {
-		const text = noteText(plan);
-		const note = rewindNote({
-			target,
-			actor: options.actor,
-			counts: { ...plan.affected },
-			text: (await options.summarize?.(text)) ?? text,
-		});
+		const plain = noteText(plan);
+		const text = (await options.summarize?.(plain)) ?? plain;
+		// A model takes its time over a summary, and the log does not wait for it.
+		await assertFresh(timeline, plan);
+		const counts = { ...plan.affected };
+		const note = rewindNote({ target, actor: options.actor, counts, text });
 		const { seq, durable } = options.log.append(note, options.session);
 		await durable;
 		return { kind: "note", seq, target };

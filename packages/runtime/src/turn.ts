@@ -1,8 +1,7 @@
 /** One turn: a prompt, then model and tools in turn until there is an answer. A turn that was cut short goes on where it stopped. */
 import {
+	answerCall,
 	askModel,
-	callTool,
-	failureMessage,
 	Lane,
 	laneClosed,
 	type Message,
@@ -70,7 +69,7 @@ async function finish({ scope }: Session, turn: Seq, lane: Lane, { log }: TurnPo
 	await log.append(laneClosed({ lane: lane.path }), scope).durable;
 }
 
-/** A tool that fails tells the model so; the turn goes on. */
+/** Steps record what succeeds; what fails has a record of its own, so that the cycle is closed. */
 async function answer(
 	{ scope, conversation }: Session,
 	turn: Seq,
@@ -79,22 +78,12 @@ async function answer(
 	{ tools, log, onTool }: TurnPorts,
 ): Promise<string> {
 	onTool(call);
-	const failed = (text: string): string => {
-		const known = conversation.items.some(
-			(item) => item.type === "result" && item.turn === turn && item.step === call.id,
-		);
-		if (!known) log.append(toolFailed({ turn, call: call.id, text }), scope);
-		return text;
-	};
-	const tool = tools.find(({ name }) => name === call.name);
-	if (!tool)
-		return failed(`ERROR: there is no tool "${call.name}"; there are ${tools.map(({ name }) => name).join(", ")}`);
-	try {
-		return await callTool(lane, tool, call.args);
-	} catch (error) {
-		lane.signal.throwIfAborted();
-		return failed(`ERROR: ${failureMessage(error)}`);
-	}
+	const { text, failed } = await answerCall(lane, tools, call);
+	const known = conversation.items.some(
+		(item) => item.type === "result" && item.turn === turn && item.step === call.id,
+	);
+	if (failed && !known) log.append(toolFailed({ turn, call: call.id, text }), scope);
+	return text;
 }
 
 function isSaid({ conversation }: Session, turn: Seq, round: number): boolean {

@@ -131,7 +131,7 @@ describe("a turn", () => {
 		expect(reply).toMatchObject({
 			type: "reply",
 			text: expect.stringMatching(
-				/^ERROR: .*\.\..* \| ERROR: there is no tool "teleport"; there are list, search, read, plan$/,
+				/^ERROR: .*\.\..* \| ERROR: there is no tool "teleport" here; there are list, search, read, plan$/,
 			),
 		});
 		await runtime.close();

@@ -1,0 +1,337 @@
+import { journal, type Tool } from "@reyn/journal";
+import { describe, expect, test } from "vitest";
+import type { PlanProgress } from "../src/index.ts";
+import { withDependents } from "../src/index.ts";
+import { planStepsReset } from "../src/records.ts";
+import { failing, mortalDisk, outbox, Process, planOf, promptOf, scripted, stepIn } from "./plan-process.ts";
+
+const changes = (progress: readonly PlanProgress[]) => progress.map(({ step, change }) => `${step} ${change.status}`);
+
+const tool = (name: string, more: Partial<Tool> = {}): Tool => ({
+	name,
+	description: `the tool ${name}`,
+	parameters: {},
+	purity: "world",
+	call: async () => `${name} says`,
+	...more,
+});
+
+describe("a fresh plan", () => {
+	test("runs its steps in the order of their needs, and its last step's text is the answer", async () => {
+		const model = scripted({ s1: "one", s2: "two", s3: "three" });
+		await using process = await Process.start({ model });
+		const result = await process.execute(planOf("s1", "s2 needs s1", "s3 needs s2"));
+		expect(result).toEqual({ text: "three", failed: [] });
+		expect(model.paid).toEqual(["s1/0", "s2/0", "s3/0"]);
+		expect(process.view.get(outbox)).toEqual([{ plan: "p1", text: "three" }]);
+		expect(process.run()).toMatchObject({ status: "completed", steps: {} });
+	});
+
+	test("gives each step the results that it needs, and no others", async () => {
+		const model = scripted({ s1: "one", s2: "two", s3: "three" });
+		await using process = await Process.start({ model });
+		await process.execute(planOf("s1", "s2", "s3 needs s1", "s4 needs s2 s3"));
+		const told = Object.fromEntries(model.requests.map((request) => [stepIn(request), promptOf(request)]));
+		expect(told.s1).not.toContain("Results");
+		expect(told.s3).toContain("### s1: Do s1\none");
+		expect(told.s3).not.toContain("two");
+		expect(told.s4).toContain("### s2: Do s2\ntwo\n### s3: Do s3\nthree");
+	});
+
+	test("runs steps at the same time that do not need each other", async () => {
+		const both = Promise.withResolvers<string>();
+		let asked = 0;
+		const meet = () => {
+			if (++asked === 2) both.resolve("met");
+			return both.promise;
+		};
+		await using process = await Process.start({ model: scripted({ s1: meet, s2: meet }) });
+		// Neither step would ever end if it had to wait for the other.
+		await process.execute(planOf("s1", "s2", "s3 needs s1 s2"));
+		expect(changes(process.progress).slice(0, 2)).toEqual(["s1 running", "s2 running"]);
+	});
+
+	test.each([1, 2, 3])("runs no more than %d steps at the same time, if that is the limit", async (concurrency) => {
+		const model = scripted({});
+		await using process = await Process.start({ model, limits: { concurrency } });
+		await process.execute(planOf("s1", "s2", "s3", "s4", "s5", "s6 needs s1 s2 s3 s4 s5"));
+		expect(model.widest).toBe(concurrency);
+		expect(model.paid).toHaveLength(6);
+	});
+
+	test("reports each change with the step's place and a description of at most 60 characters", async () => {
+		await using process = await Process.start();
+		const plan = planOf("s1", "s2 needs s1");
+		(plan.steps[0] as { description: string }).description = "x".repeat(61);
+		(plan.steps[1] as { description: string }).description = "y".repeat(60);
+		await process.execute(plan);
+		expect(changes(process.progress)).toEqual(["s1 running", "s1 completed", "s2 running", "s2 completed"]);
+		expect(process.progress[1]).toEqual({
+			plan: "p1",
+			step: "s1",
+			index: 1,
+			size: 2,
+			description: `${"x".repeat(59)}…`,
+			change: { status: "completed", cost: { calls: 1, inputTokens: 100, outputTokens: 10 } },
+		});
+		expect(process.progress[2]).toMatchObject({ step: "s2", index: 2, size: 2, description: "y".repeat(60) });
+	});
+
+	test("reports a step as done only once that is durable, and ends it with a boundary", async () => {
+		await using process = await Process.start();
+		await process.execute(planOf("s1", "s2 needs s1"));
+		expect(process.boundaries).toEqual(["plan_step p1 s1: Do s1", "plan_step p1 s2: Do s2"]);
+	});
+
+	test("is over when that is durable, and no sooner: else it delivers again", async () => {
+		const disk = mortalDisk();
+		const model = scripted({});
+		await using process = await Process.start({ disk, model });
+		const plan = planOf("s1", "s2 needs s1");
+		await expect(process.execute(plan, { deliver: async () => disk.die() })).rejects.toMatchObject({
+			code: "WAL_POISONED",
+		});
+		await using next = await process.next();
+		expect(await next.execute(plan)).toEqual({ text: "s2 done", failed: [] });
+		expect(next.view.get(outbox)).toEqual([{ plan: "p1", text: "s2 done" }]);
+		expect(model.paid).toEqual(["s1/0", "s2/0"]);
+	});
+
+	test("leaves no open lane in the journal", async () => {
+		await using process = await Process.start({ model: scripted({ s1: failing("no key") }) });
+		await process.execute(planOf("s1", "s2 needs s1"));
+		expect(process.view.get(journal)).toEqual({});
+	});
+});
+
+describe("a step", () => {
+	test("may use its own tools, and sees no others", async () => {
+		const model = scripted({ s1: [{ calls: [["look", { at: "a" }]] }, "seen"] });
+		await using process = await Process.start({ model, tools: [tool("look"), tool("write")] });
+		await process.execute(planOf("s1 uses look", "s2 uses write needs s1"));
+		expect(model.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([["look"], ["look"], ["write"]]);
+		expect(model.requests[1]?.messages.slice(1)).toEqual([
+			{ role: "assistant", text: "", toolCalls: [{ id: "s1-0-0", name: "look", args: { at: "a" } }] },
+			{ role: "tool", callId: "s1-0-0", name: "look", text: "look says" },
+		]);
+	});
+
+	test("that calls a tool which it does not have is told so, and goes on", async () => {
+		const written: unknown[] = [];
+		const write = tool("write", { call: async (args) => `${written.push(args)}` });
+		const model = scripted({ s1: [{ calls: [["write", {}]] }, "well"] });
+		await using process = await Process.start({ model, tools: [tool("look"), write] });
+		await process.execute(planOf("s1 uses look", "s2 uses write needs s1"));
+		expect(model.requests[1]?.messages.at(-1)).toMatchObject({
+			text: 'ERROR: there is no tool "write" here; there are look',
+		});
+		expect(written).toEqual([]);
+	});
+
+	test("whose tool fails is told so, and goes on; the failed effect is not made again", async () => {
+		let tries = 0;
+		const send = tool("send", {
+			purity: "side_effect",
+			async call() {
+				tries++;
+				throw new Error("no such channel");
+			},
+		});
+		const model = scripted({ s1: [{ calls: [["send", {}]] }, failing("busy", { retryable: true })] });
+		await using process = await Process.start({ model, tools: [send], limits: { retryLimit: 1 } });
+		await process.execute(planOf("s1 uses send", "s2 needs s1"));
+		const told = model.requests.filter((request) => stepIn(request) === "s1").map(({ messages }) => messages.at(-1));
+		expect(told.slice(1)).toEqual(
+			Array(2).fill({ role: "tool", callId: "s1-0-0", name: "send", text: "ERROR: no such channel" }),
+		);
+		expect(tries).toBe(1);
+	});
+
+	test("ends when the log fails beneath a tool: the model is neither told nor asked again", async () => {
+		const disk = mortalDisk();
+		const sent: unknown[] = [];
+		const send = tool("send", { purity: "side_effect", call: async (args) => `${sent.push(args)}` });
+		const model = scripted({
+			s1() {
+				disk.die();
+				return { calls: [["send", {}]] };
+			},
+		});
+		await using process = await Process.start({ model, disk, tools: [send] });
+		await expect(process.execute(planOf("s1 uses send", "s2 needs s1"))).rejects.toMatchObject({
+			code: "WAL_POISONED",
+		});
+		expect([model.paid, sent]).toEqual([["s1/0"], []]);
+	});
+
+	test("that still wants tools after its last turn fails", async () => {
+		const model = scripted({ s1: { calls: [["look", {}]] } });
+		await using process = await Process.start({ model, tools: [tool("look")], limits: { stepMaxIterations: 2 } });
+		const { failed } = await process.execute(planOf("s1 uses look", "s2 needs s1"));
+		expect(failed).toEqual(["s1"]);
+		expect(model.paid).toEqual(["s1/0", "s1/1", "s2/0"]);
+		expect(process.progress[1]?.change).toEqual({
+			status: "failed",
+			reason: "the step still asked for tools after 2 turns; raise plan.step_max_iterations or split the step",
+		});
+	});
+
+	test("that fails does not stop the plan: what depends on it is told why", async () => {
+		const model = scripted({ s1: failing("no key"), s3: "the answer" });
+		await using process = await Process.start({ model });
+		const result = await process.execute(planOf("s1", "s2", "s3 needs s1 s2"));
+		expect(result).toEqual({ text: "the answer", failed: ["s1"] });
+		const last = model.requests.find((request) => stepIn(request) === "s3");
+		expect(promptOf(last as never)).toContain("### s1: Do s1\n(FAILED: no key)\n### s2: Do s2\ns2 done");
+		expect(process.boundaries).toHaveLength(3);
+	});
+
+	test("that comes last and fails makes the reason the answer", async () => {
+		await using process = await Process.start({ model: scripted({ s2: failing("no key") }) });
+		expect(await process.execute(planOf("s1", "s2 needs s1"))).toEqual({ text: "(FAILED: no key)", failed: ["s2"] });
+		expect(process.view.get(outbox)).toEqual([{ plan: "p1", text: "(FAILED: no key)" }]);
+	});
+});
+
+describe("a failure of the model", () => {
+	const busy = failing("busy", { retryable: true });
+
+	test("that may pass is tried again and announced, and what was paid before is not paid again", async () => {
+		let failures = 2;
+		const model = scripted({
+			s1: (turn) => (turn === 0 ? { calls: [["look", {}]] } : failures-- > 0 ? busy : "at last"),
+		});
+		await using process = await Process.start({ model, tools: [tool("look", { purity: "side_effect" })] });
+		expect(await process.execute(planOf("s1 uses look", "s2 needs s1"))).toMatchObject({ failed: [] });
+		expect(model.paid).toEqual(["s1/0", "s1/1", "s1/1", "s1/1", "s2/0"]);
+		expect(process.progress.slice(0, 4).map(({ change }) => change)).toEqual([
+			{ status: "running" },
+			{ status: "retrying", reason: "busy", retry: 1, limit: 3 },
+			{ status: "retrying", reason: "busy", retry: 2, limit: 3 },
+			{ status: "completed", cost: { calls: 2, inputTokens: 200, outputTokens: 20 } },
+		]);
+		expect(process.slept).toEqual([250, 500]);
+	});
+
+	test("that does not pass fails the step after the last retry", async () => {
+		const model = scripted({ s1: busy });
+		await using process = await Process.start({ model, limits: { retryLimit: 2 } });
+		expect(await process.execute(planOf("s1", "s2 needs s1"))).toMatchObject({ failed: ["s1"] });
+		expect(model.paid.filter((call) => call === "s1/0")).toHaveLength(3);
+		expect(changes(process.progress).slice(0, 4)).toEqual(["s1 running", "s1 retrying", "s1 retrying", "s1 failed"]);
+	});
+
+	test("that is final is not tried again", async () => {
+		const model = scripted({ s1: failing("budget exceeded") });
+		await using process = await Process.start({ model });
+		await process.execute(planOf("s1", "s2 needs s1"));
+		expect(model.paid).toEqual(["s1/0", "s2/0"]);
+		expect([changes(process.progress)[1], process.slept]).toEqual(["s1 failed", []]);
+	});
+});
+
+describe("a plan that is cancelled", () => {
+	test("stops with the reason, and goes on later with the steps that were not finished", async () => {
+		const model = scripted({});
+		await using process = await Process.start({ model });
+		const plan = planOf("s1", "s2 needs s1", "s3 needs s2");
+		const stop = process.execute(plan, {
+			onBoundary: async () => process.cancel("interrupted by the user"),
+		});
+		await expect(stop).rejects.toThrow("interrupted by the user");
+		expect(process.run().status).toBe("running");
+		expect(process.view.get(outbox)).toEqual([]);
+		await using next = await process.next();
+		expect((await next.execute(plan)).text).toBe("s3 done");
+		expect(model.paid).toEqual(["s1/0", "s2/0", "s3/0"]);
+	});
+
+	test("while the model answers records no failure, and pays that call again", async () => {
+		const model = scripted({
+			s1(turn) {
+				if (turn === 0 && model.paid.length === 1) process.cancel("interrupted by the user");
+				return "one";
+			},
+		});
+		await using process = await Process.start({ model });
+		const plan = planOf("s1", "s2 needs s1");
+		await expect(process.execute(plan)).rejects.toThrow("interrupted by the user");
+		expect(await process.kinds()).toEqual(["plan_started", "plan_step_started"]);
+		await using next = await process.next();
+		expect(await next.execute(plan)).toEqual({ text: "s2 done", failed: [] });
+		expect(changes(next.progress)[0]).toBe("s1 resumed");
+		expect((await next.kinds()).filter((kind) => kind === "plan_step_started")).toHaveLength(2);
+		expect(model.paid).toEqual(["s1/0", "s1/0", "s2/0"]);
+	});
+
+	test("while it waits for a retry does not try again", async () => {
+		const model = scripted({ s1: failing("busy", { retryable: true }) });
+		await using process = await Process.start({ model });
+		const waits = async (_ms: number, signal: AbortSignal): Promise<void> => {
+			process.cancel("interrupted by the user");
+			signal.throwIfAborted();
+		};
+		await expect(process.execute(planOf("s1", "s2 needs s1"), { sleep: waits })).rejects.toThrow(
+			"interrupted by the user",
+		);
+		expect([model.paid, process.run().steps.s1?.status]).toEqual([["s1/0"], "running"]);
+	});
+
+	test("is quiet when it returns: the last step has come to rest", async () => {
+		const slow = Promise.withResolvers<string>();
+		const model = scripted({ s1: failing("x"), s2: () => slow.promise });
+		await using process = await Process.start({ model });
+		let returned = false;
+		const stopped = process
+			.execute(planOf("s1", "s2", "s3 needs s1 s2"), { onBoundary: () => Promise.reject(new Error("no checkpoint")) })
+			.catch((error: Error) => error.message)
+			.finally(() => {
+				returned = true;
+			});
+		while (!process.progress.some(({ change }) => change.status === "failed")) await new Promise(setImmediate);
+		await new Promise(setImmediate);
+		expect(returned).toBe(false);
+		slow.resolve("late");
+		expect(await stopped).toBe("no checkpoint");
+		expect(process.run().steps.s2?.status).toBe("completed");
+	});
+});
+
+describe("steps that are reset", () => {
+	test("run again with all that depends on them, and nothing else does", async () => {
+		const model = scripted({ s5: failing("no key") });
+		const plan = planOf("s1", "s2 needs s1", "s3", "s4 needs s2", "s5 needs s3 s4");
+		await using process = await Process.start({ model });
+		const died = process.execute(plan, { deliver: () => Promise.reject(new Error("killed")) });
+		await expect(died).rejects.toThrow("killed");
+		model.paid.length = 0;
+
+		const again = withDependents(plan, "s2");
+		process.write(planStepsReset({ plan: "p1", steps: [...again] }));
+		// A crash right after it forgets nothing.
+		await using next = await process.next();
+		expect(await next.execute(plan)).toMatchObject({ failed: ["s5"] });
+		expect(model.paid).toEqual(["s2/0", "s4/0", "s5/0"]);
+		expect(changes(next.progress)).toEqual([
+			"s2 running",
+			"s2 completed",
+			"s4 running",
+			"s4 completed",
+			"s5 running",
+			"s5 failed",
+		]);
+	});
+
+	test("recall nothing of the attempt before, even one that was cut short", async () => {
+		const model = scripted({ s1: [{ calls: [["look", {}]] }, "seen"] });
+		const plan = planOf("s1 uses look", "s2 needs s1");
+		await using process = await Process.start({ model, tools: [tool("look")], appends: 4 });
+		await expect(process.execute(plan)).rejects.toThrow("killed");
+		expect(model.paid).toContain("s1/0");
+		model.paid.length = 0;
+		await using next = await process.next();
+		next.write(planStepsReset({ plan: "p1", steps: ["s1", "s2"] }));
+		await next.execute(plan);
+		expect(model.paid).toEqual(["s1/0", "s1/1", "s2/0"]);
+	});
+});

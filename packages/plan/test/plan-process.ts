@@ -1,0 +1,293 @@
+/** A process that works on plans over a real log: it can be killed at any append, and another one goes on. */
+import {
+	journal,
+	journalRecords,
+	type Model,
+	type ModelPart,
+	type ModelRequest,
+	type StepEvent,
+	type Tool,
+	type ToolCall,
+} from "@reyn/journal";
+import { defineProjection, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
+import {
+	type Appended,
+	type Appender,
+	type Draft,
+	defineRecord,
+	type LogEngine,
+	memoryEngine,
+	openWal,
+	type Scope,
+	type Wal,
+	type WalRecord,
+} from "@reyn/wal";
+import { z } from "zod";
+import {
+	type Decomposition,
+	defaultPlanLimits,
+	execute,
+	type PlanLimits,
+	type PlanPorts,
+	type PlanProgress,
+	type PlanResult,
+	type PlanRun,
+	parseDecomposition,
+	planRecords,
+	planRuns,
+	planStarted,
+} from "../src/index.ts";
+
+export const session: Scope = { agent: "default", session: "main" };
+
+/** What the user was told, as the fold knows it: how a caller makes `deliver` do its work once. */
+const told = defineRecord("told", z.object({ plan: z.string(), text: z.string() }));
+export const outbox = defineProjection<{ plan: string; text: string }[]>({
+	name: "outbox",
+	version: 1,
+	schema: z.array(z.object({ plan: z.string(), text: z.string() })),
+	init: () => [],
+	handle: (on) => [on(told, (state, message) => [...state, message])],
+});
+
+/** A log on a disk that may die with the process: what was not yet durable is then lost. */
+export function mortalDisk(): LogEngine & { die(): void; revive(): void } {
+	const engine = memoryEngine();
+	let dead = false;
+	return {
+		die() {
+			dead = true;
+		},
+		revive() {
+			dead = false;
+		},
+		async open(how) {
+			const log = await engine.open(how);
+			return {
+				...log,
+				append: (first, lines) => (dead ? Promise.reject(new Error("killed")) : log.append(first, lines)),
+			};
+		},
+	};
+}
+
+export interface ProcessOptions {
+	readonly disk?: ReturnType<typeof mortalDisk>;
+	readonly model?: Model;
+	readonly tools?: readonly Tool[];
+	readonly limits?: Partial<PlanLimits>;
+	/** Appends that it lives for. */
+	readonly appends?: number;
+	/** Is what was appended but not durable lost when it dies? Default: it just made it to the disk. */
+	readonly tailIsLost?: boolean;
+}
+
+export class Process implements Appender, AsyncDisposable {
+	readonly disk: ReturnType<typeof mortalDisk>;
+	readonly progress: PlanProgress[] = [];
+	readonly boundaries: string[] = [];
+	readonly slept: number[] = [];
+	readonly events: StepEvent[] = [];
+	view: View;
+	readonly #wal: Wal;
+	readonly #options: ProcessOptions;
+	readonly #controller = new AbortController();
+	#left: number;
+
+	private constructor(wal: Wal, disk: ReturnType<typeof mortalDisk>, view: View, options: ProcessOptions) {
+		this.#wal = wal;
+		this.disk = disk;
+		this.view = view;
+		this.#options = options;
+		this.#left = options.appends ?? Number.POSITIVE_INFINITY;
+	}
+
+	static async start(options: ProcessOptions = {}): Promise<Process> {
+		const { disk = mortalDisk() } = options;
+		disk.revive();
+		const wal = await openWal(disk, { records: [told, ...journalRecords, ...planRecords] });
+		const sources = { wal, snapshots: memorySnapshots(), projections: [journal, planRuns, outbox] };
+		return new Process(wal, disk, await restore(sources, straightPath(wal.tip, session)), options);
+	}
+
+	/** Another process over the same log. */
+	async next(options: ProcessOptions = {}): Promise<Process> {
+		await this[Symbol.asyncDispose]();
+		const { appends: _, tailIsLost: __, ...same } = this.#options;
+		return Process.start({ ...same, ...options, disk: this.disk });
+	}
+
+	async [Symbol.asyncDispose](): Promise<void> {
+		await this.#wal.close().catch(() => undefined);
+	}
+
+	get isDead(): boolean {
+		return this.#left < 0;
+	}
+
+	append(draft: Draft, scope: Scope): Appended {
+		if (--this.#left < 0) throw this.#die();
+		const appended = this.#wal.append(draft, scope);
+		this.view = this.view.apply(appended.record);
+		return appended;
+	}
+
+	write(...drafts: readonly Draft[]): void {
+		for (const draft of drafts) this.append(draft, { ...session, run: "p1" });
+	}
+
+	cancel(reason: string): void {
+		this.#controller.abort(new Error(reason));
+	}
+
+	run(plan = "p1"): PlanRun {
+		return this.view.get(planRuns)[plan] as PlanRun;
+	}
+
+	async records(): Promise<readonly WalRecord[]> {
+		const records: WalRecord[] = [];
+		for await (const record of this.#wal.read()) if (!record.kind.startsWith("wal_")) records.push(record);
+		return records;
+	}
+
+	async kinds(): Promise<readonly string[]> {
+		return (await this.records()).map(({ kind }) => kind);
+	}
+
+	/** Starts the plan if the log does not know it, and executes it from wherever it stands. */
+	async execute(decomposition: Decomposition, more: Partial<PlanPorts> = {}): Promise<PlanResult> {
+		if (!this.run())
+			this.write(
+				planStarted({ plan: "p1", goal: decomposition.goal, steps: decomposition.steps.length, decomposition: "" }),
+			);
+		return execute("p1", decomposition, { ...session, run: "p1" }, { ...this.#ports(), ...more });
+	}
+
+	#ports(): PlanPorts {
+		const { model = scripted({}), tools = [], limits } = this.#options;
+		return {
+			log: this,
+			logId: this.#wal.id,
+			model: mortal(model, () => this.isDead),
+			tools,
+			limits: { ...defaultPlanLimits, ...limits },
+			signal: this.#controller.signal,
+			journal: () => this.view.get(journal),
+			whenInDoubt: () => "retry",
+			observe: (event) => this.events.push(event),
+			run: () => this.run(),
+			progress: (change) => this.progress.push(change),
+			deliver: async (text) => {
+				if (this.view.get(outbox).length === 0) await this.append(told({ plan: "p1", text }), session).durable;
+			},
+			onBoundary: async (kind, title) => {
+				const isDurable = this.#wal.durableTip >= this.view.seq - 1;
+				this.boundaries.push(`${kind} ${title}${isDurable ? "" : " (not durable)"}`);
+			},
+			sleep: async (ms) => {
+				this.slept.push(ms);
+			},
+		};
+	}
+
+	#die(): Error {
+		const killed = new Error("killed");
+		if (this.#options.tailIsLost) this.disk.die();
+		this.#controller.abort(killed);
+		return killed;
+	}
+}
+
+/** A dead process pays for nothing. */
+function mortal(model: Model, isDead: () => boolean): Model {
+	return {
+		id: model.id,
+		generate(request, options) {
+			if (isDead()) throw new Error("killed");
+			return model.generate(request, options);
+		},
+	};
+}
+
+/** What a scripted model answers: text, tools to call, or a failure. */
+export type Answer = string | { readonly calls: readonly (readonly [tool: string, args: unknown])[] } | Error;
+
+export interface Script extends Model {
+	/** The calls that were made and paid, as `step/turn`, in the order in which they began. */
+	readonly paid: string[];
+	readonly requests: ModelRequest[];
+	/** The most that were open at the same time. */
+	readonly widest: number;
+}
+
+type Answers = Answer | readonly Answer[] | ((turn: number, request: ModelRequest) => Answer | Promise<Answer>);
+
+/** A model that answers each step turn by turn. A step that it has no answer for says `<step> done`. */
+export function scripted(steps: Readonly<Record<string, Answers>>): Script {
+	const paid: string[] = [];
+	const requests: ModelRequest[] = [];
+	let open = 0;
+	let widest = 0;
+	return {
+		id: "scripted",
+		paid,
+		requests,
+		get widest() {
+			return widest;
+		},
+		async *generate(request): AsyncIterable<ModelPart> {
+			const step = stepIn(request);
+			const turn = request.messages.filter(({ role }) => role === "assistant").length;
+			requests.push(request);
+			paid.push(`${step}/${turn}`);
+			widest = Math.max(widest, ++open);
+			try {
+				await new Promise(setImmediate);
+				const answer = await answerOf(steps[step] ?? `${step} done`, turn, request);
+				if (answer instanceof Error) throw answer;
+				if (typeof answer === "string") yield { type: "text", text: answer };
+				else
+					for (const [i, [name, args]] of answer.calls.entries()) {
+						const call: ToolCall = { id: `${step}-${turn}-${i}`, name, args };
+						yield { type: "toolCall", call };
+					}
+				yield { type: "usage", usage: { inputTokens: 100, outputTokens: 10 } };
+			} finally {
+				open--;
+			}
+		},
+	};
+}
+
+function answerOf(answers: Answers, turn: number, request: ModelRequest): Answer | Promise<Answer> {
+	if (typeof answers === "function") return answers(turn, request);
+	if (typeof answers === "string" || answers instanceof Error || "calls" in answers) return answers;
+	return answers[Math.min(turn, answers.length - 1)] as Answer;
+}
+
+/** The text that a step's model was asked with. */
+export function promptOf(request: ModelRequest): string {
+	const [first] = request.messages;
+	return first?.role === "user" ? first.text : "";
+}
+
+/** The step that a request is for. */
+export function stepIn(request: ModelRequest): string {
+	return /^Step (\w+):/m.exec(promptOf(request))?.[1] ?? "";
+}
+
+/** A plan from lines such as `"s3 needs s1 s2"` or `"s1 uses search"`. */
+export function planOf(...lines: readonly string[]): Decomposition {
+	const steps = lines.map((line) => {
+		const [, id, uses, needs] = /^(\w+)(?: uses ([\w ]+?))?(?: needs ([\w ]+))?$/.exec(line) ?? [];
+		const words = (list: string | undefined) => list?.split(" ") ?? [];
+		return { id, description: `Do ${id}`, tools: words(uses), depends_on: words(needs) };
+	});
+	return parseDecomposition(
+		{ goal: "Find out", steps },
+		steps.flatMap(({ tools }) => tools),
+	);
+}
+
+export const failing = (message: string, more: { retryable?: boolean } = {}): Error =>
+	Object.assign(new Error(message), more);

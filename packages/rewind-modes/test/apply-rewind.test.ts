@@ -1,0 +1,230 @@
+import { reset, resetSettled } from "@reyn/timetravel";
+import { describe, expect, test } from "vitest";
+import { rewindModes, rewindNote } from "../src/index.ts";
+import { Chat, call, config, facets, main, plan, prompt, reply, result, side } from "./chat.ts";
+
+/** A target, and beyond it one record of each sort and one more of talk. */
+async function talked(chat: Chat): Promise<number> {
+	const [, target] = chat.write(prompt("a"), reply("b"));
+	chat.write(prompt("c"), call("d"), result("e"), config("f"), reply("g"));
+	return target as number;
+}
+
+describe("a rewind that was previewed", () => {
+	test.each([
+		["both", "a b", undefined],
+		["conversation_only", "a b d e f", facets.conversation],
+		["code_only", "a b c f g", facets.code],
+	] as const)("of %s leaves %o, by one reset that lists what it drops", async (mode, told, drop) => {
+		await using chat = await Chat.open();
+		const target = await talked(chat);
+		const before = await chat.records();
+		const preview = await chat.preview(target, mode);
+		const done = await chat.apply(preview);
+		expect(done).toEqual({ kind: "reset", seq: preview.tip + 1, target });
+		expect(await chat.told()).toBe(told);
+
+		const all = await chat.records();
+		// Originals are never edited.
+		expect(all.slice(0, before.length)).toEqual(before);
+		const [written, ...more] = all.slice(before.length);
+		const counts = { ...preview.affected, dropped: preview.dropped.all };
+		expect(written).toMatchObject({ seq: done.seq, kind: reset.kind, scope: {} });
+		expect(written?.data).toEqual({ target, mode, actor: "carol", counts, ...(drop && { drop }) });
+		expect(more.map(({ kind }) => kind)).toEqual([resetSettled.kind]);
+	});
+
+	test("of one session moves that session", async () => {
+		await using chat = await Chat.open();
+		const [target] = chat.write(prompt("a"));
+		chat.write(reply("b"), plan, call("c"), result("d"), side, prompt("e"));
+		await chat.rewind(target as number, "both", main);
+		expect([await chat.told(main), await chat.told(side)]).toEqual(["a", "e"]);
+	});
+
+	test("that is cancelled writes nothing", async () => {
+		await using chat = await Chat.open();
+		const target = await talked(chat);
+		const before = await chat.records();
+		expect(await chat.rewind(target, "cancel")).toEqual({ kind: "none", seq: chat.wal.tip, target });
+		expect(await chat.records()).toEqual(before);
+	});
+
+	test.each(rewindModes)("to the tip writes nothing: %s", async (mode) => {
+		await using chat = await Chat.open();
+		await talked(chat);
+		const before = await chat.records();
+		const { tip } = chat.wal;
+		expect(await chat.rewind(tip, mode)).toEqual({ kind: "none", seq: tip, target: tip });
+		expect(await chat.records()).toEqual(before);
+	});
+
+	test("goes to the checkpoint that the preview named, where the target was inside a tool cycle", async () => {
+		await using chat = await Chat.open();
+		chat.write(prompt("a"));
+		const checkpoint = await chat.checkpoint();
+		const [, inside] = chat.write(prompt("b"), call("c"), result("d"));
+		expect(await chat.rewind(inside as number, "both")).toMatchObject({ kind: "reset", target: checkpoint });
+		expect(await chat.told()).toBe("a");
+	});
+
+	test("writes nothing when the work will not stop", async () => {
+		await using chat = await Chat.open({ quiesce: () => Promise.reject(new Error("plan p1 did not stop")) });
+		const target = await talked(chat);
+		const before = await chat.records();
+		await expect(chat.rewind(target, "both")).rejects.toThrow("plan p1 did not stop");
+		expect(await chat.records()).toEqual(before);
+	});
+});
+
+describe("a summary", () => {
+	test("is one note in the conversation, and no reset", async () => {
+		await using chat = await Chat.open();
+		const target = await talked(chat);
+		const before = await chat.records();
+		const preview = await chat.preview(target, "summarize");
+		expect(await chat.apply(preview)).toEqual({ kind: "note", seq: preview.tip + 1, target });
+		expect(chat.wal.durableTip).toBe(preview.tip + 1);
+		expect((await chat.records()).slice(before.length)).toMatchObject([
+			{
+				seq: preview.tip + 1,
+				kind: rewindNote.kind,
+				scope: main,
+				data: {
+					target,
+					actor: "carol",
+					counts: preview.affected,
+					text: `Since seq ${target} there were 2 messages and 2 steps and tool results. They were tried and are kept; go on from the situation at seq ${target}.`,
+				},
+			},
+		]);
+		expect(await chat.told()).toBe("a b c d e f g (note)");
+	});
+
+	test("may be written by somebody else, who is given the plain one", async () => {
+		await using chat = await Chat.open();
+		const preview = await chat.preview(await talked(chat), "summarize");
+		await chat.apply(preview, { summarize: async (text) => text.toUpperCase() });
+		expect(await chat.records(preview.tip)).toMatchObject([
+			{ data: { text: expect.stringMatching(/^SINCE SEQ \d+ THERE WERE 2 MESSAGES/) } },
+		]);
+	});
+
+	test("is not written when it cannot be", async () => {
+		await using chat = await Chat.open();
+		const preview = await chat.preview(await talked(chat), "summarize");
+		await expect(chat.apply(preview, { summarize: () => Promise.reject(new Error("no model")) })).rejects.toThrow();
+		expect(await chat.records(preview.tip)).toEqual([]);
+	});
+
+	test("goes with its conversation when that is rewound", async () => {
+		await using chat = await Chat.open();
+		const target = await talked(chat);
+		await chat.rewind(target, "summarize");
+		await chat.rewind(target, "conversation_only");
+		expect(await chat.told()).toBe("a b d e f");
+	});
+});
+
+describe("a preview that the log has moved on from", () => {
+	const happenings: Record<string, (chat: Chat) => Promise<unknown>> = {
+		"a prompt": async (chat) => chat.write(prompt("x")),
+		"a prompt in another session": async (chat) => chat.write(side, prompt("x")),
+		"work of a plan": async (chat) => chat.write(plan, call("x")),
+		"a checkpoint": (chat) => chat.checkpoint(),
+		"another rewind": (chat) => chat.rewind(chat.wal.tip - 1, "both"),
+		"a rewind to where it was previewed": async (chat) => {
+			const { tip } = chat.wal;
+			chat.write(prompt("x"));
+			await chat.rewind(tip, "both");
+		},
+		"a note": (chat) => chat.rewind(chat.wal.tip - 1, "summarize"),
+	};
+
+	test.each(Object.keys(happenings).flatMap((what) => rewindModes.map((mode) => [what, mode] as const)))(
+		"by %s is refused, and nothing is written: %s",
+		async (what, mode) => {
+			await using chat = await Chat.open({ cycles: false });
+			const target = await talked(chat);
+			const preview = await chat.preview(target, mode);
+			await happenings[what]?.(chat);
+			const before = await chat.records();
+			await expect(chat.apply(preview)).rejects.toMatchObject({
+				code: "REWIND_STALE",
+				detail: { previewed: preview.tip, seq: expect.any(Number) },
+			});
+			expect(await chat.records()).toEqual(before);
+		},
+	);
+
+	test("may not be applied twice", async () => {
+		await using chat = await Chat.open();
+		const preview = await chat.preview(await talked(chat), "both");
+		await chat.apply(preview);
+		await expect(chat.apply(preview)).rejects.toMatchObject({ code: "REWIND_STALE" });
+	});
+
+	test("is refused too when it moved while the summary was written", async () => {
+		await using chat = await Chat.open();
+		const preview = await chat.preview(await talked(chat), "summarize");
+		const summarize = async (text: string) => {
+			chat.write(prompt("x"));
+			return text;
+		};
+		await expect(chat.apply(preview, { summarize })).rejects.toMatchObject({ code: "REWIND_STALE" });
+		expect((await chat.records(preview.tip)).map(({ kind }) => kind)).toEqual(["prompt"]);
+	});
+
+	test("is still good in the next process, if nothing happened but its start", async () => {
+		await using first = await Chat.open();
+		const preview = await first.preview(await talked(first), "both");
+		await using chat = await first.reopen();
+		expect(chat.wal.tip).toBeGreaterThan(preview.tip);
+		expect(await chat.apply(preview)).toMatchObject({ kind: "reset" });
+		expect(await chat.told()).toBe("a b");
+	});
+});
+
+describe("after a partial rewind", () => {
+	/** The conversation went back to "a", the work went on. */
+	async function parted(chat: Chat): Promise<readonly number[]> {
+		const seqs = chat.write(prompt("a"), call("w"), reply("b"), call("x"), reply("c"), call("y"));
+		await chat.rewind(seqs[0] as number, "conversation_only");
+		chat.write(reply("d"), call("z"));
+		expect(await chat.told()).toBe("a w x y d z");
+		return seqs;
+	}
+
+	test("a whole one to before it takes what it had kept, and counts just that", async () => {
+		await using chat = await Chat.open({ cycles: false });
+		const [a] = await parted(chat);
+		const preview = await chat.preview(a as number, "both");
+		expect(preview.dropped).toEqual({ conversation: 1, code: 4, other: 0, all: 5 });
+		await chat.apply(preview);
+		expect(await chat.told()).toBe("a");
+	});
+
+	test("a whole one to after it keeps what it had kept, and what it dropped stays dropped", async () => {
+		await using chat = await Chat.open({ cycles: false });
+		await parted(chat);
+		const d = chat.wal.tip - 1;
+		const preview = await chat.preview(d, "both");
+		expect(preview.dropped).toEqual({ conversation: 0, code: 1, other: 0, all: 1 });
+		await chat.apply(preview);
+		expect(await chat.told()).toBe("a w x y d");
+	});
+
+	test("the other half goes back to a seq of its own line", async () => {
+		await using chat = await Chat.open({ cycles: false });
+		const [, , , x] = await parted(chat);
+		await chat.rewind(x as number, "code_only");
+		expect(await chat.told()).toBe("a w x d");
+	});
+
+	test("the next process sees the same", async () => {
+		await using first = await Chat.open({ cycles: false });
+		await parted(first);
+		await using chat = await first.reopen();
+		expect(await chat.told()).toBe("a w x y d z");
+	});
+});

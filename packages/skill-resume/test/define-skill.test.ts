@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { defineSkill, done, next } from "../src/index.ts";
+
+const write = async () => done("a report");
+const spec = { name: "report", description: "Writes", input: z.object({}), start: "write", phases: { write } };
+
+test("a skill is what it was defined as, with ten visits of a phase unless it says otherwise", () => {
+	expect(defineSkill(spec)).toEqual({ ...spec, maxVisits: 10 });
+	expect(defineSkill({ ...spec, maxVisits: 2 })).toEqual({ ...spec, maxVisits: 2 });
+});
+
+test("a phase ends with a next one or with none", () => {
+	expect(next("write", { facts: 2 })).toEqual({ kind: "next", phase: "write", output: { facts: 2 } });
+	expect(done("a report")).toEqual({ kind: "done", output: "a report" });
+});

@@ -1,0 +1,293 @@
+import { journal } from "@reyn/journal";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { defineSkill, done, next, type Phase, type Skill, skillRuns } from "../src/index.ts";
+import { echo, mortalDisk, outbox, Process, question } from "./skill-process.ts";
+
+/** A skill of these phases, of which the first is the start, and that takes any input. */
+function skillOf(phases: Record<string, Phase<unknown>>, more: Partial<Skill> = {}): Skill {
+	return defineSkill({
+		name: "report",
+		description: "",
+		input: z.unknown(),
+		start: Object.keys(phases)[0] ?? "",
+		phases,
+		...more,
+	});
+}
+
+describe("a run", () => {
+	test("goes from phase to phase, hands on what each gives, and delivers what the last one gave", async () => {
+		const seen: unknown[] = [];
+		const skill = skillOf({
+			gather: async (_, input, before) => {
+				seen.push([input, before]);
+				return next("write", { facts: 2 });
+			},
+			write: async (_, input, before) => {
+				seen.push([input, before]);
+				return done("a report");
+			},
+		});
+		await using process = await Process.start();
+		expect(await process.work(skill, { to: "bob" })).toBe("a report");
+		expect(seen).toEqual([
+			[{ to: "bob" }, undefined],
+			[{ to: "bob" }, { facts: 2 }],
+		]);
+		expect(process.view.get(outbox)).toEqual(["a report"]);
+		expect(process.run()).toMatchObject({ status: "completed", visits: { gather: 1, write: 1 } });
+		expect(process.boundaries).toEqual(["phase report gather", "phase report write"]);
+		expect(process.view.get(journal)).toEqual({});
+	});
+
+	test("gives its input in the form that the schema makes of it", async () => {
+		const skill = defineSkill({
+			name: "report",
+			description: "",
+			input: z.object({ to: z.string().default("all"), copies: z.coerce.number() }),
+			start: "write",
+			phases: { write: async (_, { to, copies }) => done(`${copies + 1} for ${to}`) },
+		});
+		await using process = await Process.start();
+		expect(await process.work(skill, { copies: "2" })).toBe("3 for all");
+	});
+
+	test("may be given nothing and may give nothing, and so may its steps", async () => {
+		const skill = skillOf({
+			wait: async ({ step }, input, before) => {
+				const waited = await step("wait", async () => {}, { purity: "external" });
+				return done(before ?? input ?? waited);
+			},
+		});
+		await using process = await Process.start();
+		await process.start(skill, undefined);
+		await using next = await process.next();
+		expect(await next.work(skill)).toBeUndefined();
+		await using again = await next.next();
+		expect(again.run()).toMatchObject({ status: "completed", visits: { wait: 1 } });
+		const stored = JSON.parse(JSON.stringify(again.view.get(skillRuns)));
+		expect(skillRuns.schema["~standard"].validate(stored)).toEqual({ value: stored });
+	});
+
+	test("hands on what the log kept, so that the first run and a resumed one see the same", async () => {
+		const seen: unknown[] = [];
+		const skill = skillOf({
+			gather: async () => next("write", { at: new Date(0), none: undefined }),
+			write: async (_context, _input, before) => {
+				seen.push(before);
+				return done(new Date(1));
+			},
+		});
+		await using process = await Process.start();
+		expect(await process.work(skill)).toBe("1970-01-01T00:00:00.001Z");
+		expect(seen).toEqual([{ at: "1970-01-01T00:00:00.000Z" }]);
+	});
+
+	test("makes each step once, tells equal ones apart by their order, and gives each its key", async () => {
+		const made: [to: string, key: string | undefined][] = [];
+		const skill = skillOf({
+			send: async (context) => {
+				for (const args of [{ to: "bob" }, { to: "bob" }, { to: "eve" }])
+					await context.step("send", async ({ idempotencyKey }) => made.push([args.to, idempotencyKey]), {
+						purity: "external",
+						args,
+					});
+				return done("sent");
+			},
+		});
+		await using process = await Process.start();
+		await process.work(skill);
+		expect(made.map(([to]) => to)).toEqual(["bob", "bob", "eve"]);
+		const keys = made.map(([, key]) => key);
+		expect(new Set(keys).size).toBe(3);
+		expect(keys).toEqual(keys.map(() => expect.stringMatching(/^[0-9a-f]{32}:\d+$/)));
+	});
+
+	test("is over when that is durable, and no sooner: else it delivers again", async () => {
+		const disk = mortalDisk();
+		const skill = skillOf({ write: async () => done("a report") });
+		await using process = await Process.start({ disk });
+		await expect(process.work(skill, {}, { deliver: async () => disk.die() })).rejects.toMatchObject({
+			code: "WAL_POISONED",
+		});
+		await using again = await process.next();
+		expect(await again.work(skill)).toBe("a report");
+		expect(again.view.get(outbox)).toEqual(["a report"]);
+	});
+});
+
+describe("input that does not fit", () => {
+	const skill = defineSkill({
+		name: "report",
+		description: "",
+		input: z.object({ to: z.object({ name: z.string() }) }),
+		start: "write",
+		phases: { write: async () => done("never") },
+	});
+
+	test("is refused with the field, and nothing is written", async () => {
+		await using process = await Process.start();
+		await expect(process.start(skill, { to: { name: 5 } })).rejects.toMatchObject({
+			code: "SKILL_INVALID_INPUT",
+			message: "the input of report does not fit: to.name: Invalid input: expected string, received number",
+			detail: { skill: "report" },
+		});
+		expect(await process.records()).toEqual([]);
+	});
+
+	test("is whatever a schema takes its time over: it has to answer at once", async () => {
+		const slow = skillOf({ write: async () => done("never") }, { input: z.unknown().refine(async () => true) });
+		await using process = await Process.start();
+		await expect(process.start(slow)).rejects.toMatchObject({ code: "SKILL_INVALID_INPUT" });
+		expect(await process.records()).toEqual([]);
+	});
+
+	test("is refused too when the skill was edited since the run began, and the run is kept", async () => {
+		await using process = await Process.start();
+		await process.start(skill, { to: { name: "bob" } });
+		const edited = { ...skill, input: z.object({ to: z.string() }) } as unknown as typeof skill;
+		await expect(process.work(edited)).rejects.toMatchObject({ code: "SKILL_INVALID_INPUT" });
+		expect(process.run().status).toBe("running");
+		expect(await process.work(skill)).toBe("never");
+	});
+});
+
+describe("a transition that leads nowhere", () => {
+	test("is refused with the phases that there are; what was done is kept, and a mended skill goes on", async () => {
+		const made: string[] = [];
+		const gather =
+			(to: string): Phase<unknown> =>
+			async ({ step }) => {
+				await step("send", async () => made.push("sent"), { purity: "side_effect" });
+				return next(to, "facts");
+			};
+		const write: Phase<unknown> = async () => done("a report");
+		await using process = await Process.start();
+		await expect(process.work(skillOf({ gather: gather("print"), write }))).rejects.toMatchObject({
+			code: "SKILL_TRANSITION",
+			message: 'report has no next phase "print"; it has gather, write',
+		});
+		expect(process.run()).toMatchObject({ status: "running", phase: "gather" });
+		await using mended = await process.next();
+		expect(await mended.work(skillOf({ gather: gather("write"), write }))).toBe("a report");
+		expect(made).toEqual(["sent"]);
+	});
+
+	test("is refused at the start too, before anything is entered", async () => {
+		await using process = await Process.start();
+		const skill = skillOf({ write: async () => done("never") }, { start: "gather" });
+		await expect(process.work(skill)).rejects.toMatchObject({
+			code: "SKILL_TRANSITION",
+			message: 'report has no phase "gather"; it has write',
+		});
+		expect(await process.kinds()).toEqual(["skill_run_started"]);
+	});
+});
+
+describe("a phase that is visited again", () => {
+	/** Writes a draft until the review is content with the nth. */
+	const drafts = (content: number, visits: number[]): Record<string, Phase<unknown>> => ({
+		draft: async ({ visit, model }) => {
+			visits.push(visit);
+			const { text } = await model(question("write"));
+			return next("review", `${text} ${visit}`);
+		},
+		review: async ({ visit }, _, before) => (visit < content ? next("draft", before) : done(before)),
+	});
+
+	test("counts its visits, and does not take the answer of an earlier one for its own", async () => {
+		const model = echo();
+		const visits: number[] = [];
+		await using process = await Process.start({ model });
+		expect(await process.work(skillOf(drafts(3, visits)))).toBe("write! 3");
+		expect([visits, model.paid]).toEqual([
+			[1, 2, 3],
+			["write", "write", "write"],
+		]);
+	});
+
+	test("is refused beyond the limit, and the run is kept where it was", async () => {
+		const visits: number[] = [];
+		await using process = await Process.start();
+		await expect(process.work(skillOf(drafts(9, visits), { maxVisits: 2 }))).rejects.toMatchObject({
+			code: "SKILL_TRANSITION",
+			message: 'report would visit "draft" for the 3th time; its limit is 2',
+			detail: { phase: "draft", visit: 3 },
+		});
+		expect(visits).toEqual([1, 2]);
+		expect(process.run()).toMatchObject({ status: "running", visits: { draft: 2, review: 2 } });
+		// A higher limit lets it go on from there.
+		expect(await process.work(skillOf(drafts(3, visits), { maxVisits: 3 }))).toBe("write! 3");
+		expect(visits).toEqual([1, 2, 3]);
+	});
+
+	test("may be visited ten times unless the skill says otherwise", async () => {
+		const visits: number[] = [];
+		await using process = await Process.start();
+		await expect(process.work(skillOf(drafts(99, visits)))).rejects.toMatchObject({ code: "SKILL_TRANSITION" });
+		expect(visits).toHaveLength(10);
+	});
+});
+
+describe("a run that stops halfway is kept", () => {
+	test("when a phase throws, with what it had done", async () => {
+		let broken = true;
+		const made: string[] = [];
+		const model = echo();
+		const skill = skillOf({
+			send: async (context) => {
+				const { text } = await context.model(question("hello"));
+				await context.step("send", async () => made.push(text), { purity: "side_effect" });
+				if (broken) throw new Error("out of paper");
+				return done(text);
+			},
+		});
+		await using process = await Process.start({ model });
+		await expect(process.work(skill)).rejects.toThrow("out of paper");
+		broken = false;
+		await using again = await process.next();
+		expect(await again.work(skill)).toBe("hello!");
+		expect([made, model.paid]).toEqual([["hello!"], ["hello"]]);
+		expect(again.events.map(({ type }) => type)).toEqual(["ghost", "ghost"]);
+	});
+
+	test("when it is cancelled, with the reason; what a phase returns after that does not count", async () => {
+		const bodies: string[] = [];
+		const skill = skillOf({
+			gather: async () => {
+				bodies.push("gather");
+				if (bodies.length === 1) process.cancel("interrupted by the user");
+				return next("write", "facts");
+			},
+			write: async () => {
+				bodies.push("write");
+				return done("a report");
+			},
+		});
+		await using process = await Process.start();
+		await expect(process.work(skill)).rejects.toThrow("interrupted by the user");
+		expect(process.run()).toMatchObject({ status: "running", phase: "gather" });
+		expect(process.view.get(outbox)).toEqual([]);
+		await using again = await process.next();
+		expect(await again.work(skill)).toBe("a report");
+		expect(bodies).toEqual(["gather", "gather", "write"]);
+	});
+
+	test("when the model fails, and is asked again", async () => {
+		const model = echo();
+		let down = true;
+		const flaky = {
+			...model,
+			generate: (...[request, options]: Parameters<typeof model.generate>) => {
+				if (down) throw new Error("no network");
+				return model.generate(request, options);
+			},
+		};
+		const skill = skillOf({ write: async (context) => done((await context.model(question("hello"))).text) });
+		await using process = await Process.start({ model: flaky });
+		await expect(process.work(skill)).rejects.toThrow("no network");
+		down = false;
+		expect(await process.work(skill)).toBe("hello!");
+	});
+});

@@ -1,0 +1,120 @@
+import { View } from "@reyn/snapshot";
+import type { Draft } from "@reyn/wal";
+import { describe, expect, test } from "vitest";
+import {
+	findRun,
+	inFlightRuns,
+	phaseCompleted,
+	phaseEntered,
+	type SkillRuns,
+	skillRunCompleted,
+	skillRunDiscarded,
+	skillRunPaused,
+	skillRunResumed,
+	skillRunStarted,
+	skillRuns,
+} from "../src/index.ts";
+import { session } from "./skill-process.ts";
+
+const started = (run = "r1") => skillRunStarted({ run, skill: "report", input: { to: "bob" } });
+const entered = (phase: string, visit = 1) => phaseEntered({ run: "r1", phase, visit });
+const left = (phase: string, next?: string) =>
+	phaseCompleted({ run: "r1", phase, visit: 1, output: `${phase} done`, ...(next ? { next } : {}) });
+const paused = skillRunPaused({ run: "r1" });
+const resumed = skillRunResumed({ run: "r1" });
+const completed = skillRunCompleted({ run: "r1" });
+const discarded = skillRunDiscarded({ run: "r1", reason: "discarded by the user" });
+
+function fold(...drafts: readonly Draft[]): SkillRuns {
+	return drafts
+		.reduce(
+			(before, draft) => before.apply({ seq: before.seq + 1, ts: 0, crc: "", scope: session, ...draft }),
+			View.empty(session, [skillRuns]),
+		)
+		.get(skillRuns);
+}
+
+describe("a run", () => {
+	test("that starts knows its skill, its input and where it began", () => {
+		expect(fold(started())).toEqual({
+			r1: { skill: "report", started: 1, since: 1, input: { to: "bob" }, visits: {}, status: "running" },
+		});
+	});
+
+	test("is in the phase that it entered, and counts its visits", () => {
+		const { r1 } = fold(started(), entered("gather"), left("gather", "gather"), entered("gather", 2));
+		expect(r1).toMatchObject({ phase: "gather", visits: { gather: 2 }, last: { next: "gather" } });
+	});
+
+	test("is in no phase once one is left, and knows what that gave and where it leads", () => {
+		const { r1 } = fold(started(), entered("gather"), left("gather", "write"));
+		expect(r1).not.toHaveProperty("phase");
+		expect(r1).toMatchObject({ visits: { gather: 1 }, last: { output: "gather done", next: "write" } });
+		const end = fold(started(), entered("gather"), left("gather", "write"), entered("write"), left("write"));
+		expect(end.r1?.last).toEqual({ output: "write done" });
+	});
+
+	test.each([
+		["paused", [paused]],
+		["running", [paused, resumed]],
+		["completed", [completed]],
+		["discarded", [discarded]],
+	])("is %s by its last record, and keeps what it had", (status, drafts) => {
+		expect(fold(started(), entered("gather"), ...drafts).r1).toMatchObject({ status, visits: { gather: 1 } });
+	});
+
+	test("that is resumed counts what it delivers from there", () => {
+		expect(fold(started(), paused, resumed).r1).toMatchObject({ started: 1, since: 3 });
+	});
+
+	test("whose start is not on the path does not come to life by its later records", () => {
+		expect(fold(entered("gather"), left("gather"), paused, resumed, completed)).toEqual({});
+	});
+
+	test("does not touch another one", () => {
+		expect(fold(started("r1"), started("r2"), entered("gather"), completed).r2).toMatchObject({
+			visits: {},
+			status: "running",
+		});
+	});
+});
+
+describe("the runs in flight", () => {
+	const runs = fold(started("r9"), started("r1"), started("r5"), completed, skillRunPaused({ run: "r5" }));
+
+	test("are those that run or are paused, oldest first", () => {
+		expect(inFlightRuns(runs).map(([id]) => id)).toEqual(["r9", "r5"]);
+		expect(inFlightRuns({})).toEqual([]);
+	});
+
+	test("are found by their id", () => {
+		expect(findRun(runs, "r5")).toBe(runs.r5);
+	});
+
+	test.each(["r1", "r99", "constructor"])("are named when %s is asked for", (id) => {
+		expect(() => findRun(runs, id)).toThrowError(
+			expect.objectContaining({
+				code: "SKILL_UNKNOWN_RUN",
+				message: `no skill run "${id}" is in flight; these are: r9, r5`,
+				detail: { run: id, inFlight: ["r9", "r5"] },
+			}),
+		);
+	});
+
+	test("may be none, and the refusal says so", () => {
+		expect(() => findRun(fold(started(), discarded), "r1")).toThrow('no skill run "r1" is in flight; none is');
+	});
+
+	test("say which records are still needed", () => {
+		expect(skillRuns.floor(runs)).toBe(1);
+		expect(skillRuns.floor(fold(started("r1"), completed, started("r2")))).toBe(3);
+		expect(skillRuns.floor(fold(started(), completed))).toBeUndefined();
+	});
+});
+
+test("the state of every stage is of the shape that a snapshot is checked against", () => {
+	const nothing = skillRunStarted({ run: "r2", skill: "wait", input: undefined });
+	const state = fold(started(), entered("gather"), left("gather", "write"), entered("write"), nothing, paused);
+	const stored = JSON.parse(JSON.stringify(state));
+	expect(skillRuns.schema["~standard"].validate(stored)).toEqual({ value: stored });
+});

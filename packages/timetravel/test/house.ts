@@ -1,0 +1,166 @@
+/** A small application over a timeline: sessions that talk and work, with live views as a runtime would keep them. */
+import { type AnyProjection, defineProjection, memorySnapshots, type SnapshotStore, type View } from "@reyn/snapshot";
+import {
+	defineRecord,
+	type LogEngine,
+	memoryEngine,
+	openWal,
+	type Scope,
+	type Seq,
+	scopeKey,
+	type Wal,
+	type WalRecord,
+	within,
+} from "@reyn/wal";
+import { z } from "zod";
+import { type CheckpointKind, openTimeline, type Timeline, timetravelRecords } from "../src/index.ts";
+
+export const alice: Scope = { agent: "alice" };
+export const main: Scope = { agent: "alice", session: "main" };
+export const side: Scope = { agent: "alice", session: "side" };
+export const plan: Scope = { ...main, run: "p1" };
+export const bob: Scope = { agent: "bob", session: "main" };
+
+const text = z.object({ text: z.string() });
+export const said = defineRecord("said", text);
+export const did = defineRecord("did", text);
+/** A tool was asked, and has answered. */
+export const asked = defineRecord("asked", text);
+export const answered = defineRecord("answered", text);
+
+/** Everything that was said and done, in order. */
+export const story = defineProjection<string[]>({
+	name: "story",
+	version: 1,
+	schema: z.array(z.string()),
+	init: () => [],
+	handle: (on) => [said, did].map((kind) => on(kind, (state, { text }) => [...state, text])),
+});
+
+/** The tools that have not answered yet. */
+export const waiting = defineProjection<string[]>({
+	name: "waiting",
+	version: 1,
+	schema: z.array(z.string()),
+	init: () => [],
+	handle: (on) => [
+		on(asked, (state, { text }) => [...state, text]),
+		on(answered, (state, { text }) => state.filter((each) => each !== text)),
+	],
+});
+
+export interface HouseOptions {
+	readonly engine?: LogEngine;
+	readonly snapshots?: SnapshotStore;
+	readonly projections?: readonly AnyProjection[];
+	quiesce?(scope: Scope): Promise<void>;
+	/** Comes before the house takes its own views to the new state; what it throws is a crash. */
+	rebuild?(seq: Seq, scope: Scope): Promise<void>;
+}
+
+export class House implements AsyncDisposable {
+	readonly engine: LogEngine;
+	readonly snapshots: SnapshotStore;
+	readonly wal: Wal;
+	timeline!: Timeline;
+	readonly #options: HouseOptions;
+	readonly #views = new Map<string, View>();
+
+	constructor(wal: Wal, engine: LogEngine, snapshots: SnapshotStore, options: HouseOptions) {
+		this.wal = wal;
+		this.engine = engine;
+		this.snapshots = snapshots;
+		this.#options = options;
+	}
+
+	/** As a process starts: log, timeline, whatever a crash left unfinished. */
+	static async open(options: HouseOptions = {}): Promise<House> {
+		const { engine = memoryEngine(), snapshots = memorySnapshots(), projections = [story, waiting] } = options;
+		const wal = await openWal(engine, { records: [said, did, asked, answered, ...timetravelRecords] });
+		const house = new House(wal, engine, snapshots, options);
+		house.timeline = await openTimeline({
+			wal,
+			snapshots,
+			projections,
+			inCycle: (view) => projections.includes(waiting) && view.get(waiting).length > 0,
+			quiesce: async (scope) => options.quiesce?.(scope),
+			rebuild: async (seq, scope) => {
+				await options.rebuild?.(seq, scope);
+				await house.#rebuild(scope);
+			},
+		});
+		return house;
+	}
+
+	/** The process ends, and another one starts over the same log and the same snapshots. */
+	async reopen(options: HouseOptions = this.#options): Promise<House> {
+		await this.wal.close();
+		return House.open({ ...options, engine: this.engine, snapshots: this.snapshots });
+	}
+
+	async [Symbol.asyncDispose](): Promise<void> {
+		await this.wal.close().catch(() => undefined);
+	}
+
+	say(text: string, scope: Scope = main): Seq {
+		return this.append(said({ text }), scope).seq;
+	}
+
+	do(text: string, scope: Scope = main): Seq {
+		return this.append(did({ text }), scope).seq;
+	}
+
+	ask(text: string, scope: Scope = main): Seq {
+		return this.append(asked({ text }), scope).seq;
+	}
+
+	answer(text: string, scope: Scope = main): Seq {
+		return this.append(answered({ text }), scope).seq;
+	}
+
+	append(...[draft, scope]: Parameters<Wal["append"]>): WalRecord {
+		const { record } = this.wal.append(draft, scope);
+		for (const [key, view] of this.#views) this.#views.set(key, view.apply(record));
+		return record;
+	}
+
+	/** Cuts a checkpoint; `of` is the scope whose state is stored. */
+	async mark(
+		title: string,
+		{ scope = main, of = scope, kind = "turn" }: { scope?: Scope; of?: Scope; kind?: CheckpointKind } = {},
+	): Promise<Seq> {
+		if (!this.#views.has(scopeKey(of))) await this.live(of);
+		return this.timeline.checkpoint(kind, title, scope, () => this.#views.get(scopeKey(of)) as View);
+	}
+
+	/** The view that is kept up to date record by record, and made anew only by a rebuild. */
+	async live(scope: Scope): Promise<View> {
+		const known = this.#views.get(scopeKey(scope));
+		if (known) return known;
+		const view = await this.timeline.at(this.wal.tip, scope);
+		this.#views.set(scopeKey(scope), view);
+		return view;
+	}
+
+	/** What the state at a seq tells. */
+	async told(seq: Seq = this.wal.tip, scope: Scope = main): Promise<string> {
+		return (await this.timeline.at(seq, scope)).get(story).join(" ");
+	}
+
+	/** Every record there is, byte for byte: data and checksums. */
+	async records(): Promise<readonly WalRecord[]> {
+		return collect(this.wal.read());
+	}
+
+	async #rebuild(scope: Scope): Promise<void> {
+		for (const [key, view] of this.#views)
+			if (within(view.scope, scope) || within(scope, view.scope))
+				this.#views.set(key, await this.timeline.at(this.wal.tip, view.scope));
+	}
+}
+
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+	const all: T[] = [];
+	for await (const item of items) all.push(item);
+	return all;
+}
