@@ -66,11 +66,14 @@ export async function answerCall(
 			name,
 			args,
 			purity: tool.purity,
-			call: (context) =>
-				tool.call(args, context).catch((error: unknown) => {
+			async call(context) {
+				try {
+					return await tool.call(args, context);
+				} catch (error) {
 					failure = error;
 					throw error;
-				}),
+				}
+			},
 			empty: "(skipped: nobody knows whether this call happened before the process ended)",
 		});
 		return { failed: false, text };

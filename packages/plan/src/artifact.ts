@@ -23,14 +23,15 @@ export async function writeDecomposition(
 	return sha256(text);
 }
 
-/** Reads it back; one that is missing or changed is lost, and says so. */
+/** Reads it back; one that is missing or changed is lost, and says so. Any other failure to read is thrown: it may pass. */
 export async function readDecomposition(directory: string, plan: string, expected: string): Promise<ReadDecomposition> {
 	const path = decompositionPath(directory, plan);
 	let text: string;
 	try {
 		text = await readFile(path, "utf8");
 	} catch (error) {
-		return { kind: "lost", why: `${path} cannot be read (${(error as NodeJS.ErrnoException).code})` };
+		if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+		return { kind: "lost", why: `${path} is gone` };
 	}
 	if (sha256(text) !== expected) return { kind: "lost", why: `${path} is not what was written: its hash has changed` };
 	return { kind: "sound", decomposition: decompositionSchema.parse(JSON.parse(text)) };

@@ -2,6 +2,7 @@
 import { isRetryable, Lane, laneClosed, type Model, reasonOf, type Tool, type Using } from "@reyn/journal";
 import type { Scope } from "@reyn/wal";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
+import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
 import { type Cost, planCompleted, planStepCompleted, planStepFailed, planStepStarted } from "./records.ts";
 import { runStep } from "./run-step.ts";
@@ -62,11 +63,14 @@ export async function execute(
 	scope: Scope,
 	ports: PlanPorts,
 ): Promise<PlanResult> {
+	const { concurrency } = ports.limits;
+	if (!(concurrency >= 1))
+		throw new PlanError("PLAN_INVALID", `limits.concurrency is ${concurrency}; a plan needs at least 1`);
 	const running = new Map<string, Promise<void>>();
 	try {
 		while (!isFinished(ports.run(), decomposition)) {
 			for (const step of readySteps(ports.run(), decomposition)) {
-				if (running.size >= ports.limits.concurrency) break;
+				if (running.size >= concurrency) break;
 				if (running.has(step.id)) continue;
 				running.set(
 					step.id,
@@ -84,7 +88,7 @@ export async function execute(
 	const failed = decomposition.steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
 	await ports.deliver(text);
 	// A process that died between a step's outcome and the end of its lane has left the lane open.
-	ports.log.append(laneClosed({ lane: `plan/${plan}` }), scope);
+	ports.log.append(laneClosed({ lane: planLane(plan) }), scope);
 	await ports.log.append(planCompleted({ plan }), scope).durable;
 	return { text, failed };
 }
@@ -111,7 +115,7 @@ async function executeStep(
 	if (before.status !== "running")
 		ports.log.append(planStepStarted({ plan, step: step.id, attempt: before.attempt }), scope);
 
-	const lane = `plan/${plan}/${step.id}/${before.attempt}`;
+	const lane = `${planLane(plan)}/${step.id}/${before.attempt}`;
 	const outcome = await tryStep(lane, decomposition, step, scope, ports, report);
 	const record =
 		outcome.kind === "completed"
@@ -157,5 +161,8 @@ async function tryStep(
 		}
 	}
 }
+
+/** All steps of a plan run in lanes below this one. */
+export const planLane = (plan: string): string => `plan/${plan}`;
 
 const cut = (text: string): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text);

@@ -17,6 +17,7 @@ export {
 	type PlanPorts,
 	type PlanProgress,
 	type PlanResult,
+	planLane,
 } from "./execute.ts";
 export { costOf, findPlan, inFlight } from "./operate.ts";
 export { isInFlight, type PlanRun, type PlanRuns, planRuns, type StepRun } from "./plan-runs.ts";

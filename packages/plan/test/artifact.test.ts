@@ -32,7 +32,7 @@ test("one that is gone is lost, and says so", async () => {
 	await rm(path);
 	expect(await readDecomposition(directory, "p1", hash)).toEqual({
 		kind: "lost",
-		why: `${path} cannot be read (ENOENT)`,
+		why: `${path} is gone`,
 	});
 });
 

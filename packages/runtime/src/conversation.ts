@@ -48,6 +48,8 @@ const TURN_LANE = "turn/";
 
 export const turnLane = (turn: Seq): string => `${TURN_LANE}${turn}`;
 
+export const isTurnLane = (lane: string): boolean => lane.startsWith(TURN_LANE);
+
 export const conversation = defineProjection<ConversationState>({
 	name: "conversation",
 	version: 1,
@@ -68,7 +70,7 @@ export const conversation = defineProjection<ConversationState>({
 		}),
 		// A step of a turn is what was asked of the tools, or what one answered: no second record says the same.
 		on(stepCompleted, (state, { lane, kind, fp, occ, result }, { seq }) => {
-			if (!lane.startsWith(TURN_LANE)) return state;
+			if (!isTurnLane(lane)) return state;
 			const turn = Number(lane.slice(TURN_LANE.length));
 			if (kind === "tool")
 				return answered(state, { type: "result", seq, turn, step: `${fp}:${occ}`, text: String(result) });

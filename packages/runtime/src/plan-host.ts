@@ -1,5 +1,5 @@
 /** Plans of a session: starting one for a turn, running it in the background, and delivering its answer. */
-import type { Model, Tool, Using } from "@reyn/journal";
+import { laneClosed, type Model, type Tool, type Using } from "@reyn/journal";
 import {
 	costOf,
 	execute,
@@ -7,6 +7,7 @@ import {
 	type PlanRun,
 	parseDecomposition,
 	planAborted,
+	planLane,
 	planResumed,
 	planRuns,
 	planStarted,
@@ -88,7 +89,8 @@ export class PlanHost {
 		await session.stop(workName(plan), reason);
 		const scope = planScope(session, plan);
 		await this.#say(session, plan, `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`);
-		await session.log.append(planAborted({ plan, reason }), scope).durable;
+		session.log.append(planAborted({ plan, reason }), scope);
+		await session.log.append(laneClosed({ lane: planLane(plan) }), scope).durable;
 		this.#ports.emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason });
 	}
 
@@ -123,7 +125,8 @@ export class PlanHost {
 				plan,
 				`Plan ${plan} was discarded, because its steps are lost: ${read.why}. Please ask again.`,
 			);
-			await session.log.append(planAborted({ plan, reason: read.why }), planScope(session, plan)).durable;
+			session.log.append(planAborted({ plan, reason: read.why }), planScope(session, plan));
+			await session.log.append(laneClosed({ lane: planLane(plan) }), planScope(session, plan)).durable;
 			emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason: read.why });
 			return;
 		}

@@ -1,9 +1,9 @@
 /** Skill runs of a session: starting, resuming and discarding them. */
-import type { Model, Using } from "@reyn/journal";
-import { journal } from "@reyn/journal";
+import { journal, laneClosed, type Model, type Using } from "@reyn/journal";
 import {
 	analyze,
 	decide,
+	runLane,
 	runSkill,
 	type Skill,
 	SkillError,
@@ -97,7 +97,8 @@ export class SkillHost {
 
 	async #drop(session: Session, run: string, reason: string): Promise<void> {
 		await this.#say(session, run, `The skill run ${run} was discarded: ${reason}.`);
-		await session.log.append(skillRunDiscarded({ run, reason }), runScope(session, run)).durable;
+		session.log.append(skillRunDiscarded({ run, reason }), runScope(session, run));
+		await session.log.append(laneClosed({ lane: runLane(run) }), runScope(session, run)).durable;
 		this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "discarded", reason });
 	}
 

@@ -12,7 +12,7 @@ import {
 } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import type { Seq } from "@reyn/wal";
-import { messagesBefore, promptText, turnLane } from "./conversation.ts";
+import { isTurnLane, messagesBefore, promptText, turnLane } from "./conversation.ts";
 import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
 import type { Session } from "./session.ts";
 
@@ -47,7 +47,7 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 			ports.onText,
 		);
 		if (text && !isSaid(session, turn, round)) ports.log.append(assistantMessage({ text, turn, round }), session.scope);
-		if (toolCalls.length === 0) return finish(session, turn, lane, ports);
+		if (toolCalls.length === 0) return finish(session, turn, ports);
 		messages.push({ role: "assistant", text, toolCalls });
 		for (const call of toolCalls)
 			messages.push({
@@ -58,15 +58,18 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 			});
 		// A plan works in the background from here on, and brings the answer itself.
 		if (toolCalls.some(({ name }, i) => name === PLAN_TOOL && !isError(messages.at(i - toolCalls.length))))
-			return finish(session, turn, lane, ports);
+			return finish(session, turn, ports);
 	}
 	throw new Error(`the turn took ${MAX_ROUNDS} rounds without an answer`);
 }
 
-async function finish({ scope }: Session, turn: Seq, lane: Lane, { log }: TurnPorts): Promise<void> {
-	log.append(turnCompleted({ turn }), scope);
-	// Last: a lane that closes before its work is recorded as over forgets what was paid for.
-	await log.append(laneClosed({ lane: lane.path }), scope).durable;
+async function finish(session: Session, turn: Seq, { log, journal }: TurnPorts): Promise<void> {
+	const { durable } = log.append(turnCompleted({ turn }), session.scope);
+	// Last: a lane that closes before its work is recorded as over forgets what was paid for. Lanes of earlier turns are
+	// here only when a process died just before it closed them.
+	const isOver = (lane: string): boolean => !session.conversation.open.some((each) => lane === turnLane(each));
+	const over = Object.keys(journal()).filter((lane) => isTurnLane(lane) && isOver(lane));
+	await Promise.all([durable, ...over.map((lane) => log.append(laneClosed({ lane }), session.scope).durable)]);
 }
 
 /** Steps record what succeeds; what fails has a record of its own, so that the cycle is closed. */

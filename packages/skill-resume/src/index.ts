@@ -21,6 +21,6 @@ export {
 	skillRunResumed,
 	skillRunStarted,
 } from "./records.ts";
-export { analyze, type ResumePlan } from "./resume-plan.ts";
+export { analyze, type ResumePlan, runLane } from "./resume-plan.ts";
 export { runSkill, type SkillPorts, startRun } from "./run-skill.ts";
 export { findRun, inFlightRuns, type SkillRun, type SkillRuns, skillRuns } from "./skill-runs.ts";

@@ -12,8 +12,11 @@ export interface ResumePlan {
 	readonly inDoubt: readonly string[];
 }
 
+/** All steps of a run are in lanes below this one. */
+export const runLane = (run: string): string => `skill/${run}`;
+
 export function laneOf(run: string, phase: string, visit: number): string {
-	return `skill/${run}/${phase}/${visit}`;
+	return `${runLane(run)}/${phase}/${visit}`;
 }
 
 export function analyze(id: string, run: SkillRun, start: string, journal: JournalState): ResumePlan {

@@ -4,7 +4,7 @@ import type { Scope } from "@reyn/wal";
 import type { PhaseContext, Skill, Transition } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
 import { phaseCompleted, phaseEntered, skillRunCompleted, skillRunStarted } from "./records.ts";
-import { analyze, laneOf } from "./resume-plan.ts";
+import { analyze, laneOf, runLane } from "./resume-plan.ts";
 import type { SkillRun } from "./skill-runs.ts";
 
 export interface SkillPorts extends Using {
@@ -50,7 +50,7 @@ export async function runSkill<Input>(
 		if (at.kind === "end") {
 			await ports.deliver(run.last?.output);
 			// A process that died between a phase's outcome and the end of its lane has left the lane open.
-			ports.log.append(laneClosed({ lane: `skill/${id}` }), scope);
+			ports.log.append(laneClosed({ lane: runLane(id) }), scope);
 			await ports.log.append(skillRunCompleted({ run: id }), scope).durable;
 			return run.last?.output;
 		}
