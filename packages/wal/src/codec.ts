@@ -1,21 +1,47 @@
-/** A record as one checksummed line of JSON, and back. The format is v1: envelope first, integrity fields last. */
+/**
+ * Everything of the log as checksummed lines of JSON, and back. The format is v1 (docs/formats/wal-v1.md): envelope
+ * first, integrity fields last, the checksum at a fixed place.
+ */
 import { crc32 } from "node:zlib";
 import type { Scope, Seq, WalRecord } from "./record.ts";
 
 const FORMAT_VERSION = 1;
 
-/** The longest line that is written, and so the longest that is read. */
+/** The longest line that is written, its newline included, and so the longest that is read. */
 export const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
-/** The first line of a log file. */
-export interface LogHeader {
-	/** The log's id: 32 hex digits, made when the log is. */
-	readonly id: string;
-	/** What the first record's `prev` holds, so that a line of another log never fits. */
-	readonly salt: string;
-	/** The first seq of this log: 1, or the old tip + 1 after an archive. */
+/** How deep the data of a record may be nested. */
+export const MAX_DEPTH = 64;
+
+/** The first line of a segment. */
+export interface SegmentHeader {
+	/** The log's id: 32 hex digits, the same in all its segments. */
+	readonly log: string;
+	/** The seq of the first record. */
 	readonly first: Seq;
+	/** What the first record's `prev` is: the crc of the last one before, or in a new log a random salt. */
+	readonly prev: string;
+	/** The writer's epoch when the segment was made. */
+	readonly epoch: number;
 	readonly created: number;
+}
+
+/** The last line of a sealed segment. */
+export interface SegmentFooter {
+	readonly first: Seq;
+	readonly last: Seq;
+	/** The crc of the last record. */
+	readonly prev: string;
+}
+
+/** What `wal.head` says: how far the log was durable when it was written, at least. */
+export interface Head {
+	readonly log: string;
+	/** The first seq of the segment that was active. */
+	readonly segment: Seq;
+	readonly seq: Seq;
+	/** Where in that segment the record ends. */
+	readonly offset: number;
 }
 
 /** A record with what the line says of its neighbours. */
@@ -39,7 +65,9 @@ export interface LineParts {
 
 export type Decoded =
 	| { readonly type: "record"; readonly record: StoredRecord }
-	| { readonly type: "header"; readonly header: LogHeader }
+	| { readonly type: "header"; readonly header: SegmentHeader }
+	| { readonly type: "footer"; readonly footer: SegmentFooter }
+	| { readonly type: "head"; readonly head: Head }
 	| { readonly type: "newer"; readonly version: number }
 	| { readonly type: "bad"; readonly why: string };
 
@@ -53,33 +81,46 @@ export function encodeRecord(parts: LineParts): { readonly line: string; readonl
 	);
 }
 
-export function encodeHeader({ id, salt, first, created }: LogHeader): string {
-	return sealed(`{"v":${FORMAT_VERSION},"log":"${id}","salt":"${salt}","first":${first},"created":${created}`).line;
+export function encodeHeader({ log, first, prev, epoch, created }: SegmentHeader): string {
+	return sealed(`{"v":${FORMAT_VERSION},"log":"${log}","first":${first},"prev":"${prev}","epoch":${epoch},"created":${created}`).line;
+}
+
+export function encodeFooter({ first, last, prev }: SegmentFooter): string {
+	return sealed(`{"v":${FORMAT_VERSION},"sealed":{"first":${first},"last":${last},"prev":"${prev}"}`).line;
+}
+
+/** The size of `wal.head`: less than a sector, so that overwriting it is as good as atomic. */
+export const HEAD_BYTES = 256;
+
+/** One line, padded with spaces to the same length whatever it says. */
+export function encodeHead({ log, segment, seq, offset }: Head): string {
+	const { line } = sealed(`{"v":${FORMAT_VERSION},"head":{"log":"${log}","segment":${segment},"seq":${seq},"offset":${offset}}`);
+	return `${line.trimEnd().padEnd(HEAD_BYTES - 1)}\n`;
 }
 
 /** Reads one line, its newline left out. Never throws: what does not check out is `bad`, and says why. */
 export function decodeLine(line: Uint8Array): Decoded {
-	const bytes = Buffer.from(line.buffer, line.byteOffset, line.byteLength);
-	const body = bytes.subarray(0, Math.max(0, bytes.length - TRAILER_BYTES));
-	const expected = hex(crc32(body));
-	if (bytes.toString("latin1", body.length) !== `,"crc":"${expected}"}`) {
-		return newerVersion(bytes) ?? { type: "bad", why: `its checksum is not ${expected}` };
+	const bytes = Buffer.isBuffer(line) ? line : Buffer.from(line.buffer, line.byteOffset, line.byteLength);
+	const end = bytes.length - TRAILER_BYTES;
+	const expected = end > 0 ? hex(crc32(bytes.subarray(0, end))) : "";
+	// Compared as bytes: hex that was read as a number would take A for a, which differ by one bit.
+	if (end <= 0 || bytes.latin1Slice(end) !== `,"crc":"${expected}"}`) {
+		return newerVersion(bytes) ?? { type: "bad", why: end > 0 ? `its checksum is not ${expected}` : "it is too short" };
 	}
 	let value: Partial<Record<string, unknown>>;
 	try {
-		value = JSON.parse(bytes.toString("utf8"));
+		value = JSON.parse(bytes.utf8Slice());
 	} catch {
 		return { type: "bad", why: "it is not JSON" };
 	}
 	if (value.v !== FORMAT_VERSION) {
-		return typeof value.v === "number"
-			? { type: "newer", version: value.v }
-			: { type: "bad", why: "it has no version" };
+		return typeof value.v === "number" ? { type: "newer", version: value.v } : { type: "bad", why: "it has no version" };
 	}
 	if (isRecord(value)) return { type: "record", record: recordOf(value, expected) };
-	if (isHeader(value))
-		return { type: "header", header: { id: value.log, salt: value.salt, first: value.first, created: value.created } };
-	return { type: "bad", why: "it is neither a header nor a record" };
+	if (isHeader(value)) return { type: "header", header: value };
+	if (isFooter(value.sealed)) return { type: "footer", footer: value.sealed };
+	if (isHead(value.head)) return { type: "head", head: value.head };
+	return { type: "bad", why: "it is none of the lines that this format has" };
 }
 
 function sealed(body: string): { line: string; crc: string } {
@@ -96,15 +137,13 @@ function scopeJson({ agent, session, run }: Scope): string {
 
 /** A newer format may seal its lines in another way; its version is then all that can be said. */
 function newerVersion(bytes: Buffer): Decoded | undefined {
-	const version = /^\{"v":(\d{1,6}),/.exec(bytes.toString("latin1", 0, 16))?.[1];
-	return version !== undefined && Number(version) > FORMAT_VERSION
-		? { type: "newer", version: Number(version) }
-		: undefined;
+	const version = /^\{"v":(\d{1,6}),/.exec(bytes.latin1Slice(0, 16))?.[1];
+	return version !== undefined && Number(version) > FORMAT_VERSION ? { type: "newer", version: Number(version) } : undefined;
 }
 
-type Envelope = StoredRecord & { readonly v: number };
+type Fields<T> = { readonly [K in keyof T]?: unknown };
 
-function isRecord(value: Partial<Record<string, unknown>>): value is Partial<Record<string, unknown>> & Envelope {
+function isRecord(value: Fields<StoredRecord>): value is StoredRecord {
 	return (
 		isSeq(value.seq) &&
 		value.seq > 0 &&
@@ -117,30 +156,38 @@ function isRecord(value: Partial<Record<string, unknown>>): value is Partial<Rec
 	);
 }
 
-function recordOf({ seq, ts, kind, scope, data, dur, prev }: Envelope, crc: string): StoredRecord {
+function recordOf({ seq, ts, kind, scope, data, dur, prev }: StoredRecord, crc: string): StoredRecord {
 	return { seq, ts, kind, scope, data, dur, prev, crc };
 }
 
-function isHeader(
-	value: Partial<Record<string, unknown>>,
-): value is { log: string; salt: string; first: Seq; created: number } {
+function isHeader(value: Fields<SegmentHeader>): value is SegmentHeader {
 	return (
 		typeof value.log === "string" &&
-		typeof value.salt === "string" &&
 		isSeq(value.first) &&
+		value.first > 0 &&
+		typeof value.prev === "string" &&
+		isSeq(value.epoch) &&
 		typeof value.created === "number"
 	);
 }
 
+function isFooter(value: unknown): value is SegmentFooter {
+	const { first, last, prev } = (value ?? {}) as Fields<SegmentFooter>;
+	return isSeq(first) && isSeq(last) && typeof prev === "string";
+}
+
+function isHead(value: unknown): value is Head {
+	const { log, segment, seq, offset } = (value ?? {}) as Fields<Head>;
+	return typeof log === "string" && isSeq(segment) && isSeq(seq) && isSeq(offset);
+}
+
 function isScope(value: unknown): value is Scope {
-	return (
-		typeof value === "object" &&
-		value !== null &&
-		!Array.isArray(value) &&
-		Object.entries(value).every(
-			([key, part]) => (key === "agent" || key === "session" || key === "run") && typeof part === "string",
-		)
-	);
+	if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+	for (const key in value) {
+		if (key !== "agent" && key !== "session" && key !== "run") return false;
+		if (typeof (value as Record<string, unknown>)[key] !== "string") return false;
+	}
+	return true;
 }
 
 export const isSeq = (value: unknown): value is Seq => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -1,0 +1,61 @@
+/**
+ * The file system, as far as the log needs it. Calls are synchronous: the real one runs in a worker thread, and a
+ * simulated one can stop between any two of them. Errors are those of the system, with their `code`.
+ */
+export interface Disk {
+	/** `create` refuses a file that is there; `write` and `read` refuse one that is not. */
+	open(path: string, how: "read" | "write" | "create"): DiskFile;
+	/** The names in a directory; none when it is missing. */
+	list(directory: string): readonly string[];
+	/** Makes one directory; false when it is there already. */
+	makeDirectory(path: string): boolean;
+	rename(from: string, to: string): void;
+	remove(path: string): void;
+	/** Makes what was created, renamed or removed in a directory durable. */
+	syncDirectory(path: string): void;
+	/** Names the file that a path leads to now: the same name, the same file. Undefined when there is none. */
+	identity(path: string): string | undefined;
+	/** Takes an exclusive lock that ends with its holder, or gives the text that the holder left. The text is a note, not the lock. */
+	lock(path: string, text: string): DiskLock | { readonly heldBy: string };
+	/** The name of a network file system that the path lies on, if it does: their locks and syncs do not hold. */
+	networkFileSystem(path: string): string | undefined;
+}
+
+export interface DiskFile {
+	/** How many bytes were read; fewer only at the end of the file. */
+	read(into: Uint8Array, position: number): number;
+	/** How many bytes were written; fewer than asked for is no error. */
+	write(bytes: Uint8Array, position: number): number;
+	truncate(size: number): void;
+	/** Makes the bytes and the size durable. After it has failed nothing is known of either. */
+	sync(): void;
+	size(): number;
+	/** As `Disk.identity`, of the open file. */
+	identity(): string;
+	close(): void;
+}
+
+export interface DiskLock {
+	release(): void;
+}
+
+/** Writes every byte, or throws: a short write without an error is what a full disk looks like. */
+export function writeAll(file: DiskFile, bytes: Uint8Array, position: number): void {
+	for (let done = 0; done < bytes.length; ) {
+		const written = file.write(bytes.subarray(done), position + done);
+		if (written === 0) throw Object.assign(new Error(`only ${done} of ${bytes.length} bytes could be written`), { code: "ENOSPC" });
+		done += written;
+	}
+}
+
+/** Reads up to `length` bytes; fewer only at the end of the file. */
+export function readAt(file: DiskFile, position: number, length: number): Buffer {
+	const bytes = Buffer.allocUnsafe(length);
+	let done = 0;
+	while (done < length) {
+		const read = file.read(bytes.subarray(done), position + done);
+		if (read === 0) break;
+		done += read;
+	}
+	return bytes.subarray(0, done);
+}

@@ -1,0 +1,103 @@
+/// <reference path="./fs-native-extensions.d.ts" />
+import fs from "node:fs";
+import { tryLock } from "fs-native-extensions";
+import type { Disk, DiskFile, DiskLock } from "./disk.ts";
+
+/** The real file system. */
+export const nodeDisk: Disk = {
+	open: (path, how) => new NodeFile(fs.openSync(path, { read: "r", write: "r+", create: "wx+" }[how], 0o600)),
+	list: (directory) => unless("ENOENT", () => fs.readdirSync(directory)) ?? [],
+	makeDirectory: (path) => unless("EEXIST", () => (fs.mkdirSync(path, 0o700), true)) ?? false,
+	rename: (from, to) => fs.renameSync(from, to),
+	remove: (path) => fs.unlinkSync(path),
+	syncDirectory(path) {
+		// Windows has no such call, and keeps its directories in order without one.
+		if (process.platform === "win32") return;
+		const directory = fs.openSync(path, "r");
+		try {
+			fs.fsyncSync(directory);
+		} finally {
+			fs.closeSync(directory);
+		}
+	},
+	identity: (path) => unless("ENOENT", () => identityOf(fs.statSync(path))),
+	lock(path, text): DiskLock | { heldBy: string } {
+		const file = fs.openSync(path, "a+", 0o600);
+		try {
+			if (!tryLock(file)) {
+				const heldBy = fs.readFileSync(path, "utf8");
+				fs.closeSync(file);
+				return { heldBy };
+			}
+			fs.ftruncateSync(file, 0);
+			fs.writeSync(file, text);
+		} catch (error) {
+			fs.closeSync(file);
+			throw error;
+		}
+		return { release: () => fs.closeSync(file) };
+	},
+	networkFileSystem: (path) => (process.platform === "linux" ? networkTypes.get(fs.statfsSync(path).type) : undefined),
+};
+
+/** `statfs` magic numbers (linux/magic.h and the modules' own). */
+const networkTypes: ReadonlyMap<number, string> = new Map([
+	[0x6969, "NFS"],
+	[0xff534d42, "CIFS"],
+	[0xfe534d42, "SMB2"],
+	[0x517b, "SMB"],
+	[0x01021997, "9p"],
+	[0x65735546, "FUSE"],
+	[0x00c36400, "Ceph"],
+	[0x5346414f, "AFS"],
+	[0x01161970, "GFS2"],
+	[0x0bd00bd0, "Lustre"],
+]);
+
+class NodeFile implements DiskFile {
+	readonly #fd: number;
+
+	constructor(fd: number) {
+		this.#fd = fd;
+	}
+
+	read(into: Uint8Array, position: number): number {
+		return fs.readSync(this.#fd, into, 0, into.length, position);
+	}
+
+	write(bytes: Uint8Array, position: number): number {
+		return fs.writeSync(this.#fd, bytes, 0, bytes.length, position);
+	}
+
+	truncate(size: number): void {
+		fs.ftruncateSync(this.#fd, size);
+	}
+
+	sync(): void {
+		fs.fdatasyncSync(this.#fd);
+	}
+
+	size(): number {
+		return fs.fstatSync(this.#fd).size;
+	}
+
+	identity(): string {
+		return identityOf(fs.fstatSync(this.#fd));
+	}
+
+	close(): void {
+		fs.closeSync(this.#fd);
+	}
+}
+
+const identityOf = ({ dev, ino }: fs.Stats): string => `${dev}:${ino}`;
+
+/** What `run` gives, or undefined when it fails with this code. */
+function unless<T>(code: string, run: () => T): T | undefined {
+	try {
+		return run();
+	} catch (error) {
+		if ((error as NodeJS.ErrnoException).code === code) return undefined;
+		throw error;
+	}
+}
