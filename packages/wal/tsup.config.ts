@@ -1,3 +1,12 @@
-import { library } from "../../tsup.base.ts";
+import { defineConfig } from "tsup";
 
-export default library(["src/index.ts", "src/testing/index.ts"]);
+// The worker is a file of its own, beside the bundle that opens it as `./worker.js`.
+export default defineConfig({
+	entry: { index: "src/index.ts", worker: "src/file/worker.ts", "testing/index": "src/testing/index.ts" },
+	format: ["esm"],
+	target: "node22",
+	splitting: true,
+	sourcemap: true,
+	clean: true,
+	dts: false,
+});

@@ -82,7 +82,9 @@ export function encodeRecord(parts: LineParts): { readonly line: string; readonl
 }
 
 export function encodeHeader({ log, first, prev, epoch, created }: SegmentHeader): string {
-	return sealed(`{"v":${FORMAT_VERSION},"log":"${log}","first":${first},"prev":"${prev}","epoch":${epoch},"created":${created}`).line;
+	return sealed(
+		`{"v":${FORMAT_VERSION},"log":"${log}","first":${first},"prev":"${prev}","epoch":${epoch},"created":${created}`,
+	).line;
 }
 
 export function encodeFooter({ first, last, prev }: SegmentFooter): string {
@@ -94,7 +96,9 @@ export const HEAD_BYTES = 256;
 
 /** One line, padded with spaces to the same length whatever it says. */
 export function encodeHead({ log, segment, seq, offset }: Head): string {
-	const { line } = sealed(`{"v":${FORMAT_VERSION},"head":{"log":"${log}","segment":${segment},"seq":${seq},"offset":${offset}}`);
+	const { line } = sealed(
+		`{"v":${FORMAT_VERSION},"head":{"log":"${log}","segment":${segment},"seq":${seq},"offset":${offset}}`,
+	);
 	return `${line.trimEnd().padEnd(HEAD_BYTES - 1)}\n`;
 }
 
@@ -104,17 +108,19 @@ export function decodeLine(line: Uint8Array): Decoded {
 	const end = bytes.length - TRAILER_BYTES;
 	const expected = end > 0 ? hex(crc32(bytes.subarray(0, end))) : "";
 	// Compared as bytes: hex that was read as a number would take A for a, which differ by one bit.
-	if (end <= 0 || bytes.latin1Slice(end) !== `,"crc":"${expected}"}`) {
+	if (end <= 0 || bytes.toString("latin1", end) !== `,"crc":"${expected}"}`) {
 		return newerVersion(bytes) ?? { type: "bad", why: end > 0 ? `its checksum is not ${expected}` : "it is too short" };
 	}
 	let value: Partial<Record<string, unknown>>;
 	try {
-		value = JSON.parse(bytes.utf8Slice());
+		value = JSON.parse(bytes.toString("utf8"));
 	} catch {
 		return { type: "bad", why: "it is not JSON" };
 	}
 	if (value.v !== FORMAT_VERSION) {
-		return typeof value.v === "number" ? { type: "newer", version: value.v } : { type: "bad", why: "it has no version" };
+		return typeof value.v === "number"
+			? { type: "newer", version: value.v }
+			: { type: "bad", why: "it has no version" };
 	}
 	if (isRecord(value)) return { type: "record", record: recordOf(value, expected) };
 	if (isHeader(value)) return { type: "header", header: value };
@@ -137,8 +143,10 @@ function scopeJson({ agent, session, run }: Scope): string {
 
 /** A newer format may seal its lines in another way; its version is then all that can be said. */
 function newerVersion(bytes: Buffer): Decoded | undefined {
-	const version = /^\{"v":(\d{1,6}),/.exec(bytes.latin1Slice(0, 16))?.[1];
-	return version !== undefined && Number(version) > FORMAT_VERSION ? { type: "newer", version: Number(version) } : undefined;
+	const version = /^\{"v":(\d{1,6}),/.exec(bytes.toString("latin1", 0, Math.min(16, bytes.length)))?.[1];
+	return version !== undefined && Number(version) > FORMAT_VERSION
+		? { type: "newer", version: Number(version) }
+		: undefined;
 }
 
 type Fields<T> = { readonly [K in keyof T]?: unknown };

@@ -43,7 +43,8 @@ export interface DiskLock {
 export function writeAll(file: DiskFile, bytes: Uint8Array, position: number): void {
 	for (let done = 0; done < bytes.length; ) {
 		const written = file.write(bytes.subarray(done), position + done);
-		if (written === 0) throw Object.assign(new Error(`only ${done} of ${bytes.length} bytes could be written`), { code: "ENOSPC" });
+		if (written === 0)
+			throw Object.assign(new Error(`only ${done} of ${bytes.length} bytes could be written`), { code: "ENOSPC" });
 		done += written;
 	}
 }

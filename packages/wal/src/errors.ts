@@ -18,11 +18,13 @@ export class ReynError<Code extends string = string> extends Error {
 export type WalCode =
 	| "WAL_CLOSED"
 	| "WAL_CORRUPT"
+	| "WAL_FULL"
 	| "WAL_INVALID_RECORD"
 	| "WAL_IO"
 	| "WAL_LOCKED"
 	| "WAL_NEWER_FORMAT"
 	| "WAL_NOT_JSON"
+	| "WAL_OVERLOADED"
 	| "WAL_POISONED"
 	| "WAL_READ_ONLY"
 	| "WAL_TOO_LARGE";

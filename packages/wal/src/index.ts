@@ -1,11 +1,14 @@
 /** An append-only, fsynced, checksummed log of typed records. */
-export type { LogHeader, StoredRecord } from "./codec.ts";
-export type { LogEngine, OpenEngine, OpenLog, TornTail } from "./engine.ts";
+export type { StoredRecord } from "./codec.ts";
+export type { Disk, DiskFile, DiskLock } from "./disk.ts";
+export type { Batch, LogEngine, OpenEngine, OpenLog, TornTail } from "./engine.ts";
 export { ReynError, type WalCode, WalError } from "./errors.ts";
 export { atomicWrite } from "./file/atomic-write.ts";
-export { fileEngine } from "./file/engine.ts";
+export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
+export type { LogFileOptions } from "./file/log-file.ts";
 export { canonicalJson } from "./json.ts";
 export { memoryEngine } from "./memory-engine.ts";
+export { nodeDisk } from "./node-disk.ts";
 export { type Clock, type Ids, randomIds, systemClock } from "./ports.ts";
 export {
 	type AnyRecordKind,

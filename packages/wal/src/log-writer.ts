@@ -5,6 +5,10 @@ import type { Seq } from "./record.ts";
 
 const MAX_BATCH_LINES = 512;
 const MAX_BATCH_CHARS = 1024 * 1024;
+/** From here on `ready` waits. */
+const HIGH_WATER_CHARS = 8 * 1024 * 1024;
+/** More than this is not queued. */
+const MAX_QUEUE_CHARS = 64 * 1024 * 1024;
 
 interface Waiter {
 	readonly seq: Seq;
@@ -14,10 +18,13 @@ interface Waiter {
 
 export class LogWriter {
 	readonly #log: OpenLog;
-	#queue: string[] = [];
+	#queue: { readonly line: string; readonly crc: string }[] = [];
+	#chars = 0;
 	#durable: Seq;
 	#waiters: Waiter[] = [];
+	#drained: (() => void)[] = [];
 	#flushing: Promise<void> | undefined;
+	#full: WalError | undefined;
 	#poison: WalError | undefined;
 
 	/** @param tip the last seq that is stored and durable already */
@@ -31,15 +38,29 @@ export class LogWriter {
 		return this.#durable;
 	}
 
-	/** Throws `WAL_POISONED` once a write or a sync has failed: what is on disk is then unknown, so nothing may follow it. */
-	assertSound(): void {
+	/**
+	 * Throws when nothing more may be queued: `WAL_POISONED` once a write or a sync has failed, since what is on disk is
+	 * then unknown; `WAL_FULL` while the disk is, and asks it again; `WAL_OVERLOADED` when too much waits already.
+	 */
+	assertOpen(): void {
 		if (this.#poison) throw this.#poison;
+		if (this.#full) {
+			this.#flushing ??= this.#flush();
+			throw this.#full;
+		}
+		if (this.#chars > MAX_QUEUE_CHARS) {
+			throw new WalError(
+				"WAL_OVERLOADED",
+				`${this.#chars} characters wait to be written, and no more are taken; await ready() between appends`,
+				{ waiting: this.#chars },
+			);
+		}
 	}
 
 	/** Queues the line of the next seq. */
-	push(line: string): void {
-		this.assertSound();
-		this.#queue.push(line);
+	push(line: string, crc: string): void {
+		this.#queue.push({ line, crc });
+		this.#chars += line.length;
 		// A microtask later, so that all appends of one turn of the event loop share a sync.
 		this.#flushing ??= Promise.resolve().then(() => this.#flush());
 	}
@@ -51,46 +72,69 @@ export class LogWriter {
 		return new Promise((resolve, reject) => this.#waiters.push({ seq, resolve, reject }));
 	}
 
-	/** Resolves when nothing is queued or in flight; rejects when the log is poisoned. */
+	/** Resolves when the queue is short enough to go on. */
+	ready(): Promise<void> {
+		if (this.#chars <= HIGH_WATER_CHARS || this.#poison || this.#full) return Promise.resolve();
+		return new Promise((resolve) => this.#drained.push(resolve));
+	}
+
+	/** Resolves when nothing is queued or in flight; rejects when the log is poisoned, or the disk still full. */
 	async drain(): Promise<void> {
+		if (this.#full) this.#flushing ??= this.#flush();
 		while (this.#flushing) await this.#flushing;
-		this.assertSound();
+		if (this.#poison ?? this.#full) throw this.#poison ?? this.#full;
 	}
 
 	async #flush(): Promise<void> {
 		try {
 			while (this.#queue.length > 0) {
-				const batch = this.#takeBatch();
-				await this.#log.append(this.#durable + 1, batch);
-				this.#durable += batch.length;
-				this.#settle();
+				const count = this.#batchSize();
+				const batch = this.#queue.slice(0, count);
+				const first = this.#durable + 1;
+				const last = this.#durable + count;
+				await this.#log.append({ first, last, crc: batch[count - 1]?.crc ?? "", lines: batch.map(({ line }) => line) });
+				// Only now do they leave the queue: after a full disk the same lines go first.
+				this.#queue.splice(0, count);
+				this.#full = undefined;
+				this.#durable = last;
+				this.#settle(batch);
 			}
 		} catch (cause) {
-			this.#fail(cause);
+			if (cause instanceof WalError && cause.code === "WAL_FULL") this.#full = cause;
+			else this.#fail(cause);
+			this.#wake();
 		} finally {
 			this.#flushing = undefined;
 		}
 	}
 
-	#takeBatch(): string[] {
+	#batchSize(): number {
 		let count = 0;
 		let chars = 0;
 		while (count < this.#queue.length && count < MAX_BATCH_LINES) {
-			chars += (this.#queue[count] as string).length;
+			chars += this.#queue[count]?.line.length ?? 0;
 			if (count > 0 && chars > MAX_BATCH_CHARS) break;
 			count++;
 		}
-		return this.#queue.splice(0, count);
+		return count;
 	}
 
-	/** Waiters stand in the order of their seqs, or nearly: one pass frees all that the last sync covered. */
-	#settle(): void {
+	/** One pass frees all that the last sync covered. */
+	#settle(batch: readonly { readonly line: string }[]): void {
+		for (const { line } of batch) this.#chars -= line.length;
 		const still: Waiter[] = [];
 		for (const waiter of this.#waiters) {
 			if (waiter.seq <= this.#durable) waiter.resolve();
 			else still.push(waiter);
 		}
 		this.#waiters = still;
+		if (this.#chars <= HIGH_WATER_CHARS) this.#wake();
+	}
+
+	#wake(): void {
+		const drained = this.#drained;
+		this.#drained = [];
+		for (const resolve of drained) resolve();
 	}
 
 	#fail(cause: unknown): void {
@@ -102,6 +146,7 @@ export class LogWriter {
 			{ cause },
 		);
 		this.#queue = [];
+		this.#chars = 0;
 		const waiters = this.#waiters;
 		this.#waiters = [];
 		for (const waiter of waiters) waiter.reject(this.#poison);

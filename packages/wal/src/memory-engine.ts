@@ -1,34 +1,40 @@
-import { decodeLine, type LogHeader, type StoredRecord } from "./codec.ts";
-import type { LogEngine, OpenEngine, OpenLog } from "./engine.ts";
+import { decodeLine, type StoredRecord } from "./codec.ts";
+import type { Batch, LogEngine, OpenEngine, OpenLog } from "./engine.ts";
 import { WalError } from "./errors.ts";
 import type { Seq } from "./record.ts";
+import { epochOf } from "./wal-records.ts";
 
 /** A log in memory: the same lines in an array. It can be closed and opened again, and ends with the process. */
 export function memoryEngine(): LogEngine {
-	let header: LogHeader | undefined;
+	let log: { readonly id: string; readonly salt: string } | undefined;
 	const lines: string[] = [];
 	let writerOpen = false;
 
 	return {
-		async open({ readOnly, header: fresh, seen }: OpenEngine): Promise<OpenLog> {
+		async open({ readOnly, fresh }: OpenEngine): Promise<OpenLog> {
 			if (!readOnly && writerOpen) {
 				throw new WalError(
 					"WAL_LOCKED",
 					"this memory log already has a writer; close it first, or open it with readOnly",
 				);
 			}
-			if (!header && readOnly) throw new WalError("WAL_IO", "there is no log here yet; open it for writing first");
-			header ??= fresh;
-			for (const line of lines) seen(stored(line));
+			if (!log && readOnly) throw new WalError("WAL_IO", "there is no log here yet; open it for writing first");
+			log ??= { id: fresh.log, salt: fresh.salt };
 			if (!readOnly) writerOpen = true;
-			const { first } = header;
+			const records = lines.map(stored);
+			const last = records.at(-1);
 			return {
-				header,
-				async append(_first: Seq, batch: readonly string[]): Promise<void> {
-					lines.push(...batch);
+				id: log.id,
+				first: 1,
+				tail: { seq: lines.length, crc: last?.crc ?? log.salt },
+				epoch: Math.max(0, ...records.map(epochOf)),
+				torn: undefined,
+				async append(batch: Batch): Promise<void> {
+					lines.push(...batch.lines);
 				},
-				async *read(after: Seq): AsyncIterable<StoredRecord> {
-					for (let i = Math.max(0, after + 1 - first); i < lines.length; i++) yield stored(lines[i] as string);
+				async *read(after: Seq): AsyncIterable<readonly StoredRecord[]> {
+					const found = lines.slice(after).map(stored);
+					if (found.length > 0) yield found;
 				},
 				async close(): Promise<void> {
 					if (!readOnly) writerOpen = false;

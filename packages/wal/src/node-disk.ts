@@ -7,7 +7,7 @@ import type { Disk, DiskFile, DiskLock } from "./disk.ts";
 export const nodeDisk: Disk = {
 	open: (path, how) => new NodeFile(fs.openSync(path, { read: "r", write: "r+", create: "wx+" }[how], 0o600)),
 	list: (directory) => unless("ENOENT", () => fs.readdirSync(directory)) ?? [],
-	makeDirectory: (path) => unless("EEXIST", () => (fs.mkdirSync(path, 0o700), true)) ?? false,
+	makeDirectory: (path) => unless("EEXIST", () => fs.mkdirSync(path, { mode: 0o700 }) === undefined) ?? false,
 	rename: (from, to) => fs.renameSync(from, to),
 	remove: (path) => fs.unlinkSync(path),
 	syncDirectory(path) {

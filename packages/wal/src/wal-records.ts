@@ -1,7 +1,7 @@
 /** The log's own records. Their schemas are written out, so that the log needs no schema library of its own. */
 import { isSeq } from "./codec.ts";
 import type { TornTail } from "./engine.ts";
-import { defineRecord } from "./record.ts";
+import { defineRecord, type WalRecord } from "./record.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
 /** Stands at the start of each writer's records: who wrote from here on. */
@@ -18,6 +18,9 @@ export const walEpoch = defineRecord(
 		({ epoch, pid, host }) => isSeq(epoch) && isSeq(pid) && typeof host === "string",
 	),
 );
+
+/** The epoch that a record begins; 0 when it begins none. */
+export const epochOf = (record: WalRecord): number => (walEpoch.is(record) ? record.data.epoch : 0);
 
 /** A torn tail was cut here when the log was opened; its bytes are in the file that `keptIn` names. */
 export const walRecovered = defineRecord(

@@ -45,11 +45,14 @@ export interface Wal extends Appender, AsyncDisposable {
 	/**
 	 * Takes the next seq for a record and queues it. The data is serialised now: a later change of it changes nothing.
 	 * Throws `WAL_INVALID_RECORD` (unknown kind, data that does not fit) or `WAL_TOO_LARGE` before a seq is taken, and
-	 * `WAL_POISONED`, `WAL_CLOSED` or `WAL_READ_ONLY` when nothing can be written any more.
+	 * `WAL_POISONED`, `WAL_CLOSED` or `WAL_READ_ONLY` when nothing can be written any more, `WAL_FULL` while the disk is full
+	 * and `WAL_OVERLOADED` while too much waits: see `ready`.
 	 */
 	append(draft: Draft, scope: Scope): Appended;
 	/** The records of a range in seq order, those still queued included. A kind that is not registered is passed on as it is. */
 	read(range?: Partial<Range>): AsyncIterable<WalRecord>;
+	/** Resolves when so little waits to be written that it is well to append more: for who appends faster than a disk syncs. */
+	ready(): Promise<void>;
 	/** Waits until all is durable, then frees the lock. Closing twice does nothing. */
 	close(): Promise<void>;
 }
@@ -59,6 +62,11 @@ export interface OpenWalOptions {
 	readonly records: readonly AnyRecordKind[];
 	/** Look without the lock: nothing is repaired or written. Default: false. */
 	readonly readOnly?: boolean;
+	/**
+	 * The highest seq that something outside the log proves to have been durable, such as its newest snapshot: a log that
+	 * ends before it has lost acknowledged records, and is refused. Default: 0, nothing.
+	 */
+	proven?(logId: string): Promise<Seq>;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
 }
@@ -69,23 +77,17 @@ export interface OpenWalOptions {
  * @throws WalError `WAL_LOCKED`, `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO`
  */
 export async function openWal(at: string | LogEngine, options: OpenWalOptions): Promise<Wal> {
-	const { records, readOnly = false, clock = systemClock, ids = randomIds } = options;
+	const { records, readOnly = false, clock = systemClock, ids = randomIds, proven } = options;
 	const engine = typeof at === "string" ? fileEngine(at) : at;
-	let last: { seq: Seq; crc: string } | undefined;
-	let epoch = 0;
 	const log = await engine.open({
 		readOnly,
-		header: { id: ids.hex(16), salt: ids.hex(4), first: 1, created: clock.now() },
-		seen(record) {
-			last = record;
-			if (walEpoch.is(record)) epoch = parseData(walEpoch, record.data, record.seq).epoch;
-		},
+		fresh: { log: ids.hex(16), salt: ids.hex(4), now: clock.now() },
+		proven: async (logId) => (await proven?.(logId)) ?? 0,
 	});
-	const tip = last ?? { seq: log.header.first - 1, crc: log.header.salt };
-	const wal = new OpenedWal(log, tip, registry(records), clock, readOnly);
+	const wal = new OpenedWal(log, registry(records), clock, readOnly);
 	if (readOnly) return wal;
 	try {
-		wal.append(walEpoch({ epoch: epoch + 1, pid: process.pid, host: hostname() }), {});
+		wal.append(walEpoch({ epoch: log.epoch + 1, pid: process.pid, host: hostname() }), {});
 		if (log.torn) wal.append(walRecovered(log.torn), {});
 		await wal.settled();
 	} catch (error) {
@@ -108,23 +110,17 @@ class OpenedWal implements Wal {
 	#crc: string;
 	#closing: Promise<void> | undefined;
 
-	constructor(
-		log: OpenLog,
-		tip: { seq: Seq; crc: string },
-		kinds: ReadonlyMap<string, AnyRecordKind>,
-		clock: Clock,
-		readOnly: boolean,
-	) {
-		this.id = log.header.id;
-		this.first = log.header.first;
+	constructor(log: OpenLog, kinds: ReadonlyMap<string, AnyRecordKind>, clock: Clock, readOnly: boolean) {
+		this.id = log.id;
+		this.first = log.first;
 		this.torn = log.torn;
 		this.#log = log;
-		this.#writer = new LogWriter(log, tip.seq);
+		this.#writer = new LogWriter(log, log.tail.seq);
 		this.#kinds = kinds;
 		this.#clock = clock;
 		this.#readOnly = readOnly;
-		this.#tip = tip.seq;
-		this.#crc = tip.crc;
+		this.#tip = log.tail.seq;
+		this.#crc = log.tail.crc;
 	}
 
 	get tip(): Seq {
@@ -157,7 +153,7 @@ class OpenedWal implements Wal {
 				{ kind },
 			);
 		}
-		this.#writer.push(line);
+		this.#writer.push(line, crc);
 		this.#tip = seq;
 		this.#crc = crc;
 		return new AppendedRecord(this.#writer, { seq, ts: parts.ts, kind, scope: parts.scope, data, crc });
@@ -166,12 +162,22 @@ class OpenedWal implements Wal {
 	async *read({ after = 0, through = this.#tip, scope = {}, kinds }: Partial<Range> = {}): AsyncIterable<WalRecord> {
 		if (this.#closing) throw closed();
 		if (!this.#readOnly) await this.#writer.wait(Math.min(through, this.#tip));
-		for await (const record of this.#log.read(Math.max(after, this.first - 1))) {
-			if (record.seq > through || record.seq > this.#tip) return;
-			if (!wanted(record.kind, kinds) || !within(record.scope, scope)) continue;
-			const kind = this.#kinds.get(record.kind);
-			yield kind ? { ...record, data: parseData(kind, record.data, record.seq) } : record;
+		const last = Math.min(through, this.#tip);
+		const start = Math.max(after, this.first - 1);
+		if (start >= last) return;
+		for await (const records of this.#log.read(start)) {
+			for (const record of records) {
+				if (record.seq > last) return;
+				if (!wanted(record.kind, kinds) || !within(record.scope, scope)) continue;
+				const kind = this.#kinds.get(record.kind);
+				yield kind ? { ...record, data: parseData(kind, record.data, record.seq) } : record;
+			}
+			if ((records.at(-1)?.seq ?? 0) >= last) return;
 		}
+	}
+
+	ready(): Promise<void> {
+		return this.#writer.ready();
 	}
 
 	settled(): Promise<void> {
@@ -199,7 +205,7 @@ class OpenedWal implements Wal {
 		if (this.#readOnly)
 			throw new WalError("WAL_READ_ONLY", "this log was opened with readOnly; open it for writing to append");
 		if (this.#closing) throw closed();
-		this.#writer.assertSound();
+		this.#writer.assertOpen();
 	}
 
 	/** The data as JSON, and as every reader will get it back: what could not be read must not be written. */

@@ -1,56 +1,45 @@
 import { randomBytes } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { type Disk, writeAll } from "../disk.ts";
+import { nodeDisk } from "../node-disk.ts";
 
 /**
  * Writes a whole file so that a crash leaves the old one or the new one, never a mix: a temporary file in the same
  * directory, all bytes, fsync, rename, fsync of the directory. Missing directories are made, durably too.
  */
 export async function atomicWrite(path: string, content: string | Uint8Array): Promise<void> {
-	const directory = dirname(path);
-	await makeDirectory(directory);
-	const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
-	try {
-		const file = await open(temporary, "wx", 0o600);
-		try {
-			await writeAll(file, typeof content === "string" ? Buffer.from(content) : content, 0);
-			await file.sync();
-		} finally {
-			await file.close();
-		}
-		await rename(temporary, path);
-	} catch (error) {
-		await rm(temporary, { force: true });
-		throw error;
-	}
-	await syncDirectory(directory);
+	atomicWriteTo(
+		nodeDisk,
+		path,
+		typeof content === "string" ? Buffer.from(content) : content,
+		randomBytes(6).toString("hex"),
+	);
 }
 
-/** Writes every byte; a write may be short without an error, so what it says it wrote is what counts. */
-export async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-	let done = 0;
-	while (done < bytes.length) {
-		const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
-		if (bytesWritten === 0) throw new Error(`only ${done} of ${bytes.length} bytes could be written`);
-		done += bytesWritten;
+/** The same on any disk; `tag` keeps two writers of one path apart. */
+export function atomicWriteTo(disk: Disk, path: string, bytes: Uint8Array, tag: string): void {
+	const directory = dirname(path);
+	makeDirectories(disk, directory);
+	const temporary = `${path}.${tag}.tmp`;
+	if (disk.identity(temporary) !== undefined) disk.remove(temporary);
+	const file = disk.open(temporary, "create");
+	try {
+		writeAll(file, bytes, 0);
+		// Before the rename: else the name could be durable and the bytes not.
+		file.sync();
+		file.close();
+		disk.rename(temporary, path);
+	} catch (error) {
+		if (disk.identity(temporary) !== undefined) disk.remove(temporary);
+		throw error;
 	}
+	disk.syncDirectory(directory);
 }
 
 /** Makes a directory and its missing parents, each durable in its own parent. */
-export async function makeDirectory(path: string): Promise<void> {
-	const first = await mkdir(path, { recursive: true, mode: 0o700 });
-	if (first === undefined) return;
-	for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made));
-}
-
-/** Makes what was created, renamed or removed in a directory durable. Windows has no such call and needs none. */
-export async function syncDirectory(path: string): Promise<void> {
-	if (process.platform === "win32") return;
-	const directory = await open(path, constants.O_RDONLY);
-	try {
-		await directory.sync();
-	} finally {
-		await directory.close();
-	}
+export function makeDirectories(disk: Disk, path: string): void {
+	if (disk.identity(path) !== undefined) return;
+	const parent = dirname(path);
+	if (parent !== path) makeDirectories(disk, parent);
+	if (disk.makeDirectory(path)) disk.syncDirectory(parent);
 }

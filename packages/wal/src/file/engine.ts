@@ -1,189 +1,118 @@
-/** The log in a directory: `wal.jsonl`, one JSON object a line, and `wal.lock` beside it. */
-import { createHash } from "node:crypto";
-import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
-import { join } from "node:path";
-import { encodeHeader, type LogHeader, type StoredRecord } from "../codec.ts";
-import type { LogEngine, OpenEngine, OpenLog, TornTail } from "../engine.ts";
+/** The log in a directory: `wal.jsonl`, sealed segments, `wal.head` and `wal.lock` (docs/formats/wal-v1.md). */
+import { hostname } from "node:os";
+import type { StoredRecord } from "../codec.ts";
+import type { Disk } from "../disk.ts";
+import type { Batch, LogEngine, OpenEngine, OpenLog, TornTail } from "../engine.ts";
 import { WalError } from "../errors.ts";
+import { nodeDisk } from "../node-disk.ts";
 import type { Seq } from "../record.ts";
-import { atomicWrite, makeDirectory, syncDirectory, writeAll } from "./atomic-write.ts";
-import { type Lock, takeLock } from "./lock.ts";
-import { INDEX_STEP, readRecords, type Scan, type SparseIndex, scan } from "./scan.ts";
+import { decide } from "./decide.ts";
+import { inThread, inWorker, type LogFileHost } from "./host.ts";
+import { defaultLogFileOptions, type LogFileOptions, type OpenedFile } from "./log-file.ts";
+import { asWalError, type Holder, refusal } from "./messages.ts";
+import { activePath } from "./names.ts";
+import { Segments } from "./segments.ts";
+import { survey } from "./survey.ts";
+
+export interface FileEngineOptions extends Partial<LogFileOptions> {
+	/** A simulated disk; the writer then runs on this thread. Default: the real one, in a worker. */
+	readonly disk?: Disk;
+}
 
 /** A log in `directory`, which a writer makes when it is missing. */
-export function fileEngine(directory: string): LogEngine {
-	const path = join(directory, "wal.jsonl");
+export function fileEngine(directory: string, { disk, ...options }: FileEngineOptions = {}): LogEngine {
 	return {
-		async open({ readOnly, header, seen }: OpenEngine): Promise<OpenLog> {
-			if (readOnly) return openReader(path, seen);
-			const lock = await asWalError(path, async () => {
-				await makeDirectory(directory);
-				return takeLock(join(directory, "wal.lock"));
-			});
-			try {
-				return await asWalError(path, () => openWriter(directory, path, header, seen, lock));
-			} catch (error) {
-				await lock.release();
-				throw error;
-			}
+		async open({ readOnly, fresh, proven }: OpenEngine): Promise<OpenLog> {
+			if (readOnly) return openReader(disk ?? nodeDisk, directory);
+			const spec = {
+				directory,
+				options: { ...defaultLogFileOptions, ...options },
+				fresh: { ...fresh, holder: JSON.stringify(holder()) },
+			};
+			const host = disk ? inThread(disk, spec) : inWorker(spec);
+			const logId = await host.lock();
+			const opened = await host.recover(logId === undefined ? 0 : await proven(logId));
+			return new WritableLog(host, opened, new Segments(disk ?? nodeDisk, directory, opened));
 		},
 	};
 }
 
-async function openReader(path: string, seen: (record: StoredRecord) => void): Promise<OpenLog> {
-	const file = await asWalError(path, () => open(path, "r"));
-	try {
-		const found = await scan(file, path, seen);
-		const torn = found.torn && { seq: found.next, ...(await tailOf(file, found.torn.offset)).about };
-		return new FileLog({ path, file, found, torn, lock: undefined });
-	} catch (error) {
-		await file.close();
-		throw error;
-	}
+function holder(): Holder {
+	const started = new Date(performance.timeOrigin).toISOString();
+	return { pid: process.pid, host: hostname(), started, command: process.argv.slice(1, 4).join(" ") };
 }
 
-async function openWriter(
-	directory: string,
-	path: string,
-	fresh: LogHeader,
-	seen: (record: StoredRecord) => void,
-	lock: Lock,
-): Promise<OpenLog> {
-	const file = await openOrMake(path, fresh);
-	try {
-		const found = await scan(file, path, seen);
-		const torn = found.torn && (await setAside(file, path, found));
-		// A last record whose newline was lost is whole: complete it, or the next one would be glued to it.
-		if (found.unended) await writeAll(file, Buffer.from("\n"), found.end);
-		// A record that was read may still be in the page cache only: what is shown from here on has to survive a power cut.
-		await file.datasync();
-		await syncDirectory(directory);
-		return new FileLog({ path, file, found: found.unended ? { ...found, end: found.end + 1 } : found, torn, lock });
-	} catch (error) {
-		await file.close();
-		throw error;
-	}
-}
-
-async function openOrMake(path: string, fresh: LogHeader): Promise<FileHandle> {
-	const flags = constants.O_RDWR;
-	try {
-		return await open(path, flags);
-	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-	}
-	await atomicWrite(path, encodeHeader(fresh));
-	return open(path, flags);
-}
-
-/** Copies the tail to a file of its own before it is cut: evidence is never destroyed. */
-async function setAside(file: FileHandle, path: string, { end, next, torn }: Scan): Promise<TornTail> {
-	const tail = await tailOf(file, (torn as { offset: number }).offset);
-	const keptIn = `${path}.broken-${next}-${tail.about.sha256.slice(0, 8)}`;
-	await atomicWrite(keptIn, tail.bytes);
-	await file.truncate(end);
-	return { seq: next, ...tail.about, keptIn };
-}
-
-async function tailOf(
-	file: FileHandle,
-	offset: number,
-): Promise<{ bytes: Buffer; about: { bytes: number; sha256: string } }> {
-	const { size } = await file.stat();
-	const bytes = Buffer.alloc(size - offset);
-	for (let done = 0; done < bytes.length; ) {
-		const { bytesRead } = await file.read(bytes, done, bytes.length - done, offset + done);
-		if (bytesRead === 0) break;
-		done += bytesRead;
-	}
-	return { bytes, about: { bytes: bytes.length, sha256: createHash("sha256").update(bytes).digest("hex") } };
-}
-
-interface Opened {
-	readonly path: string;
-	readonly file: FileHandle;
-	readonly found: Scan;
+class WritableLog implements OpenLog {
+	readonly id: string;
+	readonly first: Seq;
+	readonly tail: OpenLog["tail"];
+	readonly epoch: number;
 	readonly torn: TornTail | undefined;
-	readonly lock: Lock | undefined;
-}
+	readonly #host: LogFileHost;
+	readonly #segments: Segments;
 
-class FileLog implements OpenLog {
-	readonly header: LogHeader;
-	readonly torn?: TornTail;
-	readonly #path: string;
-	readonly #file: FileHandle;
-	readonly #index: SparseIndex;
-	readonly #lock: Lock | undefined;
-	#end: number;
-
-	constructor({ path, file, found, torn, lock }: Opened) {
-		this.header = found.header;
-		if (torn) this.torn = torn;
-		this.#path = path;
-		this.#file = file;
-		this.#index = found.index;
-		this.#end = found.end;
-		this.#lock = lock;
+	constructor(host: LogFileHost, { header, first, tail, epoch, torn }: OpenedFile, segments: Segments) {
+		this.id = header.log;
+		this.first = first;
+		this.tail = tail;
+		this.epoch = epoch;
+		this.torn = torn;
+		this.#host = host;
+		this.#segments = segments;
 	}
 
-	async append(first: Seq, lines: readonly string[]): Promise<void> {
-		const bytes = Buffer.from(lines.join(""));
-		await this.#assertUntouched();
-		await writeAll(this.#file, bytes, this.#end);
-		await this.#file.datasync();
-		this.#addToIndex(first, lines);
-		this.#end += bytes.length;
+	async append({ first, last, crc, lines }: Batch): Promise<void> {
+		const written = await this.#host.append(lines.join(""), last, crc);
+		this.#segments.wrote(written, first, lines);
 	}
 
-	async *read(after: Seq): AsyncIterable<StoredRecord> {
-		const from = this.#nearest(after + 1);
-		if (!from) return;
-		for await (const record of readRecords(this.#file, this.#path, from)) {
-			if (record.seq > after) yield record;
-		}
+	read(after: Seq): AsyncIterable<readonly StoredRecord[]> {
+		return this.#segments.read(after);
 	}
 
-	async close(): Promise<void> {
-		await this.#file.close();
-		await this.#lock?.release();
-	}
-
-	/** A file that grew, shrank or was replaced behind our back has another writer; what we add could destroy its records. */
-	async #assertUntouched(): Promise<void> {
-		const { size, nlink } = await this.#file.stat();
-		if (size !== this.#end || nlink === 0) {
-			throw new WalError(
-				"WAL_CORRUPT",
-				`${this.#path} was changed by another program: expected ${this.#end} bytes, found ${nlink === 0 ? "it removed" : size}`,
-				{ path: this.#path },
-			);
-		}
-	}
-
-	#addToIndex(first: Seq, lines: readonly string[]): void {
-		let offset = this.#end;
-		for (const [i, line] of lines.entries()) {
-			if ((first + i - this.header.first) % INDEX_STEP === 0) this.#index.push({ seq: first + i, offset });
-			offset += Buffer.byteLength(line);
-		}
-	}
-
-	/** The last indexed record that is not after `seq`. */
-	#nearest(seq: Seq): { seq: Seq; offset: number } | undefined {
-		const at = Math.floor((Math.max(seq, this.header.first) - this.header.first) / INDEX_STEP);
-		return this.#index[Math.min(at, this.#index.length - 1)];
+	close(): Promise<void> {
+		return this.#host.close();
 	}
 }
 
-/** An error of the file system, with the path and what to do about it. */
-async function asWalError<T>(path: string, run: () => Promise<T>): Promise<T> {
+/** A reader judges as a writer would, and stops where the log is known to be durable: beside a live writer there may be more. */
+async function openReader(disk: Disk, directory: string): Promise<OpenLog> {
+	let found: ReturnType<typeof survey>;
 	try {
-		return await run();
+		found = survey(disk, directory);
 	} catch (error) {
-		const { code, message } = error as NodeJS.ErrnoException;
-		if (error instanceof WalError || code === undefined) throw error;
-		const hint = code === "ENOENT" ? "there is no log here yet; a writer makes one" : message;
-		throw new WalError("WAL_IO", `cannot open ${path} (${code}): ${hint}`, { path, code }, { cause: error });
+		throw asWalError(error, activePath(directory));
 	}
+	const decision = decide(found, 0);
+	if (decision.kind === "refuse") throw refusal(decision, directory);
+	if (decision.kind === "fresh")
+		throw new WalError(
+			"WAL_IO",
+			`cannot open ${activePath(directory)} (ENOENT): there is no log here yet; a writer makes one`,
+			{ path: activePath(directory), code: "ENOENT" },
+		);
+	const { sealed, active, head } = found;
+	const header = active?.header ?? sealed.at(-1)?.header;
+	if (!header) throw new WalError("WAL_CORRUPT", `${directory} has no segment with a header`);
+	const last = sealed.at(-1)?.footer;
+	const sound = active ? active.next - 1 : (last?.last ?? 0);
+	const durable = Math.min(
+		sound,
+		Math.max(head?.log === header.log ? head.seq : 0, active?.durable ?? 0, last?.last ?? 0, header.first - 1),
+	);
+	const segments = new Segments(disk, directory, {
+		header,
+		index: active?.index ?? [],
+		sealed: sealed.map((each) => each.header.first),
+	});
+	return {
+		id: header.log,
+		first: sealed[0]?.header.first ?? header.first,
+		tail: { seq: durable, crc: durable === sound ? (active?.prev ?? last?.prev ?? "") : "" },
+		epoch: active?.epoch ?? header.epoch,
+		torn: active?.bad && { seq: active.next, bytes: active.bad.end - active.bad.offset, sha256: "" },
+		append: () => Promise.reject(new WalError("WAL_READ_ONLY", "this log was opened to be read")),
+		read: (after) => segments.read(after),
+		close: async () => {},
+	};
 }

@@ -1,7 +1,9 @@
-import type { FileHandle } from "node:fs/promises";
+import type { DiskFile } from "../disk.ts";
 
-const CHUNK_BYTES = 1024 * 1024;
+export const CHUNK_BYTES = 1024 * 1024;
+
 const NEWLINE = 0x0a;
+const EMPTY = Buffer.alloc(0);
 
 /** A line of a file, its newline left out. */
 export interface Line {
@@ -12,24 +14,58 @@ export interface Line {
 	readonly complete: boolean;
 }
 
-/** The lines of a file from an offset on, read in chunks of 1 MiB: a log may be larger than the longest string. */
-export async function* readLines(file: FileHandle, from: number): AsyncGenerator<Line> {
-	const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-	let rest: Buffer = Buffer.alloc(0);
-	let offset = from;
-	for (let position = from; ; ) {
-		const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, position);
-		if (bytesRead === 0) break;
-		position += bytesRead;
-		const fresh = chunk.subarray(0, bytesRead);
-		const data = rest.length === 0 ? Buffer.from(fresh) : Buffer.concat([rest, fresh]);
-		let start = 0;
-		for (let end = data.indexOf(NEWLINE); end !== -1; end = data.indexOf(NEWLINE, start)) {
-			yield { bytes: data.subarray(start, end), offset: offset + start, complete: true };
-			start = end + 1;
-		}
-		rest = data.subarray(start);
-		offset += start;
+/** Cuts chunks of a file into lines: a log may be larger than the longest string, so it is never read whole. */
+export class LineCutter {
+	#rest: Buffer[] = [];
+	#restBytes = 0;
+	#offset: number;
+
+	constructor(offset: number) {
+		this.#offset = offset;
 	}
-	if (rest.length > 0) yield { bytes: rest, offset, complete: false };
+
+	/**
+	 * The lines that end in this chunk; blank lines in a row come as one. The chunk is kept until its last line has
+	 * ended, so it must not be written to again.
+	 */
+	*cut(chunk: Buffer): Generator<Line> {
+		let start = 0;
+		for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+			const piece = chunk.subarray(start, end);
+			const bytes = this.#restBytes === 0 ? piece : Buffer.concat([...this.#rest, piece]);
+			yield { bytes, offset: this.#offset, complete: true };
+			this.#offset += bytes.length + 1;
+			if (this.#restBytes > 0) {
+				this.#rest = [];
+				this.#restBytes = 0;
+			}
+			start = end + 1;
+			const run = start;
+			while (chunk[start] === NEWLINE) start++;
+			if (start > run) yield { bytes: EMPTY, offset: this.#offset, complete: true };
+			this.#offset += start - run;
+		}
+		if (start < chunk.length) {
+			this.#rest.push(chunk.subarray(start));
+			this.#restBytes += chunk.length - start;
+		}
+	}
+
+	/** What comes after the last newline. */
+	*end(): Generator<Line> {
+		if (this.#restBytes > 0) yield { bytes: Buffer.concat(this.#rest), offset: this.#offset, complete: false };
+	}
+}
+
+/** The lines of a file from an offset on. */
+export function* readLines(file: DiskFile, from: number): Generator<Line> {
+	const cutter = new LineCutter(from);
+	for (let position = from; ; ) {
+		const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+		const read = file.read(chunk, position);
+		if (read === 0) break;
+		position += read;
+		yield* cutter.cut(chunk.subarray(0, read));
+	}
+	yield* cutter.end();
 }

@@ -1,8 +1,8 @@
-/** Reads a log file from its first line and says what it holds: a sound prefix, and perhaps a tail that does not check out. */
-import type { FileHandle } from "node:fs/promises";
-import { type Decoded, decodeLine, type LogHeader, type StoredRecord } from "../codec.ts";
-import { WalError } from "../errors.ts";
+/** Reads one segment from its first line and says what it holds. Judges nothing: that is `decide`'s. */
+import { type Decoded, decodeLine, type SegmentFooter, type SegmentHeader } from "../codec.ts";
+import type { DiskFile } from "../disk.ts";
 import type { Seq } from "../record.ts";
+import { epochOf } from "../wal-records.ts";
 import { type Line, readLines } from "./lines.ts";
 
 /** Where some records start: one entry for each `INDEX_STEP` of them. */
@@ -11,122 +11,176 @@ export type SparseIndex = { readonly seq: Seq; readonly offset: number }[];
 export const INDEX_STEP = 256;
 
 export interface Scan {
-	readonly header: LogHeader;
+	/** Undefined when the first line is no header, which `bad` then says. */
+	readonly header: SegmentHeader | undefined;
+	/** Stands after the last record of a segment that is sealed, or was about to be. */
+	readonly footer: SegmentFooter | undefined;
 	readonly index: SparseIndex;
 	/** The seq after the last sound record. */
 	readonly next: Seq;
-	/** Where the sound prefix ends. */
+	/** What the next record's `prev` has to be. */
+	readonly prev: string;
+	/** Where the sound part ends, the newline of its last line included. */
 	readonly end: number;
-	/** Whether the last sound line still lacks its newline. */
+	/** Does the last sound line lack its newline? It is then not counted in `end`. */
 	readonly unended: boolean;
-	/** The first line that does not check out: none of the lines from here on was ever acknowledged. */
-	readonly torn?: { readonly offset: number; readonly why: string };
+	/** How many bytes the file has; after `end` there may be padding. */
+	readonly size: number;
+	/** The highest seq that any line, sound in itself, says was durable when it was written. */
+	readonly durable: Seq;
+	/** The epoch of the last writer. */
+	readonly epoch: number;
+	/** The first line that does not check out. */
+	readonly bad: BadLine | undefined;
 }
 
-/**
- * @throws WalError `WAL_NEWER_FORMAT`; `WAL_CORRUPT` when a record that a later line proves durable does not check out
- */
-export async function scan(file: FileHandle, path: string, seen: (record: StoredRecord) => void): Promise<Scan> {
+export interface BadLine {
+	readonly offset: number;
+	readonly why: string;
+	/** The version that a newer Reyn wrote there, if that is what it is. */
+	readonly version?: number;
+	/** Where what is no padding ends, here or after it. */
+	readonly end: number;
+	/** How many lines from here on are sound in themselves. */
+	readonly sound: number;
+}
+
+export function scan(file: DiskFile): Scan {
 	const lines = readLines(file, 0);
-	const header = await readHeader(lines, path);
+	const size = file.size();
+	const first = lines.next();
+	if (first.done) return { ...nothing, size, bad: { offset: 0, why: "the file is empty", end: 0, sound: 0 } };
+	const decoded = decodeLine(first.value.bytes);
+	if (decoded.type !== "header") {
+		const rest = readRest(lines);
+		const bad = {
+			offset: 0,
+			...reason(decoded, "it is not a header"),
+			end: Math.max(rest.end, first.value.bytes.length),
+			sound: rest.sound,
+		};
+		return { ...nothing, size, durable: rest.durable, bad };
+	}
+	return scanRecords(lines, decoded.header, first.value.bytes.length, first.value.complete, size);
+}
+
+const nothing = {
+	header: undefined,
+	footer: undefined,
+	index: [],
+	next: 0,
+	prev: "",
+	end: 0,
+	unended: false,
+	durable: 0,
+	epoch: 0,
+};
+
+function scanRecords(
+	lines: Iterable<Line>,
+	header: SegmentHeader,
+	headerEnd: number,
+	complete: boolean,
+	size: number,
+): Scan {
 	const index: SparseIndex = [];
-	let next = header.value.first;
-	let prev = header.value.salt;
-	let end = header.end;
-	let unended = !header.complete;
-	for await (const line of lines) {
-		const decoded = decodeLine(line.bytes);
-		const why = problem(decoded, next, prev);
-		if (why !== undefined || decoded.type !== "record") {
-			if (decoded.type === "newer") throw newer(path, decoded.version);
-			const torn = { offset: line.offset, why: why ?? "it is a second header" };
-			await assertNotAcknowledged(lines, { next, torn, path, good: next - 1 });
-			return { header: header.value, index, next, end, unended, torn };
+	let { first: next, prev, epoch } = header;
+	let end = complete ? headerEnd + 1 : headerEnd;
+	let unended = !complete;
+	let durable = 0;
+	let footer: SegmentFooter | undefined;
+	let padding: number | undefined;
+	const found = (bad?: BadLine): Scan => ({
+		header,
+		footer,
+		index,
+		next,
+		prev,
+		end,
+		unended,
+		size,
+		durable,
+		epoch,
+		bad,
+	});
+
+	for (const line of lines) {
+		if (isPadding(line.bytes)) {
+			padding ??= line.offset;
+			continue;
 		}
-		seen(decoded.record);
-		if ((next - header.value.first) % INDEX_STEP === 0) index.push({ seq: next, offset: line.offset });
-		next++;
-		prev = decoded.record.crc;
+		const decoded = decodeLine(line.bytes);
+		const why =
+			padding !== undefined
+				? { why: "a blank line stands before it" }
+				: footer
+					? { why: "it stands after the footer" }
+					: problem(decoded, next, prev);
+		if (why) {
+			if (decoded.type === "record") durable = Math.max(durable, decoded.record.dur);
+			const rest = readRest(lines);
+			durable = Math.max(durable, rest.durable);
+			const sound = rest.sound + (decoded.type === "record" ? 1 : 0);
+			return found({
+				offset: padding ?? line.offset,
+				...why,
+				end: Math.max(rest.end, line.offset + line.bytes.length),
+				sound,
+			});
+		}
+		if (decoded.type === "footer") footer = decoded.footer;
+		if (decoded.type === "record") {
+			const { record } = decoded;
+			if ((next - header.first) % INDEX_STEP === 0) index.push({ seq: next, offset: line.offset });
+			if (record.dur > durable) durable = record.dur;
+			epoch = epochOf(record) || epoch;
+			next++;
+			prev = record.crc;
+		}
 		end = line.offset + line.bytes.length + (line.complete ? 1 : 0);
 		unended = !line.complete;
 	}
-	return { header: header.value, index, next, end, unended };
+	return found();
 }
 
-/** Reads records that a scan found sound, from the record `from` on, which starts at `offset`. */
-export async function* readRecords(
-	file: FileHandle,
-	path: string,
-	from: { seq: Seq; offset: number },
-): AsyncGenerator<StoredRecord> {
-	let next = from.seq;
-	let prev: string | undefined;
-	for await (const line of readLines(file, from.offset)) {
-		const decoded = decodeLine(line.bytes);
-		const why = problem(decoded, next, prev);
-		if (why !== undefined || decoded.type !== "record") {
-			// A line that is still being written ends the log for this reader.
-			if (!line.complete) return;
-			throw corrupt(path, line.offset, next, why ?? "it is a second header");
-		}
-		yield decoded.record;
-		next++;
-		prev = decoded.record.crc;
+/** Why a line cannot stand here; undefined when it can. */
+function problem(decoded: Decoded, next: Seq, prev: string): { why: string; version?: number } | undefined {
+	if (decoded.type === "footer") {
+		const { last, prev: crc } = decoded.footer;
+		return last === next - 1 && crc === prev ? undefined : { why: `it is a footer for seq ${last}` };
 	}
-}
-
-function problem(decoded: Decoded, next: Seq, prev: string | undefined): string | undefined {
-	if (decoded.type === "bad") return decoded.why;
-	if (decoded.type !== "record") return `it is a ${decoded.type} line`;
-	if (decoded.record.seq !== next) return `it is seq ${decoded.record.seq}`;
-	if (prev !== undefined && decoded.record.prev !== prev)
-		return `it does not follow the record before it (prev ${decoded.record.prev}, expected ${prev})`;
+	if (decoded.type !== "record") return reason(decoded, `it is a ${decoded.type} line`);
+	if (decoded.record.seq !== next) return { why: `it is seq ${decoded.record.seq}` };
+	if (decoded.record.prev !== prev)
+		return { why: `it does not follow the record before it: its prev is ${decoded.record.prev}, expected ${prev}` };
 	return undefined;
 }
 
-async function readHeader(
-	lines: AsyncGenerator<Line>,
-	path: string,
-): Promise<{ value: LogHeader; end: number; complete: boolean }> {
-	const first = await lines.next();
-	if (first.done)
-		throw new WalError(
-			"WAL_CORRUPT",
-			`${path} is empty; a log starts with a header line. Restore the file, or move it away to start a new log`,
-			{ path },
-		);
-	const { bytes, complete } = first.value;
-	const decoded = decodeLine(bytes);
-	if (decoded.type === "newer") throw newer(path, decoded.version);
-	if (decoded.type !== "header")
-		throw corrupt(path, 0, 0, decoded.type === "bad" ? decoded.why : "it is not a header line");
-	return { value: decoded.header, end: bytes.length + (complete ? 1 : 0), complete };
+function reason(decoded: Decoded, otherwise: string): { why: string; version?: number } {
+	if (decoded.type === "bad") return { why: decoded.why };
+	return decoded.type === "newer"
+		? { why: `it is in format ${decoded.version}`, version: decoded.version }
+		: { why: otherwise };
 }
 
-/** Later lines are only asked what they prove: each carries the highest seq that was durable when it was written. */
-async function assertNotAcknowledged(
-	rest: AsyncGenerator<Line>,
-	{ next, torn, path, good }: { next: Seq; torn: { offset: number; why: string }; path: string; good: Seq },
-): Promise<void> {
-	for await (const line of rest) {
+/** Lines after a bad one are only asked what they prove: each carries the highest seq that was durable when it was written. */
+function readRest(lines: Iterable<Line>): { durable: Seq; end: number; sound: number } {
+	let durable = 0;
+	let end = 0;
+	let sound = 0;
+	for (const line of lines) {
+		if (isPadding(line.bytes)) continue;
+		end = line.offset + line.bytes.length;
 		const decoded = decodeLine(line.bytes);
-		if (decoded.type === "record" && decoded.record.dur >= next) throw corrupt(path, torn.offset, next, torn.why, good);
+		if (decoded.type !== "record") continue;
+		sound++;
+		durable = Math.max(durable, decoded.record.dur);
 	}
+	return { durable, end, sound };
 }
 
-function corrupt(path: string, offset: number, seq: Seq, why: string, good?: Seq): WalError {
-	const kept = good === undefined ? "" : ` Records up to seq ${good} are sound.`;
-	return new WalError(
-		"WAL_CORRUPT",
-		`${path}, byte ${offset}: seq ${seq} was acknowledged as durable, but its line does not check out: ${why}.${kept} Nothing was changed. Restore the file from a copy`,
-		{ path, offset, seq, lastSound: good },
-	);
-}
-
-function newer(path: string, version: number): WalError {
-	return new WalError(
-		"WAL_NEWER_FORMAT",
-		`${path} is in format ${version}; this version of Reyn reads format 1. It was written by a newer Reyn: upgrade to open it`,
-		{ path, version },
-	);
+/** Blank lines are space that was allocated ahead; a crash while it was may have left NULs there. */
+export function isPadding(bytes: Uint8Array): boolean {
+	for (const byte of bytes) if (byte !== 0) return false;
+	return true;
 }

@@ -1,2 +1,4 @@
-/** The contract of the log as a suite: every engine passes it. The runner is injected, so no test library is shipped. */
+/** The contract of the log as a suite, its runner injected, and disks that fail on purpose. */
+export { CrashDisk, type CrashOptions } from "./crash-disk.ts";
 export { type EngineUnderTest, type Runner, testEngine } from "./engine-suite.ts";
+export { type Inode, MemoryDisk } from "./memory-disk.ts";

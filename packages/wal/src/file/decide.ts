@@ -1,0 +1,87 @@
+/** Pure: what the files of a log mean, and what a writer has to do before it may write. The rules of docs/formats/wal-v1.md, "Recovery". */
+import type { SegmentHeader } from "../codec.ts";
+import type { Seq } from "../record.ts";
+import type { BadLine, Scan } from "./scan.ts";
+import type { Survey } from "./survey.ts";
+
+export type Decision =
+	/** There is nothing: a new log begins. */
+	| { readonly kind: "fresh" }
+	/** Sealed segments reach as far as anything was acknowledged, and the next active one was never made. */
+	| { readonly kind: "begin"; readonly header: Omit<SegmentHeader, "epoch" | "created">; readonly epoch: number }
+	/** The active segment has its footer, and was never renamed. */
+	| { readonly kind: "seal"; readonly scan: Scan }
+	| { readonly kind: "open"; readonly scan: Scan; readonly torn: BadLine | undefined }
+	| Refusal;
+
+/** Acknowledged records are damaged or missing. Nothing may be changed but by somebody who accepts the loss. */
+export interface Refusal {
+	readonly kind: "refuse";
+	readonly code: "WAL_CORRUPT" | "WAL_NEWER_FORMAT";
+	/** Which file; undefined for `wal.jsonl`. */
+	readonly path: string | undefined;
+	readonly offset: number;
+	/** The first seq that is not as it was acknowledged. */
+	readonly seq: Seq;
+	readonly why: string;
+	readonly version?: number;
+	/** How far the log is known to have been acknowledged. */
+	readonly acknowledged: Seq;
+}
+
+/** @param proven a seq that something outside the log proves to have been durable, such as its newest snapshot; 0 for none */
+export function decide({ sealed, active, head }: Survey, proven: Seq): Decision {
+	const logId = sealed[0]?.header.log ?? active?.header?.log;
+	const acknowledged = Math.max(
+		proven,
+		active?.durable ?? 0,
+		head !== undefined && (logId === undefined || head.log === logId) ? head.seq : 0,
+	);
+	const refuse = (seq: Seq, why: string, more: Partial<Refusal> = {}): Refusal => ({
+		kind: "refuse",
+		code: "WAL_CORRUPT",
+		path: undefined,
+		offset: 0,
+		seq,
+		why,
+		acknowledged,
+		...more,
+	});
+
+	let expected: { log: string; first: Seq; prev: string } | undefined;
+	for (const { path, broken, header, footer } of sealed) {
+		if (broken !== undefined) return refuse(expected?.first ?? 0, broken, { path });
+		const why = expected && misfit(expected, header);
+		if (why !== undefined) return refuse(expected?.first ?? header.first, why, { path });
+		expected = { log: header.log, first: footer.last + 1, prev: footer.prev };
+	}
+
+	if (!active) {
+		if (expected) {
+			if (acknowledged >= expected.first) return refuse(expected.first, "wal.jsonl is gone");
+			return { kind: "begin", header: expected, epoch: sealed.at(-1)?.header.epoch ?? 0 };
+		}
+		return acknowledged > 0 ? refuse(1, "wal.jsonl is gone") : { kind: "fresh" };
+	}
+
+	const { header, bad, next, footer } = active;
+	if (bad?.version !== undefined)
+		return refuse(next, bad.why, { code: "WAL_NEWER_FORMAT", version: bad.version, offset: bad.offset });
+	// A header is written whole or not at all, so one that does not check out was damaged.
+	if (!header) return refuse(expected?.first ?? 1, bad?.why ?? "it has no header", { offset: 0 });
+	const why = expected && misfit(expected, header);
+	if (why !== undefined) return refuse(expected?.first ?? header.first, why);
+	if (bad && next <= acknowledged) return refuse(next, bad.why, { offset: bad.offset });
+	if (next - 1 < acknowledged) return refuse(next, `the log ends at seq ${next - 1}`, { offset: active.end });
+	// Nothing is ever written after a footer, so this is no crash.
+	if (footer && bad) return refuse(next, bad.why, { offset: bad.offset });
+	if (footer) return { kind: "seal", scan: active };
+	return { kind: "open", scan: active, torn: bad };
+}
+
+/** Why a segment does not follow the one before it; undefined when it does. */
+function misfit(expected: { log: string; first: Seq; prev: string }, header: SegmentHeader): string | undefined {
+	if (header.log !== expected.log) return `it belongs to another log, ${header.log}`;
+	if (header.first !== expected.first) return `it begins at seq ${header.first}; expected ${expected.first}`;
+	return header.prev === expected.prev ? undefined : "it does not follow the segment before it";
+}

@@ -1,0 +1,124 @@
+/** Where the writer of the files runs: in a worker thread, or for tests in this one. */
+import { Worker } from "node:worker_threads";
+import type { Disk } from "../disk.ts";
+import { type WalCode, WalError } from "../errors.ts";
+import type { Seq } from "../record.ts";
+import { type Fresh, LogFile, type LogFileOptions, type OpenedFile, type Written } from "./log-file.ts";
+import { asWalError } from "./messages.ts";
+import { activePath } from "./names.ts";
+
+/** The writer as the rest of the log sees it. Each call ends before the next begins. */
+export interface LogFileHost {
+	/** Takes the lock and gives the id of the log that is there, if one is. */
+	lock(): Promise<string | undefined>;
+	recover(proven: Seq): Promise<OpenedFile>;
+	append(text: string, last: Seq, crc: string): Promise<Written>;
+	close(): Promise<void>;
+}
+
+/** What a host is made with. */
+export interface HostSpec {
+	readonly directory: string;
+	readonly options: LogFileOptions;
+	readonly fresh: Fresh;
+}
+
+/** The calls, one after the other, on this thread. */
+export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
+	const calls = callsOn(disk, spec);
+	return {
+		lock: async () => calls.lock(),
+		recover: async (proven) => calls.recover(proven),
+		append: async (text, last, crc) => calls.append(text, last, crc),
+		close: async () => calls.close(),
+	};
+}
+
+/** The same calls, for whichever thread they are made on. */
+export function callsOn(disk: Disk, { directory, options, fresh }: HostSpec) {
+	let file: LogFile | undefined;
+	const opened = (): LogFile => file as LogFile;
+	const guarded = <T>(run: () => T): T => {
+		try {
+			return run();
+		} catch (error) {
+			throw asWalError(error, activePath(directory));
+		}
+	};
+	return {
+		lock: (): string | undefined =>
+			guarded(() => {
+				file = LogFile.lock(disk, directory, options, fresh);
+				return file.logId();
+			}),
+		recover: (proven: Seq): OpenedFile =>
+			guarded(() => {
+				try {
+					return opened().recover(proven, fresh);
+				} catch (error) {
+					opened().abandon();
+					throw error;
+				}
+			}),
+		append: (text: string, last: Seq, crc: string): Written => opened().append(Buffer.from(text), last, crc),
+		close: (): void => opened().close(),
+	};
+}
+
+/** A message to the worker, and its answer. */
+export interface Request {
+	readonly name: "lock" | "recover" | "append" | "close";
+	readonly args: readonly unknown[];
+}
+
+export type Answer =
+	| { readonly value: unknown }
+	| {
+			readonly error: {
+				readonly code: string;
+				readonly message: string;
+				readonly detail: Readonly<Record<string, unknown>>;
+			};
+	  };
+
+/** The calls in a worker thread: no disk, however slow, holds up the event loop. */
+export function inWorker(spec: HostSpec): LogFileHost {
+	const url = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
+	const worker = new Worker(url, { workerData: spec });
+	// An open log alone keeps no process alive; a call that waits for its answer does.
+	worker.unref();
+	let waiting: { resolve(value: unknown): void; reject(error: Error): void } | undefined;
+	const settle = (use: (call: NonNullable<typeof waiting>) => void): void => {
+		const call = waiting;
+		waiting = undefined;
+		worker.unref();
+		if (call) use(call);
+	};
+	worker.on("message", (answer: Answer) =>
+		settle((call) =>
+			"error" in answer
+				? call.reject(new WalError(answer.error.code as WalCode, answer.error.message, answer.error.detail))
+				: call.resolve(answer.value),
+		),
+	);
+	worker.on("error", (error) => settle((call) => call.reject(error)));
+	worker.on("exit", () => settle((call) => call.reject(new Error("the thread that writes the log has ended"))));
+	const call = <T>(name: Request["name"], ...args: readonly unknown[]): Promise<T> =>
+		new Promise<T>((resolve, reject) => {
+			waiting = { resolve: resolve as (value: unknown) => void, reject };
+			worker.ref();
+			worker.postMessage({ name, args } satisfies Request);
+		});
+	return {
+		lock: () => call("lock"),
+		recover: (proven) => call("recover", proven),
+		append: (text, last, crc) => call("append", text, last, crc),
+		async close() {
+			try {
+				await call("close");
+			} finally {
+				await worker.terminate();
+			}
+		},
+	};
+}

@@ -1,0 +1,322 @@
+/** The writer of a log's files: takes the lock, recovers, appends, seals. Synchronous, so that a test can stop it anywhere. */
+import { createHash } from "node:crypto";
+import { encodeFooter, encodeHead, encodeHeader, type SegmentHeader } from "../codec.ts";
+import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk.ts";
+import type { TornTail } from "../engine.ts";
+import { WalError } from "../errors.ts";
+import type { Seq } from "../record.ts";
+import { atomicWriteTo, makeDirectories } from "./atomic-write.ts";
+import { decide } from "./decide.ts";
+import { readHolder, refusal } from "./messages.ts";
+import { activePath, headPath, isTemporary, lockPath, sealedPath } from "./names.ts";
+import type { BadLine, Scan, SparseIndex } from "./scan.ts";
+import { survey } from "./survey.ts";
+
+export interface LogFileOptions {
+	/** A full segment is sealed. Default: 16 MiB. */
+	readonly segmentBytes: number;
+	/** Space is allocated ahead in steps of this, so that a sync seldom has to make a new size durable. Default: 1 MiB. */
+	readonly allocateBytes: number;
+	/** Take a network file system, whose locks and syncs may not hold. Default: false. */
+	readonly allowNetwork: boolean;
+}
+
+export const defaultLogFileOptions: LogFileOptions = {
+	segmentBytes: 16 * 1024 * 1024,
+	allocateBytes: 1024 * 1024,
+	allowNetwork: false,
+};
+
+/** What a new log starts with. */
+export interface Fresh {
+	readonly log: string;
+	readonly salt: string;
+	readonly now: number;
+	/** What the lock says of its holder. */
+	readonly holder: string;
+}
+
+export interface OpenedFile {
+	readonly header: SegmentHeader;
+	readonly index: SparseIndex;
+	/** The last record; the header's `prev` when there is none. */
+	readonly tail: { readonly seq: Seq; readonly crc: string };
+	readonly epoch: number;
+	/** The first seq of the oldest segment. */
+	readonly first: Seq;
+	/** First seq of each sealed segment, oldest first. */
+	readonly sealed: readonly Seq[];
+	readonly torn: TornTail | undefined;
+}
+
+/** Where a batch went. */
+export interface Written {
+	readonly segment: Seq;
+	readonly offset: number;
+}
+
+const NEWLINE = 0x0a;
+
+export class LogFile {
+	readonly #disk: Disk;
+	readonly #directory: string;
+	readonly #options: LogFileOptions;
+	readonly #lock: DiskLock;
+	#active!: DiskFile;
+	#head!: DiskFile;
+	#header!: SegmentHeader;
+	#tail!: { seq: Seq; crc: string };
+	/** Where the next record goes. */
+	#end = 0;
+	/** How far the file reaches; what is after `#end` is padding. */
+	#allocated = 0;
+
+	private constructor(disk: Disk, directory: string, options: LogFileOptions, lock: DiskLock) {
+		this.#disk = disk;
+		this.#directory = directory;
+		this.#options = options;
+		this.#lock = lock;
+	}
+
+	/** Takes the lock, and nothing else. @throws WalError `WAL_LOCKED`, `WAL_IO` */
+	static lock(disk: Disk, directory: string, options: LogFileOptions, fresh: Fresh): LogFile {
+		makeDirectories(disk, directory);
+		const network = options.allowNetwork ? undefined : disk.networkFileSystem(directory);
+		if (network !== undefined) {
+			throw new WalError(
+				"WAL_IO",
+				`${directory} is on ${network}, where locks and syncs may not hold; keep the log on a local disk, or force it with allowNetwork`,
+				{ path: directory, network },
+			);
+		}
+		const lock = disk.lock(lockPath(directory), fresh.holder);
+		if ("heldBy" in lock) throw readHolder(lock.heldBy, lockPath(directory));
+		return new LogFile(disk, directory, options, lock);
+	}
+
+	/** The id of the log that is there, if one is. */
+	logId(): string | undefined {
+		const { sealed, active } = survey(this.#disk, this.#directory);
+		return sealed[0]?.header.log ?? active?.header?.log;
+	}
+
+	/**
+	 * Recovers the log and makes it ready to be appended to. What it gives back is durable. Stopped anywhere and run again,
+	 * it comes to the same.
+	 *
+	 * @throws WalError `WAL_CORRUPT`, `WAL_NEWER_FORMAT`; nothing is changed then
+	 */
+	recover(proven: Seq, fresh: Fresh): OpenedFile {
+		const found = survey(this.#disk, this.#directory);
+		const decision = decide(found, proven);
+		const sealed = found.sealed.map(({ header }) => header.first);
+		const first = sealed[0];
+		switch (decision.kind) {
+			case "refuse":
+				throw refusal(decision, this.#directory);
+			case "fresh":
+				this.#clean();
+				this.#begin({ log: fresh.log, first: 1, prev: fresh.salt, epoch: 0, created: fresh.now });
+				return this.#opened([], sealed, first ?? 1, 0, undefined);
+			case "begin":
+				this.#clean();
+				this.#begin({ ...decision.header, epoch: decision.epoch, created: fresh.now });
+				return this.#opened([], sealed, first ?? decision.header.first, decision.epoch, undefined);
+			case "seal": {
+				const { scan } = decision;
+				const header = scan.header as SegmentHeader;
+				this.#clean();
+				this.#renameSealed(header.first);
+				this.#begin({ log: header.log, first: scan.next, prev: scan.prev, epoch: scan.epoch, created: fresh.now });
+				return this.#opened([], [...sealed, header.first], first ?? header.first, scan.epoch, undefined);
+			}
+			case "open": {
+				this.#clean();
+				const torn = this.#take(decision.scan, decision.torn, found.head);
+				return this.#opened(decision.scan.index, sealed, first ?? this.#header.first, decision.scan.epoch, torn);
+			}
+		}
+	}
+
+	/**
+	 * Stores whole lines; they are durable when this returns. After `WAL_FULL` nothing of them is stored, and the same may be
+	 * tried again; after any other error nothing is known, and nothing may follow.
+	 */
+	append(bytes: Uint8Array, last: Seq, crc: string): Written {
+		if (this.#end + bytes.length > this.#options.segmentBytes && this.#tail.seq >= this.#header.first) this.#seal();
+		this.#allocate(bytes.length);
+		this.#assertUntouched();
+		this.#makingSpace(() => writeAll(this.#active, bytes, this.#end));
+		this.#active.sync();
+		const offset = this.#end;
+		this.#end += bytes.length;
+		this.#tail = { seq: last, crc };
+		this.#writeHead();
+		return { segment: this.#header.first, offset };
+	}
+
+	close(): void {
+		try {
+			if (this.#active) {
+				this.#active.truncate(this.#end);
+				this.#active.sync();
+				this.#head.sync();
+			}
+		} finally {
+			this.abandon();
+		}
+	}
+
+	/** Lets go of everything as a crash would. */
+	abandon(): void {
+		this.#active?.close();
+		this.#head?.close();
+		this.#lock.release();
+	}
+
+	#opened(
+		index: SparseIndex,
+		sealed: readonly Seq[],
+		first: Seq,
+		epoch: number,
+		torn: TornTail | undefined,
+	): OpenedFile {
+		return { header: this.#header, index, tail: this.#tail, epoch, first, sealed, torn };
+	}
+
+	/** Removes what a crash left of files that were being written. */
+	#clean(): void {
+		for (const name of this.#disk.list(this.#directory))
+			if (isTemporary(name)) this.#disk.remove(`${this.#directory}/${name}`);
+	}
+
+	/** Makes a new active segment. */
+	#begin(header: SegmentHeader): void {
+		const line = Buffer.from(encodeHeader(header));
+		atomicWriteTo(this.#disk, activePath(this.#directory), line, "new");
+		this.#active = this.#disk.open(activePath(this.#directory), "write");
+		this.#header = header;
+		this.#tail = { seq: header.first - 1, crc: header.prev };
+		this.#end = line.length;
+		this.#allocated = line.length;
+		this.#openHead();
+	}
+
+	/** Takes over the active segment that is there: what was read from it has to be on the disk before it is shown. */
+	#take(
+		scan: Scan,
+		torn: BadLine | undefined,
+		head: { segment: Seq; offset: number } | undefined,
+	): TornTail | undefined {
+		this.#active = this.#disk.open(activePath(this.#directory), "write");
+		this.#header = scan.header as SegmentHeader;
+		const kept = torn && this.#setAside(torn, scan);
+		const proven = head?.segment === this.#header.first ? Math.min(head.offset, scan.end) : 0;
+		// A page whose write-back failed may be marked clean: written again, byte for byte, it is synced for certain.
+		for (let position = proven; position < scan.end; position += REWRITE_BYTES) {
+			writeAll(this.#active, readAt(this.#active, position, Math.min(REWRITE_BYTES, scan.end - position)), position);
+		}
+		this.#end = scan.end;
+		if (scan.unended) {
+			writeAll(this.#active, Buffer.from("\n"), scan.end);
+			this.#end++;
+		}
+		this.#active.truncate(this.#end);
+		this.#active.sync();
+		this.#disk.syncDirectory(this.#directory);
+		this.#allocated = this.#end;
+		this.#tail = { seq: scan.next - 1, crc: scan.prev };
+		this.#openHead();
+		return kept;
+	}
+
+	/** Copies a torn tail to a file of its own before it is cut: evidence is never destroyed. */
+	#setAside({ offset, end }: BadLine, { next }: Scan): TornTail {
+		const bytes = readAt(this.#active, offset, end - offset);
+		const sha256 = createHash("sha256").update(bytes).digest("hex");
+		const keptIn = `${activePath(this.#directory)}.broken-${next}-${sha256.slice(0, 8)}`;
+		atomicWriteTo(this.#disk, keptIn, bytes, "new");
+		return { seq: next, bytes: bytes.length, sha256, keptIn };
+	}
+
+	#openHead(): void {
+		const path = headPath(this.#directory);
+		const isNew = this.#disk.identity(path) === undefined;
+		this.#head = this.#disk.open(path, isNew ? "create" : "write");
+		this.#writeHead();
+		this.#head.sync();
+		if (isNew) this.#disk.syncDirectory(this.#directory);
+	}
+
+	/** Not synced: it only has to survive the process. It never says more than is durable. */
+	#writeHead(): void {
+		const { log, first } = this.#header;
+		writeAll(this.#head, Buffer.from(encodeHead({ log, segment: first, seq: this.#tail.seq, offset: this.#end })), 0);
+	}
+
+	#allocate(bytes: number): void {
+		if (this.#end + bytes <= this.#allocated) return;
+		const step = this.#options.allocateBytes;
+		const target = Math.ceil((this.#end + bytes) / step) * step;
+		const padding = Buffer.alloc(target - this.#allocated, NEWLINE);
+		this.#makingSpace(() => writeAll(this.#active, padding, this.#allocated));
+		this.#active.sync();
+		this.#allocated = target;
+	}
+
+	/** A disk that is full is no broken disk: what did not fit is taken back, and the log stays as it was. */
+	#makingSpace(write: () => void): void {
+		try {
+			write();
+		} catch (cause) {
+			const { code = "" } = cause as NodeJS.ErrnoException;
+			if (!["ENOSPC", "EDQUOT", "EFBIG"].includes(code)) throw cause;
+			this.#active.truncate(this.#end);
+			this.#active.sync();
+			this.#allocated = this.#end;
+			throw new WalError(
+				"WAL_FULL",
+				`the disk is full (${code}): nothing was added to ${activePath(this.#directory)}. Free some space; what waits is written then`,
+				{ code, path: activePath(this.#directory) },
+				{ cause },
+			);
+		}
+	}
+
+	/** A file that grew, shrank or was replaced behind our back has another writer: what we add could destroy its records. */
+	#assertUntouched(): void {
+		const path = activePath(this.#directory);
+		const found =
+			this.#disk.identity(path) !== this.#active.identity()
+				? "it was replaced or removed"
+				: this.#active.size() !== this.#allocated
+					? `it has ${this.#active.size()} bytes, expected ${this.#allocated}`
+					: readAt(this.#active, this.#end, 1)[0] !== NEWLINE
+						? `byte ${this.#end} was written to`
+						: undefined;
+		if (found !== undefined)
+			throw new WalError("WAL_CORRUPT", `${path} was changed by another program: ${found}`, { path });
+	}
+
+	/** Ends the active segment with its footer, gives it its name, and begins the next. */
+	#seal(): void {
+		const { log, first, epoch, created } = this.#header;
+		const { seq: last, crc } = this.#tail;
+		const footer = Buffer.from(encodeFooter({ first, last, prev: crc }));
+		this.#makingSpace(() => writeAll(this.#active, footer, this.#end));
+		this.#active.truncate(this.#end + footer.length);
+		this.#active.sync();
+		this.#head.sync();
+		this.#active.close();
+		this.#head.close();
+		this.#renameSealed(first);
+		this.#begin({ log, first: last + 1, prev: crc, epoch, created });
+	}
+
+	#renameSealed(first: Seq): void {
+		this.#disk.rename(activePath(this.#directory), sealedPath(this.#directory, first));
+		this.#disk.syncDirectory(this.#directory);
+	}
+}
+
+const REWRITE_BYTES = 1024 * 1024;

@@ -1,0 +1,64 @@
+/** What is said when a log cannot be opened: what was expected, what was found, what to do. */
+import { type WalCode, WalError } from "../errors.ts";
+import type { Refusal } from "./decide.ts";
+import { activePath } from "./names.ts";
+
+export function refusal({ code, path, offset, seq, why, version, acknowledged }: Refusal, directory: string): WalError {
+	const file = path ?? activePath(directory);
+	if (code === "WAL_NEWER_FORMAT") {
+		return new WalError(
+			code,
+			`${file} is in format ${version}; this version of Reyn reads format 1. It was written by a newer Reyn: upgrade to open it`,
+			{ path: file, version },
+		);
+	}
+	return new WalError(
+		code,
+		`${file}, byte ${offset}: seq ${seq} was acknowledged as durable, and is not as it was: ${why}. Records up to seq ${seq - 1} are sound, ${acknowledged} were acknowledged. Nothing was changed. Look with: reyn wal verify; give the damaged part up with: reyn wal repair`,
+		{ path: file, offset, seq, lastSound: seq - 1, acknowledged },
+	);
+}
+
+/** The text of a lock file: written by the holder, and only as good as that. */
+export interface Holder {
+	readonly pid: number;
+	readonly host: string;
+	readonly started: string;
+	readonly command: string;
+}
+
+export function readHolder(text: string, path: string): WalError {
+	const holder = parse(text);
+	const who = holder
+		? `process ${holder.pid} on ${holder.host}, running since ${holder.started}: ${holder.command}`
+		: "another process";
+	return new WalError(
+		"WAL_LOCKED",
+		`the log is open for writing in ${who}. Stop it first, or look at the log read-only (lock: ${path})`,
+		{ path, ...holder },
+	);
+}
+
+function parse(text: string): Holder | undefined {
+	try {
+		const { pid, host, started, command } = JSON.parse(text) as Partial<Holder>;
+		return typeof pid === "number"
+			? { pid, host: String(host), started: String(started), command: String(command) }
+			: undefined;
+	} catch {
+		return undefined;
+	}
+}
+
+/** An error of the file system, with the path and what to do about it. */
+export function asWalError(error: unknown, path: string): Error {
+	const { code, message } = error as NodeJS.ErrnoException;
+	if (error instanceof WalError || code === undefined || code.startsWith("ERR_")) return error as Error;
+	const hint = code === "ENOENT" ? "there is no log here yet; a writer makes one" : message;
+	return new WalError(
+		"WAL_IO" satisfies WalCode,
+		`cannot open ${path} (${code}): ${hint}`,
+		{ path, code },
+		{ cause: error },
+	);
+}

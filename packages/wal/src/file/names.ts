@@ -1,0 +1,22 @@
+/** The names of a log's files, once. */
+import { join } from "node:path";
+import type { Seq } from "../record.ts";
+
+export const activePath = (directory: string): string => join(directory, "wal.jsonl");
+export const headPath = (directory: string): string => join(directory, "wal.head");
+export const lockPath = (directory: string): string => join(directory, "wal.lock");
+export const sealedPath = (directory: string, first: Seq): string =>
+	join(directory, `wal-${String(first).padStart(20, "0")}.jsonl`);
+
+const SEALED = /^wal-(\d{20})\.jsonl$/;
+
+/** The paths of the sealed segments, oldest first. */
+export function sealedPaths(directory: string, names: readonly string[]): readonly string[] {
+	return names
+		.filter((name) => SEALED.test(name))
+		.sort()
+		.map((name) => join(directory, name));
+}
+
+/** What a crash may have left of a file that was being written; nothing ever refers to it. */
+export const isTemporary = (name: string): boolean => /^wal\..*\.tmp$/.test(name);

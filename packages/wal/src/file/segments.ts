@@ -1,0 +1,147 @@
+/** Reading: from any seq on, across sealed segments and the active one, without the beginning. */
+import { decodeLine, type SegmentHeader, type StoredRecord } from "../codec.ts";
+import type { Disk, DiskFile } from "../disk.ts";
+import { WalError } from "../errors.ts";
+import type { Seq } from "../record.ts";
+import { CHUNK_BYTES, LineCutter } from "./lines.ts";
+import type { Written } from "./log-file.ts";
+import { activePath, sealedPath } from "./names.ts";
+import { INDEX_STEP, isPadding, type SparseIndex } from "./scan.ts";
+
+const FIRST_CHUNK_BYTES = 64 * 1024;
+
+export class Segments {
+	readonly #disk: Disk;
+	readonly #directory: string;
+	/** First seqs, oldest first; the last one is the active segment. */
+	readonly #firsts: Seq[];
+	readonly #indexes = new Map<Seq, SparseIndex>();
+
+	constructor(
+		disk: Disk,
+		directory: string,
+		{ header, index, sealed }: { header: SegmentHeader; index: SparseIndex; sealed: readonly Seq[] },
+	) {
+		this.#disk = disk;
+		this.#directory = directory;
+		this.#firsts = sealed.includes(header.first) ? [...sealed] : [...sealed, header.first];
+		this.#indexes.set(header.first, index);
+	}
+
+	/** Takes note of where a batch went. */
+	wrote({ segment, offset }: Written, first: Seq, lines: readonly string[]): void {
+		if (this.#firsts.at(-1) !== segment) this.#firsts.push(segment);
+		let at = offset;
+		for (const [i, line] of lines.entries()) {
+			this.#note(segment, first + i, at);
+			at += Buffer.byteLength(line);
+		}
+	}
+
+	/** @throws WalError `WAL_CORRUPT` at the first line that does not check out */
+	async *read(after: Seq): AsyncGenerator<readonly StoredRecord[]> {
+		let next = Math.max(after + 1, this.#firsts[0] as Seq);
+		for (let i = this.#firsts.findLastIndex((first) => first <= next); i < this.#firsts.length; i++) {
+			const first = this.#firsts[i] as Seq;
+			for await (const records of this.#readSegment(first, next)) {
+				yield records;
+				next = (records.at(-1) as StoredRecord).seq + 1;
+			}
+			if (i + 1 < this.#firsts.length && next !== this.#firsts[i + 1])
+				throw this.#corrupt(sealedPath(this.#directory, first), 0, next, `it ends before seq ${this.#firsts[i + 1]}`);
+		}
+	}
+
+	async *#readSegment(first: Seq, from: Seq): AsyncGenerator<readonly StoredRecord[]> {
+		const { file, path } = this.#open(first);
+		try {
+			const start = this.#nearest(first, from);
+			let { seq: next } = start;
+			let prev: string | undefined;
+			const cutter = new LineCutter(start.offset);
+			// Small at first: who asks for one record should not pay for thousands.
+			let size = FIRST_CHUNK_BYTES;
+			for (let position = start.offset; ; size = Math.min(size * 2, CHUNK_BYTES)) {
+				const chunk = Buffer.allocUnsafe(size);
+				const read = file.read(chunk, position);
+				position += read;
+				const records: StoredRecord[] = [];
+				for (const { bytes, offset, complete } of read === 0 ? cutter.end() : cutter.cut(chunk.subarray(0, read))) {
+					const decoded = isPadding(bytes) ? undefined : decodeLine(bytes);
+					if (
+						decoded?.type === "record" &&
+						decoded.record.seq === next &&
+						(prev === undefined || decoded.record.prev === prev)
+					) {
+						this.#note(first, next, offset);
+						if (next >= from) records.push(decoded.record);
+						next++;
+						prev = decoded.record.crc;
+						continue;
+					}
+					if (offset === 0 && decoded?.type === "header") {
+						prev = decoded.header.prev;
+						continue;
+					}
+					if (records.length > 0) yield records;
+					const isEnd =
+						decoded === undefined ||
+						(decoded.type === "footer" &&
+							decoded.footer.last === next - 1 &&
+							decoded.footer.prev === (prev ?? decoded.footer.prev));
+					// A line that is still being written ends the log for this reader.
+					if (isEnd || !complete) return;
+					throw this.#corrupt(
+						path,
+						offset,
+						next,
+						decoded.type === "bad" ? decoded.why : "it does not follow the record before it",
+					);
+				}
+				if (records.length > 0) yield records;
+				if (read === 0) return;
+				// Other work gets its turn between two chunks.
+				await new Promise((resolve) => setImmediate(resolve));
+			}
+		} finally {
+			file.close();
+		}
+	}
+
+	/** A segment may be sealed, and so renamed, at any time: its header tells which one was opened. */
+	#open(first: Seq): { file: DiskFile; path: string } {
+		const paths = [activePath(this.#directory), sealedPath(this.#directory, first)];
+		const isActive = this.#firsts.at(-1) === first;
+		for (const path of isActive ? paths : paths.reverse()) {
+			if (this.#disk.identity(path) === undefined) continue;
+			const file = this.#disk.open(path, "read");
+			const head = Buffer.alloc(512);
+			const line = head.subarray(0, file.read(head, 0));
+			const decoded = decodeLine(line.subarray(0, Math.max(0, line.indexOf("\n"))));
+			if (decoded.type === "header" && decoded.header.first === first) return { file, path };
+			file.close();
+		}
+		throw this.#corrupt(sealedPath(this.#directory, first), 0, first, "the segment is gone");
+	}
+
+	#note(segment: Seq, seq: Seq, offset: number): void {
+		if ((seq - segment) % INDEX_STEP !== 0) return;
+		const index = this.#indexes.get(segment) ?? [];
+		this.#indexes.set(segment, index);
+		if (index.length === (seq - segment) / INDEX_STEP) index.push({ seq, offset });
+	}
+
+	/** The last place known to be at or before `seq`. */
+	#nearest(segment: Seq, seq: Seq): { seq: Seq; offset: number } {
+		const index = this.#indexes.get(segment) ?? [];
+		return index[Math.min(Math.floor((seq - segment) / INDEX_STEP), index.length - 1)] ?? { seq: segment, offset: 0 };
+	}
+
+	#corrupt(path: string, offset: number, seq: Seq, why: string): WalError {
+		return new WalError(
+			"WAL_CORRUPT",
+			`${path}, byte ${offset}: seq ${seq} cannot be read: ${why}. Look with: reyn wal verify`,
+			{ path, offset, seq },
+		);
+	}
+}

@@ -1,0 +1,76 @@
+/** Looks at a log's files without changing any: what there is, and what `wal.head` claims. */
+import { decodeLine, HEAD_BYTES, type Head, type SegmentFooter, type SegmentHeader } from "../codec.ts";
+import { type Disk, readAt } from "../disk.ts";
+import { readLines } from "./lines.ts";
+import { activePath, headPath, sealedPaths } from "./names.ts";
+import { type Scan, scan } from "./scan.ts";
+
+export interface Survey {
+	readonly sealed: readonly Sealed[];
+	/** Undefined when there is no `wal.jsonl`. */
+	readonly active: Scan | undefined;
+	/** Undefined when the head is missing or rotten: it is a lower bound only, and then there is none. */
+	readonly head: Head | undefined;
+}
+
+export interface Sealed {
+	readonly path: string;
+	/** Why its first or last line does not check out, if one does not. */
+	readonly broken: string | undefined;
+	readonly header: SegmentHeader;
+	readonly footer: SegmentFooter;
+}
+
+/** Reads all of the active segment, and the two ends of each sealed one. */
+export function survey(disk: Disk, directory: string): Survey {
+	const names = disk.list(directory);
+	return {
+		sealed: sealedPaths(directory, names).map((path) => readSealed(disk, path)),
+		active: names.includes("wal.jsonl") ? withFile(disk, activePath(directory), scan) : undefined,
+		head: names.includes("wal.head") ? readHead(disk, directory) : undefined,
+	};
+}
+
+/** A footer is one short line; more than this is something else. */
+const FOOTER_BYTES = 512;
+
+function readSealed(disk: Disk, path: string): Sealed {
+	return withFile(disk, path, (file) => {
+		const [line] = readLines(file, 0);
+		const header = line && decodeLine(line.bytes);
+		const size = file.size();
+		const from = Math.max(0, size - FOOTER_BYTES);
+		const tail = readAt(file, from, size - from);
+		const start = tail.lastIndexOf("\n", tail.length - 2) + 1;
+		const footer = decodeLine(tail.subarray(start, tail.at(-1) === 0x0a ? -1 : undefined));
+		const broken =
+			header?.type !== "header"
+				? "its first line is no header"
+				: footer.type !== "footer"
+					? "its last line is no footer"
+					: footer.footer.first !== header.header.first
+						? "its footer is of another segment"
+						: undefined;
+		return {
+			path,
+			broken,
+			header: header?.type === "header" ? header.header : { log: "", first: 0, prev: "", epoch: 0, created: 0 },
+			footer: footer.type === "footer" ? footer.footer : { first: 0, last: 0, prev: "" },
+		};
+	});
+}
+
+function readHead(disk: Disk, directory: string): Head | undefined {
+	const text = withFile(disk, headPath(directory), (file) => readAt(file, 0, HEAD_BYTES)).toString("latin1");
+	const decoded = decodeLine(Buffer.from(text.trimEnd(), "latin1"));
+	return decoded.type === "head" ? decoded.head : undefined;
+}
+
+export function withFile<T>(disk: Disk, path: string, use: (file: ReturnType<Disk["open"]>) => T): T {
+	const file = disk.open(path, "read");
+	try {
+		return use(file);
+	} finally {
+		file.close();
+	}
+}
