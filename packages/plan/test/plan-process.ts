@@ -65,7 +65,7 @@ export function mortalDisk(): LogEngine & { die(): void; revive(): void } {
 			const log = await engine.open(how);
 			return {
 				...log,
-				append: (first, lines) => (dead ? Promise.reject(new Error("killed")) : log.append(first, lines)),
+				append: (batch) => (dead ? Promise.reject(new Error("killed")) : log.append(batch)),
 			};
 		},
 	};

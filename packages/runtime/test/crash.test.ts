@@ -34,6 +34,8 @@ test("cut after any record, the log leads to the same answer, once, and no recor
 				.map((line) => `${line}\n`)
 				.join(""),
 		);
+		// As after a power cut that took the end: beside its head, a log that is too short is refused.
+		await rm(join(state, "state/wal.head"));
 		const before = lines
 			.slice(1, kept)
 			.map((line) => JSON.parse(line) as { kind: string; data: { kind?: string; fp: string; plan?: string } });

@@ -69,7 +69,7 @@ export function mortalDisk(): Disk {
 			const log = await engine.open(how);
 			return {
 				...log,
-				append: (first, lines) => (dead ? Promise.reject(new Error("killed")) : log.append(first, lines)),
+				append: (batch) => (dead ? Promise.reject(new Error("killed")) : log.append(batch)),
 			};
 		},
 	};

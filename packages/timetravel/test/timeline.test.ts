@@ -563,7 +563,7 @@ function failingDisk(): LogEngine & { fail(): void } {
 			const log = await engine.open(how);
 			return {
 				...log,
-				append: (first, lines) => (broken ? Promise.reject(new Error("disk full")) : log.append(first, lines)),
+				append: (batch) => (broken ? Promise.reject(new Error("disk full")) : log.append(batch)),
 			};
 		},
 	};

@@ -1,9 +1,9 @@
 /** An append-only, fsynced, checksummed log of typed records. */
+export { atomicWrite } from "./atomic-write.ts";
 export type { StoredRecord } from "./codec.ts";
 export type { Disk, DiskFile, DiskLock } from "./disk.ts";
 export type { Batch, LogEngine, OpenEngine, OpenLog, TornTail } from "./engine.ts";
 export { ReynError, type WalCode, WalError } from "./errors.ts";
-export { atomicWrite } from "./file/atomic-write.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";
 export { canonicalJson } from "./json.ts";

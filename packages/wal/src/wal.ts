@@ -1,6 +1,6 @@
 /** The log as its users see it: typed records in, typed records out, one seq clock. */
 import { hostname } from "node:os";
-import { encodeRecord, MAX_LINE_BYTES } from "./codec.ts";
+import { encodeRecord, MAX_DEPTH, MAX_LINE_BYTES } from "./codec.ts";
 import type { LogEngine, OpenLog, TornTail } from "./engine.ts";
 import { WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
@@ -234,7 +234,14 @@ class OpenedWal implements Wal {
 			throw new WalError("WAL_INVALID_RECORD", `the data of "${kind}" is ${typeof value}, which JSON does not know`, {
 				kind,
 			});
-		return { json, data: parseData(registered, JSON.parse(json)) };
+		const parsed: unknown = JSON.parse(json);
+		if (isDeeper(parsed, MAX_DEPTH))
+			throw new WalError(
+				"WAL_TOO_LARGE",
+				`the data of "${kind}" is nested more than ${MAX_DEPTH} deep; flatten it, or record it as text`,
+				{ kind },
+			);
+		return { json, data: parseData(registered, parsed) };
 	}
 }
 
@@ -255,6 +262,13 @@ class AppendedRecord implements Appended {
 	get durable(): Promise<void> {
 		return this.#writer.wait(this.seq);
 	}
+}
+
+function isDeeper(value: unknown, limit: number): boolean {
+	if (typeof value !== "object" || value === null) return false;
+	if (limit === 0) return true;
+	for (const part of Object.values(value)) if (isDeeper(part, limit - 1)) return true;
+	return false;
 }
 
 function registry(records: readonly AnyRecordKind[]): ReadonlyMap<string, AnyRecordKind> {

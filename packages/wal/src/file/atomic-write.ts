@@ -1,22 +1,10 @@
-import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
 import { type Disk, writeAll } from "../disk.ts";
-import { nodeDisk } from "../node-disk.ts";
 
 /**
- * Writes a whole file so that a crash leaves the old one or the new one, never a mix: a temporary file in the same
- * directory, all bytes, fsync, rename, fsync of the directory. Missing directories are made, durably too.
+ * Writes a whole file of the log so that a crash leaves the old one or the new one, never a mix: a temporary file in the
+ * same directory, all bytes, fsync, rename, fsync of the directory. `tag` names the temporary file.
  */
-export async function atomicWrite(path: string, content: string | Uint8Array): Promise<void> {
-	atomicWriteTo(
-		nodeDisk,
-		path,
-		typeof content === "string" ? Buffer.from(content) : content,
-		randomBytes(6).toString("hex"),
-	);
-}
-
-/** The same on any disk; `tag` keeps two writers of one path apart. */
 export function atomicWriteTo(disk: Disk, path: string, bytes: Uint8Array, tag: string): void {
 	const directory = dirname(path);
 	makeDirectories(disk, directory);

@@ -66,7 +66,7 @@ function readHead(disk: Disk, directory: string): Head | undefined {
 	return decoded.type === "head" ? decoded.head : undefined;
 }
 
-export function withFile<T>(disk: Disk, path: string, use: (file: ReturnType<Disk["open"]>) => T): T {
+function withFile<T>(disk: Disk, path: string, use: (file: ReturnType<Disk["open"]>) => T): T {
 	const file = disk.open(path, "read");
 	try {
 		return use(file);
