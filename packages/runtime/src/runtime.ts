@@ -22,7 +22,7 @@ import {
 	skillRunPaused,
 	skillRuns,
 } from "@reyn/skill-resume";
-import { type AnyProjection, fileSnapshots, type View } from "@reyn/snapshot";
+import { type AnyProjection, fileSnapshots, newestSnapshot, type SnapshotStore, type View } from "@reyn/snapshot";
 import { type Checkout, openTimeline, type Timeline } from "@reyn/timetravel";
 import {
 	type Clock,
@@ -113,9 +113,16 @@ export const mainSession: SessionScope = { agent: "default", session: "main" };
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 	const { state, readOnly = false, clock = systemClock, ids = randomIds } = options;
 	const layout = layoutOf(state);
-	const wal = await openWal(layout.wal, { records: allRecords, readOnly, clock, ids });
+	const snapshots = fileSnapshots(layout.snapshots);
+	const wal = await openWal(layout.wal, {
+		records: allRecords,
+		readOnly,
+		clock,
+		ids,
+		proven: (logId) => newestSnapshot(snapshots, logId, [mainSession]),
+	});
 	try {
-		const runtime = new Runtime(options, wal, layout);
+		const runtime = new Runtime(options, wal, layout, snapshots);
 		await runtime.open();
 		return runtime;
 	} catch (error) {
@@ -127,7 +134,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 export class Runtime implements AsyncDisposable {
 	readonly wal: Wal;
 	readonly #options: RuntimeOptions;
-	readonly #layout: Layout;
+	readonly #snapshots: SnapshotStore;
 	readonly #meter = new Meter();
 	readonly #sessions = new Map<string, Session>();
 	readonly #plans: PlanHost;
@@ -136,10 +143,10 @@ export class Runtime implements AsyncDisposable {
 	#resumed = false;
 
 	/** Use {@link openRuntime}. */
-	constructor(options: RuntimeOptions, wal: Wal, layout: Layout) {
+	constructor(options: RuntimeOptions, wal: Wal, layout: Layout, snapshots: SnapshotStore) {
 		this.wal = wal;
 		this.#options = options;
-		this.#layout = layout;
+		this.#snapshots = snapshots;
 		const shared = {
 			model: options.model,
 			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
@@ -167,7 +174,7 @@ export class Runtime implements AsyncDisposable {
 		const { readOnly = false } = this.#options;
 		this.#timeline = await openTimeline({
 			wal: this.wal,
-			snapshots: fileSnapshots(this.#layout.snapshots),
+			snapshots: this.#snapshots,
 			projections,
 			readOnly,
 			inCycle: (view) => inToolCycle(view.get(conversation)),

@@ -1,4 +1,4 @@
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fingerprint } from "@reyn/journal";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -36,6 +36,8 @@ test("cut after any record, the log leads to the same answer, once, and no recor
 		);
 		// As after a power cut that took the end: beside its head, a log that is too short is refused.
 		await rm(join(state, "state/wal.head"));
+		const snapshots = join(state, "state/snapshots/default/main");
+		for (const name of await readdir(snapshots)) if (Number.parseInt(name, 10) >= kept) await rm(join(snapshots, name));
 		const before = lines
 			.slice(1, kept)
 			.map((line) => JSON.parse(line) as { kind: string; data: { kind?: string; fp: string; plan?: string } });
@@ -79,4 +81,15 @@ test("the trace names a call as the log does", async () => {
 		model: "offline",
 		request: fingerprint("model", "offline", request),
 	});
+});
+
+test("a log that ends before its newest snapshot has lost acknowledged records, and is refused though its head is gone too", async () => {
+	const state = join(project.root, "lost");
+	await cp(project.state, state, { recursive: true });
+	await rm(join(state, "state/wal.head"));
+	const path = join(state, "state/wal.jsonl");
+	await writeFile(path, `${lines.slice(0, 20).join("\n")}\n`);
+	const before = await readFile(path);
+	await expect(open({ ...project, state })).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+	expect(await readFile(path)).toEqual(before);
 });

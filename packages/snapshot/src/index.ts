@@ -12,5 +12,5 @@ export {
 	type Projection,
 	type ProjectionSpec,
 } from "./projection.ts";
-export { capture, restore, type Sources } from "./restore.ts";
+export { capture, newestSnapshot, restore, type Sources } from "./restore.ts";
 export type { SnapshotStore } from "./store.ts";

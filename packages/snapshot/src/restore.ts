@@ -3,7 +3,7 @@ import { SnapshotError } from "./errors.ts";
 import { kindsOf, View } from "./fold.ts";
 import type { Path } from "./path.ts";
 import type { AnyProjection } from "./projection.ts";
-import { decodeSnapshot, encodeSnapshot } from "./snapshot.ts";
+import { decodeSnapshot, encodeSnapshot, identifySnapshot } from "./snapshot.ts";
 import type { SnapshotStore } from "./store.ts";
 
 /** What a state is made from. */
@@ -41,6 +41,22 @@ export async function capture({ wal, snapshots }: Sources, view: View, record: W
 	if (record.seq > wal.durableTip) throw ahead(`seq ${record.seq} is not durable yet; await it before the capture`);
 	const key = { log: wal.id, scope: view.scope, seq: record.seq, crc: record.crc };
 	await snapshots.put(view.scope, record.seq, encodeSnapshot(key, view));
+}
+
+/**
+ * The seq of the newest sound snapshot that a store holds of a log; 0 when it holds none. Its record was durable when it
+ * was stored, so a log that ends before it has lost something: give this to `openWal` as `proven`.
+ */
+export async function newestSnapshot(snapshots: SnapshotStore, logId: string, scopes: readonly Scope[]): Promise<Seq> {
+	let newest = 0;
+	for (const scope of scopes) {
+		for (const seq of await snapshots.list(scope)) {
+			if (seq <= newest) break;
+			const found = identifySnapshot((await snapshots.get(scope, seq)) ?? "");
+			if (found?.log === logId && found.seq === seq) newest = seq;
+		}
+	}
+	return newest;
 }
 
 async function newestBase({ wal, snapshots, projections, readOnly }: Sources, path: Path): Promise<View | undefined> {

@@ -68,6 +68,14 @@ export function decodeSnapshot(text: string, key: SnapshotKey, projections: read
 	return { kind: "view", view: View.of(key.scope, seq, projections, states) };
 }
 
+/** Which record a stored snapshot is of; undefined when its checksum or its shape does not fit. */
+export function identifySnapshot(text: string): Pick<SnapshotKey, "log" | "seq"> | undefined {
+	const [sum, json] = text.split("\n", 2);
+	if (json === undefined || sha256(json) !== sum) return undefined;
+	const parsed = envelope.pick({ log: true, seq: true }).loose().safeParse(JSON.parse(json));
+	return parsed.success ? { log: parsed.data.log, seq: parsed.data.seq } : undefined;
+}
+
 function checkedState(projection: AnyProjection, { version, state }: { version: number; state?: unknown }): unknown {
 	const current = version === projection.version ? state : projection.migrate(state, version);
 	const result = projection.schema["~standard"].validate(current);
