@@ -72,6 +72,12 @@ export class LogWriter {
 		return new Promise((resolve, reject) => this.#waiters.push({ seq, resolve, reject }));
 	}
 
+	/** Resolves when `seq` is durable, or the disk is full or broken; gives how far one may read then. */
+	async reach(seq: Seq): Promise<Seq> {
+		while (this.#durable < seq && this.#flushing && !this.#poison && !this.#full) await this.#flushing;
+		return Math.min(seq, this.#durable);
+	}
+
 	/** Resolves when the queue is short enough to go on. */
 	ready(): Promise<void> {
 		if (this.#chars <= HIGH_WATER_CHARS || this.#poison || this.#full) return Promise.resolve();

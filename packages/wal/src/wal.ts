@@ -49,7 +49,7 @@ export interface Wal extends Appender, AsyncDisposable {
 	 * and `WAL_OVERLOADED` while too much waits: see `ready`.
 	 */
 	append(draft: Draft, scope: Scope): Appended;
-	/** The records of a range in seq order, those still queued included. A kind that is not registered is passed on as it is. */
+	/** The records of a range in seq order. Those that are queued are waited for, unless the disk is full or broken. A kind that is not registered is passed on as it is. */
 	read(range?: Partial<Range>): AsyncIterable<WalRecord>;
 	/** Resolves when so little waits to be written that it is well to append more: for who appends faster than a disk syncs. */
 	ready(): Promise<void>;
@@ -161,8 +161,7 @@ class OpenedWal implements Wal {
 
 	async *read({ after = 0, through = this.#tip, scope = {}, kinds }: Partial<Range> = {}): AsyncIterable<WalRecord> {
 		if (this.#closing) throw closed();
-		if (!this.#readOnly) await this.#writer.wait(Math.min(through, this.#tip));
-		const last = Math.min(through, this.#tip);
+		const last = await this.#writer.reach(Math.min(through, this.#tip));
 		const start = Math.max(after, this.first - 1);
 		if (start >= last) return;
 		for await (const records of this.#log.read(start)) {

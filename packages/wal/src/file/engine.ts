@@ -1,5 +1,6 @@
 /** The log in a directory: `wal.jsonl`, sealed segments, `wal.head` and `wal.lock` (docs/formats/wal-v1.md). */
 import { hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { StoredRecord } from "../codec.ts";
 import type { Disk } from "../disk.ts";
 import type { Batch, LogEngine, OpenEngine, OpenLog, TornTail } from "../engine.ts";
@@ -30,9 +31,14 @@ export function fileEngine(directory: string, { disk, ...options }: FileEngineOp
 				fresh: { ...fresh, holder: JSON.stringify(holder()) },
 			};
 			const host = disk ? inThread(disk, spec) : inWorker(spec);
-			const logId = await host.lock();
-			const opened = await host.recover(logId === undefined ? 0 : await proven(logId));
-			return new WritableLog(host, opened, new Segments(disk ?? nodeDisk, directory, opened));
+			try {
+				const logId = await host.lock();
+				const opened = await host.recover(logId === undefined ? 0 : await proven(logId));
+				return new WritableLog(host, opened, new Segments(disk ?? nodeDisk, directory, opened));
+			} catch (error) {
+				await host.end();
+				throw error;
+			}
 		},
 	};
 }
@@ -75,14 +81,23 @@ class WritableLog implements OpenLog {
 	}
 }
 
+/** How often a reader looks again, 10 ms apart, before it believes that something is wrong: a writer may be sealing. */
+const READER_TRIES = 5;
+
 /** A reader judges as a writer would, and stops where the log is known to be durable: beside a live writer there may be more. */
 async function openReader(disk: Disk, directory: string): Promise<OpenLog> {
-	let found: ReturnType<typeof survey>;
-	try {
-		found = survey(disk, directory);
-	} catch (error) {
-		throw asWalError(error, activePath(directory));
+	for (let tries = 1; ; tries++) {
+		try {
+			return readerOf(disk, directory);
+		} catch (error) {
+			if (tries === READER_TRIES) throw asWalError(error, activePath(directory));
+			await sleep(10);
+		}
 	}
+}
+
+function readerOf(disk: Disk, directory: string): OpenLog {
+	const found = survey(disk, directory);
 	const decision = decide(found, 0);
 	if (decision.kind === "refuse") throw refusal(decision, directory);
 	if (decision.kind === "fresh")

@@ -14,6 +14,8 @@ export interface LogFileHost {
 	recover(proven: Seq): Promise<OpenedFile>;
 	append(text: string, last: Seq, crc: string): Promise<Written>;
 	close(): Promise<void>;
+	/** Ends the host of a log that could not be opened. */
+	end(): Promise<void>;
 }
 
 /** What a host is made with. */
@@ -31,6 +33,7 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 		recover: async (proven) => calls.recover(proven),
 		append: async (text, last, crc) => calls.append(text, last, crc),
 		close: async () => calls.close(),
+		end: async () => {},
 	};
 }
 
@@ -119,6 +122,9 @@ export function inWorker(spec: HostSpec): LogFileHost {
 			} finally {
 				await worker.terminate();
 			}
+		},
+		async end() {
+			await worker.terminate();
 		},
 	};
 }

@@ -10,7 +10,7 @@ import { decide } from "./decide.ts";
 import { readHolder, refusal } from "./messages.ts";
 import { activePath, headPath, isTemporary, lockPath, sealedPath } from "./names.ts";
 import type { BadLine, Scan, SparseIndex } from "./scan.ts";
-import { survey } from "./survey.ts";
+import { readLogId, survey } from "./survey.ts";
 
 export interface LogFileOptions {
 	/** A full segment is sealed. Default: 16 MiB. */
@@ -70,6 +70,8 @@ export class LogFile {
 	#end = 0;
 	/** How far the file reaches; what is after `#end` is padding. */
 	#allocated = 0;
+	/** A write or a sync has failed: nothing is known of the file any more, so nothing more is done to it. */
+	#broken = false;
 
 	private constructor(disk: Disk, directory: string, options: LogFileOptions, lock: DiskLock) {
 		this.#disk = disk;
@@ -96,8 +98,7 @@ export class LogFile {
 
 	/** The id of the log that is there, if one is. */
 	logId(): string | undefined {
-		const { sealed, active } = survey(this.#disk, this.#directory);
-		return sealed[0]?.header.log ?? active?.header?.log;
+		return readLogId(this.#disk, this.#directory);
 	}
 
 	/**
@@ -143,6 +144,16 @@ export class LogFile {
 	 * tried again; after any other error nothing is known, and nothing may follow.
 	 */
 	append(bytes: Uint8Array, last: Seq, crc: string): Written {
+		try {
+			return this.#append(bytes, last, crc);
+		} catch (error) {
+			// Not even a later sync: it could succeed, and pass what was lost off as durable.
+			this.#broken = (error as { code?: unknown }).code !== "WAL_FULL";
+			throw error;
+		}
+	}
+
+	#append(bytes: Uint8Array, last: Seq, crc: string): Written {
 		if (this.#end + bytes.length > this.#options.segmentBytes && this.#tail.seq >= this.#header.first) this.#seal();
 		this.#allocate(bytes.length);
 		this.#assertUntouched();
@@ -157,7 +168,7 @@ export class LogFile {
 
 	close(): void {
 		try {
-			if (this.#active) {
+			if (this.#active && !this.#broken) {
 				this.#active.truncate(this.#end);
 				this.#active.sync();
 				this.#head.sync();

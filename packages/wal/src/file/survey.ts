@@ -31,6 +31,15 @@ export function survey(disk: Disk, directory: string): Survey {
 	};
 }
 
+/** The id of a log, from the header of its oldest segment alone. */
+export function readLogId(disk: Disk, directory: string): string | undefined {
+	const names = disk.list(directory);
+	const path = sealedPaths(directory, names)[0] ?? (names.includes("wal.jsonl") ? activePath(directory) : undefined);
+	const line = path && withFile(disk, path, (file) => readLines(file, 0).next().value);
+	const decoded = line && decodeLine(line.bytes);
+	return decoded?.type === "header" ? decoded.header.log : undefined;
+}
+
 /** A footer is one short line; more than this is something else. */
 const FOOTER_BYTES = 512;
 

@@ -74,7 +74,7 @@ export class MemoryDisk implements Disk {
 		return { release: () => void this.#locks.delete(path) };
 	}
 
-	networkFileSystem(): undefined {
+	networkFileSystem(_path: string): string | undefined {
 		return undefined;
 	}
 

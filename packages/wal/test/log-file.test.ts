@@ -1,0 +1,282 @@
+/** The writer of the files, over a disk that does what a test says. */
+import { beforeEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { type Disk, type DiskFile, defineRecord, fileEngine, openWal, type Wal } from "../src/index.ts";
+import { MemoryDisk } from "../src/testing/index.ts";
+
+const said = defineRecord("said", z.object({ text: z.string() }));
+const nested = defineRecord("nested", z.object({ value: z.unknown() }));
+
+/** A disk in memory that can be told to fail, and remembers what was asked of it. */
+class TestDisk extends MemoryDisk {
+	/** Called before each write and sync of a file; it may throw, or say how many bytes a write may have. */
+	before: (call: "write" | "sync", path: string, length: number) => number | undefined = () => undefined;
+	readonly calls: string[] = [];
+
+	override open(path: string, how: Parameters<Disk["open"]>[1]): DiskFile {
+		const file = super.open(path, how);
+		return {
+			...file,
+			write: (bytes, position) => {
+				this.calls.push(`write ${path}`);
+				return file.write(bytes.subarray(0, this.before("write", path, bytes.length) ?? bytes.length), position);
+			},
+			sync: () => {
+				this.calls.push(`sync ${path}`);
+				this.before("sync", path, 0);
+				file.sync();
+			},
+		};
+	}
+
+	text(path: string): string {
+		return Buffer.from(this.files.get(path)?.bytes ?? []).toString();
+	}
+
+	names(): string[] {
+		return [...this.files.keys()].sort();
+	}
+}
+
+let disk: TestDisk;
+beforeEach(() => {
+	disk = new TestDisk();
+});
+
+const small = { segmentBytes: 2048, allocateBytes: 512 };
+const open = (readOnly = false, proven = 0): Promise<Wal> =>
+	openWal(fileEngine("/log", { disk, ...small }), { records: [said, nested], readOnly, proven: async () => proven });
+
+async function say(wal: Wal, ...texts: string[]): Promise<void> {
+	for (const text of texts) await wal.append(said({ text }), {}).durable;
+}
+
+async function texts(wal: Wal, after = 0): Promise<string[]> {
+	const found: string[] = [];
+	for await (const record of wal.read({ after })) if (said.is(record)) found.push(record.data.text);
+	return found;
+}
+
+const errno = (code: string): Error => Object.assign(new Error(code), { code });
+const many = Array.from({ length: 40 }, (_, i) => `${i} `.padEnd(100, "."));
+
+describe("segments", () => {
+	test("a full one is sealed with a footer and its name, and the log is read across them from anywhere", async () => {
+		await using wal = await open();
+		await say(wal, ...many);
+		expect(disk.names().filter((name) => /wal-\d{20}\.jsonl$/.test(name)).length).toBeGreaterThan(3);
+		expect(await texts(wal)).toEqual(many);
+		expect(await texts(wal, 30)).toEqual(many.slice(29));
+		await wal.close();
+		await using again = await open();
+		expect(await texts(again)).toEqual(many);
+		await using reader = await open(true);
+		expect(await texts(reader, 39)).toEqual(many.slice(38));
+		for (const name of disk.names().filter((each) => each.includes("wal-"))) {
+			expect(disk.text(name).trimEnd().split("\n").at(-1)).toMatch(
+				/^\{"v":1,"sealed":\{"first":\d+,"last":\d+,"prev":"[0-9a-f]{8}"\},"crc":"[0-9a-f]{8}"\}$/,
+			);
+		}
+	});
+
+	test("damage inside a sealed one is found when it is read, and never skipped", async () => {
+		const wal = await open();
+		await say(wal, ...many);
+		await wal.close();
+		const [name = ""] = disk.names().filter((each) => each.includes("wal-"));
+		const inode = disk.files.get(name);
+		if (inode) inode.bytes = Buffer.from(disk.text(name).replace("3 ..", "3 ,."));
+		await using again = await open();
+		await expect(texts(again)).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { path: name } });
+		expect(await texts(again, 30)).toEqual(many.slice(29));
+	});
+
+	test("one that is missing, or of another log, is refused by name", async () => {
+		const wal = await open();
+		await say(wal, ...many);
+		await wal.close();
+		const [first = "", second = ""] = disk.names().filter((each) => each.includes("wal-"));
+		const kept = disk.files.get(second);
+		disk.remove(second);
+		await expect(open()).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+		const stranger = disk.files.get(first);
+		if (stranger) disk.files.set(second, stranger);
+		await expect(open()).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { path: second } });
+		if (kept) disk.files.set(second, kept);
+		await using again = await open();
+		expect(await texts(again)).toEqual(many);
+	});
+});
+
+describe("space ahead", () => {
+	test("is blank lines, cut on a clean close, and left by a kill without harm", async () => {
+		const wal = await open();
+		await say(wal, "a");
+		expect(disk.text("/log/wal.jsonl")).toMatch(/\}\n\n+$/);
+		for (const line of disk.text("/log/wal.jsonl").split("\n")) if (line !== "") JSON.parse(line);
+		const killed = new TestDisk(
+			[...disk.files].map(([path, { bytes }]) => [path, bytes] as const),
+			disk.directories,
+		);
+		await wal.close();
+		expect(disk.text("/log/wal.jsonl")).toMatch(/\}\n$/);
+		disk = killed;
+		await using again = await open();
+		expect(again.torn).toBeUndefined();
+		expect(await texts(again)).toEqual(["a"]);
+	});
+});
+
+describe("what was acknowledged", () => {
+	test.each<[string, (wal: string) => string]>([
+		["its last line", (wal) => wal.trimEnd().split("\n").slice(0, -1).join("\n").concat("\n")],
+		["its last three lines", (wal) => wal.trimEnd().split("\n").slice(0, -3).join("\n").concat("\n")],
+		["the middle of its last line", (wal) => wal.slice(0, -30)],
+		["everything", () => ""],
+	])("is missed though nothing but wal.head says so: %s", async (_, cut) => {
+		const wal = await open();
+		await say(wal, "a", "b", "c");
+		await wal.close();
+		const inode = disk.files.get("/log/wal.jsonl");
+		if (inode) inode.bytes = Buffer.from(cut(disk.text("/log/wal.jsonl")));
+		const before = disk.text("/log/wal.jsonl");
+		await expect(open()).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+		await expect(open(true)).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+		expect(disk.text("/log/wal.jsonl")).toBe(before);
+	});
+
+	test("is missed when the file is gone", async () => {
+		const wal = await open();
+		await say(wal, "a");
+		await wal.close();
+		disk.remove("/log/wal.jsonl");
+		await expect(open()).rejects.toMatchObject({ code: "WAL_CORRUPT", message: expect.stringContaining("is gone") });
+	});
+
+	test("is missed when something outside proves more than the log has", async () => {
+		const wal = await open();
+		await say(wal, "a");
+		await wal.close();
+		disk.remove("/log/wal.head");
+		await expect(open(false, 99)).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { acknowledged: 99 } });
+		await using again = await open(false, 2);
+		expect(await texts(again)).toEqual(["a"]);
+	});
+
+	test("a head that is missing, rotten or old only says less", async () => {
+		for (const change of [
+			() => disk.remove("/log/wal.head"),
+			() => disk.files.get("/log/wal.head")?.bytes.fill(0),
+			() => disk.files.get("/log/wal.head")?.bytes.set([0x39], 80),
+		]) {
+			const wal = await open();
+			await say(wal, "a");
+			await wal.close();
+			change();
+			await (await open()).close();
+		}
+	});
+});
+
+describe("a disk that fails", () => {
+	test("writes that are short leave whole records", async () => {
+		disk.before = (call, _, length) => (call === "write" ? Math.max(1, Math.floor(length / 3)) : undefined);
+		await using wal = await open();
+		await say(wal, ...many.slice(0, 5));
+		expect(await texts(wal)).toEqual(many.slice(0, 5));
+	});
+
+	test("a full one refuses new records, keeps those that wait, and takes them first when there is space again", async () => {
+		await using wal = await open();
+		await say(wal, "a");
+		const { tip } = wal;
+		let full = true;
+		disk.before = (call, path) => {
+			if (full && call === "write" && path.endsWith("wal.jsonl")) throw errno("ENOSPC");
+			return undefined;
+		};
+		const waiting = wal.append(said({ text: "b" }), {});
+		let settled = false;
+		void waiting.durable.then(() => {
+			settled = true;
+		});
+		await expect.poll(() => codeOf(() => wal.append(said({ text: "too much" }), {}))).toBe("WAL_FULL");
+		expect([settled, wal.tip]).toEqual([false, tip + 1]);
+		expect(await texts(wal)).toEqual(["a"]);
+		full = false;
+		await expect.poll(() => codeOf(() => wal.append(said({ text: "c" }), {}))).toBe(undefined);
+		await wal.append(said({ text: "d" }), {}).durable;
+		expect(settled).toBe(true);
+		expect((await texts(wal)).slice(0, 2)).toEqual(["a", "b"]);
+	});
+
+	test("a sync that fails is the last thing that happens to the file", async () => {
+		const wal = await open();
+		await say(wal, "a");
+		disk.before = (call, path) => {
+			if (call === "sync" && path.endsWith("wal.jsonl")) throw errno("EIO");
+			return undefined;
+		};
+		await expect(wal.append(said({ text: "b" }), {}).durable).rejects.toMatchObject({ code: "WAL_POISONED" });
+		const { length } = disk.calls;
+		expect(codeOf(() => wal.append(said({ text: "c" }), {}))).toBe("WAL_POISONED");
+		await expect(wal.close()).rejects.toMatchObject({ code: "WAL_POISONED" });
+		expect(disk.calls.slice(length)).toEqual([]);
+	});
+
+	test("after an unclean end, what the head does not prove is written again before it is shown", async () => {
+		const wal = await open();
+		await say(wal, "a", "b");
+		const files = [...disk.files].map(([path, { bytes }]) => [path, bytes] as const);
+		await wal.close();
+		disk = new TestDisk(files, disk.directories);
+		disk.remove("/log/wal.head");
+		const wrote: string[] = [];
+		disk.before = (call, path) => {
+			if (path.endsWith("wal.jsonl")) wrote.push(call);
+			return undefined;
+		};
+		await using again = await open();
+		expect(wrote.slice(0, 2)).toEqual(["write", "sync"]);
+		expect(await texts(again)).toEqual(["a", "b"]);
+	});
+});
+
+test("data that is too deep is refused before a seq is taken", async () => {
+	await using wal = await open();
+	let value: unknown = "bottom";
+	for (let depth = 0; depth < 70; depth++) value = [value];
+	expect(codeOf(() => wal.append(nested({ value }), {}))).toBe("WAL_TOO_LARGE");
+	expect(wal.tip).toBe(1);
+});
+
+test("who appends faster than the disk syncs is told to wait, and may ask when to go on", async () => {
+	await using wal = await open();
+	const text = "x".repeat(1_000_000);
+	let refused: unknown;
+	for (let i = 0; i < 80 && refused === undefined; i++) refused = codeOf(() => wal.append(said({ text }), {}));
+	expect(refused).toBe("WAL_OVERLOADED");
+	await wal.ready();
+	expect(codeOf(() => wal.append(said({ text: "now" }), {}))).toBe(undefined);
+});
+
+test("a network file system is refused by name, unless it is forced", async () => {
+	class Remote extends TestDisk {
+		override networkFileSystem(): string {
+			return "NFS";
+		}
+	}
+	disk = new Remote();
+	await expect(open()).rejects.toMatchObject({ code: "WAL_IO", message: expect.stringContaining("NFS") });
+	await using forced = await openWal(fileEngine("/log", { disk, ...small, allowNetwork: true }), { records: [said] });
+	expect(forced.tip).toBe(1);
+});
+
+function codeOf(run: () => unknown): unknown {
+	try {
+		run();
+		return undefined;
+	} catch (error) {
+		return (error as { code?: unknown }).code;
+	}
+}
