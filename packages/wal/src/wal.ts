@@ -169,7 +169,9 @@ class OpenedWal implements Wal {
 				if (record.seq > last) return;
 				if (!wanted(record.kind, kinds) || !within(record.scope, scope)) continue;
 				const kind = this.#kinds.get(record.kind);
-				yield kind ? { ...record, data: parseData(kind, record.data, record.seq) } : record;
+				// Made for this reader a moment ago, so it may be changed in place.
+				if (kind) (record as { data: unknown }).data = parseData(kind, record.data, record.seq);
+				yield record;
 			}
 			if ((records.at(-1)?.seq ?? 0) >= last) return;
 		}

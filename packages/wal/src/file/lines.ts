@@ -25,8 +25,8 @@ export class LineCutter {
 	}
 
 	/**
-	 * The lines that end in this chunk; blank lines in a row come as one. The chunk is kept until its last line has
-	 * ended, so it must not be written to again.
+	 * The lines that end in this chunk; blank lines in a row come as one. They are views of it, so it may be filled again
+	 * only when they have been used.
 	 */
 	*cut(chunk: Buffer): Generator<Line> {
 		let start = 0;
@@ -46,7 +46,7 @@ export class LineCutter {
 			this.#offset += start - run;
 		}
 		if (start < chunk.length) {
-			this.#rest.push(chunk.subarray(start));
+			this.#rest.push(Buffer.from(chunk.subarray(start)));
 			this.#restBytes += chunk.length - start;
 		}
 	}
@@ -60,8 +60,8 @@ export class LineCutter {
 /** The lines of a file from an offset on. */
 export function* readLines(file: DiskFile, from: number): Generator<Line> {
 	const cutter = new LineCutter(from);
+	const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
 	for (let position = from; ; ) {
-		const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
 		const read = file.read(chunk, position);
 		if (read === 0) break;
 		position += read;

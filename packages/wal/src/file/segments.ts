@@ -60,9 +60,8 @@ export class Segments {
 			let prev: string | undefined;
 			const cutter = new LineCutter(start.offset);
 			// Small at first: who asks for one record should not pay for thousands.
-			let size = FIRST_CHUNK_BYTES;
-			for (let position = start.offset; ; size = Math.min(size * 2, CHUNK_BYTES)) {
-				const chunk = Buffer.allocUnsafe(size);
+			let chunk = Buffer.allocUnsafe(FIRST_CHUNK_BYTES);
+			for (let position = start.offset; ; ) {
 				const read = file.read(chunk, position);
 				position += read;
 				const records: StoredRecord[] = [];
@@ -100,6 +99,7 @@ export class Segments {
 				}
 				if (records.length > 0) yield records;
 				if (read === 0) return;
+				if (chunk.length < CHUNK_BYTES) chunk = Buffer.allocUnsafe(chunk.length * 4);
 				// Other work gets its turn between two chunks.
 				await new Promise((resolve) => setImmediate(resolve));
 			}
