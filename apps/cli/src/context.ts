@@ -21,6 +21,7 @@ export interface Globals {
 	readonly json?: boolean;
 	readonly verbose?: boolean;
 	readonly pace: number;
+	readonly allowNetwork?: boolean;
 }
 
 /** The state directory: `.reyn` of the working directory, unless told otherwise. */
@@ -57,6 +58,7 @@ function options(globals: Globals): RuntimeOptions {
 	const tools = createFileTools(globals.cwd);
 	return {
 		state,
+		...(globals.allowNetwork ? { allowNetwork: true } : {}),
 		model: trace ? tracedModel(model, trace) : model,
 		tools,
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],

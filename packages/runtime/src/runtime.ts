@@ -26,6 +26,7 @@ import { type AnyProjection, fileSnapshots, newestSnapshot, type SnapshotStore, 
 import { type Checkout, openTimeline, type Timeline } from "@reyn/timetravel";
 import {
 	type Clock,
+	fileEngine,
 	type Ids,
 	openWal,
 	randomIds,
@@ -70,6 +71,8 @@ export interface RuntimeOptions {
 	readonly ids?: Ids;
 	/** Waits; rejects when the signal aborts. */
 	sleep?(ms: number, signal: AbortSignal): Promise<void>;
+	/** Keep the log on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
+	readonly allowNetwork?: boolean;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number;
 }
@@ -111,10 +114,10 @@ export const mainSession: SessionScope = { agent: "default", session: "main" };
  * @throws WalError, SnapshotError, TimetravelError as their packages say; nothing is changed then
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
-	const { state, readOnly = false, clock = systemClock, ids = randomIds } = options;
+	const { state, readOnly = false, allowNetwork = false, clock = systemClock, ids = randomIds } = options;
 	const layout = layoutOf(state);
 	const snapshots = fileSnapshots(layout.snapshots);
-	const wal = await openWal(layout.wal, {
+	const wal = await openWal(fileEngine(layout.wal, { allowNetwork }), {
 		records: allRecords,
 		readOnly,
 		clock,
