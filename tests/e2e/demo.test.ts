@@ -35,8 +35,8 @@ test.each<[string, string, string[]]>([
 		expect(stdout).toMatch(/\w+\.\w+:\d+/);
 		expect(stdout).toMatch(/◆ {2}#\d+ {2}rewind to #\d+ \(both\) by user/);
 		expect(stdout).toMatch(/│ ○/);
-		const [, before] = /before {2}([0-9a-f]{64})/.exec(stdout) ?? [];
-		expect(stdout).toContain(`now     ${before}   equal`);
+		const [, before] = /state at #\d+, before we leave it: ([0-9a-f]{64})/.exec(stdout) ?? [];
+		expect(stdout).toContain(`state now:     ${before}   equal`);
 		for (const mode of ["both", "conversation_only", "code_only", "summarize", "cancel"])
 			expect(stdout).toMatch(new RegExp(`^ {2}${mode} +\\d+ records beyond`, "m"));
 		expect(stdout).toMatch(/a note about all since #\d+ joined the conversation/);

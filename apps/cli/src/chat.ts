@@ -92,7 +92,7 @@ async function handle(line: string, runtime: Runtime, screen: Screen): Promise<v
 			return screen.print(HELP.join("\n"));
 		case "/tree":
 			return screen.print(
-				graphLines(await readHistory(runtime))
+				graphLines(await readHistory(runtime), "/")
 					.map(clean)
 					.join("\n"),
 			);
@@ -150,7 +150,7 @@ async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, scr
 	if (!(await screen.confirm(`check out #${target}?`, rest.includes("--yes"))))
 		return screen.print("nothing was changed");
 	const result = await runtime.checkout(seq, "user");
-	screen.print(`${result.kind}: the state is as of #${result.target}. Files in your workspace were not touched`);
+	screen.print(`you are at #${result.target} now. Files in your workspace were not touched`);
 	screen.print(pausedLines(runtime));
 }
 

@@ -11,7 +11,6 @@ import {
 	type MeterReading,
 	offlineModel,
 	openRuntime,
-	type Restored,
 	type Runtime,
 	readHistory,
 	reportState,
@@ -47,7 +46,7 @@ export async function demo(globals: Globals, options: DemoOptions): Promise<numb
 
 	stage.say(`reyn demo on ${cwd}`);
 	stage.say(
-		`the state is kept in ${state}; the model is the offline one (no key, no network), paced at ${PACE_MS} ms a call`,
+		`the state is kept in ${state}; the model is the offline one (no key, no network: it searches and quotes, so judge the runtime and not the prose), paced at ${PACE_MS} ms a call`,
 	);
 
 	const first = await askAndKill(stage, questions.first, options.crashAt);
@@ -58,15 +57,21 @@ export async function demo(globals: Globals, options: DemoOptions): Promise<numb
 	await modes(stage);
 	stage.title("What is left");
 	const own = `--cwd ${quote(cwd)} --state ${quote(state)}`;
+	if (process.env.npm_lifecycle_event !== undefined)
+		stage.say("  (from a clone, write `npx -y pnpm@12.21.0 reyn` for `reyn`)");
 	for (const command of ["chat", "log --graph", `show ${forked.abandonedTip}`]) stage.say(`  reyn ${own} ${command}`);
 	return proven ? exitCodes.ok : exitCodes.failed;
 }
 
+const noReading: MeterReading = { replayed: { calls: 0, tokens: 0 }, paid: { calls: 0, tokens: 0 }, percentFree: 0 };
+
 interface Killed {
 	readonly pid: number;
 	readonly plan: string;
-	readonly calls: number;
-	readonly restored: Restored;
+	/** The requests that it had sent. */
+	readonly calls: readonly string[];
+	/** How many answers are in the log. */
+	readonly onDisk: { readonly turn: number; readonly finished: number; readonly unfinished: number };
 	/** The requests of finished steps: none of them may reach the model again. */
 	readonly finishedRequests: ReadonlySet<string>;
 }
@@ -105,9 +110,8 @@ async function askAndKill(stage: Stage, question: string, crashAt: number | unde
 	return stage.look(async (runtime) => ({
 		pid: child.pid,
 		plan,
-		calls: stage.callsOf(child.pid).length,
-		restored: runtime.restored(),
-		finishedRequests: await requestsOfFinishedSteps(runtime, plan),
+		calls: stage.callsOf(child.pid),
+		...(await answersOnDisk(runtime, plan)),
 	}));
 }
 
@@ -121,21 +125,24 @@ async function resume(stage: Stage, killed: Killed): Promise<boolean> {
 	});
 	const calls = stage.callsOf(child.pid);
 	const again = calls.filter((request) => killed.finishedRequests.has(request)).length;
-	const { replayed, paid, percentFree } = meter ?? {
-		replayed: { calls: 0, tokens: 0 },
-		paid: { calls: 0, tokens: 0 },
-		percentFree: 0,
-	};
+	const { replayed, paid, percentFree } = meter ?? noReading;
+	const { turn, finished, unfinished } = killed.onDisk;
+	const lost = killed.calls.length - turn - finished - unfinished;
+	const resent = calls.filter((request) => killed.calls.includes(request)).length;
 	stage.say("");
 	stage.say(pc.bold("what died, what was free, what was paid"));
-	stage.say(`  died      process ${killed.pid} after ${killed.calls} model calls`);
+	stage.say(`  died      process ${killed.pid}; it had sent ${killed.calls.length} model calls`);
 	stage.say(
-		`  free      ${replayed.calls} calls, ${replayed.tokens} tokens: ${percentFree} % of the whole were recorded, and not paid again`,
+		`              ${turn + finished + unfinished} answers were on disk (${turn} for the question, ${finished} of finished steps, ${unfinished} of unfinished ones)`,
+	);
+	stage.say(`              ${lost} were under way: their answers are lost`);
+	stage.say(
+		`  free      ${replayed.calls} calls of the plan, ${replayed.tokens} tokens, were recalled from disk: ${percentFree} % of what the plan cost in all`,
 	);
 	stage.say(
-		`  paid      ${paid.calls} calls, ${paid.tokens} tokens in process ${child.pid}; ${calls.length} calls reached the model, counted there`,
+		`  paid      process ${child.pid} sent ${calls.length} calls, ${paid.tokens} tokens: ${resent} that were lost, and ${calls.length - resent} that were never sent before`,
 	);
-	stage.say(`  finished steps made ${again} model calls in process ${child.pid}`);
+	stage.say(`  proof     counted at the model: finished steps made ${again} model calls in process ${child.pid}`);
 	return again === 0 && calls.length === paid.calls;
 }
 
@@ -157,6 +164,7 @@ async function fork(stage: Stage, question: string): Promise<Forked> {
 			hash: (await reportState(runtime, runtime.wal.tip)).hash,
 		};
 	});
+	stage.say(`state at #${tip}, before we leave it: ${hash}`);
 	await stage.run(["rewind", String(target), "--yes"]);
 	await stage.run(["run", "-p", question]);
 	await stage.run(["log", "--graph"]);
@@ -170,8 +178,8 @@ async function comeBack(stage: Stage, { abandonedTip, hash }: Forked): Promise<b
 		const last = runtime.timeline.lineage.resets.at(-1);
 		return (await reportState(runtime, last?.seq ?? 0)).hash;
 	});
-	stage.say(`  before  ${hash}`);
-	stage.say(`  now     ${now}   ${now === hash ? pc.green("equal") : pc.red("NOT EQUAL")}`);
+	stage.say(`  state at #${abandonedTip}: ${hash} when we left it`);
+	stage.say(`  state now:     ${now}   ${now === hash ? pc.green("equal") : pc.red("NOT EQUAL")}`);
 	return now === hash;
 }
 
@@ -194,18 +202,25 @@ async function modes(stage: Stage): Promise<void> {
 	await stage.run(["rewind", String(target), "--mode", "summarize", "--yes"]);
 }
 
-/** The requests that the finished steps of a plan made, as the log has them. */
-async function requestsOfFinishedSteps(runtime: Runtime, plan: string): Promise<ReadonlySet<string>> {
-	const finished = new Set<string>();
-	const requests: { lane: string; fp: string }[] = [];
+/** The model's answers that the log has, by what they were for. */
+async function answersOnDisk(runtime: Runtime, plan: string): Promise<Pick<Killed, "onDisk" | "finishedRequests">> {
+	const over = new Set<string>();
+	const answers: { lane: string; fp: string }[] = [];
 	for await (const { kind, data } of runtime.wal.read()) {
 		const record = data as { plan?: string; step?: string; lane?: string; fp?: string; kind?: string };
-		if (kind === "plan_step_completed" && record.plan === plan) finished.add(`plan/${plan}/${record.step}/`);
-		if (kind === "step_completed" && record.kind === "model") requests.push(record as { lane: string; fp: string });
+		if (kind === "plan_step_completed" && record.plan === plan) over.add(`plan/${plan}/${record.step}/`);
+		if (kind === "step_completed" && record.kind === "model") answers.push(record as { lane: string; fp: string });
 	}
-	return new Set(
-		requests.filter(({ lane }) => [...finished].some((step) => lane.startsWith(step))).map(({ fp }) => fp),
-	);
+	const ofTurn = answers.filter(({ lane }) => lane.startsWith("turn/"));
+	const ofFinished = answers.filter(({ lane }) => [...over].some((step) => lane.startsWith(step)));
+	return {
+		onDisk: {
+			turn: ofTurn.length,
+			finished: ofFinished.length,
+			unfinished: answers.length - ofTurn.length - ofFinished.length,
+		},
+		finishedRequests: new Set(ofFinished.map(({ fp }) => fp)),
+	};
 }
 
 /** Where the story is told: starts the processes, shows what they say, and looks at what they left. */

@@ -8,7 +8,8 @@ export function listLines({ entries, tip }: History): string[] {
 	return [`@ #${tip} tip`, ...entries.map((entry) => `${mark(entry)} ${textOf(entry)}`)];
 }
 
-export function graphLines({ entries, branches, tip }: History): string[] {
+/** @param command how people say `checkout` where they are */
+export function graphLines({ entries, branches, tip }: History, command = "reyn "): string[] {
 	const idOf = (name: string): number => branches.find((branch) => branch.name === name)?.id ?? 0;
 	const current = branches.find(({ active }) => active);
 	const rows: GraphRow[] = entries.map((entry) => ({
@@ -25,7 +26,7 @@ export function graphLines({ entries, branches, tip }: History): string[] {
 	}));
 	return [
 		...drawGraph([tipRow, ...rows], graph),
-		"● on the way to where you are   ○ abandoned, still there: reyn checkout <seq>",
+		`● on the way to where you are   ○ abandoned, still there: ${command}checkout <seq>`,
 	];
 }
 

@@ -1,6 +1,7 @@
 /** argv → what a package function does. */
 import { readFileSync } from "node:fs";
 import {
+	type Checkout,
 	parseRef,
 	type Restored,
 	type RewindMode,
@@ -16,6 +17,7 @@ import { type Globals, openForReading, openForWork } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { graphLines, listLines } from "./history.ts";
 import { stateLines } from "./state.ts";
+import { addWalCommands } from "./wal.ts";
 import { type OutputFormat, work } from "./work.ts";
 
 export async function main(argv: readonly string[]): Promise<number> {
@@ -27,7 +29,14 @@ export async function main(argv: readonly string[]): Promise<number> {
 		await program.parseAsync(withDefaultCommand(program, argv));
 		return exitCode;
 	} catch (error) {
-		if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+		if (error instanceof CommanderError) {
+			if (error.exitCode === 0) return exitCodes.ok;
+			// The parser has told people already.
+			const message = error.message.replace(/^error: /, "");
+			if (argv.includes("--json"))
+				process.stdout.write(`${JSON.stringify({ error: { code: "CLI_USAGE", message, details: {} } })}\n`);
+			return exitCodes.usage;
+		}
 		return report(error, program.opts());
 	}
 }
@@ -50,14 +59,16 @@ function report(error: unknown, { json, verbose }: { json?: boolean; verbose?: b
 
 const EXIT_CODES = `
 Exit codes: 0 done · 1 failed while running · 2 usage · 3 not found · 4 refused (needs --yes, in use, newer format)
-            5 the log is damaged · 6 finished, some plan steps failed · 130 interrupted`;
+            5 the log is damaged · 6 finished, some plan steps failed · 130 and 143 stopped by a signal`;
 
 function commands(done: (exitCode: number) => void): Command {
 	const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
 		version: string;
 	};
 	const program = new Command("reyn")
-		.description("A durable agent: kill it anywhere, it goes on where it stopped, and nothing is paid twice.")
+		.description(
+			"A durable agent: kill it anywhere, it goes on where it stopped, and what is durable is never paid again.",
+		)
 		.version(version, "-V, --version")
 		.option("--cwd <dir>", "the directory to work on", process.cwd())
 		.option("--state <dir>", "where the history is kept (default: .reyn in the directory)")
@@ -142,7 +153,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.argument("<ref>")
 		.description("go back on the current line: preview, confirm, apply. Files in your workspace are not touched")
 		.addOption(new Option("--mode <mode>", "what goes back").choices([...rewindModes]).default("both"))
-		.option("--dry-run", "the preview only (as --mode cancel)")
+		.option("--dry-run", "the preview of the mode, and nothing else")
 		.option("--yes", "apply without asking")
 		.option("--actor <name>", "who asks", "user")
 		.action(
@@ -150,9 +161,8 @@ function commands(done: (exitCode: number) => void): Command {
 				ref: string,
 				{ mode, dryRun, yes, actor }: { mode: RewindMode; dryRun?: boolean; yes?: boolean; actor: string },
 			) => {
-				const chosen = dryRun ? "cancel" : mode;
-				const plan = await reading(globals(), (runtime) => runtime.planRewind(parseRef(ref, runtime), chosen));
-				if (chosen === "cancel") return print(globals(), { plan, applied: false }, plan.summary);
+				const plan = await reading(globals(), (runtime) => runtime.planRewind(parseRef(ref, runtime), mode));
+				if (dryRun || mode === "cancel") return print(globals(), { plan, applied: false }, plan.summary);
 				if (!globals().json) process.stderr.write(`${plan.summary.join("\n")}\n`);
 				await confirm(`rewind to #${plan.target}?`, yes);
 				await using runtime = await openForWork(globals());
@@ -182,7 +192,7 @@ function commands(done: (exitCode: number) => void): Command {
 			const snapped =
 				"snappedFrom" in result ? `; #${seq} lies inside a tool cycle, so the checkpoint before it was taken` : "";
 			print(globals(), { ...result, hash }, [
-				`${result.kind}: the state is as of #${result.target}${snapped}`,
+				`${checkedOut(result)}${snapped}`,
 				`state ${hash}`,
 				...paused(runtime.restored().plans),
 			]);
@@ -277,6 +287,8 @@ function commands(done: (exitCode: number) => void): Command {
 			);
 		});
 
+	addWalCommands(program, globals, print, done);
+
 	program
 		.command("demo")
 		.description(
@@ -286,7 +298,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.addOption(
 			new Option(
 				"--crash-at <n>",
-				"kill while the step after the n-th finished one runs (default: at random)",
+				"kill once n steps have finished, in the middle of another (default: at random)",
 			).argParser(wholeNumber),
 		)
 		.option("--question <text>", "what to ask first")
@@ -323,6 +335,17 @@ function assertInFlight({ turns, plans, runs, undelivered }: Restored): void {
 	if (turns.length + running.length + undelivered.length > 0) return;
 	const waiting = plans.length > 0 ? `; paused: ${plans.map(({ plan }) => `reyn plan resume ${plan}`).join(", ")}` : "";
 	throw new CliError("CLI_NOT_FOUND", `nothing is in flight${waiting}`);
+}
+
+function checkedOut({ kind, target }: Pick<Checkout, "kind" | "target">): string {
+	switch (kind) {
+		case "none":
+			return `you are at #${target} already; nothing was written`;
+		case "undo":
+			return `checked out #${target}, further back on the same line`;
+		case "fork_switch":
+			return `checked out #${target}, on a branch that was abandoned`;
+	}
 }
 
 function rewound({ kind, seq, target }: RewindResult, from: number): string[] {

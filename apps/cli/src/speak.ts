@@ -37,7 +37,8 @@ export function eventLine(event: RuntimeEvent): string | undefined {
 		}
 		case "plan_step": {
 			const { change } = event;
-			const at = `plan ${event.plan} ▸ ${event.index}/${event.size} ${oneLine(event.description, 60)}`;
+			const at = `plan ${event.plan} ▸ ${event.step} ${oneLine(event.description, 60)}`;
+			const done = `(${event.done}/${event.size} done)`;
 			switch (change.status) {
 				case "running":
 					return `${at} …`;
@@ -46,9 +47,9 @@ export function eventLine(event: RuntimeEvent): string | undefined {
 				case "retrying":
 					return `${at} (retry ${change.retry}/${change.limit}: ${oneLine(change.reason, 60)})`;
 				case "completed":
-					return `${at} ✓ ${count(change.cost.calls, "call")}, ${change.cost.inputTokens + change.cost.outputTokens} tokens`;
+					return `${at} ✓ ${count(change.cost.calls, "call")}, ${change.cost.inputTokens + change.cost.outputTokens} tokens ${done}`;
 				case "failed":
-					return `${at} ✗ ${oneLine(change.reason, 100)}`;
+					return `${at} ✗ ${oneLine(change.reason, 100)} ${done}`;
 			}
 			break;
 		}
@@ -98,7 +99,9 @@ export function restoredLines({ torn, turns, plans, runs, undelivered }: Restore
 }
 
 export function meterLine({ replayed, paid, percentFree }: MeterReading): string {
-	return `replayed free: ${count(replayed.calls, "model call")}, ${replayed.tokens} tokens (${percentFree} %)   paid now: ${count(paid.calls, "call")}, ${paid.tokens} tokens`;
+	const now = `paid now: ${count(paid.calls, "model call")}, ${paid.tokens} tokens`;
+	if (replayed.calls === 0) return now;
+	return `replayed free: ${count(replayed.calls, "model call")}, ${replayed.tokens} tokens (${percentFree} %)   ${now}`;
 }
 
 export const messageText = ({ from, text }: BackgroundMessage): string => `[${from}] ${clean(text)}`;

@@ -7,7 +7,7 @@ import type { PlanRun } from "./plan-runs.ts";
 import { type Cost, planCompleted, planStepCompleted, planStepFailed, planStepStarted } from "./records.ts";
 import { runStep } from "./run-step.ts";
 import { stepRequest } from "./step-prompt.ts";
-import { isFinished, readySteps, stepOf, textOf } from "./step-status.ts";
+import { isFinished, isSettled, readySteps, stepOf, textOf } from "./step-status.ts";
 
 export interface PlanLimits {
 	/** Steps that run at the same time. */
@@ -41,6 +41,8 @@ export interface PlanProgress {
 	readonly step: string;
 	readonly index: number;
 	readonly size: number;
+	/** Steps that are over by now, this one included when it is. */
+	readonly done: number;
 	/** At most 60 characters. */
 	readonly description: string;
 	readonly change:
@@ -107,6 +109,7 @@ async function executeStep(
 			step: step.id,
 			index: steps.indexOf(step) + 1,
 			size: steps.length,
+			done: steps.filter(({ id }) => isSettled(stepOf(ports.run(), id))).length,
 			description: cut(step.description),
 			change,
 		});

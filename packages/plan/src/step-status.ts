@@ -6,7 +6,8 @@ export function stepOf(run: PlanRun, id: string): StepRun {
 	return run.steps[id] ?? { status: "pending", attempt: 0 };
 }
 
-const isSettled = ({ status }: StepRun): boolean => status === "completed" || status === "failed";
+/** Is it over, one way or the other? */
+export const isSettled = ({ status }: StepRun): boolean => status === "completed" || status === "failed";
 
 export function isFinished(run: PlanRun, { steps }: Decomposition): boolean {
 	return steps.every(({ id }) => isSettled(stepOf(run, id)));
