@@ -70,7 +70,7 @@ describe("a fresh plan", () => {
 			plan: "p1",
 			step: "s1",
 			index: 1,
-			done: 0,
+			done: 1,
 			size: 2,
 			description: `${"x".repeat(59)}…`,
 			change: { status: "completed", cost: { calls: 1, inputTokens: 100, outputTokens: 10 } },
