@@ -22,6 +22,7 @@ export type WalCode =
 	| "WAL_INVALID_RECORD"
 	| "WAL_IO"
 	| "WAL_LOCKED"
+	| "WAL_LOSS_NOT_ACCEPTED"
 	| "WAL_NEWER_FORMAT"
 	| "WAL_NOT_JSON"
 	| "WAL_OVERLOADED"

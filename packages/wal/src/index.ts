@@ -6,6 +6,17 @@ export type { Batch, LogEngine, OpenEngine, OpenLog, TornTail } from "./engine.t
 export { ReynError, type WalCode, WalError } from "./errors.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";
+export { type ApplyRepairOptions, applyRepair, type FileChange, planRepair, type RepairPlan } from "./file/repair.ts";
+export { type KindStats, type LogStats, statLog } from "./file/stats.ts";
+export {
+	type LogProblem,
+	type LogState,
+	type LogVerdict,
+	type SegmentVerdict,
+	type TornNote,
+	type VerifyOptions,
+	verifyLog,
+} from "./file/verify.ts";
 export { canonicalJson } from "./json.ts";
 export { memoryEngine } from "./memory-engine.ts";
 export { nodeDisk } from "./node-disk.ts";
@@ -24,4 +35,4 @@ export {
 } from "./record.ts";
 export type { StandardIssue, StandardResult, StandardSchemaV1 } from "./standard-schema.ts";
 export { type Appended, type Appender, type OpenWalOptions, openWal, type Range, type Wal } from "./wal.ts";
-export { type WalEpoch, walEpoch, walRecovered } from "./wal-records.ts";
+export { type WalEpoch, type WalRepaired, walEpoch, walLost, walRecovered, walRepaired } from "./wal-records.ts";

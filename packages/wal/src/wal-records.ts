@@ -1,7 +1,7 @@
 /** The log's own records. Their schemas are written out, so that the log needs no schema library of its own. */
 import { isSeq } from "./codec.ts";
 import type { TornTail } from "./engine.ts";
-import { defineRecord, type WalRecord } from "./record.ts";
+import { defineRecord, type Seq, type WalRecord } from "./record.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
 /** Stands at the start of each writer's records: who wrote from here on. */
@@ -31,6 +31,38 @@ export const walRecovered = defineRecord(
 			isSeq(seq) && isSeq(bytes) && typeof sha256 === "string" && (keptIn === undefined || typeof keptIn === "string"),
 	),
 );
+
+/** A repair gave records up: from here on the log is another than it was. */
+export interface WalRepaired {
+	/** The seqs that were lost; `to` is `from - 1` when none was. Each is a `wal_lost` record now. */
+	readonly from: Seq;
+	readonly to: Seq;
+	readonly why: string;
+	/** The names of the files that hold the bytes as they were. */
+	readonly keptIn: readonly string[];
+}
+
+export const walRepaired = defineRecord(
+	"wal_repaired",
+	schema<WalRepaired>(
+		"{ from, to, why, keptIn }",
+		({ from, to, why, keptIn }) =>
+			isSeq(from) &&
+			isSeq(to) &&
+			typeof why === "string" &&
+			Array.isArray(keptIn) &&
+			keptIn.every((name) => typeof name === "string"),
+	),
+);
+
+/** Stands where a record was lost, so that a seq never comes to name another record; the `wal_repaired` after it says why. */
+export const walLost = defineRecord(
+	"wal_lost",
+	schema<Record<string, never>>("{}", () => true),
+);
+
+/** Every kind that the log writes of itself. */
+export const walRecords = [walEpoch, walRecovered, walRepaired, walLost] as const;
 
 function schema<T extends object>(
 	shape: string,

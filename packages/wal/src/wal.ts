@@ -7,7 +7,7 @@ import { fileEngine } from "./file/engine.ts";
 import { LogWriter } from "./log-writer.ts";
 import { type Clock, type Ids, randomIds, systemClock } from "./ports.ts";
 import { type AnyRecordKind, type Draft, parseData, type Scope, type Seq, type WalRecord, within } from "./record.ts";
-import { walEpoch, walRecovered } from "./wal-records.ts";
+import { walEpoch, walRecords, walRecovered } from "./wal-records.ts";
 
 /** What an append gives back at once. */
 export interface Appended {
@@ -274,7 +274,7 @@ function isDeeper(value: unknown, limit: number): boolean {
 
 function registry(records: readonly AnyRecordKind[]): ReadonlyMap<string, AnyRecordKind> {
 	const kinds = new Map<string, AnyRecordKind>();
-	for (const kind of [walEpoch, walRecovered, ...records]) {
+	for (const kind of [...walRecords, ...records]) {
 		if (kinds.has(kind.kind))
 			throw new WalError("WAL_INVALID_RECORD", `two kinds are named "${kind.kind}"; a name may be registered once`, {
 				kind: kind.kind,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { defineRecord, openWal, type Wal, type WalRecord } from "../src/index.ts";
+import { defineRecord, fileEngine, openWal, type Wal, type WalRecord } from "../src/index.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 
@@ -182,4 +182,22 @@ test("data that would not come back as it went in is refused before it is writte
 		expect.objectContaining({ code: "WAL_INVALID_RECORD" }),
 	);
 	expect(wal.tip).toBe(tip);
+});
+
+test("a reader may open the log at any moment while a writer appends and seals", async () => {
+	await using wal = await openWal(fileEngine(directory, { segmentBytes: 20_000 }), { records: [said] });
+	let writing = true;
+	const writer = (async () => {
+		while (writing) await wal.append(said({ text: "x".repeat(200) }), {}).durable;
+	})();
+	for (let i = 0; i < 60; i++) {
+		const durable = wal.durableTip;
+		await using reader = await openSaid(true);
+		expect(reader.tip).toBeGreaterThanOrEqual(durable);
+		let last = 0;
+		for await (const { seq } of reader.read()) expect(seq).toBe(++last);
+		expect(last).toBe(reader.tip);
+	}
+	writing = false;
+	await writer;
 });

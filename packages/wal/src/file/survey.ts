@@ -23,11 +23,13 @@ export interface Sealed {
 
 /** Reads all of the active segment, and the two ends of each sealed one. */
 export function survey(disk: Disk, directory: string): Survey {
+	// First of all: it never says more than is durable, so what is read after it holds at least that much.
+	const head = disk.identity(headPath(directory)) === undefined ? undefined : readHead(disk, directory);
 	const names = disk.list(directory);
 	return {
 		sealed: sealedPaths(directory, names).map((path) => readSealed(disk, path)),
 		active: names.includes("wal.jsonl") ? withFile(disk, activePath(directory), scan) : undefined,
-		head: names.includes("wal.head") ? readHead(disk, directory) : undefined,
+		head,
 	};
 }
 

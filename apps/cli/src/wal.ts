@@ -1,0 +1,241 @@
+/** `reyn wal`: tools for the log itself. All but `repair --apply` only look, and work beside a process that writes. */
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { layoutOf } from "@reyn/runtime";
+import type { LogProblem, LogStats, LogVerdict, RepairPlan, Wal, WalRecord } from "@reyn/wal";
+import { type Command, InvalidArgumentError } from "commander";
+import { clean, oneLine } from "./clean.ts";
+import { type Globals, stateOf } from "./context.ts";
+import { CliError, exitCodes } from "./exit-code.ts";
+import { write } from "./speak.ts";
+
+type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
+
+export function addWalCommands(
+	program: Command,
+	globals: () => Globals,
+	print: Print,
+	done: (exitCode: number) => void,
+): void {
+	const wal = program.command("wal").description("the log itself: verify, inspect, tail, stats, repair");
+
+	wal
+		.command("verify")
+		.description("check every line of the log; exit 5 when acknowledged records are damaged or missing")
+		.action(async () => {
+			const verdict = await onLog(globals(), async ({ verifyLog }, directory) => verifyLog(directory));
+			print(globals(), verdict, verdictLines(verdict));
+			done(verdict.state === "damaged" || verdict.state === "missing" ? exitCodes.damaged : exitCodes.ok);
+		});
+
+	wal
+		.command("inspect")
+		.argument("[ref]", "a seq, or @ for the tip")
+		.description("records as they are stored")
+		.option("--from <seq>", "from this seq on", seqOf)
+		.option("--to <seq>", "up to this seq", seqOf)
+		.action(async (ref: string | undefined, { from, to }: { from?: number; to?: number }) => {
+			if (ref !== undefined && (from !== undefined || to !== undefined))
+				throw new CliError("CLI_USAGE", "give a ref, or --from and --to; not both");
+			await using log = await openLog(globals());
+			const seq = ref === undefined ? undefined : refOf(ref, log);
+			const range = { after: (seq ?? from ?? log.first) - 1, through: seq ?? to ?? log.tip };
+			for await (const record of log.read(range)) await show(globals(), record, seq !== undefined);
+		});
+
+	wal
+		.command("tail")
+		.description("the newest records; with -f those to come as well, until Ctrl-C")
+		.option("-n, --lines <n>", "how many", seqOf, 10)
+		.option("-f, --follow", "wait for more")
+		.action(async ({ lines, follow }: { lines: number; follow?: boolean }) => {
+			const last = await showAfter(globals(), (log) => log.tip - lines);
+			if (follow) done(await followFrom(globals(), last));
+		});
+
+	wal
+		.command("stats")
+		.description("what the log consists of: kinds, bytes, segments, times")
+		.action(async () => {
+			const stats = await onLog(globals(), async ({ statLog }, directory) => statLog(directory));
+			print(globals(), stats, statLines(stats));
+		});
+
+	wal
+		.command("repair")
+		.description("show what giving the damage up would cost; do it with --apply and that loss accepted to the letter")
+		.option("--apply", "do it")
+		.option("--accept-loss <range>", "what the plan says would be lost: 43..47, or none")
+		.action(async ({ apply, acceptLoss = "" }: { apply?: boolean; acceptLoss?: string }) => {
+			const plan = await onLog(globals(), ({ planRepair }, directory) => planRepair(directory));
+			if (!apply || plan.kind === "nothing")
+				return print(globals(), { plan, applied: false }, [...planLines(plan), ...howTo(plan)]);
+			if (!globals().json) process.stderr.write(`${planLines(plan).map(clean).join("\n")}\n`);
+			if (acceptLoss !== plan.accept)
+				throw new CliError(
+					"CLI_REFUSED",
+					`${acceptLoss === "" ? "nothing" : oneLine(acceptLoss)} was accepted, and ${plan.accept} would be lost; nothing was changed. Say exactly: --apply --accept-loss ${plan.accept}`,
+				);
+			const applied = await onLog(globals(), async ({ applyRepair }, directory) =>
+				applyRepair(directory, { acceptLoss }),
+			);
+			print(globals(), { plan: applied, applied: true }, ["done; check with: reyn wal verify"]);
+		});
+}
+
+/** @throws CliError `CLI_NOT_FOUND` when there is no log, `CLI_REFUSED` when the loss has become another meanwhile */
+async function onLog<T>(
+	globals: Globals,
+	use: (wal: typeof import("@reyn/wal"), directory: string) => Promise<T>,
+): Promise<T> {
+	const state = stateOf(globals);
+	try {
+		return await use(await import("@reyn/wal"), layoutOf(state).wal);
+	} catch (error) {
+		const { code, detail, message } = error as { code?: string; detail?: { code?: unknown }; message: string };
+		if (code === "WAL_IO" && detail?.code === "ENOENT")
+			throw new CliError(
+				"CLI_NOT_FOUND",
+				`there is no history in ${state} yet; start with: reyn run -p "…" or reyn chat`,
+			);
+		if (code === "WAL_LOSS_NOT_ACCEPTED") throw new CliError("CLI_REFUSED", message);
+		throw error;
+	}
+}
+
+const openLog = (globals: Globals): Promise<Wal> =>
+	onLog(globals, ({ openWal }, directory) => openWal(directory, { records: [], readOnly: true }));
+
+function seqOf(text: string): number {
+	if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("expected a whole number.");
+	return Number(text);
+}
+
+function refOf(ref: string, { first, tip }: Wal): number {
+	const seq = ref === "@" ? tip : /^\d{1,15}$/.test(ref) ? Number(ref) : undefined;
+	if (seq === undefined) throw new CliError("CLI_USAGE", `"${oneLine(ref)}" is no seq; give one, or @ for the tip`);
+	if (seq < first || seq > tip) throw new CliError("CLI_NOT_FOUND", `no seq ${seq}; this log has ${first} to ${tip}`);
+	return seq;
+}
+
+/** Prints the records after a seq that is chosen when the log is open, and gives the last one. */
+async function showAfter(globals: Globals, after: (log: Wal) => number): Promise<number> {
+	await using log = await openLog(globals);
+	for await (const record of log.read({ after: Math.max(after(log), log.first - 1) })) await show(globals, record);
+	return log.tip;
+}
+
+async function show({ json }: Globals, record: WalRecord, whole = false): Promise<void> {
+	const text = json ? JSON.stringify(record) : whole ? clean(JSON.stringify(record, null, 2)) : recordLine(record);
+	await write(process.stdout, `${text}\n`);
+}
+
+function recordLine({ seq, ts, kind, scope, data }: WalRecord): string {
+	const where = Object.values(scope).join("/");
+	const time = new Date(ts).toISOString();
+	return oneLine(`#${seq}  ${time}  ${kind}${where ? `  ${where}` : ""}  ${JSON.stringify(data)}`, 160);
+}
+
+const POLL_MS = 100;
+/** Beside a busy writer one look may come at a bad moment; so many in a row are no accident. */
+const MAX_FAILURES = 20;
+
+/** A writer overwrites the head after each sync, so a head that has not changed means that there is nothing new. */
+async function followFrom(globals: Globals, from: number): Promise<number> {
+	const head = join(layoutOf(stateOf(globals)).wal, "wal.head");
+	const stopped = new AbortController();
+	let exitCode: number = exitCodes.ok;
+	const stop = (signal: NodeJS.Signals): void => {
+		exitCode = signal === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated;
+		stopped.abort();
+	};
+	process.once("SIGINT", stop).once("SIGTERM", stop);
+	let last = from;
+	let seen: number | undefined;
+	let failures = 0;
+	while (!stopped.signal.aborted) {
+		const changed = await stat(head).then(
+			({ mtimeMs }) => mtimeMs,
+			() => undefined,
+		);
+		if (changed === undefined || changed !== seen) {
+			try {
+				last = await showAfter(globals, () => last);
+				seen = changed;
+				failures = 0;
+			} catch (error) {
+				if (++failures === MAX_FAILURES) throw error;
+			}
+		}
+		await sleep(POLL_MS, undefined, { signal: stopped.signal }).catch(() => {});
+	}
+	return exitCode;
+}
+
+function verdictLines(verdict: LogVerdict): string[] {
+	const { directory, state, segments, problems, omitted, torn, first, acknowledged, next } = verdict;
+	const records = segments.reduce((sum, segment) => sum + segment.records, 0);
+	return [
+		...segments.map(
+			({ path, first, last, records, bytes, state }) =>
+				`${state.padEnd(8)} ${oneLine(nameOf(path))}  seq ${first}..${last}  ${records} records  ${bytes} bytes`,
+		),
+		...problems.map(problemLine),
+		...(omitted > 0 ? [`and ${omitted} more`] : []),
+		...(first > 1 ? [`note: the log begins at seq ${first}; nothing says what became of those before`] : []),
+		...(torn
+			? [
+					`note: ${torn.bytes} bytes after seq ${torn.seq - 1} are not whole (${oneLine(torn.why)}). Nothing was promised of them: a write is under way, or a crash cut it, and the next start sets it aside`,
+				]
+			: []),
+		`${state}: ${records} records in ${directory}, acknowledged up to seq ${acknowledged}`,
+		...next,
+	];
+}
+
+function problemLine({ path, line, offset, seq, why, expectedCrc, actualCrc, acknowledged }: LogProblem): string {
+	const crc = expectedCrc === undefined ? "" : ` (crc ${expectedCrc} expected, ${oneLine(actualCrc ?? "", 12)} found)`;
+	const where = line > 0 ? `, line ${line}, byte ${offset}` : "";
+	return `✗ ${oneLine(nameOf(path))}${where}, seq ${seq}: ${oneLine(why)}${crc}${acknowledged ? "" : "; not acknowledged"}`;
+}
+
+const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+function statLines(stats: LogStats): string[] {
+	const { log, segments, records, bytes, padding, first, last, from, to, recordsPerSecond, kinds } = stats;
+	const time = (at: number | undefined): string => (at === undefined ? "never" : new Date(at).toISOString());
+	const width = Math.max(4, ...kinds.map(({ kind }) => oneLine(kind, 40).length));
+	return [
+		`log ${log ?? "unknown"}`,
+		`${records} records, seq ${first}..${last}, in ${segments} segments: ${bytes} bytes, of which ${padding} are space ahead`,
+		`from ${time(from)} to ${time(to)}`,
+		...(recordsPerSecond === undefined ? [] : [`the newest at ${recordsPerSecond.toFixed(1)} a second`]),
+		...kinds.map(({ kind, records, bytes }) => `  ${oneLine(kind, 40).padEnd(width)}  ${records}  ${bytes} bytes`),
+	];
+}
+
+function planLines({ kind, why, lost, keptAfter, changes }: RepairPlan): string[] {
+	if (kind === "nothing") return [`nothing to repair: ${why}`];
+	const count = lost ? lost.to - lost.from + 1 : 0;
+	const range = lost && (lost.from === lost.to ? `seq ${lost.from}` : `seqs ${lost.from} to ${lost.to}`);
+	return [
+		kind === "finish" ? `a repair was not finished: ${oneLine(why, 200)}` : `damaged: ${oneLine(why, 200)}`,
+		range ? `lost: ${range}, ${count} ${count === 1 ? "record" : "records"}` : "lost: no record",
+		...(keptAfter > 0 ? [`kept: ${keptAfter} records after that, under the seqs that they have`] : []),
+		...changes.map(({ path, keptIn }) =>
+			keptIn === undefined
+				? `made: ${oneLine(nameOf(path))}`
+				: `replaced: ${oneLine(nameOf(path))}, kept as ${oneLine(nameOf(keptIn))}`,
+		),
+	];
+}
+
+function howTo({ kind, accept }: RepairPlan): string[] {
+	return kind === "nothing"
+		? []
+		: [
+				"nothing was changed. A copy of the directory is worth more than any repair; without one, accept the loss with:",
+				`reyn wal repair --apply --accept-loss ${accept}`,
+			];
+}

@@ -1,0 +1,81 @@
+/** A look at a log without its lock: a live writer may append, seal and rename while we read. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Disk } from "../disk.ts";
+import { WalError } from "../errors.ts";
+import type { Seq } from "../record.ts";
+import { type Decision, decide } from "./decide.ts";
+import { asWalError, refusal } from "./messages.ts";
+import { activePath } from "./names.ts";
+import { type Survey, survey } from "./survey.ts";
+
+export interface Looked {
+	readonly found: Survey;
+	readonly decision: Decision;
+	/** The log's id; undefined when no segment and no head says it. */
+	readonly log: string | undefined;
+	/** How far the log is known to have been acknowledged. */
+	readonly acknowledged: Seq;
+}
+
+const TRIES = 8;
+
+/**
+ * Damage stays where it is, and what a writer does moves on: something is wrong only when two looks in a row say the same.
+ * The head that judges a look is the one of the look before, since what it promised then has to be there now.
+ *
+ * @throws WalError `WAL_IO` when there is no log, `WAL_NEWER_FORMAT`
+ */
+export async function look(disk: Disk, directory: string, proven: Seq): Promise<Looked> {
+	let before: { readonly head: Survey["head"]; readonly said: string } | undefined;
+	for (let tries = 1; ; tries++) {
+		let found: Survey;
+		try {
+			found = survey(disk, directory);
+		} catch (error) {
+			// Between the rename of a sealed segment and the making of the next one there is no `wal.jsonl`.
+			if (tries === TRIES) throw asWalError(error, activePath(directory));
+			await sleep(5);
+			continue;
+		}
+		if (before?.head) found = { ...found, head: before.head };
+		const decision = decide(found, proven);
+		const said = decision.kind === "refuse" ? JSON.stringify([decision.path, decision.offset, decision.seq]) : "";
+		if (decision.kind !== "refuse" || said === before?.said || tries === TRIES)
+			return judged(found, decision, directory, proven);
+		before = { head: found.head, said };
+		await sleep(5);
+	}
+}
+
+function judged(found: Survey, decision: Decision, directory: string, proven: Seq): Looked {
+	if (decision.kind === "refuse" && decision.code === "WAL_NEWER_FORMAT") throw refusal(decision, directory);
+	const { sealed, active, head } = found;
+	if (decision.kind === "fresh")
+		throw new WalError("WAL_IO", `there is no log in ${directory} (ENOENT)`, { path: directory, code: "ENOENT" });
+	const log = logIdOf(found);
+	const own = sealed.filter(({ header }) => header.log === log);
+	return {
+		found,
+		decision,
+		log,
+		acknowledged: Math.max(
+			proven,
+			head !== undefined && head.log === log ? head.seq : 0,
+			active !== undefined && (active.header?.log ?? log) === log ? active.durable : 0,
+			active?.header?.log === log ? (active?.header?.first ?? 1) - 1 : 0,
+			...own.map(({ header, footer }) => Math.max(header.first - 1, footer.last)),
+		),
+	};
+}
+
+/** Most segments say the same; where they do not, the head breaks the tie. */
+function logIdOf({ sealed, active, head }: Survey): string | undefined {
+	const votes = new Map<string, number>();
+	const vote = (log: string | undefined, weight: number): void => {
+		if (log) votes.set(log, (votes.get(log) ?? 0) + weight);
+	};
+	for (const { header } of sealed) vote(header.log, 2);
+	vote(active?.header?.log, 2);
+	vote(head?.log, 1);
+	return [...votes].sort(([, a], [, b]) => b - a)[0]?.[0];
+}

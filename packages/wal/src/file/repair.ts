@@ -1,0 +1,398 @@
+/**
+ * Gives up what is damaged, and makes a log of the rest. All from the first damaged segment on becomes one new `wal.jsonl`:
+ * sound records as they are, a `wal_lost` record for each seq that is lost, the records after the loss under their own
+ * seqs, and `wal_repaired`. The one moment that counts is the rename of that file; what it replaces is set aside before
+ * or after, and a repair that was killed is run again.
+ */
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { encodeHead, encodeHeader, encodeRecord, MAX_LINE_BYTES, type SegmentHeader } from "../codec.ts";
+import { type Disk, type DiskFile, writeAll } from "../disk.ts";
+import { WalError } from "../errors.ts";
+import { nodeDisk } from "../node-disk.ts";
+import { type Clock, type Ids, randomIds, systemClock } from "../ports.ts";
+import type { Seq } from "../record.ts";
+import { type WalRepaired, walLost, walRepaired } from "../wal-records.ts";
+import { CHUNK_BYTES } from "./lines.ts";
+import { defaultLogFileOptions, LogFile } from "./log-file.ts";
+import { type Looked, look } from "./look.ts";
+import { activePath, headPath } from "./names.ts";
+import { recordLines, withFile } from "./records.ts";
+import { type Piece, type Salvage, salvage } from "./salvage.ts";
+import { scan } from "./scan.ts";
+import type { Survey } from "./survey.ts";
+import { type VerifyOptions, verifyLog } from "./verify.ts";
+
+export interface RepairPlan {
+	readonly directory: string;
+	/** `finish`: a repair was killed after it took effect, and only files have still to be set aside. */
+	readonly kind: "nothing" | "repair" | "finish";
+	/** What is wrong, in a line. */
+	readonly why: string;
+	/** The seqs that are given up; undefined when none is. */
+	readonly lost: { readonly from: Seq; readonly to: Seq } | undefined;
+	/** What has to be accepted, to the letter: `43..47`, or `none`. */
+	readonly accept: string;
+	/** How many records after the loss are kept, under the seqs that they have. */
+	readonly keptAfter: number;
+	/** The last seq before the repair's own record. */
+	readonly last: Seq;
+	readonly changes: readonly FileChange[];
+}
+
+export interface FileChange {
+	readonly path: string;
+	/** Where its bytes are kept; undefined for a file that is made anew. */
+	readonly keptIn: string | undefined;
+}
+
+export interface ApplyRepairOptions extends VerifyOptions {
+	/** `accept` of the plan. */
+	readonly acceptLoss: string;
+	readonly clock?: Clock;
+	readonly ids?: Ids;
+}
+
+/**
+ * What a repair would do and cost. Changes nothing.
+ *
+ * @throws WalError `WAL_IO` when there is no log, `WAL_NEWER_FORMAT`
+ */
+export async function planRepair(directory: string, options: VerifyOptions = {}): Promise<RepairPlan> {
+	return (await prepare(directory, options)).plan;
+}
+
+/**
+ * Repairs the log, if what would be lost is what was accepted. Gives what was done; a sound log is left as it is.
+ *
+ * @throws WalError `WAL_LOSS_NOT_ACCEPTED` (nothing was changed), `WAL_LOCKED`, `WAL_IO`, `WAL_NEWER_FORMAT`
+ */
+export async function applyRepair(directory: string, options: ApplyRepairOptions): Promise<RepairPlan> {
+	const { acceptLoss, disk = nodeDisk, clock = systemClock, ids = randomIds } = options;
+	// First without the lock, which makes a directory that is not there.
+	await planRepair(directory, options);
+	const now = clock.now();
+	const lock = LogFile.lock(disk, directory, defaultLogFileOptions, {
+		log: "",
+		salt: "",
+		now,
+		holder: JSON.stringify({
+			pid: process.pid,
+			host: hostname(),
+			started: new Date(now).toISOString(),
+			command: "repair",
+		}),
+	});
+	try {
+		const { plan, work } = await prepare(directory, options);
+		if (plan.kind === "nothing") return plan;
+		if (plan.accept !== acceptLoss)
+			throw new WalError(
+				"WAL_LOSS_NOT_ACCEPTED",
+				`a repair would lose ${plan.accept}, and ${acceptLoss} was accepted; nothing was changed. Accept exactly ${plan.accept}`,
+				{ expected: plan.accept, found: acceptLoss },
+			);
+		if (work) replace(disk, directory, plan, work, { now, ids });
+		setAside(disk, plan.changes);
+		writeHead(disk, directory);
+		return plan;
+	} finally {
+		lock.abandon();
+	}
+}
+
+/** What a new `wal.jsonl` is made of. */
+interface Work {
+	readonly header: Omit<SegmentHeader, "created" | "prev" | "log"> & {
+		readonly log: string | undefined;
+		readonly prev: string | undefined;
+	};
+	readonly salvaged: Salvage;
+}
+
+async function prepare(
+	directory: string,
+	{ disk = nodeDisk, proven = 0 }: VerifyOptions,
+): Promise<{ plan: RepairPlan; work?: Work }> {
+	const unfinished = await findUnfinished(disk, directory, proven);
+	if (unfinished) return { plan: unfinished };
+	const verdict = await verifyLog(directory, { disk, proven });
+	const [problem] = verdict.problems;
+	if (!problem) {
+		const why = verdict.state === "torn" ? "nothing acknowledged is damaged" : "the log is sound";
+		return {
+			plan: {
+				directory,
+				kind: "nothing",
+				why,
+				lost: undefined,
+				accept: "none",
+				keptAfter: 0,
+				last: verdict.segments.at(-1)?.last ?? 0,
+				changes: [],
+			},
+		};
+	}
+
+	const looked = await look(disk, directory, proven);
+	const { found, log, acknowledged } = looked;
+	const spoiled = new Set(verdict.problems.map(({ path }) => path));
+	const sound = found.sealed.findIndex(({ path }) => spoiled.has(path));
+	const keptSealed = sound === -1 ? found.sealed : found.sealed.slice(0, sound);
+	const given = found.sealed.slice(keptSealed.length);
+	const paths = [...given.map(({ path }) => path), ...(found.active ? [activePath(directory)] : [])];
+	const pieces = paths.filter((path) => isOurs(path, looked, directory)).flatMap((path) => piecesOf(disk, path));
+	const base = baseOf(found, keptSealed, given, log, pieces);
+	const salvaged = salvage({ first: base.first, prev: base.prev ?? "" }, pieces, acknowledged);
+	const { lost, after, last } = salvaged;
+	const from = lost?.from ?? last + 1;
+	return {
+		plan: {
+			directory,
+			kind: "repair",
+			why: `${basename(problem.path)}, byte ${problem.offset}, seq ${problem.seq}: ${problem.why}`,
+			lost,
+			accept: lost ? `${lost.from}..${lost.to}` : "none",
+			keptAfter: after.reduce((sum, piece) => sum + piece.last - piece.first + 1, 0),
+			last,
+			changes: [
+				...(found.active ? [] : [{ path: activePath(directory), keptIn: undefined }]),
+				...paths.map((path) => ({ path, keptIn: brokenPath(disk, path, from) })),
+			],
+		},
+		work: { header: { ...base, log }, salvaged },
+	};
+}
+
+/** A file of another log has nothing of ours; one whose header is unreadable is taken for ours, since it stands in our place. */
+function isOurs(path: string, { found, log }: Looked, directory: string): boolean {
+	const header =
+		path === activePath(directory) ? found.active?.header : found.sealed.find((s) => s.path === path)?.header;
+	return !header || header.log === "" || header.log === log;
+}
+
+/** Where the new segment begins: behind the sealed segments that stay. */
+function baseOf(
+	{ active }: Survey,
+	kept: Survey["sealed"],
+	given: Survey["sealed"],
+	log: string | undefined,
+	pieces: readonly Piece[],
+): { first: Seq; prev: string | undefined; epoch: number } {
+	const before = kept.at(-1);
+	const headers = [...given.map(({ header }) => header), ...(active?.header ? [active.header] : [])];
+	const own = headers.filter((header) => header.log !== "" && header.log === log);
+	const epoch = Math.max(before?.header.epoch ?? 0, active?.epoch ?? 0, ...own.map((header) => header.epoch));
+	if (before) return { first: before.footer.last + 1, prev: before.footer.prev, epoch };
+	// The name of the oldest segment says where the log begins even when its header does not.
+	const [oldest] = given;
+	const named = oldest && Number(/(\d{20})\.jsonl$/.exec(oldest.path)?.[1]);
+	const header = own.find(({ first }) => named === undefined || first === named) ?? own[0];
+	const first = Math.min(named ?? header?.first ?? 1, header?.first ?? Number.POSITIVE_INFINITY);
+	const prev = header?.first === first ? header.prev : pieces.find((piece) => piece.first === first)?.prev;
+	return { first, prev, epoch };
+}
+
+/** The records of a file that follow one another, in stretches. */
+function piecesOf(disk: Disk, path: string): readonly Piece[] {
+	return withFile(disk, path, (file) => {
+		const pieces: Piece[] = [];
+		for (const { record, offset, end } of recordLines(file)) {
+			const current = pieces.at(-1);
+			const { seq, prev, crc } = record;
+			if (current && current.end === offset && current.last + 1 === seq && current.crc === prev)
+				pieces[pieces.length - 1] = {
+					...current,
+					end,
+					last: seq,
+					crc,
+					second: current.second ?? { offset, prev },
+				};
+			else pieces.push({ path, offset, end, first: seq, last: seq, prev, crc });
+		}
+		return pieces;
+	});
+}
+
+const TEMPORARY = "wal.repair.tmp";
+
+/** Writes the new segment beside the old one, reads it again, keeps the old one's bytes, and puts the new one in its place. */
+function replace(
+	disk: Disk,
+	directory: string,
+	plan: RepairPlan,
+	{ header, salvaged }: Work,
+	{ now, ids }: { now: number; ids: Ids },
+): void {
+	const active = activePath(directory);
+	const temporary = join(directory, TEMPORARY);
+	const { from, to } = plan.lost ?? { from: plan.last + 1, to: plan.last };
+	const keptIn = plan.changes.flatMap((change) => (change.keptIn === undefined ? [] : [basename(change.keptIn)]));
+	const whole: SegmentHeader = {
+		...header,
+		log: header.log ?? ids.hex(16),
+		prev: header.prev ?? ids.hex(4),
+		created: now,
+	};
+	writeNew(disk, temporary, (write) => {
+		write(encodeHeader(whole));
+		let prev = whole.prev;
+		for (const line of linesOf(disk, salvaged.before)) {
+			write(line.bytes);
+			write("\n");
+			prev = line.record.crc;
+		}
+		const add = (
+			seq: Seq,
+			kind: string,
+			data: unknown,
+			more: Partial<Parameters<typeof encodeRecord>[0]> = {},
+		): void => {
+			const parts = { seq, ts: now, kind, scope: {}, data: JSON.stringify(data), dur: seq - 1, prev, ...more };
+			const { line, crc } = encodeRecord(parts);
+			if (Buffer.byteLength(line) > MAX_LINE_BYTES)
+				throw new WalError("WAL_TOO_LARGE", `seq ${seq} would not fit a line any more; nothing was changed`, { seq });
+			write(line);
+			prev = crc;
+		};
+		for (let seq = from; seq <= to; seq++) add(seq, walLost.kind, {}, { dur: from - 1 });
+		for (const { record } of linesOf(disk, salvaged.after)) {
+			const { seq, ts, kind, scope, data, dur } = record;
+			add(seq, kind, data, { ts, scope, dur });
+		}
+		add(plan.last + 1, walRepaired.kind, { from, to, why: plan.why, keptIn } satisfies WalRepaired);
+	});
+	const made = withFile(disk, temporary, scan);
+	if (made.bad || made.next !== plan.last + 2)
+		throw new WalError("WAL_CORRUPT", `the repaired log does not check out: ${made.bad?.why}; nothing was changed`);
+	const kept = plan.changes.find(({ path }) => path === active)?.keptIn;
+	if (kept !== undefined) keepCopy(disk, active, kept);
+	disk.rename(temporary, active);
+	disk.syncDirectory(directory);
+}
+
+function* linesOf(disk: Disk, pieces: readonly Piece[]) {
+	for (const { path, offset, end } of pieces) {
+		const file = disk.open(path, "read");
+		try {
+			for (const line of recordLines(file, offset)) {
+				if (line.offset >= end) break;
+				yield line;
+			}
+		} finally {
+			file.close();
+		}
+	}
+}
+
+/** Sealed segments that the new one replaces get the name under which they are kept; the name that they had is then free. */
+function setAside(disk: Disk, changes: readonly FileChange[]): void {
+	for (const { path, keptIn } of changes) {
+		if (keptIn === undefined || basename(path) === "wal.jsonl" || disk.identity(path) === undefined) continue;
+		disk.rename(path, keptIn);
+		disk.syncDirectory(dirname(path));
+	}
+}
+
+/** A repair that took effect has its record in the log; what that names and still stands where it stood was not set aside. */
+async function findUnfinished(disk: Disk, directory: string, proven: Seq): Promise<RepairPlan | undefined> {
+	const { found } = await look(disk, directory, proven);
+	const { active, sealed } = found;
+	if (!active?.header || active.bad || sealed.length === 0) return undefined;
+	const path = activePath(directory);
+	const repairs = withFile(disk, path, (file) =>
+		[...recordLines(file)].flatMap(({ record }) => (walRepaired.is(record) ? [record] : [])),
+	);
+	const [repair] = repairs.slice(-1);
+	if (!repair) return undefined;
+	const { from, to, why, keptIn } = repair.data;
+	const changes = sealed.flatMap(({ path }) => {
+		if (!keptIn.some((name) => name.startsWith(`${basename(path)}.broken-`))) return [];
+		const kept = brokenPath(disk, path, from);
+		return keptIn.includes(basename(kept)) ? [{ path, keptIn: kept }] : [];
+	});
+	if (changes.length === 0) return undefined;
+	return {
+		directory,
+		kind: "finish",
+		why,
+		lost: to < from ? undefined : { from, to },
+		accept: to < from ? "none" : `${from}..${to}`,
+		keptAfter: 0,
+		last: repair.seq - 1,
+		changes,
+	};
+}
+
+/** How far the log is durable now, so that the loss of its end would be seen. */
+function writeHead(disk: Disk, directory: string): void {
+	const { header, next, end } = withFile(disk, activePath(directory), scan);
+	if (!header) return;
+	const path = headPath(directory);
+	const isNew = disk.identity(path) === undefined;
+	const file = disk.open(path, isNew ? "create" : "write");
+	try {
+		writeAll(file, Buffer.from(encodeHead({ log: header.log, segment: header.first, seq: next - 1, offset: end })), 0);
+		file.sync();
+	} finally {
+		file.close();
+	}
+	if (isNew) disk.syncDirectory(directory);
+}
+
+function brokenPath(disk: Disk, path: string, seq: Seq): string {
+	const hash = createHash("sha256");
+	withFile(disk, path, (file) => {
+		for (const chunk of chunksOf(file)) hash.update(chunk);
+	});
+	return `${path}.broken-${seq}-${hash.digest("hex").slice(0, 8)}`;
+}
+
+function keepCopy(disk: Disk, from: string, to: string): void {
+	const temporary = join(dirname(to), "wal.keep.tmp");
+	writeNew(disk, temporary, (write) => {
+		withFile(disk, from, (file) => {
+			for (const chunk of chunksOf(file)) write(chunk);
+		});
+	});
+	disk.rename(temporary, to);
+	disk.syncDirectory(dirname(to));
+}
+
+function* chunksOf(file: DiskFile): Generator<Buffer> {
+	for (let position = 0; ; ) {
+		const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+		const read = file.read(chunk, position);
+		if (read === 0) return;
+		position += read;
+		yield chunk.subarray(0, read);
+	}
+}
+
+/** Writes a file that is durable when this returns; only its name is not. What a killed repair left there is thrown away. */
+function writeNew(disk: Disk, path: string, fill: (write: (bytes: Uint8Array | string) => void) => void): void {
+	if (disk.identity(path) !== undefined) disk.remove(path);
+	const file = disk.open(path, "create");
+	try {
+		let position = 0;
+		let waiting: Uint8Array[] = [];
+		let bytes = 0;
+		const flush = (): void => {
+			writeAll(file, Buffer.concat(waiting), position);
+			position += bytes;
+			waiting = [];
+			bytes = 0;
+		};
+		fill((piece) => {
+			const buffer = typeof piece === "string" ? Buffer.from(piece) : piece;
+			waiting.push(buffer);
+			bytes += buffer.length;
+			if (bytes >= CHUNK_BYTES) flush();
+		});
+		flush();
+		file.sync();
+	} finally {
+		file.close();
+	}
+}

@@ -1,0 +1,423 @@
+/** Giving up what is damaged: nothing is lost but what was accepted, the originals are kept, and a killed repair is run again. */
+import { expect, test } from "vitest";
+import { z } from "zod";
+import {
+	applyRepair,
+	defineRecord,
+	fileEngine,
+	openWal,
+	planRepair,
+	type StoredRecord,
+	verifyLog,
+	type WalRecord,
+	walLost,
+	walRepaired,
+} from "../src/index.ts";
+import { CrashDisk, MemoryDisk } from "../src/testing/index.ts";
+
+const STATES = Number(process.env.REYN_STATES ?? 24);
+const SEED = Number(process.env.REYN_SEED ?? 1);
+const said = defineRecord("said", z.object({ text: z.string() }));
+const ACTIVE = "/log/wal.jsonl";
+const clock = { now: () => 1_795_194_450_898 };
+
+const openOn = (disk: MemoryDisk, segmentBytes = 65_536) =>
+	openWal(fileEngine("/log", { disk, segmentBytes, allocateBytes: 512 }), { records: [said, walLost, walRepaired] });
+
+async function recordsOn(disk: MemoryDisk): Promise<WalRecord[]> {
+	await using wal = await openOn(disk);
+	const records: WalRecord[] = [];
+	for await (const record of wal.read()) records.push(record);
+	return records;
+}
+
+/** A log of `count` records after the epoch's. */
+async function history(count: number, segmentBytes?: number): Promise<MemoryDisk> {
+	const disk = new MemoryDisk();
+	await using wal = await openOn(disk, segmentBytes);
+	for (let i = 2; i < count + 2; i++) await wal.append(said({ text: `text ${i}` }), { agent: "a" }).durable;
+	return disk;
+}
+
+const textOf = (disk: MemoryDisk, path = ACTIVE): string => Buffer.from(disk.files.get(path)?.bytes ?? []).toString();
+
+function put(disk: MemoryDisk, path: string, text: string | Uint8Array): void {
+	const inode = disk.files.get(path);
+	if (inode) inode.bytes = Uint8Array.from(Buffer.from(text));
+	else disk.files.set(path, { id: 1_000_000 + disk.files.size, bytes: Uint8Array.from(Buffer.from(text)) });
+}
+
+const spoil = (disk: MemoryDisk, seq: number, path = ACTIVE): void =>
+	put(disk, path, textOf(disk, path).replace(`"text ${seq}"`, `"TEXT ${seq}"`));
+
+const sealedOf = (disk: MemoryDisk): string[] =>
+	[...disk.files.keys()].filter((path) => /wal-\d{20}\.jsonl$/.test(path)).sort();
+
+const brokenOf = (disk: MemoryDisk): string[] => [...disk.files.keys()].filter((path) => path.includes(".broken-"));
+
+const at = (disk: MemoryDisk, acceptLoss: string) => applyRepair("/log", { disk, acceptLoss, clock });
+
+/** Every record but the lost ones as it was, under its own seq; the lost ones named. */
+function check(records: readonly WalRecord[], lost: readonly number[], last: number): void {
+	expect(records.map(({ seq }) => seq)).toEqual(records.map((_, i) => i + 1));
+	for (const { seq, kind, data, scope } of records.slice(1, last)) {
+		if (lost.includes(seq)) expect(kind).toBe("wal_lost");
+		else expect({ kind, data, scope }).toEqual({ kind: "said", data: { text: `text ${seq}` }, scope: { agent: "a" } });
+	}
+	expect(records[last]?.kind).toBe("wal_repaired");
+}
+
+test("a sound log and a torn one need no repair, and are left as they are", async () => {
+	const disk = await history(5);
+	for (const tail of ["", '{"v":1,"seq":7']) {
+		put(disk, ACTIVE, textOf(disk) + tail);
+		const before = textOf(disk);
+		expect(await planRepair("/log", { disk })).toMatchObject({ kind: "nothing", accept: "none", changes: [] });
+		expect(await at(disk, "1..6")).toMatchObject({ kind: "nothing" });
+		expect(textOf(disk)).toBe(before);
+		expect(brokenOf(disk)).toEqual([]);
+	}
+});
+
+test("a damaged record is lost alone: the plan says so, and what comes after keeps its seqs", async () => {
+	const disk = await history(9);
+	spoil(disk, 5);
+	const original = textOf(disk);
+	const plan = await planRepair("/log", { disk });
+	expect(plan).toMatchObject({ kind: "repair", accept: "5..5", lost: { from: 5, to: 5 }, keptAfter: 5, last: 10 });
+	expect(textOf(disk)).toBe(original);
+	await at(disk, "5..5");
+	const records = await recordsOn(disk);
+	check(records, [5], 10);
+	expect(records[10]?.data).toMatchObject({ from: 5, to: 5, why: expect.stringContaining("seq 5") });
+	const [kept = ""] = brokenOf(disk);
+	expect(kept).toMatch(/^\/log\/wal\.jsonl\.broken-5-[0-9a-f]{8}$/);
+	expect(textOf(disk, kept)).toBe(original);
+	expect(records[10]?.data).toMatchObject({ keptIn: [kept.slice("/log/".length)] });
+	expect((await verifyLog("/log", { disk })).state).toBe("sound");
+});
+
+test("between two damaged records everything is lost", async () => {
+	const disk = await history(9);
+	spoil(disk, 4);
+	spoil(disk, 7);
+	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "4..7", keptAfter: 3 });
+	await at(disk, "4..7");
+	check(await recordsOn(disk), [4, 5, 6, 7], 10);
+});
+
+test("anything but the exact loss is refused, and nothing is changed", async () => {
+	const disk = await history(9);
+	spoil(disk, 5);
+	const before = [...disk.files].map(([path, { bytes }]) => [path, Buffer.from(bytes).toString()]);
+	for (const accept of ["", "5", "4..5", "5..6", "5..10", "none", " 5..5"])
+		await expect(at(disk, accept)).rejects.toMatchObject({
+			code: "WAL_LOSS_NOT_ACCEPTED",
+			detail: { expected: "5..5" },
+		});
+	const after = [...disk.files].map(([path, { bytes }]) => [path, Buffer.from(bytes).toString()]);
+	expect(after).toEqual(before);
+});
+
+test("while a writer holds the lock there is no repair", async () => {
+	const disk = await history(9);
+	await using _wal = await openOn(disk);
+	spoil(disk, 5);
+	await expect(at(disk, "5..5")).rejects.toMatchObject({ code: "WAL_LOCKED" });
+});
+
+test("twice is as good as once", async () => {
+	const disk = await history(9);
+	spoil(disk, 5);
+	await at(disk, "5..5");
+	const before = textOf(disk);
+	expect(await at(disk, "5..5")).toMatchObject({ kind: "nothing" });
+	expect(textOf(disk)).toBe(before);
+});
+
+test("records that are gone from the end are lost by name, their seqs are never used again, and the old head is content", async () => {
+	const disk = await history(9);
+	const lines = textOf(disk).split("\n");
+	put(disk, ACTIVE, `${lines.slice(0, 7).join("\n")}\n`);
+	const head = disk.files.get("/log/wal.head")?.bytes as Uint8Array;
+	await expect(recordsOn(disk)).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "7..10", keptAfter: 0 });
+	await at(disk, "7..10");
+	put(disk, "/log/wal.head", head);
+	check(await recordsOn(disk), [7, 8, 9, 10], 10);
+});
+
+test("what something outside the log proves to have been durable counts too", async () => {
+	const disk = await history(4);
+	expect(await planRepair("/log", { disk, proven: 7 })).toMatchObject({ accept: "6..7" });
+	await applyRepair("/log", { disk, proven: 7, acceptLoss: "6..7", clock });
+	check(await recordsOn(disk), [6, 7], 7);
+});
+
+test("a damaged sealed segment is replaced, with all after it, and the sound ones before it stay", async () => {
+	const disk = await history(40, 1024);
+	const sealed = sealedOf(disk);
+	const [first = "", second = ""] = sealed;
+	const seq = Number(/(\d{20})/.exec(second)?.[1]) + 1;
+	spoil(disk, seq, second);
+	const originals = new Map([...sealed.slice(1), ACTIVE].map((path) => [path, textOf(disk, path)]));
+	const untouched = textOf(disk, first);
+	const plan = await planRepair("/log", { disk });
+	expect(plan).toMatchObject({ accept: `${seq}..${seq}`, last: 41 });
+	expect(plan.changes.map(({ path }) => path).sort()).toEqual([...originals.keys()].sort());
+	await at(disk, plan.accept);
+	expect(sealedOf(disk)).toEqual([first]);
+	expect(textOf(disk, first)).toBe(untouched);
+	for (const { path, keptIn = "" } of plan.changes) expect(textOf(disk, keptIn)).toBe(originals.get(path));
+	check(await recordsOn(disk), [seq], 41);
+	expect((await verifyLog("/log", { disk })).state).toBe("sound");
+});
+
+test("a header or a footer that is damaged costs no record", async () => {
+	for (const which of ["header", "footer", "active header"]) {
+		const disk = await history(40, 1024);
+		const path = which === "active header" ? ACTIVE : (sealedOf(disk)[1] as string);
+		const text = textOf(disk, path);
+		put(disk, path, which === "footer" ? text.replace('"sealed"', '"SEALED"') : text.replace('"log"', '"LOG"'));
+		expect((await verifyLog("/log", { disk })).state).toBe("damaged");
+		expect(await planRepair("/log", { disk }), which).toMatchObject({ accept: "none", lost: undefined, last: 41 });
+		await at(disk, "none");
+		const records = await recordsOn(disk);
+		check(records, [], 41);
+		expect(records[41]?.data).toMatchObject({ from: 42, to: 41 });
+	}
+});
+
+test("missing segments are lost, whichever they are", async () => {
+	const whole = await history(40, 1024);
+	const paths = [...sealedOf(whole), ACTIVE];
+	const firsts = [...paths.slice(0, -1).map((path) => Number(/(\d{20})/.exec(path)?.[1]))];
+	for (const [i, path] of paths.entries()) {
+		const disk = new MemoryDisk(
+			[...whole.files].map(([name, { bytes }]) => [name, bytes] as const),
+			whole.directories,
+		);
+		disk.remove(path);
+		// What is before the first segment nobody can know: the log then begins later.
+		if (i === 0) continue;
+		const from = firsts[i] ?? 1 + Number(/"last":(\d+)/.exec(textOf(disk, paths.at(-2)))?.[1]);
+		const to =
+			i === paths.length - 1 ? 41 : (firsts[i + 1] ?? 1 + Number(/"last":(\d+)/.exec(textOf(whole, path))?.[1])) - 1;
+		const plan = await planRepair("/log", { disk });
+		expect(plan.accept).toBe(`${from}..${to}`);
+		await at(disk, plan.accept);
+		check(
+			await recordsOn(disk),
+			Array.from({ length: to - from + 1 }, (_, n) => from + n),
+			41,
+		);
+	}
+});
+
+test("a segment of another log is set aside, and none of its records is taken for ours", async () => {
+	const disk = await history(40, 1024);
+	const other = await history(40, 1024);
+	const path = sealedOf(disk)[1] as string;
+	const [from, to] = [path, sealedOf(disk)[2] as string].map((name) => Number(/(\d{20})/.exec(name)?.[1])) as [
+		number,
+		number,
+	];
+	put(disk, path, textOf(other, path));
+	const plan = await planRepair("/log", { disk });
+	expect(plan.accept).toBe(`${from}..${to - 1}`);
+	await at(disk, plan.accept);
+	const records = await recordsOn(disk);
+	check(
+		records,
+		Array.from({ length: to - from }, (_, n) => from + n),
+		41,
+	);
+});
+
+test("with nothing left but the head, what it promised is lost, and the log goes on after it", async () => {
+	const disk = await history(4);
+	disk.remove(ACTIVE);
+	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "1..5" });
+	await at(disk, "1..5");
+	const records = await recordsOn(disk);
+	expect(records.slice(0, 6).map(({ kind }) => kind)).toEqual([
+		...Array.from({ length: 5 }, () => "wal_lost"),
+		"wal_repaired",
+	]);
+});
+
+test("what was never acknowledged is not asked for, and goes with the original", async () => {
+	const disk = await history(9);
+	spoil(disk, 5);
+	put(disk, ACTIVE, `${textOf(disk)}{"v":1,"seq":11,"ts`);
+	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "5..5", last: 10 });
+	await at(disk, "5..5");
+	check(await recordsOn(disk), [5], 10);
+	expect(textOf(disk, brokenOf(disk)[0])).toMatch(/"seq":11,"ts$/);
+});
+
+test("a record that was put in another's place is lost with what no longer follows from it", async () => {
+	const disk = await history(9);
+	const other = await history(9);
+	const lines = textOf(disk).split("\n");
+	lines[5] = textOf(other).split("\n")[5] as string;
+	put(disk, ACTIVE, lines.join("\n"));
+	const plan = await planRepair("/log", { disk });
+	expect(plan.accept).toBe("5..5");
+	await at(disk, plan.accept);
+	check(await recordsOn(disk), [5], 10);
+});
+
+test("the lines before the damage stay byte for byte, and every line after it is chained again", async () => {
+	const disk = await history(9);
+	spoil(disk, 5);
+	const before = textOf(disk).split("\n").slice(1, 5);
+	await at(disk, "5..5");
+	const lines = textOf(disk).split("\n").slice(1, -1);
+	expect(lines.slice(0, 4)).toEqual(before);
+	const records = lines.map((line) => JSON.parse(line) as StoredRecord);
+	for (const [i, { prev }] of records.entries()) if (i > 0) expect(prev).toBe(records[i - 1]?.crc);
+});
+
+function random(seed: number): () => number {
+	let state = seed;
+	return () => {
+		state = (Math.imul(state, 1664525) + 1013904223) | 0;
+		return (state >>> 0) / 4294967296;
+	};
+}
+
+const ROUNDS = Number(process.env.REYN_ROUNDS ?? 150);
+
+test(`whatever is damaged: the plan is honest, and what it keeps is what was written (${ROUNDS} rounds, seed ${SEED})`, async () => {
+	const whole = await history(40, 1024);
+	const original = new Map((await recordsOn(copyOf(whole))).map((record) => [record.seq, record]));
+	const next = random(SEED + 7);
+	const below = (limit: number): number => Math.floor(next() * limit);
+	const kinds: Record<string, number> = {};
+	for (let round = 0; round < ROUNDS; round++) {
+		const disk = copyOf(whole);
+		const done: string[] = [];
+		for (let n = 1 + below(3); n > 0; n--) done.push(harm(disk, below));
+		const before = [...disk.files]
+			.filter(([path]) => path.endsWith(".jsonl"))
+			.map(([, { bytes }]) => Buffer.from(bytes).toString("latin1"));
+		const what = `round ${round}: ${done.join("; ")}`;
+		const plan = await planRepair("/log", { disk });
+		kinds[plan.kind] = (kinds[plan.kind] ?? 0) + 1;
+		await at(disk, plan.accept);
+		const verdict = await verifyLog("/log", { disk });
+		expect(["sound", "torn"], `${what}: ${JSON.stringify(verdict.problems)}`).toContain(verdict.state);
+		const records = await recordsOn(disk);
+		// Nothing that was acknowledged is gone without a word: each seq is a record, or a loss that was named.
+		expect(records.at(-1)?.seq, what).toBeGreaterThanOrEqual(41);
+		for (const record of records) {
+			const was = original.get(record.seq);
+			if (!was || record.seq > plan.last) continue;
+			const isLost = plan.lost !== undefined && record.seq >= plan.lost.from && record.seq <= plan.lost.to;
+			const { kind, data, scope, ts } = isLost ? { ...was, kind: "wal_lost", data: {}, scope: {}, ts: record.ts } : was;
+			expect(record, what).toMatchObject({ kind, data, scope, ts });
+		}
+		const after = [...disk.files.values()].map(({ bytes }) => Buffer.from(bytes).toString("latin1"));
+		if (plan.kind === "repair")
+			for (const bytes of before)
+				expect(
+					after.some((each) => each === bytes || each.startsWith(bytes)),
+					what,
+				).toBe(true);
+	}
+	console.log(kinds);
+	expect(kinds.repair).toBeGreaterThan(ROUNDS / 2);
+}, 120_000);
+
+/** Does one kind of harm to one file of a log, and says which. */
+function harm(disk: MemoryDisk, below: (limit: number) => number): string {
+	const paths = [...sealedOf(disk), ...(disk.files.has(ACTIVE) ? [ACTIVE] : [])];
+	const path = paths[below(paths.length)];
+	if (path === undefined) return "nothing is left";
+	const bytes = Buffer.from(disk.files.get(path)?.bytes ?? []);
+	const place = below(bytes.length);
+	const lines = bytes.toString("latin1").split("\n");
+	const line = below(lines.length - 1);
+	switch (below(7)) {
+		case 0:
+			bytes[place] = (bytes[place] as number) ^ (1 << below(8));
+			put(disk, path, bytes);
+			return `${path}: a bit of byte ${place}`;
+		case 1:
+			put(disk, path, Buffer.concat([bytes.subarray(0, place), Buffer.alloc(bytes.length - place)]));
+			return `${path}: zeros from byte ${place}`;
+		case 2:
+			put(disk, path, bytes.fill(0, place, Math.min(bytes.length, place + 200)));
+			return `${path}: 200 zeros at byte ${place}`;
+		case 3:
+			put(disk, path, bytes.subarray(0, place));
+			return `${path}: cut at byte ${place}`;
+		case 4:
+			put(disk, path, Buffer.from(lines.toSpliced(line, 1).join("\n"), "latin1"));
+			return `${path}: line ${line + 1} taken out`;
+		case 5:
+			put(
+				disk,
+				path,
+				Buffer.from(lines.toSpliced(line, 0, lines[below(lines.length - 1)] as string).join("\n"), "latin1"),
+			);
+			return `${path}: a line doubled before line ${line + 1}`;
+		default:
+			disk.remove(path);
+			return `${path}: gone`;
+	}
+}
+
+const copyOf = (disk: MemoryDisk): CrashDisk =>
+	new CrashDisk(
+		[...disk.files].map(([path, { bytes }]) => [path, bytes] as const),
+		disk.directories,
+	);
+
+test.each([
+	["in the active segment", 0],
+	["in a sealed segment", 1024],
+])(
+	"a repair of damage %s that is cut anywhere is run again and comes to the same (%#)",
+	async (_, segmentBytes) => {
+		const damaged = await history(30, segmentBytes || undefined);
+		const path = segmentBytes ? (sealedOf(damaged)[1] as string) : ACTIVE;
+		const seq = segmentBytes ? Number(/(\d{20})/.exec(path)?.[1]) + 1 : 7;
+		spoil(damaged, seq, path);
+		const originals = (segmentBytes ? [...sealedOf(damaged).slice(1), ACTIVE] : [ACTIVE]).map((each) =>
+			textOf(damaged, each),
+		);
+		const accept = `${seq}..${seq}`;
+		const disk = copyOf(damaged);
+		await at(disk, accept);
+		const next = random(SEED);
+		let states = 0;
+		for (let cut = 0; cut <= disk.cuts; cut++) {
+			for (const state of disk.states(cut, { limit: STATES, random: next })) {
+				states++;
+				const kept = (on: MemoryDisk): void => {
+					const there = new Set([...on.files.values()].map(({ bytes }) => Buffer.from(bytes).toString()));
+					for (const original of originals) expect(there.has(original)).toBe(true);
+				};
+				kept(state);
+				const again = copyOf(state);
+				const plan = await planRepair("/log", { disk: again });
+				if (plan.kind !== "nothing") expect(plan.accept).toBe(accept);
+				// And cut once more, in the middle of what goes on.
+				await at(again, accept);
+				const half = [
+					...again.states(Math.floor(next() * (again.cuts + 1)), { limit: 1, random: next }),
+				][0] as MemoryDisk;
+				kept(half);
+				await at(half, accept);
+				kept(half);
+				check(await recordsOn(half), [seq], 31);
+				expect((await verifyLog("/log", { disk: half })).state).toBe("sound");
+			}
+		}
+		console.log(`${disk.cuts} cuts, ${states} states`);
+		expect(states).toBeGreaterThan(50);
+	},
+	120_000,
+);
