@@ -1,5 +1,4 @@
 /** What every command starts from: where to work, where the state is, how to speak. */
-import { existsSync } from "node:fs";
 import { readdir, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import {
@@ -30,14 +29,17 @@ export function stateOf({ cwd, state }: Globals): string {
 }
 
 /** Opens the state to look at it: no lock, nothing written, nothing run. */
-export function openForReading(globals: Globals): Promise<Runtime> {
-	if (!existsSync(join(layoutOf(stateOf(globals)).wal, "wal.jsonl"))) {
+export async function openForReading(globals: Globals): Promise<Runtime> {
+	try {
+		return await openRuntime({ ...options(globals), readOnly: true });
+	} catch (error) {
+		const { code, detail } = error as { code?: unknown; detail?: { code?: unknown } };
+		if (code !== "WAL_IO" || detail?.code !== "ENOENT") throw error;
 		throw new CliError(
 			"CLI_NOT_FOUND",
 			`there is no history in ${stateOf(globals)} yet; start with: reyn run -p "…" or reyn chat`,
 		);
 	}
-	return openRuntime({ ...options(globals), readOnly: true });
 }
 
 /** Opens the state to work in it. The directory has to be one that a question can be asked about. */

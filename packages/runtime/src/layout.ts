@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Scope } from "@reyn/wal";
+import { type Scope, scopeKey } from "@reyn/wal";
 
 /** Every path under a state directory (`.reyn/`), once. */
 export interface Layout {
@@ -14,7 +14,7 @@ export interface Layout {
 }
 
 export function layoutOf(root: string): Layout {
-	const agent = (scope: Scope): string => join(root, "agents", encodeURIComponent(scope.agent ?? "default"));
+	const agent = (scope: Scope): string => join(root, "agents", scopeKey({ agent: scope.agent ?? "default" }));
 	return {
 		root,
 		wal: join(root, "state"),

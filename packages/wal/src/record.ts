@@ -98,6 +98,11 @@ export function within(inner: Scope, outer: Scope): boolean {
 export function scopeKey({ agent, session, run }: Scope): string {
 	return [agent, session, run]
 		.filter((part) => part !== undefined)
-		.map(encodeURIComponent)
+		.map(asFileName)
 		.join("/");
+}
+
+/** A name as one component of a path, whatever it is: `.` and `..` are escaped too. */
+function asFileName(name: string): string {
+	return encodeURIComponent(name).replace(/^\.{1,2}$/, (dots) => "%2E".repeat(dots.length));
 }

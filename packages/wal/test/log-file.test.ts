@@ -280,3 +280,53 @@ function codeOf(run: () => unknown): unknown {
 		return (error as { code?: unknown }).code;
 	}
 }
+
+describe("a full disk in the middle of a seal", () => {
+	test("leaves the next segment for the next try, and loses nothing", async () => {
+		await using wal = await open();
+		const fitting = many.slice(0, 9);
+		await say(wal, ...fitting);
+		let full = true;
+		disk.before = (call, path) => {
+			if (full && call === "write" && path.endsWith(".tmp")) throw errno("ENOSPC");
+			return undefined;
+		};
+		const waiting: Promise<void>[] = [];
+		for (const text of many.slice(9, 30)) {
+			if (codeOf(() => waiting.push(wal.append(said({ text }), {}).durable)) === "WAL_FULL") break;
+			await new Promise((resolve) => setImmediate(resolve));
+		}
+		expect(codeOf(() => wal.append(said({ text: "no" }), {}))).toBe("WAL_FULL");
+		full = false;
+		await expect.poll(() => codeOf(() => wal.append(said({ text: "last" }), {}))).toBe(undefined);
+		await Promise.all(waiting);
+		expect((await texts(wal)).at(-1)).toBe("last");
+		await wal.close();
+		await using again = await open();
+		expect((await texts(again)).slice(0, 9)).toEqual(fitting);
+	});
+});
+
+test("another program's bytes are never overwritten, not even when a segment is full", async () => {
+	const wal = await open();
+	await say(wal, ...many.slice(0, 8));
+	const inode = disk.files.get("/log/wal.jsonl");
+	if (inode) inode.bytes = Buffer.concat([inode.bytes, Buffer.from("somebody else's")]);
+	await expect(wal.append(said({ text: "x".repeat(1500) }), {}).durable).rejects.toMatchObject({
+		code: "WAL_POISONED",
+	});
+	expect(disk.text("/log/wal.jsonl")).toMatch(/somebody else's$/);
+	await expect(wal.close()).rejects.toMatchObject({ code: "WAL_POISONED" });
+});
+
+test("epochs count the writers, across segments too", async () => {
+	for (let i = 0; i < 4; i++) {
+		await using wal = await open();
+		await say(wal, ...many.slice(0, 20));
+	}
+	await using wal = await open();
+	const epochs: unknown[] = [];
+	for await (const { kind, data } of wal.read())
+		if (kind === "wal_epoch") epochs.push((data as { epoch: number }).epoch);
+	expect(epochs).toEqual([1, 2, 3, 4, 5]);
+});

@@ -49,7 +49,9 @@ export function decide({ sealed, active, head }: Survey, proven: Seq): Decision 
 	});
 
 	let expected: { log: string; first: Seq; prev: string } | undefined;
-	for (const { path, broken, header, footer } of sealed) {
+	for (const { path, broken, version, header, footer } of sealed) {
+		if (version !== undefined)
+			return refuse(expected?.first ?? 0, `it is in format ${version}`, { code: "WAL_NEWER_FORMAT", version, path });
 		if (broken !== undefined) return refuse(expected?.first ?? 0, broken, { path });
 		const why = expected && misfit(expected, header);
 		if (why !== undefined) return refuse(expected?.first ?? header.first, why, { path });

@@ -33,7 +33,7 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 		recover: async (proven) => calls.recover(proven),
 		append: async (text, last, crc) => calls.append(text, last, crc),
 		close: async () => calls.close(),
-		end: async () => {},
+		end: async () => calls.end(),
 	};
 }
 
@@ -54,17 +54,10 @@ export function callsOn(disk: Disk, { directory, options, fresh }: HostSpec) {
 				file = LogFile.lock(disk, directory, options, fresh);
 				return file.logId();
 			}),
-		recover: (proven: Seq): OpenedFile =>
-			guarded(() => {
-				try {
-					return opened().recover(proven, fresh);
-				} catch (error) {
-					opened().abandon();
-					throw error;
-				}
-			}),
+		recover: (proven: Seq): OpenedFile => guarded(() => opened().recover(proven, fresh)),
 		append: (text: string, last: Seq, crc: string): Written => opened().append(Buffer.from(text), last, crc),
 		close: (): void => opened().close(),
+		end: (): void => file?.abandon(),
 	};
 }
 

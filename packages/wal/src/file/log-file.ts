@@ -70,6 +70,12 @@ export class LogFile {
 	#end = 0;
 	/** How far the file reaches; what is after `#end` is padding. */
 	#allocated = 0;
+	/** When this writer opened the log; segments that it makes say so. */
+	#opening = 0;
+	/** The epoch of this writer. */
+	#epoch = 0;
+	/** The header of the next segment, after the last one was sealed and before there was space for it. */
+	#next: SegmentHeader | undefined;
 	/** A write or a sync has failed: nothing is known of the file any more, so nothing more is done to it. */
 	#broken = false;
 
@@ -108,6 +114,7 @@ export class LogFile {
 	 * @throws WalError `WAL_CORRUPT`, `WAL_NEWER_FORMAT`; nothing is changed then
 	 */
 	recover(proven: Seq, fresh: Fresh): OpenedFile {
+		this.#opening = fresh.now;
 		const found = survey(this.#disk, this.#directory);
 		const decision = decide(found, proven);
 		const sealed = found.sealed.map(({ header }) => header.first);
@@ -127,6 +134,10 @@ export class LogFile {
 				const { scan } = decision;
 				const header = scan.header as SegmentHeader;
 				this.#clean();
+				// Padding may follow the footer, and nothing of it all may be durable yet.
+				this.#take(scan, undefined, found.head);
+				this.#active.close();
+				this.#head.close();
 				this.#renameSealed(header.first);
 				this.#begin({ log: header.log, first: scan.next, prev: scan.prev, epoch: scan.epoch, created: fresh.now });
 				return this.#opened([], [...sealed, header.first], first ?? header.first, scan.epoch, undefined);
@@ -154,9 +165,12 @@ export class LogFile {
 	}
 
 	#append(bytes: Uint8Array, last: Seq, crc: string): Written {
-		if (this.#end + bytes.length > this.#options.segmentBytes && this.#tail.seq >= this.#header.first) this.#seal();
+		if (!this.#next) {
+			this.#assertUntouched();
+			if (this.#end + bytes.length > this.#options.segmentBytes && this.#tail.seq >= this.#header.first) this.#seal();
+		}
+		this.#beginNext();
 		this.#allocate(bytes.length);
-		this.#assertUntouched();
 		this.#makingSpace(() => writeAll(this.#active, bytes, this.#end));
 		this.#active.sync();
 		const offset = this.#end;
@@ -168,7 +182,7 @@ export class LogFile {
 
 	close(): void {
 		try {
-			if (this.#active && !this.#broken) {
+			if (this.#active && !this.#broken && !this.#next) {
 				this.#active.truncate(this.#end);
 				this.#active.sync();
 				this.#head.sync();
@@ -180,8 +194,10 @@ export class LogFile {
 
 	/** Lets go of everything as a crash would. */
 	abandon(): void {
-		this.#active?.close();
-		this.#head?.close();
+		if (!this.#next) {
+			this.#active?.close();
+			this.#head?.close();
+		}
 		this.#lock.release();
 	}
 
@@ -192,6 +208,7 @@ export class LogFile {
 		epoch: number,
 		torn: TornTail | undefined,
 	): OpenedFile {
+		this.#epoch = epoch + 1;
 		return { header: this.#header, index, tail: this.#tail, epoch, first, sealed, torn };
 	}
 
@@ -280,18 +297,22 @@ export class LogFile {
 		try {
 			write();
 		} catch (cause) {
-			const { code = "" } = cause as NodeJS.ErrnoException;
-			if (!["ENOSPC", "EDQUOT", "EFBIG"].includes(code)) throw cause;
+			if (!isFull(cause)) throw cause;
 			this.#active.truncate(this.#end);
 			this.#active.sync();
 			this.#allocated = this.#end;
-			throw new WalError(
-				"WAL_FULL",
-				`the disk is full (${code}): nothing was added to ${activePath(this.#directory)}. Free some space; what waits is written then`,
-				{ code, path: activePath(this.#directory) },
-				{ cause },
-			);
+			throw this.#full(cause);
 		}
+	}
+
+	#full(cause: NodeJS.ErrnoException): WalError {
+		const path = activePath(this.#directory);
+		return new WalError(
+			"WAL_FULL",
+			`the disk is full (${cause.code}): nothing was added to ${path}. Free some space; what waits is written then`,
+			{ code: cause.code, path },
+			{ cause },
+		);
 	}
 
 	/** A file that grew, shrank or was replaced behind our back has another writer: what we add could destroy its records. */
@@ -302,7 +323,7 @@ export class LogFile {
 				? "it was replaced or removed"
 				: this.#active.size() !== this.#allocated
 					? `it has ${this.#active.size()} bytes, expected ${this.#allocated}`
-					: readAt(this.#active, this.#end, 1)[0] !== NEWLINE
+					: this.#allocated > this.#end && readAt(this.#active, this.#end, 1)[0] !== NEWLINE
 						? `byte ${this.#end} was written to`
 						: undefined;
 		if (found !== undefined)
@@ -311,7 +332,7 @@ export class LogFile {
 
 	/** Ends the active segment with its footer, gives it its name, and begins the next. */
 	#seal(): void {
-		const { log, first, epoch, created } = this.#header;
+		const { log, first } = this.#header;
 		const { seq: last, crc } = this.#tail;
 		const footer = Buffer.from(encodeFooter({ first, last, prev: crc }));
 		this.#makingSpace(() => writeAll(this.#active, footer, this.#end));
@@ -320,14 +341,29 @@ export class LogFile {
 		this.#head.sync();
 		this.#active.close();
 		this.#head.close();
+		this.#next = { log, first: last + 1, prev: crc, epoch: this.#epoch, created: this.#opening };
 		this.#renameSealed(first);
-		this.#begin({ log, first: last + 1, prev: crc, epoch, created });
+	}
+
+	/** Begins the segment that a seal made necessary. A disk that is full leaves it for the next try. */
+	#beginNext(): void {
+		if (!this.#next) return;
+		try {
+			this.#begin(this.#next);
+		} catch (cause) {
+			throw isFull(cause) ? this.#full(cause) : cause;
+		}
+		this.#next = undefined;
 	}
 
 	#renameSealed(first: Seq): void {
 		this.#disk.rename(activePath(this.#directory), sealedPath(this.#directory, first));
 		this.#disk.syncDirectory(this.#directory);
 	}
+}
+
+function isFull(error: unknown): error is NodeJS.ErrnoException {
+	return ["ENOSPC", "EDQUOT", "EFBIG"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
 const REWRITE_BYTES = 1024 * 1024;

@@ -17,6 +17,8 @@ export interface Sealed {
 	readonly path: string;
 	/** Why its first or last line does not check out, if one does not. */
 	readonly broken: string | undefined;
+	/** The version that a newer Reyn wrote it in, if that is what is wrong. */
+	readonly version?: number;
 	readonly header: SegmentHeader;
 	readonly footer: SegmentFooter;
 }
@@ -44,18 +46,19 @@ export function readLogId(disk: Disk, directory: string): string | undefined {
 
 /** A footer is one short line; more than this is something else. */
 const FOOTER_BYTES = 512;
+const HEADER_BYTES = 512;
 
 function readSealed(disk: Disk, path: string): Sealed {
 	return withFile(disk, path, (file) => {
-		const [line] = readLines(file, 0);
-		const header = line && decodeLine(line.bytes);
+		const front = readAt(file, 0, HEADER_BYTES);
+		const header = decodeLine(front.subarray(0, Math.max(0, front.indexOf("\n"))));
 		const size = file.size();
 		const from = Math.max(0, size - FOOTER_BYTES);
 		const tail = readAt(file, from, size - from);
 		const start = tail.lastIndexOf("\n", tail.length - 2) + 1;
 		const footer = decodeLine(tail.subarray(start, tail.at(-1) === 0x0a ? -1 : undefined));
 		const broken =
-			header?.type !== "header"
+			header.type !== "header"
 				? "its first line is no header"
 				: footer.type !== "footer"
 					? "its last line is no footer"
@@ -65,7 +68,8 @@ function readSealed(disk: Disk, path: string): Sealed {
 		return {
 			path,
 			broken,
-			header: header?.type === "header" ? header.header : { log: "", first: 0, prev: "", epoch: 0, created: 0 },
+			...(header.type === "newer" ? { version: header.version } : {}),
+			header: header.type === "header" ? header.header : { log: "", first: 0, prev: "", epoch: 0, created: 0 },
 			footer: footer.type === "footer" ? footer.footer : { first: 0, last: 0, prev: "" },
 		};
 	});
