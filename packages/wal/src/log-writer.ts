@@ -7,6 +7,8 @@ const MAX_BATCH_LINES = 512;
 const MAX_BATCH_CHARS = 1024 * 1024;
 /** From here on `ready` waits. */
 const HIGH_WATER_CHARS = 8 * 1024 * 1024;
+/** A full disk is asked again this often. */
+const FULL_RETRY_MS = 1000;
 /** More than this is not queued. */
 const MAX_QUEUE_CHARS = 64 * 1024 * 1024;
 
@@ -26,6 +28,7 @@ export class LogWriter {
 	#flushing: Promise<void> | undefined;
 	#full: WalError | undefined;
 	#poison: WalError | undefined;
+	#retry: NodeJS.Timeout | undefined;
 
 	/** @param tip the last seq that is stored and durable already */
 	constructor(log: OpenLog, tip: Seq) {
@@ -72,6 +75,17 @@ export class LogWriter {
 		return new Promise((resolve, reject) => this.#waiters.push({ seq, resolve, reject }));
 	}
 
+	/** Lets go of what could not be written: it will not be any more. */
+	end(): void {
+		clearTimeout(this.#retry);
+		const waiters = this.#waiters;
+		this.#waiters = [];
+		this.#queue = [];
+		const why =
+			this.#poison ?? this.#full ?? new WalError("WAL_CLOSED", "the log was closed before this record was durable");
+		for (const waiter of waiters) waiter.reject(why);
+	}
+
 	/** Resolves when `seq` is durable, or the disk is full or broken; gives how far one may read then. */
 	async reach(seq: Seq): Promise<Seq> {
 		while (this.#durable < seq && this.#flushing && !this.#poison && !this.#full) await this.#flushing;
@@ -106,12 +120,21 @@ export class LogWriter {
 				this.#settle(batch);
 			}
 		} catch (cause) {
-			if (cause instanceof WalError && cause.code === "WAL_FULL") this.#full = cause;
+			if (cause instanceof WalError && cause.code === "WAL_FULL") this.#waitForSpace(cause);
 			else this.#fail(cause);
 			this.#wake();
 		} finally {
 			this.#flushing = undefined;
 		}
+	}
+
+	/** Who waits for a record appends nothing meanwhile, so nobody else would try again. */
+	#waitForSpace(cause: WalError): void {
+		this.#full = cause;
+		clearTimeout(this.#retry);
+		this.#retry = setTimeout(() => {
+			this.#flushing ??= this.#flush();
+		}, FULL_RETRY_MS);
 	}
 
 	#batchSize(): number {

@@ -1,6 +1,6 @@
 /** The log as its users see it: typed records in, typed records out, one seq clock. */
 import { hostname } from "node:os";
-import { encodeRecord, MAX_DEPTH, MAX_LINE_BYTES } from "./codec.ts";
+import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES } from "./codec.ts";
 import type { LogEngine, OpenLog, TornTail } from "./engine.ts";
 import { WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
@@ -135,12 +135,17 @@ class OpenedWal implements Wal {
 		this.#assertWritable();
 		const { kind } = draft;
 		const { json, data } = this.#serialised(draft);
+		const checked = checkedScope(scope);
+		const ts = this.#clock.now();
+		if (!Number.isFinite(ts))
+			throw new WalError("WAL_INVALID_RECORD", `the clock says ${ts}; expected milliseconds since 1970`, { kind });
+		// From here on nothing of the caller's runs: the seq that is read is the seq that is taken.
 		const seq = this.#tip + 1;
 		const parts = {
 			seq,
-			ts: this.#clock.now(),
+			ts,
 			kind,
-			scope: checkedScope(scope),
+			scope: checked,
 			data: json,
 			dur: this.#writer.durableTip,
 			prev: this.#crc,
@@ -161,20 +166,35 @@ class OpenedWal implements Wal {
 
 	async *read({ after = 0, through = this.#tip, scope = {}, kinds }: Partial<Range> = {}): AsyncIterable<WalRecord> {
 		if (this.#closing) throw closed();
+		for (const [name, seq] of [
+			["after", after],
+			["through", through],
+		] as const) {
+			if (!isSeq(seq))
+				throw new WalError("WAL_INVALID_RECORD", `${name} is ${seq}; expected a seq: 0, 1, 2 …`, { [name]: seq });
+		}
 		const last = await this.#writer.reach(Math.min(through, this.#tip));
 		const start = Math.max(after, this.first - 1);
 		if (start >= last) return;
+		let reached = start;
 		for await (const records of this.#log.read(start)) {
 			for (const record of records) {
 				if (record.seq > last) return;
+				reached = record.seq;
 				if (!wanted(record.kind, kinds) || !within(record.scope, scope)) continue;
 				const kind = this.#kinds.get(record.kind);
 				// Made for this reader a moment ago, so it may be changed in place.
 				if (kind) (record as { data: unknown }).data = parseData(kind, record.data, record.seq);
 				yield record;
 			}
-			if ((records.at(-1)?.seq ?? 0) >= last) return;
+			if (reached >= last) return;
 		}
+		// A log that ends before what it had is no shorter log: something has cut it.
+		throw new WalError(
+			"WAL_CORRUPT",
+			`the log ends at seq ${reached}, though ${last} was durable. Look with: reyn wal verify`,
+			{ seq: reached + 1, durable: last },
+		);
 	}
 
 	ready(): Promise<void> {
@@ -198,6 +218,7 @@ class OpenedWal implements Wal {
 		try {
 			await this.#writer.drain();
 		} finally {
+			this.#writer.end();
 			await this.#log.close();
 		}
 	}
@@ -242,7 +263,15 @@ class OpenedWal implements Wal {
 				`the data of "${kind}" is nested more than ${MAX_DEPTH} deep; flatten it, or record it as text`,
 				{ kind },
 			);
-		return { json, data: parseData(registered, parsed) };
+		const read = parseData(registered, parsed);
+		if (JSON.stringify(read) !== json) {
+			throw new WalError(
+				"WAL_INVALID_RECORD",
+				`the schema of "${kind}" changes its own output when it reads it back; give it one that does not`,
+				{ kind },
+			);
+		}
+		return { json, data: read };
 	}
 }
 
@@ -287,11 +316,16 @@ function registry(records: readonly AnyRecordKind[]): ReadonlyMap<string, AnyRec
 /** A part of a scope stands only under the part above it. */
 function checkedScope(scope: Scope): Scope {
 	const { agent, session, run } = scope;
+	const isPart = (part: unknown): boolean => part === undefined || typeof part === "string";
 	const gap = (session !== undefined && agent === undefined) || (run !== undefined && session === undefined);
-	if (gap)
-		throw new WalError("WAL_INVALID_RECORD", `a scope nests agent, session, run; found ${JSON.stringify(scope)}`, {
-			scope,
-		});
+	if (gap || ![agent, session, run].every(isPart))
+		throw new WalError(
+			"WAL_INVALID_RECORD",
+			`a scope nests agent, session, run, each a string; found ${JSON.stringify(scope)}`,
+			{
+				scope,
+			},
+		);
 	return {
 		...(agent === undefined ? {} : { agent }),
 		...(session === undefined ? {} : { session }),

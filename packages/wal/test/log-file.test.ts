@@ -330,3 +330,65 @@ test("epochs count the writers, across segments too", async () => {
 		if (kind === "wal_epoch") epochs.push((data as { epoch: number }).epoch);
 	expect(epochs).toEqual([1, 2, 3, 4, 5]);
 });
+
+describe("what no reader would accept is not written", () => {
+	test.each([{ agent: null }, { agent: 5 }, { agent: "a", session: {} }])("the scope %o", async (scope) => {
+		await using wal = await open();
+		expect(codeOf(() => wal.append(said({ text: "x" }), scope as never))).toBe("WAL_INVALID_RECORD");
+		expect(wal.tip).toBe(1);
+	});
+
+	test("a time that is no number, and a clock that appends itself", async () => {
+		let now: () => number = () => 1;
+		await using wal = await openWal(fileEngine("/log", { disk, ...small }), {
+			records: [said],
+			clock: { now: () => now() },
+		});
+		now = () => Number.NaN;
+		expect(codeOf(() => wal.append(said({ text: "x" }), {}))).toBe("WAL_INVALID_RECORD");
+		now = () => {
+			now = () => 2;
+			wal.append(said({ text: "first" }), {});
+			return 3;
+		};
+		await wal.append(said({ text: "second" }), {}).durable;
+		expect(await texts(wal)).toEqual(["first", "second"]);
+	});
+
+	test("data that its schema changes each time it reads it", async () => {
+		const louder = defineRecord("louder", z.object({ text: z.string().transform((text) => `${text}!`) }));
+		await using wal = await openWal(fileEngine("/log", { disk, ...small }), { records: [louder] });
+		expect(codeOf(() => wal.append(louder({ text: "hey" }), {}))).toBe("WAL_INVALID_RECORD");
+	});
+});
+
+test("a log that was cut while it is open is no shorter log", async () => {
+	const wal = await open();
+	await say(wal, "a", "b", "c");
+	const inode = disk.files.get("/log/wal.jsonl");
+	if (inode) inode.bytes = Buffer.from(`${disk.text("/log/wal.jsonl").split("\n").slice(0, 3).join("\n")}\n`);
+	await expect(texts(wal)).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { seq: 3, durable: 4 } });
+	for (const range of [{ after: Number.NaN }, { after: 2.5 }, { through: -1 }]) {
+		await expect(wal.read(range)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "WAL_INVALID_RECORD" });
+	}
+	await wal.close();
+});
+
+test("what waits for space goes out by itself when there is some, and is rejected when the log is closed before", async () => {
+	let full = false;
+	disk.before = (call, path) => {
+		if (full && call === "write" && path.endsWith("wal.jsonl")) throw errno("ENOSPC");
+		return undefined;
+	};
+	const wal = await open();
+	full = true;
+	const patient = wal.append(said({ text: "patient" }), {}).durable;
+	await expect.poll(() => codeOf(() => wal.append(said({ text: "no" }), {}))).toBe("WAL_FULL");
+	full = false;
+	await patient;
+	full = true;
+	const late = wal.append(said({ text: "late" }), {}).durable;
+	const rejected = expect(late).rejects.toMatchObject({ code: "WAL_FULL" });
+	await expect(wal.close()).rejects.toMatchObject({ code: "WAL_FULL" });
+	await rejected;
+});

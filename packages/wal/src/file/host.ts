@@ -84,6 +84,7 @@ export function inWorker(spec: HostSpec): LogFileHost {
 	// An open log alone keeps no process alive; a call that waits for its answer does.
 	worker.unref();
 	let waiting: { resolve(value: unknown): void; reject(error: Error): void } | undefined;
+	let ended: Error | undefined;
 	const settle = (use: (call: NonNullable<typeof waiting>) => void): void => {
 		const call = waiting;
 		waiting = undefined;
@@ -97,10 +98,15 @@ export function inWorker(spec: HostSpec): LogFileHost {
 				: call.resolve(answer.value),
 		),
 	);
-	worker.on("error", (error) => settle((call) => call.reject(error)));
-	worker.on("exit", () => settle((call) => call.reject(new Error("the thread that writes the log has ended"))));
+	const end = (error: Error): void => {
+		ended ??= error;
+		settle((call) => call.reject(error));
+	};
+	worker.on("error", (error) => end(error as Error));
+	worker.on("exit", () => end(new Error("the thread that writes the log has ended")));
 	const call = <T>(name: Request["name"], ...args: readonly unknown[]): Promise<T> =>
 		new Promise<T>((resolve, reject) => {
+			if (ended) return reject(ended);
 			waiting = { resolve: resolve as (value: unknown) => void, reject };
 			worker.ref();
 			worker.postMessage({ name, args } satisfies Request);

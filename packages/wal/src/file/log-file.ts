@@ -1,6 +1,7 @@
 /** The writer of a log's files: takes the lock, recovers, appends, seals. Synchronous, so that a test can stop it anywhere. */
 import { createHash } from "node:crypto";
-import { encodeFooter, encodeHead, encodeHeader, type SegmentHeader } from "../codec.ts";
+import { dirname } from "node:path";
+import { encodeFooter, encodeHead, encodeHeader, type Head, type SegmentHeader } from "../codec.ts";
 import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk.ts";
 import type { TornTail } from "../engine.ts";
 import { WalError } from "../errors.ts";
@@ -89,6 +90,8 @@ export class LogFile {
 	/** Takes the lock, and nothing else. @throws WalError `WAL_LOCKED`, `WAL_IO` */
 	static lock(disk: Disk, directory: string, options: LogFileOptions, fresh: Fresh): LogFile {
 		makeDirectories(disk, directory);
+		// It may have been made a moment ago, by a process that died or by the caller, and never been made durable.
+		disk.syncDirectory(dirname(directory));
 		const network = options.allowNetwork ? undefined : disk.networkFileSystem(directory);
 		if (network !== undefined) {
 			throw new WalError(
@@ -231,15 +234,12 @@ export class LogFile {
 	}
 
 	/** Takes over the active segment that is there: what was read from it has to be on the disk before it is shown. */
-	#take(
-		scan: Scan,
-		torn: BadLine | undefined,
-		head: { segment: Seq; offset: number } | undefined,
-	): TornTail | undefined {
+	#take(scan: Scan, torn: BadLine | undefined, head: Head | undefined): TornTail | undefined {
 		this.#active = this.#disk.open(activePath(this.#directory), "write");
 		this.#header = scan.header as SegmentHeader;
 		const kept = torn && this.#setAside(torn, scan);
-		const proven = head?.segment === this.#header.first ? Math.min(head.offset, scan.end) : 0;
+		const isOurs = head?.log === this.#header.log && head.segment === this.#header.first;
+		const proven = isOurs ? Math.min(head.offset, scan.end) : 0;
 		// A page whose write-back failed may be marked clean: written again, byte for byte, it is synced for certain.
 		for (let position = proven; position < scan.end; position += REWRITE_BYTES) {
 			writeAll(this.#active, readAt(this.#active, position, Math.min(REWRITE_BYTES, scan.end - position)), position);

@@ -1,8 +1,9 @@
 /** Looks at a log's files without changing any: what there is, and what `wal.head` claims. */
+import { dirname } from "node:path";
 import { decodeLine, HEAD_BYTES, type Head, type SegmentFooter, type SegmentHeader } from "../codec.ts";
 import { type Disk, readAt } from "../disk.ts";
 import { readLines } from "./lines.ts";
-import { activePath, headPath, sealedPaths } from "./names.ts";
+import { activePath, headPath, sealedPath, sealedPaths } from "./names.ts";
 import { type Scan, scan } from "./scan.ts";
 
 export interface Survey {
@@ -62,8 +63,8 @@ function readSealed(disk: Disk, path: string): Sealed {
 				? "its first line is no header"
 				: footer.type !== "footer"
 					? "its last line is no footer"
-					: footer.footer.first !== header.header.first
-						? "its footer is of another segment"
+					: footer.footer.first !== header.header.first || path !== sealedPath(dirname(path), header.header.first)
+						? "its footer or its name is of another segment"
 						: undefined;
 		return {
 			path,

@@ -161,8 +161,10 @@ export class CrashDisk extends MemoryDisk {
 					directories.add(event.path);
 			}
 		}
+		// What is in a directory that never came to be is nowhere.
+		const reachable = [...names].filter(([path]) => directories.has(dirname(path)));
 		return new MemoryDisk(
-			[...names].map(([path, id]) => [path, inodeOf(id).bytes] as const),
+			reachable.map(([path, id]) => [path, inodeOf(id).bytes] as const),
 			directories,
 		);
 	}
