@@ -1,0 +1,259 @@
+/**
+ * Test the tests: each defect is planted in a copy of the log's source, and a named test has to go red. The copy lies
+ * outside this checkout (Node strips no types under node_modules), and resolves its packages through links to it.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type Fault, FaultError } from "./fault.ts";
+import { withDirectory } from "./start.ts";
+
+interface Defect {
+	readonly name: string;
+	/** In packages/wal/src. */
+	readonly file: string;
+	readonly from: string;
+	readonly to: string;
+	/** Tried in order until one goes red: `vitest <file of packages/wal/test>` or `faults <name>`. */
+	readonly tests: readonly string[];
+}
+
+const SYNC_OF_A_BATCH = "this.#active.sync();\n\t\tconst offset = this.#end;";
+
+const defects: readonly Defect[] = [
+	{
+		name: "drop fdatasync of a batch",
+		file: "file/log-file.ts",
+		from: SYNC_OF_A_BATCH,
+		to: "const offset = this.#end;",
+		tests: ["vitest power-cut"],
+	},
+	{
+		name: "drop fdatasync of the real disk",
+		file: "node-disk.ts",
+		from: "fs.fdatasyncSync(this.#fd);",
+		to: "",
+		tests: ["faults errors"],
+	},
+	{
+		name: "acknowledge before the fsync",
+		file: "file/log-file.ts",
+		from: SYNC_OF_A_BATCH,
+		to: "const active = this.#active;\n\t\tsetTimeout(() => active.sync());\n\t\tconst offset = this.#end;",
+		tests: ["vitest power-cut"],
+	},
+	{
+		name: "drop the fsync of the directory",
+		file: "file/atomic-write.ts",
+		from: "disk.syncDirectory(directory);\n}",
+		to: "}",
+		tests: ["vitest power-cut"],
+	},
+	{
+		name: "drop the fsync of the file before its rename",
+		file: "file/atomic-write.ts",
+		from: "file.sync();\n\t\tfile.close();",
+		to: "file.close();",
+		tests: ["vitest power-cut"],
+	},
+	{
+		name: "ignore how many bytes were written",
+		file: "disk.ts",
+		from: "done += written;",
+		to: "done = bytes.length;",
+		tests: ["faults errors"],
+	},
+	{
+		name: "retry a failed fsync",
+		file: "file/log-file.ts",
+		from: SYNC_OF_A_BATCH,
+		to: `try {\n\t\t\tthis.#active.sync();\n\t\t} catch {\n\t\t\tthis.#active.sync();\n\t\t}\n\t\tconst offset = this.#end;`,
+		tests: ["faults errors"],
+	},
+	{
+		name: "skip the fsync on open",
+		file: "file/log-file.ts",
+		from: "this.#active.sync();\n\t\tthis.#disk.syncDirectory(this.#directory);",
+		to: "this.#disk.syncDirectory(this.#directory);",
+		tests: ["vitest power-cut"],
+	},
+	{
+		name: "skip the rewrite on open",
+		file: "file/log-file.ts",
+		from: "for (let position = proven; position < scan.end;",
+		to: "for (let position = scan.end; position < scan.end;",
+		tests: ["faults errors", "vitest power-cut", "vitest log-file", "vitest recovery"],
+	},
+	{
+		name: "skip bad lines",
+		file: "file/scan.ts",
+		from: "const decoded = decodeLine(line.bytes);\n\t\tconst why =",
+		to: 'const decoded = decodeLine(line.bytes);\n\t\tif (decoded.type === "bad") continue;\n\t\tconst why =',
+		tests: ["faults torn", "vitest recovery"],
+	},
+	{
+		name: "keep the old descriptor after a rename",
+		file: "file/log-file.ts",
+		from: 'this.#active = this.#disk.open(activePath(this.#directory), "write");\n\t\tthis.#header = header;',
+		to: 'this.#active ??= this.#disk.open(activePath(this.#directory), "write");\n\t\tthis.#header = header;',
+		tests: ["vitest power-cut"],
+	},
+	{
+		name: "lock by a pid file",
+		file: "node-disk.ts",
+		from: "if (!tryLock(file)) {",
+		to: 'void tryLock;\n\t\t\tif (fs.readFileSync(path, "utf8") !== "") {',
+		tests: ["vitest engines", "faults writers"],
+	},
+	{
+		name: "take a crc in capitals",
+		file: "codec.ts",
+		from: "byte >= 0x61 && byte <= 0x66 ? byte - 0x57 : -1",
+		to: "(byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66 ? (byte | 0x20) - 0x57 : -1",
+		tests: ["faults mutate"],
+	},
+	{
+		name: "write the head before the fsync",
+		file: "file/log-file.ts",
+		from: SYNC_OF_A_BATCH,
+		to: `const before = [this.#tail, this.#end] as const;
+		this.#tail = { seq: last, crc };
+		this.#end += bytes.length;
+		this.#writeHead();
+		[this.#tail, this.#end] = before;
+		${SYNC_OF_A_BATCH}`,
+		tests: ["vitest power-cut"],
+	},
+	{
+		name: "cut a torn tail without keeping it",
+		file: "file/log-file.ts",
+		from: "const kept = torn && this.#setAside(torn, scan);",
+		to: 'const kept = torn && { seq: scan.next, bytes: torn.end - torn.offset, sha256: "" };',
+		tests: ["faults torn"],
+	},
+	{
+		name: "ignore the head",
+		file: "file/decide.ts",
+		from: "head.log === logId) ? head.seq : 0",
+		to: "head.log === logId) ? 0 : 0",
+		tests: ["faults mutate"],
+	},
+	{
+		name: "ignore what lines say was durable",
+		file: "file/decide.ts",
+		from: "active?.durable ?? 0,",
+		to: "0,",
+		tests: ["faults mutate"],
+	},
+	{
+		name: "take a log that ends too early",
+		file: "file/decide.ts",
+		from: "if (next - 1 < acknowledged)",
+		to: "if (next < 0)",
+		tests: ["faults mutate"],
+	},
+	{
+		name: "sync and cut at the close of a poisoned log",
+		file: "file/log-file.ts",
+		from: "if (this.#active && !this.#broken",
+		to: "if (this.#active",
+		tests: ["faults moved", "faults errors"],
+	},
+	{
+		name: "do not look whether the file is still ours",
+		file: "file/log-file.ts",
+		from: "if (!this.#next) {\n\t\t\tthis.#assertUntouched();",
+		to: "if (!this.#next) {",
+		tests: ["faults moved"],
+	},
+	{
+		name: "do not check the order of records",
+		file: "file/scan.ts",
+		from: "if (decoded.record.prev !== prev)",
+		to: 'if (decoded.record.prev === "")',
+		tests: ["faults mutate", "vitest recovery"],
+	},
+];
+
+export const fault: Fault = {
+	name: "defects",
+	rows: [],
+	title: "defects planted in the log's source: each turns a named test red",
+	needs: () => (process.platform === "win32" ? "needs links" : undefined),
+	async run({ short }) {
+		const figures: Record<string, string> = {};
+		const survived: string[] = [];
+		// A test that is red without a defect catches nothing.
+		const sound = new Map<string, boolean>();
+		for (const test of new Set(defects.flatMap(({ tests }) => tests))) {
+			sound.set(test, !(await withCopy(undefined, (root) => isRed(root, test))));
+			if (!sound.get(test)) figures[`${test} without a defect`] = "RED: it proves nothing below";
+		}
+		const planted = short ? defects.filter((_, i) => i % 4 === 0) : defects;
+		for (const defect of planted) {
+			const caught = await withCopy(defect, async (root) => {
+				for (const test of defect.tests) if (sound.get(test) && (await isRed(root, test))) return test;
+				return undefined;
+			});
+			figures[defect.name] = caught ?? "SURVIVED";
+			if (caught === undefined) survived.push(defect.name);
+		}
+		figures["caught / planted"] = `${planted.length - survived.length} / ${planted.length}`;
+		if (survived.length > 0) throw new FaultError(`nobody noticed: ${survived.join("; ")}`, figures);
+		return figures;
+	},
+};
+
+const repository = join(import.meta.dirname, "../..");
+
+/** The log, its tests and these faults in a directory of their own, the defect planted. */
+async function withCopy<T>(defect: Defect | undefined, use: (root: string) => Promise<T>): Promise<T> {
+	return withDirectory(async (root) => {
+		await chmod(root, 0o755);
+		const from = (path: string): string => join(repository, path);
+		for (const path of ["packages/wal/src", "packages/wal/test", "tests/faults"])
+			await cp(from(path), join(root, path), { recursive: true });
+		for (const path of [
+			"packages/wal/package.json",
+			"packages/wal/vitest.config.ts",
+			"vitest.base.ts",
+			"tests/package.json",
+		])
+			await cp(from(path), join(root, path));
+		await writeFile(join(root, "package.json"), '{ "private": true, "type": "module" }');
+		await symlink(from("node_modules"), join(root, "node_modules"));
+		await symlink(from("packages/wal/node_modules"), join(root, "packages/wal/node_modules"));
+		await mkdir(join(root, "tests/node_modules/@reyn"), { recursive: true });
+		await symlink(join(root, "packages/wal"), join(root, "tests/node_modules/@reyn/wal"));
+		if (defect) {
+			const path = join(root, "packages/wal/src", defect.file);
+			const source = await readFile(path, "utf8");
+			const parts = source.split(defect.from);
+			if (parts.length !== 2)
+				throw new Error(`"${defect.name}": its place is ${parts.length - 1} times in ${defect.file}:\n${defect.from}`);
+			await writeFile(path, parts.join(defect.to));
+		}
+		return use(root);
+	});
+}
+
+async function isRed(root: string, test: string): Promise<boolean> {
+	const [kind = "", name = ""] = test.split(" ");
+	const args =
+		kind === "vitest"
+			? [join(root, "node_modules/vitest/vitest.mjs"), "run", "--root", join(root, "packages/wal"), name]
+			: ["--conditions=@reyn/source", join(root, "tests/faults/run.ts"), name, "--short"];
+	const env = { ...process.env, REYN_STATES: "16" };
+	delete (env as Record<string, string | undefined>).VITEST;
+	// A defect may hang a test as well as fail it.
+	const child = spawn(process.execPath, args, {
+		cwd: root,
+		env,
+		stdio: "ignore",
+		timeout: 120_000,
+		killSignal: "SIGKILL",
+	});
+	const [code] = await once(child, "close");
+	return code !== 0;
+}

@@ -1,0 +1,99 @@
+/** What a fault is: something that is broken on purpose, and what must still hold then. */
+import { spawnSync } from "node:child_process";
+
+export interface Settings {
+	/** How many rounds; undefined leaves it to the fault. */
+	readonly rounds: number | undefined;
+	readonly seed: number;
+	/** A sample of it, in seconds: for every change. The whole of it is for releases. */
+	readonly short: boolean;
+}
+
+/** What was counted, in the order in which it is printed. */
+export type Figures = Readonly<Record<string, string | number>>;
+
+export interface Fault {
+	readonly name: string;
+	/** The rows of the matrix in docs/faults.md that it covers. */
+	readonly rows: readonly number[];
+	readonly title: string;
+	/** Does it mount, or take another user's place? Such a fault runs only when it is asked for. */
+	readonly privileged?: boolean;
+	/** Why it cannot run here; undefined when it can. */
+	needs(): string | undefined;
+	/** Throws when what must hold does not. */
+	run(settings: Settings): Promise<Figures>;
+}
+
+/** One of several things that a fault tries. */
+export interface Case {
+	readonly name: string;
+	readonly privileged?: boolean;
+	/** Which of the bugs in docs/faults.md makes it fail today. When it passes, the bug is mended: take this line away. */
+	readonly bug?: string;
+	needs?(): string | undefined;
+	/** What was seen, in a few words. */
+	run(settings: Settings): Promise<string>;
+}
+
+/** All cases, those that cannot run here counted with the reason. Every failure is gathered: one must not hide the next. */
+export async function runCases(cases: readonly Case[], settings: Settings): Promise<Figures> {
+	const figures: Record<string, string> = {};
+	const skipped: string[] = [];
+	const failed: string[] = [];
+	for (const { name, privileged, bug, needs, run } of cases) {
+		const why = settings.short && privileged && !isAsked() ? "privileged: only when asked for" : needs?.();
+		if (why !== undefined) {
+			skipped.push(`${name}: ${why}`);
+			continue;
+		}
+		try {
+			figures[name] = await run(settings);
+			if (bug !== undefined) failed.push(`${name}: bug ${bug} is not seen any more; take it off`);
+		} catch (error) {
+			const why = (error instanceof Error ? error.message : String(error)).trim();
+			figures[name] = bug === undefined ? "FAILED" : `open bug ${bug}: ${why.split("\n")[0]}`;
+			if (bug === undefined) failed.push(`${name}: ${why}`);
+		}
+	}
+	if (skipped.length > 0) figures.skipped = `${skipped.length} (${skipped.join("; ")})`;
+	if (failed.length > 0)
+		throw new FaultError(`${failed.length} of ${cases.length} failed\n${failed.join("\n")}`, figures);
+	return figures;
+}
+
+/** What was counted up to the failure. */
+export class FaultError extends Error {
+	readonly figures: Figures;
+
+	constructor(message: string, figures: Figures) {
+		super(message);
+		this.figures = figures;
+	}
+}
+
+/** Under a test runner nothing is mounted. */
+const isAsked = (): boolean => process.env.VITEST === undefined;
+
+/** Why the programs that are named here cannot be used; `root` stands for being the superuser. */
+export function needsAll(...what: readonly string[]): string | undefined {
+	if (process.platform !== "linux") return "needs Linux";
+	for (const each of what) {
+		if (each === "root") {
+			if (process.getuid?.() !== 0) return "needs root";
+		} else if (spawnSync("sh", ["-c", `command -v ${each}`]).status !== 0) return `needs ${each}`;
+	}
+	if (what.includes("strace") && spawnSync("strace", ["-o", "/dev/null", "true"]).status !== 0) return "needs ptrace";
+	return undefined;
+}
+
+/** Small and seeded (mulberry32), so that a failure can be run again. */
+export function random(seed: number): () => number {
+	let state = seed;
+	return () => {
+		state = (state + 0x6d2b79f5) | 0;
+		let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+		return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+	};
+}

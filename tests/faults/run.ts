@@ -1,0 +1,55 @@
+/** `pnpm faults <name> [--rounds N] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone it lists them. */
+import { parseArgs } from "node:util";
+import { type Fault, FaultError, type Figures, type Settings } from "./fault.ts";
+import { faults } from "./index.ts";
+
+const { positionals, values } = parseArgs({
+	allowPositionals: true,
+	options: { rounds: { type: "string" }, seed: { type: "string" }, short: { type: "boolean" } },
+});
+const [name] = positionals;
+const all = name === "all";
+const settings: Settings = {
+	rounds: values.rounds === undefined ? undefined : Number(values.rounds),
+	seed: Number(values.seed ?? 1),
+	short: all || values.short === true,
+};
+
+if (name === undefined) {
+	for (const { name: each, rows, title } of faults) console.log(`${each.padEnd(10)} ${title} (row ${rows.join(", ")})`);
+} else {
+	const chosen = all ? faults : faults.filter((fault) => fault.name === name);
+	if (chosen.length === 0) {
+		console.error(`no fault is named "${name}"; there are: ${faults.map((fault) => fault.name).join(", ")}, all`);
+		process.exitCode = 2;
+	}
+	for (const fault of chosen) await report(fault);
+}
+
+async function report(fault: Fault): Promise<void> {
+	const why = fault.needs();
+	if (why !== undefined) {
+		console.log(`${fault.name}: skipped: 1 (${why})`);
+		return;
+	}
+	const started = performance.now();
+	try {
+		const figures = await fault.run(settings);
+		console.log(`${fault.name}: ok in ${seconds(started)}, seed ${settings.seed}\n${listed(figures)}`);
+	} catch (error) {
+		process.exitCode = 1;
+		const figures = error instanceof FaultError ? listed(error.figures) : "";
+		console.log(`${fault.name}: FAILED in ${seconds(started)}, seed ${settings.seed}\n${figures}`);
+		console.log(error instanceof FaultError ? error.message : error);
+	}
+}
+
+function seconds(since: number): string {
+	return `${((performance.now() - since) / 1000).toFixed(1)} s`;
+}
+
+function listed(figures: Figures): string {
+	return Object.entries(figures)
+		.map(([what, figure]) => `  ${what}: ${figure}`)
+		.join("\n");
+}
