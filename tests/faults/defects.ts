@@ -76,7 +76,7 @@ const defects: readonly Defect[] = [
 		file: "file/log-file.ts",
 		from: "this.#active.sync();\n\t\tthis.#disk.syncDirectory(this.#directory);",
 		to: "this.#disk.syncDirectory(this.#directory);",
-		tests: ["vitest power-cut"],
+		tests: ["faults recut", "vitest log-file"],
 	},
 	{
 		name: "skip the rewrite on open",

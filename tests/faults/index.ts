@@ -8,6 +8,7 @@ import { fault as kill } from "./kill.ts";
 import { fault as moved } from "./moved.ts";
 import { fault as mutate } from "./mutate.ts";
 import { fault as powercut } from "./power-cut.ts";
+import { fault as recut } from "./recut.ts";
 import { fault as slow } from "./slow.ts";
 import { fault as syscalls } from "./syscalls.ts";
 import { fault as torn } from "./torn.ts";
@@ -17,6 +18,7 @@ export const faults: readonly Fault[] = [
 	kill,
 	mutate,
 	torn,
+	recut,
 	syscalls,
 	errors,
 	powercut,

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { Lineage } from "../src/lineage.ts";
 import { type Class, copyEverything, covers, type Entry, isMeta, resetsOf } from "./naive-model.ts";
 
-const runs = Number(process.env.REYN_RUNS ?? 5_000);
+const runs = Number(process.env.REYN_RUNS ?? 2_000);
 const timeout = 30_000 + runs * 20;
 
 const scopes: readonly Scope[] = [

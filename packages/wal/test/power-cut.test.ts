@@ -1,14 +1,14 @@
 /**
  * Power cuts, enumerated: the real writer and the real recovery over a disk that forgets what was not synced. After every
  * operation, every state that a cut there may leave is recovered; then the recovery itself is cut, and recovered again.
- * `REYN_STATES` sets how many states are looked at for each cut (default 48), `REYN_SEED` which, when there are more.
+ * `REYN_STATES` sets how many states are looked at for each cut (default 24), `REYN_SEED` which, when there are more.
  */
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { defineRecord, fileEngine, openWal, type WalRecord } from "../src/index.ts";
 import { CrashDisk, type MemoryDisk } from "../src/testing/index.ts";
 
-const STATES = Number(process.env.REYN_STATES ?? 48);
+const STATES = Number(process.env.REYN_STATES ?? 24);
 const SEED = Number(process.env.REYN_SEED ?? 1);
 const said = defineRecord("said", z.object({ text: z.string() }));
 const options = { segmentBytes: 4096, allocateBytes: 1024 };
