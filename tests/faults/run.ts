@@ -16,7 +16,8 @@ const settings: Settings = {
 };
 
 if (name === undefined) {
-	for (const { name: each, rows, title } of faults) console.log(`${each.padEnd(10)} ${title} (row ${rows.join(", ")})`);
+	for (const { name: each, rows, title } of faults)
+		console.log(`${each.padEnd(10)} ${title} ${rows.length > 0 ? `(row ${rows.join(", ")})` : ""}`);
 } else {
 	const chosen = all ? faults : faults.filter((fault) => fault.name === name);
 	if (chosen.length === 0) {
