@@ -32,6 +32,9 @@ export interface DiskFile {
 	size(): number;
 	/** As `Disk.identity`, of the open file. */
 	identity(): string;
+	/** Takes an exclusive lock on the file, which ends when it is closed; false when another holder has it. Reading and writing are as before. */
+	tryLock(): boolean;
+	/** Closing twice does nothing. */
 	close(): void;
 }
 

@@ -1,4 +1,4 @@
 declare module "fs-native-extensions" {
-	/** Takes an exclusive lock on an open file (OFD lock, flock or LockFileEx); false when another holds it. */
-	export function tryLock(fd: number): boolean;
+	/** Takes an exclusive lock on bytes of an open file (OFD lock or LockFileEx; flock takes all); false when another holds it. */
+	export function tryLock(fd: number, offset: number, length: number): boolean;
 }

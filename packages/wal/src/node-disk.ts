@@ -24,7 +24,7 @@ export const nodeDisk: Disk = {
 	lock(path, text): DiskLock | { heldBy: string } {
 		const file = fs.openSync(path, "a+", 0o600);
 		try {
-			if (!tryLock(file)) {
+			if (!tryLock(file, LOCKED_AT, 1)) {
 				const heldBy = fs.readFileSync(path, "utf8");
 				fs.closeSync(file);
 				return { heldBy };
@@ -54,8 +54,11 @@ const networkTypes: ReadonlyMap<number, string> = new Map([
 	[0x0bd00bd0, "Lustre"],
 ]);
 
+/** A byte behind all that is written: Windows lets nobody read what another has locked. */
+const LOCKED_AT = 2 ** 31 - 1;
+
 class NodeFile implements DiskFile {
-	readonly #fd: number;
+	#fd: number;
 
 	constructor(fd: number) {
 		this.#fd = fd;
@@ -85,10 +88,20 @@ class NodeFile implements DiskFile {
 		return identityOf(fs.fstatSync(this.#fd));
 	}
 
+	tryLock(): boolean {
+		return tryLock(this.#fd, LOCKED_AT, 1);
+	}
+
 	close(): void {
-		fs.closeSync(this.#fd);
+		if (this.#fd === CLOSED) return;
+		const fd = this.#fd;
+		// First of all: after an error the number may be another file's.
+		this.#fd = CLOSED;
+		fs.closeSync(fd);
 	}
 }
+
+const CLOSED = -1;
 
 const identityOf = ({ dev, ino }: fs.Stats): string => `${dev}:${ino}`;
 

@@ -1,7 +1,17 @@
 /** The writer of the files, over a disk that does what a test says. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Disk, type DiskFile, defineRecord, fileEngine, openWal, type Wal } from "../src/index.ts";
+import { encodeHead } from "../src/codec.ts";
+import {
+	applyRepair,
+	type Disk,
+	type DiskFile,
+	defineRecord,
+	fileEngine,
+	openWal,
+	planRepair,
+	type Wal,
+} from "../src/index.ts";
 import { MemoryDisk } from "../src/testing/index.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
@@ -391,4 +401,95 @@ test("what waits for space goes out by itself when there is some, and is rejecte
 	const rejected = expect(late).rejects.toMatchObject({ code: "WAL_FULL" });
 	await expect(wal.close()).rejects.toMatchObject({ code: "WAL_FULL" });
 	await rejected;
+});
+
+describe("another program at the files of an open log", () => {
+	test("an older copy put into the same file is noticed before anything is added to it", async () => {
+		const wal = await openWal(fileEngine("/log", { disk, allocateBytes: 4096 }), { records: [said] });
+		await say(wal, "a");
+		const older = disk.files.get("/log/wal.jsonl")?.bytes as Uint8Array;
+		await say(wal, "b");
+		const file = disk.files.get("/log/wal.jsonl");
+		if (file) file.bytes = older;
+		await expect(wal.append(said({ text: "c" }), {}).durable).rejects.toMatchObject({
+			code: "WAL_POISONED",
+			message: expect.stringContaining("seq 3 does not end at byte"),
+		});
+		expect(disk.files.get("/log/wal.jsonl")?.bytes).toEqual(older);
+	});
+
+	test("a lock file that was removed lets no second writer in", async () => {
+		const wal = await open();
+		await say(wal, "a");
+		// `wal.lock` is another file now, which nobody holds.
+		disk.lock = () => ({ release() {} });
+		await expect(open()).rejects.toMatchObject({ code: "WAL_LOCKED", message: expect.stringContaining("wal.lock") });
+		await say(wal, "b");
+		await wal.close();
+		await using again = await open();
+		expect(await texts(again)).toEqual(["a", "b"]);
+	});
+});
+
+describe("a log that is not the one that was there", () => {
+	test("is refused when the head is of another log, and nothing is changed", async () => {
+		await using wal = await open();
+		await say(wal, "a", "b");
+		await wal.close();
+		const mine = disk;
+		disk = new TestDisk();
+		await using other = await open();
+		await say(other, "c");
+		await other.close();
+		const theirs = disk.files.get("/log/wal.jsonl")?.bytes as Uint8Array;
+		disk = mine;
+		const file = disk.files.get("/log/wal.jsonl");
+		if (file) file.bytes = theirs;
+		await expect(open()).rejects.toMatchObject({
+			code: "WAL_CORRUPT",
+			message: expect.stringContaining("wal.head is of another log"),
+		});
+		expect(disk.files.get("/log/wal.jsonl")?.bytes).toBe(theirs);
+		const { accept, why } = await planRepair("/log", { disk });
+		expect({ accept, why }).toEqual({ accept: "none", why: expect.stringContaining("durable up to seq 3") });
+		await applyRepair("/log", { disk, acceptLoss: "none" });
+		await using repaired = await open();
+		expect(await texts(repaired)).toEqual(["c"]);
+	});
+
+	test("is refused when its oldest segment is gone", async () => {
+		await using wal = await open();
+		await say(wal, ...many);
+		await wal.close();
+		disk.remove("/log/wal-00000000000000000001.jsonl");
+		await expect(open()).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { seq: 1 } });
+		await expect(open(true)).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+	});
+
+	test("an empty log may be removed by hand, whatever its head says", async () => {
+		disk.makeDirectory("/log");
+		const head = disk.open("/log/wal.head", "create");
+		head.write(Buffer.from(encodeHead({ log: "0".repeat(32), segment: 1, seq: 0, offset: 0 })), 0);
+		await using wal = await open();
+		expect(wal.tip).toBe(1);
+	});
+});
+
+test("an error of the disk at a read or at the close is WAL_IO, with its code and the path", async () => {
+	const wal = await open();
+	await say(wal, "a");
+	const { open: opens } = disk;
+	disk.open = () => {
+		throw errno("EMFILE");
+	};
+	await expect(texts(wal)).rejects.toMatchObject({
+		code: "WAL_IO",
+		message: expect.stringContaining("cannot read /log"),
+	});
+	disk.open = opens;
+	disk.before = (call) => {
+		if (call === "sync") throw errno("EIO");
+		return undefined;
+	};
+	await expect(wal.close()).rejects.toMatchObject({ code: "WAL_IO", message: expect.stringContaining("cannot close") });
 });

@@ -141,11 +141,16 @@ test("a missing segment is named with the seqs that it held", async () => {
 	expect(segments[1]).toMatchObject({ path: second, state: "missing", first });
 });
 
-test("a log whose oldest segment is gone says where it begins, since nothing tells that from a log that was cut", async () => {
+test("a missing oldest segment is named", async () => {
 	await history(30);
 	const [oldest = "", second = ""] = await sealedOf();
 	await rm(oldest);
-	expect(await verifyLog(directory)).toMatchObject({ state: "sound", first: Number(/(\d{20})/.exec(second)?.[1]) });
+	const begins = Number(/(\d{20})/.exec(second)?.[1]);
+	expect(await verifyLog(directory)).toMatchObject({
+		state: "missing",
+		first: 1,
+		problems: [{ path: second, seq: 1, why: expect.stringContaining(`seqs 1 to ${begins - 1}`) }],
+	});
 });
 
 test("a log without wal.jsonl, and one without anything but its head, are missing", async () => {

@@ -32,11 +32,7 @@ export interface Refusal {
 /** @param proven a seq that something outside the log proves to have been durable, such as its newest snapshot; 0 for none */
 export function decide({ sealed, active, head }: Survey, proven: Seq): Decision {
 	const logId = sealed[0]?.header.log ?? active?.header?.log;
-	const acknowledged = Math.max(
-		proven,
-		active?.durable ?? 0,
-		head !== undefined && (logId === undefined || head.log === logId) ? head.seq : 0,
-	);
+	const acknowledged = Math.max(proven, active?.durable ?? 0, head?.seq ?? 0);
 	const refuse = (seq: Seq, why: string, more: Partial<Refusal> = {}): Refusal => ({
 		kind: "refuse",
 		code: "WAL_CORRUPT",
@@ -48,14 +44,26 @@ export function decide({ sealed, active, head }: Survey, proven: Seq): Decision 
 		...more,
 	});
 
-	let expected: { log: string; first: Seq; prev: string } | undefined;
+	let expected: Expected | undefined;
 	for (const { path, broken, version, header, footer } of sealed) {
 		if (version !== undefined)
-			return refuse(expected?.first ?? 0, `it is in format ${version}`, { code: "WAL_NEWER_FORMAT", version, path });
-		if (broken !== undefined) return refuse(expected?.first ?? 0, broken, { path });
-		const why = expected && misfit(expected, header);
-		if (why !== undefined) return refuse(expected?.first ?? header.first, why, { path });
+			return refuse(expected?.first ?? FIRST, `it is in format ${version}`, {
+				code: "WAL_NEWER_FORMAT",
+				version,
+				path,
+			});
+		if (broken !== undefined) return refuse(expected?.first ?? FIRST, broken, { path });
+		const why = misfit(expected, header);
+		if (why !== undefined) return refuse(expected?.first ?? FIRST, why, { path });
 		expected = { log: header.log, first: footer.last + 1, prev: footer.prev };
+	}
+
+	// An empty log may have been removed by hand, and its head been left behind.
+	if (head !== undefined && head.seq > 0 && logId !== undefined && head.log !== logId) {
+		return refuse(
+			FIRST,
+			`wal.head is of another log, ${head.log}, which was durable up to seq ${head.seq}; this one is ${logId}`,
+		);
 	}
 
 	if (!active) {
@@ -63,16 +71,16 @@ export function decide({ sealed, active, head }: Survey, proven: Seq): Decision 
 			if (acknowledged >= expected.first) return refuse(expected.first, "wal.jsonl is gone");
 			return { kind: "begin", header: expected, epoch: sealed.at(-1)?.header.epoch ?? 0 };
 		}
-		return acknowledged > 0 ? refuse(1, "wal.jsonl is gone") : { kind: "fresh" };
+		return acknowledged > 0 ? refuse(FIRST, "wal.jsonl is gone") : { kind: "fresh" };
 	}
 
 	const { header, bad, next, footer } = active;
 	if (bad?.version !== undefined)
 		return refuse(next, bad.why, { code: "WAL_NEWER_FORMAT", version: bad.version, offset: bad.offset });
 	// A header is written whole or not at all, so one that does not check out was damaged.
-	if (!header) return refuse(expected?.first ?? 1, bad?.why ?? "it has no header", { offset: 0 });
-	const why = expected && misfit(expected, header);
-	if (why !== undefined) return refuse(expected?.first ?? header.first, why);
+	if (!header) return refuse(expected?.first ?? FIRST, bad?.why ?? "it has no header", { offset: 0 });
+	const why = misfit(expected, header);
+	if (why !== undefined) return refuse(expected?.first ?? FIRST, why);
 	if (bad && next <= acknowledged) return refuse(next, bad.why, { offset: bad.offset });
 	if (next - 1 < acknowledged) return refuse(next, `the log ends at seq ${next - 1}`, { offset: active.end });
 	// Nothing is ever written after a footer, so this is no crash.
@@ -81,8 +89,19 @@ export function decide({ sealed, active, head }: Survey, proven: Seq): Decision 
 	return { kind: "open", scan: active, torn: bad };
 }
 
-/** Why a segment does not follow the one before it; undefined when it does. */
-function misfit(expected: { log: string; first: Seq; prev: string }, header: SegmentHeader): string | undefined {
+/** The first seq of a log. */
+const FIRST = 1;
+
+/** What the segment behind another one has to say in its header. */
+export interface Expected {
+	readonly log: string;
+	readonly first: Seq;
+	readonly prev: string;
+}
+
+/** Why a segment does not follow the one before it, or is not the first of its log; undefined when it does or is. */
+export function misfit(expected: Expected | undefined, header: SegmentHeader): string | undefined {
+	if (!expected) return header.first === FIRST ? undefined : `it begins at seq ${header.first}; expected ${FIRST}`;
 	if (header.log !== expected.log) return `it belongs to another log, ${header.log}`;
 	if (header.first !== expected.first) return `it begins at seq ${header.first}; expected ${expected.first}`;
 	return header.prev === expected.prev ? undefined : "it does not follow the segment before it";

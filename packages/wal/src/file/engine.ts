@@ -90,7 +90,7 @@ async function openReader(disk: Disk, directory: string): Promise<OpenLog> {
 		try {
 			return readerOf(disk, directory);
 		} catch (error) {
-			if (tries === READER_TRIES) throw asWalError(error, activePath(directory));
+			if (tries === READER_TRIES) throw asWalError(error, "open", activePath(directory));
 			await sleep(10);
 		}
 	}

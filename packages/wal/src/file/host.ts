@@ -41,22 +41,22 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 export function callsOn(disk: Disk, { directory, options, fresh }: HostSpec) {
 	let file: LogFile | undefined;
 	const opened = (): LogFile => file as LogFile;
-	const guarded = <T>(run: () => T): T => {
+	const guarded = <T>(doing: "open" | "close", run: () => T): T => {
 		try {
 			return run();
 		} catch (error) {
-			throw asWalError(error, activePath(directory));
+			throw asWalError(error, doing, activePath(directory));
 		}
 	};
 	return {
 		lock: (): string | undefined =>
-			guarded(() => {
+			guarded("open", () => {
 				file = LogFile.lock(disk, directory, options, fresh);
 				return file.logId();
 			}),
-		recover: (proven: Seq): OpenedFile => guarded(() => opened().recover(proven, fresh)),
+		recover: (proven: Seq): OpenedFile => guarded("open", () => opened().recover(proven, fresh)),
 		append: (text: string, last: Seq, crc: string): Written => opened().append(Buffer.from(text), last, crc),
-		close: (): void => opened().close(),
+		close: (): void => guarded("close", () => opened().close()),
 		end: (): void => file?.abandon(),
 	};
 }

@@ -8,7 +8,7 @@ import { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { atomicWriteTo, makeDirectories } from "./atomic-write.ts";
 import { decide } from "./decide.ts";
-import { readHolder, refusal } from "./messages.ts";
+import { lockedBehindOurBack, readHolder, refusal } from "./messages.ts";
 import { activePath, headPath, isTemporary, lockPath, sealedPath } from "./names.ts";
 import type { BadLine, Scan, SparseIndex } from "./scan.ts";
 import { readLogId, survey } from "./survey.ts";
@@ -64,11 +64,14 @@ export class LogFile {
 	readonly #options: LogFileOptions;
 	readonly #lock: DiskLock;
 	#active!: DiskFile;
-	#head!: DiskFile;
+	/** Open, and locked, for as long as the log is; undefined until a new log has one. */
+	#head: DiskFile | undefined;
 	#header!: SegmentHeader;
 	#tail!: { seq: Seq; crc: string };
 	/** Where the next record goes. */
 	#end = 0;
+	/** The last bytes before that: the checksum of the last line, and its newline. */
+	#trailer: Buffer = Buffer.alloc(0);
 	/** How far the file reaches; what is after `#end` is padding. */
 	#allocated = 0;
 	/** When this writer opened the log; segments that it makes say so. */
@@ -87,7 +90,10 @@ export class LogFile {
 		this.#lock = lock;
 	}
 
-	/** Takes the lock, and nothing else. @throws WalError `WAL_LOCKED`, `WAL_IO` */
+	/**
+	 * Takes the lock, and nothing else. It is on `wal.lock`, which people remove by hand, and on `wal.head`, so that a lock
+	 * file that is gone lets nobody in. @throws WalError `WAL_LOCKED`, `WAL_IO`
+	 */
 	static lock(disk: Disk, directory: string, options: LogFileOptions, fresh: Fresh): LogFile {
 		makeDirectories(disk, directory);
 		// It may have been made a moment ago, by a process that died or by the caller, and never been made durable.
@@ -102,7 +108,21 @@ export class LogFile {
 		}
 		const lock = disk.lock(lockPath(directory), fresh.holder);
 		if ("heldBy" in lock) throw readHolder(lock.heldBy, lockPath(directory));
-		return new LogFile(disk, directory, options, lock);
+		const file = new LogFile(disk, directory, options, lock);
+		try {
+			if (disk.identity(headPath(directory)) !== undefined) file.#head = file.#lockHead("write");
+		} catch (error) {
+			file.abandon();
+			throw error;
+		}
+		return file;
+	}
+
+	#lockHead(how: "write" | "create"): DiskFile {
+		const head = this.#disk.open(headPath(this.#directory), how);
+		if (head.tryLock()) return head;
+		head.close();
+		throw lockedBehindOurBack(lockPath(this.#directory));
 	}
 
 	/** The id of the log that is there, if one is. */
@@ -131,6 +151,8 @@ export class LogFile {
 				return this.#opened([], sealed, first ?? 1, 0, undefined);
 			case "begin":
 				this.#clean();
+				// The rename that sealed the last segment may not be durable, and what begins now takes the name that it had.
+				this.#disk.syncDirectory(this.#directory);
 				this.#begin({ ...decision.header, epoch: decision.epoch, created: fresh.now });
 				return this.#opened([], sealed, first ?? decision.header.first, decision.epoch, undefined);
 			case "seal": {
@@ -140,7 +162,6 @@ export class LogFile {
 				// Padding may follow the footer, and nothing of it all may be durable yet.
 				this.#take(scan, undefined, found.head);
 				this.#active.close();
-				this.#head.close();
 				this.#renameSealed(header.first);
 				this.#begin({ log: header.log, first: scan.next, prev: scan.prev, epoch: scan.epoch, created: fresh.now });
 				return this.#opened([], [...sealed, header.first], first ?? header.first, scan.epoch, undefined);
@@ -178,6 +199,7 @@ export class LogFile {
 		this.#active.sync();
 		const offset = this.#end;
 		this.#end += bytes.length;
+		this.#trailer = Buffer.from(bytes.subarray(-TRAILER_BYTES));
 		this.#tail = { seq: last, crc };
 		this.#writeHead();
 		return { segment: this.#header.first, offset };
@@ -188,7 +210,7 @@ export class LogFile {
 			if (this.#active && !this.#broken && !this.#next) {
 				this.#active.truncate(this.#end);
 				this.#active.sync();
-				this.#head.sync();
+				this.#head?.sync();
 			}
 		} finally {
 			this.abandon();
@@ -197,10 +219,8 @@ export class LogFile {
 
 	/** Lets go of everything as a crash would. */
 	abandon(): void {
-		if (!this.#next) {
-			this.#active?.close();
-			this.#head?.close();
-		}
+		this.#active?.close();
+		this.#head?.close();
 		this.#lock.release();
 	}
 
@@ -229,8 +249,9 @@ export class LogFile {
 		this.#header = header;
 		this.#tail = { seq: header.first - 1, crc: header.prev };
 		this.#end = line.length;
+		this.#trailer = line.subarray(-TRAILER_BYTES);
 		this.#allocated = line.length;
-		this.#openHead();
+		this.#syncHead();
 	}
 
 	/** Takes over the active segment that is there: what was read from it has to be on the disk before it is shown. */
@@ -253,8 +274,9 @@ export class LogFile {
 		this.#active.sync();
 		this.#disk.syncDirectory(this.#directory);
 		this.#allocated = this.#end;
+		this.#trailer = readAt(this.#active, this.#end - TRAILER_BYTES, TRAILER_BYTES);
 		this.#tail = { seq: scan.next - 1, crc: scan.prev };
-		this.#openHead();
+		this.#syncHead();
 		return kept;
 	}
 
@@ -267,10 +289,9 @@ export class LogFile {
 		return { seq: next, bytes: bytes.length, sha256, keptIn };
 	}
 
-	#openHead(): void {
-		const path = headPath(this.#directory);
-		const isNew = this.#disk.identity(path) === undefined;
-		this.#head = this.#disk.open(path, isNew ? "create" : "write");
+	#syncHead(): void {
+		const isNew = this.#head === undefined;
+		this.#head ??= this.#lockHead("create");
 		this.#writeHead();
 		this.#head.sync();
 		if (isNew) this.#disk.syncDirectory(this.#directory);
@@ -279,7 +300,11 @@ export class LogFile {
 	/** Not synced: it only has to survive the process. It never says more than is durable. */
 	#writeHead(): void {
 		const { log, first } = this.#header;
-		writeAll(this.#head, Buffer.from(encodeHead({ log, segment: first, seq: this.#tail.seq, offset: this.#end })), 0);
+		writeAll(
+			this.#head as DiskFile,
+			Buffer.from(encodeHead({ log, segment: first, seq: this.#tail.seq, offset: this.#end })),
+			0,
+		);
 	}
 
 	#allocate(bytes: number): void {
@@ -323,11 +348,20 @@ export class LogFile {
 				? "it was replaced or removed"
 				: this.#active.size() !== this.#allocated
 					? `it has ${this.#active.size()} bytes, expected ${this.#allocated}`
-					: this.#allocated > this.#end && readAt(this.#active, this.#end, 1)[0] !== NEWLINE
-						? `byte ${this.#end} was written to`
-						: undefined;
+					: this.#wasWrittenTo();
 		if (found !== undefined)
 			throw new WalError("WAL_CORRUPT", `${path} was changed by another program: ${found}`, { path });
+	}
+
+	/** Bytes put into the same file, as `cp` does it, change neither its inode nor, in the space allocated ahead, its size. */
+	#wasWrittenTo(): string | undefined {
+		const start = this.#end - TRAILER_BYTES;
+		const found = readAt(this.#active, start, TRAILER_BYTES + 1);
+		if (!found.subarray(0, TRAILER_BYTES).equals(this.#trailer))
+			return `seq ${this.#tail.seq} does not end at byte ${this.#end}`;
+		return this.#allocated > this.#end && found[TRAILER_BYTES] !== NEWLINE
+			? `byte ${this.#end} was written to`
+			: undefined;
 	}
 
 	/** Ends the active segment with its footer, gives it its name, and begins the next. */
@@ -338,9 +372,8 @@ export class LogFile {
 		this.#makingSpace(() => writeAll(this.#active, footer, this.#end));
 		this.#active.truncate(this.#end + footer.length);
 		this.#active.sync();
-		this.#head.sync();
+		this.#head?.sync();
 		this.#active.close();
-		this.#head.close();
 		this.#next = { log, first: last + 1, prev: crc, epoch: this.#epoch, created: this.#opening };
 		this.#renameSealed(first);
 	}
@@ -367,3 +400,6 @@ function isFull(error: unknown): error is NodeJS.ErrnoException {
 }
 
 const REWRITE_BYTES = 1024 * 1024;
+
+/** `,"crc":"1a2b3c4d"}` and a newline. */
+const TRAILER_BYTES = 19;

@@ -33,7 +33,7 @@ export async function look(disk: Disk, directory: string, proven: Seq): Promise<
 			found = survey(disk, directory);
 		} catch (error) {
 			// Between the rename of a sealed segment and the making of the next one there is no `wal.jsonl`.
-			if (tries === TRIES) throw asWalError(error, activePath(directory));
+			if (tries === TRIES) throw asWalError(error, "open", activePath(directory));
 			await sleep(5);
 			continue;
 		}

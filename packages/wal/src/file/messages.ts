@@ -39,6 +39,15 @@ export function readHolder(text: string, path: string): WalError {
 	);
 }
 
+/** The lock file is free, and yet somebody writes here: it was removed while its holder ran. */
+export function lockedBehindOurBack(path: string): WalError {
+	return new WalError(
+		"WAL_LOCKED",
+		`the log is open for writing in another process, whose lock file was removed (${path}). Find and stop that process first, or look at the log read-only`,
+		{ path },
+	);
+}
+
 function parse(text: string): Holder | undefined {
 	try {
 		const { pid, host, started, command } = JSON.parse(text) as Partial<Holder>;
@@ -50,14 +59,14 @@ function parse(text: string): Holder | undefined {
 	}
 }
 
-/** An error of the file system, with the path and what to do about it. */
-export function asWalError(error: unknown, path: string): Error {
+/** An error of the file system, with what was being done, the path and what to do about it. */
+export function asWalError(error: unknown, doing: "open" | "read" | "close", path: string): Error {
 	const { code, message } = error as NodeJS.ErrnoException;
 	if (error instanceof WalError || code === undefined || code.startsWith("ERR_")) return error as Error;
 	const hint = code === "ENOENT" ? "there is no log here yet; a writer makes one" : message;
 	return new WalError(
 		"WAL_IO" satisfies WalCode,
-		`cannot open ${path} (${code}): ${hint}`,
+		`cannot ${doing} ${path} (${code}): ${hint}`,
 		{ path, code },
 		{ cause: error },
 	);

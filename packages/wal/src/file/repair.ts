@@ -185,13 +185,8 @@ function baseOf(
 	const own = headers.filter((header) => header.log !== "" && header.log === log);
 	const epoch = Math.max(before?.header.epoch ?? 0, active?.epoch ?? 0, ...own.map((header) => header.epoch));
 	if (before) return { first: before.footer.last + 1, prev: before.footer.prev, epoch };
-	// The name of the oldest segment says where the log begins even when its header does not.
-	const [oldest] = given;
-	const named = oldest && Number(/(\d{20})\.jsonl$/.exec(oldest.path)?.[1]);
-	const header = own.find(({ first }) => named === undefined || first === named) ?? own[0];
-	const first = Math.min(named ?? header?.first ?? 1, header?.first ?? Number.POSITIVE_INFINITY);
-	const prev = header?.first === first ? header.prev : pieces.find((piece) => piece.first === first)?.prev;
-	return { first, prev, epoch };
+	const prev = own.find(({ first }) => first === 1)?.prev ?? pieces.find(({ first }) => first === 1)?.prev;
+	return { first: 1, prev, epoch };
 }
 
 /** The records of a file that follow one another, in stretches. */

@@ -5,6 +5,7 @@ import { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { CHUNK_BYTES, LineCutter } from "./lines.ts";
 import type { Written } from "./log-file.ts";
+import { asWalError } from "./messages.ts";
 import { activePath, sealedPath } from "./names.ts";
 import { INDEX_STEP, isPadding, type SparseIndex } from "./scan.ts";
 
@@ -38,8 +39,16 @@ export class Segments {
 		}
 	}
 
-	/** @throws WalError `WAL_CORRUPT` at the first line that does not check out */
+	/** @throws WalError `WAL_CORRUPT` at the first line that does not check out, `WAL_IO` */
 	async *read(after: Seq): AsyncGenerator<readonly StoredRecord[]> {
+		try {
+			yield* this.#read(after);
+		} catch (error) {
+			throw asWalError(error, "read", this.#directory);
+		}
+	}
+
+	async *#read(after: Seq): AsyncGenerator<readonly StoredRecord[]> {
 		let next = Math.max(after + 1, this.#firsts[0] as Seq);
 		for (let i = this.#firsts.findLastIndex((first) => first <= next); i < this.#firsts.length; i++) {
 			const first = this.#firsts[i] as Seq;

@@ -4,7 +4,7 @@ import type { SegmentHeader } from "../codec.ts";
 import { type Disk, type DiskFile, readAt } from "../disk.ts";
 import { nodeDisk } from "../node-disk.ts";
 import type { Seq } from "../record.ts";
-import { decide } from "./decide.ts";
+import { misfit } from "./decide.ts";
 import { type Looked, look } from "./look.ts";
 import { activePath, sealedPath } from "./names.ts";
 import { checkedLines, withFile } from "./records.ts";
@@ -26,7 +26,7 @@ export interface LogVerdict {
 	readonly state: LogState;
 	/** The log's id; undefined when nothing says it any more. */
 	readonly log: string | undefined;
-	/** The first seq that the log still has. More than 1 means that older segments were taken away: whether on purpose, nothing says. */
+	/** The first seq that the log still has. */
 	readonly first: Seq;
 	/** How far the log is known to have been acknowledged. */
 	readonly acknowledged: Seq;
@@ -93,12 +93,12 @@ export async function verifyLog(directory: string, options: VerifyOptions = {}):
 	const problems: LogProblem[] = [];
 	const torn = tornNote(looked, directory);
 
-	let before: Sealed | undefined;
+	let before: Sealed | "none" | undefined = "none";
 	for (const sealed of found.sealed) {
 		const mine = checkSealed(disk, directory, sealed);
-		const gap = sealed.header.log === "" ? undefined : misfit(before, sealed, log);
+		const gap = sealed.header.log === "" ? undefined : unfit(before, sealed, log);
 		problems.push(...(gap ? [gap] : []), ...mine.problems);
-		if (gap && isGap(gap) && before) segments.push(missing(directory, before.footer.last + 1));
+		if (gap && isGap(gap)) segments.push(missing(directory, gap.seq));
 		segments.push({ ...mine.verdict, state: gap && !isGap(gap) ? "damaged" : mine.verdict.state });
 		before = mine.end;
 	}
@@ -107,14 +107,14 @@ export async function verifyLog(directory: string, options: VerifyOptions = {}):
 	const { active } = found;
 	if (active) {
 		const end = active.header && asSealed(path, active.header, active);
-		const gap = end && misfit(before, end, log);
+		const gap = end && unfit(before, end, log);
 		const mine = active.bad && !torn ? badLines(disk, path, active, acknowledged) : [];
 		const short =
 			!active.bad && active.next <= acknowledged
 				? [problem(path, active.next, `the log ends at seq ${active.next - 1}; seq ${acknowledged} was acknowledged`)]
 				: [];
 		problems.push(...(gap ? [gap] : []), ...mine, ...short);
-		if (gap && isGap(gap) && before) segments.push(missing(directory, before.footer.last + 1));
+		if (gap && isGap(gap)) segments.push(missing(directory, gap.seq));
 		segments.push({
 			// A torn tail is no part of it, and may be another by now.
 			...summed(disk, path, torn ? { ...active, bad: undefined } : active),
@@ -122,8 +122,8 @@ export async function verifyLog(directory: string, options: VerifyOptions = {}):
 			state:
 				mine.length > 0 || (gap && !isGap(gap)) ? "damaged" : short.length > 0 ? "missing" : torn ? "torn" : "sound",
 		});
-	} else if (decision.kind === "refuse" && (before?.footer.last ?? 0) < acknowledged) {
-		problems.push(problem(path, (before?.footer.last ?? 0) + 1, "wal.jsonl is gone"));
+	} else if (decision.kind === "refuse" && lastOf(before) < acknowledged) {
+		problems.push(problem(path, lastOf(before) + 1, "wal.jsonl is gone"));
 		segments.push({ path, sealed: false, first: 0, last: 0, records: 0, bytes: 0, state: "missing" });
 	}
 	// Whatever stops a writer is a problem, even one that no line of ours has a name for.
@@ -190,19 +190,23 @@ function checkSealed(
 	};
 }
 
-/** Why a segment cannot stand behind the one before it, as a writer would see it. What is unknown is not judged. */
-function misfit(before: Sealed | undefined, segment: Sealed, log: string | undefined): LogProblem | undefined {
+const lastOf = (before: Sealed | "none" | undefined): Seq => (typeof before === "object" ? before.footer.last : 0);
+
+/** Why a segment cannot stand behind the one before it, or as the first, as a writer would see it. What is unknown is not judged. */
+function unfit(before: Sealed | "none" | undefined, segment: Sealed, log: string | undefined): LogProblem | undefined {
 	const { header, path } = segment;
 	if (log !== undefined && header.log !== log)
 		return problem(path, header.first, `it belongs to another log, ${header.log}; this one is ${log}`);
-	if (!before || before.header.log !== log) return undefined;
-	const pair = [before, { ...segment, broken: undefined }];
-	const decision = decide({ sealed: pair, active: undefined, head: undefined }, 0);
-	if (decision.kind !== "refuse") return undefined;
-	const expected = before.footer.last + 1;
+	if (!before || (before !== "none" && before.header.log !== log)) return undefined;
+	const expected = lastOf(before) + 1;
+	const why = misfit(
+		before === "none" ? undefined : { log: before.header.log, first: expected, prev: before.footer.prev },
+		header,
+	);
+	if (why === undefined) return undefined;
 	return header.first > expected
-		? problem(path, expected, `${range(expected, header.first - 1)} ${MISSING}: ${decision.why}`)
-		: problem(path, expected, decision.why);
+		? problem(path, expected, `${range(expected, header.first - 1)} ${MISSING}: ${why}`)
+		: problem(path, expected, why);
 }
 
 const MISSING = "of the segments before it are missing";

@@ -1,7 +1,13 @@
 /**
- * A disk that remembers what was never made durable, and can say what a power cut may leave: every unsynced write and
- * every unsynced directory operation may have happened or not, a write may be torn at a sector or a page, and what was
- * added to a file may be zeros. After "All File Systems Are Not Created Equal" (ALICE, OSDI '14), section 3.
+ * A disk that remembers what was never made durable, and can say what a power cut may leave. Every unsynced write and every
+ * unsynced directory operation may have happened or not. A write may also lack its end, one sector or one page; what it
+ * lacks may be seen as zeros or as stale bytes, where the file had no bytes before. After "All File Systems Are Not Created
+ * Equal" (ALICE, OSDI '14), section 3, and "Can Applications Recover from fsync Failures?" (ATC '20).
+ *
+ * It assumes of a real disk:
+ * - a sector is written as a whole or not at all, and nothing beside it is harmed;
+ * - bytes that are durable are overwritten in place: a cut leaves the old ones or the new ones, never zeros;
+ * - names are kept by a journal: after a failed sync of a directory they may be lost, but a later sync that succeeds has them.
  */
 import { dirname } from "node:path";
 import type { DiskFile } from "../disk.ts";
@@ -15,10 +21,12 @@ type Operation =
 	| { readonly type: "remove"; readonly path: string }
 	| { readonly type: "directory"; readonly path: string };
 
-type Event =
-	| Operation
-	| { readonly type: "sync"; readonly inode: number }
-	| { readonly type: "sync_directory"; readonly path: string };
+/** A file by its inode, a directory by its path. */
+interface Sync {
+	readonly type: "sync";
+	readonly of: number | string;
+	readonly failed: boolean;
+}
 
 export interface CrashOptions {
 	/** States to look at for each cut; when there are more, this many are drawn. Default: 4096. */
@@ -28,9 +36,11 @@ export interface CrashOptions {
 }
 
 export class CrashDisk extends MemoryDisk {
-	readonly #events: Event[] = [];
+	readonly #events: (Operation | Sync)[] = [];
 	readonly #start: readonly (readonly [string, number, Uint8Array])[];
 	readonly #startDirectories: readonly string[];
+	/** How many syncs until the one that fails. */
+	#untilFailure = 0;
 
 	constructor(files: Iterable<readonly [string, Uint8Array]> = [], directories: Iterable<string> = []) {
 		super(files, directories);
@@ -41,6 +51,15 @@ export class CrashDisk extends MemoryDisk {
 	/** How many operations there were: a power cut may come after any of them. */
 	get cuts(): number {
 		return this.#events.length;
+	}
+
+	/**
+	 * The n-th sync from now on, of a file or a directory, fails with EIO; 1 is the next one. What it was to make durable
+	 * can still be read, but counts as clean: a later sync succeeds and leaves it out, and only what is written again is
+	 * synced again. (A system that drops such bytes from its cache instead shows what a power cut may leave.)
+	 */
+	failSync(n: number): void {
+		this.#untilFailure = n;
 	}
 
 	override makeDirectory(path: string): boolean {
@@ -61,7 +80,7 @@ export class CrashDisk extends MemoryDisk {
 
 	override syncDirectory(path: string): void {
 		super.syncDirectory(path);
-		this.#events.push({ type: "sync_directory", path });
+		this.#sync(path);
 	}
 
 	protected override link(path: string, inode: Inode): void {
@@ -81,52 +100,55 @@ export class CrashDisk extends MemoryDisk {
 				this.#events.push({ type: "truncate", inode: inode.id, size });
 				file.truncate(size);
 			},
-			sync: () => {
-				this.#events.push({ type: "sync", inode: inode.id });
-			},
+			sync: () => this.#sync(inode.id),
 		};
+	}
+
+	#sync(of: number | string): void {
+		const failed = --this.#untilFailure === 0;
+		this.#events.push({ type: "sync", of, failed });
+		if (failed) throw Object.assign(new Error(`EIO: sync of ${of}`), { code: "EIO" });
 	}
 
 	/** The disks that a power cut after the first `cut` operations may leave. */
 	*states(cut: number, { limit = 4096, random }: CrashOptions): Generator<MemoryDisk> {
 		const { certain, pending } = this.#split(cut);
-		const choices = pending.map(outcomesOf);
-		const total = choices.reduce((product, each) => product * each.length, 1);
-		if (total <= limit) {
-			for (let n = 0; n < total; n++) yield this.#state(certain, pick(choices, n));
-			return;
-		}
-		for (let n = 0; n < limit; n++)
-			yield this.#state(
-				certain,
-				choices.map((each) => each[Math.floor(random() * each.length)] as Outcome),
-			);
+		const choices = pending.map(({ operation, durable }) => ({ operation, kinds: outcomesOf(operation, durable) }));
+		const draw = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+		const state = (outcomes: readonly Outcome[]): MemoryDisk =>
+			this.#state(new Map([...certain, ...choices.map(({ operation }, i) => [operation, outcomes[i] ?? none] as const)]));
+		const all = choices.map(({ kinds }) => kinds.flat());
+		const total = all.reduce((product, each) => product * each.length, 1);
+		if (total <= limit) for (let n = 0; n < total; n++) yield state(combination(all, n));
+		// First the kind, or the many places where a long write may tear would leave no chance to the rest.
+		else for (let n = 0; n < limit; n++) yield state(choices.map(({ kinds }) => draw(draw(kinds))));
 	}
 
-	/** What is durable for certain, in order, and what may have happened or not. */
-	#split(cut: number): { certain: Operation[]; pending: Operation[] } {
+	/** What is durable for certain, and what may have happened or not; with the durable size of its file then. */
+	#split(cut: number): { certain: Map<Operation, Outcome>; pending: { operation: Operation; durable: number }[] } {
 		const done = this.#events.slice(0, cut);
-		const isDurable = (operation: Operation, at: number): boolean =>
-			done.some((event, i) => {
-				if (i <= at) return false;
-				if (operation.type === "write" || operation.type === "truncate")
-					return event.type === "sync" && event.inode === operation.inode;
-				const path = operation.type === "rename" ? operation.to : operation.path;
-				return event.type === "sync_directory" && event.path === dirname(path);
-			});
-		const certain: Operation[] = [];
-		const pending: Operation[] = [];
-		for (const [at, event] of done.entries()) {
-			if (event.type === "sync" || event.type === "sync_directory") continue;
-			(isDurable(event, at) ? certain : pending).push(event);
+		const certain = new Map<Operation, Outcome>();
+		const failedAfter = new Map<number | string, boolean>();
+		for (const event of done.toReversed()) {
+			if (event.type === "sync") {
+				// A file's bytes are decided by the first sync after them, names by any that succeeds.
+				if (typeof event.of === "number" || !event.failed) failedAfter.set(event.of, event.failed);
+			} else if (failedAfter.get(keptIn(event)) === false) certain.set(event, whole);
+		}
+		const pending: { operation: Operation; durable: number }[] = [];
+		const sizes = new Map(this.#start.map(([, id, bytes]) => [id, bytes.length]));
+		for (const event of done) {
+			if (event.type === "sync") continue;
+			const size = "inode" in event ? (sizes.get(event.inode) ?? 0) : 0;
+			if (!certain.has(event)) pending.push({ operation: event, durable: size });
+			else if (event.type === "write") sizes.set(event.inode, Math.max(size, event.position + event.bytes.length));
+			else if (event.type === "truncate") sizes.set(event.inode, event.size);
 		}
 		return { certain, pending };
 	}
 
 	/** Operations are played in the order of the events, those that did not happen left out. */
-	#state(certain: readonly Operation[], outcomes: readonly Outcome[]): MemoryDisk {
-		const happened = new Map<Operation, Outcome>(certain.map((operation) => [operation, { operation, keep: whole }]));
-		for (const outcome of outcomes) happened.set(outcome.operation, outcome);
+	#state(outcomes: ReadonlyMap<Operation, Outcome>): MemoryDisk {
 		const inodes = new Map<number, Inode>(this.#start.map(([, id, bytes]) => [id, { id, bytes }]));
 		const names = new Map<string, number>(this.#start.map(([path, id]) => [path, id]));
 		const directories = new Set(this.#startDirectories);
@@ -136,12 +158,12 @@ export class CrashDisk extends MemoryDisk {
 			return inode;
 		};
 		for (const event of this.#events) {
-			if (event.type === "sync" || event.type === "sync_directory") continue;
-			const outcome = happened.get(event);
-			if (!outcome || outcome.keep === none) continue;
+			if (event.type === "sync") continue;
+			const outcome = outcomes.get(event);
+			if (!outcome || outcome === none) continue;
 			switch (event.type) {
 				case "write":
-					outcome.keep(inodeOf(event.inode), event);
+					outcome(inodeOf(event.inode), event);
 					break;
 				case "truncate":
 					truncateTo(inodeOf(event.inode), event.size);
@@ -162,50 +184,99 @@ export class CrashDisk extends MemoryDisk {
 			}
 		}
 		// What is in a directory that never came to be is nowhere.
-		const reachable = [...names].filter(([path]) => directories.has(dirname(path)));
+		const exists = (path: string): boolean => path === "/" || (directories.has(path) && exists(dirname(path)));
+		const reachable = [...names].filter(([path]) => exists(dirname(path)));
 		return new MemoryDisk(
 			reachable.map(([path, id]) => [path, inodeOf(id).bytes] as const),
-			directories,
+			[...directories].filter(exists),
 		);
 	}
 }
 
-type Write = Operation & { readonly type: "write" };
-
-interface Outcome {
-	readonly operation: Operation;
-	/** What of it happened. */
-	readonly keep: (inode: Inode, write: Write) => void;
+/** What has to be synced for it to be durable. */
+function keptIn(operation: Operation): number | string {
+	if (operation.type === "write" || operation.type === "truncate") return operation.inode;
+	return dirname(operation.type === "rename" ? operation.to : operation.path);
 }
 
-const none = (): void => {};
-const whole = (inode: Inode, { bytes, position }: Write): void => writeTo(inode, bytes, position);
+type Write = Operation & { readonly type: "write" };
 
-/** The file grew, but what was to stand there did not come: where it held something, that stays. */
-const zeros = (inode: Inode, { bytes, position }: Write): void => {
-	if (position + bytes.length > inode.bytes.length) truncateTo(inode, position + bytes.length);
+/** What of a write happened; of any other operation, none or the whole. */
+type Outcome = (inode: Inode, write: Write) => void;
+
+const none: Outcome = () => {};
+const whole: Outcome = (inode, { bytes, position }) => writeTo(inode, bytes, position);
+
+/** What is seen in place of bytes that did not arrive. */
+type Filling = (inode: Inode, from: number, to: number) => Uint8Array;
+
+/** Space that was allocated, and never written. */
+const zeros: Filling = (_, from, to) => new Uint8Array(to - from);
+/** Space that held something else. */
+const foreign: Filling = (_, from, to) => new Uint8Array(to - from).fill(0xff);
+/** Space that held an older copy of the sectors before it. */
+const older: Filling = (inode, from, to) => {
+	const back = Math.ceil((to - from) / SECTOR) * SECTOR;
+	const bytes = foreign(inode, from, to);
+	bytes.set(inode.bytes.subarray(Math.max(0, from - back), Math.max(0, to - back)), Math.max(0, back - from));
+	return bytes;
 };
 
-/** Only what lies before, or only what lies after, the last boundary of `size` inside the write. */
-function torn(size: number, side: "before" | "after"): (inode: Inode, write: Write) => void {
+interface Stretch {
+	readonly from: number;
+	readonly to: number;
+}
+
+/** What may have come of an operation, by kind. */
+function outcomesOf(operation: Operation, durable: number): readonly (readonly Outcome[])[] {
+	if (operation.type !== "write") return [[none, whole]];
+	const { position, bytes } = operation;
+	const end = position + bytes.length;
+	const fillings = (lost: Stretch): Outcome[] =>
+		lost.to > durable ? [zeros, foreign, older].map((filling) => without(lost, durable, filling)) : [];
+	return [
+		[none],
+		[whole],
+		stretchesOf(position, end).flatMap((lost) => [without(lost, durable), ...fillings(lost)]),
+		fillings({ from: position, to: end }),
+	].filter((kind) => kind.length > 0);
+}
+
+/** All of a write but a stretch. A filling is seen only where the file had no durable bytes. */
+function without(lost: Stretch, durable: number, filling?: Filling): Outcome {
 	return (inode, { bytes, position }) => {
-		const boundary = Math.floor((position + bytes.length - 1) / size) * size - position;
-		if (boundary <= 0) return;
-		if (side === "before") writeTo(inode, bytes.subarray(0, boundary), position);
-		else writeTo(inode, bytes.subarray(boundary), position + boundary);
+		const from = Math.max(lost.from, durable);
+		if (lost.from > position) writeTo(inode, bytes.subarray(0, lost.from - position), position);
+		if (filling && from < lost.to) writeTo(inode, filling(inode, from, lost.to), from);
+		if (lost.to < position + bytes.length) writeTo(inode, bytes.subarray(lost.to - position), lost.to);
 	};
 }
 
-function outcomesOf(operation: Operation): readonly Outcome[] {
-	const keeps =
-		operation.type === "write"
-			? [none, whole, zeros, torn(512, "before"), torn(512, "after"), torn(4096, "before"), torn(4096, "after")]
-			: [none, whole];
-	return keeps.map((keep) => ({ operation, keep }));
+const SECTOR = 512;
+const PAGE = 4096;
+
+/** What a write may lack: its end from any sector on, any one sector, any one page. */
+function stretchesOf(position: number, end: number): readonly Stretch[] {
+	const pieces = (size: number): Stretch[] => {
+		const found: Stretch[] = [];
+		for (let from = position; from < end; ) {
+			const to = Math.min(end, (Math.floor(from / size) + 1) * size);
+			found.push({ from, to });
+			from = to;
+		}
+		return found;
+	};
+	// The last piece alone is an end too.
+	const sectors = pieces(SECTOR);
+	return [
+		...sectors.slice(1).map(({ from }) => ({ from, to: end })),
+		...sectors.slice(0, -1),
+		...pieces(PAGE).slice(0, -1),
+	];
 }
 
 /** The n-th combination of one outcome each. */
-function pick(choices: readonly (readonly Outcome[])[], n: number): Outcome[] {
+function combination(choices: readonly (readonly Outcome[])[], n: number): Outcome[] {
 	let rest = n;
 	return choices.map((each) => {
 		const outcome = each[rest % each.length] as Outcome;

@@ -2,3 +2,4 @@
 export { CrashDisk, type CrashOptions } from "./crash-disk.ts";
 export { type EngineUnderTest, type Runner, testEngine } from "./engine-suite.ts";
 export { type Inode, MemoryDisk } from "./memory-disk.ts";
+export { MortalDisk } from "./mortal-disk.ts";

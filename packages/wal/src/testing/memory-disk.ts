@@ -12,6 +12,8 @@ export class MemoryDisk implements Disk {
 	readonly files: Map<string, Inode>;
 	readonly directories: Set<string>;
 	readonly #locks = new Map<string, string>();
+	/** The files that are locked, by inode. */
+	readonly #locked = new Set<number>();
 	#lastId = 0;
 
 	constructor(files: Iterable<readonly [string, Uint8Array]> = [], directories: Iterable<string> = []) {
@@ -84,6 +86,7 @@ export class MemoryDisk implements Disk {
 	}
 
 	protected file(inode: Inode): DiskFile {
+		let holds = false;
 		return {
 			read(into, position) {
 				const piece = inode.bytes.subarray(position, position + into.length);
@@ -98,7 +101,16 @@ export class MemoryDisk implements Disk {
 			sync() {},
 			size: () => inode.bytes.length,
 			identity: () => String(inode.id),
-			close() {},
+			tryLock: () => {
+				if (this.#locked.has(inode.id)) return false;
+				this.#locked.add(inode.id);
+				holds = true;
+				return true;
+			},
+			close: () => {
+				if (holds) this.#locked.delete(inode.id);
+				holds = false;
+			},
 		};
 	}
 }
