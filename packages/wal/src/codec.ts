@@ -5,7 +5,7 @@
 import { crc32 } from "node:zlib";
 import type { Scope, Seq, WalRecord } from "./record.ts";
 
-const FORMAT_VERSION = 1;
+export const FORMAT_VERSION = 1;
 
 /** The longest line that is written, its newline included, and so the longest that is read. */
 export const MAX_LINE_BYTES = 8 * 1024 * 1024;
@@ -72,7 +72,7 @@ export type Decoded =
 	| { readonly type: "bad"; readonly why: string };
 
 // `,"crc":"1a2b3c4d"}` stands at a fixed place, so the checksum is over raw bytes and nothing is ever serialised again.
-const TRAILER_BYTES = 18;
+export const TRAILER_BYTES = 18;
 
 export function encodeRecord(parts: LineParts): { readonly line: string; readonly crc: string } {
 	const { seq, ts, kind, scope, data, dur, prev } = parts;
@@ -102,17 +102,18 @@ export function encodeHead({ log, segment, seq, offset }: Head): string {
 	return `${line.trimEnd().padEnd(HEAD_BYTES - 1)}\n`;
 }
 
-/** Reads one line, its newline left out. Never throws: what does not check out is `bad`, and says why. */
-export function decodeLine(line: Uint8Array): Decoded {
-	const bytes = Buffer.isBuffer(line) ? line : Buffer.from(line.buffer, line.byteOffset, line.byteLength);
-	const end = bytes.length - TRAILER_BYTES;
-	if (end <= 0) return newerVersion(bytes) ?? { type: "bad", why: "it is too short" };
-	const expected = crc32(bytes.subarray(0, end));
-	if (trailerAt(bytes, end) !== expected)
-		return newerVersion(bytes) ?? { type: "bad", why: `its checksum is not ${hex(expected)}` };
+/** Reads the line between two places of a buffer, its newline left out. Never throws: what does not check out is `bad`, and says why. */
+export function decodeLine(bytes: Buffer, start = 0, end = bytes.length): Decoded {
+	const length = end - start;
+	if (length >= MAX_LINE_BYTES) return { type: "bad", why: `it is longer than ${MAX_LINE_BYTES} bytes` };
+	const body = end - TRAILER_BYTES;
+	if (body <= start) return newerVersion(bytes, start, end) ?? { type: "bad", why: "it is too short" };
+	const expected = crc32(bytes.subarray(start, body));
+	if (trailerAt(bytes, body) !== expected)
+		return newerVersion(bytes, start, end) ?? { type: "bad", why: `its checksum is not ${hex(expected)}` };
 	let value: Partial<Record<string, unknown>>;
 	try {
-		value = JSON.parse(bytes.toString("utf8"));
+		value = JSON.parse(bytes.toString("utf8", start, end));
 	} catch {
 		return { type: "bad", why: "it is not JSON" };
 	}
@@ -121,8 +122,7 @@ export function decodeLine(line: Uint8Array): Decoded {
 			? { type: "newer", version: value.v }
 			: { type: "bad", why: "it has no version" };
 	}
-	// The parsed object is the record: a million of them need no second one each.
-	if (isRecord(value)) return { type: "record", record: value };
+	if (isRecord(value)) return { type: "record", record: recordOf(value) };
 	if (isHeader(value)) return { type: "header", header: value };
 	if (isFooter(value.sealed)) return { type: "footer", footer: value.sealed };
 	if (isHead(value.head)) return { type: "head", head: value.head };
@@ -131,17 +131,27 @@ export function decodeLine(line: Uint8Array): Decoded {
 
 const TRAILER = Buffer.from(',"crc":"');
 
-/** The checksum that stands in the trailer, or -1 where there is no trailer. Bytes, not numbers: `A` for `a` is damage. */
-function trailerAt(bytes: Buffer, at: number): number {
-	for (let i = 0; i < TRAILER.length; i++) if (bytes[at + i] !== TRAILER[i]) return -1;
-	let crc = 0;
-	for (let i = at + TRAILER.length; i < at + TRAILER.length + 8; i++) {
+/** The checksum that stands in the trailer, or -1 where there is no trailer. */
+export function trailerAt(bytes: Buffer, at: number): number {
+	if (!hasAt(bytes, at, TRAILER) || bytes[at + 16] !== 0x22 || bytes[at + 17] !== 0x7d) return -1;
+	return hexAt(bytes, at + TRAILER.length);
+}
+
+export function hasAt(bytes: Buffer, at: number, expected: Buffer): boolean {
+	for (let i = 0; i < expected.length; i++) if (bytes[at + i] !== expected[i]) return false;
+	return true;
+}
+
+/** Eight hex digits as a number, or -1. Bytes, not what they mean: `A` for `a` is damage. */
+export function hexAt(bytes: Buffer, at: number): number {
+	let value = 0;
+	for (let i = at; i < at + 8; i++) {
 		const byte = bytes[i] as number;
 		const digit = byte >= 0x30 && byte <= 0x39 ? byte - 0x30 : byte >= 0x61 && byte <= 0x66 ? byte - 0x57 : -1;
 		if (digit === -1) return -1;
-		crc = crc * 16 + digit;
+		value = value * 16 + digit;
 	}
-	return bytes[at + 16] === 0x22 && bytes[at + 17] === 0x7d ? crc : -1;
+	return value;
 }
 
 function sealed(body: string): { line: string; crc: string } {
@@ -149,7 +159,7 @@ function sealed(body: string): { line: string; crc: string } {
 	return { line: `${body},"crc":"${crc}"}\n`, crc };
 }
 
-const hex = (crc: number): string => crc.toString(16).padStart(8, "0");
+export const hex = (crc: number): string => crc.toString(16).padStart(8, "0");
 
 /** The keys in one order whatever the caller's, so that equal scopes are equal bytes. */
 function scopeJson({ agent, session, run }: Scope): string {
@@ -157,8 +167,8 @@ function scopeJson({ agent, session, run }: Scope): string {
 }
 
 /** A newer format may seal its lines in another way; its version is then all that can be said. */
-function newerVersion(bytes: Buffer): Decoded | undefined {
-	const version = /^\{"v":(\d{1,6}),/.exec(bytes.toString("latin1", 0, Math.min(16, bytes.length)))?.[1];
+function newerVersion(bytes: Buffer, start: number, end: number): Decoded | undefined {
+	const version = /^\{"v":(\d{1,6}),/.exec(bytes.toString("latin1", start, Math.min(start + 16, end)))?.[1];
 	return version !== undefined && Number(version) > FORMAT_VERSION
 		? { type: "newer", version: Number(version) }
 		: undefined;
@@ -177,6 +187,10 @@ function isRecord(value: Fields<StoredRecord>): value is StoredRecord {
 		isSeq(value.dur) &&
 		typeof value.prev === "string"
 	);
+}
+
+function recordOf({ seq, ts, kind, scope, data, dur, prev, crc }: StoredRecord): StoredRecord {
+	return { seq, ts, kind, scope, data, dur, prev, crc };
 }
 
 function isHeader(value: Fields<SegmentHeader>): value is SegmentHeader {
@@ -200,7 +214,7 @@ function isHead(value: unknown): value is Head {
 	return typeof log === "string" && isSeq(segment) && isSeq(seq) && isSeq(offset);
 }
 
-function isScope(value: unknown): value is Scope {
+export function isScope(value: unknown): value is Scope {
 	if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
 	for (const key in value) {
 		if (key !== "agent" && key !== "session" && key !== "run") return false;

@@ -1,4 +1,5 @@
 /** The log's own records. Their schemas are written out, so that the log needs no schema library of its own. */
+import { basename } from "node:path";
 import { isSeq } from "./codec.ts";
 import type { TornTail } from "./engine.ts";
 import { defineRecord, type Seq, type WalRecord } from "./record.ts";
@@ -21,6 +22,12 @@ export const walEpoch = defineRecord(
 
 /** The epoch that a record begins; 0 when it begins none. */
 export const epochOf = (record: WalRecord): number => (walEpoch.is(record) ? record.data.epoch : 0);
+
+/** The names of the files that a record says keep damaged bytes. */
+export function keptBy(record: WalRecord): readonly string[] {
+	if (walRecovered.is(record)) return record.data.keptIn === undefined ? [] : [basename(record.data.keptIn)];
+	return walRepaired.is(record) ? record.data.keptIn : [];
+}
 
 /** A torn tail was cut here when the log was opened; its bytes are in the file that `keptIn` names. */
 export const walRecovered = defineRecord(

@@ -1,11 +1,12 @@
 /** The log as its users see it: typed records in, typed records out, one seq clock. */
 import { hostname } from "node:os";
-import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES } from "./codec.ts";
+import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES, type StoredRecord } from "./codec.ts";
 import type { LogEngine, OpenLog, TornTail } from "./engine.ts";
 import { WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
 import { LogWriter } from "./log-writer.ts";
 import { type Clock, type Ids, randomIds, systemClock } from "./ports.ts";
+import { Reading } from "./reading.ts";
 import { type AnyRecordKind, type Draft, parseData, type Scope, type Seq, type WalRecord, within } from "./record.ts";
 import { walEpoch, walRecords, walRecovered } from "./wal-records.ts";
 
@@ -164,7 +165,18 @@ class OpenedWal implements Wal {
 		return new AppendedRecord(this.#writer, { seq, ts: parts.ts, kind, scope: parts.scope, data, crc });
 	}
 
-	async *read({ after = 0, through = this.#tip, scope = {}, kinds }: Partial<Range> = {}): AsyncIterable<WalRecord> {
+	read({ after = 0, through = this.#tip, scope = {}, kinds }: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
+		return new Reading(this.#batches(after, through), (record) => {
+			if (!wanted(record.kind, kinds) || !within(record.scope, scope)) return undefined;
+			const kind = this.#kinds.get(record.kind);
+			// Made for this reader a moment ago, so it may be changed in place.
+			if (kind) (record as { data: unknown }).data = parseData(kind, record.data, record.seq);
+			return record;
+		});
+	}
+
+	/** What is stored of `(after, through]`. */
+	async *#batches(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
 		if (this.#closing) throw closed();
 		for (const [name, seq] of [
 			["after", after],
@@ -174,20 +186,13 @@ class OpenedWal implements Wal {
 				throw new WalError("WAL_INVALID_RECORD", `${name} is ${seq}; expected a seq: 0, 1, 2 …`, { [name]: seq });
 		}
 		const last = await this.#writer.reach(Math.min(through, this.#tip));
-		const start = Math.max(after, this.first - 1);
-		if (start >= last) return;
-		let reached = start;
-		for await (const records of this.#log.read(start)) {
-			for (const record of records) {
-				if (record.seq > last) return;
-				reached = record.seq;
-				if (!wanted(record.kind, kinds) || !within(record.scope, scope)) continue;
-				const kind = this.#kinds.get(record.kind);
-				// Made for this reader a moment ago, so it may be changed in place.
-				if (kind) (record as { data: unknown }).data = parseData(kind, record.data, record.seq);
-				yield record;
-			}
-			if (reached >= last) return;
+		let reached = Math.max(after, this.first - 1);
+		if (reached >= last) return;
+		for await (const records of this.#log.read(reached)) {
+			const over = records.findIndex(({ seq }) => seq > last);
+			yield over === -1 ? records : records.slice(0, over);
+			reached = records.at(over === -1 ? -1 : over - 1)?.seq ?? reached;
+			if (over !== -1 || reached >= last) return;
 		}
 		// A log that ends before what it had is no shorter log: something has cut it.
 		throw new WalError(

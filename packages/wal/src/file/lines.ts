@@ -1,71 +1,129 @@
+import { isAscii } from "node:buffer";
+import { type Decoded, decodeLine, MAX_LINE_BYTES } from "../codec.ts";
 import type { DiskFile } from "../disk.ts";
+import { RecordLine } from "../record-line.ts";
 
-export const CHUNK_BYTES = 1024 * 1024;
+/** What is read at a time. As text it is no large object to V8, and what is made of it dies young. */
+export const CHUNK_BYTES = 64 * 1024;
 
 const NEWLINE = 0x0a;
-const EMPTY = Buffer.alloc(0);
 
-/** A line of a file, its newline left out. */
-export interface Line {
-	readonly bytes: Buffer;
-	/** Where it starts in the file. */
-	readonly offset: number;
+/**
+ * A cursor over the lines of a file, from an offset on. A log may be larger than the longest string, so it is read in
+ * chunks; a log has millions of lines, so no object is made for one. `fill` reads a chunk, `next` goes through the lines
+ * that end in it:
+ *
+ *     while (lines.fill()) while (lines.next()) use(lines.decode());
+ */
+export class LineReader {
+	readonly #file: DiskFile;
+	#buffer: Buffer;
+	/** Where the buffer starts in the file, and how much of it is filled. */
+	#base: number;
+	#filled = 0;
+	/** What is filled as text, a character a byte: `undefined` before somebody asks, `null` when it is not all ASCII. */
+	#text: string | null | undefined;
+	#start = 0;
+	#end = 0;
+	/** Where the next line starts. */
+	#rest = 0;
+	#complete = false;
+	#atEnd = false;
+	readonly #record = new RecordLine();
+
+	constructor(file: DiskFile, from: number) {
+		this.#file = file;
+		this.#base = from;
+		this.#buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+	}
+
+	/** Reads on; false at the end of the file, when there are no more lines. */
+	fill(): boolean {
+		if (this.#atEnd) return false;
+		this.#makeRoom();
+		const read = this.#file.read(this.#buffer.subarray(this.#filled), this.#base + this.#filled);
+		this.#filled += read;
+		this.#atEnd = read === 0;
+		this.#text = undefined;
+		return this.#filled > 0;
+	}
+
+	/** Goes to the next line that ends in what was read; at the end of the file to the last one, though it has no newline. */
+	next(): boolean {
+		const start = this.#rest;
+		const at = this.#buffer.indexOf(NEWLINE, start);
+		const isWhole = at !== -1 && at < this.#filled;
+		const end = isWhole ? at : this.#filled;
+		// No line is longer than the longest: of what has no end a piece is taken, and is found to be none.
+		const isPiece = !isWhole && end - start === MAX_LINE_BYTES;
+		if (!isWhole && !isPiece && (!this.#atEnd || end === start)) return false;
+		this.#complete = isWhole || isPiece;
+		this.#start = start;
+		this.#end = end;
+		this.#rest = isWhole ? end + 1 : end;
+		// Blank lines in a row are one: there may be a million of them.
+		if (end === start) while (this.#rest < this.#filled && this.#buffer[this.#rest] === NEWLINE) this.#rest++;
+		return true;
+	}
+
+	/** Moves what is left to the front; a line that fills the buffer gets a larger one. */
+	#makeRoom(): void {
+		const left = this.#buffer.subarray(this.#rest, this.#filled);
+		if (left.length === this.#buffer.length) {
+			this.#buffer = Buffer.allocUnsafe(Math.min(2 * left.length, MAX_LINE_BYTES));
+			this.#buffer.set(left);
+		} else this.#buffer.copyWithin(0, this.#rest, this.#filled);
+		this.#base += this.#rest;
+		this.#filled = left.length;
+		this.#rest = 0;
+	}
+
+	/** Where the line starts in the file. */
+	get offset(): number {
+		return this.#base + this.#start;
+	}
+
+	/** Where it ends, its newline left out. */
+	get end(): number {
+		return this.#base + this.#end;
+	}
+
+	/** Where the next line starts. */
+	get after(): number {
+		return this.#base + this.#rest;
+	}
+
 	/** False for a last line that has no newline. */
-	readonly complete: boolean;
-}
-
-/** Cuts chunks of a file into lines: a log may be larger than the longest string, so it is never read whole. */
-export class LineCutter {
-	#rest: Buffer[] = [];
-	#restBytes = 0;
-	#offset: number;
-
-	constructor(offset: number) {
-		this.#offset = offset;
+	get complete(): boolean {
+		return this.#complete;
 	}
 
-	/**
-	 * The lines that end in this chunk; blank lines in a row come as one. They are views of it, so it may be filled again
-	 * only when they have been used.
-	 */
-	*cut(chunk: Buffer): Generator<Line> {
-		let start = 0;
-		for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-			const piece = chunk.subarray(start, end);
-			const bytes = this.#restBytes === 0 ? piece : Buffer.concat([...this.#rest, piece]);
-			yield { bytes, offset: this.#offset, complete: true };
-			this.#offset += bytes.length + 1;
-			if (this.#restBytes > 0) {
-				this.#rest = [];
-				this.#restBytes = 0;
-			}
-			start = end + 1;
-			const run = start;
-			while (chunk[start] === NEWLINE) start++;
-			if (start > run) yield { bytes: EMPTY, offset: this.#offset, complete: true };
-			this.#offset += start - run;
+	/** Blank lines are space that was allocated ahead; a crash while it was may have left NULs there. */
+	get isPadding(): boolean {
+		for (let i = this.#start; i < this.#end; i++) if (this.#buffer[i] !== 0) return false;
+		return true;
+	}
+
+	/** The line itself; the next `fill` changes it. */
+	get bytes(): Buffer {
+		return this.#buffer.subarray(this.#start, this.#end);
+	}
+
+	decode(): Decoded {
+		const record = this.peek()?.record(this.#asText());
+		return record ? { type: "record", record } : decodeLine(this.#buffer, this.#start, this.#end);
+	}
+
+	/** What the line of a record says of its place in the log, without its data being parsed; undefined when only `decode` can tell. */
+	peek(): RecordLine | undefined {
+		return this.#record.read(this.#buffer, this.#start, this.#end) ? this.#record : undefined;
+	}
+
+	#asText(): string | undefined {
+		if (this.#text === undefined) {
+			const filled = this.#buffer.subarray(0, this.#filled);
+			this.#text = isAscii(filled) ? filled.toString("latin1") : null;
 		}
-		if (start < chunk.length) {
-			this.#rest.push(Buffer.from(chunk.subarray(start)));
-			this.#restBytes += chunk.length - start;
-		}
+		return this.#text ?? undefined;
 	}
-
-	/** What comes after the last newline. */
-	*end(): Generator<Line> {
-		if (this.#restBytes > 0) yield { bytes: Buffer.concat(this.#rest), offset: this.#offset, complete: false };
-	}
-}
-
-/** The lines of a file from an offset on. */
-export function* readLines(file: DiskFile, from: number): Generator<Line> {
-	const cutter = new LineCutter(from);
-	const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-	for (let position = from; ; ) {
-		const read = file.read(chunk, position);
-		if (read === 0) break;
-		position += read;
-		yield* cutter.cut(chunk.subarray(0, read));
-	}
-	yield* cutter.end();
 }

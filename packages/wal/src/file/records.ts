@@ -1,8 +1,7 @@
 /** The records of a segment that are sound in themselves, wherever they stand: for tools that go on where a reader stops. */
-import { type Decoded, decodeLine, type StoredRecord } from "../codec.ts";
+import type { Decoded, StoredRecord } from "../codec.ts";
 import type { Disk, DiskFile } from "../disk.ts";
-import { readLines } from "./lines.ts";
-import { isPadding } from "./scan.ts";
+import { LineReader } from "./lines.ts";
 
 /** A line that is no padding, and what it says. */
 export interface CheckedLine {
@@ -14,9 +13,13 @@ export interface CheckedLine {
 }
 
 export function* checkedLines(file: DiskFile, from = 0): Generator<CheckedLine> {
-	for (const { bytes, offset, complete } of readLines(file, from)) {
-		if (isPadding(bytes)) continue;
-		yield { bytes, offset, end: offset + bytes.length + (complete ? 1 : 0), decoded: decodeLine(bytes) };
+	const lines = new LineReader(file, from);
+	while (lines.fill()) {
+		while (lines.next()) {
+			if (lines.isPadding) continue;
+			const { offset, after: end } = lines;
+			yield { bytes: Buffer.from(lines.bytes), offset, end, decoded: lines.decode() };
+		}
 	}
 }
 

@@ -1,9 +1,9 @@
 /** Reads one segment from its first line and says what it holds. Judges nothing: that is `decide`'s. */
-import { type Decoded, decodeLine, type SegmentFooter, type SegmentHeader } from "../codec.ts";
+import { type Decoded, hex, type SegmentFooter, type SegmentHeader } from "../codec.ts";
 import type { DiskFile } from "../disk.ts";
 import type { Seq } from "../record.ts";
-import { epochOf } from "../wal-records.ts";
-import { type Line, readLines } from "./lines.ts";
+import { epochOf, keptBy } from "../wal-records.ts";
+import { LineReader } from "./lines.ts";
 
 /** Where some records start: one entry for each `INDEX_STEP` of them. */
 export type SparseIndex = { readonly seq: Seq; readonly offset: number }[];
@@ -30,6 +30,8 @@ export interface Scan {
 	readonly durable: Seq;
 	/** The epoch of the last writer. */
 	readonly epoch: number;
+	/** The names of the files in which records of this segment say that damaged bytes are kept. */
+	readonly kept: readonly string[];
 	/** The first line that does not check out. */
 	readonly bad: BadLine | undefined;
 }
@@ -46,22 +48,15 @@ export interface BadLine {
 }
 
 export function scan(file: DiskFile): Scan {
-	const lines = readLines(file, 0);
 	const size = file.size();
-	const first = lines.next();
-	if (first.done) return { ...nothing, size, bad: { offset: 0, why: "the file is empty", end: 0, sound: 0 } };
-	const decoded = decodeLine(first.value.bytes);
-	if (decoded.type !== "header") {
-		const rest = readRest(lines);
-		const bad = {
-			offset: 0,
-			...reason(decoded, "it is not a header"),
-			end: Math.max(rest.end, first.value.bytes.length),
-			sound: rest.sound,
-		};
-		return { ...nothing, size, durable: rest.durable, bad };
-	}
-	return scanRecords(lines, decoded.header, first.value.bytes.length, first.value.complete, size);
+	const lines = new LineReader(file, 0);
+	if (!toNext(lines)) return { ...nothing, size, bad: { offset: 0, why: "the file is empty", end: 0, sound: 0 } };
+	const first = lines.decode();
+	if (first.type === "header") return scanRecords(lines, first.header, size);
+	const { end } = lines;
+	const rest = readRest(lines);
+	const bad = { offset: 0, ...reason(first, "it is not a header"), end: Math.max(rest.end, end), sound: rest.sound };
+	return { ...nothing, size, durable: rest.durable, bad };
 }
 
 const nothing = {
@@ -74,19 +69,22 @@ const nothing = {
 	unended: false,
 	durable: 0,
 	epoch: 0,
+	kept: [],
 };
 
-function scanRecords(
-	lines: Iterable<Line>,
-	header: SegmentHeader,
-	headerEnd: number,
-	complete: boolean,
-	size: number,
-): Scan {
+/** Goes to the next line, and reads on where it has to; false after the last one. */
+function toNext(lines: LineReader): boolean {
+	while (!lines.next()) if (!lines.fill()) return false;
+	return true;
+}
+
+function scanRecords(lines: LineReader, header: SegmentHeader, size: number): Scan {
 	const index: SparseIndex = [];
-	let { first: next, prev, epoch } = header;
-	let end = complete ? headerEnd + 1 : headerEnd;
-	let unended = !complete;
+	const kept: string[] = [];
+	let { first: next, epoch } = header;
+	let prev = Number.parseInt(header.prev, 16);
+	let end = lines.after;
+	let unended = !lines.complete;
 	let durable = 0;
 	let footer: SegmentFooter | undefined;
 	let padding: number | undefined;
@@ -95,50 +93,60 @@ function scanRecords(
 		footer,
 		index,
 		next,
-		prev,
+		prev: next === header.first ? header.prev : hex(prev),
 		end,
 		unended,
 		size,
 		durable,
 		epoch,
+		kept,
 		bad,
 	});
+	const took = (seq: Seq, dur: Seq, crc: number): void => {
+		if ((seq - header.first) % INDEX_STEP === 0) index.push({ seq, offset: lines.offset });
+		if (dur > durable) durable = dur;
+		next = seq + 1;
+		prev = crc;
+		end = lines.after;
+		unended = !lines.complete;
+	};
 
-	for (const line of lines) {
-		if (isPadding(line.bytes)) {
-			padding ??= line.offset;
+	while (toNext(lines)) {
+		if (lines.isPadding) {
+			padding ??= lines.offset;
 			continue;
 		}
-		const decoded = decodeLine(line.bytes);
+		const peek = padding === undefined && !footer ? lines.peek() : undefined;
+		if (peek && !peek.isOfTheLog && peek.seq === next && peek.prev === prev) {
+			took(peek.seq, peek.dur, peek.crc);
+			continue;
+		}
+		const decoded = lines.decode();
 		const why =
 			padding !== undefined
 				? { why: "a blank line stands before it" }
 				: footer
 					? { why: "it stands after the footer" }
-					: problem(decoded, next, prev);
+					: problem(decoded, next, next === header.first ? header.prev : hex(prev));
 		if (why) {
+			const { offset, end: lineEnd } = lines;
 			if (decoded.type === "record") durable = Math.max(durable, decoded.record.dur);
 			const rest = readRest(lines);
 			durable = Math.max(durable, rest.durable);
 			const sound = rest.sound + (decoded.type === "record" ? 1 : 0);
-			return found({
-				offset: padding ?? line.offset,
-				...why,
-				end: Math.max(rest.end, line.offset + line.bytes.length),
-				sound,
-			});
+			return found({ offset: padding ?? offset, ...why, end: Math.max(rest.end, lineEnd), sound });
 		}
-		if (decoded.type === "footer") footer = decoded.footer;
+		if (decoded.type === "footer") {
+			footer = decoded.footer;
+			end = lines.after;
+			unended = !lines.complete;
+		}
 		if (decoded.type === "record") {
 			const { record } = decoded;
-			if ((next - header.first) % INDEX_STEP === 0) index.push({ seq: next, offset: line.offset });
-			if (record.dur > durable) durable = record.dur;
 			epoch = epochOf(record) || epoch;
-			next++;
-			prev = record.crc;
+			kept.push(...keptBy(record));
+			took(record.seq, record.dur, Number.parseInt(record.crc, 16));
 		}
-		end = line.offset + line.bytes.length + (line.complete ? 1 : 0);
-		unended = !line.complete;
 	}
 	return found();
 }
@@ -164,23 +172,17 @@ function reason(decoded: Decoded, otherwise: string): { why: string; version?: n
 }
 
 /** Lines after a bad one are only asked what they prove: each carries the highest seq that was durable when it was written. */
-function readRest(lines: Iterable<Line>): { durable: Seq; end: number; sound: number } {
+function readRest(lines: LineReader): { durable: Seq; end: number; sound: number } {
 	let durable = 0;
 	let end = 0;
 	let sound = 0;
-	for (const line of lines) {
-		if (isPadding(line.bytes)) continue;
-		end = line.offset + line.bytes.length;
-		const decoded = decodeLine(line.bytes);
+	while (toNext(lines)) {
+		if (lines.isPadding) continue;
+		end = lines.end;
+		const decoded = lines.decode();
 		if (decoded.type !== "record") continue;
 		sound++;
 		durable = Math.max(durable, decoded.record.dur);
 	}
 	return { durable, end, sound };
-}
-
-/** Blank lines are space that was allocated ahead; a crash while it was may have left NULs there. */
-export function isPadding(bytes: Uint8Array): boolean {
-	for (const byte of bytes) if (byte !== 0) return false;
-	return true;
 }

@@ -1,15 +1,14 @@
 /** Reading: from any seq on, across sealed segments and the active one, without the beginning. */
-import { decodeLine, type SegmentHeader, type StoredRecord } from "../codec.ts";
+import type { SegmentHeader, StoredRecord } from "../codec.ts";
 import type { Disk, DiskFile } from "../disk.ts";
 import { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
-import { CHUNK_BYTES, LineCutter } from "./lines.ts";
+import { LineReader } from "./lines.ts";
 import type { Written } from "./log-file.ts";
 import { asWalError } from "./messages.ts";
 import { activePath, sealedPath } from "./names.ts";
-import { INDEX_STEP, isPadding, type SparseIndex } from "./scan.ts";
-
-const FIRST_CHUNK_BYTES = 64 * 1024;
+import { INDEX_STEP, type SparseIndex } from "./scan.ts";
+import { readFirst } from "./survey.ts";
 
 export class Segments {
 	readonly #disk: Disk;
@@ -67,15 +66,12 @@ export class Segments {
 			const start = this.#nearest(first, from);
 			let { seq: next } = start;
 			let prev: string | undefined;
-			const cutter = new LineCutter(start.offset);
-			// Small at first: who asks for one record should not pay for thousands.
-			let chunk = Buffer.allocUnsafe(FIRST_CHUNK_BYTES);
-			for (let position = start.offset; ; ) {
-				const read = file.read(chunk, position);
-				position += read;
+			const lines = new LineReader(file, start.offset);
+			while (lines.fill()) {
 				const records: StoredRecord[] = [];
-				for (const { bytes, offset, complete } of read === 0 ? cutter.end() : cutter.cut(chunk.subarray(0, read))) {
-					const decoded = isPadding(bytes) ? undefined : decodeLine(bytes);
+				while (lines.next()) {
+					const { offset } = lines;
+					const decoded = lines.isPadding ? undefined : lines.decode();
 					if (
 						decoded?.type === "record" &&
 						decoded.record.seq === next &&
@@ -98,17 +94,11 @@ export class Segments {
 							decoded.footer.last === next - 1 &&
 							decoded.footer.prev === (prev ?? decoded.footer.prev));
 					// A line that is still being written ends the log for this reader.
-					if (isEnd || !complete) return;
-					throw this.#corrupt(
-						path,
-						offset,
-						next,
-						decoded.type === "bad" ? decoded.why : "it does not follow the record before it",
-					);
+					if (isEnd || !lines.complete) return;
+					const why = decoded.type === "bad" ? decoded.why : "it does not follow the record before it";
+					throw this.#corrupt(path, offset, next, why);
 				}
 				if (records.length > 0) yield records;
-				if (read === 0) return;
-				if (chunk.length < CHUNK_BYTES) chunk = Buffer.allocUnsafe(chunk.length * 4);
 				// Other work gets its turn between two chunks.
 				await new Promise((resolve) => setImmediate(resolve));
 			}
@@ -124,9 +114,7 @@ export class Segments {
 		for (const path of isActive ? paths : paths.reverse()) {
 			if (this.#disk.identity(path) === undefined) continue;
 			const file = this.#disk.open(path, "read");
-			const head = Buffer.alloc(512);
-			const line = head.subarray(0, file.read(head, 0));
-			const decoded = decodeLine(line.subarray(0, Math.max(0, line.indexOf("\n"))));
+			const decoded = readFirst(file);
 			if (decoded.type === "header" && decoded.header.first === first) return { file, path };
 			file.close();
 		}

@@ -1,9 +1,9 @@
 /** Looks at a log's files without changing any: what there is, and what `wal.head` claims. */
 import { dirname } from "node:path";
-import { decodeLine, HEAD_BYTES, type Head, type SegmentFooter, type SegmentHeader } from "../codec.ts";
-import { type Disk, readAt } from "../disk.ts";
-import { readLines } from "./lines.ts";
+import { type Decoded, decodeLine, HEAD_BYTES, type Head, type SegmentFooter, type SegmentHeader } from "../codec.ts";
+import { type Disk, type DiskFile, readAt } from "../disk.ts";
 import { activePath, headPath, sealedPath, sealedPaths } from "./names.ts";
+import { withFile } from "./records.ts";
 import { type Scan, scan } from "./scan.ts";
 
 export interface Survey {
@@ -40,8 +40,7 @@ export function survey(disk: Disk, directory: string): Survey {
 export function readLogId(disk: Disk, directory: string): string | undefined {
 	const names = disk.list(directory);
 	const path = sealedPaths(directory, names)[0] ?? (names.includes("wal.jsonl") ? activePath(directory) : undefined);
-	const line = path && withFile(disk, path, (file) => readLines(file, 0).next().value);
-	const decoded = line && decodeLine(line.bytes);
+	const decoded = path === undefined ? undefined : withFile(disk, path, (file) => readFirst(file));
 	return decoded?.type === "header" ? decoded.header.log : undefined;
 }
 
@@ -49,15 +48,21 @@ export function readLogId(disk: Disk, directory: string): string | undefined {
 const FOOTER_BYTES = 512;
 const HEADER_BYTES = 512;
 
+/** The first line of a segment, without the rest of it. */
+export function readFirst(file: DiskFile): Decoded {
+	const front = readAt(file, 0, HEADER_BYTES);
+	const end = front.indexOf("\n");
+	return decodeLine(front, 0, end === -1 ? front.length : end);
+}
+
 function readSealed(disk: Disk, path: string): Sealed {
 	return withFile(disk, path, (file) => {
-		const front = readAt(file, 0, HEADER_BYTES);
-		const header = decodeLine(front.subarray(0, Math.max(0, front.indexOf("\n"))));
+		const header = readFirst(file);
 		const size = file.size();
 		const from = Math.max(0, size - FOOTER_BYTES);
 		const tail = readAt(file, from, size - from);
 		const start = tail.lastIndexOf("\n", tail.length - 2) + 1;
-		const footer = decodeLine(tail.subarray(start, tail.at(-1) === 0x0a ? -1 : undefined));
+		const footer = decodeLine(tail, start, tail.at(-1) === 0x0a ? tail.length - 1 : tail.length);
 		const broken =
 			header.type !== "header"
 				? "its first line is no header"
@@ -80,13 +85,4 @@ function readHead(disk: Disk, directory: string): Head | undefined {
 	const text = withFile(disk, headPath(directory), (file) => readAt(file, 0, HEAD_BYTES)).toString("latin1");
 	const decoded = decodeLine(Buffer.from(text.trimEnd(), "latin1"));
 	return decoded.type === "head" ? decoded.head : undefined;
-}
-
-function withFile<T>(disk: Disk, path: string, use: (file: ReturnType<Disk["open"]>) => T): T {
-	const file = disk.open(path, "read");
-	try {
-		return use(file);
-	} finally {
-		file.close();
-	}
 }

@@ -62,6 +62,11 @@ export class CrashDisk extends MemoryDisk {
 		this.#untilFailure = n;
 	}
 
+	/** Has a sync failed? */
+	get failed(): boolean {
+		return this.#events.some((event) => event.type === "sync" && event.failed);
+	}
+
 	override makeDirectory(path: string): boolean {
 		const made = super.makeDirectory(path);
 		if (made) this.#events.push({ type: "directory", path });
@@ -116,11 +121,13 @@ export class CrashDisk extends MemoryDisk {
 		const choices = pending.map(({ operation, durable }) => ({ operation, kinds: outcomesOf(operation, durable) }));
 		const draw = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
 		const state = (outcomes: readonly Outcome[]): MemoryDisk =>
-			this.#state(new Map([...certain, ...choices.map(({ operation }, i) => [operation, outcomes[i] ?? none] as const)]));
+			this.#state(
+				new Map([...certain, ...choices.map(({ operation }, i) => [operation, outcomes[i] ?? none] as const)]),
+			);
 		const all = choices.map(({ kinds }) => kinds.flat());
 		const total = all.reduce((product, each) => product * each.length, 1);
 		if (total <= limit) for (let n = 0; n < total; n++) yield state(combination(all, n));
-		// First the kind, or the many places where a long write may tear would leave no chance to the rest.
+		// The kind is drawn first: else the many places where a long write may tear would crowd out the rest.
 		else for (let n = 0; n < limit; n++) yield state(choices.map(({ kinds }) => draw(draw(kinds))));
 	}
 
@@ -217,9 +224,7 @@ const foreign: Filling = (_, from, to) => new Uint8Array(to - from).fill(0xff);
 /** Space that held an older copy of the sectors before it. */
 const older: Filling = (inode, from, to) => {
 	const back = Math.ceil((to - from) / SECTOR) * SECTOR;
-	const bytes = foreign(inode, from, to);
-	bytes.set(inode.bytes.subarray(Math.max(0, from - back), Math.max(0, to - back)), Math.max(0, back - from));
-	return bytes;
+	return Uint8Array.from({ length: to - from }, (_, i) => inode.bytes[from - back + i] ?? 0xff);
 };
 
 interface Stretch {

@@ -51,7 +51,7 @@ export class MortalDisk extends CrashDisk {
 		super.syncDirectory(path);
 	}
 
-	/** The lock of a dead process is free. */
+	/** The locks of a dead process are free. */
 	override lock(): DiskLock {
 		return { release() {} };
 	}
@@ -60,6 +60,7 @@ export class MortalDisk extends CrashDisk {
 		const file = super.file(...args);
 		return {
 			...file,
+			tryLock: () => true,
 			write: (bytes, position) => {
 				this.#step();
 				return file.write(bytes, position);
