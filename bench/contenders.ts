@@ -1,10 +1,10 @@
 /** The ways to read a log that are compared. Each runs in a process of its own, which tells its time and its memory. */
 import { closeSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
-import { openWal } from "@reyn/wal";
+import { openWal, type WalRecord } from "@reyn/wal";
 import { apply, type Entries, records } from "./entries.ts";
 
-export const contenderNames = ["floor", "full", "open"] as const;
+export const contenderNames = ["floor", "floor with state", "read", "full", "open"] as const;
 export type ContenderName = (typeof contenderNames)[number];
 
 /** A contender gives how many lines or records it saw, and what it holds at the end. */
@@ -14,10 +14,24 @@ export const contenders: Readonly<Record<ContenderName, Contender>> = {
 	/** The least that any reader of these lines can do: chunks, line ends, JSON.parse. */
 	async floor(directory) {
 		let seen = 0;
-		for (const path of segments(directory)) seen += parseLines(path);
+		for (const path of segments(directory)) seen += parseLines(path, () => {});
 		return { seen, state: undefined };
 	},
-	/** Recovery without a snapshot: every line checked, every record through its schema, into a state. */
+	/** The same, and what is read goes into the state: what a state alone costs. */
+	async "floor with state"(directory) {
+		const state: Entries = new Map();
+		let seen = 0;
+		for (const path of segments(directory)) seen += parseLines(path, (line) => apply(state, line as WalRecord));
+		return { seen, state };
+	},
+	/** Every line checked, every record through its schema, and nothing kept: what the log's reader costs. */
+	async read(directory) {
+		await using wal = await openWal(directory, { records, readOnly: true });
+		let seen = 0;
+		for await (const _ of wal.read()) seen++;
+		return { seen, state: undefined };
+	},
+	/** Recovery without a snapshot: the two together. */
 	async full(directory) {
 		await using wal = await openWal(directory, { records, readOnly: true });
 		const state: Entries = new Map();
@@ -42,7 +56,7 @@ function segments(directory: string): string[] {
 		.map((name) => join(directory, name));
 }
 
-function parseLines(path: string): number {
+function parseLines(path: string, use: (line: unknown) => void): number {
 	const file = openSync(path, "r");
 	const chunk = Buffer.allocUnsafe(1024 * 1024);
 	let rest = "";
@@ -51,7 +65,7 @@ function parseLines(path: string): number {
 		for (let read = readSync(file, chunk); read > 0; read = readSync(file, chunk)) {
 			let start = 0;
 			for (let end = chunk.indexOf(0x0a); end !== -1 && end < read; end = chunk.indexOf(0x0a, start)) {
-				JSON.parse(rest + chunk.toString("latin1", start, end));
+				use(JSON.parse(rest + chunk.toString("latin1", start, end)));
 				rest = "";
 				seen++;
 				start = end + 1;

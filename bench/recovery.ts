@@ -12,8 +12,8 @@ import { strippedContend } from "./stripped.ts";
 
 const MIB = 1024 * 1024;
 
-/** Ratios are to the floor; memory is the peak less the state. */
-const goals = { fullRatio: 1.5, fullBytes: 128 * MIB, openRatio: 0.05 };
+/** Ratios are to the floor; memory is the peak of a reader that keeps nothing, the whole process. */
+const goals = { fullRatio: 1.5, readMiB: 128, openRatio: 0.05 };
 
 export interface RecoveryOptions {
 	readonly records: number;
@@ -59,7 +59,10 @@ export async function benchRecovery({ records, rounds, json }: RecoveryOptions):
 		const contend = await strippedContend(join(directory, "code"));
 		await writeEntries(state, records);
 		const log = { records, ...(await sizeOf(state)) };
-		const found: Record<ContenderName, Measured[]> = { floor: [], full: [], open: [] };
+		const found = Object.fromEntries(contenderNames.map((name) => [name, [] as Measured[]])) as Record<
+			ContenderName,
+			Measured[]
+		>;
 		for (let round = 0; round < rounds; round++)
 			for (const name of contenderNames) found[name].push(await measure(contend, name, state));
 		const rows = contenderNames.map((name) => rowOf(name, found[name], found.floor));
@@ -111,10 +114,9 @@ function judge(rows: readonly Row[]): Goal[] {
 		limit,
 		met: measured <= limit,
 	});
-	const { ratio, peakMiB, stateMiB } = row("full");
 	return [
-		goal("full recovery, × floor", ratio, goals.fullRatio),
-		goal("full recovery, peak memory less the state, MiB", peakMiB - stateMiB, goals.fullBytes / MIB),
+		goal("full recovery, × floor", row("full").ratio, goals.fullRatio),
+		goal("peak memory of the reader, MiB", row("read").peakMiB, goals.readMiB),
 		goal("open with sealed segments, × floor", row("open").ratio, goals.openRatio),
 	];
 }
@@ -132,7 +134,7 @@ function table({ machine: on, log, rounds, rows, goals: judged }: Report): strin
 		`recovery of ${log.records} records: ${megabytes(log.bytes)} MiB, ${log.sealed} sealed segments, ${megabytes(log.activeBytes)} MiB active; medians of ${rounds} rounds`,
 		machineLine(on),
 		"",
-		"| reader | ms | × floor | memory at start, MiB | peak, MiB | of it state, MiB |",
+		"| reader | ms | × floor | memory at start, MiB | peak, MiB | live state, MiB |",
 		"|---|---|---|---|---|---|",
 		...rows.map(
 			({ name, ms, ratio, startMiB, peakMiB, stateMiB }) =>

@@ -28,8 +28,11 @@ export interface OpenLog {
 	readonly tail: { readonly seq: Seq; readonly crc: string };
 	/** The epoch of the last writer; 0 when there was none. */
 	readonly epoch: number;
-	/** The torn tail that was set aside, if there was one. */
-	readonly torn: TornTail | undefined;
+	/**
+	 * The torn tails that were set aside and that no record names yet: the one of this opening, and any of an opening that
+	 * came no further. A reader sets nothing aside, and has the one that is there.
+	 */
+	readonly torn: readonly TornTail[];
 	/**
 	 * Stores the lines in order; resolves when they are durable. After `WAL_FULL` none of them is stored, and the same may
 	 * be tried again. After any other failure nothing is known, and nothing may be written any more.

@@ -28,7 +28,7 @@ export function memoryEngine(): LogEngine {
 				first: 1,
 				tail: { seq: lines.length, crc: last?.crc ?? log.salt },
 				epoch: Math.max(0, ...records.map(epochOf)),
-				torn: undefined,
+				torn: [],
 				async append(batch: Batch): Promise<void> {
 					lines.push(...batch.lines);
 				},

@@ -1,5 +1,4 @@
 /** The log's own records. Their schemas are written out, so that the log needs no schema library of its own. */
-import { basename } from "node:path";
 import { isSeq } from "./codec.ts";
 import type { TornTail } from "./engine.ts";
 import { defineRecord, type Seq, type WalRecord } from "./record.ts";
@@ -25,11 +24,11 @@ export const epochOf = (record: WalRecord): number => (walEpoch.is(record) ? rec
 
 /** The names of the files that a record says keep damaged bytes. */
 export function keptBy(record: WalRecord): readonly string[] {
-	if (walRecovered.is(record)) return record.data.keptIn === undefined ? [] : [basename(record.data.keptIn)];
+	if (walRecovered.is(record)) return record.data.keptIn === undefined ? [] : [record.data.keptIn];
 	return walRepaired.is(record) ? record.data.keptIn : [];
 }
 
-/** A torn tail was cut here when the log was opened; its bytes are in the file that `keptIn` names. */
+/** A torn tail was cut here when the log was opened; its bytes are in the file of the name `keptIn`, beside the log. */
 export const walRecovered = defineRecord(
 	"wal_recovered",
 	schema<TornTail>(

@@ -1,5 +1,6 @@
 /** The log as its users see it: typed records in, typed records out, one seq clock. */
 import { hostname } from "node:os";
+import { basename } from "node:path";
 import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES, type StoredRecord } from "./codec.ts";
 import type { LogEngine, OpenLog, TornTail } from "./engine.ts";
 import { WalError } from "./errors.ts";
@@ -41,7 +42,7 @@ export interface Wal extends Appender, AsyncDisposable {
 	readonly tip: Seq;
 	/** The last seq that is on disk. */
 	readonly durableTip: Seq;
-	/** What was cut from the end when the log was opened, if anything was. */
+	/** What was cut from the end when the log was opened, if anything was, or before by an opening that came no further. */
 	readonly torn: TornTail | undefined;
 	/**
 	 * Takes the next seq for a record and queues it. The data is serialised now: a later change of it changes nothing.
@@ -89,7 +90,7 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 	if (readOnly) return wal;
 	try {
 		wal.append(walEpoch({ epoch: log.epoch + 1, pid: process.pid, host: hostname() }), {});
-		if (log.torn) wal.append(walRecovered(log.torn), {});
+		for (const torn of log.torn) wal.append(walRecovered({ ...torn, keptIn: basename(torn.keptIn ?? "") }), {});
 		await wal.settled();
 	} catch (error) {
 		await log.close();
@@ -114,7 +115,7 @@ class OpenedWal implements Wal {
 	constructor(log: OpenLog, kinds: ReadonlyMap<string, AnyRecordKind>, clock: Clock, readOnly: boolean) {
 		this.id = log.id;
 		this.first = log.first;
-		this.torn = log.torn;
+		this.torn = log.torn.at(-1);
 		this.#log = log;
 		this.#writer = new LogWriter(log, log.tail.seq);
 		this.#kinds = kinds;

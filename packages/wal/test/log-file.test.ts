@@ -11,6 +11,7 @@ import {
 	openWal,
 	planRepair,
 	type Wal,
+	walRecovered,
 } from "../src/index.ts";
 import { MemoryDisk } from "../src/testing/index.ts";
 
@@ -492,4 +493,28 @@ test("an error of the disk at a read or at the close is WAL_IO, with its code an
 		return undefined;
 	};
 	await expect(wal.close()).rejects.toMatchObject({ code: "WAL_IO", message: expect.stringContaining("cannot close") });
+});
+
+test("a torn tail that was cut by an opening that failed afterwards is recorded by the next one", async () => {
+	const wal = await open();
+	await say(wal, "a");
+	await wal.close();
+	const file = disk.files.get("/log/wal.jsonl");
+	if (file) file.bytes = Buffer.concat([file.bytes, Buffer.from('{"v":1,"seq":3')]);
+	// What comes after the cut fails: the head, and so the opening.
+	disk.before = (call, path) => {
+		if (call === "sync" && path.endsWith("wal.head")) throw errno("EIO");
+		return undefined;
+	};
+	await expect(open()).rejects.toMatchObject({ code: "WAL_IO" });
+	expect(disk.text("/log/wal.jsonl")).not.toContain('"seq":3');
+	disk.before = () => undefined;
+	await using again = await open();
+	expect(again.torn).toMatchObject({ seq: 3, bytes: 14 });
+	const recovered: unknown[] = [];
+	for await (const record of again.read()) if (walRecovered.is(record)) recovered.push(record.data);
+	expect(recovered).toEqual([{ ...again.torn, keptIn: again.torn?.keptIn?.replace("/log/", "") }]);
+	await again.close();
+	await using third = await open();
+	expect(third.torn).toBeUndefined();
 });

@@ -53,7 +53,7 @@ class WritableLog implements OpenLog {
 	readonly first: Seq;
 	readonly tail: OpenLog["tail"];
 	readonly epoch: number;
-	readonly torn: TornTail | undefined;
+	readonly torn: readonly TornTail[];
 	readonly #host: LogFileHost;
 	readonly #segments: Segments;
 
@@ -125,7 +125,7 @@ function readerOf(disk: Disk, directory: string): OpenLog {
 		first: sealed[0]?.header.first ?? header.first,
 		tail: { seq: durable, crc: durable === sound ? (active?.prev ?? last?.prev ?? "") : "" },
 		epoch: active?.epoch ?? header.epoch,
-		torn: active?.bad && { seq: active.next, bytes: active.bad.end - active.bad.offset, sha256: "" },
+		torn: active?.bad ? [{ seq: active.next, bytes: active.bad.end - active.bad.offset, sha256: "" }] : [],
 		append: () => Promise.reject(new WalError("WAL_READ_ONLY", "this log was opened to be read")),
 		read: (after) => segments.read(after),
 		close: async () => {},

@@ -10,6 +10,7 @@ import { atomicWriteTo, makeDirectories } from "./atomic-write.ts";
 import { decide } from "./decide.ts";
 import { lockedBehindOurBack, readHolder, refusal } from "./messages.ts";
 import { activePath, headPath, isTemporary, lockPath, sealedPath } from "./names.ts";
+import { withFile } from "./records.ts";
 import type { BadLine, Scan, SparseIndex } from "./scan.ts";
 import { readLogId, survey } from "./survey.ts";
 
@@ -47,7 +48,8 @@ export interface OpenedFile {
 	readonly first: Seq;
 	/** First seq of each sealed segment, oldest first. */
 	readonly sealed: readonly Seq[];
-	readonly torn: TornTail | undefined;
+	/** As in `OpenLog`. */
+	readonly torn: readonly TornTail[];
 }
 
 /** Where a batch went. */
@@ -148,28 +150,31 @@ export class LogFile {
 			case "fresh":
 				this.#clean();
 				this.#begin({ log: fresh.log, first: 1, prev: fresh.salt, epoch: 0, created: fresh.now });
-				return this.#opened([], sealed, first ?? 1, 0, undefined);
+				return this.#opened([], sealed, first ?? 1, 0, []);
 			case "begin":
 				this.#clean();
 				// The rename that sealed the last segment may not be durable, and what begins now takes the name that it had.
 				this.#disk.syncDirectory(this.#directory);
 				this.#begin({ ...decision.header, epoch: decision.epoch, created: fresh.now });
-				return this.#opened([], sealed, first ?? decision.header.first, decision.epoch, undefined);
+				return this.#opened([], sealed, first ?? decision.header.first, decision.epoch, []);
 			case "seal": {
 				const { scan } = decision;
 				const header = scan.header as SegmentHeader;
 				this.#clean();
 				// Padding may follow the footer, and nothing of it all may be durable yet.
-				this.#take(scan, undefined, found.head);
+				this.#take(scan, found.head);
+				const torn = this.#unrecorded(scan);
 				this.#active.close();
 				this.#renameSealed(header.first);
 				this.#begin({ log: header.log, first: scan.next, prev: scan.prev, epoch: scan.epoch, created: fresh.now });
-				return this.#opened([], [...sealed, header.first], first ?? header.first, scan.epoch, undefined);
+				return this.#opened([], [...sealed, header.first], first ?? header.first, scan.epoch, torn);
 			}
 			case "open": {
 				this.#clean();
-				const torn = this.#take(decision.scan, decision.torn, found.head);
-				return this.#opened(decision.scan.index, sealed, first ?? this.#header.first, decision.scan.epoch, torn);
+				const { scan, torn } = decision;
+				if (torn) this.#setAside(torn, scan);
+				this.#take(scan, found.head);
+				return this.#opened(scan.index, sealed, first ?? this.#header.first, scan.epoch, this.#unrecorded(scan));
 			}
 		}
 	}
@@ -229,7 +234,7 @@ export class LogFile {
 		sealed: readonly Seq[],
 		first: Seq,
 		epoch: number,
-		torn: TornTail | undefined,
+		torn: readonly TornTail[],
 	): OpenedFile {
 		this.#epoch = epoch + 1;
 		return { header: this.#header, index, tail: this.#tail, epoch, first, sealed, torn };
@@ -255,10 +260,9 @@ export class LogFile {
 	}
 
 	/** Takes over the active segment that is there: what was read from it has to be on the disk before it is shown. */
-	#take(scan: Scan, torn: BadLine | undefined, head: Head | undefined): TornTail | undefined {
+	#take(scan: Scan, head: Head | undefined): void {
 		this.#active = this.#disk.open(activePath(this.#directory), "write");
 		this.#header = scan.header as SegmentHeader;
-		const kept = torn && this.#setAside(torn, scan);
 		const isOurs = head?.log === this.#header.log && head.segment === this.#header.first;
 		const proven = isOurs ? Math.min(head.offset, scan.end) : 0;
 		// A page whose write-back failed may be marked clean: written again, byte for byte, it is synced for certain.
@@ -277,16 +281,27 @@ export class LogFile {
 		this.#trailer = readAt(this.#active, this.#end - TRAILER_BYTES, TRAILER_BYTES);
 		this.#tail = { seq: scan.next - 1, crc: scan.prev };
 		this.#syncHead();
-		return kept;
 	}
 
 	/** Copies a torn tail to a file of its own before it is cut: evidence is never destroyed. */
-	#setAside({ offset, end }: BadLine, { next }: Scan): TornTail {
-		const bytes = readAt(this.#active, offset, end - offset);
-		const sha256 = createHash("sha256").update(bytes).digest("hex");
-		const keptIn = `${activePath(this.#directory)}.broken-${next}-${sha256.slice(0, 8)}`;
-		atomicWriteTo(this.#disk, keptIn, bytes, "new");
-		return { seq: next, bytes: bytes.length, sha256, keptIn };
+	#setAside({ offset, end }: BadLine, { next }: Scan): void {
+		const path = activePath(this.#directory);
+		const bytes = withFile(this.#disk, path, (file) => readAt(file, offset, end - offset));
+		atomicWriteTo(this.#disk, `${path}.broken-${next}-${sha256Of(bytes).slice(0, 8)}`, bytes, "new");
+	}
+
+	/** What was set aside of this segment and has no record: the opening that did it was stopped before. */
+	#unrecorded({ header, kept }: Scan): readonly TornTail[] {
+		return this.#disk
+			.list(this.#directory)
+			.flatMap((name) => {
+				const seq = Number(/^wal\.jsonl\.broken-(\d+)-[0-9a-f]{8}$/.exec(name)?.[1] ?? 0);
+				if (seq < (header as SegmentHeader).first || kept.includes(name)) return [];
+				const keptIn = `${this.#directory}/${name}`;
+				const bytes = withFile(this.#disk, keptIn, (file) => readAt(file, 0, file.size()));
+				return [{ seq, bytes: bytes.length, sha256: sha256Of(bytes), keptIn }];
+			})
+			.sort((a, b) => a.seq - b.seq);
 	}
 
 	#syncHead(): void {
@@ -393,6 +408,10 @@ export class LogFile {
 		this.#disk.rename(activePath(this.#directory), sealedPath(this.#directory, first));
 		this.#disk.syncDirectory(this.#directory);
 	}
+}
+
+function sha256Of(bytes: Uint8Array): string {
+	return createHash("sha256").update(bytes).digest("hex");
 }
 
 function isFull(error: unknown): error is NodeJS.ErrnoException {
