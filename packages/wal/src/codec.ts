@@ -32,6 +32,8 @@ export interface SegmentFooter {
 	readonly last: Seq;
 	/** The crc of the last record. */
 	readonly prev: string;
+	/** The epoch of the last writer. */
+	readonly epoch: number;
 }
 
 /** What `wal.head` says: how far the log was durable when it was written, at least. */
@@ -42,6 +44,10 @@ export interface Head {
 	readonly seq: Seq;
 	/** Where in that segment the record ends. */
 	readonly offset: number;
+	/** CRC-32 of the segment up to there: bytes that have it are those that were acknowledged, and need not be read line by line. */
+	readonly sum: string;
+	/** The epoch of the last writer up to there. */
+	readonly epoch: number;
 }
 
 /** A record with what the line says of its neighbours. */
@@ -87,17 +93,18 @@ export function encodeHeader({ log, first, prev, epoch, created }: SegmentHeader
 	).line;
 }
 
-export function encodeFooter({ first, last, prev }: SegmentFooter): string {
-	return sealed(`{"v":${FORMAT_VERSION},"sealed":{"first":${first},"last":${last},"prev":"${prev}"}`).line;
+export function encodeFooter({ first, last, prev, epoch }: SegmentFooter): string {
+	return sealed(`{"v":${FORMAT_VERSION},"sealed":{"first":${first},"last":${last},"prev":"${prev}","epoch":${epoch}}`)
+		.line;
 }
 
 /** The size of `wal.head`: less than a sector, so that overwriting it is as good as atomic. */
 export const HEAD_BYTES = 256;
 
 /** One line, padded with spaces to the same length whatever it says. */
-export function encodeHead({ log, segment, seq, offset }: Head): string {
+export function encodeHead({ log, segment, seq, offset, sum, epoch }: Head): string {
 	const { line } = sealed(
-		`{"v":${FORMAT_VERSION},"head":{"log":"${log}","segment":${segment},"seq":${seq},"offset":${offset}}`,
+		`{"v":${FORMAT_VERSION},"head":{"log":"${log}","segment":${segment},"seq":${seq},"offset":${offset},"sum":"${sum}","epoch":${epoch}}`,
 	);
 	return `${line.trimEnd().padEnd(HEAD_BYTES - 1)}\n`;
 }
@@ -205,13 +212,15 @@ function isHeader(value: Fields<SegmentHeader>): value is SegmentHeader {
 }
 
 function isFooter(value: unknown): value is SegmentFooter {
-	const { first, last, prev } = (value ?? {}) as Fields<SegmentFooter>;
-	return isSeq(first) && isSeq(last) && typeof prev === "string";
+	const { first, last, prev, epoch } = (value ?? {}) as Fields<SegmentFooter>;
+	return isSeq(first) && isSeq(last) && typeof prev === "string" && isSeq(epoch);
 }
 
 function isHead(value: unknown): value is Head {
-	const { log, segment, seq, offset } = (value ?? {}) as Fields<Head>;
-	return typeof log === "string" && isSeq(segment) && isSeq(seq) && isSeq(offset);
+	const { log, segment, seq, offset, sum, epoch } = (value ?? {}) as Fields<Head>;
+	return (
+		typeof log === "string" && isSeq(segment) && isSeq(seq) && isSeq(offset) && typeof sum === "string" && isSeq(epoch)
+	);
 }
 
 export function isScope(value: unknown): value is Scope {

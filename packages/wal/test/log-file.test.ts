@@ -85,7 +85,7 @@ describe("segments", () => {
 		expect(await texts(reader, 39)).toEqual(many.slice(38));
 		for (const name of disk.names().filter((each) => each.includes("wal-"))) {
 			expect(disk.text(name).trimEnd().split("\n").at(-1)).toMatch(
-				/^\{"v":1,"sealed":\{"first":\d+,"last":\d+,"prev":"[0-9a-f]{8}"\},"crc":"[0-9a-f]{8}"\}$/,
+				/^\{"v":1,"sealed":\{"first":\d+,"last":\d+,"prev":"[0-9a-f]{8}","epoch":\d+\},"crc":"[0-9a-f]{8}"\}$/,
 			);
 		}
 	});
@@ -470,7 +470,10 @@ describe("a log that is not the one that was there", () => {
 	test("an empty log may be removed by hand, whatever its head says", async () => {
 		disk.makeDirectory("/log");
 		const head = disk.open("/log/wal.head", "create");
-		head.write(Buffer.from(encodeHead({ log: "0".repeat(32), segment: 1, seq: 0, offset: 0 })), 0);
+		head.write(
+			Buffer.from(encodeHead({ log: "0".repeat(32), segment: 1, seq: 0, offset: 0, sum: "00000000", epoch: 0 })),
+			0,
+		);
 		await using wal = await open();
 		expect(wal.tip).toBe(1);
 	});

@@ -69,7 +69,7 @@ export function decide({ sealed, active, head }: Survey, proven: Seq): Decision 
 	if (!active) {
 		if (expected) {
 			if (acknowledged >= expected.first) return refuse(expected.first, "wal.jsonl is gone");
-			return { kind: "begin", header: expected, epoch: sealed.at(-1)?.header.epoch ?? 0 };
+			return { kind: "begin", header: expected, epoch: sealed.at(-1)?.footer.epoch ?? 0 };
 		}
 		return acknowledged > 0 ? refuse(FIRST, "wal.jsonl is gone") : { kind: "fresh" };
 	}

@@ -67,9 +67,8 @@ class WritableLog implements OpenLog {
 		this.#segments = segments;
 	}
 
-	async append({ first, last, crc, lines }: Batch): Promise<void> {
-		const written = await this.#host.append(lines.join(""), last, crc);
-		this.#segments.wrote(written, first, lines);
+	async append({ last, crc, lines }: Batch): Promise<void> {
+		this.#segments.wrote(await this.#host.append(lines.join(""), last, crc));
 	}
 
 	read(after: Seq): AsyncIterable<readonly StoredRecord[]> {
@@ -97,7 +96,7 @@ async function openReader(disk: Disk, directory: string): Promise<OpenLog> {
 }
 
 function readerOf(disk: Disk, directory: string): OpenLog {
-	const found = survey(disk, directory);
+	const found = survey(disk, directory, "quick");
 	const decision = decide(found, 0);
 	if (decision.kind === "refuse") throw refusal(decision, directory);
 	if (decision.kind === "fresh")
@@ -117,7 +116,6 @@ function readerOf(disk: Disk, directory: string): OpenLog {
 	);
 	const segments = new Segments(disk, directory, {
 		header,
-		index: active?.index ?? [],
 		sealed: sealed.map((each) => each.header.first),
 	});
 	return {

@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { Disk } from "../disk.ts";
 import { type WalCode, WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
-import { type Fresh, LogFile, type LogFileOptions, type OpenedFile, type Written } from "./log-file.ts";
+import { type Fresh, LogFile, type LogFileOptions, type OpenedFile } from "./log-file.ts";
 import { asWalError } from "./messages.ts";
 import { activePath } from "./names.ts";
 
@@ -12,7 +12,8 @@ export interface LogFileHost {
 	/** Takes the lock and gives the id of the log that is there, if one is. */
 	lock(): Promise<string | undefined>;
 	recover(proven: Seq): Promise<OpenedFile>;
-	append(text: string, last: Seq, crc: string): Promise<Written>;
+	/** Gives the first seq of the segment that the lines are in. */
+	append(text: string, last: Seq, crc: string): Promise<Seq>;
 	close(): Promise<void>;
 	/** Ends the host of a log that could not be opened. */
 	end(): Promise<void>;
@@ -55,7 +56,7 @@ export function callsOn(disk: Disk, { directory, options, fresh }: HostSpec) {
 				return file.logId();
 			}),
 		recover: (proven: Seq): OpenedFile => guarded("open", () => opened().recover(proven, fresh)),
-		append: (text: string, last: Seq, crc: string): Written => opened().append(Buffer.from(text), last, crc),
+		append: (text: string, last: Seq, crc: string): Seq => opened().append(Buffer.from(text), last, crc),
 		close: (): void => guarded("close", () => opened().close()),
 		end: (): void => file?.abandon(),
 	};

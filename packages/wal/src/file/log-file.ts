@@ -1,7 +1,8 @@
 /** The writer of a log's files: takes the lock, recovers, appends, seals. Synchronous, so that a test can stop it anywhere. */
 import { createHash } from "node:crypto";
 import { dirname } from "node:path";
-import { encodeFooter, encodeHead, encodeHeader, type Head, type SegmentHeader } from "../codec.ts";
+import { crc32 } from "node:zlib";
+import { encodeFooter, encodeHead, encodeHeader, type Head, hex, type SegmentHeader } from "../codec.ts";
 import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk.ts";
 import type { TornTail } from "../engine.ts";
 import { WalError } from "../errors.ts";
@@ -9,9 +10,9 @@ import type { Seq } from "../record.ts";
 import { atomicWriteTo, makeDirectories } from "./atomic-write.ts";
 import { decide } from "./decide.ts";
 import { lockedBehindOurBack, readHolder, refusal } from "./messages.ts";
-import { activePath, headPath, isTemporary, lockPath, sealedPath } from "./names.ts";
+import { activePath, brokenSeq, headPath, isTemporary, lockPath, sealedPath } from "./names.ts";
 import { withFile } from "./records.ts";
-import type { BadLine, Scan, SparseIndex } from "./scan.ts";
+import { type BadLine, type Scan, sumOf } from "./scan.ts";
 import { readLogId, survey } from "./survey.ts";
 
 export interface LogFileOptions {
@@ -40,7 +41,6 @@ export interface Fresh {
 
 export interface OpenedFile {
 	readonly header: SegmentHeader;
-	readonly index: SparseIndex;
 	/** The last record; the header's `prev` when there is none. */
 	readonly tail: { readonly seq: Seq; readonly crc: string };
 	readonly epoch: number;
@@ -50,12 +50,6 @@ export interface OpenedFile {
 	readonly sealed: readonly Seq[];
 	/** As in `OpenLog`. */
 	readonly torn: readonly TornTail[];
-}
-
-/** Where a batch went. */
-export interface Written {
-	readonly segment: Seq;
-	readonly offset: number;
 }
 
 const NEWLINE = 0x0a;
@@ -70,16 +64,18 @@ export class LogFile {
 	#head: DiskFile | undefined;
 	#header!: SegmentHeader;
 	#tail!: { seq: Seq; crc: string };
-	/** Where the next record goes. */
+	/** Where the next record goes, and the CRC-32 of all before it. */
 	#end = 0;
+	#sum = 0;
 	/** The last bytes before that: the checksum of the last line, and its newline. */
 	#trailer: Buffer = Buffer.alloc(0);
 	/** How far the file reaches; what is after `#end` is padding. */
 	#allocated = 0;
 	/** When this writer opened the log; segments that it makes say so. */
 	#opening = 0;
-	/** The epoch of this writer. */
+	/** The epoch of this writer, and of the last one that has written. */
 	#epoch = 0;
+	#written = 0;
 	/** The header of the next segment, after the last one was sealed and before there was space for it. */
 	#next: SegmentHeader | undefined;
 	/** A write or a sync has failed: nothing is known of the file any more, so nothing more is done to it. */
@@ -140,7 +136,7 @@ export class LogFile {
 	 */
 	recover(proven: Seq, fresh: Fresh): OpenedFile {
 		this.#opening = fresh.now;
-		const found = survey(this.#disk, this.#directory);
+		const found = survey(this.#disk, this.#directory, "quick");
 		const decision = decide(found, proven);
 		const sealed = found.sealed.map(({ header }) => header.first);
 		const first = sealed[0];
@@ -150,40 +146,42 @@ export class LogFile {
 			case "fresh":
 				this.#clean();
 				this.#begin({ log: fresh.log, first: 1, prev: fresh.salt, epoch: 0, created: fresh.now });
-				return this.#opened([], sealed, first ?? 1, 0, []);
+				return this.#opened(sealed, first ?? 1, 0, []);
 			case "begin":
 				this.#clean();
 				// The rename that sealed the last segment may not be durable, and what begins now takes the name that it had.
 				this.#disk.syncDirectory(this.#directory);
 				this.#begin({ ...decision.header, epoch: decision.epoch, created: fresh.now });
-				return this.#opened([], sealed, first ?? decision.header.first, decision.epoch, []);
+				return this.#opened(sealed, first ?? decision.header.first, decision.epoch, []);
 			case "seal": {
 				const { scan } = decision;
 				const header = scan.header as SegmentHeader;
 				this.#clean();
-				// Padding may follow the footer, and nothing of it all may be durable yet.
+				// Padding may follow the footer, and nothing of it all may be durable yet. The head says where a record ends, and
+				// stays as it is until there is a segment that has no footer.
 				this.#take(scan, found.head);
 				const torn = this.#unrecorded(scan);
 				this.#active.close();
 				this.#renameSealed(header.first);
 				this.#begin({ log: header.log, first: scan.next, prev: scan.prev, epoch: scan.epoch, created: fresh.now });
-				return this.#opened([], [...sealed, header.first], first ?? header.first, scan.epoch, torn);
+				return this.#opened([...sealed, header.first], first ?? header.first, scan.epoch, torn);
 			}
 			case "open": {
 				this.#clean();
 				const { scan, torn } = decision;
 				if (torn) this.#setAside(torn, scan);
 				this.#take(scan, found.head);
-				return this.#opened(scan.index, sealed, first ?? this.#header.first, scan.epoch, this.#unrecorded(scan));
+				this.#syncHead();
+				return this.#opened(sealed, first ?? this.#header.first, scan.epoch, this.#unrecorded(scan));
 			}
 		}
 	}
 
 	/**
-	 * Stores whole lines; they are durable when this returns. After `WAL_FULL` nothing of them is stored, and the same may be
+	 * Stores whole lines; they are durable when this returns. Gives the first seq of the segment that they are in. After `WAL_FULL` nothing of them is stored, and the same may be
 	 * tried again; after any other error nothing is known, and nothing may follow.
 	 */
-	append(bytes: Uint8Array, last: Seq, crc: string): Written {
+	append(bytes: Uint8Array, last: Seq, crc: string): Seq {
 		try {
 			return this.#append(bytes, last, crc);
 		} catch (error) {
@@ -193,7 +191,7 @@ export class LogFile {
 		}
 	}
 
-	#append(bytes: Uint8Array, last: Seq, crc: string): Written {
+	#append(bytes: Uint8Array, last: Seq, crc: string): Seq {
 		if (!this.#next) {
 			this.#assertUntouched();
 			if (this.#end + bytes.length > this.#options.segmentBytes && this.#tail.seq >= this.#header.first) this.#seal();
@@ -202,12 +200,13 @@ export class LogFile {
 		this.#allocate(bytes.length);
 		this.#makingSpace(() => writeAll(this.#active, bytes, this.#end));
 		this.#active.sync();
-		const offset = this.#end;
 		this.#end += bytes.length;
+		this.#sum = crc32(bytes, this.#sum);
+		this.#written = this.#epoch;
 		this.#trailer = Buffer.from(bytes.subarray(-TRAILER_BYTES));
 		this.#tail = { seq: last, crc };
 		this.#writeHead();
-		return { segment: this.#header.first, offset };
+		return this.#header.first;
 	}
 
 	close(): void {
@@ -229,15 +228,9 @@ export class LogFile {
 		this.#lock.release();
 	}
 
-	#opened(
-		index: SparseIndex,
-		sealed: readonly Seq[],
-		first: Seq,
-		epoch: number,
-		torn: readonly TornTail[],
-	): OpenedFile {
+	#opened(sealed: readonly Seq[], first: Seq, epoch: number, torn: readonly TornTail[]): OpenedFile {
 		this.#epoch = epoch + 1;
-		return { header: this.#header, index, tail: this.#tail, epoch, first, sealed, torn };
+		return { header: this.#header, tail: this.#tail, epoch, first, sealed, torn };
 	}
 
 	/** Removes what a crash left of files that were being written. */
@@ -254,6 +247,8 @@ export class LogFile {
 		this.#header = header;
 		this.#tail = { seq: header.first - 1, crc: header.prev };
 		this.#end = line.length;
+		this.#sum = crc32(line);
+		this.#written = Math.max(this.#written, header.epoch);
 		this.#trailer = line.subarray(-TRAILER_BYTES);
 		this.#allocated = line.length;
 		this.#syncHead();
@@ -279,8 +274,9 @@ export class LogFile {
 		this.#disk.syncDirectory(this.#directory);
 		this.#allocated = this.#end;
 		this.#trailer = readAt(this.#active, this.#end - TRAILER_BYTES, TRAILER_BYTES);
+		this.#sum = sumOf(this.#active, scan.vouched.offset, this.#end, scan.vouched.sum);
+		this.#written = scan.epoch;
 		this.#tail = { seq: scan.next - 1, crc: scan.prev };
-		this.#syncHead();
 	}
 
 	/** Copies a torn tail to a file of its own before it is cut: evidence is never destroyed. */
@@ -295,7 +291,7 @@ export class LogFile {
 		return this.#disk
 			.list(this.#directory)
 			.flatMap((name) => {
-				const seq = Number(/^wal\.jsonl\.broken-(\d+)-[0-9a-f]{8}$/.exec(name)?.[1] ?? 0);
+				const seq = brokenSeq(name);
 				if (seq < (header as SegmentHeader).first || kept.includes(name)) return [];
 				const keptIn = `${this.#directory}/${name}`;
 				const bytes = withFile(this.#disk, keptIn, (file) => readAt(file, 0, file.size()));
@@ -317,7 +313,16 @@ export class LogFile {
 		const { log, first } = this.#header;
 		writeAll(
 			this.#head as DiskFile,
-			Buffer.from(encodeHead({ log, segment: first, seq: this.#tail.seq, offset: this.#end })),
+			Buffer.from(
+				encodeHead({
+					log,
+					segment: first,
+					seq: this.#tail.seq,
+					offset: this.#end,
+					sum: hex(this.#sum),
+					epoch: this.#written,
+				}),
+			),
 			0,
 		);
 	}
@@ -383,7 +388,7 @@ export class LogFile {
 	#seal(): void {
 		const { log, first } = this.#header;
 		const { seq: last, crc } = this.#tail;
-		const footer = Buffer.from(encodeFooter({ first, last, prev: crc }));
+		const footer = Buffer.from(encodeFooter({ first, last, prev: crc, epoch: this.#written }));
 		this.#makingSpace(() => writeAll(this.#active, footer, this.#end));
 		this.#active.truncate(this.#end + footer.length);
 		this.#active.sync();

@@ -30,7 +30,7 @@ export async function look(disk: Disk, directory: string, proven: Seq): Promise<
 	for (let tries = 1; ; tries++) {
 		let found: Survey;
 		try {
-			found = survey(disk, directory);
+			found = survey(disk, directory, "whole");
 		} catch (error) {
 			// Between the rename of a sealed segment and the making of the next one there is no `wal.jsonl`.
 			if (tries === TRIES) throw asWalError(error, "open", activePath(directory));

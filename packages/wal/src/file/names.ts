@@ -20,3 +20,11 @@ export function sealedPaths(directory: string, names: readonly string[]): readon
 
 /** What a crash may have left of a file that was being written; nothing ever refers to it. */
 export const isTemporary = (name: string): boolean => /^wal\..*\.tmp$/.test(name);
+
+const BROKEN = /^wal\.jsonl\.broken-(\d+)-[0-9a-f]{8}$/;
+
+/** Does it keep bytes of a torn tail, or of an active segment that was repaired? */
+export const isBroken = (name: string): boolean => BROKEN.test(name);
+
+/** The seq that those bytes would have begun with. */
+export const brokenSeq = (name: string): Seq => Number(BROKEN.exec(name)?.[1] ?? 0);

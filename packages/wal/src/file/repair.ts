@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { encodeHead, encodeHeader, encodeRecord, MAX_LINE_BYTES, type SegmentHeader } from "../codec.ts";
+import { encodeHead, encodeHeader, encodeRecord, hex, MAX_LINE_BYTES, type SegmentHeader } from "../codec.ts";
 import { type Disk, type DiskFile, writeAll } from "../disk.ts";
 import { WalError } from "../errors.ts";
 import { nodeDisk } from "../node-disk.ts";
@@ -20,7 +20,7 @@ import { type Looked, look } from "./look.ts";
 import { activePath, headPath } from "./names.ts";
 import { recordLines, withFile } from "./records.ts";
 import { type Piece, type Salvage, salvage } from "./salvage.ts";
-import { scan } from "./scan.ts";
+import { scan, sumOf } from "./scan.ts";
 import type { Survey } from "./survey.ts";
 import { type VerifyOptions, verifyLog } from "./verify.ts";
 
@@ -322,13 +322,17 @@ async function findUnfinished(disk: Disk, directory: string, proven: Seq): Promi
 
 /** How far the log is durable now, so that the loss of its end would be seen. */
 function writeHead(disk: Disk, directory: string): void {
-	const { header, next, end } = withFile(disk, activePath(directory), scan);
+	const { header, next, end, epoch, sum } = withFile(disk, activePath(directory), (file) => {
+		const scanned = scan(file);
+		return { ...scanned, sum: hex(sumOf(file, 0, scanned.end)) };
+	});
 	if (!header) return;
 	const path = headPath(directory);
 	const isNew = disk.identity(path) === undefined;
 	const file = disk.open(path, isNew ? "create" : "write");
 	try {
-		writeAll(file, Buffer.from(encodeHead({ log: header.log, segment: header.first, seq: next - 1, offset: end })), 0);
+		const head = { log: header.log, segment: header.first, seq: next - 1, offset: end, sum, epoch };
+		writeAll(file, Buffer.from(encodeHead(head)), 0);
 		file.sync();
 	} finally {
 		file.close();

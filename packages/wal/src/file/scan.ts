@@ -1,21 +1,24 @@
-/** Reads one segment from its first line and says what it holds. Judges nothing: that is `decide`'s. */
-import { type Decoded, hex, type SegmentFooter, type SegmentHeader } from "../codec.ts";
-import type { DiskFile } from "../disk.ts";
+/** Reads one segment, and says what it holds. Judges nothing: that is `decide`'s. */
+import { crc32 } from "node:zlib";
+import {
+	type Decoded,
+	type Head,
+	hex,
+	type SegmentFooter,
+	type SegmentHeader,
+	TRAILER_BYTES,
+	trailerAt,
+} from "../codec.ts";
+import { type DiskFile, readAt } from "../disk.ts";
 import type { Seq } from "../record.ts";
 import { epochOf, keptBy } from "../wal-records.ts";
 import { LineReader } from "./lines.ts";
-
-/** Where some records start: one entry for each `INDEX_STEP` of them. */
-export type SparseIndex = { readonly seq: Seq; readonly offset: number }[];
-
-export const INDEX_STEP = 256;
 
 export interface Scan {
 	/** Undefined when the first line is no header, which `bad` then says. */
 	readonly header: SegmentHeader | undefined;
 	/** Stands after the last record of a segment that is sealed, or was about to be. */
 	readonly footer: SegmentFooter | undefined;
-	readonly index: SparseIndex;
 	/** The seq after the last sound record. */
 	readonly next: Seq;
 	/** What the next record's `prev` has to be. */
@@ -26,12 +29,14 @@ export interface Scan {
 	readonly unended: boolean;
 	/** How many bytes the file has; after `end` there may be padding. */
 	readonly size: number;
-	/** The highest seq that any line, sound in itself, says was durable when it was written. */
+	/** The highest seq that any line that was read, sound in itself, says was durable when it was written. */
 	readonly durable: Seq;
 	/** The epoch of the last writer. */
 	readonly epoch: number;
-	/** The names of the files in which records of this segment say that damaged bytes are kept. */
+	/** The names of the files in which records that were read say that damaged bytes are kept. */
 	readonly kept: readonly string[];
+	/** Up to where the head vouched for the bytes, and their CRC-32; from there on lines were read. 0 when it did not. */
+	readonly vouched: { readonly offset: number; readonly sum: number };
 	/** The first line that does not check out. */
 	readonly bad: BadLine | undefined;
 }
@@ -47,22 +52,68 @@ export interface BadLine {
 	readonly sound: number;
 }
 
-export function scan(file: DiskFile): Scan {
+/** @param head of the log that is there; what it vouches for is not read line by line */
+export function scan(file: DiskFile, head?: Head): Scan {
 	const size = file.size();
 	const lines = new LineReader(file, 0);
 	if (!toNext(lines)) return { ...nothing, size, bad: { offset: 0, why: "the file is empty", end: 0, sound: 0 } };
 	const first = lines.decode();
-	if (first.type === "header") return scanRecords(lines, first.header, size);
-	const { end } = lines;
-	const rest = readRest(lines);
-	const bad = { offset: 0, ...reason(first, "it is not a header"), end: Math.max(rest.end, end), sound: rest.sound };
-	return { ...nothing, size, durable: rest.durable, bad };
+	if (first.type !== "header") {
+		const { end } = lines;
+		const rest = readRest(lines);
+		const bad = { offset: 0, ...reason(first, "it is not a header"), end: Math.max(rest.end, end), sound: rest.sound };
+		return { ...nothing, size, durable: rest.durable, bad };
+	}
+	const { header } = first;
+	const prev = head && vouchedPrev(file, size, header, head);
+	if (!head || prev === undefined)
+		return scanRecords(lines, header, size, {
+			next: header.first,
+			prev: header.prev,
+			epoch: header.epoch,
+			end: lines.after,
+			unended: !lines.complete,
+			vouched: nothing.vouched,
+		});
+	const { seq, epoch, offset, sum } = head;
+	return scanRecords(new LineReader(file, offset), header, size, {
+		next: seq + 1,
+		prev,
+		epoch: Math.max(header.epoch, epoch),
+		end: offset,
+		unended: false,
+		vouched: { offset, sum: Number.parseInt(sum, 16) },
+	});
+}
+
+/** What the record after the head's has to follow; undefined when the bytes before it are not those that the head speaks of. */
+function vouchedPrev(file: DiskFile, size: number, header: SegmentHeader, head: Head): string | undefined {
+	if (head.log !== header.log || head.segment !== header.first || head.offset > size) return undefined;
+	if (hex(sumOf(file, 0, head.offset)) !== head.sum) return undefined;
+	if (head.seq < header.first) return header.prev;
+	const trailer = readAt(file, head.offset - TRAILER_BYTES - 1, TRAILER_BYTES);
+	const crc = trailerAt(trailer, 0);
+	return crc === -1 ? undefined : hex(crc);
+}
+
+const SUM_BYTES = 256 * 1024;
+
+/** The CRC-32 of the bytes from `from` to `to`, after that of those before. */
+export function sumOf(file: DiskFile, from: number, to: number, before = 0): number {
+	const chunk = Buffer.allocUnsafe(Math.min(SUM_BYTES, to - from));
+	let sum = before;
+	for (let position = from; position < to; ) {
+		const read = file.read(chunk.subarray(0, Math.min(chunk.length, to - position)), position);
+		if (read === 0) return -1;
+		sum = crc32(chunk.subarray(0, read), sum);
+		position += read;
+	}
+	return sum;
 }
 
 const nothing = {
 	header: undefined,
 	footer: undefined,
-	index: [],
 	next: 0,
 	prev: "",
 	end: 0,
@@ -70,6 +121,7 @@ const nothing = {
 	durable: 0,
 	epoch: 0,
 	kept: [],
+	vouched: { offset: 0, sum: 0 },
 };
 
 /** Goes to the next line, and reads on where it has to; false after the last one. */
@@ -78,32 +130,33 @@ function toNext(lines: LineReader): boolean {
 	return true;
 }
 
-function scanRecords(lines: LineReader, header: SegmentHeader, size: number): Scan {
-	const index: SparseIndex = [];
+function scanRecords(
+	lines: LineReader,
+	header: SegmentHeader,
+	size: number,
+	start: Pick<Scan, "next" | "prev" | "epoch" | "end" | "unended" | "vouched">,
+): Scan {
 	const kept: string[] = [];
-	let { first: next, epoch } = header;
-	let prev = Number.parseInt(header.prev, 16);
-	let end = lines.after;
-	let unended = !lines.complete;
+	let { next, epoch, end, unended } = start;
+	let prev = Number.parseInt(start.prev, 16);
 	let durable = 0;
 	let footer: SegmentFooter | undefined;
 	let padding: number | undefined;
 	const found = (bad?: BadLine): Scan => ({
 		header,
 		footer,
-		index,
 		next,
-		prev: next === header.first ? header.prev : hex(prev),
+		prev: next === start.next ? start.prev : hex(prev),
 		end,
 		unended,
 		size,
 		durable,
 		epoch,
 		kept,
+		vouched: start.vouched,
 		bad,
 	});
 	const took = (seq: Seq, dur: Seq, crc: number): void => {
-		if ((seq - header.first) % INDEX_STEP === 0) index.push({ seq, offset: lines.offset });
 		if (dur > durable) durable = dur;
 		next = seq + 1;
 		prev = crc;
@@ -127,7 +180,7 @@ function scanRecords(lines: LineReader, header: SegmentHeader, size: number): Sc
 				? { why: "a blank line stands before it" }
 				: footer
 					? { why: "it stands after the footer" }
-					: problem(decoded, next, next === header.first ? header.prev : hex(prev));
+					: problem(decoded, next, next === start.next ? start.prev : hex(prev));
 		if (why) {
 			const { offset, end: lineEnd } = lines;
 			if (decoded.type === "record") durable = Math.max(durable, decoded.record.dur);

@@ -4,10 +4,9 @@ import type { Disk, DiskFile } from "../disk.ts";
 import { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { LineReader } from "./lines.ts";
-import type { Written } from "./log-file.ts";
 import { asWalError } from "./messages.ts";
 import { activePath, sealedPath } from "./names.ts";
-import { INDEX_STEP, type SparseIndex } from "./scan.ts";
+import { seek } from "./seek.ts";
 import { readFirst } from "./survey.ts";
 
 export class Segments {
@@ -15,27 +14,16 @@ export class Segments {
 	readonly #directory: string;
 	/** First seqs, oldest first; the last one is the active segment. */
 	readonly #firsts: Seq[];
-	readonly #indexes = new Map<Seq, SparseIndex>();
 
-	constructor(
-		disk: Disk,
-		directory: string,
-		{ header, index, sealed }: { header: SegmentHeader; index: SparseIndex; sealed: readonly Seq[] },
-	) {
+	constructor(disk: Disk, directory: string, { header, sealed }: { header: SegmentHeader; sealed: readonly Seq[] }) {
 		this.#disk = disk;
 		this.#directory = directory;
 		this.#firsts = sealed.includes(header.first) ? [...sealed] : [...sealed, header.first];
-		this.#indexes.set(header.first, index);
 	}
 
-	/** Takes note of where a batch went. */
-	wrote({ segment, offset }: Written, first: Seq, lines: readonly string[]): void {
+	/** Takes note of the segment that a batch went to. */
+	wrote(segment: Seq): void {
 		if (this.#firsts.at(-1) !== segment) this.#firsts.push(segment);
-		let at = offset;
-		for (const [i, line] of lines.entries()) {
-			this.#note(segment, first + i, at);
-			at += Buffer.byteLength(line);
-		}
 	}
 
 	/** @throws WalError `WAL_CORRUPT` at the first line that does not check out, `WAL_IO` */
@@ -63,7 +51,7 @@ export class Segments {
 	async *#readSegment(first: Seq, from: Seq): AsyncGenerator<readonly StoredRecord[]> {
 		const { file, path } = this.#open(first);
 		try {
-			const start = this.#nearest(first, from);
+			const start = seek(file, { seq: first, offset: 0 }, from);
 			let { seq: next } = start;
 			let prev: string | undefined;
 			const lines = new LineReader(file, start.offset);
@@ -77,7 +65,6 @@ export class Segments {
 						decoded.record.seq === next &&
 						(prev === undefined || decoded.record.prev === prev)
 					) {
-						this.#note(first, next, offset);
 						if (next >= from) records.push(decoded.record);
 						next++;
 						prev = decoded.record.crc;
@@ -119,19 +106,6 @@ export class Segments {
 			file.close();
 		}
 		throw this.#corrupt(sealedPath(this.#directory, first), 0, first, "the segment is gone");
-	}
-
-	#note(segment: Seq, seq: Seq, offset: number): void {
-		if ((seq - segment) % INDEX_STEP !== 0) return;
-		const index = this.#indexes.get(segment) ?? [];
-		this.#indexes.set(segment, index);
-		if (index.length === (seq - segment) / INDEX_STEP) index.push({ seq, offset });
-	}
-
-	/** The last place known to be at or before `seq`. */
-	#nearest(segment: Seq, seq: Seq): { seq: Seq; offset: number } {
-		const index = this.#indexes.get(segment) ?? [];
-		return index[Math.min(Math.floor((seq - segment) / INDEX_STEP), index.length - 1)] ?? { seq: segment, offset: 0 };
 	}
 
 	#corrupt(path: string, offset: number, seq: Seq, why: string): WalError {

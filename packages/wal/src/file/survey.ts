@@ -2,7 +2,7 @@
 import { dirname } from "node:path";
 import { type Decoded, decodeLine, HEAD_BYTES, type Head, type SegmentFooter, type SegmentHeader } from "../codec.ts";
 import { type Disk, type DiskFile, readAt } from "../disk.ts";
-import { activePath, headPath, sealedPath, sealedPaths } from "./names.ts";
+import { activePath, headPath, isBroken, sealedPath, sealedPaths } from "./names.ts";
 import { withFile } from "./records.ts";
 import { type Scan, scan } from "./scan.ts";
 
@@ -24,14 +24,22 @@ export interface Sealed {
 	readonly footer: SegmentFooter;
 }
 
-/** Reads all of the active segment, and the two ends of each sealed one. */
-export function survey(disk: Disk, directory: string): Survey {
+/**
+ * Reads the active segment, and the two ends of each sealed one.
+ *
+ * @param how `quick`: of the active segment the part that the head vouches for is only summed up
+ */
+export function survey(disk: Disk, directory: string, how: "quick" | "whole"): Survey {
 	// First of all: it never says more than is durable, so what is read after it holds at least that much.
 	const head = disk.identity(headPath(directory)) === undefined ? undefined : readHead(disk, directory);
 	const names = disk.list(directory);
+	// Which of the files with damaged bytes are known to the log only its records say.
+	const isQuick = how === "quick" && !names.some(isBroken);
 	return {
 		sealed: sealedPaths(directory, names).map((path) => readSealed(disk, path)),
-		active: names.includes("wal.jsonl") ? withFile(disk, activePath(directory), scan) : undefined,
+		active: names.includes("wal.jsonl")
+			? withFile(disk, activePath(directory), (file) => scan(file, isQuick ? head : undefined))
+			: undefined,
 		head,
 	};
 }
@@ -76,7 +84,7 @@ function readSealed(disk: Disk, path: string): Sealed {
 			broken,
 			...(header.type === "newer" ? { version: header.version } : {}),
 			header: header.type === "header" ? header.header : { log: "", first: 0, prev: "", epoch: 0, created: 0 },
-			footer: footer.type === "footer" ? footer.footer : { first: 0, last: 0, prev: "" },
+			footer: footer.type === "footer" ? footer.footer : { first: 0, last: 0, prev: "", epoch: 0 },
 		};
 	});
 }

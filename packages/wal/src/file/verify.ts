@@ -223,11 +223,11 @@ function problem(path: string, seq: Seq, why: string): LogProblem {
 	return { path, line: 0, offset: 0, seq, why, acknowledged: true };
 }
 
-const asSealed = (path: string, header: SegmentHeader, { next, prev }: Scan): Sealed => ({
+const asSealed = (path: string, header: SegmentHeader, { next, prev, epoch }: Scan): Sealed => ({
 	path,
 	broken: undefined,
 	header,
-	footer: { first: header.first, last: next - 1, prev },
+	footer: { first: header.first, last: next - 1, prev, epoch },
 });
 
 /** The figures of a segment; where a line is bad, the sound ones after it count as well. */
