@@ -1,55 +1,42 @@
 /**
- * Rows 3, 4 and 24: a real power cut. The log lies on an ext4 image; the "going down" ioctl stops it with nothing flushed, as
- * if the plug were pulled, and what was never synced is gone when it is mounted again.
+ * Rows 3, 4 and 24: a real power cut. The log lies on an ext4 or XFS image; the "going down" ioctl stops it with nothing
+ * flushed, as if the plug were pulled, and what was never synced is gone when it is mounted again.
  */
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { type Acked, checkLog, checkRecords, codeOf, openLog, readAll } from "./check.ts";
-import { type Fault, needsAll, random, type Settings } from "./fault.ts";
-import { kill, sleep, startWriter, withDirectory } from "./start.ts";
+import { type Case, type Fault, needsAll, random, runCases, type Settings } from "./fault.ts";
+import { type FileSystem, type LoopDisk, needsDisk, withDisk } from "./loop-disk.ts";
+import { kill, sleep, startWriter } from "./start.ts";
 import { strace } from "./strace.ts";
-
-const SHUTDOWN = `
-#include <fcntl.h>
-#include <linux/types.h>
-#include <sys/ioctl.h>
-/* EXT4_IOC_SHUTDOWN; 2 is NOLOGFLUSH: nothing is flushed, not even the journal. */
-int main(int n, char **args) {
-	__u32 how = 2;
-	int directory = open(args[1], O_RDONLY);
-	return directory < 0 || ioctl(directory, _IOR('X', 125, __u32), &how) < 0;
-}
-`;
 
 export const fault: Fault = {
 	name: "powercut",
 	rows: [3, 4, 24],
-	title: "power cuts on a real ext4; with fdatasync a lie, the loss is found at the open",
+	title: "power cuts on a real ext4 and XFS; with fdatasync a lie, the loss is found at the open",
 	privileged: true,
-	needs: () => needsAll("root", "gcc", "mount", "losetup", "mkfs.ext4"),
-	async run({ rounds, seed, short }: Settings) {
-		const total = rounds ?? (short ? 2 : 25);
-		const next = random(seed);
-		return withDirectory(async (root) => {
-			const disk = await Disk.make(root);
-			const [acked, torn] = await underLoad(disk, total, next);
-			const shown = await killRecoverCut(disk, total, next);
-			const lied = needsAll("strace") ?? (await lyingSync(disk, total, next));
-			return {
-				rounds: total,
-				acked,
-				lost: 0,
-				"torn tails set aside": torn,
-				"shown by a recovery, then cut": `${shown} records, lost 0`,
-				"fdatasync a no-op": lied,
-			};
-		});
-	},
+	needs: () => needsAll("root", "gcc", "mount", "losetup"),
+	run: (settings) => runCases([...casesOn("ext4"), ...casesOn("xfs")], settings),
 };
 
-async function underLoad(disk: Disk, rounds: number, next: () => number): Promise<[number, number]> {
+type Try = (disk: LoopDisk, rounds: number, next: () => number) => Promise<string>;
+
+function casesOn(kind: FileSystem): Case[] {
+	const on = (name: string, run: Try, more?: string): Case => ({
+		name: `${kind}: ${name}`,
+		needs: () => needsDisk(kind) ?? (more === undefined ? undefined : needsAll(more)),
+		run: ({ rounds, seed, short }: Settings) =>
+			withDisk(kind, (disk) => run(disk, rounds ?? (short ? 2 : 25), random(seed))),
+	});
+	return [
+		on("cut under load (row 3)", underLoad),
+		on("killed, recovered, cut (row 4)", killRecoverCut),
+		on("fdatasync a no-op (row 24)", lyingSync, "strace"),
+	];
+}
+
+async function underLoad(disk: LoopDisk, rounds: number, next: () => number): Promise<string> {
 	let acked = 0;
 	let torn = 0;
 	for (let i = 0; i < rounds; i++) {
@@ -65,11 +52,11 @@ async function underLoad(disk: Disk, rounds: number, next: () => number): Promis
 		acked += writer.acked.length;
 		disk.unmount();
 	}
-	return [acked, torn];
+	return `${rounds} of ${rounds} rounds, ${acked} acknowledged, lost 0; torn tails set aside ${torn}`;
 }
 
 /** Killed, recovered by another process that shows what it found, and cut before anything more is written. */
-async function killRecoverCut(disk: Disk, rounds: number, next: () => number): Promise<number> {
+async function killRecoverCut(disk: LoopDisk, rounds: number, next: () => number): Promise<string> {
 	let shown = 0;
 	for (let i = 0; i < rounds; i++) {
 		await disk.fresh();
@@ -88,11 +75,11 @@ async function killRecoverCut(disk: Disk, rounds: number, next: () => number): P
 		shown += records.length;
 		disk.unmount();
 	}
-	return shown;
+	return `${rounds} of ${rounds} rounds, ${shown} records shown, lost 0`;
 }
 
 /** The negative control: with a sync that does nothing acknowledged records are lost, and this test sees it. */
-async function lyingSync(disk: Disk, rounds: number, next: () => number): Promise<string> {
+async function lyingSync(disk: LoopDisk, rounds: number, next: () => number): Promise<string> {
 	let lost = 0;
 	let lostWithHead = 0;
 	let found = 0;
@@ -137,57 +124,4 @@ async function collect(wal: Awaited<ReturnType<typeof openLog>>) {
 	const records = [];
 	for await (const record of wal.read()) records.push(record);
 	return { records };
-}
-
-/** An ext4 file system in a file, mounted through a loop device. */
-class Disk {
-	readonly #image: string;
-	readonly #mounted: string;
-	readonly #shutdown: string;
-
-	private constructor(root: string) {
-		this.#image = join(root, "image");
-		this.#mounted = join(root, "mounted");
-		this.#shutdown = join(root, "shutdown");
-	}
-
-	static async make(root: string): Promise<Disk> {
-		const disk = new Disk(root);
-		await writeFile(`${disk.#shutdown}.c`, SHUTDOWN);
-		execFileSync("gcc", ["-o", disk.#shutdown, `${disk.#shutdown}.c`]);
-		await mkdir(disk.#mounted);
-		return disk;
-	}
-
-	get state(): string {
-		return join(this.#mounted, "state");
-	}
-
-	async fresh(): Promise<void> {
-		execFileSync("truncate", ["-s", "0", this.#image]);
-		execFileSync("truncate", ["-s", "64M", this.#image]);
-		execFileSync("mkfs.ext4", ["-q", "-F", this.#image]);
-		this.#mount();
-	}
-
-	#mount(): void {
-		execFileSync("mount", ["-o", "loop", this.#image, this.#mounted]);
-	}
-
-	/** Pulls the plug. */
-	cut(): void {
-		execFileSync(this.#shutdown, [this.#mounted]);
-	}
-
-	/** Plugs it in again. */
-	again(): void {
-		this.unmount();
-		this.#mount();
-	}
-
-	unmount(): void {
-		for (let tries = 0; spawnSync("umount", [this.#mounted]).status !== 0; tries++)
-			if (tries === 20) execFileSync("umount", ["-l", this.#mounted]);
-			else spawnSync("sleep", ["0.05"]);
-	}
 }

@@ -8,6 +8,8 @@ if (major < 22 || (major === 22 && minor < 18)) {
 // Whoever read our output has gone: there is nobody left to tell.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 	if (error.code === "EPIPE") process.exit(0);
+	// The terminal has gone. A signal says so too, and what is under way is closed by that.
+	if (error.code === "EIO") return;
 	throw error;
 });
 const { main } = await import("./main.ts");

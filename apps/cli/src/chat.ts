@@ -12,7 +12,7 @@ import {
 import pc from "picocolors";
 import { clean, oneLine } from "./clean.ts";
 import { type Globals, openForWork, stateOf } from "./context.ts";
-import { CliError, exitCodes } from "./exit-code.ts";
+import { bySignal, CliError, exitCodes } from "./exit-code.ts";
 import { graphLines } from "./history.ts";
 import { eventLine, messageText, meterLine, restoredLines, write } from "./speak.ts";
 
@@ -34,6 +34,8 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 		terminal: process.stdin.isTTY === true,
 		prompt: "> ",
 	});
+	// The terminal has gone: its lines end, and with them the chat. It may be told of this in the middle of a close.
+	lines.on("error", () => setImmediate(() => lines.close()));
 	const screen = new Screen(lines);
 	// Lines may come before the runtime is open; none is lost.
 	const inputs = inputQueue(lines);
@@ -50,10 +52,12 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 		exitCode = exitCodes.interrupted;
 		lines.close();
 	});
-	process.once("SIGTERM", () => {
-		exitCode = exitCodes.terminated;
-		lines.close();
-	});
+	for (const signal of ["SIGTERM", "SIGHUP"] as const) {
+		process.once(signal, () => {
+			exitCode = bySignal[signal];
+			lines.close();
+		});
+	}
 	try {
 		const found = restoredLines(runtime.restored(), "/");
 		screen.print(found.length > 0 ? found.map((line) => pc.cyan(line)).join("\n") : "nothing was in flight");

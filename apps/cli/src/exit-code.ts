@@ -8,8 +8,15 @@ export const exitCodes = {
 	refused: 4,
 	damaged: 5,
 	stepsFailed: 6,
+	hungUp: 129,
 	interrupted: 130,
 	terminated: 143,
+} as const;
+
+export const bySignal = {
+	SIGHUP: exitCodes.hungUp,
+	SIGINT: exitCodes.interrupted,
+	SIGTERM: exitCodes.terminated,
 } as const;
 
 const byErrorCode: Readonly<Record<string, number>> = {

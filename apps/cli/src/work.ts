@@ -2,7 +2,7 @@
 import type { Runtime, RuntimeEvent } from "@reyn/runtime";
 import { clean } from "./clean.ts";
 import { type Globals, openForWork } from "./context.ts";
-import { exitCodeOf, exitCodes } from "./exit-code.ts";
+import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { eventLine, messageText, meterLine, restoredLines, type StreamLine, write } from "./speak.ts";
 
 export type OutputFormat = "text" | "json" | "stream-json";
@@ -52,8 +52,8 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 		},
 	});
 	let exitCode: number = exitCodes.ok;
-	let stopped: "SIGINT" | "SIGTERM" | undefined;
-	for (const signal of ["SIGINT", "SIGTERM"] as const) {
+	let stopped: keyof typeof bySignal | undefined;
+	for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
 		process.once(signal, () => {
 			stopped = signal;
 			runtime.cancel();
@@ -72,7 +72,7 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 		if (failedSteps > 0) exitCode = exitCodes.stepsFailed;
 		if (interrupted !== undefined) exitCode = exitCodes.failed;
 		if (stopped !== undefined) {
-			exitCode = stopped === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated;
+			exitCode = bySignal[stopped];
 			if (format !== "stream-json") say("stopped; what is unfinished is kept. Go on with: reyn resume");
 		}
 	} catch (error) {

@@ -1,7 +1,7 @@
 /** The writer of the files, over a disk that does what a test says. */
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { encodeHead } from "../src/codec.ts";
+import { decodeLine, encodeHead, type Head } from "../src/codec.ts";
 import {
 	applyRepair,
 	type Disk,
@@ -520,4 +520,55 @@ test("a torn tail that was cut by an opening that failed afterwards is recorded 
 	await again.close();
 	await using third = await open();
 	expect(third.torn).toBeUndefined();
+});
+
+describe("what the head vouches for", () => {
+	const setHead = (change: (head: Head) => Head): void => {
+		const file = disk.files.get("/log/wal.head");
+		const decoded = decodeLine(Buffer.from(disk.text("/log/wal.head").trimEnd()));
+		if (file && decoded.type === "head") file.bytes = Buffer.from(encodeHead(change(decoded.head)));
+	};
+
+	test("is not read line by line, and the log goes on behind it", async () => {
+		const wal = await open();
+		await say(wal, "a", "b");
+		await wal.close();
+		await using again = await open();
+		await say(again, "c");
+		expect(await texts(again)).toEqual(["a", "b", "c"]);
+	});
+
+	test.each([
+		["a seq that its last line has not", (head: Head): Head => ({ ...head, seq: head.seq + 3 })],
+		["an offset in the middle of a line", (head: Head): Head => ({ ...head, offset: head.offset - 5 })],
+		["another sum", (head: Head): Head => ({ ...head, sum: "00000000" })],
+	])("is read line by line when it says %s", async (_, change) => {
+		const wal = await open();
+		await say(wal, "a", "b");
+		await wal.close();
+		setHead(change);
+		const opened = await open().catch((error: Error) => error);
+		if (opened instanceof Error) expect(opened).toMatchObject({ code: "WAL_CORRUPT" });
+		else {
+			expect(await texts(opened)).toEqual(["a", "b"]);
+			await opened.close();
+		}
+	});
+});
+
+test("a line that does not follow the one before it is found at the open, without a head and with the right seq", async () => {
+	const lines: string[][] = [];
+	for (let log = 0; log < 2; log++) {
+		disk = new TestDisk();
+		const wal = await open();
+		await say(wal, "a", "b", "c");
+		await wal.close();
+		lines.push(disk.text("/log/wal.jsonl").split("\n"));
+	}
+	const [theirs, ours] = lines as [string[], string[]];
+	disk.remove("/log/wal.head");
+	const file = disk.files.get("/log/wal.jsonl");
+	ours[2] = theirs[2] as string;
+	if (file) file.bytes = Buffer.from(ours.join("\n"));
+	await expect(open()).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { seq: 2 } });
 });

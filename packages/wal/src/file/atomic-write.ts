@@ -28,6 +28,17 @@ export function atomicWriteTo(disk: Disk, path: string, bytes: Uint8Array, tag: 
 export function makeDirectories(disk: Disk, path: string): void {
 	if (disk.identity(path) !== undefined) return;
 	const parent = dirname(path);
-	if (parent !== path) makeDirectories(disk, parent);
+	if (disk.identity(parent) === undefined) makeDirectories(disk, parent);
+	else syncEntry(disk, parent);
 	if (disk.makeDirectory(path)) disk.syncDirectory(parent);
+}
+
+/** A directory that is there may have been made a moment ago, by a process that died before it was durable. */
+function syncEntry(disk: Disk, path: string): void {
+	try {
+		disk.syncDirectory(dirname(path));
+	} catch (error) {
+		// What we may not read we have not made anything in.
+		if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+	}
 }

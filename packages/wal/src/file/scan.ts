@@ -1,18 +1,11 @@
 /** Reads one segment, and says what it holds. Judges nothing: that is `decide`'s. */
 import { crc32 } from "node:zlib";
-import {
-	type Decoded,
-	type Head,
-	hex,
-	type SegmentFooter,
-	type SegmentHeader,
-	TRAILER_BYTES,
-	trailerAt,
-} from "../codec.ts";
+import { type Decoded, type Head, hex, type SegmentFooter, type SegmentHeader } from "../codec.ts";
 import { type DiskFile, readAt } from "../disk.ts";
 import type { Seq } from "../record.ts";
+import { RecordLine } from "../record-line.ts";
 import { epochOf, keptBy } from "../wal-records.ts";
-import { LineReader } from "./lines.ts";
+import { CHUNK_BYTES, LineReader } from "./lines.ts";
 
 export interface Scan {
 	/** Undefined when the first line is no header, which `bad` then says. */
@@ -91,9 +84,17 @@ function vouchedPrev(file: DiskFile, size: number, header: SegmentHeader, head: 
 	if (head.log !== header.log || head.segment !== header.first || head.offset > size) return undefined;
 	if (hex(sumOf(file, 0, head.offset)) !== head.sum) return undefined;
 	if (head.seq < header.first) return header.prev;
-	const trailer = readAt(file, head.offset - TRAILER_BYTES - 1, TRAILER_BYTES);
-	const crc = trailerAt(trailer, 0);
-	return crc === -1 ? undefined : hex(crc);
+	const last = lastRecord(file, head.offset);
+	return last?.seq === head.seq ? hex(last.crc) : undefined;
+}
+
+/** The record whose line ends before an offset, if it is no longer than a chunk. */
+function lastRecord(file: DiskFile, end: number): RecordLine | undefined {
+	const from = Math.max(0, end - CHUNK_BYTES);
+	const bytes = readAt(file, from, end - from);
+	const start = bytes.lastIndexOf("\n", bytes.length - 2) + 1;
+	const line = new RecordLine();
+	return line.read(bytes, start, bytes.length - 1) ? line : undefined;
 }
 
 const SUM_BYTES = 256 * 1024;
