@@ -224,7 +224,7 @@ const defects: readonly Defect[] = [
 		file: "file/scan.ts",
 		from: "if (hex(sumOf(file, 0, head.offset)) !== head.sum) return undefined;",
 		to: "",
-		tests: ["faults mutate"],
+		tests: ["vitest recovery"],
 	},
 	{
 		name: "believe the seq of the head",
