@@ -1,16 +1,48 @@
-/** The benchmarks run: a small one, for its shape and not for its figures. */
+/** The benchmarks run: small ones, for their shape and not for their figures. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
-test("`pnpm bench recovery --json` prints one document with a row for each reader and a verdict for each goal", async () => {
+const bench = async (...args: readonly string[]): Promise<string> => {
 	const script = join(import.meta.dirname, "../bench/run.ts");
-	const args = ["--conditions=@reyn/source", script, "recovery", "--records", "2000", "--rounds", "1", "--json"];
-	const { stdout } = await promisify(execFile)(process.execPath, args);
-	const report = JSON.parse(stdout);
+	const { stdout } = await promisify(execFile)(process.execPath, ["--conditions=@reyn/source", script, ...args]);
+	return stdout;
+};
+
+test("`pnpm bench recovery --json` prints one document with a row for each reader and a verdict for each goal", async () => {
+	const report = JSON.parse(await bench("recovery", "--records", "2000", "--rounds", "1", "--json"));
 	expect(report).toMatchObject({ bench: "recovery", rounds: 1, log: { records: 2000, sealed: 0 } });
-	expect(report.rows.map(({ name }: { name: string }) => name)).toEqual(["floor", "full", "open"]);
+	expect(namesOf(report.rows)).toEqual(["floor", "floor with state", "read", "full", "open"]);
 	expect(report.goals).toHaveLength(3);
 	for (const { ms, peakMiB } of report.rows) expect(Math.min(ms, peakMiB)).toBeGreaterThan(0);
 }, 60_000);
+
+test("`pnpm bench append --json` prints one document with a row for each store at each workload and a verdict for each goal", async () => {
+	const report = JSON.parse(await bench("append", "--rounds", "2", "--ms", "12", "--json"));
+	expect(report).toMatchObject({ bench: "append", rounds: 2, skipped: [] });
+	const others = ["appendFile + fsync", "better-sqlite3", "classic-level", "lmdb", "reyn file"];
+	const awaited = (appenders: number) =>
+		report.awaited.filter((row: { appenders: number }) => row.appenders === appenders);
+	expect(namesOf(awaited(1))).toEqual(["raw", ...others]);
+	expect(namesOf(awaited(64))).toEqual(others);
+	expect(namesOf(awaited(256))).toEqual(others);
+	expect(namesOf(report.unawaited)).toEqual(["reyn file"]);
+	expect(namesOf(report.paced)).toEqual(["raw", ...others]);
+	expect(report.goals).toHaveLength(22);
+	for (const { perSecond, ratio, p50Ms } of report.awaited)
+		expect(Math.min(perSecond, ratio, p50Ms)).toBeGreaterThan(0);
+	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
+}, 60_000);
+
+test("`pnpm bench --help` names the benches, and an unknown one is refused with the same", async () => {
+	const help = await bench("--help");
+	expect(help).toContain("pnpm bench append");
+	expect(help).toContain("pnpm bench recovery");
+	await expect(bench("nothing")).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(help.trim()) });
+	await expect(bench("append", "--rounds", "0")).rejects.toMatchObject({ code: 2 });
+});
+
+function namesOf(rows: readonly { readonly name: string }[]): string[] {
+	return rows.map(({ name }) => name);
+}

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type Draft, defineRecord, fileEngine, type OpenLog, type Scope, type WalRecord } from "@reyn/wal";
+import { type Draft, defineRecord, fileEngine, type Lease, type RealmLog, type Scope, type WalRecord } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
 import { encodeRecord } from "../../packages/wal/src/codec.ts";
 import { directoryOf, type Expected, expectedPath, type GoldenName, notePut, stateHash } from "./v1.ts";
@@ -25,7 +25,8 @@ class Golden {
 	readonly name: GoldenName;
 	readonly disk = new MemoryDisk();
 	readonly records: WalRecord[] = [];
-	#log!: OpenLog;
+	#log!: RealmLog;
+	#lease!: Lease;
 	#crc = "";
 
 	constructor(name: GoldenName) {
@@ -34,27 +35,35 @@ class Golden {
 
 	async open(id: string, segmentBytes = 16 * 1024 * 1024): Promise<void> {
 		const engine = fileEngine(ROOT, { disk: this.disk, segmentBytes, allocateBytes: 1024 });
-		this.#log = await engine.open({
-			readOnly: false,
+		this.#log = engine.log("main");
+		this.#lease = await this.#log.acquire({
+			owner: { pid: 4711, host: "example", started: "2026-01-01T00:00:00.000Z", command: "golden" },
 			fresh: { log: id.repeat(16), salt: id.repeat(4), now: TIME },
 			proven: async () => 0,
+			opening: ({ prev, epoch }) => {
+				this.#crc = prev;
+				return [this.#encode(writer({ epoch, pid: 4711, host: "example" }), {})];
+			},
 		});
-		this.#crc = this.#log.tail.crc;
-		await this.append(writer({ epoch: this.#log.epoch + 1, pid: 4711, host: "example" }), {});
 	}
 
-	async append({ kind, data }: Draft, scope: Scope = main): Promise<void> {
+	async append(draft: Draft, scope: Scope = main): Promise<void> {
+		await this.#log.append(this.#lease, this.records.length, [this.#encode(draft, scope)]);
+	}
+
+	/** The line of the next record. */
+	#encode({ kind, data }: Draft, scope: Scope): string {
 		const seq = this.records.length + 1;
 		const ts = TIME + seq * 1000;
 		const parts = { seq, ts, kind, scope, data: JSON.stringify(data), dur: seq - 1, prev: this.#crc };
 		const { line, crc } = encodeRecord(parts);
-		await this.#log.append({ first: seq, last: seq, crc, lines: [line] });
 		this.records.push({ seq, ts, kind, scope, data, crc });
 		this.#crc = crc;
+		return line;
 	}
 
 	close(): Promise<void> {
-		return this.#log.close();
+		return this.#log.release(this.#lease);
 	}
 
 	/** What is on the disk now, changed in `wal.jsonl` as a crash would. */
@@ -71,7 +80,7 @@ class Golden {
 		}
 		const { records } = this;
 		const expected: Expected = {
-			log: this.#log.id,
+			log: this.#lease.log,
 			state: stateHash(records),
 			...(torn === undefined ? {} : { torn }),
 			records,

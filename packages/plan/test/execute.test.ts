@@ -1,9 +1,10 @@
 import { journal, type Tool } from "@reyn/journal";
+import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import type { PlanProgress } from "../src/index.ts";
 import { withDependents } from "../src/index.ts";
 import { planStepsReset } from "../src/records.ts";
-import { failing, mortalDisk, outbox, Process, planOf, promptOf, scripted, stepIn } from "./plan-process.ts";
+import { failing, outbox, Process, planOf, promptOf, scripted, stepIn } from "./plan-process.ts";
 
 const changes = (progress: readonly PlanProgress[]) => progress.map(({ step, change }) => `${step} ${change.status}`);
 
@@ -85,7 +86,7 @@ describe("a fresh plan", () => {
 	});
 
 	test("is over when that is durable, and no sooner: else it delivers again", async () => {
-		const disk = mortalDisk();
+		const disk = mortalEngine();
 		const model = scripted({});
 		await using process = await Process.start({ disk, model });
 		const plan = planOf("s1", "s2 needs s1");
@@ -149,7 +150,7 @@ describe("a step", () => {
 	});
 
 	test("ends when the log fails beneath a tool: the model is neither told nor asked again", async () => {
-		const disk = mortalDisk();
+		const disk = mortalEngine();
 		const sent: unknown[] = [];
 		const send = tool("send", { purity: "side_effect", call: async (args) => `${sent.push(args)}` });
 		const model = scripted({

@@ -15,13 +15,12 @@ import {
 	type Appender,
 	type Draft,
 	defineRecord,
-	type LogEngine,
-	memoryEngine,
 	openWal,
 	type Scope,
 	type Wal,
 	type WalRecord,
 } from "@reyn/wal";
+import { type MortalEngine, mortalEngine } from "@reyn/wal/testing";
 import { z } from "zod";
 import {
 	type Decomposition,
@@ -50,29 +49,8 @@ export const outbox = defineProjection<{ plan: string; text: string }[]>({
 	handle: (on) => [on(told, (state, message) => [...state, message])],
 });
 
-/** A log on a disk that may die with the process: what was not yet durable is then lost. */
-export function mortalDisk(): LogEngine & { die(): void; revive(): void } {
-	const engine = memoryEngine();
-	let dead = false;
-	return {
-		die() {
-			dead = true;
-		},
-		revive() {
-			dead = false;
-		},
-		async open(how) {
-			const log = await engine.open(how);
-			return {
-				...log,
-				append: (batch) => (dead ? Promise.reject(new Error("killed")) : log.append(batch)),
-			};
-		},
-	};
-}
-
 export interface ProcessOptions {
-	readonly disk?: ReturnType<typeof mortalDisk>;
+	readonly disk?: MortalEngine;
 	readonly model?: Model;
 	readonly tools?: readonly Tool[];
 	readonly limits?: Partial<PlanLimits>;
@@ -83,7 +61,7 @@ export interface ProcessOptions {
 }
 
 export class Process implements Appender, AsyncDisposable {
-	readonly disk: ReturnType<typeof mortalDisk>;
+	readonly disk: MortalEngine;
 	readonly progress: PlanProgress[] = [];
 	readonly boundaries: string[] = [];
 	readonly slept: number[] = [];
@@ -94,7 +72,7 @@ export class Process implements Appender, AsyncDisposable {
 	readonly #controller = new AbortController();
 	#left: number;
 
-	private constructor(wal: Wal, disk: ReturnType<typeof mortalDisk>, view: View, options: ProcessOptions) {
+	private constructor(wal: Wal, disk: MortalEngine, view: View, options: ProcessOptions) {
 		this.#wal = wal;
 		this.disk = disk;
 		this.view = view;
@@ -103,7 +81,7 @@ export class Process implements Appender, AsyncDisposable {
 	}
 
 	static async start(options: ProcessOptions = {}): Promise<Process> {
-		const { disk = mortalDisk() } = options;
+		const { disk = mortalEngine() } = options;
 		disk.revive();
 		const wal = await openWal(disk, { records: [told, ...journalRecords, ...planRecords] });
 		const sources = { wal, snapshots: memorySnapshots(), projections: [journal, planRuns, outbox] };

@@ -1,8 +1,9 @@
 import { journal } from "@reyn/journal";
+import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineSkill, done, next, type Phase, type Skill, skillRuns } from "../src/index.ts";
-import { echo, mortalDisk, outbox, Process, question } from "./skill-process.ts";
+import { echo, outbox, Process, question } from "./skill-process.ts";
 
 /** A skill of these phases, of which the first is the start, and that takes any input. */
 function skillOf(phases: Record<string, Phase<unknown>>, more: Partial<Skill> = {}): Skill {
@@ -105,7 +106,7 @@ describe("a run", () => {
 	});
 
 	test("is over when that is durable, and no sooner: else it delivers again", async () => {
-		const disk = mortalDisk();
+		const disk = mortalEngine();
 		const skill = skillOf({ write: async () => done("a report") });
 		await using process = await Process.start({ disk });
 		await expect(process.work(skill, {}, { deliver: async () => disk.die() })).rejects.toMatchObject({

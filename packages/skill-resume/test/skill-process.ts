@@ -14,13 +14,12 @@ import {
 	type Appender,
 	type Draft,
 	defineRecord,
-	type LogEngine,
-	memoryEngine,
 	openWal,
 	type Scope,
 	type Wal,
 	type WalRecord,
 } from "@reyn/wal";
+import { type MortalEngine, mortalEngine } from "@reyn/wal/testing";
 import { z } from "zod";
 import {
 	analyze,
@@ -49,36 +48,10 @@ export const outbox = defineProjection<unknown[]>({
 	handle: (on) => [on(told, (state, { output }) => [...state, output])],
 });
 
-export interface Disk extends LogEngine {
-	die(): void;
-	revive(): void;
-}
-
-/** A log on a disk that may die with the process: what was not yet durable is then lost. */
-export function mortalDisk(): Disk {
-	const engine = memoryEngine();
-	let dead = false;
-	return {
-		die() {
-			dead = true;
-		},
-		revive() {
-			dead = false;
-		},
-		async open(how) {
-			const log = await engine.open(how);
-			return {
-				...log,
-				append: (batch) => (dead ? Promise.reject(new Error("killed")) : log.append(batch)),
-			};
-		},
-	};
-}
-
 export type Policy = "retry" | "skip" | "discard_skill" | "prompt";
 
 export interface ProcessOptions {
-	readonly disk?: Disk;
+	readonly disk?: MortalEngine;
 	readonly model?: Model;
 	readonly policy?: Policy;
 	/** Appends that it lives for. */
@@ -88,7 +61,7 @@ export interface ProcessOptions {
 }
 
 export class Process implements Appender, AsyncDisposable {
-	readonly disk: Disk;
+	readonly disk: MortalEngine;
 	readonly events: StepEvent[] = [];
 	readonly boundaries: string[] = [];
 	view: View;
@@ -97,7 +70,7 @@ export class Process implements Appender, AsyncDisposable {
 	readonly #controller = new AbortController();
 	#left: number;
 
-	private constructor(wal: Wal, disk: Disk, view: View, options: ProcessOptions) {
+	private constructor(wal: Wal, disk: MortalEngine, view: View, options: ProcessOptions) {
 		this.#wal = wal;
 		this.disk = disk;
 		this.view = view;
@@ -106,7 +79,7 @@ export class Process implements Appender, AsyncDisposable {
 	}
 
 	static async start(options: ProcessOptions = {}): Promise<Process> {
-		const { disk = mortalDisk() } = options;
+		const { disk = mortalEngine() } = options;
 		disk.revive();
 		const wal = await openWal(disk, { records: [told, ...journalRecords, ...skillRecords] });
 		const sources = { wal, snapshots: memorySnapshots(), projections: [journal, skillRuns, outbox] };

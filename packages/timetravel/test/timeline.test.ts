@@ -1,5 +1,6 @@
 import { memorySnapshots, type SnapshotStore } from "@reyn/snapshot";
-import { type LogEngine, memoryEngine, type Scope, type Seq, type Wal } from "@reyn/wal";
+import type { Scope, Seq, Wal } from "@reyn/wal";
+import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { type CheckoutOptions, checkpoint, reset, resetSettled } from "../src/index.ts";
 import { alice, bob, collect, did, House, type HouseOptions, main, plan, said, side, story } from "./house.ts";
@@ -29,11 +30,11 @@ describe("a checkpoint", () => {
 	});
 
 	test("leaves no snapshot when its record cannot be kept", async () => {
-		const disk = failingDisk();
+		const disk = mortalEngine();
 		await using house = await House.open({ engine: disk });
 		house.say("a");
 		await house.live(main);
-		disk.fail();
+		disk.die();
 		await expect(house.mark("first turn")).rejects.toMatchObject({ code: "WAL_POISONED" });
 		expect(await house.snapshots.list(main)).toEqual([]);
 	});
@@ -550,21 +551,3 @@ test("the tree of branches follows the checkouts", async () => {
 		{ id: seq, name: `b${seq}`, parent: 0, forkedAt: a, scope: main, last: house.wal.tip, active: true },
 	]);
 });
-
-/** A log in memory whose disk fails from the moment that it is told to. */
-function failingDisk(): LogEngine & { fail(): void } {
-	const engine = memoryEngine();
-	let broken = false;
-	return {
-		fail() {
-			broken = true;
-		},
-		async open(how) {
-			const log = await engine.open(how);
-			return {
-				...log,
-				append: (batch) => (broken ? Promise.reject(new Error("disk full")) : log.append(batch)),
-			};
-		},
-	};
-}

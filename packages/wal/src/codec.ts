@@ -50,6 +50,13 @@ export interface Head {
 	readonly epoch: number;
 }
 
+/** What `wal.base` says: retention took away what is before a segment. */
+export interface Base {
+	readonly log: string;
+	/** The first seq of the oldest segment that is kept. */
+	readonly first: Seq;
+}
+
 /** A record with what the line says of its neighbours. */
 export interface StoredRecord extends WalRecord {
 	/** The highest seq known durable when the line was written. */
@@ -74,6 +81,7 @@ export type Decoded =
 	| { readonly type: "header"; readonly header: SegmentHeader }
 	| { readonly type: "footer"; readonly footer: SegmentFooter }
 	| { readonly type: "head"; readonly head: Head }
+	| { readonly type: "base"; readonly base: Base }
 	| { readonly type: "newer"; readonly version: number }
 	| { readonly type: "bad"; readonly why: string };
 
@@ -109,6 +117,10 @@ export function encodeHead({ log, segment, seq, offset, sum, epoch }: Head): str
 	return `${line.trimEnd().padEnd(HEAD_BYTES - 1)}\n`;
 }
 
+export function encodeBase({ log, first }: Base): string {
+	return sealed(`{"v":${FORMAT_VERSION},"base":{"log":"${log}","first":${first}}`).line;
+}
+
 /** Reads the line between two places of a buffer, its newline left out. Never throws: what does not check out is `bad`, and says why. */
 export function decodeLine(bytes: Buffer, start = 0, end = bytes.length): Decoded {
 	const length = end - start;
@@ -133,6 +145,7 @@ export function decodeLine(bytes: Buffer, start = 0, end = bytes.length): Decode
 	if (isHeader(value)) return { type: "header", header: value };
 	if (isFooter(value.sealed)) return { type: "footer", footer: value.sealed };
 	if (isHead(value.head)) return { type: "head", head: value.head };
+	if (isBase(value.base)) return { type: "base", base: value.base };
 	return { type: "bad", why: "it is none of the lines that this format has" };
 }
 
@@ -214,6 +227,11 @@ function isHeader(value: Fields<SegmentHeader>): value is SegmentHeader {
 function isFooter(value: unknown): value is SegmentFooter {
 	const { first, last, prev, epoch } = (value ?? {}) as Fields<SegmentFooter>;
 	return isSeq(first) && isSeq(last) && typeof prev === "string" && isSeq(epoch);
+}
+
+function isBase(value: unknown): value is Base {
+	const { log, first } = (value ?? {}) as Fields<Base>;
+	return typeof log === "string" && isSeq(first) && first > 0;
 }
 
 function isHead(value: unknown): value is Head {

@@ -1,54 +1,116 @@
-/** The port between the log and where its bytes lie. An engine stores whole lines and knows nothing of what they mean. */
+/**
+ * The port between the log and where its bytes lie. An engine stores whole lines under a gap-free seq and knows nothing of
+ * what they mean; what is above the port needs no change for another one. The rules that an engine has to keep are tests:
+ * `testEngine` of `@reyn/wal/testing`.
+ */
 import type { StoredRecord } from "./codec.ts";
 import type { Seq } from "./record.ts";
 
 export interface LogEngine {
-	/**
-	 * Opens the log, and makes it when it is not there (a reader never does: it throws `WAL_IO`). A writer takes the lock
-	 * first, then cuts and sets aside a torn tail; what it finds is durable when this resolves. A reader takes no lock,
-	 * changes nothing and sees what is known to be durable.
-	 */
-	open(options: OpenEngine): Promise<OpenLog>;
+	readonly caps: EngineCaps;
+	/** The log of a realm: one project, one gap-free seq, one writer at a time. Opens nothing yet. */
+	log(realm: string): RealmLog;
+	blobs(realm: string): BlobStore;
+	/** The names of the realms that have a log, in order. */
+	realms(): Promise<readonly string[]>;
 }
 
-export interface OpenEngine {
-	readonly readOnly: boolean;
+export interface EngineCaps {
+	/** False when a batch that was not acknowledged may survive as a prefix of itself. */
+	readonly atomicBatch: boolean;
+	/** What an acknowledgement means: in this process, on one disk, on a majority of several. */
+	readonly durability: "memory" | "disk" | "quorum";
+	readonly maxBatchRecords: number;
+	/** A single line may be longer. */
+	readonly maxBatchBytes: number;
+	/** A lease lasts so long unless it is renewed; undefined when it ends with its process, and at once. */
+	readonly leaseMs: number | undefined;
+}
+
+/**
+ * One realm's log. Errors: `WAL_FENCED` when a newer writer exists, and nothing of this call was or will be stored;
+ * `WAL_SEQ_MISMATCH` (`detail.actual`) when the tail is not the expected one; `WAL_INDETERMINATE` when the call may or may
+ * not have happened; `WAL_UNAVAILABLE` when it certainly has not; `WAL_FULL` likewise, until there is space; `WAL_CORRUPT`,
+ * `WAL_IO`. After any other failure of an append nothing is known, and nothing more may be written under the lease.
+ */
+export interface RealmLog {
+	/**
+	 * Becomes the writer: the epoch goes up by one, and the opening lines are stored behind the tail, in one step. What is
+	 * found is durable when this resolves. Makes the log when there is none.
+	 *
+	 * @throws WalError `WAL_LOCKED` when another writer lives, `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO`
+	 */
+	acquire(options: Acquire): Promise<Lease>;
+	/** Keeps a lease for another `caps.leaseMs`. */
+	renew(lease: Lease): Promise<void>;
+	/** Lets the next writer in. The epoch stays. */
+	release(lease: Lease): Promise<void>;
+	/**
+	 * Stores lines behind `expect`, the seq of the last one that is there; resolves when they are durable. The epoch of the
+	 * lease and the tail are checked in the same step as the write, so that the same call may be tried again for ever, and
+	 * happens once at most.
+	 */
+	append(lease: Lease, expect: Seq, lines: readonly string[]): Promise<void>;
+	/** How far the log is durable; undefined when there is none. The writer's own view is never behind its acknowledgements. */
+	tail(): Promise<Tail | undefined>;
+	/** The durable records of `(after, through]`, in order, some at a time. A gap is `WAL_CORRUPT`, what retention took away `WAL_TRUNCATED`. */
+	read(after: Seq, through: Seq): AsyncIterable<readonly StoredRecord[]>;
+	/** As `read`, and then what becomes durable, until the signal: nothing is lost, nothing comes twice. */
+	subscribe(after: Seq, options: { readonly signal: AbortSignal }): AsyncIterable<readonly StoredRecord[]>;
+	/** Takes records before a seq away, as far as the engine can; gives the first seq that is left. The tail stays. */
+	truncateBefore(lease: Lease, seq: Seq): Promise<Seq>;
+}
+
+export interface Acquire {
+	/** What is told to those who come while this writer lives. */
+	readonly owner: Owner;
 	/** What a new log is made with: its id, the salt that its first record follows, and the time. */
 	readonly fresh: { readonly log: string; readonly salt: string; readonly now: number };
+	/** Take a lease that has not ended. An engine whose writer holds a lock of the system refuses. */
+	readonly steal?: boolean;
 	/** The highest seq that something outside proves to have been durable in the log of this id; 0 for none. */
 	proven(logId: string): Promise<Seq>;
+	/** The lines that a writer begins with: its epoch, and what was found. */
+	opening(at: Opening): readonly string[];
 }
 
-/** An opened log. One writer, one call of `append` at a time. */
-export interface OpenLog {
-	readonly id: string;
+export interface Owner {
+	readonly pid: number;
+	readonly host: string;
+	/** ISO 8601. */
+	readonly started: string;
+	readonly command: string;
+}
+
+export interface Opening {
+	/** The seq of the first opening line, and the crc of the line before it. */
+	readonly seq: Seq;
+	readonly prev: string;
+	readonly epoch: number;
+	/** The torn tails that were set aside and that no record names yet. */
+	readonly torn: readonly TornTail[];
+}
+
+/** The right to write. */
+export interface Lease {
+	readonly log: string;
+	readonly epoch: number;
 	/** The first seq that the log still has. */
 	readonly first: Seq;
-	/** The last record; with none, the seq before the first one and what that one's `prev` has to be. */
+	/** The last opening line. */
 	readonly tail: { readonly seq: Seq; readonly crc: string };
-	/** The epoch of the last writer; 0 when there was none. */
-	readonly epoch: number;
-	/**
-	 * The torn tails that were set aside and that no record names yet: the one of this opening, and any of an opening that
-	 * came no further. A reader sets nothing aside, and has the one that is there.
-	 */
 	readonly torn: readonly TornTail[];
-	/**
-	 * Stores the lines in order; resolves when they are durable. After `WAL_FULL` none of them is stored, and the same may
-	 * be tried again. After any other failure nothing is known, and nothing may be written any more.
-	 */
-	append(batch: Batch): Promise<void>;
-	/** The stored records after a seq, in order, some at a time. A gap or an unsound line is `WAL_CORRUPT`, never skipped. */
-	read(after: Seq): AsyncIterable<readonly StoredRecord[]>;
-	close(): Promise<void>;
 }
 
-export interface Batch {
+export interface Tail {
+	readonly log: string;
 	readonly first: Seq;
-	readonly last: Seq;
-	/** The crc of the last record. */
-	readonly crc: string;
-	readonly lines: readonly string[];
+	/** The last durable record; `first - 1` when there is none. */
+	readonly seq: Seq;
+	/** The epoch of the last writer. */
+	readonly epoch: number;
+	/** Bytes behind it that are not whole; whether they will be, a writer knows. */
+	readonly torn: readonly TornTail[];
 }
 
 /** Bytes after the last sound record, none of them acknowledged. */
@@ -59,4 +121,18 @@ export interface TornTail {
 	readonly sha256: string;
 	/** Where they are kept now; absent for a reader, who leaves them where they are. */
 	readonly keptIn?: string;
+}
+
+/**
+ * Bytes under a name: snapshots, results that are too large for a record. Not fenced: they mean nothing until a record
+ * names them. A name is parts of letters, digits, `.`, `_` and `-`, divided by `/`.
+ */
+export interface BlobStore {
+	/** Durable when it resolves, and whole: a crash leaves the old bytes or the new ones. */
+	put(name: string, bytes: Uint8Array): Promise<void>;
+	get(name: string): Promise<Uint8Array | undefined>;
+	/** The names that begin so, in order. */
+	list(prefix: string): Promise<readonly string[]>;
+	/** Does nothing when there is none. */
+	delete(name: string): Promise<void>;
 }

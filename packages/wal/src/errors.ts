@@ -18,7 +18,9 @@ export class ReynError<Code extends string = string> extends Error {
 export type WalCode =
 	| "WAL_CLOSED"
 	| "WAL_CORRUPT"
+	| "WAL_FENCED"
 	| "WAL_FULL"
+	| "WAL_INDETERMINATE"
 	| "WAL_INVALID_RECORD"
 	| "WAL_IO"
 	| "WAL_LOCKED"
@@ -28,7 +30,10 @@ export type WalCode =
 	| "WAL_OVERLOADED"
 	| "WAL_POISONED"
 	| "WAL_READ_ONLY"
-	| "WAL_TOO_LARGE";
+	| "WAL_SEQ_MISMATCH"
+	| "WAL_TOO_LARGE"
+	| "WAL_TRUNCATED"
+	| "WAL_UNAVAILABLE";
 
 /** An error of the log; each code is a heading in this package's README. */
 export class WalError extends ReynError<WalCode> {}

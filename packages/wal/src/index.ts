@@ -2,7 +2,18 @@
 export { atomicWrite } from "./atomic-write.ts";
 export type { StoredRecord } from "./codec.ts";
 export type { Disk, DiskFile, DiskLock } from "./disk.ts";
-export type { Batch, LogEngine, OpenEngine, OpenLog, TornTail } from "./engine.ts";
+export type {
+	Acquire,
+	BlobStore,
+	EngineCaps,
+	Lease,
+	LogEngine,
+	Opening,
+	Owner,
+	RealmLog,
+	Tail,
+	TornTail,
+} from "./engine.ts";
 export { ReynError, type WalCode, WalError } from "./errors.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";
@@ -20,7 +31,7 @@ export {
 export { canonicalJson } from "./json.ts";
 export { memoryEngine } from "./memory-engine.ts";
 export { nodeDisk } from "./node-disk.ts";
-export { type Clock, type Ids, randomIds, systemClock } from "./ports.ts";
+export { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 export {
 	type AnyRecordKind,
 	type Draft,
@@ -34,5 +45,13 @@ export {
 	within,
 } from "./record.ts";
 export type { StandardIssue, StandardResult, StandardSchemaV1 } from "./standard-schema.ts";
-export { type Appended, type Appender, type OpenWalOptions, openWal, type Range, type Wal } from "./wal.ts";
+export {
+	type Appended,
+	type Appender,
+	type Follow,
+	type OpenWalOptions,
+	openWal,
+	type Range,
+	type Wal,
+} from "./wal.ts";
 export { type WalEpoch, type WalRepaired, walEpoch, walLost, walRecovered, walRepaired } from "./wal-records.ts";

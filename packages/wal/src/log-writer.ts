@@ -1,54 +1,82 @@
-/** Group commit: one flush in flight, and everything queued meanwhile is the next batch. There is no delay to tune. */
-import type { OpenLog } from "./engine.ts";
+/**
+ * Group commit: one flush in flight, and everything queued meanwhile is the next batch. There is no delay to tune. What an
+ * engine leaves unknown is found out here, for all engines alike.
+ */
+import type { EngineCaps, Lease, RealmLog } from "./engine.ts";
+import { endsEarly, fenced } from "./engine-errors.ts";
 import { WalError } from "./errors.ts";
+import type { Timers } from "./ports.ts";
 import type { Seq } from "./record.ts";
 
-const MAX_BATCH_LINES = 512;
-const MAX_BATCH_CHARS = 1024 * 1024;
 /** From here on `ready` waits. */
 const HIGH_WATER_CHARS = 8 * 1024 * 1024;
-/** A full disk is asked again this often. */
-const FULL_RETRY_MS = 1000;
 /** More than this is not queued. */
 const MAX_QUEUE_CHARS = 64 * 1024 * 1024;
+/** A full disk is asked again this often. */
+const FULL_RETRY_MS = 1000;
+/** An engine that cannot be reached is asked again after this, doubled each time, up to the longest. */
+const FIRST_RETRY_MS = 10;
+const LONGEST_RETRY_MS = 1000;
+
+interface Queued {
+	readonly line: string;
+	readonly crc: string;
+}
 
 interface Waiter {
-	readonly seq: Seq;
 	resolve(): void;
 	reject(error: Error): void;
 }
 
+export interface LogWriterOptions {
+	readonly log: RealmLog;
+	readonly lease: Lease;
+	readonly caps: EngineCaps;
+	readonly timers: Timers;
+}
+
 export class LogWriter {
-	readonly #log: OpenLog;
-	#queue: { readonly line: string; readonly crc: string }[] = [];
+	readonly #log: RealmLog;
+	readonly #lease: Lease;
+	readonly #caps: EngineCaps;
+	readonly #timers: Timers;
+	/** From `#head` on they wait; what is before it is gone, and is cut off now and then. */
+	#queue: Queued[] = [];
+	#head = 0;
 	#chars = 0;
 	#durable: Seq;
-	#waiters: Waiter[] = [];
+	readonly #waiters = new Map<Seq, Waiter[]>();
 	#drained: (() => void)[] = [];
 	#flushing: Promise<void> | undefined;
 	#full: WalError | undefined;
-	#poison: WalError | undefined;
-	#retry: NodeJS.Timeout | undefined;
+	/** Why nothing is written any more. */
+	#failed: WalError | undefined;
+	/** Set when the log was closed. */
+	#ended: WalError | undefined;
+	#cancelRetry = (): void => {};
 
-	/** @param tip the last seq that is stored and durable already */
-	constructor(log: OpenLog, tip: Seq) {
+	constructor({ log, lease, caps, timers }: LogWriterOptions) {
 		this.#log = log;
-		this.#durable = tip;
+		this.#lease = lease;
+		this.#caps = caps;
+		this.#timers = timers;
+		this.#durable = lease.tail.seq;
 	}
 
-	/** The highest seq that is known to be on disk. */
+	/** The highest seq that is known to be durable. */
 	get durableTip(): Seq {
 		return this.#durable;
 	}
 
 	/**
 	 * Throws when nothing more may be queued: `WAL_POISONED` once a write or a sync has failed, since what is on disk is
-	 * then unknown; `WAL_FULL` while the disk is, and asks it again; `WAL_OVERLOADED` when too much waits already.
+	 * then unknown; `WAL_FENCED` once there is a newer writer; `WAL_FULL` while the disk is, and asks it again;
+	 * `WAL_OVERLOADED` when too much waits already.
 	 */
 	assertOpen(): void {
-		if (this.#poison) throw this.#poison;
+		if (this.#failed) throw this.#failed;
 		if (this.#full) {
-			this.#flushing ??= this.#flush();
+			this.#start();
 			throw this.#full;
 		}
 		if (this.#chars > MAX_QUEUE_CHARS) {
@@ -64,99 +92,179 @@ export class LogWriter {
 	push(line: string, crc: string): void {
 		this.#queue.push({ line, crc });
 		this.#chars += line.length;
-		// A microtask later, so that all appends of one turn of the event loop share a sync.
-		this.#flushing ??= Promise.resolve().then(() => this.#flush());
+		this.#start();
 	}
 
 	/** Resolves when `seq` is durable. */
 	wait(seq: Seq): Promise<void> {
 		if (seq <= this.#durable) return Promise.resolve();
-		if (this.#poison) return Promise.reject(this.#poison);
-		return new Promise((resolve, reject) => this.#waiters.push({ seq, resolve, reject }));
+		const why = this.#failed ?? this.#ended;
+		if (why) return Promise.reject(why);
+		return new Promise((resolve, reject) => {
+			const waiting = this.#waiters.get(seq);
+			if (waiting) waiting.push({ resolve, reject });
+			else this.#waiters.set(seq, [{ resolve, reject }]);
+		});
+	}
+
+	/** There is a newer writer: what is not durable will not be. */
+	fence(why: WalError): void {
+		this.#fail(why);
 	}
 
 	/** Lets go of what could not be written: it will not be any more. */
 	end(): void {
-		clearTimeout(this.#retry);
-		const waiters = this.#waiters;
-		this.#waiters = [];
-		this.#queue = [];
-		const why =
-			this.#poison ?? this.#full ?? new WalError("WAL_CLOSED", "the log was closed before this record was durable");
-		for (const waiter of waiters) waiter.reject(why);
+		this.#ended =
+			this.#failed ?? this.#full ?? new WalError("WAL_CLOSED", "the log was closed before this record was durable");
+		this.#drop(this.#ended);
 	}
 
 	/** Resolves when `seq` is durable, or the disk is full or broken; gives how far one may read then. */
 	async reach(seq: Seq): Promise<Seq> {
-		while (this.#durable < seq && this.#flushing && !this.#poison && !this.#full) await this.#flushing;
+		while (this.#durable < seq && this.#flushing && !this.#failed && !this.#full) await this.#flushing;
 		return Math.min(seq, this.#durable);
 	}
 
 	/** Resolves when the queue is short enough to go on. */
 	ready(): Promise<void> {
-		if (this.#chars <= HIGH_WATER_CHARS || this.#poison || this.#full) return Promise.resolve();
+		if (this.#chars <= HIGH_WATER_CHARS || this.#failed || this.#full) return Promise.resolve();
 		return new Promise((resolve) => this.#drained.push(resolve));
 	}
 
-	/** Resolves when nothing is queued or in flight; rejects when the log is poisoned, or the disk still full. */
+	/** Resolves when nothing is queued or in flight; rejects when nothing more is written, or the disk is still full. */
 	async drain(): Promise<void> {
-		if (this.#full) this.#flushing ??= this.#flush();
+		if (this.#full) this.#start();
 		while (this.#flushing) await this.#flushing;
-		if (this.#poison ?? this.#full) throw this.#poison ?? this.#full;
+		const why = this.#failed ?? this.#full;
+		if (why) throw why;
+	}
+
+	/** Begins a flush, unless one runs or there is nothing to write. */
+	#start(): void {
+		if (this.#flushing || this.#failed || this.#head === this.#queue.length) return;
+		// A microtask later, so that all appends of one turn of the event loop share a sync.
+		this.#flushing = Promise.resolve().then(() => this.#flush());
 	}
 
 	async #flush(): Promise<void> {
 		try {
-			while (this.#queue.length > 0) {
-				const count = this.#batchSize();
-				const batch = this.#queue.slice(0, count);
-				const first = this.#durable + 1;
-				const last = this.#durable + count;
-				await this.#log.append({ first, last, crc: batch[count - 1]?.crc ?? "", lines: batch.map(({ line }) => line) });
-				// Only now do they leave the queue: after a full disk the same lines go first.
-				this.#queue.splice(0, count);
-				this.#full = undefined;
-				this.#durable = last;
-				this.#settle(batch);
+			for (let retries = 0; this.#head < this.#queue.length && !this.#failed; ) {
+				const batch = this.#nextBatch();
+				const outcome = await this.#try(batch);
+				if (outcome === "retry") await this.#pause(retries++);
+				else retries = 0;
 			}
 		} catch (cause) {
 			if (cause instanceof WalError && cause.code === "WAL_FULL") this.#waitForSpace(cause);
 			else this.#fail(cause);
 			this.#wake();
 		} finally {
+			// In the same turn as the last look at the queue: what is pushed from here on begins a flush of its own.
 			this.#flushing = undefined;
 		}
+	}
+
+	/** Stores a batch, or finds out how much of it was. `retry`: nothing was, and it is worth asking again. */
+	async #try(batch: readonly Queued[]): Promise<"done" | "retry"> {
+		const expect = this.#durable;
+		try {
+			await this.#log.append(
+				this.#lease,
+				expect,
+				batch.map(({ line }) => line),
+			);
+		} catch (error) {
+			switch (error instanceof WalError ? error.code : undefined) {
+				case "WAL_UNAVAILABLE":
+					return "retry";
+				case "WAL_INDETERMINATE":
+				case "WAL_SEQ_MISMATCH":
+					return await this.#reconcile(batch);
+				default:
+					throw error;
+			}
+		}
+		this.#settle(batch);
+		return "done";
+	}
+
+	/** The batch may be there, whole or as a prefix, or not: the log itself says so. */
+	async #reconcile(batch: readonly Queued[]): Promise<"done" | "retry"> {
+		const expect = this.#durable;
+		let found: readonly string[];
+		try {
+			const tail = await this.#log.tail();
+			if (!tail || tail.log !== this.#lease.log || tail.seq < expect) throw endsEarly(tail?.seq ?? 0, expect);
+			if (tail.epoch !== this.#lease.epoch) throw fenced(this.#lease.epoch, tail.epoch);
+			found = await this.#crcs(expect, tail.seq);
+		} catch (error) {
+			const code = error instanceof WalError ? error.code : undefined;
+			if (code === "WAL_UNAVAILABLE" || code === "WAL_INDETERMINATE") return "retry";
+			throw error;
+		}
+		// Each carries the one before it, so equal ones are equal histories.
+		if (found.length > batch.length || found.some((crc, i) => crc !== batch[i]?.crc))
+			throw new WalError("WAL_CORRUPT", `seq ${expect + 1} is a record that this writer has not written`, {
+				seq: expect + 1,
+			});
+		this.#settle(batch.slice(0, found.length));
+		return found.length > 0 ? "done" : "retry";
+	}
+
+	async #crcs(after: Seq, through: Seq): Promise<readonly string[]> {
+		const crcs: string[] = [];
+		if (through > after)
+			for await (const records of this.#log.read(after, through)) crcs.push(...records.map(({ crc }) => crc));
+		return crcs;
+	}
+
+	#pause(retries: number): Promise<void> {
+		const ms = Math.min(FIRST_RETRY_MS * 2 ** Math.min(retries, 16), LONGEST_RETRY_MS);
+		return new Promise((resolve) => {
+			const cancel = this.#timers.after(ms, resolve);
+			this.#cancelRetry = () => {
+				cancel();
+				resolve();
+			};
+		});
 	}
 
 	/** Who waits for a record appends nothing meanwhile, so nobody else would try again. */
 	#waitForSpace(cause: WalError): void {
 		this.#full = cause;
-		clearTimeout(this.#retry);
-		this.#retry = setTimeout(() => {
-			this.#flushing ??= this.#flush();
-		}, FULL_RETRY_MS);
+		this.#cancelRetry();
+		this.#cancelRetry = this.#timers.after(FULL_RETRY_MS, () => this.#start());
 	}
 
-	#batchSize(): number {
-		let count = 0;
+	#nextBatch(): readonly Queued[] {
+		const { maxBatchRecords, maxBatchBytes } = this.#caps;
+		let end = this.#head;
 		let chars = 0;
-		while (count < this.#queue.length && count < MAX_BATCH_LINES) {
-			chars += this.#queue[count]?.line.length ?? 0;
-			if (count > 0 && chars > MAX_BATCH_CHARS) break;
-			count++;
+		while (end < this.#queue.length && end - this.#head < maxBatchRecords) {
+			chars += this.#queue[end]?.line.length ?? 0;
+			if (end > this.#head && chars > maxBatchBytes) break;
+			end++;
 		}
-		return count;
+		return this.#queue.slice(this.#head, end);
 	}
 
-	/** One pass frees all that the last sync covered. */
-	#settle(batch: readonly { readonly line: string }[]): void {
-		for (const { line } of batch) this.#chars -= line.length;
-		const still: Waiter[] = [];
-		for (const waiter of this.#waiters) {
-			if (waiter.seq <= this.#durable) waiter.resolve();
-			else still.push(waiter);
+	/** What was stored leaves the queue only now: after a full disk the same lines go first. One pass frees who waits for them. */
+	#settle(batch: readonly Queued[]): void {
+		this.#full = undefined;
+		this.#cancelRetry();
+		this.#head += batch.length;
+		if (this.#head > 4096 || this.#head === this.#queue.length) {
+			this.#queue = this.#queue.slice(this.#head);
+			this.#head = 0;
 		}
-		this.#waiters = still;
+		for (const { line } of batch) {
+			this.#chars -= line.length;
+			this.#durable++;
+			const waiters = this.#waiters.get(this.#durable);
+			if (!waiters) continue;
+			this.#waiters.delete(this.#durable);
+			for (const waiter of waiters) waiter.resolve();
+		}
 		if (this.#chars <= HIGH_WATER_CHARS) this.#wake();
 	}
 
@@ -167,17 +275,29 @@ export class LogWriter {
 	}
 
 	#fail(cause: unknown): void {
+		if (this.#failed) return;
 		const why = cause instanceof Error ? cause.message : String(cause);
-		this.#poison = new WalError(
-			"WAL_POISONED",
-			`a write to the log failed (${why}); every record up to seq ${this.#durable} is durable, nothing after it is. Mend the disk, then open the log again`,
-			{ durableTip: this.#durable },
-			{ cause },
-		);
+		this.#failed =
+			cause instanceof WalError && cause.code === "WAL_FENCED"
+				? cause
+				: new WalError(
+						"WAL_POISONED",
+						`a write to the log failed (${why}); every record up to seq ${this.#durable} is durable; those after it may be there or not. Mend the disk and open the log again: it says which`,
+						{ durableTip: this.#durable },
+						{ cause },
+					);
+		this.#drop(this.#failed);
+	}
+
+	#drop(why: WalError): void {
+		this.#cancelRetry();
+		this.#full = undefined;
 		this.#queue = [];
+		this.#head = 0;
 		this.#chars = 0;
-		const waiters = this.#waiters;
-		this.#waiters = [];
-		for (const waiter of waiters) waiter.reject(this.#poison);
+		const waiting = [...this.#waiters.values()];
+		this.#waiters.clear();
+		for (const waiters of waiting) for (const waiter of waiters) waiter.reject(why);
+		this.#wake();
 	}
 }

@@ -1,51 +1,142 @@
-import { decodeLine, type StoredRecord } from "./codec.ts";
-import type { Batch, LogEngine, OpenEngine, OpenLog } from "./engine.ts";
+import { Bell } from "./bell.ts";
+import { checkedBlobName } from "./blob-name.ts";
+import type { StoredRecord } from "./codec.ts";
+import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "./engine.ts";
+import { endsEarly, fenced, seqMismatch, truncated } from "./engine-errors.ts";
 import { WalError } from "./errors.ts";
+
 import type { Seq } from "./record.ts";
-import { epochOf } from "./wal-records.ts";
+import { crcOf, storedRecords } from "./stored-records.ts";
+import { subscription } from "./subscription.ts";
 
-/** A log in memory: the same lines in an array. It can be closed and opened again, and ends with the process. */
+const caps: EngineCaps = {
+	atomicBatch: true,
+	durability: "memory",
+	maxBatchRecords: 512,
+	maxBatchBytes: 1024 * 1024,
+	leaseMs: undefined,
+};
+
+/** Logs in memory: the same lines in an array. They can be closed and opened again, and end with the process. */
 export function memoryEngine(): LogEngine {
-	let log: { readonly id: string; readonly salt: string } | undefined;
-	const lines: string[] = [];
-	let writerOpen = false;
-
+	const logs = new Map<string, MemoryLog>();
+	const blobs = new Map<string, BlobStore>();
 	return {
-		async open({ readOnly, fresh }: OpenEngine): Promise<OpenLog> {
-			if (!readOnly && writerOpen) {
-				throw new WalError(
-					"WAL_LOCKED",
-					"this memory log already has a writer; close it first, or open it with readOnly",
-				);
-			}
-			if (!log && readOnly) throw new WalError("WAL_IO", "there is no log here yet; open it for writing first");
-			log ??= { id: fresh.log, salt: fresh.salt };
-			if (!readOnly) writerOpen = true;
-			const records = lines.map(stored);
-			const last = records.at(-1);
-			return {
-				id: log.id,
-				first: 1,
-				tail: { seq: lines.length, crc: last?.crc ?? log.salt },
-				epoch: Math.max(0, ...records.map(epochOf)),
-				torn: [],
-				async append(batch: Batch): Promise<void> {
-					lines.push(...batch.lines);
-				},
-				async *read(after: Seq): AsyncIterable<readonly StoredRecord[]> {
-					const found = lines.slice(after).map(stored);
-					if (found.length > 0) yield found;
-				},
-				async close(): Promise<void> {
-					if (!readOnly) writerOpen = false;
-				},
-			};
-		},
+		caps,
+		log: (realm) => made(logs, realm, () => new MemoryLog()),
+		blobs: (realm) => made(blobs, realm, memoryBlobs),
+		realms: async () => [...logs].flatMap(([realm, log]) => (log.exists ? [realm] : [])).sort(),
 	};
 }
 
-function stored(line: string): StoredRecord {
-	const decoded = decodeLine(Buffer.from(line.slice(0, -1)));
-	if (decoded.type !== "record") throw new WalError("WAL_CORRUPT", "a line in memory is not a record");
-	return decoded.record;
+function made<T>(all: Map<string, T>, name: string, make: () => T): T {
+	const found = all.get(name) ?? make();
+	all.set(name, found);
+	return found;
+}
+
+class MemoryLog implements RealmLog {
+	/** Those from `#first` on. */
+	#lines: string[] = [];
+	#first: Seq = 1;
+	#id: string | undefined;
+	/** What the next line follows. */
+	#crc = "";
+	#epoch = 0;
+	#isHeld = false;
+	/** Rings when there are more lines. */
+	readonly #bell = new Bell();
+
+	get exists(): boolean {
+		return this.#id !== undefined;
+	}
+
+	get #last(): Seq {
+		return this.#first + this.#lines.length - 1;
+	}
+
+	async acquire({ fresh, steal, proven, opening }: Acquire): Promise<Lease> {
+		if (this.#isHeld && !steal)
+			throw new WalError(
+				"WAL_LOCKED",
+				"this memory log already has a writer; close it first, or open it with readOnly",
+			);
+		const known = this.#id === undefined ? 0 : await proven(this.#id);
+		if (known > this.#last) throw endsEarly(this.#last, known);
+		if (this.#id === undefined) {
+			this.#id = fresh.log;
+			this.#crc = fresh.salt;
+		}
+		this.#isHeld = true;
+		this.#epoch++;
+		this.#store(opening({ seq: this.#last + 1, prev: this.#crc, epoch: this.#epoch, torn: [] }));
+		const tail = { seq: this.#last, crc: this.#crc };
+		return { log: this.#id, epoch: this.#epoch, first: this.#first, tail, torn: [] };
+	}
+
+	async renew(lease: Lease): Promise<void> {
+		this.#check(lease);
+	}
+
+	async release(lease: Lease): Promise<void> {
+		if (lease.epoch === this.#epoch) this.#isHeld = false;
+	}
+
+	async append(lease: Lease, expect: Seq, lines: readonly string[]): Promise<void> {
+		this.#check(lease);
+		if (expect !== this.#last) throw seqMismatch(expect, this.#last);
+		this.#store(lines);
+	}
+
+	async tail(): Promise<Tail | undefined> {
+		if (this.#id === undefined) return undefined;
+		return { log: this.#id, first: this.#first, seq: this.#last, epoch: this.#epoch, torn: [] };
+	}
+
+	async *read(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
+		if (after + 1 < this.#first) throw truncated(after + 1, this.#first);
+		const lines = this.#lines.slice(after + 1 - this.#first, Math.max(0, through + 1 - this.#first));
+		if (lines.length > 0) yield storedRecords(lines, after + 1);
+	}
+
+	subscribe(after: Seq, { signal }: { readonly signal: AbortSignal }): AsyncGenerator<readonly StoredRecord[]> {
+		return subscription(this, after, signal, () => this.#bell.next(signal));
+	}
+
+	async truncateBefore(lease: Lease, seq: Seq): Promise<Seq> {
+		this.#check(lease);
+		const count = Math.min(Math.max(0, seq - this.#first), this.#lines.length);
+		this.#lines = this.#lines.slice(count);
+		this.#first += count;
+		return this.#first;
+	}
+
+	#store(lines: readonly string[]): void {
+		for (const line of lines) this.#lines.push(line);
+		this.#crc = crcOf(lines.at(-1) ?? "") || this.#crc;
+		this.#bell.ring();
+	}
+
+	#check({ epoch }: Lease): void {
+		if (epoch !== this.#epoch || !this.#isHeld) throw fenced(epoch, this.#epoch);
+	}
+}
+
+function memoryBlobs(): BlobStore {
+	const blobs = new Map<string, Uint8Array>();
+	return {
+		async put(name, bytes) {
+			blobs.set(checkedBlobName(name), Uint8Array.from(bytes));
+		},
+		async get(name) {
+			const bytes = blobs.get(checkedBlobName(name));
+			return bytes && Uint8Array.from(bytes);
+		},
+		async list(prefix) {
+			return [...blobs.keys()].filter((name) => name.startsWith(prefix)).sort();
+		},
+		async delete(name) {
+			blobs.delete(checkedBlobName(name));
+		},
+	};
 }

@@ -12,6 +12,19 @@ export interface Ids {
 	hex(bytes: number): string;
 }
 
+/** Where waiting comes from. */
+export interface Timers {
+	/** Runs something once, so many milliseconds from now; gives what takes that back. */
+	after(ms: number, run: () => void): () => void;
+}
+
 export const systemClock: Clock = { now: () => Date.now() };
 
 export const randomIds: Ids = { hex: (bytes) => randomBytes(bytes).toString("hex") };
+
+export const systemTimers: Timers = {
+	after(ms, run) {
+		const timer = setTimeout(run, ms);
+		return () => clearTimeout(timer);
+	},
+};

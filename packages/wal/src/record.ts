@@ -103,6 +103,6 @@ export function scopeKey({ agent, session, run }: Scope): string {
 }
 
 /** A name as one component of a path, whatever it is: `.` and `..` are escaped too. */
-function asFileName(name: string): string {
+export function asFileName(name: string): string {
 	return encodeURIComponent(name).replace(/^\.{1,2}$/, (dots) => "%2E".repeat(dots.length));
 }

@@ -2,11 +2,11 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
 import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES, type StoredRecord } from "./codec.ts";
-import type { LogEngine, OpenLog, TornTail } from "./engine.ts";
+import type { Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail } from "./engine.ts";
 import { WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
 import { LogWriter } from "./log-writer.ts";
-import { type Clock, type Ids, randomIds, systemClock } from "./ports.ts";
+import { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 import { Reading } from "./reading.ts";
 import { type AnyRecordKind, type Draft, parseData, type Scope, type Seq, type WalRecord, within } from "./record.ts";
 import { walEpoch, walRecords, walRecovered } from "./wal-records.ts";
@@ -33,12 +33,17 @@ export interface Range {
 	readonly kinds?: { readonly only: readonly string[] } | { readonly except: readonly string[] };
 }
 
+/** What to follow. */
+export interface Follow extends Partial<Pick<Range, "after" | "scope" | "kinds">> {
+	readonly signal?: AbortSignal;
+}
+
 export interface Wal extends Appender, AsyncDisposable {
 	/** The log's id: artifacts made from it carry this, so that nothing of another log ever matches. */
 	readonly id: string;
-	/** The first seq of this log. */
+	/** The first seq that this log still has. */
 	readonly first: Seq;
-	/** The last seq given out; `first - 1` when there is none. */
+	/** The last seq given out. A reader's is the last one that was durable when it opened; `follow` goes on from there. */
 	readonly tip: Seq;
 	/** The last seq that is on disk. */
 	readonly durableTip: Seq;
@@ -53,6 +58,13 @@ export interface Wal extends Appender, AsyncDisposable {
 	append(draft: Draft, scope: Scope): Appended;
 	/** The records of a range in seq order. Those that are queued are waited for, unless the disk is full or broken. A kind that is not registered is passed on as it is. */
 	read(range?: Partial<Range>): AsyncIterable<WalRecord>;
+	/**
+	 * The records after a seq, as they become durable, until the signal, a `break`, or the end of this log: none is lost,
+	 * none comes twice. Default: those that come after now. A reader follows a writer in another process too.
+	 */
+	follow(options?: Follow): AsyncIterable<WalRecord>;
+	/** Takes records before a seq away, in steps as large as the engine has: who reads them gets `WAL_TRUNCATED`. Nothing checks who still needs them. */
+	truncate(options: { readonly before: Seq }): Promise<void>;
 	/** Resolves when so little waits to be written that it is well to append more: for who appends faster than a disk syncs. */
 	ready(): Promise<void>;
 	/** Waits until all is durable, then frees the lock. Closing twice does nothing. */
@@ -69,60 +81,127 @@ export interface OpenWalOptions {
 	 * ends before it has lost acknowledged records, and is refused. Default: 0, nothing.
 	 */
 	proven?(logId: string): Promise<Seq>;
+	/** Which log of an engine that has several. Default: `main`, which for a directory is the directory itself. */
+	readonly realm?: string;
+	/** Take over from a writer whose lease has not ended; it gets `WAL_FENCED`. Default: false. */
+	readonly steal?: boolean;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
+	readonly timers?: Timers;
 }
 
 /**
- * Opens the log in a directory (made when it is missing), or over an engine.
+ * Opens the log in a directory (made when it is missing), or a realm of an engine.
  *
  * @throws WalError `WAL_LOCKED`, `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO`
  */
 export async function openWal(at: string | LogEngine, options: OpenWalOptions): Promise<Wal> {
-	const { records, readOnly = false, clock = systemClock, ids = randomIds, proven } = options;
+	const { records, realm = "main", readOnly = false, steal = false } = options;
+	const { clock = systemClock, ids = randomIds, timers = systemTimers, proven } = options;
+	const kinds = registry(records);
 	const engine = typeof at === "string" ? fileEngine(at) : at;
-	const log = await engine.open({
-		readOnly,
-		fresh: { log: ids.hex(16), salt: ids.hex(4), now: clock.now() },
-		proven: async (logId) => (await proven?.(logId)) ?? 0,
-	});
-	const wal = new OpenedWal(log, registry(records), clock, readOnly);
-	if (readOnly) return wal;
-	try {
-		wal.append(walEpoch({ epoch: log.epoch + 1, pid: process.pid, host: hostname() }), {});
-		for (const torn of log.torn) wal.append(walRecovered({ ...torn, keptIn: basename(torn.keptIn ?? "") }), {});
-		await wal.settled();
-	} catch (error) {
-		await log.close();
-		throw error;
+	const log = engine.log(realm);
+	if (readOnly) {
+		const tail = await log.tail();
+		if (!tail)
+			throw new WalError(
+				"WAL_IO",
+				`there is no log here yet (${typeof at === "string" ? at : realm}); a writer makes one`,
+				{
+					realm,
+					code: "ENOENT",
+				},
+			);
+		return new OpenedWal({ log, kinds, clock, at: tail, writer: undefined });
 	}
-	return wal;
+	const lease = await log.acquire({
+		owner: owner(),
+		steal,
+		fresh: { log: ids.hex(16), salt: ids.hex(4), now: clock.now() },
+		async proven(logId) {
+			const seq = (await proven?.(logId)) ?? 0;
+			assertSeq("proven", seq);
+			return seq;
+		},
+		opening: (opening) => openingLines(opening, clock.now()),
+	});
+	const writer = new LogWriter({ log, lease, caps: engine.caps, timers });
+	const { first, tail, torn } = lease;
+	const opened = { log: lease.log, first, seq: tail.seq, torn };
+	return new OpenedWal({
+		log,
+		kinds,
+		clock,
+		at: opened,
+		writer: { writer, lease, leaseMs: engine.caps.leaseMs, timers },
+	});
+}
+
+function owner(): Owner {
+	const started = new Date(performance.timeOrigin).toISOString();
+	return { pid: process.pid, host: hostname(), started, command: process.argv.slice(1, 4).join(" ") };
+}
+
+/** Who writes from here on, and what was cut before. */
+function openingLines({ seq, prev, epoch, torn }: Opening, ts: number): readonly string[] {
+	const drafts = [
+		walEpoch({ epoch, pid: process.pid, host: hostname() }),
+		...torn.map((each) => walRecovered({ ...each, keptIn: basename(each.keptIn ?? "") })),
+	];
+	let last = prev;
+	return drafts.map(({ kind, data }, i) => {
+		const parts = { seq: seq + i, ts, kind, scope: {}, data: JSON.stringify(data), dur: seq - 1, prev: last };
+		const { line, crc } = encodeRecord(parts);
+		last = crc;
+		return line;
+	});
+}
+
+/** What a log that is open to be written has more. */
+interface Writing {
+	readonly writer: LogWriter;
+	readonly lease: Lease;
+	readonly leaseMs: number | undefined;
+	readonly timers: Timers;
+}
+
+interface OpenedWalOptions {
+	readonly log: RealmLog;
+	readonly kinds: ReadonlyMap<string, AnyRecordKind>;
+	readonly clock: Clock;
+	readonly at: Pick<Tail, "log" | "first" | "seq" | "torn">;
+	readonly writer: Writing | undefined;
 }
 
 class OpenedWal implements Wal {
 	readonly id: string;
-	readonly first: Seq;
 	readonly torn: TornTail | undefined;
-	readonly #log: OpenLog;
-	readonly #writer: LogWriter;
+	readonly #log: RealmLog;
 	readonly #kinds: ReadonlyMap<string, AnyRecordKind>;
 	readonly #clock: Clock;
-	readonly #readOnly: boolean;
+	readonly #writing: Writing | undefined;
+	readonly #abort = new AbortController();
+	#first: Seq;
 	#tip: Seq;
 	#crc: string;
 	#closing: Promise<void> | undefined;
+	#cancelRenewal = (): void => {};
 
-	constructor(log: OpenLog, kinds: ReadonlyMap<string, AnyRecordKind>, clock: Clock, readOnly: boolean) {
-		this.id = log.id;
-		this.first = log.first;
-		this.torn = log.torn.at(-1);
+	constructor({ log, kinds, clock, at, writer }: OpenedWalOptions) {
+		this.id = at.log;
+		this.torn = at.torn.at(-1);
 		this.#log = log;
-		this.#writer = new LogWriter(log, log.tail.seq);
 		this.#kinds = kinds;
 		this.#clock = clock;
-		this.#readOnly = readOnly;
-		this.#tip = log.tail.seq;
-		this.#crc = log.tail.crc;
+		this.#writing = writer;
+		this.#first = at.first;
+		this.#tip = at.seq;
+		this.#crc = writer?.lease.tail.crc ?? "";
+		this.#renewLater();
+	}
+
+	get first(): Seq {
+		return this.#first;
 	}
 
 	get tip(): Seq {
@@ -130,11 +209,12 @@ class OpenedWal implements Wal {
 	}
 
 	get durableTip(): Seq {
-		return this.#writer.durableTip;
+		return this.#writing?.writer.durableTip ?? this.#tip;
 	}
 
 	append(draft: Draft, scope: Scope): Appended {
-		this.#assertWritable();
+		const { writer } = this.#assertWritable();
+		writer.assertOpen();
 		const { kind } = draft;
 		const { json, data } = this.#serialised(draft);
 		const checked = checkedScope(scope);
@@ -143,16 +223,15 @@ class OpenedWal implements Wal {
 			throw new WalError("WAL_INVALID_RECORD", `the clock says ${ts}; expected milliseconds since 1970`, { kind });
 		// From here on nothing of the caller's runs: the seq that is read is the seq that is taken.
 		const seq = this.#tip + 1;
-		const parts = {
+		const { line, crc } = encodeRecord({
 			seq,
 			ts,
 			kind,
 			scope: checked,
 			data: json,
-			dur: this.#writer.durableTip,
+			dur: writer.durableTip,
 			prev: this.#crc,
-		};
-		const { line, crc } = encodeRecord(parts);
+		});
 		if (line.length > MAX_LINE_BYTES || Buffer.byteLength(line) > MAX_LINE_BYTES) {
 			throw new WalError(
 				"WAL_TOO_LARGE",
@@ -160,55 +239,80 @@ class OpenedWal implements Wal {
 				{ kind },
 			);
 		}
-		this.#writer.push(line, crc);
+		writer.push(line, crc);
 		this.#tip = seq;
 		this.#crc = crc;
-		return new AppendedRecord(this.#writer, { seq, ts: parts.ts, kind, scope: parts.scope, data, crc });
+		return new AppendedRecord(writer, { seq, ts, kind, scope: checked, data, crc });
 	}
 
-	read({ after = 0, through = this.#tip, scope = {}, kinds }: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
-		return new Reading(this.#batches(after, through), (record) => {
+	read({ after = 0, through = this.#tip, scope, kinds }: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
+		return new Reading(this.#batches(after, through), this.#taking(scope, kinds));
+	}
+
+	follow({ after = this.#tip, scope, kinds, signal }: Follow = {}): AsyncIterableIterator<WalRecord> {
+		return new Reading(this.#subscription(after, signal), this.#taking(scope, kinds));
+	}
+
+	/** What becomes of a stored record for a reader; undefined when it is not wanted. */
+	#taking(scope: Scope = {}, kinds: Range["kinds"] = undefined) {
+		return (record: StoredRecord): WalRecord | undefined => {
 			if (!wanted(record.kind, kinds) || !within(record.scope, scope)) return undefined;
 			const kind = this.#kinds.get(record.kind);
 			// Made for this reader a moment ago, so it may be changed in place.
 			if (kind) (record as { data: unknown }).data = parseData(kind, record.data, record.seq);
 			return record;
-		});
+		};
 	}
 
 	/** What is stored of `(after, through]`. */
 	async *#batches(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
 		if (this.#closing) throw closed();
-		for (const [name, seq] of [
-			["after", after],
-			["through", through],
-		] as const) {
-			if (!isSeq(seq))
-				throw new WalError("WAL_INVALID_RECORD", `${name} is ${seq}; expected a seq: 0, 1, 2 …`, { [name]: seq });
-		}
-		const last = await this.#writer.reach(Math.min(through, this.#tip));
-		let reached = Math.max(after, this.first - 1);
+		assertSeq("after", after);
+		assertSeq("through", through);
+		const wished = Math.min(through, this.#tip);
+		const last = (await this.#writing?.writer.reach(wished)) ?? wished;
+		let reached = Math.max(after, this.#first - 1);
 		if (reached >= last) return;
-		for await (const records of this.#log.read(reached)) {
-			const over = records.findIndex(({ seq }) => seq > last);
-			yield over === -1 ? records : records.slice(0, over);
-			reached = records.at(over === -1 ? -1 : over - 1)?.seq ?? reached;
-			if (over !== -1 || reached >= last) return;
+		let crc: string | undefined;
+		for await (const records of this.#log.read(reached, last)) {
+			// No engine is trusted: each record has to be the next one, and to say so itself.
+			for (const record of records) {
+				if (record.seq !== reached + 1 || (crc !== undefined && record.prev !== crc)) throw misplaced(record, reached);
+				reached = record.seq;
+				crc = record.crc;
+			}
+			yield records;
 		}
 		// A log that ends before what it had is no shorter log: something has cut it.
-		throw new WalError(
-			"WAL_CORRUPT",
-			`the log ends at seq ${reached}, though ${last} was durable. Look with: reyn wal verify`,
-			{ seq: reached + 1, durable: last },
-		);
+		if (reached < last)
+			throw new WalError(
+				"WAL_CORRUPT",
+				`the log ends at seq ${reached}, though ${last} was durable. Look with: reyn wal verify`,
+				{ seq: reached + 1, durable: last },
+			);
+	}
+
+	async *#subscription(after: Seq, signal: AbortSignal | undefined): AsyncGenerator<readonly StoredRecord[]> {
+		if (this.#closing) throw closed();
+		assertSeq("after", after);
+		const either = signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal;
+		yield* this.#log.subscribe(Math.max(after, this.#first - 1), { signal: either });
+	}
+
+	async truncate({ before }: { readonly before: Seq }): Promise<void> {
+		const { lease } = this.#assertWritable();
+		assertSeq("before", before);
+		if (before > this.durableTip + 1)
+			throw new WalError(
+				"WAL_INVALID_RECORD",
+				`before is ${before}; the log is durable up to seq ${this.durableTip}, and no more can be taken away`,
+				{ before, durableTip: this.durableTip },
+			);
+		this.#first = await this.#log.truncateBefore(lease, before);
 	}
 
 	ready(): Promise<void> {
-		return this.#writer.ready();
-	}
-
-	settled(): Promise<void> {
-		return this.#writer.drain();
+		return this.#writing?.writer.ready() ?? Promise.resolve();
 	}
 
 	close(): Promise<void> {
@@ -221,19 +325,37 @@ class OpenedWal implements Wal {
 	}
 
 	async #close(): Promise<void> {
+		this.#abort.abort();
+		if (!this.#writing) return;
+		const { writer, lease } = this.#writing;
 		try {
-			await this.#writer.drain();
+			await writer.drain();
 		} finally {
-			this.#writer.end();
-			await this.#log.close();
+			this.#cancelRenewal();
+			writer.end();
+			await this.#log.release(lease);
 		}
 	}
 
-	#assertWritable(): void {
-		if (this.#readOnly)
+	#assertWritable(): Writing {
+		if (!this.#writing)
 			throw new WalError("WAL_READ_ONLY", "this log was opened with readOnly; open it for writing to append");
 		if (this.#closing) throw closed();
-		this.#writer.assertOpen();
+		return this.#writing;
+	}
+
+	/** A lease that lasts for a time is kept for as long as the log is open. An engine that is not there is asked again. */
+	#renewLater(): void {
+		if (this.#writing?.leaseMs === undefined) return;
+		const { writer, lease, leaseMs, timers } = this.#writing;
+		this.#cancelRenewal = timers.after(leaseMs / 3, async () => {
+			try {
+				await this.#log.renew(lease);
+			} catch (error) {
+				if (error instanceof WalError && error.code === "WAL_FENCED") return writer.fence(error);
+			}
+			if (!this.#closing) this.#renewLater();
+		});
 	}
 
 	/** The data as JSON, and as every reader will get it back: what could not be read must not be written. */
@@ -317,6 +439,19 @@ function registry(records: readonly AnyRecordKind[]): ReadonlyMap<string, AnyRec
 		kinds.set(kind.kind, kind);
 	}
 	return kinds;
+}
+
+function misplaced({ seq }: StoredRecord, reached: Seq): WalError {
+	return new WalError(
+		"WAL_CORRUPT",
+		`seq ${seq} does not follow seq ${reached}, behind which it was read. Look with: reyn wal verify`,
+		{ seq: reached + 1, found: seq },
+	);
+}
+
+function assertSeq(name: string, seq: Seq): void {
+	if (!isSeq(seq))
+		throw new WalError("WAL_INVALID_RECORD", `${name} is ${seq}; expected a seq: 0, 1, 2 …`, { [name]: seq });
 }
 
 /** A part of a scope stands only under the part above it. */

@@ -211,6 +211,7 @@ describe("a disk that fails", () => {
 		void waiting.durable.then(() => {
 			settled = true;
 		});
+		await new Promise((resolve) => setImmediate(resolve));
 		await expect.poll(() => codeOf(() => wal.append(said({ text: "too much" }), {}))).toBe("WAL_FULL");
 		expect([settled, wal.tip]).toEqual([false, tip + 1]);
 		expect(await texts(wal)).toEqual(["a"]);

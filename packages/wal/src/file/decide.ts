@@ -30,7 +30,7 @@ export interface Refusal {
 }
 
 /** @param proven a seq that something outside the log proves to have been durable, such as its newest snapshot; 0 for none */
-export function decide({ sealed, active, head }: Survey, proven: Seq): Decision {
+export function decide({ sealed, active, head, base }: Survey, proven: Seq): Decision {
 	const logId = sealed[0]?.header.log ?? active?.header?.log;
 	const acknowledged = Math.max(proven, active?.durable ?? 0, head?.seq ?? 0);
 	const refuse = (seq: Seq, why: string, more: Partial<Refusal> = {}): Refusal => ({
@@ -44,6 +44,11 @@ export function decide({ sealed, active, head }: Survey, proven: Seq): Decision 
 		...more,
 	});
 
+	if (base === "unsound") return refuse(FIRST, "wal.base, which says where the log begins, does not check out");
+	if (base && logId !== undefined && base.log !== logId)
+		return refuse(FIRST, `wal.base is of another log, ${base.log}`);
+	const oldest = base?.first ?? FIRST;
+
 	let expected: Expected | undefined;
 	for (const { path, broken, version, header, footer } of sealed) {
 		if (version !== undefined)
@@ -53,8 +58,8 @@ export function decide({ sealed, active, head }: Survey, proven: Seq): Decision 
 				path,
 			});
 		if (broken !== undefined) return refuse(expected?.first ?? FIRST, broken, { path });
-		const why = misfit(expected, header);
-		if (why !== undefined) return refuse(expected?.first ?? FIRST, why, { path });
+		const why = misfit(expected ?? oldest, header);
+		if (why !== undefined) return refuse(expected?.first ?? oldest, why, { path });
 		expected = { log: header.log, first: footer.last + 1, prev: footer.prev };
 	}
 
@@ -79,7 +84,7 @@ export function decide({ sealed, active, head }: Survey, proven: Seq): Decision 
 		return refuse(next, bad.why, { code: "WAL_NEWER_FORMAT", version: bad.version, offset: bad.offset });
 	// A header is written whole or not at all, so one that does not check out was damaged.
 	if (!header) return refuse(expected?.first ?? FIRST, bad?.why ?? "it has no header", { offset: 0 });
-	const why = misfit(expected, header);
+	const why = misfit(expected ?? oldest, header);
 	if (why !== undefined) return refuse(expected?.first ?? FIRST, why);
 	if (bad && next <= acknowledged) return refuse(next, bad.why, { offset: bad.offset });
 	if (next - 1 < acknowledged) return refuse(next, `the log ends at seq ${next - 1}`, { offset: active.end });
@@ -99,9 +104,10 @@ export interface Expected {
 	readonly prev: string;
 }
 
-/** Why a segment does not follow the one before it, or is not the first of its log; undefined when it does or is. */
-export function misfit(expected: Expected | undefined, header: SegmentHeader): string | undefined {
-	if (!expected) return header.first === FIRST ? undefined : `it begins at seq ${header.first}; expected ${FIRST}`;
+/** Why a segment does not follow the one before it, or does not begin where the log does; undefined when it does. */
+export function misfit(expected: Expected | Seq, header: SegmentHeader): string | undefined {
+	if (typeof expected === "number")
+		return header.first === expected ? undefined : `it begins at seq ${header.first}; expected ${expected}`;
 	if (header.log !== expected.log) return `it belongs to another log, ${header.log}`;
 	if (header.first !== expected.first) return `it begins at seq ${header.first}; expected ${expected.first}`;
 	return header.prev === expected.prev ? undefined : "it does not follow the segment before it";

@@ -1,131 +1,174 @@
-/** The log in a directory: `wal.jsonl`, sealed segments, `wal.head` and `wal.lock` (docs/formats/wal-v1.md). */
-import { hostname } from "node:os";
-import { setTimeout as sleep } from "node:timers/promises";
+/** Logs in directories: `wal.jsonl`, sealed segments, `wal.head` and `wal.lock` (docs/formats/wal-v1.md). */
+import { join } from "node:path";
+import { Bell } from "../bell.ts";
 import type { StoredRecord } from "../codec.ts";
 import type { Disk } from "../disk.ts";
-import type { Batch, LogEngine, OpenEngine, OpenLog, TornTail } from "../engine.ts";
-import { WalError } from "../errors.ts";
+import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "../engine.ts";
+import { fenced } from "../engine-errors.ts";
 import { nodeDisk } from "../node-disk.ts";
-import type { Seq } from "../record.ts";
-import { decide } from "./decide.ts";
-import { inThread, inWorker, type LogFileHost } from "./host.ts";
-import { defaultLogFileOptions, type LogFileOptions, type OpenedFile } from "./log-file.ts";
-import { asWalError, type Holder, refusal } from "./messages.ts";
-import { activePath } from "./names.ts";
+import { systemTimers, type Timers } from "../ports.ts";
+import { asFileName, type Seq } from "../record.ts";
+import { crcOf } from "../stored-records.ts";
+import { subscription } from "../subscription.ts";
+import { fileBlobs } from "./blobs.ts";
+import { type HostSpec, inThread, inWorker, type LogFileHost } from "./host.ts";
+import { defaultLogFileOptions, type LogFileOptions } from "./log-file.ts";
+import { activePath, sealedPaths } from "./names.ts";
+import { Reader } from "./reader.ts";
 import { Segments } from "./segments.ts";
-import { survey } from "./survey.ts";
 
 export interface FileEngineOptions extends Partial<LogFileOptions> {
 	/** A simulated disk; the writer then runs on this thread. Default: the real one, in a worker. */
 	readonly disk?: Disk;
+	readonly timers?: Timers;
 }
 
-/** A log in `directory`, which a writer makes when it is missing. */
-export function fileEngine(directory: string, { disk, ...options }: FileEngineOptions = {}): LogEngine {
+const caps: EngineCaps = {
+	// A line that is there whole counts, though its batch was cut.
+	atomicBatch: false,
+	durability: "disk",
+	maxBatchRecords: 512,
+	maxBatchBytes: 1024 * 1024,
+	leaseMs: undefined,
+};
+
+/** How often a reader in another process looks whether there is more. */
+const POLL_MS = 20;
+
+/**
+ * The log in `directory`, which a writer makes when it is missing, as the realm `main`; those of other realms in
+ * directories of their own under `realms/`.
+ */
+export function fileEngine(directory: string, options: FileEngineOptions = {}): LogEngine {
+	const { disk = nodeDisk } = options;
+	const realms = join(directory, "realms");
+	const pathOf = (realm: string): string => (realm === MAIN ? directory : join(realms, asFileName(realm)));
+	const logs = new Map<string, FileLog>();
 	return {
-		async open({ readOnly, fresh, proven }: OpenEngine): Promise<OpenLog> {
-			if (readOnly) return openReader(disk ?? nodeDisk, directory);
-			const spec = {
-				directory,
-				options: { ...defaultLogFileOptions, ...options },
-				fresh: { ...fresh, holder: JSON.stringify(holder()) },
-			};
-			const host = disk ? inThread(disk, spec) : inWorker(spec);
-			try {
-				const logId = await host.lock();
-				const opened = await host.recover(logId === undefined ? 0 : await proven(logId));
-				return new WritableLog(host, opened, new Segments(disk ?? nodeDisk, directory, opened));
-			} catch (error) {
-				await host.end();
-				throw error;
-			}
+		caps,
+		log(realm) {
+			const log = logs.get(realm) ?? new FileLog(pathOf(realm), options);
+			logs.set(realm, log);
+			return log;
+		},
+		blobs: (realm): BlobStore => fileBlobs(join(pathOf(realm), "blobs")),
+		async realms() {
+			const named = disk.list(realms).map((name) => ({ realm: decodeURIComponent(name), path: join(realms, name) }));
+			const all = [{ realm: MAIN, path: directory }, ...named];
+			return all.flatMap(({ realm, path }) => (hasLog(disk, path) ? [realm] : [])).sort();
 		},
 	};
 }
 
-function holder(): Holder {
-	const started = new Date(performance.timeOrigin).toISOString();
-	return { pid: process.pid, host: hostname(), started, command: process.argv.slice(1, 4).join(" ") };
+const MAIN = "main";
+
+function hasLog(disk: Disk, directory: string): boolean {
+	return disk.identity(activePath(directory)) !== undefined || sealedPaths(directory, disk.list(directory)).length > 0;
 }
 
-class WritableLog implements OpenLog {
-	readonly id: string;
-	readonly first: Seq;
-	readonly tail: OpenLog["tail"];
-	readonly epoch: number;
-	readonly torn: readonly TornTail[];
-	readonly #host: LogFileHost;
-	readonly #segments: Segments;
-
-	constructor(host: LogFileHost, { header, first, tail, epoch, torn }: OpenedFile, segments: Segments) {
-		this.id = header.log;
-		this.first = first;
-		this.tail = tail;
-		this.epoch = epoch;
-		this.torn = torn;
-		this.#host = host;
-		this.#segments = segments;
-	}
-
-	async append({ last, crc, lines }: Batch): Promise<void> {
-		this.#segments.wrote(await this.#host.append(lines.join(""), last, crc));
-	}
-
-	read(after: Seq): AsyncIterable<readonly StoredRecord[]> {
-		return this.#segments.read(after);
-	}
-
-	close(): Promise<void> {
-		return this.#host.close();
-	}
+/** A writer that holds the lock. */
+interface Writing {
+	readonly host: LogFileHost;
+	readonly segments: Segments;
+	readonly lease: Lease;
+	/** The last durable record. */
+	seq: Seq;
+	first: Seq;
 }
 
-/** How often a reader looks again, 10 ms apart, before it believes that something is wrong: a writer may be sealing. */
-const READER_TRIES = 5;
+class FileLog implements RealmLog {
+	readonly #spec: Pick<HostSpec, "directory" | "options">;
+	/** Undefined for the real one, on which the writer has a thread of its own. */
+	readonly #disk: Disk | undefined;
+	readonly #timers: Timers;
+	readonly #reader: Reader;
+	readonly #bell = new Bell();
+	#writing: Writing | undefined;
 
-/** A reader judges as a writer would, and stops where the log is known to be durable: beside a live writer there may be more. */
-async function openReader(disk: Disk, directory: string): Promise<OpenLog> {
-	for (let tries = 1; ; tries++) {
+	constructor(directory: string, { disk, timers = systemTimers, ...options }: FileEngineOptions) {
+		this.#spec = { directory, options: { ...defaultLogFileOptions, ...options } };
+		this.#disk = disk;
+		this.#timers = timers;
+		this.#reader = new Reader(disk ?? nodeDisk, directory);
+	}
+
+	/** The lock is the system's and lasts as long as its holder: there is nothing to steal. */
+	async acquire({ owner, fresh, proven, opening }: Acquire): Promise<Lease> {
+		const spec = { ...this.#spec, fresh, owner };
+		const host = this.#disk ? inThread(this.#disk, spec) : inWorker(spec);
 		try {
-			return readerOf(disk, directory);
+			const logId = await host.lock();
+			const opened = await host.recover(logId === undefined ? 0 : await proven(logId));
+			const { header, first, tail, torn } = opened;
+			const epoch = opened.epoch + 1;
+			const lines = opening({ seq: tail.seq + 1, prev: tail.crc, epoch, torn });
+			const segments = new Segments(this.#disk ?? nodeDisk, this.#spec.directory, opened);
+			segments.wrote(await host.append(lines.join(""), tail.seq, lines.length));
+			const seq = tail.seq + lines.length;
+			const lease = { log: header.log, epoch, first, tail: { seq, crc: crcOf(lines.at(-1) ?? "") }, torn };
+			this.#writing = { host, segments, lease, seq, first };
+			return lease;
 		} catch (error) {
-			if (tries === READER_TRIES) throw asWalError(error, "open", activePath(directory));
-			await sleep(10);
+			await host.end();
+			throw error;
 		}
 	}
-}
 
-function readerOf(disk: Disk, directory: string): OpenLog {
-	const found = survey(disk, directory, "quick");
-	const decision = decide(found, 0);
-	if (decision.kind === "refuse") throw refusal(decision, directory);
-	if (decision.kind === "fresh")
-		throw new WalError(
-			"WAL_IO",
-			`cannot open ${activePath(directory)} (ENOENT): there is no log here yet; a writer makes one`,
-			{ path: activePath(directory), code: "ENOENT" },
-		);
-	const { sealed, active, head } = found;
-	const header = active?.header ?? sealed.at(-1)?.header;
-	if (!header) throw new WalError("WAL_CORRUPT", `${directory} has no segment with a header`);
-	const last = sealed.at(-1)?.footer;
-	const sound = active ? active.next - 1 : (last?.last ?? 0);
-	const durable = Math.min(
-		sound,
-		Math.max(head?.log === header.log ? head.seq : 0, active?.durable ?? 0, last?.last ?? 0, header.first - 1),
-	);
-	const segments = new Segments(disk, directory, {
-		header,
-		sealed: sealed.map((each) => each.header.first),
-	});
-	return {
-		id: header.log,
-		first: sealed[0]?.header.first ?? header.first,
-		tail: { seq: durable, crc: durable === sound ? (active?.prev ?? last?.prev ?? "") : "" },
-		epoch: active?.epoch ?? header.epoch,
-		torn: active?.bad ? [{ seq: active.next, bytes: active.bad.end - active.bad.offset, sha256: "" }] : [],
-		append: () => Promise.reject(new WalError("WAL_READ_ONLY", "this log was opened to be read")),
-		read: (after) => segments.read(after),
-		close: async () => {},
-	};
+	async renew(lease: Lease): Promise<void> {
+		this.#held(lease);
+	}
+
+	async release(lease: Lease): Promise<void> {
+		const writing = this.#writing;
+		if (writing?.lease !== lease) return;
+		this.#writing = undefined;
+		await writing.host.close();
+	}
+
+	async append(lease: Lease, expect: Seq, lines: readonly string[]): Promise<void> {
+		const writing = this.#held(lease);
+		writing.segments.wrote(await writing.host.append(lines.join(""), expect, lines.length));
+		writing.seq = expect + lines.length;
+		this.#bell.ring();
+	}
+
+	async tail(): Promise<Tail | undefined> {
+		if (!this.#writing) return this.#reader.tail();
+		const { lease, seq, first } = this.#writing;
+		return { log: lease.log, first, seq, epoch: lease.epoch, torn: [] };
+	}
+
+	read(after: Seq, through: Seq): AsyncIterable<readonly StoredRecord[]> {
+		return this.#writing ? this.#writing.segments.read(after, through) : this.#reader.read(after, through);
+	}
+
+	subscribe(after: Seq, { signal }: { readonly signal: AbortSignal }): AsyncIterable<readonly StoredRecord[]> {
+		// The look at a log that another process writes is a cheap one.
+		const log = { tail: () => (this.#writing ? this.tail() : this.#reader.newTail()), read: this.read.bind(this) };
+		return subscription(log, after, signal, () => this.#more(signal));
+	}
+
+	async truncateBefore(lease: Lease, seq: Seq): Promise<Seq> {
+		const writing = this.#held(lease);
+		writing.first = await writing.host.truncateBefore(seq);
+		writing.segments.truncated(writing.first);
+		return writing.first;
+	}
+
+	#held(lease: Lease): Writing {
+		if (this.#writing?.lease !== lease) throw fenced(lease.epoch, this.#writing?.lease.epoch ?? lease.epoch);
+		return this.#writing;
+	}
+
+	#more(signal: AbortSignal): Promise<void> {
+		const ring = this.#bell.next(signal);
+		if (this.#writing) return ring;
+		return new Promise((resolve) => {
+			const cancel = this.#timers.after(POLL_MS, resolve);
+			ring.then(() => {
+				cancel();
+				resolve();
+			});
+		});
+	}
 }

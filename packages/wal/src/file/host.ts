@@ -1,6 +1,7 @@
 /** Where the writer of the files runs: in a worker thread, or for tests in this one. */
 import { Worker } from "node:worker_threads";
 import type { Disk } from "../disk.ts";
+import type { Owner } from "../engine.ts";
 import { type WalCode, WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { type Fresh, LogFile, type LogFileOptions, type OpenedFile } from "./log-file.ts";
@@ -13,7 +14,8 @@ export interface LogFileHost {
 	lock(): Promise<string | undefined>;
 	recover(proven: Seq): Promise<OpenedFile>;
 	/** Gives the first seq of the segment that the lines are in. */
-	append(text: string, last: Seq, crc: string): Promise<Seq>;
+	append(text: string, expect: Seq, count: number): Promise<Seq>;
+	truncateBefore(seq: Seq): Promise<Seq>;
 	close(): Promise<void>;
 	/** Ends the host of a log that could not be opened. */
 	end(): Promise<void>;
@@ -24,6 +26,7 @@ export interface HostSpec {
 	readonly directory: string;
 	readonly options: LogFileOptions;
 	readonly fresh: Fresh;
+	readonly owner: Owner;
 }
 
 /** The calls, one after the other, on this thread. */
@@ -32,17 +35,18 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 	return {
 		lock: async () => calls.lock(),
 		recover: async (proven) => calls.recover(proven),
-		append: async (text, last, crc) => calls.append(text, last, crc),
+		append: async (text, expect, count) => calls.append(text, expect, count),
+		truncateBefore: async (seq) => calls.truncateBefore(seq),
 		close: async () => calls.close(),
 		end: async () => calls.end(),
 	};
 }
 
 /** The same calls, for whichever thread they are made on. */
-export function callsOn(disk: Disk, { directory, options, fresh }: HostSpec) {
+export function callsOn(disk: Disk, { directory, options, fresh, owner }: HostSpec) {
 	let file: LogFile | undefined;
 	const opened = (): LogFile => file as LogFile;
-	const guarded = <T>(doing: "open" | "close", run: () => T): T => {
+	const guarded = <T>(doing: "open" | "truncate" | "close", run: () => T): T => {
 		try {
 			return run();
 		} catch (error) {
@@ -52,11 +56,12 @@ export function callsOn(disk: Disk, { directory, options, fresh }: HostSpec) {
 	return {
 		lock: (): string | undefined =>
 			guarded("open", () => {
-				file = LogFile.lock(disk, directory, options, fresh);
+				file = LogFile.lock(disk, directory, options, owner);
 				return file.logId();
 			}),
 		recover: (proven: Seq): OpenedFile => guarded("open", () => opened().recover(proven, fresh)),
-		append: (text: string, last: Seq, crc: string): Seq => opened().append(Buffer.from(text), last, crc),
+		append: (text: string, expect: Seq, count: number): Seq => opened().append(Buffer.from(text), expect, count),
+		truncateBefore: (seq: Seq): Seq => guarded("truncate", () => opened().truncateBefore(seq)),
 		close: (): void => guarded("close", () => opened().close()),
 		end: (): void => file?.abandon(),
 	};
@@ -64,7 +69,7 @@ export function callsOn(disk: Disk, { directory, options, fresh }: HostSpec) {
 
 /** A message to the worker, and its answer. */
 export interface Request {
-	readonly name: "lock" | "recover" | "append" | "close";
+	readonly name: "lock" | "recover" | "append" | "truncateBefore" | "close";
 	readonly args: readonly unknown[];
 }
 
@@ -115,7 +120,8 @@ export function inWorker(spec: HostSpec): LogFileHost {
 	return {
 		lock: () => call("lock"),
 		recover: (proven) => call("recover", proven),
-		append: (text, last, crc) => call("append", text, last, crc),
+		append: (text, expect, count) => call("append", text, expect, count),
+		truncateBefore: (seq) => call("truncateBefore", seq),
 		async close() {
 			try {
 				await call("close");

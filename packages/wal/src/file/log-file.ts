@@ -2,15 +2,16 @@
 import { createHash } from "node:crypto";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
-import { encodeFooter, encodeHead, encodeHeader, type Head, hex, type SegmentHeader } from "../codec.ts";
+import { encodeBase, encodeFooter, encodeHead, encodeHeader, type Head, hex, type SegmentHeader } from "../codec.ts";
 import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk.ts";
-import type { TornTail } from "../engine.ts";
+import type { Owner, TornTail } from "../engine.ts";
+import { seqMismatch } from "../engine-errors.ts";
 import { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { atomicWriteTo, makeDirectories } from "./atomic-write.ts";
 import { decide } from "./decide.ts";
 import { lockedBehindOurBack, readHolder, refusal } from "./messages.ts";
-import { activePath, brokenSeq, headPath, isTemporary, lockPath, sealedPath } from "./names.ts";
+import { activePath, basePath, brokenSeq, headPath, isTemporary, lockPath, sealedFirsts, sealedPath } from "./names.ts";
 import { withFile } from "./records.ts";
 import { type BadLine, type Scan, sumOf } from "./scan.ts";
 import { readLogId, survey } from "./survey.ts";
@@ -35,8 +36,6 @@ export interface Fresh {
 	readonly log: string;
 	readonly salt: string;
 	readonly now: number;
-	/** What the lock says of its holder. */
-	readonly holder: string;
 }
 
 export interface OpenedFile {
@@ -71,6 +70,8 @@ export class LogFile {
 	#trailer: Buffer = Buffer.alloc(0);
 	/** How far the file reaches; what is after `#end` is padding. */
 	#allocated = 0;
+	/** The first seqs of the sealed segments, oldest first. */
+	#sealed: Seq[] = [];
 	/** When this writer opened the log; segments that it makes say so. */
 	#opening = 0;
 	/** The epoch of this writer, and of the last one that has written. */
@@ -92,7 +93,7 @@ export class LogFile {
 	 * Takes the lock, and nothing else. It is on `wal.lock`, which people remove by hand, and on `wal.head`, so that a lock
 	 * file that is gone lets nobody in. @throws WalError `WAL_LOCKED`, `WAL_IO`
 	 */
-	static lock(disk: Disk, directory: string, options: LogFileOptions, fresh: Fresh): LogFile {
+	static lock(disk: Disk, directory: string, options: LogFileOptions, owner: Owner): LogFile {
 		makeDirectories(disk, directory);
 		// It may have been made a moment ago, by a process that died or by the caller, and never been made durable.
 		disk.syncDirectory(dirname(directory));
@@ -104,7 +105,7 @@ export class LogFile {
 				{ path: directory, network },
 			);
 		}
-		const lock = disk.lock(lockPath(directory), fresh.holder);
+		const lock = disk.lock(lockPath(directory), JSON.stringify(owner));
 		if ("heldBy" in lock) throw readHolder(lock.heldBy, lockPath(directory));
 		const file = new LogFile(disk, directory, options, lock);
 		try {
@@ -140,15 +141,21 @@ export class LogFile {
 		const decision = decide(found, proven);
 		const sealed = found.sealed.map(({ header }) => header.first);
 		const first = sealed[0];
+		const { base } = found;
+		// A refusal changes nothing, so not before it.
+		const clean = (): void => {
+			this.#clean();
+			if (typeof base === "object") this.#removeBefore(base.first);
+		};
 		switch (decision.kind) {
 			case "refuse":
 				throw refusal(decision, this.#directory);
 			case "fresh":
-				this.#clean();
+				clean();
 				this.#begin({ log: fresh.log, first: 1, prev: fresh.salt, epoch: 0, created: fresh.now });
 				return this.#opened(sealed, first ?? 1, 0, []);
 			case "begin":
-				this.#clean();
+				clean();
 				// The rename that sealed the last segment may not be durable, and what begins now takes the name that it had.
 				this.#disk.syncDirectory(this.#directory);
 				this.#begin({ ...decision.header, epoch: decision.epoch, created: fresh.now });
@@ -156,7 +163,7 @@ export class LogFile {
 			case "seal": {
 				const { scan } = decision;
 				const header = scan.header as SegmentHeader;
-				this.#clean();
+				clean();
 				// Padding may follow the footer, and nothing of it all may be durable yet. The head says where a record ends, and
 				// stays as it is until there is a segment that has no footer.
 				this.#take(scan, found.head);
@@ -167,7 +174,7 @@ export class LogFile {
 				return this.#opened([...sealed, header.first], first ?? header.first, scan.epoch, torn);
 			}
 			case "open": {
-				this.#clean();
+				clean();
 				const { scan, torn } = decision;
 				if (torn) this.#setAside(torn, scan);
 				this.#take(scan, found.head);
@@ -178,12 +185,13 @@ export class LogFile {
 	}
 
 	/**
-	 * Stores whole lines; they are durable when this returns. Gives the first seq of the segment that they are in. After `WAL_FULL` nothing of them is stored, and the same may be
+	 * Stores whole lines behind `expect`; they are durable when this returns. Gives the first seq of the segment that they are in. After `WAL_FULL` nothing of them is stored, and the same may be
 	 * tried again; after any other error nothing is known, and nothing may follow.
 	 */
-	append(bytes: Uint8Array, last: Seq, crc: string): Seq {
+	append(bytes: Buffer, expect: Seq, count: number): Seq {
+		if (expect !== this.#tail.seq) throw seqMismatch(expect, this.#tail.seq);
 		try {
-			return this.#append(bytes, last, crc);
+			return this.#append(bytes, expect + count);
 		} catch (error) {
 			// Not even a later sync: it could succeed, and pass what was lost off as durable.
 			this.#broken = (error as { code?: unknown }).code !== "WAL_FULL";
@@ -191,7 +199,7 @@ export class LogFile {
 		}
 	}
 
-	#append(bytes: Uint8Array, last: Seq, crc: string): Seq {
+	#append(bytes: Buffer, last: Seq): Seq {
 		if (!this.#next) {
 			this.#assertUntouched();
 			if (this.#end + bytes.length > this.#options.segmentBytes && this.#tail.seq >= this.#header.first) this.#seal();
@@ -204,7 +212,8 @@ export class LogFile {
 		this.#sum = crc32(bytes, this.#sum);
 		this.#written = this.#epoch;
 		this.#trailer = Buffer.from(bytes.subarray(-TRAILER_BYTES));
-		this.#tail = { seq: last, crc };
+		this.#tail = { seq: last, crc: this.#trailer.toString("latin1", 8, 16) };
+		this.#allocated = Math.max(this.#allocated, this.#end);
 		this.#writeHead();
 		return this.#header.first;
 	}
@@ -221,6 +230,27 @@ export class LogFile {
 		}
 	}
 
+	/**
+	 * Takes whole segments away whose records are all before a seq; gives the first seq that is left. What is kept is
+	 * durable before a file goes: cut anywhere, the next opening takes the rest away.
+	 */
+	truncateBefore(seq: Seq): Seq {
+		const firsts = [...this.#sealed, this.#header.first];
+		const first = firsts.findLast((each) => each <= seq) ?? (firsts[0] as Seq);
+		if (first === firsts[0]) return first;
+		const base = Buffer.from(encodeBase({ log: this.#header.log, first }));
+		atomicWriteTo(this.#disk, basePath(this.#directory), base, "new");
+		this.#sealed = this.#sealed.filter((each) => each >= first);
+		this.#removeBefore(first);
+		return first;
+	}
+
+	#removeBefore(first: Seq): void {
+		const gone = sealedFirsts(this.#disk.list(this.#directory)).filter((each) => each < first);
+		for (const each of gone) this.#disk.remove(sealedPath(this.#directory, each));
+		if (gone.length > 0) this.#disk.syncDirectory(this.#directory);
+	}
+
 	/** Lets go of everything as a crash would. */
 	abandon(): void {
 		this.#active?.close();
@@ -230,6 +260,7 @@ export class LogFile {
 
 	#opened(sealed: readonly Seq[], first: Seq, epoch: number, torn: readonly TornTail[]): OpenedFile {
 		this.#epoch = epoch + 1;
+		this.#sealed = [...sealed];
 		return { header: this.#header, tail: this.#tail, epoch, first, sealed, torn };
 	}
 
@@ -332,9 +363,23 @@ export class LogFile {
 		const step = this.#options.allocateBytes;
 		const target = Math.ceil((this.#end + bytes) / step) * step;
 		const padding = Buffer.alloc(target - this.#allocated, NEWLINE);
-		this.#makingSpace(() => writeAll(this.#active, padding, this.#allocated));
+		try {
+			writeAll(this.#active, padding, this.#allocated);
+		} catch (error) {
+			if (!isFull(error)) throw error;
+			// There may still be room for the lines themselves.
+			this.#giveBack();
+			return;
+		}
 		this.#active.sync();
 		this.#allocated = target;
+	}
+
+	/** Cuts what is behind the last record. */
+	#giveBack(): void {
+		this.#active.truncate(this.#end);
+		this.#active.sync();
+		this.#allocated = this.#end;
 	}
 
 	/** A disk that is full is no broken disk: what did not fit is taken back, and the log stays as it was. */
@@ -343,9 +388,7 @@ export class LogFile {
 			write();
 		} catch (cause) {
 			if (!isFull(cause)) throw cause;
-			this.#active.truncate(this.#end);
-			this.#active.sync();
-			this.#allocated = this.#end;
+			this.#giveBack();
 			throw this.#full(cause);
 		}
 	}
@@ -363,6 +406,9 @@ export class LogFile {
 	/** A file that grew, shrank or was replaced behind our back has another writer: what we add could destroy its records. */
 	#assertUntouched(): void {
 		const path = activePath(this.#directory);
+		const head = headPath(this.#directory);
+		if (this.#disk.identity(head) !== this.#head?.identity())
+			throw new WalError("WAL_CORRUPT", `${head} was replaced or removed by another program`, { path: head });
 		const found =
 			this.#disk.identity(path) !== this.#active.identity()
 				? "it was replaced or removed"
@@ -396,6 +442,7 @@ export class LogFile {
 		this.#active.close();
 		this.#next = { log, first: last + 1, prev: crc, epoch: this.#epoch, created: this.#opening };
 		this.#renameSealed(first);
+		this.#sealed.push(first);
 	}
 
 	/** Begins the segment that a seal made necessary. A disk that is full leaves it for the next try. */

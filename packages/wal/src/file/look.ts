@@ -25,12 +25,17 @@ const TRIES = 8;
  *
  * @throws WalError `WAL_IO` when there is no log, `WAL_NEWER_FORMAT`
  */
-export async function look(disk: Disk, directory: string, proven: Seq): Promise<Looked> {
+export async function look(
+	disk: Disk,
+	directory: string,
+	proven: Seq,
+	how: "quick" | "whole" = "whole",
+): Promise<Looked> {
 	let before: { readonly head: Survey["head"]; readonly said: string } | undefined;
 	for (let tries = 1; ; tries++) {
 		let found: Survey;
 		try {
-			found = survey(disk, directory, "whole");
+			found = survey(disk, directory, how);
 		} catch (error) {
 			// Between the rename of a sealed segment and the making of the next one there is no `wal.jsonl`.
 			if (tries === TRIES) throw asWalError(error, "open", activePath(directory));

@@ -1,4 +1,5 @@
 /** What is said when a log cannot be opened: what was expected, what was found, what to do. */
+import type { Owner } from "../engine.ts";
 import { type WalCode, WalError } from "../errors.ts";
 import type { Refusal } from "./decide.ts";
 import { activePath } from "./names.ts";
@@ -17,14 +18,6 @@ export function refusal({ code, path, offset, seq, why, version, acknowledged }:
 		`${file}, byte ${offset}: seq ${seq} was acknowledged as durable, and is not as it was: ${why}. Records up to seq ${seq - 1} are sound, ${acknowledged} were acknowledged. Nothing was changed. Look with: reyn wal verify; give the damaged part up with: reyn wal repair`,
 		{ path: file, offset, seq, lastSound: seq - 1, acknowledged },
 	);
-}
-
-/** The text of a lock file: written by the holder, and only as good as that. */
-export interface Holder {
-	readonly pid: number;
-	readonly host: string;
-	readonly started: string;
-	readonly command: string;
 }
 
 export function readHolder(text: string, path: string): WalError {
@@ -48,9 +41,10 @@ export function lockedBehindOurBack(path: string): WalError {
 	);
 }
 
-function parse(text: string): Holder | undefined {
+/** The text of a lock file: written by the holder, and only as good as that. */
+function parse(text: string): Owner | undefined {
 	try {
-		const { pid, host, started, command } = JSON.parse(text) as Partial<Holder>;
+		const { pid, host, started, command } = JSON.parse(text) as Partial<Owner>;
 		return typeof pid === "number"
 			? { pid, host: String(host), started: String(started), command: String(command) }
 			: undefined;
@@ -60,7 +54,7 @@ function parse(text: string): Holder | undefined {
 }
 
 /** An error of the file system, with what was being done, the path and what to do about it. */
-export function asWalError(error: unknown, doing: "open" | "read" | "close", path: string): Error {
+export function asWalError(error: unknown, doing: "open" | "read" | "truncate" | "close", path: string): Error {
 	const { code, message } = error as NodeJS.ErrnoException;
 	if (error instanceof WalError || code === undefined || code.startsWith("ERR_")) return error as Error;
 	const hint = code === "ENOENT" ? "there is no log here yet; a writer makes one" : message;

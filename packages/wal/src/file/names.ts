@@ -4,11 +4,20 @@ import type { Seq } from "../record.ts";
 
 export const activePath = (directory: string): string => join(directory, "wal.jsonl");
 export const headPath = (directory: string): string => join(directory, "wal.head");
+export const basePath = (directory: string): string => join(directory, "wal.base");
 export const lockPath = (directory: string): string => join(directory, "wal.lock");
 export const sealedPath = (directory: string, first: Seq): string =>
 	join(directory, `wal-${String(first).padStart(20, "0")}.jsonl`);
 
 const SEALED = /^wal-(\d{20})\.jsonl$/;
+
+/** The first seqs of the sealed segments, oldest first. */
+export function sealedFirsts(names: readonly string[]): Seq[] {
+	return names
+		.flatMap((name) => SEALED.exec(name)?.[1] ?? [])
+		.map(Number)
+		.sort((a, b) => a - b);
+}
 
 /** The paths of the sealed segments, oldest first. */
 export function sealedPaths(directory: string, names: readonly string[]): readonly string[] {

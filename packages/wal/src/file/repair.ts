@@ -74,15 +74,10 @@ export async function applyRepair(directory: string, options: ApplyRepairOptions
 	await planRepair(directory, options);
 	const now = clock.now();
 	const lock = LogFile.lock(disk, directory, defaultLogFileOptions, {
-		log: "",
-		salt: "",
-		now,
-		holder: JSON.stringify({
-			pid: process.pid,
-			host: hostname(),
-			started: new Date(now).toISOString(),
-			command: "repair",
-		}),
+		pid: process.pid,
+		host: hostname(),
+		started: new Date(now).toISOString(),
+		command: "repair",
 	});
 	try {
 		const { plan, work } = await prepare(directory, options);
@@ -174,7 +169,7 @@ function isOurs(path: string, { found, log }: Looked, directory: string): boolea
 
 /** Where the new segment begins: behind the sealed segments that stay. */
 function baseOf(
-	{ active }: Survey,
+	{ active, base }: Survey,
 	kept: Survey["sealed"],
 	given: Survey["sealed"],
 	log: string | undefined,
@@ -185,8 +180,9 @@ function baseOf(
 	const own = headers.filter((header) => header.log !== "" && header.log === log);
 	const epoch = Math.max(before?.header.epoch ?? 0, active?.epoch ?? 0, ...own.map((header) => header.epoch));
 	if (before) return { first: before.footer.last + 1, prev: before.footer.prev, epoch };
-	const prev = own.find(({ first }) => first === 1)?.prev ?? pieces.find(({ first }) => first === 1)?.prev;
-	return { first: 1, prev, epoch };
+	const start = typeof base === "object" ? base.first : 1;
+	const prev = own.find(({ first }) => first === start)?.prev ?? pieces.find(({ first }) => first === start)?.prev;
+	return { first: start, prev, epoch };
 }
 
 /** The records of a file that follow one another, in stretches. */

@@ -1,6 +1,7 @@
 /** Reading: from any seq on, across sealed segments and the active one, without the beginning. */
 import type { SegmentHeader, StoredRecord } from "../codec.ts";
 import type { Disk, DiskFile } from "../disk.ts";
+import { truncated } from "../engine-errors.ts";
 import { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { LineReader } from "./lines.ts";
@@ -26,17 +27,28 @@ export class Segments {
 		if (this.#firsts.at(-1) !== segment) this.#firsts.push(segment);
 	}
 
+	/** Takes note that segments before the one that begins at `first` are gone. */
+	truncated(first: Seq): void {
+		this.#firsts.splice(0, this.#firsts.indexOf(first));
+	}
+
 	/** @throws WalError `WAL_CORRUPT` at the first line that does not check out, `WAL_IO` */
-	async *read(after: Seq): AsyncGenerator<readonly StoredRecord[]> {
+	async *read(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
 		try {
-			yield* this.#read(after);
+			for await (const records of this.#read(after)) {
+				const over = records.findIndex(({ seq }) => seq > through);
+				if (over !== 0) yield over === -1 ? records : records.slice(0, over);
+				if (over !== -1 || (records.at(-1) as StoredRecord).seq === through) return;
+			}
 		} catch (error) {
 			throw asWalError(error, "read", this.#directory);
 		}
 	}
 
 	async *#read(after: Seq): AsyncGenerator<readonly StoredRecord[]> {
-		let next = Math.max(after + 1, this.#firsts[0] as Seq);
+		let next = after + 1;
+		const oldest = this.#firsts[0] as Seq;
+		if (next < oldest) throw truncated(next, oldest);
 		for (let i = this.#firsts.findLastIndex((first) => first <= next); i < this.#firsts.length; i++) {
 			const first = this.#firsts[i] as Seq;
 			for await (const records of this.#readSegment(first, next)) {
@@ -98,14 +110,25 @@ export class Segments {
 	#open(first: Seq): { file: DiskFile; path: string } {
 		const paths = [activePath(this.#directory), sealedPath(this.#directory, first)];
 		const isActive = this.#firsts.at(-1) === first;
-		for (const path of isActive ? paths : paths.reverse()) {
-			if (this.#disk.identity(path) === undefined) continue;
-			const file = this.#disk.open(path, "read");
+		// Twice: between the two looks it may have been renamed.
+		const order = isActive ? paths : paths.reverse();
+		for (const path of [...order, ...order]) {
+			const file = this.#openIfThere(path);
+			if (!file) continue;
 			const decoded = readFirst(file);
 			if (decoded.type === "header" && decoded.header.first === first) return { file, path };
 			file.close();
 		}
 		throw this.#corrupt(sealedPath(this.#directory, first), 0, first, "the segment is gone");
+	}
+
+	#openIfThere(path: string): DiskFile | undefined {
+		try {
+			return this.#disk.open(path, "read");
+		} catch (error) {
+			if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+			throw error;
+		}
 	}
 
 	#corrupt(path: string, offset: number, seq: Seq, why: string): WalError {

@@ -1,8 +1,16 @@
 /** Looks at a log's files without changing any: what there is, and what `wal.head` claims. */
 import { dirname } from "node:path";
-import { type Decoded, decodeLine, HEAD_BYTES, type Head, type SegmentFooter, type SegmentHeader } from "../codec.ts";
+import {
+	type Base,
+	type Decoded,
+	decodeLine,
+	HEAD_BYTES,
+	type Head,
+	type SegmentFooter,
+	type SegmentHeader,
+} from "../codec.ts";
 import { type Disk, type DiskFile, readAt } from "../disk.ts";
-import { activePath, headPath, isBroken, sealedPath, sealedPaths } from "./names.ts";
+import { activePath, basePath, headPath, isBroken, sealedPath, sealedPaths } from "./names.ts";
 import { withFile } from "./records.ts";
 import { type Scan, scan } from "./scan.ts";
 
@@ -12,6 +20,8 @@ export interface Survey {
 	readonly active: Scan | undefined;
 	/** Undefined when the head is missing or rotten: it is a lower bound only, and then there is none. */
 	readonly head: Head | undefined;
+	/** Undefined when nothing was ever taken away. */
+	readonly base: Base | "unsound" | undefined;
 }
 
 export interface Sealed {
@@ -31,16 +41,22 @@ export interface Sealed {
  */
 export function survey(disk: Disk, directory: string, how: "quick" | "whole"): Survey {
 	// First of all: it never says more than is durable, so what is read after it holds at least that much.
-	const head = disk.identity(headPath(directory)) === undefined ? undefined : readHead(disk, directory);
+	const head = readHead(disk, directory);
+	const base = readBase(disk, directory);
 	const names = disk.list(directory);
+	// Those before it are what a truncation that was cut has left.
+	const kept = (path: string): boolean => typeof base !== "object" || path >= sealedPath(directory, base.first);
 	// Which of the files with damaged bytes are known to the log only its records say.
 	const isQuick = how === "quick" && !names.some(isBroken);
 	return {
-		sealed: sealedPaths(directory, names).map((path) => readSealed(disk, path)),
+		sealed: sealedPaths(directory, names)
+			.filter(kept)
+			.map((path) => readSealed(disk, path)),
 		active: names.includes("wal.jsonl")
 			? withFile(disk, activePath(directory), (file) => scan(file, isQuick ? head : undefined))
 			: undefined,
 		head,
+		base,
 	};
 }
 
@@ -89,8 +105,17 @@ function readSealed(disk: Disk, path: string): Sealed {
 	});
 }
 
-function readHead(disk: Disk, directory: string): Head | undefined {
+/** Undefined when it is missing or unsound. */
+export function readHead(disk: Disk, directory: string): Head | undefined {
+	if (disk.identity(headPath(directory)) === undefined) return undefined;
 	const text = withFile(disk, headPath(directory), (file) => readAt(file, 0, HEAD_BYTES)).toString("latin1");
 	const decoded = decodeLine(Buffer.from(text.trimEnd(), "latin1"));
 	return decoded.type === "head" ? decoded.head : undefined;
+}
+
+function readBase(disk: Disk, directory: string): Survey["base"] {
+	const path = basePath(directory);
+	if (disk.identity(path) === undefined) return undefined;
+	const decoded = withFile(disk, path, readFirst);
+	return decoded.type === "base" ? decoded.base : "unsound";
 }

@@ -93,7 +93,7 @@ export async function verifyLog(directory: string, options: VerifyOptions = {}):
 	const problems: LogProblem[] = [];
 	const torn = tornNote(looked, directory);
 
-	let before: Sealed | "none" | undefined = "none";
+	let before: Sealed | Seq | undefined = typeof found.base === "object" ? found.base.first : 1;
 	for (const sealed of found.sealed) {
 		const mine = checkSealed(disk, directory, sealed);
 		const gap = sealed.header.log === "" ? undefined : unfit(before, sealed, log);
@@ -190,17 +190,19 @@ function checkSealed(
 	};
 }
 
-const lastOf = (before: Sealed | "none" | undefined): Seq => (typeof before === "object" ? before.footer.last : 0);
+/** The last seq before a segment: of the one before it, or, where the log begins, the one before that. */
+const lastOf = (before: Sealed | Seq | undefined): Seq =>
+	typeof before === "object" ? before.footer.last : (before ?? 1) - 1;
 
 /** Why a segment cannot stand behind the one before it, or as the first, as a writer would see it. What is unknown is not judged. */
-function unfit(before: Sealed | "none" | undefined, segment: Sealed, log: string | undefined): LogProblem | undefined {
+function unfit(before: Sealed | Seq | undefined, segment: Sealed, log: string | undefined): LogProblem | undefined {
 	const { header, path } = segment;
 	if (log !== undefined && header.log !== log)
 		return problem(path, header.first, `it belongs to another log, ${header.log}; this one is ${log}`);
-	if (!before || (before !== "none" && before.header.log !== log)) return undefined;
+	if (before === undefined || (typeof before === "object" && before.header.log !== log)) return undefined;
 	const expected = lastOf(before) + 1;
 	const why = misfit(
-		before === "none" ? undefined : { log: before.header.log, first: expected, prev: before.footer.prev },
+		typeof before === "number" ? before : { log: before.header.log, first: expected, prev: before.footer.prev },
 		header,
 	);
 	if (why === undefined) return undefined;

@@ -3,3 +3,4 @@ export { CrashDisk, type CrashOptions } from "./crash-disk.ts";
 export { type EngineUnderTest, type Runner, testEngine } from "./engine-suite.ts";
 export { type Inode, MemoryDisk } from "./memory-disk.ts";
 export { MortalDisk } from "./mortal-disk.ts";
+export { type MortalEngine, mortalEngine } from "./mortal-engine.ts";

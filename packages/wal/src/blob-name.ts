@@ -1,0 +1,11 @@
+import { WalError } from "./errors.ts";
+
+/** The name, if it is one that every engine can keep: no part is empty, `.` or `..`. */
+export function checkedBlobName(name: string): string {
+	if (/^(?!\.{1,2}(\/|$))[\w.-]+(\/(?!\.{1,2}(\/|$))[\w.-]+)*$/.test(name) && name.length <= 512) return name;
+	throw new WalError(
+		"WAL_INVALID_RECORD",
+		`${JSON.stringify(name)} is no name of a blob; expected parts of letters, digits, ".", "_" and "-", divided by "/"`,
+		{ name },
+	);
+}

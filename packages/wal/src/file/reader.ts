@@ -1,0 +1,86 @@
+/** A log that somebody else may be writing: read without its lock, only as far as it is known to be durable. */
+import type { StoredRecord } from "../codec.ts";
+import type { Disk } from "../disk.ts";
+import type { Tail } from "../engine.ts";
+import type { WalError } from "../errors.ts";
+import type { Seq } from "../record.ts";
+import { look } from "./look.ts";
+import { refusal } from "./messages.ts";
+import { activePath, sealedFirsts } from "./names.ts";
+import { withFile } from "./records.ts";
+import { Segments } from "./segments.ts";
+import { readFirst, readHead } from "./survey.ts";
+
+interface View {
+	readonly tail: Tail;
+	readonly segments: Segments;
+}
+
+export class Reader {
+	readonly #disk: Disk;
+	readonly #directory: string;
+	#view: View | undefined;
+
+	constructor(disk: Disk, directory: string) {
+		this.#disk = disk;
+		this.#directory = directory;
+	}
+
+	/** Looks at all files and judges them as a writer would. @throws WalError `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO` */
+	async tail(): Promise<Tail | undefined> {
+		const looked = await look(this.#disk, this.#directory, 0, "quick").catch((error) => {
+			if ((error as WalError).detail?.code === "ENOENT") return undefined;
+			throw error;
+		});
+		if (!looked) return undefined;
+		const { found, decision, acknowledged } = looked;
+		if (decision.kind === "refuse") throw refusal(decision, this.#directory);
+		const { sealed, active } = found;
+		const last = sealed.at(-1)?.footer;
+		const header = active?.header ?? sealed.at(-1)?.header;
+		if (!header) return undefined;
+		const sound = active ? active.next - 1 : (last?.last ?? 0);
+		const torn = active?.bad ? [{ seq: active.next, bytes: active.bad.end - active.bad.offset, sha256: "" }] : [];
+		const tail: Tail = {
+			log: header.log,
+			first: sealed[0]?.header.first ?? header.first,
+			seq: Math.min(sound, acknowledged),
+			epoch: active?.epoch ?? last?.epoch ?? header.epoch,
+			torn,
+		};
+		const firsts = sealed.map((each) => each.header.first);
+		this.#view = { tail, segments: new Segments(this.#disk, this.#directory, { header, sealed: firsts }) };
+		return tail;
+	}
+
+	/** As `tail`, when only what is new is asked for: the head says how far it is, if it is there. */
+	async newTail(): Promise<Tail | undefined> {
+		const view = this.#view;
+		const head = readHead(this.#disk, this.#directory);
+		if (!view || head?.log !== view.tail.log || head.seq < view.tail.seq) return this.tail();
+		if (head.seq === view.tail.seq) return view.tail;
+		const header = this.#activeHeader();
+		if (!header) return view.tail;
+		const sealed = sealedFirsts(this.#disk.list(this.#directory));
+		const tail: Tail = { ...view.tail, first: sealed[0] ?? header.first, seq: head.seq, epoch: head.epoch };
+		this.#view = { tail, segments: new Segments(this.#disk, this.#directory, { header, sealed }) };
+		return tail;
+	}
+
+	async *read(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
+		if (!this.#view || through > this.#view.tail.seq) await this.tail();
+		if (this.#view) yield* this.#view.segments.read(after, through);
+	}
+
+	/** Undefined while the writer is between two segments. */
+	#activeHeader() {
+		const path = activePath(this.#directory);
+		try {
+			const first = withFile(this.#disk, path, readFirst);
+			return first.type === "header" ? first.header : undefined;
+		} catch (error) {
+			if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+			throw error;
+		}
+	}
+}

@@ -1,0 +1,29 @@
+import type { StoredRecord } from "./codec.ts";
+import type { RealmLog } from "./engine.ts";
+import type { Seq } from "./record.ts";
+
+/**
+ * What an engine's `subscribe` may be made of: looks how far the log is durable, reads up to there, and waits. Whatever
+ * wakes it is a hint only, so none is needed for nothing to be lost.
+ *
+ * @param more resolves when it is worth looking again; at an abort too
+ */
+export async function* subscription(
+	log: Pick<RealmLog, "tail" | "read">,
+	after: Seq,
+	signal: AbortSignal,
+	more: () => Promise<void>,
+): AsyncGenerator<readonly StoredRecord[]> {
+	for (let reached = after; !signal.aborted; ) {
+		// Begun before the look: what happens between the two is heard.
+		const hint = more();
+		const last = (await log.tail())?.seq ?? 0;
+		if (last > reached) {
+			for await (const records of log.read(reached, last)) {
+				reached = records.at(-1)?.seq ?? reached;
+				yield records;
+				if (signal.aborted) return;
+			}
+		} else await hint;
+	}
+}

@@ -1,0 +1,32 @@
+import type { LogEngine } from "../engine.ts";
+import { memoryEngine } from "../memory-engine.ts";
+import { delegate } from "./delegate.ts";
+
+/** Logs in memory that stop taking records when they are told to, as if the process had died; what they have stays. */
+export interface MortalEngine extends LogEngine {
+	die(): void;
+	revive(): void;
+}
+
+export function mortalEngine(): MortalEngine {
+	const engine = memoryEngine();
+	let isDead = false;
+	return {
+		...engine,
+		log: (realm) => {
+			const log = engine.log(realm);
+			return delegate(log, {
+				async append(lease, expect, lines) {
+					if (isDead) throw new Error("killed");
+					await log.append(lease, expect, lines);
+				},
+			});
+		},
+		die() {
+			isDead = true;
+		},
+		revive() {
+			isDead = false;
+		},
+	};
+}
