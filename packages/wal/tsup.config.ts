@@ -2,7 +2,12 @@ import { defineConfig } from "tsup";
 
 // The worker is a file of its own, beside the bundle that opens it as `./worker.js`.
 export default defineConfig({
-	entry: { index: "src/index.ts", worker: "src/file/worker.ts", "testing/index": "src/testing/index.ts" },
+	entry: {
+		index: "src/index.ts",
+		worker: "src/file/worker.ts",
+		"sqlite/index": "src/sqlite/index.ts",
+		"testing/index": "src/testing/index.ts",
+	},
 	format: ["esm"],
 	target: "node22",
 	splitting: true,

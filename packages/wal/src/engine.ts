@@ -13,6 +13,8 @@ export interface LogEngine {
 	blobs(realm: string): BlobStore;
 	/** The names of the realms that have a log, in order. */
 	realms(): Promise<readonly string[]>;
+	/** Lets go of what the engine holds open. Logs are closed before. */
+	close(): Promise<void>;
 }
 
 export interface EngineCaps {

@@ -26,6 +26,7 @@ export function memoryEngine(): LogEngine {
 		log: (realm) => made(logs, realm, () => new MemoryLog()),
 		blobs: (realm) => made(blobs, realm, memoryBlobs),
 		realms: async () => [...logs].flatMap(([realm, log]) => (log.exists ? [realm] : [])).sort(),
+		close: async () => {},
 	};
 }
 

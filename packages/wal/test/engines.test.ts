@@ -2,33 +2,50 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { fileEngine, memoryEngine } from "../src/index.ts";
-import { testEngine } from "../src/testing/index.ts";
+import { fileEngine, type LogEngine, memoryEngine } from "../src/index.ts";
+import { sqliteEngine } from "../src/sqlite/index.ts";
+import { MemoryDisk, testEngine } from "../src/testing/index.ts";
 
 const made: string[] = [];
 afterAll(async () => {
 	for (const directory of made) await rm(directory, { recursive: true, force: true });
 });
 
-testEngine(
-	{ describe, test, expect },
-	{
-		name: "a file",
-		async make() {
-			const directory = await mkdtemp(join(tmpdir(), "reyn-wal-"));
-			made.push(directory);
-			return () => fileEngine(join(directory, "state"));
-		},
-	},
-);
+async function fresh(): Promise<string> {
+	const directory = await mkdtemp(join(tmpdir(), "reyn-wal-"));
+	made.push(directory);
+	return join(directory, "state");
+}
 
-testEngine(
-	{ describe, test, expect },
-	{
-		name: "memory",
-		async make() {
+const engines: readonly [name: string, make: () => Promise<() => LogEngine>][] = [
+	[
+		"a file",
+		async () => {
+			const directory = await fresh();
+			return () => fileEngine(directory);
+		},
+	],
+	[
+		"files on a simulated disk, in small segments",
+		async () => {
+			const disk = new MemoryDisk();
+			return () => fileEngine("/log", { disk, segmentBytes: 4096, allocateBytes: 512 });
+		},
+	],
+	[
+		"memory",
+		async () => {
 			const engine = memoryEngine();
 			return () => engine;
 		},
-	},
-);
+	],
+	[
+		"SQLite",
+		async () => {
+			const path = join(await fresh(), "log.db");
+			return () => sqliteEngine(path);
+		},
+	],
+];
+
+for (const [name, make] of engines) testEngine({ describe, test, expect }, { name, make });

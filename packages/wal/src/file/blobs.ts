@@ -1,34 +1,35 @@
-/** Blobs in a directory: a file each, under its name. */
-import { readdir, readFile, rm } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
-import { atomicWrite } from "../atomic-write.ts";
+/** Blobs in a directory: a file each. On the caller's thread: a `put` waits for two syncs. */
+import { join } from "node:path";
 import { checkedBlobName } from "../blob-name.ts";
+import { type Disk, readAt } from "../disk.ts";
 import type { BlobStore } from "../engine.ts";
+import { asFileName } from "../record.ts";
+import { atomicWriteTo } from "./atomic-write.ts";
+import { withFile } from "./records.ts";
 
-export function fileBlobs(directory: string): BlobStore {
-	const pathOf = (name: string): string => join(directory, ...checkedBlobName(name).split("/"));
+export function fileBlobs(disk: Disk, directory: string): BlobStore {
+	const pathOf = (name: string): string => join(directory, asFileName(checkedBlobName(name)));
 	return {
-		put: (name, bytes) => atomicWrite(pathOf(name), bytes),
-		get: (name) => unlessMissing(() => readFile(pathOf(name))),
+		async put(name, bytes) {
+			atomicWriteTo(disk, pathOf(name), bytes, "new");
+		},
+		async get(name) {
+			const path = pathOf(name);
+			if (disk.identity(path) === undefined) return undefined;
+			return withFile(disk, path, (file) => readAt(file, 0, file.size()));
+		},
 		async list(prefix) {
-			const entries = (await unlessMissing(() => readdir(directory, { recursive: true, withFileTypes: true }))) ?? [];
-			return entries
-				.filter((entry) => entry.isFile() && !entry.name.endsWith(".tmp"))
-				.map((entry) => relative(directory, join(entry.parentPath, entry.name)).split(sep).join("/"))
+			const names = disk.list(directory).filter((name) => !name.endsWith(".new.tmp"));
+			return names
+				.map(decodeURIComponent)
 				.filter((name) => name.startsWith(prefix))
 				.sort();
 		},
 		async delete(name) {
-			await rm(pathOf(name), { force: true });
+			const path = pathOf(name);
+			if (disk.identity(path) === undefined) return;
+			disk.remove(path);
+			disk.syncDirectory(directory);
 		},
 	};
-}
-
-async function unlessMissing<T>(run: () => Promise<T>): Promise<T | undefined> {
-	try {
-		return await run();
-	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-		throw error;
-	}
 }

@@ -51,12 +51,13 @@ export function fileEngine(directory: string, options: FileEngineOptions = {}): 
 			logs.set(realm, log);
 			return log;
 		},
-		blobs: (realm): BlobStore => fileBlobs(join(pathOf(realm), "blobs")),
+		blobs: (realm): BlobStore => fileBlobs(disk, join(pathOf(realm), "blobs")),
 		async realms() {
 			const named = disk.list(realms).map((name) => ({ realm: decodeURIComponent(name), path: join(realms, name) }));
 			const all = [{ realm: MAIN, path: directory }, ...named];
 			return all.flatMap(({ realm, path }) => (hasLog(disk, path) ? [realm] : [])).sort();
 		},
+		close: async () => {},
 	};
 }
 
@@ -161,14 +162,6 @@ class FileLog implements RealmLog {
 	}
 
 	#more(signal: AbortSignal): Promise<void> {
-		const ring = this.#bell.next(signal);
-		if (this.#writing) return ring;
-		return new Promise((resolve) => {
-			const cancel = this.#timers.after(POLL_MS, resolve);
-			ring.then(() => {
-				cancel();
-				resolve();
-			});
-		});
+		return this.#writing ? this.#bell.next(signal) : this.#bell.nextWithin(POLL_MS, signal, this.#timers);
 	}
 }

@@ -1,6 +1,9 @@
-import type { LogEngine } from "../engine.ts";
-import { defineRecord, type Scope, type WalRecord } from "../record.ts";
+/** The contract of the log and of the port under it, for any engine. */
+import { encodeRecord, type StoredRecord } from "../codec.ts";
+import type { Acquire, Lease, LogEngine, RealmLog } from "../engine.ts";
+import { defineRecord, type Scope, type Seq, type WalRecord } from "../record.ts";
 import type { StandardSchemaV1 } from "../standard-schema.ts";
+import { crcOf } from "../stored-records.ts";
 import { openWal, type Wal } from "../wal.ts";
 
 /** The part of vitest, jest or any other runner that the suite uses. */
@@ -12,102 +15,398 @@ export interface Runner {
 
 export interface EngineUnderTest {
 	readonly name: string;
-	/** A fresh, empty log; each call of the returned function opens the same one again. */
+	/** A fresh, empty store; each call of what it gives is another engine over the same one, as another process would have. */
 	make(): Promise<() => LogEngine>;
 }
 
-/** Runs the contract of the log over an engine. */
-export function testEngine({ describe, test, expect }: Runner, { name, make }: EngineUnderTest): void {
+/**
+ * Runs the contract over an engine. What it cannot see: whether an acknowledgement survives a power cut (that needs a disk
+ * that forgets: `CrashDisk`), and whether epoch and tail are checked in one step under contention of several machines.
+ */
+export function testEngine(runner: Runner, engine: EngineUnderTest): void {
+	runner.describe(`the port over ${engine.name}`, () => testPort(runner, engine));
+	runner.describe(`the log over ${engine.name}`, () => testLog(runner, engine));
+}
+
+function testPort({ test, expect }: Runner, { make }: EngineUnderTest): void {
+	test("a realm has no log before there is a writer; the writer begins with its opening lines", async () => {
+		await using at = await store(make);
+		const log = at.engine().log("main");
+		expect(await log.tail()).toBe(undefined);
+		const writer = await Writer.open(log);
+		expect([writer.lease.epoch, writer.lease.first, writer.lease.tail.seq]).toEqual([1, 1, 1]);
+		expect((await log.tail())?.seq).toBe(1);
+		expect(seqsOf(await read(log, 0, 1))).toEqual([1]);
+		await writer.close();
+	});
+
+	test("what was stored is read back in order, in any range", async () => {
+		await using at = await store(make);
+		const log = at.engine().log("main");
+		const writer = await Writer.open(log);
+		for (let i = 0; i < 40; i++) await writer.append(25);
+		expect((await log.tail())?.seq).toBe(1001);
+		expect(seqsOf(await read(log, 0, 1001))).toEqual(upTo(1001));
+		expect(seqsOf(await read(log, 499, 502))).toEqual([500, 501, 502]);
+		expect(seqsOf(await read(log, 1000, 1001))).toEqual([1001]);
+		expect(seqsOf(await read(log, 7, 7))).toEqual([]);
+		expect((await read(log, 0, 1001)).map(({ crc }) => crc)).toEqual(writer.crcs);
+		await writer.close();
+	});
+
+	test("lines are stored only behind the tail that they expect, and once", async () => {
+		await using at = await store(make);
+		const log = at.engine().log("main");
+		const writer = await Writer.open(log);
+		const lines = writer.lines(3);
+		await log.append(writer.lease, 1, lines);
+		for (const expected of [0, 1, 3, 5]) {
+			const error = await errorOf(() => log.append(writer.lease, expected, lines));
+			expect([error?.code, error?.detail?.actual]).toEqual(["WAL_SEQ_MISMATCH", 4]);
+		}
+		expect(seqsOf(await read(log, 0, 4))).toEqual([1, 2, 3, 4]);
+		await writer.close();
+	});
+
+	test("there is one writer: another one is refused while it lives, and fences it afterwards", async () => {
+		await using at = await store(make);
+		const log = at.engine().log("main");
+		const first = await Writer.open(log);
+		expect((await errorOf(() => Writer.open(log)))?.code).toBe("WAL_LOCKED");
+		expect((await errorOf(() => Writer.open(at.engine().log("main"))))?.code).toBe("WAL_LOCKED");
+		await first.append(1);
+		await first.close();
+		const lines = first.lines(1);
+		expect((await errorOf(() => log.append(first.lease, 2, lines)))?.code).toBe("WAL_FENCED");
+		const second = await Writer.open(at.engine().log("main"));
+		expect([second.lease.epoch, second.lease.tail.seq]).toEqual([2, 3]);
+		expect((await errorOf(() => log.append(first.lease, 3, lines)))?.code).toBe("WAL_FENCED");
+		expect((await errorOf(() => log.renew(first.lease)))?.code).toBe("WAL_FENCED");
+		await second.append(1);
+		expect((await second.log.tail())?.seq).toBe(4);
+		await second.close();
+	});
+
+	test("a lease that lasts for a time may be stolen; the writer that had it gets WAL_FENCED", async () => {
+		await using at = await store(make);
+		const engine = at.engine();
+		if (engine.caps.leaseMs === undefined) return;
+		const frozen = await Writer.open(engine.log("main"));
+		const thief = await Writer.open(at.engine().log("main"), { steal: true });
+		const lines = frozen.lines(1);
+		expect((await errorOf(() => frozen.log.append(frozen.lease, 1, lines)))?.code).toBe("WAL_FENCED");
+		expect((await errorOf(() => frozen.log.append(frozen.lease, 2, lines)))?.code).toBe("WAL_FENCED");
+		await frozen.close();
+		await thief.append(2);
+		expect(seqsOf(await read(thief.log, 0, 4))).toEqual([1, 2, 3, 4]);
+		await thief.close();
+	});
+
+	test("the log, its epoch and its id outlive the engine", async () => {
+		await using at = await store(make);
+		const first = await Writer.open(at.engine().log("main"));
+		await first.append(5);
+		await first.close();
+		const again = at.engine().log("main");
+		const tail = await again.tail();
+		expect([tail?.log, tail?.first, tail?.seq, tail?.epoch]).toEqual([first.lease.log, 1, 6, 1]);
+		expect((await read(again, 0, 6)).map(({ crc }) => crc)).toEqual(first.crcs);
+	});
+
+	test("a log that ends before what is proven is refused, and nothing is changed", async () => {
+		await using at = await store(make);
+		const writer = await Writer.open(at.engine().log("main"));
+		await writer.append(2);
+		await writer.close();
+		const error = await errorOf(() => Writer.open(at.engine().log("main"), { proven: async () => 4 }));
+		expect(error?.code).toBe("WAL_CORRUPT");
+		const tail = await at.engine().log("main").tail();
+		expect([tail?.seq, tail?.epoch]).toEqual([3, 1]);
+		const next = await Writer.open(at.engine().log("main"), { proven: async () => 3 });
+		await next.close();
+	});
+
+	test("a subscription has what is there and what comes, in order, each once, and ends with its signal", async () => {
+		await using at = await store(make);
+		const log = at.engine().log("main");
+		const writer = await Writer.open(log);
+		await writer.append(10);
+		const end = new AbortController();
+		const [mine, theirs] = [log, at.engine().log("main")].map((each) => collect(each, 4, 211, end.signal));
+		for (let i = 0; i < 40; i++) {
+			await writer.append(5);
+			if (i % 7 === 0) await new Promise((resolve) => setTimeout(resolve, 3));
+		}
+		expect(await mine).toEqual(upTo(211).slice(4));
+		expect(await theirs).toEqual(upTo(211).slice(4));
+		const idle = collect(log, 211, 10_000, end.signal);
+		end.abort();
+		expect(await idle).toEqual([]);
+		await writer.close();
+	});
+
+	test("what retention takes away is gone for readers, and the tail stays", async () => {
+		await using at = await store(make);
+		const log = at.engine().log("main");
+		const writer = await Writer.open(log);
+		for (let i = 0; i < 30; i++) await writer.append(10);
+		const first = await log.truncateBefore(writer.lease, 200);
+		expect(first <= 200).toBe(true);
+		expect(await log.truncateBefore(writer.lease, 150)).toBe(first);
+		expect(seqsOf(await read(log, first - 1, 301))).toEqual(upTo(301).slice(first - 1));
+		if (first > 1) expect((await errorOf(() => read(log, first - 2, 301)))?.code).toBe("WAL_TRUNCATED");
+		await writer.append(1);
+		await writer.close();
+		const again = await Writer.open(at.engine().log("main"));
+		expect([again.lease.first, again.lease.tail.seq]).toEqual([first, 303]);
+		expect(seqsOf(await read(again.log, first - 1, 303))).toEqual(upTo(303).slice(first - 1));
+		await again.close();
+	});
+
+	test("realms are logs of their own", async () => {
+		await using at = await store(make);
+		const engine = at.engine();
+		expect(await engine.realms()).toEqual([]);
+		const one = await Writer.open(engine.log("main"));
+		const two = await Writer.open(engine.log("Größe / ../x"));
+		await one.append(3);
+		await two.append(1);
+		expect([(await one.log.tail())?.seq, (await two.log.tail())?.seq]).toEqual([4, 2]);
+		expect(one.lease.log === two.lease.log).toBe(false);
+		expect(await engine.realms()).toEqual(["Größe / ../x", "main"]);
+		await one.close();
+		await two.close();
+	});
+
+	test("blobs come back as they were put, under names that every engine can keep", async () => {
+		await using at = await store(make);
+		const blobs = at.engine().blobs("main");
+		const bytes = Uint8Array.from({ length: 70_000 }, (_, i) => (i * 31) % 256);
+		expect(await blobs.get("a/b-1.json")).toBe(undefined);
+		await blobs.put("a/b-1.json", bytes);
+		await blobs.put("a/c", new Uint8Array());
+		await blobs.put("d", Buffer.from("first"));
+		await blobs.put("d", Buffer.from("second"));
+		const again = at.engine().blobs("main");
+		expect(Buffer.from((await again.get("a/b-1.json")) ?? []).equals(bytes)).toBe(true);
+		expect((await again.get("a/c"))?.length).toBe(0);
+		expect(String(Buffer.from((await again.get("d")) ?? []))).toBe("second");
+		expect(await again.list("")).toEqual(["a/b-1.json", "a/c", "d"]);
+		expect(await again.list("a/")).toEqual(["a/b-1.json", "a/c"]);
+		await again.delete("a/c");
+		await again.delete("a/c");
+		expect(await blobs.list("a")).toEqual(["a/b-1.json"]);
+		for (const name of ["", "/a", "a/", "a//b", "../a", "a/..", "a b", "ü"])
+			expect([name, (await errorOf(() => blobs.put(name, bytes)))?.code]).toEqual([name, "WAL_INVALID_RECORD"]);
+		expect(await at.engine().blobs("other").list("")).toEqual([]);
+	});
+}
+
+function testLog({ test, expect }: Runner, { make }: EngineUnderTest): void {
 	const open = (engine: LogEngine, readOnly = false): Promise<Wal> => openWal(engine, { records: [said], readOnly });
 
-	describe(`the log over ${name}`, () => {
-		test("seqs start at 1 and have no gaps, over a restart too", async () => {
-			const engine = await make();
-			await using first = await open(engine());
-			const seqs = ["a", "b", "c"].map((text) => first.append(said({ text }), {}).seq);
-			expect(seqs).toEqual([2, 3, 4]); // 1 is the writer's own wal_epoch
-			await first.close();
-			await using second = await open(engine());
-			expect(second.append(said({ text: "d" }), {}).seq).toBe(6);
-			expect((await all(second)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]);
-		});
-
-		test("a record comes back as it was appended, with its scope", async () => {
-			const engine = await make();
-			const scope: Scope = { agent: "default", session: "main", run: "p1" };
-			await using wal = await open(engine());
-			const { record, durable } = wal.append(said({ text: "żółw\n\u2028\"'" }), scope);
-			await durable;
-			expect(await texts(wal)).toEqual(["żółw\n\u2028\"'"]);
-			await wal.close();
-			await using again = await open(engine());
-			const [back] = await all(again, { after: record.seq - 1, through: record.seq });
-			expect(
-				back && { seq: back.seq, ts: back.ts, kind: back.kind, scope: back.scope, data: back.data, crc: back.crc },
-			).toEqual({ ...record });
-		});
-
-		test("durable resolves in order, and the durable tip follows", async () => {
-			const engine = await make();
-			await using wal = await open(engine());
-			const order: number[] = [];
-			const appends = Array.from({ length: 100 }, (_, i) => wal.append(said({ text: String(i) }), {}));
-			await Promise.all(appends.map(({ seq, durable }) => durable.then(() => order.push(seq))));
-			expect(order).toEqual(appends.map(({ seq }) => seq));
-			expect(wal.durableTip).toBe(wal.tip);
-		});
-
-		test("a later change of the argument changes nothing", async () => {
-			const engine = await make();
-			await using wal = await open(engine());
-			const data = { text: "before" };
-			wal.append(said(data), {});
-			data.text = "after";
-			expect(await texts(wal)).toEqual(["before"]);
-		});
-
-		test("a range is read by seq, scope and kind", async () => {
-			const engine = await make();
-			await using wal = await open(engine());
-			for (let i = 0; i < 600; i++) wal.append(said({ text: String(i) }), { agent: i % 2 === 0 ? "even" : "odd" });
-			expect((await all(wal, { after: 599, through: 601 })).map(({ seq }) => seq)).toEqual([600, 601]);
-			expect((await all(wal, { after: 597, scope: { agent: "odd" } })).map(({ seq }) => seq)).toEqual([599, 601]);
-			expect(await all(wal, { after: wal.tip })).toEqual([]);
-			expect((await all(wal, { kinds: { except: ["said"] } })).map(({ kind }) => kind)).toEqual(["wal_epoch"]);
-		});
-
-		test("what does not fit is refused before a seq is taken", async () => {
-			const engine = await make();
-			await using wal = await open(engine());
-			const { tip } = wal;
-			expect(codeOf(() => wal.append({ kind: "unheard_of", data: {} }, {}))).toBe("WAL_INVALID_RECORD");
-			expect(codeOf(() => wal.append({ kind: "said", data: { text: 7 } }, {}))).toBe("WAL_INVALID_RECORD");
-			expect(codeOf(() => wal.append(said({ text: "x".repeat(9_000_000) }), {}))).toBe("WAL_TOO_LARGE");
-			expect(codeOf(() => wal.append(said({ text: "x" }), { run: "alone" }))).toBe("WAL_INVALID_RECORD");
-			expect(wal.tip).toBe(tip);
-		});
-
-		test("there is one writer; a reader looks on, and sees what was durable when it opened", async () => {
-			const engine = await make();
-			await using wal = await open(engine());
-			await wal.append(said({ text: "a" }), {}).durable;
-			expect(await codeOfAsync(() => open(engine()))).toBe("WAL_LOCKED");
-			await using reader = await open(engine(), true);
-			expect(await texts(reader)).toEqual(["a"]);
-			expect(codeOf(() => reader.append(said({ text: "b" }), {}))).toBe("WAL_READ_ONLY");
-		});
-
-		test("closing waits for what is queued; nothing can be appended afterwards", async () => {
-			const engine = await make();
-			const wal = await open(engine());
-			wal.append(said({ text: "last words" }), {});
-			await wal.close();
-			await wal.close();
-			expect(codeOf(() => wal.append(said({ text: "too late" }), {}))).toBe("WAL_CLOSED");
-			await using again = await open(engine());
-			expect(await texts(again)).toEqual(["last words"]);
-		});
+	test("seqs start at 1 and have no gaps, over a restart too", async () => {
+		await using at = await store(make);
+		await using first = await open(at.engine());
+		const seqs = ["a", "b", "c"].map((text) => first.append(said({ text }), {}).seq);
+		expect(seqs).toEqual([2, 3, 4]); // 1 is the writer's own wal_epoch
+		await first.close();
+		await using second = await open(at.engine());
+		expect(second.append(said({ text: "d" }), {}).seq).toBe(6);
+		expect((await all(second)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]);
 	});
+
+	test("a record comes back as it was appended, with its scope", async () => {
+		await using at = await store(make);
+		const scope: Scope = { agent: "default", session: "main", run: "p1" };
+		await using wal = await open(at.engine());
+		const { record, durable } = wal.append(said({ text: "żółw\n\u2028\"'" }), scope);
+		await durable;
+		expect(await texts(wal)).toEqual(["żółw\n\u2028\"'"]);
+		await wal.close();
+		await using again = await open(at.engine());
+		const [back] = await all(again, { after: record.seq - 1, through: record.seq });
+		expect(
+			back && { seq: back.seq, ts: back.ts, kind: back.kind, scope: back.scope, data: back.data, crc: back.crc },
+		).toEqual({ ...record });
+	});
+
+	test("durable resolves in order, and the durable tip follows", async () => {
+		await using at = await store(make);
+		await using wal = await open(at.engine());
+		const order: number[] = [];
+		const appends = Array.from({ length: 100 }, (_, i) => wal.append(said({ text: String(i) }), {}));
+		await Promise.all(appends.map(({ seq, durable }) => durable.then(() => order.push(seq))));
+		expect(order).toEqual(appends.map(({ seq }) => seq));
+		expect(wal.durableTip).toBe(wal.tip);
+	});
+
+	test("a later change of the argument changes nothing", async () => {
+		await using at = await store(make);
+		await using wal = await open(at.engine());
+		const data = { text: "before" };
+		wal.append(said(data), {});
+		data.text = "after";
+		expect(await texts(wal)).toEqual(["before"]);
+	});
+
+	test("a range is read by seq, scope and kind", async () => {
+		await using at = await store(make);
+		await using wal = await open(at.engine());
+		for (let i = 0; i < 600; i++) wal.append(said({ text: String(i) }), { agent: i % 2 === 0 ? "even" : "odd" });
+		expect((await all(wal, { after: 599, through: 601 })).map(({ seq }) => seq)).toEqual([600, 601]);
+		expect((await all(wal, { after: 597, scope: { agent: "odd" } })).map(({ seq }) => seq)).toEqual([599, 601]);
+		expect(await all(wal, { after: wal.tip })).toEqual([]);
+		expect((await all(wal, { kinds: { except: ["said"] } })).map(({ kind }) => kind)).toEqual(["wal_epoch"]);
+		for (const range of [{ after: -1 }, { through: 1.5 }, { after: Number.NaN }])
+			expect((await errorOf(() => all(wal, range)))?.code).toBe("WAL_INVALID_RECORD");
+	});
+
+	test("what does not fit is refused before a seq is taken", async () => {
+		await using at = await store(make);
+		await using wal = await open(at.engine());
+		const { tip } = wal;
+		expect(codeOf(() => wal.append({ kind: "unheard_of", data: {} }, {}))).toBe("WAL_INVALID_RECORD");
+		expect(codeOf(() => wal.append({ kind: "said", data: { text: 7 } }, {}))).toBe("WAL_INVALID_RECORD");
+		expect(codeOf(() => wal.append(said({ text: "x".repeat(9_000_000) }), {}))).toBe("WAL_TOO_LARGE");
+		expect(codeOf(() => wal.append(said({ text: "x" }), { run: "alone" }))).toBe("WAL_INVALID_RECORD");
+		expect(wal.tip).toBe(tip);
+	});
+
+	test("there is one writer; a reader looks on, and sees what was durable when it opened", async () => {
+		await using at = await store(make);
+		await using wal = await open(at.engine());
+		await wal.append(said({ text: "a" }), {}).durable;
+		expect((await errorOf(() => open(at.engine())))?.code).toBe("WAL_LOCKED");
+		await using reader = await open(at.engine(), true);
+		expect(await texts(reader)).toEqual(["a"]);
+		expect(codeOf(() => reader.append(said({ text: "b" }), {}))).toBe("WAL_READ_ONLY");
+		expect((await errorOf(() => openWal(at.engine(), { records: [], realm: "none", readOnly: true })))?.code).toBe(
+			"WAL_IO",
+		);
+	});
+
+	test("following goes on where reading stopped, for the writer and for others", async () => {
+		await using at = await store(make);
+		await using wal = await open(at.engine());
+		await wal.append(said({ text: "0" }), {}).durable;
+		await using reader = await open(at.engine(), true);
+		const found = [wal, reader].map(async (from) => {
+			const seen: string[] = [];
+			for await (const record of from.follow({ after: 1, kinds: { only: ["said"] } })) {
+				seen.push((record.data as { text: string }).text);
+				if (seen.length === 50) break;
+			}
+			return seen;
+		});
+		for (let i = 1; i < 50; i++) {
+			const { durable } = wal.append(said({ text: String(i) }), {});
+			if (i % 5 === 0) await durable;
+		}
+		const expected = Array.from({ length: 50 }, (_, i) => String(i));
+		expect(await Promise.all(found)).toEqual([expected, expected]);
+	});
+
+	test("closing waits for what is queued; nothing can be appended afterwards", async () => {
+		await using at = await store(make);
+		const wal = await open(at.engine());
+		const last = wal.append(said({ text: "last words" }), {});
+		await wal.close();
+		await wal.close();
+		await last.durable;
+		expect(codeOf(() => wal.append(said({ text: "too late" }), {}))).toBe("WAL_CLOSED");
+		expect((await errorOf(() => all(wal)))?.code).toBe("WAL_CLOSED");
+		await using again = await open(at.engine());
+		expect(await texts(again)).toEqual(["last words"]);
+	});
+}
+
+/** Engines over one store, closed at the end. */
+async function store(make: EngineUnderTest["make"]) {
+	const open = await make();
+	const engines: LogEngine[] = [];
+	return {
+		engine(): LogEngine {
+			const engine = open();
+			engines.push(engine);
+			return engine;
+		},
+		async [Symbol.asyncDispose](): Promise<void> {
+			for (const engine of engines) await engine.close();
+		},
+	};
+}
+
+let logs = 0;
+
+/** A writer at the port, with lines of its own. */
+class Writer {
+	readonly log: RealmLog;
+	lease!: Lease;
+	/** Of each line that it has made. */
+	readonly crcs: string[] = [];
+	#seq: Seq = 0;
+	#prev = "";
+
+	private constructor(log: RealmLog) {
+		this.log = log;
+	}
+
+	static async open(log: RealmLog, changed: Partial<Acquire> = {}): Promise<Writer> {
+		const writer = new Writer(log);
+		const id = (++logs).toString(16);
+		writer.lease = await log.acquire({
+			owner: { pid: process.pid, host: "here", started: "2026-01-01T00:00:00.000Z", command: "suite" },
+			fresh: { log: id.padStart(32, "0"), salt: id.padStart(8, "0"), now: 1 },
+			proven: async () => 0,
+			opening: ({ seq, prev, epoch }) => {
+				writer.#seq = seq - 1;
+				writer.#prev = prev;
+				return writer.lines(1, "wal_epoch", { epoch, pid: process.pid, host: "here" });
+			},
+			...changed,
+		});
+		return writer;
+	}
+
+	/** The next lines, whether they are stored or not. */
+	lines(count: number, kind = "said", data: unknown = { text: "x".repeat(50) }): string[] {
+		return Array.from({ length: count }, () => {
+			const seq = ++this.#seq;
+			const parts = { seq, ts: 1, kind, scope: {}, data: JSON.stringify(data), dur: 0, prev: this.#prev };
+			const { line } = encodeRecord(parts);
+			this.#prev = crcOf(line);
+			this.crcs.push(this.#prev);
+			return line;
+		});
+	}
+
+	async append(count: number): Promise<void> {
+		const expect = this.#seq;
+		await this.log.append(this.lease, expect, this.lines(count));
+	}
+
+	close(): Promise<void> {
+		return this.log.release(this.lease);
+	}
+}
+
+const seqsOf = (records: readonly { readonly seq: Seq }[]): Seq[] => records.map(({ seq }) => seq);
+const upTo = (last: Seq): Seq[] => Array.from({ length: last }, (_, i) => i + 1);
+
+async function read(log: RealmLog, after: Seq, through: Seq): Promise<StoredRecord[]> {
+	const records: StoredRecord[] = [];
+	for await (const some of log.read(after, through)) records.push(...some);
+	return records;
+}
+
+async function collect(log: RealmLog, after: Seq, through: Seq, signal: AbortSignal): Promise<Seq[]> {
+	const seqs: Seq[] = [];
+	for await (const some of log.subscribe(after, { signal })) {
+		seqs.push(...seqsOf(some));
+		if ((seqs.at(-1) ?? 0) >= through) break;
+	}
+	return seqs;
 }
 
 const said = defineRecord("said", {
@@ -131,20 +430,25 @@ async function texts(wal: Wal): Promise<string[]> {
 	return (await all(wal)).filter((record) => said.is(record)).map(({ data }) => data.text);
 }
 
+interface Coded {
+	readonly code?: unknown;
+	readonly detail?: Readonly<Record<string, unknown>>;
+}
+
 function codeOf(run: () => unknown): unknown {
 	try {
 		run();
 		return "no error";
 	} catch (error) {
-		return (error as { code?: unknown }).code;
+		return (error as Coded).code;
 	}
 }
 
-async function codeOfAsync(run: () => Promise<unknown>): Promise<unknown> {
+async function errorOf(run: () => Promise<unknown>): Promise<Coded | undefined> {
 	try {
 		await run();
-		return "no error";
+		return undefined;
 	} catch (error) {
-		return (error as { code?: unknown }).code;
+		return error as Coded;
 	}
 }

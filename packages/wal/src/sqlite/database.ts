@@ -1,0 +1,86 @@
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import Database from "better-sqlite3";
+import { WalError } from "../errors.ts";
+
+/** `reyn` in ASCII: the file is ours. */
+const APPLICATION_ID = 0x7265796e;
+const VERSION = 1;
+/** Longer, and the event loop would stand still: what is busy is asked again later. */
+const BUSY_MS = 50;
+
+const SCHEMA = `
+CREATE TABLE reyn_realm (
+	id INTEGER PRIMARY KEY,
+	name TEXT NOT NULL UNIQUE,
+	log TEXT NOT NULL,
+	first INTEGER NOT NULL,
+	tail INTEGER NOT NULL,
+	crc TEXT NOT NULL,
+	epoch INTEGER NOT NULL,
+	owner TEXT,
+	until INTEGER NOT NULL
+) STRICT;
+CREATE TABLE reyn_wal (
+	realm INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	line TEXT NOT NULL,
+	PRIMARY KEY (realm, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE reyn_blob (
+	realm TEXT NOT NULL,
+	name TEXT NOT NULL,
+	bytes BLOB NOT NULL,
+	PRIMARY KEY (realm, name)
+) STRICT;
+PRAGMA application_id = ${APPLICATION_ID};
+PRAGMA user_version = ${VERSION};
+`;
+
+/** Opens the database, and makes its tables when it is new. */
+export function openDatabase(path: string): Database.Database {
+	let database: Database.Database | undefined;
+	try {
+		mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+		// SQLite would make it readable for all.
+		closeSync(openSync(path, "a", 0o600));
+		database = new Database(path, { timeout: BUSY_MS });
+		// In this mode the default is NORMAL, which does not sync every commit.
+		database.pragma("journal_mode = WAL");
+		database.pragma("synchronous = FULL");
+		prepare(database, path);
+		return database;
+	} catch (error) {
+		database?.close();
+		if (error instanceof WalError) throw error;
+		const { code, message } = error as { code?: string; message: string };
+		const isNone = code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT";
+		throw new WalError(
+			isNone ? "WAL_CORRUPT" : "WAL_IO",
+			`cannot open ${path} (${code}): ${message}`,
+			{ path, code },
+			{ cause: error },
+		);
+	}
+}
+
+function prepare(database: Database.Database, path: string): void {
+	database
+		.transaction(() => {
+			const application = database.pragma("application_id", { simple: true });
+			const version = database.pragma("user_version", { simple: true }) as number;
+			const tables = database.prepare<[], { n: number }>("SELECT count(*) AS n FROM sqlite_schema").get()?.n ?? 0;
+			if (application === 0 && version === 0 && tables === 0) return void database.exec(SCHEMA);
+			if (application !== APPLICATION_ID)
+				throw new WalError("WAL_CORRUPT", `${path} is a database of another program; expected one that Reyn made`, {
+					path,
+				});
+			if (version > VERSION)
+				throw new WalError(
+					"WAL_NEWER_FORMAT",
+					`${path} is in format ${version}; this version of Reyn reads format ${VERSION}. Upgrade to open it`,
+					{ path, version },
+				);
+		})
+		.immediate();
+}

@@ -1,0 +1,54 @@
+/** An engine that delays, loses answers, stores parts of batches and cannot be reached, at random: what a network does. */
+import type { LogEngine, RealmLog } from "../engine.ts";
+import { WalError } from "../errors.ts";
+import { delegate } from "./delegate.ts";
+
+export interface FaultyOptions {
+	/** A number in [0, 1). */
+	random(): number;
+	/** How often a call goes wrong. Default: 0.3. */
+	readonly rate?: number;
+	/** May a part of a batch be stored? Default: what the engine's `atomicBatch` allows. */
+	readonly parts?: boolean;
+}
+
+/** Over an engine that works. An answer that is lost is `WAL_INDETERMINATE`, whether the call happened or not. */
+export function faultyEngine(engine: LogEngine, { random, rate = 0.3, parts }: FaultyOptions): LogEngine {
+	const mayTear = parts ?? !engine.caps.atomicBatch;
+	const goesWrong = (): boolean => random() < rate;
+	const pause = async (): Promise<void> => {
+		for (let turns = Math.floor(random() * 4); turns > 0; turns--)
+			await new Promise((resolve) => setImmediate(resolve));
+	};
+	return {
+		...engine,
+		caps: { ...engine.caps, atomicBatch: !mayTear },
+		log(realm) {
+			const log = engine.log(realm);
+			const append: RealmLog["append"] = async (lease, expect, lines) => {
+				await pause();
+				if (!goesWrong()) return log.append(lease, expect, lines);
+				const kind = Math.floor(random() * 4);
+				if (kind === 0) throw unreachable();
+				const stored = kind === 1 ? 0 : kind === 2 || !mayTear ? lines.length : Math.floor(random() * lines.length);
+				if (stored > 0) await log.append(lease, expect, lines.slice(0, stored));
+				await pause();
+				throw new WalError("WAL_INDETERMINATE", "the answer was lost");
+			};
+			return delegate(log, {
+				append,
+				async tail() {
+					await pause();
+					if (goesWrong()) throw unreachable();
+					return log.tail();
+				},
+				async *read(after, through) {
+					if (goesWrong()) throw unreachable();
+					yield* log.read(after, through);
+				},
+			});
+		},
+	};
+}
+
+const unreachable = (): WalError => new WalError("WAL_UNAVAILABLE", "the engine cannot be reached");

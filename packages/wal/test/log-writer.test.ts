@@ -1,0 +1,264 @@
+/** The writer over engines that leave it in the dark. `REYN_SEED` and `REYN_RUNS` set the random ones. */
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { defineRecord, type LogEngine, memoryEngine, openWal, type Timers, type Wal, WalError } from "../src/index.ts";
+import { delegate } from "../src/testing/delegate.ts";
+import { faultyEngine } from "../src/testing/index.ts";
+
+const SEED = Number(process.env.REYN_SEED ?? 1);
+const RUNS = Number(process.env.REYN_RUNS ?? 60);
+const said = defineRecord("said", z.object({ text: z.string() }));
+/** Waits are over at once. */
+const impatient: Timers = {
+	after(_, run) {
+		const timer = setImmediate(run);
+		return () => clearImmediate(timer);
+	},
+};
+
+function random(seed: number): () => number {
+	let state = seed;
+	return () => {
+		state = (Math.imul(state, 1664525) + 1013904223) | 0;
+		return (state >>> 0) / 4294967296;
+	};
+}
+
+const open = (engine: LogEngine, steal = false): Promise<Wal> =>
+	openWal(engine, { records: [said], timers: impatient, steal });
+
+async function textsOf(engine: LogEngine): Promise<[seq: number, text: string][]> {
+	const found: [number, string][] = [];
+	await using wal = await openWal(engine, { records: [said], readOnly: true });
+	let last = 0;
+	for await (const record of wal.read()) {
+		expect(record.seq).toBe(++last);
+		if (said.is(record)) found.push([record.seq, record.data.text]);
+	}
+	return found;
+}
+
+/** Small batches, so that there are many. */
+const inSmallBatches = (engine: LogEngine): LogEngine => ({ ...engine, caps: { ...engine.caps, maxBatchRecords: 4 } });
+
+describe("answers that are lost", () => {
+	test.each([false, true])(
+		`everything is stored once and in order, whatever is lost (parts of batches too: %s; ${RUNS} runs, seed ${SEED})`,
+		async (parts) => {
+			for (let run = 0; run < RUNS; run++) {
+				const next = random(SEED * 1000 + run);
+				const engine = memoryEngine();
+				const wal = await open(inSmallBatches(faultyEngine(engine, { random: next, parts })));
+				const told: [number, string][] = [];
+				const waiting: Promise<unknown>[] = [];
+				for (let n = 0; n < 60; n++) {
+					const { seq, durable } = wal.append(said({ text: String(n) }), {});
+					waiting.push(durable.then(() => told.push([seq, String(n)])));
+					if (next() < 0.3) await durable;
+				}
+				await Promise.all(waiting);
+				await wal.close();
+				const found = await textsOf(engine);
+				expect(found, `run ${run}`).toEqual(told.sort(([a], [b]) => a - b));
+				expect(found.map(([, text]) => text)).toEqual(Array.from({ length: 60 }, (_, n) => String(n)));
+			}
+		},
+	);
+
+	test(`a writer that is fenced stops: what it acknowledged is there, and nothing of it comes later (${RUNS} runs)`, async () => {
+		let lost = 0;
+		for (let run = 0; run < RUNS; run++) {
+			const next = random(SEED * 1000 + run);
+			const engine = memoryEngine();
+			const old = await open(inSmallBatches(faultyEngine(engine, { random: next, parts: true })));
+			const told: [number, string][] = [];
+			const codes = new Set<unknown>();
+			const waiting: Promise<unknown>[] = [];
+			const append = (n: number): void => {
+				try {
+					const { seq, durable } = old.append(said({ text: `old ${n}` }), {});
+					waiting.push(
+						durable.then(
+							() => told.push([seq, `old ${n}`]),
+							(error: WalError) => codes.add(error.code),
+						),
+					);
+				} catch (error) {
+					codes.add((error as WalError).code);
+				}
+			};
+			const fenceAt = Math.floor(next() * 30);
+			let fresh: Wal | undefined;
+			for (let n = 0; n < 40; n++) {
+				append(n);
+				if (n === fenceAt) fresh = await open(engine, true);
+				if (next() < 0.3) await new Promise((resolve) => setImmediate(resolve));
+			}
+			await Promise.all(waiting);
+			await fresh?.append(said({ text: "new" }), {}).durable;
+			await expect(old.close()).rejects.toMatchObject({ code: "WAL_FENCED" });
+			await fresh?.close();
+			lost += codes.size;
+			expect([...codes].filter((code) => code !== "WAL_FENCED")).toEqual([]);
+			const found = await textsOf(engine);
+			for (const each of told) expect(found).toContainEqual(each);
+			const isNew = found.findIndex(([, text]) => text === "new");
+			expect(found.slice(isNew + 1)).toEqual([]);
+		}
+		expect(lost).toBeGreaterThan(0);
+	});
+
+	test("a record at our place that is not ours is WAL_CORRUPT, not taken for it", async () => {
+		const engine = memoryEngine();
+		const log = engine.log("main");
+		let calls = 0;
+		const wal = await open({
+			...engine,
+			log: () =>
+				delegate(log, {
+					async append(lease, expect, lines) {
+						if (++calls > 1) return log.append(lease, expect, lines);
+						const other = lines.map((line) => line.replace("mine", "theirs"));
+						// Its checksum is made anew, as another writer would.
+						const { storedRecords } = await import("../src/stored-records.ts");
+						const { encodeRecord } = await import("../src/codec.ts");
+						const [record] = storedRecords(lines, expect + 1);
+						if (record) other[0] = encodeRecord({ ...record, data: JSON.stringify({ text: "theirs" }) }).line;
+						await log.append(lease, expect, other);
+						throw new WalError("WAL_INDETERMINATE", "the answer was lost");
+					},
+				}),
+		});
+		await expect(wal.append(said({ text: "mine" }), {}).durable).rejects.toMatchObject({
+			code: "WAL_POISONED",
+			message: expect.stringContaining("this writer has not written"),
+		});
+	});
+});
+
+describe("a full disk", () => {
+	/** Full until it is told otherwise; counts what is asked of it. */
+	function fullEngine() {
+		const engine = memoryEngine();
+		const log = engine.log("main");
+		const state = { isFull: false, isBroken: false, tries: 0 };
+		const timers: (() => void)[] = [];
+		return {
+			state,
+			/** Lets the time of all waits pass. */
+			tick: () => {
+				for (const run of timers.splice(0)) run();
+			},
+			pending: () => timers.length,
+			engine: {
+				...engine,
+				log: () =>
+					delegate(log, {
+						async append(lease, expect, lines) {
+							state.tries++;
+							if (state.isBroken) throw new Error("EIO");
+							if (state.isFull) throw new WalError("WAL_FULL", "the disk is full");
+							await log.append(lease, expect, lines);
+						},
+					}),
+			} satisfies LogEngine,
+			timers: {
+				after(_, run) {
+					timers.push(run);
+					return () => {
+						const at = timers.indexOf(run);
+						if (at !== -1) timers.splice(at, 1);
+					};
+				},
+			} satisfies Timers,
+		};
+	}
+	const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+	test("what waits goes out when there is space, and the log goes on for as long as one likes", async () => {
+		const { engine, state, tick, pending, timers } = fullEngine();
+		const wal = await openWal(engine, { records: [said], timers });
+		state.isFull = true;
+		const waiting = wal.append(said({ text: "a" }), {}).durable;
+		await turn();
+		expect(() => wal.append(said({ text: "refused" }), {})).toThrow("full");
+		await turn();
+		state.isFull = false;
+		expect(() => wal.append(said({ text: "refused, and tries again" }), {})).toThrow("full");
+		await waiting;
+		expect(pending()).toBe(0);
+		tick();
+		await wal.append(said({ text: "b" }), {}).durable;
+		await turn();
+		await wal.append(said({ text: "c" }), {}).durable;
+		await wal.close();
+	});
+
+	test("and then a broken one: it is poisoned, and can be closed", async () => {
+		const { engine, state, tick, pending, timers } = fullEngine();
+		const wal = await openWal(engine, { records: [said], timers });
+		state.isFull = true;
+		const waiting = wal.append(said({ text: "a" }), {}).durable;
+		await turn();
+		state.isBroken = true;
+		tick();
+		await expect(waiting).rejects.toMatchObject({ code: "WAL_POISONED" });
+		const { tries } = state;
+		tick();
+		await turn();
+		expect([state.tries, pending()]).toEqual([tries, 0]);
+		await expect(wal.close()).rejects.toMatchObject({ code: "WAL_POISONED" });
+	});
+
+	test("closed while it is full: what waited is rejected, and so is who asks later", async () => {
+		const { engine, state, pending, timers } = fullEngine();
+		const wal = await openWal(engine, { records: [said], timers });
+		state.isFull = true;
+		const appended = wal.append(said({ text: "a" }), {});
+		const waiting = expect(appended.durable).rejects.toMatchObject({ code: "WAL_FULL" });
+		await turn();
+		await expect(wal.close()).rejects.toMatchObject({ code: "WAL_FULL" });
+		await waiting;
+		await expect(appended.durable).rejects.toMatchObject({ code: "WAL_FULL" });
+		expect(pending()).toBe(0);
+	});
+});
+
+describe("a lease that lasts for a time", () => {
+	test("is renewed while the log is open, and a writer that lost it is told before its next append", async () => {
+		const engine = memoryEngine();
+		const log = engine.log("main");
+		const runs: (() => void)[] = [];
+		let renewals = 0;
+		const timers: Timers = {
+			after(_, run) {
+				runs.push(run);
+				return () => {};
+			},
+		};
+		const wal = await openWal(
+			{
+				...engine,
+				caps: { ...engine.caps, leaseMs: 3000 },
+				log: () =>
+					delegate(log, {
+						async renew(lease) {
+							renewals++;
+							await log.renew(lease);
+						},
+					}),
+			},
+			{ records: [said], timers },
+		);
+		for (let i = 0; i < 3; i++) {
+			runs.shift()?.();
+			await new Promise((resolve) => setImmediate(resolve));
+		}
+		expect(renewals).toBe(3);
+		await using thief = await open(engine, true);
+		runs.shift()?.();
+		await new Promise((resolve) => setImmediate(resolve));
+		expect(() => wal.append(said({ text: "late" }), {})).toThrow("epoch");
+		expect(thief.tip).toBe(2);
+	});
+});
