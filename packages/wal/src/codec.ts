@@ -91,7 +91,7 @@ export const TRAILER_BYTES = 18;
 export function encodeRecord(parts: LineParts): { readonly line: string; readonly crc: string } {
 	const { seq, ts, kind, scope, data, dur, prev } = parts;
 	return sealed(
-		`{"v":${FORMAT_VERSION},"seq":${seq},"ts":${ts},"kind":${JSON.stringify(kind)},"scope":${scopeJson(scope)},"data":${data},"dur":${dur},"prev":"${prev}"`,
+		`{"v":${FORMAT_VERSION},"seq":${seq},"ts":${ts},"kind":${nameJson(kind)},"scope":${scopeJson(scope)},"data":${data},"dur":${dur},"prev":"${prev}"`,
 	);
 }
 
@@ -181,9 +181,25 @@ function sealed(body: string): { line: string; crc: string } {
 
 export const hex = (crc: number): string => crc.toString(16).padStart(8, "0");
 
+/** Kinds and the parts of scopes are few, and come again with each record. */
+const names = new Map<string, string>();
+const MAX_NAMES = 4096;
+
+function nameJson(name: string): string {
+	const known = names.get(name);
+	if (known !== undefined) return known;
+	if (names.size >= MAX_NAMES) names.clear();
+	const json = JSON.stringify(name);
+	names.set(name, json);
+	return json;
+}
+
 /** The keys in one order whatever the caller's, so that equal scopes are equal bytes. */
 function scopeJson({ agent, session, run }: Scope): string {
-	return JSON.stringify({ agent, session, run });
+	if (agent === undefined) return "{}";
+	if (session === undefined) return `{"agent":${nameJson(agent)}}`;
+	const above = `{"agent":${nameJson(agent)},"session":${nameJson(session)}`;
+	return run === undefined ? `${above}}` : `${above},"run":${nameJson(run)}}`;
 }
 
 /** A newer format may seal its lines in another way; its version is then all that can be said. */

@@ -232,7 +232,8 @@ class OpenedWal implements Wal {
 			dur: writer.durableTip,
 			prev: this.#crc,
 		});
-		if (line.length > MAX_LINE_BYTES || Buffer.byteLength(line) > MAX_LINE_BYTES) {
+		// A character is three bytes at most.
+		if (line.length * 3 > MAX_LINE_BYTES && Buffer.byteLength(line) > MAX_LINE_BYTES) {
 			throw new WalError(
 				"WAL_TOO_LARGE",
 				`"${kind}" would be ${Buffer.byteLength(line)} bytes; a record may have ${MAX_LINE_BYTES}. Store the payload in a file and record its hash`,
@@ -392,7 +393,7 @@ class OpenedWal implements Wal {
 				{ kind },
 			);
 		const read = parseData(registered, parsed);
-		if (JSON.stringify(read) !== json) {
+		if (!isSame(read, parsed) && JSON.stringify(read) !== json) {
 			throw new WalError(
 				"WAL_INVALID_RECORD",
 				`the schema of "${kind}" changes its own output when it reads it back; give it one that does not`,
@@ -425,9 +426,25 @@ class AppendedRecord implements Appended {
 function isDeeper(value: unknown, limit: number): boolean {
 	if (typeof value !== "object" || value === null) return false;
 	if (limit === 0) return true;
-	for (const part of Object.values(value)) if (isDeeper(part, limit - 1)) return true;
+	// Parsed JSON has own properties alone.
+	for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], limit - 1)) return true;
 	return false;
 }
+
+/** Are two values the same JSON, keys in the same order too? What is no plain value may be all the same. */
+function isSame(a: unknown, b: unknown): boolean {
+	if (a === b) return true;
+	if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+	if (Array.isArray(a) !== Array.isArray(b)) return false;
+	const keys = Object.keys(a);
+	const others = Object.keys(b);
+	return (
+		keys.length === others.length &&
+		keys.every((key, i) => key === others[i] && isSame((a as Fields)[key], (b as Fields)[key]))
+	);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
 
 function registry(records: readonly AnyRecordKind[]): ReadonlyMap<string, AnyRecordKind> {
 	const kinds = new Map<string, AnyRecordKind>();
@@ -467,11 +484,9 @@ function checkedScope(scope: Scope): Scope {
 				scope,
 			},
 		);
-	return {
-		...(agent === undefined ? {} : { agent }),
-		...(session === undefined ? {} : { session }),
-		...(run === undefined ? {} : { run }),
-	};
+	if (agent === undefined) return {};
+	if (session === undefined) return { agent };
+	return run === undefined ? { agent, session } : { agent, session, run };
 }
 
 function wanted(kind: string, kinds: Range["kinds"]): boolean {
