@@ -131,7 +131,7 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 	});
 
 	test("a state directory of a newer format", async () => {
-		const place = await damaged("newer", (log) => log.replaceAll('{"v":1,', '{"v":2,'));
+		const place = await damaged("newer", (log) => log.replaceAll('{"v":1,', '{"v":2,').replaceAll('"crc"', '"sum"'));
 		const before = await readFile(join(place.state, "state/wal.jsonl"));
 		for (const args of [["log"], ["run", "-p", "hi"]]) {
 			expect(await run(place, args)).toMatchObject({

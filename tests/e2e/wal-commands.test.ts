@@ -98,7 +98,7 @@ test("where there is no log, each command says so and ends with 3", async () => 
 });
 
 test("a log of a newer format is refused with 4", async () => {
-	const newer = await copy((log) => log.replaceAll('{"v":1,', '{"v":2,'));
+	const newer = await copy((log) => log.replaceAll('{"v":1,', '{"v":2,').replaceAll('"crc"', '"sum"'));
 	for (const command of ["verify", "stats", "repair"])
 		expect(await run(newer, ["wal", command])).toMatchObject({
 			code: 4,
@@ -184,11 +184,11 @@ describe("repair", () => {
 		const before = await filesOf(place);
 		const ended = await run(place, ["wal", "repair"]);
 		expect(ended.code).toBe(0);
-		expect(ended.stdout).toContain("lost: seq 4, 1 record");
+		expect(ended.stdout).toContain("lost: seq 4: 1 record");
 		expect(ended.stdout).toContain("reyn wal repair --apply --accept-loss 4..4");
 		expect(json(await run(place, ["wal", "repair", "--json"]))).toMatchObject({
 			applied: false,
-			plan: { accept: "4..4", lost: { from: 4, to: 4 } },
+			plan: { accept: "4..4", lost: [[4, 4]] },
 		});
 		expect(await filesOf(place)).toEqual(before);
 	});
@@ -219,8 +219,8 @@ describe("repair", () => {
 		expect(await run(place, ["log"])).toMatchObject({ code: 5 });
 		const ended = await run(place, ["wal", "repair", "--apply", "--accept-loss", "4..4"]);
 		expect(ended, ended.stderr).toMatchObject({ code: 0 });
-		expect(Object.entries(await filesOf(place)).filter(([name]) => name.includes(".broken-4-"))).toEqual([
-			[expect.stringMatching(/^wal\.jsonl\.broken-4-[0-9a-f]{8}$/), Buffer.from(original).toString("latin1")],
+		expect(Object.entries(await filesOf(place)).filter(([name]) => name.includes(".repaired-4-"))).toEqual([
+			[expect.stringMatching(/^wal\.jsonl\.repaired-4-[0-9a-f]{8}$/), Buffer.from(original).toString("latin1")],
 		]);
 		expect(await run(place, ["wal", "verify"])).toMatchObject({ code: 0 });
 		expect(await run(place, ["log"])).toMatchObject({ code: 0 });
@@ -231,6 +231,18 @@ describe("repair", () => {
 			stdout: expect.stringContaining("nothing to repair"),
 		});
 		expect(await filesOf(place)).toEqual(after);
+	});
+
+	test("gives up only what is damaged, in however many places", async () => {
+		const place = await copy((log) => spoiled(6)(spoiled(3)(log)));
+		const plan = await run(place, ["wal", "repair"]);
+		expect(plan.stdout).toContain("lost: seq 3, seq 6: 2 records");
+		expect(plan.stdout).toContain("--accept-loss 3..3,6..6");
+		expect(await run(place, ["wal", "repair", "--apply", "--accept-loss", "3..6"])).toMatchObject({ code: 4 });
+		expect(await run(place, ["wal", "repair", "--apply", "--accept-loss", "3..3,6..6"])).toMatchObject({ code: 0 });
+		const records = (await run(place, ["wal", "inspect", "--json"])).stdout.trim().split("\n");
+		const lost = records.map((line) => JSON.parse(line)).filter(({ kind }) => kind === "wal_lost");
+		expect(lost.map(({ seq }) => seq)).toEqual([3, 6]);
 	});
 
 	test("a torn tail needs none", async () => {

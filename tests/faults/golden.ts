@@ -42,7 +42,11 @@ export const fault: Fault = {
 				await cp(directoryOf(name), directory, { recursive: true });
 				for (const file of await readdir(directory)) {
 					const path = join(directory, file);
-					await writeFile(path, (await readFile(path, "latin1")).replaceAll('{"v":1,', '{"v":2,'), "latin1");
+					await writeFile(
+						path,
+						(await readFile(path, "latin1")).replaceAll('{"v":1,', '{"v":2,').replaceAll('"crc"', '"sum"'),
+						"latin1",
+					);
 				}
 				const before = await contents(directory);
 				for (const readOnly of [true, false]) {

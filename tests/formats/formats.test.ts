@@ -41,7 +41,7 @@ describe.each(goldenNames)("the golden log %s", (name) => {
 	test("is refused by name when a newer version wrote it, and nothing is changed", async () => {
 		await copyOf(name);
 		const path = join(directory, "wal.jsonl");
-		const newer = (await readFile(path, "latin1")).replaceAll('{"v":1,', '{"v":2,');
+		const newer = (await readFile(path, "latin1")).replaceAll('{"v":1,', '{"v":2,').replaceAll('"crc"', '"sum"');
 		await writeFile(path, newer, "latin1");
 		for (const readOnly of [true, false])
 			await expect(openCopy(readOnly)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT", detail: { version: 2 } });

@@ -1,14 +1,29 @@
 /** What a stranger gets: pack every package, look inside, live with the tarballs under plain npm, cut a release of a copy. */
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+	cpSync,
+	existsSync,
+	mkdirSync,
+	mkdtempSync,
+	readdirSync,
+	readFileSync,
+	rmSync,
+	statSync,
+	writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { entriesOf, findPackages, isPublished, type Package, root, specifier } from "../workspace.ts";
+import { entriesOf, findPackages, isPublished, type Manifest, type Package, root, specifier } from "../workspace.ts";
 import { complaints } from "./contents.ts";
 
 interface Tarball extends Package {
 	readonly file: string;
 }
+
+/** How each example is run, one time after the other. */
+const examples: Readonly<Record<string, readonly (readonly string[])[]>> = {
+	"wal-only": [["crash"], [], []],
+};
 
 const tally = { passed: 0, failed: 0, skipped: 0 };
 const temp = mkdtempSync(join(tmpdir(), "reyn-pack-"));
@@ -18,7 +33,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => 
 const published = findPackages().filter(isPublished);
 const tarballs = published.flatMap(pack);
 for (const tarball of tarballs) inspect(tarball);
+budget(tarballs);
 consume(tarballs);
+for (const name of readdirSync(join(root, "examples"))) example(name, tarballs);
 release();
 step("pnpm would publish", () => run("pnpm", ["-r", "publish", "--dry-run", "--no-git-checks"], root));
 
@@ -49,16 +66,57 @@ function inspect({ manifest, file }: Tarball): void {
 	});
 }
 
+/** The log is taken alone, also by who wants little: one dependency, and not much to download or to load. */
+function budget(tarballs: readonly Tarball[]): void {
+	const log = tarballs.find(({ manifest: { name } }) => name === "@reyn/wal");
+	if (!log) {
+		skip("@reyn/wal stays light", "it is not packed");
+		return;
+	}
+	step("@reyn/wal stays light", () => {
+		const kib = Math.ceil(statSync(log.file).size / 1024);
+		const dependencies = Object.keys(log.manifest.dependencies ?? {});
+		expectNone([
+			...(kib > 200 ? [`the tarball has ${kib} KiB; 200 are allowed`] : []),
+			...(dependencies.join() === "fs-native-extensions" ? [] : [`it depends on ${dependencies.join(", ")}`]),
+		]);
+		const loaded = loadedBy(join(temp, "unpacked/@reyn/wal/package/dist"), "index.js");
+		if (loaded > 128 * 1024) throw new Error(`importing it loads ${loaded} bytes of code; ${128 * 1024} are allowed`);
+	});
+}
+
+function packedManifest(name: string): Manifest {
+	return JSON.parse(readFileSync(join(temp, "unpacked", name, "package/package.json"), "utf8"));
+}
+
+/** The bytes of a module and of all that it imports beside itself. */
+function loadedBy(dist: string, entry: string): number {
+	const seen = new Map<string, number>();
+	const visit = (file: string): void => {
+		if (seen.has(file)) return;
+		const code = readFileSync(join(dist, file), "utf8");
+		seen.set(file, code.length);
+		for (const [, path = ""] of code.matchAll(/from "\.\/([^"]+)"/g)) visit(path);
+	};
+	visit(entry);
+	return [...seen.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
 /** An empty folder, plain npm, and nothing of this repository in reach but the tarballs. */
 function consume(tarballs: readonly Tarball[]): void {
 	const home = join(temp, "consumer");
 	const files = Object.fromEntries(tarballs.map(({ manifest, file }) => [manifest.name, `file:${file}`]));
 	const nodeTypes = JSON.parse(readFileSync(join(root, "node_modules/@types/node/package.json"), "utf8")).version;
 	mkdirSync(home);
+	// What an entry of its own needs, a stranger installs beside the package.
+	const peers = Object.assign(
+		{},
+		...tarballs.map(({ manifest: { name } }) => packedManifest(name).peerDependencies ?? {}),
+	);
 	writeJson(join(home, "package.json"), {
 		private: true,
 		type: "module",
-		dependencies: { ...files, "@types/node": nodeTypes },
+		dependencies: { ...peers, ...files, "@types/node": nodeTypes },
 		// The tarballs ask for each other by version; a version that is not published yet must come from here.
 		overrides: files,
 	});
@@ -94,6 +152,34 @@ function consume(tarballs: readonly Tarball[]): void {
 			expectNone([...versions].filter((version) => !said.includes(version)).map((v) => `it says ${said}, not ${v}`));
 		});
 	}
+}
+
+/** An example as whoever copies it has it: a folder of its own, plain npm, and the tarballs in place of the registry's packages. */
+function example(name: string, tarballs: readonly Tarball[]): void {
+	const home = join(temp, "examples", name);
+	const said: string[] = [];
+	const installed = step(`example ${name} installs`, () => {
+		cpSync(join(root, "examples", name), home, { recursive: true });
+		const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
+		const wanted = tarballs.filter(({ manifest: { name } }) => name in manifest.dependencies);
+		const files = Object.fromEntries(wanted.map(({ manifest: { name }, file }) => [name, `file:${file}`]));
+		writeJson(join(home, "package.json"), { ...manifest, dependencies: { ...manifest.dependencies, ...files } });
+		run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline"], home);
+	});
+	if (!installed) {
+		skip(`example ${name} says what it should`, "it is not installed");
+		return;
+	}
+	step(`example ${name} says what it should`, () => {
+		for (const args of examples[name] ?? []) said.push(runs(home, args));
+		const expected = readFileSync(join(root, "tests/pack/examples", `${name}.txt`), "utf8");
+		if (said.join("") !== expected) throw new Error(`expected:\n${expected}\nfound:\n${said.join("")}`);
+	});
+}
+
+/** What an example prints, however it ends. */
+function runs(home: string, args: readonly string[]): string {
+	return spawnSync(process.execPath, ["index.js", ...args], { cwd: home, encoding: "utf8" }).stdout;
 }
 
 /** Import an entry in a process of its own, and return a name that it exports. */

@@ -66,7 +66,7 @@ export function addWalCommands(
 		.command("repair")
 		.description("show what giving the damage up would cost; do it with --apply and that loss accepted to the letter")
 		.option("--apply", "do it")
-		.option("--accept-loss <range>", "what the plan says would be lost: 43..47, or none")
+		.option("--accept-loss <ranges>", "what the plan says would be lost, to the letter: none, 43..47 or 7..7,92..92")
 		.action(async ({ apply, acceptLoss = "" }: { apply?: boolean; acceptLoss?: string }) => {
 			const plan = await onLog(globals(), ({ planRepair }, directory) => planRepair(directory));
 			if (!apply || plan.kind === "nothing")
@@ -217,18 +217,27 @@ function statLines(stats: LogStats): string[] {
 
 function planLines({ kind, why, lost, keptAfter, changes }: RepairPlan): string[] {
 	if (kind === "nothing") return [`nothing to repair: ${why}`];
-	const count = lost ? lost.to - lost.from + 1 : 0;
-	const range = lost && (lost.from === lost.to ? `seq ${lost.from}` : `seqs ${lost.from} to ${lost.to}`);
+	const count = lost.reduce((sum, [from, to]) => sum + to - from + 1, 0);
 	return [
 		kind === "finish" ? `a repair was not finished: ${oneLine(why, 200)}` : `damaged: ${oneLine(why, 200)}`,
-		range ? `lost: ${range}, ${count} ${count === 1 ? "record" : "records"}` : "lost: no record",
-		...(keptAfter > 0 ? [`kept: ${keptAfter} records after that, under the seqs that they have`] : []),
+		count > 0 ? `lost: ${rangesText(lost)}: ${count} ${count === 1 ? "record" : "records"}` : "lost: no record",
+		...(keptAfter > 0 ? [`kept: ${keptAfter} records after seq ${lost[0]?.[0]}, under the seqs that they have`] : []),
 		...changes.map(({ path, keptIn }) =>
 			keptIn === undefined
 				? `made: ${oneLine(nameOf(path))}`
 				: `replaced: ${oneLine(nameOf(path))}, kept as ${oneLine(nameOf(keptIn))}`,
 		),
 	];
+}
+
+/** As many as fit a few lines; `--json` has them all. */
+const MAX_RANGES = 20;
+
+function rangesText(ranges: RepairPlan["lost"]): string {
+	const shown = ranges
+		.slice(0, MAX_RANGES)
+		.map(([from, to]) => (from === to ? `seq ${from}` : `seqs ${from} to ${to}`));
+	return [...shown, ...(ranges.length > MAX_RANGES ? [`and ${ranges.length - MAX_RANGES} more`] : [])].join(", ");
 }
 
 function howTo({ kind, accept }: RepairPlan): string[] {

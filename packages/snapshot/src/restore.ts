@@ -82,6 +82,7 @@ async function newestBase({ wal, snapshots, projections, readOnly }: Sources, pa
 }
 
 async function crcAt(wal: Wal, seq: Seq): Promise<string | undefined> {
+	if (seq > wal.tip) return undefined;
 	for await (const { crc } of wal.read({ after: seq - 1, through: seq })) return crc;
 	return undefined;
 }

@@ -2,6 +2,7 @@
  * Everything of the log as checksummed lines of JSON, and back. The format is v1 (docs/formats/wal-v1.md): envelope
  * first, integrity fields last, the checksum at a fixed place.
  */
+import { isUtf8 } from "node:buffer";
 import { crc32 } from "node:zlib";
 import type { Scope, Seq, WalRecord } from "./record.ts";
 
@@ -82,7 +83,8 @@ export type Decoded =
 	| { readonly type: "footer"; readonly footer: SegmentFooter }
 	| { readonly type: "head"; readonly head: Head }
 	| { readonly type: "base"; readonly base: Base }
-	| { readonly type: "newer"; readonly version: number }
+	/** `isSound`: its checksum fits. One that does not fit may have been ours, and be damaged. */
+	| { readonly type: "newer"; readonly version: number; readonly isSound: boolean }
 	| { readonly type: "bad"; readonly why: string };
 
 // `,"crc":"1a2b3c4d"}` stands at a fixed place, so the checksum is over raw bytes and nothing is ever serialised again.
@@ -126,21 +128,21 @@ export function decodeLine(bytes: Buffer, start = 0, end = bytes.length): Decode
 	const length = end - start;
 	if (length >= MAX_LINE_BYTES) return { type: "bad", why: `it is longer than ${MAX_LINE_BYTES} bytes` };
 	const body = end - TRAILER_BYTES;
-	if (body <= start) return newerVersion(bytes, start, end) ?? { type: "bad", why: "it is too short" };
-	const expected = crc32(bytes.subarray(start, body));
-	if (trailerAt(bytes, body) !== expected)
-		return newerVersion(bytes, start, end) ?? { type: "bad", why: `its checksum is not ${hex(expected)}` };
+	const found = body > start ? trailerAt(bytes, body) : -1;
+	const expected = crc32(bytes.subarray(start, Math.max(start, body)));
+	const version = newerVersion(bytes, start, end);
+	if (version !== undefined && (found === expected || found !== asOurs(bytes, start, body)))
+		return { type: "newer", version, isSound: found === expected };
+	if (body <= start) return { type: "bad", why: "it is too short" };
+	if (found !== expected) return { type: "bad", why: `its checksum is not ${hex(expected)}` };
+	if (!isUtf8(bytes.subarray(start, end))) return { type: "bad", why: "it is not UTF-8" };
 	let value: Partial<Record<string, unknown>>;
 	try {
 		value = JSON.parse(bytes.toString("utf8", start, end));
 	} catch {
 		return { type: "bad", why: "it is not JSON" };
 	}
-	if (value.v !== FORMAT_VERSION) {
-		return typeof value.v === "number"
-			? { type: "newer", version: value.v }
-			: { type: "bad", why: "it has no version" };
-	}
+	if (value.v !== FORMAT_VERSION) return { type: "bad", why: "it has no version" };
 	if (isRecord(value)) return { type: "record", record: recordOf(value) };
 	if (isHeader(value)) return { type: "header", header: value };
 	if (isFooter(value.sealed)) return { type: "footer", footer: value.sealed };
@@ -202,12 +204,15 @@ function scopeJson({ agent, session, run }: Scope): string {
 	return run === undefined ? `${above}}` : `${above},"run":${nameJson(run)}}`;
 }
 
-/** A newer format may seal its lines in another way; its version is then all that can be said. */
-function newerVersion(bytes: Buffer, start: number, end: number): Decoded | undefined {
-	const version = /^\{"v":(\d{1,6}),/.exec(bytes.toString("latin1", start, Math.min(start + 16, end)))?.[1];
-	return version !== undefined && Number(version) > FORMAT_VERSION
-		? { type: "newer", version: Number(version) }
-		: undefined;
+/** The version above ours that a line begins with. A newer format may seal its lines in another way; it is then all that can be said. */
+function newerVersion(bytes: Buffer, start: number, end: number): number | undefined {
+	const version = /^\{"v":([1-9]\d{0,5}),/.exec(bytes.toString("latin1", start, Math.min(start + 16, end)))?.[1];
+	return version !== undefined && Number(version) > FORMAT_VERSION ? Number(version) : undefined;
+}
+
+/** The checksum that a line would have if it said our version: where it fits, the version is what was damaged. */
+function asOurs(bytes: Buffer, start: number, body: number): number {
+	return crc32(bytes.subarray(bytes.indexOf(",", start), body), crc32(`{"v":${FORMAT_VERSION}`));
 }
 
 type Fields<T> = { readonly [K in keyof T]?: unknown };

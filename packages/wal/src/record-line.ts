@@ -3,6 +3,7 @@
  * an encoder: of a sound line only `data` has to be parsed. What stands anywhere else is for `decodeLine`, which reads
  * every line that this reads, and to the same record.
  */
+import { isUtf8 } from "node:buffer";
 import { crc32 } from "node:zlib";
 import {
 	FORMAT_VERSION,
@@ -20,7 +21,6 @@ import type { Scope, Seq } from "./record.ts";
 const FRONT = Buffer.from(`{"v":${FORMAT_VERSION},"seq":`);
 const TS = Buffer.from(',"ts":');
 const KIND = Buffer.from(',"kind":"');
-const OF_THE_LOG = Buffer.from("wal_");
 const SCOPE = Buffer.from('","scope":{');
 const DATA = Buffer.from('},"data":');
 const DUR = Buffer.from(',"dur":');
@@ -40,8 +40,6 @@ export class RecordLine {
 	/** The checksums as numbers: the one before, and its own. */
 	prev = 0;
 	crc = 0;
-	/** Is it one of the log's own kinds? */
-	isOfTheLog = false;
 	#bytes: Buffer = Buffer.alloc(0);
 	#ts = 0;
 	#kindAt = 0;
@@ -92,7 +90,6 @@ export class RecordLine {
 		this.#bytes = bytes;
 		this.seq = seq;
 		this.#ts = ts;
-		this.isOfTheLog = hasAt(bytes, kindAt, OF_THE_LOG);
 		this.#kindAt = kindAt;
 		this.#kindEnd = kindEnd;
 		this.#scopeAt = scopeAt;
@@ -112,6 +109,7 @@ export class RecordLine {
 	 * @param text the bytes as text, when all of them are ASCII: a part of one string costs less than a string for each part
 	 */
 	record(text: string | undefined): StoredRecord | undefined {
+		if (text === undefined && !isUtf8(this.#bytes.subarray(this.#kindAt, this.#dataEnd))) return undefined;
 		const scope = this.#scope(this.#part(text, this.#scopeAt, this.#scopeEnd));
 		if (!scope) return undefined;
 		let data: unknown;

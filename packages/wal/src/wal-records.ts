@@ -22,11 +22,9 @@ export const walEpoch = defineRecord(
 /** The epoch that a record begins; 0 when it begins none. */
 export const epochOf = (record: WalRecord): number => (walEpoch.is(record) ? record.data.epoch : 0);
 
-/** The names of the files that a record says keep damaged bytes. */
-export function keptBy(record: WalRecord): readonly string[] {
-	if (walRecovered.is(record)) return record.data.keptIn === undefined ? [] : [record.data.keptIn];
-	return walRepaired.is(record) ? record.data.keptIn : [];
-}
+/** The name of the file that a record says keeps a torn tail. */
+export const keptBy = (record: WalRecord): string | undefined =>
+	walRecovered.is(record) ? record.data.keptIn : undefined;
 
 /** A torn tail was cut here when the log was opened; its bytes are in the file of the name `keptIn`, beside the log. */
 export const walRecovered = defineRecord(
@@ -40,9 +38,8 @@ export const walRecovered = defineRecord(
 
 /** A repair gave records up: from here on the log is another than it was. */
 export interface WalRepaired {
-	/** The seqs that were lost; `to` is `from - 1` when none was. Each is a `wal_lost` record now. */
-	readonly from: Seq;
-	readonly to: Seq;
+	/** The seqs that were lost, as ranges: the first and the last of each. Each seq is a `wal_lost` record now. */
+	readonly lost: readonly (readonly [from: Seq, to: Seq])[];
 	readonly why: string;
 	/** The names of the files that hold the bytes as they were. */
 	readonly keptIn: readonly string[];
@@ -51,10 +48,10 @@ export interface WalRepaired {
 export const walRepaired = defineRecord(
 	"wal_repaired",
 	schema<WalRepaired>(
-		"{ from, to, why, keptIn }",
-		({ from, to, why, keptIn }) =>
-			isSeq(from) &&
-			isSeq(to) &&
+		"{ lost, why, keptIn }",
+		({ lost, why, keptIn }) =>
+			Array.isArray(lost) &&
+			lost.every((range) => Array.isArray(range) && range.length === 2 && range.every(isSeq)) &&
 			typeof why === "string" &&
 			Array.isArray(keptIn) &&
 			keptIn.every((name) => typeof name === "string"),

@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { basename } from "node:path";
 import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES, type StoredRecord } from "./codec.ts";
 import type { Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail } from "./engine.ts";
+import { truncated } from "./engine-errors.ts";
 import { WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
 import { LogWriter } from "./log-writer.ts";
@@ -120,7 +121,7 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		fresh: { log: ids.hex(16), salt: ids.hex(4), now: clock.now() },
 		async proven(logId) {
 			const seq = (await proven?.(logId)) ?? 0;
-			assertSeq("proven", seq);
+			assertSeq("proven", seq, Number.MAX_SAFE_INTEGER);
 			return seq;
 		},
 		opening: (opening) => openingLines(opening, clock.now()),
@@ -246,7 +247,12 @@ class OpenedWal implements Wal {
 		return new AppendedRecord(writer, { seq, ts, kind, scope: checked, data, crc });
 	}
 
-	read({ after = 0, through = this.#tip, scope, kinds }: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
+	read({
+		after = this.#first - 1,
+		through = this.#tip,
+		scope,
+		kinds,
+	}: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
 		return new Reading(this.#batches(after, through), this.#taking(scope, kinds));
 	}
 
@@ -268,11 +274,11 @@ class OpenedWal implements Wal {
 	/** What is stored of `(after, through]`. */
 	async *#batches(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
 		if (this.#closing) throw closed();
-		assertSeq("after", after);
-		assertSeq("through", through);
-		const wished = Math.min(through, this.#tip);
-		const last = (await this.#writing?.writer.reach(wished)) ?? wished;
-		let reached = Math.max(after, this.#first - 1);
+		assertSeq("after", after, this.#tip);
+		assertSeq("through", through, this.#tip);
+		if (after < this.#first - 1) throw truncated(after + 1, this.#first);
+		const last = (await this.#writing?.writer.reach(through)) ?? through;
+		let reached = after;
 		if (reached >= last) return;
 		let crc: string | undefined;
 		for await (const records of this.#log.read(reached, last)) {
@@ -295,20 +301,15 @@ class OpenedWal implements Wal {
 
 	async *#subscription(after: Seq, signal: AbortSignal | undefined): AsyncGenerator<readonly StoredRecord[]> {
 		if (this.#closing) throw closed();
-		assertSeq("after", after);
+		assertSeq("after", after, this.#tip);
+		if (after < this.#first - 1) throw truncated(after + 1, this.#first);
 		const either = signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal;
-		yield* this.#log.subscribe(Math.max(after, this.#first - 1), { signal: either });
+		yield* this.#log.subscribe(after, { signal: either });
 	}
 
 	async truncate({ before }: { readonly before: Seq }): Promise<void> {
 		const { lease } = this.#assertWritable();
-		assertSeq("before", before);
-		if (before > this.durableTip + 1)
-			throw new WalError(
-				"WAL_INVALID_RECORD",
-				`before is ${before}; the log is durable up to seq ${this.durableTip}, and no more can be taken away`,
-				{ before, durableTip: this.durableTip },
-			);
+		assertSeq("before", before, this.durableTip + 1);
 		this.#first = await this.#log.truncateBefore(lease, before);
 	}
 
@@ -466,9 +467,9 @@ function misplaced({ seq }: StoredRecord, reached: Seq): WalError {
 	);
 }
 
-function assertSeq(name: string, seq: Seq): void {
-	if (!isSeq(seq))
-		throw new WalError("WAL_INVALID_RECORD", `${name} is ${seq}; expected a seq: 0, 1, 2 …`, { [name]: seq });
+function assertSeq(name: string, seq: Seq, last: Seq): void {
+	if (isSeq(seq) && seq <= last) return;
+	throw new WalError("WAL_OUT_OF_RANGE", `${name} is ${seq}; expected a seq from 0 to ${last}`, { [name]: seq, last });
 }
 
 /** A part of a scope stands only under the part above it. */

@@ -51,7 +51,7 @@ const spoil = (disk: MemoryDisk, seq: number, path = ACTIVE): void =>
 const sealedOf = (disk: MemoryDisk): string[] =>
 	[...disk.files.keys()].filter((path) => /wal-\d{20}\.jsonl$/.test(path)).sort();
 
-const brokenOf = (disk: MemoryDisk): string[] => [...disk.files.keys()].filter((path) => path.includes(".broken-"));
+const keptOf = (disk: MemoryDisk): string[] => [...disk.files.keys()].filter((path) => path.includes(".repaired-"));
 
 const at = (disk: MemoryDisk, acceptLoss: string) => applyRepair("/log", { disk, acceptLoss, clock });
 
@@ -73,7 +73,7 @@ test("a sound log and a torn one need no repair, and are left as they are", asyn
 		expect(await planRepair("/log", { disk })).toMatchObject({ kind: "nothing", accept: "none", changes: [] });
 		expect(await at(disk, "1..6")).toMatchObject({ kind: "nothing" });
 		expect(textOf(disk)).toBe(before);
-		expect(brokenOf(disk)).toEqual([]);
+		expect(keptOf(disk)).toEqual([]);
 	}
 });
 
@@ -82,26 +82,106 @@ test("a damaged record is lost alone: the plan says so, and what comes after kee
 	spoil(disk, 5);
 	const original = textOf(disk);
 	const plan = await planRepair("/log", { disk });
-	expect(plan).toMatchObject({ kind: "repair", accept: "5..5", lost: { from: 5, to: 5 }, keptAfter: 5, last: 10 });
+	expect(plan).toMatchObject({ kind: "repair", accept: "5..5", lost: [[5, 5]], keptAfter: 5, last: 10 });
 	expect(textOf(disk)).toBe(original);
 	await at(disk, "5..5");
 	const records = await recordsOn(disk);
 	check(records, [5], 10);
-	expect(records[10]?.data).toMatchObject({ from: 5, to: 5, why: expect.stringContaining("seq 5") });
-	const [kept = ""] = brokenOf(disk);
-	expect(kept).toMatch(/^\/log\/wal\.jsonl\.broken-5-[0-9a-f]{8}$/);
+	expect(records[10]?.data).toMatchObject({ lost: [[5, 5]], why: expect.stringContaining("seq 5") });
+	const [kept = ""] = keptOf(disk);
+	expect(kept).toMatch(/^\/log\/wal\.jsonl\.repaired-5-[0-9a-f]{8}$/);
 	expect(textOf(disk, kept)).toBe(original);
 	expect(records[10]?.data).toMatchObject({ keptIn: [kept.slice("/log/".length)] });
 	expect((await verifyLog("/log", { disk })).state).toBe("sound");
 });
 
-test("between two damaged records everything is lost", async () => {
-	const disk = await history(9);
-	spoil(disk, 4);
-	spoil(disk, 7);
-	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "4..7", keptAfter: 3 });
-	await at(disk, "4..7");
-	check(await recordsOn(disk), [4, 5, 6, 7], 10);
+test("each damaged record is lost alone: what stands between two of them is kept", async () => {
+	const disk = await history(12);
+	for (const seq of [4, 7, 8, 11]) spoil(disk, seq);
+	const lost = [
+		[4, 4],
+		[7, 8],
+		[11, 11],
+	];
+	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "4..4,7..8,11..11", lost, keptAfter: 6 });
+	for (const accept of ["4..11", "4..4", "4..4, 7..8, 11..11", "4..4,7..8,11..11,"])
+		await expect(at(disk, accept)).rejects.toMatchObject({ code: "WAL_LOSS_NOT_ACCEPTED" });
+	await at(disk, "4..4,7..8,11..11");
+	const records = await recordsOn(disk);
+	check(records, [4, 7, 8, 11], 13);
+	expect(records[13]?.data).toMatchObject({ lost });
+	expect((await verifyLog("/log", { disk })).state).toBe("sound");
+});
+
+test("a loss of very many parts is accepted by its ends and a hash", async () => {
+	const disk = await history(250, 1_000_000);
+	const lost = Array.from({ length: 101 }, (_, i) => 4 + 2 * i);
+	for (const seq of lost) spoil(disk, seq);
+	const { accept } = await planRepair("/log", { disk });
+	expect(accept).toMatch(/^4\.\.204#[0-9a-f]{8}$/);
+	await expect(at(disk, "4..204#00000000")).rejects.toMatchObject({ code: "WAL_LOSS_NOT_ACCEPTED" });
+	await at(disk, accept);
+	check(await recordsOn(disk), lost, 251);
+});
+
+test("records of another log between two losses are not taken for ours", async () => {
+	const disk = await history(12);
+	const theirs = textOf(await history(12)).split("\n");
+	for (const [damaged, strange] of [
+		[[], [5, 6]],
+		[[5], [6]],
+		[[5], [6, 7]],
+	] as const) {
+		const each = copyOf(disk);
+		for (const seq of damaged) spoil(each, seq);
+		put(
+			each,
+			ACTIVE,
+			textOf(each)
+				.split("\n")
+				.map((line, seq) => (strange.some((s) => s === seq) ? theirs[seq] : line))
+				.join("\n"),
+		);
+		const { accept } = await planRepair("/log", { disk: each });
+		expect(accept).toBe(`5..${strange.at(-1)}`);
+	}
+});
+
+test("lines that stand there twice cost nothing", async () => {
+	for (const block of [1, 3]) {
+		const disk = await history(9);
+		const lines = textOf(disk).split("\n");
+		put(disk, ACTIVE, lines.toSpliced(6, 0, ...lines.slice(6 - block, 6)).join("\n"));
+		const plan = await planRepair("/log", { disk });
+		expect(plan).toMatchObject({ kind: "repair", accept: "none", last: 10 });
+		await at(disk, plan.accept);
+		check(await recordsOn(disk), [], 10);
+	}
+});
+
+test("what a repair keeps is no torn tail: the opens after it report none", async () => {
+	for (const segmentBytes of [65_536, 1024]) {
+		const disk = await history(40, segmentBytes);
+		const path = sealedOf(disk)[1] ?? ACTIVE;
+		spoil(disk, segmentBytes === 1024 ? Number(/(\d{20})/.exec(path)?.[1]) + 1 : 5, path);
+		const damaged = new Map([...disk.files].map(([name, { bytes }]) => [name, Buffer.from(bytes)]));
+		const { accept, changes } = await planRepair("/log", { disk });
+		await at(disk, accept);
+		const kept = keptOf(disk);
+		expect(kept).toHaveLength(changes.length);
+		for (const each of kept) expect(each).toMatch(/\/wal(-\d{20})?\.jsonl\.repaired-\d+-[0-9a-f]{8}$/);
+		for (let n = 0; n < 2; n++) {
+			await using wal = await openOn(disk);
+			expect(wal.torn).toBeUndefined();
+		}
+		// Somebody puts the segments of an older copy back, and leaves the rest; in it the damage was not yet there.
+		for (const name of disk.files.keys()) if (/wal(-\d{20})?\.jsonl$/.test(name)) disk.files.delete(name);
+		disk.files.delete("/log/wal.head");
+		for (const [name, bytes] of damaged)
+			if (name !== "/log/wal.lock") put(disk, name, name === path ? bytes.toString().replace("TEXT", "text") : bytes);
+		await using wal = await openOn(disk);
+		expect(wal.torn).toBeUndefined();
+	}
 });
 
 test("anything but the exact loss is refused, and nothing is changed", async () => {
@@ -178,11 +258,11 @@ test("a header or a footer that is damaged costs no record", async () => {
 		const text = textOf(disk, path);
 		put(disk, path, which === "footer" ? text.replace('"sealed"', '"SEALED"') : text.replace('"log"', '"LOG"'));
 		expect((await verifyLog("/log", { disk })).state).toBe("damaged");
-		expect(await planRepair("/log", { disk }), which).toMatchObject({ accept: "none", lost: undefined, last: 41 });
+		expect(await planRepair("/log", { disk }), which).toMatchObject({ accept: "none", lost: [], last: 41 });
 		await at(disk, "none");
 		const records = await recordsOn(disk);
 		check(records, [], 41);
-		expect(records[41]?.data).toMatchObject({ from: 42, to: 41 });
+		expect(records[41]?.data).toMatchObject({ lost: [] });
 	}
 });
 
@@ -249,7 +329,7 @@ test("what was never acknowledged is not asked for, and goes with the original",
 	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "5..5", last: 10 });
 	await at(disk, "5..5");
 	check(await recordsOn(disk), [5], 10);
-	expect(textOf(disk, brokenOf(disk)[0])).toMatch(/"seq":11,"ts$/);
+	expect(textOf(disk, keptOf(disk)[0])).toMatch(/"seq":11,"ts$/);
 });
 
 test("a record that was put in another's place is lost with what no longer follows from it", async () => {
@@ -288,6 +368,8 @@ const ROUNDS = Number(process.env.REYN_ROUNDS ?? 150);
 test(`whatever is damaged: the plan is honest, and what it keeps is what was written (${ROUNDS} rounds, seed ${SEED})`, async () => {
 	const whole = await history(40, 1024);
 	const original = new Map((await recordsOn(copyOf(whole))).map((record) => [record.seq, record]));
+	const files = [...whole.files].filter(([path]) => path.endsWith(".jsonl")).map(([path]) => textOf(whole, path));
+	const lineOf = new Map(files.flatMap((text) => text.split("\n")).map((line) => [line.slice(-10, -2), line]));
 	const next = random(SEED + 7);
 	const below = (limit: number): number => Math.floor(next() * limit);
 	const kinds: Record<string, number> = {};
@@ -300,6 +382,10 @@ test(`whatever is damaged: the plan is honest, and what it keeps is what was wri
 			.map(([, { bytes }]) => Buffer.from(bytes).toString("latin1"));
 		const what = `round ${round}: ${done.join("; ")}`;
 		const plan = await planRepair("/log", { disk });
+		// No record is given up whose line is still there.
+		const isLost = (seq: number): boolean => plan.lost.some(([from, to]) => seq >= from && seq <= to);
+		for (const { seq, crc } of original.values())
+			if (isLost(seq)) expect(before.join("\n").split("\n"), `${what}: seq ${seq}`).not.toContain(lineOf.get(crc));
 		kinds[plan.kind] = (kinds[plan.kind] ?? 0) + 1;
 		await at(disk, plan.accept);
 		const verdict = await verifyLog("/log", { disk });
@@ -310,8 +396,9 @@ test(`whatever is damaged: the plan is honest, and what it keeps is what was wri
 		for (const record of records) {
 			const was = original.get(record.seq);
 			if (!was || record.seq > plan.last) continue;
-			const isLost = plan.lost !== undefined && record.seq >= plan.lost.from && record.seq <= plan.lost.to;
-			const { kind, data, scope, ts } = isLost ? { ...was, kind: "wal_lost", data: {}, scope: {}, ts: record.ts } : was;
+			const { kind, data, scope, ts } = isLost(record.seq)
+				? { ...was, kind: "wal_lost", data: {}, scope: {}, ts: record.ts }
+				: was;
 			expect(record, what).toMatchObject({ kind, data, scope, ts });
 		}
 		const after = [...disk.files.values()].map(({ bytes }) => Buffer.from(bytes).toString("latin1"));

@@ -5,9 +5,13 @@ import { appendFile, cp, mkdtemp, readdir, readFile, rename, rm, writeFile } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { crc32 } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineRecord, fileEngine, openWal, statLog, verifyLog } from "../src/index.ts";
+import { decide } from "../src/file/decide.ts";
+import { survey } from "../src/file/survey.ts";
+import { type Disk, defineRecord, fileEngine, openWal, planRepair, statLog, verifyLog } from "../src/index.ts";
+import { MemoryDisk } from "../src/testing/index.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 
@@ -39,6 +43,22 @@ async function change(file: string, line: number, to: (line: string) => string):
 	const lines = (await readFile(file, "utf8")).split("\n");
 	lines[line - 1] = to(lines[line - 1] as string);
 	await writeFile(file, lines.join("\n"));
+}
+
+/** The same line with the checksum that it has to have. */
+function resealed(line: Buffer): Buffer {
+	const body = line.subarray(0, -18);
+	return Buffer.concat([body, Buffer.from(`,"crc":"${crc32(body).toString(16).padStart(8, "0")}"}`)]);
+}
+
+const asVersion = (version: string, line: string): string => line.replace('{"v":1,', `{"v":${version},`);
+const resealedAs = (version: string, line: string): string =>
+	resealed(Buffer.from(asVersion(version, line))).toString();
+
+async function changeBytes(file: string, line: number, to: (line: Buffer) => Buffer): Promise<void> {
+	const lines = (await readFile(file, "latin1")).split("\n");
+	lines[line - 1] = to(Buffer.from(lines[line - 1] as string, "latin1")).toString("latin1");
+	await writeFile(file, lines.join("\n"), "latin1");
 }
 
 async function bytesOf(at: string): Promise<Record<string, string>> {
@@ -198,10 +218,199 @@ test("any one byte that changes, anywhere in any segment, is seen", async () => 
 	}
 });
 
+test.each([
+	["a control character in its data", "\u0001"],
+	["a quote in its data", '"'],
+	["bytes that are no UTF-8 in its data", "\u00ff"],
+])("a record with %s is damaged, though its checksum fits", async (_, bytes) => {
+	await history(3, directory, 65_536);
+	await changeBytes(path, 5, (line) => resealed(Buffer.from(line.toString("latin1").replace("t 2", bytes), "latin1")));
+	expect(await verifyLog(directory)).toMatchObject({ state: "damaged", problems: [{ line: 5, seq: 4 }] });
+	await expect(openWal(directory, { records: [said] })).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+});
+
+test("a record behind what the head vouches for is read whole at the open too", async () => {
+	await history(3, directory, 65_536);
+	const { prev, seq } = { prev: /"crc":"(.{8})"\}\n$/.exec(await readFile(path, "utf8"))?.[1], seq: 5 };
+	const line = `{"v":1,"seq":${seq},"ts":1,"kind":"said","scope":{},"data":{"text":"\u0001"},"dur":4,"prev":"${prev}","crc":"00000000"}`;
+	await appendFile(path, Buffer.concat([resealed(Buffer.from(line)), Buffer.from("\n")]));
+	expect(await verifyLog(directory)).toMatchObject({ state: "torn", torn: { seq } });
+	await using wal = await openWal(directory, { records: [said] });
+	expect(wal.torn).toMatchObject({ seq });
+});
+
+describe("a version", () => {
+	const refused = async (): Promise<unknown> =>
+		openWal(directory, { records: [said], readOnly: true }).then(
+			() => undefined,
+			(error) => error.code,
+		);
+
+	test.each(["3", "5", "9", "0"])("that rot made a %s is damage, and can be repaired", async (digit) => {
+		for (const line of [1, 3, 5]) {
+			await rm(directory, { recursive: true, force: true });
+			await history(3, directory, 65_536);
+			await change(path, line, (text) => asVersion(digit, text));
+			const { state, problems } = await verifyLog(directory);
+			expect({ state, count: problems.length }, `line ${line}`).toEqual({ state: "damaged", count: 1 });
+			expect(await refused()).toBe("WAL_CORRUPT");
+			const accept = line === 1 ? "none" : `${line - 1}..${line - 1}`;
+			expect(await planRepair(directory)).toMatchObject({ kind: "repair", accept });
+		}
+	});
+
+	test("that rot changed at either end of a sealed segment is damage", async () => {
+		await history(30);
+		const [, second = ""] = await sealedOf();
+		const whole = await readFile(second, "utf8");
+		const last = whole.trimEnd().split("\n").length;
+		for (const line of [1, last]) {
+			await writeFile(second, whole);
+			await change(second, line, (text) => asVersion("3", text));
+			expect(await verifyLog(directory)).toMatchObject({ state: "damaged" });
+			expect(await refused()).toBe("WAL_CORRUPT");
+			expect(await planRepair(directory)).toMatchObject({ kind: "repair", accept: "none" });
+		}
+	});
+
+	test("that is not the only thing wrong with its line is damage, if lines of ours follow", async () => {
+		for (const line of [1, 3]) {
+			await rm(directory, { recursive: true, force: true });
+			await history(3, directory, 65_536);
+			await change(path, line, (text) => asVersion("3", text).replace("1", "2"));
+			expect(await verifyLog(directory)).toMatchObject({ state: "damaged", problems: [{ line }] });
+			expect(await refused()).toBe("WAL_CORRUPT");
+		}
+		await rm(directory, { recursive: true, force: true });
+		await history(30);
+		const [, second = ""] = await sealedOf();
+		const last = (await readFile(second, "utf8")).trimEnd().split("\n").length;
+		await change(second, 1, (text) => asVersion("3", text).replace("1", "2"));
+		for (const footer of [(text: string) => text, () => "junk"]) {
+			await change(second, last, footer);
+			expect(await verifyLog(directory)).toMatchObject({ state: "damaged" });
+			expect(await refused()).toBe("WAL_CORRUPT");
+		}
+	});
+
+	test("above 1 is a newer format if its line is sound, or if nothing of ours follows", async () => {
+		for (const [line, to] of [
+			[5, (text: string) => resealedAs("2", text)],
+			[3, (text: string) => resealedAs("999999", text)],
+			[1, (text: string) => resealedAs("2", text)],
+			[5, (text: string) => asVersion("2", text).replace('"crc"', '"sum"')],
+			[5, () => '{"v":2,'],
+		] as const) {
+			await rm(directory, { recursive: true, force: true });
+			await history(3, directory, 65_536);
+			await change(path, line, to);
+			expect(await refused()).toBe("WAL_NEWER_FORMAT");
+			await expect(verifyLog(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
+			await expect(planRepair(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
+		}
+	});
+
+	test("above 1 is a newer format in any line of a sealed segment", async () => {
+		await history(30);
+		const [, second = ""] = await sealedOf();
+		const whole = await readFile(second, "utf8");
+		const last = whole.trimEnd().split("\n").length;
+		for (const line of [1, 3, last]) {
+			await writeFile(second, whole);
+			await change(second, line, (text) => resealedAs("2", text));
+			await expect(verifyLog(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT", detail: { path: second } });
+			await expect(planRepair(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
+			if (line !== 3) expect(await refused()).toBe("WAL_NEWER_FORMAT");
+		}
+	});
+
+	test.each(["0", "1.5", "01", "-1", "1000000", '"2"', "null"])("%s is no version of any format", async (version) => {
+		await history(3, directory, 65_536);
+		await change(path, 5, (text) => resealedAs(version, text));
+		expect(await verifyLog(directory)).toMatchObject({ state: "damaged" });
+		expect(await refused()).toBe("WAL_CORRUPT");
+	});
+});
+
+describe("wal.head", () => {
+	const head = (): string => join(directory, "wal.head");
+	const padded = (line: string): string => `${line.padEnd(255)}\n`;
+
+	test("of a newer format is refused, and stays as it is", async () => {
+		await history(3);
+		const newer = padded(resealedAs("2", (await readFile(head(), "utf8")).trimEnd()));
+		await writeFile(head(), newer);
+		const newerFormat = { code: "WAL_NEWER_FORMAT", detail: { version: 2, path: head() } };
+		await expect(openWal(directory, { records: [said] })).rejects.toMatchObject(newerFormat);
+		await expect(openWal(directory, { records: [said], readOnly: true })).rejects.toMatchObject(newerFormat);
+		await expect(verifyLog(directory)).rejects.toMatchObject(newerFormat);
+		await expect(planRepair(directory)).rejects.toMatchObject(newerFormat);
+		expect(await readFile(head(), "utf8")).toBe(newer);
+	});
+
+	test("and so is wal.base", async () => {
+		await history(3);
+		const line = '{"v":2,"base":{"log":"whatever","first":1},"crc":"00000000"}';
+		await writeFile(join(directory, "wal.base"), `${resealed(Buffer.from(line))}\n`);
+		await expect(openWal(directory, { records: [said] })).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
+		await expect(planRepair(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
+	});
+
+	test("whose version rot has changed says nothing, and so does one that is not padded with spaces", async () => {
+		await history(3);
+		const line = (await readFile(head(), "utf8")).trimEnd();
+		expect((await verifyLog(directory)).head).toMatchObject({ seq: 4 });
+		for (const text of [asVersion("3", padded(line)), `${line.padEnd(255, "\t")}\n`, padded(line).trimEnd()]) {
+			await writeFile(head(), text);
+			expect(await verifyLog(directory)).toMatchObject({ state: "sound", head: undefined });
+		}
+	});
+});
+
+test("a writer that goes on while we look is not taken for damage: the head is read before what it speaks of", async () => {
+	const disk = new MemoryDisk();
+	await using wal = await openWal(fileEngine("/log", { disk }), { records: [said] });
+	const before = new Map([...disk.files].map(([name, { bytes }]) => [name, Uint8Array.from(bytes)]));
+	await wal.append(said({ text: "meanwhile" }), {}).durable;
+	/** As it was until `wal.jsonl` has been read, and then as it is now. */
+	class Racing extends MemoryDisk {
+		override open(name: string, how: Parameters<Disk["open"]>[1]): ReturnType<Disk["open"]> {
+			const file = super.open(name, how);
+			const close = (): void => {
+				file.close();
+				if (name !== "/log/wal.jsonl") return;
+				for (const [each, { bytes }] of disk.files) {
+					const inode = this.files.get(each);
+					if (inode) inode.bytes = Uint8Array.from(bytes);
+				}
+			};
+			return { ...file, close };
+		}
+	}
+	for (const how of ["quick", "whole"] as const)
+		expect(decide(survey(new Racing(before, disk.directories), "/log", how), 0)).toMatchObject({ kind: "open" });
+});
+
+test("anything behind the footer of wal.jsonl is damage, and is neither cut nor sealed", async () => {
+	await history(30);
+	const sealed = await sealedOf();
+	await rm(path);
+	await rename(sealed.at(-1) as string, path);
+	await rm(join(directory, "wal.head"));
+	await appendFile(path, "junk\n");
+	const before = await bytesOf(directory);
+	for (const readOnly of [true, false])
+		await expect(openWal(directory, { records: [said], readOnly })).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+	expect({ ...(await bytesOf(directory)), "wal.lock": "" }).toEqual({ ...before, "wal.lock": "" });
+	expect(await verifyLog(directory)).toMatchObject({ state: "damaged", problems: [{ path }] });
+});
+
 test("a log of a newer format and a place without a log are refused by name", async () => {
 	await expect(verifyLog(join(root, "none"))).rejects.toMatchObject({ code: "WAL_IO" });
 	await history(1);
-	await writeFile(path, (await readFile(path, "utf8")).replaceAll('{"v":1,', '{"v":2,'));
+	// A newer format may have another trailer.
+	const newer = (await readFile(path, "utf8")).replaceAll('{"v":1,', '{"v":2,').replaceAll('"crc"', '"sum"');
+	await writeFile(path, newer);
 	await expect(verifyLog(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
 });
 

@@ -30,7 +30,7 @@ export interface Refusal {
 }
 
 /** @param proven a seq that something outside the log proves to have been durable, such as its newest snapshot; 0 for none */
-export function decide({ sealed, active, head, base }: Survey, proven: Seq): Decision {
+export function decide({ sealed, active, head, base, newer }: Survey, proven: Seq): Decision {
 	const logId = sealed[0]?.header.log ?? active?.header?.log;
 	const acknowledged = Math.max(proven, active?.durable ?? 0, head?.seq ?? 0);
 	const refuse = (seq: Seq, why: string, more: Partial<Refusal> = {}): Refusal => ({
@@ -44,6 +44,7 @@ export function decide({ sealed, active, head, base }: Survey, proven: Seq): Dec
 		...more,
 	});
 
+	if (newer) return refuse(FIRST, `it is in format ${newer.version}`, { code: "WAL_NEWER_FORMAT", ...newer });
 	if (base === "unsound") return refuse(FIRST, "wal.base, which says where the log begins, does not check out");
 	if (base && logId !== undefined && base.log !== logId)
 		return refuse(FIRST, `wal.base is of another log, ${base.log}`);

@@ -5,7 +5,7 @@ import type { Owner } from "../engine.ts";
 import { type WalCode, WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { type Fresh, LogFile, type LogFileOptions, type OpenedFile } from "./log-file.ts";
-import { asWalError } from "./messages.ts";
+import { asWalError, type Doing } from "./messages.ts";
 import { activePath } from "./names.ts";
 
 /** The writer as the rest of the log sees it. Each call ends before the next begins. */
@@ -46,7 +46,7 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 export function callsOn(disk: Disk, { directory, options, fresh, owner }: HostSpec) {
 	let file: LogFile | undefined;
 	const opened = (): LogFile => file as LogFile;
-	const guarded = <T>(doing: "open" | "truncate" | "close", run: () => T): T => {
+	const guarded = <T>(doing: Doing, run: () => T): T => {
 		try {
 			return run();
 		} catch (error) {
@@ -60,7 +60,8 @@ export function callsOn(disk: Disk, { directory, options, fresh, owner }: HostSp
 				return file.logId();
 			}),
 		recover: (proven: Seq): OpenedFile => guarded("open", () => opened().recover(proven, fresh)),
-		append: (text: string, expect: Seq, count: number): Seq => opened().append(Buffer.from(text), expect, count),
+		append: (text: string, expect: Seq, count: number): Seq =>
+			guarded("write", () => opened().append(Buffer.from(text), expect, count)),
 		truncateBefore: (seq: Seq): Seq => guarded("truncate", () => opened().truncateBefore(seq)),
 		close: (): void => guarded("close", () => opened().close()),
 		end: (): void => file?.abandon(),

@@ -53,8 +53,10 @@ function parse(text: string): Owner | undefined {
 	}
 }
 
+export type Doing = "open" | "read" | "write" | "truncate" | "close";
+
 /** An error of the file system, with what was being done, the path and what to do about it. */
-export function asWalError(error: unknown, doing: "open" | "read" | "truncate" | "close", path: string): Error {
+export function asWalError(error: unknown, doing: Doing, path: string): Error {
 	const { code, message } = error as NodeJS.ErrnoException;
 	if (error instanceof WalError || code === undefined || code.startsWith("ERR_")) return error as Error;
 	const hint = code === "ENOENT" ? "there is no log here yet; a writer makes one" : message;

@@ -32,8 +32,12 @@ export const isTemporary = (name: string): boolean => /^wal\..*\.tmp$/.test(name
 
 const BROKEN = /^wal\.jsonl\.broken-(\d+)-[0-9a-f]{8}$/;
 
-/** Does it keep bytes of a torn tail, or of an active segment that was repaired? */
+/** Does it keep the bytes of a torn tail? */
 export const isBroken = (name: string): boolean => BROKEN.test(name);
 
 /** The seq that those bytes would have begun with. */
 export const brokenSeq = (name: string): Seq => Number(BROKEN.exec(name)?.[1] ?? 0);
+
+/** Where a repair keeps a segment that it replaces: the first seq that it gave up, and the segment's SHA-256. */
+export const repairedPath = (path: string, seq: Seq, sha256: string): string =>
+	`${path}.repaired-${seq}-${sha256.slice(0, 8)}`;

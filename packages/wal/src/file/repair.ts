@@ -1,7 +1,7 @@
 /**
  * Gives up what is damaged, and makes a log of the rest. All from the first damaged segment on becomes one new `wal.jsonl`:
- * sound records as they are, a `wal_lost` record for each seq that is lost, the records after the loss under their own
- * seqs, and `wal_repaired`. The one moment that counts is the rename of that file; what it replaces is set aside before
+ * sound records as they are, a `wal_lost` record for each seq that is lost, the records after the first loss under their
+ * own seqs, and `wal_repaired`. The one moment that counts is the rename of that file; what it replaces is set aside before
  * or after, and a repair that was killed is run again.
  */
 import { createHash } from "node:crypto";
@@ -17,7 +17,7 @@ import { type WalRepaired, walLost, walRepaired } from "../wal-records.ts";
 import { CHUNK_BYTES } from "./lines.ts";
 import { defaultLogFileOptions, LogFile } from "./log-file.ts";
 import { type Looked, look } from "./look.ts";
-import { activePath, headPath } from "./names.ts";
+import { activePath, headPath, repairedPath } from "./names.ts";
 import { recordLines, withFile } from "./records.ts";
 import { type Piece, type Salvage, salvage } from "./salvage.ts";
 import { scan, sumOf } from "./scan.ts";
@@ -30,11 +30,11 @@ export interface RepairPlan {
 	readonly kind: "nothing" | "repair" | "finish";
 	/** What is wrong, in a line. */
 	readonly why: string;
-	/** The seqs that are given up; undefined when none is. */
-	readonly lost: { readonly from: Seq; readonly to: Seq } | undefined;
-	/** What has to be accepted, to the letter: `43..47`, or `none`. */
+	/** The seqs that are given up, as ranges: the first and the last of each. */
+	readonly lost: WalRepaired["lost"];
+	/** What has to be accepted, to the letter: `none`, `43..47`, `7..7,92..92`, or for very many `7..92#1a2b3c4d`. */
 	readonly accept: string;
-	/** How many records after the loss are kept, under the seqs that they have. */
+	/** How many records behind the first loss are kept, under the seqs that they have. */
 	readonly keptAfter: number;
 	/** The last seq before the repair's own record. */
 	readonly last: Seq;
@@ -121,7 +121,7 @@ async function prepare(
 				directory,
 				kind: "nothing",
 				why,
-				lost: undefined,
+				lost: [],
 				accept: "none",
 				keptAfter: 0,
 				last: verdict.segments.at(-1)?.last ?? 0,
@@ -141,23 +141,35 @@ async function prepare(
 	const base = baseOf(found, keptSealed, given, log, pieces);
 	const salvaged = salvage({ first: base.first, prev: base.prev ?? "" }, pieces, acknowledged);
 	const { lost, after, last } = salvaged;
-	const from = lost?.from ?? last + 1;
+	const from = lost[0]?.[0] ?? last + 1;
 	return {
 		plan: {
 			directory,
 			kind: "repair",
 			why: `${basename(problem.path)}, byte ${problem.offset}, seq ${problem.seq}: ${problem.why}`,
 			lost,
-			accept: lost ? `${lost.from}..${lost.to}` : "none",
+			accept: acceptOf(lost),
 			keptAfter: after.reduce((sum, piece) => sum + piece.last - piece.first + 1, 0),
 			last,
 			changes: [
 				...(found.active ? [] : [{ path: activePath(directory), keptIn: undefined }]),
-				...paths.map((path) => ({ path, keptIn: brokenPath(disk, path, from) })),
+				...paths.map((path) => ({ path, keptIn: keptPath(disk, path, from) })),
 			],
 		},
 		work: { header: { ...base, log }, salvaged },
 	};
+}
+
+/** As many ranges as somebody may still read. */
+const MAX_RANGES = 100;
+
+/** A loss in words that are not said by chance. More than a command line holds becomes its ends and a hash. */
+function acceptOf(lost: WalRepaired["lost"]): string {
+	if (lost.length === 0) return "none";
+	const whole = lost.map(([from, to]) => `${from}..${to}`).join();
+	if (lost.length <= MAX_RANGES) return whole;
+	const sha256 = createHash("sha256").update(whole).digest("hex");
+	return `${lost[0]?.[0]}..${lost.at(-1)?.[1]}#${sha256.slice(0, 8)}`;
 }
 
 /** A file of another log has nothing of ours; one whose header is unreadable is taken for ours, since it stands in our place. */
@@ -189,10 +201,13 @@ function baseOf(
 function piecesOf(disk: Disk, path: string): readonly Piece[] {
 	return withFile(disk, path, (file) => {
 		const pieces: Piece[] = [];
+		// The highest seq before the current piece. Of lines that stand there twice those that are new begin a piece.
+		let top = 0;
 		for (const { record, offset, end } of recordLines(file)) {
 			const current = pieces.at(-1);
 			const { seq, prev, crc } = record;
-			if (current && current.end === offset && current.last + 1 === seq && current.crc === prev)
+			const follows = current?.end === offset && current.last + 1 === seq && current.crc === prev;
+			if (current && follows && current.last !== top)
 				pieces[pieces.length - 1] = {
 					...current,
 					end,
@@ -200,7 +215,10 @@ function piecesOf(disk: Disk, path: string): readonly Piece[] {
 					crc,
 					second: current.second ?? { offset, prev },
 				};
-			else pieces.push({ path, offset, end, first: seq, last: seq, prev, crc });
+			else {
+				top = Math.max(top, current?.last ?? 0);
+				pieces.push({ path, offset, end, first: seq, last: seq, prev, crc });
+			}
 		}
 		return pieces;
 	});
@@ -218,7 +236,6 @@ function replace(
 ): void {
 	const active = activePath(directory);
 	const temporary = join(directory, TEMPORARY);
-	const { from, to } = plan.lost ?? { from: plan.last + 1, to: plan.last };
 	const keptIn = plan.changes.flatMap((change) => (change.keptIn === undefined ? [] : [basename(change.keptIn)]));
 	const whole: SegmentHeader = {
 		...header,
@@ -247,12 +264,19 @@ function replace(
 			write(line);
 			prev = crc;
 		};
-		for (let seq = from; seq <= to; seq++) add(seq, walLost.kind, {}, { dur: from - 1 });
+		const { lost } = plan;
+		let next = lost[0]?.[0] ?? plan.last + 1;
+		const addLost = (to: Seq): void => {
+			for (; next <= to; next++) add(next, walLost.kind, {});
+		};
 		for (const { record } of linesOf(disk, salvaged.after)) {
 			const { seq, ts, kind, scope, data, dur } = record;
+			addLost(seq - 1);
 			add(seq, kind, data, { ts, scope, dur });
+			next = seq + 1;
 		}
-		add(plan.last + 1, walRepaired.kind, { from, to, why: plan.why, keptIn } satisfies WalRepaired);
+		addLost(plan.last);
+		add(plan.last + 1, walRepaired.kind, { lost, why: plan.why, keptIn } satisfies WalRepaired);
 	});
 	const made = withFile(disk, temporary, scan);
 	if (made.bad || made.next !== plan.last + 2)
@@ -297,10 +321,10 @@ async function findUnfinished(disk: Disk, directory: string, proven: Seq): Promi
 	);
 	const [repair] = repairs.slice(-1);
 	if (!repair) return undefined;
-	const { from, to, why, keptIn } = repair.data;
+	const { lost, why, keptIn } = repair.data;
 	const changes = sealed.flatMap(({ path }) => {
-		if (!keptIn.some((name) => name.startsWith(`${basename(path)}.broken-`))) return [];
-		const kept = brokenPath(disk, path, from);
+		if (!keptIn.some((name) => name.startsWith(`${basename(path)}.`))) return [];
+		const kept = keptPath(disk, path, lost[0]?.[0] ?? repair.seq);
 		return keptIn.includes(basename(kept)) ? [{ path, keptIn: kept }] : [];
 	});
 	if (changes.length === 0) return undefined;
@@ -308,8 +332,8 @@ async function findUnfinished(disk: Disk, directory: string, proven: Seq): Promi
 		directory,
 		kind: "finish",
 		why,
-		lost: to < from ? undefined : { from, to },
-		accept: to < from ? "none" : `${from}..${to}`,
+		lost,
+		accept: acceptOf(lost),
 		keptAfter: 0,
 		last: repair.seq - 1,
 		changes,
@@ -336,12 +360,12 @@ function writeHead(disk: Disk, directory: string): void {
 	if (isNew) disk.syncDirectory(directory);
 }
 
-function brokenPath(disk: Disk, path: string, seq: Seq): string {
+function keptPath(disk: Disk, path: string, seq: Seq): string {
 	const hash = createHash("sha256");
 	withFile(disk, path, (file) => {
 		for (const chunk of chunksOf(file)) hash.update(chunk);
 	});
-	return `${path}.broken-${seq}-${hash.digest("hex").slice(0, 8)}`;
+	return repairedPath(path, seq, hash.digest("hex"));
 }
 
 function keepCopy(disk: Disk, from: string, to: string): void {

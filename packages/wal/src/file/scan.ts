@@ -1,6 +1,6 @@
 /** Reads one segment, and says what it holds. Judges nothing: that is `decide`'s. */
 import { crc32 } from "node:zlib";
-import { type Decoded, type Head, hex, type SegmentFooter, type SegmentHeader } from "../codec.ts";
+import { type Decoded, FORMAT_VERSION, type Head, hex, type SegmentFooter, type SegmentHeader } from "../codec.ts";
 import { type DiskFile, readAt } from "../disk.ts";
 import type { Seq } from "../record.ts";
 import { RecordLine } from "../record-line.ts";
@@ -26,7 +26,7 @@ export interface Scan {
 	readonly durable: Seq;
 	/** The epoch of the last writer. */
 	readonly epoch: number;
-	/** The names of the files in which records that were read say that damaged bytes are kept. */
+	/** The names of the files in which records that were read say that torn tails are kept. */
 	readonly kept: readonly string[];
 	/** Up to where the head vouched for the bytes, and their CRC-32; from there on lines were read. 0 when it did not. */
 	readonly vouched: { readonly offset: number; readonly sum: number };
@@ -41,20 +41,18 @@ export interface BadLine {
 	readonly version?: number;
 	/** Where what is no padding ends, here or after it. */
 	readonly end: number;
-	/** How many lines from here on are sound in themselves. */
-	readonly sound: number;
 }
 
 /** @param head of the log that is there; what it vouches for is not read line by line */
 export function scan(file: DiskFile, head?: Head): Scan {
 	const size = file.size();
 	const lines = new LineReader(file, 0);
-	if (!toNext(lines)) return { ...nothing, size, bad: { offset: 0, why: "the file is empty", end: 0, sound: 0 } };
+	if (!toNext(lines)) return { ...nothing, size, bad: { offset: 0, why: "the file is empty", end: 0 } };
 	const first = lines.decode();
 	if (first.type !== "header") {
 		const { end } = lines;
 		const rest = readRest(lines);
-		const bad = { offset: 0, ...reason(first, "it is not a header"), end: Math.max(rest.end, end), sound: rest.sound };
+		const bad = { offset: 0, ...reason(first, "it is not a header", rest.sound), end: Math.max(rest.end, end) };
 		return { ...nothing, size, durable: rest.durable, bad };
 	}
 	const { header } = first;
@@ -138,8 +136,7 @@ function scanRecords(
 	start: Pick<Scan, "next" | "prev" | "epoch" | "end" | "unended" | "vouched">,
 ): Scan {
 	const kept: string[] = [];
-	let { next, epoch, end, unended } = start;
-	let prev = Number.parseInt(start.prev, 16);
+	let { next, prev, epoch, end, unended } = start;
 	let durable = 0;
 	let footer: SegmentFooter | undefined;
 	let padding: number | undefined;
@@ -147,7 +144,7 @@ function scanRecords(
 		header,
 		footer,
 		next,
-		prev: next === start.next ? start.prev : hex(prev),
+		prev,
 		end,
 		unended,
 		size,
@@ -157,72 +154,73 @@ function scanRecords(
 		vouched: start.vouched,
 		bad,
 	});
-	const took = (seq: Seq, dur: Seq, crc: number): void => {
-		if (dur > durable) durable = dur;
-		next = seq + 1;
-		prev = crc;
-		end = lines.after;
-		unended = !lines.complete;
-	};
 
 	while (toNext(lines)) {
 		if (lines.isPadding) {
 			padding ??= lines.offset;
 			continue;
 		}
-		const peek = padding === undefined && !footer ? lines.peek() : undefined;
-		if (peek && !peek.isOfTheLog && peek.seq === next && peek.prev === prev) {
-			took(peek.seq, peek.dur, peek.crc);
-			continue;
-		}
+		// Parsed whole: a checksum that fits does not say that `data` can be read. What the head vouches for is not read here.
 		const decoded = lines.decode();
 		const why =
 			padding !== undefined
-				? { why: "a blank line stands before it" }
+				? "a blank line stands before it"
 				: footer
-					? { why: "it stands after the footer" }
-					: problem(decoded, next, next === start.next ? start.prev : hex(prev));
-		if (why) {
+					? "it stands after the footer"
+					: problem(decoded, next, prev);
+		if (decoded.type === "record") durable = Math.max(durable, decoded.record.dur);
+		if (why !== undefined) {
 			const { offset, end: lineEnd } = lines;
-			if (decoded.type === "record") durable = Math.max(durable, decoded.record.dur);
 			const rest = readRest(lines);
 			durable = Math.max(durable, rest.durable);
-			const sound = rest.sound + (decoded.type === "record" ? 1 : 0);
-			return found({ offset: padding ?? offset, ...why, end: Math.max(rest.end, lineEnd), sound });
+			return found({
+				offset: padding ?? offset,
+				...reason(decoded, why, rest.sound),
+				end: Math.max(rest.end, lineEnd),
+			});
 		}
-		if (decoded.type === "footer") {
-			footer = decoded.footer;
-			end = lines.after;
-			unended = !lines.complete;
-		}
+		if (decoded.type === "footer") footer = decoded.footer;
 		if (decoded.type === "record") {
 			const { record } = decoded;
 			epoch = epochOf(record) || epoch;
-			kept.push(...keptBy(record));
-			took(record.seq, record.dur, Number.parseInt(record.crc, 16));
+			const name = keptBy(record);
+			if (name !== undefined) kept.push(name);
+			next = record.seq + 1;
+			prev = record.crc;
 		}
+		end = lines.after;
+		unended = !lines.complete;
 	}
 	return found();
 }
 
 /** Why a line cannot stand here; undefined when it can. */
-function problem(decoded: Decoded, next: Seq, prev: string): { why: string; version?: number } | undefined {
+function problem(decoded: Decoded, next: Seq, prev: string): string | undefined {
 	if (decoded.type === "footer") {
 		const { last, prev: crc } = decoded.footer;
-		return last === next - 1 && crc === prev ? undefined : { why: `it is a footer for seq ${last}` };
+		return last === next - 1 && crc === prev ? undefined : `it is a footer for seq ${last}`;
 	}
-	if (decoded.type !== "record") return reason(decoded, `it is a ${decoded.type} line`);
-	if (decoded.record.seq !== next) return { why: `it is seq ${decoded.record.seq}` };
+	if (decoded.type !== "record") return `it is a ${decoded.type} line`;
+	if (decoded.record.seq !== next) return `it is seq ${decoded.record.seq}`;
 	if (decoded.record.prev !== prev)
-		return { why: `it does not follow the record before it: its prev is ${decoded.record.prev}, expected ${prev}` };
+		return `it does not follow the record before it: its prev is ${decoded.record.prev}, expected ${prev}`;
 	return undefined;
 }
 
-function reason(decoded: Decoded, otherwise: string): { why: string; version?: number } {
-	if (decoded.type === "bad") return { why: decoded.why };
-	return decoded.type === "newer"
-		? { why: `it is in format ${decoded.version}`, version: decoded.version }
-		: { why: otherwise };
+/**
+ * What is wrong with a line. Nothing of ours is ever written behind a line of a newer format: where it is, the version is
+ * damaged, unless the line's own checksum says that it was written so.
+ *
+ * @param follow how many sound lines of ours come after it
+ */
+function reason(decoded: Decoded, otherwise: string, follow: number): Pick<BadLine, "why" | "version"> {
+	if (decoded.type === "newer") {
+		const { version, isSound } = decoded;
+		return isSound || follow === 0
+			? { why: `it is in format ${version}`, version }
+			: { why: `it says that it is in format ${version}, and lines of format ${FORMAT_VERSION} follow` };
+	}
+	return { why: decoded.type === "bad" ? decoded.why : otherwise };
 }
 
 /** Lines after a bad one are only asked what they prove: each carries the highest seq that was durable when it was written. */
@@ -234,9 +232,8 @@ function readRest(lines: LineReader): { durable: Seq; end: number; sound: number
 		if (lines.isPadding) continue;
 		end = lines.end;
 		const decoded = lines.decode();
-		if (decoded.type !== "record") continue;
-		sound++;
-		durable = Math.max(durable, decoded.record.dur);
+		if (decoded.type === "record" || decoded.type === "footer") sound++;
+		if (decoded.type === "record") durable = Math.max(durable, decoded.record.dur);
 	}
 	return { durable, end, sound };
 }

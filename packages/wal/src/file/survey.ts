@@ -22,6 +22,8 @@ export interface Survey {
 	readonly head: Head | undefined;
 	/** Undefined when nothing was ever taken away. */
 	readonly base: Base | "unsound" | undefined;
+	/** The head or the base, if a newer Reyn wrote it. */
+	readonly newer: { readonly path: string; readonly version: number } | undefined;
 }
 
 export interface Sealed {
@@ -29,7 +31,7 @@ export interface Sealed {
 	/** Why its first or last line does not check out, if one does not. */
 	readonly broken: string | undefined;
 	/** The version that a newer Reyn wrote it in, if that is what is wrong. */
-	readonly version?: number;
+	readonly version: number | undefined;
 	readonly header: SegmentHeader;
 	readonly footer: SegmentFooter;
 }
@@ -41,8 +43,10 @@ export interface Sealed {
  */
 export function survey(disk: Disk, directory: string, how: "quick" | "whole"): Survey {
 	// First of all: it never says more than is durable, so what is read after it holds at least that much.
-	const head = readHead(disk, directory);
-	const base = readBase(disk, directory);
+	const headLine = readHeadLine(disk, directory);
+	const head = headOf(headLine);
+	const baseLine = readBaseLine(disk, directory);
+	const base = baseLine && (baseLine.type === "base" ? baseLine.base : "unsound");
 	const names = disk.list(directory);
 	// Those before it are what a truncation that was cut has left.
 	const kept = (path: string): boolean => typeof base !== "object" || path >= sealedPath(directory, base.first);
@@ -57,6 +61,7 @@ export function survey(disk: Disk, directory: string, how: "quick" | "whole"): S
 			: undefined,
 		head,
 		base,
+		newer: newerOf(headPath(directory), headLine) ?? newerOf(basePath(directory), baseLine),
 	};
 }
 
@@ -98,7 +103,7 @@ function readSealed(disk: Disk, path: string): Sealed {
 		return {
 			path,
 			broken,
-			...(header.type === "newer" ? { version: header.version } : {}),
+			version: header.type === "newer" ? scan(file).bad?.version : footer.type === "newer" ? footer.version : undefined,
 			header: header.type === "header" ? header.header : { log: "", first: 0, prev: "", epoch: 0, created: 0 },
 			footer: footer.type === "footer" ? footer.footer : { first: 0, last: 0, prev: "", epoch: 0 },
 		};
@@ -106,16 +111,21 @@ function readSealed(disk: Disk, path: string): Sealed {
 }
 
 /** Undefined when it is missing or unsound. */
-export function readHead(disk: Disk, directory: string): Head | undefined {
+export const readHead = (disk: Disk, directory: string): Head | undefined => headOf(readHeadLine(disk, directory));
+
+const headOf = (line: Decoded | undefined): Head | undefined => (line?.type === "head" ? line.head : undefined);
+
+function readHeadLine(disk: Disk, directory: string): Decoded | undefined {
 	if (disk.identity(headPath(directory)) === undefined) return undefined;
 	const text = withFile(disk, headPath(directory), (file) => readAt(file, 0, HEAD_BYTES)).toString("latin1");
-	const decoded = decodeLine(Buffer.from(text.trimEnd(), "latin1"));
-	return decoded.type === "head" ? decoded.head : undefined;
+	const line = text.length === HEAD_BYTES ? text.replace(/ *\n$/, "") : "";
+	return decodeLine(Buffer.from(line, "latin1"));
 }
 
-function readBase(disk: Disk, directory: string): Survey["base"] {
+function readBaseLine(disk: Disk, directory: string): Decoded | undefined {
 	const path = basePath(directory);
-	if (disk.identity(path) === undefined) return undefined;
-	const decoded = withFile(disk, path, readFirst);
-	return decoded.type === "base" ? decoded.base : "unsound";
+	return disk.identity(path) === undefined ? undefined : withFile(disk, path, readFirst);
 }
+
+const newerOf = (path: string, line: Decoded | undefined): Survey["newer"] =>
+	line?.type === "newer" && line.isSound ? { path, version: line.version } : undefined;

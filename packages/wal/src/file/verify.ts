@@ -6,6 +6,7 @@ import { nodeDisk } from "../node-disk.ts";
 import type { Seq } from "../record.ts";
 import { misfit } from "./decide.ts";
 import { type Looked, look } from "./look.ts";
+import { refusal } from "./messages.ts";
 import { activePath, sealedPath } from "./names.ts";
 import { checkedLines, withFile } from "./records.ts";
 import { type Scan, scan } from "./scan.ts";
@@ -178,6 +179,11 @@ function checkSealed(
 ): { verdict: SegmentVerdict; problems: readonly LogProblem[]; end: Sealed | undefined } {
 	const { path, header, broken } = sealed;
 	const scanned = withFile(disk, path, scan);
+	if (scanned.bad?.version !== undefined)
+		throw refusal(
+			{ ...scanned.bad, code: "WAL_NEWER_FORMAT", kind: "refuse", path, seq: scanned.next, acknowledged: 0 },
+			directory,
+		);
 	const problems = scanned.bad ? [...badLines(disk, path, scanned, Number.POSITIVE_INFINITY)] : [];
 	if (scanned.header && sealedPath(directory, header.first) !== path)
 		problems.push(problem(path, header.first, `it begins at seq ${header.first}, which is not what its name says`));
@@ -228,6 +234,7 @@ function problem(path: string, seq: Seq, why: string): LogProblem {
 const asSealed = (path: string, header: SegmentHeader, { next, prev, epoch }: Scan): Sealed => ({
 	path,
 	broken: undefined,
+	version: undefined,
 	header,
 	footer: { first: header.first, last: next - 1, prev, epoch },
 });
@@ -264,6 +271,7 @@ function badLines(disk: Disk, path: string, { header }: Scan, acknowledged: Seq)
 		for (const { bytes, offset, end: lineEnd, decoded } of checkedLines(file)) {
 			const why = (): string | undefined => {
 				if (decoded.type === "bad") return decoded.why;
+				if (decoded.type === "newer") return `it says that it is in format ${decoded.version}`;
 				if (offset === 0) return decoded.type === "header" ? undefined : "it is not a header";
 				if (ended) return "it stands after the footer";
 				if (offset !== end) return "a blank line stands before it";
@@ -286,13 +294,13 @@ function badLines(disk: Disk, path: string, { header }: Scan, acknowledged: Seq)
 					offset,
 					seq: next,
 					why: wrong,
-					...(decoded.type === "bad" ? checksums(bytes) : {}),
+					...(decoded.type === "bad" || decoded.type === "newer" ? checksums(bytes) : {}),
 					acknowledged: next <= acknowledged,
 				});
 			if (decoded.type === "record") {
 				next = decoded.record.seq + 1;
 				prev = decoded.record.crc;
-			} else if (decoded.type === "bad" && offset > 0) {
+			} else if ((decoded.type === "bad" || decoded.type === "newer") && offset > 0) {
 				next++;
 				prev = undefined;
 			}
