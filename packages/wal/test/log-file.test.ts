@@ -13,7 +13,7 @@ import {
 	type Wal,
 	walRecovered,
 } from "../src/index.ts";
-import { MemoryDisk } from "../src/testing/index.ts";
+import { CrashDisk, MemoryDisk } from "../src/testing/index.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 const nested = defineRecord("nested", z.object({ value: z.unknown() }));
@@ -572,4 +572,63 @@ test("a line that does not follow the one before it is found at the open, withou
 	ours[2] = theirs[2] as string;
 	if (file) file.bytes = Buffer.from(ours.join("\n"));
 	await expect(open()).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { seq: 2 } });
+});
+
+test("a torn tail of another place, which came with a copy, is not taken for one of this log", async () => {
+	const wal = await open();
+	await say(wal, "a", "b");
+	await wal.close();
+	for (const seq of [2, 3, 900]) {
+		const file = disk.open(`/log/wal.jsonl.broken-${seq}-00000000`, "create");
+		file.write(Buffer.from("{"), 0);
+	}
+	await using again = await open();
+	expect(again.torn).toBeUndefined();
+	expect(await texts(again)).toEqual(["a", "b"]);
+});
+
+test("epochs count the writers when nothing is read but what the head vouches for", async () => {
+	for (let i = 0; i < 3; i++) await (await open()).close();
+	await using wal = await open();
+	const epochs: unknown[] = [];
+	for await (const { data } of wal.read()) epochs.push((data as { epoch: number }).epoch);
+	expect(epochs).toEqual([1, 2, 3, 4]);
+});
+
+test("any record of a long segment is found, and what follows it, whatever is asked for", async () => {
+	await using wal = await openWal(fileEngine("/log", { disk }), { records: [said] });
+	const last = Array.from({ length: 3000 }, (_, i) => wal.append(said({ text: `${i} `.repeat(1 + (i % 97)) }), {})).at(
+		-1,
+	);
+	await last?.durable;
+	expect(disk.files.get("/log/wal.jsonl")?.bytes.length).toBeGreaterThan(5 * 64 * 1024);
+	await using reader = await openWal(fileEngine("/log", { disk }), { records: [said], readOnly: true });
+	for (let after = 0; after < 3000; after += 7) {
+		const through = Math.min(after + 3, 3001);
+		const seqs: number[] = [];
+		for await (const { seq } of (after % 2 ? wal : reader).read({ after, through })) seqs.push(seq);
+		expect(seqs).toEqual(Array.from({ length: through - after }, (_, i) => after + 1 + i));
+	}
+});
+
+test("a line that is too long, or a place that has no end, is bad, and costs no more memory than a line may", async () => {
+	const wal = await open();
+	await say(wal, "a");
+	await wal.close();
+	const file = disk.files.get("/log/wal.jsonl");
+	if (file) file.bytes = Buffer.concat([file.bytes, Buffer.alloc(20 * 1024 * 1024, "x"), Buffer.from("\n")]);
+	await using again = await open();
+	expect(again.torn).toMatchObject({ seq: 3, bytes: 20 * 1024 * 1024 });
+	expect(await texts(again)).toEqual(["a"]);
+});
+
+test("after a clean close the head is durable, and says where the log ends", async () => {
+	const cut = new CrashDisk();
+	const wal = await openWal(fileEngine("/log", { disk: cut }), { records: [said] });
+	for (const text of many.slice(0, 5)) await wal.append(said({ text }), {}).durable;
+	await wal.close();
+	for (const { files } of cut.states(cut.cuts, { random: Math.random })) {
+		const text = Buffer.from(files.get("/log/wal.head")?.bytes ?? []).toString();
+		expect(decodeLine(Buffer.from(text.trimEnd()))).toMatchObject({ type: "head", head: { seq: 6 } });
+	}
 });

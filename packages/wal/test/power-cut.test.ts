@@ -254,3 +254,36 @@ describe("the disk that is cut", () => {
 		);
 	});
 });
+
+test(`a truncation that is cut anywhere is whole afterwards, or has not begun (seed ${SEED})`, async () => {
+	const disk = new CrashDisk();
+	const wal = await openOn(disk);
+	const crcs: string[] = [""];
+	for await (const { crc } of wal.read()) crcs.push(crc);
+	for (let n = 0; n < 60; n++) {
+		const { record, durable } = wal.append(said({ text: `${n} `.repeat(60) }), {});
+		await durable;
+		crcs.push(record.crc);
+	}
+	const from = disk.cuts;
+	await wal.truncate({ before: 40 });
+	const { first, tip } = wal;
+	expect(first).toBeGreaterThan(20);
+	const until = disk.cuts;
+	await wal.close();
+	const next = random(SEED);
+	const firsts = new Set<number>();
+	for (let cut = from; cut <= until; cut++) {
+		for (const state of disk.states(cut, { limit: 64, random: next })) {
+			const again = await openOn(state);
+			firsts.add(again.first);
+			const found: string[] = [];
+			for await (const { crc } of again.read()) found.push(crc);
+			expect(found.slice(0, tip - again.first + 1)).toEqual(crcs.slice(again.first));
+			const names = [...state.files.keys()].filter((path) => /wal-\d+\.jsonl$/.test(path)).sort();
+			expect(Number(/(\d{20})/.exec(names[0] ?? "")?.[1])).toBe(again.first);
+			await again.close();
+		}
+	}
+	expect([...firsts].sort((a, b) => a - b)).toEqual([1, first]);
+});

@@ -317,13 +317,16 @@ export class LogFile {
 		atomicWriteTo(this.#disk, `${path}.broken-${next}-${sha256Of(bytes).slice(0, 8)}`, bytes, "new");
 	}
 
-	/** What was set aside of this segment and has no record: the opening that did it was stopped before. */
-	#unrecorded({ header, kept }: Scan): readonly TornTail[] {
+	/**
+	 * What was set aside and has no record, since the opening that did it was stopped before. It began where the log ends
+	 * now, or where a writer began: a file of another place came here with a copy, and says nothing of this log.
+	 */
+	#unrecorded({ next, kept, openings }: Scan): readonly TornTail[] {
 		return this.#disk
 			.list(this.#directory)
 			.flatMap((name) => {
 				const seq = brokenSeq(name);
-				if (seq < (header as SegmentHeader).first || kept.includes(name)) return [];
+				if (kept.includes(name) || (seq !== next && !openings.includes(seq))) return [];
 				const keptIn = `${this.#directory}/${name}`;
 				const bytes = withFile(this.#disk, keptIn, (file) => readAt(file, 0, file.size()));
 				return [{ seq, bytes: bytes.length, sha256: sha256Of(bytes), keptIn }];

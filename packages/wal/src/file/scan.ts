@@ -28,6 +28,8 @@ export interface Scan {
 	readonly epoch: number;
 	/** The names of the files in which records that were read say that torn tails are kept. */
 	readonly kept: readonly string[];
+	/** The seqs at which writers began, of the records that were read. */
+	readonly openings: readonly Seq[];
 	/** Up to where the head vouched for the bytes, and their CRC-32; from there on lines were read. 0 when it did not. */
 	readonly vouched: { readonly offset: number; readonly sum: number };
 	/** The first line that does not check out. */
@@ -120,6 +122,7 @@ const nothing = {
 	durable: 0,
 	epoch: 0,
 	kept: [],
+	openings: [],
 	vouched: { offset: 0, sum: 0 },
 };
 
@@ -136,6 +139,7 @@ function scanRecords(
 	start: Pick<Scan, "next" | "prev" | "epoch" | "end" | "unended" | "vouched">,
 ): Scan {
 	const kept: string[] = [];
+	const openings: Seq[] = [];
 	let { next, prev, epoch, end, unended } = start;
 	let durable = 0;
 	let footer: SegmentFooter | undefined;
@@ -151,6 +155,7 @@ function scanRecords(
 		durable,
 		epoch,
 		kept,
+		openings,
 		vouched: start.vouched,
 		bad,
 	});
@@ -182,7 +187,10 @@ function scanRecords(
 		if (decoded.type === "footer") footer = decoded.footer;
 		if (decoded.type === "record") {
 			const { record } = decoded;
-			epoch = epochOf(record) || epoch;
+			if (epochOf(record) > 0) {
+				epoch = epochOf(record);
+				openings.push(record.seq);
+			}
 			const name = keptBy(record);
 			if (name !== undefined) kept.push(name);
 			next = record.seq + 1;
