@@ -1,14 +1,17 @@
 /** How long a log takes to recover, as a ratio to the least that a reader of its lines can do, measured in the same round. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Measured } from "./contend.ts";
-import { type ContenderName, contenderNames } from "./contenders.ts";
 import { writeEntries } from "./entries.ts";
+import { median } from "./figures.ts";
+import { atMost, type Goal, goalTable } from "./goals.ts";
 import { type Machine, machine, machineLine } from "./machine.ts";
-import { strippedContend } from "./stripped.ts";
+import type { Measured } from "./recovery/contend.ts";
+import { type ContenderName, contenderNames } from "./recovery/contenders.ts";
+import { strippedContend } from "./recovery/stripped.ts";
+import { inScratch } from "./scratch.ts";
+import { table } from "./table.ts";
 
 const MIB = 1024 * 1024;
 
@@ -31,13 +34,6 @@ interface Row {
 	readonly stateMiB: number;
 }
 
-interface Goal {
-	readonly goal: string;
-	readonly measured: number;
-	readonly limit: number;
-	readonly met: boolean;
-}
-
 interface Report {
 	readonly bench: "recovery";
 	readonly machine: Machine;
@@ -53,8 +49,7 @@ interface Report {
 }
 
 export async function benchRecovery({ records, rounds, json }: RecoveryOptions): Promise<void> {
-	const directory = await mkdtemp(join(tmpdir(), "reyn-bench-"));
-	try {
+	await inScratch(async (directory) => {
 		const state = join(directory, "state");
 		const contend = await strippedContend(join(directory, "code"));
 		await writeEntries(state, records);
@@ -67,10 +62,8 @@ export async function benchRecovery({ records, rounds, json }: RecoveryOptions):
 			for (const name of contenderNames) found[name].push(await measure(contend, name, state));
 		const rows = contenderNames.map((name) => rowOf(name, found[name], found.floor));
 		const report: Report = { bench: "recovery", machine: machine(), log, rounds, rows, goals: judge(rows) };
-		console.log(json ? JSON.stringify(report, null, "\t") : table(report));
-	} finally {
-		await rm(directory, { recursive: true, force: true });
-	}
+		console.log(json ? JSON.stringify(report, null, "\t") : textOf(report));
+	});
 }
 
 async function sizeOf(directory: string): Promise<{ bytes: number; sealed: number; activeBytes: number }> {
@@ -108,44 +101,31 @@ function rowOf(name: ContenderName, runs: readonly Measured[], floor: readonly M
 
 function judge(rows: readonly Row[]): Goal[] {
 	const row = (name: ContenderName): Row => rows.find((each) => each.name === name) as Row;
-	const goal = (text: string, measured: number, limit: number): Goal => ({
-		goal: text,
-		measured,
-		limit,
-		met: measured <= limit,
-	});
 	return [
-		goal("full recovery, × floor", row("full").ratio, goals.fullRatio),
-		goal("peak memory of the reader, MiB", row("read").peakMiB, goals.readMiB),
-		goal("open with sealed segments, × floor", row("open").ratio, goals.openRatio),
+		atMost("full recovery, × floor", row("full").ratio, goals.fullRatio),
+		atMost("peak memory of the reader, MiB", row("read").peakMiB, goals.readMiB),
+		atMost("open with sealed segments, × floor", row("open").ratio, goals.openRatio),
 	];
 }
 
-function median(values: readonly number[]): number {
-	const sorted = values.toSorted((a, b) => a - b);
-	const middle = Math.floor(sorted.length / 2);
-	const upper = sorted[middle] ?? 0;
-	return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2;
-}
-
-function table({ machine: on, log, rounds, rows, goals: judged }: Report): string {
+function textOf({ machine: on, log, rounds, rows, goals: judged }: Report): string {
 	const megabytes = (bytes: number): string => (bytes / MIB).toFixed(1);
 	return [
 		`recovery of ${log.records} records: ${megabytes(log.bytes)} MiB, ${log.sealed} sealed segments, ${megabytes(log.activeBytes)} MiB active; medians of ${rounds} rounds`,
 		machineLine(on),
 		"",
-		"| reader | ms | × floor | memory at start, MiB | peak, MiB | live state, MiB |",
-		"|---|---|---|---|---|---|",
-		...rows.map(
-			({ name, ms, ratio, startMiB, peakMiB, stateMiB }) =>
-				`| ${name} | ${ms.toFixed(0)} | ${ratio.toFixed(3)} | ${startMiB.toFixed(0)} | ${peakMiB.toFixed(0)} | ${stateMiB.toFixed(1)} |`,
+		table(
+			["reader", "ms", "× floor", "memory at start, MiB", "peak, MiB", "live state, MiB"],
+			rows.map(({ name, ms, ratio, startMiB, peakMiB, stateMiB }) => [
+				name,
+				ms.toFixed(0),
+				ratio.toFixed(3),
+				startMiB.toFixed(0),
+				peakMiB.toFixed(0),
+				stateMiB.toFixed(1),
+			]),
 		),
 		"",
-		"| goal | measured | limit | |",
-		"|---|---|---|---|",
-		...judged.map(
-			({ goal, measured, limit, met }) =>
-				`| ${goal} | ${measured.toFixed(measured < 10 ? 3 : 0)} | ${limit} | ${met ? "met" : "missed"} |`,
-		),
+		goalTable(judged),
 	].join("\n");
 }

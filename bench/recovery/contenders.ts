@@ -2,7 +2,7 @@
 import { closeSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { openWal, type WalRecord } from "@reyn/wal";
-import { apply, type Entries, records } from "./entries.ts";
+import { apply, type Entries, records } from "../entries.ts";
 
 export const contenderNames = ["floor", "floor with state", "read", "full", "open"] as const;
 export type ContenderName = (typeof contenderNames)[number];
