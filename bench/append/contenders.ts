@@ -1,4 +1,5 @@
 /** Who is compared. One more engine is one more entry. */
+import { join } from "node:path";
 import type { Open } from "./store.ts";
 
 export interface Contender {
@@ -19,4 +20,11 @@ export const contenders: readonly Contender[] = [
 	{ name: "classic-level", load: async () => (await import("./level.ts")).openLevel },
 	{ name: "lmdb", load: async () => (await import("./lmdb.ts")).openLmdb },
 	{ name: "reyn file", ours: true, load: async () => (await import("./reyn.ts")).reynOver((directory) => directory) },
+	{
+		name: "reyn sqlite",
+		load: async () => {
+			const [{ reynOver }, { sqliteEngine }] = [await import("./reyn.ts"), await import("@reyn/wal/sqlite")];
+			return reynOver((directory) => sqliteEngine(join(directory, "log.db")));
+		},
+	},
 ];

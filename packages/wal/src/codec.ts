@@ -181,7 +181,11 @@ function sealed(body: string): { line: string; crc: string } {
 	return { line: `${body},"crc":"${crc}"}\n`, crc };
 }
 
-export const hex = (crc: number): string => crc.toString(16).padStart(8, "0");
+const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+/** A checksum as eight digits. Each record has one, so a table is worth it. */
+export const hex = (crc: number): string =>
+	`${BYTES[crc >>> 24]}${BYTES[(crc >>> 16) & 255]}${BYTES[(crc >>> 8) & 255]}${BYTES[crc & 255]}`;
 
 /** Kinds and the parts of scopes are few, and come again with each record. */
 const names = new Map<string, string>();

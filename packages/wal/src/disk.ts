@@ -15,6 +15,12 @@ export interface Disk {
 	syncDirectory(path: string): void;
 	/** Names the file that a path leads to now: the same name, the same file. Undefined when there is none. */
 	identity(path: string): string | undefined;
+	/**
+	 * Changes when an entry of a directory does, or another directory takes its place; undefined while that cannot be told
+	 * yet. Unlike `identity` it asks nothing of the files themselves: one whose times were asked for is dearer to sync after
+	 * its next write (Linux gives it a finer time then, and so a dirty inode).
+	 */
+	version(directory: string): string | undefined;
 	/** Takes an exclusive lock that ends with its holder, or gives the text that the holder left. The text is a note, not the lock. */
 	lock(path: string, text: string): DiskLock | { readonly heldBy: string };
 	/** The name of a network file system that the path lies on, if it does: their locks and syncs do not hold. */

@@ -21,6 +21,13 @@ export const nodeDisk: Disk = {
 		}
 	},
 	identity: (path) => unless("ENOENT", () => identityOf(fs.statSync(path))),
+	version(directory) {
+		const found = unless("ENOENT", () => fs.statSync(directory, { bigint: true }));
+		if (!found) return "gone";
+		const { dev, ino, mtimeNs, ctimeNs, ctimeMs } = found;
+		// Two changes within one tick of a coarse clock look like one.
+		return Date.now() - Number(ctimeMs) < TICK_MS ? undefined : `${dev}:${ino}:${mtimeNs}:${ctimeNs}`;
+	},
 	lock(path, text): DiskLock | { heldBy: string } {
 		const file = fs.openSync(path, "a+", 0o600);
 		try {
@@ -53,6 +60,9 @@ const networkTypes: ReadonlyMap<number, string> = new Map([
 	[0x01161970, "GFS2"],
 	[0x0bd00bd0, "Lustre"],
 ]);
+
+/** Longer than the ticks of any clock that file systems have. */
+const TICK_MS = 20;
 
 /** A byte behind all that is written: Windows lets nobody read what another has locked. */
 const LOCKED_AT = 2 ** 31 - 1;

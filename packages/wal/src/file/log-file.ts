@@ -63,6 +63,8 @@ export class LogFile {
 	#head: DiskFile | undefined;
 	#header!: SegmentHeader;
 	#tail!: { seq: Seq; crc: string };
+	/** The directory's, when the files were last seen to be ours. */
+	#version: string | undefined;
 	/** Where the next record goes, and the CRC-32 of all before it. */
 	#end = 0;
 	#sum = 0;
@@ -408,29 +410,33 @@ export class LogFile {
 
 	/** A file that grew, shrank or was replaced behind our back has another writer: what we add could destroy its records. */
 	#assertUntouched(): void {
+		const found = this.#wasReplaced() ?? this.#wasWrittenTo();
+		if (found === undefined) return;
 		const path = activePath(this.#directory);
-		const head = headPath(this.#directory);
-		if (this.#disk.identity(head) !== this.#head?.identity())
-			throw new WalError("WAL_CORRUPT", `${head} was replaced or removed by another program`, { path: head });
-		const found =
-			this.#disk.identity(path) !== this.#active.identity()
-				? "it was replaced or removed"
-				: this.#active.size() !== this.#allocated
-					? `it has ${this.#active.size()} bytes, expected ${this.#allocated}`
-					: this.#wasWrittenTo();
-		if (found !== undefined)
-			throw new WalError("WAL_CORRUPT", `${path} was changed by another program: ${found}`, { path });
+		throw new WalError("WAL_CORRUPT", `${path} was changed by another program: ${found}`, { path });
+	}
+
+	/** The files themselves are only looked at when something has happened in their directory. */
+	#wasReplaced(): string | undefined {
+		const version = this.#disk.version(this.#directory);
+		if (version !== undefined && version === this.#version) return undefined;
+		this.#version = version;
+		if (this.#disk.identity(activePath(this.#directory)) !== this.#active.identity())
+			return "it was replaced or removed";
+		return this.#disk.identity(headPath(this.#directory)) === this.#head?.identity()
+			? undefined
+			: "its wal.head was replaced or removed";
 	}
 
 	/** Bytes put into the same file, as `cp` does it, change neither its inode nor, in the space allocated ahead, its size. */
 	#wasWrittenTo(): string | undefined {
-		const start = this.#end - TRAILER_BYTES;
-		const found = readAt(this.#active, start, TRAILER_BYTES + 1);
-		if (!found.subarray(0, TRAILER_BYTES).equals(this.#trailer))
+		const last = readAt(this.#active, this.#end - TRAILER_BYTES, TRAILER_BYTES + 1);
+		if (!last.subarray(0, TRAILER_BYTES).equals(this.#trailer))
 			return `seq ${this.#tail.seq} does not end at byte ${this.#end}`;
-		return this.#allocated > this.#end && found[TRAILER_BYTES] !== NEWLINE
-			? `byte ${this.#end} was written to`
-			: undefined;
+		if (this.#allocated > this.#end && last[TRAILER_BYTES] !== NEWLINE) return `byte ${this.#end} was written to`;
+		return readAt(this.#active, this.#allocated - 1, 2).length === 1
+			? undefined
+			: `it does not end at byte ${this.#allocated}`;
 	}
 
 	/** Ends the active segment with its footer, gives it its name, and begins the next. */

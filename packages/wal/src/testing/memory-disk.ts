@@ -69,6 +69,11 @@ export class MemoryDisk implements Disk {
 		return inode && String(inode.id);
 	}
 
+	version(directory: string): string | undefined {
+		const names = this.list(directory).map((name) => `${name}=${this.files.get(`${directory}/${name}`)?.id}`);
+		return this.directories.has(directory) ? names.join() : "gone";
+	}
+
 	lock(path: string, text: string): DiskLock | { readonly heldBy: string } {
 		const heldBy = this.#locks.get(path);
 		if (heldBy !== undefined) return { heldBy };
