@@ -21,11 +21,8 @@ const LONGEST_RETRY_MS = 1000;
 interface Queued {
 	readonly line: string;
 	readonly crc: string;
-}
-
-interface Waiter {
-	resolve(): void;
-	reject(error: Error): void;
+	/** Whoever waits for it; nobody does for most. */
+	waiter: PromiseWithResolvers<void> | undefined;
 }
 
 export interface LogWriterOptions {
@@ -45,7 +42,6 @@ export class LogWriter {
 	#head = 0;
 	#chars = 0;
 	#durable: Seq;
-	readonly #waiters = new Map<Seq, Waiter[]>();
 	#drained: (() => void)[] = [];
 	#flushing: Promise<void> | undefined;
 	#full: WalError | undefined;
@@ -90,7 +86,7 @@ export class LogWriter {
 
 	/** Queues the line of the next seq. */
 	push(line: string, crc: string): void {
-		this.#queue.push({ line, crc });
+		this.#queue.push({ line, crc, waiter: undefined });
 		this.#chars += line.length;
 		this.#start();
 	}
@@ -100,11 +96,9 @@ export class LogWriter {
 		if (seq <= this.#durable) return Promise.resolve();
 		const why = this.#failed ?? this.#ended;
 		if (why) return Promise.reject(why);
-		return new Promise((resolve, reject) => {
-			const waiting = this.#waiters.get(seq);
-			if (waiting) waiting.push({ resolve, reject });
-			else this.#waiters.set(seq, [{ resolve, reject }]);
-		});
+		const queued = this.#queue[this.#head + seq - this.#durable - 1] as Queued;
+		queued.waiter ??= Promise.withResolvers();
+		return queued.waiter.promise;
 	}
 
 	/** There is a newer writer: what is not durable will not be. */
@@ -257,13 +251,10 @@ export class LogWriter {
 			this.#queue = this.#queue.slice(this.#head);
 			this.#head = 0;
 		}
-		for (const { line } of batch) {
+		this.#durable += batch.length;
+		for (const { line, waiter } of batch) {
 			this.#chars -= line.length;
-			this.#durable++;
-			const waiters = this.#waiters.get(this.#durable);
-			if (!waiters) continue;
-			this.#waiters.delete(this.#durable);
-			for (const waiter of waiters) waiter.resolve();
+			waiter?.resolve();
 		}
 		if (this.#chars <= HIGH_WATER_CHARS) this.#wake();
 	}
@@ -292,12 +283,11 @@ export class LogWriter {
 	#drop(why: WalError): void {
 		this.#cancelRetry();
 		this.#full = undefined;
+		const dropped = this.#queue.slice(this.#head);
 		this.#queue = [];
 		this.#head = 0;
 		this.#chars = 0;
-		const waiting = [...this.#waiters.values()];
-		this.#waiters.clear();
-		for (const waiters of waiting) for (const waiter of waiters) waiter.reject(why);
+		for (const { waiter } of dropped) waiter?.reject(why);
 		this.#wake();
 	}
 }
