@@ -21,6 +21,13 @@ export const contenders: readonly Contender[] = [
 	{ name: "lmdb", load: async () => (await import("./lmdb.ts")).openLmdb },
 	{ name: "reyn file", ours: true, load: async () => (await import("./reyn.ts")).reynOver((directory) => directory) },
 	{
+		name: "reyn file, no thread of its own",
+		load: async () => {
+			const [{ reynOver }, { fileEngine, nodeDisk }] = [await import("./reyn.ts"), await import("@reyn/wal")];
+			return reynOver((directory) => fileEngine(directory, { disk: nodeDisk }));
+		},
+	},
+	{
 		name: "reyn sqlite",
 		load: async () => {
 			const [{ reynOver }, { sqliteEngine }] = [await import("./reyn.ts"), await import("@reyn/wal/sqlite")];
