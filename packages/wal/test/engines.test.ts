@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { fileEngine, type LogEngine, memoryEngine } from "../src/index.ts";
 import { sqliteEngine } from "../src/sqlite/index.ts";
-import { MemoryDisk, testEngine } from "../src/testing/index.ts";
+import { faultyEngine, MemoryDisk, testEngine } from "../src/testing/index.ts";
 
 const made: string[] = [];
 afterAll(async () => {
@@ -49,3 +49,26 @@ const engines: readonly [name: string, make: () => Promise<() => LogEngine>][] =
 ];
 
 for (const [name, make] of engines) testEngine({ describe, test, expect }, { name, make });
+
+for (const parts of [false, true]) {
+	testEngine(
+		{ describe, test, expect },
+		{
+			name: `an engine that delays and loses answers${parts ? ", and stores parts of batches" : ""}`,
+			losesAnswers: true,
+			async make() {
+				const engine = memoryEngine();
+				const random = seeded(1);
+				return () => faultyEngine(engine, { random, parts });
+			},
+		},
+	);
+}
+
+function seeded(seed: number): () => number {
+	let state = seed;
+	return () => {
+		state = (Math.imul(state, 1664525) + 1013904223) | 0;
+		return (state >>> 0) / 4294967296;
+	};
+}

@@ -45,10 +45,12 @@ export function openDatabase(path: string): Database.Database {
 		// SQLite would make it readable for all.
 		closeSync(openSync(path, "a", 0o600));
 		database = new Database(path, { timeout: BUSY_MS });
+		// Before anything is set: another program's file stays as it is.
+		const isNew = isEmpty(database, path);
 		// In this mode the default is NORMAL, which does not sync every commit.
 		database.pragma("journal_mode = WAL");
 		database.pragma("synchronous = FULL");
-		prepare(database, path);
+		if (isNew) makeTables(database, path);
 		return database;
 	} catch (error) {
 		database?.close();
@@ -64,23 +66,27 @@ export function openDatabase(path: string): Database.Database {
 	}
 }
 
-function prepare(database: Database.Database, path: string): void {
+/** Is there nothing in it yet? What is there has to be ours. */
+function isEmpty(database: Database.Database, path: string): boolean {
+	const application = database.pragma("application_id", { simple: true });
+	const version = database.pragma("user_version", { simple: true }) as number;
+	if (application === APPLICATION_ID && version <= VERSION) return false;
+	if (application === APPLICATION_ID)
+		throw new WalError(
+			"WAL_NEWER_FORMAT",
+			`${path} is in format ${version}; this version of Reyn reads format ${VERSION}. Upgrade to open it`,
+			{ path, version },
+		);
+	const tables = database.prepare<[], { n: number }>("SELECT count(*) AS n FROM sqlite_schema").get()?.n ?? 0;
+	if (application === 0 && version === 0 && tables === 0) return true;
+	throw new WalError("WAL_CORRUPT", `${path} is a database of another program; expected one that Reyn made`, { path });
+}
+
+/** Whoever opens it at the same moment makes them, or waits. */
+function makeTables(database: Database.Database, path: string): void {
 	database
 		.transaction(() => {
-			const application = database.pragma("application_id", { simple: true });
-			const version = database.pragma("user_version", { simple: true }) as number;
-			const tables = database.prepare<[], { n: number }>("SELECT count(*) AS n FROM sqlite_schema").get()?.n ?? 0;
-			if (application === 0 && version === 0 && tables === 0) return void database.exec(SCHEMA);
-			if (application !== APPLICATION_ID)
-				throw new WalError("WAL_CORRUPT", `${path} is a database of another program; expected one that Reyn made`, {
-					path,
-				});
-			if (version > VERSION)
-				throw new WalError(
-					"WAL_NEWER_FORMAT",
-					`${path} is in format ${version}; this version of Reyn reads format ${VERSION}. Upgrade to open it`,
-					{ path, version },
-				);
+			if (isEmpty(database, path)) database.exec(SCHEMA);
 		})
 		.immediate();
 }
