@@ -6,6 +6,7 @@ export default defineConfig({
 		index: "src/index.ts",
 		worker: "src/file/worker.ts",
 		engine: "src/engine-kit.ts",
+		tools: "src/tools.ts",
 		"sqlite/index": "src/sqlite/index.ts",
 		"testing/index": "src/testing/index.ts",
 	},

@@ -3,7 +3,8 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { layoutOf } from "@reyn/runtime";
-import type { LogProblem, LogStats, LogVerdict, RepairPlan, Wal, WalRecord } from "@reyn/wal";
+import type { Wal, WalRecord } from "@reyn/wal";
+import type { LogProblem, LogStats, LogVerdict, RepairPlan } from "@reyn/wal/tools";
 import { type Command, InvalidArgumentError } from "commander";
 import { clean, oneLine } from "./clean.ts";
 import { type Globals, stateOf } from "./context.ts";
@@ -87,11 +88,12 @@ export function addWalCommands(
 /** @throws CliError `CLI_NOT_FOUND` when there is no log, `CLI_REFUSED` when the loss has become another meanwhile */
 async function onLog<T>(
 	globals: Globals,
-	use: (wal: typeof import("@reyn/wal"), directory: string) => Promise<T>,
+	use: (wal: typeof import("@reyn/wal") & typeof import("@reyn/wal/tools"), directory: string) => Promise<T>,
 ): Promise<T> {
 	const state = stateOf(globals);
 	try {
-		return await use(await import("@reyn/wal"), layoutOf(state).wal);
+		const wal = { ...(await import("@reyn/wal")), ...(await import("@reyn/wal/tools")) };
+		return await use(wal, layoutOf(state).wal);
 	} catch (error) {
 		const { code, detail, message } = error as { code?: string; detail?: { code?: unknown }; message: string };
 		if (code === "WAL_IO" && detail?.code === "ENOENT")

@@ -17,17 +17,6 @@ export type {
 export { ReynError, type WalCode, WalError } from "./errors.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";
-export { type ApplyRepairOptions, applyRepair, type FileChange, planRepair, type RepairPlan } from "./file/repair.ts";
-export { type KindStats, type LogStats, statLog } from "./file/stats.ts";
-export {
-	type LogProblem,
-	type LogState,
-	type LogVerdict,
-	type SegmentVerdict,
-	type TornNote,
-	type VerifyOptions,
-	verifyLog,
-} from "./file/verify.ts";
 export { canonicalJson } from "./json.ts";
 export { memoryEngine } from "./memory-engine.ts";
 export { nodeDisk } from "./node-disk.ts";

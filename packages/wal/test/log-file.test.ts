@@ -2,18 +2,9 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { decodeLine, encodeHead, type Head } from "../src/codec.ts";
-import {
-	applyRepair,
-	type Disk,
-	type DiskFile,
-	defineRecord,
-	fileEngine,
-	openWal,
-	planRepair,
-	type Wal,
-	walRecovered,
-} from "../src/index.ts";
+import { type Disk, type DiskFile, defineRecord, fileEngine, openWal, type Wal, walRecovered } from "../src/index.ts";
 import { CrashDisk, MemoryDisk } from "../src/testing/index.ts";
+import { applyRepair, planRepair } from "../src/tools.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 const nested = defineRecord("nested", z.object({ value: z.unknown() }));

@@ -1,17 +1,9 @@
 /** Giving up what is damaged: nothing is lost but what was accepted, the originals are kept, and a killed repair is run again. */
 import { expect, test } from "vitest";
 import { z } from "zod";
-import {
-	applyRepair,
-	defineRecord,
-	fileEngine,
-	openWal,
-	planRepair,
-	type StoredRecord,
-	verifyLog,
-	type WalRecord,
-} from "../src/index.ts";
+import { defineRecord, fileEngine, openWal, type StoredRecord, type WalRecord } from "../src/index.ts";
 import { CrashDisk, MemoryDisk } from "../src/testing/index.ts";
+import { applyRepair, planRepair, verifyLog } from "../src/tools.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? 24);
 const SEED = Number(process.env.REYN_SEED ?? 1);

@@ -10,8 +10,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { decide } from "../src/file/decide.ts";
 import { survey } from "../src/file/survey.ts";
-import { type Disk, defineRecord, fileEngine, openWal, planRepair, statLog, verifyLog } from "../src/index.ts";
+import { type Disk, defineRecord, fileEngine, openWal } from "../src/index.ts";
 import { MemoryDisk } from "../src/testing/index.ts";
+import { planRepair, statLog, verifyLog } from "../src/tools.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 
