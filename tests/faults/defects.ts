@@ -96,8 +96,8 @@ const defects: readonly Defect[] = [
 	{
 		name: "skip the fsync of the directory above on open",
 		file: "file/log-file.ts",
-		from: "disk.syncDirectory(dirname(directory));",
-		to: "void dirname;",
+		from: "\t\tsyncEntry(disk, directory);",
+		to: "\t\tvoid syncEntry;",
 		tests: ["vitest power-cut"],
 	},
 	{

@@ -623,3 +623,17 @@ test("after a clean close the head is durable, and says where the log ends", asy
 		expect(decodeLine(Buffer.from(text.trimEnd()))).toMatchObject({ type: "head", head: { seq: 6 } });
 	}
 });
+
+test("a disk with less room than is allocated ahead takes what fits", async () => {
+	const wal = await open();
+	await say(wal, "a");
+	disk.before = (call, path, length) => {
+		if (call === "write" && path.endsWith("wal.jsonl") && length > 300) throw errno("ENOSPC");
+		return undefined;
+	};
+	for (const text of many.slice(0, 8)) await say(wal, text);
+	await wal.close();
+	disk.before = () => undefined;
+	await using again = await open();
+	expect(await texts(again)).toEqual(["a", ...many.slice(0, 8)]);
+});

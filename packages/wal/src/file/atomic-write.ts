@@ -34,7 +34,7 @@ export function makeDirectories(disk: Disk, path: string): void {
 }
 
 /** A directory that is there may have been made a moment ago, by a process that died before it was durable. */
-function syncEntry(disk: Disk, path: string): void {
+export function syncEntry(disk: Disk, path: string): void {
 	try {
 		disk.syncDirectory(dirname(path));
 	} catch (error) {

@@ -1,6 +1,5 @@
 /** The writer of a log's files: takes the lock, recovers, appends, seals. Synchronous, so that a test can stop it anywhere. */
 import { createHash } from "node:crypto";
-import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { encodeBase, encodeFooter, encodeHead, encodeHeader, type Head, hex, type SegmentHeader } from "../codec.ts";
 import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk.ts";
@@ -8,7 +7,7 @@ import type { Owner, TornTail } from "../engine.ts";
 import { seqMismatch } from "../engine-errors.ts";
 import { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
-import { atomicWriteTo, makeDirectories } from "./atomic-write.ts";
+import { atomicWriteTo, makeDirectories, syncEntry } from "./atomic-write.ts";
 import { decide } from "./decide.ts";
 import { lockedBehindOurBack, readHolder, refusal } from "./messages.ts";
 import { activePath, basePath, brokenSeq, headPath, isTemporary, lockPath, sealedFirsts, sealedPath } from "./names.ts";
@@ -97,8 +96,7 @@ export class LogFile {
 	 */
 	static lock(disk: Disk, directory: string, options: LogFileOptions, owner: Owner): LogFile {
 		makeDirectories(disk, directory);
-		// It may have been made a moment ago, by a process that died or by the caller, and never been made durable.
-		disk.syncDirectory(dirname(directory));
+		syncEntry(disk, directory);
 		const network = options.allowNetwork ? undefined : disk.networkFileSystem(directory);
 		if (network !== undefined) {
 			throw new WalError(
