@@ -35,7 +35,6 @@ const cases: readonly Case[] = [
 	},
 	{
 		name: "the error has a name",
-		bug: "B16",
 		needs: () => needsAll("prlimit"),
 		run: () =>
 			withDirectory(async (root) => {
@@ -46,7 +45,6 @@ const cases: readonly Case[] = [
 	},
 	{
 		name: "the command line: what was asked is answered all the same",
-		bug: "B17",
 		privileged: true,
 		needs: () => needsAll("root", "mount"),
 		run: answered,

@@ -183,6 +183,8 @@ export class Runtime implements AsyncDisposable {
 			inCycle: (view) => inToolCycle(view.get(conversation)),
 			quiesce: (scope) => this.#quiesce(scope),
 			rebuild: (seq, scope) => this.#rebuild(seq, scope),
+			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
+			snapshotFailed: (error) => this.#emit({ type: "notice", text: error.message }),
 		});
 		for (const scope of await this.#knownSessions()) await this.#load(scope);
 		if (!readOnly) await this.#timeline.settle();

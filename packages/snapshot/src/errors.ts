@@ -1,6 +1,11 @@
 import { ReynError } from "@reyn/wal";
 
-export type SnapshotCode = "SNAPSHOT_AHEAD" | "SNAPSHOT_NEWER_FORMAT" | "SNAPSHOT_PROJECTION" | "SNAPSHOT_UNREGISTERED";
+export type SnapshotCode =
+	| "SNAPSHOT_AHEAD"
+	| "SNAPSHOT_NEWER_FORMAT"
+	| "SNAPSHOT_NOT_STORED"
+	| "SNAPSHOT_PROJECTION"
+	| "SNAPSHOT_UNREGISTERED";
 
 /** An error of this package; each code is a heading in its README. */
 export class SnapshotError extends ReynError<SnapshotCode> {}

@@ -33,14 +33,30 @@ export async function restore(from: Sources, path: Path): Promise<View> {
 	return view.at(path.tip);
 }
 
-/** Stores a view once its own record is durable: a snapshot never gets ahead of the log. */
+/**
+ * Stores a view once its own record is durable: a snapshot never gets ahead of the log.
+ *
+ * @throws SnapshotError `SNAPSHOT_AHEAD`; `SNAPSHOT_NOT_STORED` when the store could not: the log has all that it had, and
+ * older snapshots are as they were
+ */
 export async function capture({ wal, snapshots }: Sources, view: View, record: WalRecord): Promise<void> {
 	const ahead = (why: string): SnapshotError => new SnapshotError("SNAPSHOT_AHEAD", why, { seq: record.seq });
 	if (record.seq !== view.seq)
 		throw ahead(`a snapshot at seq ${record.seq} needs the view at that seq; this one is at ${view.seq}`);
 	if (record.seq > wal.durableTip) throw ahead(`seq ${record.seq} is not durable yet; await it before the capture`);
 	const key = { log: wal.id, scope: view.scope, seq: record.seq, crc: record.crc };
-	await snapshots.put(view.scope, record.seq, encodeSnapshot(key, view));
+	const text = encodeSnapshot(key, view);
+	try {
+		await snapshots.put(view.scope, record.seq, text);
+	} catch (cause) {
+		const { code, message } = cause as NodeJS.ErrnoException;
+		throw new SnapshotError(
+			"SNAPSHOT_NOT_STORED",
+			`the snapshot at seq ${record.seq} could not be stored (${code ?? "error"}: ${message}). Nothing is lost: the log has its records, and a start reads more of them`,
+			{ scope: view.scope, seq: record.seq, code },
+			{ cause },
+		);
+	}
 }
 
 /**

@@ -172,3 +172,22 @@ test("a handler that throws is named with its projection and seq", async () => {
 		detail: { projection: "fragile", seq: first },
 	});
 });
+
+test("a snapshot that cannot be stored is named so, and the ones before it stay", async () => {
+	const snapshots = fileSnapshots(directory);
+	const from = sources({ snapshots });
+	const [first = 0, second = 0] = await fill([
+		{ key: "a", value: 1 },
+		{ key: "a", value: 2 },
+	]);
+	await captureAt(from, first);
+	const put = async (): Promise<void> => {
+		throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+	};
+	await expect(captureAt({ ...from, snapshots: { ...snapshots, put } }, second)).rejects.toMatchObject({
+		code: "SNAPSHOT_NOT_STORED",
+		detail: { seq: second, code: "ENOSPC" },
+	});
+	expect(await snapshots.list(main)).toEqual([first]);
+	expect((await restore(from, straightPath(second, main))).get(table)).toEqual({ a: 2 });
+});

@@ -1,5 +1,13 @@
 /** The log as a place to move in: any state, any branch, and back. */
-import { type AnyProjection, capture, restore, type SnapshotStore, type Sources, type View } from "@reyn/snapshot";
+import {
+	type AnyProjection,
+	capture,
+	restore,
+	type SnapshotError,
+	type SnapshotStore,
+	type Sources,
+	type View,
+} from "@reyn/snapshot";
 import {
 	type Appended,
 	type Appender,
@@ -62,6 +70,8 @@ export interface TimelineOptions {
 	inCycle?(view: View): boolean;
 	/** Stops what is under way in the scope and waits until it is quiet. If it throws, nothing is written. Default: nothing runs. */
 	quiesce?(scope: Scope): Promise<void>;
+	/** The snapshot of a checkpoint could not be stored; the checkpoint stands. Default: `checkpoint` throws the error. */
+	snapshotFailed?(error: SnapshotError): void;
 	/** Brings what is in memory in line with the log after the reset at `seq`. Doing it twice changes nothing. */
 	rebuild?(seq: Seq, scope: Scope): Promise<void>;
 }
@@ -154,7 +164,12 @@ export class Timeline {
 		const state = view().at(seq);
 		this.#checkpoints.push(record as WalRecord<CheckpointData>);
 		await durable;
-		await capture(this.#sources, state, record);
+		try {
+			await capture(this.#sources, state, record);
+		} catch (error) {
+			if (!isNotStored(error) || !this.#options.snapshotFailed) throw error;
+			this.#options.snapshotFailed(error);
+		}
 		return seq;
 	}
 
@@ -298,3 +313,6 @@ type ResetData = { target: Seq; drop?: string[] | undefined };
 function asReset({ seq, scope, data }: WalRecord<ResetData>): Reset {
 	return { seq, scope, target: data.target, ...(data.drop ? { drop: data.drop } : {}) };
 }
+
+const isNotStored = (error: unknown): error is SnapshotError =>
+	(error as Partial<SnapshotError>).code === "SNAPSHOT_NOT_STORED";

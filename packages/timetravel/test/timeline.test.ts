@@ -1,8 +1,15 @@
-import { memorySnapshots, type SnapshotStore } from "@reyn/snapshot";
-import type { Scope, Seq, Wal } from "@reyn/wal";
+import { memorySnapshots, type SnapshotStore, View } from "@reyn/snapshot";
+import { memoryEngine, openWal, type Scope, type Seq, type Wal } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
-import { type CheckoutOptions, checkpoint, reset, resetSettled } from "../src/index.ts";
+import {
+	type CheckoutOptions,
+	checkpoint,
+	openTimeline,
+	reset,
+	resetSettled,
+	timetravelRecords,
+} from "../src/index.ts";
 import { alice, bob, collect, did, House, type HouseOptions, main, plan, said, side, story } from "./house.ts";
 
 describe("a checkpoint", () => {
@@ -550,4 +557,24 @@ test("the tree of branches follows the checkouts", async () => {
 		{ id: 0, name: "main", last: seq - 1, active: false },
 		{ id: seq, name: `b${seq}`, parent: 0, forkedAt: a, scope: main, last: house.wal.tip, active: true },
 	]);
+});
+
+test("a checkpoint stands though its snapshot could not be stored; who asked to be told is told", async () => {
+	const store = memorySnapshots();
+	const snapshots = { ...store, put: async () => Promise.reject(new Error("no space left on device")) };
+	await using wal = await openWal(memoryEngine(), { records: [said, ...timetravelRecords] });
+	const projections = [story];
+	const { seq, durable } = wal.append(said({ text: "a" }), main);
+	await durable;
+	const view = (at: number) => () => View.empty(main, projections).at(at);
+	const silent = await openTimeline({ wal, snapshots, projections });
+	await expect(silent.checkpoint("turn", "one", main, view(seq))).rejects.toMatchObject({
+		code: "SNAPSHOT_NOT_STORED",
+	});
+	const told: string[] = [];
+	const timeline = await openTimeline({ wal, snapshots, projections, snapshotFailed: ({ code }) => told.push(code) });
+	const second = await timeline.checkpoint("turn", "two", main, view(seq));
+	expect(told).toEqual(["SNAPSHOT_NOT_STORED"]);
+	expect(timeline.checkpoints().map(({ seq }) => seq)).toEqual([second - 1, second]);
+	expect((await timeline.at(second, main)).get(story)).toEqual(["a"]);
 });
