@@ -37,11 +37,24 @@ async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): 
 	}
 }
 
-/** Makes a directory and its missing parents, each durable in its own parent. */
+/** Directories that are durable in their parents, as this process has seen to. */
+const durable = new Set<string>();
+
+/**
+ * Makes a directory and its missing parents, each durable in its own parent; those that are there too, once a process: they
+ * may have been made a moment ago by one that died before it had synced them.
+ */
 async function makeDirectory(path: string): Promise<void> {
 	const first = await mkdir(path, { recursive: true, mode: 0o700 });
-	if (first === undefined) return;
-	for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made));
+	if (first !== undefined)
+		for (let made = path; made.length >= first.length; made = dirname(made)) durable.delete(made);
+	for (let at = path; !durable.has(at) && dirname(at) !== at; at = dirname(at)) {
+		await syncDirectory(dirname(at)).catch((error: NodeJS.ErrnoException) => {
+			// What we may not read we have not made anything in.
+			if (error.code !== "EACCES") throw error;
+		});
+		durable.add(at);
+	}
 }
 
 /** Makes what was created, renamed or removed in a directory durable. Windows has no such call and needs none. */
