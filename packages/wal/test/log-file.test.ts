@@ -637,3 +637,15 @@ test("a disk with less room than is allocated ahead takes what fits", async () =
 	await using again = await open();
 	expect(await texts(again)).toEqual(["a", ...many.slice(0, 8)]);
 });
+
+test("a wrong answer from outside, or a wrong list of kinds, opens nothing and leaves no lock", async () => {
+	const wal = await open();
+	await say(wal, "a");
+	await wal.close();
+	await expect(open(false, Number.NaN)).rejects.toMatchObject({ code: "WAL_OUT_OF_RANGE" });
+	await expect(openWal(fileEngine("/log", { disk }), { records: [said, said] })).rejects.toMatchObject({
+		code: "WAL_INVALID_RECORD",
+	});
+	await using again = await open();
+	expect(await texts(again)).toEqual(["a"]);
+});
