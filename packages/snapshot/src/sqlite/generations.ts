@@ -1,0 +1,239 @@
+/** An application's own SQLite database that a rewind can bring back: open it here, capture it by seq, restore it. */
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Seq } from "@reyn/wal";
+import Database from "better-sqlite3";
+import { SnapshotError } from "../errors.ts";
+import { GenerationFiles, syncDirectory } from "./generation-files.ts";
+
+/** What has just been done; a test ends the process there. */
+export type GenerationStep =
+	| "capture copied"
+	| "capture placed"
+	| "capture sealed"
+	| "restore copied"
+	| "restore detached"
+	| "restore cleared"
+	| "restore replaced"
+	| "restore reopened";
+
+export interface SqliteGenerationsOptions {
+	/** The database file; made when it is missing. It is opened with `journal_mode=WAL` and `synchronous=FULL`. */
+	readonly database: string;
+	/** Where its generations lie. */
+	readonly directory: string;
+	/** `wal.id`: a generation of another log is never restored. */
+	readonly log: string;
+	/**
+	 * Brings any older schema to today's, say with a guard on `PRAGMA table_info`. It runs in a transaction at every open and
+	 * after each restore, so a second run has to change nothing.
+	 */
+	migrate(database: Database.Database): void;
+	/** Called after each step of a capture and a restore. Default: nothing. */
+	readonly onStep?: (step: GenerationStep) => void;
+}
+
+export interface SqliteGenerations {
+	/** The open connection. Another one after each restore, so ask for it each time; statements of the old one are dead. */
+	readonly database: Database.Database;
+	/**
+	 * Stores the database as it is at the moment of the call as the generation of a seq; a second time does nothing. The record
+	 * of that seq has to be durable before: a generation must not get ahead of the log. The event loop waits for the copy.
+	 *
+	 * @throws SnapshotError `SNAPSHOT_DATABASE_BUSY`, `SNAPSHOT_NOT_STORED`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_NEWER_FORMAT`
+	 */
+	capture(seq: Seq): Promise<void>;
+	/**
+	 * Brings the database back to its newest sound generation at or before a seq, brings that to today's schema, and gives the
+	 * generation's seq. `isBase` says which seqs are on the path: `(at) => path.isBase(at, kinds)`. Killed at any moment, it
+	 * leaves the old database or the restored one, whole; run it again. A rotten generation is renamed to `….broken`.
+	 *
+	 * @throws SnapshotError `SNAPSHOT_NO_GENERATION`, `SNAPSHOT_DATABASE_BUSY`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_NEWER_FORMAT`:
+	 * the database is as it was; `SNAPSHOT_NOT_RESTORED`: it is that or the restored one
+	 */
+	restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Seq;
+	/** The seqs of this log that have a generation, newest first. */
+	list(): readonly Seq[];
+	close(): void;
+}
+
+/** Long enough for a reader that is just finishing. */
+const BUSY_MS = 50;
+
+/**
+ * Opens a database that can be brought back to its state at a seq.
+ *
+ * @example
+ * const tasks = sqliteGenerations({ database: "tasks.db", directory: "tasks", log: wal.id, migrate: makeTables });
+ * await tasks.capture(checkpoint.seq);
+ * tasks.restoreToSeq(path.tip, (seq) => path.isBase(seq, kinds));
+ */
+export function sqliteGenerations(options: SqliteGenerationsOptions): SqliteGenerations {
+	return new Generations(options);
+}
+
+class Generations implements SqliteGenerations {
+	readonly #path: string;
+	/** What is to take the database's place, in the same directory. */
+	readonly #temporary: string;
+	readonly #files: GenerationFiles;
+	readonly #migrate: SqliteGenerationsOptions["migrate"];
+	readonly #step: (step: GenerationStep) => void;
+	readonly #sealing = new Map<Seq, Promise<void>>();
+	#database: Database.Database;
+
+	constructor({ database, directory, log, migrate, onStep = () => {} }: SqliteGenerationsOptions) {
+		this.#path = madePath(database);
+		this.#temporary = `${this.#path}.restore`;
+		// A restore that was killed has left it.
+		rmSync(this.#temporary, { force: true });
+		this.#files = new GenerationFiles(directory, log);
+		this.#migrate = migrate;
+		this.#step = onStep;
+		this.#database = this.#open();
+	}
+
+	get database(): Database.Database {
+		return this.#database;
+	}
+
+	async capture(seq: Seq): Promise<void> {
+		// Nothing is awaited before the copy is made: it is of the moment of the call.
+		this.#files.refuseOtherLog(seq);
+		if (this.#files.has(seq)) return;
+		this.#refuseTransaction();
+		const sealing = this.#sealing.get(seq) ?? this.#copyAndSeal(seq);
+		this.#sealing.set(seq, sealing);
+		try {
+			await sealing;
+		} catch (cause) {
+			throw failed("SNAPSHOT_NOT_STORED", seq, cause);
+		} finally {
+			this.#sealing.delete(seq);
+		}
+	}
+
+	restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Seq {
+		this.#refuseTransaction();
+		try {
+			const found = this.#files.copyNewest((at) => at <= seq && isBase(at), this.#temporary);
+			if (found === undefined) throw noGeneration(seq, this.list());
+			this.#step("restore copied");
+			this.#detach();
+			try {
+				this.#replace();
+			} finally {
+				this.#database = this.#open();
+			}
+			this.#step("restore reopened");
+			return found;
+		} catch (cause) {
+			rmSync(this.#temporary, { force: true });
+			throw failed("SNAPSHOT_NOT_RESTORED", seq, cause);
+		}
+	}
+
+	list(): readonly Seq[] {
+		return this.#files.seqs().filter((seq) => this.#files.has(seq));
+	}
+
+	close(): void {
+		this.#database.close();
+	}
+
+	#open(): Database.Database {
+		const database = new Database(this.#path);
+		try {
+			database.pragma("journal_mode = WAL");
+			// In this mode the default is NORMAL, which does not sync every commit.
+			database.pragma("synchronous = FULL");
+			database.transaction(() => this.#migrate(database)).immediate();
+			return database;
+		} catch (error) {
+			database.close();
+			throw error;
+		}
+	}
+
+	async #copyAndSeal(seq: Seq): Promise<void> {
+		const temporary = this.#files.makeTemporary(seq);
+		try {
+			this.#database.prepare("VACUUM INTO ?").run(temporary);
+			this.#step("capture copied");
+			const seal = this.#files.place(seq, temporary);
+			this.#step("capture placed");
+			await this.#files.seal(seal);
+			this.#step("capture sealed");
+		} finally {
+			rmSync(temporary, { force: true });
+		}
+	}
+
+	/**
+	 * Lets go of the database, with everything in its one file. Leaving WAL mode takes the exclusive lock, brings all frames
+	 * home and removes `-wal`: killed before it is done, the next open finds its own `-wal`, and after it, none.
+	 */
+	#detach(): void {
+		const timeout = this.#database.pragma("busy_timeout", { simple: true });
+		try {
+			this.#database.pragma(`busy_timeout = ${BUSY_MS}`);
+			this.#database.pragma("journal_mode = DELETE");
+		} catch (cause) {
+			this.#database.pragma(`busy_timeout = ${timeout}`);
+			if (!(cause as { code?: string }).code?.startsWith("SQLITE_BUSY")) throw cause;
+			throw new SnapshotError(
+				"SNAPSHOT_DATABASE_BUSY",
+				`another connection has ${this.#path} open; nothing was changed. Close it, then restore again`,
+				{ path: this.#path },
+				{ cause },
+			);
+		}
+		this.#database.close();
+		this.#step("restore detached");
+	}
+
+	/** A `-wal` of the old database would be played into the new one, so it is gone for good before that comes. */
+	#replace(): void {
+		for (const beside of ["-wal", "-shm", "-journal"]) rmSync(this.#path + beside, { force: true });
+		syncDirectory(dirname(this.#path));
+		this.#step("restore cleared");
+		renameSync(this.#temporary, this.#path);
+		syncDirectory(dirname(this.#path));
+		this.#step("restore replaced");
+	}
+
+	#refuseTransaction(): void {
+		if (!this.#database.inTransaction) return;
+		throw new SnapshotError(
+			"SNAPSHOT_DATABASE_BUSY",
+			`a transaction is open on ${this.#path}; nothing was changed. Commit it or roll it back first`,
+			{ path: this.#path },
+		);
+	}
+}
+
+/** The file's own path, without links: SQLite lays `-wal` there, and a rename there replaces the file, not a link. */
+function madePath(path: string): string {
+	mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+	// SQLite would make it readable for all. One that is there is left alone: to close it would drop this process's locks on it.
+	if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+	return realpathSync(path);
+}
+
+function noGeneration(seq: Seq, seqs: readonly Seq[]): SnapshotError {
+	return new SnapshotError(
+		"SNAPSHOT_NO_GENERATION",
+		`no generation on the path at or before seq ${seq}; there is ${seqs.join(", ") || "none"}. The database is as it was: go to a later seq, or capture earlier next time`,
+		{ seq, seqs },
+	);
+}
+
+function failed(code: "SNAPSHOT_NOT_STORED" | "SNAPSHOT_NOT_RESTORED", seq: Seq, cause: unknown): SnapshotError {
+	if (cause instanceof SnapshotError) return cause;
+	const { code: reason = "error", message } = cause as { code?: string; message: string };
+	const what =
+		code === "SNAPSHOT_NOT_STORED"
+			? `the generation at seq ${seq} could not be stored (${reason}: ${message}). The database is as it was: mend that, then capture again`
+			: `the database could not be brought back to seq ${seq} (${reason}: ${message}). It is the old one or the restored one: mend that, open it anew and restore again`;
+	return new SnapshotError(code, what, { seq, reason }, { cause });
+}
