@@ -14,8 +14,12 @@ export interface Ids {
 
 /** Where waiting comes from. */
 export interface Timers {
-	/** Runs something once, so many milliseconds from now; gives what takes that back. */
-	after(ms: number, run: () => void): () => void;
+	/**
+	 * Runs something once, so many milliseconds from now; gives what takes that back.
+	 *
+	 * @param keepsAlive may the process wait for it before it ends? Default: true.
+	 */
+	after(ms: number, run: () => void, keepsAlive?: boolean): () => void;
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
@@ -23,8 +27,9 @@ export const systemClock: Clock = { now: () => Date.now() };
 export const randomIds: Ids = { hex: (bytes) => randomBytes(bytes).toString("hex") };
 
 export const systemTimers: Timers = {
-	after(ms, run) {
+	after(ms, run, keepsAlive = true) {
 		const timer = setTimeout(run, ms);
+		if (!keepsAlive) timer.unref();
 		return () => clearTimeout(timer);
 	},
 };

@@ -280,14 +280,8 @@ class OpenedWal implements Wal {
 		const last = (await this.#writing?.writer.reach(through)) ?? through;
 		let reached = after;
 		if (reached >= last) return;
-		let crc: string | undefined;
-		for await (const records of this.#log.read(reached, last)) {
-			// No engine is trusted: each record has to be the next one, and to say so itself.
-			for (const record of records) {
-				if (record.seq !== reached + 1 || (crc !== undefined && record.prev !== crc)) throw misplaced(record, reached);
-				reached = record.seq;
-				crc = record.crc;
-			}
+		for await (const records of inOrder(this.#log.read(reached, last), reached)) {
+			reached = records.at(-1)?.seq ?? reached;
 			yield records;
 		}
 		// A log that ends before what it had is no shorter log: something has cut it.
@@ -304,7 +298,7 @@ class OpenedWal implements Wal {
 		assertSeq("after", after, this.#tip);
 		if (after < this.#first - 1) throw truncated(after + 1, this.#first);
 		const either = signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal;
-		yield* this.#log.subscribe(after, { signal: either });
+		yield* inOrder(this.#log.subscribe(after, { signal: either }), after);
 	}
 
 	async truncate({ before }: { readonly before: Seq }): Promise<void> {
@@ -350,14 +344,16 @@ class OpenedWal implements Wal {
 	#renewLater(): void {
 		if (this.#writing?.leaseMs === undefined) return;
 		const { writer, lease, leaseMs, timers } = this.#writing;
-		this.#cancelRenewal = timers.after(leaseMs / 3, async () => {
+		const renew = async (): Promise<void> => {
 			try {
 				await this.#log.renew(lease);
 			} catch (error) {
 				if (error instanceof WalError && error.code === "WAL_FENCED") return writer.fence(error);
 			}
 			if (!this.#closing) this.#renewLater();
-		});
+		};
+		// An open log alone keeps no process alive.
+		this.#cancelRenewal = timers.after(leaseMs / 3, renew, false);
 	}
 
 	/** The data as JSON, and as every reader will get it back: what could not be read must not be written. */
@@ -506,6 +502,23 @@ function registry(records: readonly AnyRecordKind[]): ReadonlyMap<string, AnyRec
 		kinds.set(kind.kind, kind);
 	}
 	return kinds;
+}
+
+/** No engine is trusted: each record has to be the next one, and to say so itself. */
+async function* inOrder(
+	batches: AsyncIterable<readonly StoredRecord[]>,
+	after: Seq,
+): AsyncGenerator<readonly StoredRecord[]> {
+	let reached = after;
+	let crc: string | undefined;
+	for await (const records of batches) {
+		for (const record of records) {
+			if (record.seq !== reached + 1 || (crc !== undefined && record.prev !== crc)) throw misplaced(record, reached);
+			reached = record.seq;
+			crc = record.crc;
+		}
+		yield records;
+	}
 }
 
 function misplaced({ seq }: StoredRecord, reached: Seq): WalError {

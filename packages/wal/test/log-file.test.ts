@@ -649,3 +649,14 @@ test("a wrong answer from outside, or a wrong list of kinds, opens nothing and l
 	await using again = await open();
 	expect(await texts(again)).toEqual(["a"]);
 });
+
+test("a reader is told of records that the writer has taken away since it looked, and not of damage", async () => {
+	await using wal = await open();
+	await say(wal, ...many);
+	await using reader = await open(true);
+	await wal.truncate({ before: 30 });
+	expect(wal.first).toBeGreaterThan(10);
+	await expect(texts(reader)).rejects.toMatchObject({ code: "WAL_TRUNCATED", detail: { first: wal.first } });
+	await using later = await open(true);
+	expect((await texts(later, later.first - 1)).at(-1)).toBe(many.at(-1));
+});

@@ -1,7 +1,16 @@
 /** The writer over engines that leave it in the dark. `REYN_SEED` and `REYN_RUNS` set the random ones. */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineRecord, type LogEngine, memoryEngine, openWal, type Timers, type Wal, WalError } from "../src/index.ts";
+import {
+	defineRecord,
+	type LogEngine,
+	memoryEngine,
+	openWal,
+	type StoredRecord,
+	type Timers,
+	type Wal,
+	WalError,
+} from "../src/index.ts";
 import { delegate } from "../src/testing/delegate.ts";
 import { faultyEngine } from "../src/testing/index.ts";
 
@@ -261,4 +270,35 @@ describe("a lease that lasts for a time", () => {
 		expect(() => wal.append(said({ text: "late" }), {})).toThrow("epoch");
 		expect(thief.tip).toBe(2);
 	});
+});
+
+describe("an engine that is wrong", () => {
+	test.each(["read", "follow"] as const)(
+		"skips a record: WAL_CORRUPT when it is met by %s, and nothing after it",
+		async (how) => {
+			const engine = memoryEngine();
+			const log = engine.log("main");
+			async function* skipping(
+				batches: AsyncIterable<readonly StoredRecord[]>,
+			): AsyncGenerator<readonly StoredRecord[]> {
+				for await (const records of batches) yield records.filter(({ seq }) => seq !== 4);
+			}
+			const wrong: LogEngine = {
+				...engine,
+				log: () =>
+					delegate(log, {
+						read: (after, through) => skipping(log.read(after, through)),
+						subscribe: (after, options) => skipping(log.subscribe(after, options)),
+					}),
+			};
+			await using wal = await open(wrong);
+			for (const text of ["a", "b", "c", "d"]) await wal.append(said({ text }), {}).durable;
+			const seqs: number[] = [];
+			const all = async (): Promise<void> => {
+				for await (const { seq } of how === "read" ? wal.read() : wal.follow({ after: 0 })) seqs.push(seq);
+			};
+			await expect(all()).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { seq: 4, found: 5 } });
+			expect(seqs.every((seq) => seq < 4)).toBe(true);
+		},
+	);
 });

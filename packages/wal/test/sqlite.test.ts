@@ -31,6 +31,10 @@ async function within<T>(use: (wal: Wal) => Promise<T>): Promise<T> {
 	}
 }
 
+async function readAll(wal: Wal): Promise<void> {
+	for await (const _ of wal.read());
+}
+
 test("a process killed while it appends loses nothing that it acknowledged, and its lease with its life", async () => {
 	for (let round = 0; round < 3; round++) {
 		const child = spawn(
@@ -112,18 +116,23 @@ test("a line that was changed behind its back is found when it is read", async (
 	other.prepare("UPDATE reyn_wal SET line = replace(line, '\"b\"', '\"x\"') WHERE seq = 3").run();
 	other.close();
 	await within(async (wal) => {
-		const read = async (): Promise<void> => {
-			for await (const _ of wal.read());
-		};
-		await expect(read()).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { seq: 3 } });
+		await expect(readAll(wal)).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { seq: 3 } });
 	});
 	const gone = new Database(path);
 	gone.prepare("DELETE FROM reyn_wal WHERE seq = 3").run();
 	gone.close();
 	await within(async (wal) => {
-		const read = async (): Promise<void> => {
-			for await (const _ of wal.read());
-		};
-		await expect(read()).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { seq: 3 } });
+		await expect(readAll(wal)).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { seq: 3 } });
 	});
 });
+
+test("an open log alone keeps no process alive, though its lease is renewed", async () => {
+	const program = `
+		import { openWal } from "@reyn/wal";
+		import { sqliteEngine } from "@reyn/wal/sqlite";
+		await openWal(sqliteEngine(${JSON.stringify(path)}), { records: [] });
+	`;
+	const args = ["--conditions=@reyn/source", "--input-type=module", "-e", program];
+	const child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "inherit", "inherit"] });
+	expect(await once(child, "close")).toEqual([0, null]);
+}, 10_000);

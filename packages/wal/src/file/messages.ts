@@ -59,7 +59,7 @@ export type Doing = "open" | "read" | "write" | "truncate" | "close";
 export function asWalError(error: unknown, doing: Doing, path: string): Error {
 	const { code, message } = error as NodeJS.ErrnoException;
 	if (error instanceof WalError || code === undefined || code.startsWith("ERR_")) return error as Error;
-	const hint = code === "ENOENT" ? "there is no log here yet; a writer makes one" : message;
+	const hint = code === "ENOENT" && doing === "open" ? "there is no log here yet; a writer makes one" : message;
 	return new WalError(
 		"WAL_IO" satisfies WalCode,
 		`cannot ${doing} ${path} (${code}): ${hint}`,

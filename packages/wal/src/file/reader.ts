@@ -2,6 +2,7 @@
 import type { StoredRecord } from "../codec.ts";
 import type { Disk } from "../disk.ts";
 import type { Tail } from "../engine.ts";
+import { truncated } from "../engine-errors.ts";
 import type { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { look } from "./look.ts";
@@ -69,7 +70,18 @@ export class Reader {
 
 	async *read(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
 		if (!this.#view || through > this.#view.tail.seq) await this.tail();
-		if (this.#view) yield* this.#view.segments.read(after, through);
+		if (!this.#view) return;
+		let reached = after;
+		try {
+			for await (const records of this.#view.segments.read(after, through)) {
+				reached = records.at(-1)?.seq ?? reached;
+				yield records;
+			}
+		} catch (error) {
+			// The writer may have taken the segment away since we looked; then that is what is wrong, and not the log.
+			const first = (await this.tail())?.first ?? 0;
+			throw reached + 1 < first ? truncated(reached + 1, first) : error;
+		}
 	}
 
 	/** Undefined while the writer is between two segments. */

@@ -137,7 +137,7 @@ function testPort({ test, expect }: Runner, { make }: EngineUnderTest): void {
 		const [mine, theirs] = [log, at.engine().log("main")].map((each) => collect(each, 4, 211, end.signal));
 		for (let i = 0; i < 40; i++) {
 			await writer.append(5);
-			if (i % 7 === 0) await new Promise((resolve) => setTimeout(resolve, 3));
+			if (i % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
 		}
 		expect(await mine).toEqual(upTo(211).slice(4));
 		expect(await theirs).toEqual(upTo(211).slice(4));
