@@ -36,12 +36,31 @@ test("`pnpm bench append --json` prints one document with a row for each store a
 	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
 }, 60_000);
 
+test("`pnpm bench snapshot --json` prints one document with a row for each contender and a verdict for each goal", async () => {
+	const report = JSON.parse(
+		await bench("snapshot", "--steps", "8", "--rounds", "1", "--histories", "100,200", "--json"),
+	);
+	expect(report).toMatchObject({ bench: "snapshot", rounds: 1, skipped: [] });
+	const ours = ["whole snapshots", "reyn", "reyn, random text"];
+	const all = ["LangGraph, sqlite", "LangGraph, sqlite, delta channels", ...ours];
+	expect(namesOf(report.rows)).toEqual(all);
+	for (const { stepMs, stepBytes, disk, middleMs, lateMs } of report.rows)
+		expect(Math.min(stepMs, stepBytes, disk, middleMs, lateMs)).toBeGreaterThan(0);
+	for (const { name, forkIsRight } of report.rows) if (ours.includes(name)) expect(forkIsRight).toBe(true);
+	expect(namesOf(report.loops)).toEqual(["whole snapshots", "whole snapshots", "reyn", "reyn"]);
+	// What is made up packs no better than what people wrote.
+	expect(report.packed.prose).toBeGreaterThanOrEqual(report.packed.documents);
+	expect(report.goals).toHaveLength(7);
+}, 120_000);
+
 test("`pnpm bench --help` names the benches, and an unknown one is refused with the same", async () => {
 	const help = await bench("--help");
 	expect(help).toContain("pnpm bench append");
 	expect(help).toContain("pnpm bench recovery");
+	expect(help).toContain("pnpm bench snapshot");
 	await expect(bench("nothing")).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(help.trim()) });
 	await expect(bench("append", "--rounds", "0")).rejects.toMatchObject({ code: 2 });
+	await expect(bench("snapshot", "--steps", "10,")).rejects.toMatchObject({ code: 2 });
 });
 
 function namesOf(rows: readonly { readonly name: string }[]): string[] {

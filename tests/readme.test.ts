@@ -1,7 +1,7 @@
 /** The READMEs keep their word: each example runs and prints what stands below it, each error code is explained, each link leads to a file. */
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
@@ -44,9 +44,14 @@ interface Example {
 const packages = findPackages();
 const expected = packages.map(({ dir }) => join(dir, "README.md"));
 const readmes = [join(root, "README.md"), ...expected].filter((path) => existsSync(path)).map(read);
+/** Pages that a README leads to, in `docs/` beside it: what a part of the package is for, where that is no part of its first screen. */
+const pages = packages.flatMap(({ dir }) => {
+	const docs = join(dir, "docs");
+	return existsSync(docs) ? readdirSync(docs).map((name) => read(join(docs, name))) : [];
+});
 
 const workshop = join(tmpdir(), `reyn-readme-${randomUUID()}`);
-const examples = readmes.flatMap(examplesOf);
+const examples = [...readmes, ...pages].flatMap(examplesOf);
 beforeAll(() => examples.forEach(layOut));
 afterAll(() => rmSync(workshop, { recursive: true, force: true }));
 
@@ -54,9 +59,31 @@ test("every package has a README", () => {
 	expect(expected.filter((path) => !existsSync(path))).toEqual([]);
 });
 
-describe.each(readmes)("$name", ({ name, dir, text }) => {
-	test("names its Node floor, is short, and shows code on the first screen", () => {
+test("a README leads to each page of its package", () => {
+	const unknown = pages.filter(({ dir, name }) => {
+		const { text } = read(join(dirname(dir), "README.md"));
+		return !text.includes(`](docs/${basename(name)})`);
+	});
+	expect(unknown.map(({ name }) => name)).toEqual([]);
+});
+
+describe.each(readmes)("$name", ({ dir, text }) => {
+	test("names its Node floor", () => {
 		expect(text).toContain(NODE_FLOOR);
+	});
+
+	test("explains, with its pages, each error code of its package under a heading of its own, and no other", () => {
+		const own = pages.filter((page) => dirname(page.dir) === dir).map((page) => page.text);
+		const headings = [text, ...own].flatMap((each) =>
+			[...each.matchAll(/^### ([A-Z][A-Z0-9_]+)$/gm)].map(([, code = ""]) => code),
+		);
+		if (own.length === 0) expect(headings).toEqual(headings.toSorted());
+		expect(headings.toSorted()).toEqual(errorCodes(join(dir, "src", "errors.ts")));
+	});
+});
+
+describe.each([...readmes, ...pages])("$name", ({ name, dir, text }) => {
+	test("is short, and shows code on the first screen", () => {
 		expect(text.trimEnd().split("\n").length).toBeLessThanOrEqual(MAX_LINES);
 		expect(blocksOf(text)[0]?.line).toBeLessThanOrEqual(FIRST_CODE_BY_LINE);
 	});
@@ -65,11 +92,6 @@ describe.each(readmes)("$name", ({ name, dir, text }) => {
 		const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target.replace(/#.*$/, ""));
 		const local = targets.filter((target) => target !== "" && !/^[a-z]+:/.test(target));
 		expect(local.filter((target) => !existsSync(join(dir, target)))).toEqual([]);
-	});
-
-	test("explains each error code of its package under a heading of its own, and no other", () => {
-		const headings = [...text.matchAll(/^### ([A-Z][A-Z0-9_]+)$/gm)].map(([, code = ""]) => code);
-		expect(headings).toEqual(errorCodes(join(dir, "src", "errors.ts")));
 	});
 
 	test.for(examples.filter(({ readme, runs }) => readme === name && runs))(
@@ -139,7 +161,7 @@ function read(path: string): Readme {
 	};
 }
 
-function examplesOf({ name, dir, text }: Readme): Example[] {
+function examplesOf({ name, text }: Readme): Example[] {
 	const blocks = blocksOf(text);
 	return blocks.flatMap(({ info, line, body }, i) => {
 		if (info !== "ts" && info !== "ts no-run") return [];
@@ -149,7 +171,7 @@ function examplesOf({ name, dir, text }: Readme): Example[] {
 			line,
 			code: body,
 			installs: installed(text),
-			file: join(workshop, basename(dir), `line-${line}.ts`),
+			file: join(workshop, name.replace(/\W/g, "-"), `line-${line}.ts`),
 			runs: info === "ts",
 			output: after?.info === "text" ? after.body : undefined,
 		};

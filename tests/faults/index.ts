@@ -3,6 +3,7 @@ import { fault as clock } from "./clock.ts";
 import { fault as defects } from "./defects.ts";
 import { fault as errors } from "./errors.ts";
 import type { Fault } from "./fault.ts";
+import { fault as generations } from "./generations.ts";
 import { fault as golden } from "./golden.ts";
 import { fault as head } from "./head.ts";
 import { fault as hostile } from "./hostile.ts";
@@ -29,6 +30,7 @@ export const faults: readonly Fault[] = [
 	syscalls,
 	errors,
 	snapshots,
+	generations,
 	powercut,
 	writeback,
 	writers,

@@ -36,9 +36,13 @@ const pile = defineProjection<{ readonly seen: number; readonly text: string }>(
 });
 
 const records = [numbered, ...timetravelRecords];
+const snapshotDue = (): boolean => true;
 const open = async () => {
 	const wal = await openWal(fileEngine(directory, { allocateBytes: 4096 }), { records });
-	return { wal, timeline: await openTimeline({ wal, snapshots: fileSnapshots(store), projections: [pile] }) };
+	return {
+		wal,
+		timeline: await openTimeline({ wal, snapshots: fileSnapshots(store), projections: [pile], snapshotDue }),
+	};
 };
 
 const first = await open();
@@ -98,7 +102,7 @@ function setRoom(room: boolean): void {
 }
 
 async function stored(): Promise<Map<string, string>> {
-	const names = (await readdir(store, { recursive: true })).filter((name) => /\.(json|tmp)$/.test(name)).sort();
+	const names = (await readdir(store, { recursive: true })).filter((name) => /\.(blob|tmp)$/.test(name)).sort();
 	return new Map(
 		await Promise.all(names.map(async (name) => [name, await readFile(join(store, name), "latin1")] as const)),
 	);

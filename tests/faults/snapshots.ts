@@ -1,9 +1,10 @@
 /** Row 16: no room for a snapshot. The log goes on, the old snapshot stays, and the error says what it is. */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { createFileTools, offlineModel, openRuntime } from "@reyn/runtime";
 import { type Case, type Fault, needsAll, runCases } from "./fault.ts";
 import { unmount } from "./loop-disk.ts";
 import type { SnapshotReport } from "./snapshot-writer.ts";
@@ -79,15 +80,32 @@ async function answered(): Promise<string> {
 		await writeFile(join(here.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
 		return mounted(snapshots, "64k", async () => {
 			await writeFile(join(snapshots, "ballast"), Buffer.alloc(1 << 20)).catch(() => {});
+			await talk(here);
 			const full = await run(here, ["run", "-p", "where does a fox sleep?"]);
 			await rm(join(snapshots, "ballast"));
 			const sound = await run(here, ["wal", "verify"]);
 			assert.equal(sound.code, 0, sound.stdout);
 			assert.equal((await run(here, ["run", "-p", "where does a fox sleep by night?"])).code, 0);
+			assert.match(full.stderr, /snapshot at seq \d+ could not be stored/);
+			assert.equal(
+				(await readdir(join(snapshots, "roots"), { recursive: true })).length,
+				2,
+				"none was stored with room",
+			);
 			assert.equal(full.code, 0, `exit ${full.code}: ${full.stderr.match(/^.*interrupted.*$/m)?.[0] ?? full.stderr}`);
 			return "exit 0";
 		});
 	});
+}
+
+/** So long that a snapshot is due at every turn that comes. */
+async function talk({ state, cwd }: { readonly state: string; readonly cwd: string }): Promise<void> {
+	const runtime = await openRuntime({ state, model: offlineModel(), tools: createFileTools(cwd) });
+	while (!runtime.view().isDue) {
+		await runtime.prompt("hello");
+		await runtime.idle();
+	}
+	await runtime.close();
 }
 
 const onTmpfs = (size: string, use: (root: string, mounted: string) => Promise<void>): Promise<void> =>

@@ -1,4 +1,5 @@
 /** Starts the writer and keeps the ledger of what it was told is durable. */
+import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -33,13 +34,17 @@ export interface Started {
 const running = new Map<ChildProcess, string>();
 
 /** @param via a command to start it with, such as strace */
-export function startWriter(directory: string, options: WriterOptions, via: readonly string[] = []): Started {
-	const program = join(import.meta.dirname, "writer.ts");
+export function startWriter(directory: string, options: WriterOptions, via?: readonly string[]): Started {
+	return start("writer.ts", directory, options, via);
+}
+
+/** A program of this folder; it is told the directory, and its options as JSON. */
+export function start(program: string, directory: string, options: object, via: readonly string[] = []): Started {
 	const [command = "", ...args] = [
 		...via,
 		process.execPath,
 		"--conditions=@reyn/source",
-		program,
+		join(import.meta.dirname, program),
 		directory,
 		JSON.stringify(options),
 	];
@@ -99,6 +104,14 @@ export function startWriter(directory: string, options: WriterOptions, via: read
 		},
 		ended,
 	};
+}
+
+/** What a program printed that has to come to its end. */
+export async function runToEnd(...how: Parameters<typeof start>): Promise<readonly string[]> {
+	const { ended, lines, stderr } = start(...how);
+	const { code } = await ended;
+	assert.equal(code, 0, `${stderr()} ${lines.join("\n")}`);
+	return lines;
 }
 
 /** Ends what was started, and what it started. */

@@ -28,3 +28,30 @@ export async function countCalls(log: string): Promise<ReadonlyMap<string, numbe
 		for (const [call, count] of counts) most.set(call, Math.max(count, most.get(call) ?? 0));
 	return most;
 }
+
+/** A call on a file: the n-th of its name there, in one thread. */
+interface Call {
+	readonly name: string;
+	readonly path: string;
+	readonly n: number;
+}
+
+/** Every call on the files in a directory, and on itself, out of what strace wrote with `-y`. */
+export async function callsIn(directory: string, log: string): Promise<readonly Call[]> {
+	const counts = new Map<string, number>();
+	const calls = new Map<string, Call>();
+	for (const line of (await readFile(log, "utf8")).split("\n")) {
+		const [, thread = "", name = ""] = /^(\d+) +([a-z_0-9]+)\(/.exec(line) ?? [];
+		if (name === "" || name === "execve") continue;
+		const quoted = [...line.matchAll(/["<]([^"<>]+)[">]/g)].map(([, path = ""]) => path);
+		const paths = [...new Set(quoted)].filter((path) => `${path}/`.startsWith(`${directory}/`));
+		for (const [i, path] of paths.entries()) {
+			const key = [thread, name, path].join();
+			const n = (counts.get(key) ?? 0) + 1;
+			counts.set(key, n);
+			// `-P` counts a rename under both its names; it is one call.
+			if (i === 0) calls.set([name, path, n].join(), { name, path, n });
+		}
+	}
+	return [...calls.values()];
+}

@@ -2,6 +2,7 @@
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative, sep } from "node:path";
+import { createFileTools, offlineModel, openRuntime } from "@reyn/runtime";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Place, run } from "../cli.ts";
 
@@ -36,12 +37,23 @@ beforeAll(async () => {
 	await work("skill", "run", "digest", "foxes");
 	await appendFile(join(here.state, "state/wal.jsonl"), '{"v":1,"seq":');
 	await work("run", "-p", "where does a fox sleep?");
+	await talk();
 	const entries = await readdir(here.state, { recursive: true, withFileTypes: true });
 	found = entries
 		.filter((entry) => !entry.isDirectory())
 		.map((entry) => relative(here.state, join(entry.parentPath, entry.name)).replaceAll(sep, "/"));
 }, 60_000);
 afterAll(() => rm(root, { recursive: true, force: true }));
+
+/** A conversation that is long enough for a snapshot. */
+async function talk(): Promise<void> {
+	const runtime = await openRuntime({ state: here.state, model: offlineModel(), tools: createFileTools(here.cwd) });
+	for (let n = 0; n < 60; n++) {
+		await runtime.prompt(`hello for the ${n}th time`);
+		await runtime.idle();
+	}
+	await runtime.close();
+}
 
 async function work(...args: string[]): Promise<void> {
 	const ended = await run(here, args);
@@ -64,7 +76,9 @@ test.each([
 	"state/wal.head",
 	"state/wal.lock",
 	"state/wal.jsonl.broken-*",
-	"state/snapshots/*/*/*.json",
+	"state/snapshots/log.blob",
+	"state/snapshots/roots/*/*.blob",
+	"state/snapshots/chunks/*.blob",
 	"agents/*/state/plans/*/decomposition.json",
 	"agents/*/workspace/*",
 ])("the row of %s is of a path that this session left", (path) => {

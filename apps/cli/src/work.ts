@@ -87,10 +87,13 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 	if (format === "stream-json")
 		await stream({ type: "result", tip, meter, exitCode, ...(failure ? { error: failure } : {}) });
 	else if (format === "json") {
-		const replies = runtime.conversation().items.filter((item) => item.type === "reply");
+		const reply = runtime
+			.conversation()
+			.items.toArray()
+			.findLast((item) => item.type === "reply");
 		await write(
 			process.stdout,
-			`${JSON.stringify({ reply: replies.at(-1)?.text ?? "", messages: answers, tip, meter, exitCode })}\n`,
+			`${JSON.stringify({ reply: reply?.text ?? "", messages: answers, tip, meter, exitCode })}\n`,
 		);
 	} else say(meterLine(meter));
 	return exitCode;

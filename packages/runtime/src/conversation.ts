@@ -1,7 +1,7 @@
 /** The conversation of a session: a fold, and the messages that a model is shown of it. */
 import { type Message, stepCompleted, type ToolCall } from "@reyn/journal";
 import { rewindNote } from "@reyn/rewind-modes";
-import { defineProjection } from "@reyn/snapshot";
+import { defineProjection, List } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
 import { z } from "zod";
 import {
@@ -33,8 +33,7 @@ const item = z.discriminatedUnion("type", [
 	z.object({ type: z.literal("note"), seq, text: z.string() }),
 ]);
 
-const conversationState = z.object({
-	items: z.array(item),
+const openEnds = z.object({
 	/** Prompts that have no answer yet, oldest first. */
 	open: z.array(seq),
 	/** Messages from the background that nobody was shown yet. */
@@ -42,7 +41,9 @@ const conversationState = z.object({
 });
 
 export type ConversationItem = z.infer<typeof item>;
-export type ConversationState = z.infer<typeof conversationState>;
+export interface ConversationState extends Readonly<z.infer<typeof openEnds>> {
+	readonly items: List<ConversationItem>;
+}
 
 const TURN_LANE = "turn/";
 
@@ -50,11 +51,12 @@ export const turnLane = (turn: Seq): string => `${TURN_LANE}${turn}`;
 
 export const isTurnLane = (lane: string): boolean => lane.startsWith(TURN_LANE);
 
-export const conversation = defineProjection<ConversationState>({
+export const conversation = defineProjection({
 	name: "conversation",
 	version: 1,
-	schema: conversationState,
-	init: () => ({ items: [], open: [], undelivered: [] }),
+	schema: openEnds,
+	lists: { items: item },
+	init: () => ({ items: List.of<ConversationItem>(), open: [], undelivered: [] }),
 	handle: (on) => [
 		on(userPrompt, (state, { text }, { seq }) => ({
 			...add(state, { type: "prompt", seq, text }),
@@ -94,17 +96,24 @@ export const conversation = defineProjection<ConversationState>({
 });
 
 function add(state: ConversationState, next: ConversationItem): ConversationState {
-	return { ...state, items: [...state.items, next] };
+	return { ...state, items: state.items.append(next) };
 }
 
 /** A world tool that was asked again, in a resumed turn, replaces its first answer. */
 function answered(state: ConversationState, result: ConversationItem & { type: "result" }): ConversationState {
-	const at = state.items.findLastIndex(
-		(each) => each.type === "result" && each.turn === result.turn && each.step === result.step,
-	);
-	return at === -1
-		? add(state, result)
-		: { ...state, items: state.items.with(at, { ...result, seq: (state.items[at] as ConversationItem).seq }) };
+	for (const [item, at] of since(state, result.turn))
+		if (item.type === "result" && item.turn === result.turn && item.step === result.step)
+			return { ...state, items: state.items.with(at, { ...result, seq: item.seq }) };
+	return add(state, result);
+}
+
+/** The items from a seq on, newest first: what is asked for is near the end, however long the conversation is. */
+export function* since({ items }: ConversationState, seq: Seq): Generator<[item: ConversationItem, at: number]> {
+	for (let at = items.length - 1; at >= 0; at--) {
+		const item = items.at(at) as ConversationItem;
+		if (item.seq < seq) return;
+		yield [item, at];
+	}
 }
 
 function closed(state: ConversationState, turn: Seq): ConversationState {
@@ -112,27 +121,31 @@ function closed(state: ConversationState, turn: Seq): ConversationState {
 }
 
 /** Has an unfinished turn asked for tools that have not answered yet? */
-export function inToolCycle({ items, open }: ConversationState): boolean {
-	return open.some((turn) => {
-		const own = items.filter((each) => "turn" in each && each.turn === turn);
-		const asked = own.reduce((count, each) => count + (each.type === "calls" ? each.calls.length : 0), 0);
-		return asked > own.filter(({ type }) => type === "result").length;
+export function inToolCycle(state: ConversationState): boolean {
+	return state.open.some((turn) => {
+		let waiting = 0;
+		for (const [item] of since(state, turn)) {
+			if (item.type === "calls" && item.turn === turn) waiting += item.calls.length;
+			if (item.type === "result" && item.turn === turn) waiting--;
+		}
+		return waiting > 0;
 	});
 }
 
 /** The text of the prompt that a turn answers. */
-export function promptText({ items }: ConversationState, turn: Seq): string {
-	const prompt = items.find((each) => each.type === "prompt" && each.seq === turn);
-	return prompt?.type === "prompt" ? prompt.text : "";
+export function promptText(state: ConversationState, turn: Seq): string {
+	for (const [item] of since(state, turn)) if (item.type === "prompt" && item.seq === turn) return item.text;
+	return "";
 }
 
-/** Has this plan or skill run delivered a text after `since`? */
-export function hasMessageFrom({ items }: ConversationState, from: string, since: Seq): boolean {
-	return items.some((each) => each.type === "message" && each.from === from && each.seq > since);
+/** Has this plan or skill run delivered a text after `seq`? */
+export function hasMessageFrom(state: ConversationState, from: string, seq: Seq): boolean {
+	return since(state, seq + 1).some(([item]) => item.type === "message" && item.from === from);
 }
 
 /** What the model is shown before a turn begins: all earlier turns whole, and background messages between them. */
-export function messagesBefore({ items }: ConversationState, turn: Seq): Message[] {
+export function messagesBefore(state: ConversationState, turn: Seq): Message[] {
+	const items = state.items.toArray();
 	const prompts = items.filter(({ type }) => type === "prompt").map(({ seq }) => seq);
 	/** Items that belong together stand together, though a background message may have come between them. */
 	const groupOf = (each: ConversationItem): Seq =>

@@ -39,7 +39,7 @@ import {
 	within,
 } from "@reyn/wal";
 import { stopReason } from "./background.ts";
-import { type ConversationState, conversation, inToolCycle, promptText } from "./conversation.ts";
+import { type ConversationState, conversation, inToolCycle, promptText, since } from "./conversation.ts";
 import { RuntimeError } from "./errors.ts";
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
 import { allRecords, facets } from "./kinds.ts";
@@ -513,12 +513,16 @@ export class Runtime implements AsyncDisposable {
 		}
 	}
 
-	#undelivered({ scope, conversation: { items, undelivered } }: Session): readonly BackgroundMessage[] {
-		return items.flatMap((item) =>
-			item.type === "message" && undelivered.includes(item.seq)
-				? [{ seq: item.seq, scope, from: item.from, text: item.text }]
-				: [],
-		);
+	#undelivered({ scope, conversation }: Session): readonly BackgroundMessage[] {
+		const { undelivered } = conversation;
+		return since(conversation, undelivered[0] ?? Number.POSITIVE_INFINITY)
+			.flatMap(([item]) =>
+				item.type === "message" && undelivered.includes(item.seq)
+					? [{ seq: item.seq, scope, from: item.from, text: item.text }]
+					: [],
+			)
+			.toArray()
+			.reverse();
 	}
 
 	/** Cancels what runs in the scope and waits until it is quiet, or gives up before anything is written. */

@@ -25,7 +25,7 @@ export async function reportState(
 ): Promise<StateReport> {
 	const view = await timeline.at(seq, scope);
 	const { kind, active } = await describe(wal, timeline, seq);
-	const messages = view.get(conversation).items.flatMap(said);
+	const messages = view.get(conversation).items.toArray().flatMap(said);
 	return {
 		seq,
 		kind,

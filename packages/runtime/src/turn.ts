@@ -12,7 +12,7 @@ import {
 } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import type { Seq } from "@reyn/wal";
-import { isTurnLane, messagesBefore, promptText, turnLane } from "./conversation.ts";
+import { isTurnLane, messagesBefore, promptText, since, turnLane } from "./conversation.ts";
 import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
 import type { Session } from "./session.ts";
 
@@ -82,15 +82,17 @@ async function answer(
 ): Promise<string> {
 	onTool(call);
 	const { text, failed } = await answerCall(lane, tools, call);
-	const known = conversation.items.some(
-		(item) => item.type === "result" && item.turn === turn && item.step === call.id,
+	const known = since(conversation, turn).some(
+		([item]) => item.type === "result" && item.turn === turn && item.step === call.id,
 	);
 	if (failed && !known) log.append(toolFailed({ turn, call: call.id, text }), scope);
 	return text;
 }
 
 function isSaid({ conversation }: Session, turn: Seq, round: number): boolean {
-	return conversation.items.some((item) => item.type === "reply" && item.turn === turn && item.round === round);
+	return since(conversation, turn).some(
+		([item]) => item.type === "reply" && item.turn === turn && item.round === round,
+	);
 }
 
 const isError = (message: Message | undefined): boolean => message?.role === "tool" && message.text.startsWith("ERROR");

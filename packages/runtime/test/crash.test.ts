@@ -1,8 +1,9 @@
 import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fingerprint } from "@reyn/journal";
+import { capture, fileSnapshots } from "@reyn/snapshot";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { offlineModel, tracedModel } from "../src/index.ts";
+import { mainSession, offlineModel, tracedModel } from "../src/index.ts";
 import { makeProject, open, type Project } from "./project.ts";
 
 const QUESTION = "How do the parser and the printer work together, and where is each of them tested?";
@@ -15,6 +16,13 @@ beforeAll(async () => {
 	const { runtime, shown } = await open(project);
 	await runtime.prompt(QUESTION);
 	await runtime.idle();
+	// One at each checkpoint: of its own accord a log as short as this one stores none.
+	const snapshots = fileSnapshots(join(project.state, "state/snapshots"));
+	for (const { seq } of runtime.timeline.checkpoints()) {
+		const view = await runtime.timeline.at(seq, mainSession);
+		const sources = { wal: runtime.wal, snapshots, projections: view.projections };
+		for await (const record of runtime.wal.read({ after: seq - 1, through: seq })) await capture(sources, view, record);
+	}
 	await runtime.close();
 	answer = shown[0]?.text ?? "";
 	lines = (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").slice(0, -1);
@@ -36,8 +44,9 @@ test("cut after any record, the log leads to the same answer, once, and no recor
 		);
 		// As after a power cut that took the end: beside its head, a log that is too short is refused.
 		await rm(join(state, "state/wal.head"));
-		const snapshots = join(state, "state/snapshots/default/main");
-		for (const name of await readdir(snapshots)) if (Number.parseInt(name, 10) >= kept) await rm(join(snapshots, name));
+		const snapshots = join(state, "state/snapshots/roots");
+		for (const path of await readdir(snapshots, { recursive: true }))
+			if (Number(/(\d{20})\.blob$/.exec(path)?.[1] ?? 0) >= kept) await rm(join(snapshots, path));
 		const before = lines
 			.slice(1, kept)
 			.map((line) => JSON.parse(line) as { kind: string; data: { kind?: string; fp: string; plan?: string } });
@@ -50,7 +59,10 @@ test("cut after any record, the log leads to the same answer, once, and no recor
 		if (!before.some(({ kind }) => kind === "user_prompt")) await runtime.prompt(QUESTION);
 		runtime.resume();
 		await runtime.idle();
-		const said = runtime.conversation().items.flatMap((item) => (item.type === "message" ? [item.text] : []));
+		const said = runtime
+			.conversation()
+			.items.toArray()
+			.flatMap((item) => (item.type === "message" ? [item.text] : []));
 		expect(said, `cut after ${kept} lines`).toEqual([answer]);
 		const seenBefore = before.some(({ kind }) => kind === "message_delivered");
 		expect(shown.map(({ text }) => text)).toEqual(seenBefore ? [] : [answer]);

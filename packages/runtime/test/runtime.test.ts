@@ -41,7 +41,12 @@ describe("a turn", () => {
 		const { runtime, events } = await open(project, { model });
 		await runtime.prompt("look");
 		await runtime.idle();
-		expect(runtime.conversation().items.map(({ type }) => type)).toEqual(["prompt", "calls", "result", "reply"]);
+		expect(
+			runtime
+				.conversation()
+				.items.toArray()
+				.map(({ type }) => type),
+		).toEqual(["prompt", "calls", "result", "reply"]);
 		const checkpoint = runtime.timeline.checkpoints().at(-1);
 		expect(checkpoint).toMatchObject({ kind: "turn", title: "look", active: true });
 		expect(events).toContainEqual(expect.objectContaining({ type: "turn_end", outcome: "completed" }));
@@ -75,9 +80,12 @@ describe("a turn", () => {
 			paid: { calls: 1, tokens: 11 },
 			percentFree: 50,
 		});
-		expect(second.runtime.conversation().items.filter(({ type }) => type === "reply")).toMatchObject([
-			{ text: "found it" },
-		]);
+		expect(
+			second.runtime
+				.conversation()
+				.items.toArray()
+				.filter(({ type }) => type === "reply"),
+		).toMatchObject([{ text: "found it" }]);
 		await second.runtime.close();
 	});
 
@@ -180,7 +188,7 @@ describe("what the model is shown", () => {
 			"tool",
 		]);
 		await runtime.applyRewind(await runtime.planRewind(0, "both"), "test");
-		expect(runtime.conversation().items).toEqual([]);
+		expect(runtime.conversation().items.toArray()).toEqual([]);
 		await runtime.close();
 	});
 });
@@ -315,7 +323,12 @@ describe("after a rewind", () => {
 	test("a plan whose work was rewound, but not its answer, answers anew when it is resumed", async () => {
 		const { runtime, planStep, shown } = await story();
 		await runtime.applyRewind(await runtime.planRewind(planStep, "code_only"), "test");
-		expect(runtime.conversation().items.some(({ type }) => type === "message")).toBe(true);
+		expect(
+			runtime
+				.conversation()
+				.items.toArray()
+				.some(({ type }) => type === "message"),
+		).toBe(true);
 		await runtime.resumePlan(runtime.restored().plans[0]?.plan ?? "", "a");
 		await runtime.idle();
 		expect(shown.map(({ text }) => text)).toEqual(["did b", "did b"]);
@@ -367,7 +380,7 @@ describe("after a rewind", () => {
 		await runtime.checkout(0, "test");
 		await runtime.idle();
 		expect(runtime.restored().plans).toEqual([]);
-		expect(runtime.conversation().items).toEqual([]);
+		expect(runtime.conversation().items.toArray()).toEqual([]);
 		await runtime.close();
 	});
 
@@ -419,7 +432,8 @@ describe("after a rewind", () => {
 		await until(() => events.some(({ type }) => type === "turn_end"));
 		await runtime.checkout(seq, "test");
 		await runtime.idle();
-		expect(runtime.conversation(other)).toMatchObject({ items: [{ type: "prompt", text: "hold" }], open: [] });
+		expect(runtime.conversation(other).items.toArray()).toMatchObject([{ type: "prompt", text: "hold" }]);
+		expect(runtime.conversation(other).open).toEqual([]);
 		expect(model.asked).toHaveLength(2);
 		await runtime.close();
 	});

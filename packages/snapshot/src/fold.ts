@@ -1,82 +1,135 @@
 import { createHash } from "node:crypto";
 import { canonicalJson, type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { SnapshotError } from "./errors.ts";
+import type { List } from "./list.ts";
 import type { AnyProjection, Projection } from "./projection.ts";
+
+/** Records that a replay may hold before a new snapshot pays. */
+const NEAR = 256;
+/** What a record weighs at least, in bytes: so the snapshots of a line never outgrow its records. */
+const RECORD_BYTES = 256;
+
+/** The snapshot that a line of views rests on. It moves when a newer one is stored, for all of them at once: a hint only. */
+interface Base {
+	/** How many records had been folded at it. */
+	folded: number;
+	/** What its root weighs. */
+	bytes: number;
+}
+
+interface ViewParts {
+	readonly scope: Scope;
+	readonly seq: Seq;
+	readonly projections: readonly AnyProjection[];
+	readonly states: ReadonlyMap<string, unknown>;
+	readonly folded: number;
+	readonly base: Base;
+}
 
 /** The states of some projections at one seq of one scope. A view never changes: `apply` gives the next one. */
 export class View {
-	readonly scope: Scope;
-	/** The last record that this view has seen. */
-	readonly seq: Seq;
-	readonly #projections: readonly AnyProjection[];
-	readonly #states: ReadonlyMap<string, unknown>;
+	readonly #parts: ViewParts;
 
-	private constructor(
+	private constructor(parts: ViewParts) {
+		this.#parts = parts;
+	}
+
+	/**
+	 * The view at genesis.
+	 *
+	 * @throws SnapshotError `SNAPSHOT_SAME_NAME`
+	 */
+	static empty(scope: Scope, projections: readonly AnyProjection[]): View {
+		const states = new Map(projections.map((projection) => [projection.name, projection.init() as unknown]));
+		return View.of(scope, 0, projections, states, 0);
+	}
+
+	/** A view from a snapshot whose root weighs `bytes`. */
+	static of(
 		scope: Scope,
 		seq: Seq,
 		projections: readonly AnyProjection[],
 		states: ReadonlyMap<string, unknown>,
-	) {
-		this.scope = scope;
-		this.seq = seq;
-		this.#projections = projections;
-		this.#states = states;
+		bytes: number,
+	): View {
+		assertDistinct(projections);
+		return new View({ scope, seq, projections, states, folded: 0, base: { folded: 0, bytes } });
 	}
 
-	/** The view at genesis. */
-	static empty(scope: Scope, projections: readonly AnyProjection[]): View {
-		return View.of(
-			scope,
-			0,
-			projections,
-			new Map(projections.map((projection) => [projection.name, projection.init()])),
-		);
+	get scope(): Scope {
+		return this.#parts.scope;
 	}
 
-	static of(scope: Scope, seq: Seq, projections: readonly AnyProjection[], states: ReadonlyMap<string, unknown>): View {
-		return new View(scope, seq, projections, states);
+	/** The last record that this view has seen. */
+	get seq(): Seq {
+		return this.#parts.seq;
 	}
 
+	get projections(): readonly AnyProjection[] {
+		return this.#parts.projections;
+	}
+
+	/** @throws SnapshotError `SNAPSHOT_UNREGISTERED` */
 	get<S>(projection: Projection<S>): S {
-		if (!this.#states.has(projection.name)) {
-			const known = this.#projections.map(({ name }) => name).join(", ");
+		const { states, projections } = this.#parts;
+		if (!states.has(projection.name)) {
+			const known = projections.map(({ name }) => name).join(", ");
 			throw new SnapshotError(
 				"SNAPSHOT_UNREGISTERED",
 				`no projection "${projection.name}" in this view; it has ${known}`,
 				{ projection: projection.name },
 			);
 		}
-		return this.#states.get(projection.name) as S;
+		return states.get(projection.name) as S;
 	}
 
 	/** The view after one more record. The record has to be on the path; a record outside the scope only moves the seq. */
 	apply(record: WalRecord): View {
-		let states = this.#states;
-		if (within(record.scope, this.scope)) {
-			for (const projection of this.#projections) {
-				const next = step(projection, states.get(projection.name), record);
+		const before = this.#parts;
+		let { states, folded } = before;
+		if (within(record.scope, before.scope)) {
+			for (const projection of before.projections) {
+				const handler = projection.handlers.get(record.kind);
+				if (!handler) continue;
+				folded = before.folded + 1;
+				const next = step(projection, handler.apply, states.get(projection.name), record);
 				if (next === states.get(projection.name)) continue;
-				if (states === this.#states) states = new Map(states);
+				if (states === before.states) states = new Map(states);
 				(states as Map<string, unknown>).set(projection.name, next);
 			}
 		}
-		return new View(this.scope, record.seq, this.#projections, states);
+		return new View({ ...before, seq: record.seq, states, folded });
 	}
 
 	/** The same states, said to be as of a later seq: nothing between concerns them. */
 	at(seq: Seq): View {
-		return new View(this.scope, seq, this.#projections, this.#states);
+		return new View({ ...this.#parts, seq });
+	}
+
+	/**
+	 * Is it time for a snapshot? When so many records were folded since the last one that to replay them costs about as much
+	 * as to load it: then snapshots together weigh no more than the log, and a replay stays short however large the state is
+	 * (the rule of Raft's snapshots: Ongaro, "Consensus: Bridging Theory and Practice", 5.1.2).
+	 */
+	get isDue(): boolean {
+		const { folded, base } = this.#parts;
+		return folded - base.folded >= Math.max(NEAR, base.bytes / RECORD_BYTES);
+	}
+
+	/** `capture` says here that it has stored this view. */
+	rest(bytes: number): void {
+		const { base, folded } = this.#parts;
+		base.folded = Math.max(base.folded, folded);
+		base.bytes = bytes;
 	}
 
 	/** SHA-256 over all states, as hex: equal states have equal hashes, whatever way they were reached. */
 	hash(): string {
+		const { projections } = this.#parts;
+		const states = projections.map((projection) => [projection.name, asJson(projection, this.get(projection))]);
 		return createHash("sha256")
-			.update(canonicalJson(Object.fromEntries(this.#states)))
+			.update(canonicalJson(Object.fromEntries(states)))
 			.digest("hex");
-	}
-
-	get projections(): readonly AnyProjection[] {
-		return this.#projections;
 	}
 }
 
@@ -85,11 +138,22 @@ export function kindsOf(projections: readonly AnyProjection[]): readonly string[
 	return [...new Set(projections.flatMap(({ handlers }) => [...handlers.keys()]))];
 }
 
-function step(projection: AnyProjection, state: unknown, record: WalRecord): unknown {
-	const handler = projection.handlers.get(record.kind);
-	if (!handler) return state;
+/** A state with its lists as arrays. */
+function asJson({ lists }: AnyProjection, state: unknown): unknown {
+	const names = Object.keys(lists);
+	if (names.length === 0) return state;
+	const arrays = names.map((name) => [name, [...((state as Record<string, unknown>)[name] as List<unknown>)]]);
+	return { ...(state as object), ...Object.fromEntries(arrays) };
+}
+
+function step(
+	projection: AnyProjection,
+	apply: (state: unknown, record: WalRecord) => unknown,
+	state: unknown,
+	record: WalRecord,
+): unknown {
 	try {
-		return handler.apply(state, record);
+		return apply(state, record);
 	} catch (cause) {
 		throw new SnapshotError(
 			"SNAPSHOT_PROJECTION",
@@ -98,4 +162,15 @@ function step(projection: AnyProjection, state: unknown, record: WalRecord): unk
 			{ cause },
 		);
 	}
+}
+
+function assertDistinct(projections: readonly AnyProjection[]): void {
+	const names = projections.map(({ name }) => name);
+	const twice = names.find((name, i) => names.indexOf(name) !== i);
+	if (twice === undefined) return;
+	throw new SnapshotError(
+		"SNAPSHOT_SAME_NAME",
+		`two projections are called "${twice}"; a snapshot keeps states by name. Rename one of them`,
+		{ projection: twice },
+	);
 }

@@ -1,16 +1,18 @@
 /** State as a fold of registered projections over a log, and snapshots to start a fold from. */
+export { type Collected, type CollectOptions, collect } from "./collect.ts";
 export { type SnapshotCode, SnapshotError } from "./errors.ts";
-export { fileSnapshots } from "./file-store.ts";
 export { kindsOf, View } from "./fold.ts";
-export { memorySnapshots } from "./memory-store.ts";
+export { List } from "./list.ts";
 export { type Path, type SeqRange, straightPath } from "./path.ts";
 export {
 	type AnyProjection,
 	defineProjection,
 	type Handler,
+	type ListSchemas,
 	type On,
 	type Projection,
 	type ProjectionSpec,
+	type StateOf,
 } from "./projection.ts";
 export { capture, newestSnapshot, restore, type Sources } from "./restore.ts";
-export type { SnapshotStore } from "./store.ts";
+export { fileSnapshots, memorySnapshots, SnapshotStore } from "./store.ts";

@@ -1,11 +1,15 @@
 import type { AnyRecordKind, RecordKind, Seq, StandardSchemaV1, WalRecord } from "@reyn/wal";
+import type { List } from "./list.ts";
 
 /** A piece of state that is a fold of records: where it starts, and what each kind of record does to it. */
 export interface Projection<S> {
 	readonly name: string;
 	/** Raise it when the shape of the state changes, and give `migrate`. */
 	readonly version: number;
-	readonly schema: StandardSchemaV1<unknown, S>;
+	/** Of the state without its lists. */
+	readonly schema: StandardSchemaV1<unknown, unknown>;
+	/** Of the items of each list. */
+	readonly lists: ListSchemas;
 	init(): S;
 	/** By record kind. */
 	readonly handlers: ReadonlyMap<string, Handler<S>>;
@@ -28,17 +32,39 @@ export type On<S> = <Data>(
 	next: (state: S, data: Data, record: WalRecord<Data>) => S,
 ) => Handler<S>;
 
-export interface ProjectionSpec<S> {
+/** Item schemas by key. */
+export type ListSchemas = Readonly<Record<string, StandardSchemaV1<unknown, unknown>>>;
+
+type NoLists = Record<never, never>;
+
+type ListsOf<Lists> = {
+	readonly [Key in keyof Lists]: Lists[Key] extends StandardSchemaV1<unknown, infer Item> ? List<Item> : never;
+};
+
+/** A state: what the schema says, and a {@link List} at each key of `lists`. */
+export type StateOf<Rest, Lists> = [keyof Lists] extends [never]
+	? Rest
+	: // `z.object({})` says that every key is `never`; the lists are all that there is then.
+		string extends keyof Rest
+		? ListsOf<Lists>
+		: Rest & ListsOf<Lists>;
+
+export interface ProjectionSpec<Rest, Lists extends ListSchemas = NoLists> {
 	readonly name: string;
 	readonly version: number;
 	/** The shape of the state, which is JSON: a snapshot is checked against it when it is loaded. */
-	readonly schema: StandardSchemaV1<unknown, S>;
-	init(): NoInfer<S>;
-	handle(on: On<S>): readonly Handler<S>[];
+	readonly schema: StandardSchemaV1<unknown, Rest>;
+	/**
+	 * The keys of the state that hold a {@link List}, with the schema of an item: parts that grow with the history. A snapshot
+	 * stores what is new in them and shares the rest with those before it. `schema` is then of the other keys.
+	 */
+	readonly lists?: Lists;
+	init(): NoInfer<StateOf<Rest, Lists>>;
+	handle(on: On<StateOf<Rest, Lists>>): readonly Handler<StateOf<Rest, Lists>>[];
 	/** Brings the state of an older version to this one. Absent: snapshots of older versions are not used. */
 	migrate?(state: unknown, fromVersion: number): unknown;
 	/** The oldest record that this state still needs. */
-	floor?(state: S): Seq | undefined;
+	floor?(state: StateOf<Rest, Lists>): Seq | undefined;
 }
 
 /**
@@ -50,7 +76,10 @@ export interface ProjectionSpec<S> {
  *   handle: (on) => [on(notePut, (state, { id, text }) => ({ ...state, [id]: text }))],
  * });
  */
-export function defineProjection<S>(spec: ProjectionSpec<S>): Projection<S> {
+export function defineProjection<Rest, Lists extends ListSchemas = NoLists>(
+	spec: ProjectionSpec<Rest, Lists>,
+): Projection<StateOf<Rest, Lists>> {
+	type S = StateOf<Rest, Lists>;
 	const on: On<S> = (kind, next) => ({
 		kind: (kind as AnyRecordKind).kind,
 		// The log has checked the data against the kind's schema before it comes here.
@@ -60,6 +89,7 @@ export function defineProjection<S>(spec: ProjectionSpec<S>): Projection<S> {
 		name: spec.name,
 		version: spec.version,
 		schema: spec.schema,
+		lists: spec.lists ?? {},
 		init: () => spec.init(),
 		handlers: new Map(spec.handle(on).map((handler) => [handler.kind, handler])),
 		migrate: (state, from) => {

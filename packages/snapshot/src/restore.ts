@@ -3,8 +3,8 @@ import { SnapshotError } from "./errors.ts";
 import { kindsOf, View } from "./fold.ts";
 import type { Path } from "./path.ts";
 import type { AnyProjection } from "./projection.ts";
-import { decodeSnapshot, encodeSnapshot, identifySnapshot } from "./snapshot.ts";
-import type { SnapshotStore } from "./store.ts";
+import { encodeSnapshot, loadSnapshot, readRoot, type SnapshotKey } from "./snapshot.ts";
+import { Damage, rootName, type SnapshotStore } from "./store.ts";
 
 /** What a state is made from. */
 export interface Sources {
@@ -18,10 +18,11 @@ export interface Sources {
 /**
  * The state at the end of a path: the newest snapshot that lies on it, and the records after that.
  *
- * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, `SNAPSHOT_PROJECTION`
+ * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_PROJECTION`, `SNAPSHOT_SAME_NAME`
  */
 export async function restore(from: Sources, path: Path): Promise<View> {
-	let view = (await newestBase(from, path)) ?? View.empty(path.scope, from.projections);
+	const empty = View.empty(path.scope, from.projections);
+	let view = (await newestBase(from, path)) ?? empty;
 	const kinds = kindsOf(from.projections);
 	for (const { after, through } of path.ranges) {
 		if (through <= view.seq) continue;
@@ -34,29 +35,36 @@ export async function restore(from: Sources, path: Path): Promise<View> {
 }
 
 /**
- * Stores a view once its own record is durable: a snapshot never gets ahead of the log.
+ * Stores a view once its own record is durable: a snapshot never gets ahead of the log. What is new in its lists is
+ * stored, what an older snapshot has of them is shared.
  *
- * @throws SnapshotError `SNAPSHOT_AHEAD`; `SNAPSHOT_NOT_STORED` when the store could not: the log has all that it had, and
- * older snapshots are as they were
+ * @throws SnapshotError `SNAPSHOT_AHEAD`, `SNAPSHOT_NOT_JSON`, `SNAPSHOT_OTHER_LOG`; `SNAPSHOT_NOT_STORED` when the store
+ * could not: the log has all that it had, and older snapshots are as they were
  */
 export async function capture({ wal, snapshots }: Sources, view: View, record: WalRecord): Promise<void> {
-	const ahead = (why: string): SnapshotError => new SnapshotError("SNAPSHOT_AHEAD", why, { seq: record.seq });
-	if (record.seq !== view.seq)
-		throw ahead(`a snapshot at seq ${record.seq} needs the view at that seq; this one is at ${view.seq}`);
-	if (record.seq > wal.durableTip) throw ahead(`seq ${record.seq} is not durable yet; await it before the capture`);
-	const key = { log: wal.id, scope: view.scope, seq: record.seq, crc: record.crc };
-	const text = encodeSnapshot(key, view);
-	try {
-		await snapshots.put(view.scope, record.seq, text);
-	} catch (cause) {
-		const { code, message } = cause as NodeJS.ErrnoException;
-		throw new SnapshotError(
-			"SNAPSHOT_NOT_STORED",
-			`the snapshot at seq ${record.seq} could not be stored (${code ?? "error"}: ${message}). Nothing is lost: the log has its records, and a start reads more of them`,
-			{ scope: view.scope, seq: record.seq, code },
-			{ cause },
-		);
-	}
+	const { seq, crc } = record;
+	const ahead = (why: string): SnapshotError => new SnapshotError("SNAPSHOT_AHEAD", why, { seq });
+	if (seq !== view.seq) throw ahead(`a snapshot at seq ${seq} needs the view at that seq; this one is at ${view.seq}`);
+	if (seq > wal.durableTip) throw ahead(`seq ${seq} is not durable yet; await it before the capture`);
+	await snapshots.exclusively(async () => {
+		try {
+			await snapshots.assertOf(wal.id, true);
+			const { text, fresh } = await encodeSnapshot({ log: wal.id, scope: view.scope, seq, crc }, view, snapshots);
+			// Before the root that names them: a root without its chunks would be a hole.
+			await snapshots.putChunks(fresh);
+			await snapshots.putRoot(view.scope, seq, text);
+			view.rest(text.length);
+		} catch (cause) {
+			if (cause instanceof SnapshotError) throw cause;
+			const { code, message } = cause as NodeJS.ErrnoException;
+			throw new SnapshotError(
+				"SNAPSHOT_NOT_STORED",
+				`the snapshot at seq ${seq} could not be stored (${code ?? "error"}: ${message}). Nothing is lost: the log has its records, and a start reads more of them`,
+				{ scope: view.scope, seq, code },
+				{ cause },
+			);
+		}
+	});
 }
 
 /**
@@ -66,35 +74,50 @@ export async function capture({ wal, snapshots }: Sources, view: View, record: W
 export async function newestSnapshot(snapshots: SnapshotStore, logId: string, scopes: readonly Scope[]): Promise<Seq> {
 	let newest = 0;
 	for (const scope of scopes) {
-		for (const seq of await snapshots.list(scope)) {
+		for (const seq of await snapshots.roots(scope)) {
 			if (seq <= newest) break;
-			const found = identifySnapshot((await snapshots.get(scope, seq)) ?? "");
-			if (found?.log === logId && found.seq === seq) newest = seq;
+			const read = readRoot((await snapshots.root(scope, seq).catch(() => undefined)) ?? "");
+			if (read.kind === "root" && read.root.log === logId && read.root.seq === seq) newest = seq;
 		}
 	}
 	return newest;
 }
 
-async function newestBase({ wal, snapshots, projections, readOnly }: Sources, path: Path): Promise<View | undefined> {
+async function newestBase(from: Sources, path: Path): Promise<View | undefined> {
+	const { wal, snapshots, projections } = from;
+	await snapshots.assertOf(wal.id, false);
 	const kinds = kindsOf(projections);
-	for (const seq of await snapshots.list(path.scope)) {
+	for (const seq of await snapshots.roots(path.scope)) {
 		if (seq > path.tip || !path.isBase(seq, kinds)) continue;
-		const [text, crc] = [await snapshots.get(path.scope, seq), await crcAt(wal, seq)];
-		if (text === undefined || crc === undefined) continue;
-		const loaded = decodeSnapshot(text, { log: wal.id, scope: path.scope, seq, crc }, projections);
-		switch (loaded.kind) {
-			case "view":
-				return loaded.view;
-			case "rotten":
-				if (!readOnly) await snapshots.setAside(path.scope, seq);
-				break;
-			case "newer":
-				throw newer(path.scope, seq, loaded.version);
-			case "foreign":
-				break;
-		}
+		const crc = await crcAt(wal, seq);
+		const base = crc && (await baseAt(from, { log: wal.id, scope: path.scope, seq, crc }));
+		if (base) return base;
 	}
 	return undefined;
+}
+
+/** The snapshot of a record, if it is sound and of use here. */
+async function baseAt({ snapshots, projections, readOnly }: Sources, key: SnapshotKey): Promise<View | undefined> {
+	const name = rootName(key.scope, key.seq);
+	try {
+		const text = await snapshots.rootNamed(name);
+		if (text === undefined) return undefined;
+		const read = readRoot(text);
+		if (read.kind === "rotten") throw new Damage(name, read.why);
+		if (read.kind === "newer") throw newer(key, read.version);
+		const loaded = await loadSnapshot(read.root, key, projections, snapshots, text.length);
+		if (loaded.kind === "newer") throw newer(key, loaded.version);
+		return loaded.kind === "view" ? loaded.view : undefined;
+	} catch (error) {
+		if (!(error instanceof Damage)) throw error;
+		// With no room to keep it elsewhere it stays: the state is the same, and found out again the next time.
+		if (!readOnly) await setAside(snapshots, new Set([error.blob, name])).catch(() => {});
+		return undefined;
+	}
+}
+
+async function setAside(snapshots: SnapshotStore, blobs: ReadonlySet<string>): Promise<void> {
+	for (const blob of blobs) await snapshots.setAside(blob);
 }
 
 async function crcAt(wal: Wal, seq: Seq): Promise<string | undefined> {
@@ -103,7 +126,7 @@ async function crcAt(wal: Wal, seq: Seq): Promise<string | undefined> {
 	return undefined;
 }
 
-function newer(scope: Scope, seq: Seq, version: unknown): SnapshotError {
+function newer({ scope, seq }: SnapshotKey, version: unknown): SnapshotError {
 	return new SnapshotError(
 		"SNAPSHOT_NEWER_FORMAT",
 		`the snapshot at seq ${seq} is of version ${version}, which this version of Reyn does not know. It was written by a newer Reyn: upgrade to open it`,

@@ -1,11 +1,21 @@
-/** A stored view: an envelope that says of which log, seq and record it is, and a checksum over all of it. */
-import { createHash } from "node:crypto";
-import type { Scope, Seq } from "@reyn/wal";
+/** A stored view: a root that says of which log, seq and record it is, with the small states in it and the lists in chunks. */
+import { canonicalJson, type Scope, type Seq } from "@reyn/wal";
 import { z } from "zod";
+import { encodeList, type Fresh, loadList, type StoredList, storedList } from "./chunks.ts";
+import { SnapshotError } from "./errors.ts";
+import { fit, Misfit } from "./fit.ts";
 import { View } from "./fold.ts";
+import { List } from "./list.ts";
 import type { AnyProjection } from "./projection.ts";
+import { Damage, type SnapshotStore, sha256 } from "./store.ts";
 
 const FORMAT_VERSION = 1;
+
+const storedState = z.strictObject({
+	version: z.int(),
+	state: z.unknown(),
+	lists: z.record(z.string(), storedList),
+});
 
 const envelope = z.strictObject({
 	v: z.literal(FORMAT_VERSION),
@@ -13,9 +23,15 @@ const envelope = z.strictObject({
 	seq: z.int().nonnegative(),
 	/** The crc of the record at `seq`: a seq that was given out twice, around a torn tail, never matches. */
 	crc: z.string(),
-	scope: z.strictObject({ agent: z.string().optional(), session: z.string().optional(), run: z.string().optional() }),
-	states: z.record(z.string(), z.strictObject({ version: z.int(), state: z.unknown().optional() })),
+	scope: z.strictObject({
+		agent: z.string().optional(),
+		session: z.string().optional(),
+		run: z.string().optional(),
+	}) as z.ZodType<Scope>,
+	states: z.record(z.string(), storedState),
 });
+
+export type Root = z.infer<typeof envelope>;
 
 /** Which record a snapshot is of. */
 export interface SnapshotKey {
@@ -25,64 +41,140 @@ export interface SnapshotKey {
 	readonly crc: string;
 }
 
+export type Read =
+	| { readonly kind: "root"; readonly root: Root }
+	| { readonly kind: "rotten"; readonly why: string }
+	| { readonly kind: "newer"; readonly version: unknown };
+
 export type Loaded =
 	| { readonly kind: "view"; readonly view: View }
 	/** Sound, but of no use here: another log, another life of this seq, a projection that it lacks. */
 	| { readonly kind: "foreign"; readonly why: string }
-	| { readonly kind: "rotten"; readonly why: string }
 	| { readonly kind: "newer"; readonly version: unknown };
 
-/** Two lines: the checksum, then the JSON that it is of. */
-export function encodeSnapshot({ log, scope, seq, crc }: SnapshotKey, view: View): string {
-	const states = Object.fromEntries(
-		view.projections.map((projection) => [
-			projection.name,
-			{ version: projection.version, state: view.get(projection) },
-		]),
-	);
-	const json = JSON.stringify({ v: FORMAT_VERSION, log, seq, crc, scope, states } satisfies z.input<typeof envelope>);
-	return `${sha256(json)}\n${json}\n`;
+/** A snapshot as it is stored: the text of its root, a checksum and then the JSON that it is of, a line each; and its new chunks. */
+export interface Encoded {
+	readonly text: string;
+	readonly fresh: Fresh;
 }
 
-export function decodeSnapshot(text: string, key: SnapshotKey, projections: readonly AnyProjection[]): Loaded {
+/** @throws SnapshotError `SNAPSHOT_NOT_JSON` */
+export async function encodeSnapshot(key: SnapshotKey, view: View, store: SnapshotStore): Promise<Encoded> {
+	const fresh: Fresh = new Map();
+	const states: string[] = [];
+	for (const projection of view.projections) {
+		const { name, version } = projection;
+		try {
+			const { rest, lists } = parted(projection, view.get(projection));
+			const state = canonicalJson(rest);
+			const stored: Record<string, StoredList> = {};
+			for (const [at, list] of Object.entries(lists)) stored[at] = await encodeList(asList(list, at), store, fresh);
+			states.push(`${JSON.stringify(name)}:{"version":${version},"lists":${canonicalJson(stored)},"state":${state}}`);
+		} catch (cause) {
+			throw notJson(cause, name, key.seq);
+		}
+	}
+	const { log, seq, crc, scope } = key;
+	const head = JSON.stringify({ v: FORMAT_VERSION, log, seq, crc, scope });
+	const json = `${head.slice(0, -1)},"states":{${states.join(",")}}}`;
+	return { text: `${sha256(json)}\n${json}\n`, fresh };
+}
+
+export function readRoot(text: string): Read {
 	const [sum, json] = text.split("\n", 2);
 	if (json === undefined || sha256(json) !== sum) return { kind: "rotten", why: "its checksum does not fit" };
 	const value: unknown = JSON.parse(json);
-	const version = (value as { v?: unknown }).v;
+	const version = (value as { v?: unknown } | null)?.v;
 	if (typeof version === "number" && version > FORMAT_VERSION) return { kind: "newer", version };
 	const parsed = envelope.safeParse(value);
-	if (!parsed.success) return { kind: "rotten", why: z.prettifyError(parsed.error) };
-	const { log, seq, crc } = parsed.data;
+	return parsed.success ? { kind: "root", root: parsed.data } : { kind: "rotten", why: z.prettifyError(parsed.error) };
+}
+
+/** @throws Damage when a chunk is not there or not sound */
+export async function loadSnapshot(
+	{ log, seq, crc, states }: Root,
+	key: SnapshotKey,
+	projections: readonly AnyProjection[],
+	store: SnapshotStore,
+	bytes: number,
+): Promise<Loaded> {
 	if (log !== key.log || seq !== key.seq || crc !== key.crc) return { kind: "foreign", why: "it is of another record" };
-	const states = new Map<string, unknown>();
+	for (const { name, version } of projections) {
+		const stored = states[name];
+		if (!stored) return { kind: "foreign", why: `it has no "${name}"` };
+		if (stored.version > version) return { kind: "newer", version: `${name} ${stored.version}` };
+	}
+	const loaded = new Map<string, unknown>();
 	for (const projection of projections) {
-		const stored = parsed.data.states[projection.name];
-		if (!stored) return { kind: "foreign", why: `it has no "${projection.name}"` };
-		if (stored.version > projection.version) return { kind: "newer", version: `${projection.name} ${stored.version}` };
 		try {
-			states.set(projection.name, checkedState(projection, stored));
+			const stored = states[projection.name] as z.infer<typeof storedState>;
+			loaded.set(projection.name, await loadState(projection, stored, store));
 		} catch (error) {
+			if (error instanceof Damage) throw error;
 			return { kind: "foreign", why: (error as Error).message };
 		}
 	}
-	return { kind: "view", view: View.of(key.scope, seq, projections, states) };
+	return { kind: "view", view: View.of(key.scope, seq, projections, loaded, bytes) };
 }
 
-/** Which record a stored snapshot is of; undefined when its checksum or its shape does not fit. */
-export function identifySnapshot(text: string): Pick<SnapshotKey, "log" | "seq"> | undefined {
-	const [sum, json] = text.split("\n", 2);
-	if (json === undefined || sha256(json) !== sum) return undefined;
-	const parsed = envelope.pick({ log: true, seq: true }).loose().safeParse(JSON.parse(json));
-	return parsed.success ? { log: parsed.data.log, seq: parsed.data.seq } : undefined;
+async function loadState(
+	projection: AnyProjection,
+	{ version, state, lists }: z.infer<typeof storedState>,
+	store: SnapshotStore,
+): Promise<unknown> {
+	const isCurrent = version === projection.version;
+	const loaded: Record<string, List<unknown>> = {};
+	for (const [name, list] of Object.entries(lists))
+		loaded[name] = await loadList(list, store, isCurrent ? projection.lists[name] : undefined);
+	if (isCurrent) return checked(projection, state, loaded);
+	const migrated = parted(projection, projection.migrate(whole(projection, state, loaded), version));
+	const fresh = Object.entries(migrated.lists).map(([name, list]) => {
+		const items = [...asList(list, name)].map((item) => fit(projection.lists[name], item));
+		return [name, List.from(items)] as const;
+	});
+	return checked(projection, migrated.rest, Object.fromEntries(fresh));
 }
 
-function checkedState(projection: AnyProjection, { version, state }: { version: number; state?: unknown }): unknown {
-	const current = version === projection.version ? state : projection.migrate(state, version);
-	const result = projection.schema["~standard"].validate(current);
-	if (result instanceof Promise) throw new Error(`the schema of "${projection.name}" is asynchronous`);
-	if (result.issues)
-		throw new Error(`the state of "${projection.name}" does not fit its schema: ${result.issues[0]?.message}`);
-	return result.value;
+function checked(projection: AnyProjection, rest: unknown, lists: Readonly<Record<string, List<unknown>>>): unknown {
+	const missing = Object.keys(projection.lists).find((name) => !Object.hasOwn(lists, name));
+	if (missing !== undefined) throw new Misfit(`it has no list "${missing}" of "${projection.name}"`);
+	return whole(projection, fit(projection.schema, rest), lists);
 }
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+/** The state without its lists, and these. */
+function parted(
+	projection: AnyProjection,
+	state: unknown,
+): { readonly rest: unknown; readonly lists: Readonly<Record<string, unknown>> } {
+	const names = Object.keys(projection.lists);
+	if (names.length === 0) return { rest: state, lists: {} };
+	if (typeof state !== "object" || state === null) throw new Misfit("a state with lists is an object");
+	return {
+		rest: Object.fromEntries(Object.entries(state).filter(([name]) => !Object.hasOwn(projection.lists, name))),
+		lists: Object.fromEntries(names.map((name) => [name, (state as Record<string, unknown>)[name]])),
+	};
+}
+
+function whole(projection: AnyProjection, rest: unknown, lists: Readonly<Record<string, unknown>>): unknown {
+	return Object.keys(lists).length === 0 && Object.keys(projection.lists).length === 0
+		? rest
+		: { ...(rest as object), ...lists };
+}
+
+function asList(value: unknown, name: string): List<unknown> {
+	if (value instanceof List) return value;
+	if (Array.isArray(value)) return List.from(value);
+	throw new Misfit(`expected a List at "${name}"`);
+}
+
+/** What is no JSON is the fault of a handler; anything else goes on as it is. */
+function notJson(cause: unknown, projection: string, seq: Seq): unknown {
+	const { code, message } = cause as { code?: unknown; message: string };
+	if (code !== "WAL_NOT_JSON" && !(cause instanceof Misfit)) return cause;
+	return new SnapshotError(
+		"SNAPSHOT_NOT_JSON",
+		`the state of projection "${projection}" at seq ${seq} cannot be stored: ${message}. Nothing was written; mend the handler that puts it there`,
+		{ projection, seq },
+		{ cause },
+	);
+}

@@ -1,12 +1,165 @@
-import type { Scope, Seq } from "@reyn/wal";
+/** Where snapshots lie: roots by scope and seq, and the chunks that they share, as blobs. */
+import { createHash } from "node:crypto";
+import { type BlobStore, fileBlobs, memoryBlobs, type Scope, type Seq, scopeKey } from "@reyn/wal";
+import { SnapshotError } from "./errors.ts";
 
-/** Where snapshots lie: text by scope and seq. They may be lost at any time, the log is the truth. */
-export interface SnapshotStore {
-	/** Stores a snapshot, whole or not at all. */
-	put(scope: Scope, seq: Seq, text: string): Promise<void>;
-	/** The seqs of a scope that have a snapshot, newest first. */
-	list(scope: Scope): Promise<readonly Seq[]>;
-	get(scope: Scope, seq: Seq): Promise<string | undefined>;
-	/** Takes a rotten snapshot out of the way without destroying it. */
-	setAside(scope: Scope, seq: Seq): Promise<void>;
+const OWNER = "log";
+const ROOTS = "roots/";
+const CHUNKS = "chunks/";
+const BROKEN = "broken/";
+/** Blobs that are written together. */
+const AT_ONCE = 32;
+
+/** What was read is not what was written, or is not there. */
+export class Damage extends Error {
+	/** The blob. */
+	readonly blob: string;
+
+	constructor(blob: string, why: string) {
+		super(`${blob}: ${why}`);
+		this.blob = blob;
+	}
 }
+
+/**
+ * The snapshots of one log, over anything that keeps blobs: see {@link fileSnapshots} and {@link memorySnapshots}, or give
+ * it `engine.blobs(realm)`. They may be lost at any time, the log is the truth; and only its one writer may write here.
+ */
+export class SnapshotStore {
+	readonly #blobs: BlobStore;
+	/** Chunks that this process has stored or read, with all that they name: they need not be stored again. */
+	readonly #sound = new Set<string>();
+	#last: Promise<unknown> = Promise.resolve();
+
+	constructor(blobs: BlobStore) {
+		this.#blobs = blobs;
+	}
+
+	/**
+	 * Is this the store of that log? One that is nobody's yet becomes so with `take`.
+	 *
+	 * @throws SnapshotError `SNAPSHOT_OTHER_LOG`
+	 */
+	async assertOf(log: string, take: boolean): Promise<void> {
+		const owner = await this.#blobs.get(OWNER);
+		if (!owner && take) await this.#blobs.put(OWNER, Buffer.from(log));
+		if (!owner || Buffer.from(owner).toString() === log) return;
+		throw new SnapshotError(
+			"SNAPSHOT_OTHER_LOG",
+			`these snapshots are of the log ${Buffer.from(owner)}, and the log here is ${log}. Bring the log back that they belong to, or set them aside: the log alone has all there is`,
+			{ expected: log, found: Buffer.from(owner).toString() },
+		);
+	}
+
+	/** The seqs of a scope that have a root, newest first. */
+	async roots(scope: Scope): Promise<readonly Seq[]> {
+		return (await this.#blobs.list(folderOf(scope))).map(seqOf).sort((a, b) => b - a);
+	}
+
+	/** The names of all roots. */
+	rootNames(): Promise<readonly string[]> {
+		return this.#blobs.list(ROOTS);
+	}
+
+	/** The text of a scope's root at a seq. @throws Damage when it cannot be read */
+	root(scope: Scope, seq: Seq): Promise<string | undefined> {
+		return this.rootNamed(rootName(scope, seq));
+	}
+
+	/** @throws Damage when it cannot be read */
+	async rootNamed(name: string): Promise<string | undefined> {
+		const bytes = await this.#read(name);
+		return bytes && Buffer.from(bytes).toString();
+	}
+
+	/** Its chunks are stored before it. */
+	putRoot(scope: Scope, seq: Seq, text: string): Promise<void> {
+		return this.#blobs.put(rootName(scope, seq), Buffer.from(text));
+	}
+
+	/** Is this chunk here, and all that it names? False is no proof of the contrary. */
+	hasChunk(id: string): boolean {
+		return this.#sound.has(id);
+	}
+
+	/** Stores bytes under their own hashes. */
+	async putChunks(chunks: ReadonlyMap<string, Uint8Array>): Promise<void> {
+		const all = [...chunks];
+		for (let i = 0; i < all.length; i += AT_ONCE)
+			await Promise.all(all.slice(i, i + AT_ONCE).map(([id, bytes]) => this.#blobs.put(chunkName(id), bytes)));
+		for (const id of chunks.keys()) this.#sound.add(id);
+	}
+
+	/** @throws Damage */
+	async chunk(id: string): Promise<Uint8Array> {
+		const bytes = await this.#read(chunkName(id));
+		if (!bytes) throw new Damage(chunkName(id), "is missing");
+		if (sha256(bytes) !== id) throw new Damage(chunkName(id), "its bytes are not those that its name says");
+		return bytes;
+	}
+
+	/** It was read, and all that it names. */
+	markSound(id: string): void {
+		this.#sound.add(id);
+	}
+
+	async chunkIds(): Promise<readonly string[]> {
+		return (await this.#blobs.list(CHUNKS)).map((name) => name.slice(CHUNKS.length));
+	}
+
+	removeRoot(name: string): Promise<void> {
+		return this.#blobs.delete(name);
+	}
+
+	/** Nothing names it any more. */
+	removeChunk(id: string): Promise<void> {
+		this.#sound.delete(id);
+		return this.#blobs.delete(chunkName(id));
+	}
+
+	/** Takes a damaged blob out of the way without destroying it; one that cannot even be read stays where it is. */
+	async setAside(name: string): Promise<void> {
+		// Others may rest on it: they are stored again when they are needed next.
+		this.#sound.clear();
+		const bytes = await this.#blobs.get(name).catch(() => undefined);
+		if (!bytes) return;
+		await this.#blobs.put(BROKEN + name, bytes);
+		await this.#blobs.delete(name);
+	}
+
+	/** One at a time: a collection must not run while a snapshot counts on its chunks. */
+	exclusively<T>(work: () => Promise<T>): Promise<T> {
+		const done = this.#last.then(work, work);
+		this.#last = done.catch(() => {});
+		return done;
+	}
+
+	async #read(name: string): Promise<Uint8Array | undefined> {
+		try {
+			return await this.#blobs.get(name);
+		} catch (error) {
+			throw new Damage(name, (error as Error).message);
+		}
+	}
+}
+
+/** Snapshots in memory; they end with the process. */
+export const memorySnapshots = (): SnapshotStore => new SnapshotStore(memoryBlobs());
+
+/** Snapshots in files, each written whole or not at all, below a directory of their own. */
+export const fileSnapshots = (directory: string): SnapshotStore => new SnapshotStore(fileBlobs(directory));
+
+export const chunkName = (id: string): string => CHUNKS + id;
+
+export const rootName = (scope: Scope, seq: Seq): string => folderOf(scope) + String(seq).padStart(20, "0");
+
+const seqOf = (name: string): Seq => Number(name.slice(-20));
+
+/** A folder's name says whose it is, to people; the hash tells scopes apart that look alike. */
+function folderOf(scope: Scope): string {
+	const key = scopeKey(scope);
+	const words = key.replace(/[^\w.-]+/g, "-").slice(0, 24) || "process";
+	return `${ROOTS}${words}-${sha256(key).slice(0, 12)}/`;
+}
+
+export const sha256 = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex");

@@ -30,7 +30,7 @@ function opened(changes: Partial<SqliteGenerationsOptions> = {}): SqliteGenerati
 	const generations = sqliteGenerations({
 		database: path,
 		directory: join(directory, "generations"),
-		log: "log-a",
+		log: { id: "log-a", durableTip: 9 },
 		migrate: yesterday,
 		...changes,
 	});
@@ -78,6 +78,63 @@ test("a capture is of the moment of its call, and a second one of the same seq d
 	expect(titles(generations.database)).toEqual(["a"]);
 	expect((await readdir(join(directory, "generations"))).length).toBe(2);
 	expect((await stat(file(1, "db"))).mode & 0o777).toBe(0o600);
+});
+
+test("a capture of a seq that is not durable yet is refused, and stores nothing", async () => {
+	let durableTip = 3;
+	const generations = opened({
+		log: {
+			id: "log-a",
+			get durableTip() {
+				return durableTip;
+			},
+		},
+	});
+	await expect(generations.capture(4)).rejects.toMatchObject({
+		code: "SNAPSHOT_AHEAD",
+		detail: { seq: 4, durableTip: 3 },
+	});
+	expect(await readdir(join(directory, "generations"))).toEqual([]);
+	durableTip = 4;
+	await generations.capture(4);
+	expect(generations.list()).toEqual([4]);
+});
+
+test("a prune removes what is not kept and says what; a dry run only says it", async () => {
+	const generations = opened();
+	for (const seq of [1, 2, 3, 4]) {
+		add(generations.database, `at ${seq}`);
+		await generations.capture(seq);
+	}
+	await writeFile(file(3, "json"), "rotten");
+	const theirs = opened({ database: join(directory, "theirs.db"), log: { id: "log-b", durableTip: 5 } });
+	await theirs.capture(5);
+	const before = (await readdir(join(directory, "generations"))).sort();
+	expect(generations.prune((seq) => seq === 2, { dryRun: true })).toEqual([4, 1]);
+	expect((await readdir(join(directory, "generations"))).sort()).toEqual(before);
+	expect(generations.prune((seq) => seq === 2)).toEqual([4, 1]);
+	expect(generations.prune((seq) => seq === 2)).toEqual([]);
+	expect(generations.list()).toEqual([2]);
+	const gone = [1, 4].flatMap((seq) => [file(seq, "db"), file(seq, "json")]);
+	expect((await readdir(join(directory, "generations"))).sort()).toEqual(
+		before.filter((name) => !gone.includes(join(directory, "generations", name))),
+	);
+	expect(theirs.restoreToSeq(5, (seq) => seq === 5)).toBe(5);
+	expect(generations.restoreToSeq(4, (seq) => seq < 3)).toBe(2);
+	expect(titles(generations.database)).toEqual(["at 1", "at 2"]);
+});
+
+test("a prune leaves a capture alone that is under way, and takes what a killed one left", async () => {
+	const generations = opened();
+	await writeFile(file(7, "db"), "placed, never sealed");
+	const capturing = generations.capture(4);
+	expect(generations.prune(anywhere)).toEqual([]);
+	await capturing;
+	expect((await readdir(join(directory, "generations"))).sort()).toEqual([
+		"00000000000000000004.db",
+		"00000000000000000004.json",
+	]);
+	expect(generations.restoreToSeq(4, anywhere)).toBe(4);
 });
 
 test("only a generation on the path is taken; where there is none the database stays as it was", async () => {
@@ -166,7 +223,7 @@ test.each([
 });
 
 test("another log's generation is neither restored nor written over nor listed", async () => {
-	const theirs = opened({ log: "log-b" });
+	const theirs = opened({ log: { id: "log-b", durableTip: 3 } });
 	await theirs.capture(3);
 	theirs.close();
 	const ours = opened();
@@ -255,7 +312,7 @@ test("a failure of the disk says so by name and leaves the database usable", asy
 });
 
 /** Two generations, the first from before the column, and rows after them; the child adds "late". */
-async function killed(action: "capture" | "restore" | "open", step: string): Promise<SqliteGenerations> {
+async function killed(action: "capture" | "restore" | "prune" | "open", step: string): Promise<SqliteGenerations> {
 	const before = opened();
 	add(before.database, "a");
 	await before.capture(action === "capture" ? 1 : 9);
@@ -304,6 +361,15 @@ test.each([
 		expect(await readdir(directory)).not.toContain("app.db.restore");
 	},
 );
+
+test("killed in a prune: what was to go is gone, and the next prune takes what is left of it", async () => {
+	const generations = await killed("prune", "prune unsealed");
+	expect(generations.list()).toEqual([]);
+	expect(await readdir(join(directory, "generations"))).toEqual(["00000000000000000009.db"]);
+	expect(generations.prune(() => false)).toEqual([]);
+	expect(await readdir(join(directory, "generations"))).toEqual([]);
+	expect(titles(generations.database)).toEqual(["a", "b", "late"]);
+});
 
 test("killed in the migration of an open: the next one has today's schema", async () => {
 	const generations = await killed("open", "migrating");

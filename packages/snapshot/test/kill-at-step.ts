@@ -1,4 +1,4 @@
-/** Adds to a database, captures or restores it, and is killed (`kill -9`) after a step of that, or in the middle of a migration. */
+/** Adds to a database, captures, restores or prunes it, and is killed (`kill -9`) after a step of that, or in the middle of a migration. */
 import { sqliteGenerations } from "../src/sqlite/index.ts";
 import { add, today, yesterday } from "./todo.ts";
 
@@ -9,7 +9,7 @@ let opens = 0;
 const generations = sqliteGenerations({
 	database: `${directory}/app.db`,
 	directory: `${directory}/generations`,
-	log: "log-a",
+	log: { id: "log-a", durableTip: 9 },
 	// The migration in question is that of the open, or the one that comes with the restore.
 	migrate: (database) =>
 		++opens > 1 || action === "open" ? today(database, () => fatal === "migrating" && die()) : yesterday(database),
@@ -18,3 +18,4 @@ const generations = sqliteGenerations({
 add(generations.database, "late");
 if (action === "capture") await generations.capture(9);
 if (action === "restore") generations.restoreToSeq(9, () => true);
+if (action === "prune") generations.prune(() => false);

@@ -1,16 +1,16 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { defineRecord, memoryEngine, openWal, type Seq, type Wal } from "@reyn/wal";
+/** `REYN_RUNS` sets how many random histories are told (default 40), `REYN_SEED` which. */
+import { createHash } from "node:crypto";
+import { defineRecord, memoryBlobs, memoryEngine, openWal, type Seq, type Wal } from "@reyn/wal";
 import fc from "fast-check";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import {
 	capture,
 	defineProjection,
-	fileSnapshots,
+	List,
 	memorySnapshots,
 	restore,
+	SnapshotStore,
 	type Sources,
 	straightPath,
 	View,
@@ -29,15 +29,15 @@ const table = defineProjection({
 
 const main = { agent: "default", session: "main" };
 
-let directory: string;
+const RUNS = Number(process.env.REYN_RUNS ?? 40);
+const SEED = process.env.REYN_SEED === undefined ? undefined : Number(process.env.REYN_SEED);
+
 let wal: Wal;
 beforeEach(async () => {
-	directory = await mkdtemp(join(tmpdir(), "reyn-snapshot-"));
 	wal = await openWal(memoryEngine(), { records: [put, noise] });
 });
 afterEach(async () => {
 	await wal.close();
-	await rm(directory, { recursive: true, force: true });
 });
 
 const sources = (more: Partial<Sources> = {}): Sources => ({
@@ -90,33 +90,45 @@ test("records of another scope are not folded", async () => {
 	expect(view.get(table)).toEqual({ a: 1, b: 3 });
 });
 
-test("a rotten snapshot is set aside and the next older one is used", async () => {
-	const [, second, third] = await fill([
-		{ key: "a", value: 1 },
-		{ key: "a", value: 2 },
-		{ key: "a", value: 3 },
-	]);
-	const from = sources({ snapshots: fileSnapshots(directory) });
-	await captureAt(from, second as Seq);
-	await captureAt(from, third as Seq);
-	const folder = join(directory, "default", "main");
-	const newest = join(folder, `${String(third).padStart(20, "0")}.json`);
-	await writeFile(newest, (await readFile(newest, "utf8")).replace('"a":3', '"a":9'));
-	expect((await restore(from, straightPath(wal.tip, main))).get(table)).toEqual({ a: 3 });
-	expect((await readdir(folder)).sort()).toEqual([
-		`${String(second).padStart(20, "0")}.json`,
-		`${String(third).padStart(20, "0")}.json.broken`,
-	]);
-});
-
 test("a snapshot of another log, or of another life of its seq, is not used", async () => {
-	const [first] = await fill([{ key: "a", value: 1 }]);
+	const [first = 0] = await fill([{ key: "a", value: 1 }]);
 	const from = sources();
-	await captureAt(from, first as Seq);
-	await using other = await openWal(memoryEngine(), { records: [put, noise] });
-	other.append(put({ key: "a", value: 42 }), main);
-	await other.append(noise({}), main).durable;
-	expect((await restore({ ...from, wal: other }, straightPath(other.tip, main))).get(table)).toEqual({ a: 42 });
+	await captureAt(from, first);
+	const text = (await from.snapshots.root(main, first)) ?? "";
+	const changed = (change: (root: string) => string): string => {
+		const json = change(text.split("\n")[1] ?? "").replace('"a":1', '"a":42');
+		return `${createHash("sha256").update(json).digest("hex")}\n${json}\n`;
+	};
+	const state = async (): Promise<unknown> => (await restore(from, straightPath(wal.tip, main))).get(table);
+	await from.snapshots.putRoot(
+		main,
+		first,
+		changed((json) => json.replace(wal.id, "f".repeat(32))),
+	);
+	expect(await state()).toEqual({ a: 1 });
+	await from.snapshots.putRoot(
+		main,
+		first,
+		changed((json) => json.replace(/"crc":"[0-9a-f]{8}"/, '"crc":"00000000"')),
+	);
+	expect(await state()).toEqual({ a: 1 });
+	await from.snapshots.putRoot(
+		main,
+		first,
+		changed((json) => json.replace('"v":1', '"v":2')),
+	);
+	await expect(state()).rejects.toMatchObject({ code: "SNAPSHOT_NEWER_FORMAT", detail: { version: 2 } });
+	// Its checksum does not fit: it is set aside.
+	await from.snapshots.putRoot(main, first, text.replace('"a":1', '"a":42'));
+	expect(await state()).toEqual({ a: 1 });
+	expect(await from.snapshots.roots(main)).toEqual([]);
+	// The harness can see a snapshot that is used: the same change with all else as it was.
+	await from.snapshots.putRoot(
+		main,
+		first,
+		changed((json) => json),
+	);
+	expect(await state()).toEqual({ a: 42 });
 });
 
 test("an older version is migrated; without a migration the log is folded instead; a newer one is refused", async () => {
@@ -173,21 +185,224 @@ test("a handler that throws is named with its projection and seq", async () => {
 	});
 });
 
-test("a snapshot that cannot be stored is named so, and the ones before it stay", async () => {
-	const snapshots = fileSnapshots(directory);
-	const from = sources({ snapshots });
-	const [first = 0, second = 0] = await fill([
-		{ key: "a", value: 1 },
-		{ key: "a", value: 2 },
-	]);
-	await captureAt(from, first);
-	const put = async (): Promise<void> => {
-		throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
-	};
-	await expect(captureAt({ ...from, snapshots: { ...snapshots, put } }, second)).rejects.toMatchObject({
-		code: "SNAPSHOT_NOT_STORED",
-		detail: { seq: second, code: "ENOSPC" },
+/** A list, and how long it ever was. */
+const log = defineProjection({
+	name: "log",
+	version: 1,
+	schema: z.object({ most: z.int() }),
+	lists: { lines: z.string() },
+	init: () => ({ most: 0, lines: List.of<string>() }),
+	handle: (on) => [
+		on(put, ({ most, lines }, { key, value }) => {
+			const next =
+				key === "a"
+					? lines.append(...Array.from({ length: value * 9 }, (_, i) => `${value}.${i}`))
+					: lines.splice(value * 11, key === "b" ? 40 : 1, ...(key === "c" ? [`c${value}`] : []));
+			return { most: Math.max(most, next.length), lines: next };
+		}),
+	],
+});
+
+const story = fc.array(fc.record({ key: fc.constantFrom("a", "a", "b", "c"), value: fc.nat(30) }), {
+	minLength: 1,
+	maxLength: 40,
+});
+
+test(
+	"with lists that grow, are edited and compacted: the state at every seq, from any subset of snapshots, is the full fold",
+	async () => {
+		await fc.assert(
+			fc.asyncProperty(
+				story,
+				fc.array(fc.nat(), { maxLength: 20 }),
+				fc.infiniteStream(fc.boolean()),
+				async (entries, captures, keep) => {
+					await using own = await openWal(memoryEngine(), { records: [put, noise] });
+					wal = own;
+					await fill(entries);
+					const projections = [log, table];
+					const bare = (): Sources => sources({ projections });
+					const folded: string[] = [];
+					for (let seq = 0; seq <= own.tip; seq++) folded.push((await restore(bare(), straightPath(seq, main))).hash());
+					const blobs = memoryBlobs();
+					const from = sources({ projections, snapshots: new SnapshotStore(blobs) });
+					for (const seq of captures) {
+						const at = (seq % own.tip) + 1;
+						// From what is stored so far: chunks are shared as they would be in a process that goes on.
+						const view = await restore(from, straightPath(at, main));
+						for await (const record of own.read({ after: at - 1, through: at })) await capture(from, view, record);
+					}
+					for (const name of await blobs.list("roots/")) if (!keep.next().value) await blobs.delete(name);
+					const some = sources({ projections, snapshots: new SnapshotStore(blobs) });
+					for (let seq = 0; seq <= own.tip; seq++)
+						expect((await restore(some, straightPath(seq, main))).hash()).toBe(folded[seq]);
+				},
+			),
+			{ numRuns: RUNS, ...(SEED === undefined ? {} : { seed: SEED }) },
+		);
+	},
+	Math.max(30_000, RUNS * 200),
+);
+
+test("a list that a state of an older version kept as an array, and one under another name, are migrated", async () => {
+	const [first = 0] = await fill([{ key: "a", value: 30 }]);
+	const old = defineProjection({
+		name: "log",
+		version: 1,
+		schema: z.object({ lines: z.array(z.string()) }),
+		init: () => ({ lines: [] as string[] }),
+		handle: (on) => [on(put, (_, { value }) => ({ lines: Array.from({ length: value * 9 }, (_, i) => `v${i}`) }))],
 	});
-	expect(await snapshots.list(main)).toEqual([first]);
-	expect((await restore(from, straightPath(second, main))).get(table)).toEqual({ a: 2 });
+	const snapshots = memorySnapshots();
+	await captureAt(sources({ snapshots, projections: [old] }), first);
+	const newer = (version: number, migrate: (state: never) => unknown) =>
+		defineProjection({
+			name: "log",
+			version,
+			schema: z.object({}),
+			lists: { [version === 2 ? "lines" : "rows"]: z.string() },
+			init: () => {
+				throw new Error("from the snapshot, not from the start");
+			},
+			handle: () => [],
+			migrate: migrate as (state: unknown) => unknown,
+		});
+	const second = { ...newer(2, ({ lines }: { lines: string[] }) => ({ lines: List.from(lines) })), init: () => ({}) };
+	const view = await restore(sources({ snapshots, projections: [second] }), straightPath(first, main));
+	expect([...(view.get(second) as unknown as { lines: List<string> }).lines].length).toBe(270);
+	for await (const record of wal.read({ after: first - 1, through: first }))
+		await capture(sources({ snapshots, projections: [second] }), view, record);
+	const third = {
+		...newer(3, ({ lines }: { lines: List<string> }) => ({ rows: lines.splice(0, 200) })),
+		init: () => ({}),
+	};
+	const last = await restore(sources({ snapshots, projections: [third] }), straightPath(first, main));
+	expect([...(last.get(third) as unknown as { rows: List<string> }).rows].at(0)).toBe("v200");
+});
+
+test("items that do not fit their schema any more: the log is folded instead", async () => {
+	const [first = 0] = await fill([{ key: "a", value: 30 }]);
+	const snapshots = memorySnapshots();
+	await captureAt(sources({ snapshots, projections: [log] }), first);
+	let folded = 0;
+	const other = { ...log, lists: { lines: z.string().max(3) }, handlers: new Map([["put", counting()]]) };
+	function counting() {
+		const handler = log.handlers.get("put");
+		return {
+			kind: "put",
+			apply: (...args: Parameters<NonNullable<typeof handler>["apply"]>) => {
+				folded++;
+				return (handler as NonNullable<typeof handler>).apply(...args);
+			},
+		};
+	}
+	await restore(sources({ snapshots, projections: [other] }), straightPath(first, main));
+	expect(folded).toBe(1);
+	await restore(sources({ snapshots, projections: [{ ...other, lists: log.lists }] }), straightPath(first, main));
+	expect(folded).toBe(1);
+});
+
+describe("what cannot be stored is refused by name, and nothing is written", () => {
+	const returning = (state: unknown) =>
+		defineProjection({
+			name: "odd",
+			version: 1,
+			schema: z.unknown(),
+			init: () => null as unknown,
+			handle: (on) => [on(put, () => state)],
+		});
+	const cycle: { self?: unknown } = {};
+	cycle.self = cycle;
+
+	test.each([
+		["a Map", { seen: new Map() }, "found Map at $.seen"],
+		["a Date", [new Date(0)], "found Date at $[0]"],
+		["NaN", Number.NaN, "found NaN at $"],
+		["a function", { call: () => 1 }, "found function at $.call"],
+		["a BigInt", 1n, "found bigint at $"],
+		["a cycle", cycle, "found a cycle at $.self"],
+		["undefined", undefined, "found undefined at $"],
+	])("%s", async (_name, state, message) => {
+		const [first = 0, second = 0] = await fill([
+			{ key: "a", value: 1 },
+			{ key: "a", value: 2 },
+		]);
+		const blobs = memoryBlobs();
+		const snapshots = new SnapshotStore(blobs);
+		await captureAt(sources({ snapshots }), first);
+		const before = await blobs.list("");
+		const odd = captureAt(sources({ snapshots, projections: [log, returning(state)] }), second);
+		await expect(odd).rejects.toMatchObject({ code: "SNAPSHOT_NOT_JSON", detail: { projection: "odd", seq: second } });
+		await expect(odd).rejects.toThrow(message);
+		expect(await blobs.list("")).toEqual(before);
+	});
+
+	test("an item of a list, and what is no list where one was declared", async () => {
+		const [first = 0] = await fill([{ key: "a", value: 1 }]);
+		const items = (value: unknown) =>
+			defineProjection({
+				name: "odd",
+				version: 1,
+				schema: z.object({}),
+				lists: { items: z.unknown() },
+				init: () => ({ items: List.of<unknown>() }),
+				handle: (on) => [on(put, () => value as { items: List<unknown> })],
+			});
+		const blobs = memoryBlobs();
+		const snapshots = new SnapshotStore(blobs);
+		const dates = { items: List.from([...Array.from({ length: 100 }, () => 1), new Date(0)]) };
+		for (const [value, message] of [
+			[dates, "found Date"],
+			[{ items: "none" }, 'expected a List at "items"'],
+			[null, "a state with lists is an object"],
+			[{}, 'expected a List at "items"'],
+		] as const) {
+			const odd = captureAt(sources({ snapshots, projections: [items(value)] }), first);
+			await expect(odd).rejects.toMatchObject({ code: "SNAPSHOT_NOT_JSON", detail: { projection: "odd", seq: first } });
+			await expect(odd).rejects.toThrow(message);
+		}
+		expect(await blobs.list("chunks/")).toEqual([]);
+		expect(await blobs.list("roots/")).toEqual([]);
+	});
+
+	test("two projections of one name", async () => {
+		const [first = 0] = await fill([{ key: "a", value: 1 }]);
+		const twice = sources({ projections: [table, { ...table, version: 2 }] });
+		await expect(restore(twice, straightPath(first, main))).rejects.toMatchObject({
+			code: "SNAPSHOT_SAME_NAME",
+			detail: { projection: "table" },
+		});
+	});
+});
+
+test("a snapshot is due when as many records were folded as it would cost to load, and not before", async () => {
+	const heavy = defineProjection({
+		name: "heavy",
+		version: 1,
+		schema: z.string(),
+		init: () => "",
+		handle: (on) => [on(put, (text, { value }) => (value > 1 ? "x".repeat(value) : text))],
+	});
+	const from = sources({ projections: [heavy] });
+	const grow = async (view: View, count: number): Promise<View> => {
+		let next = view;
+		for (let i = 0; i < count; i++) next = next.apply(wal.append(put({ key: "a", value: 1 }), main).record);
+		next = next.apply(wal.append(noise({}), main).record);
+		await wal.append(noise({}), main).durable;
+		return next;
+	};
+	let view = await grow(View.empty(main, [heavy]), 255);
+	expect(view.isDue).toBe(false);
+	view = await grow(view, 1);
+	expect(view.isDue).toBe(true);
+	view = view.apply(wal.append(put({ key: "a", value: 512 * 256 }), main).record);
+	const { record, durable } = wal.append(noise({}), main);
+	await durable;
+	await capture(from, view.at(record.seq), record);
+	// The root weighs 512 records: so many have to come first, in this process and the next.
+	for (let next of [view, await restore(from, straightPath(record.seq, main))]) {
+		next = await grow(next, 512);
+		expect(next.isDue).toBe(false);
+		expect((await grow(next, 1)).isDue).toBe(true);
+	}
 });

@@ -1,18 +1,31 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileBlobs, memoryBlobs, memoryEngine } from "@reyn/wal";
+import { sqliteEngine } from "@reyn/wal/sqlite";
+import { MemoryDisk } from "@reyn/wal/testing";
 import { afterAll, describe, expect, test } from "vitest";
-import { fileSnapshots, memorySnapshots } from "../src/index.ts";
 import { testSnapshotStore } from "../src/testing/index.ts";
 
-const made: string[] = [];
+const ends: (() => Promise<void>)[] = [];
 afterAll(async () => {
-	for (const directory of made) await rm(directory, { recursive: true, force: true });
+	for (const end of ends) await end();
 });
 
-testSnapshotStore({ describe, test, expect }, "memory", async () => memorySnapshots());
-testSnapshotStore({ describe, test, expect }, "files", async () => {
+async function folder(): Promise<string> {
 	const directory = await mkdtemp(join(tmpdir(), "reyn-snapshots-"));
-	made.push(directory);
-	return fileSnapshots(directory);
+	ends.push(() => rm(directory, { recursive: true, force: true }));
+	return directory;
+}
+
+const runner = { describe, test, expect };
+
+testSnapshotStore(runner, "memory", async () => memoryBlobs());
+testSnapshotStore(runner, "files", async () => fileBlobs(await folder()));
+testSnapshotStore(runner, "files on a simulated disk", async () => fileBlobs("/snapshots", { disk: new MemoryDisk() }));
+testSnapshotStore(runner, "an engine in memory", async () => memoryEngine().blobs("main"));
+testSnapshotStore(runner, "an SQLite database", async () => {
+	const engine = sqliteEngine(join(await folder(), "log.db"));
+	ends.unshift(() => engine.close());
+	return engine.blobs("main");
 });

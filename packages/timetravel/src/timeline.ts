@@ -70,6 +70,8 @@ export interface TimelineOptions {
 	inCycle?(view: View): boolean;
 	/** Stops what is under way in the scope and waits until it is quiet. If it throws, nothing is written. Default: nothing runs. */
 	quiesce?(scope: Scope): Promise<void>;
+	/** Is it time for a snapshot, at a checkpoint with this state? Default: `view.isDue`. */
+	snapshotDue?(view: View): boolean;
 	/** The snapshot of a checkpoint could not be stored; the checkpoint stands. Default: `checkpoint` throws the error. */
 	snapshotFailed?(error: SnapshotError): void;
 	/** Brings what is in memory in line with the log after the reset at `seq`. Doing it twice changes nothing. */
@@ -158,16 +160,20 @@ export class Timeline {
 		return this.lineage.branches();
 	}
 
-	/** Writes a checkpoint and, once it is durable, the snapshot that belongs to it. `view` is asked for the state at that record. */
+	/**
+	 * Writes a checkpoint and, once it is durable and a snapshot is due, that too: any checkpoint's state is a snapshot before
+	 * it and a short replay. `view` is asked for the state at that record.
+	 */
 	async checkpoint(kind: CheckpointKind, title: string, scope: Scope, view: () => View): Promise<Seq> {
 		const { seq, record, durable } = this.#wal.append(checkpoint({ kind, title }), scope);
 		const state = view().at(seq);
 		this.#checkpoints.push(record as WalRecord<CheckpointData>);
 		await durable;
+		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return seq;
 		try {
 			await capture(this.#sources, state, record);
 		} catch (error) {
-			if (!isNotStored(error) || !this.#options.snapshotFailed) throw error;
+			if (!isOfSnapshots(error) || !this.#options.snapshotFailed) throw error;
 			this.#options.snapshotFailed(error);
 		}
 		return seq;
@@ -314,5 +320,5 @@ function asReset({ seq, scope, data }: WalRecord<ResetData>): Reset {
 	return { seq, scope, target: data.target, ...(data.drop ? { drop: data.drop } : {}) };
 }
 
-const isNotStored = (error: unknown): error is SnapshotError =>
-	(error as Partial<SnapshotError>).code === "SNAPSHOT_NOT_STORED";
+const isOfSnapshots = (error: unknown): error is SnapshotError =>
+	String((error as { code?: unknown }).code).startsWith("SNAPSHOT_");

@@ -82,6 +82,7 @@ export class House implements AsyncDisposable {
 			wal,
 			snapshots,
 			projections,
+			snapshotDue: () => true,
 			inCycle: (view) => projections.includes(waiting) && view.get(waiting).length > 0,
 			quiesce: async (scope) => options.quiesce?.(scope),
 			rebuild: async (seq, scope) => {

@@ -128,9 +128,9 @@ class World {
 				await this.#restart();
 				return;
 			case "lose": {
-				const stored = await snapshots.list(command.scope);
-				const lost = stored[command.which % stored.length];
-				if (lost !== undefined) await snapshots.setAside(command.scope, lost);
+				const names = await snapshots.rootNames();
+				const lost = names[command.which % names.length];
+				if (lost !== undefined) await snapshots.setAside(lost);
 				return;
 			}
 			case "go":
@@ -192,8 +192,8 @@ class World {
 		const { wal, snapshots, timeline } = this.#house;
 		const some = memorySnapshots();
 		for (const scope of scopes)
-			for (const seq of await snapshots.list(scope))
-				if (keep.next().value) await some.put(scope, seq, (await snapshots.get(scope, seq)) as string);
+			for (const seq of await snapshots.roots(scope))
+				if (keep.next().value) await some.putRoot(scope, seq, (await snapshots.root(scope, seq)) as string);
 		const poorer = await openTimeline({ wal, snapshots: some, projections });
 		const bare = await openTimeline({ wal, snapshots: memorySnapshots(), projections });
 		for (const scope of scopes) {

@@ -1,5 +1,5 @@
-import { memorySnapshots, type SnapshotStore, View } from "@reyn/snapshot";
-import { memoryEngine, openWal, type Scope, type Seq, type Wal } from "@reyn/wal";
+import { SnapshotStore, View } from "@reyn/snapshot";
+import { memoryBlobs, memoryEngine, openWal, type Scope, type Seq, type Wal } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import {
@@ -18,7 +18,7 @@ describe("a checkpoint", () => {
 		house.say("a");
 		const seq = await house.mark("first turn");
 		expect(house.wal.durableTip).toBe(seq);
-		expect(await house.snapshots.list(main)).toEqual([seq]);
+		expect(await house.snapshots.roots(main)).toEqual([seq]);
 		expect(house.timeline.checkpoints()).toEqual([
 			{ seq, ts: expect.any(Number), scope: main, kind: "turn", title: "first turn", active: true },
 		]);
@@ -31,7 +31,7 @@ describe("a checkpoint", () => {
 		const cut = house.mark("first turn");
 		house.say("later");
 		const seq = await cut;
-		expect(await house.snapshots.get(main, seq)).toContain('["a"]');
+		expect(await house.snapshots.root(main, seq)).toContain('["a"]');
 		expect(await house.told(seq)).toBe("a");
 		expect(await house.told()).toBe("a later");
 	});
@@ -43,25 +43,26 @@ describe("a checkpoint", () => {
 		await house.live(main);
 		disk.die();
 		await expect(house.mark("first turn")).rejects.toMatchObject({ code: "WAL_POISONED" });
-		expect(await house.snapshots.list(main)).toEqual([]);
+		expect(await house.snapshots.roots(main)).toEqual([]);
 	});
 
 	test("is stored when its record is on disk, and no sooner", async () => {
 		const behind: Seq[] = [];
 		let wal: Wal | undefined;
-		const store = memorySnapshots();
-		const snapshots: SnapshotStore = {
-			...store,
-			async put(scope, seq, text) {
+		const blobs = memoryBlobs();
+		const snapshots = new SnapshotStore({
+			...blobs,
+			async put(name, bytes) {
+				const seq = Number(/\d{20}$/.exec(name)?.[0] ?? 0);
 				if (seq > (wal as Wal).durableTip) behind.push(seq);
-				await store.put(scope, seq, text);
+				await blobs.put(name, bytes);
 			},
-		};
+		});
 		await using house = await House.open({ snapshots });
 		wal = house.wal;
 		house.say("a");
 		const seq = await house.mark("first turn");
-		expect([await snapshots.list(main), behind]).toEqual([[seq], []]);
+		expect([await snapshots.roots(main), behind]).toEqual([[seq], []]);
 	});
 
 	test("that a rewind left behind is still listed, as abandoned, in this process and the next", async () => {
@@ -560,19 +561,20 @@ test("the tree of branches follows the checkouts", async () => {
 });
 
 test("a checkpoint stands though its snapshot could not be stored; who asked to be told is told", async () => {
-	const store = memorySnapshots();
-	const snapshots = { ...store, put: async () => Promise.reject(new Error("no space left on device")) };
+	const put = () => Promise.reject(new Error("no space left on device"));
+	const sources = { snapshots: new SnapshotStore({ ...memoryBlobs(), put }), snapshotDue: () => true };
 	await using wal = await openWal(memoryEngine(), { records: [said, ...timetravelRecords] });
 	const projections = [story];
 	const { seq, durable } = wal.append(said({ text: "a" }), main);
 	await durable;
 	const view = (at: number) => () => View.empty(main, projections).at(at);
-	const silent = await openTimeline({ wal, snapshots, projections });
+	const silent = await openTimeline({ wal, projections, ...sources });
 	await expect(silent.checkpoint("turn", "one", main, view(seq))).rejects.toMatchObject({
 		code: "SNAPSHOT_NOT_STORED",
 	});
 	const told: string[] = [];
-	const timeline = await openTimeline({ wal, snapshots, projections, snapshotFailed: ({ code }) => told.push(code) });
+	const snapshotFailed = ({ code }: { code: string }) => told.push(code);
+	const timeline = await openTimeline({ wal, projections, ...sources, snapshotFailed });
 	const second = await timeline.checkpoint("turn", "two", main, view(seq));
 	expect(told).toEqual(["SNAPSHOT_NOT_STORED"]);
 	expect(timeline.checkpoints().map(({ seq }) => seq)).toEqual([second - 1, second]);

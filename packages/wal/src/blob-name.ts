@@ -1,16 +1,16 @@
 import { WalError } from "./errors.ts";
 
-/** Escaped, a name has to fit a file's. */
+/** So long that each part, escaped, fits a file's name. */
 const MAX_NAME = 80;
 
-/** The name, if it is one that every engine can keep: no part is empty, `.` or `..`. */
+/** Is it a name that every engine can keep? No part of it is empty, `.` or `..`. */
+export function isBlobName(name: string): boolean {
+	return /^(?!\.{1,2}(\/|$))[\w.-]+(\/(?!\.{1,2}(\/|$))[\w.-]+)*$/.test(name) && name.length <= MAX_NAME;
+}
+
+/** The name, if it is one. */
 export function checkedBlobName(name: string): string {
-	if (
-		/^(?!\.{1,2}(\/|$))[\w.-]+(\/(?!\.{1,2}(\/|$))[\w.-]+)*$/.test(name) &&
-		name.length <= MAX_NAME &&
-		!name.endsWith(".new.tmp")
-	)
-		return name;
+	if (isBlobName(name)) return name;
 	throw new WalError(
 		"WAL_INVALID_RECORD",
 		`${JSON.stringify(name)} is no name of a blob; expected parts of letters, digits, ".", "_" and "-", divided by "/", ${MAX_NAME} characters at most`,

@@ -130,11 +130,15 @@ export interface TornTail {
  * names them. A name is parts of letters, digits, `.`, `_` and `-`, divided by `/`.
  */
 export interface BlobStore {
-	/** Durable when it resolves, and whole: a crash leaves the old bytes or the new ones. */
+	/**
+	 * Durable when it resolves, and whole: a crash leaves the old bytes or the new ones. Of several at once under one name,
+	 * any may be the last.
+	 */
 	put(name: string, bytes: Uint8Array): Promise<void>;
+	/** Undefined when there is none. What a `put` that was cut has left may be there, and not be durable. */
 	get(name: string): Promise<Uint8Array | undefined>;
 	/** The names that begin so, in order. */
 	list(prefix: string): Promise<readonly string[]>;
-	/** Does nothing when there is none. */
+	/** Durable when it resolves. Does nothing when there is none. */
 	delete(name: string): Promise<void>;
 }

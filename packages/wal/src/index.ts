@@ -15,9 +15,11 @@ export type {
 	TornTail,
 } from "./engine.ts";
 export { ReynError, type WalCode, WalError } from "./errors.ts";
+export { type FileBlobsOptions, fileBlobs } from "./file/blobs.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";
 export { canonicalJson } from "./json.ts";
+export { memoryBlobs } from "./memory-blobs.ts";
 export { memoryEngine } from "./memory-engine.ts";
 export { nodeDisk } from "./node-disk.ts";
 export { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";

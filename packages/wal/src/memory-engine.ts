@@ -1,10 +1,9 @@
 import { Bell } from "./bell.ts";
-import { checkedBlobName } from "./blob-name.ts";
 import type { StoredRecord } from "./codec.ts";
 import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "./engine.ts";
 import { endsEarly, fenced, seqMismatch, truncated } from "./engine-errors.ts";
 import { WalError } from "./errors.ts";
-
+import { memoryBlobs } from "./memory-blobs.ts";
 import type { Seq } from "./record.ts";
 import { crcOf, storedRecords } from "./stored-records.ts";
 import { subscription } from "./subscription.ts";
@@ -121,23 +120,4 @@ class MemoryLog implements RealmLog {
 	#check({ epoch }: Lease): void {
 		if (epoch !== this.#epoch || !this.#isHeld) throw fenced(epoch, this.#epoch);
 	}
-}
-
-function memoryBlobs(): BlobStore {
-	const blobs = new Map<string, Uint8Array>();
-	return {
-		async put(name, bytes) {
-			blobs.set(checkedBlobName(name), Uint8Array.from(bytes));
-		},
-		async get(name) {
-			const bytes = blobs.get(checkedBlobName(name));
-			return bytes && Uint8Array.from(bytes);
-		},
-		async list(prefix) {
-			return [...blobs.keys()].filter((name) => name.startsWith(prefix)).sort();
-		},
-		async delete(name) {
-			blobs.delete(checkedBlobName(name));
-		},
-	};
 }

@@ -45,10 +45,7 @@ export class GenerationFiles {
 
 	/** Newest first; of any log, sound or not. */
 	seqs(): readonly Seq[] {
-		return readdirSync(this.#directory)
-			.filter((name) => /^\d{20}\.json$/.test(name))
-			.map((name) => Number(name.slice(0, 20)))
-			.sort((a, b) => b - a);
+		return this.#seqsOf("json").sort((a, b) => b - a);
 	}
 
 	/** Is there one of this log at the seq, as far as its seal tells? */
@@ -105,6 +102,18 @@ export class GenerationFiles {
 		return undefined;
 	}
 
+	/** From here on they do not count. */
+	unseal(seqs: readonly Seq[]): void {
+		for (const seq of seqs) rmSync(this.#path(seq, "json"));
+		// Before their databases go: else a seal could come back without one.
+		syncDirectory(this.#directory);
+	}
+
+	removeUnsealed(isLeft: (seq: Seq) => boolean): void {
+		const sealed = new Set(this.seqs());
+		for (const seq of this.#seqsOf("db")) if (!sealed.has(seq) && isLeft(seq)) rmSync(this.#path(seq, "db"));
+	}
+
 	/** Undefined when there is none, or its checksum or its shape does not fit. */
 	#sealOf(seq: Seq): Seal | undefined {
 		const text = unlessMissing(() => readFileSync(this.#path(seq, "json"), "utf8"));
@@ -122,10 +131,18 @@ export class GenerationFiles {
 	}
 
 	#setAside(seq: Seq): void {
-		for (const kind of ["json", "db"] as const) {
+		// The seal last: a database without one is not kept.
+		for (const kind of ["db", "json"] as const) {
 			const path = this.#path(seq, kind);
 			unlessMissing(() => renameSync(path, `${path}.broken`));
 		}
+	}
+
+	#seqsOf(kind: "db" | "json"): Seq[] {
+		const stored = new RegExp(`^\\d{20}\\.${kind}$`);
+		return readdirSync(this.#directory)
+			.filter((name) => stored.test(name))
+			.map((name) => Number(name.slice(0, 20)));
 	}
 
 	#path(seq: Seq, kind: "db" | "json"): string {

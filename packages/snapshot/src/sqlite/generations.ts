@@ -1,7 +1,7 @@
 /** An application's own SQLite database that a rewind can bring back: open it here, capture it by seq, restore it. */
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Seq } from "@reyn/wal";
+import type { Seq, Wal } from "@reyn/wal";
 import Database from "better-sqlite3";
 import { SnapshotError } from "../errors.ts";
 import { GenerationFiles, syncDirectory } from "./generation-files.ts";
@@ -15,21 +15,22 @@ export type GenerationStep =
 	| "restore detached"
 	| "restore cleared"
 	| "restore replaced"
-	| "restore reopened";
+	| "restore reopened"
+	| "prune unsealed";
 
 export interface SqliteGenerationsOptions {
 	/** The database file; made when it is missing. It is opened with `journal_mode=WAL` and `synchronous=FULL`. */
 	readonly database: string;
 	/** Where its generations lie. */
 	readonly directory: string;
-	/** `wal.id`: a generation of another log is never restored. */
-	readonly log: string;
+	/** A generation of another log is never restored, and none gets ahead of what is durable in this one. */
+	readonly log: Pick<Wal, "id" | "durableTip">;
 	/**
 	 * Brings any older schema to today's, say with a guard on `PRAGMA table_info`. It runs in a transaction at every open and
 	 * after each restore, so a second run has to change nothing.
 	 */
 	migrate(database: Database.Database): void;
-	/** Called after each step of a capture and a restore. Default: nothing. */
+	/** Called after each step of a capture, a restore and a prune. Default: nothing. */
 	readonly onStep?: (step: GenerationStep) => void;
 }
 
@@ -37,10 +38,11 @@ export interface SqliteGenerations {
 	/** The open connection. Another one after each restore, so ask for it each time; statements of the old one are dead. */
 	readonly database: Database.Database;
 	/**
-	 * Stores the database as it is at the moment of the call as the generation of a seq; a second time does nothing. The record
-	 * of that seq has to be durable before: a generation must not get ahead of the log. The event loop waits for the copy.
+	 * Stores the database as it is at the moment of the call as the generation of a seq, whose record is durable by then; a
+	 * second time does nothing. The event loop waits for the copy.
 	 *
-	 * @throws SnapshotError `SNAPSHOT_DATABASE_BUSY`, `SNAPSHOT_NOT_STORED`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_NEWER_FORMAT`
+	 * @throws SnapshotError `SNAPSHOT_AHEAD`, `SNAPSHOT_DATABASE_BUSY`, `SNAPSHOT_NOT_STORED`, `SNAPSHOT_OTHER_LOG`,
+	 * `SNAPSHOT_NEWER_FORMAT`
 	 */
 	capture(seq: Seq): Promise<void>;
 	/**
@@ -54,6 +56,12 @@ export interface SqliteGenerations {
 	restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Seq;
 	/** The seqs of this log that have a generation, newest first. */
 	list(): readonly Seq[];
+	/**
+	 * Removes the generations of this log that are not to be kept, and gives their seqs, newest first; with `dryRun` (default:
+	 * false) it only gives them. Killed at any moment, each is still whole or gone, and those to keep are as they were. What a
+	 * killed capture or prune left goes too; a rotten generation stays.
+	 */
+	prune(keep: (seq: Seq) => boolean, options?: { readonly dryRun?: boolean }): readonly Seq[];
 	close(): void;
 }
 
@@ -64,7 +72,7 @@ const BUSY_MS = 50;
  * Opens a database that can be brought back to its state at a seq.
  *
  * @example
- * const tasks = sqliteGenerations({ database: "tasks.db", directory: "tasks", log: wal.id, migrate: makeTables });
+ * const tasks = sqliteGenerations({ database: "tasks.db", directory: "tasks", log: wal, migrate: makeTables });
  * await tasks.capture(checkpoint.seq);
  * tasks.restoreToSeq(path.tip, (seq) => path.isBase(seq, kinds));
  */
@@ -76,6 +84,7 @@ class Generations implements SqliteGenerations {
 	readonly #path: string;
 	/** What is to take the database's place, in the same directory. */
 	readonly #temporary: string;
+	readonly #log: SqliteGenerationsOptions["log"];
 	readonly #files: GenerationFiles;
 	readonly #migrate: SqliteGenerationsOptions["migrate"];
 	readonly #step: (step: GenerationStep) => void;
@@ -87,7 +96,8 @@ class Generations implements SqliteGenerations {
 		this.#temporary = `${this.#path}.restore`;
 		// A restore that was killed has left it.
 		rmSync(this.#temporary, { force: true });
-		this.#files = new GenerationFiles(directory, log);
+		this.#log = log;
+		this.#files = new GenerationFiles(directory, log.id);
 		this.#migrate = migrate;
 		this.#step = onStep;
 		this.#database = this.#open();
@@ -101,6 +111,7 @@ class Generations implements SqliteGenerations {
 		// Nothing is awaited before the copy is made: it is of the moment of the call.
 		this.#files.refuseOtherLog(seq);
 		if (this.#files.has(seq)) return;
+		this.#refuseAhead(seq);
 		this.#refuseTransaction();
 		const sealing = this.#sealing.get(seq) ?? this.#copyAndSeal(seq);
 		this.#sealing.set(seq, sealing);
@@ -137,6 +148,15 @@ class Generations implements SqliteGenerations {
 		return this.#files.seqs().filter((seq) => this.#files.has(seq));
 	}
 
+	prune(keep: (seq: Seq) => boolean, { dryRun = false } = {}): readonly Seq[] {
+		const gone = this.list().filter((seq) => !keep(seq));
+		if (dryRun) return gone;
+		this.#files.unseal(gone);
+		this.#step("prune unsealed");
+		this.#files.removeUnsealed((seq) => !this.#sealing.has(seq));
+		return gone;
+	}
+
 	close(): void {
 		this.#database.close();
 	}
@@ -158,6 +178,7 @@ class Generations implements SqliteGenerations {
 	async #copyAndSeal(seq: Seq): Promise<void> {
 		const temporary = this.#files.makeTemporary(seq);
 		try {
+			// Not `backup()`: that takes in what is committed while it runs, so its copy is not of the moment of the call.
 			this.#database.prepare("VACUUM INTO ?").run(temporary);
 			this.#step("capture copied");
 			const seal = this.#files.place(seq, temporary);
@@ -200,6 +221,16 @@ class Generations implements SqliteGenerations {
 		renameSync(this.#temporary, this.#path);
 		syncDirectory(dirname(this.#path));
 		this.#step("restore replaced");
+	}
+
+	#refuseAhead(seq: Seq): void {
+		const { durableTip } = this.#log;
+		if (seq <= durableTip) return;
+		throw new SnapshotError(
+			"SNAPSHOT_AHEAD",
+			`the record of seq ${seq} is not durable yet, only those up to ${durableTip}; nothing was stored. Await its \`durable\` before the capture`,
+			{ seq, durableTip },
+		);
 	}
 
 	#refuseTransaction(): void {

@@ -1,2 +1,2 @@
-/** The contract of a snapshot store as a suite, the runner injected. */
-export { type StoreRunner, testSnapshotStore } from "./store-suite.ts";
+/** What a place for snapshots has to hold to, as a suite, the runner injected. */
+export { testSnapshotStore } from "./store-suite.ts";

@@ -1,35 +1,67 @@
-/** Blobs in a directory: a file each. On the caller's thread: a `put` waits for two syncs. */
+/** Blobs in a directory: `a/b` is the file `a/b.blob`. */
 import { join } from "node:path";
-import { checkedBlobName } from "../blob-name.ts";
-import { type Disk, readAt } from "../disk.ts";
+import { checkedBlobName, isBlobName } from "../blob-name.ts";
+import type { Disk } from "../disk.ts";
+import { DurableFiles, durableFiles } from "../durable-files.ts";
 import type { BlobStore } from "../engine.ts";
-import { asFileName } from "../record.ts";
-import { atomicWriteTo } from "./atomic-write.ts";
-import { withFile } from "./records.ts";
+import { filesOf } from "../files.ts";
 
-export function fileBlobs(disk: Disk, directory: string): BlobStore {
-	const pathOf = (name: string): string => join(directory, asFileName(checkedBlobName(name)));
+export interface FileBlobsOptions {
+	/** A simulated disk. Default: the real one, off the event loop. */
+	readonly disk?: Disk;
+}
+
+/**
+ * Blobs in a directory, which the first `put` makes: a file each, in nested directories as its name says. `list` reads only
+ * directories that the prefix leads to. Errors are those of the system, with their `code`; a `put` that failed left the old
+ * bytes, unless it was the sync of the directory that failed. What a crash leaves of a `put` is a `*.tmp` that nothing reads.
+ */
+export function fileBlobs(directory: string, { disk }: FileBlobsOptions = {}): BlobStore {
+	const files = disk ? new DurableFiles(filesOf(disk)) : durableFiles;
+	const pathOf = (name: string): string => join(directory, ...name.split("/").map(fileNameOf));
+	const blobOf = (name: string): string => pathOf(checkedBlobName(name)) + BLOB;
+
+	/** Those under `at`, which is empty or ends with a slash. */
+	async function collect(at: string, prefix: string, names: string[]): Promise<void> {
+		for (const entry of await files.list(pathOf(at))) {
+			const isBlob = entry.endsWith(BLOB);
+			const name = at + partOf(isBlob ? entry.slice(0, -BLOB.length) : entry);
+			if (!name.startsWith(prefix) || !isBlobName(name)) continue;
+			if (isBlob) names.push(name);
+			else await collect(`${name}/`, prefix, names);
+		}
+	}
+
 	return {
 		async put(name, bytes) {
-			atomicWriteTo(disk, pathOf(name), bytes, "new");
+			// What the caller does to the bytes meanwhile is not written.
+			await files.write(blobOf(name), Buffer.from(bytes));
 		},
 		async get(name) {
-			const path = pathOf(name);
-			if (disk.identity(path) === undefined) return undefined;
-			return withFile(disk, path, (file) => readAt(file, 0, file.size()));
+			return files.read(blobOf(name));
 		},
 		async list(prefix) {
-			const names = disk.list(directory).filter((name) => !name.endsWith(".new.tmp"));
-			return names
-				.map(decodeURIComponent)
-				.filter((name) => name.startsWith(prefix))
-				.sort();
+			const names: string[] = [];
+			await collect(prefix.slice(0, prefix.lastIndexOf("/") + 1), prefix, names);
+			return names.sort();
 		},
 		async delete(name) {
-			const path = pathOf(name);
-			if (disk.identity(path) === undefined) return;
-			disk.remove(path);
-			disk.syncDirectory(directory);
+			await files.remove(blobOf(name));
 		},
 	};
 }
+
+/** Tells a blob from a directory: `a` and `a/b` are both names. */
+const BLOB = ".blob";
+
+/**
+ * A part of a name as a name on any file system, those too that fold case (`A` is `a`) or keep some back (`con`, `nul.x`,
+ * `a.`). None ends as a blob or a temporary file does.
+ */
+const fileNameOf = (part: string): string =>
+	part.replace(/[A-Z]|\.(?=(blob|tmp)?$)|^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/g, (text) =>
+		Buffer.from(text).toString("hex").replace(/../g, "%$&"),
+	);
+
+const partOf = (fileName: string): string =>
+	fileName.replace(/%([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Bell } from "../bell.ts";
 import type { StoredRecord } from "../codec.ts";
 import type { Disk } from "../disk.ts";
-import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "../engine.ts";
+import type { Acquire, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "../engine.ts";
 import { fenced } from "../engine-errors.ts";
 import { nodeDisk } from "../node-disk.ts";
 import { systemTimers, type Timers } from "../ports.ts";
@@ -51,7 +51,7 @@ export function fileEngine(directory: string, options: FileEngineOptions = {}): 
 			logs.set(realm, log);
 			return log;
 		},
-		blobs: (realm): BlobStore => fileBlobs(disk, join(pathOf(realm), "blobs")),
+		blobs: (realm) => fileBlobs(join(pathOf(realm), "blobs"), options),
 		async realms() {
 			const named = disk.list(realms).map((name) => ({ realm: decodeURIComponent(name), path: join(realms, name) }));
 			const all = [{ realm: MAIN, path: directory }, ...named];

@@ -1,0 +1,138 @@
+/**
+ * Lists in a store. A leaf is a chunk of items, a node one of references to chunks; each is stored once, under its own
+ * hash, and shared by all lists that have it. The right edge of a list grows, so it lies in the root itself.
+ */
+import { promisify } from "node:util";
+import { zstdCompress, zstdDecompress } from "node:zlib";
+import { canonicalJson, type StandardSchemaV1 } from "@reyn/wal";
+import { z } from "zod";
+import { fit } from "./fit.ts";
+import { List } from "./list.ts";
+import { inner, isLeaf, LEAF_ITEMS, leaf, lowered, NODE_CHILDREN, type Node } from "./list-node.ts";
+import { chunkName, Damage, type SnapshotStore, sha256 } from "./store.ts";
+
+/** No list is so high; what is read may say so. */
+const MAX_HEIGHT = 12;
+
+const ref = z.tuple([z.string().regex(/^[0-9a-f]{64}$/), z.int().positive()]);
+const refs = z.array(ref).max(NODE_CHILDREN);
+
+export const storedList = z.strictObject({
+	/** From the top down: the chunks to the left of the right edge. */
+	levels: z.array(refs).max(MAX_HEIGHT),
+	/** The items of the last leaf while it is less than half full. */
+	tail: z.array(z.unknown()).max(LEAF_ITEMS),
+});
+
+/** A chunk, and how many items are in it and below. */
+type Ref = z.infer<typeof ref>;
+export type StoredList = z.infer<typeof storedList>;
+
+/** Chunks that are not stored yet, by id. */
+export type Fresh = Map<string, Uint8Array>;
+
+/** How a list is stored, and into `fresh` what is new in it. @throws WalError `WAL_NOT_JSON` naming the item */
+export async function encodeList({ root }: List<unknown>, store: SnapshotStore, fresh: Fresh): Promise<StoredList> {
+	const levels: Ref[][] = [];
+	let edge = root;
+	while (edge && !isLeaf(edge)) {
+		levels.push(await encodeAll(edge.children.slice(0, -1), store, fresh));
+		edge = edge.children.at(-1);
+	}
+	if (!edge || edge.count < LEAF_ITEMS / 2) return { levels, tail: [...(edge?.items ?? [])] };
+	const last = await encodeNode(edge, store, fresh);
+	return { levels: [...levels.slice(0, -1), [...(levels.at(-1) ?? []), last]], tail: [] };
+}
+
+/** @throws Damage; Misfit when an item does not fit `schema` */
+export async function loadList(
+	{ levels, tail }: StoredList,
+	store: SnapshotStore,
+	schema: ItemSchema,
+): Promise<List<unknown>> {
+	let edge: Node<unknown> | undefined = tail.length > 0 ? leaf(tail.map((item) => fit(schema, item))) : undefined;
+	for (const [below, level] of levels.toReversed().entries()) {
+		const children = await loadAll(level, below, store, schema);
+		if (edge) children.push(edge);
+		if (children.length > 0) edge = inner(children);
+	}
+	return new List(edge && lowered(edge));
+}
+
+/** The chunks that a list needs: those that name others, and then the leaves, which are not read. @throws Damage */
+export async function chunksOf({ levels }: StoredList, store: SnapshotStore, found: Set<string>): Promise<void> {
+	for (const [below, level] of levels.toReversed().entries()) await visit(level, below);
+
+	async function visit(level: readonly Ref[], height: number): Promise<void> {
+		for (const [id] of level) {
+			if (found.has(id)) continue;
+			if (height > 0) await visit(await readNode(id, store), height - 1);
+			found.add(id);
+		}
+	}
+}
+
+/** The schema of an item; absent where it is not known: a state of an older version. */
+type ItemSchema = StandardSchemaV1<unknown, unknown> | undefined;
+
+async function encodeAll(nodes: readonly Node<unknown>[], store: SnapshotStore, fresh: Fresh): Promise<Ref[]> {
+	const encoded: Ref[] = [];
+	for (const node of nodes) encoded.push(await encodeNode(node, store, fresh));
+	return encoded;
+}
+
+async function encodeNode(node: Node<unknown>, store: SnapshotStore, fresh: Fresh): Promise<Ref> {
+	if (node.chunk === undefined || !store.hasChunk(node.chunk)) {
+		const content = isLeaf(node) ? node.items : await encodeAll(node.children, store, fresh);
+		const bytes = await compress(canonicalJson(content));
+		node.chunk = sha256(bytes);
+		fresh.set(node.chunk, bytes);
+	}
+	return [node.chunk, node.count];
+}
+
+/** Leaves together, what is above them one after the other: so many files are open at once and no more. */
+async function loadAll(
+	level: readonly Ref[],
+	height: number,
+	store: SnapshotStore,
+	schema: ItemSchema,
+): Promise<Node<unknown>[]> {
+	if (height === 0) return Promise.all(level.map((each) => loadNode(each, 0, store, schema)));
+	const nodes: Node<unknown>[] = [];
+	for (const each of level) nodes.push(await loadNode(each, height, store, schema));
+	return nodes;
+}
+
+async function loadNode(
+	[id, count]: Ref,
+	height: number,
+	store: SnapshotStore,
+	schema: ItemSchema,
+): Promise<Node<unknown>> {
+	const node =
+		height === 0
+			? leaf((await readLeaf(id, store)).map((item) => fit(schema, item)))
+			: inner(await loadAll(await readNode(id, store), height - 1, store, schema));
+	if (node.count !== count) throw new Damage(chunkName(id), `holds ${node.count} items, expected ${count}`);
+	store.markSound(id);
+	node.chunk = id;
+	return node;
+}
+
+const readLeaf = (id: string, store: SnapshotStore): Promise<unknown[]> =>
+	read(id, store, z.array(z.unknown()).min(1).max(LEAF_ITEMS));
+
+const readNode = (id: string, store: SnapshotStore): Promise<Ref[]> => read(id, store, refs.min(1));
+
+async function read<T>(id: string, store: SnapshotStore, shape: z.ZodType<T>): Promise<T> {
+	const bytes = await store.chunk(id);
+	try {
+		return shape.parse(JSON.parse((await decompress(bytes)).toString()));
+	} catch (error) {
+		throw new Damage(chunkName(id), (error as Error).message);
+	}
+}
+
+const compress = promisify(zstdCompress) as (text: string) => Promise<Buffer>;
+const decompress = promisify(zstdDecompress) as (bytes: Uint8Array) => Promise<Buffer>;

@@ -1,0 +1,68 @@
+import type { Scope, Seq } from "@reyn/wal";
+import { chunksOf } from "./chunks.ts";
+import { SnapshotError } from "./errors.ts";
+import { type Root, readRoot } from "./snapshot.ts";
+import { Damage, type SnapshotStore } from "./store.ts";
+
+export interface Collected {
+	/** The snapshots that went. */
+	readonly roots: readonly { readonly scope: Scope; readonly seq: Seq }[];
+	/** Chunks that no snapshot names any more. */
+	readonly chunks: number;
+	/** Damaged snapshots that were set aside; they could not have been restored. */
+	readonly damaged: readonly string[];
+}
+
+export interface CollectOptions {
+	/** Which snapshots stay. The log is the truth: one that goes costs the reading of more records, until the log itself is truncated. */
+	keep(scope: Scope, seq: Seq): boolean;
+	/** Only says what would go. Default: false. */
+	readonly dryRun?: boolean;
+}
+
+/**
+ * Removes the snapshots that are not kept, and then the chunks that none of the others names. Killed in between, it leaves
+ * chunks that are of no use, and the next collection takes them. Only the writer of the log may collect.
+ *
+ * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, and nothing was removed: what a newer version needs is not known here
+ */
+export function collect(snapshots: SnapshotStore, { keep, dryRun = false }: CollectOptions): Promise<Collected> {
+	return snapshots.exclusively(async () => {
+		const gone: { name: string; scope: Scope; seq: Seq }[] = [];
+		const damaged: string[] = [];
+		const needed = new Set<string>();
+		for (const name of await snapshots.rootNames()) {
+			try {
+				const root = await rootAt(name, snapshots);
+				const { scope, seq } = root;
+				if (!keep(scope, seq)) gone.push({ name, scope, seq });
+				else
+					for (const { lists } of Object.values(root.states))
+						for (const list of Object.values(lists)) await chunksOf(list, snapshots, needed);
+			} catch (error) {
+				if (!(error instanceof Damage)) throw error;
+				damaged.push(name);
+			}
+		}
+		const idle = (await snapshots.chunkIds()).filter((id) => !needed.has(id));
+		if (!dryRun) {
+			for (const name of damaged) await snapshots.setAside(name);
+			// Roots first: a root must not outlive a chunk that it names.
+			for (const { name } of gone) await snapshots.removeRoot(name);
+			for (const id of idle) await snapshots.removeChunk(id);
+		}
+		return { roots: gone.map(({ scope, seq }) => ({ scope, seq })), chunks: idle.length, damaged };
+	});
+}
+
+async function rootAt(name: string, snapshots: SnapshotStore): Promise<Root> {
+	const read = readRoot((await snapshots.rootNamed(name)) ?? "");
+	if (read.kind === "rotten") throw new Damage(name, read.why);
+	if (read.kind === "newer")
+		throw new SnapshotError(
+			"SNAPSHOT_NEWER_FORMAT",
+			`${name} is of version ${read.version}, which this version of Reyn does not know: what it needs cannot be told. Nothing was removed; collect with the Reyn that wrote it`,
+			{ name, version: read.version },
+		);
+	return read.root;
+}

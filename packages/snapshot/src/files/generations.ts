@@ -1,0 +1,215 @@
+/** The files of a directory follow the log: `record` takes what is on the disk into the log, `restore` the other way. */
+import { type Appended, type Appender, parseData, type WalError, type WalRecord } from "@reyn/wal";
+import { SnapshotError } from "../errors.ts";
+import type { View } from "../fold.ts";
+import { TrackedDirectory } from "./directory.ts";
+import { fileChanged, files } from "./records.ts";
+
+export interface FileGenerationsOptions {
+	/** Where the files lie. Give each directory a scope of its own: its files are those of the view that is passed. */
+	readonly directory: string;
+	/** Which files are recorded, by path in the directory: `agents/main.yaml`. One that was recorded is looked at for good. */
+	tracks(path: string): boolean;
+}
+
+/** Calls are done one after the other; a view is one of the scope, and has `files` among its projections. */
+export interface FileGenerations {
+	/**
+	 * Appends a record for each file that is not as the view has it: the disk is right. Gives the records once they are
+	 * durable. Do it after a start, once cut-short rewinds are finished, and before each rewind: an edit by hand is then found
+	 * again on the line that it was made on.
+	 *
+	 * @throws SnapshotError `SNAPSHOT_FILE_NOT_RECORDED`: the other files are recorded
+	 */
+	record(log: Appender, view: View): Promise<readonly WalRecord[]>;
+	/**
+	 * Changes a file, null removes it: first the durable record, then the file. What the disk had and the view had not is
+	 * recorded before. Gives the records. Killed between the two, the file is the old one: the next `record` takes that for an
+	 * edit, and `restore(at(seq - 1), at(seq))` finishes the change.
+	 *
+	 * @throws SnapshotError `SNAPSHOT_FILE_NOT_RECORDED`, and what `append` throws: nothing was changed. `SNAPSHOT_NOT_RESTORED`
+	 */
+	write(log: Appender, view: View, path: string, content: string | null): Promise<readonly WalRecord[]>;
+	/**
+	 * Takes the files in which two states differ from the one to the other: the log is right. All others stay as they are.
+	 * What the disk has in place of either is renamed, never lost. Killed at any moment, do it again; a second time changes
+	 * nothing.
+	 *
+	 * @throws SnapshotError `SNAPSHOT_NOT_RESTORED`
+	 */
+	restore(from: View, to: View): Promise<RestoredFiles>;
+}
+
+/** What a restore did, by path in the directory. */
+export interface RestoredFiles {
+	readonly written: readonly string[];
+	readonly removed: readonly string[];
+	/** What was in neither state, and where it is now. */
+	readonly kept: readonly { readonly path: string; readonly keptIn: string }[];
+}
+
+/**
+ * Keeps every generation of an application's text files in the log, so that a rewind takes them along.
+ *
+ * @example
+ * const config = fileGenerations({ directory: "config", tracks: (path) => path.endsWith(".yaml") });
+ * await config.record(wal, await timeline.at(wal.tip, {})); // in quiesce
+ * await config.restore(await timeline.at(seq - 1, {}), await timeline.at(seq, {})); // in rebuild
+ */
+export function fileGenerations(options: FileGenerationsOptions): FileGenerations {
+	return new Generations(options);
+}
+
+class Generations implements FileGenerations {
+	readonly #directory: TrackedDirectory;
+	readonly #tracks: (path: string) => boolean;
+	#last: Promise<unknown> = Promise.resolve();
+
+	constructor({ directory, tracks }: FileGenerationsOptions) {
+		this.#directory = new TrackedDirectory(directory);
+		this.#tracks = (path) => tracks(path);
+	}
+
+	record(log: Appender, view: View): Promise<readonly WalRecord[]> {
+		return this.#inTurn(async () => {
+			const known = contents(view);
+			const tracked = (await this.#directory.list()).filter(this.#tracks);
+			const appended: Appended[] = [];
+			const refused: Refusal[] = [];
+			for (const path of [...new Set([...known.keys(), ...tracked])].sort()) {
+				try {
+					const content = await this.#content(path);
+					if (content !== (known.get(path) ?? null)) appended.push(append(log, view, path, content));
+				} catch (error) {
+					if (!isRefusal(error)) throw error;
+					refused.push(...error.detail.files);
+				}
+			}
+			await appended.at(-1)?.durable;
+			if (refused.length > 0) throw notRecorded(refused);
+			return appended.map(({ record }) => record);
+		});
+	}
+
+	write(log: Appender, view: View, path: string, content: string | null): Promise<readonly WalRecord[]> {
+		return this.#inTurn(async () => {
+			parseData(fileChanged, { path, content });
+			let known = contents(view).get(path) ?? null;
+			const found = await this.#content(path);
+			const appended: Appended[] = [];
+			for (const next of [found ?? known, content]) {
+				if (next !== known) appended.push(append(log, view, path, next));
+				known = next;
+			}
+			await appended.at(-1)?.durable;
+			await this.#move(path, found, content);
+			await this.#directory.sync([path]);
+			return appended.map(({ record }) => record);
+		});
+	}
+
+	restore(from: View, to: View): Promise<RestoredFiles> {
+		return this.#inTurn(async () => {
+			const [before, after] = [contents(from), contents(to)];
+			const changed = [...new Set([...before.keys(), ...after.keys()])]
+				.filter((path) => before.get(path) !== after.get(path))
+				// What is removed goes first: a file may have the name that a folder had.
+				.sort((a, b) => Number(after.has(a)) - Number(after.has(b)));
+			for (const path of changed) {
+				// Asked of every path, whatever checked the log that it comes from.
+				const why = await this.#directory.beyond(path);
+				if (why !== undefined) throw notRestored(path, `${why}; nothing was changed`);
+			}
+			const moves: Move[] = [];
+			for (const path of changed) moves.push(await this.#move(path, before.get(path) ?? null, after.get(path) ?? null));
+			// All of them: one that was killed may have come as far as here.
+			await this.#directory.sync(changed);
+			const done = moves.filter(({ moved }) => moved).map(({ path }) => path);
+			return {
+				written: done.filter((path) => after.has(path)),
+				removed: done.filter((path) => !after.has(path)),
+				kept: moves.flatMap(({ path, keptIn }) => (keptIn === undefined ? [] : [{ path, keptIn }])),
+			};
+		});
+	}
+
+	async #move(path: string, from: string | null, to: string | null): Promise<Move> {
+		try {
+			const found = await this.#directory.look(path);
+			const there = "why" in found ? undefined : found.content;
+			const isKnown = there === null || there === from || there === to;
+			const keptIn = isKnown ? undefined : await this.#directory.setAside(path);
+			if (to !== null && there !== to) await this.#directory.write(path, to);
+			if (to === null && there !== null) await this.#directory.remove(path);
+			// A removal that was killed may have left its folders.
+			if (to === null) await this.#directory.prune(path);
+			return { path, moved: there !== to, keptIn };
+		} catch (cause) {
+			throw notRestored(path, (cause as Error).message, cause);
+		}
+	}
+
+	/** The text of a file that a record can hold; null where there is none. */
+	async #content(path: string): Promise<string | null> {
+		const beyond = await this.#directory.beyond(path);
+		const found = beyond === undefined ? await this.#directory.look(path) : { why: beyond };
+		if ("why" in found) throw notRecorded([{ path, why: found.why }]);
+		return found.content;
+	}
+
+	/** Runs one call at a time: what another is about to write is not an edit by hand. */
+	#inTurn<T>(call: () => Promise<T>): Promise<T> {
+		const done = this.#last.then(call);
+		this.#last = done.catch(() => {});
+		return done;
+	}
+}
+
+/** What became of one file. */
+interface Move {
+	readonly path: string;
+	readonly moved: boolean;
+	readonly keptIn: string | undefined;
+}
+
+const contents = (view: View): ReadonlyMap<string, string> => new Map(Object.entries(view.get(files)));
+
+function append(log: Appender, view: View, path: string, content: string | null): Appended {
+	try {
+		return log.append(fileChanged({ path, content }), view.scope);
+	} catch (cause) {
+		const { code, message } = cause as WalError;
+		if (code !== "WAL_TOO_LARGE") throw cause;
+		throw notRecorded([{ path, why: message }]);
+	}
+}
+
+/** Why a file has no record. */
+interface Refusal {
+	readonly path: string;
+	readonly why: string;
+}
+
+function notRecorded(files: readonly Refusal[]): SnapshotError {
+	const each = files.map(({ path, why }) => `${path} (${why})`).join(", ");
+	return new SnapshotError(
+		"SNAPSHOT_FILE_NOT_RECORDED",
+		`expected text of less than 8 MiB to record; found ${each}. Nothing was done to it. Leave it out of tracks(), or make it such a file`,
+		{ files },
+	);
+}
+
+function isRefusal(
+	error: unknown,
+): error is SnapshotError & { readonly detail: { readonly files: readonly Refusal[] } } {
+	return (error as Partial<SnapshotError>).code === "SNAPSHOT_FILE_NOT_RECORDED";
+}
+
+function notRestored(path: string, why: string, cause?: unknown): SnapshotError {
+	return new SnapshotError(
+		"SNAPSHOT_NOT_RESTORED",
+		`${path} could not be brought to its state in the log: ${why}. Mend that, then restore again`,
+		{ path },
+		{ cause },
+	);
+}

@@ -1,0 +1,68 @@
+import { build, itemAt, joined, leavesOf, type Node, pushed, split, withItem } from "./list-node.ts";
+
+/**
+ * An immutable list that mostly grows at its end, for the part of a state that does: a snapshot stores only what is new in it.
+ * `append`, `with` and `splice` give another list and share all but O(log n) of it; reading by index is O(log n).
+ */
+export class List<T> implements Iterable<T> {
+	/** What a snapshot stores; undefined when the list is empty. */
+	readonly root: Node<T> | undefined;
+
+	/** Use {@link List.of} and {@link List.from}. */
+	constructor(root: Node<T> | undefined) {
+		this.root = root;
+	}
+
+	static of<T>(...items: readonly T[]): List<T> {
+		return new List(build(items));
+	}
+
+	static from<T>(items: Iterable<T>): List<T> {
+		return items instanceof List ? items : new List(build([...items]));
+	}
+
+	get length(): number {
+		return this.root?.count ?? 0;
+	}
+
+	/** The item at an index, from the end where it is negative; undefined outside the list. */
+	at(index: number): T | undefined {
+		const from = index < 0 ? index + this.length : index;
+		return this.root && from >= 0 && from < this.length ? itemAt(this.root, Math.trunc(from)) : undefined;
+	}
+
+	append(...items: readonly T[]): List<T> {
+		let root = this.root;
+		for (const item of items) root = root ? pushed(root, item) : build([item]);
+		return new List(root);
+	}
+
+	/** @throws RangeError for an index outside the list */
+	with(index: number, item: T): List<T> {
+		const from = index < 0 ? index + this.length : index;
+		if (!this.root || !Number.isInteger(from) || from < 0 || from >= this.length)
+			throw new RangeError(`expected an index from ${-this.length} to ${this.length - 1}, found ${index}`);
+		return new List(withItem(this.root, from, item));
+	}
+
+	/** Takes `deleteCount` items out from `start` on (from the end where it is negative), and puts others there. */
+	splice(start: number, deleteCount: number, ...items: readonly T[]): List<T> {
+		const from = Math.min(Math.max(start < 0 ? start + this.length : start, 0), this.length);
+		const [before, rest] = this.root ? split(this.root, from) : [];
+		const [, after] = rest ? split(rest, Math.max(deleteCount, 0)) : [];
+		return new List(joined(joined(before, build(items)), after));
+	}
+
+	*[Symbol.iterator](): Iterator<T> {
+		if (this.root) for (const { items } of leavesOf(this.root)) yield* items;
+	}
+
+	toArray(): T[] {
+		return this.root ? [...leavesOf(this.root)].flatMap(({ items }) => items) : [];
+	}
+
+	/** For `JSON.stringify`: its items. */
+	toJSON(): readonly T[] {
+		return this.toArray();
+	}
+}

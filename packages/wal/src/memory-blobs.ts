@@ -1,0 +1,22 @@
+import { checkedBlobName } from "./blob-name.ts";
+import type { BlobStore } from "./engine.ts";
+
+/** Blobs in memory, for tests: they end with the process. */
+export function memoryBlobs(): BlobStore {
+	const blobs = new Map<string, Uint8Array>();
+	return {
+		async put(name, bytes) {
+			blobs.set(checkedBlobName(name), Uint8Array.from(bytes));
+		},
+		async get(name) {
+			const bytes = blobs.get(checkedBlobName(name));
+			return bytes && Uint8Array.from(bytes);
+		},
+		async list(prefix) {
+			return [...blobs.keys()].filter((name) => name.startsWith(prefix)).sort();
+		},
+		async delete(name) {
+			blobs.delete(checkedBlobName(name));
+		},
+	};
+}
