@@ -3,7 +3,7 @@
  * hash, and shared by all lists that have it. The right edge of a list grows, so it lies in the root itself.
  */
 import { promisify } from "node:util";
-import { zstdCompress, zstdDecompress } from "node:zlib";
+import { zstdCompress, zstdDecompressSync } from "node:zlib";
 import { canonicalJson, type StandardSchemaV1 } from "@reyn/wal";
 import { z } from "zod";
 import { fit } from "./fit.ts";
@@ -11,6 +11,8 @@ import { List } from "./list.ts";
 import { inner, isLeaf, LEAF_ITEMS, leaf, lowered, NODE_CHILDREN, type Node } from "./list-node.ts";
 import { chunkName, Damage, type SnapshotStore, sha256 } from "./store.ts";
 
+/** What a leaf of 64 messages takes: room for it is made at once. */
+const USUAL_BYTES = 128 * 1024;
 /** No list is so high; what is read may say so. */
 const MAX_HEIGHT = 12;
 
@@ -31,16 +33,22 @@ export type StoredList = z.infer<typeof storedList>;
 /** Chunks that are not stored yet, by id. */
 export type Fresh = Map<string, Uint8Array>;
 
+interface Target {
+	readonly store: SnapshotStore;
+	readonly schema: ItemSchema;
+	readonly fresh: Fresh;
+}
+
 /** How a list is stored, and into `fresh` what is new in it. @throws WalError `WAL_NOT_JSON` naming the item */
-export async function encodeList({ root }: List<unknown>, store: SnapshotStore, fresh: Fresh): Promise<StoredList> {
+export async function encodeList({ root }: List<unknown>, to: Target): Promise<StoredList> {
 	const levels: Ref[][] = [];
 	let edge = root;
 	while (edge && !isLeaf(edge)) {
-		levels.push(await encodeAll(edge.children.slice(0, -1), store, fresh));
+		levels.push(await encodeAll(edge.children.slice(0, -1), to));
 		edge = edge.children.at(-1);
 	}
 	if (!edge || edge.count < LEAF_ITEMS / 2) return { levels, tail: [...(edge?.items ?? [])] };
-	const last = await encodeNode(edge, store, fresh);
+	const last = await encodeNode(edge, to);
 	return { levels: [...levels.slice(0, -1), [...(levels.at(-1) ?? []), last]], tail: [] };
 }
 
@@ -75,20 +83,27 @@ export async function chunksOf({ levels }: StoredList, store: SnapshotStore, fou
 /** The schema of an item; absent where it is not known: a state of an older version. */
 type ItemSchema = StandardSchemaV1<unknown, unknown> | undefined;
 
-async function encodeAll(nodes: readonly Node<unknown>[], store: SnapshotStore, fresh: Fresh): Promise<Ref[]> {
+async function encodeAll(nodes: readonly Node<unknown>[], to: Target): Promise<Ref[]> {
 	const encoded: Ref[] = [];
-	for (const node of nodes) encoded.push(await encodeNode(node, store, fresh));
+	for (const node of nodes) encoded.push(await encodeNode(node, to));
 	return encoded;
 }
 
-async function encodeNode(node: Node<unknown>, store: SnapshotStore, fresh: Fresh): Promise<Ref> {
-	if (node.chunk === undefined || !store.hasChunk(node.chunk)) {
-		const content = isLeaf(node) ? node.items : await encodeAll(node.children, store, fresh);
-		const bytes = await compress(canonicalJson(content));
-		node.chunk = sha256(bytes);
-		fresh.set(node.chunk, bytes);
-	}
-	return [node.chunk, node.count];
+async function encodeNode(node: Node<unknown>, to: Target): Promise<Ref> {
+	if (node.chunk !== undefined && to.store.hasChunk(node.chunk)) return [node.chunk, node.count];
+	const content = isLeaf(node) ? node.items : await encodeAll(node.children, to);
+	const bytes = await compress(asAscii(canonicalJson(content)));
+	const id = sha256(bytes);
+	to.fresh.set(id, bytes);
+	named(node, id, to.store, to.schema);
+	return [id, node.count];
+}
+
+/** The node, from now on known by its chunk. */
+function named(node: Node<unknown>, chunk: string, store: SnapshotStore, schema: ItemSchema): Node<unknown> {
+	node.chunk = chunk;
+	if (schema) store.nodes.set(schema, chunk, node);
+	return node;
 }
 
 /** Leaves together, what is above them one after the other: so many files are open at once and no more. */
@@ -110,14 +125,15 @@ async function loadNode(
 	store: SnapshotStore,
 	schema: ItemSchema,
 ): Promise<Node<unknown>> {
+	const known = schema && store.nodes.get(schema, id);
+	if (known?.count === count && known.height === height) return known;
 	const node =
 		height === 0
 			? leaf((await readLeaf(id, store)).map((item) => fit(schema, item)))
 			: inner(await loadAll(await readNode(id, store), height - 1, store, schema));
 	if (node.count !== count) throw new Damage(chunkName(id), `holds ${node.count} items, expected ${count}`);
 	store.markSound(id);
-	node.chunk = id;
-	return node;
+	return named(node, id, store, schema);
 }
 
 const readLeaf = (id: string, store: SnapshotStore): Promise<unknown[]> =>
@@ -128,11 +144,15 @@ const readNode = (id: string, store: SnapshotStore): Promise<Ref[]> => read(id, 
 async function read<T>(id: string, store: SnapshotStore, shape: z.ZodType<T>): Promise<T> {
 	const bytes = await store.chunk(id);
 	try {
-		return shape.parse(JSON.parse((await decompress(bytes)).toString()));
+		// Here and not in a thread: to ask one takes longer than 64 items do.
+		return shape.parse(JSON.parse(zstdDecompressSync(bytes, { chunkSize: USUAL_BYTES }).toString("latin1")));
 	} catch (error) {
 		throw new Damage(chunkName(id), (error as Error).message);
 	}
 }
 
 const compress = promisify(zstdCompress) as (text: string) => Promise<Buffer>;
-const decompress = promisify(zstdDecompress) as (bytes: Uint8Array) => Promise<Buffer>;
+
+/** The same JSON in ASCII alone: it is read twice as fast, since no byte has to be looked at before it is a character. */
+const asAscii = (json: string): string =>
+	json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);

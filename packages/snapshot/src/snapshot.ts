@@ -68,7 +68,10 @@ export async function encodeSnapshot(key: SnapshotKey, view: View, store: Snapsh
 			const { rest, lists } = parted(projection, view.get(projection));
 			const state = canonicalJson(rest);
 			const stored: Record<string, StoredList> = {};
-			for (const [at, list] of Object.entries(lists)) stored[at] = await encodeList(asList(list, at), store, fresh);
+			for (const [at, list] of Object.entries(lists)) {
+				const schema = projection.lists[at];
+				stored[at] = await encodeList(asList(list, at), { store, schema, fresh });
+			}
 			states.push(`${JSON.stringify(name)}:{"version":${version},"lists":${canonicalJson(stored)},"state":${state}}`);
 		} catch (cause) {
 			throw notJson(cause, name, key.seq);

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { type BlobStore, fileBlobs, memoryBlobs, type Scope, type Seq, scopeKey } from "@reyn/wal";
 import { SnapshotError } from "./errors.ts";
+import { NodeCache } from "./node-cache.ts";
 
 const OWNER = "log";
 const ROOTS = "roots/";
@@ -24,8 +25,11 @@ export class Damage extends Error {
 /**
  * The snapshots of one log, over anything that keeps blobs: see {@link fileSnapshots} and {@link memorySnapshots}, or give
  * it `engine.blobs(realm)`. They may be lost at any time, the log is the truth; and only its one writer may write here.
+ * `capture`, `restore` and `collect` are how to use it: most of its methods are for them.
  */
 export class SnapshotStore {
+	/** Used by what reads and writes lists. */
+	readonly nodes = new NodeCache();
 	readonly #blobs: BlobStore;
 	/** Chunks that this process has stored or read, with all that they name: they need not be stored again. */
 	readonly #sound = new Set<string>();

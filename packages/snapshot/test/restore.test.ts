@@ -15,6 +15,7 @@ import {
 	straightPath,
 	View,
 } from "../src/index.ts";
+import { leavesOf, type Node } from "../src/list-node.ts";
 
 const put = defineRecord("put", z.object({ key: z.string(), value: z.number() }));
 const noise = defineRecord("noise", z.object({}));
@@ -279,6 +280,32 @@ test("a list that a state of an older version kept as an array, and one under an
 	const last = await restore(sources({ snapshots, projections: [third] }), straightPath(first, main));
 	expect([...(last.get(third) as unknown as { rows: List<string> }).rows].at(0)).toBe("v200");
 });
+
+test("what two states share is read once, and is the same in memory", async () => {
+	const [first = 0, second = 0] = await fill([
+		{ key: "a", value: 30 },
+		{ key: "c", value: 9 },
+	]);
+	const blobs = memoryBlobs();
+	let read = 0;
+	const get = (name: string) => {
+		if (name.startsWith("chunks/")) read++;
+		return blobs.get(name);
+	};
+	const from = sources({ snapshots: new SnapshotStore({ ...blobs, get }), projections: [log] });
+	await captureAt(from, first);
+	await captureAt(from, second);
+	const again = { ...from, snapshots: new SnapshotStore({ ...blobs, get }) };
+	const before = (await restore(again, straightPath(first, main))).get(log).lines;
+	const [all, after] = [read, (await restore(again, straightPath(second, main))).get(log).lines];
+	expect(all).toBe(4);
+	expect(read - all).toBeLessThanOrEqual(2);
+	const shared = leaves(before).filter((leaf) => leaves(after).includes(leaf));
+	expect(shared.length).toBeGreaterThanOrEqual(2);
+	expect([...after]).toEqual([...before].toSpliced(99, 1, "c9"));
+});
+
+const leaves = (list: List<string>) => [...leavesOf(list.root as Node<string>)];
 
 test("items that do not fit their schema any more: the log is folded instead", async () => {
 	const [first = 0] = await fill([{ key: "a", value: 30 }]);

@@ -5,7 +5,7 @@ import { collect } from "../collect.ts";
 import type { View } from "../fold.ts";
 import { List } from "../list.ts";
 import { straightPath } from "../path.ts";
-import { defineProjection } from "../projection.ts";
+import { type AnyProjection, defineProjection } from "../projection.ts";
 import { capture, restore, type Sources } from "../restore.ts";
 import { SnapshotStore } from "../store.ts";
 
@@ -25,7 +25,6 @@ const talk = defineProjection({
 	],
 });
 
-const projections = [talk];
 const scope = { agent: "default", session: "main" };
 
 /**
@@ -169,7 +168,12 @@ export function testSnapshotStore(
 			expect(await fresh.hash(200)).toEqual(await story.fold(200));
 			const [chunk = ""] = await blobs.list("chunks/");
 			await blobs.put(chunk, new Uint8Array([1]));
+			// What is in memory is not read; a projection of its own reads it.
 			expect(await story.hash(200)).toEqual(await story.fold(200));
+			expect(await blobs.list("broken/")).toEqual([]);
+			const stranger = story.over(story.snapshots, { projections: [{ ...talk, lists: { texts: z.string() } }] });
+			expect(await stranger.hash(200)).toEqual(await story.fold(200));
+			expect((await blobs.list("broken/")).length).toEqual(2);
 			await story.captureOf(live, 200);
 			const another = story.over(new SnapshotStore(blobs), { readsNothingBefore: 200 });
 			expect(await another.hash(200)).toEqual(await story.fold(200));
@@ -181,6 +185,8 @@ interface Reading {
 	readonly readOnly?: boolean;
 	/** Such a read fails: the snapshot has to be enough. */
 	readonly readsNothingBefore?: Seq;
+	/** Default: {@link talk}. */
+	readonly projections?: readonly AnyProjection[];
 }
 
 class Story implements AsyncDisposable {
@@ -227,7 +233,7 @@ class Story implements AsyncDisposable {
 	}
 
 	#sources(): Sources {
-		const { readOnly = false, readsNothingBefore = 0 } = this.#reading;
+		const { readOnly = false, readsNothingBefore = 0, projections = [talk] } = this.#reading;
 		const read: Wal["read"] = (range = {}) => {
 			const { after = 0, through = 0 } = range;
 			if (after < readsNothingBefore - 1 || through < readsNothingBefore)
