@@ -1,7 +1,11 @@
 /** `pnpm bench <name>`: measures one thing against its goals. The names are the files beside this one. */
 import { parseArgs } from "node:util";
 
-type Options<Flag extends string> = Readonly<Record<Flag, number>> & { readonly json: boolean };
+/** What a flag takes: one whole number, or several with commas between. */
+type Numbers = number | readonly number[];
+type Options<Usual> = { readonly [Flag in keyof Usual]: Usual[Flag] extends number ? number : readonly number[] } & {
+	readonly json: boolean;
+};
 
 interface Bench {
 	readonly usage: string;
@@ -16,6 +20,11 @@ const benches: Readonly<Record<string, Bench>> = {
 		"recovery",
 		{ records: 1_000_000, rounds: 7 },
 		async () => (await import("./recovery.ts")).benchRecovery,
+	),
+	snapshot: bench(
+		"snapshot",
+		{ steps: [100, 1000, 3000], rounds: 21, histories: [10, 100, 1000, 10_000] },
+		async () => (await import("./snapshot.ts")).benchSnapshot,
 	),
 };
 
@@ -39,17 +48,20 @@ if (name === "--help" || (asked && args.includes("--help"))) {
 }
 
 /** Loaded when it is asked for: one needs libraries that another does without. */
-function bench<Flag extends string>(
+function bench<Usual extends Readonly<Record<string, Numbers>>>(
 	name: string,
-	usual: Readonly<Record<Flag, number>>,
-	load: () => Promise<(options: Options<Flag>) => Promise<void>>,
+	usual: Usual,
+	load: () => Promise<(options: Options<Usual>) => Promise<void>>,
 ): Bench {
-	const flags = Object.entries<number>(usual);
+	const flags = Object.entries<Numbers>(usual);
 	return {
 		usage: `usage: pnpm bench ${name} ${flags.map(([flag, value]) => `[--${flag} ${value}]`).join(" ")} [--json]`,
 		async run(args) {
 			const { json, ...texts } = parsed(args, [...flags.map(([flag]) => flag)]);
-			const numbers = flags.map(([flag, value]) => [flag, numberOf(flag, texts[flag] ?? String(value))]);
+			const numbers = flags.map(([flag, value]) => {
+				const text = String(texts[flag] ?? value);
+				return [flag, typeof value === "number" ? numberOf(flag, text) : numbersOf(flag, text)];
+			});
 			await (await load())({ ...Object.fromEntries(numbers), json: json === true });
 		},
 	};
@@ -67,7 +79,13 @@ function parsed(
 	}
 }
 
-function numberOf(flag: string, text: string | boolean): number {
-	if (!/^[1-9]\d{0,8}$/.test(String(text))) throw new UsageError(`--${flag} takes a whole number, found "${text}"`);
+function numberOf(flag: string, text: string): number {
+	if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${flag} takes a whole number, found "${text}"`);
 	return Number(text);
+}
+
+/** In ascending order. */
+function numbersOf(flag: string, text: string): readonly number[] {
+	const numbers = text.split(",").map((each) => numberOf(flag, each));
+	return numbers.sort((a, b) => a - b);
 }

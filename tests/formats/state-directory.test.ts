@@ -48,7 +48,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 /** A conversation that is long enough for a snapshot. */
 async function talk(): Promise<void> {
 	const runtime = await openRuntime({ state: here.state, model: offlineModel(), tools: createFileTools(here.cwd) });
-	for (let n = 0; n < 60; n++) {
+	for (let n = 0; n < 40; n++) {
 		await runtime.prompt(`hello for the ${n}th time`);
 		await runtime.idle();
 	}

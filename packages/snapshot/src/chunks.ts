@@ -13,11 +13,15 @@ import { chunkName, Damage, type SnapshotStore, sha256 } from "./store.ts";
 
 /** What a leaf of 64 messages takes: room for it is made at once. */
 const USUAL_BYTES = 128 * 1024;
+/** No text is longer, so none was stored; a few hostile bytes could ask for more. */
+const MAX_BYTES = 512 * 1024 * 1024;
 /** No list is so high; what is read may say so. */
 const MAX_HEIGHT = 12;
 
 const ref = z.tuple([z.string().regex(/^[0-9a-f]{64}$/), z.int().positive()]);
 const refs = z.array(ref).max(NODE_CHILDREN);
+const nodeRefs = refs.min(1);
+const leafItems = z.array(z.unknown()).min(1).max(LEAF_ITEMS);
 
 export const storedList = z.strictObject({
 	/** From the top down: the chunks to the left of the right edge. */
@@ -136,16 +140,16 @@ async function loadNode(
 	return named(node, id, store, schema);
 }
 
-const readLeaf = (id: string, store: SnapshotStore): Promise<unknown[]> =>
-	read(id, store, z.array(z.unknown()).min(1).max(LEAF_ITEMS));
+const readLeaf = (id: string, store: SnapshotStore): Promise<unknown[]> => read(id, store, leafItems);
 
-const readNode = (id: string, store: SnapshotStore): Promise<Ref[]> => read(id, store, refs.min(1));
+const readNode = (id: string, store: SnapshotStore): Promise<Ref[]> => read(id, store, nodeRefs);
 
 async function read<T>(id: string, store: SnapshotStore, shape: z.ZodType<T>): Promise<T> {
 	const bytes = await store.chunk(id);
 	try {
 		// Here and not in a thread: to ask one takes longer than 64 items do.
-		return shape.parse(JSON.parse(zstdDecompressSync(bytes, { chunkSize: USUAL_BYTES }).toString("latin1")));
+		const json = zstdDecompressSync(bytes, { chunkSize: USUAL_BYTES, maxOutputLength: MAX_BYTES });
+		return shape.parse(JSON.parse(json.toString("latin1")));
 	} catch (error) {
 		throw new Damage(chunkName(id), (error as Error).message);
 	}

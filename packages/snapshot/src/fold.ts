@@ -5,7 +5,7 @@ import type { List } from "./list.ts";
 import type { AnyProjection, Projection } from "./projection.ts";
 
 /** Records that a replay may hold before a new snapshot pays. */
-const NEAR = 256;
+const NEAR = 100;
 /** What a record weighs at least, in bytes: so the snapshots of a line never outgrow its records. */
 const RECORD_BYTES = 256;
 

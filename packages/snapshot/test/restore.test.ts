@@ -418,7 +418,7 @@ test("a snapshot is due when as many records were folded as it would cost to loa
 		await wal.append(noise({}), main).durable;
 		return next;
 	};
-	let view = await grow(View.empty(main, [heavy]), 255);
+	let view = await grow(View.empty(main, [heavy]), 99);
 	expect(view.isDue).toBe(false);
 	view = await grow(view, 1);
 	expect(view.isDue).toBe(true);
