@@ -40,9 +40,9 @@ export const openReyn: OpenAgent = over({
 export const openWhole: OpenAgent = over({
 	projection: plain,
 	messagesOf: (view) => view.get(plain),
-	async checkpoint({ wal, snapshots, projections }, { record, durable, seq }, view) {
+	async checkpoint({ wal, snapshots, projections }, { durable, seq }, view) {
 		await durable;
-		await capture({ wal, snapshots, projections }, view, record);
+		await capture({ wal, snapshots, projections }, view);
 		return seq;
 	},
 });

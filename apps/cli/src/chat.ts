@@ -134,7 +134,7 @@ async function rewind(
 	}
 	if (!(rewindModes as readonly string[]).includes(mode))
 		throw new CliError("CLI_USAGE", `there is no mode "${mode}"; there are ${rewindModes.join(", ")}`);
-	const plan = await runtime.planRewind(parseRef(ref, runtime), mode as RewindMode);
+	const plan = await runtime.planRewind(await parseRef(ref, runtime), mode as RewindMode);
 	screen.print(plan.summary.map(clean).join("\n"));
 	if (plan.mode === "cancel") return;
 	if (!(await screen.confirm(`rewind to #${plan.target}?`, rest.includes("--yes"))))
@@ -148,7 +148,7 @@ async function rewind(
 
 async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
 	if (ref === undefined) throw new CliError("CLI_USAGE", "say where to: /checkout <seq>; /tree shows what there is");
-	const seq = parseRef(ref, runtime);
+	const seq = await parseRef(ref, runtime);
 	const { kind, target } = await runtime.timeline.preview(seq);
 	if (kind === "none") return screen.print("you are there already");
 	if (!(await screen.confirm(`check out #${target}?`, rest.includes("--yes"))))

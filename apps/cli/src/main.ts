@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import {
 	type Checkout,
+	type Move,
 	parseRef,
 	type Restored,
 	type RewindMode,
@@ -133,12 +134,12 @@ function commands(done: (exitCode: number) => void): Command {
 
 	program
 		.command("show")
-		.argument("<ref>", "142, @ (the tip), @-3 (checkpoints back), b7 (the end of a branch)")
+		.argument("<ref>", "142, @ (the tip), @-3 (checkpoints back), b7 (the end of a branch), a label")
 		.description("the state at a moment, with a hash that proves it")
 		.option("--entry", "the record itself")
 		.action(async (ref: string, { entry }: { entry?: boolean }) => {
 			await using runtime = await openForReading(globals());
-			const seq = parseRef(ref, runtime);
+			const seq = await parseRef(ref, runtime);
 			if (!entry) {
 				const state = await reportState(runtime, seq);
 				return print(globals(), state, stateLines(state));
@@ -161,7 +162,9 @@ function commands(done: (exitCode: number) => void): Command {
 				ref: string,
 				{ mode, dryRun, yes, actor }: { mode: RewindMode; dryRun?: boolean; yes?: boolean; actor: string },
 			) => {
-				const plan = await reading(globals(), (runtime) => runtime.planRewind(parseRef(ref, runtime), mode));
+				const plan = await reading(globals(), async (runtime) =>
+					runtime.planRewind(await parseRef(ref, runtime), mode),
+				);
 				if (dryRun || mode === "cancel") return print(globals(), { plan, applied: false }, plan.summary);
 				if (!globals().json) process.stderr.write(`${plan.summary.join("\n")}\n`);
 				await confirm(`rewind to #${plan.target}?`, yes);
@@ -182,7 +185,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.option("--actor <name>", "who asks", "user")
 		.action(async (ref: string, { yes, actor }: { yes?: boolean; actor: string }) => {
 			const { seq, kind } = await reading(globals(), async (runtime) => {
-				const seq = parseRef(ref, runtime);
+				const seq = await parseRef(ref, runtime);
 				return { seq, ...(await runtime.timeline.preview(seq)) };
 			});
 			if (kind !== "none") await confirm(`check out #${seq}?`, yes);
@@ -196,6 +199,68 @@ function commands(done: (exitCode: number) => void): Command {
 				`state ${hash}`,
 				...paused(runtime.restored().plans),
 			]);
+		});
+
+	for (const verb of ["undo", "redo"] as const) {
+		program
+			.command(verb)
+			.description(
+				verb === "undo"
+					? "take back the newest rewind, label, note or discard; again for the one before. Files are not touched"
+					: "do again what was undone last",
+			)
+			.option("--dry-run", "say what it would be, and nothing else")
+			.option("--yes", "do it without asking")
+			.option("--actor <name>", "who asks", "user")
+			.action(async ({ dryRun, yes, actor }: { dryRun?: boolean; yes?: boolean; actor: string }) => {
+				const { past, future } = await reading(globals(), (runtime) => runtime.timeline.moves());
+				const move = (verb === "undo" ? past : future).at(-1);
+				const what = move ? `${verb} ${moveText(move)}` : `there is nothing to ${verb}`;
+				if (dryRun) return print(globals(), { [verb]: move ?? null, applied: false }, [what]);
+				if (move) await confirm(`${what}?`, yes);
+				await using runtime = await openForWork(globals());
+				const done = await runtime[verb](actor);
+				const { hash } = await reportState(runtime, done.seq);
+				print(globals(), { ...done, hash, applied: true }, [
+					`done: ${what}`,
+					`state ${hash}`,
+					...paused(runtime.restored().plans),
+				]);
+			});
+	}
+
+	program
+		.command("label")
+		.argument("[ref]")
+		.argument("[name]", "letters, digits, ., _ and -; a ref from then on")
+		.description("name a moment; without a name, the labels there are")
+		.option("--actor <name>", "who asks", "user")
+		.action(async (ref: string | undefined, name: string | undefined, { actor }: { actor: string }) => {
+			if (ref === undefined) {
+				const labels = await reading(globals(), (runtime) => runtime.timeline.labels());
+				const lines = labels.map((label) => `#${label.seq}  ${label.name}`);
+				return print(globals(), labels, lines.length > 0 ? lines : ["there is no label"]);
+			}
+			if (name === undefined) throw new CliError("CLI_USAGE", `expected a name: reyn label ${ref} <name>`);
+			await using runtime = await openForWork(globals());
+			const seq = await parseRef(ref, runtime);
+			await runtime.timeline.label(seq, name, { actor });
+			print(globals(), { name, seq }, [`#${seq} is "${name}" from now on`]);
+		});
+
+	program
+		.command("branches")
+		.description("every line of history there is; the one with * is where you are")
+		.action(async () => {
+			const { branches } = await reading(globals(), readHistory);
+			print(
+				globals(),
+				branches,
+				branches.map(
+					({ name, parent, forkedAt, last, active }) =>
+						`${active ? "*" : " "} ${name}  to #${last}${parent === undefined ? "" : `  from #${forkedAt} of ${parent}`}`,
+				),
+			);
 		});
 
 	const plan = program.command("plan").description("plans that are in flight");
@@ -346,6 +411,10 @@ function checkedOut({ kind, target }: Pick<Checkout, "kind" | "target">): string
 		case "fork_switch":
 			return `checked out #${target}, on a branch that was abandoned`;
 	}
+}
+
+function moveText({ seq, inverse }: Move): string {
+	return inverse.kind === "label" ? `the label "${inverse.name}" (#${seq})` : `what was done at #${seq}`;
 }
 
 function rewound({ kind, seq, target }: RewindResult, from: number): string[] {

@@ -31,7 +31,11 @@ export const planPaused = defineRecord("plan_paused", z.object({ plan }));
 export const planResumed = defineRecord("plan_resumed", z.object({ plan }));
 /** The answer has been delivered. */
 export const planCompleted = defineRecord("plan_completed", z.object({ plan }));
-export const planAborted = defineRecord("plan_aborted", z.object({ plan, reason: z.string() }));
+/** `by` says that a person discarded it, who may take that back. */
+export const planAborted = defineRecord(
+	"plan_aborted",
+	z.object({ plan, reason: z.string(), by: z.literal("person").optional() }),
+);
 
 export const planRecords = [
 	planStarted,

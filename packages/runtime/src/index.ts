@@ -1,6 +1,6 @@
 /** The composition: sessions, turns, tools, plans, skills, checkpoints and restore over one durable log. */
 export { type RewindMode, type RewindPlan, type RewindResult, rewindModes } from "@reyn/rewind-modes";
-export type { Checkout, Checkpoint } from "@reyn/timetravel";
+export type { Checkout, Checkpoint, Move, Stepped } from "@reyn/timetravel";
 export { type ConversationItem, type ConversationState, conversation, messagesBefore } from "./conversation.ts";
 export { type RuntimeCode, RuntimeError } from "./errors.ts";
 export type { BackgroundMessage, RuntimeEvent } from "./events.ts";

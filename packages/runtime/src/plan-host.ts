@@ -84,12 +84,12 @@ export class PlanHost {
 		});
 	}
 
-	/** Stops a plan for good and says so in the conversation. */
+	/** Stops a plan for a person, and says so in the conversation. */
 	async discard(session: Session, plan: string, reason: string): Promise<void> {
 		await session.stop(workName(plan), reason);
 		const scope = planScope(session, plan);
 		await this.#say(session, plan, `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`);
-		session.log.append(planAborted({ plan, reason }), scope);
+		session.log.append(planAborted({ plan, reason, by: "person" }), scope);
 		await session.log.append(laneClosed({ lane: planLane(plan) }), scope).durable;
 		this.#ports.emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason });
 	}

@@ -1,10 +1,10 @@
-/** How people point at a moment: `142`, `@` (the tip), `@-3` (checkpoints back), `b7` (the end of a branch). */
+/** How people point at a moment: `142`, `@` (the tip), `@-3` (checkpoints back), `b7` (the end of a branch), a label. */
 import type { Seq } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** @throws RuntimeError `RUNTIME_BAD_REF`, `RUNTIME_UNKNOWN_REF`; a seq is not checked, its user does that */
-export function parseRef(text: string, { timeline, wal }: Runtime): Seq {
+export async function parseRef(text: string, { timeline, wal }: Runtime): Promise<Seq> {
 	if (/^\d+$/.test(text)) return Number(text);
 	if (text === "@") return wal.tip;
 	const back = /^@-(\d+)$/.exec(text)?.[1];
@@ -20,12 +20,16 @@ export function parseRef(text: string, { timeline, wal }: Runtime): Seq {
 	}
 	const branch = timeline.branches().find(({ name }) => name === text);
 	if (branch) return branch.last;
+	const labels = await timeline.labels();
+	const label = labels.find(({ name }) => name === text);
+	if (label) return label.seq;
 	const names = timeline
 		.branches()
 		.map(({ name }) => name)
+		.concat(labels.map(({ name }) => name))
 		.join(", ");
 	throw new RuntimeError(
 		"RUNTIME_BAD_REF",
-		`"${text}" points at nothing; give a seq (142), @ for the tip, @-3 for checkpoints back, or a branch (${names})`,
+		`"${text}" points at nothing; give a seq (142), @ for the tip, @-3 for checkpoints back, or a branch or a label (${names})`,
 	);
 }

@@ -8,10 +8,18 @@ import {
 	inFlight,
 	type PlanLimits,
 	type PlanRun,
+	planAborted,
 	planPaused,
 	planRuns,
 } from "@reyn/plan";
-import { applyRewind, planRewind, type RewindMode, type RewindPlan, type RewindResult } from "@reyn/rewind-modes";
+import {
+	applyRewind,
+	planRewind,
+	type RewindMode,
+	type RewindPlan,
+	type RewindResult,
+	rewindNote,
+} from "@reyn/rewind-modes";
 import {
 	findRun,
 	inFlightRuns,
@@ -19,11 +27,12 @@ import {
 	type SkillResume,
 	type SkillRun,
 	skillResumeSchema,
+	skillRunDiscarded,
 	skillRunPaused,
 	skillRuns,
 } from "@reyn/skill-resume";
 import { type AnyProjection, fileSnapshots, newestSnapshot, type SnapshotStore, type View } from "@reyn/snapshot";
-import { type Checkout, openTimeline, type Timeline } from "@reyn/timetravel";
+import { type Checkout, type Deeds, openTimeline, type Stepped, type Timeline } from "@reyn/timetravel";
 import {
 	type Clock,
 	fileEngine,
@@ -104,6 +113,16 @@ export interface Restored {
 	readonly undelivered: readonly BackgroundMessage[];
 }
 
+/** What a person does beside rewinds that can be undone, and what ends the way back to what was undone. */
+const deeds: Deeds = {
+	[userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined),
+	[rewindNote.kind]: ({ scope }) => ({ takenBackBy: { scope, drop: [rewindNote.kind] } }),
+	[planAborted.kind]: (record) =>
+		planAborted.is(record) && record.data.by === "person" ? { takenBackBy: { scope: record.scope } } : undefined,
+	[skillRunDiscarded.kind]: (record) =>
+		skillRunDiscarded.is(record) && record.data.by === "person" ? { takenBackBy: { scope: record.scope } } : undefined,
+};
+
 const projections: readonly AnyProjection[] = [conversation, journal, planRuns, skillRuns];
 
 export const mainSession: SessionScope = { agent: "default", session: "main" };
@@ -183,6 +202,7 @@ export class Runtime implements AsyncDisposable {
 			inCycle: (view) => inToolCycle(view.get(conversation)),
 			quiesce: (scope) => this.#quiesce(scope),
 			rebuild: (seq, scope) => this.#rebuild(seq, scope),
+			deeds,
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
 			snapshotFailed: (error) => this.#emit({ type: "notice", text: error.message }),
 		});
@@ -361,6 +381,15 @@ export class Runtime implements AsyncDisposable {
 	/** Goes to any seq: an undo on the current line, a switch of branches elsewhere. */
 	checkout(seq: Seq, actor: string): Promise<Checkout> {
 		return this.#timeline.checkout(seq, { actor });
+	}
+
+	/** Takes back the newest thing that a person did to the history, as `Timeline.undo` does. */
+	undo(actor: string): Promise<Stepped> {
+		return this.#timeline.undo({ actor });
+	}
+
+	redo(actor: string): Promise<Stepped> {
+		return this.#timeline.redo({ actor });
 	}
 
 	/** Stops all that is under way; it stays in flight, and goes on at the next start. */

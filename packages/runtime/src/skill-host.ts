@@ -70,10 +70,10 @@ export class SkillHost {
 		this.launch(session, run);
 	}
 
-	/** Stops a run for good. */
+	/** Stops a run for a person. */
 	async discard(session: Session, run: string, reason: string): Promise<void> {
 		await session.stop(workName(run), reason);
-		await this.#drop(session, run, reason);
+		await this.#drop(session, run, reason, { by: "person" });
 	}
 
 	async #run(session: Session, id: string, signal: AbortSignal): Promise<void> {
@@ -95,9 +95,9 @@ export class SkillHost {
 		this.#ports.emit({ type: "skill_end", scope: session.scope, run: id, outcome: "completed" });
 	}
 
-	async #drop(session: Session, run: string, reason: string): Promise<void> {
+	async #drop(session: Session, run: string, reason: string, who: { by?: "person" } = {}): Promise<void> {
 		await this.#say(session, run, `The skill run ${run} was discarded: ${reason}.`);
-		session.log.append(skillRunDiscarded({ run, reason }), runScope(session, run));
+		session.log.append(skillRunDiscarded({ run, reason, ...who }), runScope(session, run));
 		await session.log.append(laneClosed({ lane: runLane(run) }), runScope(session, run)).durable;
 		this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "discarded", reason });
 	}

@@ -20,8 +20,7 @@ beforeAll(async () => {
 	const snapshots = fileSnapshots(join(project.state, "state/snapshots"));
 	for (const { seq } of runtime.timeline.checkpoints()) {
 		const view = await runtime.timeline.at(seq, mainSession);
-		const sources = { wal: runtime.wal, snapshots, projections: view.projections };
-		for await (const record of runtime.wal.read({ after: seq - 1, through: seq })) await capture(sources, view, record);
+		await capture({ wal: runtime.wal, snapshots, projections: view.projections }, view);
 	}
 	await runtime.close();
 	answer = shown[0]?.text ?? "";

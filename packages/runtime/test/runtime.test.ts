@@ -254,6 +254,39 @@ describe("a plan", () => {
 		}
 	});
 
+	test("that a person discarded comes back with undo, and goes again with redo", async () => {
+		const held = gate();
+		const model = scripted(async (request) => {
+			if (lastOf(request).startsWith("Goal:")) await held.opened;
+			return planning(request);
+		});
+		const { runtime, shown } = await open(project, { model });
+		await runtime.prompt("plan!");
+		await until(() => runtime.restored().plans.length === 1);
+		const [{ plan = "" } = {}] = runtime.restored().plans;
+		held.open();
+		await runtime.discardPlan(plan);
+		expect(runtime.restored().plans).toEqual([]);
+		expect((await runtime.timeline.moves()).past).toHaveLength(1);
+		await runtime.undo("ada");
+		await runtime.redo("ada");
+		expect(runtime.restored().plans).toEqual([]);
+		await runtime.undo("ada");
+		expect(runtime.restored().plans.map((each) => each.plan)).toEqual([plan]);
+		await runtime.idle();
+		if (runtime.restored().plans[0]?.status === "paused") await runtime.resumePlan(plan);
+		await runtime.idle();
+		expect(runtime.restored().plans).toEqual([]);
+		expect(shown.at(-1)?.text).toBe("did b");
+		// A new question of a person ends the way back to what it would change.
+		await runtime.checkout(0, "ada");
+		await runtime.undo("ada");
+		await runtime.prompt("and now?");
+		await runtime.idle();
+		await expect(runtime.redo("ada")).rejects.toMatchObject({ code: "NOTHING_TO_REDO" });
+		await runtime.close();
+	});
+
 	test("can be discarded, with a word in the conversation; an unknown one names those that there are", async () => {
 		const held = gate();
 		const model = scripted(async (request) => {

@@ -13,7 +13,11 @@ export const phaseCompleted = defineRecord(
 	z.object({ run, phase: z.string(), visit: z.int(), output: value, next: z.string().optional() }),
 );
 export const skillRunCompleted = defineRecord("skill_run_completed", z.object({ run }));
-export const skillRunDiscarded = defineRecord("skill_run_discarded", z.object({ run, reason: z.string() }));
+/** `by` says that a person did it, who may take that back. */
+export const skillRunDiscarded = defineRecord(
+	"skill_run_discarded",
+	z.object({ run, reason: z.string(), by: z.literal("person").optional() }),
+);
 
 /** A rewind went back into the run while it was not running: it waits for a person. */
 export const skillRunPaused = defineRecord("skill_run_paused", z.object({ run }));

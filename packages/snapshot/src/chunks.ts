@@ -4,7 +4,7 @@
  */
 import { promisify } from "node:util";
 import { zstdCompress, zstdDecompressSync } from "node:zlib";
-import { canonicalJson, type StandardSchemaV1 } from "@reyn/wal";
+import { assertJson, type StandardSchemaV1 } from "@reyn/wal";
 import { z } from "zod";
 import { fit } from "./fit.ts";
 import { List } from "./list.ts";
@@ -38,6 +38,8 @@ export type StoredList = z.infer<typeof storedList>;
 export type Fresh = Map<string, Uint8Array>;
 
 interface Target {
+	/** What the list is called, for errors. */
+	readonly name: string;
 	readonly store: SnapshotStore;
 	readonly schema: ItemSchema;
 	readonly fresh: Fresh;
@@ -51,7 +53,11 @@ export async function encodeList({ root }: List<unknown>, to: Target): Promise<S
 		levels.push(await encodeAll(edge.children.slice(0, -1), to));
 		edge = edge.children.at(-1);
 	}
-	if (!edge || edge.count < LEAF_ITEMS / 2) return { levels, tail: [...(edge?.items ?? [])] };
+	if (!edge || edge.count < LEAF_ITEMS / 2) {
+		const tail = [...(edge?.items ?? [])];
+		assertJson({ [to.name]: { tail } });
+		return { levels, tail };
+	}
 	const last = await encodeNode(edge, to);
 	return { levels: [...levels.slice(0, -1), [...(levels.at(-1) ?? []), last]], tail: [] };
 }
@@ -96,7 +102,8 @@ async function encodeAll(nodes: readonly Node<unknown>[], to: Target): Promise<R
 async function encodeNode(node: Node<unknown>, to: Target): Promise<Ref> {
 	if (node.chunk !== undefined && to.store.hasChunk(node.chunk)) return [node.chunk, node.count];
 	const content = isLeaf(node) ? node.items : await encodeAll(node.children, to);
-	const bytes = await compress(asAscii(canonicalJson(content)));
+	assertJson({ [to.name]: { leaf: content } });
+	const bytes = await compress(asAscii(JSON.stringify(content)));
 	const id = sha256(bytes);
 	to.fresh.set(id, bytes);
 	named(node, id, to.store, to.schema);
@@ -136,7 +143,8 @@ async function loadNode(
 			? leaf((await readLeaf(id, store)).map((item) => fit(schema, item)))
 			: inner(await loadAll(await readNode(id, store), height - 1, store, schema));
 	if (node.count !== count) throw new Damage(chunkName(id), `holds ${node.count} items, expected ${count}`);
-	store.markSound(id);
+	// What is below may have come from memory, and its chunk from nowhere.
+	if (isLeaf(node) || node.children.every(({ chunk = "" }) => store.hasChunk(chunk))) store.markSound(id);
 	return named(node, id, store, schema);
 }
 

@@ -9,7 +9,7 @@ export interface Collected {
 	readonly roots: readonly { readonly scope: Scope; readonly seq: Seq }[];
 	/** Chunks that no snapshot names any more. */
 	readonly chunks: number;
-	/** Damaged snapshots that were set aside; they could not have been restored. */
+	/** What was found damaged and set aside. No chunk goes then: the next collection takes what nothing needs. */
 	readonly damaged: readonly string[];
 }
 
@@ -24,12 +24,13 @@ export interface CollectOptions {
  * Removes the snapshots that are not kept, and then the chunks that none of the others names. Killed in between, it leaves
  * chunks that are of no use, and the next collection takes them. Only the writer of the log may collect.
  *
- * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, and nothing was removed: what a newer version needs is not known here
+ * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, and nothing was removed: what a newer version needs is not known here. What
+ * the store throws where it cannot be read, and nothing was removed either
  */
 export function collect(snapshots: SnapshotStore, { keep, dryRun = false }: CollectOptions): Promise<Collected> {
 	return snapshots.exclusively(async () => {
 		const gone: { name: string; scope: Scope; seq: Seq }[] = [];
-		const damaged: string[] = [];
+		const damaged = new Set<string>();
 		const needed = new Set<string>();
 		for (const name of await snapshots.rootNames()) {
 			try {
@@ -41,17 +42,17 @@ export function collect(snapshots: SnapshotStore, { keep, dryRun = false }: Coll
 						for (const list of Object.values(lists)) await chunksOf(list, snapshots, needed);
 			} catch (error) {
 				if (!(error instanceof Damage)) throw error;
-				damaged.push(name);
+				damaged.add(error.blob);
 			}
 		}
-		const idle = (await snapshots.chunkIds()).filter((id) => !needed.has(id));
+		const idle = damaged.size > 0 ? [] : (await snapshots.chunkIds()).filter((id) => !needed.has(id));
 		if (!dryRun) {
 			for (const name of damaged) await snapshots.setAside(name);
 			// Roots first: a root must not outlive a chunk that it names.
 			for (const { name } of gone) await snapshots.removeRoot(name);
 			for (const id of idle) await snapshots.removeChunk(id);
 		}
-		return { roots: gone.map(({ scope, seq }) => ({ scope, seq })), chunks: idle.length, damaged };
+		return { roots: gone.map(({ scope, seq }) => ({ scope, seq })), chunks: idle.length, damaged: [...damaged] };
 	});
 }
 

@@ -83,9 +83,14 @@ export class View {
 		return states.get(projection.name) as S;
 	}
 
-	/** The view after one more record. The record has to be on the path; a record outside the scope only moves the seq. */
+	/**
+	 * The view after one more record. Give it every record of the path in order; one outside the scope only moves the seq.
+	 *
+	 * @throws SnapshotError `SNAPSHOT_OUT_OF_ORDER`, `SNAPSHOT_PROJECTION`
+	 */
 	apply(record: WalRecord): View {
 		const before = this.#parts;
+		if (record.seq <= before.seq) throw outOfOrder(record.seq, before.seq);
 		let { states, folded } = before;
 		if (within(record.scope, before.scope)) {
 			for (const projection of before.projections) {
@@ -133,9 +138,9 @@ export class View {
 	}
 }
 
-/** The kinds of record that some projections fold. */
+/** The kinds of record that some projections fold, sorted. */
 export function kindsOf(projections: readonly AnyProjection[]): readonly string[] {
-	return [...new Set(projections.flatMap(({ handlers }) => [...handlers.keys()]))];
+	return [...new Set(projections.flatMap(({ handlers }) => [...handlers.keys()]))].sort();
 }
 
 /** A state with its lists as arrays. */
@@ -162,6 +167,14 @@ function step(
 			{ cause },
 		);
 	}
+}
+
+function outOfOrder(found: Seq, seq: Seq): SnapshotError {
+	return new SnapshotError(
+		"SNAPSHOT_OUT_OF_ORDER",
+		`expected a record after seq ${seq}, which this view has seen; found seq ${found}. Apply each record once, in order`,
+		{ seq: found, seen: seq },
+	);
 }
 
 function assertDistinct(projections: readonly AnyProjection[]): void {

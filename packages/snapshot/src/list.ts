@@ -31,10 +31,16 @@ export class List<T> implements Iterable<T> {
 		return this.root && from >= 0 && from < this.length ? itemAt(this.root, Math.trunc(from)) : undefined;
 	}
 
+	/** With a few items at its end; {@link concat} takes any number. */
 	append(...items: readonly T[]): List<T> {
 		let root = this.root;
 		for (const item of items) root = root ? pushed(root, item) : build([item]);
 		return new List(root);
+	}
+
+	/** With many items at its end. */
+	concat(items: Iterable<T>): List<T> {
+		return new List(joined(this.root, List.from(items).root));
 	}
 
 	/** @throws RangeError for an index outside the list */

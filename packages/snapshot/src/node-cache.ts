@@ -2,7 +2,7 @@ import type { Node } from "./list-node.ts";
 
 /**
  * Nodes that some view in this process still has, by their chunk: what two states share is read once, and is the same in
- * memory. Items went through a schema, so each schema has its own.
+ * memory. Items that are read go through a schema, so each schema has its own.
  */
 export class NodeCache {
 	readonly #bySchema = new WeakMap<object, Map<string, WeakRef<Node<unknown>>>>();

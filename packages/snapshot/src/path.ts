@@ -21,6 +21,7 @@ export interface Path {
 
 /** The path of a log that was never rewound: every record in the scope up to `tip`. */
 export function straightPath(tip: Seq, scope: Scope): Path {
+	if (!Number.isSafeInteger(tip) || tip < 0) throw new RangeError(`expected a seq, 0 or more; found ${tip}`);
 	return {
 		tip,
 		scope,

@@ -4,7 +4,7 @@ import type { List } from "./list.ts";
 /** A piece of state that is a fold of records: where it starts, and what each kind of record does to it. */
 export interface Projection<S> {
 	readonly name: string;
-	/** Raise it when the shape of the state changes, and give `migrate`. */
+	/** Raise it when `init`, a handler or the schema changes. */
 	readonly version: number;
 	/** Of the state without its lists. */
 	readonly schema: StandardSchemaV1<unknown, unknown>;
@@ -13,7 +13,8 @@ export interface Projection<S> {
 	init(): S;
 	/** By record kind. */
 	readonly handlers: ReadonlyMap<string, Handler<S>>;
-	migrate(state: unknown, fromVersion: number): unknown;
+	/** Absent: snapshots of older versions are not used. */
+	readonly migrate?: (state: unknown, fromVersion: number) => unknown;
 	floor(state: S): Seq | undefined;
 }
 
@@ -51,6 +52,7 @@ export type StateOf<Rest, Lists> = [keyof Lists] extends [never]
 
 export interface ProjectionSpec<Rest, Lists extends ListSchemas = NoLists> {
 	readonly name: string;
+	/** Raise it when `init`, a handler or the schema changes: else old states stay in use. */
 	readonly version: number;
 	/** The shape of the state, which is JSON: a snapshot is checked against it when it is loaded. */
 	readonly schema: StandardSchemaV1<unknown, Rest>;
@@ -61,7 +63,7 @@ export interface ProjectionSpec<Rest, Lists extends ListSchemas = NoLists> {
 	readonly lists?: Lists;
 	init(): NoInfer<StateOf<Rest, Lists>>;
 	handle(on: On<StateOf<Rest, Lists>>): readonly Handler<StateOf<Rest, Lists>>[];
-	/** Brings the state of an older version to this one. Absent: snapshots of older versions are not used. */
+	/** Brings the state of an older version to this one. Absent: snapshots of older versions are not used, and the log is folded. */
 	migrate?(state: unknown, fromVersion: number): unknown;
 	/** The oldest record that this state still needs. */
 	floor?(state: StateOf<Rest, Lists>): Seq | undefined;
@@ -92,10 +94,7 @@ export function defineProjection<Rest, Lists extends ListSchemas = NoLists>(
 		lists: spec.lists ?? {},
 		init: () => spec.init(),
 		handlers: new Map(spec.handle(on).map((handler) => [handler.kind, handler])),
-		migrate: (state, from) => {
-			if (!spec.migrate) throw new Error(`projection "${spec.name}" has no migrate()`);
-			return spec.migrate(state, from);
-		},
+		...(spec.migrate && { migrate: (state, from) => spec.migrate?.(state, from) }),
 		floor: (state) => spec.floor?.(state),
 	};
 }

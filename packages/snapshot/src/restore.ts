@@ -1,10 +1,10 @@
-import type { Scope, Seq, Wal, WalRecord } from "@reyn/wal";
+import type { Scope, Seq, Wal } from "@reyn/wal";
 import { SnapshotError } from "./errors.ts";
 import { kindsOf, View } from "./fold.ts";
 import type { Path } from "./path.ts";
 import type { AnyProjection } from "./projection.ts";
 import { encodeSnapshot, loadSnapshot, readRoot, type SnapshotKey } from "./snapshot.ts";
-import { Damage, rootName, type SnapshotStore } from "./store.ts";
+import { Damage, rootName, type SnapshotStore, Unreadable } from "./store.ts";
 
 /** What a state is made from. */
 export interface Sources {
@@ -22,7 +22,8 @@ export interface Sources {
  */
 export async function restore(from: Sources, path: Path): Promise<View> {
 	const empty = View.empty(path.scope, from.projections);
-	let view = (await newestBase(from, path)) ?? empty;
+	// A collection meanwhile would take the chunks away that are read.
+	let view = (await from.snapshots.exclusively(() => newestBase(from, path))) ?? empty;
 	const kinds = kindsOf(from.projections);
 	for (const { after, through } of path.ranges) {
 		if (through <= view.seq) continue;
@@ -41,13 +42,16 @@ export async function restore(from: Sources, path: Path): Promise<View> {
  * @throws SnapshotError `SNAPSHOT_AHEAD`, `SNAPSHOT_NOT_JSON`, `SNAPSHOT_OTHER_LOG`; `SNAPSHOT_NOT_STORED` when the store
  * could not: the log has all that it had, and older snapshots are as they were
  */
-export async function capture({ wal, snapshots }: Sources, view: View, record: WalRecord): Promise<void> {
-	const { seq, crc } = record;
-	const ahead = (why: string): SnapshotError => new SnapshotError("SNAPSHOT_AHEAD", why, { seq });
-	if (seq !== view.seq) throw ahead(`a snapshot at seq ${seq} needs the view at that seq; this one is at ${view.seq}`);
-	if (seq > wal.durableTip) throw ahead(`seq ${seq} is not durable yet; await it before the capture`);
+export async function capture({ wal, snapshots, readOnly }: Sources, view: View): Promise<void> {
+	const { seq } = view;
+	if (seq > wal.durableTip)
+		throw new SnapshotError("SNAPSHOT_AHEAD", `seq ${seq} is not durable yet; await it before the capture`, { seq });
 	await snapshots.exclusively(async () => {
 		try {
+			if (readOnly) throw new Error("only the writer of the log stores snapshots");
+			const crc = await crcAt(wal, seq);
+			// At genesis there is nothing to store.
+			if (crc === undefined) return;
 			await snapshots.assertOf(wal.id, true);
 			const { text, fresh } = await encodeSnapshot({ log: wal.id, scope: view.scope, seq, crc }, view, snapshots);
 			// Before the root that names them: a root without its chunks would be a hole.
@@ -83,15 +87,20 @@ export async function newestSnapshot(snapshots: SnapshotStore, logId: string, sc
 	return newest;
 }
 
+/** What cannot be read just now is as good as none: the log has it all. */
 async function newestBase(from: Sources, path: Path): Promise<View | undefined> {
 	const { wal, snapshots, projections } = from;
-	await snapshots.assertOf(wal.id, false);
-	const kinds = kindsOf(projections);
-	for (const seq of await snapshots.roots(path.scope)) {
-		if (seq > path.tip || !path.isBase(seq, kinds)) continue;
-		const crc = await crcAt(wal, seq);
-		const base = crc && (await baseAt(from, { log: wal.id, scope: path.scope, seq, crc }));
-		if (base) return base;
+	try {
+		await snapshots.assertOf(wal.id, false);
+		const kinds = kindsOf(projections);
+		for (const seq of await snapshots.roots(path.scope)) {
+			if (seq > path.tip || !path.isBase(seq, kinds)) continue;
+			const crc = await crcAt(wal, seq);
+			const base = crc && (await baseAt(from, { log: wal.id, scope: path.scope, seq, crc }));
+			if (base) return base;
+		}
+	} catch (error) {
+		if (!(error instanceof Unreadable)) throw error;
 	}
 	return undefined;
 }
@@ -109,15 +118,13 @@ async function baseAt({ snapshots, projections, readOnly }: Sources, key: Snapsh
 		if (loaded.kind === "newer") throw newer(key, loaded.version);
 		return loaded.kind === "view" ? loaded.view : undefined;
 	} catch (error) {
+		if (error instanceof Unreadable) return undefined;
 		if (!(error instanceof Damage)) throw error;
+		// The chunk alone, where it is one: it is stored again with the next snapshot, and the roots that name it are sound then.
 		// With no room to keep it elsewhere it stays: the state is the same, and found out again the next time.
-		if (!readOnly) await setAside(snapshots, new Set([error.blob, name])).catch(() => {});
+		if (!readOnly) await snapshots.setAside(error.blob).catch(() => {});
 		return undefined;
 	}
-}
-
-async function setAside(snapshots: SnapshotStore, blobs: ReadonlySet<string>): Promise<void> {
-	for (const blob of blobs) await snapshots.setAside(blob);
 }
 
 async function crcAt(wal: Wal, seq: Seq): Promise<string | undefined> {

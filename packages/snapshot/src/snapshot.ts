@@ -1,18 +1,20 @@
 /** A stored view: a root that says of which log, seq and record it is, with the small states in it and the lists in chunks. */
-import { canonicalJson, type Scope, type Seq } from "@reyn/wal";
+import { assertJson, type Scope, type Seq } from "@reyn/wal";
 import { z } from "zod";
 import { encodeList, type Fresh, loadList, type StoredList, storedList } from "./chunks.ts";
 import { SnapshotError } from "./errors.ts";
 import { fit, Misfit } from "./fit.ts";
-import { View } from "./fold.ts";
+import { kindsOf, View } from "./fold.ts";
 import { List } from "./list.ts";
 import type { AnyProjection } from "./projection.ts";
-import { Damage, type SnapshotStore, sha256 } from "./store.ts";
+import { type SnapshotStore, sealed, unsealed } from "./store.ts";
 
 const FORMAT_VERSION = 1;
 
 const storedState = z.strictObject({
 	version: z.int(),
+	/** The kinds of record that were folded, sorted. */
+	kinds: z.array(z.string()),
 	state: z.unknown(),
 	lists: z.record(z.string(), storedList),
 });
@@ -61,31 +63,30 @@ export interface Encoded {
 /** @throws SnapshotError `SNAPSHOT_NOT_JSON` */
 export async function encodeSnapshot(key: SnapshotKey, view: View, store: SnapshotStore): Promise<Encoded> {
 	const fresh: Fresh = new Map();
-	const states: string[] = [];
+	const states: [string, z.input<typeof storedState>][] = [];
 	for (const projection of view.projections) {
 		const { name, version } = projection;
 		try {
 			const { rest, lists } = parted(projection, view.get(projection));
-			const state = canonicalJson(rest);
+			assertJson(rest);
 			const stored: Record<string, StoredList> = {};
 			for (const [at, list] of Object.entries(lists)) {
 				const schema = projection.lists[at];
-				stored[at] = await encodeList(asList(list, at), { store, schema, fresh });
+				stored[at] = await encodeList(asList(list, at), { name: at, store, schema, fresh });
 			}
-			states.push(`${JSON.stringify(name)}:{"version":${version},"lists":${canonicalJson(stored)},"state":${state}}`);
+			states.push([name, { version, kinds: [...kindsOf([projection])], state: rest, lists: stored }]);
 		} catch (cause) {
 			throw notJson(cause, name, key.seq);
 		}
 	}
 	const { log, seq, crc, scope } = key;
-	const head = JSON.stringify({ v: FORMAT_VERSION, log, seq, crc, scope });
-	const json = `${head.slice(0, -1)},"states":{${states.join(",")}}}`;
-	return { text: `${sha256(json)}\n${json}\n`, fresh };
+	const root: Root = { v: FORMAT_VERSION, log, seq, crc, scope, states: Object.fromEntries(states) };
+	return { text: sealed(JSON.stringify(root)), fresh };
 }
 
 export function readRoot(text: string): Read {
-	const [sum, json] = text.split("\n", 2);
-	if (json === undefined || sha256(json) !== sum) return { kind: "rotten", why: "its checksum does not fit" };
+	const json = unsealed(text);
+	if (json === undefined) return { kind: "rotten", why: "its checksum does not fit" };
 	const value: unknown = JSON.parse(json);
 	const version = (value as { v?: unknown } | null)?.v;
 	if (typeof version === "number" && version > FORMAT_VERSION) return { kind: "newer", version };
@@ -102,10 +103,15 @@ export async function loadSnapshot(
 	bytes: number,
 ): Promise<Loaded> {
 	if (log !== key.log || seq !== key.seq || crc !== key.crc) return { kind: "foreign", why: "it is of another record" };
-	for (const { name, version } of projections) {
+	for (const projection of projections) {
+		const { name, version } = projection;
 		const stored = states[name];
 		if (!stored) return { kind: "foreign", why: `it has no "${name}"` };
 		if (stored.version > version) return { kind: "newer", version: `${name} ${stored.version}` };
+		const isSame = JSON.stringify(stored.kinds) === JSON.stringify(kindsOf([projection]));
+		if (stored.version === version && !isSame)
+			return { kind: "foreign", why: `"${name}" folded other kinds of record` };
+		if (stored.version < version && !projection.migrate) return { kind: "foreign", why: `"${name}" has no migrate()` };
 	}
 	const loaded = new Map<string, unknown>();
 	for (const projection of projections) {
@@ -113,8 +119,8 @@ export async function loadSnapshot(
 			const stored = states[projection.name] as z.infer<typeof storedState>;
 			loaded.set(projection.name, await loadState(projection, stored, store));
 		} catch (error) {
-			if (error instanceof Damage) throw error;
-			return { kind: "foreign", why: (error as Error).message };
+			if (!(error instanceof Misfit)) throw error;
+			return { kind: "foreign", why: error.message };
 		}
 	}
 	return { kind: "view", view: View.of(key.scope, seq, projections, loaded, bytes) };
@@ -130,12 +136,25 @@ async function loadState(
 	for (const [name, list] of Object.entries(lists))
 		loaded[name] = await loadList(list, store, isCurrent ? projection.lists[name] : undefined);
 	if (isCurrent) return checked(projection, state, loaded);
-	const migrated = parted(projection, projection.migrate(whole(projection, state, loaded), version));
+	const migrated = parted(projection, migrate(projection, whole(projection, state, loaded), version));
 	const fresh = Object.entries(migrated.lists).map(([name, list]) => {
 		const items = [...asList(list, name)].map((item) => fit(projection.lists[name], item));
 		return [name, List.from(items)] as const;
 	});
 	return checked(projection, migrated.rest, Object.fromEntries(fresh));
+}
+
+function migrate({ name, version, migrate }: AnyProjection, state: unknown, from: number): unknown {
+	try {
+		return migrate?.(state, from);
+	} catch (cause) {
+		throw new SnapshotError(
+			"SNAPSHOT_PROJECTION",
+			`projection "${name}" could not migrate its state of version ${from} to ${version}: ${(cause as Error).message}. Mend migrate(), or take it away: the log is folded then`,
+			{ projection: name, version: from },
+			{ cause },
+		);
+	}
 }
 
 function checked(projection: AnyProjection, rest: unknown, lists: Readonly<Record<string, List<unknown>>>): unknown {

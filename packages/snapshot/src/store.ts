@@ -22,6 +22,9 @@ export class Damage extends Error {
 	}
 }
 
+/** It could not be read just now, which says nothing of what it is. */
+export class Unreadable extends Error {}
+
 /**
  * The snapshots of one log, over anything that keeps blobs: see {@link fileSnapshots} and {@link memorySnapshots}, or give
  * it `engine.blobs(realm)`. They may be lost at any time, the log is the truth; and only its one writer may write here.
@@ -33,6 +36,8 @@ export class SnapshotStore {
 	readonly #blobs: BlobStore;
 	/** Chunks that this process has stored or read, with all that they name: they need not be stored again. */
 	readonly #sound = new Set<string>();
+	/** Chunks that are not there, or not sound, as this process has seen. */
+	readonly #bad = new Set<string>();
 	#last: Promise<unknown> = Promise.resolve();
 
 	constructor(blobs: BlobStore) {
@@ -45,35 +50,37 @@ export class SnapshotStore {
 	 * @throws SnapshotError `SNAPSHOT_OTHER_LOG`
 	 */
 	async assertOf(log: string, take: boolean): Promise<void> {
-		const owner = await this.#blobs.get(OWNER);
-		if (!owner && take) await this.#blobs.put(OWNER, Buffer.from(log));
-		if (!owner || Buffer.from(owner).toString() === log) return;
+		const bytes = await this.#read(OWNER);
+		// What does not check out says nothing. Each root says it too, with a checksum of its own.
+		const owner = bytes && unsealed(text(bytes));
+		if (owner === undefined && take) await this.#blobs.put(OWNER, Buffer.from(sealed(log)));
+		if (owner === undefined || owner === log) return;
 		throw new SnapshotError(
 			"SNAPSHOT_OTHER_LOG",
-			`these snapshots are of the log ${Buffer.from(owner)}, and the log here is ${log}. Bring the log back that they belong to, or set them aside: the log alone has all there is`,
-			{ expected: log, found: Buffer.from(owner).toString() },
+			`these snapshots are of the log ${owner}, and the log here is ${log}. Bring the log back that they belong to, or set them aside: the log alone has all there is`,
+			{ expected: log, found: owner },
 		);
 	}
 
 	/** The seqs of a scope that have a root, newest first. */
 	async roots(scope: Scope): Promise<readonly Seq[]> {
-		return (await this.#blobs.list(folderOf(scope))).map(seqOf).sort((a, b) => b - a);
+		return (await this.#list(folderOf(scope))).map(seqOf).sort((a, b) => b - a);
 	}
 
 	/** The names of all roots. */
 	rootNames(): Promise<readonly string[]> {
-		return this.#blobs.list(ROOTS);
+		return this.#list(ROOTS);
 	}
 
-	/** The text of a scope's root at a seq. @throws Damage when it cannot be read */
+	/** The text of a scope's root at a seq. @throws Unreadable */
 	root(scope: Scope, seq: Seq): Promise<string | undefined> {
 		return this.rootNamed(rootName(scope, seq));
 	}
 
-	/** @throws Damage when it cannot be read */
+	/** @throws Unreadable */
 	async rootNamed(name: string): Promise<string | undefined> {
 		const bytes = await this.#read(name);
-		return bytes && Buffer.from(bytes).toString();
+		return bytes && text(bytes);
 	}
 
 	/** Its chunks are stored before it. */
@@ -91,15 +98,19 @@ export class SnapshotStore {
 		const all = [...chunks];
 		for (let i = 0; i < all.length; i += AT_ONCE)
 			await Promise.all(all.slice(i, i + AT_ONCE).map(([id, bytes]) => this.#blobs.put(chunkName(id), bytes)));
-		for (const id of chunks.keys()) this.#sound.add(id);
+		for (const id of chunks.keys()) {
+			this.#sound.add(id);
+			this.#bad.delete(id);
+		}
 	}
 
-	/** @throws Damage */
+	/** @throws Damage, Unreadable */
 	async chunk(id: string): Promise<Uint8Array> {
-		const bytes = await this.#read(chunkName(id));
-		if (!bytes) throw new Damage(chunkName(id), "is missing");
-		if (sha256(bytes) !== id) throw new Damage(chunkName(id), "its bytes are not those that its name says");
-		return bytes;
+		// Many roots may name it: it is looked for once.
+		const bytes = this.#bad.has(id) ? undefined : await this.#read(chunkName(id));
+		if (bytes && sha256(bytes) === id) return bytes;
+		this.#bad.add(id);
+		throw new Damage(chunkName(id), bytes ? "its bytes are not those that its name says" : "is missing");
 	}
 
 	/** It was read, and all that it names. */
@@ -108,7 +119,7 @@ export class SnapshotStore {
 	}
 
 	async chunkIds(): Promise<readonly string[]> {
-		return (await this.#blobs.list(CHUNKS)).map((name) => name.slice(CHUNKS.length));
+		return (await this.#list(CHUNKS)).map((name) => name.slice(CHUNKS.length));
 	}
 
 	removeRoot(name: string): Promise<void> {
@@ -121,17 +132,17 @@ export class SnapshotStore {
 		return this.#blobs.delete(chunkName(id));
 	}
 
-	/** Takes a damaged blob out of the way without destroying it; one that cannot even be read stays where it is. */
+	/** Takes a damaged blob out of the way without destroying it. */
 	async setAside(name: string): Promise<void> {
 		// Others may rest on it: they are stored again when they are needed next.
 		this.#sound.clear();
-		const bytes = await this.#blobs.get(name).catch(() => undefined);
+		const bytes = await this.#read(name);
 		if (!bytes) return;
 		await this.#blobs.put(BROKEN + name, bytes);
 		await this.#blobs.delete(name);
 	}
 
-	/** One at a time: a collection must not run while a snapshot counts on its chunks. */
+	/** One at a time: a collection must not run while a snapshot counts on chunks, nor while they are read. */
 	exclusively<T>(work: () => Promise<T>): Promise<T> {
 		const done = this.#last.then(work, work);
 		this.#last = done.catch(() => {});
@@ -142,7 +153,15 @@ export class SnapshotStore {
 		try {
 			return await this.#blobs.get(name);
 		} catch (error) {
-			throw new Damage(name, (error as Error).message);
+			throw new Unreadable(`${name}: ${(error as Error).message}`, { cause: error });
+		}
+	}
+
+	async #list(prefix: string): Promise<readonly string[]> {
+		try {
+			return await this.#blobs.list(prefix);
+		} catch (error) {
+			throw new Unreadable(`${prefix}: ${(error as Error).message}`, { cause: error });
 		}
 	}
 }
@@ -165,5 +184,16 @@ function folderOf(scope: Scope): string {
 	const words = key.replace(/[^\w.-]+/g, "-").slice(0, 24) || "process";
 	return `${ROOTS}${words}-${sha256(key).slice(0, 12)}/`;
 }
+
+/** A text after its checksum, a line each. */
+export const sealed = (content: string): string => `${sha256(content)}\n${content}\n`;
+
+/** What was sealed; undefined when it is not that any more. */
+export function unsealed(found: string): string | undefined {
+	const [sum, content, rest] = found.split("\n");
+	return content !== undefined && rest === "" && sha256(content) === sum ? content : undefined;
+}
+
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 
 export const sha256 = (content: string | Uint8Array): string => createHash("sha256").update(content).digest("hex");

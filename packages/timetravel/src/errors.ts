@@ -1,6 +1,13 @@
 import { ReynError } from "@reyn/wal";
 
-export type TimetravelCode = "STALE_LINEAGE" | "TIMETRAVEL_BUSY" | "TIMETRAVEL_NOT_ACTIVE" | "TIMETRAVEL_OUT_OF_RANGE";
+export type TimetravelCode =
+	| "NOTHING_TO_REDO"
+	| "NOTHING_TO_UNDO"
+	| "STALE_LINEAGE"
+	| "TIMETRAVEL_BUSY"
+	| "TIMETRAVEL_LABEL"
+	| "TIMETRAVEL_NOT_ACTIVE"
+	| "TIMETRAVEL_OUT_OF_RANGE";
 
 /** An error of this package; each code is a heading in its README. */
 export class TimetravelError extends ReynError<TimetravelCode> {}

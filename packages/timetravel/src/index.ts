@@ -2,13 +2,16 @@
 export { type Branch, branchTree } from "./branches.ts";
 export { type TimetravelCode, TimetravelError } from "./errors.ts";
 export { Lineage, type LineageOptions, type Reset } from "./lineage.ts";
-export { checkpoint, isMeta, reset, resetSettled, timetravelRecords } from "./records.ts";
+export type { Coverage, Deed, Deeds, Move, Moves } from "./moves.ts";
+export { checkpoint, isMeta, label, reset, resetSettled, timetravelRecords } from "./records.ts";
 export {
 	type Checkout,
 	type CheckoutOptions,
 	type Checkpoint,
 	type CheckpointKind,
+	type Label,
 	openTimeline,
+	type Stepped,
 	Timeline,
 	type TimelineOptions,
 } from "./timeline.ts";

@@ -19,13 +19,37 @@ export const reset = defineRecord(
 		mode: z.string(),
 		actor: z.string(),
 		counts: z.record(z.string(), z.int().nonnegative()).optional(),
+		/** The move that it takes back, or the undo that it takes back. */
+		undoes: z.int().positive().optional(),
+		redoes: z.int().positive().optional(),
+	}),
+);
+
+/** What a label may be called: nothing that could be a seq, a branch or a count of checkpoints. */
+export const labelName = z
+	.string()
+	.regex(
+		/^(?!\d+$|b\d+$|main$)[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u,
+		"1 to 64 letters, digits, `.`, `_` and `-`, and not like a seq or a branch",
+	);
+
+/** Names a seq for people; `gone` takes the name back. Labels are of the whole log, and no rewind covers them. */
+export const label = defineRecord(
+	"label",
+	z.object({
+		name: labelName,
+		target: z.int().nonnegative(),
+		gone: z.boolean().optional(),
+		actor: z.string(),
+		undoes: z.int().positive().optional(),
+		redoes: z.int().positive().optional(),
 	}),
 );
 
 /** What was in memory has been brought in line with this reset. A reset without it was cut short by a crash. */
 export const resetSettled = defineRecord("reset_settled", z.object({ reset: z.int().positive() }));
 
-export const timetravelRecords = [checkpoint, reset, resetSettled] as const;
+export const timetravelRecords = [checkpoint, reset, resetSettled, label] as const;
 
 const ownMeta: ReadonlySet<string> = new Set(timetravelRecords.map(({ kind }) => kind));
 

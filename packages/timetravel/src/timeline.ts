@@ -21,7 +21,8 @@ import {
 import type { Branch } from "./branches.ts";
 import { TimetravelError } from "./errors.ts";
 import { Lineage, type Reset } from "./lineage.ts";
-import { checkpoint, type checkpointKinds, isMeta, reset, resetSettled } from "./records.ts";
+import { type Coverage, type Deeds, type Move, type Moves, moved, moveKinds, noMoves } from "./moves.ts";
+import { checkpoint, type checkpointKinds, isMeta, label, labelName, reset, resetSettled } from "./records.ts";
 
 export type CheckpointKind = (typeof checkpointKinds)[number];
 
@@ -60,6 +61,22 @@ export interface Checkout {
 	readonly snappedFrom?: Seq;
 }
 
+/** What an undo or a redo did. */
+export interface Stepped {
+	/** The seq of the record that was written. */
+	readonly seq: Seq;
+	/** The move that was taken back, or made again. */
+	readonly of: Seq;
+	/** The seq whose state it is now for what was moved; absent for a label. */
+	readonly target?: Seq;
+}
+
+/** A name that a person gave a seq. */
+export interface Label {
+	readonly name: string;
+	readonly seq: Seq;
+}
+
 export interface TimelineOptions {
 	readonly wal: Wal;
 	readonly snapshots: SnapshotStore;
@@ -76,6 +93,8 @@ export interface TimelineOptions {
 	snapshotFailed?(error: SnapshotError): void;
 	/** Brings what is in memory in line with the log after the reset at `seq`. Doing it twice changes nothing. */
 	rebuild?(seq: Seq, scope: Scope): Promise<void>;
+	/** Records of yours that `undo` takes back, or after which nothing can be redone. Resets and labels are known. */
+	readonly deeds?: Deeds;
 }
 
 /** Reads the resets and checkpoints of a log. */
@@ -83,7 +102,8 @@ export async function openTimeline(options: TimelineOptions): Promise<Timeline> 
 	const resets: Reset[] = [];
 	const checkpoints: WalRecord<CheckpointData>[] = [];
 	let settled: Seq = 0;
-	for await (const record of options.wal.read({ kinds: { only: [reset.kind, resetSettled.kind, checkpoint.kind] } })) {
+	const kinds = [reset.kind, resetSettled.kind, checkpoint.kind];
+	for await (const record of options.wal.read({ kinds: { only: kinds } })) {
 		if (reset.is(record)) resets.push(asReset(record));
 		if (resetSettled.is(record)) settled = record.data.reset;
 		if (checkpoint.is(record)) checkpoints.push(record);
@@ -104,6 +124,10 @@ export class Timeline {
 	#lineage: Lineage;
 	#settled: Seq;
 	#moving = false;
+	/** As of `#movesSeen`: records that come later are read when they are asked for. */
+	#moves = noMoves;
+	#labels: ReadonlyMap<string, Seq> = new Map();
+	#movesSeen: Seq = 0;
 
 	/** Use {@link openTimeline}. */
 	constructor(
@@ -171,7 +195,7 @@ export class Timeline {
 		await durable;
 		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return seq;
 		try {
-			await capture(this.#sources, state, record);
+			await capture(this.#sources, state);
 		} catch (error) {
 			if (!isOfSnapshots(error) || !this.#options.snapshotFailed) throw error;
 			this.#options.snapshotFailed(error);
@@ -224,28 +248,78 @@ export class Timeline {
 	 */
 	async checkout(seq: Seq, options: CheckoutOptions = {}): Promise<Checkout> {
 		const { drop, scope = {}, actor = "user", mode = "both", counts } = options;
-		if (this.#moving)
-			throw new TimetravelError("TIMETRAVEL_BUSY", "another rewind is under way; wait until it is done");
-		this.#moving = true;
-		try {
+		return this.#alone(async () => {
 			const planned = await this.preview(seq, options);
 			if (planned.kind === "none") return { ...planned, seq: this.#wal.tip };
-			await this.#options.quiesce?.(scope);
-			const draft = reset({
-				target: planned.target,
-				mode,
-				actor,
-				...(drop ? { drop: [...drop] } : {}),
-				...(counts ? { counts: { ...counts } } : {}),
-			});
-			const { seq: at, record, durable } = this.#wal.append(draft, scope);
-			this.#lineage = this.lineage.with(asReset(record as WalRecord<ResetData>));
-			await durable;
-			await this.settle();
-			return { ...planned, seq: at };
-		} finally {
-			this.#moving = false;
-		}
+			const how = { mode, actor, ...(counts ? { counts: { ...counts } } : {}) };
+			return { ...planned, seq: await this.#reset(planned.target, { scope, ...(drop ? { drop } : {}) }, how) };
+		});
+	}
+
+	/**
+	 * Takes the newest move back that was not yet: what it covered is again as it was just before it. Moves are rewinds,
+	 * labels, and what `deeds` says.
+	 *
+	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_BUSY`; and what `quiesce` throws. Nothing is written then
+	 */
+	undo({ actor = "user" }: { actor?: string } = {}): Promise<Stepped> {
+		return this.#alone(async () => {
+			const move = (await this.moves()).past.at(-1);
+			if (!move) throw this.#nothing("undo");
+			return this.#step(move, { actor, undoes: move.seq });
+		});
+	}
+
+	/**
+	 * Makes the newest move again that was taken back.
+	 *
+	 * @throws TimetravelError `NOTHING_TO_REDO`, `TIMETRAVEL_BUSY`; and what `quiesce` throws. Nothing is written then
+	 */
+	redo({ actor = "user" }: { actor?: string } = {}): Promise<Stepped> {
+		return this.#alone(async () => {
+			const move = (await this.moves()).future.at(-1);
+			if (!move) throw this.#nothing("redo");
+			return this.#step(move, { actor, redoes: move.seq });
+		});
+	}
+
+	/** What can be undone and redone, the newest last. */
+	async moves(): Promise<Moves> {
+		await this.#readMoves();
+		return this.#moves;
+	}
+
+	/**
+	 * Names a seq.
+	 *
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_LABEL`
+	 */
+	async label(seq: Seq, name: string, { actor = "user" }: { actor?: string } = {}): Promise<void> {
+		this.#assertInRange(seq);
+		const { error } = labelName.safeParse(name);
+		if (error)
+			throw new TimetravelError(
+				"TIMETRAVEL_LABEL",
+				`"${name}" cannot be a label: expected ${error.issues[0]?.message}`,
+				{ name },
+			);
+		await this.#alone(async () => {
+			await this.#readMoves();
+			const known = this.#labels.get(name);
+			if (known !== undefined)
+				throw new TimetravelError(
+					"TIMETRAVEL_LABEL",
+					`"${name}" is the label of seq ${known} already; choose another`,
+					{ name, seq: known },
+				);
+			await this.#wal.append(label({ name, target: seq, actor }), {}).durable;
+		});
+	}
+
+	/** All labels, by seq. */
+	async labels(): Promise<readonly Label[]> {
+		await this.#readMoves();
+		return [...this.#labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq);
 	}
 
 	/** Finishes the moves that were cut short between their reset and the rebuild. Nothing to finish: does nothing. */
@@ -273,6 +347,75 @@ export class Timeline {
 			);
 		}
 		return this.checkout(seq, options);
+	}
+
+	/** One durable reset, and all that is in memory brought in line with it. */
+	async #reset(
+		target: Seq,
+		{ scope, drop }: Coverage,
+		how: Omit<Parameters<typeof reset>[0], "target" | "drop">,
+	): Promise<Seq> {
+		await this.#options.quiesce?.(scope);
+		const { seq, record, durable } = this.#wal.append(
+			reset({ target, ...(drop ? { drop: [...drop] } : {}), ...how }),
+			scope,
+		);
+		this.#lineage = this.lineage.with(asReset(record as WalRecord<ResetData>));
+		await durable;
+		await this.settle();
+		return seq;
+	}
+
+	async #step({ seq, inverse }: Move, by: { actor: string; undoes?: Seq; redoes?: Seq }): Promise<Stepped> {
+		if (inverse.kind === "label") {
+			const { name, target } = inverse;
+			const gone = by.undoes === undefined ? {} : { gone: true };
+			const appended = this.#wal.append(label({ name, target, ...gone, ...by }), {});
+			await appended.durable;
+			return { seq: appended.seq, of: seq };
+		}
+		const mode = by.undoes === undefined ? "redo" : "undo";
+		return { seq: await this.#reset(seq - 1, inverse, { mode, ...by }), of: seq, target: seq - 1 };
+	}
+
+	/** One move at a time. */
+	async #alone<T>(move: () => Promise<T>): Promise<T> {
+		if (this.#moving)
+			throw new TimetravelError("TIMETRAVEL_BUSY", "another rewind is under way; wait until it is done");
+		this.#moving = true;
+		try {
+			return await move();
+		} finally {
+			this.#moving = false;
+		}
+	}
+
+	async #readMoves(): Promise<void> {
+		const { deeds = {} } = this.#options;
+		const { durableTip: tip } = this.#wal;
+		if (tip === this.#movesSeen) return;
+		const labels = new Map(this.#labels);
+		let moves = this.#moves;
+		for await (const record of this.#wal.read({
+			after: this.#movesSeen,
+			through: tip,
+			kinds: { only: moveKinds(deeds) },
+		})) {
+			moves = moved(moves, record, deeds);
+			if (!label.is(record)) continue;
+			if (record.data.gone) labels.delete(record.data.name);
+			else labels.set(record.data.name, record.data.target);
+		}
+		[this.#moves, this.#labels, this.#movesSeen] = [moves, labels, tip];
+	}
+
+	#nothing(verb: "undo" | "redo"): TimetravelError {
+		const branches = this.branches().map(({ name, last }) => `${name} (to seq ${last})`);
+		return new TimetravelError(
+			verb === "undo" ? "NOTHING_TO_UNDO" : "NOTHING_TO_REDO",
+			`there is nothing to ${verb}; to go elsewhere, check out one of ${branches.slice(-8).join(", ")}`,
+			{ branches: this.branches().map(({ name }) => name) },
+		);
 	}
 
 	/** A cut inside a tool cycle would leave calls without results: go to the checkpoint before, on the same path. */

@@ -13,7 +13,7 @@ import {
 	within,
 } from "@reyn/wal";
 import { z } from "zod";
-import { type CheckpointKind, openTimeline, type Timeline, timetravelRecords } from "../src/index.ts";
+import { type CheckpointKind, type Deeds, openTimeline, type Timeline, timetravelRecords } from "../src/index.ts";
 
 export const alice: Scope = { agent: "alice" };
 export const main: Scope = { agent: "alice", session: "main" };
@@ -53,6 +53,7 @@ export interface HouseOptions {
 	readonly engine?: LogEngine;
 	readonly snapshots?: SnapshotStore;
 	readonly projections?: readonly AnyProjection[];
+	readonly deeds?: Deeds;
 	quiesce?(scope: Scope): Promise<void>;
 	/** Comes before the house takes its own views to the new state; what it throws is a crash. */
 	rebuild?(seq: Seq, scope: Scope): Promise<void>;
@@ -83,6 +84,7 @@ export class House implements AsyncDisposable {
 			snapshots,
 			projections,
 			snapshotDue: () => true,
+			...(options.deeds && { deeds: options.deeds }),
 			inCycle: (view) => projections.includes(waiting) && view.get(waiting).length > 0,
 			quiesce: async (scope) => options.quiesce?.(scope),
 			rebuild: async (seq, scope) => {

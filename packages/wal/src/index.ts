@@ -18,7 +18,7 @@ export { ReynError, type WalCode, WalError } from "./errors.ts";
 export { type FileBlobsOptions, fileBlobs } from "./file/blobs.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";
-export { canonicalJson } from "./json.ts";
+export { assertJson, canonicalJson } from "./json.ts";
 export { memoryBlobs } from "./memory-blobs.ts";
 export { memoryEngine } from "./memory-engine.ts";
 export { nodeDisk } from "./node-disk.ts";

@@ -10,6 +10,37 @@ export function canonicalJson(value: unknown): string {
 	return write(value, "$", new Set());
 }
 
+/**
+ * Is this value the same after `JSON.stringify` and `JSON.parse`, but for keys whose value is `undefined`?
+ *
+ * @throws WalError `WAL_NOT_JSON` naming the field: a cycle, a function, a BigInt, `undefined` in an array …
+ */
+export function assertJson(value: unknown): void {
+	visit(value, "$", new Set());
+}
+
+function visit(value: unknown, path: string, above: Set<object>): void {
+	if (typeof value !== "object") {
+		if (typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)) return;
+		throw notJson(path, typeof value === "number" ? String(value) : typeof value);
+	}
+	if (value === null) return;
+	if (above.has(value)) throw notJson(path, "a cycle");
+	above.add(value);
+	if (Array.isArray(value)) for (let i = 0; i < value.length; i++) visit(value[i], `${path}[${i}]`, above);
+	else {
+		assertPlain(value, path);
+		for (const [key, field] of Object.entries(value)) if (field !== undefined) visit(field, `${path}.${key}`, above);
+	}
+	above.delete(value);
+}
+
+function assertPlain(value: object, path: string): void {
+	const prototype = Object.getPrototypeOf(value);
+	if (prototype !== Object.prototype && prototype !== null)
+		throw notJson(path, prototype.constructor?.name ?? "an object of a class");
+}
+
 function write(value: unknown, path: string, above: Set<object>): string {
 	switch (typeof value) {
 		case "string":
@@ -36,9 +67,7 @@ function writeArray(items: readonly unknown[], path: string, above: Set<object>)
 }
 
 function writeObject(value: object, path: string, above: Set<object>): string {
-	const prototype = Object.getPrototypeOf(value);
-	if (prototype !== Object.prototype && prototype !== null)
-		throw notJson(path, prototype.constructor?.name ?? "an object of a class");
+	assertPlain(value, path);
 	const fields = Object.entries(value)
 		.filter(([, field]) => field !== undefined)
 		.sort(([a], [b]) => (a < b ? -1 : 1))

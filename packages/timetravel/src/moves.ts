@@ -1,0 +1,66 @@
+/** Undo and redo: two stacks that are a fold of the log, so that they are the same after any restart. */
+import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
+import { label, reset } from "./records.ts";
+
+/** The classes that a reset covers: kinds in `drop` (absent: all) of records in the scope. */
+export interface Coverage {
+	readonly scope: Scope;
+	readonly drop?: readonly string[];
+}
+
+/**
+ * What a record of yours is to `undo`: a move of a person, which a reset of that coverage to just before it takes back; or a
+ * turn that a person began, after which what it covers cannot be redone any more.
+ */
+export type Deed = { readonly takenBackBy: Coverage } | "turn" | undefined;
+
+/** By kind of record. */
+export type Deeds = Readonly<Record<string, (record: WalRecord) => Deed>>;
+
+/** A move on one of the stacks, by the seq of the record that made it. */
+export interface Move {
+	readonly seq: Seq;
+	/** What takes it back. */
+	readonly inverse:
+		| ({ readonly kind: "reset" } & Coverage)
+		| { readonly kind: "label"; readonly name: string; readonly target: Seq };
+}
+
+/** Moves that can be taken back and moves that were, each with the newest last. They are of the whole project. */
+export interface Moves {
+	readonly past: readonly Move[];
+	readonly future: readonly Move[];
+}
+
+export const noMoves: Moves = { past: [], future: [] };
+
+/** The kinds of record that change the stacks. */
+export const moveKinds = (deeds: Deeds): readonly string[] => [reset.kind, label.kind, ...Object.keys(deeds)];
+
+/** The stacks after one more record, in log order; abandoned records count too. */
+export function moved({ past, future }: Moves, record: WalRecord, deeds: Deeds): Moves {
+	const move = moveOf(record, deeds);
+	if (move === "turn") {
+		const gone = future.some(({ inverse }) => inverse.kind === "reset" && covers(inverse, record));
+		return gone ? { past, future: [] } : { past, future };
+	}
+	if (!move) return { past, future };
+	const { undoes, redoes } = record.data as { undoes?: Seq; redoes?: Seq };
+	if (undoes !== undefined) return { past: past.slice(0, -1), future: [...future, move] };
+	if (redoes !== undefined) return { past: [...past, move], future: future.slice(0, -1) };
+	return { past: [...past, move], future: [] };
+}
+
+function moveOf(record: WalRecord, deeds: Deeds): Move | "turn" | undefined {
+	const { seq, scope } = record;
+	if (reset.is(record)) {
+		const { drop } = record.data;
+		return { seq, inverse: { kind: "reset", scope, ...(drop ? { drop } : {}) } };
+	}
+	if (label.is(record)) return { seq, inverse: { kind: "label", name: record.data.name, target: record.data.target } };
+	const deed = deeds[record.kind]?.(record);
+	return typeof deed === "object" ? { seq, inverse: { kind: "reset", ...deed.takenBackBy } } : deed;
+}
+
+const covers = ({ scope, drop }: Coverage, record: WalRecord): boolean =>
+	within(record.scope, scope) && drop?.includes(record.kind) !== false;
