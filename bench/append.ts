@@ -3,10 +3,12 @@ import { join } from "node:path";
 import { contenders, RAW } from "./append/contenders.ts";
 import { judge } from "./append/goals.ts";
 import { type Report, rowsOf, textOf } from "./append/report.ts";
-import { Rival } from "./append/rival.ts";
 import { type Round, runRound } from "./append/rounds.ts";
 import { machine } from "./machine.ts";
+import { Rival } from "./rival.ts";
 import { inScratch } from "./scratch.ts";
+
+const program = join(import.meta.dirname, "append", "contend.ts");
 
 export interface AppendOptions {
 	readonly rounds: number;
@@ -21,7 +23,7 @@ export async function benchAppend({ rounds: count, ms, json }: AppendOptions): P
 		const skipped: { name: string; why: string }[] = [];
 		try {
 			for (const [i, contender] of contenders.entries()) {
-				const started = await Rival.start(contender, join(directory, String(i)));
+				const started = await Rival.start(contender.name, program, join(directory, String(i)));
 				if (started instanceof Rival) rivals.push(started);
 				else if (contender.ours || contender.name === RAW) throw new Error(`${contender.name}: ${started.skipped}`);
 				else skipped.push({ name: contender.name, why: started.skipped });

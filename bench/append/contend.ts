@@ -1,6 +1,7 @@
 /** A process in which one contender is measured, as often as its parent asks: `contend.ts <name> <directory>`. */
 import { mkdir, open as openFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { Start } from "../rival.ts";
 import { contenders } from "./contenders.ts";
 import type { Open } from "./store.ts";
 import { type Workload, workloads } from "./workloads.ts";
@@ -10,9 +11,6 @@ export interface Order {
 	readonly workload: Workload;
 	readonly ms: number;
 }
-
-/** Said once at the start. */
-export type Start = { readonly ready: true } | { readonly skipped: string };
 
 const [, , name, directory = ""] = process.argv;
 process.on("disconnect", () => process.exit());

@@ -1,7 +1,8 @@
 /** One round: every contender at every workload, each beside a raw loop of that moment. */
+import type { Rival } from "../rival.ts";
 import type { Awaited } from "./awaited.ts";
+import type { Order } from "./contend.ts";
 import { RAW } from "./contenders.ts";
-import type { Rival } from "./rival.ts";
 import type { Figures, Workload } from "./workloads.ts";
 
 export interface Measured<W extends Workload> {
@@ -30,15 +31,19 @@ async function measure<W extends Workload>(
 	ms: number,
 ): Promise<Measured<W>> {
 	const [rawRival, ...others] = rivals as readonly [Rival, ...Rival[]];
-	const raw = await rawRival.measure("one", ms);
+	const raw = await measured(rawRival, "one", ms);
 	const found = new Map<string, NonNullable<Figures[W]>>();
 	// Another order in each round: what one leaves behind is not always met by the same.
 	const turn = index % others.length;
 	for (const rival of [...others.slice(turn), ...others.slice(0, turn), ...(workload === "paced" ? [rawRival] : [])]) {
-		const figures = await rival.measure(workload, ms);
-		if (figures) found.set(rival.contender.name, figures);
+		const figures = await measured(rival, workload, ms);
+		if (figures) found.set(rival.name, figures);
 	}
 	return { raw, found };
+}
+
+async function measured<W extends Workload>(rival: Rival, workload: W, ms: number): Promise<Figures[W]> {
+	return (await rival.ask<{ figures: Figures[W] }>({ workload, ms } satisfies Order)).figures;
 }
 
 /** The figure of a contender in each round, in order; none for one that was not measured. */

@@ -1,11 +1,9 @@
 /** A process that does jobs with one contender, as its parent asks: `contend.ts <name> <directory> <file of messages>`. */
 import { readFileSync } from "node:fs";
+import type { Start } from "../rival.ts";
 import type { Message, OpenAgent } from "./agent.ts";
 import { contenders } from "./contenders.ts";
 import { type JobName, jobs, type OrderOf } from "./jobs.ts";
-
-/** Said once at the start. */
-export type Start = { readonly ready: true } | { readonly skipped: string };
 
 /** What the parent asks for. */
 export interface Request<Name extends JobName> {

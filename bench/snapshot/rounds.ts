@@ -1,13 +1,19 @@
 /** Who is measured when: in a round all of them, one after the other, so that a busy moment of the machine is one of all. */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { Rival } from "../rival.ts";
+import type { Request } from "./contend.ts";
 import { type Contender, contenders } from "./contenders.ts";
-import type { Loop, Past, Run } from "./jobs.ts";
+import type { FoundOf, JobName, Loop, OrderOf, Past, Run } from "./jobs.ts";
 import { type LoopRow, loopRowOf, type Row, rowOf } from "./report.ts";
-import { Rival } from "./rival.ts";
 
 /** Rounds of checkpoints that are measured alone; each has many. */
 const LOOP_ROUNDS = 5;
+
+const program = join(import.meta.dirname, "contend.ts");
+
+const jobOf = <Name extends JobName>(rival: Rival, job: Name, order: OrderOf<Name>): Promise<FoundOf<Name>> =>
+	rival.ask({ job, order } satisfies Request<Name>);
 
 /** A contender that can be loaded here. */
 export interface Able {
@@ -23,7 +29,11 @@ export async function ableOf(
 	const able: Able[] = [];
 	const skipped: { name: string; why: string }[] = [];
 	for (const contender of contenders) {
-		const start = (store: string) => Rival.start(contender, store, messages[contender.messages]);
+		const start = async (store: string): Promise<Rival> => {
+			const started = await Rival.start(contender.name, program, store, messages[contender.messages]);
+			if (started instanceof Rival) return started;
+			throw new Error(started.skipped);
+		};
 		try {
 			await (await start("")).end();
 			able.push({ contender, start });
@@ -48,21 +58,21 @@ export async function measureRuns(
 		for (const [i, { contender, start }] of able.entries()) {
 			const store = join(directory, String(i));
 			const runner = await start(store);
-			const run = await runner.do("run", { steps }).finally(() => runner.end());
+			const run = await jobOf(runner, "run", { steps }).finally(() => runner.end());
 			entries.push({ name: contender.name, run, reader: await start(store), middle: [], late: [], live: [], fork: [] });
 		}
 		const after = (run: Run, count: number) => ({ after: count, place: run.places[count - 1] ?? "" });
 		const [half, most] = [Math.ceil(steps / 2), Math.ceil(steps * 0.95)];
 		for (let round = 0; round < rounds; round++) {
 			for (const { run, reader, middle, late, live } of entries) {
-				middle.push(await reader.do("past", after(run, half)));
-				late.push(await reader.do("past", after(run, most)));
-				live.push(await reader.do("past", { ...after(run, half), holding: run.places.at(-1) ?? "" }));
+				middle.push(await jobOf(reader, "past", after(run, half)));
+				late.push(await jobOf(reader, "past", after(run, most)));
+				live.push(await jobOf(reader, "past", { ...after(run, half), holding: run.places.at(-1) ?? "" }));
 			}
 		}
 		// These add to the stores, so they come last.
 		for (let round = 0; round < rounds; round++)
-			for (const { run, reader, fork } of entries) fork.push(await reader.do("fork", after(run, half)));
+			for (const { run, reader, fork } of entries) fork.push(await jobOf(reader, "fork", after(run, half)));
 	} finally {
 		for (const { reader } of entries) await reader.end();
 		await rm(directory, { recursive: true });
@@ -84,7 +94,7 @@ export async function measureLoops(
 		const rival = await start(directory);
 		try {
 			for (let round = 0; round < LOOP_ROUNDS; round++)
-				for (const { history, loops } of found) loops.push(await rival.do("loop", { history, checkpoints }));
+				for (const { history, loops } of found) loops.push(await jobOf(rival, "loop", { history, checkpoints }));
 		} finally {
 			await rival.end();
 		}

@@ -1,36 +1,35 @@
-/** A contender as the bench sees it: a process of its own, so that its memory, its threads and its faults are its own. */
+/** A contender as a bench sees it: a process of its own, so that its memory, its threads and its faults are its own. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
-import type { Order, Start } from "./contend.ts";
-import type { Contender } from "./contenders.ts";
-import type { Figures, Workload } from "./workloads.ts";
+
+/** What its program says once at the start. */
+export type Start = { readonly ready: true } | { readonly skipped: string };
 
 export class Rival {
-	readonly contender: Contender;
+	readonly name: string;
 	readonly #child: ChildProcess;
 
-	private constructor(contender: Contender, child: ChildProcess) {
-		this.contender = contender;
+	private constructor(name: string, child: ChildProcess) {
+		this.name = name;
 		this.#child = child;
 	}
 
-	/** Gives why not, where a contender cannot be loaded. */
-	static async start(contender: Contender, directory: string): Promise<Rival | { readonly skipped: string }> {
+	/** Runs `program <name> …`. Gives why not, where the contender cannot be loaded. */
+	static async start(name: string, program: string, ...args: string[]): Promise<Rival | { readonly skipped: string }> {
 		// Without the condition that this process may run with: what is built is measured.
-		const child = fork(join(import.meta.dirname, "contend.ts"), [contender.name, directory], {
-			execArgv: ["--expose-gc"],
-		});
+		const child = fork(program, [name, ...args], { execArgv: ["--expose-gc"] });
 		const start = await answer<Start>(child).catch((error: Error) => ({ skipped: error.message }));
-		if ("ready" in start) return new Rival(contender, child);
+		if ("ready" in start) return new Rival(name, child);
 		if (child.connected) child.disconnect();
 		return start;
 	}
 
-	async measure<W extends Workload>(workload: W, ms: number): Promise<Figures[W]> {
-		this.#child.send({ workload, ms } satisfies Order);
-		const { figures } = await answer<{ figures: Figures[W] }>(this.#child);
-		return figures;
+	/** @throws when the process ends instead */
+	async ask<T>(order: object): Promise<T> {
+		this.#child.send(order);
+		return answer<T>(this.#child).catch((error: Error) => {
+			throw new Error(`${this.name}: ${error.message}`);
+		});
 	}
 
 	async end(): Promise<void> {
