@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import type { Manifest } from "../workspace.ts";
 
-const allowed = /^(dist\/.+|package\.json|README\.md|LICENSE)$/;
+const allowed = /^(dist\/.+|docs\/[\w-]+\.md|package\.json|README\.md|LICENSE)$/;
 const required = ["package.json", "README.md", "LICENSE"];
 
 /** Marks of the workspace that mean nothing, or something wrong, to whoever installs the package. */
