@@ -96,7 +96,7 @@ export async function checkDatabase(
 			assert.ok(list.includes(seq) || !last.sure.has(seq), `generation ${seq} is not there any more`);
 		for (const seq of list) {
 			assert.ok(!certain.pruned.has(seq), `generation ${seq} was pruned`);
-			generations.restoreToSeq(seq, (at) => at === seq);
+			await generations.restoreToSeq(seq, (at) => at === seq);
 			assert.deepEqual(rows(`generation ${seq}`), last.contents.get(seq), `generation ${seq}`);
 		}
 		const [again, left] = [Number.MAX_SAFE_INTEGER, rows("before the last capture")];
@@ -104,7 +104,7 @@ export async function checkDatabase(
 		const pruned = generations.prune((seq) => seq === again);
 		assert.deepEqual(pruned, list);
 		assert.equal((await readdir(join(directory, "generations"))).length, 2, "a prune leaves what is kept and no more");
-		generations.restoreToSeq(again, () => true);
+		await generations.restoreToSeq(again, () => true);
 		assert.deepEqual(rows("after it"), left, "captured and restored once more");
 		return { generations: list.length, ahead: !isDeepStrictEqual(found, certain.rows) };
 	} finally {

@@ -70,7 +70,7 @@ async function obey(command: Command): Promise<void> {
 		case "restore": {
 			const oldest = generations.list().at(-1) ?? 0;
 			tell(`restoring ${oldest}`);
-			generations.restoreToSeq(oldest, () => true);
+			await generations.restoreToSeq(oldest, () => true);
 			return tell(`restored ${oldest}`);
 		}
 		case "prune": {

@@ -14,7 +14,14 @@ type Database = SqliteGenerations["database"];
 export type Row = string;
 
 /** The log that it follows has every record, durably. */
-const log: SqliteGenerationsOptions["log"] = { id: "log", durableTip: Number.MAX_SAFE_INTEGER };
+const log: SqliteGenerationsOptions["log"] = {
+	id: "log",
+	first: 1,
+	durableTip: Number.MAX_SAFE_INTEGER,
+	async *read({ through: seq = 1 } = {}) {
+		yield { seq, ts: 0, kind: "any", scope: {}, data: {}, crc: `of ${seq}` };
+	},
+};
 /** Some pages of rows, so that old and new ones can be mixed. */
 const FILLER = "x".repeat(900);
 

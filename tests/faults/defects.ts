@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chmod, cp, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Fault, FaultError } from "./fault.ts";
 import { withDirectory } from "./start.ts";
@@ -285,20 +285,25 @@ async function withCopy<T>(defect: Defect | undefined, use: (root: string) => Pr
 	return withDirectory(async (root) => {
 		await chmod(root, 0o755);
 		const from = (path: string): string => join(repository, path);
-		for (const path of ["packages/wal/src", "packages/wal/test", "tests/faults"])
-			await cp(from(path), join(root, path), { recursive: true });
+		// The links between packages are relative: what the faults need of the others lies over the copy of the log too.
+		const packages = (await readdir(from("packages"))).map((name) => `packages/${name}`);
+		for (const path of packages.flatMap((path) =>
+			["src", "node_modules", "package.json"].map((part) => join(path, part)),
+		))
+			await cp(from(path), join(root, path), { recursive: true, verbatimSymlinks: true });
 		for (const path of [
-			"packages/wal/package.json",
+			"packages/wal/test",
 			"packages/wal/vitest.config.ts",
 			"vitest.base.ts",
 			"tests/package.json",
+			"tests/node_modules",
+			"tests/faults",
+			"tests/cli.ts",
+			"tests/workspace.ts",
 		])
-			await cp(from(path), join(root, path));
+			await cp(from(path), join(root, path), { recursive: true, verbatimSymlinks: true });
 		await writeFile(join(root, "package.json"), '{ "private": true, "type": "module" }');
 		await symlink(from("node_modules"), join(root, "node_modules"));
-		await symlink(from("packages/wal/node_modules"), join(root, "packages/wal/node_modules"));
-		await mkdir(join(root, "tests/node_modules/@reyn"), { recursive: true });
-		await symlink(join(root, "packages/wal"), join(root, "tests/node_modules/@reyn/wal"));
 		if (defect) {
 			const path = join(root, "packages/wal/src", defect.file);
 			const source = await readFile(path, "utf8");

@@ -185,7 +185,7 @@ function envelope(seq: number, prev: string, data: string, scope = "{}", more = 
 const sealedLine = (body: string): Buffer =>
 	Buffer.from(`${body},"crc":"${crc32(body).toString(16).padStart(8, "0")}"}\n`);
 
-const prototypes = (): string[] =>
+export const prototypes = (): string[] =>
 	[Object, Array, Function, Map, String].flatMap(({ name, prototype }) =>
 		Reflect.ownKeys(prototype).map((key) => `${name}.${String(key)}`),
 	);

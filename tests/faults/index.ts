@@ -1,4 +1,5 @@
 /** Every fault, the most important first. */
+import { fault as captures } from "./captures.ts";
 import { fault as clock } from "./clock.ts";
 import { fault as defects } from "./defects.ts";
 import { fault as errors } from "./errors.ts";
@@ -13,22 +14,27 @@ import { fault as moved } from "./moved.ts";
 import { fault as mutate } from "./mutate.ts";
 import { fault as powercut } from "./power-cut.ts";
 import { fault as recut } from "./recut.ts";
+import { fault as rotten } from "./rotten.ts";
 import { fault as signals } from "./signals.ts";
 import { fault as slow } from "./slow.ts";
 import { fault as snapshots } from "./snapshots.ts";
 import { fault as syscalls } from "./syscalls.ts";
 import { fault as torn } from "./torn.ts";
 import { fault as tree } from "./tree.ts";
+import { fault as truncation } from "./truncation.ts";
 import { fault as writeback } from "./write-back.ts";
 import { fault as writers } from "./writers.ts";
 
 export const faults: readonly Fault[] = [
 	kill,
 	mutate,
+	rotten,
 	torn,
 	recut,
 	syscalls,
 	errors,
+	captures,
+	truncation,
 	snapshots,
 	generations,
 	powercut,

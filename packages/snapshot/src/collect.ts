@@ -42,7 +42,8 @@ export function collect(snapshots: SnapshotStore, { keep, dryRun = false }: Coll
 						for (const list of Object.values(lists)) await chunksOf(list, snapshots, needed);
 			} catch (error) {
 				if (!(error instanceof Damage)) throw error;
-				damaged.add(error.blob);
+				// Such a snapshot cannot be restored, and what else it needs is not known.
+				damaged.add(error.blob).add(name);
 			}
 		}
 		const idle = damaged.size > 0 ? [] : (await snapshots.chunkIds()).filter((id) => !needed.has(id));

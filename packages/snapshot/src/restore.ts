@@ -3,6 +3,7 @@ import { SnapshotError } from "./errors.ts";
 import { kindsOf, View } from "./fold.ts";
 import type { Path } from "./path.ts";
 import type { AnyProjection } from "./projection.ts";
+import { crcAt } from "./record-crc.ts";
 import { encodeSnapshot, loadSnapshot, readRoot, type SnapshotKey } from "./snapshot.ts";
 import { Damage, rootName, type SnapshotStore, Unreadable } from "./store.ts";
 
@@ -44,14 +45,15 @@ export async function restore(from: Sources, path: Path): Promise<View> {
  */
 export async function capture({ wal, snapshots, readOnly }: Sources, view: View): Promise<void> {
 	const { seq } = view;
+	// Genesis is where every restore starts from.
+	if (seq === 0) return;
 	if (seq > wal.durableTip)
 		throw new SnapshotError("SNAPSHOT_AHEAD", `seq ${seq} is not durable yet; await it before the capture`, { seq });
 	await snapshots.exclusively(async () => {
 		try {
 			if (readOnly) throw new Error("only the writer of the log stores snapshots");
 			const crc = await crcAt(wal, seq);
-			// At genesis there is nothing to store.
-			if (crc === undefined) return;
+			if (crc === undefined) throw new Error(`the log begins at seq ${wal.first}`);
 			await snapshots.assertOf(wal.id, true);
 			const { text, fresh } = await encodeSnapshot({ log: wal.id, scope: view.scope, seq, crc }, view, snapshots);
 			// Before the root that names them: a root without its chunks would be a hole.
@@ -125,12 +127,6 @@ async function baseAt({ snapshots, projections, readOnly }: Sources, key: Snapsh
 		if (!readOnly) await snapshots.setAside(error.blob).catch(() => {});
 		return undefined;
 	}
-}
-
-async function crcAt(wal: Wal, seq: Seq): Promise<string | undefined> {
-	if (seq > wal.tip) return undefined;
-	for await (const { crc } of wal.read({ after: seq - 1, through: seq })) return crc;
-	return undefined;
 }
 
 function newer({ scope, seq }: SnapshotKey, version: unknown): SnapshotError {

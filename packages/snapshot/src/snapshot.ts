@@ -1,5 +1,5 @@
 /** A stored view: a root that says of which log, seq and record it is, with the small states in it and the lists in chunks. */
-import { assertJson, type Scope, type Seq } from "@reyn/wal";
+import { assertJson, type Scope, type Seq, scopeKey } from "@reyn/wal";
 import { z } from "zod";
 import { encodeList, type Fresh, loadList, type StoredList, storedList } from "./chunks.ts";
 import { SnapshotError } from "./errors.ts";
@@ -87,22 +87,32 @@ export async function encodeSnapshot(key: SnapshotKey, view: View, store: Snapsh
 export function readRoot(text: string): Read {
 	const json = unsealed(text);
 	if (json === undefined) return { kind: "rotten", why: "its checksum does not fit" };
-	const value: unknown = JSON.parse(json);
+	const value = parsed(json);
 	const version = (value as { v?: unknown } | null)?.v;
 	if (typeof version === "number" && version > FORMAT_VERSION) return { kind: "newer", version };
-	const parsed = envelope.safeParse(value);
-	return parsed.success ? { kind: "root", root: parsed.data } : { kind: "rotten", why: z.prettifyError(parsed.error) };
+	const result = envelope.safeParse(value);
+	return result.success ? { kind: "root", root: result.data } : { kind: "rotten", why: z.prettifyError(result.error) };
+}
+
+/** Undefined when it is no JSON: a checksum is no proof of that. */
+function parsed(json: string): unknown {
+	try {
+		return JSON.parse(json);
+	} catch {
+		return undefined;
+	}
 }
 
 /** @throws Damage when a chunk is not there or not sound */
 export async function loadSnapshot(
-	{ log, seq, crc, states }: Root,
+	{ log, seq, crc, scope, states }: Root,
 	key: SnapshotKey,
 	projections: readonly AnyProjection[],
 	store: SnapshotStore,
 	bytes: number,
 ): Promise<Loaded> {
-	if (log !== key.log || seq !== key.seq || crc !== key.crc) return { kind: "foreign", why: "it is of another record" };
+	const isOurs = log === key.log && seq === key.seq && crc === key.crc && scopeKey(scope) === scopeKey(key.scope);
+	if (!isOurs) return { kind: "foreign", why: "it is of another record, or another scope" };
 	for (const projection of projections) {
 		const { name, version } = projection;
 		const stored = states[name];
@@ -133,8 +143,11 @@ async function loadState(
 ): Promise<unknown> {
 	const isCurrent = version === projection.version;
 	const loaded: Record<string, List<unknown>> = {};
-	for (const [name, list] of Object.entries(lists))
+	for (const [name, list] of Object.entries(lists)) {
+		if (isCurrent && !Object.hasOwn(projection.lists, name))
+			throw new Misfit(`it has a list "${name}", and "${projection.name}" has none`);
 		loaded[name] = await loadList(list, store, isCurrent ? projection.lists[name] : undefined);
+	}
 	if (isCurrent) return checked(projection, state, loaded);
 	const migrated = parted(projection, migrate(projection, whole(projection, state, loaded), version));
 	const fresh = Object.entries(migrated.lists).map(([name, list]) => {

@@ -2,13 +2,15 @@ import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { copyFileSync, existsSync } from "node:fs";
-import { copyFile, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { copyFile, cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { defineRecord, openWal, type Seq, type Wal } from "@reyn/wal";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
 import { type SqliteGenerations, type SqliteGenerationsOptions, sqliteGenerations } from "../src/sqlite/index.ts";
-import { add, titles, today, yesterday } from "./todo.ts";
+import { add, logOf, titles, today, yesterday } from "./todo.ts";
 
 let directory: string;
 let path: string;
@@ -30,7 +32,7 @@ function opened(changes: Partial<SqliteGenerationsOptions> = {}): SqliteGenerati
 	const generations = sqliteGenerations({
 		database: path,
 		directory: join(directory, "generations"),
-		log: { id: "log-a", durableTip: 9 },
+		log: logOf(),
 		migrate: yesterday,
 		...changes,
 	});
@@ -55,7 +57,7 @@ test("a capture holds what is not checkpointed yet, and a restore brings exactly
 	await generations.capture(8);
 	expect(generations.list()).toEqual([8, 4]);
 
-	expect(generations.restoreToSeq(7, anywhere)).toBe(4);
+	expect(await generations.restoreToSeq(7, anywhere)).toBe(4);
 	expect(generations.database.prepare("SELECT rowid, * FROM todo").all()).toEqual(rows);
 	expect(generations.database.pragma("user_version", { simple: true })).toBe(7);
 	expect(generations.database.pragma("journal_mode", { simple: true })).toBe("wal");
@@ -74,28 +76,21 @@ test("a capture is of the moment of its call, and a second one of the same seq d
 	add(generations.database, "b");
 	await Promise.all([first, generations.capture(1)]);
 	await generations.capture(1);
-	generations.restoreToSeq(1, anywhere);
+	await generations.restoreToSeq(1, anywhere);
 	expect(titles(generations.database)).toEqual(["a"]);
 	expect((await readdir(join(directory, "generations"))).length).toBe(2);
 	expect((await stat(file(1, "db"))).mode & 0o777).toBe(0o600);
 });
 
 test("a capture of a seq that is not durable yet is refused, and stores nothing", async () => {
-	let durableTip = 3;
-	const generations = opened({
-		log: {
-			id: "log-a",
-			get durableTip() {
-				return durableTip;
-			},
-		},
-	});
+	const log = { ...logOf(), durableTip: 3 };
+	const generations = opened({ log });
 	await expect(generations.capture(4)).rejects.toMatchObject({
 		code: "SNAPSHOT_AHEAD",
 		detail: { seq: 4, durableTip: 3 },
 	});
 	expect(await readdir(join(directory, "generations"))).toEqual([]);
-	durableTip = 4;
+	log.durableTip = 4;
 	await generations.capture(4);
 	expect(generations.list()).toEqual([4]);
 });
@@ -107,7 +102,7 @@ test("a prune removes what is not kept and says what; a dry run only says it", a
 		await generations.capture(seq);
 	}
 	await writeFile(file(3, "json"), "rotten");
-	const theirs = opened({ database: join(directory, "theirs.db"), log: { id: "log-b", durableTip: 5 } });
+	const theirs = opened({ database: join(directory, "theirs.db"), log: logOf({ id: "log-b" }) });
 	await theirs.capture(5);
 	const before = (await readdir(join(directory, "generations"))).sort();
 	expect(generations.prune((seq) => seq === 2, { dryRun: true })).toEqual([4, 1]);
@@ -119,8 +114,8 @@ test("a prune removes what is not kept and says what; a dry run only says it", a
 	expect((await readdir(join(directory, "generations"))).sort()).toEqual(
 		before.filter((name) => !gone.includes(join(directory, "generations", name))),
 	);
-	expect(theirs.restoreToSeq(5, (seq) => seq === 5)).toBe(5);
-	expect(generations.restoreToSeq(4, (seq) => seq < 3)).toBe(2);
+	expect(await theirs.restoreToSeq(5, (seq) => seq === 5)).toBe(5);
+	expect(await generations.restoreToSeq(4, (seq) => seq < 3)).toBe(2);
 	expect(titles(generations.database)).toEqual(["at 1", "at 2"]);
 });
 
@@ -134,7 +129,7 @@ test("a prune leaves a capture alone that is under way, and takes what a killed 
 		"00000000000000000004.db",
 		"00000000000000000004.json",
 	]);
-	expect(generations.restoreToSeq(4, anywhere)).toBe(4);
+	expect(await generations.restoreToSeq(4, anywhere)).toBe(4);
 });
 
 test("only a generation on the path is taken; where there is none the database stays as it was", async () => {
@@ -143,10 +138,10 @@ test("only a generation on the path is taken; where there is none the database s
 		add(generations.database, `at ${seq}`);
 		await generations.capture(seq);
 	}
-	expect(generations.restoreToSeq(9, (seq) => seq !== 5)).toBe(2);
+	expect(await generations.restoreToSeq(9, (seq) => seq !== 5)).toBe(2);
 	expect(titles(generations.database)).toEqual(["at 2"]);
 	add(generations.database, "kept");
-	expect(() => generations.restoreToSeq(1, anywhere)).toThrow(
+	await expect(generations.restoreToSeq(1, anywhere)).rejects.toEqual(
 		expect.objectContaining({ code: "SNAPSHOT_NO_GENERATION", detail: { seq: 1, seqs: [5, 2] } }),
 	);
 	expect(titles(generations.database)).toEqual(["at 2", "kept"]);
@@ -168,7 +163,7 @@ test("a -wal that comes to lie beside the database while it is restored does not
 			if (step === "restore replaced") expect(existsSync(`${path}-wal`)).toBe(false);
 		},
 	});
-	generations.restoreToSeq(1, anywhere);
+	await generations.restoreToSeq(1, anywhere);
 	expect(titles(generations.database)).toEqual(["then"]);
 
 	// The trap itself: the same file swap with the -wal left there.
@@ -190,9 +185,9 @@ test("a generation from before a column was added comes back in today's schema; 
 	const generations = opened({ migrate: today });
 	generations.database.prepare("UPDATE todo SET done = 2").run();
 	await generations.capture(2);
-	generations.restoreToSeq(1, anywhere);
+	await generations.restoreToSeq(1, anywhere);
 	expect(generations.database.prepare("SELECT * FROM todo").all()).toEqual([{ title: "a", done: 1 }]);
-	generations.restoreToSeq(2, anywhere);
+	await generations.restoreToSeq(2, anywhere);
 	expect(generations.database.prepare("SELECT * FROM todo").all()).toEqual([{ title: "a", done: 2 }]);
 	generations.close();
 	const version = (database: Database.Database): unknown => database.pragma("schema_version", { simple: true });
@@ -213,7 +208,7 @@ test.each([
 	add(generations.database, "b");
 	await generations.capture(5);
 	await damage();
-	expect(generations.restoreToSeq(5, anywhere)).toBe(2);
+	expect(await generations.restoreToSeq(5, anywhere)).toBe(2);
 	expect(titles(generations.database)).toEqual(["a"]);
 	expect(generations.list()).toEqual([2]);
 	expect(await readdir(join(directory, "generations"))).toContain("00000000000000000005.json.broken");
@@ -223,15 +218,70 @@ test.each([
 });
 
 test("another log's generation is neither restored nor written over nor listed", async () => {
-	const theirs = opened({ log: { id: "log-b", durableTip: 3 } });
+	const theirs = opened({ log: logOf({ id: "log-b" }) });
 	await theirs.capture(3);
 	theirs.close();
 	const ours = opened();
 	add(ours.database, "a");
-	expect(() => ours.restoreToSeq(3, anywhere)).toThrow(expect.objectContaining({ code: "SNAPSHOT_OTHER_LOG" }));
+	await expect(ours.restoreToSeq(3, anywhere)).rejects.toEqual(expect.objectContaining({ code: "SNAPSHOT_OTHER_LOG" }));
 	await expect(ours.capture(3)).rejects.toMatchObject({ code: "SNAPSHOT_OTHER_LOG" });
 	expect(ours.list()).toEqual([]);
 	expect(titles(ours.database)).toEqual(["a"]);
+});
+
+test("a log brought back from a copy does not get what its lost records captured at the same seqs", async () => {
+	const said = defineRecord("said", z.object({ text: z.string() }));
+	const [log, copy] = [join(directory, "log"), join(directory, "copy")];
+	const say = async (wal: Wal, text: string): Promise<Seq> => {
+		const { seq, durable } = wal.append(said({ text }), {});
+		await durable;
+		return seq;
+	};
+	const empty = await openWal(log, { records: [said] });
+	const both = await say(empty, "both");
+	await empty.close();
+	await cp(log, copy, { recursive: true });
+
+	const lost = await openWal(log, { records: [said] });
+	const first = opened({ log: lost });
+	add(first.database, "both");
+	await first.capture(both);
+	add(first.database, "first life");
+	const seq = await say(lost, "first life");
+	await first.capture(seq);
+	first.close();
+	await lost.close();
+	await rm(log, { recursive: true });
+	await cp(copy, log, { recursive: true });
+
+	await using wal = await openWal(log, { records: [said] });
+	const second = opened({ log: wal });
+	expect([wal.id, await say(wal, "second life")]).toEqual([lost.id, seq]);
+	await expect(second.restoreToSeq(seq, (at) => at === seq)).rejects.toMatchObject({ code: "SNAPSHOT_NO_GENERATION" });
+	expect(titles(second.database)).toEqual(["both", "first life"]);
+	expect(await second.restoreToSeq(seq, anywhere)).toBe(both);
+	expect(titles(second.database)).toEqual(["both"]);
+	expect(await readdir(join(directory, "generations"))).toHaveLength(4);
+	add(second.database, "second life");
+	await second.capture(seq);
+	add(second.database, "later");
+	expect(await second.restoreToSeq(seq, anywhere)).toBe(seq);
+	expect(titles(second.database)).toEqual(["both", "second life"]);
+});
+
+test("a record that the log has not, or has no more, has no generation", async () => {
+	const generations = opened();
+	for (const seq of [2, 4, 6]) {
+		add(generations.database, `at ${seq}`);
+		await generations.capture(seq);
+	}
+	const shorter = opened({ database: join(directory, "other.db"), log: logOf({ first: 3, tip: 5 }) });
+	expect(await shorter.restoreToSeq(9, anywhere)).toBe(4);
+	expect(titles(shorter.database)).toEqual(["at 2", "at 4"]);
+	await expect(shorter.restoreToSeq(3, anywhere)).rejects.toMatchObject({ code: "SNAPSHOT_NO_GENERATION" });
+	await expect(shorter.capture(2)).rejects.toMatchObject({ code: "SNAPSHOT_NOT_STORED" });
+	expect(await generations.restoreToSeq(9, anywhere)).toBe(6);
+	expect(await generations.restoreToSeq(2, anywhere)).toBe(2);
 });
 
 test("a newer Reyn's generation is refused, and left as it is", async () => {
@@ -239,7 +289,7 @@ test("a newer Reyn's generation is refused, and left as it is", async () => {
 	await generations.capture(3);
 	const json = '{"v":2}';
 	await writeFile(file(3, "json"), `${createHash("sha256").update(json).digest("hex")}\n${json}\n`);
-	expect(() => generations.restoreToSeq(3, anywhere)).toThrow(
+	await expect(generations.restoreToSeq(3, anywhere)).rejects.toEqual(
 		expect.objectContaining({ code: "SNAPSHOT_NEWER_FORMAT" }),
 	);
 	expect(await readdir(join(directory, "generations"))).toContain("00000000000000000003.json");
@@ -253,10 +303,10 @@ test("a second connection, idle or reading, refuses the restore; without it the 
 	const other = new Database(path);
 	const refused = expect.objectContaining({ code: "SNAPSHOT_DATABASE_BUSY" });
 	expect(titles(other)).toEqual(["a", "b"]);
-	expect(() => generations.restoreToSeq(1, anywhere)).toThrow(refused);
+	await expect(generations.restoreToSeq(1, anywhere)).rejects.toEqual(refused);
 	other.exec("BEGIN");
 	expect(titles(other)).toEqual(["a", "b"]);
-	expect(() => generations.restoreToSeq(1, anywhere)).toThrow(refused);
+	await expect(generations.restoreToSeq(1, anywhere)).rejects.toEqual(refused);
 	other.exec("COMMIT");
 	add(other, "c");
 	add(generations.database, "d");
@@ -264,7 +314,7 @@ test("a second connection, idle or reading, refuses the restore; without it the 
 	expect(generations.database.pragma("busy_timeout", { simple: true })).toBe(5000);
 	other.close();
 	expect(titles(generations.database)).toEqual(["a", "b", "c", "d"]);
-	generations.restoreToSeq(1, anywhere);
+	await generations.restoreToSeq(1, anywhere);
 	expect(titles(generations.database)).toEqual(["a"]);
 });
 
@@ -273,7 +323,7 @@ test("in a transaction nothing is captured and nothing restored", async () => {
 	await generations.capture(1);
 	generations.database.exec("BEGIN");
 	await expect(generations.capture(2)).rejects.toMatchObject({ code: "SNAPSHOT_DATABASE_BUSY" });
-	expect(() => generations.restoreToSeq(1, anywhere)).toThrow(
+	await expect(generations.restoreToSeq(1, anywhere)).rejects.toEqual(
 		expect.objectContaining({ code: "SNAPSHOT_DATABASE_BUSY" }),
 	);
 	generations.database.exec("COMMIT");
@@ -287,7 +337,7 @@ test("a link to the database stays a link, and the file that it leads to is rest
 	add(generations.database, "a");
 	await generations.capture(1);
 	add(generations.database, "b");
-	generations.restoreToSeq(1, anywhere);
+	await generations.restoreToSeq(1, anywhere);
 	generations.close();
 	expect(titles(opened().database)).toEqual(["a"]);
 });
@@ -304,7 +354,7 @@ test("a failure of the disk says so by name and leaves the database usable", asy
 	expect(await readdir(join(directory, "generations"))).toEqual([]);
 	const sound = opened({ database: join(directory, "other.db") });
 	await sound.capture(1);
-	expect(() => generations.restoreToSeq(1, anywhere)).toThrow(
+	await expect(generations.restoreToSeq(1, anywhere)).rejects.toEqual(
 		expect.objectContaining({ code: "SNAPSHOT_NOT_RESTORED" }),
 	);
 	expect(titles(generations.database)).toEqual(["a"]);
@@ -337,10 +387,45 @@ test.each(["capture copied", "capture placed", "capture sealed"])(
 		expect((await readdir(join(directory, "generations"))).filter((name) => name.includes("tmp"))).toEqual([]);
 		await generations.capture(9);
 		add(generations.database, "later");
-		expect(generations.restoreToSeq(9, anywhere)).toBe(9);
+		expect(await generations.restoreToSeq(9, anywhere)).toBe(9);
 		expect(titles(generations.database)).toEqual(["a", "b", "late"]);
 	},
 );
+
+test.each(["capture copied", "capture placed", "capture sealed"])(
+	"killed after %s at a seq of another life: that one's does not count, the new one is there whole or is made again",
+	async (step) => {
+		const lost = opened({ log: logOf({ life: "lost" }) });
+		add(lost.database, "lost");
+		await lost.capture(9);
+		lost.database.exec("DELETE FROM todo");
+		lost.close();
+		const generations = await killed("capture", step);
+		if (step !== "capture sealed") {
+			await expect(generations.restoreToSeq(9, (seq) => seq === 9)).rejects.toMatchObject({
+				code: "SNAPSHOT_NO_GENERATION",
+			});
+			await generations.capture(9);
+		}
+		add(generations.database, "later");
+		expect(await generations.restoreToSeq(9, anywhere)).toBe(9);
+		expect(titles(generations.database)).toEqual(["a", "b", "late"]);
+		expect(await readdir(join(directory, "generations"))).toHaveLength(4);
+	},
+);
+
+test("killed while it takes the place of another life's: when that life comes back, it captures again", async () => {
+	const log = logOf({ life: "lost" });
+	const lost = opened({ log });
+	await lost.capture(9);
+	lost.close();
+	(await killed("capture", "capture placed")).close();
+	const back = opened({ database: join(directory, "back.db"), log });
+	add(back.database, "back");
+	await back.capture(9);
+	expect(await back.restoreToSeq(9, anywhere)).toBe(9);
+	expect(titles(back.database)).toEqual(["back"]);
+});
 
 test.each([
 	["restore copied", ["a", "b", "late"]],
@@ -356,7 +441,7 @@ test.each([
 		expect(await readdir(directory)).not.toContain("app.db.restore");
 		expect(titles(generations.database)).toEqual(found);
 		expect(generations.database.pragma("integrity_check", { simple: true })).toBe("ok");
-		expect(generations.restoreToSeq(9, anywhere)).toBe(9);
+		expect(await generations.restoreToSeq(9, anywhere)).toBe(9);
 		expect(generations.database.prepare("SELECT * FROM todo").all()).toEqual([{ title: "a", done: 1 }]);
 		expect(await readdir(directory)).not.toContain("app.db.restore");
 	},

@@ -1,5 +1,18 @@
-/** An application's database as the tests of generations use it: today's schema has a column that yesterday's lacked. */
+/** An application's database and its log as the tests of generations use them: today's schema has a column that yesterday's lacked. */
 import type Database from "better-sqlite3";
+import type { SqliteGenerationsOptions } from "../src/sqlite/index.ts";
+
+/** The part of a log that generations look at. In another life it has other records. */
+export function logOf({ id = "log-a", first = 1, tip = 9, life = "first" } = {}): SqliteGenerationsOptions["log"] {
+	return {
+		id,
+		first,
+		durableTip: tip,
+		async *read({ through: seq = tip } = {}) {
+			yield { seq, ts: 0, kind: "said", scope: {}, data: {}, crc: `${life} ${seq}` };
+		},
+	};
+}
 
 export function yesterday(database: Database.Database): void {
 	database.exec("CREATE TABLE IF NOT EXISTS todo (title TEXT NOT NULL)");

@@ -25,6 +25,8 @@ const sealSchema = z.strictObject({
 	v: z.literal(FORMAT_VERSION),
 	log: z.string(),
 	seq: z.int().nonnegative(),
+	/** Of the record at the seq. */
+	crc: z.string(),
 	/** Of the database file, as hex. */
 	sha256: z.string(),
 });
@@ -48,9 +50,10 @@ export class GenerationFiles {
 		return this.#seqsOf("json").sort((a, b) => b - a);
 	}
 
-	/** Is there one of this log at the seq, as far as its seal tells? */
-	has(seq: Seq): boolean {
-		return this.#sealOf(seq)?.log === this.#log;
+	/** Is there one of this log at the seq, and of that record where its crc is given, as far as its seal tells? */
+	has(seq: Seq, crc?: string): boolean {
+		const seal = this.#sealOf(seq);
+		return seal?.log === this.#log && (crc === undefined || seal.crc === crc);
 	}
 
 	/** An empty file to write the database to; `place` puts it in its place. */
@@ -61,9 +64,11 @@ export class GenerationFiles {
 	}
 
 	/** Gives the seal to be stored once the database is there for good. */
-	place(seq: Seq, temporary: string): Seal {
-		const seal: Seal = { v: FORMAT_VERSION, log: this.#log, seq, sha256: sha256OfFile(temporary) };
+	place(seq: Seq, crc: string, temporary: string): Seal {
+		const seal: Seal = { v: FORMAT_VERSION, log: this.#log, seq, crc, sha256: sha256OfFile(temporary) };
 		syncFile(temporary);
+		// Of another record: never a seal beside a database that it is not of.
+		if (this.has(seq)) this.unseal([seq]);
 		renameSync(temporary, this.#path(seq, "db"));
 		syncDirectory(this.#directory);
 		return seal;
@@ -86,14 +91,21 @@ export class GenerationFiles {
 		);
 	}
 
-	/** Copies the newest sound one that is wanted, durably, and gives its seq. Rotten ones on the way are set aside. */
-	copyNewest(isWanted: (seq: Seq) => boolean, to: string): Seq | undefined {
+	/**
+	 * Copies the newest sound one that is of its record, durably, and gives its seq. Rotten ones on the way are set aside.
+	 *
+	 * @param crcs which are wanted, and what the log has there
+	 */
+	copyNewest(crcs: ReadonlyMap<Seq, string | undefined>, to: string): Seq | undefined {
 		for (const seq of this.seqs()) {
-			if (!isWanted(seq)) continue;
+			if (!crcs.has(seq)) continue;
 			this.refuseOtherLog(seq);
+			const seal = this.#sealOf(seq);
+			// Sound, for all we know, and of another life of the log: that one may come back.
+			if (seal && seal.crc !== crcs.get(seq)) continue;
 			// What was copied is what is checked.
 			unlessMissing(() => copyFileSync(this.#path(seq, "db"), to, constants.COPYFILE_FICLONE));
-			if (unlessMissing(() => sha256OfFile(to)) === this.#sealOf(seq)?.sha256) {
+			if (seal && unlessMissing(() => sha256OfFile(to)) === seal.sha256) {
 				syncFile(to);
 				return seq;
 			}

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import type { Seq, Wal } from "@reyn/wal";
 import Database from "better-sqlite3";
 import { SnapshotError } from "../errors.ts";
+import { crcAt } from "../record-crc.ts";
 import { GenerationFiles, syncDirectory } from "./generation-files.ts";
 
 /** What has just been done; a test ends the process there. */
@@ -23,8 +24,8 @@ export interface SqliteGenerationsOptions {
 	readonly database: string;
 	/** Where its generations lie. */
 	readonly directory: string;
-	/** A generation of another log is never restored, and none gets ahead of what is durable in this one. */
-	readonly log: Pick<Wal, "id" | "durableTip">;
+	/** A generation of another log, or of a record that this one has not, is never restored; none gets ahead of what is durable. */
+	readonly log: Pick<Wal, "id" | "first" | "durableTip" | "read">;
 	/**
 	 * Brings any older schema to today's, say with a guard on `PRAGMA table_info`. It runs in a transaction at every open and
 	 * after each restore, so a second run has to change nothing.
@@ -39,7 +40,7 @@ export interface SqliteGenerations {
 	readonly database: Database.Database;
 	/**
 	 * Stores the database as it is at the moment of the call as the generation of a seq, whose record is durable by then; a
-	 * second time does nothing. The event loop waits for the copy.
+	 * second time changes nothing. A generation of another record that had the seq is replaced. The event loop waits for the copy.
 	 *
 	 * @throws SnapshotError `SNAPSHOT_AHEAD`, `SNAPSHOT_DATABASE_BUSY`, `SNAPSHOT_NOT_STORED`, `SNAPSHOT_OTHER_LOG`,
 	 * `SNAPSHOT_NEWER_FORMAT`
@@ -48,13 +49,14 @@ export interface SqliteGenerations {
 	/**
 	 * Brings the database back to its newest sound generation at or before a seq, brings that to today's schema, and gives the
 	 * generation's seq. `isBase` says which seqs are on the path: `(at) => path.isBase(at, kinds)`. Killed at any moment, it
-	 * leaves the old database or the restored one, whole; run it again. A rotten generation is renamed to `….broken`.
+	 * leaves the old database or the restored one, whole; run it again. A rotten generation is renamed to `….broken`; one that
+	 * the log has no record of, since it was brought back from a copy or truncated, is passed over.
 	 *
 	 * @throws SnapshotError `SNAPSHOT_NO_GENERATION`, `SNAPSHOT_DATABASE_BUSY`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_NEWER_FORMAT`:
 	 * the database is as it was; `SNAPSHOT_NOT_RESTORED`: it is that or the restored one
 	 */
-	restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Seq;
-	/** The seqs of this log that have a generation, newest first. */
+	restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Promise<Seq>;
+	/** The seqs of this log that have a generation, newest first; nobody has compared it with the record yet. */
 	list(): readonly Seq[];
 	/**
 	 * Removes the generations of this log that are not to be kept, and gives their seqs, newest first; with `dryRun` (default:
@@ -74,7 +76,7 @@ const BUSY_MS = 50;
  * @example
  * const tasks = sqliteGenerations({ database: "tasks.db", directory: "tasks", log: wal, migrate: makeTables });
  * await tasks.capture(checkpoint.seq);
- * tasks.restoreToSeq(path.tip, (seq) => path.isBase(seq, kinds));
+ * await tasks.restoreToSeq(path.tip, (seq) => path.isBase(seq, kinds));
  */
 export function sqliteGenerations(options: SqliteGenerationsOptions): SqliteGenerations {
 	return new Generations(options);
@@ -108,9 +110,9 @@ class Generations implements SqliteGenerations {
 	}
 
 	async capture(seq: Seq): Promise<void> {
-		// Nothing is awaited before the copy is made: it is of the moment of the call.
+		// Nothing is awaited before the copy is made: it is of the moment of the call. To ask the log first whether the generation
+		// that is there is of its record would be a wait, so a second capture of a seq copies too, and drops that.
 		this.#files.refuseOtherLog(seq);
-		if (this.#files.has(seq)) return;
 		this.#refuseAhead(seq);
 		this.#refuseTransaction();
 		const sealing = this.#sealing.get(seq) ?? this.#copyAndSeal(seq);
@@ -124,10 +126,14 @@ class Generations implements SqliteGenerations {
 		}
 	}
 
-	restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Seq {
-		this.#refuseTransaction();
+	async restoreToSeq(seq: Seq, isBase: (seq: Seq) => boolean): Promise<Seq> {
 		try {
-			const found = this.#files.copyNewest((at) => at <= seq && isBase(at), this.#temporary);
+			const wanted = this.#files.seqs().filter((at) => at <= seq && isBase(at));
+			const crcs = new Map<Seq, string | undefined>();
+			for (const at of wanted) crcs.set(at, await crcAt(this.#log, at));
+			// From here on nothing is awaited: nobody sees the database half replaced.
+			this.#refuseTransaction();
+			const found = this.#files.copyNewest(crcs, this.#temporary);
 			if (found === undefined) throw noGeneration(seq, this.list());
 			this.#step("restore copied");
 			this.#detach();
@@ -181,7 +187,10 @@ class Generations implements SqliteGenerations {
 			// Not `backup()`: that takes in what is committed while it runs, so its copy is not of the moment of the call.
 			this.#database.prepare("VACUUM INTO ?").run(temporary);
 			this.#step("capture copied");
-			const seal = this.#files.place(seq, temporary);
+			const crc = await crcAt(this.#log, seq);
+			if (crc === undefined) throw new Error("the log does not have its record");
+			if (this.#files.has(seq, crc)) return;
+			const seal = this.#files.place(seq, crc, temporary);
 			this.#step("capture placed");
 			await this.#files.seal(seal);
 			this.#step("capture sealed");
@@ -254,7 +263,7 @@ function madePath(path: string): string {
 function noGeneration(seq: Seq, seqs: readonly Seq[]): SnapshotError {
 	return new SnapshotError(
 		"SNAPSHOT_NO_GENERATION",
-		`no generation on the path at or before seq ${seq}; there is ${seqs.join(", ") || "none"}. The database is as it was: go to a later seq, or capture earlier next time`,
+		`no generation of a record on the path at or before seq ${seq}; there is ${seqs.join(", ") || "none"}. The database is as it was: go to a later seq, or capture earlier next time`,
 		{ seq, seqs },
 	);
 }
