@@ -40,8 +40,6 @@ const run: Job<{ readonly steps: number }, Run> = async (open, directory, messag
 interface PastOrder {
 	readonly after: number;
 	readonly place: Place;
-	/** A state that the process has in memory meanwhile, as an agent that runs has its own. */
-	readonly holding?: Place;
 }
 
 export interface Past {
@@ -53,8 +51,31 @@ export interface Past {
 }
 
 /** Reads a past state. */
-const past: Job<PastOrder, Past> = (open, directory, messages, { after, place, holding }) =>
-	opened(open, directory, messages.slice(0, after), (agent) => agent.past(place), holding);
+const past: Job<PastOrder, Past> = (open, directory, messages, { after, place }) =>
+	opened(open, directory, messages.slice(0, after), (agent) => agent.past(place));
+
+/** Reads past states one after the other, as an agent that runs: it has its own state in memory. */
+const live: Job<{ readonly now: Place; readonly then: readonly PastOrder[] }, Past> = async (
+	open,
+	directory,
+	messages,
+	{ now, then },
+) => {
+	const agent = await open(directory);
+	const release = await agent.hold(now);
+	const times: number[] = [];
+	let right = true;
+	for (const { after, place } of then) {
+		globalThis.gc?.();
+		const from = performance.now();
+		const found = await agent.past(place);
+		times.push(performance.now() - from);
+		right &&= areSame(found, messages.slice(0, after));
+	}
+	release();
+	await agent.close();
+	return { openMs: 0, ms: median(times), right };
+};
 
 /** Goes on from a past state with another message. */
 const fork: Job<PastOrder, Past> = (open, directory, messages, { after, place }) => {
@@ -93,7 +114,7 @@ const loop: Job<{ readonly history: number; readonly checkpoints: number }, Loop
 	return { meanMs: times.reduce((sum, ms) => sum + ms, 0) / times.length, longestMs: Math.max(...times) };
 };
 
-export const jobs = { run, past, fork, loop };
+export const jobs = { run, past, live, fork, loop };
 export type JobName = keyof typeof jobs;
 export type OrderOf<Name extends JobName> = Parameters<(typeof jobs)[Name]>[3];
 export type FoundOf<Name extends JobName> = Awaited<ReturnType<(typeof jobs)[Name]>>;
@@ -104,19 +125,17 @@ async function opened(
 	directory: string,
 	expected: readonly Message[],
 	use: (agent: Agent) => Promise<readonly Message[]>,
-	holding?: Place,
 ): Promise<Past> {
-	const start = performance.now();
-	const agent = await open(directory);
-	const openMs = performance.now() - start;
-	const release = holding === undefined ? undefined : await agent.hold(holding);
 	// What was read before is not collected while this is timed.
 	globalThis.gc?.();
+	const start = performance.now();
+	const agent = await open(directory);
 	const from = performance.now();
 	const found = await use(agent);
 	const ms = performance.now() - from;
-	release?.();
 	await agent.close();
-	const right = found.length === expected.length && found.every(({ text }, i) => text === expected[i]?.text);
-	return { openMs, ms, right };
+	return { openMs: from - start, ms, right: areSame(found, expected) };
 }
+
+const areSame = (found: readonly Message[], expected: readonly Message[]): boolean =>
+	found.length === expected.length && found.every(({ text }, i) => text === expected[i]?.text);

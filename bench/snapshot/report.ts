@@ -20,7 +20,7 @@ export interface Row {
 	/** The state after half of the steps, and near the end. */
 	readonly middleMs: number;
 	readonly lateMs: number;
-	/** The state in the middle, in a process that has the last one in memory. */
+	/** States in the middle, one after the other, in a process that has the last one in memory. */
 	readonly liveMs: number;
 	/** Back to the middle, and one more message. */
 	readonly forkMs: number;

@@ -7,6 +7,8 @@ import { type Contender, contenders } from "./contenders.ts";
 import type { FoundOf, JobName, Loop, OrderOf, Past, Run } from "./jobs.ts";
 import { type LoopRow, loopRowOf, type Row, rowOf } from "./report.ts";
 
+/** States that a running agent reads one after the other. */
+const LIVE_READINGS = 4;
 /** Rounds of checkpoints that are measured alone; each has many. */
 const LOOP_ROUNDS = 5;
 
@@ -67,7 +69,8 @@ export async function measureRuns(
 			for (const { run, reader, middle, late, live } of entries) {
 				middle.push(await jobOf(reader, "past", after(run, half)));
 				late.push(await jobOf(reader, "past", after(run, most)));
-				live.push(await jobOf(reader, "past", { ...after(run, half), holding: run.places.at(-1) ?? "" }));
+				const then = Array.from({ length: LIVE_READINGS }, (_, i) => after(run, Math.min(half + i, steps)));
+				live.push(await jobOf(reader, "live", { now: run.places.at(-1) ?? "", then }));
 			}
 		}
 		// These add to the stores, so they come last.

@@ -38,6 +38,8 @@ export class SnapshotStore {
 	readonly #sound = new Set<string>();
 	/** Chunks that are not there, or not sound, as this process has seen. */
 	readonly #bad = new Set<string>();
+	/** The log that it is known to be of. */
+	#owner: string | undefined;
 	#last: Promise<unknown> = Promise.resolve();
 
 	constructor(blobs: BlobStore) {
@@ -50,10 +52,12 @@ export class SnapshotStore {
 	 * @throws SnapshotError `SNAPSHOT_OTHER_LOG`
 	 */
 	async assertOf(log: string, take: boolean): Promise<void> {
+		if (log === this.#owner) return;
 		const bytes = await this.#read(OWNER);
 		// What does not check out says nothing. Each root says it too, with a checksum of its own.
 		const owner = bytes && unsealed(text(bytes));
 		if (owner === undefined && take) await this.#blobs.put(OWNER, Buffer.from(sealed(log)));
+		if (owner === log || (owner === undefined && take)) this.#owner = log;
 		if (owner === undefined || owner === log) return;
 		throw new SnapshotError(
 			"SNAPSHOT_OTHER_LOG",
