@@ -31,10 +31,10 @@ export class LineReader {
 	#atEnd = false;
 	readonly #record = new RecordLine();
 
-	constructor(file: DiskFile, from: number) {
+	constructor(file: DiskFile, from: number, chunkBytes = CHUNK_BYTES) {
 		this.#file = file;
 		this.#base = from;
-		this.#buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+		this.#buffer = Buffer.allocUnsafe(chunkBytes);
 	}
 
 	/** Reads on; false at the end of the file, when there are no more lines. */

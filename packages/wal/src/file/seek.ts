@@ -1,7 +1,10 @@
 /** Finds a record in a segment without reading what is before it: each line says its seq, so the bytes can be bisected. */
 import type { DiskFile } from "../disk.ts";
 import type { Seq } from "../record.ts";
-import { CHUNK_BYTES, LineReader } from "./lines.ts";
+import { LineReader } from "./lines.ts";
+
+/** What is read to find a line: two or three of the usual. A longer one makes it read on. */
+const PROBE_BYTES = 4 * 1024;
 
 /** A place where a line starts, and the seq that is expected there. */
 export interface Place {
@@ -13,7 +16,7 @@ export interface Place {
 export function seek(file: DiskFile, start: Place, seq: Seq): Place {
 	let before = start;
 	if (seq === start.seq) return start;
-	for (let end = file.size(); end - before.offset > CHUNK_BYTES; ) {
+	for (let end = file.size(); end - before.offset > PROBE_BYTES; ) {
 		const middle = Math.floor((before.offset + end) / 2);
 		const found = firstSound(file, middle, end);
 		if (found && found.seq <= seq) before = found;
@@ -24,7 +27,7 @@ export function seek(file: DiskFile, start: Place, seq: Seq): Place {
 
 /** The first record after an offset that is sound in itself; of the line that stands there the start is unknown. */
 function firstSound(file: DiskFile, from: number, end: number): Place | undefined {
-	const lines = new LineReader(file, from);
+	const lines = new LineReader(file, from, PROBE_BYTES);
 	let isFirst = true;
 	while (lines.fill()) {
 		while (lines.next()) {
