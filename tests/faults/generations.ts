@@ -1,13 +1,10 @@
 /** Row 13: an application's SQLite database, killed and cut off in a capture, a restore, a prune and a migration. */
-import assert from "node:assert/strict";
-import { cp, rm } from "node:fs/promises";
-import { join } from "node:path";
 import { checkDatabase } from "./database-ledger.ts";
 import type { DatabaseOptions } from "./database-writer.ts";
-import { type Case, type Fault, needsAll, random, runCases, type Settings } from "./fault.ts";
+import { type Case, type Fault, needsAll, runCases } from "./fault.ts";
 import { powerCuts } from "./generations-cut.ts";
-import { runToEnd, start, withDirectory } from "./start.ts";
-import { callsIn, strace } from "./strace.ts";
+import { type Killed, killAtCalls } from "./kill-points.ts";
+import { runToEnd } from "./start.ts";
 
 type Script = DatabaseOptions["script"];
 
@@ -31,43 +28,19 @@ export const fault: Fault = {
 };
 
 function killedIn(what: string, before: Script, script: Script): Case {
+	const yesterday: DatabaseOptions = { schema: "yesterday", after: 0, script: before };
+	const today: DatabaseOptions = { schema: "today", after: 100, script };
+	const killed: Killed<readonly string[]> = {
+		program: "database-writer.ts",
+		options: () => today,
+		below: "",
+		prepare: (directory) => runToEnd("database-writer.ts", directory, yesterday),
+		check: async (directory, earlier, lines) => Number((await checkDatabase(directory, [...earlier, ...lines])).ahead),
+		counted: "whether what was begun was there",
+	};
 	return {
 		name: `killed at every system call of ${what}`,
 		needs: () => needsAll("strace"),
-		run: (settings) => killedAtCalls(before, script, settings),
+		run: (settings) => killAtCalls(killed, settings),
 	};
-}
-
-async function killedAtCalls(before: Script, script: Script, { short, seed }: Settings): Promise<string> {
-	return withDirectory(async (root) => {
-		const [prepared, state, log] = [join(root, "prepared"), join(root, "state"), join(root, "strace")];
-		const yesterday: DatabaseOptions = { schema: "yesterday", after: 0, script: before };
-		const today: DatabaseOptions = { schema: "today", after: 100, script };
-		const earlier = await runToEnd("database-writer.ts", prepared, yesterday);
-		const fresh = async (): Promise<void> => {
-			await rm(state, { recursive: true, force: true });
-			await cp(prepared, state, { recursive: true });
-		};
-		await fresh();
-		await runToEnd("database-writer.ts", state, today, ["strace", "-f", "-qq", "-y", "-o", log]);
-		const calls = await callsIn(state, log);
-		const stride = short ? Math.ceil(calls.length / 4) : 1;
-		const first = Math.floor(random(seed)() * stride);
-		const chosen = calls.filter((_, i) => i % stride === first);
-		let ahead = 0;
-		for (const { name, path, n } of chosen) {
-			await fresh();
-			const inject = ["-e", `inject=${name}:signal=SIGKILL:when=${n}`];
-			const writer = start("database-writer.ts", state, today, strace("/dev/null", [path], ...inject));
-			const { code, signal } = await writer.ended;
-			try {
-				assert.ok(signal === "SIGKILL" || code === 137, "it was not reached");
-				if ((await checkDatabase(state, [...earlier, ...writer.lines])).ahead) ahead++;
-			} catch (error) {
-				const where = `${name} ${n} on ${path.slice(root.length)}`;
-				throw new Error(`killed at ${where}: ${(error as Error).message}`, { cause: error });
-			}
-		}
-		return `${chosen.length} of ${chosen.length} points (${calls.length} there are); what was begun was there at ${ahead}`;
-	});
 }

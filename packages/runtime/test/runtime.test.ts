@@ -254,7 +254,8 @@ describe("a plan", () => {
 		}
 	});
 
-	test("that a person discarded comes back with undo, and goes again with redo", async () => {
+	/** A plan whose first step waits until `held` is opened. */
+	async function heldPlan() {
 		const held = gate();
 		const model = scripted(async (request) => {
 			if (lastOf(request).startsWith("Goal:")) await held.opened;
@@ -264,6 +265,11 @@ describe("a plan", () => {
 		await runtime.prompt("plan!");
 		await until(() => runtime.restored().plans.length === 1);
 		const [{ plan = "" } = {}] = runtime.restored().plans;
+		return { runtime, shown, held, plan };
+	}
+
+	test("that a person discarded comes back with undo, and goes again with redo", async () => {
+		const { runtime, shown, held, plan } = await heldPlan();
 		held.open();
 		await runtime.discardPlan(plan);
 		expect(runtime.restored().plans).toEqual([]);
@@ -288,15 +294,7 @@ describe("a plan", () => {
 	});
 
 	test("can be discarded, with a word in the conversation; an unknown one names those that there are", async () => {
-		const held = gate();
-		const model = scripted(async (request) => {
-			if (lastOf(request).startsWith("Goal:")) await held.opened;
-			return planning(request);
-		});
-		const { runtime, shown } = await open(project, { model });
-		await runtime.prompt("plan!");
-		await until(() => runtime.restored().plans.length === 1);
-		const [{ plan = "" } = {}] = runtime.restored().plans;
+		const { runtime, shown, held, plan } = await heldPlan();
 		await expect(runtime.discardPlan("p999")).rejects.toMatchObject({
 			code: "PLAN_UNKNOWN",
 			message: expect.stringContaining(plan),

@@ -124,7 +124,14 @@ async function loadAll(
 	store: SnapshotStore,
 	schema: ItemSchema,
 ): Promise<Node<unknown>[]> {
-	if (height === 0) return Promise.all(level.map((each) => loadNode(each, 0, store, schema)));
+	if (height === 0) {
+		const loaded = await Promise.allSettled(level.map((each) => loadNode(each, 0, store, schema)));
+		// All have come to an end first: one that went on would call a chunk sound that is collected meanwhile.
+		return loaded.map((each) => {
+			if (each.status === "rejected") throw each.reason;
+			return each.value;
+		});
+	}
 	const nodes: Node<unknown>[] = [];
 	for (const each of level) nodes.push(await loadNode(each, height, store, schema));
 	return nodes;

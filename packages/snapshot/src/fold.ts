@@ -121,8 +121,8 @@ export class View {
 		return folded - base.folded >= Math.max(NEAR, base.bytes / RECORD_BYTES);
 	}
 
-	/** `capture` says here that it has stored this view. */
-	rest(bytes: number): void {
+	/** `capture` says here that it has stored this view, with a root of so many bytes. */
+	wasStored(bytes: number): void {
 		const { base, folded } = this.#parts;
 		base.folded = Math.max(base.folded, folded);
 		base.bytes = bytes;

@@ -59,7 +59,7 @@ export async function capture({ wal, snapshots, readOnly }: Sources, view: View)
 			// Before the root that names them: a root without its chunks would be a hole.
 			await snapshots.putChunks(fresh);
 			await snapshots.putRoot(view.scope, seq, text);
-			view.rest(text.length);
+			view.wasStored(text.length);
 		} catch (cause) {
 			if (cause instanceof SnapshotError) throw cause;
 			const { code, message } = cause as NodeJS.ErrnoException;

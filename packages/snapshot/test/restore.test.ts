@@ -460,7 +460,7 @@ describe("a fold that goes on from a snapshot", () => {
 				const bytes = await blobs.get(name);
 				if (!name.startsWith("chunks/")) return bytes;
 				if (starts) collecting ??= collect(snapshots, { keep: () => false });
-				await Promise.race([collecting, new Promise((resolve) => setTimeout(resolve, 20))]);
+				await new Promise((resolve) => setImmediate(resolve));
 				return bytes;
 			},
 		});

@@ -37,18 +37,23 @@ export const noMoves: Moves = { past: [], future: [] };
 /** The kinds of record that change the stacks. */
 export const moveKinds = (deeds: Deeds): readonly string[] => [reset.kind, label.kind, ...Object.keys(deeds)];
 
-/** The stacks after one more record, in log order; abandoned records count too. */
-export function moved({ past, future }: Moves, record: WalRecord, deeds: Deeds): Moves {
+/** Takes one more record into the stacks, in log order; abandoned records count too. */
+export function follow({ past, future }: { past: Move[]; future: Move[] }, record: WalRecord, deeds: Deeds): void {
 	const move = moveOf(record, deeds);
+	if (move === undefined) return;
 	if (move === "turn") {
-		const gone = future.some(({ inverse }) => inverse.kind === "reset" && covers(inverse, record));
-		return gone ? { past, future: [] } : { past, future };
+		if (future.some(({ inverse }) => inverse.kind === "reset" && covers(inverse, record))) future.length = 0;
+		return;
 	}
-	if (!move) return { past, future };
 	const { undoes, redoes } = record.data as { undoes?: Seq; redoes?: Seq };
-	if (undoes !== undefined) return { past: past.slice(0, -1), future: [...future, move] };
-	if (redoes !== undefined) return { past: [...past, move], future: future.slice(0, -1) };
-	return { past: [...past, move], future: [] };
+	if (undoes !== undefined) {
+		past.pop();
+		future.push(move);
+		return;
+	}
+	past.push(move);
+	if (redoes !== undefined) future.pop();
+	else future.length = 0;
 }
 
 function moveOf(record: WalRecord, deeds: Deeds): Move | "turn" | undefined {

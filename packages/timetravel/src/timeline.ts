@@ -21,7 +21,7 @@ import {
 import type { Branch } from "./branches.ts";
 import { TimetravelError } from "./errors.ts";
 import { Lineage, type Reset } from "./lineage.ts";
-import { type Coverage, type Deeds, type Move, type Moves, moved, moveKinds, noMoves } from "./moves.ts";
+import { type Coverage, type Deeds, follow, type Move, type Moves, moveKinds, noMoves } from "./moves.ts";
 import { checkpoint, type checkpointKinds, isMeta, label, labelName, reset, resetSettled } from "./records.ts";
 
 export type CheckpointKind = (typeof checkpointKinds)[number];
@@ -395,13 +395,13 @@ export class Timeline {
 		const { durableTip: tip } = this.#wal;
 		if (tip === this.#movesSeen) return;
 		const labels = new Map(this.#labels);
-		let moves = this.#moves;
+		const moves = { past: [...this.#moves.past], future: [...this.#moves.future] };
 		for await (const record of this.#wal.read({
 			after: this.#movesSeen,
 			through: tip,
 			kinds: { only: moveKinds(deeds) },
 		})) {
-			moves = moved(moves, record, deeds);
+			follow(moves, record, deeds);
 			if (!label.is(record)) continue;
 			if (record.data.gone) labels.delete(record.data.name);
 			else labels.set(record.data.name, record.data.target);
