@@ -54,7 +54,7 @@ async function obey([name, argument]: Command): Promise<void> {
 			return tell(`captured ${seq}`);
 		}
 		case "collect": {
-			const seqs = await snapshots.roots(scope);
+			const seqs = await snapshots.roots(scope, true);
 			const kept = seqs.at(argument === "newest" ? 0 : -1);
 			for (const seq of seqs) if (seq !== kept) tell(`collecting ${seq}`);
 			await collect(snapshots, { keep: (_, seq) => seq === kept });

@@ -4,7 +4,7 @@ import { kindsOf, View } from "./fold.ts";
 import type { Path } from "./path.ts";
 import type { AnyProjection } from "./projection.ts";
 import { crcAt } from "./record-crc.ts";
-import { encodeSnapshot, loadSnapshot, readRoot, type SnapshotKey } from "./snapshot.ts";
+import { encodeSnapshot, loadSnapshot, readRoot } from "./snapshot.ts";
 import { Damage, rootName, type SnapshotStore, Unreadable } from "./store.ts";
 
 /** What a state is made from. */
@@ -80,7 +80,7 @@ export async function capture({ wal, snapshots, readOnly }: Sources, view: View)
 export async function newestSnapshot(snapshots: SnapshotStore, logId: string, scopes: readonly Scope[]): Promise<Seq> {
 	let newest = 0;
 	for (const scope of scopes) {
-		for (const seq of await snapshots.roots(scope)) {
+		for (const seq of await snapshots.roots(scope, true)) {
 			if (seq <= newest) break;
 			const read = readRoot((await snapshots.root(scope, seq).catch(() => undefined)) ?? "");
 			if (read.kind === "root" && read.root.log === logId && read.root.seq === seq) newest = seq;
@@ -91,14 +91,13 @@ export async function newestSnapshot(snapshots: SnapshotStore, logId: string, sc
 
 /** What cannot be read just now is as good as none: the log has it all. */
 async function newestBase(from: Sources, path: Path): Promise<View | undefined> {
-	const { wal, snapshots, projections } = from;
+	const { wal, snapshots, projections, readOnly = false } = from;
 	try {
 		await snapshots.assertOf(wal.id, false);
 		const kinds = kindsOf(projections);
-		for (const seq of await snapshots.roots(path.scope)) {
+		for (const seq of await snapshots.roots(path.scope, readOnly)) {
 			if (seq > path.tip || !path.isBase(seq, kinds)) continue;
-			const crc = await crcAt(wal, seq);
-			const base = crc && (await baseAt(from, { log: wal.id, scope: path.scope, seq, crc }));
+			const base = await baseAt(from, path.scope, seq);
 			if (base) return base;
 		}
 	} catch (error) {
@@ -108,11 +107,16 @@ async function newestBase(from: Sources, path: Path): Promise<View | undefined> 
 }
 
 /** The snapshot of a record, if it is sound and of use here. */
-async function baseAt({ snapshots, projections, readOnly }: Sources, key: SnapshotKey): Promise<View | undefined> {
-	const name = rootName(key.scope, key.seq);
+async function baseAt(
+	{ wal, snapshots, projections, readOnly }: Sources,
+	scope: Scope,
+	seq: Seq,
+): Promise<View | undefined> {
+	const name = rootName(scope, seq);
 	try {
-		const text = await snapshots.rootNamed(name);
-		if (text === undefined) return undefined;
+		const [text, crc] = await Promise.all([snapshots.rootNamed(name), crcAt(wal, seq)]);
+		if (text === undefined || crc === undefined) return undefined;
+		const key = { log: wal.id, scope, seq, crc };
 		const read = readRoot(text);
 		if (read.kind === "rotten") throw new Damage(name, read.why);
 		if (read.kind === "newer") throw newer(key, read.version);
@@ -129,7 +133,7 @@ async function baseAt({ snapshots, projections, readOnly }: Sources, key: Snapsh
 	}
 }
 
-function newer({ scope, seq }: SnapshotKey, version: unknown): SnapshotError {
+function newer({ scope, seq }: { readonly scope: Scope; readonly seq: Seq }, version: unknown): SnapshotError {
 	return new SnapshotError(
 		"SNAPSHOT_NEWER_FORMAT",
 		`the snapshot at seq ${seq} is of version ${version}, which this version of Reyn does not know. It was written by a newer Reyn: upgrade to open it`,

@@ -38,6 +38,8 @@ export class SnapshotStore {
 	readonly #sound = new Set<string>();
 	/** Chunks that are not there, or not sound, as this process has seen. */
 	readonly #bad = new Set<string>();
+	/** What is known of the folders of roots, newest first: nobody else writes here. */
+	readonly #roots = new Map<string, readonly Seq[]>();
 	/** The log that it is known to be of. */
 	#owner: string | undefined;
 	#last: Promise<unknown> = Promise.resolve();
@@ -66,9 +68,18 @@ export class SnapshotStore {
 		);
 	}
 
-	/** The seqs of a scope that have a root, newest first. */
-	async roots(scope: Scope): Promise<readonly Seq[]> {
-		return (await this.#list(folderOf(scope))).map(seqOf).sort((a, b) => b - a);
+	/**
+	 * The seqs of a scope that have a root, newest first.
+	 *
+	 * @param anew look again: somebody else may have written since
+	 */
+	async roots(scope: Scope, anew: boolean): Promise<readonly Seq[]> {
+		const folder = folderOf(scope);
+		const known = anew ? undefined : this.#roots.get(folder);
+		if (known) return known;
+		const found = (await this.#list(folder)).map(seqOf).sort((a, b) => b - a);
+		this.#roots.set(folder, found);
+		return found;
 	}
 
 	/** The names of all roots. */
@@ -88,8 +99,13 @@ export class SnapshotStore {
 	}
 
 	/** Its chunks are stored before it. */
-	putRoot(scope: Scope, seq: Seq, text: string): Promise<void> {
-		return this.#blobs.put(rootName(scope, seq), Buffer.from(text));
+	async putRoot(scope: Scope, seq: Seq, text: string): Promise<void> {
+		const folder = folderOf(scope);
+		const known = this.#roots.get(folder);
+		// If this fails it may be there all the same.
+		this.#roots.delete(folder);
+		await this.#blobs.put(rootName(scope, seq), Buffer.from(text));
+		if (known && seq > (known[0] ?? 0)) this.#roots.set(folder, [seq, ...known]);
 	}
 
 	/** Is this chunk here, and all that it names? False is no proof of the contrary. */
@@ -127,6 +143,7 @@ export class SnapshotStore {
 	}
 
 	removeRoot(name: string): Promise<void> {
+		this.#roots.clear();
 		return this.#blobs.delete(name);
 	}
 
@@ -140,6 +157,7 @@ export class SnapshotStore {
 	async setAside(name: string): Promise<void> {
 		// Others may rest on it: they are stored again when they are needed next.
 		this.#sound.clear();
+		this.#roots.clear();
 		const bytes = await this.#read(name);
 		if (!bytes) return;
 		await this.#blobs.put(BROKEN + name, bytes);

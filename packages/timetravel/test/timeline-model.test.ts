@@ -192,7 +192,7 @@ class World {
 		const { wal, snapshots, timeline } = this.#house;
 		const some = memorySnapshots();
 		for (const scope of scopes)
-			for (const seq of await snapshots.roots(scope))
+			for (const seq of await snapshots.roots(scope, true))
 				if (keep.next().value) await some.putRoot(scope, seq, (await snapshots.root(scope, seq)) as string);
 		const poorer = await openTimeline({ wal, snapshots: some, projections });
 		const bare = await openTimeline({ wal, snapshots: memorySnapshots(), projections });

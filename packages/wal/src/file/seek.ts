@@ -12,15 +12,31 @@ export interface Place {
 	readonly offset: number;
 }
 
-/** A place at or before the record of a seq, and not far before: reading on from it finds the record, if it is there. */
-export function seek(file: DiskFile, start: Place, seq: Seq): Place {
+/** So few records are read over sooner than they are probed for. */
+const NEAR = 4;
+
+/**
+ * A place at or before the record of a seq, and not far before: reading on from it finds the record, if it is there. By
+ * turns it looks where the record should lie if all were of one length, and in the middle, so that uneven lengths cost no
+ * more than twice a bisection (as interpolation-sequential search: Gonnet and Rogers, "The interpolation-sequential search
+ * algorithm", 1977).
+ *
+ * @param beyond a place behind it, as far as is known: where it is wrong, the place that is given lies further before
+ */
+export function seek(file: DiskFile, start: Place, beyond: Place, seq: Seq): Place {
 	let before = start;
-	if (seq === start.seq) return start;
-	for (let end = file.size(); end - before.offset > PROBE_BYTES; ) {
-		const middle = Math.floor((before.offset + end) / 2);
-		const found = firstSound(file, middle, end);
+	let after: Place = { seq: beyond.seq, offset: Math.min(beyond.offset, file.size()) };
+	let isGuess = true;
+	while (seq - before.seq > NEAR && after.offset - before.offset > PROBE_BYTES) {
+		const share = isGuess ? (seq - before.seq) / (after.seq - before.seq) : 0.5;
+		const span = after.offset - before.offset;
+		// Half a probe less, to come down before it and not behind.
+		const from = before.offset + Math.floor(Math.min(Math.max(share, 0), 1) * span - PROBE_BYTES / 2);
+		const at = Math.max(from, before.offset + 1);
+		const found = firstSound(file, at, after.offset);
 		if (found && found.seq <= seq) before = found;
-		else end = middle;
+		else after = { seq: found?.seq ?? after.seq, offset: at };
+		isGuess = !isGuess;
 	}
 	return before;
 }

@@ -7,8 +7,15 @@ import type { Seq } from "../record.ts";
 import { LineReader } from "./lines.ts";
 import { asWalError } from "./messages.ts";
 import { activePath, sealedPath } from "./names.ts";
-import { seek } from "./seek.ts";
-import { readFirst } from "./survey.ts";
+import { type Place, seek } from "./seek.ts";
+import { readFirst, readHead } from "./survey.ts";
+
+/** Which records of a segment, and which is the first of the next segment, if there is one. */
+interface Wanted {
+	readonly from: Seq;
+	readonly through: Seq;
+	readonly following: Seq | undefined;
+}
 
 export class Segments {
 	readonly #disk: Disk;
@@ -35,35 +42,34 @@ export class Segments {
 	/** @throws WalError `WAL_CORRUPT` at the first line that does not check out, `WAL_IO` */
 	async *read(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
 		try {
-			for await (const records of this.#read(after)) {
-				const over = records.findIndex(({ seq }) => seq > through);
-				if (over !== 0) yield over === -1 ? records : records.slice(0, over);
-				if (over !== -1 || (records.at(-1) as StoredRecord).seq === through) return;
-			}
+			if (after < through) yield* this.#read(after, through);
 		} catch (error) {
 			throw asWalError(error, "read", this.#directory);
 		}
 	}
 
-	async *#read(after: Seq): AsyncGenerator<readonly StoredRecord[]> {
+	async *#read(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
 		let next = after + 1;
 		const oldest = this.#firsts[0] as Seq;
 		if (next < oldest) throw truncated(next, oldest);
 		for (let i = this.#firsts.findLastIndex((first) => first <= next); i < this.#firsts.length; i++) {
 			const first = this.#firsts[i] as Seq;
-			for await (const records of this.#readSegment(first, next)) {
+			const following = this.#firsts[i + 1];
+			for await (const records of this.#readSegment(first, { from: next, through, following })) {
 				yield records;
 				next = (records.at(-1) as StoredRecord).seq + 1;
+				if (next > through) return;
 			}
-			if (i + 1 < this.#firsts.length && next !== this.#firsts[i + 1])
-				throw this.#corrupt(sealedPath(this.#directory, first), 0, next, `it ends before seq ${this.#firsts[i + 1]}`);
+			if (following !== undefined && next !== following)
+				throw this.#corrupt(sealedPath(this.#directory, first), 0, next, `it ends before seq ${following}`);
 		}
 	}
 
-	async *#readSegment(first: Seq, from: Seq): AsyncGenerator<readonly StoredRecord[]> {
+	async *#readSegment(first: Seq, { from, through, following }: Wanted): AsyncGenerator<readonly StoredRecord[]> {
 		const { file, path } = this.#open(first);
 		try {
-			const start = seek(file, { seq: first, offset: 0 }, from);
+			const beyond = following === undefined ? this.#tip(first) : { seq: following, offset: file.size() };
+			const start = seek(file, { seq: first, offset: 0 }, beyond, from);
 			let { seq: next } = start;
 			let prev: string | undefined;
 			const lines = new LineReader(file, start.offset);
@@ -80,7 +86,9 @@ export class Segments {
 						if (next >= from) records.push(decoded.record);
 						next++;
 						prev = decoded.record.crc;
-						continue;
+						if (next <= through) continue;
+						yield records;
+						return;
 					}
 					if (offset === 0 && decoded?.type === "header") {
 						prev = decoded.header.prev;
@@ -104,6 +112,13 @@ export class Segments {
 		} finally {
 			file.close();
 		}
+	}
+
+	/** Where the active segment ends, as its head says: without one, somewhere. */
+	#tip(segment: Seq): Place {
+		const head = readHead(this.#disk, this.#directory);
+		const isOf = head?.segment === segment;
+		return isOf ? { seq: head.seq + 1, offset: head.offset } : { seq: Number.MAX_SAFE_INTEGER, offset: Infinity };
 	}
 
 	/** A segment may be sealed, and so renamed, at any time: its header tells which one was opened. */
