@@ -14,5 +14,5 @@ export {
 	type ProjectionSpec,
 	type StateOf,
 } from "./projection.ts";
-export { capture, newestSnapshot, restore, type Sources } from "./restore.ts";
-export { fileSnapshots, memorySnapshots, SnapshotStore } from "./store.ts";
+export { type Bases, capture, newestSnapshot, restore, type Sources } from "./restore.ts";
+export { fileSnapshots, memorySnapshots, SnapshotStore, sealed, unsealed } from "./store.ts";

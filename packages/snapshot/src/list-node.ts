@@ -84,6 +84,22 @@ export function* leavesOf<T>(node: Node<T>): Generator<Leaf<T>> {
 	else for (const child of node.children) yield* leavesOf(child);
 }
 
+/** How many items at the beginning lie in nodes that both trees have. More of them may be equal: no item is looked at. */
+export function sharedStart<T>(left: Node<T>, right: Node<T>): number {
+	if (left === right || (left.chunk !== undefined && left.chunk === right.chunk)) return left.count;
+	if (left.height > right.height) return sharedStart((left as Inner<T>).children[0] as Node<T>, right);
+	if (left.height < right.height) return sharedStart(left, (right as Inner<T>).children[0] as Node<T>);
+	if (isLeaf(left) || isLeaf(right)) return 0;
+	let shared = 0;
+	for (const [i, child] of left.children.entries()) {
+		const other = right.children[i];
+		const start = other ? sharedStart(child, other) : 0;
+		shared += start;
+		if (start < child.count || start < (other?.count ?? 0)) break;
+	}
+	return shared;
+}
+
 /** Gives the node, and a neighbour of the same height where there was no room. */
 function push<T>(node: Node<T>, item: T): readonly Node<T>[] {
 	if (isLeaf(node)) {

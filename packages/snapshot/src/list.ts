@@ -1,4 +1,4 @@
-import { build, itemAt, joined, leavesOf, type Node, pushed, split, withItem } from "./list-node.ts";
+import { build, itemAt, joined, leavesOf, type Node, pushed, sharedStart, split, withItem } from "./list-node.ts";
 
 /**
  * An immutable list that mostly grows at its end, for the part of a state that does: a snapshot stores only what is new in it.
@@ -57,6 +57,11 @@ export class List<T> implements Iterable<T> {
 		const [before, rest] = this.root ? split(this.root, from) : [];
 		const [, after] = rest ? split(rest, Math.max(deleteCount, 0)) : [];
 		return new List(joined(joined(before, build(items)), after));
+	}
+
+	/** A number of items at the beginning that this list has from the other, or the other from it: found without looking at them. */
+	sharedStart(other: List<T>): number {
+		return this.root && other.root ? sharedStart(this.root, other.root) : 0;
 	}
 
 	*[Symbol.iterator](): Iterator<T> {

@@ -14,23 +14,49 @@ export interface Sources {
 	readonly projections: readonly AnyProjection[];
 	/** May be set on a log that nobody writes: a rotten snapshot is then left where it is. Default: false. */
 	readonly readOnly?: boolean;
+	/** What stands for the records that a truncation took away. Absent: the log has them all. */
+	readonly bases?: Bases;
+}
+
+/** Snapshots that the log cannot replace any more. */
+export interface Bases {
+	/** Of their own: the others are a cache, which may be lost. */
+	readonly snapshots: SnapshotStore;
+	/** The seqs that they are of, newest first, and the crc of the record at each: the log may have it no more. */
+	readonly crcs: ReadonlyMap<Seq, string>;
 }
 
 /**
  * The state at the end of a path: the newest snapshot that lies on it, and the records after that.
  *
- * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_PROJECTION`, `SNAPSHOT_SAME_NAME`
+ * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, `SNAPSHOT_NO_BASE`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_PROJECTION`,
+ * `SNAPSHOT_SAME_NAME`
  */
 export async function restore(from: Sources, path: Path): Promise<View> {
-	const empty = View.empty(path.scope, from.projections);
-	// A collection meanwhile would take the chunks away that are read.
-	let view = (await from.snapshots.exclusively(() => newestBase(from, path))) ?? empty;
+	const { bases } = from;
+	let view = await newestBase(from, path, () => from.snapshots.roots(path.scope, from.readOnly ?? false));
+	if (bases) {
+		const after = view?.seq ?? 0;
+		const newer = [...bases.crcs.keys()].filter((seq) => seq > after);
+		const kept = { ...from, snapshots: bases.snapshots, readOnly: true };
+		view = (await newestBase(kept, path, async () => newer, bases.crcs)) ?? view;
+	}
+	return replay(from, path, view ?? View.empty(path.scope, from.projections));
+}
+
+/** A view after the records of a path that it has not seen. */
+async function replay(from: Sources, path: Path, base: View): Promise<View> {
+	let view = base;
 	const kinds = kindsOf(from.projections);
 	for (const { after, through } of path.ranges) {
 		if (through <= view.seq) continue;
 		const range = { after: Math.max(after, view.seq), through, scope: path.scope, kinds: { only: kinds } };
-		for await (const record of from.wal.read(range)) {
-			if (path.has(record)) view = view.apply(record);
+		try {
+			for await (const record of from.wal.read(range)) {
+				if (path.has(record)) view = view.apply(record);
+			}
+		} catch (error) {
+			throw (error as { code?: unknown }).code === "WAL_TRUNCATED" ? noBase(path, base.seq, error) : error;
 		}
 	}
 	return view.at(path.tip);
@@ -89,21 +115,34 @@ export async function newestSnapshot(snapshots: SnapshotStore, logId: string, sc
 	return newest;
 }
 
-/** What cannot be read just now is as good as none: the log has it all. */
-async function newestBase(from: Sources, path: Path): Promise<View | undefined> {
-	const { wal, snapshots, projections, readOnly = false } = from;
-	try {
-		await snapshots.assertOf(wal.id, false);
-		const kinds = kindsOf(projections);
-		for (const seq of await snapshots.roots(path.scope, readOnly)) {
-			if (seq > path.tip || !path.isBase(seq, kinds)) continue;
-			const base = await baseAt(from, path.scope, seq);
-			if (base) return base;
+/**
+ * The newest snapshot that lies on a path. What cannot be read just now is as good as none: there is an older one, or the
+ * log.
+ *
+ * @param seqs where there may be one, newest first
+ */
+async function newestBase(
+	from: Sources,
+	path: Path,
+	seqs: () => Promise<readonly Seq[]>,
+	crcs?: ReadonlyMap<Seq, string>,
+): Promise<View | undefined> {
+	const { wal, snapshots, projections } = from;
+	const kinds = kindsOf(projections);
+	// A collection meanwhile would take the chunks away that are read.
+	return snapshots.exclusively(async () => {
+		try {
+			await snapshots.assertOf(wal.id, false);
+			for (const seq of await seqs()) {
+				if (seq > path.tip || !path.isBase(seq, kinds)) continue;
+				const base = await baseAt(from, path.scope, seq, crcs);
+				if (base) return base;
+			}
+		} catch (error) {
+			if (!(error instanceof Unreadable)) throw error;
 		}
-	} catch (error) {
-		if (!(error instanceof Unreadable)) throw error;
-	}
-	return undefined;
+		return undefined;
+	});
 }
 
 /** The snapshot of a record, if it is sound and of use here. */
@@ -111,10 +150,11 @@ async function baseAt(
 	{ wal, snapshots, projections, readOnly }: Sources,
 	scope: Scope,
 	seq: Seq,
+	crcs?: ReadonlyMap<Seq, string>,
 ): Promise<View | undefined> {
 	const name = rootName(scope, seq);
 	try {
-		const [text, crc] = await Promise.all([snapshots.rootNamed(name), crcAt(wal, seq)]);
+		const [text, crc] = await Promise.all([snapshots.rootNamed(name), crcs?.get(seq) ?? crcAt(wal, seq)]);
 		if (text === undefined || crc === undefined) return undefined;
 		const key = { log: wal.id, scope, seq, crc };
 		const read = readRoot(text);
@@ -131,6 +171,16 @@ async function baseAt(
 		if (!readOnly) await snapshots.setAside(error.blob).catch(() => {});
 		return undefined;
 	}
+}
+
+function noBase({ tip, scope }: Path, seq: Seq, cause: unknown): SnapshotError {
+	const { seq: missing } = (cause as { detail: { seq: Seq } }).detail;
+	return new SnapshotError(
+		"SNAPSHOT_NO_BASE",
+		`the state at seq ${tip} needs records from seq ${missing} on, which were taken away, and no snapshot stands for them (the newest that is sound is of seq ${seq}). Bring the kept snapshots back from a backup, or go to another seq`,
+		{ scope, seq: tip, missing },
+		{ cause },
+	);
 }
 
 function newer({ scope, seq }: { readonly scope: Scope; readonly seq: Seq }, version: unknown): SnapshotError {

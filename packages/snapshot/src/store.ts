@@ -207,10 +207,10 @@ function folderOf(scope: Scope): string {
 	return `${ROOTS}${words}-${sha256(key).slice(0, 12)}/`;
 }
 
-/** A text after its checksum, a line each. */
+/** A text that is one line, after its checksum. */
 export const sealed = (content: string): string => `${sha256(content)}\n${content}\n`;
 
-/** What was sealed; undefined when it is not that any more. */
+/** The text that was sealed; undefined when it is not what it was. */
 export function unsealed(found: string): string | undefined {
 	const [sum, content, rest] = found.split("\n");
 	return content !== undefined && rest === "" && sha256(content) === sum ? content : undefined;

@@ -4,7 +4,7 @@
  * `testEngine` of `@reyn/wal/testing`.
  */
 import type { StoredRecord } from "./codec.ts";
-import type { Seq } from "./record.ts";
+import type { Scope, Seq } from "./record.ts";
 
 export interface LogEngine {
 	readonly caps: EngineCaps;
@@ -55,13 +55,19 @@ export interface RealmLog {
 	append(lease: Lease, expect: Seq, lines: readonly string[]): Promise<void>;
 	/** How far the log is durable; undefined when there is none. The writer's own view is never behind its acknowledgements. */
 	tail(): Promise<Tail | undefined>;
-	/** The durable records of `(after, through]`, in order, some at a time. A gap is `WAL_CORRUPT`, what retention took away `WAL_TRUNCATED`. */
-	read(after: Seq, through: Seq): AsyncIterable<readonly StoredRecord[]>;
+	/**
+	 * The durable records of `(after, through]`, in order, some at a time. A gap is `WAL_CORRUPT`, what retention took away
+	 * `WAL_TRUNCATED`. The data of records that are not wanted may be left out: to parse it is most of the work.
+	 */
+	read(after: Seq, through: Seq, wants?: Wants): AsyncIterable<readonly StoredRecord[]>;
 	/** As `read`, and then what becomes durable, until the signal: nothing is lost, nothing comes twice. */
 	subscribe(after: Seq, options: { readonly signal: AbortSignal }): AsyncIterable<readonly StoredRecord[]>;
 	/** Takes records before a seq away, as far as the engine can; gives the first seq that is left. The tail stays. */
 	truncateBefore(lease: Lease, seq: Seq): Promise<Seq>;
 }
+
+/** Is the data of such a record asked for? */
+export type Wants = (kind: string, scope: Scope) => boolean;
 
 export interface Acquire {
 	/** What is told to those who come while this writer lives. */

@@ -13,6 +13,7 @@ export type {
 	RealmLog,
 	Tail,
 	TornTail,
+	Wants,
 } from "./engine.ts";
 export { ReynError, type WalCode, WalError } from "./errors.ts";
 export { type FileBlobsOptions, fileBlobs } from "./file/blobs.ts";

@@ -16,6 +16,7 @@ import {
 	TRAILER_BYTES,
 	trailerAt,
 } from "./codec.ts";
+import type { Wants } from "./engine.ts";
 import type { Scope, Seq } from "./record.ts";
 
 const FRONT = Buffer.from(`{"v":${FORMAT_VERSION},"seq":`);
@@ -106,22 +107,24 @@ export class RecordLine {
 	/**
 	 * What was read, as a record; undefined when a part of it is not what it has to be.
 	 *
+	 * @param wants whether the data is: if not, it is left out
 	 * @param text the bytes as text, when all of them are ASCII: a part of one string costs less than a string for each part
 	 */
-	record(text: string | undefined): StoredRecord | undefined {
+	record(text: string | undefined, wants?: Wants): StoredRecord | undefined {
 		if (text === undefined && !isUtf8(this.#bytes.subarray(this.#kindAt, this.#dataEnd))) return undefined;
 		const scope = this.#scope(this.#part(text, this.#scopeAt, this.#scopeEnd));
 		if (!scope) return undefined;
+		const kind = this.#kind(this.#part(text, this.#kindAt, this.#kindEnd));
 		let data: unknown;
 		try {
-			data = JSON.parse(this.#part(text, this.#dataAt, this.#dataEnd));
+			if (wants?.(kind, scope) !== false) data = JSON.parse(this.#part(text, this.#dataAt, this.#dataEnd));
 		} catch {
 			return undefined;
 		}
 		return {
 			seq: this.seq,
 			ts: this.#ts,
-			kind: this.#kind(this.#part(text, this.#kindAt, this.#kindEnd)),
+			kind,
 			scope,
 			data,
 			dur: this.dur,

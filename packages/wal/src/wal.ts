@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
 import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES, type StoredRecord } from "./codec.ts";
-import type { Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail } from "./engine.ts";
+import type { Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail, Wants } from "./engine.ts";
 import { truncated } from "./engine-errors.ts";
 import { WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
@@ -32,6 +32,8 @@ export interface Range {
 	readonly through: Seq;
 	readonly scope?: Scope;
 	readonly kinds?: { readonly only: readonly string[] } | { readonly except: readonly string[] };
+	/** The kinds whose data is wanted; other records come without it, for half of the time. Default: all. */
+	readonly dataOf?: readonly string[];
 }
 
 /** What to follow. */
@@ -252,27 +254,33 @@ class OpenedWal implements Wal {
 		through = this.#tip,
 		scope,
 		kinds,
+		dataOf,
 	}: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
-		return new Reading(this.#batches(after, through), this.#taking(scope, kinds));
+		const isWanted = wanting(scope, kinds);
+		const withData = dataOf && new Set(dataOf);
+		const wantsData: Wants = (kind, each) => withData?.has(kind) !== false && isWanted(kind, each);
+		return new Reading(this.#batches(after, through, wantsData), this.#taking(isWanted, withData));
 	}
 
 	follow({ after = this.#tip, scope, kinds, signal }: Follow = {}): AsyncIterableIterator<WalRecord> {
-		return new Reading(this.#subscription(after, signal), this.#taking(scope, kinds));
+		return new Reading(this.#subscription(after, signal), this.#taking(wanting(scope, kinds)));
 	}
 
 	/** What becomes of a stored record for a reader; undefined when it is not wanted. */
-	#taking(scope: Scope = {}, kinds: Range["kinds"] = undefined) {
+	#taking(isWanted: Wants, withData?: ReadonlySet<string>) {
 		return (record: StoredRecord): WalRecord | undefined => {
-			if (!wanted(record.kind, kinds) || !within(record.scope, scope)) return undefined;
+			if (!isWanted(record.kind, record.scope)) return undefined;
 			const kind = this.#kinds.get(record.kind);
 			// Made for this reader a moment ago, so it may be changed in place.
-			if (kind) (record as { data: unknown }).data = parseData(kind, record.data, record.seq);
+			const changing = record as { data: unknown };
+			if (withData?.has(record.kind) === false) changing.data = undefined;
+			else if (kind) changing.data = parseData(kind, record.data, record.seq);
 			return record;
 		};
 	}
 
 	/** What is stored of `(after, through]`. */
-	async *#batches(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
+	async *#batches(after: Seq, through: Seq, wants: Wants): AsyncGenerator<readonly StoredRecord[]> {
 		if (this.#closing) throw closed();
 		assertSeq("after", after, this.#tip);
 		assertSeq("through", through, this.#tip);
@@ -280,7 +288,7 @@ class OpenedWal implements Wal {
 		const last = (await this.#writing?.writer.reach(through)) ?? through;
 		let reached = after;
 		if (reached >= last) return;
-		for await (const records of inOrder(this.#log.read(reached, last), reached)) {
+		for await (const records of inOrder(this.#log.read(reached, last, wants), reached)) {
 			reached = records.at(-1)?.seq ?? reached;
 			yield records;
 		}
@@ -552,9 +560,12 @@ function checkedScope(scope: Scope): Scope {
 	return run === undefined ? { agent, session } : { agent, session, run };
 }
 
-function wanted(kind: string, kinds: Range["kinds"]): boolean {
-	if (!kinds) return true;
-	return "only" in kinds ? kinds.only.includes(kind) : !kinds.except.includes(kind);
+function wanting(scope: Scope = {}, kinds: Range["kinds"] = undefined): Wants {
+	const inScope: Wants = (_, each) => within(each, scope);
+	if (!kinds) return inScope;
+	const named = new Set("only" in kinds ? kinds.only : kinds.except);
+	const isOnly = "only" in kinds;
+	return (kind, each) => named.has(kind) === isOnly && inScope(kind, each);
 }
 
 const closed = (): WalError => new WalError("WAL_CLOSED", "this log is closed; open it again with openWal");

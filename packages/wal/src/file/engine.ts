@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Bell } from "../bell.ts";
 import type { StoredRecord } from "../codec.ts";
 import type { Disk } from "../disk.ts";
-import type { Acquire, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "../engine.ts";
+import type { Acquire, EngineCaps, Lease, LogEngine, RealmLog, Tail, Wants } from "../engine.ts";
 import { fenced } from "../engine-errors.ts";
 import { nodeDisk } from "../node-disk.ts";
 import { systemTimers, type Timers } from "../ports.ts";
@@ -139,8 +139,9 @@ class FileLog implements RealmLog {
 		return { log: lease.log, first, seq, epoch: lease.epoch, torn: [] };
 	}
 
-	read(after: Seq, through: Seq): AsyncIterable<readonly StoredRecord[]> {
-		return this.#writing ? this.#writing.segments.read(after, through) : this.#reader.read(after, through);
+	read(after: Seq, through: Seq, wants?: Wants): AsyncIterable<readonly StoredRecord[]> {
+		const { segments } = this.#writing ?? {};
+		return segments ? segments.read(after, through, wants) : this.#reader.read(after, through, wants);
 	}
 
 	subscribe(after: Seq, { signal }: { readonly signal: AbortSignal }): AsyncIterable<readonly StoredRecord[]> {

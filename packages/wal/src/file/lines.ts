@@ -1,6 +1,7 @@
 import { isAscii } from "node:buffer";
 import { type Decoded, decodeLine, MAX_LINE_BYTES } from "../codec.ts";
 import type { DiskFile } from "../disk.ts";
+import type { Wants } from "../engine.ts";
 import { RecordLine } from "../record-line.ts";
 
 /** What is read at a time. As text it is no large object to V8, and what is made of it dies young. */
@@ -109,8 +110,9 @@ export class LineReader {
 		return this.#buffer.subarray(this.#start, this.#end);
 	}
 
-	decode(): Decoded {
-		const record = this.peek()?.record(this.#asText());
+	/** @param wants of records that it refuses, the data is left out where that saves work */
+	decode(wants?: Wants): Decoded {
+		const record = this.peek()?.record(this.#asText(), wants);
 		return record ? { type: "record", record } : decodeLine(this.#buffer, this.#start, this.#end);
 	}
 

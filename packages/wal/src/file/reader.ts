@@ -1,7 +1,7 @@
 /** A log that somebody else may be writing: read without its lock, only as far as it is known to be durable. */
 import type { StoredRecord } from "../codec.ts";
 import type { Disk } from "../disk.ts";
-import type { Tail } from "../engine.ts";
+import type { Tail, Wants } from "../engine.ts";
 import { truncated } from "../engine-errors.ts";
 import type { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
@@ -68,12 +68,12 @@ export class Reader {
 		return tail;
 	}
 
-	async *read(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
+	async *read(after: Seq, through: Seq, wants?: Wants): AsyncGenerator<readonly StoredRecord[]> {
 		if (!this.#view || through > this.#view.tail.seq) await this.tail();
 		if (!this.#view) return;
 		let reached = after;
 		try {
-			for await (const records of this.#view.segments.read(after, through)) {
+			for await (const records of this.#view.segments.read(after, through, wants)) {
 				reached = records.at(-1)?.seq ?? reached;
 				yield records;
 			}

@@ -1,6 +1,7 @@
 /** Reading: from any seq on, across sealed segments and the active one, without the beginning. */
 import type { SegmentHeader, StoredRecord } from "../codec.ts";
 import type { Disk, DiskFile } from "../disk.ts";
+import type { Wants } from "../engine.ts";
 import { truncated } from "../engine-errors.ts";
 import { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
@@ -15,6 +16,7 @@ interface Wanted {
 	readonly from: Seq;
 	readonly through: Seq;
 	readonly following: Seq | undefined;
+	readonly wants: Wants | undefined;
 }
 
 export class Segments {
@@ -40,22 +42,22 @@ export class Segments {
 	}
 
 	/** @throws WalError `WAL_CORRUPT` at the first line that does not check out, `WAL_IO` */
-	async *read(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
+	async *read(after: Seq, through: Seq, wants?: Wants): AsyncGenerator<readonly StoredRecord[]> {
 		try {
-			if (after < through) yield* this.#read(after, through);
+			if (after < through) yield* this.#read(after, through, wants);
 		} catch (error) {
 			throw asWalError(error, "read", this.#directory);
 		}
 	}
 
-	async *#read(after: Seq, through: Seq): AsyncGenerator<readonly StoredRecord[]> {
+	async *#read(after: Seq, through: Seq, wants: Wants | undefined): AsyncGenerator<readonly StoredRecord[]> {
 		let next = after + 1;
 		const oldest = this.#firsts[0] as Seq;
 		if (next < oldest) throw truncated(next, oldest);
 		for (let i = this.#firsts.findLastIndex((first) => first <= next); i < this.#firsts.length; i++) {
 			const first = this.#firsts[i] as Seq;
 			const following = this.#firsts[i + 1];
-			for await (const records of this.#readSegment(first, { from: next, through, following })) {
+			for await (const records of this.#readSegment(first, { from: next, through, following, wants })) {
 				yield records;
 				next = (records.at(-1) as StoredRecord).seq + 1;
 				if (next > through) return;
@@ -65,7 +67,10 @@ export class Segments {
 		}
 	}
 
-	async *#readSegment(first: Seq, { from, through, following }: Wanted): AsyncGenerator<readonly StoredRecord[]> {
+	async *#readSegment(
+		first: Seq,
+		{ from, through, following, wants }: Wanted,
+	): AsyncGenerator<readonly StoredRecord[]> {
 		const { file, path } = this.#open(first);
 		try {
 			const beyond = following === undefined ? this.#tip(first) : { seq: following, offset: file.size() };
@@ -77,7 +82,7 @@ export class Segments {
 				const records: StoredRecord[] = [];
 				while (lines.next()) {
 					const { offset } = lines;
-					const decoded = lines.isPadding ? undefined : lines.decode();
+					const decoded = lines.isPadding ? undefined : lines.decode(wants);
 					if (
 						decoded?.type === "record" &&
 						decoded.record.seq === next &&

@@ -8,7 +8,7 @@ export function delegate(log: RealmLog, changed: Partial<RealmLog>): RealmLog {
 		release: (lease) => log.release(lease),
 		append: (lease, expect, lines) => log.append(lease, expect, lines),
 		tail: () => log.tail(),
-		read: (after, through) => log.read(after, through),
+		read: (after, through, wants) => log.read(after, through, wants),
 		subscribe: (after, options) => log.subscribe(after, options),
 		truncateBefore: (lease, seq) => log.truncateBefore(lease, seq),
 		...changed,

@@ -277,6 +277,25 @@ function testLog({ test, expect }: Runner, { make }: EngineUnderTest): void {
 		);
 	});
 
+	test("a reader gets the records of the scopes and kinds that it asks for, and the data of those alone that it wants", async () => {
+		await using at = await store(make);
+		await using wal = await open(at.engine());
+		const first = wal.tip;
+		for (let i = 0; i < 6; i++) wal.append(said({ text: String(i) }), i % 2 === 0 ? { agent: "a" } : { agent: "b" });
+		await wal.append(said({ text: "é" }), { agent: "a" }).durable;
+		await using reader = await open(at.engine(), true);
+		for (const from of [wal, reader]) {
+			const whole = await all(from, { after: first });
+			expect(whole.map(({ data }) => (data as { text: string }).text).join("")).toBe("012345é");
+			const ofA = whole.filter(({ scope }) => scope.agent === "a");
+			expect(await all(from, { after: first, scope: { agent: "a" } })).toEqual(ofA);
+			expect(await all(from, { after: first, kinds: { except: ["said"] } })).toEqual([]);
+			expect(await all(from, { after: first, dataOf: ["said"] })).toEqual(whole);
+			const bare = await all(from, { after: first, scope: { agent: "a" }, dataOf: [] });
+			expect(bare).toEqual(ofA.map((record) => ({ ...record, data: undefined })));
+		}
+	});
+
 	test("following goes on where reading stopped, for the writer and for others", async () => {
 		await using at = await store(make);
 		await using wal = await open(at.engine());

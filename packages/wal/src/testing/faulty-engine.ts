@@ -46,9 +46,9 @@ export function faultyEngine(engine: LogEngine, { random, rate = 0.3, parts }: F
 					if (isUnknown && goesWrong()) throw unreachable();
 					return log.tail();
 				},
-				async *read(after, through) {
+				async *read(after, through, wants) {
 					if (isUnknown && goesWrong()) throw unreachable();
-					yield* log.read(after, through);
+					yield* log.read(after, through, wants);
 				},
 			});
 		},
