@@ -16,6 +16,11 @@ class UsageError extends Error {}
 
 const benches: Readonly<Record<string, Bench>> = {
 	append: bench("append", { rounds: 11, ms: 400 }, async () => (await import("./append.ts")).benchAppend),
+	checkout: bench(
+		"checkout",
+		{ records: 1_000_000, sessions: 1000, rounds: 7 },
+		async () => (await import("./checkout.ts")).benchCheckout,
+	),
 	recovery: bench(
 		"recovery",
 		{ records: 1_000_000, rounds: 7 },

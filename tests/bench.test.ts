@@ -50,12 +50,38 @@ test("`pnpm bench snapshot --json` prints one document with a row for each conte
 	expect(namesOf(report.loops)).toEqual(["whole snapshots", "whole snapshots", "reyn", "reyn"]);
 	// What is made up packs no better than what people wrote.
 	expect(report.packed.prose).toBeGreaterThanOrEqual(report.packed.documents);
-	expect(report.goals).toHaveLength(9);
+	expect(report.goals).toHaveLength(10);
 }, 120_000);
+
+test("`pnpm bench checkout --json` prints one document with what going back costs after resets, among sessions and a verdict for each goal", async () => {
+	const report = JSON.parse(
+		await bench("checkout", "--records", "2000", "--sessions", "10", "--rounds", "1", "--json"),
+	);
+	expect(report).toMatchObject({
+		bench: "checkout",
+		rounds: 1,
+		long: { turns: 200 },
+		shared: { sessions: 10, turns: 20 },
+	});
+	const counts = (rows: readonly { readonly resets: number }[]) => rows.map(({ resets }) => resets);
+	expect(counts(report.resets)).toEqual([1, 1000, 10_000]);
+	for (const { openMs, sync, rewind, past } of report.resets)
+		for (const ms of [openMs, sync.p50, rewind.p50, past.p50]) expect(ms).toBeGreaterThan(0);
+	expect(namesOf(report.sessions)).toEqual(["shared", "alone"]);
+	expect(report.sessions[1]).toMatchObject({ rewindRatio: 1, pastRatio: 1 });
+	for (const { rewindRatio, pastRatio } of report.sessions) expect(Math.min(rewindRatio, pastRatio)).toBeGreaterThan(0);
+	expect(counts(report.active)).toEqual([10, 1000, 100_000, 10, 1000, 100_000]);
+	// Resets to a few records before leave a range each; those to anywhere leave a few.
+	expect(report.active.slice(3).map(({ ranges }: { ranges: number }) => ranges)).toEqual([11, 1001, 100_001]);
+	for (const { ns, withMs } of report.active) expect(Math.min(ns, withMs)).toBeGreaterThan(0);
+	expect(report.goals).toHaveLength(11);
+	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
+}, 60_000);
 
 test("`pnpm bench --help` names the benches, and an unknown one is refused with the same", async () => {
 	const help = await bench("--help");
 	expect(help).toContain("pnpm bench append");
+	expect(help).toContain("pnpm bench checkout");
 	expect(help).toContain("pnpm bench recovery");
 	expect(help).toContain("pnpm bench snapshot");
 	await expect(bench("nothing")).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(help.trim()) });

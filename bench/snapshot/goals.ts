@@ -30,6 +30,9 @@ export function judge(rows: readonly Row[], loops: readonly LoopRow[], name: str
 	return [
 		...past(LANGGRAPH, 0.7),
 		...past(LANGGRAPH_DELTA, 0.2),
+		...beside(LANGGRAPH, last, ({ forkMs }) => [
+			atMost(`G9 ${name}: fork in the middle of ${last.steps} steps, × ${LANGGRAPH}`, last.forkMs / forkMs, 0.4),
+		]),
 		atMost(`G11 ${name}: bytes a step at ${last.steps}, × at ${first.steps}`, last.stepBytes / first.stepBytes, 1.1),
 		...ours.map((row) => atMost(`G11 ${name}: whole disk at ${row.steps} steps, × messages`, row.ofMessages, 2)),
 		...ours

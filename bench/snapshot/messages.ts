@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { constants, zstdCompressSync } from "node:zlib";
+import { randomFrom } from "../random.ts";
 import type { Message } from "./agent.ts";
 
 export const MESSAGE_BYTES = 1024;
@@ -51,13 +52,3 @@ export function packedShare(text: string): number {
 }
 
 const message = (text: string): Message => ({ role: "assistant", text });
-
-/** Numbers in [0, 1), the same ones for a seed (mulberry32). */
-function randomFrom(state: number): () => number {
-	return () => {
-		state = (state + 0x6d2b79f5) | 0;
-		let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-		return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-	};
-}

@@ -74,7 +74,7 @@ const report: SnapshotReport = { code: error.code ?? "-", message: error.message
 console.log(JSON.stringify(report));
 
 async function grow(timeline: Timeline, count: number, by: number): Promise<void> {
-	for (let i = 0; i < count; i++) await timeline.handle({}).append(numbered({ n: by, text: "" }), {}).durable;
+	for (let i = 0; i < count; i++) await timeline.handle().append(numbered({ n: by, text: "" }), {}).durable;
 }
 
 async function cut(timeline: Timeline): Promise<void> {

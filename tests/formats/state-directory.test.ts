@@ -38,6 +38,7 @@ beforeAll(async () => {
 	await appendFile(join(here.state, "state/wal.jsonl"), '{"v":1,"seq":');
 	await work("run", "-p", "where does a fox sleep?");
 	await talk();
+	await work("gc", "--keep-days", "0", "--keep-checkpoints", "30", "--yes");
 	const entries = await readdir(here.state, { recursive: true, withFileTypes: true });
 	found = entries
 		.filter((entry) => !entry.isDirectory())
@@ -79,6 +80,10 @@ test.each([
 	"state/snapshots/log.blob",
 	"state/snapshots/roots/*/*.blob",
 	"state/snapshots/chunks/*.blob",
+	"state/kept/branches.blob",
+	"state/kept/log.blob",
+	"state/kept/roots/*/*.blob",
+	"state/kept/chunks/*.blob",
 	"agents/*/state/plans/*/decomposition.json",
 	"agents/*/workspace/*",
 ])("the row of %s is of a path that this session left", (path) => {

@@ -20,11 +20,6 @@ interface Tarball extends Package {
 	readonly file: string;
 }
 
-/** How each example is run, one time after the other. */
-const examples: Readonly<Record<string, readonly (readonly string[])[]>> = {
-	"wal-only": [["crash"], [], []],
-};
-
 const tally = { passed: 0, failed: 0, skipped: 0 };
 const temp = mkdtempSync(join(tmpdir(), "reyn-pack-"));
 process.on("exit", () => rmSync(temp, { recursive: true, force: true }));
@@ -154,12 +149,14 @@ function consume(tarballs: readonly Tarball[]): void {
 	}
 }
 
-/** An example as whoever copies it has it: a folder of its own, plain npm, and the tarballs in place of the registry's packages. */
+/**
+ * An example as whoever copies it has it: a folder of its own, plain npm, and the tarballs in place of the registry's packages.
+ * Then what its transcript says is typed, line by line.
+ */
 function example(name: string, tarballs: readonly Tarball[]): void {
 	const home = join(temp, "examples", name);
-	const said: string[] = [];
 	const installed = step(`example ${name} installs`, () => {
-		cpSync(join(root, "examples", name), home, { recursive: true });
+		copyTracked(join(root, "examples", name), home);
 		const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
 		const wanted = tarballs.filter(({ manifest: { name } }) => name in manifest.dependencies);
 		const files = Object.fromEntries(wanted.map(({ manifest: { name }, file }) => [name, `file:${file}`]));
@@ -171,15 +168,14 @@ function example(name: string, tarballs: readonly Tarball[]): void {
 		return;
 	}
 	step(`example ${name} says what it should`, () => {
-		for (const args of examples[name] ?? []) said.push(runs(home, args));
 		const expected = readFileSync(join(root, "tests/pack/examples", `${name}.txt`), "utf8");
-		if (said.join("") !== expected) throw new Error(`expected:\n${expected}\nfound:\n${said.join("")}`);
+		const commands = [...expected.matchAll(/^\$ (.+)$/gm)].map(([, command = ""]) => command);
+		const said = commands.map((command) => `$ ${command}\n${run("sh", ["-c", command], home)}`).join("");
+		if (said !== expected) throw new Error(`expected:\n${expected}\nfound:\n${said}`);
+		const readme = readFileSync(join(home, "README.md"), "utf8");
+		const shown = [...readme.matchAll(/^```console\n(.*?)^```$/gms)].map(([, text = ""]) => text);
+		expectNone(shown.filter((text) => !said.includes(text)).map((text) => `the README shows what is not so:\n${text}`));
 	});
-}
-
-/** What an example prints, however it ends. */
-function runs(home: string, args: readonly string[]): string {
-	return spawnSync(process.execPath, ["index.js", ...args], { cwd: home, encoding: "utf8" }).stdout;
 }
 
 /** Import an entry in a process of its own, and return a name that it exports. */
@@ -197,9 +193,7 @@ function firstName(entry: string, home: string): string | undefined {
 function release(): void {
 	const copy = join(temp, "release");
 	step("changeset version moves the family together", () => {
-		for (const file of run("git", ["ls-files", "-coz", "--exclude-standard"], root).split("\0")) {
-			if (file && existsSync(join(root, file))) cpSync(join(root, file), join(copy, file));
-		}
+		copyTracked(root, copy);
 		// Right after a release no changeset is waiting; the machinery must still turn.
 		if (!readdirSync(join(copy, ".changeset")).some((file) => /^(?!README).*\.md$/.test(file))) {
 			writeFileSync(
@@ -225,6 +219,13 @@ function release(): void {
 				.map(({ manifest: { name, version } }) => `${name} has no CHANGELOG.md entry for ${version}`),
 		);
 	});
+}
+
+/** What git has in a folder, or would take: not what a run has left there. */
+function copyTracked(from: string, to: string): void {
+	for (const file of run("git", ["ls-files", "-coz", "--exclude-standard"], from).split("\0")) {
+		if (file && existsSync(join(from, file))) cpSync(join(from, file), join(to, file));
+	}
 }
 
 function changelogOf(dir: string): string {

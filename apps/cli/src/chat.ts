@@ -2,6 +2,7 @@
 import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
 import {
 	type BackgroundMessage,
+	blastRadius,
 	parseRef,
 	type RewindMode,
 	type Runtime,
@@ -10,6 +11,7 @@ import {
 	rewindModes,
 } from "@reyn/runtime";
 import pc from "picocolors";
+import { radiusLines } from "./blast-radius.ts";
 import { clean, oneLine } from "./clean.ts";
 import { type Globals, openForWork, stateOf } from "./context.ts";
 import { bySignal, CliError, exitCodes } from "./exit-code.ts";
@@ -135,7 +137,8 @@ async function rewind(
 	if (!(rewindModes as readonly string[]).includes(mode))
 		throw new CliError("CLI_USAGE", `there is no mode "${mode}"; there are ${rewindModes.join(", ")}`);
 	const plan = await runtime.planRewind(await parseRef(ref, runtime), mode as RewindMode);
-	screen.print(plan.summary.map(clean).join("\n"));
+	const radius = radiusLines(await blastRadius(runtime, plan), plan.target);
+	screen.print([...plan.summary, ...radius].map(clean).join("\n"));
 	if (plan.mode === "cancel") return;
 	if (!(await screen.confirm(`rewind to #${plan.target}?`, rest.includes("--yes"))))
 		return screen.print("nothing was changed");
@@ -151,6 +154,8 @@ async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, scr
 	const seq = await parseRef(ref, runtime);
 	const { kind, target } = await runtime.timeline.preview(seq);
 	if (kind === "none") return screen.print("you are there already");
+	const radius = radiusLines(await blastRadius(runtime, { target, scope: {} }), target);
+	screen.print(radius.map(clean).join("\n"));
 	if (!(await screen.confirm(`check out #${target}?`, rest.includes("--yes"))))
 		return screen.print("nothing was changed");
 	const result = await runtime.checkout(seq, "user");

@@ -42,6 +42,12 @@ export async function openForReading(globals: Globals): Promise<Runtime> {
 	}
 }
 
+/** Looks at the state, and closes it. */
+export async function reading<T>(globals: Globals, read: (runtime: Runtime) => Promise<T>): Promise<T> {
+	await using runtime = await openForReading(globals);
+	return await read(runtime);
+}
+
 /** Opens the state to work in it. The directory has to be one that a question can be asked about. */
 export async function openForWork(
 	globals: Globals,

@@ -1,24 +1,16 @@
 /** argv → what a package function does. */
 import { readFileSync } from "node:fs";
-import {
-	type Checkout,
-	type Move,
-	parseRef,
-	type Restored,
-	type RewindMode,
-	type RewindResult,
-	readHistory,
-	reportState,
-	rewindModes,
-} from "@reyn/runtime";
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { parseRef, type Restored, readHistory, reportState } from "@reyn/runtime";
+import { Command, CommanderError, Option } from "commander";
 import { clean } from "./clean.ts";
-import { confirm } from "./confirm.ts";
-import { type Globals, openForReading, openForWork } from "./context.ts";
+import { type Globals, openForReading, openForWork, reading } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { addGcCommand } from "./gc.ts";
 import { graphLines, listLines } from "./history.ts";
 import { stateLines } from "./state.ts";
+import { addTravelCommands } from "./travel.ts";
 import { addWalCommands } from "./wal.ts";
+import { wholeNumber } from "./whole-number.ts";
 import { type OutputFormat, work } from "./work.ts";
 
 export async function main(argv: readonly string[]): Promise<number> {
@@ -144,90 +136,12 @@ function commands(done: (exitCode: number) => void): Command {
 				const state = await reportState(runtime, seq);
 				return print(globals(), state, stateLines(state));
 			}
-			await runtime.timeline.preview(seq);
-			for await (const record of runtime.wal.read({ after: seq - 1, through: seq }))
-				print(globals(), record, [JSON.stringify(record, null, 2)]);
+			const record = await runtime.timeline.record(seq);
+			if (!record) throw new CliError("CLI_NOT_FOUND", "genesis is before the first record; the first one is #1");
+			print(globals(), record, [JSON.stringify(record, null, 2)]);
 		});
 
-	program
-		.command("rewind")
-		.argument("<ref>")
-		.description("go back on the current line: preview, confirm, apply. Files in your workspace are not touched")
-		.addOption(new Option("--mode <mode>", "what goes back").choices([...rewindModes]).default("both"))
-		.option("--dry-run", "the preview of the mode, and nothing else")
-		.option("--yes", "apply without asking")
-		.option("--actor <name>", "who asks", "user")
-		.action(
-			async (
-				ref: string,
-				{ mode, dryRun, yes, actor }: { mode: RewindMode; dryRun?: boolean; yes?: boolean; actor: string },
-			) => {
-				const plan = await reading(globals(), async (runtime) =>
-					runtime.planRewind(await parseRef(ref, runtime), mode),
-				);
-				if (dryRun || mode === "cancel") return print(globals(), { plan, applied: false }, plan.summary);
-				if (!globals().json) process.stderr.write(`${plan.summary.join("\n")}\n`);
-				await confirm(`rewind to #${plan.target}?`, yes);
-				await using runtime = await openForWork(globals());
-				const result = await runtime.applyRewind(plan, actor);
-				print(globals(), { plan, applied: true, result }, [
-					...rewound(result, plan.tip),
-					...paused(runtime.restored().plans),
-				]);
-			},
-		);
-
-	program
-		.command("checkout")
-		.argument("<ref>")
-		.description("go to any moment, on an abandoned branch too. Files in your workspace are not touched")
-		.option("--yes", "do it without asking")
-		.option("--actor <name>", "who asks", "user")
-		.action(async (ref: string, { yes, actor }: { yes?: boolean; actor: string }) => {
-			const { seq, kind } = await reading(globals(), async (runtime) => {
-				const seq = await parseRef(ref, runtime);
-				return { seq, ...(await runtime.timeline.preview(seq)) };
-			});
-			if (kind !== "none") await confirm(`check out #${seq}?`, yes);
-			await using runtime = await openForWork(globals());
-			const result = kind === "none" ? { kind, seq, target: seq } : await runtime.checkout(seq, actor);
-			const { hash } = await reportState(runtime, result.seq);
-			const snapped =
-				"snappedFrom" in result ? `; #${seq} lies inside a tool cycle, so the checkpoint before it was taken` : "";
-			print(globals(), { ...result, hash }, [
-				`${checkedOut(result)}${snapped}`,
-				`state ${hash}`,
-				...paused(runtime.restored().plans),
-			]);
-		});
-
-	for (const verb of ["undo", "redo"] as const) {
-		program
-			.command(verb)
-			.description(
-				verb === "undo"
-					? "take back the newest rewind, label, note or discard; again for the one before. Files are not touched"
-					: "do again what was undone last",
-			)
-			.option("--dry-run", "say what it would be, and nothing else")
-			.option("--yes", "do it without asking")
-			.option("--actor <name>", "who asks", "user")
-			.action(async ({ dryRun, yes, actor }: { dryRun?: boolean; yes?: boolean; actor: string }) => {
-				const { past, future } = await reading(globals(), (runtime) => runtime.timeline.moves());
-				const move = (verb === "undo" ? past : future).at(-1);
-				const what = move ? `${verb} ${moveText(move)}` : `there is nothing to ${verb}`;
-				if (dryRun) return print(globals(), { [verb]: move ?? null, applied: false }, [what]);
-				if (move) await confirm(`${what}?`, yes);
-				await using runtime = await openForWork(globals());
-				const done = await runtime[verb](actor);
-				const { hash } = await reportState(runtime, done.seq);
-				print(globals(), { ...done, hash, applied: true }, [
-					`done: ${what}`,
-					`state ${hash}`,
-					...paused(runtime.restored().plans),
-				]);
-			});
-	}
+	addTravelCommands(program, globals, print);
 
 	program
 		.command("label")
@@ -242,8 +156,12 @@ function commands(done: (exitCode: number) => void): Command {
 				return print(globals(), labels, lines.length > 0 ? lines : ["there is no label"]);
 			}
 			if (name === undefined) throw new CliError("CLI_USAGE", `expected a name: reyn label ${ref} <name>`);
+			const seq = await reading(globals(), async (runtime) => {
+				const found = await parseRef(ref, runtime);
+				await runtime.timeline.record(found);
+				return found;
+			});
 			await using runtime = await openForWork(globals());
-			const seq = await parseRef(ref, runtime);
 			await runtime.timeline.label(seq, name, { actor });
 			print(globals(), { name, seq }, [`#${seq} is "${name}" from now on`]);
 		});
@@ -352,6 +270,7 @@ function commands(done: (exitCode: number) => void): Command {
 			);
 		});
 
+	addGcCommand(program, globals, print);
 	addWalCommands(program, globals, print, done);
 
 	program
@@ -381,57 +300,12 @@ const outputFormat = (): Option =>
 const formatOf = ({ json }: Globals, format: OutputFormat): OutputFormat =>
 	json && format === "text" ? "json" : format;
 
-function wholeNumber(text: string): number {
-	if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("expected a whole number.");
-	return Number(text);
-}
-
-async function reading<T>(
-	globals: Globals,
-	read: (runtime: Awaited<ReturnType<typeof openForReading>>) => Promise<T>,
-): Promise<T> {
-	await using runtime = await openForReading(globals);
-	return await read(runtime);
-}
-
 /** @throws CliError `CLI_NOT_FOUND` when a resume would have nothing to do */
 function assertInFlight({ turns, plans, runs, undelivered }: Restored): void {
 	const running = [...plans, ...runs].filter(({ status }) => status === "running");
 	if (turns.length + running.length + undelivered.length > 0) return;
 	const waiting = plans.length > 0 ? `; paused: ${plans.map(({ plan }) => `reyn plan resume ${plan}`).join(", ")}` : "";
 	throw new CliError("CLI_NOT_FOUND", `nothing is in flight${waiting}`);
-}
-
-function checkedOut({ kind, target }: Pick<Checkout, "kind" | "target">): string {
-	switch (kind) {
-		case "none":
-			return `you are at #${target} already; nothing was written`;
-		case "undo":
-			return `checked out #${target}, further back on the same line`;
-		case "fork_switch":
-			return `checked out #${target}, on a branch that was abandoned`;
-	}
-}
-
-function moveText({ seq, inverse }: Move): string {
-	return inverse.kind === "label" ? `the label "${inverse.name}" (#${seq})` : `what was done at #${seq}`;
-}
-
-function rewound({ kind, seq, target }: RewindResult, from: number): string[] {
-	switch (kind) {
-		case "none":
-			return ["nothing was written: the state is as of there already"];
-		case "note":
-			return [`done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`];
-		case "reset":
-			return [`done: a reset at #${seq}; the state is as of #${target}. Go back with: reyn checkout ${from}`];
-	}
-}
-
-function paused(plans: readonly { plan: string; status: string }[]): string[] {
-	return plans
-		.filter(({ status }) => status === "paused")
-		.map(({ plan }) => `plan ${plan} is unfinished there and waits; go on with: reyn plan resume ${plan}`);
 }
 
 function print({ json }: Globals, value: unknown, lines: readonly string[]): void {

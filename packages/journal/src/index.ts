@@ -1,6 +1,14 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
 export { isRetryable, type JournalCode, JournalError, type Reason, reasonOf } from "./errors.ts";
-export { type JournalEntry, type JournalState, journal, type Recall, recall } from "./journal.ts";
+export {
+	isAwaited,
+	type JournalEntry,
+	type JournalState,
+	journal,
+	openStarts,
+	type Recall,
+	recall,
+} from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
 export {

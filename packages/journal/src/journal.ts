@@ -1,6 +1,6 @@
 /** What the log knows of each step: a projection, and the one question that is asked of it. */
 import { defineProjection } from "@reyn/snapshot";
-import type { Seq } from "@reyn/wal";
+import type { Draft, Seq } from "@reyn/wal";
 import { z } from "zod";
 import { type Purity, purities, startsDurably } from "./purity.ts";
 import { laneClosed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
@@ -83,6 +83,20 @@ export const journal = defineProjection<JournalState>({
 		return starts.length > 0 ? Math.min(...starts) : undefined;
 	},
 });
+
+/** The starts of the steps that have no outcome here: each is in doubt, unless another line of history knows how it ended. */
+export function openStarts(state: JournalState): readonly Seq[] {
+	return Object.values(state).flatMap(({ entries }) =>
+		Object.values(entries).flatMap(({ started, outcome }) => (started === undefined || outcome ? [] : [started])),
+	);
+}
+
+/** Is this the outcome of a step that has none here? */
+export function isAwaited(state: JournalState, { data }: Draft): boolean {
+	const { started, ...step } = data as Identity & { started?: Seq };
+	const open = find(state, step);
+	return started !== undefined && open?.started === started && !open.outcome;
+}
 
 /** What the log says of a step that is about to be called. */
 export type Recall =

@@ -19,17 +19,25 @@ const usage = z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int
 /** Durable before the call of a side effect: from here on the outcome is in doubt until it is recorded. */
 export const stepStarted = defineRecord("step_started", z.object(identity));
 
-/** How a call ended. `started` is the seq of its start, where it has one. */
+/** Of an outcome: */
+const ending = {
+	/** The seq of its start, where it has one. */
+	started: z.int().optional(),
+	/** The outcome that it repeats, since that one does not count on this line of history. */
+	adopts: z.int().optional(),
+};
+
+/** How a call ended. */
 export const stepCompleted = defineRecord(
 	"step_completed",
-	z.object({ ...identity, started: z.int().optional(), result: z.unknown().optional(), usage: usage.optional() }),
+	z.object({ ...identity, ...ending, result: z.unknown().optional(), usage: usage.optional() }),
 );
 
 export const stepFailed = defineRecord(
 	"step_failed",
 	z.object({
 		...identity,
-		started: z.int().optional(),
+		...ending,
 		retryable: z.boolean(),
 		reason: z.object({ message: z.string(), code: z.string().optional() }),
 	}),

@@ -1,7 +1,7 @@
 /** The history of a state directory as a value: checkpoints, rewinds, branches, and where one is. */
 import { rewindNote } from "@reyn/rewind-modes";
 import { reset } from "@reyn/timetravel";
-import type { Seq } from "@reyn/wal";
+import { type Seq, scopeKey } from "@reyn/wal";
 import type { Runtime } from "./runtime.ts";
 
 export interface HistoryEntry {
@@ -34,12 +34,13 @@ export async function readHistory({ wal, timeline }: Runtime): Promise<History> 
 	for (const { seq, ts, kind, title, active } of timeline.checkpoints()) {
 		entries.push({ seq, ts, type: "checkpoint", title: `${kind}  ${title}`, branch: branchOf(seq), active });
 	}
-	for await (const record of wal.read({ kinds: { only: [reset.kind, rewindNote.kind] } })) {
+	for await (const record of timeline.records([reset.kind, rewindNote.kind])) {
 		const { seq, ts } = record;
 		const where = { seq, ts, branch: branchOf(seq), active: lineage.isActive(record) };
 		if (reset.is(record)) {
 			const { target, mode, actor } = record.data;
-			entries.push({ ...where, type: "reset", title: `rewind to #${target} (${mode}) by ${actor}` });
+			const whose = record.scope.agent === undefined ? "" : ` of ${scopeKey(record.scope)}`;
+			entries.push({ ...where, type: "reset", title: `rewind to #${target}${whose} (${mode}) by ${actor}` });
 		}
 		if (rewindNote.is(record))
 			entries.push({ ...where, type: "note", title: `note on #${record.data.target} by ${record.data.actor}` });

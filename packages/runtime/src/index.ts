@@ -1,6 +1,16 @@
 /** The composition: sessions, turns, tools, plans, skills, checkpoints and restore over one durable log. */
 export { type RewindMode, type RewindPlan, type RewindResult, rewindModes } from "@reyn/rewind-modes";
-export type { Checkout, Checkpoint, Move, Stepped } from "@reyn/timetravel";
+export {
+	type Change,
+	type Checkout,
+	type Checkpoint,
+	type Collection,
+	diffLines,
+	type Move,
+	type StateDiff,
+	type Stepped,
+} from "@reyn/timetravel";
+export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./blast-radius.ts";
 export { type ConversationItem, type ConversationState, conversation, messagesBefore } from "./conversation.ts";
 export { type RuntimeCode, RuntimeError } from "./errors.ts";
 export type { BackgroundMessage, RuntimeEvent } from "./events.ts";
@@ -20,8 +30,8 @@ export {
 	turnInterrupted,
 	userPrompt,
 } from "./records.ts";
-export { parseRef } from "./refs.ts";
-export { mainSession, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
+export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
+export { mainSession, openRuntime, type Restored, Runtime, type RuntimeOptions, sessionOf } from "./runtime.ts";
 export type { SessionScope } from "./session.ts";
 export { digestSkill } from "./skills/digest.ts";
 export { reportState, type StateReport } from "./state-report.ts";

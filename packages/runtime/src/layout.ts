@@ -7,6 +7,8 @@ export interface Layout {
 	/** The log: `wal.jsonl` and its lock. */
 	readonly wal: string;
 	readonly snapshots: string;
+	/** What outlives the records that `gc` takes away: the index of branches, and states. */
+	readonly kept: string;
 	/** Where an agent's plans keep their decompositions. */
 	plans(scope: Scope): string;
 	/** Where an agent's skills write. */
@@ -19,6 +21,7 @@ export function layoutOf(root: string): Layout {
 		root,
 		wal: join(root, "state"),
 		snapshots: join(root, "state", "snapshots"),
+		kept: join(root, "state", "kept"),
 		plans: (scope) => join(agent(scope), "state", "plans"),
 		workspace: (scope) => join(agent(scope), "workspace"),
 	};

@@ -23,6 +23,7 @@ import type { RuntimeEvent } from "./events.ts";
 import type { Layout } from "./layout.ts";
 import type { Meter } from "./meter.ts";
 import type { Session } from "./session.ts";
+import { planWork } from "./work.ts";
 
 export interface PlanHostPorts {
 	readonly layout: Layout;
@@ -70,11 +71,11 @@ export class PlanHost {
 		};
 	}
 
-	/** Runs a plan in the background from wherever it stands. One that runs already is left alone. */
+	/** Runs a plan in the background from wherever it stands. One that runs already, or is not to run, is left alone. */
 	launch(session: Session, plan: string): void {
-		const name = workName(plan);
-		if (session.isRunning(name)) return;
-		session.start(name, async (signal) => {
+		const work = planWork(session.scope, plan);
+		if (session.isRunning(work) || session.view.get(planRuns)[plan]?.status !== "running") return;
+		session.start(work, async (signal) => {
 			try {
 				await this.#run(session, plan, signal);
 			} catch (error) {
@@ -86,11 +87,13 @@ export class PlanHost {
 
 	/** Stops a plan for a person, and says so in the conversation. */
 	async discard(session: Session, plan: string, reason: string): Promise<void> {
-		await session.stop(workName(plan), reason);
-		const scope = planScope(session, plan);
+		await session.stop(planWork(session.scope, plan), reason);
+		// Of the line of history that this plan was discarded on: no later one is told.
+		const { log } = session;
+		const { scope } = planWork(session.scope, plan);
 		await this.#say(session, plan, `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`);
-		session.log.append(planAborted({ plan, reason, by: "person" }), scope);
-		await session.log.append(laneClosed({ lane: planLane(plan) }), scope).durable;
+		log.append(planAborted({ plan, reason, by: "person" }), scope);
+		await log.append(laneClosed({ lane: planLane(plan) }), scope).durable;
 		this.#ports.emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason });
 	}
 
@@ -106,7 +109,7 @@ export class PlanHost {
 			const read = await readDecomposition(this.#ports.layout.plans(session.scope), plan, run.decomposition);
 			if (read.kind === "sound") again = withDependents(read.decomposition, from);
 		}
-		await session.stop(workName(plan), "it is resumed from a step");
+		await session.stop(planWork(session.scope, plan), "it is resumed from a step");
 		const scope = planScope(session, plan);
 		if (again.length > 0) session.log.append(planStepsReset({ plan, steps: [...again] }), scope);
 		await session.log.append(planResumed({ plan }), scope).durable;
@@ -159,8 +162,6 @@ export class PlanHost {
 }
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
-
-const workName = (plan: string): string => `plan ${plan}`;
 
 const started = (plan: string): string =>
 	`plan ${plan} started; it works in the background and brings its answer by itself`;

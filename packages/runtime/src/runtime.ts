@@ -1,6 +1,6 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { journal, type Model, type StepEvent, type Tool, type Using } from "@reyn/journal";
+import { isAwaited, journal, type Model, openStarts, type StepEvent, type Tool, type Using } from "@reyn/journal";
 import {
 	costOf,
 	defaultPlanLimits,
@@ -32,9 +32,21 @@ import {
 	skillRuns,
 } from "@reyn/skill-resume";
 import { type AnyProjection, fileSnapshots, newestSnapshot, type SnapshotStore, type View } from "@reyn/snapshot";
-import { type Checkout, type Deeds, openTimeline, type Stepped, type Timeline } from "@reyn/timetravel";
+import {
+	type Checkout,
+	type Collection,
+	type Coverage,
+	type Deeds,
+	openTimeline,
+	type Reset,
+	type RetentionPolicy,
+	type StateDiff,
+	type Stepped,
+	type Timeline,
+} from "@reyn/timetravel";
 import {
 	type Clock,
+	fileBlobs,
 	fileEngine,
 	type Ids,
 	openWal,
@@ -45,6 +57,7 @@ import {
 	systemClock,
 	type TornTail,
 	type Wal,
+	type WalRecord,
 	within,
 } from "@reyn/wal";
 import { stopReason } from "./background.ts";
@@ -52,14 +65,16 @@ import { type ConversationState, conversation, inToolCycle, promptText, since } 
 import { RuntimeError } from "./errors.ts";
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
 import { allRecords, facets } from "./kinds.ts";
+import { outcomesBeyond } from "./late.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { PlanHost } from "./plan-host.ts";
 import { messageDelivered, sessionOpened, turnInterrupted, userPrompt } from "./records.ts";
 import { Session, type SessionScope } from "./session.ts";
-import { settlement } from "./settle.ts";
+import { type Settlement, settlement } from "./settle.ts";
 import { SkillHost } from "./skill-host.ts";
 import { runTurn } from "./turn.ts";
+import { type Classes, deliveryWork, isCovered, turnWork } from "./work.ts";
 
 export interface RuntimeOptions {
 	/** The state directory, usually `.reyn`. */
@@ -127,6 +142,10 @@ const projections: readonly AnyProjection[] = [conversation, journal, planRuns, 
 
 export const mainSession: SessionScope = { agent: "default", session: "main" };
 
+/** The session of a scope; the main one where the scope is of none, or wider. */
+export const sessionOf = ({ agent, session }: Scope): SessionScope =>
+	agent !== undefined && session !== undefined ? { agent, session } : mainSession;
+
 /**
  * Opens a state directory and restores what is in it. Nothing runs yet: `resume()` goes on with what was in flight.
  *
@@ -157,18 +176,22 @@ export class Runtime implements AsyncDisposable {
 	readonly wal: Wal;
 	readonly #options: RuntimeOptions;
 	readonly #snapshots: SnapshotStore;
+	readonly #layout: Layout;
 	readonly #meter = new Meter();
 	readonly #sessions = new Map<string, Session>();
 	readonly #plans: PlanHost;
 	readonly #skills: SkillHost;
 	#timeline!: Timeline;
 	#resumed = false;
+	/** The rewind that is under way. */
+	#rewind: { covers(work: Classes): boolean; readonly over: Promise<void> } | undefined;
 
 	/** Use {@link openRuntime}. */
 	constructor(options: RuntimeOptions, wal: Wal, layout: Layout, snapshots: SnapshotStore) {
 		this.wal = wal;
 		this.#options = options;
 		this.#snapshots = snapshots;
+		this.#layout = layout;
 		const shared = {
 			model: options.model,
 			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
@@ -199,8 +222,11 @@ export class Runtime implements AsyncDisposable {
 			snapshots: this.#snapshots,
 			projections,
 			readOnly,
+			kept: fileBlobs(this.#layout.kept),
+			keeps: [sessionOpened.kind],
+			scopes: () => this.#everySession(),
 			inCycle: (view) => inToolCycle(view.get(conversation)),
-			quiesce: (scope) => this.#quiesce(scope),
+			quiesce: (scope, { drop, over }) => this.#quiesce({ scope, ...(drop ? { drop } : {}) }, over),
 			rebuild: (seq, scope) => this.#rebuild(seq, scope),
 			deeds,
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
@@ -262,7 +288,7 @@ export class Runtime implements AsyncDisposable {
 				if (status === "running") this.#plans.launch(session, plan);
 			const waiting = this.#undelivered(session);
 			if (waiting.length > 0)
-				session.start("deliver", async () => {
+				session.start(deliveryWork(session.scope), async () => {
 					for (const message of waiting) await this.#deliver(message);
 				});
 		}
@@ -282,9 +308,12 @@ export class Runtime implements AsyncDisposable {
 		return this.#session(scope).view;
 	}
 
-	/** Gives a prompt to a session and resolves with its turn once the prompt is durable; the answer comes as events. */
+	/**
+	 * Gives a prompt to a session and resolves with its turn once the prompt is durable; the answer comes as events. One that
+	 * comes during a rewind of the session waits for its end: it belongs to the line of history that this leads to.
+	 */
 	async prompt(text: string, scope: SessionScope = mainSession): Promise<Seq> {
-		const session = this.#sessions.get(scopeKey(scope)) ?? (await this.#make(scope));
+		const session = await this.#open(scope);
 		const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
 		await durable;
 		this.#resumed = true;
@@ -295,8 +324,9 @@ export class Runtime implements AsyncDisposable {
 	/** Stops the running turn of a session, if there is one; plans go on. */
 	async interrupt(scope: SessionScope = mainSession): Promise<boolean> {
 		const session = this.#session(scope);
-		if (!session.isRunning("turn")) return false;
-		await session.stop("turn", "interrupted by the user");
+		const turn = turnWork(session.scope);
+		if (!session.isRunning(turn)) return false;
+		await session.stop(turn, "interrupted by the user");
 		return true;
 	}
 
@@ -305,8 +335,9 @@ export class Runtime implements AsyncDisposable {
 		for (const session of this.#sessions.values()) await session.idle();
 	}
 
-	/** Starts a skill; gives the id of the run. */
-	runSkill(name: string, input: unknown, scope: SessionScope = mainSession): Promise<string> {
+	/** Starts a skill, after a rewind of the session that is under way; gives the id of the run. */
+	async runSkill(name: string, input: unknown, scope: SessionScope = mainSession): Promise<string> {
+		await this.#rewound(scope);
 		return this.#skills.start(this.#session(scope), name, input);
 	}
 
@@ -368,8 +399,8 @@ export class Runtime implements AsyncDisposable {
 		return planRewind(this.#timeline, facets, seq, mode, scope);
 	}
 
-	/** Does what was previewed. */
-	applyRewind(plan: RewindPlan, actor: string, scope: SessionScope = mainSession): Promise<RewindResult> {
+	/** Does what was previewed. A note joins the session that the plan is of, or else the main one. */
+	applyRewind(plan: RewindPlan, actor: string, scope: SessionScope = sessionOf(plan.scope)): Promise<RewindResult> {
 		const session = this.#session(scope);
 		return applyRewind(this.#timeline, facets, plan, {
 			actor,
@@ -378,9 +409,18 @@ export class Runtime implements AsyncDisposable {
 		});
 	}
 
-	/** Goes to any seq: an undo on the current line, a switch of branches elsewhere. */
-	checkout(seq: Seq, actor: string): Promise<Checkout> {
-		return this.#timeline.checkout(seq, { actor });
+	/** Goes to any seq: an undo on the current line, a switch of branches elsewhere. What is outside the scope stays as it is. */
+	checkout(seq: Seq, actor: string, scope: Scope = {}): Promise<Checkout> {
+		return this.#timeline.checkout(seq, { actor, scope });
+	}
+
+	/**
+	 * What differs between the states of a session at two seqs.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
+	 */
+	async diff(a: Seq, b: Seq, scope: SessionScope = mainSession): Promise<StateDiff> {
+		return this.#timeline.diff(a, b, this.#session(scope).scope);
 	}
 
 	/** Takes back the newest thing that a person did to the history, as `Timeline.undo` does. */
@@ -392,9 +432,15 @@ export class Runtime implements AsyncDisposable {
 		return this.#timeline.redo({ actor });
 	}
 
+	/** Takes away what is older than the policy keeps, as `Timeline.gc` does. Plans keep their decompositions. */
+	gc(policy: Omit<RetentionPolicy, "now"> & { readonly dryRun?: boolean } = {}): Promise<Collection> {
+		const { clock = systemClock } = this.#options;
+		return this.#timeline.gc({ ...policy, now: clock.now() });
+	}
+
 	/** Stops all that is under way; it stays in flight, and goes on at the next start. */
 	cancel(): void {
-		for (const session of this.#sessions.values()) session.cancelAll("the process was asked to stop");
+		for (const session of this.#sessions.values()) session.cancel("the process was asked to stop");
 	}
 
 	/** Cancels what is under way, waits until it is quiet, and closes the log. */
@@ -408,26 +454,42 @@ export class Runtime implements AsyncDisposable {
 		return this.close();
 	}
 
-	async #knownSessions(): Promise<readonly SessionScope[]> {
+	/** The sessions of the current line of history. */
+	#knownSessions(): Promise<readonly SessionScope[]> {
+		return this.#sessionsWhere((record) => this.#timeline.lineage.isActive(record));
+	}
+
+	/** Those of abandoned branches too. */
+	#everySession(): Promise<readonly SessionScope[]> {
+		return this.#sessionsWhere(() => true);
+	}
+
+	async #sessionsWhere(isWanted: (opened: WalRecord) => boolean): Promise<readonly SessionScope[]> {
 		const scopes = new Map([[scopeKey(mainSession), mainSession]]);
-		for await (const record of this.wal.read({ kinds: { only: [sessionOpened.kind] } })) {
+		for await (const record of this.#timeline.records([sessionOpened.kind])) {
 			const { agent, session } = record.scope;
-			if (agent === undefined || session === undefined || !this.#timeline.lineage.isActive(record)) continue;
+			if (agent === undefined || session === undefined || !isWanted(record)) continue;
 			scopes.set(scopeKey(record.scope), { agent, session });
 		}
 		return [...scopes.values()];
 	}
 
-	async #load(scope: SessionScope): Promise<Session> {
-		const session = new Session(scope, this.#timeline, await this.#timeline.at(this.wal.tip, scope));
-		this.#sessions.set(scopeKey(scope), session);
-		return session;
-	}
-
-	async #make(scope: SessionScope): Promise<Session> {
-		const session = await this.#load(scope);
-		session.log.append(sessionOpened({}), scope);
-		return session;
+	/** There is one session of a scope, however many ask for it at once. */
+	async #load(scope: SessionScope, { isNew = false } = {}): Promise<Session> {
+		const key = scopeKey(scope);
+		for (;;) {
+			if (isNew) await this.#rewound(scope);
+			const { resets } = this.#timeline.lineage;
+			const view = await this.#timeline.at(this.wal.tip, scope);
+			const known = this.#sessions.get(key);
+			if (known) return known;
+			// A rewind has come between: it may have taken this state back.
+			if (this.#timeline.lineage.resets !== resets || (isNew && this.#isRewinding(scope))) continue;
+			const session = new Session(scope, this.#timeline, view);
+			this.#sessions.set(key, session);
+			if (isNew) session.log.append(sessionOpened({}), scope);
+			return session;
+		}
 	}
 
 	#session(scope: SessionScope): Session {
@@ -448,8 +510,9 @@ export class Runtime implements AsyncDisposable {
 
 	/** Answers the open prompts of a session one after the other. */
 	#runTurns(session: Session): void {
-		if (session.isRunning("turn") || session.conversation.open.length === 0) return;
-		session.start("turn", async (signal) => {
+		const work = turnWork(session.scope);
+		if (session.isRunning(work) || session.conversation.open.length === 0) return;
+		session.start(work, async (signal) => {
 			for (
 				let [turn] = session.conversation.open;
 				turn !== undefined && !signal.aborted;
@@ -488,7 +551,8 @@ export class Runtime implements AsyncDisposable {
 		error: unknown,
 	): Promise<void> {
 		const reason = stopReason(signal, error);
-		const isFinal = !signal.aborted || reason === "interrupted by the user";
+		const isLate = (error as { code?: unknown }).code === "STALE_LINEAGE";
+		const isFinal = !isLate && (!signal.aborted || reason === "interrupted by the user");
 		if (isFinal) await log.append(turnInterrupted({ turn, reason }), session.scope).durable;
 		this.#emit({ type: "turn_end", scope: session.scope, turn, outcome: "interrupted", reason });
 	}
@@ -554,23 +618,46 @@ export class Runtime implements AsyncDisposable {
 			.reverse();
 	}
 
-	/** Cancels what runs in the scope and waits until it is quiet, or gives up before anything is written. */
-	async #quiesce(scope: Scope): Promise<void> {
-		const covered = [...this.#sessions.values()].filter(
-			(session) => within(session.scope, scope) || within(scope, session.scope),
-		);
-		for (const session of covered) session.cancelAll("a rewind is under way");
+	/** The session of a scope, made if it is not there, while no rewind of it is under way. */
+	async #open(scope: SessionScope): Promise<Session> {
+		for (;;) {
+			await this.#rewound(scope);
+			const session = this.#sessions.get(scopeKey(scope)) ?? (await this.#load(scope, { isNew: true }));
+			if (!this.#isRewinding(scope)) return session;
+		}
+	}
+
+	/** Is a rewind under way that covers what a person begins in a session? */
+	#isRewinding(scope: SessionScope): boolean {
+		return this.#rewind?.covers(turnWork(scope)) === true;
+	}
+
+	async #rewound(scope: SessionScope): Promise<void> {
+		while (this.#isRewinding(scope)) await this.#rewind?.over;
+	}
+
+	/** Cancels the work that a reset would cover and waits until it is quiet, or gives up before anything is written. */
+	async #quiesce(coverage: Coverage, over: Promise<void>): Promise<void> {
+		const covers = (work: Classes): boolean => isCovered(work, coverage);
+		const sessions = [...this.#sessions.values()];
+		for (const session of sessions) session.hold(covers);
+		this.#rewind = { covers, over };
+		void over.then(() => {
+			for (const session of sessions) session.release();
+			this.#rewind = undefined;
+		});
+		const cancelled = sessions.flatMap((session) => session.cancel("a rewind is under way", covers));
 		const limit = new AbortController();
-		const quiet = Promise.all(covered.map((session) => session.idle())).then(() => "quiet" as const);
+		const quiet = Promise.all(sessions.map((session) => session.idle(covers))).then(() => "quiet" as const);
 		const late = sleepFor(this.#options.quietMs ?? 5000, "late" as const, { signal: limit.signal }).catch(
 			() => "quiet" as const,
 		);
 		if ((await Promise.race([quiet, late])) === "late") {
-			const still = covered.flatMap((session) => session.running()).join(", ");
+			const still = sessions.flatMap((session) => session.running(covers));
 			throw new RuntimeError(
 				"RUNTIME_NOT_QUIET",
-				`${still} did not stop in time; nothing was rewound. What was cancelled goes on at the next start, or with resume`,
-				{ still },
+				`${still.join(", ")} did not stop in time; nothing was rewound. Cancelled: ${cancelled.join(", ")}; it goes on with resume, or at the next start`,
+				{ still, cancelled },
 			);
 		}
 		limit.abort();
@@ -578,26 +665,35 @@ export class Runtime implements AsyncDisposable {
 
 	/** Takes every session to the state that the reset made current, and settles its background work. */
 	async #rebuild(seq: Seq, scope: Scope): Promise<void> {
-		const known = await this.#knownSessions();
-		for (const key of [...this.#sessions.keys()])
-			if (!known.some((each) => scopeKey(each) === key)) this.#sessions.delete(key);
-		for (const each of known) if (!this.#sessions.has(scopeKey(each))) await this.#load(each);
-		for (const session of this.#sessions.values()) {
-			if (!within(session.scope, scope) && !within(scope, session.scope)) continue;
-			session.rebuild(await this.#timeline.at(this.wal.tip, session.scope));
-			await this.#settle(session, await this.#timeline.at(seq - 1, session.scope));
+		const reset = this.#timeline.lineage.resets.find((each) => each.seq === seq) as Reset;
+		const moved = (): Session[] =>
+			[...this.#sessions.values()].filter((each) => within(each.scope, scope) || within(scope, each.scope));
+		for (const session of moved()) await session.rebuild(this.wal.tip);
+		const known = new Map((await this.#knownSessions()).map((each) => [scopeKey(each), each]));
+		for (const key of [...this.#sessions.keys()]) if (!known.has(key)) this.#sessions.delete(key);
+		for (const [key, each] of known) if (!this.#sessions.has(key)) await this.#load(each);
+
+		const starts = new Set(moved().flatMap(({ view }) => openStarts(view.get(journal))));
+		const found = await outcomesBeyond(reset.target, starts, { wal: this.wal, lineage: this.#timeline.lineage });
+		const outcomes = found.filter(({ scope: at, draft }) => isCovered({ scope: at, kinds: [draft.kind] }, reset));
+		for (const session of moved()) {
+			for (const { draft, scope: at } of outcomes)
+				if (within(at, session.scope) && isAwaited(session.view.get(journal), draft)) session.log.append(draft, at);
+			this.#settle(session, settlement(await this.#timeline.at(seq - 1, session.scope), session.view, reset));
 		}
 	}
 
-	async #settle(session: Session, before: View): Promise<void> {
-		const { interrupt, pause, relaunch } = settlement(before, session.view);
+	/** What goes on does so when the rewind is over: until it is recorded as settled, nothing but this is appended here. */
+	#settle(session: Session, { interrupt, pause, relaunch }: Settlement): void {
 		const { log, scope } = session;
 		for (const turn of interrupt)
 			log.append(turnInterrupted({ turn, reason: "a rewind went back into this turn" }), scope);
 		for (const plan of pause.plans) log.append(planPaused({ plan }), { ...scope, run: plan });
 		for (const run of pause.runs) log.append(skillRunPaused({ run }), { ...scope, run });
 		if (!this.#resumed) return;
-		for (const plan of relaunch.plans) this.#plans.launch(session, plan);
-		for (const run of relaunch.runs) this.#skills.launch(session, run);
+		void this.#rewind?.over.then(() => {
+			for (const plan of relaunch.plans) this.#plans.launch(session, plan);
+			for (const run of relaunch.runs) this.#skills.launch(session, run);
+		});
 	}
 }

@@ -1,12 +1,20 @@
 /** One conversation as it is now: its state, the way to append to it, and the work that is under way in it. */
+import { journal } from "@reyn/journal";
 import type { View } from "@reyn/snapshot";
 import type { CheckpointKind, Timeline } from "@reyn/timetravel";
-import type { Appended, Appender, Draft, Scope, Seq } from "@reyn/wal";
+import type { Appended, Appender, Draft, Scope, Seq, WalRecord } from "@reyn/wal";
 import { type ConversationState, conversation } from "./conversation.ts";
+import { keptOf } from "./late.ts";
+import type { Classes, Work } from "./work.ts";
 
 export interface SessionScope {
 	readonly agent: string;
 	readonly session: string;
+}
+
+interface Running extends Work {
+	readonly controller: AbortController;
+	readonly done: Promise<void>;
 }
 
 export class Session {
@@ -14,8 +22,12 @@ export class Session {
 	readonly #timeline: Timeline;
 	#view: View;
 	#log: Appender;
-	/** What runs now, by name (`turn`, `plan p12`, `skill 3f…`). */
-	readonly #work = new Map<string, { readonly controller: AbortController; readonly done: Promise<void> }>();
+	/** What was appended while the state is being made anew. */
+	#meanwhile: WalRecord[] | undefined;
+	/** What runs now, by name. */
+	readonly #work = new Map<string, Running>();
+	/** What must not begin now. */
+	#held: ((work: Classes) => boolean)[] = [];
 
 	constructor(scope: SessionScope, timeline: Timeline, view: View) {
 		this.scope = scope;
@@ -33,14 +45,17 @@ export class Session {
 		return this.#view.get(conversation);
 	}
 
-	/** Appends to the line of history that this session is on now; after a rewind an older one refuses. */
+	/** Appends to the line of history that this session is on now; after a rewind an older one refuses what was covered. */
 	get log(): Appender {
 		return this.#log;
 	}
 
-	/** Takes the state after a rewind; whoever holds the old log can no longer append. */
-	rebuild(view: View): void {
-		this.#view = view;
+	/** Takes the state after a rewind, which `tip` has; work that it does not cover may go on appending. */
+	async rebuild(tip: Seq): Promise<void> {
+		this.#meanwhile = [];
+		const view = await this.#timeline.at(tip, this.scope);
+		this.#view = this.#meanwhile.reduce((next, record) => (record.seq > tip ? next.apply(record) : next), view);
+		this.#meanwhile = undefined;
 		this.#log = this.#bound();
 	}
 
@@ -48,48 +63,85 @@ export class Session {
 		return this.#timeline.checkpoint(kind, title, scope, () => this.#view);
 	}
 
-	/** Runs work in the background. `body` has to stop when its signal aborts, and never rejects. */
-	start(name: string, body: (signal: AbortSignal) => Promise<void>): void {
+	/**
+	 * Runs work in the background; what is held is left for later. `body` has to stop when its signal aborts, and never
+	 * rejects.
+	 */
+	start(work: Work, body: (signal: AbortSignal) => Promise<void>): void {
+		const { name } = work;
+		if (this.#held.some((isHeld) => isHeld(work))) return;
 		const controller = new AbortController();
 		const done = body(controller.signal).finally(() => {
 			if (this.#work.get(name)?.controller === controller) this.#work.delete(name);
 		});
-		this.#work.set(name, { controller, done });
+		this.#work.set(name, { ...work, controller, done });
 	}
 
-	isRunning(name: string): boolean {
+	isRunning({ name }: Work): boolean {
 		return this.#work.has(name);
 	}
 
 	/** Cancels one piece of work and waits until it is quiet. */
-	async stop(name: string, reason: string): Promise<void> {
+	async stop({ name }: Work, reason: string): Promise<void> {
 		const work = this.#work.get(name);
 		work?.controller.abort(new Error(reason));
 		await work?.done;
 	}
 
-	cancelAll(reason: string): void {
-		for (const { controller } of this.#work.values()) controller.abort(new Error(reason));
+	/** Cancels all work of some kind, and gives the names of what it cancelled. */
+	cancel(reason: string, which: (work: Classes) => boolean = () => true): readonly string[] {
+		const chosen = [...this.#work.values()].filter(which);
+		for (const { controller } of chosen) controller.abort(new Error(reason));
+		return chosen.map(({ name }) => name);
 	}
 
-	/** Resolves when nothing is under way; what is started meanwhile is waited for too. */
-	async idle(): Promise<void> {
-		while (this.#work.size > 0) await Promise.all([...this.#work.values()].map(({ done }) => done));
+	/** Until `release`, no work of this kind begins. */
+	hold(which: (work: Classes) => boolean): void {
+		this.#held.push(which);
+	}
+
+	release(): void {
+		this.#held = [];
+	}
+
+	/** Resolves when no such work is under way; what is started meanwhile is waited for too. */
+	async idle(which: (work: Classes) => boolean = () => true): Promise<void> {
+		for (;;) {
+			const running = [...this.#work.values()].filter(which);
+			if (running.length === 0) return;
+			await Promise.all(running.map(({ done }) => done));
+		}
 	}
 
 	/** The names of what is under way. */
-	running(): readonly string[] {
-		return [...this.#work.keys()];
+	running(which: (work: Classes) => boolean = () => true): readonly string[] {
+		return [...this.#work.values()].filter(which).map(({ name }) => name);
 	}
 
 	#bound(): Appender {
-		const handle = this.#timeline.handle(this.scope);
-		return {
+		const handle = this.#timeline.handle();
+		const log: Appender = {
 			append: (draft: Draft, scope: Scope): Appended => {
-				const appended = handle.append(draft, scope);
+				let appended: Appended;
+				try {
+					appended = handle.append(draft, scope);
+				} catch (error) {
+					const { code, detail } = error as { code?: unknown; detail?: { reset: Seq } };
+					if (code === "STALE_LINEAGE" && detail) this.#keep(draft, scope, detail.reset, log);
+					throw error;
+				}
+				this.#meanwhile?.push(appended.record);
 				this.#view = this.#view.apply(appended.record);
 				return appended;
 			},
 		};
+		return log;
+	}
+
+	/** Whoever appended too late has to stop. What it found out is kept all the same. */
+	#keep(draft: Draft, scope: Scope, reset: Seq, refusing: Appender): void {
+		const isRebuilt = this.#log !== refusing;
+		const kept = keptOf(draft, reset, isRebuilt ? this.#view.get(journal) : undefined);
+		if (kept) this.#log.append(kept, scope);
 	}
 }

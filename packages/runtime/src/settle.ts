@@ -2,8 +2,10 @@
 import { inFlight, planRuns } from "@reyn/plan";
 import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
+import type { Coverage } from "@reyn/timetravel";
 import type { Seq } from "@reyn/wal";
 import { conversation } from "./conversation.ts";
+import { isCovered, planWork, skillWork, turnWork } from "./work.ts";
 
 export interface Settlement {
 	/** Turns that have no answer there: they are closed without asking the model. */
@@ -14,14 +16,19 @@ export interface Settlement {
 	readonly pause: { readonly plans: readonly string[]; readonly runs: readonly string[] };
 }
 
-/** @param before the state just before the reset; @param now the state that the reset made current */
-export function settlement(before: View, now: View): Settlement {
+/**
+ * @param before the state just before the reset
+ * @param now the state that the reset made current
+ * @param reset what it covered: of the rest nothing is settled, since nothing of it has moved
+ */
+export function settlement(before: View, now: View, reset: Coverage): Settlement {
+	const { scope } = now;
 	const livePlans = running(inFlight(before.get(planRuns)));
 	const liveRuns = running(inFlightRuns(before.get(skillRuns)));
-	const plans = running(inFlight(now.get(planRuns)));
-	const runs = running(inFlightRuns(now.get(skillRuns)));
+	const plans = running(inFlight(now.get(planRuns))).filter((id) => isCovered(planWork(scope, id), reset));
+	const runs = running(inFlightRuns(now.get(skillRuns))).filter((id) => isCovered(skillWork(scope, id), reset));
 	return {
-		interrupt: now.get(conversation).open,
+		interrupt: isCovered(turnWork(scope), reset) ? now.get(conversation).open : [],
 		relaunch: { plans: plans.filter((id) => livePlans.includes(id)), runs: runs.filter((id) => liveRuns.includes(id)) },
 		pause: { plans: plans.filter((id) => !livePlans.includes(id)), runs: runs.filter((id) => !liveRuns.includes(id)) },
 	};

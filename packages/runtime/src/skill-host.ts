@@ -18,6 +18,7 @@ import type { Ids, Scope } from "@reyn/wal";
 import { type Deliver, sayOnce, stopReason } from "./background.ts";
 import type { RuntimeEvent } from "./events.ts";
 import type { Session } from "./session.ts";
+import { skillWork } from "./work.ts";
 
 export interface SkillHostPorts {
 	readonly model: Model;
@@ -51,9 +52,9 @@ export class SkillHost {
 
 	/** Goes on with a run from wherever it stands, as the policy for steps in doubt allows. */
 	launch(session: Session, run: string): void {
-		const name = workName(run);
-		if (session.isRunning(name)) return;
-		session.start(name, async (signal) => {
+		const work = skillWork(session.scope, run);
+		if (session.isRunning(work) || session.view.get(skillRuns)[run]?.status !== "running") return;
+		session.start(work, async (signal) => {
 			try {
 				await this.#run(session, run, signal);
 			} catch (error) {
@@ -72,7 +73,7 @@ export class SkillHost {
 
 	/** Stops a run for a person. */
 	async discard(session: Session, run: string, reason: string): Promise<void> {
-		await session.stop(workName(run), reason);
+		await session.stop(skillWork(session.scope, run), reason);
 		await this.#drop(session, run, reason, { by: "person" });
 	}
 
@@ -96,9 +97,11 @@ export class SkillHost {
 	}
 
 	async #drop(session: Session, run: string, reason: string, who: { by?: "person" } = {}): Promise<void> {
+		// Of the line of history that this run was discarded on: no later one is told.
+		const { log } = session;
 		await this.#say(session, run, `The skill run ${run} was discarded: ${reason}.`);
-		session.log.append(skillRunDiscarded({ run, reason, ...who }), runScope(session, run));
-		await session.log.append(laneClosed({ lane: runLane(run) }), runScope(session, run)).durable;
+		log.append(skillRunDiscarded({ run, reason, ...who }), runScope(session, run));
+		await log.append(laneClosed({ lane: runLane(run) }), runScope(session, run)).durable;
 		this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "discarded", reason });
 	}
 
@@ -119,5 +122,3 @@ export class SkillHost {
 }
 
 const runScope = ({ scope }: Session, run: string): Scope => ({ ...scope, run });
-
-const workName = (run: string): string => `skill ${run}`;

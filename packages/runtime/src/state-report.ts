@@ -1,6 +1,7 @@
 /** The state of a session at a moment, as a value for people and scripts. */
 import { planRuns } from "@reyn/plan";
 import { skillRuns } from "@reyn/skill-resume";
+import type { Timeline } from "@reyn/timetravel";
 import type { Seq } from "@reyn/wal";
 import { type ConversationItem, conversation } from "./conversation.ts";
 import { mainSession, type Runtime } from "./runtime.ts";
@@ -19,12 +20,12 @@ export interface StateReport {
 }
 
 export async function reportState(
-	{ wal, timeline }: Runtime,
+	{ timeline }: Runtime,
 	seq: Seq,
 	scope: SessionScope = mainSession,
 ): Promise<StateReport> {
 	const view = await timeline.at(seq, scope);
-	const { kind, active } = await describe(wal, timeline, seq);
+	const { kind, active } = await describe(timeline, seq);
 	const messages = view.get(conversation).items.toArray().flatMap(said);
 	return {
 		seq,
@@ -38,15 +39,10 @@ export async function reportState(
 	};
 }
 
-async function describe(
-	wal: Runtime["wal"],
-	timeline: Runtime["timeline"],
-	seq: Seq,
-): Promise<{ kind: string; active: boolean }> {
-	for await (const record of wal.read({ after: seq - 1, through: seq })) {
-		return { kind: record.kind, active: timeline.lineage.isActive(record) };
-	}
-	return { kind: "genesis", active: true };
+async function describe(timeline: Timeline, seq: Seq): Promise<{ kind: string; active: boolean }> {
+	const record = await timeline.record(seq);
+	if (!record) return { kind: "genesis", active: true };
+	return { kind: record.kind, active: timeline.lineage.isActive(record) };
 }
 
 /** Tool results are left out: they are long, and `show --entry` has them. */

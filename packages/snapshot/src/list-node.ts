@@ -84,7 +84,7 @@ export function* leavesOf<T>(node: Node<T>): Generator<Leaf<T>> {
 	else for (const child of node.children) yield* leavesOf(child);
 }
 
-/** How many items at the beginning lie in nodes that both trees have. More of them may be equal: no item is looked at. */
+/** How many items at the beginning lie in nodes that both trees have. */
 export function sharedStart<T>(left: Node<T>, right: Node<T>): number {
 	if (left === right || (left.chunk !== undefined && left.chunk === right.chunk)) return left.count;
 	if (left.height > right.height) return sharedStart((left as Inner<T>).children[0] as Node<T>, right);

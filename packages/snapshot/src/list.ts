@@ -59,7 +59,7 @@ export class List<T> implements Iterable<T> {
 		return new List(joined(joined(before, build(items)), after));
 	}
 
-	/** A number of items at the beginning that this list has from the other, or the other from it: found without looking at them. */
+	/** How many items at the beginning both lists share in memory or in the store. They may have more in common: no item is looked at. */
 	sharedStart(other: List<T>): number {
 		return this.root && other.root ? sharedStart(this.root, other.root) : 0;
 	}

@@ -71,9 +71,9 @@ export class SnapshotStore {
 	/**
 	 * The seqs of a scope that have a root, newest first.
 	 *
-	 * @param anew look again: somebody else may have written since
+	 * @param anew look again: somebody else may have written since. Default: false
 	 */
-	async roots(scope: Scope, anew: boolean): Promise<readonly Seq[]> {
+	async roots(scope: Scope, anew = false): Promise<readonly Seq[]> {
 		const folder = folderOf(scope);
 		const known = anew ? undefined : this.#roots.get(folder);
 		if (known) return known;

@@ -53,6 +53,31 @@ test("a list does what an array does, and stays a balanced tree", () => {
 	);
 });
 
+/** Often where a tree grows by a level: at one leaf, and at one node of leaves. */
+const anySize = fc.oneof(fc.nat(70), fc.integer({ min: 1_900, max: LEAF_ITEMS * NODE_CHILDREN }), fc.nat(20_000));
+
+test("what two lists share at their beginning is equal, and is nearly all of it after a fork", () => {
+	fc.assert(
+		fc.property(anySize, fc.nat(300), fc.nat(300), fc.nat(), fc.boolean(), (size, left, right, at, spliced) => {
+			const start = List.from(range(size));
+			const one = start.append(...range(left, -1_000));
+			const other = spliced ? start.splice(at % (size + 1), 1, -1) : start.append(...range(right, -2_000));
+			const shared = one.sharedStart(other);
+			expect(other.sharedStart(one)).toBe(shared);
+			expect(one.toArray().slice(0, shared)).toEqual(other.toArray().slice(0, shared));
+			if (!spliced) expect(shared).toBeGreaterThan(size - LEAF_ITEMS);
+		}),
+		{ numRuns: 100 },
+	);
+});
+
+test("two lists share what was stored as the same chunk", () => {
+	const [one, other] = [List.from(range(LEAF_ITEMS)), List.from(range(LEAF_ITEMS))];
+	expect(one.sharedStart(other)).toBe(0);
+	for (const { root } of [one, other]) if (root) root.chunk = "the same";
+	expect(one.sharedStart(other)).toBe(LEAF_ITEMS);
+});
+
 test("random single deletions leave no crumbs", () => {
 	let list = List.from(range(20_000));
 	let random = 1;

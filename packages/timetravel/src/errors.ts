@@ -7,6 +7,10 @@ export type TimetravelCode =
 	| "TIMETRAVEL_BUSY"
 	| "TIMETRAVEL_LABEL"
 	| "TIMETRAVEL_NOT_ACTIVE"
+	| "TIMETRAVEL_INDEX"
+	| "TIMETRAVEL_NOT_KEPT"
+	| "TIMETRAVEL_PRUNED"
+	| "TIMETRAVEL_UNKEPT"
 	| "TIMETRAVEL_OUT_OF_RANGE";
 
 /** An error of this package; each code is a heading in its README. */

@@ -1,14 +1,18 @@
 /** Rewind, fork and return over a log: lineage, branches, checkpoints, checkout. Nothing is ever erased. */
 export { type Branch, branchTree } from "./branches.ts";
+export { type Change, diffLines, diffViews, type StateDiff } from "./diff.ts";
 export { type TimetravelCode, TimetravelError } from "./errors.ts";
+export type { Foresight } from "./foresight.ts";
 export { Lineage, type LineageOptions, type Reset } from "./lineage.ts";
 export type { Coverage, Deed, Deeds, Move, Moves } from "./moves.ts";
-export { checkpoint, isMeta, label, reset, resetSettled, timetravelRecords } from "./records.ts";
+export { checkpoint, isMeta, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
+export type { Floor, RetentionPolicy } from "./retention.ts";
 export {
 	type Checkout,
 	type CheckoutOptions,
 	type Checkpoint,
 	type CheckpointKind,
+	type Collection,
 	type Label,
 	openTimeline,
 	type Stepped,

@@ -77,7 +77,7 @@ export class Lineage {
 	/** Is `seq` an ancestor of `of` (or `of` itself) in every class that a reset with this scope and drop would cover? */
 	isAncestor(seq: Seq, scope: Scope, drop?: readonly string[], of: Seq = this.tip): boolean {
 		const covered = drop?.filter((kind) => !this.#options.isMeta(kind));
-		return seq <= of && this.#pathsTo(of).isAncestor(seq, scope, covered);
+		return seq === 0 || (seq <= of && holds(this.#pathsTo(of).ancestors(scope, covered), seq));
 	}
 
 	/**
@@ -105,6 +105,8 @@ class LinePath implements Path {
 	readonly scope: Scope;
 	readonly #paths: Paths;
 	#ranges: readonly SeqRange[] | undefined;
+	/** The seqs that are bases for some kinds: thousands of snapshots are asked for with the same ones. */
+	#bases: { readonly kinds: readonly string[]; readonly edges: Edges } | undefined;
 
 	constructor(paths: Paths, tip: Seq, scope: Scope) {
 		this.#paths = paths;
@@ -122,7 +124,8 @@ class LinePath implements Path {
 	}
 
 	isBase(seq: Seq, kinds: readonly string[]): boolean {
-		return seq <= this.tip && this.#paths.isAncestor(seq, this.scope, kinds);
+		if (this.#bases?.kinds !== kinds) this.#bases = { kinds, edges: this.#paths.ancestors(this.scope, kinds) };
+		return seq === 0 || (seq <= this.tip && holds(this.#bases.edges, seq));
 	}
 }
 
@@ -140,6 +143,7 @@ class Paths {
 
 	/** The seqs at which a record of this scope and kind is on its path. */
 	of({ scope, kind }: Located): Edges {
+		if (this.groups.isOne) return this.#walk({}, OTHER);
 		const group = this.groups.ofKind(kind);
 		return group === META ? this.inEvery(scope) : this.#walk(scope, group);
 	}
@@ -150,13 +154,13 @@ class Paths {
 		return group === META ? this.#classesIn(scope) : [this.#walk(scope, group)];
 	}
 
-	/** Is `seq` an ancestor in every class of these kinds (absent means all) in the scope? */
-	isAncestor(seq: Seq, scope: Scope, kinds?: readonly string[]): boolean {
-		if (seq === 0) return true;
+	/** The seqs that are ancestors in every class of these kinds (absent means all) in the scope; genesis is one always. */
+	ancestors(scope: Scope, kinds?: readonly string[]): Edges {
 		const groups = kinds && new Set(kinds.map((kind) => this.groups.ofKind(kind)));
 		// What holds a meta record is judged as the record itself is: by all classes.
-		if (!groups || groups.has(META)) return holds(this.inEvery(scope), seq);
-		return this.#classesIn(scope, [...groups]).every((path) => holds(path, seq));
+		if (!groups || groups.has(META)) return this.inEvery(scope);
+		const paths = this.#classesIn(scope, [...groups]);
+		return paths.length > 0 ? overlay(paths, paths.length) : Float64Array.of(0, this.#to);
 	}
 
 	/** The seqs that are ancestors in every class in the scope. */
@@ -202,6 +206,8 @@ const META = -1;
  * numbers are covered by the same resets, so one walk does for all of them.
  */
 class Groups {
+	/** Every reset covers everything, as most do: then all classes have one path, that of a meta record too. */
+	readonly isOne: boolean;
 	/** The numbers of the kinds that form classes. */
 	readonly kinds: readonly number[];
 	readonly #resets: readonly Reset[];
@@ -219,6 +225,7 @@ class Groups {
 		checkOrder(resets);
 		this.#resets = resets;
 		this.#isMeta = isMeta;
+		this.isOne = resets.every(({ scope, drop }) => drop === undefined && within({}, scope));
 
 		this.#agents = numbered(resets.map(({ scope }) => scope.agent));
 		this.#sessions = numbered(resets.map(({ scope }) => scope.session));

@@ -47,13 +47,19 @@ export function follow({ past, future }: { past: Move[]; future: Move[] }, recor
 	}
 	const { undoes, redoes } = record.data as { undoes?: Seq; redoes?: Seq };
 	if (undoes !== undefined) {
-		past.pop();
+		remove(past, undoes);
 		future.push(move);
 		return;
 	}
 	past.push(move);
-	if (redoes !== undefined) future.pop();
+	if (redoes !== undefined) remove(future, redoes);
 	else future.length = 0;
+}
+
+/** It is the newest one, unless a person made another in the moment before the record was written. */
+function remove(moves: Move[], seq: Seq): void {
+	const at = moves.findLastIndex((move) => move.seq === seq);
+	if (at >= 0) moves.splice(at, 1);
 }
 
 function moveOf(record: WalRecord, deeds: Deeds): Move | "turn" | undefined {
@@ -67,5 +73,6 @@ function moveOf(record: WalRecord, deeds: Deeds): Move | "turn" | undefined {
 	return typeof deed === "object" ? { seq, inverse: { kind: "reset", ...deed.takenBackBy } } : deed;
 }
 
-const covers = ({ scope, drop }: Coverage, record: WalRecord): boolean =>
+/** Does a reset of this coverage take a record of this scope and kind back? */
+export const covers = ({ scope, drop }: Coverage, record: Pick<WalRecord, "scope" | "kind">): boolean =>
 	within(record.scope, scope) && drop?.includes(record.kind) !== false;

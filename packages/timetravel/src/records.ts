@@ -49,7 +49,16 @@ export const label = defineRecord(
 /** What was in memory has been brought in line with this reset. A reset without it was cut short by a crash. */
 export const resetSettled = defineRecord("reset_settled", z.object({ reset: z.int().positive() }));
 
-export const timetravelRecords = [checkpoint, reset, resetSettled, label] as const;
+/**
+ * What work of another line of history found out after the rewind `reset` had left that line: the record that it could not
+ * append any more. It is kept, and no state folds it.
+ */
+export const stepLate = defineRecord(
+	"step_late",
+	z.object({ reset: z.int().positive(), kind: z.string(), data: z.record(z.string(), z.unknown()) }),
+);
+
+export const timetravelRecords = [checkpoint, reset, resetSettled, label, stepLate] as const;
 
 const ownMeta: ReadonlySet<string> = new Set(timetravelRecords.map(({ kind }) => kind));
 

@@ -2,15 +2,19 @@
 import {
 	type AnyProjection,
 	capture,
+	collect,
+	kindsOf,
+	type Path,
 	restore,
 	type SnapshotError,
-	type SnapshotStore,
+	SnapshotStore,
 	type Sources,
 	type View,
 } from "@reyn/snapshot";
 import {
 	type Appended,
 	type Appender,
+	type BlobStore,
 	type Draft,
 	type Scope,
 	type Seq,
@@ -18,11 +22,17 @@ import {
 	type WalRecord,
 	within,
 } from "@reyn/wal";
+import { type BranchIndex, isKept, pathIn, readBranchIndex, withRanges, writeBranchIndex } from "./branch-index.ts";
 import type { Branch } from "./branches.ts";
+import { diffViews, type StateDiff } from "./diff.ts";
 import { TimetravelError } from "./errors.ts";
+import { type Foresight, foresee } from "./foresight.ts";
 import { Lineage, type Reset } from "./lineage.ts";
-import { type Coverage, type Deeds, follow, type Move, type Moves, moveKinds, noMoves } from "./moves.ts";
+import { type Coverage, covers, type Deeds, follow, type Move, type Moves, moveKinds, noMoves } from "./moves.ts";
 import { checkpoint, type checkpointKinds, isMeta, label, labelName, reset, resetSettled } from "./records.ts";
+import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
+import { Spans } from "./spans.ts";
+import { goesOnFromOne, keepBefore, recordAt } from "./truncation.ts";
 
 export type CheckpointKind = (typeof checkpointKinds)[number];
 
@@ -85,31 +95,75 @@ export interface TimelineOptions {
 	readonly readOnly?: boolean;
 	/** Is a tool cycle open in this state: calls made, results missing? A cut is never made there. Default: never. */
 	inCycle?(view: View): boolean;
-	/** Stops what is under way in the scope and waits until it is quiet. If it throws, nothing is written. Default: nothing runs. */
-	quiesce?(scope: Scope): Promise<void>;
+	/**
+	 * Stops what is under way in the classes that a move covers, and waits until it is quiet. If it throws, nothing is written.
+	 * `over` resolves when the move has ended, made or not: until then nothing should be begun there. Default: nothing runs.
+	 */
+	quiesce?(scope: Scope, move: { readonly drop?: readonly string[]; readonly over: Promise<void> }): Promise<void>;
 	/** Is it time for a snapshot, at a checkpoint with this state? Default: `view.isDue`. */
 	snapshotDue?(view: View): boolean;
 	/** The snapshot of a checkpoint could not be stored; the checkpoint stands. Default: `checkpoint` throws the error. */
 	snapshotFailed?(error: SnapshotError): void;
 	/** Brings what is in memory in line with the log after the reset at `seq`. Doing it twice changes nothing. */
 	rebuild?(seq: Seq, scope: Scope): Promise<void>;
+	/**
+	 * Keeps what has to outlive the records that `gc` takes away: the index of branches, and the states that stand for them.
+	 * It is truth then, and not a cache. Absent: nothing is ever taken away.
+	 */
+	readonly kept?: BlobStore;
+	/** Kinds of yours whose records outlive the others: few and small ones, see `records`. Default: none. */
+	readonly keeps?: readonly string[];
+	/** The scopes whose states are asked for, those of abandoned branches too. Default: the whole process. */
+	scopes?(): Promise<readonly Scope[]>;
 	/** Records of yours that `undo` takes back, or after which nothing can be redone. Resets and labels are known. */
 	readonly deeds?: Deeds;
 }
 
-/** Reads the resets and checkpoints of a log. */
+/** What `gc` has done, or would do. */
+export interface Collection {
+	/** The first record that stays. What is before it can be reached by a label only. */
+	readonly retainedFrom: Seq;
+	/** The one that was the first before. */
+	readonly was: Seq;
+	/** The first record that is still on disk: the log goes in whole segments. */
+	readonly first: Seq;
+	/** Live work that needs older records than the policy keeps. */
+	readonly heldBy?: Floor;
+	/** Labels of what was before; their states are kept. */
+	readonly labels: readonly Label[];
+	/** Stored states, and parts of them, that nothing needs any more. */
+	readonly snapshots: number;
+	readonly chunks: number;
+}
+
+/**
+ * Reads the resets and checkpoints of a log.
+ *
+ * @throws TimetravelError `TIMETRAVEL_INDEX`
+ */
 export async function openTimeline(options: TimelineOptions): Promise<Timeline> {
+	const { wal, kept } = options;
+	const index = await readBranchIndex(kept, wal);
 	const resets: Reset[] = [];
 	const checkpoints: WalRecord<CheckpointData>[] = [];
-	let settled: Seq = 0;
-	const kinds = [reset.kind, resetSettled.kind, checkpoint.kind];
-	for await (const record of options.wal.read({ kinds: { only: kinds } })) {
+	let { settled } = index;
+	const take = (record: WalRecord): void => {
 		if (reset.is(record)) resets.push(asReset(record));
 		if (resetSettled.is(record)) settled = record.data.reset;
 		if (checkpoint.is(record)) checkpoints.push(record);
+	};
+	index.records.forEach(take);
+	const spans = new Spans(index.retainedFrom - 1);
+	const dataOf = [reset.kind, resetSettled.kind, checkpoint.kind];
+	for await (const record of wal.read({ after: index.retainedFrom - 1, dataOf })) {
+		spans.add(record.seq, record.scope);
+		if (dataOf.includes(record.kind)) take(record);
 	}
-	return new Timeline(options, resets, checkpoints, settled);
+	return new Timeline(options, index, spans, resets, checkpoints, settled);
 }
+
+/** So many records that nobody has looked through are read over with the rest. */
+const UNSEEN = 1024;
 
 interface CheckpointData {
 	readonly kind: CheckpointKind;
@@ -118,27 +172,43 @@ interface CheckpointData {
 
 export class Timeline {
 	readonly #wal: Wal;
-	readonly #sources: Sources;
 	readonly #options: TimelineOptions;
-	readonly #checkpoints: WalRecord<CheckpointData>[];
+	/** The snapshots that stand for what was taken away. */
+	readonly #bases: SnapshotStore | undefined;
+	readonly #spans: Spans;
+	#looking: Promise<void> | undefined;
+	#index: BranchIndex;
+	/** Has one begun that may not have come to its end, in this process or the one before? */
+	#truncating: boolean;
+	/** Those that can be gone back to. */
+	#checkpoints: WalRecord<CheckpointData>[];
 	#lineage: Lineage;
 	#settled: Seq;
-	#moving = false;
+	/** The move that is under way: resolves when it has ended. */
+	#moving: Promise<void> | undefined;
 	/** As of `#movesSeen`: records that come later are read when they are asked for. */
 	#moves = noMoves;
 	#labels: ReadonlyMap<string, Seq> = new Map();
-	#movesSeen: Seq = 0;
+	#movesSeen: Seq;
 
 	/** Use {@link openTimeline}. */
 	constructor(
 		options: TimelineOptions,
+		index: BranchIndex,
+		spans: Spans,
 		resets: readonly Reset[],
 		checkpoints: readonly WalRecord<CheckpointData>[],
 		settled: Seq,
 	) {
 		this.#options = options;
 		this.#wal = options.wal;
-		this.#sources = options;
+		this.#bases = options.kept && new SnapshotStore(options.kept);
+		this.#index = index;
+		this.#truncating = index.retainedFrom > 1;
+		this.#spans = spans;
+		this.#moves = index.moves;
+		this.#labels = named(new Map(), index.records);
+		this.#movesSeen = index.retainedFrom - 1;
 		this.#checkpoints = [...checkpoints];
 		this.#lineage = new Lineage(resets, options.wal.tip, { isMeta });
 		this.#settled = settled;
@@ -150,23 +220,63 @@ export class Timeline {
 		return this.#lineage;
 	}
 
+	/** The first record that counts; 1 until `gc` has taken some away. */
+	get retainedFrom(): Seq {
+		return this.#index.retainedFrom;
+	}
+
 	/**
 	 * The state of a scope at a seq, on that seq's own path: an abandoned one is as good as any.
 	 *
-	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
 	async at(seq: Seq, scope: Scope): Promise<View> {
 		this.#assertInRange(seq);
-		return restore(this.#sources, this.lineage.path(seq, scope));
+		return this.#restore(this.lineage.path(seq, scope));
+	}
+
+	/**
+	 * What differs between the states of a scope at two seqs, each on its own path.
+	 *
+	 * @param projections which to compare; default: all
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`; SnapshotError `SNAPSHOT_UNREGISTERED`
+	 */
+	async diff(a: Seq, b: Seq, scope: Scope, projections?: readonly AnyProjection[]): Promise<StateDiff> {
+		return diffViews(await this.at(a, scope), await this.at(b, scope), projections);
+	}
+
+	/**
+	 * The history as a checkout of exactly `target` would leave it, without doing it.
+	 *
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
+	 */
+	foresee(target: Seq, { drop, scope = {} }: Pick<CheckoutOptions, "drop" | "scope"> = {}): Foresight {
+		this.#assertInRange(target);
+		return foresee(this.lineage, target, { scope, ...(drop ? { drop } : {}) }, (path) => this.#restore(path));
 	}
 
 	/** The records that count at the tip, in order. */
 	async *history(after: Seq = 0, scope: Scope = {}): AsyncIterable<WalRecord> {
-		const { lineage } = this;
-		for await (const record of this.#wal.read({ after, scope })) if (lineage.isActive(record)) yield record;
+		const { lineage, retainedFrom } = this;
+		const from = Math.max(after, retainedFrom - 1);
+		for await (const record of this.#wal.read({ after: from, scope })) if (lineage.isActive(record)) yield record;
 	}
 
-	/** Every boundary, oldest first, the abandoned ones too. */
+	/** The records of some kinds, in order: resets, labels and what `keeps` says outlive the others. */
+	async *records(kinds: readonly string[]): AsyncIterable<WalRecord> {
+		const { records, retainedFrom } = this.#index;
+		yield* records.filter(({ kind }) => kinds.includes(kind));
+		yield* this.#wal.read({ after: retainedFrom - 1, kinds: { only: kinds } });
+	}
+
+	/** The record at a seq that can be gone back to; genesis has none. */
+	async record(seq: Seq): Promise<WalRecord | undefined> {
+		this.#assertInRange(seq);
+		if (seq === 0) return undefined;
+		return this.#index.records.find((record) => record.seq === seq) ?? recordAt(this.#wal, seq);
+	}
+
+	/** Every boundary that can be gone back to, oldest first, the abandoned ones too. */
 	checkpoints(scope: Scope = {}): readonly Checkpoint[] {
 		const { lineage } = this;
 		return this.#checkpoints
@@ -186,11 +296,20 @@ export class Timeline {
 
 	/**
 	 * Writes a checkpoint and, once it is durable and a snapshot is due, that too: any checkpoint's state is a snapshot before
-	 * it and a short replay. `view` is asked for the state at that record.
+	 * it and a short replay. `view` gives the state of now, which has seen every record of its scope.
+	 *
+	 * @throws TimetravelError `STALE_LINEAGE` when that is the state of a line that was left since
 	 */
 	async checkpoint(kind: CheckpointKind, title: string, scope: Scope, view: () => View): Promise<Seq> {
+		const now = view();
+		if (!this.lineage.path(this.#wal.tip, now.scope).isBase(now.seq, kindsOf(now.projections)))
+			throw new TimetravelError(
+				"STALE_LINEAGE",
+				`this checkpoint is of a line of history that was left after seq ${now.seq}; its state may not be stored on the new one`,
+				{ seq: now.seq },
+			);
 		const { seq, record, durable } = this.#wal.append(checkpoint({ kind, title }), scope);
-		const state = view().at(seq);
+		const state = now.at(seq);
 		this.#checkpoints.push(record as WalRecord<CheckpointData>);
 		await durable;
 		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return seq;
@@ -204,15 +323,15 @@ export class Timeline {
 	}
 
 	/**
-	 * A log for one line of history: it appends until a reset moves the scope away from that line, and from then on
-	 * refuses with `STALE_LINEAGE`. So work that was started before a rewind cannot write after it.
+	 * A log for the line of history of now: from a reset on it refuses, with `STALE_LINEAGE`, the records that the reset
+	 * covers. So work that was started before a rewind cannot write after it, and work that it does not touch goes on.
 	 */
-	handle(scope: Scope): Appender {
-		const bound = this.#lastMove(scope);
+	handle(): Appender {
+		const bound = this.#lineage.resets.at(-1)?.seq ?? 0;
 		return {
 			append: (draft: Draft, at: Scope): Appended => {
-				const moved = this.#lastMove(scope);
-				if (moved !== bound) {
+				const moved = this.#movedSince(bound, { scope: at, kind: draft.kind });
+				if (moved !== undefined) {
 					throw new TimetravelError(
 						"STALE_LINEAGE",
 						`this work belongs to a line of history that was left by the rewind at seq ${moved}; its records may not land on the new one`,
@@ -227,7 +346,7 @@ export class Timeline {
 	/**
 	 * What a checkout of `seq` would do, without doing it.
 	 *
-	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
 	async preview(
 		seq: Seq,
@@ -237,6 +356,7 @@ export class Timeline {
 		const target = await this.#snapped(seq);
 		const snapped = target === seq ? {} : { snappedFrom: seq };
 		if (target === this.#wal.tip) return { kind: "none", target, ...snapped };
+		this.#assertKept({ target, scope, ...(drop ? { drop } : {}) });
 		return { kind: this.lineage.isAncestor(target, scope, drop) ? "undo" : "fork_switch", target, ...snapped };
 	}
 
@@ -246,13 +366,21 @@ export class Timeline {
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_BUSY`; and what `quiesce` throws. Nothing is written then
 	 */
-	async checkout(seq: Seq, options: CheckoutOptions = {}): Promise<Checkout> {
+	checkout(seq: Seq, options: CheckoutOptions = {}): Promise<Checkout> {
+		return this.#go(seq, options, { onlyUndo: false });
+	}
+
+	#go(seq: Seq, options: CheckoutOptions, { onlyUndo }: { onlyUndo: boolean }): Promise<Checkout> {
 		const { drop, scope = {}, actor = "user", mode = "both", counts } = options;
 		return this.#alone(async () => {
+			// What comes while the work gets quiet changes neither kind nor target: only a reset would, and this is the only one.
 			const planned = await this.preview(seq, options);
 			if (planned.kind === "none") return { ...planned, seq: this.#wal.tip };
+			if (onlyUndo && planned.kind === "fork_switch") throw this.#notActive(seq);
 			const how = { mode, actor, ...(counts ? { counts: { ...counts } } : {}) };
-			return { ...planned, seq: await this.#reset(planned.target, { scope, ...(drop ? { drop } : {}) }, how) };
+			const coverage = { scope, ...(drop ? { drop } : {}) };
+			await this.#quiesce(coverage);
+			return { ...planned, seq: await this.#reset(planned.target, coverage, how) };
 		});
 	}
 
@@ -264,8 +392,7 @@ export class Timeline {
 	 */
 	undo({ actor = "user" }: { actor?: string } = {}): Promise<Stepped> {
 		return this.#alone(async () => {
-			const move = (await this.moves()).past.at(-1);
-			if (!move) throw this.#nothing("undo");
+			const move = await this.#quietMove("undo");
 			return this.#step(move, { actor, undoes: move.seq });
 		});
 	}
@@ -277,8 +404,7 @@ export class Timeline {
 	 */
 	redo({ actor = "user" }: { actor?: string } = {}): Promise<Stepped> {
 		return this.#alone(async () => {
-			const move = (await this.moves()).future.at(-1);
-			if (!move) throw this.#nothing("redo");
+			const move = await this.#quietMove("redo");
 			return this.#step(move, { actor, redoes: move.seq });
 		});
 	}
@@ -286,7 +412,7 @@ export class Timeline {
 	/** What can be undone and redone, the newest last. */
 	async moves(): Promise<Moves> {
 		await this.#readMoves();
-		return this.#moves;
+		return { past: this.#possible("undo", this.#moves.past), future: this.#possible("redo", this.#moves.future) };
 	}
 
 	/**
@@ -322,8 +448,42 @@ export class Timeline {
 		return [...this.#labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq);
 	}
 
-	/** Finishes the moves that were cut short between their reset and the rebuild. Nothing to finish: does nothing. */
+	/**
+	 * Takes away what is older than the policy keeps: records before a checkpoint, and stored states that nothing needs. What
+	 * has a label stays, and the state of that checkpoint; what live work needs holds it back. Nothing but this ever removes
+	 * anything.
+	 *
+	 * @throws TimetravelError `TIMETRAVEL_BUSY`, `TIMETRAVEL_NOT_KEPT`, `TIMETRAVEL_UNKEPT`
+	 */
+	gc({ dryRun = false, ...policy }: RetentionPolicy & { readonly dryRun?: boolean }): Promise<Collection> {
+		return this.#alone(async () => {
+			const was = this.retainedFrom;
+			const { before, heldBy } = await this.#retention(policy);
+			const labels = (await this.labels()).filter(({ seq }) => seq > 0 && seq < before - 1);
+			if (!dryRun) {
+				await (before > was ? this.#truncate(before) : this.#finishTruncation());
+				await this.#collectBases();
+			}
+			const { roots, chunks } = await collect(this.#options.snapshots, { keep: (_, seq) => seq >= before - 1, dryRun });
+			return {
+				retainedFrom: before,
+				was,
+				first: this.#wal.first,
+				...(heldBy ? { heldBy } : {}),
+				labels,
+				snapshots: roots.length,
+				chunks,
+			};
+		});
+	}
+
+	/** Finishes what was cut short: a truncation after its index, a move between its reset and the rebuild. Nothing to finish: does nothing. */
 	async settle(): Promise<void> {
+		await this.#finishTruncation();
+		await this.#settleMoves();
+	}
+
+	async #settleMoves(): Promise<void> {
 		for (const { seq, scope } of this.#lineage.resets.filter((each) => each.seq > this.#settled)) {
 			await this.#options.rebuild?.(seq, scope);
 			await this.#wal.append(resetSettled({ reset: seq }), {}).durable;
@@ -336,17 +496,153 @@ export class Timeline {
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_NOT_ACTIVE`, and as {@link checkout}
 	 */
-	async rewindTo(seq: Seq, options: CheckoutOptions = {}): Promise<Checkout> {
-		const { kind } = await this.preview(seq, options);
-		if (kind === "fork_switch") {
-			const branch = this.branches().findLast(({ first }) => first <= seq)?.name;
+	rewindTo(seq: Seq, options: CheckoutOptions = {}): Promise<Checkout> {
+		return this.#go(seq, options, { onlyUndo: true });
+	}
+
+	async #restore(path: Path): Promise<View> {
+		if (path.tip - this.#spans.seen > UNSEEN) await this.#look();
+		const index = this.#index;
+		const kept = pathIn(index, path);
+		try {
+			return await restore(this.#sources, withRanges(kept, this.#spans.within(path.scope, kept.ranges)));
+		} catch (error) {
+			// Truncated meanwhile: there is a state now for what was being read.
+			if (index !== this.#index) return this.#restore(path);
+			throw error;
+		}
+	}
+
+	/** Finds out whose records came since; once, whoever asks meanwhile. */
+	#look(): Promise<void> {
+		const read = async (): Promise<void> => {
+			for await (const { seq, scope } of this.#wal.read({ after: this.#spans.seen, dataOf: [] }))
+				this.#spans.add(seq, scope);
+		};
+		this.#looking ??= read().finally(() => {
+			this.#looking = undefined;
+		});
+		return this.#looking;
+	}
+
+	/** Where the log may be cut: behind a checkpoint, as far as policy and live work allow. */
+	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor }> {
+		const was = this.retainedFrom;
+		const { durableTip } = this.#wal;
+		const checkpoints = this.#checkpoints.filter(({ seq }) => seq >= was && seq <= durableTip);
+		const scopes = await this.#scopes();
+		let last = firstToKeep(checkpoints, policy);
+		let heldBy: Floor | undefined;
+		while (last !== undefined && last >= was) {
+			const before = last + 1;
+			const lowest = await this.#lowestFloor(before, scopes);
+			if (lowest === undefined || lowest.seq >= before) return { before, ...(heldBy ? { heldBy } : {}) };
+			heldBy = lowest;
+			last = checkpoints.findLast(({ seq }) => seq < lowest.seq)?.seq;
+		}
+		return { before: was, ...(heldBy ? { heldBy } : {}) };
+	}
+
+	/** Work may be live at the tip, at the cut, or in what a reset behind the cut went back to. */
+	async #lowestFloor(before: Seq, scopes: readonly Scope[]): Promise<Floor | undefined> {
+		const back = this.lineage.resets.filter(({ seq, target }) => seq >= before && target < before);
+		let lowest: Floor | undefined;
+		for (const scope of scopes) {
+			for (const seq of [this.#wal.tip, before - 1, ...back.map((each) => each.seq)]) {
+				const floor = floorOf(await this.at(seq, scope));
+				if (floor && floor.seq < (lowest?.seq ?? Number.POSITIVE_INFINITY)) lowest = floor;
+			}
+		}
+		return lowest;
+	}
+
+	async #truncate(before: Seq): Promise<void> {
+		const { kept, deeds = {}, keeps = [], projections } = this.#options;
+		if (!kept || !this.#bases)
 			throw new TimetravelError(
-				"TIMETRAVEL_NOT_ACTIVE",
-				`seq ${seq} lies on the abandoned branch ${branch}; a rewind stays on the current one. Use checkout to go there`,
-				{ seq, branch },
+				"TIMETRAVEL_NOT_KEPT",
+				"this timeline has nowhere to keep what outlives the log, so nothing was taken away. Open it with `kept`",
+			);
+		// What is looked through later begins behind the cut.
+		await this.#look();
+		const labelled = new Map<Seq, Seq>();
+		for (const { seq } of await this.labels()) labelled.set(seq, await this.#snapped(seq));
+		const index = await keepBefore({
+			before,
+			wal: this.#wal,
+			index: this.#index,
+			lineage: this.lineage,
+			labelled,
+			scopes: await this.#scopes(),
+			folded: kindsOf(projections),
+			keeps: [reset.kind, label.kind, ...keeps],
+			deeds,
+			sources: this.#sources,
+			bases: this.#bases,
+			at: (seq, scope) => this.at(seq, scope),
+		});
+		this.#truncating = true;
+		await writeBranchIndex(kept, index);
+		this.#index = index;
+		this.#checkpoints = this.#checkpoints.filter(({ seq }) => this.#isReachable(seq));
+		await this.#wal.truncate({ before });
+		this.#truncating = false;
+	}
+
+	/** One that was cut short: the index of now has to be durable before anything goes that it does not need. */
+	async #finishTruncation(): Promise<void> {
+		const { kept } = this.#options;
+		if (!kept || !this.#truncating) return;
+		// What is read need not be durable yet: see `BlobStore.get`.
+		await writeBranchIndex(kept, this.#index);
+		await this.#wal.truncate({ before: this.retainedFrom });
+		this.#truncating = false;
+	}
+
+	/** Takes away what stood for records that nobody asks for any more, or what a truncation has stored that was cut short. */
+	async #collectBases(): Promise<void> {
+		const needed = new Set(this.#index.bases.map(({ seq }) => seq));
+		if (this.#bases) await collect(this.#bases, { keep: (_, seq) => needed.has(seq) });
+	}
+
+	#scopes(): Promise<readonly Scope[]> {
+		return this.#options.scopes?.() ?? Promise.resolve([{}]);
+	}
+
+	get #sources(): Sources {
+		if (!this.#bases) return this.#options;
+		const crcs = new Map(this.#index.bases.map(({ seq, crc }) => [seq, crc]));
+		return { ...this.#options, bases: { snapshots: this.#bases, crcs } };
+	}
+
+	/** Moves up from the newest that led away from something that is gone, or names it. */
+	#possible(verb: "undo" | "redo", moves: readonly Move[]): readonly Move[] {
+		const needs = ({ seq, inverse }: Move): Seq => {
+			if (inverse.kind === "reset") return seq - 1;
+			return verb === "redo" ? inverse.target : 0;
+		};
+		return moves.slice(moves.findLastIndex((move) => !this.#isReachable(needs(move))) + 1);
+	}
+
+	#isReachable(seq: Seq): boolean {
+		return seq === 0 || seq >= this.retainedFrom || this.#index.bases.some((base) => base.seq === seq);
+	}
+
+	/** A reset of a part, beside what was taken away, may mix what no snapshot has. */
+	#assertKept(moved: Omit<Reset, "seq">): void {
+		const { scopes, retainedFrom } = this.#index;
+		if (retainedFrom === 1) return;
+		const after = this.lineage.with({ ...moved, seq: this.#wal.tip + 1 });
+		const folded = kindsOf(this.#options.projections);
+		for (const { scope } of scopes) {
+			if (goesOnFromOne(moved, scope, retainedFrom)) continue;
+			if (isKept(this.#index, pathIn(this.#index, after.path(after.tip, scope)), folded)) continue;
+			throw new TimetravelError(
+				"TIMETRAVEL_PRUNED",
+				`to go back to seq ${moved.target} in a part only needs records before seq ${retainedFrom}, which were taken away. Go back with all of it, or to seq ${retainedFrom} or later`,
+				{ target: moved.target, retainedFrom },
 			);
 		}
-		return this.checkout(seq, options);
 	}
 
 	/** One durable reset, and all that is in memory brought in line with it. */
@@ -355,15 +651,37 @@ export class Timeline {
 		{ scope, drop }: Coverage,
 		how: Omit<Parameters<typeof reset>[0], "target" | "drop">,
 	): Promise<Seq> {
-		await this.#options.quiesce?.(scope);
 		const { seq, record, durable } = this.#wal.append(
 			reset({ target, ...(drop ? { drop: [...drop] } : {}), ...how }),
 			scope,
 		);
 		this.#lineage = this.lineage.with(asReset(record as WalRecord<ResetData>));
 		await durable;
-		await this.settle();
+		await this.#settleMoves();
 		return seq;
+	}
+
+	async #quiesce({ scope, drop }: Coverage): Promise<void> {
+		await this.#options.quiesce?.(scope, { ...(drop ? { drop } : {}), over: this.#moving ?? Promise.resolve() });
+	}
+
+	/**
+	 * The move to take back or to make again, with all that it covers quiet. What a person does while that takes its time
+	 * counts: the move may not be the newest any more, or there may be none.
+	 */
+	async #quietMove(verb: "undo" | "redo"): Promise<Move> {
+		let quiet: Seq | undefined;
+		for (;;) {
+			// Waits for what is queued: of what is not durable yet, the stacks know nothing.
+			await recordAt(this.#wal, this.#wal.tip);
+			const { past, future } = await this.moves();
+			const move = (verb === "undo" ? past : future).at(-1);
+			if (!move) throw this.#nothing(verb);
+			if (move.inverse.kind === "label" || move.seq === quiet) return move;
+			this.#assertKept({ target: move.seq - 1, ...move.inverse });
+			await this.#quiesce(move.inverse);
+			quiet = move.seq;
+		}
 	}
 
 	async #step({ seq, inverse }: Move, by: { actor: string; undoes?: Seq; redoes?: Seq }): Promise<Stepped> {
@@ -382,11 +700,13 @@ export class Timeline {
 	async #alone<T>(move: () => Promise<T>): Promise<T> {
 		if (this.#moving)
 			throw new TimetravelError("TIMETRAVEL_BUSY", "another rewind is under way; wait until it is done");
-		this.#moving = true;
+		const { promise, resolve } = Promise.withResolvers<void>();
+		this.#moving = promise;
 		try {
 			return await move();
 		} finally {
-			this.#moving = false;
+			this.#moving = undefined;
+			resolve();
 		}
 	}
 
@@ -394,7 +714,7 @@ export class Timeline {
 		const { deeds = {} } = this.#options;
 		const { durableTip: tip } = this.#wal;
 		if (tip === this.#movesSeen) return;
-		const labels = new Map(this.#labels);
+		const records: WalRecord[] = [];
 		const moves = { past: [...this.#moves.past], future: [...this.#moves.future] };
 		for await (const record of this.#wal.read({
 			after: this.#movesSeen,
@@ -402,11 +722,18 @@ export class Timeline {
 			kinds: { only: moveKinds(deeds) },
 		})) {
 			follow(moves, record, deeds);
-			if (!label.is(record)) continue;
-			if (record.data.gone) labels.delete(record.data.name);
-			else labels.set(record.data.name, record.data.target);
+			records.push(record);
 		}
-		[this.#moves, this.#labels, this.#movesSeen] = [moves, labels, tip];
+		[this.#moves, this.#labels, this.#movesSeen] = [moves, named(this.#labels, records), tip];
+	}
+
+	#notActive(seq: Seq): TimetravelError {
+		const branch = this.branches().findLast(({ first }) => first <= seq)?.name;
+		return new TimetravelError(
+			"TIMETRAVEL_NOT_ACTIVE",
+			`seq ${seq} lies on the abandoned branch ${branch}; a rewind stays on the current one. Use checkout to go there`,
+			{ seq, branch },
+		);
 	}
 
 	#nothing(verb: "undo" | "redo"): TimetravelError {
@@ -422,6 +749,8 @@ export class Timeline {
 	async #snapped(seq: Seq): Promise<Seq> {
 		const { inCycle } = this.#options;
 		if (!inCycle || seq === 0) return seq;
+		// Found out before what is around it was taken away.
+		if (seq < this.retainedFrom) return this.#index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
 		const owner = await this.#scopeAt(seq);
 		if (!owner || !inCycle(await this.at(seq, owner))) return seq;
 		const path = this.lineage.path(seq, owner);
@@ -430,31 +759,56 @@ export class Timeline {
 			// A plan in the background may have cut it inside the same cycle.
 			if (!inCycle(await this.at(record.seq, owner))) return record.seq;
 		}
-		return 0;
+		const { retainedFrom } = this;
+		if (retainedFrom === 1 || pathIn(this.#index, path).ranges.every(({ after }) => after >= retainedFrom - 1)) return 0;
+		throw new TimetravelError(
+			"TIMETRAVEL_PRUNED",
+			`seq ${seq} lies inside a tool cycle, and the checkpoint before it was taken away by gc. Go to a later checkpoint, or to a label`,
+			{ seq, retainedFrom },
+		);
 	}
 
 	/** The session that a record belongs to, if it belongs to one. */
 	async #scopeAt(seq: Seq): Promise<Scope | undefined> {
-		for await (const { scope } of this.#wal.read({ after: seq - 1, through: seq })) {
-			const { agent, session } = scope;
-			return agent !== undefined && session !== undefined ? { agent, session } : undefined;
+		const { agent, session } = (await recordAt(this.#wal, seq))?.scope ?? {};
+		return agent !== undefined && session !== undefined ? { agent, session } : undefined;
+	}
+
+	/** The newest reset after `bound` that covers a record's class. */
+	#movedSince(bound: Seq, record: Pick<WalRecord, "scope" | "kind">): Seq | undefined {
+		const { resets } = this.#lineage;
+		if (isMeta(record.kind)) return undefined;
+		for (let i = resets.length - 1; i >= 0; i--) {
+			const each = resets[i] as Reset;
+			if (each.seq <= bound) return undefined;
+			if (covers(each, record)) return each.seq;
 		}
 		return undefined;
 	}
 
-	#lastMove(scope: Scope): Seq {
-		return this.#lineage.resets.findLast((each) => within(scope, each.scope) || within(each.scope, scope))?.seq ?? 0;
-	}
-
 	#assertInRange(seq: Seq): void {
 		const { tip } = this.#wal;
-		if (Number.isSafeInteger(seq) && seq >= 0 && seq <= tip) return;
-		throw new TimetravelError(
-			"TIMETRAVEL_OUT_OF_RANGE",
-			`there is no seq ${seq}; this log has 0 (genesis) to ${tip} (the tip)`,
-			{ seq, first: 0, last: tip },
-		);
+		const { retainedFrom } = this;
+		const isSeq = Number.isSafeInteger(seq) && seq >= 0 && seq <= tip;
+		if (isSeq && this.#isReachable(seq)) return;
+		const kept = this.#index.bases.map((base) => base.seq).filter((base) => base < retainedFrom);
+		const has = `0 (genesis)${kept.length > 0 ? `, ${kept.toReversed().join(", ")} (kept)` : ""}${retainedFrom > 1 ? `, and ${retainedFrom}` : ""} to ${tip} (the tip)`;
+		const detail = { seq, first: 0, retainedFrom, last: tip };
+		if (isSeq)
+			throw new TimetravelError("TIMETRAVEL_PRUNED", `seq ${seq} was taken away by gc; this log has ${has}`, detail);
+		throw new TimetravelError("TIMETRAVEL_OUT_OF_RANGE", `there is no seq ${seq}; this log has ${has}`, detail);
 	}
+}
+
+/** Labels after some more records. */
+function named(labels: ReadonlyMap<string, Seq>, records: readonly WalRecord[]): ReadonlyMap<string, Seq> {
+	const next = new Map(labels);
+	for (const record of records) {
+		if (!label.is(record)) continue;
+		if (record.data.gone) next.delete(record.data.name);
+		else next.set(record.data.name, record.data.target);
+	}
+	return next;
 }
 
 type ResetData = { target: Seq; drop?: string[] | undefined };

@@ -1,8 +1,10 @@
 /** A small application over a timeline: sessions that talk and work, with live views as a runtime would keep them. */
 import { type AnyProjection, defineProjection, memorySnapshots, type SnapshotStore, type View } from "@reyn/snapshot";
 import {
+	type BlobStore,
 	defineRecord,
 	type LogEngine,
+	memoryBlobs,
 	memoryEngine,
 	openWal,
 	type Scope,
@@ -20,6 +22,9 @@ export const main: Scope = { agent: "alice", session: "main" };
 export const side: Scope = { agent: "alice", session: "side" };
 export const plan: Scope = { ...main, run: "p1" };
 export const bob: Scope = { agent: "bob", session: "main" };
+
+/** All whose states somebody asks for. */
+export const houseScopes: readonly Scope[] = [{}, alice, main, plan, { ...main, run: "p2" }, side, bob];
 
 const text = z.object({ text: z.string() });
 export const said = defineRecord("said", text);
@@ -54,6 +59,9 @@ export interface HouseOptions {
 	readonly snapshots?: SnapshotStore;
 	readonly projections?: readonly AnyProjection[];
 	readonly deeds?: Deeds;
+	readonly kept?: BlobStore;
+	/** Default: all that there may be. */
+	scopes?(): Promise<readonly Scope[]>;
 	quiesce?(scope: Scope): Promise<void>;
 	/** Comes before the house takes its own views to the new state; what it throws is a crash. */
 	rebuild?(seq: Seq, scope: Scope): Promise<void>;
@@ -62,13 +70,16 @@ export interface HouseOptions {
 export class House implements AsyncDisposable {
 	readonly engine: LogEngine;
 	readonly snapshots: SnapshotStore;
+	/** What outlives a truncation. */
+	readonly kept: BlobStore;
 	readonly wal: Wal;
 	timeline!: Timeline;
 	readonly #options: HouseOptions;
 	readonly #views = new Map<string, View>();
 
-	constructor(wal: Wal, engine: LogEngine, snapshots: SnapshotStore, options: HouseOptions) {
+	constructor(wal: Wal, engine: LogEngine, snapshots: SnapshotStore, kept: BlobStore, options: HouseOptions) {
 		this.wal = wal;
+		this.kept = kept;
 		this.engine = engine;
 		this.snapshots = snapshots;
 		this.#options = options;
@@ -76,13 +87,16 @@ export class House implements AsyncDisposable {
 
 	/** As a process starts: log, timeline, whatever a crash left unfinished. */
 	static async open(options: HouseOptions = {}): Promise<House> {
-		const { engine = memoryEngine(), snapshots = memorySnapshots(), projections = [story, waiting] } = options;
+		const { engine = memoryEngine(), snapshots = memorySnapshots(), kept = memoryBlobs() } = options;
+		const { projections = [story, waiting] } = options;
 		const wal = await openWal(engine, { records: [said, did, asked, answered, ...timetravelRecords] });
-		const house = new House(wal, engine, snapshots, options);
+		const house = new House(wal, engine, snapshots, kept, options);
 		house.timeline = await openTimeline({
 			wal,
 			snapshots,
 			projections,
+			kept,
+			scopes: options.scopes ?? (async () => houseScopes),
 			snapshotDue: () => true,
 			...(options.deeds && { deeds: options.deeds }),
 			inCycle: (view) => projections.includes(waiting) && view.get(waiting).length > 0,
@@ -98,7 +112,7 @@ export class House implements AsyncDisposable {
 	/** The process ends, and another one starts over the same log and the same snapshots. */
 	async reopen(options: HouseOptions = this.#options): Promise<House> {
 		await this.wal.close();
-		return House.open({ ...options, engine: this.engine, snapshots: this.snapshots });
+		return House.open({ ...options, engine: this.engine, snapshots: this.snapshots, kept: this.kept });
 	}
 
 	async [Symbol.asyncDispose](): Promise<void> {

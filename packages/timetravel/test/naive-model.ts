@@ -28,24 +28,26 @@ export function resetsOf(log: readonly Entry[]): Reset[] {
 }
 
 /** For every seq, genesis first, the records of each class that its state is made of. */
-export function copyEverything(log: readonly Entry[], classes: readonly Class[]): ReadonlyMap<Class, readonly Seq[]>[] {
-	const states: Map<Class, readonly Seq[]>[] = [new Map(classes.map((each) => [each, []]))];
-	for (const entry of log) {
-		const before = states[entry.seq - 1] ?? new Map();
-		const after = new Map<Class, readonly Seq[]>();
-		for (const each of classes) {
-			const kept = [...(before.get(each) ?? [])];
-			if (entry.target !== undefined && covers(entry, each)) {
-				after.set(each, [...(states[entry.target]?.get(each) ?? [])]);
-			} else if (sameClass(entry, each)) {
-				after.set(each, [...kept, entry.seq]);
-			} else {
-				after.set(each, kept);
-			}
-		}
-		states.push(after);
-	}
+export function copyEverything(log: readonly Entry[], classes: readonly Class[]): State[] {
+	const states = [genesis(classes)];
+	for (const entry of log) states.push(after(states, entry));
 	return states;
+}
+
+/** The records of each class, of one seq. */
+export type State = ReadonlyMap<Class, readonly Seq[]>;
+
+export const genesis = (classes: readonly Class[]): State => new Map(classes.map((each) => [each, []]));
+
+/** The state at an entry, from those at all seqs before it. */
+export function after(states: readonly State[], entry: Entry): State {
+	const before = states[entry.seq - 1] as State;
+	const next = new Map<Class, readonly Seq[]>();
+	for (const [each, kept] of before) {
+		if (entry.target !== undefined && covers(entry, each)) next.set(each, [...(states[entry.target]?.get(each) ?? [])]);
+		else next.set(each, sameClass(entry, each) ? [...kept, entry.seq] : [...kept]);
+	}
+	return next;
 }
 
 function sameClass(a: Class, b: Class): boolean {

@@ -1,15 +1,29 @@
-/** Random histories of a whole timeline, with crashes and lost snapshots, against the model that copies everything. */
-import { defineProjection, memorySnapshots } from "@reyn/snapshot";
-import { type Scope, type Seq, scopeKey, within } from "@reyn/wal";
+/**
+ * Random histories of a whole timeline, with truncations, crashes and lost snapshots, against the model that copies
+ * everything and forgets nothing. `REYN_RUNS` sets how many are told (default 1000), `REYN_SEED` which.
+ */
+import { defineProjection, memorySnapshots, SnapshotStore } from "@reyn/snapshot";
+import {
+	type BlobStore,
+	type LogEngine,
+	memoryBlobs,
+	memoryEngine,
+	type Scope,
+	type Seq,
+	scopeKey,
+	within,
+} from "@reyn/wal";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { openTimeline, reset } from "../src/index.ts";
-import { alice, asked, bob, collect, did, House, main, plan, said, side, story } from "./house.ts";
-import { type Class, copyEverything, covers, type Entry } from "./naive-model.ts";
+import { branchTree, type Deeds, label, openTimeline, reset, type Timeline } from "../src/index.ts";
+import { alice, answered, asked, bob, did, House, main, plan, said, side, story } from "./house.ts";
+import { after, type Class, covers, type Entry, genesis, resetsOf, type State } from "./naive-model.ts";
+import { RememberedMoves } from "./remembered-moves.ts";
 
-const runs = Number(process.env.REYN_RUNS ?? 150);
-const timeout = 30_000 + runs * 200;
+const RUNS = Number(process.env.REYN_RUNS ?? 1000);
+const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+const timeout = 30_000 + RUNS * 200;
 
 const scopes: readonly Scope[] = [{}, alice, main, plan, { ...main, run: "p2" }, side, bob];
 const drops = [undefined, undefined, [said.kind], [did.kind], [said.kind, asked.kind], []];
@@ -25,8 +39,14 @@ const questions = defineProjection<string[]>({
 });
 const projections = [story, questions];
 
+/** A question begins a turn of a person; an answer, which no state is folded from, is a move. */
+const deeds: Deeds = {
+	[asked.kind]: () => "turn",
+	[answered.kind]: ({ scope }) => ({ takenBackBy: { scope } }),
+};
+
 type Command =
-	| { readonly type: "write"; readonly scope: Scope; readonly kind: "say" | "do" | "ask" }
+	| { readonly type: "write"; readonly scope: Scope; readonly kind: "say" | "do" | "ask" | "answer" }
 	| { readonly type: "mark"; readonly scope: Scope; readonly of: Scope }
 	| {
 			readonly type: "go";
@@ -35,22 +55,30 @@ type Command =
 			readonly drop: readonly string[] | undefined;
 			readonly killed: boolean;
 	  }
-	| { readonly type: "restart" }
-	| { readonly type: "lose"; readonly scope: Scope; readonly which: number };
+	| { readonly type: "label"; readonly to: number }
+	| { readonly type: "undo" | "redo" | "restart" }
+	| { readonly type: "lose"; readonly which: number }
+	/** Killed before the n-th change, if there are as many. */
+	| { readonly type: "gc"; readonly keep: number; readonly killedAt: number | undefined };
 
 const anyScope = fc.constantFrom(...scopes);
+const anyGc: fc.Arbitrary<Command> = fc.record({
+	type: fc.constant("gc" as const),
+	keep: fc.constantFrom(1, 1, 1, 2, 3, 5),
+	killedAt: fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined, freq: 2 }),
+});
 const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 	{
 		weight: 8,
 		arbitrary: fc.record({
 			type: fc.constant("write" as const),
 			scope: anyScope,
-			kind: fc.constantFrom("say", "do", "ask"),
+			kind: fc.constantFrom("say", "say", "do", "do", "ask", "answer"),
 		}),
 	},
-	{ weight: 4, arbitrary: fc.record({ type: fc.constant("mark" as const), scope: anyScope, of: anyScope }) },
+	{ weight: 14, arbitrary: fc.record({ type: fc.constant("mark" as const), scope: anyScope, of: anyScope }) },
 	{
-		weight: 4,
+		weight: 5,
 		arbitrary: fc.record({
 			type: fc.constant("go" as const),
 			to: fc.nat(1_000),
@@ -59,43 +87,91 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 			killed: fc.integer({ min: 0, max: 3 }).map((n) => n === 0),
 		}),
 	},
+	{ weight: 4, arbitrary: fc.record({ type: fc.constant("label" as const), to: fc.nat(1_000) }) },
+	{ weight: 4, arbitrary: fc.record({ type: fc.constantFrom("undo" as const, "undo" as const, "redo" as const) }) },
 	{ weight: 1, arbitrary: fc.record({ type: fc.constant("restart" as const) }) },
-	{ weight: 1, arbitrary: fc.record({ type: fc.constant("lose" as const), scope: anyScope, which: fc.nat(9) }) },
+	{ weight: 1, arbitrary: fc.record({ type: fc.constant("lose" as const), which: fc.nat(9) }) },
+	{ weight: 3, arbitrary: anyGc },
 );
-const anyHistory = fc.array(anyCommand, { minLength: 4, maxLength: 18, size: "max" });
+const some = (maxLength: number) => fc.array(anyCommand, { minLength: 2, maxLength, size: "max" });
+const anyHistory: fc.Arbitrary<Command[]> = fc.oneof(
+	some(18),
+	fc.tuple(some(8), anyGc, some(7), anyGc, some(5)).map((parts) => parts.flat()),
+);
+
+/** How often what was met, over all histories. */
+const met = {
+	undo: 0,
+	fork_switch: 0,
+	none: 0,
+	cut: 0,
+	"cut again": 0,
+	"killed while cutting": 0,
+	"gone to a label before the cut": 0,
+	"asked for what was taken away": 0,
+	"undone across a cut": 0,
+	"no more to undo than before": 0,
+	"in a part, and refused": 0,
+};
+/** In a part, to before the cut, and not refused; and refused though the state could have been made. */
+const parts = { possible: 0, refusedForNothing: 0 };
 
 test("after any history, every state of every scope is what the model has copied", { timeout }, async () => {
-	const met = { undo: 0, fork_switch: 0, none: 0 };
 	await fc.assert(
-		fc.asyncProperty(anyHistory, fc.infiniteStream(fc.boolean()), async (history, keep) => {
-			const world = await World.start();
-			for (const [i, command] of history.entries()) {
-				const kind = await world.does(command, `t${i}`);
-				if (kind) met[kind]++;
-				await world.checkLiveViews();
-			}
-			await world.checkEveryState();
-			await world.checkWithSomeSnapshots(keep);
-			await world.end();
-		}),
-		{ numRuns: runs },
+		fc.asyncProperty(
+			// Small numbers are no more telling than others.
+			fc.noBias(anyHistory),
+			fc.infiniteStream(fc.nat(2)),
+			fc.constantFrom(1, 4),
+			async (history, dice, segment) => {
+				const world = await World.start(segment);
+				for (const [i, command] of history.entries()) {
+					await world.does(command, `t${i}`);
+					await world.checkLiveViews();
+				}
+				await world.checkWhatIsKept();
+				await world.checkEveryState(dice);
+				await world.end();
+			},
+		),
+		{ numRuns: RUNS, ...SEED },
 	);
-	// The histories went everywhere: back, across, and nowhere.
-	expect(Math.min(met.undo, met.fork_switch, met.none)).toBeGreaterThan(runs / 50);
+	if (process.env.REYN_RUNS !== undefined) console.log({ ...met, ...parts });
+	// The histories went everywhere: back, across, nowhere, and to where nothing is left.
+	expect(Math.min(...Object.values(met)), JSON.stringify(met)).toBeGreaterThan(RUNS / 250);
 });
 
 class World {
 	#house!: House;
+	/** The whole log, what was taken away too. */
+	readonly #log: Entry[] = [];
+	/** For every seq of it, genesis first. */
+	readonly #states: State[] = [genesis(classes)];
 	/** What was written by hand: the model never asks the log. */
 	readonly #texts = new Map<Seq, string>();
+	readonly #labels = new Map<string, Seq>();
+	readonly #moves = new RememberedMoves();
+	#retainedFrom = 1;
+	/** Seqs before it that can be gone back to. */
+	#below: ReadonlySet<Seq> = new Set();
+	readonly #process = new Mortal();
 	#killed = false;
 
-	static async start(): Promise<World> {
+	/** @param segment the log goes in steps of so many records */
+	static async start(segment: number): Promise<World> {
 		const world = new World();
-		const rebuild = async () => {
-			if (world.#killed) throw new Error("killed");
-		};
-		world.#house = await House.open({ projections, rebuild });
+		const blobs = memoryBlobs();
+		world.#house = await House.open({
+			projections,
+			deeds,
+			engine: world.#process.engine(memoryEngine(), segment),
+			snapshots: new SnapshotStore(world.#process.blobs(blobs)),
+			kept: world.#process.blobs(memoryBlobs()),
+			scopes: async () => world.#known(),
+			rebuild: async () => {
+				if (world.#killed) throw new Error("killed");
+			},
+		});
 		await world.#moveIn();
 		return world;
 	}
@@ -109,53 +185,123 @@ class World {
 	async #moveIn(): Promise<void> {
 		await this.#house.timeline.settle();
 		for (const scope of scopes) await this.#house.live(scope);
+		await this.#note();
 	}
 
 	end(): Promise<void> {
 		return this.#house.wal.close();
 	}
 
-	async does(command: Command, text: string): Promise<"undo" | "fork_switch" | "none" | undefined> {
+	/** Those that have records, and the process. */
+	#known(): readonly Scope[] {
+		return scopes.filter((scope) => scope === scopes[0] || this.#log.some((entry) => within(entry.scope, scope)));
+	}
+
+	/** Takes note of what was written since, before anything can take it away. */
+	async #note(): Promise<void> {
+		for await (const record of this.#house.wal.read({ after: this.#log.length })) {
+			const { seq, scope, kind } = record;
+			const entry = reset.is(record)
+				? { seq, scope, kind, target: record.data.target, ...(record.data.drop && { drop: record.data.drop }) }
+				: { seq, scope, kind };
+			this.#log.push(entry);
+			this.#states.push(after(this.#states, entry));
+			if (!label.is(record)) continue;
+			if (record.data.gone) this.#labels.delete(record.data.name);
+			else this.#labels.set(record.data.name, record.data.target);
+		}
+	}
+
+	#isReachable(seq: Seq): boolean {
+		return seq === 0 || seq >= this.#retainedFrom || this.#below.has(seq);
+	}
+
+	#reachable(): Seq[] {
+		return this.#states.map((_, seq) => seq).filter((seq) => this.#isReachable(seq));
+	}
+
+	/** Mostly one that can be gone back to, now and then one of the few before the cut. */
+	#seqFor(to: number): Seq {
+		const { tip } = this.#house.wal;
+		if (to % 8 === 0) return to % (tip + 1);
+		const reachable = to % 4 === 1 && this.#below.size > 0 ? [...this.#below] : this.#reachable();
+		return reachable[to % reachable.length] as Seq;
+	}
+
+	async does(command: Command, text: string): Promise<void> {
 		const { timeline, snapshots } = this.#house;
 		switch (command.type) {
-			case "write":
-				this.#texts.set(this.#house[command.kind](text, command.scope), text);
-				return;
+			case "write": {
+				const { scope, kind } = command;
+				const seq = this.#house[kind](text, scope);
+				this.#texts.set(seq, text);
+				if (kind === "answer") this.#moves.made({ seq, scope });
+				if (kind === "ask") this.#moves.began(scope, asked.kind);
+				break;
+			}
 			case "mark":
 				await this.#house.mark(text, command);
-				return;
+				break;
 			case "restart":
 				await this.#restart();
-				return;
+				break;
 			case "lose": {
 				const names = await snapshots.rootNames();
 				const lost = names[command.which % names.length];
 				if (lost !== undefined) await snapshots.setAside(lost);
-				return;
+				break;
 			}
+			case "label": {
+				const target = this.#seqFor(command.to);
+				const { tip } = this.#house.wal;
+				const done = await timeline.label(target, text).catch((error: Error) => error);
+				if (!this.#isReachable(target)) expect(done).toMatchObject({ code: "TIMETRAVEL_PRUNED" });
+				else this.#moves.made({ seq: tip + 1, scope: {}, label: text, target });
+				break;
+			}
+			case "undo":
+			case "redo":
+				await this.#step(command.type);
+				break;
 			case "go":
-				return this.#go(command, timeline);
+				met[await this.#go(command, timeline)]++;
+				break;
+			case "gc":
+				await this.#gc(command);
+				break;
 		}
+		await this.#note();
 	}
 
 	/** To any seq there is; when killed, the reset is durable and the rebuild is left to the next process. */
 	async #go(
 		{ to, scope, drop, killed }: Command & { type: "go" },
 		timeline: House["timeline"],
-	): Promise<"undo" | "fork_switch" | "none"> {
+	): Promise<keyof typeof met> {
 		const { wal } = this.#house;
-		const target = to % (wal.tip + 1);
-		const before = await this.#entries();
+		const target = this.#seqFor(to);
+		await this.#note();
+		const before = [...this.#log];
+		const options = { scope, ...(drop && { drop }) };
 		this.#killed = killed;
-		const planned = await timeline.preview(target, { scope, ...(drop && { drop }) });
-		const done = await timeline.checkout(target, { scope, ...(drop && { drop }) }).catch((error: Error) => error);
+		const planned = await timeline.preview(target, options).catch((error: Error) => error);
+		const done = await timeline.checkout(target, options).catch((error: Error) => error);
 		this.#killed = false;
+		await this.#note();
+		if (planned instanceof Error) {
+			expect([planned, done]).toMatchObject([{ code: "TIMETRAVEL_PRUNED" }, { code: "TIMETRAVEL_PRUNED" }]);
+			expect(this.#log).toEqual(before);
+			return this.#refused(target, options);
+		}
+		expect(this.#isReachable(target)).toBe(true);
 		if (planned.kind === "none") {
-			expect([done, await this.#entries()]).toEqual([{ kind: "none", seq: wal.tip, target }, before]);
+			expect([done, this.#log]).toEqual([{ kind: "none", seq: wal.tip, target }, before]);
 			return "none";
 		}
 		const written = { seq: before.length + 1, scope, kind: reset.kind, target, ...(drop && { drop }) };
-		expect((await this.#entries()).slice(before.length, before.length + 1)).toEqual([written]);
+		expect(this.#log[before.length]).toEqual(written);
+		this.#moves.made(written);
+		if (this.#isMixed(target, options)) parts.possible++;
 		if (killed) {
 			expect(done).toMatchObject({ message: "killed" });
 			await this.#restart();
@@ -164,45 +310,164 @@ class World {
 		}
 		// What an undo goes back to is a beginning of what there was.
 		if (planned.kind === "undo") {
-			const states = copyEverything(before, classes);
 			for (const each of classes.filter((own) => covers(written, own)))
-				expect(states[target]?.get(each)).toEqual(
-					states
-						.at(-1)
-						?.get(each)
-						?.filter((seq) => seq <= target),
+				expect(this.#states[target]?.get(each)).toEqual(
+					this.#states[before.length]?.get(each)?.filter((seq) => seq <= target),
 				);
 		}
-		return planned.kind;
+		return target > 0 && target < this.#retainedFrom - 1 ? "gone to a label before the cut" : planned.kind;
+	}
+
+	/** Does a reset take a part back to before the cut? */
+	#isMixed(target: Seq, { scope, drop }: Coverage): boolean {
+		return this.#retainedFrom > 1 && target < this.#retainedFrom && (scope !== scopes[0] || drop !== undefined);
+	}
+
+	#refused(target: Seq, { scope, drop }: Coverage): keyof typeof met {
+		if (!this.#isReachable(target)) return "asked for what was taken away";
+		const seq = this.#log.length + 1;
+		const state = after(this.#states, { seq, kind: reset.kind, target, scope, ...(drop && { drop }) });
+		if (scopes.every((scope) => this.#canBeMade(state, scope))) parts.refusedForNothing++;
+		return "in a part, and refused";
+	}
+
+	/** Out of the state at a seq before the cut that is kept, and records after it that are there. */
+	#canBeMade(state: State, scope: Scope): boolean {
+		const wanted = this.#seqsOf(state, scope);
+		return [0, ...this.#below].some((base) => {
+			const had = this.#seqsOf(this.#states[base], scope);
+			const rest = wanted.filter((seq) => seq > base);
+			return (
+				had.every((seq) => wanted.includes(seq)) &&
+				had.length + rest.length === wanted.length &&
+				rest.every((seq) => seq >= this.#retainedFrom)
+			);
+		});
+	}
+
+	#seqsOf(state: State | undefined, scope: Scope): readonly Seq[] {
+		return classes.filter((each) => within(each.scope, scope)).flatMap((each) => state?.get(each) ?? []);
+	}
+
+	async #step(verb: "undo" | "redo"): Promise<void> {
+		await this.#note();
+		const before = this.#log.length;
+		const move = this.#moves.next(verb);
+		const needs = move && (move.label === undefined ? move.seq - 1 : verb === "redo" ? move.target : undefined);
+		const done = await this.#house.timeline[verb]().catch((error: Error) => error);
+		await this.#note();
+		if (move === undefined || (needs !== undefined && !this.#isReachable(needs))) {
+			expect(done).toMatchObject({ code: `NOTHING_TO_${verb.toUpperCase()}` });
+			expect(this.#log).toHaveLength(before);
+			if (move) met["no more to undo than before"]++;
+			return;
+		}
+		if (done instanceof Error) {
+			expect(done).toMatchObject({ code: "TIMETRAVEL_PRUNED" });
+			expect(this.#log).toHaveLength(before);
+			met[this.#refused(move.seq - 1, move)]++;
+			return;
+		}
+		expect(done).toMatchObject({ seq: before + 1, of: move.seq });
+		const { scope, drop } = move;
+		expect(this.#log[before]).toEqual(
+			move.label === undefined
+				? { seq: before + 1, scope, kind: reset.kind, target: move.seq - 1, ...(drop && { drop }) }
+				: { seq: before + 1, scope: {}, kind: label.kind },
+		);
+		this.#moves.stepped(verb, before + 1);
+		if (move.seq < this.#retainedFrom) met["undone across a cut"]++;
+	}
+
+	async #gc({ keep, killedAt }: Command & { type: "gc" }): Promise<void> {
+		const { wal, timeline } = this.#house;
+		await this.#note();
+		const checkpoints = this.#log.filter(({ kind, seq }) => kind === "checkpoint" && seq >= this.#retainedFrom);
+		const last = checkpoints.length > keep ? checkpoints.at(-keep)?.seq : undefined;
+		const was = this.#retainedFrom;
+		const next = last === undefined ? was : last + 1;
+		const policy = { keepDays: 0, keepCheckpoints: keep, now: Number.MAX_SAFE_INTEGER };
+		const planned = await timeline.gc({ ...policy, dryRun: true });
+		expect([planned.was, planned.retainedFrom, wal.first]).toEqual([was, next, planned.first]);
+		expect(timeline.retainedFrom).toBe(was);
+		if (killedAt !== undefined) this.#process.dieAt(killedAt);
+		const done = await timeline.gc(policy).catch((error: Error) => error);
+		const { isDead } = this.#process;
+		this.#process.live();
+		if (isDead) {
+			expect(done).toHaveProperty("message", expect.stringContaining("the process is dead"));
+			await this.#restart();
+			met["killed while cutting"]++;
+		} else expect(done).toMatchObject({ was, retainedFrom: next, first: this.#house.wal.first });
+		const { retainedFrom } = this.#house.timeline;
+		expect([was, next]).toContain(retainedFrom);
+		expect(this.#house.wal.first).toBeLessThanOrEqual(retainedFrom);
+		if (retainedFrom === was) return;
+		met[was > 1 ? "cut again" : "cut"]++;
+		this.#retainedFrom = retainedFrom;
+		this.#below = new Set([retainedFrom - 1, ...this.#labels.values()].filter((seq) => seq < retainedFrom));
+	}
+
+	/** Checkpoints, branches, labels, moves and what is active: as if nothing had been taken away, but for what went. */
+	async checkWhatIsKept(): Promise<void> {
+		const { timeline, wal } = this.#house;
+		await this.#note();
+		const now = this.#states.at(-1);
+		const isActive = (entry: Entry) =>
+			now?.get(classes.find((each) => isOf(entry, each)) as Class)?.includes(entry.seq);
+		for (const entry of this.#log)
+			if (entry.seq >= this.#retainedFrom && classes.some((each) => isOf(entry, each)))
+				expect(timeline.lineage.isActive(entry), `seq ${entry.seq}`).toBe(isActive(entry));
+		expect(timeline.branches()).toEqual(branchTree(resetsOf(this.#log), wal.tip));
+		const checkpoints = timeline.checkpoints().map(({ seq }) => seq);
+		expect(checkpoints).toEqual(
+			this.#log.filter(({ kind, seq }) => kind === "checkpoint" && this.#isReachable(seq)).map(({ seq }) => seq),
+		);
+		for (const seq of checkpoints) expect(await timeline.preview(seq)).toMatchObject({ target: seq });
+		const labels = [...this.#labels].map(([name, seq]) => ({ name, seq }));
+		expect(await timeline.labels()).toEqual(labels.sort((a, b) => a.seq - b.seq));
+		for (const seq of this.#labels.values()) expect(this.#isReachable(seq)).toBe(true);
+		const { past, future } = await timeline.moves();
+		for (const [found, all] of [
+			[past, this.#moves.past],
+			[future, this.#moves.future],
+		] as const)
+			expect(found.map(({ seq }) => seq)).toEqual(all.map(({ seq }) => seq).slice(all.length - found.length));
 	}
 
 	async checkLiveViews(): Promise<void> {
-		const state = copyEverything(await this.#entries(), classes).at(-1);
-		for (const scope of scopes) expect(told(await this.#house.live(scope))).toEqual(this.#modelled(state, scope));
-	}
-
-	async checkEveryState(): Promise<void> {
-		const { timeline } = this.#house;
-		for (const [seq, state] of copyEverything(await this.#entries(), classes).entries())
-			for (const scope of scopes) expect(told(await timeline.at(seq, scope))).toEqual(this.#modelled(state, scope));
-	}
-
-	/** Snapshots save time and nothing else: any of them may be missing. */
-	async checkWithSomeSnapshots(keep: Iterator<boolean>): Promise<void> {
-		const { wal, snapshots, timeline } = this.#house;
-		const some = memorySnapshots();
 		for (const scope of scopes)
-			for (const seq of await snapshots.roots(scope, true))
-				if (keep.next().value) await some.putRoot(scope, seq, (await snapshots.root(scope, seq)) as string);
-		const poorer = await openTimeline({ wal, snapshots: some, projections });
-		const bare = await openTimeline({ wal, snapshots: memorySnapshots(), projections });
-		for (const scope of scopes) {
-			const hashes = [timeline, poorer, bare].map(async (each) => (await each.at(wal.tip, scope)).hash());
-			expect(new Set(await Promise.all(hashes)).size, scopeKey(scope)).toBe(1);
+			expect(told(await this.#house.live(scope))).toEqual(this.#modelled(this.#states.at(-1), scope));
+	}
+
+	/** Snapshots save time and nothing else: any of them may be missing, but for those that are kept. */
+	async checkEveryState(dice: Iterator<number>): Promise<void> {
+		const { timeline } = this.#house;
+		const throughThose = [timeline, await this.#poorer(dice), await this.#poorer()];
+		for (const [seq, state] of this.#states.entries()) {
+			if (!this.#isReachable(seq)) {
+				await expect(timeline.at(seq, main)).rejects.toMatchObject({ code: "TIMETRAVEL_PRUNED" });
+				continue;
+			}
+			for (const scope of scopes)
+				expect(told(await (throughThose[dice.next().value] as Timeline).at(seq, scope)), `seq ${seq}`).toEqual(
+					this.#modelled(state, scope),
+				);
 		}
 	}
 
-	#modelled(state: ReadonlyMap<Class, readonly Seq[]> | undefined, scope: Scope): readonly string[][] {
+	/** As another process sees it that has some of the snapshots, or none. */
+	async #poorer(dice?: Iterator<number>): Promise<Timeline> {
+		const { wal, snapshots, kept } = this.#house;
+		const some = memorySnapshots();
+		if (dice)
+			for (const scope of scopes)
+				for (const seq of await snapshots.roots(scope, true))
+					if (dice.next().value > 0) await some.putRoot(scope, seq, (await snapshots.root(scope, seq)) as string);
+		return openTimeline({ wal, snapshots: some, projections, kept });
+	}
+
+	#modelled(state: State | undefined, scope: Scope): readonly string[][] {
 		const texts = (kinds: readonly string[]) =>
 			classes
 				.filter((each) => within(each.scope, scope) && kinds.includes(each.kind))
@@ -211,18 +476,68 @@ class World {
 				.map((seq) => this.#texts.get(seq) as string);
 		return [texts([said.kind, did.kind]), texts([asked.kind])];
 	}
+}
 
-	/** The log as the model reads it: seq, class, and where a reset went. */
-	async #entries(): Promise<Entry[]> {
-		const records = await collect(this.#house.wal.read());
-		return records.map((record) => {
-			const { seq, scope, kind } = record;
-			if (!reset.is(record)) return { seq, scope, kind };
-			const { target, drop } = record.data;
-			return { seq, scope, kind, target, ...(drop && { drop }) };
-		});
+interface Coverage {
+	readonly scope: Scope;
+	readonly drop?: readonly string[] | undefined;
+}
+
+/** A process that can be killed before any change that it makes to what is stored. */
+class Mortal {
+	#left = -1;
+	isDead = false;
+
+	dieAt(n: number): void {
+		this.#left = n;
+	}
+
+	live(): void {
+		this.#left = -1;
+		this.isDead = false;
+	}
+
+	#step(): void {
+		if (!this.isDead && --this.#left !== 0) return;
+		this.isDead = true;
+		throw new Error("the process is dead");
+	}
+
+	blobs(blobs: BlobStore): BlobStore {
+		return {
+			...blobs,
+			put: async (name, bytes) => {
+				this.#step();
+				await blobs.put(name, bytes);
+				this.#step();
+			},
+			delete: async (name) => {
+				this.#step();
+				await blobs.delete(name);
+			},
+		};
+	}
+
+	/** @param segment the log goes in steps of so many records */
+	engine(engine: LogEngine, segment: number): LogEngine {
+		return {
+			...engine,
+			log: (realm) =>
+				new Proxy(engine.log(realm), {
+					get: (log, name) => {
+						if (name !== "truncateBefore") return Reflect.get(log, name).bind(log);
+						return async (...[lease, seq]: Parameters<typeof log.truncateBefore>) => {
+							this.#step();
+							return log.truncateBefore(lease, seq - (seq % segment));
+						};
+					},
+				}),
+		};
 	}
 }
+
+const isOf = (entry: Entry, each: Class): boolean =>
+	entry.kind === each.kind && scopeKey(entry.scope) === scopeKey(each.scope);
 
 function told(view: Awaited<ReturnType<House["live"]>>): readonly string[][] {
 	return [view.get(story), view.get(questions)];

@@ -18,7 +18,7 @@ describe("a checkpoint", () => {
 		house.say("a");
 		const seq = await house.mark("first turn");
 		expect(house.wal.durableTip).toBe(seq);
-		expect(await house.snapshots.roots(main, true)).toEqual([seq]);
+		expect(await house.snapshots.roots(main)).toEqual([seq]);
 		expect(house.timeline.checkpoints()).toEqual([
 			{ seq, ts: expect.any(Number), scope: main, kind: "turn", title: "first turn", active: true },
 		]);
@@ -43,7 +43,7 @@ describe("a checkpoint", () => {
 		await house.live(main);
 		disk.die();
 		await expect(house.mark("first turn")).rejects.toMatchObject({ code: "WAL_POISONED" });
-		expect(await house.snapshots.roots(main, true)).toEqual([]);
+		expect(await house.snapshots.roots(main)).toEqual([]);
 	});
 
 	test("is stored when its record is on disk, and no sooner", async () => {
@@ -62,7 +62,7 @@ describe("a checkpoint", () => {
 		wal = house.wal;
 		house.say("a");
 		const seq = await house.mark("first turn");
-		expect([await snapshots.roots(main, true), behind]).toEqual([[seq], []]);
+		expect([await snapshots.roots(main), behind]).toEqual([[seq], []]);
 	});
 
 	test("that a rewind left behind is still listed, as abandoned, in this process and the next", async () => {
@@ -414,7 +414,7 @@ describe("a move that was cut short between its reset and the rebuild", () => {
 describe("a handle", () => {
 	test("refuses once a rewind has left its line, and what it was given is not in the log", async () => {
 		await using house = await House.open();
-		const old = house.timeline.handle(main);
+		const old = house.timeline.handle();
 		const a = old.append(said({ text: "a" }), main).seq;
 		old.append(said({ text: "b" }), main);
 		const { seq } = await house.timeline.checkout(a);
@@ -423,27 +423,29 @@ describe("a handle", () => {
 			expect.objectContaining({ code: "STALE_LINEAGE", detail: { reset: seq, kind: said.kind } }),
 		);
 		expect(await house.records()).toEqual(before);
-		house.timeline.handle(main).append(said({ text: "c" }), main);
+		house.timeline.handle().append(said({ text: "c" }), main);
 		expect(await house.told()).toBe("a c");
 	});
 
-	test.each<{ of: Scope; rewound: Scope; stale: boolean }>([
+	test.each<{ of: Scope; rewound: Scope; drop?: readonly string[]; stale: boolean }>([
 		{ of: main, rewound: {}, stale: true },
 		{ of: main, rewound: alice, stale: true },
 		{ of: main, rewound: main, stale: true },
 		{ of: plan, rewound: main, stale: true },
-		// Its session holds the run: a part of what it folds has moved.
-		{ of: main, rewound: plan, stale: true },
-		{ of: {}, rewound: side, stale: true },
+		{ of: main, rewound: main, drop: [said.kind, did.kind], stale: true },
+		{ of: main, rewound: main, drop: [did.kind], stale: false },
+		// What a session says itself is no record of its run.
+		{ of: main, rewound: plan, stale: false },
+		{ of: {}, rewound: side, stale: false },
 		{ of: main, rewound: side, stale: false },
 		{ of: main, rewound: bob, stale: false },
 		{ of: plan, rewound: { ...main, run: "p2" }, stale: false },
-	])("of $of is stale after a rewind of $rewound: $stale", async ({ of, rewound, stale }) => {
+	])("for $of is stale after a rewind of $drop in $rewound: $stale", async ({ of, rewound, drop, stale }) => {
 		await using house = await House.open();
 		const a = house.say("a");
 		house.say("b");
-		const handle = house.timeline.handle(of);
-		await house.timeline.checkout(a, { scope: rewound });
+		const handle = house.timeline.handle();
+		await house.timeline.checkout(a, { scope: rewound, ...(drop && { drop }) });
 		const write = () => handle.append(said({ text: "c" }), of);
 		if (stale) expect(write).toThrowError(expect.objectContaining({ code: "STALE_LINEAGE" }));
 		else expect(write).not.toThrow();
@@ -463,7 +465,7 @@ describe("a handle", () => {
 		});
 		const a = house.say("a");
 		house.say("b");
-		const handle = house.timeline.handle(main);
+		const handle = house.timeline.handle();
 		write = () => handle.append(said({ text: "c" }), main);
 		await house.timeline.checkout(a);
 		expect(refused).toEqual(["STALE_LINEAGE"]);
@@ -475,7 +477,7 @@ describe("a handle", () => {
 		house.say("b");
 		await house.timeline.checkout(a);
 		await using next = await house.reopen();
-		next.timeline.handle(main).append(said({ text: "c" }), main);
+		next.timeline.handle().append(said({ text: "c" }), main);
 		expect(await next.told()).toBe("a c");
 	});
 });
@@ -579,4 +581,19 @@ test("a checkpoint stands though its snapshot could not be stored; who asked to 
 	expect(told).toEqual(["SNAPSHOT_NOT_STORED"]);
 	expect(timeline.checkpoints().map(({ seq }) => seq)).toEqual([second - 1, second]);
 	expect((await timeline.at(second, main)).get(story)).toEqual(["a"]);
+});
+
+test("a checkpoint of a state that a rewind has left is refused: it would be stored as that of the new line", async () => {
+	await using house = await House.open();
+	const one = house.say("one");
+	const stale = await house.timeline.at(house.say("two"), main);
+	await house.timeline.rewindTo(one);
+	const before = await house.records();
+	await expect(house.timeline.checkpoint("turn", "late", main, () => stale)).rejects.toMatchObject({
+		code: "STALE_LINEAGE",
+		detail: { seq: stale.seq },
+	});
+	expect(await house.records()).toEqual(before);
+	await house.mark("in time");
+	expect(await house.told()).toBe("one");
 });

@@ -1,10 +1,11 @@
 /** Undo, redo and labels. `REYN_RUNS` sets how many random histories are told (default 150), `REYN_SEED` which. */
-import type { WalRecord } from "@reyn/wal";
-import { type Scope, type Seq, within } from "@reyn/wal";
+import type { Scope, Seq, WalRecord } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Deeds, label, reset } from "../src/index.ts";
+import { follow } from "../src/moves.ts";
 import { alice, answered, asked, bob, collect, did, House, main, plan, said, side } from "./house.ts";
+import { RememberedMoves } from "./remembered-moves.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? 150);
 const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
@@ -102,6 +103,66 @@ describe("undo", () => {
 	});
 });
 
+describe("what a person does while undo or redo waits for quiet counts", () => {
+	/** The first wait lets something come between. */
+	async function interrupted(between: (house: House) => void): Promise<House> {
+		let wait = 0;
+		const house: House = await House.open({
+			deeds,
+			quiesce: async () => {
+				if (++wait === 2) between(house);
+			},
+		});
+		const a = house.say("a", main);
+		house.say("b", main);
+		await house.timeline.checkout(a);
+		house.say("c", main);
+		return house;
+	}
+
+	test("another move is the newest then: it is taken back, and the older one stays", async () => {
+		await using house = await interrupted((house) => house.answer("discarded", bob));
+		const before = (await house.timeline.moves()).past.map(({ seq }) => seq);
+		const { of } = await house.timeline.undo();
+		expect(before).not.toContain(of);
+		expect((await house.timeline.moves()).past.map(({ seq }) => seq)).toEqual(before);
+		expect(await house.told()).toBe("a c");
+		// What was taken back can be made again, and then the older one is next.
+		await house.timeline.redo();
+		await house.timeline.undo();
+		expect(await house.timeline.undo()).toMatchObject({ of: before[0] });
+		expect(await house.told()).toBe("a b");
+	});
+
+	test("a turn that is begun where redo would lead ends it, and nothing is written", async () => {
+		let wait = 0;
+		await using house: House = await House.open({
+			deeds,
+			quiesce: async () => {
+				if (++wait === 3) house.ask("meanwhile", main);
+			},
+		});
+		const a = house.say("a", main);
+		house.say("b", main);
+		await house.timeline.checkout(a);
+		await house.timeline.undo();
+		await expect(house.timeline.redo()).rejects.toMatchObject({ code: "NOTHING_TO_REDO" });
+		expect((await house.records()).at(-1)?.kind).toBe(asked.kind);
+	});
+
+	test("one that came in the moment before the record is written keeps its place", () => {
+		const at = (seq: Seq, kind: string, data: object): WalRecord => ({ seq, ts: 0, kind, scope: main, data, crc: "" });
+		const moves = { past: [], future: [] };
+		for (const record of [
+			at(1, reset.kind, { target: 0 }),
+			at(2, answered.kind, {}),
+			at(3, reset.kind, { target: 0, undoes: 1 }),
+		])
+			follow(moves, record, deeds);
+		expect(moves).toMatchObject({ past: [{ seq: 2 }], future: [{ seq: 3 }] });
+	});
+});
+
 describe("a label", () => {
 	test("names a seq, across a restart, on an abandoned branch too, and can be taken back", async () => {
 		await using house = await House.open();
@@ -179,14 +240,6 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 	},
 );
 
-/** What a person would keep in mind: the moves, and what was there before each of them. */
-interface Remembered {
-	readonly seq: Seq;
-	readonly scope: Scope;
-	readonly drop: readonly string[] | undefined;
-	readonly label: string | undefined;
-}
-
 test(
 	"after any history undo writes what takes the newest move back, and as many redos as undos change nothing",
 	async () => {
@@ -194,8 +247,7 @@ test(
 		await fc.assert(
 			fc.asyncProperty(fc.array(anyCommand, { minLength: 5, maxLength: 25, size: "max" }), async (commands) => {
 				let house = await House.open({ deeds });
-				const past: Remembered[] = [];
-				let future: Remembered[] = [];
+				const moves = new RememberedMoves();
 				const everything = async (): Promise<unknown> => [
 					await Promise.all(scopes.map(async (scope) => (await house.timeline.at(house.wal.tip, scope)).hash())),
 					await house.timeline.labels(),
@@ -203,8 +255,7 @@ test(
 				const last = async (before: Seq): Promise<WalRecord> =>
 					(await collect(house.wal.read({ after: before, kinds: { only: [reset.kind, label.kind] } })))[0] as WalRecord;
 				const step = async (verb: "undo" | "redo"): Promise<boolean> => {
-					const [from, to] = verb === "undo" ? [past, future] : [future, past];
-					const move = from.pop();
+					const move = moves.next(verb);
 					const before = house.wal.tip;
 					if (!move) {
 						await expect(house.timeline[verb]()).rejects.toMatchObject({ code: `NOTHING_TO_${verb.toUpperCase()}` });
@@ -225,7 +276,7 @@ test(
 						});
 					else expect(written).toMatchObject({ kind: label.kind, data: { name: move.label, ...named } });
 					if (was !== undefined) expect(await hashAt(house.wal.tip, move.scope)).toBe(was);
-					to.push({ ...move, seq: written.seq });
+					moves.stepped(verb, written.seq);
 					met[verb]++;
 					return true;
 				};
@@ -234,27 +285,18 @@ test(
 					if (command.do === "write") {
 						const seq = house[command.what](`t${i}`, command.scope);
 						await house.wal.append(said({ text: "." }), { agent: "nobody" }).durable;
-						if (command.what === "answer") {
-							past.push({ seq, scope: command.scope, drop: undefined, label: undefined });
-							future = [];
-						}
-						const covered = ({ scope, drop, label }: Remembered) =>
-							label === undefined && within(command.scope, scope) && (!drop || drop.includes(asked.kind));
-						if (command.what === "ask" && future.some(covered)) future = [];
+						if (command.what === "answer") moves.made({ seq, scope: command.scope });
+						if (command.what === "ask") moves.began(command.scope, asked.kind);
 					} else if (command.do === "go") {
 						const { scope, drop } = command;
 						const { kind, seq } = await house.timeline.checkout(command.to % (tip + 1), {
 							scope,
 							...(drop && { drop }),
 						});
-						if (kind !== "none") {
-							past.push({ seq, scope, drop, label: undefined });
-							future = [];
-						}
+						if (kind !== "none") moves.made({ seq, scope, drop });
 					} else if (command.do === "label") {
 						await house.timeline.label(command.to % (tip + 1), `l${i}`);
-						past.push({ seq: (await last(tip)).seq, scope: {}, drop: undefined, label: `l${i}` });
-						future = [];
+						moves.made({ seq: (await last(tip)).seq, scope: {}, label: `l${i}` });
 					} else if (command.do === "restart") {
 						house = await house.reopen();
 					} else if (command.do === "there and back") {
@@ -267,8 +309,8 @@ test(
 					} else await step(command.do);
 					const { past: back, future: on } = await house.timeline.moves();
 					expect([back.map(({ seq }) => seq), on.map(({ seq }) => seq)]).toEqual([
-						past.map(({ seq }) => seq),
-						future.map(({ seq }) => seq),
+						moves.past.map(({ seq }) => seq),
+						moves.future.map(({ seq }) => seq),
 					]);
 				}
 				await house.wal.close();

@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { readAt } from "../src/disk.ts";
 import { defineRecord, fileEngine, openWal, type Wal, type WalRecord } from "../src/index.ts";
-import { CrashDisk, type MemoryDisk, MortalDisk } from "../src/testing/index.ts";
+import { CrashDisk, MemoryDisk, MortalDisk } from "../src/testing/index.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? 512);
 const SEED = Number(process.env.REYN_SEED ?? 1);
@@ -287,3 +287,81 @@ test(`a truncation that is cut anywhere is whole afterwards, or has not begun (s
 	}
 	expect([...firsts].sort((a, b) => a - b)).toEqual([1, first]);
 });
+
+test(`a truncation that was killed anywhere, and a power cut anywhere in the opening that ends it (seed ${SEED})`, async () => {
+	const next = random(SEED);
+	for (let n = 1; ; n++) {
+		const disk = new MortalDisk();
+		const wal = await openOn(disk);
+		for (let i = 0; i < 60; i++) await wal.append(said({ text: `${i} `.repeat(60) }), {}).durable;
+		const { tip } = wal;
+		disk.dieAt(n);
+		await wal.truncate({ before: 40 }).catch(() => {});
+		if (!disk.dead) {
+			expect(n).toBeGreaterThan(5);
+			return;
+		}
+		disk.live();
+		const from = disk.cuts;
+		await (await openOn(disk)).close();
+		for (let cut = from; cut <= disk.cuts; cut++) {
+			for (const state of disk.states(cut, { limit: 16, random: next })) {
+				const again = await openOn(state);
+				const found: number[] = [];
+				for await (const { seq } of again.read()) found.push(seq);
+				expect(found.slice(0, tip - again.first + 1)).toEqual(
+					Array.from({ length: tip - again.first + 1 }, (_, i) => again.first + i),
+				);
+				await again.close();
+			}
+		}
+	}
+}, 120_000);
+
+test("any sync of a truncation that fails: what the log still has can be read, in this process and in the next", async () => {
+	for (let n = 1; ; n++) {
+		const disk = new CrashDisk();
+		const wal = await openOn(disk);
+		for (let i = 0; i < 60; i++) await wal.append(said({ text: `${i} `.repeat(60) }), {}).durable;
+		disk.failSync(n);
+		await wal.truncate({ before: 40 }).catch(() => {});
+		if (!disk.failed) {
+			expect(n).toBeGreaterThan(2);
+			return;
+		}
+		const seqsOf = async (log: Wal) => {
+			const seqs: number[] = [];
+			for await (const { seq } of log.read({ through: 61 })) seqs.push(seq);
+			return seqs;
+		};
+		for (const log of [wal, await openOn(settled(disk))]) {
+			const { first } = log;
+			expect(await seqsOf(log)).toEqual(Array.from({ length: 62 - first }, (_, i) => first + i));
+		}
+	}
+});
+
+test.each([1, 7, 20, 39, 41, 50])(
+	"a truncation before seq 40 under a reader that is at seq %i: it reads on, or is told that what comes next is gone",
+	async (at) => {
+		const wal = await openOn(new MemoryDisk());
+		for (let i = 0; i < 60; i++) await wal.append(said({ text: `${i} `.repeat(60) }), {}).durable;
+		const seqs: number[] = [];
+		const reading = (async () => {
+			for await (const { seq } of wal.read()) {
+				seqs.push(seq);
+				if (seq === at) await wal.truncate({ before: 40 });
+			}
+		})();
+		const code = await reading.then(
+			() => undefined,
+			(error: { code?: string }) => error.code,
+		);
+		expect(wal.first).toBeGreaterThan(20);
+		expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, i) => i + 1));
+		if (code === undefined) expect(seqs).toHaveLength(wal.tip);
+		else expect([code, seqs.length < wal.first - 1]).toEqual(["WAL_TRUNCATED", true]);
+		if (at >= wal.first) expect(code).toBeUndefined();
+		await wal.close();
+	},
+);

@@ -152,6 +152,7 @@ class FileLog implements RealmLog {
 
 	async truncateBefore(lease: Lease, seq: Seq): Promise<Seq> {
 		const writing = this.#held(lease);
+		writing.segments.truncating(seq);
 		writing.first = await writing.host.truncateBefore(seq);
 		writing.segments.truncated(writing.first);
 		return writing.first;

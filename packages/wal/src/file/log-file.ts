@@ -241,12 +241,18 @@ export class LogFile {
 		const base = Buffer.from(encodeBase({ log: this.#header.log, first }));
 		atomicWriteTo(this.#disk, basePath(this.#directory), base, "new");
 		this.#sealed = this.#sealed.filter((each) => each >= first);
-		this.#removeBefore(first);
+		try {
+			this.#removeBefore(first);
+		} catch {
+			// They count no more, whatever is left of them: the next opening takes that away.
+		}
 		return first;
 	}
 
 	#removeBefore(first: Seq): void {
 		const gone = sealedFirsts(this.#disk.list(this.#directory)).filter((each) => each < first);
+		// The base that says so may have been renamed by a process that was killed, and its name not be durable.
+		if (gone.length > 0) this.#disk.syncDirectory(this.#directory);
 		for (const each of gone) this.#disk.remove(sealedPath(this.#directory, each));
 		if (gone.length > 0) this.#disk.syncDirectory(this.#directory);
 	}

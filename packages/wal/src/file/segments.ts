@@ -24,6 +24,8 @@ export class Segments {
 	readonly #directory: string;
 	/** First seqs, oldest first; the last one is the active segment. */
 	readonly #firsts: Seq[];
+	/** Segments that begin before it may go at any time. */
+	#going: Seq = 0;
 
 	constructor(disk: Disk, directory: string, { header, sealed }: { header: SegmentHeader; sealed: readonly Seq[] }) {
 		this.#disk = disk;
@@ -34,6 +36,11 @@ export class Segments {
 	/** Takes note of the segment that a batch went to. */
 	wrote(segment: Seq): void {
 		if (this.#firsts.at(-1) !== segment) this.#firsts.push(segment);
+	}
+
+	/** Takes note that segments are about to go that have only records before a seq. */
+	truncating(before: Seq): void {
+		this.#going = Math.max(this.#going, this.#firsts.findLast((first) => first <= before) ?? 0);
 	}
 
 	/** Takes note that segments before the one that begins at `first` are gone. */
@@ -52,9 +59,11 @@ export class Segments {
 
 	async *#read(after: Seq, through: Seq, wants: Wants | undefined): AsyncGenerator<readonly StoredRecord[]> {
 		let next = after + 1;
-		const oldest = this.#firsts[0] as Seq;
-		if (next < oldest) throw truncated(next, oldest);
-		for (let i = this.#firsts.findLastIndex((first) => first <= next); i < this.#firsts.length; i++) {
+		for (;;) {
+			// Anew each time: a truncation meanwhile takes some from the front.
+			const oldest = this.#firsts[0] as Seq;
+			if (next < oldest) throw truncated(next, oldest);
+			const i = this.#firsts.findLastIndex((each) => each <= next);
 			const first = this.#firsts[i] as Seq;
 			const following = this.#firsts[i + 1];
 			for await (const records of this.#readSegment(first, { from: next, through, following, wants })) {
@@ -64,6 +73,7 @@ export class Segments {
 			}
 			if (following !== undefined && next !== following)
 				throw this.#corrupt(sealedPath(this.#directory, first), 0, next, `it ends before seq ${following}`);
+			if (this.#firsts.at(-1) === first) return;
 		}
 	}
 
@@ -139,6 +149,7 @@ export class Segments {
 			if (decoded.type === "header" && decoded.header.first === first) return { file, path };
 			file.close();
 		}
+		if (first < this.#going) throw truncated(first, this.#going);
 		throw this.#corrupt(sealedPath(this.#directory, first), 0, first, "the segment is gone");
 	}
 

@@ -1,0 +1,65 @@
+/** `reyn gc`: the only command that takes anything away, and it says first what. */
+import type { Collection } from "@reyn/runtime";
+import type { Command } from "commander";
+import { confirm } from "./confirm.ts";
+import { type Globals, openForReading, openForWork } from "./context.ts";
+import { wholeNumber } from "./whole-number.ts";
+
+type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
+
+interface Options {
+	readonly keepDays: number;
+	readonly keepCheckpoints: number;
+	readonly dryRun?: boolean;
+	readonly yes?: boolean;
+}
+
+export function addGcCommand(program: Command, globals: () => Globals, print: Print): void {
+	program
+		.command("gc")
+		.description("take away history that is older than you keep; labelled moments and live work stay")
+		.option("--keep-days <n>", "days that stay, at least", wholeNumber, 30)
+		.option("--keep-checkpoints <n>", "checkpoints that stay, at least", wholeNumber, 200)
+		.option("--dry-run", "say what would go, and nothing else")
+		.option("--yes", "do it without asking")
+		.action(async ({ dryRun, yes, ...policy }: Options) => {
+			const planned = await planOf(globals(), policy);
+			const isIdle = planned.retainedFrom === planned.was && planned.snapshots + planned.chunks === 0;
+			if (dryRun || isIdle)
+				return print(globals(), { ...planned, applied: false }, linesOf(planned, policy, "would go"));
+			if (!globals().json) process.stderr.write(`${linesOf(planned, policy, "would go").join("\n")}\n`);
+			await confirm("take this away for good?", yes);
+			await using runtime = await openForWork(globals());
+			const done = await runtime.gc(policy);
+			print(globals(), { ...done, applied: true }, linesOf(done, policy, "went"));
+		});
+}
+
+async function planOf(globals: Globals, policy: Pick<Options, "keepDays" | "keepCheckpoints">): Promise<Collection> {
+	await using runtime = await openForReading(globals);
+	return await runtime.gc({ ...policy, dryRun: true });
+}
+
+function linesOf(
+	{ retainedFrom, was, first, heldBy, labels, snapshots, chunks }: Collection,
+	{ keepDays, keepCheckpoints }: Pick<Options, "keepDays" | "keepCheckpoints">,
+	went: "would go" | "went",
+): readonly string[] {
+	const isCut = retainedFrom > was;
+	const kept = `everything of the last ${keepDays} days stays, and at least ${keepCheckpoints} checkpoints`;
+	return [
+		isCut
+			? `every moment from #${was} to #${retainedFrom - 2} ${went}, and #${retainedFrom - 1} is the oldest that stays: ${kept}`
+			: `no moment ${went}: ${kept}`,
+		...(heldBy ? [`held back by what is under way (${heldBy.projection}), which needs #${heldBy.seq}`] : []),
+		...(labels.length > 0
+			? [`kept by their labels: ${labels.map(({ name, seq }) => `${name} (#${seq})`).join(", ")}`]
+			: []),
+		...(snapshots + chunks > 0
+			? [`${snapshots} stored states and ${chunks} parts of them ${went}: nothing needs them`]
+			: []),
+		...(isCut && went === "went" && first < retainedFrom
+			? [`the log still begins at #${first} on disk: it is cut by whole segments of 16 MiB`]
+			: []),
+	];
+}

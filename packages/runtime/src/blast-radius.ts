@@ -1,0 +1,172 @@
+/** What a rewind or a checkout would touch, before anything is written. Reads only. */
+import { costOf, inFlight, planRuns } from "@reyn/plan";
+import type { RewindMode } from "@reyn/rewind-modes";
+import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
+import type { View } from "@reyn/snapshot";
+import { type Coverage, isMeta } from "@reyn/timetravel";
+import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
+import { conversation } from "./conversation.ts";
+import { facets } from "./kinds.ts";
+import { userPrompt } from "./records.ts";
+import type { Runtime } from "./runtime.ts";
+import type { SessionScope } from "./session.ts";
+import { settlement } from "./settle.ts";
+
+export interface BlastRadius {
+	/** What counts now, and would not any more. */
+	readonly leaves: Extent;
+	/** What was abandoned, and would count again. */
+	readonly returns: Extent;
+	/** What lies beyond the target and stays: outside the scope, or of a kind that the mode keeps. */
+	readonly stays: Extent;
+	/** Unfinished work that was begun beyond the target: it ends. */
+	readonly cancels: Unfinished;
+	/** Turns that have no answer at the target: they are closed without one. */
+	readonly interrupts: readonly Seq[];
+	/** Unfinished that is unfinished now and at the target: it goes on from there, and its plans pay for this again. */
+	readonly relaunches: Omit<Unfinished, "turns"> & { readonly calls: number; readonly tokens: number };
+	/** Unfinished that is over now and unfinished at the target: it waits until a person resumes it. */
+	readonly pauses: Omit<Unfinished, "turns">;
+}
+
+/** How much of the history, and whose. */
+export interface Extent {
+	/** Without those that no rewind moves: checkpoints, resets, labels. */
+	readonly records: number;
+	readonly turns: number;
+	/** As `agent/session`. */
+	readonly sessions: readonly string[];
+	readonly plans: readonly string[];
+	/** Of skills. */
+	readonly runs: readonly string[];
+}
+
+export interface Unfinished {
+	/** By the seqs of their prompts. */
+	readonly turns: readonly Seq[];
+	readonly plans: readonly string[];
+	readonly runs: readonly string[];
+}
+
+/** What goes back in each mode, as in the table of modes; a note and a cancel take nothing back. */
+const drops: Readonly<Record<RewindMode, readonly string[] | undefined>> = {
+	both: undefined,
+	conversation_only: facets.conversation,
+	code_only: facets.code,
+	summarize: [],
+	cancel: [],
+};
+
+/** @param plan a rewind that was previewed, or a checkout of exactly `target` */
+export async function blastRadius(
+	runtime: Runtime,
+	{ target, scope, mode = "both" }: { readonly target: Seq; readonly scope: Scope; readonly mode?: RewindMode },
+): Promise<BlastRadius> {
+	const { wal, timeline } = runtime;
+	const { lineage, retainedFrom } = timeline;
+	const { tip } = lineage;
+	const drop = drops[mode];
+	const coverage = { scope, ...(drop ? { drop } : {}) };
+	const foresight = timeline.foresee(target, coverage);
+
+	const [leaves, returns, stays] = [new Tally(), new Tally(), new Tally()];
+	// Up to the lowest target all lines of history are one; up to an ancestor a checkout changes nothing.
+	const fork = lineage.isAncestor(target, scope, drop) ? target : Math.min(target, lowestTarget(lineage.resets));
+	for await (const record of wal.read({ after: Math.max(fork, retainedFrom - 1), through: tip })) {
+		if (isMeta(record.kind)) continue;
+		const [is, willBe] = [lineage.isActive(record), foresight.isActive(record)];
+		if (is && !willBe) leaves.add(record);
+		if (!is && willBe) returns.add(record);
+		if (is && willBe && record.seq > target) stays.add(record);
+	}
+
+	const sessions = new Map(runtime.sessions().map((each) => [scopeKey(each), each]));
+	for (const tally of [leaves, returns, stays]) for (const [key, each] of tally.sessions) sessions.set(key, each);
+	const states: { before: View; now: View }[] = [];
+	for (const each of sessions.values()) {
+		const before = await timeline.at(tip, each);
+		states.push({ before, now: await foresight.at(each) });
+	}
+	const plans = new Set(
+		states.flatMap(({ before, now }) => [before, now].flatMap((view) => Object.keys(view.get(planRuns)))),
+	);
+	return {
+		leaves: leaves.extent(plans),
+		returns: returns.extent(plans),
+		stays: stays.extent(plans),
+		...unfinishedOf(states, coverage),
+	};
+}
+
+/** What becomes of unfinished work, by the same rule as after the reset. */
+function unfinishedOf(
+	states: readonly { readonly before: View; readonly now: View }[],
+	coverage: Coverage,
+): Pick<BlastRadius, "cancels" | "interrupts" | "relaunches" | "pauses"> {
+	const settlements = states.map(({ before, now }) => settlement(before, now, coverage));
+	const relaunched = settlements.flatMap(({ relaunch }) => relaunch.plans);
+	const paid = (when: "before" | "now", what: "calls" | "tokens"): number =>
+		states
+			.flatMap((views) => Object.entries(views[when].get(planRuns)))
+			.filter(([plan]) => relaunched.includes(plan))
+			.reduce((sum, [, run]) => sum + costOf(run)[what], 0);
+	return {
+		cancels: {
+			turns: gone(states, (view) => view.get(conversation).open),
+			plans: gone(states, (view) => inFlight(view.get(planRuns)).map(([plan]) => plan)),
+			runs: gone(states, (view) => inFlightRuns(view.get(skillRuns)).map(([run]) => run)),
+		},
+		interrupts: settlements.flatMap(({ interrupt }) => interrupt),
+		relaunches: {
+			plans: relaunched,
+			runs: settlements.flatMap(({ relaunch }) => relaunch.runs),
+			calls: paid("before", "calls") - paid("now", "calls"),
+			tokens: paid("before", "tokens") - paid("now", "tokens"),
+		},
+		pauses: {
+			plans: settlements.flatMap(({ pause }) => pause.plans),
+			runs: settlements.flatMap(({ pause }) => pause.runs),
+		},
+	};
+}
+
+function gone<T>(
+	states: readonly { readonly before: View; readonly now: View }[],
+	unfinished: (view: View) => readonly T[],
+): readonly T[] {
+	return states.flatMap(({ before, now }) => {
+		const left = unfinished(now);
+		return unfinished(before).filter((each) => !left.includes(each));
+	});
+}
+
+/** An extent while it is counted. */
+class Tally {
+	readonly sessions = new Map<string, SessionScope>();
+	readonly #runs = new Set<string>();
+	#records = 0;
+	#turns = 0;
+
+	add(record: WalRecord): void {
+		const { agent, session, run } = record.scope;
+		this.#records++;
+		if (userPrompt.is(record)) this.#turns++;
+		if (agent !== undefined && session !== undefined)
+			this.sessions.set(scopeKey({ agent, session }), { agent, session });
+		if (run !== undefined) this.#runs.add(run);
+	}
+
+	/** Plans and skill runs have a scope of one kind; `plans` says which are plans. */
+	extent(plans: ReadonlySet<string>): Extent {
+		return {
+			records: this.#records,
+			turns: this.#turns,
+			sessions: [...this.sessions.keys()],
+			plans: [...this.#runs].filter((run) => plans.has(run)),
+			runs: [...this.#runs].filter((run) => !plans.has(run)),
+		};
+	}
+}
+
+const lowestTarget = (resets: readonly { readonly target: Seq }[]): Seq =>
+	resets.reduce((lowest, { target }) => Math.min(lowest, target), Number.POSITIVE_INFINITY);

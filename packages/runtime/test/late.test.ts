@@ -1,0 +1,247 @@
+/** Outcomes beyond a cut, and outcomes that come after it: what is known to have happened is not done again. */
+import { journal, type Purity, stepCompleted, stepStarted, type Tool } from "@reyn/journal";
+import { PLAN_TOOL } from "@reyn/plan";
+import { defineSkill, done } from "@reyn/skill-resume";
+import { stepLate } from "@reyn/timetravel";
+import type { WalRecord } from "@reyn/wal";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { mainSession, type Runtime } from "../src/index.ts";
+import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
+
+let project: Project;
+beforeEach(async () => {
+	project = await makeProject();
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+const recordsOf = async ({ wal }: Runtime, ...kinds: string[]): Promise<readonly WalRecord[]> =>
+	collect(wal.read({ kinds: { only: kinds } }));
+
+/** The seq of the first start of a step. */
+const startOf = async (runtime: Runtime, name: string): Promise<number> =>
+	(await recordsOf(runtime, stepStarted.kind)).find(({ data }) => (data as { name: string }).name === name)?.seq ?? 0;
+
+/** What the state in memory is has to be what a restart would make of the log. */
+const expectLive = async (runtime: Runtime): Promise<void> =>
+	expect(runtime.view().hash()).toBe((await runtime.timeline.at(runtime.wal.tip, mainSession)).hash());
+
+describe("an effect that was open at the target, and over when it was left", () => {
+	/** A plan that pays in its first step, and a turn that ends while it does. */
+	async function paying({ last }: { last?: Promise<void> } = {}) {
+		const till = gate();
+		const paid: (string | undefined)[] = [];
+		const pay: Tool = {
+			name: "pay",
+			description: "pays",
+			parameters: { type: "object" },
+			purity: "side_effect",
+			async call(_, { idempotencyKey }) {
+				paid.push(idempotencyKey);
+				await till.opened;
+				return `receipt ${paid.length}`;
+			},
+		};
+		const plan = {
+			goal: "pay",
+			steps: [
+				{ id: "a", description: "pay it", tools: ["pay"], depends_on: [] },
+				{ id: "b", description: "say so", tools: [], depends_on: ["a"] },
+			],
+		};
+		const script: Script = async (request) => {
+			const said = lastOf(request);
+			if (said === "plan!") return [{ name: PLAN_TOOL, args: plan }];
+			if (/Step a/.test(said)) return [{ name: "pay", args: {} }];
+			if (/Step b/.test(said)) await last;
+			return `echo: ${said}`;
+		};
+		const model = scripted(script);
+		const opened = await open(project, { model, tools: [pay] });
+		const { runtime } = opened;
+		await runtime.prompt("plan!");
+		await until(() => paid.length === 1);
+		await runtime.prompt("meanwhile");
+		await until(() => runtime.timeline.checkpoints().some(({ title }) => title === "meanwhile"));
+		const inside = runtime.timeline.checkpoints().at(-1)?.seq ?? 0;
+		till.open();
+		return { ...opened, model, paid, inside };
+	}
+
+	test("is known at the target too: a plan that waits there goes on without it", async () => {
+		const { runtime, paid, inside, shown } = await paying();
+		await runtime.idle();
+		const [outcome] = (await recordsOf(runtime, stepCompleted.kind)).filter(
+			({ data }) => (data as { name: string }).name === "pay",
+		);
+		const { seq } = await runtime.checkout(inside, "test");
+		const adopted = (await recordsOf(runtime, stepCompleted.kind)).filter(({ seq: each }) => each > seq);
+		expect(adopted).toMatchObject([
+			{
+				scope: outcome?.scope,
+				data: { ...(outcome?.data as object), adopts: outcome?.seq, started: await startOf(runtime, "pay") },
+			},
+		]);
+		await expectLive(runtime);
+		expect(runtime.restored().plans).toMatchObject([{ status: "paused", finished: 0 }]);
+		await runtime.resumePlan(runtime.restored().plans[0]?.plan ?? "");
+		await runtime.idle();
+		expect(paid).toHaveLength(1);
+		expect(shown).toHaveLength(2);
+
+		// There again, it is known again, and named as what it was at first.
+		const back = await runtime.checkout(inside, "test");
+		const again = (await recordsOf(runtime, stepCompleted.kind)).filter(({ seq: each }) => each > back.seq);
+		expect(again.map(({ data }) => (data as { adopts: number }).adopts)).toEqual([outcome?.seq]);
+		await runtime.close();
+	});
+
+	test("is known where the plan goes on by itself", async () => {
+		const last = gate();
+		const { runtime, paid, inside, shown, model } = await paying({ last: last.opened });
+		await until(() => model.asked.some((request) => /Step b/.test(lastOf(request))));
+		await runtime.checkout(inside, "test");
+		last.open();
+		await runtime.idle();
+		expect(paid).toHaveLength(1);
+		expect(shown).toHaveLength(1);
+		await expectLive(runtime);
+		await runtime.close();
+	});
+
+	test("and before it was begun it is another step, with a key of its own", async () => {
+		const { runtime, paid } = await paying();
+		await runtime.idle();
+		await runtime.checkout((await startOf(runtime, "pay")) - 1, "test");
+		expect((await recordsOf(runtime, stepCompleted.kind)).filter(({ data }) => "adopts" in (data as object))).toEqual(
+			[],
+		);
+		await runtime.resumePlan(runtime.restored().plans[0]?.plan ?? "");
+		await runtime.idle();
+		expect(new Set(paid).size).toBe(2);
+		await runtime.close();
+	});
+});
+
+describe("an outcome that comes after the rewind", () => {
+	/** A skill that stops when it is told, and leaves behind what it has begun. */
+	async function leaving(purity: Purity = "side_effect") {
+		const held = gate();
+		const late: unknown[] = [];
+		let calls = 0;
+		const skill = defineSkill({
+			name: "leaving",
+			description: "leaves its call behind",
+			input: z.unknown(),
+			start: "only",
+			phases: {
+				async only({ step, signal }) {
+					const slow = async (): Promise<string> => {
+						if (++calls === 1) await held.opened;
+						return "answer";
+					};
+					const call = step("slow", slow, { purity });
+					call.catch((error: unknown) => late.push((error as { code?: unknown }).code));
+					const stopped = new Promise<never>((_, reject) =>
+						signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
+					);
+					await Promise.race([call, stopped]);
+					return done("over");
+				},
+			},
+		});
+		const opened = await open(project, { skills: [skill] });
+		const run = await opened.runtime.runSkill("leaving", {});
+		await until(() => calls === 1);
+		// So that its start is not the tip: a checkout of the tip does nothing.
+		await opened.runtime.timeline.label(1, "before");
+		return { ...opened, run, held, late, calls: () => calls };
+	}
+
+	test("joins the line that has its start, and is not called for again", async () => {
+		const { runtime, held, late, calls, shown } = await leaving();
+		const start = await startOf(runtime, "slow");
+		await runtime.checkout(start, "test");
+		held.open();
+		await until(() => late.length === 1);
+		// Who is too late has to stop, whatever becomes of what it found out.
+		expect(late).toEqual(["STALE_LINEAGE"]);
+		expect(await recordsOf(runtime, stepCompleted.kind, stepLate.kind)).toMatchObject([
+			{ kind: stepCompleted.kind, data: { started: start, result: "answer" } },
+		]);
+		await expectLive(runtime);
+		runtime.resume();
+		await runtime.idle();
+		expect(calls()).toBe(1);
+		expect(shown).toHaveLength(1);
+		await runtime.close();
+	});
+
+	test("is kept aside where its start is not, changes nothing there, and is known again on the way back", async () => {
+		const { runtime, run, held, late, calls, shown } = await leaving();
+		const start = await startOf(runtime, "slow");
+		const { seq: reset } = await runtime.checkout(0, "test");
+		const { hash } = await hashOf(runtime);
+		held.open();
+		await until(() => late.length === 1);
+		const [aside, ...more] = await recordsOf(runtime, stepCompleted.kind, stepLate.kind);
+		expect(more).toEqual([]);
+		expect(aside).toMatchObject({
+			kind: stepLate.kind,
+			scope: { ...mainSession, run },
+			data: { reset, kind: stepCompleted.kind, data: { started: start, result: "answer" } },
+		});
+		expect((await hashOf(runtime)).hash).toBe(hash);
+		await expectLive(runtime);
+		await runtime.close();
+
+		const next = await open(project, { skills: [] });
+		expect((await hashOf(next.runtime)).hash).toBe(hash);
+		await next.runtime.checkout(start, "test");
+		expect(await recordsOf(next.runtime, stepCompleted.kind)).toMatchObject([
+			{ scope: aside?.scope, data: { started: start, result: "answer", adopts: aside?.seq } },
+		]);
+		expect(
+			Object.values(next.runtime.view().get(journal)).flatMap(({ entries }) => Object.values(entries)),
+		).toMatchObject([{ name: "slow", started: start, outcome: { type: "completed", result: "answer" } }]);
+		await next.runtime.close();
+		expect([calls(), shown]).toEqual([1, []]);
+	});
+
+	test("and that no start announced is kept aside too", async () => {
+		const { runtime, held, late } = await leaving("llm");
+		await runtime.checkout(0, "test");
+		held.open();
+		await until(() => late.length === 1);
+		expect(await recordsOf(runtime, stepCompleted.kind, stepLate.kind)).toMatchObject([
+			{ kind: stepLate.kind, data: { data: { purity: "llm", result: "answer" } } },
+		]);
+		await runtime.close();
+	});
+
+	test("is kept aside where the call was made again meanwhile", async () => {
+		const { runtime, held, late, calls, shown } = await leaving();
+		const start = await startOf(runtime, "slow");
+		await runtime.checkout(start, "test");
+		runtime.resume();
+		await runtime.idle();
+		expect(calls()).toBe(2);
+		held.open();
+		await until(() => late.length === 1);
+		expect(await recordsOf(runtime, stepCompleted.kind, stepLate.kind)).toMatchObject([
+			{ kind: stepCompleted.kind, data: { started: start } },
+			{ kind: stepLate.kind, data: { data: { started: start } } },
+		]);
+		expect(shown).toHaveLength(1);
+		await expectLive(runtime);
+		await runtime.close();
+	});
+});
+
+async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+	const all: T[] = [];
+	for await (const item of items) all.push(item);
+	return all;
+}
+
+const hashOf = async (runtime: Runtime): Promise<{ hash: string }> => ({ hash: runtime.view().hash() });

@@ -1,0 +1,159 @@
+/** What outlives a truncation: resets and labels, the stacks of undo, and which snapshots stand for what went. */
+import { type Path, type SeqRange, sealed, unsealed } from "@reyn/snapshot";
+import { type BlobStore, type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
+import { z } from "zod";
+import { TimetravelError } from "./errors.ts";
+import type { Move } from "./moves.ts";
+
+const VERSION = 1;
+const NAME = "branches";
+
+const seq = z.int().nonnegative();
+const scope: z.ZodType<Scope> = z.strictObject({
+	agent: z.string().optional(),
+	session: z.string().optional(),
+	run: z.string().optional(),
+}) as z.ZodType<Scope>;
+
+const record: z.ZodType<WalRecord> = z.strictObject({
+	seq,
+	ts: z.number(),
+	kind: z.string(),
+	scope,
+	data: z.unknown(),
+	crc: z.string(),
+});
+
+const move: z.ZodType<Move> = z.strictObject({
+	seq,
+	inverse: z.discriminatedUnion("kind", [
+		z.strictObject({ kind: z.literal("reset"), scope, drop: z.array(z.string()).optional() }),
+		z.strictObject({ kind: z.literal("label"), name: z.string(), target: seq }),
+	]),
+}) as z.ZodType<Move>;
+
+const branchIndex = z.strictObject({
+	v: z.literal(VERSION),
+	/** Of the log with this id. */
+	log: z.string(),
+	/** Records before it do not count any more, though some may still be there: a truncation takes whole segments. */
+	retainedFrom: z.int().positive(),
+	/** Of those before it: each that is of a kept kind, or that a base is of; in log order. */
+	records: z.array(record),
+	/** The newest reset before it that was settled. */
+	settled: seq,
+	/** As of the record before it. */
+	moves: z.strictObject({ past: z.array(move), future: z.array(move) }),
+	/** The scopes whose states are kept, and the first record that each has. */
+	scopes: z.array(z.strictObject({ scope, first: seq })),
+	/** The scopes of the records before it that states are folded from: any other has none of them. */
+	had: z.array(scope),
+	/** The seqs whose states are kept as snapshots, newest first, each with its record's crc. */
+	bases: z.array(z.strictObject({ seq, crc: z.string(), snapsTo: seq.optional() })),
+});
+
+export type BranchIndex = z.infer<typeof branchIndex>;
+
+/** Of a log that was never truncated. */
+export const wholeLog = (log: string): BranchIndex => ({
+	v: VERSION,
+	log,
+	retainedFrom: 1,
+	records: [],
+	settled: 0,
+	moves: { past: [], future: [] },
+	scopes: [],
+	had: [],
+	bases: [],
+});
+
+/**
+ * The index of a log.
+ *
+ * @throws TimetravelError `TIMETRAVEL_INDEX` when the log was truncated and it is missing, damaged or of another log, or of
+ * another time of this one
+ */
+export async function readBranchIndex(kept: BlobStore | undefined, wal: Wal): Promise<BranchIndex> {
+	const { id: log, first, tip } = wal;
+	const bytes = await kept?.get(NAME);
+	if (!bytes) {
+		if (first === 1) return wholeLog(log);
+		throw unusable(`is missing, and the log begins at seq ${first}`);
+	}
+	const text = unsealed(Buffer.from(bytes).toString());
+	if (text === undefined) throw unusable("is damaged: its checksum does not fit");
+	const value = parsed(text);
+	const version = (value as { v?: unknown } | null)?.v;
+	if (typeof version === "number" && version > VERSION)
+		throw unusable(`is of version ${version}, which this version of Reyn does not know: upgrade to open it`);
+	const { data, error } = branchIndex.safeParse(value);
+	if (!data) throw unusable(`is not what it should be: ${z.prettifyError(error)}`);
+	if (data.log !== log) throw unusable(`is of the log ${data.log}, and the log here is ${log}`);
+	if (data.retainedFrom < first)
+		throw unusable(`keeps what was before seq ${data.retainedFrom}, and the log begins only at seq ${first}`);
+	if (data.retainedFrom > tip + 1)
+		throw unusable(`keeps what was before seq ${data.retainedFrom}, and the log ends at seq ${tip} already`);
+	// A log that was brought back from an older copy has given these seqs to other records since.
+	for (const { seq, crc } of data.bases)
+		if (seq >= first && seq <= tip && (await crcAt(wal, seq)) !== crc)
+			throw unusable(`is of another life of this log: its record at seq ${seq} is another one`);
+	return data;
+}
+
+/** Undefined when it is no JSON: a checksum is no proof of that. */
+function parsed(text: string): unknown {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return undefined;
+	}
+}
+
+async function crcAt(wal: Wal, seq: Seq): Promise<string | undefined> {
+	for await (const { crc } of wal.read({ after: seq - 1, through: seq, dataOf: [] })) return crc;
+	return undefined;
+}
+
+/** Durable when it resolves; a crash leaves the old one or this one. */
+export function writeBranchIndex(kept: BlobStore, index: BranchIndex): Promise<void> {
+	return kept.put(NAME, Buffer.from(sealed(JSON.stringify(index))));
+}
+
+/** A path without what its scope has no records of: what is left needs nothing that went. */
+export function pathIn(index: BranchIndex, path: Path): Path {
+	const first = firstOf(index, path.scope);
+	if (first <= 1) return path;
+	const ranges = path.ranges
+		.filter(({ through }) => through >= first)
+		.map(({ after, through }) => ({ after: Math.max(after, first - 1), through }));
+	return withRanges(path, ranges);
+}
+
+/** The same path, of which less has to be read. */
+export const withRanges = (path: Path, ranges: readonly SeqRange[]): Path => ({
+	tip: path.tip,
+	scope: path.scope,
+	ranges,
+	has: (record) => path.has(record),
+	isBase: (seq, kinds) => path.isBase(seq, kinds),
+});
+
+/** Can the state at the end of a path be made of what is kept? */
+export function isKept({ bases, retainedFrom }: BranchIndex, path: Path, kinds: readonly string[]): boolean {
+	const base = bases.find(({ seq }) => seq <= path.tip && path.isBase(seq, kinds))?.seq ?? 0;
+	return path.ranges.every(({ after, through }) => through <= base || Math.max(after, base) >= retainedFrom - 1);
+}
+
+/** The first seq that may have a record of the scope: 0 when some went, and no state of it was kept. */
+export function firstOf({ scopes, had, retainedFrom }: BranchIndex, scope: Scope): Seq {
+	const key = scopeKey(scope);
+	const known = scopes.find((each) => scopeKey(each.scope) === key);
+	if (known) return known.first;
+	return had.some((each) => within(each, scope)) ? 0 : retainedFrom;
+}
+
+const unusable = (why: string): TimetravelError =>
+	new TimetravelError(
+		"TIMETRAVEL_INDEX",
+		`the branch index ${why}. Without it abandoned records would count again: bring it back from a backup, with the kept snapshots beside it`,
+	);

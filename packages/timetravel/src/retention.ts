@@ -1,0 +1,50 @@
+/** What may go, and what holds it back. Pure. */
+import type { View } from "@reyn/snapshot";
+import type { Scope, Seq } from "@reyn/wal";
+
+export interface RetentionPolicy {
+	/** Days whose checkpoints stay, at least. Default: 30. */
+	readonly keepDays?: number;
+	/** Checkpoints that stay, at least. Default: 200. */
+	readonly keepCheckpoints?: number;
+	/** Milliseconds since 1970. */
+	readonly now: number;
+}
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/**
+ * The first checkpoint that has to stay: that many are kept, and all of the last days, whichever reaches further back.
+ * Undefined: all of them stay.
+ *
+ * @param checkpoints in log order
+ */
+export function firstToKeep(
+	checkpoints: readonly { readonly seq: Seq; readonly ts: number }[],
+	{ keepDays = 30, keepCheckpoints = 200, now }: RetentionPolicy,
+): Seq | undefined {
+	// The first in log order, and not the oldest: a clock may have gone back.
+	const recent = checkpoints.findIndex(({ ts }) => ts >= now - keepDays * DAY);
+	const byAge = recent === -1 ? checkpoints.length - 1 : recent;
+	const kept = Math.min(byAge, checkpoints.length - Math.max(keepCheckpoints, 1));
+	return kept > 0 ? checkpoints[kept]?.seq : undefined;
+}
+
+/** Live work that still needs a record. */
+export interface Floor {
+	readonly seq: Seq;
+	/** The name of the projection whose state needs it. */
+	readonly projection: string;
+	readonly scope: Scope;
+}
+
+/** The oldest record that a state still needs. */
+export function floorOf(view: View): Floor | undefined {
+	let lowest: Floor | undefined;
+	for (const projection of view.projections) {
+		const seq = projection.floor(view.get(projection));
+		if (seq !== undefined && seq < (lowest?.seq ?? Number.POSITIVE_INFINITY))
+			lowest = { seq, projection: projection.name, scope: view.scope };
+	}
+	return lowest;
+}

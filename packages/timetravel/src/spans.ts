@@ -1,0 +1,70 @@
+/** Where in the log the records of each session lie: its states are read without those of others. */
+import type { SeqRange } from "@reyn/snapshot";
+import { type Scope, type Seq, scopeKey } from "@reyn/wal";
+
+/** Fewer records of others are read over sooner than the next of ours is looked for. */
+const NEAR = 64;
+
+export class Spans {
+	/** All up to here are known, but for those before the first one. */
+	seen: Seq;
+	/** Whose records went before, nobody knows. */
+	readonly #from: Seq;
+	/** For each session after, through, after, through …, ascending. */
+	readonly #edges = new Map<string, Seq[]>();
+	/** The same: a reader gives the same object for the same scope, mostly. */
+	readonly #ofScope = new WeakMap<Scope, Seq[]>();
+
+	constructor(seen: Seq) {
+		this.seen = seen;
+		this.#from = seen;
+	}
+
+	/** Takes note of the record after the last one. */
+	add(seq: Seq, scope: Scope): void {
+		this.seen = seq;
+		if (scope.session === undefined) return;
+		const edges = this.#ofScope.get(scope) ?? this.#edgesOf(scope);
+		const last = edges.length - 1;
+		if (last > 0 && seq - (edges[last] as Seq) <= NEAR) edges[last] = seq;
+		else edges.push(seq - 1, seq);
+	}
+
+	#edgesOf(scope: Scope): Seq[] {
+		const key = keyOf(scope);
+		const edges = this.#edges.get(key) ?? [];
+		this.#edges.set(key, edges);
+		this.#ofScope.set(scope, edges);
+		return edges;
+	}
+
+	/** The parts of some ranges that may have records of the scope; all of them, where it is wider than a session. */
+	within(scope: Scope, ranges: readonly SeqRange[]): readonly SeqRange[] {
+		if (scope.session === undefined) return ranges;
+		const edges = this.#edges.get(keyOf(scope)) ?? [];
+		const parts: SeqRange[] = [];
+		for (const { after, through } of ranges) {
+			if (after < this.#from) parts.push({ after, through: Math.min(through, this.#from) });
+			for (let i = firstEnding(edges, after); i < edges.length && (edges[i] as Seq) < through; i += 2)
+				parts.push({ after: Math.max(after, edges[i] as Seq), through: Math.min(through, edges[i + 1] as Seq) });
+			// What came since may be anyone's.
+			if (through > this.seen) parts.push({ after: Math.max(after, this.seen), through });
+		}
+		return parts;
+	}
+}
+
+/** Runs lie within their session. */
+const keyOf = ({ run, ...session }: Scope): string => scopeKey(session);
+
+/** The index of the first span that ends after a seq. */
+function firstEnding(edges: readonly Seq[], after: Seq): number {
+	let low = 0;
+	let high = edges.length / 2;
+	while (low < high) {
+		const middle = (low + high) >> 1;
+		if ((edges[2 * middle + 1] as Seq) <= after) low = middle + 1;
+		else high = middle;
+	}
+	return 2 * low;
+}

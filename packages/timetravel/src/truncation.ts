@@ -1,0 +1,157 @@
+/** Before the front of a log goes: stores the states that will stand for it. */
+import { capture, type SnapshotStore, type Sources, type View } from "@reyn/snapshot";
+import { type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
+import { type BranchIndex, firstOf, isKept, pathIn } from "./branch-index.ts";
+import { TimetravelError } from "./errors.ts";
+import type { Lineage, Reset } from "./lineage.ts";
+import { type Deeds, follow, type Move } from "./moves.ts";
+import { isMeta, resetSettled } from "./records.ts";
+
+export interface Truncation {
+	/** The first record that stays. */
+	readonly before: Seq;
+	readonly wal: Wal;
+	readonly index: BranchIndex;
+	readonly lineage: Lineage;
+	/** What is called by a name stays reachable, and the checkpoint that a checkout of it snaps to. */
+	readonly labelled: ReadonlyMap<Seq, Seq>;
+	/** The scopes whose states are kept. */
+	readonly scopes: readonly Scope[];
+	/** The kinds of record that states are folded from. */
+	readonly folded: readonly string[];
+	/** The kinds whose records outlive the log. */
+	readonly keeps: readonly string[];
+	readonly deeds: Deeds;
+	readonly sources: Sources;
+	/** Where the states go. */
+	readonly bases: SnapshotStore;
+	at(seq: Seq, scope: Scope): Promise<View>;
+}
+
+/**
+ * Stores what has to be kept when all before a seq goes, and gives the index that says so. Nothing has changed yet: the
+ * index decides, and is still to be written.
+ *
+ * The states that are kept are the one just before the cut, those that are labelled, and of each reset behind the cut
+ * that goes back to before it, or mixes two lines, the one that it made: every later state is one of these and records
+ * that stay.
+ *
+ * @throws TimetravelError `TIMETRAVEL_UNKEPT`, and as `capture`
+ */
+export async function keepBefore(truncation: Truncation): Promise<BranchIndex> {
+	const { before, index, labelled, sources, bases, at } = truncation;
+	const wanted = new Map<Seq, Seq | undefined>([[before - 1, undefined]]);
+	for (const [seq, snapsTo] of labelled) {
+		if (seq === 0 || seq >= before) continue;
+		wanted.set(seq, snapsTo === seq ? undefined : snapsTo);
+		if (snapsTo > 0 && !wanted.has(snapsTo)) wanted.set(snapsTo, undefined);
+	}
+	const { records, ...scanned } = await scan(truncation, wanted);
+	const crcs = new Map(records.map(({ seq, crc }) => [seq, crc]));
+	const store = async (seq: Seq, scope: Scope): Promise<void> =>
+		capture({ ...sources, snapshots: bases }, await at(seq, scope));
+	for (const seq of wanted.keys()) {
+		// Of a reset behind the last cut only those scopes are kept that needed it.
+		if (seq < index.retainedFrom) continue;
+		for (const { scope, first } of scanned.scopes) if (first <= seq) await store(seq, scope);
+	}
+	const kept = [...wanted].map(([seq, snapsTo]) => ({
+		seq,
+		crc: crcs.get(seq) ?? "",
+		...(snapsTo === undefined ? {} : { snapsTo }),
+	}));
+	const next = { ...index, ...scanned, retainedFrom: before, records };
+	return withResets({ ...next, bases: kept.sort((a, b) => b.seq - a.seq) }, truncation, store);
+}
+
+/** Goes through the records that will not count any more. */
+async function scan(
+	{ before, wal, index, scopes: given, folded, keeps, deeds }: Truncation,
+	wanted: ReadonlyMap<Seq, unknown>,
+): Promise<Pick<BranchIndex, "records" | "scopes" | "had" | "settled" | "moves">> {
+	const isKeptRecord = ({ seq, kind }: WalRecord): boolean => keeps.includes(kind) || wanted.has(seq);
+	const records = index.records.filter(isKeptRecord);
+	const firsts = new Map<string, { scope: Scope; first: Seq }>();
+	for (const scope of [...given, ...index.scopes.map((each) => each.scope)]) {
+		const first = firstOf(index, scope);
+		if (first === 0) throw neverKept(scope, index.retainedFrom);
+		// One without a record yet has its first one after what goes, until it is met.
+		firsts.set(scopeKey(scope), { scope, first: first < index.retainedFrom ? first : before });
+	}
+	const moves: { past: Move[]; future: Move[] } = { past: [...index.moves.past], future: [...index.moves.future] };
+	const had = new Map(index.had.map((scope) => [scopeKey(scope), scope]));
+	const seen = new Set<string>();
+	let { settled } = index;
+	for await (const record of wal.read({ after: index.retainedFrom - 1, through: before - 1 })) {
+		if (isKeptRecord(record)) records.push(plain(record));
+		if (resetSettled.is(record)) settled = record.data.reset;
+		follow(moves, record, deeds);
+		const key = scopeKey(record.scope);
+		if (isMeta(record.kind) || !folded.includes(record.kind) || seen.has(key)) continue;
+		seen.add(key);
+		had.set(key, record.scope);
+		const owners = given.filter((scope) => within(record.scope, scope));
+		if (owners.length === 0) throw unkept(record, given);
+		for (const scope of owners) {
+			const first = Math.min(firsts.get(scopeKey(scope))?.first ?? before, record.seq);
+			firsts.set(scopeKey(scope), { scope, first });
+		}
+	}
+	return { records, scopes: [...firsts.values()], had: [...had.values()], settled, moves };
+}
+
+/** Without what the log has for itself. */
+const plain = ({ seq, ts, kind, scope, data, crc }: WalRecord): WalRecord => ({ seq, ts, kind, scope, data, crc });
+
+async function withResets(
+	index: BranchIndex,
+	{ before, lineage, wal, folded }: Truncation,
+	store: (seq: Seq, scope: Scope) => Promise<void>,
+): Promise<BranchIndex> {
+	let next = index;
+	for (const reset of lineage.resets) {
+		if (reset.seq < before) continue;
+		let isBase = false;
+		for (const { scope } of next.scopes) {
+			if (goesOnFromOne(reset, scope, before)) continue;
+			if (isKept(next, pathIn(next, lineage.path(reset.seq, scope)), folded)) continue;
+			await store(reset.seq, scope);
+			isBase = true;
+		}
+		if (!isBase) continue;
+		const base = { seq: reset.seq, crc: (await recordAt(wal, reset.seq))?.crc ?? "" };
+		next = { ...next, bases: [base, ...next.bases] };
+	}
+	return next;
+}
+
+/** Is the state that a reset makes of a scope just another state of it, which can be made of what stays? Most are. */
+export function goesOnFromOne({ target, scope: moved, drop }: Omit<Reset, "seq">, scope: Scope, before: Seq): boolean {
+	if (!within(scope, moved) && !within(moved, scope)) return true;
+	return drop === undefined && within(scope, moved) && target >= before - 1;
+}
+
+/** The record at a seq, if the log has it. */
+export async function recordAt(wal: Wal, seq: Seq): Promise<WalRecord | undefined> {
+	if (seq < wal.first) return undefined;
+	for await (const record of wal.read({ after: seq - 1, through: seq })) return record;
+	return undefined;
+}
+
+function neverKept(scope: Scope, retainedFrom: Seq): TimetravelError {
+	return new TimetravelError(
+		"TIMETRAVEL_UNKEPT",
+		`${nameOf(scope)} is one of the timeline's scopes, and was none when its records before seq ${retainedFrom} were taken away: its states cannot be made any more. Nothing was taken away; leave it out`,
+		{ scope, retainedFrom },
+	);
+}
+
+const nameOf = (scope: Scope): string => scopeKey(scope) || "the whole process";
+
+function unkept({ seq, kind, scope }: WalRecord, scopes: readonly Scope[]): TimetravelError {
+	return new TimetravelError(
+		"TIMETRAVEL_UNKEPT",
+		`the ${kind} at seq ${seq} is of ${nameOf(scope)}, which is in none of the scopes whose states are kept (${scopes.map(nameOf).join(", ")}); nothing was taken away. Add it to the timeline's scopes`,
+		{ seq, kind, scope },
+	);
+}
