@@ -1,12 +1,14 @@
 /**
- * A history as long as it gets: `large-history.ts <build|use> <directory> <records> <rewinds> <seed>`. `build` writes so many
- * records, rewinds among them that go anywhere, into abandoned branches too. `use` opens it, lists it, and rewinds. Both know
- * what counts at the tip from an oracle of ten lines, and print what they measured as JSON.
+ * A history as long as it gets: `large-history.ts <build|use|gc> <directory> <records> <rewinds> <seed>`. `build` writes so
+ * many records, rewinds among them that go anywhere, into abandoned branches too. `use` opens it, lists it, and rewinds; `gc`
+ * takes all of it away but a fiftieth. Both know what counts at the tip from an oracle of ten lines, and print
+ * what they measured as JSON.
  */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { defineProjection, memorySnapshots } from "@reyn/snapshot";
 import { checkpoint, openTimeline, reset, resetSettled, timetravelRecords } from "@reyn/timetravel";
-import { openWal, type Wal } from "@reyn/wal";
+import { fileBlobs, openWal, type Wal } from "@reyn/wal";
 import { random } from "./fault.ts";
 import { numbered } from "./numbered.ts";
 
@@ -26,7 +28,7 @@ const sum = defineProjection<{ readonly count: number; readonly sum: number }>({
 	handle: (on) => [on(numbered, ({ count, sum }, { n }) => ({ count: count + 1, sum: sum + n }))],
 });
 
-console.log(JSON.stringify(await (what === "build" ? build() : use())));
+console.log(JSON.stringify(await { build, use, gc }[what as "build" | "use" | "gc"]()));
 
 async function build(): Promise<Measured> {
 	const since = performance.now();
@@ -98,6 +100,40 @@ async function use(): Promise<Measured> {
 		"of these to abandoned branches": forks,
 		"each ms (median)": Number(times[times.length >> 1]?.toFixed(1)),
 		"each ms (most)": Number(times.at(-1)?.toFixed(1)),
+	};
+}
+
+async function gc(): Promise<Measured> {
+	const kept = fileBlobs(join(directory, "kept"));
+	const open = async () => {
+		const wal = await openWal(directory, { records });
+		return { wal, timeline: await openTimeline({ wal, kept, snapshots: memorySnapshots(), projections: [sum] }) };
+	};
+	const { wal, timeline } = await open();
+	const oracle = await readOracle(wal);
+	const since = performance.now();
+	const done = await timeline.gc({ keepDays: 0, keepCheckpoints: rewinds / 50, now: Date.now() });
+	const took = performance.now() - since;
+	const peak = process.resourceUsage().maxRSS / 1024;
+	await wal.close();
+	const again = performance.now();
+	const after = await open();
+	const opened = performance.now() - again;
+	await after.timeline.settle();
+	assert.equal(after.timeline.branches().length, timeline.branches().length);
+	const from = performance.now();
+	assert.deepEqual((await after.timeline.at(after.wal.tip, {})).get(sum), oracle.stateAt(wal.tip));
+	const folded = performance.now() - from;
+	for (const { seq } of after.timeline.checkpoints().slice(0, 20))
+		assert.deepEqual((await after.timeline.at(seq, {})).get(sum), oracle.stateAt(seq), `at ${seq}`);
+	await after.wal.close();
+	return {
+		"gc ms": Math.round(took),
+		"gc: records that do not count any more": done.retainedFrom - 1,
+		"gc: records taken away": done.first - 1,
+		"gc: peak RSS MB": Math.round(peak),
+		"after it, open log and timeline ms": Math.round(opened),
+		"after it, fold the state without a snapshot ms": Math.round(folded),
 	};
 }
 

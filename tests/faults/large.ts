@@ -24,6 +24,6 @@ export const fault: Fault = {
 				return JSON.parse(stdout) as Measured;
 			};
 			const built = await run("build");
-			return { records: Number(size[0]), ...built, ...(await run("use")) };
+			return { records: Number(size[0]), ...built, ...(await run("use")), ...(await run("gc")) };
 		}),
 };

@@ -181,6 +181,8 @@ export class Runtime implements AsyncDisposable {
 	readonly #sessions = new Map<string, Session>();
 	readonly #plans: PlanHost;
 	readonly #skills: SkillHost;
+	/** Each session's first record, also where it was abandoned. */
+	readonly #opened: WalRecord[] = [];
 	#timeline!: Timeline;
 	#resumed = false;
 	/** The rewind that is under way. */
@@ -224,7 +226,8 @@ export class Runtime implements AsyncDisposable {
 			readOnly,
 			kept: fileBlobs(this.#layout.kept),
 			keeps: [sessionOpened.kind],
-			scopes: () => this.#everySession(),
+			// Those of abandoned branches too.
+			scopes: async () => this.#sessionsOf(this.#opened),
 			inCycle: (view) => inToolCycle(view.get(conversation)),
 			quiesce: (scope, { drop, over }) => this.#quiesce({ scope, ...(drop ? { drop } : {}) }, over),
 			rebuild: (seq, scope) => this.#rebuild(seq, scope),
@@ -232,7 +235,8 @@ export class Runtime implements AsyncDisposable {
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
 			snapshotFailed: (error) => this.#emit({ type: "notice", text: error.message }),
 		});
-		for (const scope of await this.#knownSessions()) await this.#load(scope);
+		for await (const record of this.#timeline.records([sessionOpened.kind])) this.#opened.push(record);
+		for (const scope of this.#knownSessions()) await this.#load(scope);
 		if (!readOnly) await this.#timeline.settle();
 	}
 
@@ -455,26 +459,19 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/** The sessions of the current line of history. */
-	#knownSessions(): Promise<readonly SessionScope[]> {
-		return this.#sessionsWhere((record) => this.#timeline.lineage.isActive(record));
+	#knownSessions(): readonly SessionScope[] {
+		return this.#sessionsOf(this.#opened.filter((record) => this.#timeline.lineage.isActive(record)));
 	}
 
-	/** Those of abandoned branches too. */
-	#everySession(): Promise<readonly SessionScope[]> {
-		return this.#sessionsWhere(() => true);
-	}
-
-	async #sessionsWhere(isWanted: (opened: WalRecord) => boolean): Promise<readonly SessionScope[]> {
+	#sessionsOf(opened: readonly WalRecord[]): readonly SessionScope[] {
 		const scopes = new Map([[scopeKey(mainSession), mainSession]]);
-		for await (const record of this.#timeline.records([sessionOpened.kind])) {
-			const { agent, session } = record.scope;
-			if (agent === undefined || session === undefined || !isWanted(record)) continue;
-			scopes.set(scopeKey(record.scope), { agent, session });
+		for (const { scope } of opened) {
+			const { agent, session } = scope;
+			if (agent !== undefined && session !== undefined) scopes.set(scopeKey(scope), { agent, session });
 		}
 		return [...scopes.values()];
 	}
 
-	/** There is one session of a scope, however many ask for it at once. */
 	async #load(scope: SessionScope, { isNew = false } = {}): Promise<Session> {
 		const key = scopeKey(scope);
 		for (;;) {
@@ -487,7 +484,7 @@ export class Runtime implements AsyncDisposable {
 			if (this.#timeline.lineage.resets !== resets || (isNew && this.#isRewinding(scope))) continue;
 			const session = new Session(scope, this.#timeline, view);
 			this.#sessions.set(key, session);
-			if (isNew) session.log.append(sessionOpened({}), scope);
+			if (isNew) this.#opened.push(session.log.append(sessionOpened({}), scope).record);
 			return session;
 		}
 	}
@@ -669,7 +666,7 @@ export class Runtime implements AsyncDisposable {
 		const moved = (): Session[] =>
 			[...this.#sessions.values()].filter((each) => within(each.scope, scope) || within(scope, each.scope));
 		for (const session of moved()) await session.rebuild(this.wal.tip);
-		const known = new Map((await this.#knownSessions()).map((each) => [scopeKey(each), each]));
+		const known = new Map(this.#knownSessions().map((each) => [scopeKey(each), each]));
 		for (const key of [...this.#sessions.keys()]) if (!known.has(key)) this.#sessions.delete(key);
 		for (const [key, each] of known) if (!this.#sessions.has(key)) await this.#load(each);
 

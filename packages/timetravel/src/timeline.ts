@@ -32,7 +32,7 @@ import { type Coverage, covers, type Deeds, follow, type Move, type Moves, moveK
 import { checkpoint, type checkpointKinds, isMeta, label, labelName, reset, resetSettled } from "./records.ts";
 import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
 import { Spans } from "./spans.ts";
-import { goesOnFromOne, keepBefore, recordAt } from "./truncation.ts";
+import { assertKeepable, goesOnFromOne, keepBefore, recordAt } from "./truncation.ts";
 
 export type CheckpointKind = (typeof checkpointKinds)[number];
 
@@ -528,8 +528,7 @@ export class Timeline {
 	/** Where the log may be cut: behind a checkpoint, as far as policy and live work allow. */
 	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor }> {
 		const was = this.retainedFrom;
-		const { durableTip } = this.#wal;
-		const checkpoints = this.#checkpoints.filter(({ seq }) => seq >= was && seq <= durableTip);
+		const checkpoints = this.#checkpoints.filter(({ seq }) => seq >= was);
 		const scopes = await this.#scopes();
 		let last = firstToKeep(checkpoints, policy);
 		let heldBy: Floor | undefined;
@@ -605,8 +604,10 @@ export class Timeline {
 		if (this.#bases) await collect(this.#bases, { keep: (_, seq) => needed.has(seq) });
 	}
 
-	#scopes(): Promise<readonly Scope[]> {
-		return this.#options.scopes?.() ?? Promise.resolve([{}]);
+	async #scopes(): Promise<readonly Scope[]> {
+		const scopes = (await this.#options.scopes?.()) ?? [{}];
+		assertKeepable(this.#index, scopes);
+		return scopes;
 	}
 
 	get #sources(): Sources {
@@ -760,7 +761,8 @@ export class Timeline {
 			if (!inCycle(await this.at(record.seq, owner))) return record.seq;
 		}
 		const { retainedFrom } = this;
-		if (retainedFrom === 1 || pathIn(this.#index, path).ranges.every(({ after }) => after >= retainedFrom - 1)) return 0;
+		if (retainedFrom === 1 || pathIn(this.#index, path).ranges.every(({ after }) => after >= retainedFrom - 1))
+			return 0;
 		throw new TimetravelError(
 			"TIMETRAVEL_PRUNED",
 			`seq ${seq} lies inside a tool cycle, and the checkpoint before it was taken away by gc. Go to a later checkpoint, or to a label`,

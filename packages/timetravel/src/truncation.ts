@@ -74,7 +74,6 @@ async function scan(
 	const firsts = new Map<string, { scope: Scope; first: Seq }>();
 	for (const scope of [...given, ...index.scopes.map((each) => each.scope)]) {
 		const first = firstOf(index, scope);
-		if (first === 0) throw neverKept(scope, index.retainedFrom);
 		// One without a record yet has its first one after what goes, until it is met.
 		firsts.set(scopeKey(scope), { scope, first: first < index.retainedFrom ? first : before });
 	}
@@ -138,12 +137,20 @@ export async function recordAt(wal: Wal, seq: Seq): Promise<WalRecord | undefine
 	return undefined;
 }
 
-function neverKept(scope: Scope, retainedFrom: Seq): TimetravelError {
-	return new TimetravelError(
-		"TIMETRAVEL_UNKEPT",
-		`${nameOf(scope)} is one of the timeline's scopes, and was none when its records before seq ${retainedFrom} were taken away: its states cannot be made any more. Nothing was taken away; leave it out`,
-		{ scope, retainedFrom },
-	);
+/**
+ * Can the states of these scopes be made, so that they can be kept?
+ *
+ * @throws TimetravelError `TIMETRAVEL_UNKEPT`
+ */
+export function assertKeepable(index: BranchIndex, scopes: readonly Scope[]): void {
+	const { retainedFrom } = index;
+	const scope = scopes.find((each) => firstOf(index, each) === 0);
+	if (scope)
+		throw new TimetravelError(
+			"TIMETRAVEL_UNKEPT",
+			`${nameOf(scope)} is one of the timeline's scopes, and was none when its records before seq ${retainedFrom} were taken away: its states cannot be made any more. Nothing was taken away; leave it out`,
+			{ scope, retainedFrom },
+		);
 }
 
 const nameOf = (scope: Scope): string => scopeKey(scope) || "the whole process";

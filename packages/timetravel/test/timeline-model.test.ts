@@ -1,6 +1,6 @@
 /**
  * Random histories of a whole timeline, with truncations, crashes and lost snapshots, against the model that copies
- * everything and forgets nothing. `REYN_RUNS` sets how many are told (default 1000), `REYN_SEED` which.
+ * everything and forgets nothing. `REYN_RUNS` sets how many are told (default 1400), `REYN_SEED` which.
  */
 import { defineProjection, memorySnapshots, SnapshotStore } from "@reyn/snapshot";
 import {
@@ -21,7 +21,7 @@ import { alice, answered, asked, bob, did, House, main, plan, said, side, story 
 import { after, type Class, covers, type Entry, genesis, resetsOf, type State } from "./naive-model.ts";
 import { RememberedMoves } from "./remembered-moves.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? 1000);
+const RUNS = Number(process.env.REYN_RUNS ?? 1400);
 const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
 const timeout = 30_000 + RUNS * 200;
 

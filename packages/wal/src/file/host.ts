@@ -90,31 +90,27 @@ export function inWorker(spec: HostSpec): LogFileHost {
 	const worker = new Worker(url, { workerData: spec });
 	// An open log alone keeps no process alive; a call that waits for its answer does.
 	worker.unref();
-	let waiting: { resolve(value: unknown): void; reject(error: Error): void } | undefined;
+	// A truncation may be asked for while a batch is written: the answers come in the order of the calls.
+	const waiting: { resolve(value: unknown): void; reject(error: Error): void }[] = [];
 	let ended: Error | undefined;
-	const settle = (use: (call: NonNullable<typeof waiting>) => void): void => {
-		const call = waiting;
-		waiting = undefined;
-		worker.unref();
-		if (call) use(call);
-	};
-	worker.on("message", (answer: Answer) =>
-		settle((call) =>
-			"error" in answer
-				? call.reject(new WalError(answer.error.code as WalCode, answer.error.message, answer.error.detail))
-				: call.resolve(answer.value),
-		),
-	);
+	worker.on("message", (answer: Answer) => {
+		const call = waiting.shift();
+		if (waiting.length === 0) worker.unref();
+		if ("error" in answer)
+			call?.reject(new WalError(answer.error.code as WalCode, answer.error.message, answer.error.detail));
+		else call?.resolve(answer.value);
+	});
 	const end = (error: Error): void => {
 		ended ??= error;
-		settle((call) => call.reject(error));
+		worker.unref();
+		for (const call of waiting.splice(0)) call.reject(error);
 	};
 	worker.on("error", (error) => end(error as Error));
 	worker.on("exit", () => end(new Error("the thread that writes the log has ended")));
 	const call = <T>(name: Request["name"], ...args: readonly unknown[]): Promise<T> =>
 		new Promise<T>((resolve, reject) => {
 			if (ended) return reject(ended);
-			waiting = { resolve: resolve as (value: unknown) => void, reject };
+			waiting.push({ resolve: resolve as (value: unknown) => void, reject });
 			worker.ref();
 			worker.postMessage({ name, args } satisfies Request);
 		});

@@ -1,0 +1,79 @@
+/** What a timeline knows of the records of a log: one fold, which goes on as the log grows. */
+import type { Seq, Wal, WalRecord } from "@reyn/wal";
+import type { BranchIndex } from "./branch-index.ts";
+import { type Deeds, follow, type Move, type Moves, moveKinds } from "./moves.ts";
+import { type CheckpointData, checkpoint, label, reset, resetSettled } from "./records.ts";
+import { Spans } from "./spans.ts";
+
+export class Register {
+	/** All up to here are known. */
+	seen: Seq;
+	readonly spans: Spans;
+	/** The records that outlive the others, in order. */
+	readonly kept: WalRecord[];
+	checkpoints: WalRecord<CheckpointData>[] = [];
+	/** The newest reset whose rebuild was finished. */
+	settled: Seq;
+	readonly labels = new Map<string, Seq>();
+	readonly #wal: Wal;
+	readonly #deeds: Deeds;
+	readonly #keeps: ReadonlySet<string>;
+	readonly #moves: { readonly past: Move[]; readonly future: Move[] };
+	#reading: Promise<void> | undefined;
+
+	/** @param keeps the kinds whose records outlive the others, beside resets and labels */
+	constructor(wal: Wal, { records, retainedFrom, settled, moves }: BranchIndex, deeds: Deeds, keeps: readonly string[]) {
+		this.#wal = wal;
+		this.#deeds = deeds;
+		this.#keeps = new Set([reset.kind, label.kind, ...keeps]);
+		this.seen = retainedFrom - 1;
+		this.spans = new Spans(this.seen);
+		this.kept = records.filter(({ kind }) => this.#keeps.has(kind));
+		this.settled = settled;
+		this.#moves = { past: [...moves.past], future: [...moves.future] };
+		for (const record of records) this.#takeNamed(record);
+	}
+
+	get moves(): Moves {
+		return this.#moves;
+	}
+
+	/** Takes in what has become durable since; once, whoever asks meanwhile. */
+	catchUp(): Promise<void> {
+		if (this.seen === this.#wal.durableTip) return Promise.resolve();
+		this.#reading ??= this.#read().finally(() => {
+			this.#reading = undefined;
+		});
+		return this.#reading;
+	}
+
+	/** A checkpoint is known before it is durable: who wrote it may ask for it at once. */
+	wrote(record: WalRecord<CheckpointData>): void {
+		this.checkpoints.push(record);
+	}
+
+	async #read(): Promise<void> {
+		const { durableTip: through } = this.#wal;
+		const dataOf = [...this.#keeps, ...moveKinds(this.#deeds), checkpoint.kind, resetSettled.kind];
+		const withData = new Set(dataOf);
+		for await (const record of this.#wal.read({ after: this.seen, through, dataOf })) {
+			this.seen = record.seq;
+			this.spans.add(record.seq, record.scope);
+			if (withData.has(record.kind)) this.#take(record);
+		}
+	}
+
+	#take(record: WalRecord): void {
+		if (this.#keeps.has(record.kind)) this.kept.push(record);
+		if (resetSettled.is(record)) this.settled = Math.max(this.settled, record.data.reset);
+		follow(this.#moves, record, this.#deeds);
+		this.#takeNamed(record);
+	}
+
+	#takeNamed(record: WalRecord): void {
+		if (checkpoint.is(record) && record.seq > (this.checkpoints.at(-1)?.seq ?? 0)) this.checkpoints.push(record);
+		if (!label.is(record)) return;
+		if (record.data.gone) this.labels.delete(record.data.name);
+		else this.labels.set(record.data.name, record.data.target);
+	}
+}
