@@ -34,7 +34,8 @@ export async function readHistory({ wal, timeline }: Runtime): Promise<History> 
 	for (const { seq, ts, kind, title, active } of timeline.checkpoints()) {
 		entries.push({ seq, ts, type: "checkpoint", title: `${kind}  ${title}`, branch: branchOf(seq), active });
 	}
-	for await (const record of timeline.records([reset.kind, rewindNote.kind])) {
+	for (const record of await timeline.records()) {
+		if (!reset.is(record) && !rewindNote.is(record)) continue;
 		const { seq, ts } = record;
 		const where = { seq, ts, branch: branchOf(seq), active: lineage.isActive(record) };
 		if (reset.is(record)) {

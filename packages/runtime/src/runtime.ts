@@ -225,9 +225,9 @@ export class Runtime implements AsyncDisposable {
 			projections,
 			readOnly,
 			kept: fileBlobs(this.#layout.kept),
-			keeps: [sessionOpened.kind],
+			keptKinds: [sessionOpened.kind, rewindNote.kind],
 			// Those of abandoned branches too.
-			scopes: async () => this.#sessionsOf(this.#opened),
+			keptScopes: async () => this.#sessionsOf(this.#opened),
 			inCycle: (view) => inToolCycle(view.get(conversation)),
 			quiesce: (scope, { drop, over }) => this.#quiesce({ scope, ...(drop ? { drop } : {}) }, over),
 			rebuild: (seq, scope) => this.#rebuild(seq, scope),
@@ -235,7 +235,7 @@ export class Runtime implements AsyncDisposable {
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
 			snapshotFailed: (error) => this.#emit({ type: "notice", text: error.message }),
 		});
-		for await (const record of this.#timeline.records([sessionOpened.kind])) this.#opened.push(record);
+		this.#opened.push(...(await this.#timeline.records()).filter(sessionOpened.is));
 		for (const scope of this.#knownSessions()) await this.#load(scope);
 		if (!readOnly) await this.#timeline.settle();
 	}

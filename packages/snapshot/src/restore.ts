@@ -24,6 +24,8 @@ export interface Bases {
 	readonly snapshots: SnapshotStore;
 	/** The seqs that they are of, newest first, and the crc of the record at each: the log may have it no more. */
 	readonly crcs: ReadonlyMap<Seq, string>;
+	/** The kinds of record up to the newest of them: a projection that folds none of these may be younger than they are. */
+	readonly kinds: ReadonlySet<string>;
 }
 
 /**
@@ -39,7 +41,7 @@ export async function restore(from: Sources, path: Path): Promise<View> {
 		const after = view?.seq ?? 0;
 		const newer = [...bases.crcs.keys()].filter((seq) => seq > after);
 		const kept = { ...from, snapshots: bases.snapshots, readOnly: true };
-		view = (await newestBase(kept, path, async () => newer, bases.crcs)) ?? view;
+		view = (await newestBase(kept, path, async () => newer, bases)) ?? view;
 	}
 	return replay(from, path, view ?? View.empty(path.scope, from.projections));
 }
@@ -125,7 +127,7 @@ async function newestBase(
 	from: Sources,
 	path: Path,
 	seqs: () => Promise<readonly Seq[]>,
-	crcs?: ReadonlyMap<Seq, string>,
+	bases?: Bases,
 ): Promise<View | undefined> {
 	const { wal, snapshots, projections } = from;
 	const kinds = kindsOf(projections);
@@ -135,7 +137,7 @@ async function newestBase(
 			await snapshots.assertOf(wal.id, false);
 			for (const seq of await seqs()) {
 				if (seq > path.tip || !path.isBase(seq, kinds)) continue;
-				const base = await baseAt(from, path.scope, seq, crcs);
+				const base = await baseAt(from, path.scope, seq, bases);
 				if (base) return base;
 			}
 		} catch (error) {
@@ -150,17 +152,20 @@ async function baseAt(
 	{ wal, snapshots, projections, readOnly }: Sources,
 	scope: Scope,
 	seq: Seq,
-	crcs?: ReadonlyMap<Seq, string>,
+	bases?: Bases,
 ): Promise<View | undefined> {
 	const name = rootName(scope, seq);
 	try {
-		const [text, crc] = await Promise.all([snapshots.rootNamed(name), crcs?.get(seq) ?? crcAt(wal, seq)]);
+		const [text, crc] = await Promise.all([snapshots.rootNamed(name), bases?.crcs.get(seq) ?? crcAt(wal, seq)]);
 		if (text === undefined || crc === undefined) return undefined;
 		const key = { log: wal.id, scope, seq, crc };
 		const read = readRoot(text);
 		if (read.kind === "rotten") throw new Damage(name, read.why);
 		if (read.kind === "newer") throw newer(key, read.version);
-		const loaded = await loadSnapshot(read.root, key, projections, snapshots, text.length);
+		const loaded = await loadSnapshot(read.root, key, projections, snapshots, {
+			bytes: text.length,
+			...(bases ? { before: bases.kinds } : {}),
+		});
 		if (loaded.kind === "newer") throw newer(key, loaded.version);
 		return loaded.kind === "view" ? loaded.view : undefined;
 	} catch (error) {
@@ -177,7 +182,7 @@ function noBase({ tip, scope }: Path, seq: Seq, cause: unknown): SnapshotError {
 	const { seq: missing } = (cause as { detail: { seq: Seq } }).detail;
 	return new SnapshotError(
 		"SNAPSHOT_NO_BASE",
-		`the state at seq ${tip} needs records from seq ${missing} on, which were taken away, and no snapshot stands for them (the newest that is sound is of seq ${seq}). Bring the kept snapshots back from a backup, or go to another seq`,
+		`the state at seq ${tip} needs records from seq ${missing} on, which were taken away, and no kept state stands for them that is sound and that all projections of now can take (the newest is of seq ${seq}). Bring the kept states back from a backup; give a projection that has changed its migrate(); a new one cannot fold records that are gone`,
 		{ scope, seq: tip, missing },
 		{ cause },
 	);

@@ -103,19 +103,27 @@ function parsed(json: string): unknown {
 	}
 }
 
+interface Loading {
+	/** What the root weighs. */
+	readonly bytes: number;
+	/** The kinds of record before the snapshot, where they are known: a projection of others alone has its first state there. */
+	readonly before?: ReadonlySet<string>;
+}
+
 /** @throws Damage when a chunk is not there or not sound */
 export async function loadSnapshot(
 	{ log, seq, crc, scope, states }: Root,
 	key: SnapshotKey,
 	projections: readonly AnyProjection[],
 	store: SnapshotStore,
-	bytes: number,
+	{ bytes, before }: Loading,
 ): Promise<Loaded> {
 	const isOurs = log === key.log && seq === key.seq && crc === key.crc && scopeKey(scope) === scopeKey(key.scope);
 	if (!isOurs) return { kind: "foreign", why: "it is of another record, or another scope" };
 	for (const projection of projections) {
 		const { name, version } = projection;
 		const stored = states[name];
+		if (!stored && isYounger(projection, before)) continue;
 		if (!stored) return { kind: "foreign", why: `it has no "${name}"` };
 		if (stored.version > version) return { kind: "newer", version: `${name} ${stored.version}` };
 		const isSame = JSON.stringify(stored.kinds) === JSON.stringify(kindsOf([projection]));
@@ -126,8 +134,8 @@ export async function loadSnapshot(
 	const loaded = new Map<string, unknown>();
 	for (const projection of projections) {
 		try {
-			const stored = states[projection.name] as z.infer<typeof storedState>;
-			loaded.set(projection.name, await loadState(projection, stored, store));
+			const stored = states[projection.name];
+			loaded.set(projection.name, stored ? await loadState(projection, stored, store) : projection.init());
 		} catch (error) {
 			if (!(error instanceof Misfit)) throw error;
 			return { kind: "foreign", why: error.message };
@@ -135,6 +143,9 @@ export async function loadSnapshot(
 	}
 	return { kind: "view", view: View.of(key.scope, seq, projections, loaded, bytes) };
 }
+
+const isYounger = ({ handlers }: AnyProjection, before: ReadonlySet<string> | undefined): boolean =>
+	before !== undefined && [...handlers.keys()].every((kind) => !before.has(kind));
 
 async function loadState(
 	projection: AnyProjection,

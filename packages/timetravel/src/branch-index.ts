@@ -48,6 +48,8 @@ const branchIndex = z.strictObject({
 	scopes: z.array(z.strictObject({ scope, first: seq })),
 	/** The scopes of the records before it that states are folded from: any other has none of them. */
 	had: z.array(scope),
+	/** The kinds of record up to the newest base: a state of others alone begins after it. */
+	kinds: z.array(z.string()),
 	/** The seqs whose states are kept as snapshots, newest first, each with its record's crc. */
 	bases: z.array(z.strictObject({ seq, crc: z.string(), snapsTo: seq.optional() })),
 });
@@ -64,6 +66,7 @@ export const wholeLog = (log: string): BranchIndex => ({
 	moves: { past: [], future: [] },
 	scopes: [],
 	had: [],
+	kinds: [],
 	bases: [],
 });
 

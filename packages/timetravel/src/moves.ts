@@ -32,8 +32,6 @@ export interface Moves {
 	readonly future: readonly Move[];
 }
 
-export const noMoves: Moves = { past: [], future: [] };
-
 /** The kinds of record that change the stacks. */
 export const moveKinds = (deeds: Deeds): readonly string[] => [reset.kind, label.kind, ...Object.keys(deeds)];
 

@@ -3,6 +3,11 @@ import { z } from "zod";
 
 export const checkpointKinds = ["turn", "plan_step", "phase"] as const;
 
+export interface CheckpointData {
+	readonly kind: (typeof checkpointKinds)[number];
+	readonly title: string;
+}
+
 /** The end of a unit of work: the last record of its boundary. Its seq addresses the snapshot that is cut there. */
 export const checkpoint = defineRecord("checkpoint", z.object({ kind: z.enum(checkpointKinds), title: z.string() }));
 

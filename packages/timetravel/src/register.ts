@@ -17,18 +17,24 @@ export class Register {
 	readonly labels = new Map<string, Seq>();
 	readonly #wal: Wal;
 	readonly #deeds: Deeds;
-	readonly #keeps: ReadonlySet<string>;
+	/** The kinds whose records outlive the others. */
+	readonly keptKinds: ReadonlySet<string>;
 	readonly #moves: { readonly past: Move[]; readonly future: Move[] };
 	#reading: Promise<void> | undefined;
 
-	/** @param keeps the kinds whose records outlive the others, beside resets and labels */
-	constructor(wal: Wal, { records, retainedFrom, settled, moves }: BranchIndex, deeds: Deeds, keeps: readonly string[]) {
+	/** @param keptKinds the kinds whose records outlive the others, beside resets and labels */
+	constructor(
+		wal: Wal,
+		{ records, retainedFrom, settled, moves }: BranchIndex,
+		deeds: Deeds,
+		keptKinds: readonly string[],
+	) {
 		this.#wal = wal;
 		this.#deeds = deeds;
-		this.#keeps = new Set([reset.kind, label.kind, ...keeps]);
+		this.keptKinds = new Set([reset.kind, label.kind, ...keptKinds]);
 		this.seen = retainedFrom - 1;
 		this.spans = new Spans(this.seen);
-		this.kept = records.filter(({ kind }) => this.#keeps.has(kind));
+		this.kept = records.filter(({ kind }) => this.keptKinds.has(kind));
 		this.settled = settled;
 		this.#moves = { past: [...moves.past], future: [...moves.future] };
 		for (const record of records) this.#takeNamed(record);
@@ -54,7 +60,7 @@ export class Register {
 
 	async #read(): Promise<void> {
 		const { durableTip: through } = this.#wal;
-		const dataOf = [...this.#keeps, ...moveKinds(this.#deeds), checkpoint.kind, resetSettled.kind];
+		const dataOf = [...this.keptKinds, ...moveKinds(this.#deeds), checkpoint.kind, resetSettled.kind];
 		const withData = new Set(dataOf);
 		for await (const record of this.#wal.read({ after: this.seen, through, dataOf })) {
 			this.seen = record.seq;
@@ -64,7 +70,7 @@ export class Register {
 	}
 
 	#take(record: WalRecord): void {
-		if (this.#keeps.has(record.kind)) this.kept.push(record);
+		if (this.keptKinds.has(record.kind)) this.kept.push(record);
 		if (resetSettled.is(record)) this.settled = Math.max(this.settled, record.data.reset);
 		follow(this.#moves, record, this.#deeds);
 		this.#takeNamed(record);

@@ -7,7 +7,7 @@ import {
 	type Path,
 	restore,
 	type SnapshotError,
-	SnapshotStore,
+	type SnapshotStore,
 	type Sources,
 	type View,
 } from "@reyn/snapshot";
@@ -22,19 +22,20 @@ import {
 	type WalRecord,
 	within,
 } from "@reyn/wal";
-import { type BranchIndex, isKept, pathIn, readBranchIndex, withRanges, writeBranchIndex } from "./branch-index.ts";
+import { pathIn, withRanges } from "./branch-index.ts";
 import type { Branch } from "./branches.ts";
 import { diffViews, type StateDiff } from "./diff.ts";
 import { TimetravelError } from "./errors.ts";
 import { type Foresight, foresee } from "./foresight.ts";
+import { Kept } from "./kept.ts";
 import { Lineage, type Reset } from "./lineage.ts";
-import { type Coverage, covers, type Deeds, follow, type Move, type Moves, moveKinds, noMoves } from "./moves.ts";
-import { checkpoint, type checkpointKinds, isMeta, label, labelName, reset, resetSettled } from "./records.ts";
+import { type Coverage, covers, type Deeds, type Move, type Moves } from "./moves.ts";
+import { type CheckpointData, checkpoint, isMeta, label, labelName, reset, resetSettled } from "./records.ts";
+import { Register } from "./register.ts";
 import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
-import { Spans } from "./spans.ts";
-import { assertKeepable, goesOnFromOne, keepBefore, recordAt } from "./truncation.ts";
+import { assertKeepable, keepBefore, recordAt } from "./truncation.ts";
 
-export type CheckpointKind = (typeof checkpointKinds)[number];
+export type CheckpointKind = CheckpointData["kind"];
 
 /** A boundary that one can go back to. */
 export interface Checkpoint {
@@ -112,9 +113,9 @@ export interface TimelineOptions {
 	 */
 	readonly kept?: BlobStore;
 	/** Kinds of yours whose records outlive the others: few and small ones, see `records`. Default: none. */
-	readonly keeps?: readonly string[];
+	readonly keptKinds?: readonly string[];
 	/** The scopes whose states are asked for, those of abandoned branches too. Default: the whole process. */
-	scopes?(): Promise<readonly Scope[]>;
+	keptScopes?(): Promise<readonly Scope[]>;
 	/** Records of yours that `undo` takes back, or after which nothing can be redone. Resets and labels are known. */
 	readonly deeds?: Deeds;
 }
@@ -137,81 +138,42 @@ export interface Collection {
 }
 
 /**
- * Reads the resets and checkpoints of a log.
+ * Reads a log once.
  *
  * @throws TimetravelError `TIMETRAVEL_INDEX`
  */
 export async function openTimeline(options: TimelineOptions): Promise<Timeline> {
-	const { wal, kept } = options;
-	const index = await readBranchIndex(kept, wal);
-	const resets: Reset[] = [];
-	const checkpoints: WalRecord<CheckpointData>[] = [];
-	let { settled } = index;
-	const take = (record: WalRecord): void => {
-		if (reset.is(record)) resets.push(asReset(record));
-		if (resetSettled.is(record)) settled = record.data.reset;
-		if (checkpoint.is(record)) checkpoints.push(record);
-	};
-	index.records.forEach(take);
-	const spans = new Spans(index.retainedFrom - 1);
-	const dataOf = [reset.kind, resetSettled.kind, checkpoint.kind];
-	for await (const record of wal.read({ after: index.retainedFrom - 1, dataOf })) {
-		spans.add(record.seq, record.scope);
-		if (dataOf.includes(record.kind)) take(record);
-	}
-	return new Timeline(options, index, spans, resets, checkpoints, settled);
+	const { wal, kept: blobs, deeds = {}, keptKinds = [] } = options;
+	const kept = await Kept.open(blobs, wal);
+	const register = new Register(wal, kept.index, deeds, keptKinds);
+	await register.catchUp();
+	return new Timeline(options, kept, register);
 }
 
 /** So many records that nobody has looked through are read over with the rest. */
 const UNSEEN = 1024;
 
-interface CheckpointData {
-	readonly kind: CheckpointKind;
-	readonly title: string;
-}
-
 export class Timeline {
 	readonly #wal: Wal;
 	readonly #options: TimelineOptions;
-	/** The snapshots that stand for what was taken away. */
-	readonly #bases: SnapshotStore | undefined;
-	readonly #spans: Spans;
-	#looking: Promise<void> | undefined;
-	#index: BranchIndex;
-	/** Has one begun that may not have come to its end, in this process or the one before? */
-	#truncating: boolean;
-	/** Those that can be gone back to. */
-	#checkpoints: WalRecord<CheckpointData>[];
+	readonly #kept: Kept;
+	readonly #register: Register;
+	readonly #folded: readonly string[];
 	#lineage: Lineage;
 	#settled: Seq;
 	/** The move that is under way: resolves when it has ended. */
 	#moving: Promise<void> | undefined;
-	/** As of `#movesSeen`: records that come later are read when they are asked for. */
-	#moves = noMoves;
-	#labels: ReadonlyMap<string, Seq> = new Map();
-	#movesSeen: Seq;
 
 	/** Use {@link openTimeline}. */
-	constructor(
-		options: TimelineOptions,
-		index: BranchIndex,
-		spans: Spans,
-		resets: readonly Reset[],
-		checkpoints: readonly WalRecord<CheckpointData>[],
-		settled: Seq,
-	) {
+	constructor(options: TimelineOptions, kept: Kept, register: Register) {
 		this.#options = options;
 		this.#wal = options.wal;
-		this.#bases = options.kept && new SnapshotStore(options.kept);
-		this.#index = index;
-		this.#truncating = index.retainedFrom > 1;
-		this.#spans = spans;
-		this.#moves = index.moves;
-		this.#labels = named(new Map(), index.records);
-		this.#movesSeen = index.retainedFrom - 1;
-		this.#checkpoints = [...checkpoints];
+		this.#kept = kept;
+		this.#register = register;
+		this.#folded = kindsOf(options.projections);
+		const resets = register.kept.flatMap((record) => (reset.is(record) ? [asReset(record)] : []));
 		this.#lineage = new Lineage(resets, options.wal.tip, { isMeta });
-		this.#settled = settled;
+		this.#settled = register.settled;
 	}
 
 	/** The resets up to now as a value: paths, ancestry, branches. */
@@ -222,7 +184,7 @@ export class Timeline {
 
 	/** The first record that counts; 1 until `gc` has taken some away. */
 	get retainedFrom(): Seq {
-		return this.#index.retainedFrom;
+		return this.#kept.retainedFrom;
 	}
 
 	/**
@@ -231,7 +193,7 @@ export class Timeline {
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
 	async at(seq: Seq, scope: Scope): Promise<View> {
-		this.#assertInRange(seq);
+		this.#kept.assertHas(seq);
 		return this.#restore(this.lineage.path(seq, scope));
 	}
 
@@ -251,7 +213,7 @@ export class Timeline {
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
 	 */
 	foresee(target: Seq, { drop, scope = {} }: Pick<CheckoutOptions, "drop" | "scope"> = {}): Foresight {
-		this.#assertInRange(target);
+		this.#kept.assertHas(target);
 		return foresee(this.lineage, target, { scope, ...(drop ? { drop } : {}) }, (path) => this.#restore(path));
 	}
 
@@ -262,24 +224,23 @@ export class Timeline {
 		for await (const record of this.#wal.read({ after: from, scope })) if (lineage.isActive(record)) yield record;
 	}
 
-	/** The records of some kinds, in order: resets, labels and what `keeps` says outlive the others. */
-	async *records(kinds: readonly string[]): AsyncIterable<WalRecord> {
-		const { records, retainedFrom } = this.#index;
-		yield* records.filter(({ kind }) => kinds.includes(kind));
-		yield* this.#wal.read({ after: retainedFrom - 1, kinds: { only: kinds } });
+	/** The records that outlive the others, abandoned ones too, in order: resets, labels, and those of `keptKinds`. */
+	async records(): Promise<readonly WalRecord[]> {
+		await this.#register.catchUp();
+		return this.#register.kept;
 	}
 
 	/** The record at a seq that can be gone back to; genesis has none. */
 	async record(seq: Seq): Promise<WalRecord | undefined> {
-		this.#assertInRange(seq);
+		this.#kept.assertHas(seq);
 		if (seq === 0) return undefined;
-		return this.#index.records.find((record) => record.seq === seq) ?? recordAt(this.#wal, seq);
+		return this.#kept.index.records.find((record) => record.seq === seq) ?? recordAt(this.#wal, seq);
 	}
 
 	/** Every boundary that can be gone back to, oldest first, the abandoned ones too. */
 	checkpoints(scope: Scope = {}): readonly Checkpoint[] {
 		const { lineage } = this;
-		return this.#checkpoints
+		return this.#register.checkpoints
 			.filter((record) => within(record.scope, scope))
 			.map((record) => ({
 				seq: record.seq,
@@ -302,7 +263,7 @@ export class Timeline {
 	 */
 	async checkpoint(kind: CheckpointKind, title: string, scope: Scope, view: () => View): Promise<Seq> {
 		const now = view();
-		if (!this.lineage.path(this.#wal.tip, now.scope).isBase(now.seq, kindsOf(now.projections)))
+		if (!this.lineage.path(this.#wal.tip, now.scope).isBase(now.seq, this.#folded))
 			throw new TimetravelError(
 				"STALE_LINEAGE",
 				`this checkpoint is of a line of history that was left after seq ${now.seq}; its state may not be stored on the new one`,
@@ -310,7 +271,7 @@ export class Timeline {
 			);
 		const { seq, record, durable } = this.#wal.append(checkpoint({ kind, title }), scope);
 		const state = now.at(seq);
-		this.#checkpoints.push(record as WalRecord<CheckpointData>);
+		this.#register.wrote(record as WalRecord<CheckpointData>);
 		await durable;
 		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return seq;
 		try {
@@ -352,11 +313,11 @@ export class Timeline {
 		seq: Seq,
 		{ drop, scope = {} }: CheckoutOptions = {},
 	): Promise<Pick<Checkout, "kind" | "target" | "snappedFrom">> {
-		this.#assertInRange(seq);
+		this.#kept.assertHas(seq);
 		const target = await this.#snapped(seq);
 		const snapped = target === seq ? {} : { snappedFrom: seq };
 		if (target === this.#wal.tip) return { kind: "none", target, ...snapped };
-		this.#assertKept({ target, scope, ...(drop ? { drop } : {}) });
+		this.#kept.assertCanGo({ target, scope, ...(drop ? { drop } : {}) }, this.lineage, this.#folded);
 		return { kind: this.lineage.isAncestor(target, scope, drop) ? "undo" : "fork_switch", target, ...snapped };
 	}
 
@@ -411,8 +372,9 @@ export class Timeline {
 
 	/** What can be undone and redone, the newest last. */
 	async moves(): Promise<Moves> {
-		await this.#readMoves();
-		return { past: this.#possible("undo", this.#moves.past), future: this.#possible("redo", this.#moves.future) };
+		await this.#register.catchUp();
+		const { past, future } = this.#register.moves;
+		return { past: this.#possible("undo", past), future: this.#possible("redo", future) };
 	}
 
 	/**
@@ -421,7 +383,7 @@ export class Timeline {
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_LABEL`
 	 */
 	async label(seq: Seq, name: string, { actor = "user" }: { actor?: string } = {}): Promise<void> {
-		this.#assertInRange(seq);
+		this.#kept.assertHas(seq);
 		const { error } = labelName.safeParse(name);
 		if (error)
 			throw new TimetravelError(
@@ -430,8 +392,8 @@ export class Timeline {
 				{ name },
 			);
 		await this.#alone(async () => {
-			await this.#readMoves();
-			const known = this.#labels.get(name);
+			await this.#register.catchUp();
+			const known = this.#register.labels.get(name);
 			if (known !== undefined)
 				throw new TimetravelError(
 					"TIMETRAVEL_LABEL",
@@ -444,8 +406,8 @@ export class Timeline {
 
 	/** All labels, by seq. */
 	async labels(): Promise<readonly Label[]> {
-		await this.#readMoves();
-		return [...this.#labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq);
+		await this.#register.catchUp();
+		return [...this.#register.labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq);
 	}
 
 	/**
@@ -461,8 +423,8 @@ export class Timeline {
 			const { before, heldBy } = await this.#retention(policy);
 			const labels = (await this.labels()).filter(({ seq }) => seq > 0 && seq < before - 1);
 			if (!dryRun) {
-				await (before > was ? this.#truncate(before) : this.#finishTruncation());
-				await this.#collectBases();
+				await (before > was ? this.#truncate(before) : this.#kept.finish());
+				await this.#kept.collect();
 			}
 			const { roots, chunks } = await collect(this.#options.snapshots, { keep: (_, seq) => seq >= before - 1, dryRun });
 			return {
@@ -479,7 +441,7 @@ export class Timeline {
 
 	/** Finishes what was cut short: a truncation after its index, a move between its reset and the rebuild. Nothing to finish: does nothing. */
 	async settle(): Promise<void> {
-		await this.#finishTruncation();
+		await this.#kept.finish();
 		await this.#settleMoves();
 	}
 
@@ -501,34 +463,23 @@ export class Timeline {
 	}
 
 	async #restore(path: Path): Promise<View> {
-		if (path.tip - this.#spans.seen > UNSEEN) await this.#look();
-		const index = this.#index;
+		const register = this.#register;
+		const { index } = this.#kept;
+		if (path.tip - register.seen > UNSEEN) await register.catchUp();
 		const kept = pathIn(index, path);
 		try {
-			return await restore(this.#sources, withRanges(kept, this.#spans.within(path.scope, kept.ranges)));
+			return await restore(this.#sources, withRanges(kept, register.spans.within(path.scope, kept.ranges)));
 		} catch (error) {
 			// Truncated meanwhile: there is a state now for what was being read.
-			if (index !== this.#index) return this.#restore(path);
+			if (index !== this.#kept.index) return this.#restore(path);
 			throw error;
 		}
-	}
-
-	/** Finds out whose records came since; once, whoever asks meanwhile. */
-	#look(): Promise<void> {
-		const read = async (): Promise<void> => {
-			for await (const { seq, scope } of this.#wal.read({ after: this.#spans.seen, dataOf: [] }))
-				this.#spans.add(seq, scope);
-		};
-		this.#looking ??= read().finally(() => {
-			this.#looking = undefined;
-		});
-		return this.#looking;
 	}
 
 	/** Where the log may be cut: behind a checkpoint, as far as policy and live work allow. */
 	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor }> {
 		const was = this.retainedFrom;
-		const checkpoints = this.#checkpoints.filter(({ seq }) => seq >= was);
+		const checkpoints = this.#register.checkpoints.filter(({ seq }) => seq >= was);
 		const scopes = await this.#scopes();
 		let last = firstToKeep(checkpoints, policy);
 		let heldBy: Floor | undefined;
@@ -556,64 +507,40 @@ export class Timeline {
 	}
 
 	async #truncate(before: Seq): Promise<void> {
-		const { kept, deeds = {}, keeps = [], projections } = this.#options;
-		if (!kept || !this.#bases)
+		const { bases } = this.#kept;
+		if (!bases)
 			throw new TimetravelError(
 				"TIMETRAVEL_NOT_KEPT",
 				"this timeline has nowhere to keep what outlives the log, so nothing was taken away. Open it with `kept`",
 			);
-		// What is looked through later begins behind the cut.
-		await this.#look();
 		const labelled = new Map<Seq, Seq>();
 		for (const { seq } of await this.labels()) labelled.set(seq, await this.#snapped(seq));
 		const index = await keepBefore({
 			before,
 			wal: this.#wal,
-			index: this.#index,
+			index: this.#kept.index,
 			lineage: this.lineage,
 			labelled,
 			scopes: await this.#scopes(),
-			folded: kindsOf(projections),
-			keeps: [reset.kind, label.kind, ...keeps],
-			deeds,
+			folded: this.#folded,
+			keptKinds: this.#register.keptKinds,
+			deeds: this.#options.deeds ?? {},
 			sources: this.#sources,
-			bases: this.#bases,
+			bases,
 			at: (seq, scope) => this.at(seq, scope),
 		});
-		this.#truncating = true;
-		await writeBranchIndex(kept, index);
-		this.#index = index;
-		this.#checkpoints = this.#checkpoints.filter(({ seq }) => this.#isReachable(seq));
-		await this.#wal.truncate({ before });
-		this.#truncating = false;
-	}
-
-	/** One that was cut short: the index of now has to be durable before anything goes that it does not need. */
-	async #finishTruncation(): Promise<void> {
-		const { kept } = this.#options;
-		if (!kept || !this.#truncating) return;
-		// What is read need not be durable yet: see `BlobStore.get`.
-		await writeBranchIndex(kept, this.#index);
-		await this.#wal.truncate({ before: this.retainedFrom });
-		this.#truncating = false;
-	}
-
-	/** Takes away what stood for records that nobody asks for any more, or what a truncation has stored that was cut short. */
-	async #collectBases(): Promise<void> {
-		const needed = new Set(this.#index.bases.map(({ seq }) => seq));
-		if (this.#bases) await collect(this.#bases, { keep: (_, seq) => needed.has(seq) });
+		await this.#kept.truncate(index);
+		this.#register.checkpoints = this.#register.checkpoints.filter(({ seq }) => this.#kept.has(seq));
 	}
 
 	async #scopes(): Promise<readonly Scope[]> {
-		const scopes = (await this.#options.scopes?.()) ?? [{}];
-		assertKeepable(this.#index, scopes);
+		const scopes = (await this.#options.keptScopes?.()) ?? [{}];
+		assertKeepable(this.#kept.index, scopes);
 		return scopes;
 	}
 
 	get #sources(): Sources {
-		if (!this.#bases) return this.#options;
-		const crcs = new Map(this.#index.bases.map(({ seq, crc }) => [seq, crc]));
-		return { ...this.#options, bases: { snapshots: this.#bases, crcs } };
+		return this.#kept.sources(this.#options);
 	}
 
 	/** Moves up from the newest that led away from something that is gone, or names it. */
@@ -622,28 +549,7 @@ export class Timeline {
 			if (inverse.kind === "reset") return seq - 1;
 			return verb === "redo" ? inverse.target : 0;
 		};
-		return moves.slice(moves.findLastIndex((move) => !this.#isReachable(needs(move))) + 1);
-	}
-
-	#isReachable(seq: Seq): boolean {
-		return seq === 0 || seq >= this.retainedFrom || this.#index.bases.some((base) => base.seq === seq);
-	}
-
-	/** A reset of a part, beside what was taken away, may mix what no snapshot has. */
-	#assertKept(moved: Omit<Reset, "seq">): void {
-		const { scopes, retainedFrom } = this.#index;
-		if (retainedFrom === 1) return;
-		const after = this.lineage.with({ ...moved, seq: this.#wal.tip + 1 });
-		const folded = kindsOf(this.#options.projections);
-		for (const { scope } of scopes) {
-			if (goesOnFromOne(moved, scope, retainedFrom)) continue;
-			if (isKept(this.#index, pathIn(this.#index, after.path(after.tip, scope)), folded)) continue;
-			throw new TimetravelError(
-				"TIMETRAVEL_PRUNED",
-				`to go back to seq ${moved.target} in a part only needs records before seq ${retainedFrom}, which were taken away. Go back with all of it, or to seq ${retainedFrom} or later`,
-				{ target: moved.target, retainedFrom },
-			);
-		}
+		return moves.slice(moves.findLastIndex((move) => !this.#kept.has(needs(move))) + 1);
 	}
 
 	/** One durable reset, and all that is in memory brought in line with it. */
@@ -679,7 +585,7 @@ export class Timeline {
 			const move = (verb === "undo" ? past : future).at(-1);
 			if (!move) throw this.#nothing(verb);
 			if (move.inverse.kind === "label" || move.seq === quiet) return move;
-			this.#assertKept({ target: move.seq - 1, ...move.inverse });
+			this.#kept.assertCanGo({ target: move.seq - 1, ...move.inverse }, this.lineage, this.#folded);
 			await this.#quiesce(move.inverse);
 			quiet = move.seq;
 		}
@@ -711,23 +617,6 @@ export class Timeline {
 		}
 	}
 
-	async #readMoves(): Promise<void> {
-		const { deeds = {} } = this.#options;
-		const { durableTip: tip } = this.#wal;
-		if (tip === this.#movesSeen) return;
-		const records: WalRecord[] = [];
-		const moves = { past: [...this.#moves.past], future: [...this.#moves.future] };
-		for await (const record of this.#wal.read({
-			after: this.#movesSeen,
-			through: tip,
-			kinds: { only: moveKinds(deeds) },
-		})) {
-			follow(moves, record, deeds);
-			records.push(record);
-		}
-		[this.#moves, this.#labels, this.#movesSeen] = [moves, named(this.#labels, records), tip];
-	}
-
 	#notActive(seq: Seq): TimetravelError {
 		const branch = this.branches().findLast(({ first }) => first <= seq)?.name;
 		return new TimetravelError(
@@ -751,17 +640,17 @@ export class Timeline {
 		const { inCycle } = this.#options;
 		if (!inCycle || seq === 0) return seq;
 		// Found out before what is around it was taken away.
-		if (seq < this.retainedFrom) return this.#index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
+		if (seq < this.retainedFrom) return this.#kept.index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
 		const owner = await this.#scopeAt(seq);
 		if (!owner || !inCycle(await this.at(seq, owner))) return seq;
 		const path = this.lineage.path(seq, owner);
-		for (const record of this.#checkpoints.toReversed()) {
+		for (const record of this.#register.checkpoints.toReversed()) {
 			if (record.seq >= seq || !within(record.scope, owner) || !path.has(record)) continue;
 			// A plan in the background may have cut it inside the same cycle.
 			if (!inCycle(await this.at(record.seq, owner))) return record.seq;
 		}
 		const { retainedFrom } = this;
-		if (retainedFrom === 1 || pathIn(this.#index, path).ranges.every(({ after }) => after >= retainedFrom - 1))
+		if (retainedFrom === 1 || pathIn(this.#kept.index, path).ranges.every(({ after }) => after >= retainedFrom - 1))
 			return 0;
 		throw new TimetravelError(
 			"TIMETRAVEL_PRUNED",
@@ -787,30 +676,6 @@ export class Timeline {
 		}
 		return undefined;
 	}
-
-	#assertInRange(seq: Seq): void {
-		const { tip } = this.#wal;
-		const { retainedFrom } = this;
-		const isSeq = Number.isSafeInteger(seq) && seq >= 0 && seq <= tip;
-		if (isSeq && this.#isReachable(seq)) return;
-		const kept = this.#index.bases.map((base) => base.seq).filter((base) => base < retainedFrom);
-		const has = `0 (genesis)${kept.length > 0 ? `, ${kept.toReversed().join(", ")} (kept)` : ""}${retainedFrom > 1 ? `, and ${retainedFrom}` : ""} to ${tip} (the tip)`;
-		const detail = { seq, first: 0, retainedFrom, last: tip };
-		if (isSeq)
-			throw new TimetravelError("TIMETRAVEL_PRUNED", `seq ${seq} was taken away by gc; this log has ${has}`, detail);
-		throw new TimetravelError("TIMETRAVEL_OUT_OF_RANGE", `there is no seq ${seq}; this log has ${has}`, detail);
-	}
-}
-
-/** Labels after some more records. */
-function named(labels: ReadonlyMap<string, Seq>, records: readonly WalRecord[]): ReadonlyMap<string, Seq> {
-	const next = new Map(labels);
-	for (const record of records) {
-		if (!label.is(record)) continue;
-		if (record.data.gone) next.delete(record.data.name);
-		else next.set(record.data.name, record.data.target);
-	}
-	return next;
 }
 
 type ResetData = { target: Seq; drop?: string[] | undefined };

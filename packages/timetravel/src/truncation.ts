@@ -20,7 +20,7 @@ export interface Truncation {
 	/** The kinds of record that states are folded from. */
 	readonly folded: readonly string[];
 	/** The kinds whose records outlive the log. */
-	readonly keeps: readonly string[];
+	readonly keptKinds: ReadonlySet<string>;
 	readonly deeds: Deeds;
 	readonly sources: Sources;
 	/** Where the states go. */
@@ -66,10 +66,10 @@ export async function keepBefore(truncation: Truncation): Promise<BranchIndex> {
 
 /** Goes through the records that will not count any more. */
 async function scan(
-	{ before, wal, index, scopes: given, folded, keeps, deeds }: Truncation,
+	{ before, wal, index, scopes: given, folded, keptKinds, deeds }: Truncation,
 	wanted: ReadonlyMap<Seq, unknown>,
-): Promise<Pick<BranchIndex, "records" | "scopes" | "had" | "settled" | "moves">> {
-	const isKeptRecord = ({ seq, kind }: WalRecord): boolean => keeps.includes(kind) || wanted.has(seq);
+): Promise<Pick<BranchIndex, "records" | "scopes" | "had" | "kinds" | "settled" | "moves">> {
+	const isKeptRecord = ({ seq, kind }: WalRecord): boolean => keptKinds.has(kind) || wanted.has(seq);
 	const records = index.records.filter(isKeptRecord);
 	const firsts = new Map<string, { scope: Scope; first: Seq }>();
 	for (const scope of [...given, ...index.scopes.map((each) => each.scope)]) {
@@ -79,12 +79,14 @@ async function scan(
 	}
 	const moves: { past: Move[]; future: Move[] } = { past: [...index.moves.past], future: [...index.moves.future] };
 	const had = new Map(index.had.map((scope) => [scopeKey(scope), scope]));
+	const kinds = new Set(index.kinds);
 	const seen = new Set<string>();
 	let { settled } = index;
 	for await (const record of wal.read({ after: index.retainedFrom - 1, through: before - 1 })) {
 		if (isKeptRecord(record)) records.push(plain(record));
 		if (resetSettled.is(record)) settled = record.data.reset;
 		follow(moves, record, deeds);
+		kinds.add(record.kind);
 		const key = scopeKey(record.scope);
 		if (isMeta(record.kind) || !folded.includes(record.kind) || seen.has(key)) continue;
 		seen.add(key);
@@ -96,7 +98,7 @@ async function scan(
 			firsts.set(scopeKey(scope), { scope, first });
 		}
 	}
-	return { records, scopes: [...firsts.values()], had: [...had.values()], settled, moves };
+	return { records, scopes: [...firsts.values()], had: [...had.values()], kinds: [...kinds], settled, moves };
 }
 
 /** Without what the log has for itself. */
@@ -121,7 +123,11 @@ async function withResets(
 		const base = { seq: reset.seq, crc: (await recordAt(wal, reset.seq))?.crc ?? "" };
 		next = { ...next, bases: [base, ...next.bases] };
 	}
-	return next;
+	const kinds = new Set(next.kinds);
+	const newest = next.bases[0]?.seq ?? 0;
+	if (newest >= before)
+		for await (const { kind } of wal.read({ after: before - 1, through: newest, dataOf: [] })) kinds.add(kind);
+	return { ...next, kinds: [...kinds].sort() };
 }
 
 /** Is the state that a reset makes of a scope just another state of it, which can be made of what stays? Most are. */
@@ -148,7 +154,7 @@ export function assertKeepable(index: BranchIndex, scopes: readonly Scope[]): vo
 	if (scope)
 		throw new TimetravelError(
 			"TIMETRAVEL_UNKEPT",
-			`${nameOf(scope)} is one of the timeline's scopes, and was none when its records before seq ${retainedFrom} were taken away: its states cannot be made any more. Nothing was taken away; leave it out`,
+			`${nameOf(scope)} is one of the timeline's kept scopes, and was none when its records before seq ${retainedFrom} were taken away: its states cannot be made any more. Nothing was taken away; leave it out`,
 			{ scope, retainedFrom },
 		);
 }
@@ -158,7 +164,7 @@ const nameOf = (scope: Scope): string => scopeKey(scope) || "the whole process";
 function unkept({ seq, kind, scope }: WalRecord, scopes: readonly Scope[]): TimetravelError {
 	return new TimetravelError(
 		"TIMETRAVEL_UNKEPT",
-		`the ${kind} at seq ${seq} is of ${nameOf(scope)}, which is in none of the scopes whose states are kept (${scopes.map(nameOf).join(", ")}); nothing was taken away. Add it to the timeline's scopes`,
+		`the ${kind} at seq ${seq} is of ${nameOf(scope)}, which is in none of the scopes whose states are kept (${scopes.map(nameOf).join(", ")}); nothing was taken away. Add it to keptScopes`,
 		{ seq, kind, scope },
 	);
 }

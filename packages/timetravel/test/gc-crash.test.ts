@@ -33,7 +33,7 @@ const openOn = (disk: MemoryDisk): Promise<House> =>
 		snapshots: new SnapshotStore(fileBlobs("/state/snapshots", { disk })),
 		kept: fileBlobs("/state/kept", { disk }),
 		projections: [talk],
-		scopes: async () => scopes,
+		keptScopes: async () => scopes,
 	});
 
 /** The same disk, everything on it durable. */

@@ -51,7 +51,7 @@ test("takes away what is before the checkpoints that stay, and every state after
 
 describe("what stays", () => {
 	test("a session that comes to be after a cut begins empty, below an agent whose state is kept too", async () => {
-		await using house = await House.open({ scopes: async () => [{}, alice, main] });
+		await using house = await House.open({ keptScopes: async () => [{}, alice, main] });
 		await told(house, ["a", "b", "c"]);
 		await house.timeline.gc(keeping(1));
 		expect(await house.told(house.wal.tip, side)).toBe("");
@@ -232,7 +232,7 @@ describe("a kept state", () => {
 		for (const seq of [b, b + 1, bare.wal.tip])
 			await expect(bare.told(seq)).rejects.toMatchObject({
 				code: "SNAPSHOT_NO_BASE",
-				message: expect.stringMatching(/from a backup, or go to another seq/),
+				message: expect.stringMatching(/Bring the kept states back from a backup/),
 			});
 		expect([await bare.told(bare.wal.tip, {}), await bare.told(b, bob), await bare.told(0)]).toEqual([
 			"x a b c",
@@ -242,6 +242,37 @@ describe("a kept state", () => {
 		expect(await bare.kept.list("")).toEqual(names);
 		await bare.timeline.checkout(0);
 		expect(await bare.told()).toBe("");
+	});
+});
+
+describe("a projection that is younger than the cut", () => {
+	const replies = (kind: typeof answered) =>
+		defineProjection<string[]>({
+			name: "replies",
+			version: 1,
+			schema: z.array(z.string()),
+			init: () => [],
+			handle: (on) => [on(kind, (state, { text }) => [...state, text])],
+		});
+
+	test("begins there when it folds nothing that went, also behind a reset that is kept for itself", async () => {
+		await using house = await House.open({ projections: [story] });
+		const [a = 0] = await told(house, ["a", "b", "c"]);
+		await house.timeline.checkout(a, { drop: ["said"] });
+		await house.timeline.gc(keeping(2));
+		await using upgraded = await house.reopen({ projections: [story, replies(answered)] });
+		upgraded.answer("yes");
+		const view = await upgraded.timeline.at(upgraded.wal.tip, main);
+		expect([view.get(story), view.get(replies(answered))]).toEqual([["a"], ["yes"]]);
+	});
+
+	test("has no state when what it folds is gone: none is made up", async () => {
+		await using house = await House.open({ projections: [story] });
+		house.answer("yes");
+		await told(house, ["a", "b", "c"]);
+		await house.timeline.gc(keeping(2));
+		await using upgraded = await house.reopen({ projections: [story, replies(answered)] });
+		await expect(upgraded.told()).rejects.toMatchObject({ code: "SNAPSHOT_NO_BASE" });
 	});
 });
 
@@ -258,7 +289,7 @@ describe("refuses, and takes nothing away", () => {
 	});
 
 	test("a record of a scope whose state nobody keeps", async () => {
-		await using house = await House.open({ scopes: async () => [main] });
+		await using house = await House.open({ keptScopes: async () => [main] });
 		const seq = house.say("x", bob);
 		await told(house, ["a", "b", "c"]);
 		const before = await stored(house);
@@ -271,7 +302,7 @@ describe("refuses, and takes nothing away", () => {
 
 	test("a scope that was none of those to keep when its records went", async () => {
 		let scopes: readonly Scope[] = [{}];
-		await using house = await House.open({ scopes: async () => scopes });
+		await using house = await House.open({ keptScopes: async () => scopes });
 		await told(house, ["a", "b", "c"]);
 		await house.timeline.gc(keeping(1));
 		scopes = [{}, main];
@@ -454,7 +485,7 @@ describe("while the log is appended to", () => {
 				engine: fileEngine("/state/log", { disk, segmentBytes: 1024, allocateBytes: 256 }),
 				snapshots: new SnapshotStore(fileBlobs("/state/snapshots", { disk })),
 				kept: fileBlobs("/state/kept", { disk }),
-				scopes: async () => [main],
+				keptScopes: async () => [main],
 			});
 			const disk = new CrashDisk();
 			const house = await House.open(over(disk));

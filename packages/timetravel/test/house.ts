@@ -61,7 +61,7 @@ export interface HouseOptions {
 	readonly deeds?: Deeds;
 	readonly kept?: BlobStore;
 	/** Default: all that there may be. */
-	scopes?(): Promise<readonly Scope[]>;
+	keptScopes?(): Promise<readonly Scope[]>;
 	quiesce?(scope: Scope): Promise<void>;
 	/** Comes before the house takes its own views to the new state; what it throws is a crash. */
 	rebuild?(seq: Seq, scope: Scope): Promise<void>;
@@ -96,7 +96,7 @@ export class House implements AsyncDisposable {
 			snapshots,
 			projections,
 			kept,
-			scopes: options.scopes ?? (async () => houseScopes),
+			keptScopes: options.keptScopes ?? (async () => houseScopes),
 			snapshotDue: () => true,
 			...(options.deeds && { deeds: options.deeds }),
 			inCycle: (view) => projections.includes(waiting) && view.get(waiting).length > 0,

@@ -167,7 +167,7 @@ class World {
 			engine: world.#process.engine(memoryEngine(), segment),
 			snapshots: new SnapshotStore(world.#process.blobs(blobs)),
 			kept: world.#process.blobs(memoryBlobs()),
-			scopes: async () => world.#known(),
+			keptScopes: async () => world.#known(),
 			rebuild: async () => {
 				if (world.#killed) throw new Error("killed");
 			},

@@ -1,0 +1,108 @@
+/** What outlives the records that were taken away: how far it reaches, and how it is replaced. */
+import { collect, SnapshotStore, type Sources } from "@reyn/snapshot";
+import type { BlobStore, Seq, Wal } from "@reyn/wal";
+import { type BranchIndex, isKept, pathIn, readBranchIndex, writeBranchIndex } from "./branch-index.ts";
+import { TimetravelError } from "./errors.ts";
+import type { Lineage, Reset } from "./lineage.ts";
+import { goesOnFromOne } from "./truncation.ts";
+
+export class Kept {
+	/** The states that stand for records. */
+	readonly bases: SnapshotStore | undefined;
+	readonly #blobs: BlobStore | undefined;
+	readonly #wal: Wal;
+	#index: BranchIndex;
+	/** Has a truncation begun that may not have come to its end, in this process or the one before? */
+	#truncating: boolean;
+
+	private constructor(blobs: BlobStore | undefined, wal: Wal, index: BranchIndex) {
+		this.#blobs = blobs;
+		this.bases = blobs && new SnapshotStore(blobs);
+		this.#wal = wal;
+		this.#index = index;
+		this.#truncating = index.retainedFrom > 1;
+	}
+
+	/** @throws TimetravelError `TIMETRAVEL_INDEX` */
+	static async open(blobs: BlobStore | undefined, wal: Wal): Promise<Kept> {
+		return new Kept(blobs, wal, await readBranchIndex(blobs, wal));
+	}
+
+	get index(): BranchIndex {
+		return this.#index;
+	}
+
+	get retainedFrom(): Seq {
+		return this.#index.retainedFrom;
+	}
+
+	/** What states are made from, with what is kept here. */
+	sources(from: Sources): Sources {
+		if (!this.bases) return from;
+		const { bases, kinds } = this.#index;
+		const crcs = new Map(bases.map(({ seq, crc }) => [seq, crc]));
+		return { ...from, bases: { snapshots: this.bases, crcs, kinds: new Set(kinds) } };
+	}
+
+	/** Can it be gone back to, if it was ever there? */
+	has(seq: Seq): boolean {
+		return seq === 0 || seq >= this.retainedFrom || this.#index.bases.some((base) => base.seq === seq);
+	}
+
+	/** @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED` */
+	assertHas(seq: Seq): void {
+		const { retainedFrom } = this;
+		const { tip } = this.#wal;
+		const isSeq = Number.isSafeInteger(seq) && seq >= 0 && seq <= tip;
+		if (isSeq && this.has(seq)) return;
+		const kept = this.#index.bases.map((base) => base.seq).filter((base) => base < retainedFrom);
+		const seqs = `0 (genesis)${kept.length > 0 ? `, ${kept.toReversed().join(", ")} (kept)` : ""}${retainedFrom > 1 ? `, and ${retainedFrom}` : ""} to ${tip} (the tip)`;
+		const detail = { seq, first: 0, retainedFrom, last: tip };
+		if (isSeq)
+			throw new TimetravelError("TIMETRAVEL_PRUNED", `seq ${seq} was taken away by gc; this log has ${seqs}`, detail);
+		throw new TimetravelError("TIMETRAVEL_OUT_OF_RANGE", `there is no seq ${seq}; this log has ${seqs}`, detail);
+	}
+
+	/**
+	 * A reset of a part, beside what was taken away, may mix what no kept state has.
+	 *
+	 * @param folded the kinds of record that states are folded from
+	 * @throws TimetravelError `TIMETRAVEL_PRUNED`
+	 */
+	assertCanGo(moved: Omit<Reset, "seq">, lineage: Lineage, folded: readonly string[]): void {
+		const { scopes, retainedFrom } = this.#index;
+		if (retainedFrom === 1) return;
+		const after = lineage.with({ ...moved, seq: lineage.tip + 1 });
+		for (const { scope } of scopes) {
+			if (goesOnFromOne(moved, scope, retainedFrom)) continue;
+			if (isKept(this.#index, pathIn(this.#index, after.path(after.tip, scope)), folded)) continue;
+			throw new TimetravelError(
+				"TIMETRAVEL_PRUNED",
+				`to go back to seq ${moved.target} in a part only needs records before seq ${retainedFrom}, which were taken away. Go back with all of it, or to seq ${retainedFrom} or later`,
+				{ target: moved.target, retainedFrom },
+			);
+		}
+	}
+
+	/** From now on the records before `index.retainedFrom` do not count; whole segments of them go. */
+	async truncate(index: BranchIndex): Promise<void> {
+		if (!this.#blobs) throw new Error("nowhere to keep it");
+		this.#truncating = true;
+		await writeBranchIndex(this.#blobs, index);
+		this.#index = index;
+		await this.#wal.truncate({ before: index.retainedFrom });
+		this.#truncating = false;
+	}
+
+	/** Finishes a truncation that was cut short. */
+	async finish(): Promise<void> {
+		// The index has to be durable before anything goes, and what was read need not be yet: see `BlobStore.get`.
+		if (this.#blobs && this.#truncating) await this.truncate(this.#index);
+	}
+
+	/** Takes away what stood for records that nobody asks for any more, or what a truncation has stored that was cut short. */
+	async collect(): Promise<void> {
+		const needed = new Set(this.#index.bases.map(({ seq }) => seq));
+		if (this.bases) await collect(this.bases, { keep: (_, seq) => needed.has(seq) });
+	}
+}
