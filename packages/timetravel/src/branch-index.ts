@@ -57,7 +57,7 @@ const branchIndex = z.strictObject({
 export type BranchIndex = z.infer<typeof branchIndex>;
 
 /** Of a log that was never truncated. */
-export const wholeLog = (log: string): BranchIndex => ({
+const wholeLog = (log: string): BranchIndex => ({
 	v: VERSION,
 	log,
 	retainedFrom: 1,
