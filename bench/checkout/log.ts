@@ -68,7 +68,7 @@ export async function writeLog(directory: string, { sessions, turns }: Layout): 
 			for (let entry = turn * (TURN_RECORDS - 1); entry < (turn + 1) * (TURN_RECORDS - 1); entry++)
 				view = view.apply(wal.append(entryPut(entryAt(entry)), view.scope).record);
 			views[i] = view;
-			const stored = timeline.checkpoint("turn", `turn ${turn}`, view.scope, () => view);
+			const stored = timeline.checkpoint("turn", `turn ${turn}`, view.scope, view);
 			// Whether a snapshot is due at the next one depends on whether this one has been stored.
 			if (view.isDue) await stored;
 			else checkpoints.push(stored);

@@ -33,7 +33,7 @@ const plain = defineProjection<Message[]>({
 export const openReyn: OpenAgent = over({
 	projection: listed,
 	messagesOf: (view) => view.get(listed).messages.toArray(),
-	checkpoint: ({ timeline }, _added, view) => timeline.checkpoint("turn", "step", scope, () => view),
+	checkpoint: ({ timeline }, _added, view) => timeline.checkpoint("turn", "step", scope, view),
 });
 
 /** A snapshot of all messages at each step. */

@@ -120,7 +120,7 @@ async function keep(handle, draft) {
 	view = view.apply(record);
 	const { who, text } = view.get(talk).lines.at(-1);
 	const kind = boundaries[record.kind];
-	if (kind) await timeline.checkpoint(kind, `${who}: ${text}`, scope, () => view);
+	if (kind) await timeline.checkpoint(kind, `${who}: ${text}`, scope, view);
 	await durable;
 	console.log(`${who}: ${text}`);
 	crash();

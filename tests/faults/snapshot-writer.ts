@@ -79,7 +79,7 @@ async function grow(timeline: Timeline, count: number, by: number): Promise<void
 
 async function cut(timeline: Timeline): Promise<void> {
 	const view = await at(timeline);
-	await timeline.checkpoint("turn", "a checkpoint", {}, () => view);
+	await timeline.checkpoint("turn", "a checkpoint", {}, view);
 }
 
 function at(timeline: Timeline): Promise<View> {

@@ -124,7 +124,7 @@ export class Chat implements AsyncDisposable {
 
 	async checkpoint(): Promise<Seq> {
 		const view = await this.timeline.at(this.wal.tip, main);
-		return this.timeline.checkpoint("turn", "turn", main, () => view);
+		return this.timeline.checkpoint("turn", "turn", main, view);
 	}
 
 	/** What the state at a seq tells. */

@@ -60,7 +60,7 @@ export class Session {
 	}
 
 	checkpoint(kind: CheckpointKind, title: string, scope: Scope = this.scope): Promise<Seq> {
-		return this.#timeline.checkpoint(kind, title, scope, () => this.#view);
+		return this.#timeline.checkpoint(kind, title, scope, this.#view);
 	}
 
 	/**

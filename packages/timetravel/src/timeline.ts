@@ -257,20 +257,20 @@ export class Timeline {
 
 	/**
 	 * Writes a checkpoint and, once it is durable and a snapshot is due, that too: any checkpoint's state is a snapshot before
-	 * it and a short replay. `view` gives the state of now, which has seen every record of its scope.
+	 * it and a short replay.
 	 *
+	 * @param view the state of now, which has seen every record of its scope
 	 * @throws TimetravelError `STALE_LINEAGE` when that is the state of a line that was left since
 	 */
-	async checkpoint(kind: CheckpointKind, title: string, scope: Scope, view: () => View): Promise<Seq> {
-		const now = view();
-		if (!this.lineage.path(this.#wal.tip, now.scope).isBase(now.seq, this.#folded))
+	async checkpoint(kind: CheckpointKind, title: string, scope: Scope, view: View): Promise<Seq> {
+		if (!this.lineage.path(this.#wal.tip, view.scope).isBase(view.seq, this.#folded))
 			throw new TimetravelError(
 				"STALE_LINEAGE",
-				`this checkpoint is of a line of history that was left after seq ${now.seq}; its state may not be stored on the new one`,
-				{ seq: now.seq },
+				`this checkpoint is of a line of history that was left after seq ${view.seq}; its state may not be stored on the new one`,
+				{ seq: view.seq },
 			);
 		const { seq, record, durable } = this.#wal.append(checkpoint({ kind, title }), scope);
-		const state = now.at(seq);
+		const state = view.at(seq);
 		this.#register.wrote(record as WalRecord<CheckpointData>);
 		await durable;
 		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return seq;

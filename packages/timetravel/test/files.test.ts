@@ -325,7 +325,7 @@ class Desk {
 	/** A checkpoint, with the snapshot that belongs to it. */
 	async mark(): Promise<Seq> {
 		const view = await this.at(this.wal.tip);
-		return this.timeline.checkpoint("turn", "mark", {}, () => view);
+		return this.timeline.checkpoint("turn", "mark", {}, view);
 	}
 
 	async write(path: string, content: string | null): Promise<void> {

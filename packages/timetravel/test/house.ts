@@ -147,7 +147,7 @@ export class House implements AsyncDisposable {
 		{ scope = main, of = scope, kind = "turn" }: { scope?: Scope; of?: Scope; kind?: CheckpointKind } = {},
 	): Promise<Seq> {
 		if (!this.#views.has(scopeKey(of))) await this.live(of);
-		return this.timeline.checkpoint(kind, title, scope, () => this.#views.get(scopeKey(of)) as View);
+		return this.timeline.checkpoint(kind, title, scope, this.#views.get(scopeKey(of)) as View);
 	}
 
 	/** The view that is kept up to date record by record, and made anew only by a rebuild. */

@@ -569,7 +569,7 @@ test("a checkpoint stands though its snapshot could not be stored; who asked to 
 	const projections = [story];
 	const { seq, durable } = wal.append(said({ text: "a" }), main);
 	await durable;
-	const view = (at: number) => () => View.empty(main, projections).at(at);
+	const view = (at: number) => View.empty(main, projections).at(at);
 	const silent = await openTimeline({ wal, projections, ...sources });
 	await expect(silent.checkpoint("turn", "one", main, view(seq))).rejects.toMatchObject({
 		code: "SNAPSHOT_NOT_STORED",
@@ -589,7 +589,7 @@ test("a checkpoint of a state that a rewind has left is refused: it would be sto
 	const stale = await house.timeline.at(house.say("two"), main);
 	await house.timeline.rewindTo(one);
 	const before = await house.records();
-	await expect(house.timeline.checkpoint("turn", "late", main, () => stale)).rejects.toMatchObject({
+	await expect(house.timeline.checkpoint("turn", "late", main, stale)).rejects.toMatchObject({
 		code: "STALE_LINEAGE",
 		detail: { seq: stale.seq },
 	});
