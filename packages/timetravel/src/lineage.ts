@@ -227,13 +227,15 @@ class Groups {
 		this.#isMeta = isMeta;
 		this.isOne = resets.every(({ scope, drop }) => drop === undefined && within({}, scope));
 
-		this.#agents = numbered(resets.map(({ scope }) => scope.agent));
-		this.#sessions = numbered(resets.map(({ scope }) => scope.session));
-		this.#runs = numbered(resets.map(({ scope }) => scope.run));
-		this.#scopes = [...new Map(resets.map(({ scope }) => [this.ofScope(scope), scope])).values()];
+		// Of thousands of full resets there is nothing to tell apart, and they are gone through at each new one.
+		const different = this.isOne ? [] : resets;
+		this.#agents = numbered(different.map(({ scope }) => scope.agent));
+		this.#sessions = numbered(different.map(({ scope }) => scope.session));
+		this.#runs = numbered(different.map(({ scope }) => scope.run));
+		this.#scopes = [...new Map(different.map(({ scope }) => [this.ofScope(scope), scope])).values()];
 
 		// Kinds that stand in the same drop lists are one. There are few lists, one for each rewind mode.
-		const lists = new Map(resets.flatMap(({ drop }) => (drop ? [[nameOf(drop), drop]] : [])));
+		const lists = new Map(different.flatMap(({ drop }) => (drop ? [[nameOf(drop), drop]] : [])));
 		const standsIn = new Map<string, string>();
 		for (const [name, list] of lists) {
 			for (const kind of new Set(list)) if (!isMeta(kind)) standsIn.set(kind, (standsIn.get(kind) ?? "") + name);
@@ -242,7 +244,7 @@ class Groups {
 		this.kinds = [...alike.keys()];
 		this.#kinds = new Map([...standsIn].map(([kind, names]) => [kind, alike.indexOf(names)]));
 		const drops = new Map([...lists].map(([name, list]) => [name, new Set(list.map((kind) => this.ofKind(kind)))]));
-		this.#drops = resets.map(({ drop }) => drop && drops.get(nameOf(drop)));
+		this.#drops = different.map(({ drop }) => drop && drops.get(nameOf(drop)));
 	}
 
 	ofKind(kind: string): number {

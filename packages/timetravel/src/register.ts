@@ -1,9 +1,26 @@
 /** What a timeline knows of the records of a log: one fold, which goes on as the log grows. */
-import type { Seq, Wal, WalRecord } from "@reyn/wal";
+import type { Scope, Seq, Wal, WalRecord } from "@reyn/wal";
 import type { BranchIndex } from "./branch-index.ts";
 import { type Deeds, follow, type Move, type Moves, moveKinds } from "./moves.ts";
 import { type CheckpointData, checkpoint, label, reset, resetSettled } from "./records.ts";
 import { Spans } from "./spans.ts";
+
+/** A checkpoint, in as few objects as there can be: of a long log there are many, and each is looked at when memory is collected. */
+export interface Mark {
+	readonly seq: Seq;
+	readonly ts: number;
+	readonly scope: Scope;
+	readonly kind: CheckpointData["kind"];
+	readonly title: string;
+}
+
+const markOf = ({ seq, ts, scope, data: { kind, title } }: WalRecord<CheckpointData>): Mark => ({
+	seq,
+	ts,
+	scope,
+	kind,
+	title,
+});
 
 export class Register {
 	/** All up to here are known. */
@@ -11,7 +28,7 @@ export class Register {
 	readonly spans: Spans;
 	/** The records that outlive the others, in order. */
 	readonly kept: WalRecord[];
-	checkpoints: WalRecord<CheckpointData>[] = [];
+	checkpoints: Mark[] = [];
 	/** The newest reset whose rebuild was finished. */
 	settled: Seq;
 	readonly labels = new Map<string, Seq>();
@@ -55,7 +72,7 @@ export class Register {
 
 	/** A checkpoint is known before it is durable: who wrote it may ask for it at once. */
 	wrote(record: WalRecord<CheckpointData>): void {
-		this.checkpoints.push(record);
+		this.checkpoints.push(markOf(record));
 	}
 
 	async #read(): Promise<void> {
@@ -77,7 +94,8 @@ export class Register {
 	}
 
 	#takeNamed(record: WalRecord): void {
-		if (checkpoint.is(record) && record.seq > (this.checkpoints.at(-1)?.seq ?? 0)) this.checkpoints.push(record);
+		if (checkpoint.is(record) && record.seq > (this.checkpoints.at(-1)?.seq ?? 0))
+			this.checkpoints.push(markOf(record));
 		if (!label.is(record)) return;
 		if (record.data.gone) this.labels.delete(record.data.name);
 		else this.labels.set(record.data.name, record.data.target);

@@ -31,7 +31,7 @@ import { Kept } from "./kept.ts";
 import { Lineage, type Reset } from "./lineage.ts";
 import { type Coverage, covers, type Deeds, type Move, type Moves } from "./moves.ts";
 import { type CheckpointData, checkpoint, isMeta, label, labelName, reset, resetSettled } from "./records.ts";
-import { Register } from "./register.ts";
+import { type Mark, Register } from "./register.ts";
 import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
 import { assertKeepable, keepBefore, recordAt } from "./truncation.ts";
 
@@ -241,14 +241,8 @@ export class Timeline {
 	checkpoints(scope: Scope = {}): readonly Checkpoint[] {
 		const { lineage } = this;
 		return this.#register.checkpoints
-			.filter((record) => within(record.scope, scope))
-			.map((record) => ({
-				seq: record.seq,
-				ts: record.ts,
-				scope: record.scope,
-				...record.data,
-				active: lineage.isActive(record),
-			}));
+			.filter((mark) => within(mark.scope, scope))
+			.map((mark) => ({ ...mark, active: lineage.isActive({ ...mark, kind: checkpoint.kind }) }));
 	}
 
 	branches(): readonly Branch[] {
@@ -448,7 +442,8 @@ export class Timeline {
 	async #settleMoves(): Promise<void> {
 		for (const { seq, scope } of this.#lineage.resets.filter((each) => each.seq > this.#settled)) {
 			await this.#options.rebuild?.(seq, scope);
-			await this.#wal.append(resetSettled({ reset: seq }), {}).durable;
+			// Not waited for: without it the next start does the same once more, which changes nothing.
+			this.#wal.append(resetSettled({ reset: seq }), {});
 			this.#settled = seq;
 		}
 	}
@@ -644,10 +639,12 @@ export class Timeline {
 		const owner = await this.#scopeAt(seq);
 		if (!owner || !inCycle(await this.at(seq, owner))) return seq;
 		const path = this.lineage.path(seq, owner);
-		for (const record of this.#register.checkpoints.toReversed()) {
-			if (record.seq >= seq || !within(record.scope, owner) || !path.has(record)) continue;
+		const { checkpoints } = this.#register;
+		for (let i = checkpoints.findLastIndex((mark) => mark.seq < seq); i >= 0; i--) {
+			const mark = checkpoints[i] as Mark;
+			if (!within(mark.scope, owner) || !path.has({ ...mark, kind: checkpoint.kind })) continue;
 			// A plan in the background may have cut it inside the same cycle.
-			if (!inCycle(await this.at(record.seq, owner))) return record.seq;
+			if (!inCycle(await this.at(mark.seq, owner))) return mark.seq;
 		}
 		const { retainedFrom } = this;
 		if (retainedFrom === 1 || pathIn(this.#kept.index, path).ranges.every(({ after }) => after >= retainedFrom - 1))

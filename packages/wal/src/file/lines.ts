@@ -32,10 +32,11 @@ export class LineReader {
 	#atEnd = false;
 	readonly #record = new RecordLine();
 
-	constructor(file: DiskFile, from: number, chunkBytes = CHUNK_BYTES) {
+	/** @param buffer what is read at a time goes there; a longer line gets a larger one */
+	constructor(file: DiskFile, from: number, buffer: Buffer = Buffer.allocUnsafe(CHUNK_BYTES)) {
 		this.#file = file;
 		this.#base = from;
-		this.#buffer = Buffer.allocUnsafe(chunkBytes);
+		this.#buffer = buffer;
 	}
 
 	/** Reads on; false at the end of the file, when there are no more lines. */

@@ -27,13 +27,14 @@ export function seek(file: DiskFile, start: Place, beyond: Place, seq: Seq): Pla
 	let before = start;
 	let after: Place = { seq: beyond.seq, offset: Math.min(beyond.offset, file.size()) };
 	let isGuess = true;
+	const buffer = Buffer.allocUnsafe(PROBE_BYTES);
 	while (seq - before.seq > NEAR && after.offset - before.offset > PROBE_BYTES) {
 		const share = isGuess ? (seq - before.seq) / (after.seq - before.seq) : 0.5;
 		const span = after.offset - before.offset;
 		// Half a probe less, to come down before it and not behind.
 		const from = before.offset + Math.floor(Math.min(Math.max(share, 0), 1) * span - PROBE_BYTES / 2);
 		const at = Math.max(from, before.offset + 1);
-		const found = firstSound(file, at, after.offset);
+		const found = firstSound(file, at, after.offset, buffer);
 		if (found && found.seq <= seq) before = found;
 		else after = { seq: found?.seq ?? after.seq, offset: at };
 		isGuess = !isGuess;
@@ -42,8 +43,8 @@ export function seek(file: DiskFile, start: Place, beyond: Place, seq: Seq): Pla
 }
 
 /** The first record after an offset that is sound in itself; of the line that stands there the start is unknown. */
-function firstSound(file: DiskFile, from: number, end: number): Place | undefined {
-	const lines = new LineReader(file, from, PROBE_BYTES);
+function firstSound(file: DiskFile, from: number, end: number, buffer: Buffer): Place | undefined {
+	const lines = new LineReader(file, from, buffer);
 	let isFirst = true;
 	while (lines.fill()) {
 		while (lines.next()) {

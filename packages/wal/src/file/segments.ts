@@ -5,7 +5,7 @@ import type { Wants } from "../engine.ts";
 import { truncated } from "../engine-errors.ts";
 import { WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
-import { LineReader } from "./lines.ts";
+import { CHUNK_BYTES, LineReader } from "./lines.ts";
 import { asWalError } from "./messages.ts";
 import { activePath, sealedPath } from "./names.ts";
 import { type Place, seek } from "./seek.ts";
@@ -24,6 +24,8 @@ export class Segments {
 	readonly #directory: string;
 	/** First seqs, oldest first; the last one is the active segment. */
 	readonly #firsts: Seq[];
+	/** Of a reading that is over: thousands of short ones would each leave one to be collected, and that stops everything. */
+	#spare: Buffer | undefined;
 	/** Segments that begin before it may go at any time. */
 	#going: Seq = 0;
 
@@ -82,12 +84,14 @@ export class Segments {
 		{ from, through, following, wants }: Wanted,
 	): AsyncGenerator<readonly StoredRecord[]> {
 		const { file, path } = this.#open(first);
+		const buffer = this.#spare ?? Buffer.allocUnsafe(CHUNK_BYTES);
+		this.#spare = undefined;
 		try {
 			const beyond = following === undefined ? this.#tip(first) : { seq: following, offset: file.size() };
 			const start = seek(file, { seq: first, offset: 0 }, beyond, from);
 			let { seq: next } = start;
 			let prev: string | undefined;
-			const lines = new LineReader(file, start.offset);
+			const lines = new LineReader(file, start.offset, buffer);
 			while (lines.fill()) {
 				const records: StoredRecord[] = [];
 				while (lines.next()) {
@@ -125,6 +129,7 @@ export class Segments {
 				await new Promise((resolve) => setImmediate(resolve));
 			}
 		} finally {
+			this.#spare = buffer;
 			file.close();
 		}
 	}
