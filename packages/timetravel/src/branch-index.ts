@@ -4,6 +4,7 @@ import { type BlobStore, type Scope, type Seq, scopeKey, type Wal, type WalRecor
 import { z } from "zod";
 import { TimetravelError } from "./errors.ts";
 import type { Move } from "./moves.ts";
+import { recordAt } from "./record-at.ts";
 
 const VERSION = 1;
 const NAME = "branches";
@@ -98,7 +99,7 @@ export async function readBranchIndex(kept: BlobStore | undefined, wal: Wal): Pr
 		throw unusable(`keeps what was before seq ${data.retainedFrom}, and the log ends at seq ${tip} already`);
 	// A log that was brought back from an older copy has given these seqs to other records since.
 	for (const { seq, crc } of data.bases)
-		if (seq >= first && seq <= tip && (await crcAt(wal, seq)) !== crc)
+		if (seq >= first && seq <= tip && (await recordAt(wal, seq))?.crc !== crc)
 			throw unusable(`is of another life of this log: its record at seq ${seq} is another one`);
 	return data;
 }
@@ -110,11 +111,6 @@ function parsed(text: string): unknown {
 	} catch {
 		return undefined;
 	}
-}
-
-async function crcAt(wal: Wal, seq: Seq): Promise<string | undefined> {
-	for await (const { crc } of wal.read({ after: seq - 1, through: seq, dataOf: [] })) return crc;
-	return undefined;
 }
 
 /** Durable when it resolves; a crash leaves the old one or this one. */

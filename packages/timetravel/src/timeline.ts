@@ -30,10 +30,11 @@ import { type Foresight, foresee } from "./foresight.ts";
 import { Kept } from "./kept.ts";
 import { Lineage, type Reset } from "./lineage.ts";
 import { type Coverage, covers, type Deeds, type Move, type Moves } from "./moves.ts";
+import { recordAt } from "./record-at.ts";
 import { type CheckpointData, checkpoint, isMeta, label, labelName, reset, resetSettled } from "./records.ts";
 import { type Mark, Register } from "./register.ts";
 import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
-import { assertKeepable, keepBefore, recordAt } from "./truncation.ts";
+import { assertKeepable, keepBefore } from "./truncation.ts";
 
 export type CheckpointKind = CheckpointData["kind"];
 

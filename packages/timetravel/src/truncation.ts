@@ -5,6 +5,7 @@ import { type BranchIndex, firstOf, isKept, pathIn } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
 import type { Lineage, Reset } from "./lineage.ts";
 import { type Deeds, follow, type Move } from "./moves.ts";
+import { recordAt } from "./record-at.ts";
 import { isMeta, resetSettled } from "./records.ts";
 
 export interface Truncation {
@@ -134,13 +135,6 @@ async function withResets(
 export function goesOnFromOne({ target, scope: moved, drop }: Omit<Reset, "seq">, scope: Scope, before: Seq): boolean {
 	if (!within(scope, moved) && !within(moved, scope)) return true;
 	return drop === undefined && within(scope, moved) && target >= before - 1;
-}
-
-/** The record at a seq, if the log has it. */
-export async function recordAt(wal: Wal, seq: Seq): Promise<WalRecord | undefined> {
-	if (seq < wal.first) return undefined;
-	for await (const record of wal.read({ after: seq - 1, through: seq })) return record;
-	return undefined;
 }
 
 /**
