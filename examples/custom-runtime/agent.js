@@ -84,7 +84,7 @@ function refused(error) {
 async function ask(question) {
 	goOn();
 	await turn?.ended;
-	await keep(timeline.handle(scope), asked({ question }));
+	await keep(timeline.handle(), asked({ question }));
 }
 
 function goOn() {
@@ -102,7 +102,7 @@ function goOn() {
 
 /** A turn, or what is left of it: the state says what comes next, so to begin and to go on are the same. */
 async function work(signal) {
-	const handle = timeline.handle(scope); // after a rewind it appends nothing more
+	const handle = timeline.handle(); // after a rewind it appends nothing more
 	for (let now = view.get(talk); now.open; now = view.get(talk)) {
 		signal.throwIfAborted();
 		const [word] = now.todo;

@@ -1,6 +1,6 @@
 /** What a rewind or a checkout would touch, before anything is written. Reads only. */
 import { costOf, inFlight, planRuns } from "@reyn/plan";
-import type { RewindMode } from "@reyn/rewind-modes";
+import { dropOf, meanings, type RewindMode } from "@reyn/rewind-modes";
 import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import { type Coverage, isMeta } from "@reyn/timetravel";
@@ -48,15 +48,6 @@ export interface Unfinished {
 	readonly runs: readonly string[];
 }
 
-/** What goes back in each mode, as in the table of modes; a note and a cancel take nothing back. */
-const drops: Readonly<Record<RewindMode, readonly string[] | undefined>> = {
-	both: undefined,
-	conversation_only: facets.conversation,
-	code_only: facets.code,
-	summarize: [],
-	cancel: [],
-};
-
 /** @param plan a rewind that was previewed, or a checkout of exactly `target` */
 export async function blastRadius(
 	runtime: Runtime,
@@ -65,7 +56,8 @@ export async function blastRadius(
 	const { wal, timeline } = runtime;
 	const { lineage, retainedFrom } = timeline;
 	const { tip } = lineage;
-	const drop = drops[mode];
+	// A note and a cancel take nothing back.
+	const drop = meanings[mode].drops.length > 0 ? dropOf(mode, facets) : [];
 	const coverage = { scope, ...(drop ? { drop } : {}) };
 	const foresight = timeline.foresee(target, coverage);
 

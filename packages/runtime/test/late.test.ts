@@ -7,7 +7,7 @@ import type { WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { mainSession, type Runtime } from "../src/index.ts";
-import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
+import { gate, lastOf, makeProject, open, type Project, payingPlan, type Script, scripted, until } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -42,16 +42,9 @@ describe("an effect that was open at the target, and over when it was left", () 
 				return `receipt ${paid.length}`;
 			},
 		};
-		const plan = {
-			goal: "pay",
-			steps: [
-				{ id: "a", description: "pay it", tools: ["pay"], depends_on: [] },
-				{ id: "b", description: "say so", tools: [], depends_on: ["a"] },
-			],
-		};
 		const script: Script = async (request) => {
 			const said = lastOf(request);
-			if (said === "plan!") return [{ name: PLAN_TOOL, args: plan }];
+			if (said === "plan!") return [{ name: PLAN_TOOL, args: payingPlan }];
 			if (/Step a/.test(said)) return [{ name: "pay", args: {} }];
 			if (/Step b/.test(said)) await last;
 			return `echo: ${said}`;

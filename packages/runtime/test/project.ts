@@ -104,3 +104,12 @@ export function gate(): { readonly opened: Promise<void>; open(): void } {
 export async function until(holds: () => boolean): Promise<void> {
 	while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
+
+/** Arguments of a plan that pays with the tool `pay`, and then says so. */
+export const payingPlan = {
+	goal: "pay",
+	steps: [
+		{ id: "a", description: "pay it", tools: ["pay"], depends_on: [] },
+		{ id: "b", description: "say so", tools: [], depends_on: ["a"] },
+	],
+};

@@ -10,7 +10,7 @@ import { skillRuns } from "@reyn/skill-resume";
 import { reset } from "@reyn/timetravel";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { facets, mainSession, type Runtime, type SessionScope } from "../src/index.ts";
-import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
+import { gate, lastOf, makeProject, open, type Project, payingPlan, type Script, scripted, until } from "./project.ts";
 
 const other = { agent: "default", session: "other" };
 
@@ -32,16 +32,9 @@ beforeAll(async () => {
 			return "receipt";
 		},
 	};
-	const plan = {
-		goal: "pay",
-		steps: [
-			{ id: "a", description: "pay it", tools: ["pay"], depends_on: [] },
-			{ id: "b", description: "say so", tools: [], depends_on: ["a"] },
-		],
-	};
 	const script: Script = async (request) => {
 		const last = lastOf(request);
-		if (last === "plan!") return [{ name: PLAN_TOOL, args: plan }];
+		if (last === "plan!") return [{ name: PLAN_TOOL, args: payingPlan }];
 		if (/Step a/.test(last)) return [{ name: "pay", args: {} }];
 		if (last === "wait") await turn.opened;
 		return `echo: ${last.split("\n")[0]}`;

@@ -6,18 +6,22 @@ import { TimetravelError } from "./errors.ts";
 import type { Lineage, Reset } from "./lineage.ts";
 import { goesOnFromOne } from "./truncation.ts";
 
-export class Kept {
+interface Place {
+	/** The index, and the states. */
+	readonly blobs: BlobStore;
 	/** The states that stand for records. */
-	readonly bases: SnapshotStore | undefined;
-	readonly #blobs: BlobStore | undefined;
+	readonly bases: SnapshotStore;
+}
+
+export class Kept {
+	readonly #place: Place | undefined;
 	readonly #wal: Wal;
 	#index: BranchIndex;
 	/** Has a truncation begun that may not have come to its end, in this process or the one before? */
 	#truncating: boolean;
 
 	private constructor(blobs: BlobStore | undefined, wal: Wal, index: BranchIndex) {
-		this.#blobs = blobs;
-		this.bases = blobs && new SnapshotStore(blobs);
+		this.#place = blobs && { blobs, bases: new SnapshotStore(blobs) };
 		this.#wal = wal;
 		this.#index = index;
 		this.#truncating = index.retainedFrom > 1;
@@ -26,6 +30,15 @@ export class Kept {
 	/** @throws TimetravelError `TIMETRAVEL_INDEX` */
 	static async open(blobs: BlobStore | undefined, wal: Wal): Promise<Kept> {
 		return new Kept(blobs, wal, await readBranchIndex(blobs, wal));
+	}
+
+	/** @throws TimetravelError `TIMETRAVEL_NOT_KEPT` */
+	get place(): Place {
+		if (this.#place) return this.#place;
+		throw new TimetravelError(
+			"TIMETRAVEL_NOT_KEPT",
+			"this timeline has nowhere to keep what outlives the log, so nothing was taken away. Open it with `kept`",
+		);
 	}
 
 	get index(): BranchIndex {
@@ -38,10 +51,10 @@ export class Kept {
 
 	/** What states are made from, with what is kept here. */
 	sources(from: Sources): Sources {
-		if (!this.bases) return from;
+		if (!this.#place) return from;
 		const { bases, kinds } = this.#index;
 		const crcs = new Map(bases.map(({ seq, crc }) => [seq, crc]));
-		return { ...from, bases: { snapshots: this.bases, crcs, kinds: new Set(kinds) } };
+		return { ...from, bases: { snapshots: this.#place.bases, crcs, kinds: new Set(kinds) } };
 	}
 
 	/** Can it be gone back to, if it was ever there? */
@@ -86,9 +99,9 @@ export class Kept {
 
 	/** From now on the records before `index.retainedFrom` do not count; whole segments of them go. */
 	async truncate(index: BranchIndex): Promise<void> {
-		if (!this.#blobs) throw new Error("nowhere to keep it");
+		const { blobs } = this.place;
 		this.#truncating = true;
-		await writeBranchIndex(this.#blobs, index);
+		await writeBranchIndex(blobs, index);
 		this.#index = index;
 		await this.#wal.truncate({ before: index.retainedFrom });
 		this.#truncating = false;
@@ -97,12 +110,12 @@ export class Kept {
 	/** Finishes a truncation that was cut short. */
 	async finish(): Promise<void> {
 		// The index has to be durable before anything goes, and what was read need not be yet: see `BlobStore.get`.
-		if (this.#blobs && this.#truncating) await this.truncate(this.#index);
+		if (this.#place && this.#truncating) await this.truncate(this.#index);
 	}
 
 	/** Takes away what stood for records that nobody asks for any more, or what a truncation has stored that was cut short. */
 	async collect(): Promise<void> {
 		const needed = new Set(this.#index.bases.map(({ seq }) => seq));
-		if (this.bases) await collect(this.bases, { keep: (_, seq) => needed.has(seq) });
+		if (this.#place) await collect(this.#place.bases, { keep: (_, seq) => needed.has(seq) });
 	}
 }

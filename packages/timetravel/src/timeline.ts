@@ -161,7 +161,6 @@ export class Timeline {
 	readonly #register: Register;
 	readonly #folded: readonly string[];
 	#lineage: Lineage;
-	#settled: Seq;
 	/** The move that is under way: resolves when it has ended. */
 	#moving: Promise<void> | undefined;
 
@@ -174,7 +173,6 @@ export class Timeline {
 		this.#folded = kindsOf(options.projections);
 		const resets = register.kept.flatMap((record) => (reset.is(record) ? [asReset(record)] : []));
 		this.#lineage = new Lineage(resets, options.wal.tip, { isMeta });
-		this.#settled = register.settled;
 	}
 
 	/** The resets up to now as a value: paths, ancestry, branches. */
@@ -441,11 +439,11 @@ export class Timeline {
 	}
 
 	async #settleMoves(): Promise<void> {
-		for (const { seq, scope } of this.#lineage.resets.filter((each) => each.seq > this.#settled)) {
+		for (const { seq, scope } of this.#lineage.resets.filter((each) => each.seq > this.#register.settled)) {
 			await this.#options.rebuild?.(seq, scope);
 			// Not waited for: without it the next start does the same once more, which changes nothing.
 			this.#wal.append(resetSettled({ reset: seq }), {});
-			this.#settled = seq;
+			this.#register.settled = seq;
 		}
 	}
 
@@ -503,12 +501,7 @@ export class Timeline {
 	}
 
 	async #truncate(before: Seq): Promise<void> {
-		const { bases } = this.#kept;
-		if (!bases)
-			throw new TimetravelError(
-				"TIMETRAVEL_NOT_KEPT",
-				"this timeline has nowhere to keep what outlives the log, so nothing was taken away. Open it with `kept`",
-			);
+		const { bases } = this.#kept.place;
 		const labelled = new Map<Seq, Seq>();
 		for (const { seq } of await this.labels()) labelled.set(seq, await this.#snapped(seq));
 		const index = await keepBefore({

@@ -8,6 +8,7 @@ import { CrashDisk, type MemoryDisk, MortalDisk } from "@reyn/wal/testing";
 import { beforeAll, expect, test } from "vitest";
 import { reset, resetSettled, type Timeline } from "../src/index.ts";
 import { bob, did, House, main, plan, said, side } from "./house.ts";
+import { seeded } from "./seeded.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? 6);
 const SEED = Number(process.env.REYN_SEED ?? 1);
@@ -158,14 +159,3 @@ const imageOf = (disk: MemoryDisk): Image => [
 	[...disk.files].map(([path, { bytes }]) => [path, bytes.slice()] as const),
 	[...disk.directories],
 ];
-
-/** xorshift32 */
-function seeded(seed: number): () => number {
-	let state = seed | 0 || 1;
-	return () => {
-		state ^= state << 13;
-		state ^= state >>> 17;
-		state ^= state << 5;
-		return (state >>> 0) / 2 ** 32;
-	};
-}

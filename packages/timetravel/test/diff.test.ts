@@ -159,16 +159,18 @@ test("two tails of a long history cost what lies in them", () => {
 	expect(looks).toBeLessThan(200);
 });
 
+type Fields = Record<string, unknown>;
+
 /** What the changes say, done to a copy, as JSON with sorted keys. */
 function applied(state: unknown, changes: readonly Change[]): string {
-	const holder = JSON.parse(JSON.stringify({ state })) as { state: unknown };
+	const holder = JSON.parse(JSON.stringify({ state })) as Fields;
 	for (const change of changes) {
 		const keys = ["state", ...change.path];
 		const last = keys.pop() as string;
-		// biome-ignore lint/suspicious/noExplicitAny: any JSON
-		const owner = keys.reduce((value: any, key) => value[key], holder);
+		const owner = keys.reduce<Fields>((value, key) => value[key] as Fields, holder);
 		if (change.kind === "removed") delete owner[last];
-		else if (change.kind === "spliced") owner[last].splice(change.at, change.before.length, ...change.after);
+		else if (change.kind === "spliced")
+			(owner[last] as unknown[]).splice(change.at, change.before.length, ...change.after);
 		else
 			Object.defineProperty(owner, last, { value: change.after, enumerable: true, configurable: true, writable: true });
 	}

@@ -9,6 +9,7 @@ import { CrashDisk, MemoryDisk, MortalDisk } from "@reyn/wal/testing";
 import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { bob, did, House, main, said } from "./house.ts";
+import { seeded } from "./seeded.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? 1);
 const SEED = Number(process.env.REYN_SEED ?? 1);
@@ -309,15 +310,4 @@ class FullDisk extends CrashDisk {
 			},
 		};
 	}
-}
-
-/** xorshift32 */
-function seeded(seed: number): () => number {
-	let state = seed | 0 || 1;
-	return () => {
-		state ^= state << 13;
-		state ^= state >>> 17;
-		state ^= state << 5;
-		return (state >>> 0) / 2 ** 32;
-	};
 }
