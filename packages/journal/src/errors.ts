@@ -1,9 +1,27 @@
 import { ReynError } from "@reyn/wal";
 
-export type JournalCode = "STEP_DISCARDED" | "STEP_FAILED";
+export type JournalCode =
+	| "CONCURRENT_LANE"
+	| "DETERMINISM"
+	| "NON_RETRYABLE"
+	| "REPLAY_DIVERGENCE"
+	| "RESULT_LOST"
+	| "SCRIPT_BRANCH_FAILED"
+	| "SCRIPT_INVALID"
+	| "SCRIPT_NOT_JSON"
+	| "STEP_DISCARDED"
+	| "STEP_FAILED"
+	| "STEP_TIMEOUT";
 
 /** An error of this package; each code is a heading in its README. */
 export class JournalError extends ReynError<JournalCode> {}
+
+/** Thrown by a call that no further try can help, whatever its step's `retry` says. */
+export class NonRetryableError extends JournalError {
+	constructor(message: string, detail: Readonly<Record<string, unknown>> = {}, options?: ErrorOptions) {
+		super("NON_RETRYABLE", message, detail, options);
+	}
+}
 
 /** Why a step failed, as it is kept in the log. */
 export interface Reason {
@@ -15,6 +33,12 @@ export function reasonOf(error: unknown): Reason {
 	const { message, code } =
 		error instanceof Error ? (error as Error & { code?: unknown }) : { message: String(error), code: undefined };
 	return typeof code === "string" ? { message, code } : { message };
+}
+
+/** Does an error say that no further try can help? */
+export function isFinal(error: unknown): boolean {
+	const { code, retryable } = (error ?? {}) as { code?: unknown; retryable?: unknown };
+	return code === "NON_RETRYABLE" || retryable === false;
 }
 
 /** Throw an error with `retryable: true` to say that trying again may help; all others are final. */

@@ -1,17 +1,13 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
-export { isRetryable, type JournalCode, JournalError, type Reason, reasonOf } from "./errors.ts";
-export {
-	isAwaited,
-	type JournalEntry,
-	type JournalState,
-	journal,
-	openStarts,
-	type Recall,
-	recall,
-} from "./journal.ts";
+export type { FailedTry, Identity, JournalEntry, Place, Recall } from "./entry.ts";
+export { isRetryable, type JournalCode, JournalError, NonRetryableError, type Reason, reasonOf } from "./errors.ts";
+export { entriesOf, isAwaited, type JournalState, journal, lanesOf, openStarts, recall } from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
+export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
 export {
+	type Call,
+	type Called,
 	type InDoubtPolicy,
 	Lane,
 	type Reconciled,
@@ -22,4 +18,7 @@ export {
 } from "./perform.ts";
 export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
 export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
+export { Recorded } from "./recorded.ts";
 export { journalRecords, laneClosed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
+export type { Kept } from "./results.ts";
+export type { RetryPolicy } from "./retry.ts";

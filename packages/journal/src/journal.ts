@@ -1,155 +1,138 @@
-/** What the log knows of each step: a projection, and the one question that is asked of it. */
+/** What the log knows of each step: a projection, and the questions that are asked of it. */
 import { defineProjection } from "@reyn/snapshot";
-import type { Draft, Seq } from "@reyn/wal";
+import type { Draft, Seq, WalRecord } from "@reyn/wal";
 import { z } from "zod";
-import { type Purity, purities, startsDurably } from "./purity.ts";
+import { type Dict, deleteIn, dictOf, emptyDict, entriesIn, getIn, setIn } from "./dict.ts";
+import {
+	entryAfter,
+	entryKey,
+	entrySchema,
+	type Identity,
+	isOpen,
+	type JournalEntry,
+	type Recall,
+	recallEntry,
+} from "./entry.ts";
+import { startsDurably } from "./purity.ts";
 import { laneClosed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 
-const outcome = z.discriminatedUnion("type", [
-	z.object({
-		type: z.literal("completed"),
-		seq: z.int(),
-		result: z.unknown().optional(),
-		usage: z.object({ inputTokens: z.int(), outputTokens: z.int() }).optional(),
-	}),
-	z.object({
-		type: z.literal("failed"),
-		seq: z.int(),
-		retryable: z.boolean(),
-		reason: z.object({ message: z.string(), code: z.string().optional() }),
-	}),
-]);
-
-const entry = z.object({
-	name: z.string(),
-	purity: z.enum(purities),
-	/** The first durable start that has no outcome yet, or the one that the outcome names. */
-	started: z.int().optional(),
-	outcome: outcome.optional(),
-});
-
-const laneState = z.object({
-	entries: z.record(z.string(), entry),
-	/** The seq of the newest effect that was started here; world answers from before it are settled. */
-	lastEffect: z.int(),
-});
-
-const journalState = z.record(z.string(), laneState);
-
-export type JournalEntry = z.infer<typeof entry>;
-/** By lane, then by `fingerprint:occurrence`. Closed lanes are gone. */
-export type JournalState = z.infer<typeof journalState>;
-
-interface Identity {
-	readonly lane: string;
-	readonly fp: string;
-	readonly occ: number;
-	readonly name: string;
-	readonly purity: Purity;
+/** The lanes under a name, which is one part of a path; what is closed is gone. */
+export interface JournalState {
+	/** The steps of the lane that ends here, by fingerprint and occurrence. */
+	readonly entries: Dict<JournalEntry>;
+	/** The seq of the newest effect that was started in it; world answers from before it are settled. */
+	readonly lastEffect: Seq;
+	readonly lanes: Dict<JournalState>;
 }
+
+const laneState: z.ZodType<JournalState> = z.lazy(() =>
+	z.object({ entries: dictOf(entrySchema), lastEffect: z.int(), lanes: dictOf(laneState) }),
+);
+
+const empty: JournalState = { entries: emptyDict, lastEffect: 0, lanes: emptyDict };
 
 /** The open lanes of a scope and what happened in each. */
 export const journal = defineProjection<JournalState>({
 	name: "journal",
-	version: 1,
-	schema: journalState,
-	init: () => ({}),
+	version: 2,
+	schema: laneState,
+	init: () => empty,
 	handle: (on) => [
-		on(stepStarted, (state, step, { seq }) =>
-			put(state, step, { started: find(state, step)?.started ?? seq }, startsDurably(step.purity) ? seq : 0),
-		),
-		on(stepCompleted, (state, step, { seq }) => {
-			const { started, result, usage } = step;
-			return put(state, step, {
-				...(started === undefined ? {} : { started }),
-				outcome: { type: "completed", seq, result, ...(usage ? { usage } : {}) },
-			});
-		}),
-		on(stepFailed, (state, step, { seq }) => {
-			const { started, retryable, reason } = step;
-			return put(state, step, {
-				...(started === undefined ? {} : { started }),
-				outcome: { type: "failed", seq, retryable, reason },
-			});
-		}),
-		on(laneClosed, (state, { lane }) =>
-			Object.fromEntries(Object.entries(state).filter(([name]) => name !== lane && !name.startsWith(`${lane}/`))),
-		),
+		on(stepStarted, (state, _, record) => afterRecord(state, record)),
+		on(stepCompleted, (state, _, record) => afterRecord(state, record)),
+		on(stepFailed, (state, _, record) => afterRecord(state, record)),
+		on(laneClosed, (state, { lane }) => without(state, lane.split("/"))),
 	],
 	floor: (state) => {
-		const starts = Object.values(state).flatMap(({ entries }) =>
-			Object.values(entries).map(({ started, outcome }) => started ?? outcome?.seq ?? Number.POSITIVE_INFINITY),
-		);
-		return starts.length > 0 ? Math.min(...starts) : undefined;
+		let floor = Number.POSITIVE_INFINITY;
+		for (const entry of allEntries(state)) floor = Math.min(floor, sinceWhen(entry));
+		return Number.isFinite(floor) ? floor : undefined;
 	},
 });
 
+/** What is known of a step that is about to be called. */
+export function recall(state: JournalState, step: Identity): Recall {
+	const lane = laneAt(state, step.lane);
+	return recallEntry(lane && getIn(lane.entries, entryKey(step)), lane?.lastEffect ?? 0);
+}
+
+/** The steps of one lane, in the order of their first records as far as they are known. */
+export function entriesOf(state: JournalState, lane: string): readonly JournalEntry[] {
+	const { entries } = laneAt(state, lane) ?? empty;
+	return [...entriesIn(entries)].map(([, entry]) => entry).sort((a, b) => sinceWhen(a) - sinceWhen(b));
+}
+
+/** The open lanes that have steps. */
+export function lanesOf(state: JournalState): readonly string[] {
+	return [...pathsIn(state, "")];
+}
+
 /** The starts of the steps that have no outcome here: each is in doubt, unless another line of history knows how it ended. */
 export function openStarts(state: JournalState): readonly Seq[] {
-	return Object.values(state).flatMap(({ entries }) =>
-		Object.values(entries).flatMap(({ started, outcome }) => (started === undefined || outcome ? [] : [started])),
-	);
+	return allEntries(state)
+		.filter(isOpen)
+		.map(({ started }) => started)
+		.toArray();
 }
 
 /** Is this the outcome of a step that has none here? */
 export function isAwaited(state: JournalState, { data }: Draft): boolean {
 	const { started, ...step } = data as Identity & { started?: Seq };
-	const open = find(state, step);
-	return started !== undefined && open?.started === started && !open.outcome;
+	const lane = laneAt(state, step.lane);
+	const entry = lane && getIn(lane.entries, entryKey(step));
+	return started !== undefined && entry?.started === started && isOpen(entry);
 }
 
-/** What the log says of a step that is about to be called. */
-export type Recall =
-	/** To be called. `started` is its first durable start, where an earlier try failed and may be repeated. */
-	| { readonly kind: "fresh"; readonly started?: Seq }
-	/** The call is over, and its result stands for it. */
-	| {
-			readonly kind: "ghost";
-			readonly result: unknown;
-			readonly usage?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
-	  }
-	/** A world answer: to be asked again, unless an effect that came after it rests on it. */
-	| { readonly kind: "world"; readonly result: unknown; readonly settled: boolean }
-	| { readonly kind: "failed"; readonly reason: { readonly message: string; readonly code?: string | undefined } }
-	/** Started, and the outcome unknown. */
-	| { readonly kind: "in_doubt"; readonly started: Seq };
+function* allEntries({ entries, lanes }: JournalState): Generator<JournalEntry> {
+	for (const [, entry] of entriesIn(entries)) yield entry;
+	for (const [, lane] of entriesIn(lanes)) yield* allEntries(lane);
+}
 
-export function recall(state: JournalState, step: Identity): Recall {
-	const found = find(state, step);
-	if (!found) return { kind: "fresh" };
-	const { started, outcome } = found;
-	if (outcome?.type === "completed") {
-		if (step.purity === "world") {
-			return { kind: "world", result: outcome.result, settled: (state[step.lane]?.lastEffect ?? 0) > outcome.seq };
-		}
-		return { kind: "ghost", result: outcome.result, usage: outcome.usage };
+const sinceWhen = ({ started, outcome }: JournalEntry): Seq => started ?? outcome?.seq ?? Number.POSITIVE_INFINITY;
+
+function* pathsIn({ lanes }: JournalState, above: string): Generator<string> {
+	for (const [part, lane] of entriesIn(lanes)) {
+		const path = above + part;
+		if (hasAny(lane.entries)) yield path;
+		yield* pathsIn(lane, `${path}/`);
 	}
-	if (outcome?.type === "failed")
-		return outcome.retryable ? fresh(started) : { kind: "failed", reason: outcome.reason };
-	return started === undefined ? fresh(started) : { kind: "in_doubt", started };
 }
 
-const fresh = (started: Seq | undefined): Recall => ({ kind: "fresh", ...(started === undefined ? {} : { started }) });
-
-const entryKey = ({ fp, occ }: Identity): string => `${fp}:${occ}`;
-
-function find(state: JournalState, step: Identity): JournalEntry | undefined {
-	return state[step.lane]?.entries[entryKey(step)];
+function laneAt(state: JournalState, path: string): JournalState | undefined {
+	let lane: JournalState | undefined = state;
+	for (const part of path.split("/")) lane = lane && getIn(lane.lanes, part);
+	return lane;
 }
 
-function put(
+function afterRecord(state: JournalState, record: WalRecord): JournalState {
+	const step = record.data as Identity;
+	return within(state, step.lane.split("/"), (lane) => ({
+		...lane,
+		entries: setIn(lane.entries, entryKey(step), entryAfter(getIn(lane.entries, entryKey(step)), record)),
+		lastEffect: record.kind === stepStarted.kind && startsDurably(step.purity) ? record.seq : lane.lastEffect,
+	}));
+}
+
+/** The state with one lane changed, which is made if it is not there. */
+function within(
 	state: JournalState,
-	step: Identity,
-	change: Pick<JournalEntry, "started" | "outcome">,
-	effect = 0,
+	[part, ...rest]: readonly string[],
+	change: (lane: JournalState) => JournalState,
 ): JournalState {
-	const lane = state[step.lane] ?? { entries: {}, lastEffect: 0 };
-	const next = { name: step.name, purity: step.purity, ...change };
-	return {
-		...state,
-		[step.lane]: {
-			entries: { ...lane.entries, [entryKey(step)]: next },
-			lastEffect: Math.max(lane.lastEffect, effect),
-		},
-	};
+	if (part === undefined) return change(state);
+	const lane = getIn(state.lanes, part) ?? empty;
+	return { ...state, lanes: setIn(state.lanes, part, within(lane, rest, change)) };
 }
+
+/** The state without a lane and all below it; and without the names above it that are empty then. */
+function without(state: JournalState, [part, ...rest]: readonly string[]): JournalState {
+	const lane = part === undefined ? undefined : getIn(state.lanes, part);
+	if (part === undefined || !lane) return state;
+	const left = rest.length === 0 ? empty : without(lane, rest);
+	if (left === lane) return state;
+	return { ...state, lanes: isEmpty(left) ? deleteIn(state.lanes, part) : setIn(state.lanes, part, left) };
+}
+
+const isEmpty = ({ entries, lanes }: JournalState): boolean => !hasAny(entries) && !hasAny(lanes);
+
+const hasAny = (dict: Dict<unknown>): boolean => entriesIn(dict).next().done === false;

@@ -80,7 +80,7 @@ export async function answerCall(
 	} catch (error) {
 		lane.signal.throwIfAborted();
 		if (error !== failure && (error as { code?: unknown }).code !== "STEP_FAILED") throw error;
-		return { failed: true, text: `ERROR: ${failureMessage(error)}` };
+		return { failed: true, text: `ERROR: ${lane.redact(failureMessage(error))}` };
 	}
 }
 

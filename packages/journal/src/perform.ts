@@ -1,11 +1,23 @@
 /** The one place where a side effect happens: recall it, or start durably, call, complete. */
-import { type Appender, canonicalJson, type Scope, type Seq } from "@reyn/wal";
-import { isRetryable, JournalError, reasonOf } from "./errors.ts";
-import { type JournalState, type Recall, recall } from "./journal.ts";
+import {
+	type Appender,
+	type BlobStore,
+	type Clock,
+	canonicalJson,
+	type Scope,
+	type Seq,
+	systemClock,
+	systemTimers,
+	type Timers,
+} from "@reyn/wal";
+import type { FailedTry, Identity, Place, Recall } from "./entry.ts";
+import { isFinal, isRetryable, JournalError, type Reason, reasonOf } from "./errors.ts";
 import { fingerprint } from "./key.ts";
 import type { Usage } from "./ports.ts";
 import { leavesOutcome, type Purity, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
+import { type Kept, keep, revive } from "./results.ts";
+import { delayBefore, mayTryAgain, pause, type RetryPolicy, within } from "./retry.ts";
 
 /** A call that is made once, whatever happens to the process. */
 export interface Step<T> {
@@ -15,20 +27,28 @@ export interface Step<T> {
 	/** JSON. Two calls with equal kind, name and arguments in one lane are told apart by their order. */
 	readonly args: unknown;
 	readonly purity: Purity;
-	/** Makes the call. The result has to be JSON, and comes back as JSON does. */
+	/** Makes the call. The result has to be JSON, or hold bytes as `Uint8Array`, and comes back as such. */
 	call(context: StepContext): Promise<T>;
 	/** The tokens that a result cost, for calls that cost tokens. */
 	usage?(result: T): Usage;
-	/** Asks the far side what became of an earlier try. Asked before any policy. */
+	/** Asks the far side what became of an earlier try. Asked before any policy, and after a timeout. */
 	reconcile?(idempotencyKey: string): Promise<Reconciled<T>>;
 	/** What `skip` gives as the result of a step in doubt. */
 	readonly empty?: T;
+	/** How often a failing call is tried, and with what pauses. Default: once. */
+	readonly retry?: RetryPolicy | undefined;
+	/** How long one try may take, in milliseconds. Its signal aborts then, and the try has failed. Default: no limit. */
+	readonly timeoutMs?: number | undefined;
 }
 
 export interface StepContext {
 	readonly signal: AbortSignal;
 	/** Names this step for ever: log id and seq of its first durable start. Absent for what starts nothing. */
 	readonly idempotencyKey?: string;
+	/** 1 for the first try. */
+	readonly attempt: number;
+	/** For steps inside this one: they are recorded one by one, so what they cost is not paid again when this call is. */
+	readonly lane: Lane;
 }
 
 export type Reconciled<T> =
@@ -43,39 +63,44 @@ export type InDoubtPolicy = "retry" | "skip" | "discard";
 export interface Using {
 	readonly log: Appender;
 	readonly logId: string;
-	/** The journal as it is now. */
-	journal(): JournalState;
+	/** What the log says of a step, with all that was appended before. */
+	recall(step: Identity): Recall;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
 	readonly signal: AbortSignal;
 	/** Told of each step, for meters and notices. */
 	observe?(event: StepEvent): void;
+	/** Where results above 32 KiB go. Absent: into their records, which hold 8 MiB. */
+	readonly results?: BlobStore | undefined;
+	/** Takes out of a text what must not be written, a key say. The run goes on with what it leaves, as every replay will. */
+	redact?(text: string): string;
+	readonly clock?: Clock | undefined;
+	readonly timers?: Timers | undefined;
 }
 
-export type StepEvent =
-	/** Recalled: nothing was called, `usage` is saved. */
-	| {
-			readonly type: "ghost";
-			readonly lane: string;
-			readonly kind: string;
-			readonly name: string;
-			readonly usage?: Usage;
-	  }
-	/** Called: `usage` was paid. */
-	| {
-			readonly type: "live";
-			readonly lane: string;
-			readonly kind: string;
-			readonly name: string;
-			readonly usage?: Usage;
-	  }
-	| {
-			readonly type: "in_doubt";
-			readonly lane: string;
-			readonly name: string;
-			readonly decision: InDoubtPolicy | "reconciled";
-	  }
-	/** The world has moved since, but effects rest on what it said then. */
-	| { readonly type: "world_kept"; readonly lane: string; readonly name: string };
+/** Which call an event is about. `at` counts the calls of a script's lane. */
+export interface Called {
+	readonly lane: string;
+	readonly kind: string;
+	readonly name: string;
+	readonly at?: number;
+}
+
+export type StepEvent = Called &
+	(
+		| { readonly type: "calling"; readonly attempt: number }
+		/** Recalled: nothing was called, `usage` is saved. */
+		| { readonly type: "ghost"; readonly usage?: Usage }
+		/** Called: `usage` was paid, by this call itself or by the steps inside it, which say so too (`inner`). */
+		| { readonly type: "live"; readonly usage?: Usage; readonly inner: boolean }
+		/** A try has failed, and another follows after a pause. */
+		| { readonly type: "retrying"; readonly attempt: number; readonly reason: string; readonly pauseMs: number }
+		| { readonly type: "failed"; readonly reason: string }
+		| { readonly type: "in_doubt"; readonly decision: InDoubtPolicy | "reconciled" }
+		/** The world has moved since, but effects rest on what it said then. */
+		| { readonly type: "world_kept" }
+		/** The recorded result cannot be read, so the call is made again. */
+		| { readonly type: "lost"; readonly reason: string }
+	);
 
 /**
  * A line of steps in the order of their calls, under a structural path such as `plan/p12/s1`. A new lane of the same
@@ -85,151 +110,320 @@ export class Lane {
 	readonly path: string;
 	readonly #scope: Scope;
 	readonly #using: Using;
+	readonly #placeOf: ((call: Call) => Place) | undefined;
 	readonly #calls = new Map<string, number>();
+	/** The calls that are under way, and whether another may still join them: in one turn of the event loop the order is given. */
+	readonly #open = new Set<string>();
+	#joinable = false;
 
-	constructor(path: string, scope: Scope, using: Using) {
+	/** @param placeOf says where a call stands in a script; asked once per call, in their order */
+	constructor(path: string, scope: Scope, using: Using, placeOf?: (call: Call) => Place) {
 		this.path = path;
 		this.#scope = scope;
 		this.#using = using;
+		this.#placeOf = placeOf;
 	}
 
 	get signal(): AbortSignal {
 		return this.#using.signal;
 	}
 
+	/** A text without what must not be written: what a replay sees of it. */
+	redact(text: string): string {
+		return this.#using.redact?.(text) ?? text;
+	}
+
+	/** @throws JournalError `CONCURRENT_LANE` while a call is under way */
+	assertQuiet(): void {
+		const [first] = this.#open;
+		if (first === undefined) return;
+		throw new JournalError(
+			"CONCURRENT_LANE",
+			`${first} is still under way in ${this.path}; await it before the lane is over`,
+			{ lane: this.path, open: [...this.#open] },
+		);
+	}
+
+	/** Was any call made here? */
+	get isUsed(): boolean {
+		return this.#calls.size > 0;
+	}
+
 	/**
 	 * Runs a step, unless the log already knows how it ended.
 	 *
 	 * @throws JournalError `STEP_FAILED` (it failed for good before), `STEP_DISCARDED` (in doubt, and the policy says
-	 * so), a WalError `WAL_NOT_JSON`; and what the call itself throws
+	 * so), `STEP_TIMEOUT`, `RESULT_LOST`, `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON`; and what the call itself throws
 	 */
 	async perform<T>(step: Step<T>): Promise<T> {
-		const fp = fingerprint(step.kind, step.name, step.args);
+		const { kind, name, purity, args } = step;
+		const fp = fingerprint(kind, name, args);
+		this.#assertOrder(name);
 		const occ = this.#calls.get(fp) ?? 0;
 		this.#calls.set(fp, occ + 1);
-		const { kind, name, purity } = step;
-		return performStep(step, { lane: this.path, fp, occ, kind, name, purity }, this.#scope, this.#using);
+		const place = this.#placeOf?.({ kind, name, args, fp });
+		const id: Identity = { lane: this.path, fp, occ, kind, name, purity, ...(place ? { place } : {}) };
+		const key = `${name} (${fp.slice(0, 8)}:${occ})`;
+		this.#open.add(key);
+		try {
+			return await new Performance(step, id, this.#scope, this.#using).run();
+		} finally {
+			this.#open.delete(key);
+		}
+	}
+
+	/** Two calls that overlap have no order of their own, and a replay may see them the other way round. */
+	#assertOrder(name: string): void {
+		if (this.#open.size === 0) {
+			this.#joinable = true;
+			queueMicrotask(() => {
+				this.#joinable = false;
+			});
+		} else if (!this.#joinable) {
+			const [first] = this.#open;
+			throw new JournalError(
+				"CONCURRENT_LANE",
+				`${name} is called in ${this.path} while ${first} is under way there; await it first, call both in one go, or use parallel()`,
+				{ lane: this.path, name, open: [...this.#open] },
+			);
+		}
 	}
 }
 
-interface Identity {
-	readonly lane: string;
-	readonly fp: string;
-	readonly occ: number;
+/** A call as its lane sees it, before it is made. */
+export interface Call {
 	readonly kind: string;
 	readonly name: string;
-	readonly purity: Purity;
+	readonly args: unknown;
+	readonly fp: string;
 }
 
-async function performStep<T>(step: Step<T>, id: Identity, scope: Scope, using: Using): Promise<T> {
-	using.signal.throwIfAborted();
-	const known = recall(using.journal(), id);
-	switch (known.kind) {
-		case "ghost":
-			using.observe?.({
-				type: "ghost",
-				lane: id.lane,
-				kind: id.kind,
-				name: id.name,
-				...(known.usage ? { usage: known.usage } : {}),
-			});
-			return known.result as T;
-		case "failed":
-			throw new JournalError(
-				"STEP_FAILED",
-				`${id.name} failed before, and is not tried again: ${known.reason.message}`,
-				{ lane: id.lane, reason: known.reason },
-			);
-		case "in_doubt":
-			return settle(step, id, known.started, scope, using);
-		case "world":
-			if (known.settled) {
-				using.observe?.({ type: "world_kept", lane: id.lane, name: id.name });
-				return known.result as T;
+/** One step, from what is known of it to its result. */
+class Performance<T> {
+	readonly #step: Step<T>;
+	readonly #id: Identity;
+	readonly #scope: Scope;
+	readonly #using: Using;
+
+	constructor(step: Step<T>, id: Identity, scope: Scope, using: Using) {
+		this.#step = step;
+		this.#id = id;
+		this.#scope = scope;
+		this.#using = using;
+	}
+
+	async run(): Promise<T> {
+		const { signal } = this.#using;
+		signal.throwIfAborted();
+		const known = this.#using.recall(this.#id);
+		switch (known.kind) {
+			case "ghost": {
+				const result = await this.#revived(known.kept);
+				if (result.kind === "lost") return this.#callLost(known.started, result.error);
+				this.#tell({ type: "ghost", ...(known.usage ? { usage: known.usage } : {}) });
+				return result.value;
 			}
-			return call(step, id, undefined, scope, using, known);
-		case "fresh": {
-			const opened = startsDurably(id.purity) ? using.log.append(stepStarted(id), scope) : undefined;
+			case "failed":
+				throw failedBefore(this.#id, known.reason);
+			case "in_doubt":
+				return this.#settle(known.started, known.attempt);
+			case "world": {
+				if (!known.settled) return this.#try({ attempt: 1, before: known.kept });
+				const result = await this.#revived(known.kept);
+				if (result.kind === "lost") return this.#callLost(undefined, result.error);
+				this.#tell({ type: "world_kept" });
+				return result.value;
+			}
+			case "fresh":
+				return this.#tryNext(known.failed);
+		}
+	}
+
+	/** The far side is asked first; policy decides only what stays unknown. */
+	async #settle(started: Seq, attempt: number): Promise<T> {
+		const found = await this.#reconcile(started);
+		if (found.kind === "done") {
+			this.#tell({ type: "in_doubt", decision: "reconciled" });
+			return this.#complete(started, attempt, found.result);
+		}
+		const { name, lane } = this.#id;
+		const decision = found.kind === "not_done" ? "retry" : this.#using.whenInDoubt({ name, lane });
+		this.#tell({ type: "in_doubt", decision });
+		switch (decision) {
+			case "retry":
+				return this.#try({ attempt, started, isOpen: true });
+			case "skip":
+				return this.#complete(started, attempt, this.#step.empty as T);
+			case "discard":
+				throw new JournalError(
+					"STEP_DISCARDED",
+					`${name} was started before the process ended, and nobody knows whether it happened; the policy is to stop here`,
+					{ lane, started },
+				);
+		}
+	}
+
+	/** After a try that failed, when its pause is over; a pause that a crash cut goes on. */
+	async #tryNext(failed: FailedTry | undefined): Promise<T> {
+		if (!failed) return this.#try({ attempt: 1 });
+		const { retry } = this.#step;
+		const attempt = Math.min(failed.attempt + 1, retry?.maxAttempts ?? 1);
+		const { clock = systemClock, timers = systemTimers, signal } = this.#using;
+		if (retry && attempt > failed.attempt)
+			await pause(failed.at + delayBefore(attempt, retry) - clock.now(), timers, signal);
+		const { started } = failed;
+		// What took too long may have happened all the same.
+		if (failed.reason.code === "STEP_TIMEOUT" && started !== undefined) {
+			const found = await this.#reconcile(started);
+			if (found.kind === "done") return this.#complete(started, failed.attempt, found.result);
+		}
+		return this.#try({ attempt, ...(started === undefined ? {} : { started }) });
+	}
+
+	async #try({ attempt, started, isOpen = false, before }: Try): Promise<T> {
+		const { retry } = this.#step;
+		const effect = startsDurably(this.#id.purity);
+		if (effect && !isOpen) {
+			const { seq, durable } = this.#append(stepStarted({ ...this.#id, ...numbered(attempt) }));
 			// Durable before the effect: if this cannot be kept, the call is never made.
-			await opened?.durable;
+			await durable;
 			// A repeated try keeps the key of the first: that is how the far side knows it.
-			return call(step, id, known.started ?? opened?.seq, scope, using);
+			started ??= seq;
+		}
+		let result: T;
+		let inner: Lane;
+		try {
+			this.#tell({ type: "calling", attempt });
+			// A call that ends although it was cancelled has an outcome: it is kept, or a paid answer would be paid again.
+			({ result, inner } = await this.#call(attempt, started));
+		} catch (error) {
+			// A cancelled call has no outcome: an effect stays in doubt, anything else is simply called again.
+			if (this.#using.signal.aborted) throw error;
+			const again = retry !== undefined && mayTryAgain(error, attempt, retry);
+			const failed = this.#fail(error, attempt, started, again);
+			if (!again) throw error;
+			this.#tell({
+				type: "retrying",
+				attempt,
+				reason: failed.reason.message,
+				pauseMs: delayBefore(attempt + 1, retry),
+			});
+			return this.#tryNext(failed);
+		}
+		const usage = this.#step.usage?.(result);
+		this.#tell({ type: "live", ...(usage ? { usage } : {}), inner: inner.isUsed });
+		return this.#complete(started, attempt, result, before);
+	}
+
+	async #call(attempt: number, started: Seq | undefined): Promise<{ result: T; inner: Lane }> {
+		const { timeoutMs } = this.#step;
+		const { lane, fp, occ, name } = this.#id;
+		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
+		const make = async (signal: AbortSignal): Promise<{ result: T; inner: Lane }> => {
+			const using = signal === this.#using.signal ? this.#using : { ...this.#using, signal };
+			const inner = new Lane(`${lane}/${fp.slice(0, 16)}:${occ}`, this.#scope, using);
+			return { result: await this.#step.call({ signal, ...key, attempt, lane: inner }), inner };
+		};
+		const { signal, timers = systemTimers } = this.#using;
+		return timeoutMs === undefined ? make(signal) : within(timeoutMs, name, make, timers, signal);
+	}
+
+	/** What a failed call leaves: of an effect its outcome, of others only that they were tried, if another try follows. */
+	#fail(error: unknown, attempt: number, started: Seq | undefined, again: boolean): FailedTry {
+		const { message, ...code } = reasonOf(error);
+		const reason: Reason = { message: this.#using.redact?.(message) ?? message, ...code };
+		if (!again) this.#tell({ type: "failed", reason: reason.message });
+		const start = started === undefined ? {} : { started };
+		if (startsDurably(this.#id.purity) || again) {
+			// Without a policy of its own, a step leaves it to its caller whether there is another try.
+			const retryable = again || (this.#step.retry === undefined && isRetryable(error) && !isFinal(error));
+			this.#append(stepFailed({ ...this.#id, ...numbered(attempt), ...start, retryable, reason }));
+		}
+		const { clock = systemClock } = this.#using;
+		return { attempt, at: clock.now(), reason, ...start };
+	}
+
+	async #complete(started: Seq | undefined, attempt: number, result: T, before?: Kept): Promise<T> {
+		const { results, redact } = this.#using;
+		if (!leavesOutcome(this.#id.purity)) return result;
+		let kept: Kept;
+		try {
+			kept = await keep(result, results, redact && ((text) => redact.call(this.#using, text)));
+		} catch (error) {
+			// It happened, and is not to happen again because of what it gave.
+			if ((error as { code?: unknown }).code === "WAL_NOT_JSON" && startsDurably(this.#id.purity))
+				this.#fail(error, attempt, started, false);
+			throw error;
+		}
+		// A world that says the same again needs no second record of it.
+		if (before && canonicalJson(before) === canonicalJson(kept)) return (await revive(kept, results)) as T;
+		const usage = this.#step.usage?.(result);
+		const { record } = this.#append(
+			stepCompleted({
+				...this.#id,
+				...numbered(attempt),
+				...(started === undefined ? {} : { started }),
+				...kept,
+				...(usage ? { usage } : {}),
+			}),
+		);
+		// What the first run goes on with is what every replay will see.
+		return (await revive(record.data as Kept, results)) as T;
+	}
+
+	/** A result that was recorded and cannot be read: never half of it. An effect is not made again without the far side's word. */
+	async #callLost(started: Seq | undefined, error: JournalError): Promise<T> {
+		this.#tell({ type: "lost", reason: error.message });
+		if (!startsDurably(this.#id.purity)) return this.#try({ attempt: 1 });
+		const found = started === undefined ? undefined : await this.#reconcile(started);
+		if (found?.kind !== "done") throw error;
+		return this.#complete(started, 1, found.result);
+	}
+
+	async #revived(kept: Kept): Promise<{ kind: "read"; value: T } | { kind: "lost"; error: JournalError }> {
+		try {
+			return { kind: "read", value: (await revive(kept, this.#using.results)) as T };
+		} catch (error) {
+			if ((error as { code?: unknown }).code !== "RESULT_LOST") throw error;
+			return { kind: "lost", error: error as JournalError };
 		}
 	}
-}
 
-/** The far side is asked first; policy decides only what stays unknown. */
-async function settle<T>(step: Step<T>, id: Identity, started: Seq, scope: Scope, using: Using): Promise<T> {
-	const told = (decision: InDoubtPolicy | "reconciled"): void =>
-		using.observe?.({ type: "in_doubt", lane: id.lane, name: id.name, decision });
-	const found = (await step.reconcile?.(idempotencyKey(using, started))) ?? { kind: "unknown" };
-	if (found.kind === "done") {
-		told("reconciled");
-		return complete(step, id, started, found.result, scope, using);
+	async #reconcile(started: Seq): Promise<Reconciled<T>> {
+		return (await this.#step.reconcile?.(this.#keyOf(started))) ?? { kind: "unknown" };
 	}
-	const decision = found.kind === "not_done" ? "retry" : using.whenInDoubt({ name: id.name, lane: id.lane });
-	told(decision);
-	switch (decision) {
-		case "retry":
-			return call(step, id, started, scope, using);
-		case "skip":
-			return complete(step, id, started, step.empty as T, scope, using);
-		case "discard":
-			throw new JournalError(
-				"STEP_DISCARDED",
-				`${id.name} was started before the process ended, and nobody knows whether it happened; the policy is to stop here`,
-				{ lane: id.lane, started },
-			);
+
+	#append(draft: Parameters<Appender["append"]>[0]): ReturnType<Appender["append"]> {
+		return this.#using.log.append(draft, this.#scope);
+	}
+
+	#tell(event: Untold): void {
+		const { lane, kind, name, place } = this.#id;
+		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at } : {}), ...event });
+	}
+
+	#keyOf(started: Seq): string {
+		return `${this.#using.logId}:${started}`;
 	}
 }
 
-async function call<T>(
-	step: Step<T>,
-	id: Identity,
-	started: Seq | undefined,
-	scope: Scope,
-	using: Using,
-	before?: Recall & { kind: "world" },
-): Promise<T> {
-	const key = started === undefined ? {} : { idempotencyKey: idempotencyKey(using, started) };
-	let result: T;
-	try {
-		// A call that ends although it was cancelled has an outcome: it is kept, or a paid answer would be paid again.
-		result = await step.call({ signal: using.signal, ...key });
-	} catch (error) {
-		// A cancelled call has no outcome: an effect stays in doubt, anything else is simply called again.
-		if (startsDurably(id.purity) && !using.signal.aborted) {
-			using.log.append(
-				stepFailed({
-					...id,
-					...(started === undefined ? {} : { started }),
-					retryable: isRetryable(error),
-					reason: reasonOf(error),
-				}),
-				scope,
-			);
-		}
-		throw error;
-	}
-	const usage = step.usage?.(result);
-	using.observe?.({ type: "live", lane: id.lane, kind: id.kind, name: id.name, ...(usage ? { usage } : {}) });
-	// A world that says the same again needs no second record of it.
-	if (before && canonicalJson(before.result ?? null) === canonicalJson(result ?? null)) return result;
-	return complete(step, id, started, result, scope, using);
+interface Try {
+	readonly attempt: number;
+	/** The first durable start, where there was one. */
+	started?: Seq;
+	/** Is this very try's start durable already? */
+	readonly isOpen?: boolean;
+	/** What the world said before. */
+	readonly before?: Kept;
 }
 
-function complete<T>(step: Step<T>, id: Identity, started: Seq | undefined, result: T, scope: Scope, using: Using): T {
-	if (!leavesOutcome(id.purity)) return result;
-	const usage = step.usage?.(result);
-	const done = stepCompleted({
-		...id,
-		...(started === undefined ? {} : { started }),
-		result,
-		...(usage ? { usage } : {}),
+type Untold = StepEvent extends infer Event ? (Event extends unknown ? Omit<Event, keyof Called> : never) : never;
+
+const numbered = (attempt: number): { attempt?: number } => (attempt > 1 ? { attempt } : {});
+
+function failedBefore({ name, lane }: Identity, reason: Reason): JournalError {
+	return new JournalError("STEP_FAILED", `${name} failed before, and is not tried again: ${reason.message}`, {
+		lane,
+		reason,
 	});
-	const { record } = using.log.append(done, scope);
-	// What the first run goes on with is what every replay will see.
-	return (record.data as { result?: unknown }).result as T;
 }
-
-const idempotencyKey = ({ logId }: Using, started: Seq): string => `${logId}:${started}`;

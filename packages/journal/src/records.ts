@@ -2,6 +2,18 @@ import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 import { purities } from "./purity.ts";
 
+/** Where a call of a script stands, so that an edited script finds what it has in common with the one before. */
+const place = z.object({
+	/** The how-manieth call of its lane, from 0. */
+	at: z.int().nonnegative(),
+	/** Hash over all calls that this one may rest on: those before it in its lane, and in the lanes around it. */
+	chain: z.string(),
+	/** The same without the positions of branches. */
+	loose: z.string(),
+	/** The arguments for people and for comparison: each field by path, its JSON where that is short, else its hash. */
+	fields: z.record(z.string(), z.string()),
+});
+
 /** Which call this is: the `occ`-th one in its lane with this fingerprint. */
 const identity = {
 	lane: z.string(),
@@ -12,9 +24,24 @@ const identity = {
 	kind: z.string(),
 	name: z.string(),
 	purity: z.enum(purities),
+	/** The how-manieth try this is of; absent: the first. */
+	attempt: z.int().positive().optional(),
+	place: place.optional(),
 };
 
 const usage = z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() });
+
+/** A result as it is kept: in the record, or beside the log under its own hash. */
+const kept = {
+	/** JSON; absent for `undefined`, and where the result lies beside the log. */
+	result: z.unknown().optional(),
+	/** JSON pointers to the strings that stand for bytes, in base64. */
+	binary: z.array(z.string()).readonly().optional(),
+	/** Where the JSON lies that is too large for a record. */
+	spilled: z.object({ sha256: z.string(), bytes: z.int().nonnegative() }).optional(),
+};
+
+export const keptSchema = z.object(kept);
 
 /** Durable before the call of a side effect: from here on the outcome is in doubt until it is recorded. */
 export const stepStarted = defineRecord("step_started", z.object(identity));
@@ -23,16 +50,17 @@ export const stepStarted = defineRecord("step_started", z.object(identity));
 const ending = {
 	/** The seq of its start, where it has one. */
 	started: z.int().optional(),
-	/** The outcome that it repeats, since that one does not count on this line of history. */
+	/** The outcome that it repeats, since that one does not count on this line of history, or not at this place. */
 	adopts: z.int().optional(),
 };
 
 /** How a call ended. */
 export const stepCompleted = defineRecord(
 	"step_completed",
-	z.object({ ...identity, ...ending, result: z.unknown().optional(), usage: usage.optional() }),
+	z.object({ ...identity, ...ending, ...kept, usage: usage.optional() }),
 );
 
+/** A try that failed: for good, or to be followed by another (`retryable`). */
 export const stepFailed = defineRecord(
 	"step_failed",
 	z.object({

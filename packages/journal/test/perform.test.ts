@@ -6,7 +6,9 @@ import {
 	journal,
 	Lane,
 	laneClosed,
+	lanesOf,
 	type Purity,
+	recall,
 	type Step,
 	type StepEvent,
 	type Using,
@@ -49,7 +51,7 @@ function using(log: DyingLog, more: Partial<Using> = {}): Using {
 	return {
 		log,
 		logId: "log",
-		journal: () => log.view.get(journal),
+		recall: (step) => recall(log.view.get(journal), step),
 		whenInDoubt: () => "retry",
 		signal: new AbortController().signal,
 		observe: (event) => events.push(event),
@@ -157,7 +159,7 @@ describe("a step in doubt", () => {
 		const lane = new Lane("a", scope, using(log, { whenInDoubt: () => policy }));
 		expect(await lane.perform(step("send", "external", { empty: "nothing" }))).toBe(result);
 		expect(calls).toEqual(expected);
-		expect(events).toContainEqual({ type: "in_doubt", lane: "a", name: "send", decision: policy });
+		expect(events).toContainEqual({ type: "in_doubt", lane: "a", kind: "step", name: "send", decision: policy });
 	});
 
 	test("discard stops, and calls nothing", async () => {
@@ -259,7 +261,7 @@ test("a world answer is asked again, until an effect rests on it", async () => {
 	await lane.perform(step("write", "side_effect"));
 	weather = "snow";
 	expect(await new Lane("a", scope, using(log)).perform(look)).toBe("rain");
-	expect(events).toContainEqual({ type: "world_kept", lane: "a", name: "look" });
+	expect(events).toContainEqual({ type: "world_kept", lane: "a", kind: "step", name: "look" });
 });
 
 test("a closed lane is forgotten with all below it; its neighbours stay", async () => {
@@ -267,7 +269,7 @@ test("a closed lane is forgotten with all below it; its neighbours stay", async 
 	for (const path of ["plan/p1", "plan/p1/s1", "plan/p10"])
 		await new Lane(path, scope, using(log)).perform(step("x", "llm"));
 	log.append(laneClosed({ lane: "plan/p1" }), scope);
-	expect(Object.keys(log.view.get(journal))).toEqual(["plan/p10"]);
+	expect(lanesOf(log.view.get(journal))).toEqual(["plan/p10"]);
 });
 
 test("the first run and the replay see the same result, as JSON gives it back", async () => {

@@ -1,5 +1,5 @@
 /** A plan that is killed after every single append, and goes on: nothing that is finished is paid again. */
-import { journal, type Tool } from "@reyn/journal";
+import { entriesOf, journal, lanesOf, type Tool } from "@reyn/journal";
 import { describe, expect, test } from "vitest";
 import { outbox, Process, planOf, type Script, scripted } from "./plan-process.ts";
 
@@ -54,7 +54,7 @@ async function survive({ appends, tailIsLost }: Deaths, check: (kept: Kept, paid
 		if (!(outcome instanceof Error)) {
 			const again = await process.next({ appends: Number.POSITIVE_INFINITY });
 			const survived = { outcome, outbox: again.view.get(outbox), status: again.run().status };
-			const open = Object.keys(again.view.get(journal));
+			const open = lanesOf(again.view.get(journal));
 			await again[Symbol.asyncDispose]();
 			return { ...survived, open, model, sent };
 		}
@@ -73,13 +73,13 @@ interface Kept {
 /** What a process finds in the log when it starts. */
 function keptBy(process: Process): Kept {
 	const steps = process.run()?.steps ?? {};
-	const lanes = Object.entries(process.view.get(journal));
+	const state = process.view.get(journal);
 	return {
 		finished: Object.keys(steps).filter((step) => steps[step]?.status === "completed"),
 		answered: new Map(
-			lanes.map(([lane, { entries }]) => [
+			lanesOf(state).map((lane) => [
 				lane.split("/")[2] ?? "",
-				Object.values(entries).filter(({ purity, outcome }) => purity === "llm" && outcome).length,
+				entriesOf(state, lane).filter(({ purity, outcome }) => purity === "llm" && outcome).length,
 			]),
 		),
 	};

@@ -45,11 +45,13 @@ export interface ConversationState extends Readonly<z.infer<typeof openEnds>> {
 	readonly items: List<ConversationItem>;
 }
 
-const TURN_LANE = "turn/";
+export const turnLane = (turn: Seq): string => `turn/${turn}`;
 
-export const turnLane = (turn: Seq): string => `${TURN_LANE}${turn}`;
-
-export const isTurnLane = (lane: string): boolean => lane.startsWith(TURN_LANE);
+/** The turn that a lane is of; undefined for others, also for those of steps inside a turn's step. */
+export function turnOf(lane: string): Seq | undefined {
+	const [, turn] = /^turn\/(\d+)$/.exec(lane) ?? [];
+	return turn === undefined ? undefined : Number(turn);
+}
 
 export const conversation = defineProjection({
 	name: "conversation",
@@ -72,8 +74,8 @@ export const conversation = defineProjection({
 		}),
 		// A step of a turn is what was asked of the tools, or what one answered: no second record says the same.
 		on(stepCompleted, (state, { lane, kind, fp, occ, result }, { seq }) => {
-			if (!isTurnLane(lane)) return state;
-			const turn = Number(lane.slice(TURN_LANE.length));
+			const turn = turnOf(lane);
+			if (turn === undefined) return state;
 			if (kind === "tool")
 				return answered(state, { type: "result", seq, turn, step: `${fp}:${occ}`, text: String(result) });
 			const { toolCalls } = result as { toolCalls?: ToolCall[] };

@@ -1,6 +1,15 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { isAwaited, journal, type Model, openStarts, type StepEvent, type Tool, type Using } from "@reyn/journal";
+import {
+	isAwaited,
+	journal,
+	type Model,
+	openStarts,
+	recall,
+	type StepEvent,
+	type Tool,
+	type Using,
+} from "@reyn/journal";
 import {
 	costOf,
 	defaultPlanLimits,
@@ -561,7 +570,7 @@ export class Runtime implements AsyncDisposable {
 			log,
 			logId: this.wal.id,
 			signal,
-			journal: () => session.view.get(journal),
+			recall: (step) => recall(session.view.get(journal), step),
 			whenInDoubt: () => "retry",
 			observe: (event) => this.#observe(event),
 		};

@@ -87,6 +87,7 @@ export class SkillHost {
 			whenInDoubt: () => decision.whenInDoubt,
 			model: this.#ports.model,
 			run: current,
+			journal: () => session.view.get(journal),
 			deliver: (output) => this.#say(session, id, typeof output === "string" ? output : JSON.stringify(output)),
 			onBoundary: async (kind, title, at) => {
 				const seq = await session.checkpoint(kind, title, at);

@@ -2,8 +2,10 @@
 import {
 	answerCall,
 	askModel,
+	journal,
 	Lane,
 	laneClosed,
+	lanesOf,
 	type Message,
 	type Model,
 	type Tool,
@@ -12,7 +14,7 @@ import {
 } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import type { Seq } from "@reyn/wal";
-import { isTurnLane, messagesBefore, promptText, since, turnLane } from "./conversation.ts";
+import { messagesBefore, promptText, since, turnLane, turnOf } from "./conversation.ts";
 import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
 import type { Session } from "./session.ts";
 
@@ -63,12 +65,13 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 	throw new Error(`the turn took ${MAX_ROUNDS} rounds without an answer`);
 }
 
-async function finish(session: Session, turn: Seq, { log, journal }: TurnPorts): Promise<void> {
+async function finish(session: Session, turn: Seq, { log }: TurnPorts): Promise<void> {
 	const { durable } = log.append(turnCompleted({ turn }), session.scope);
 	// Last: a lane that closes before its work is recorded as over forgets what was paid for. Lanes of earlier turns are
 	// here only when a process died just before it closed them.
 	const isOver = (lane: string): boolean => !session.conversation.open.some((each) => lane === turnLane(each));
-	const over = Object.keys(journal()).filter((lane) => isTurnLane(lane) && isOver(lane));
+	const lanes = lanesOf(session.view.get(journal)).filter((lane) => turnOf(lane) !== undefined);
+	const over = lanes.filter(isOver);
 	await Promise.all([durable, ...over.map((lane) => log.append(laneClosed({ lane }), session.scope).durable)]);
 }
 

@@ -1,5 +1,5 @@
 /** Outcomes beyond a cut, and outcomes that come after it: what is known to have happened is not done again. */
-import { journal, type Purity, stepCompleted, stepStarted, type Tool } from "@reyn/journal";
+import { entriesOf, journal, lanesOf, type Purity, stepCompleted, stepStarted, type Tool } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { defineSkill, done } from "@reyn/skill-resume";
 import { stepLate } from "@reyn/timetravel";
@@ -194,9 +194,10 @@ describe("an outcome that comes after the rewind", () => {
 		expect(await recordsOf(next.runtime, stepCompleted.kind)).toMatchObject([
 			{ scope: aside?.scope, data: { started: start, result: "answer", adopts: aside?.seq } },
 		]);
-		expect(
-			Object.values(next.runtime.view().get(journal)).flatMap(({ entries }) => Object.values(entries)),
-		).toMatchObject([{ name: "slow", started: start, outcome: { type: "completed", result: "answer" } }]);
+		const state = next.runtime.view().get(journal);
+		expect(lanesOf(state).flatMap((lane) => entriesOf(state, lane))).toMatchObject([
+			{ name: "slow", started: start, outcome: { type: "completed", kept: { result: "answer" } } },
+		]);
 		await next.runtime.close();
 		expect([calls(), shown]).toEqual([1, []]);
 	});

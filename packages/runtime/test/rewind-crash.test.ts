@@ -4,7 +4,7 @@
  */
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { journal, type Tool } from "@reyn/journal";
+import { entriesOf, journal, lanesOf, type Tool } from "@reyn/journal";
 import { PLAN_TOOL, planRuns } from "@reyn/plan";
 import { skillRuns } from "@reyn/skill-resume";
 import { reset } from "@reyn/timetravel";
@@ -207,9 +207,10 @@ async function pictureOf(runtime: Runtime) {
 	const sessions = runtime.sessions().map((scope) => {
 		const view = runtime.view(scope);
 		const { items, open, undelivered } = runtime.conversation(scope);
-		const lanes = Object.entries(view.get(journal)).map(([lane, { entries }]) => [
+		const state = view.get(journal);
+		const lanes = lanesOf(state).map((lane) => [
 			lane,
-			Object.values(entries).map(({ name, started, outcome }) => ({ name, started, outcome: outcome?.type })),
+			entriesOf(state, lane).map(({ name, started, outcome }) => ({ name, started, outcome: outcome?.type })),
 		]);
 		return {
 			scope,

@@ -1,5 +1,5 @@
 /** Pure: what a run left behind, and where it goes on. */
-import type { JournalState } from "@reyn/journal";
+import { entriesOf, type JournalState } from "@reyn/journal";
 import type { SkillRun } from "./skill-runs.ts";
 
 export interface ResumePlan {
@@ -22,8 +22,8 @@ export function laneOf(run: string, phase: string, visit: number): string {
 export function analyze(id: string, run: SkillRun, start: string, journal: JournalState): ResumePlan {
 	if (run.phase !== undefined) {
 		const visit = run.visits[run.phase] ?? 1;
-		const entries = Object.values(journal[laneOf(id, run.phase, visit)]?.entries ?? {});
-		const inDoubt = entries.filter(({ started, outcome }) => started !== undefined && !outcome).map(({ name }) => name);
+		const steps = entriesOf(journal, laneOf(id, run.phase, visit));
+		const inDoubt = steps.filter(({ started, outcome }) => started !== undefined && !outcome).map(({ name }) => name);
 		return { skill: run.skill, at: { kind: "phase", phase: run.phase, visit, entered: true }, inDoubt };
 	}
 	if (run.last && run.last.next === undefined) return { skill: run.skill, at: { kind: "end" }, inDoubt: [] };

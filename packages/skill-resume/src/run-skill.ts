@@ -1,5 +1,5 @@
 /** Runs a skill from wherever it stands: a fresh run and a resumed one take the same path. */
-import { askModel, Lane, laneClosed, type Model, type Using } from "@reyn/journal";
+import { askModel, type JournalState, Lane, laneClosed, type Model, type Using } from "@reyn/journal";
 import type { Scope } from "@reyn/wal";
 import type { PhaseContext, Skill, Transition } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
@@ -11,6 +11,8 @@ export interface SkillPorts extends Using {
 	readonly model: Model;
 	/** The run as the log knows it now. */
 	run(): SkillRun;
+	/** The journal as it is now. */
+	journal(): JournalState;
 	/** Puts the run's output where the user finds it, durably. Called again after a crash: a second delivery has to do nothing. */
 	deliver(output: unknown): Promise<void>;
 	/** A phase's outcome is durable: cut a checkpoint. */

@@ -1,4 +1,6 @@
-import type { JournalEntry, JournalState } from "@reyn/journal";
+import { type JournalState, journal, stepCompleted, stepFailed, stepStarted } from "@reyn/journal";
+import { View } from "@reyn/snapshot";
+import type { Draft } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import { analyze, type SkillRun } from "../src/index.ts";
 
@@ -12,22 +14,34 @@ const run = (more: Partial<SkillRun> = {}): SkillRun => ({
 	...more,
 });
 
-const started: JournalEntry = { name: "send", purity: "external", started: 5 };
-const completed: JournalEntry = { ...started, outcome: { type: "completed", seq: 6, result: "sent" } };
-const failed: JournalEntry = {
-	...started,
-	outcome: { type: "failed", seq: 6, retryable: true, reason: { message: "busy" } },
-};
-const answered: JournalEntry = {
-	name: "echo",
-	purity: "llm",
-	outcome: { type: "completed", seq: 7, result: {} },
-};
+/** What is recorded of one step. */
+type Story = (step: { lane: string; fp: string }) => readonly Draft[];
 
-/** A journal with these entries in one lane. */
-const journalOf = (lane: string, ...entries: readonly JournalEntry[]): JournalState => ({
-	[lane]: { entries: Object.fromEntries(entries.map((entry, i) => [`fp:${i}`, entry])), lastEffect: 0 },
-});
+const step = (name: string, purity: "external" | "llm") => ({ occ: 0, kind: "step", name, purity });
+const startedAs =
+	(name: string): Story =>
+	(at) => [stepStarted({ ...at, ...step(name, "external") })];
+const started = startedAs("send");
+const completed: Story = (at) => [
+	...started(at),
+	stepCompleted({ ...at, ...step("send", "external"), result: "sent" }),
+];
+const failed: Story = (at) => [
+	...started(at),
+	stepFailed({ ...at, ...step("send", "external"), retryable: true, reason: { message: "busy" } }),
+];
+const answered: Story = (at) => [stepCompleted({ ...at, ...step("echo", "llm"), result: {} })];
+
+/** A journal with these steps in one lane. */
+function journalOf(lane: string, ...stories: readonly Story[]): JournalState {
+	const drafts = stories.flatMap((story, i) => story({ lane, fp: `fp${i}` }));
+	return drafts
+		.reduce(
+			(view, draft, i) => view.apply({ ...draft, seq: i + 1, ts: 0, scope: {}, crc: "" }),
+			View.empty({}, [journal]),
+		)
+		.get(journal);
+}
 
 describe("a run goes on", () => {
 	test.each<[where: string, run: SkillRun, at: unknown]>([
@@ -58,17 +72,16 @@ describe("a run goes on", () => {
 			{ kind: "end" },
 		],
 	])("%s", (_, run, at) => {
-		expect(analyze("r1", run, "gather", {})).toEqual({ skill: "report", at, inDoubt: [] });
+		expect(analyze("r1", run, "gather", journalOf("skill/r1"))).toEqual({ skill: "report", at, inDoubt: [] });
 	});
 });
 
 describe("in doubt are the steps that were started and never ended", () => {
 	const inside = run({ phase: "write", visits: { write: 2 } });
-	const inDoubt = (journal: JournalState, of = inside) => analyze("r1", of, "gather", journal).inDoubt;
+	const inDoubt = (state: JournalState, of = inside) => analyze("r1", of, "gather", state).inDoubt;
 
 	test("those, and neither what completed, failed, nor was never a start", () => {
-		const other = { ...started, name: "pay" };
-		expect(inDoubt(journalOf("skill/r1/write/2", completed, started, failed, answered, other))).toEqual([
+		expect(inDoubt(journalOf("skill/r1/write/2", completed, started, failed, answered, startedAs("pay")))).toEqual([
 			"send",
 			"pay",
 		]);

@@ -1,5 +1,5 @@
 /** A skill that is killed after every single append, and goes on under each policy: what is finished stays finished. */
-import { journal } from "@reyn/journal";
+import { entriesOf, journal, lanesOf } from "@reyn/journal";
 import type { WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -75,7 +75,7 @@ async function survive({ policy, appends, tailIsLost }: Deaths) {
 		}
 		const last = await process.next();
 		const { status, visits } = last.run();
-		const open = Object.keys(last.view.get(journal));
+		const open = lanesOf(last.view.get(journal));
 		const told = last.view.get(outbox);
 		const entered = (await last.kinds()).filter((kind) => kind === "skill_phase_entered").length;
 		await last[Symbol.asyncDispose]();
@@ -93,8 +93,7 @@ function finishedIn(records: readonly WalRecord[]): readonly string[] {
 
 /** Is a model's answer kept in this lane? */
 function hasAnswer(process: Process, lane: string): boolean {
-	const entries = process.view.get(journal)[lane]?.entries ?? {};
-	return Object.values(entries).some(({ purity, outcome }) => purity === "llm" && outcome);
+	return entriesOf(process.view.get(journal), lane).some(({ purity, outcome }) => purity === "llm" && outcome);
 }
 
 const report = { facts: ["about bob!1", "about bob!2"], paid: "paid", text: "write!" };

@@ -6,6 +6,7 @@ import {
 	type Model,
 	type ModelPart,
 	type ModelRequest,
+	recall,
 	type StepEvent,
 } from "@reyn/journal";
 import { defineProjection, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
@@ -161,6 +162,7 @@ export class Process implements Appender, AsyncDisposable {
 			},
 			signal: this.#controller.signal,
 			journal: () => this.view.get(journal),
+			recall: (step) => recall(this.view.get(journal), step),
 			whenInDoubt: () => whenInDoubt,
 			observe: (event) => this.events.push(event),
 			run: () => this.run(),

@@ -1,0 +1,85 @@
+/**
+ * An immutable map that is plain JSON: a trie over the hashes of the keys, so that a change copies a few small nodes however
+ * many entries there are (Bagwell, "Ideal Hash Trees", 2001, without its bitmaps).
+ */
+import { z } from "zod";
+
+/** A leaf holds entries by key; a branch holds what has the same digit of its hash next. */
+export type Dict<V> = Leaf<V> | readonly (Dict<V> | null)[];
+type Leaf<V> = { readonly [key: string]: V };
+
+const WIDTH_BITS = 4;
+const WIDTH = 1 << WIDTH_BITS;
+/** The digits of a 32-bit hash; where they are used up, a leaf grows instead. */
+const DEPTH = 32 / WIDTH_BITS;
+
+export const emptyDict: Dict<never> = {};
+
+export function dictOf<V>(value: z.ZodType<V>): z.ZodType<Dict<V>> {
+	const dict: z.ZodType<Dict<V>> = z.lazy(() =>
+		z.union([z.array(dict.nullable()).length(WIDTH), z.record(z.string(), value)]),
+	);
+	return dict;
+}
+
+export function getIn<V>(dict: Dict<V>, key: string): V | undefined {
+	let node: Dict<V> | null | undefined = dict;
+	for (let hash = hashOf(key); isBranch(node); hash >>>= WIDTH_BITS) node = node[hash % WIDTH];
+	return node && Object.hasOwn(node, key) ? node[key] : undefined;
+}
+
+/** With one entry more, or another value for its key. */
+export function setIn<V>(dict: Dict<V>, key: string, value: V): Dict<V> {
+	return put(dict, hashOf(key), 0, key, value);
+}
+
+export function deleteIn<V>(dict: Dict<V>, key: string): Dict<V> {
+	return remove(dict, hashOf(key), key) ?? emptyDict;
+}
+
+/** In no order that means anything, but always the same. */
+export function* entriesIn<V>(dict: Dict<V>): Generator<readonly [key: string, value: V]> {
+	if (!isBranch(dict)) yield* Object.entries(dict);
+	else for (const node of dict) if (node) yield* entriesIn(node);
+}
+
+function put<V>(node: Dict<V> | null, hash: number, depth: number, key: string, value: V): Dict<V> {
+	if (isBranch(node)) {
+		const digit = hash % WIDTH;
+		return node.with(digit, put(node[digit] ?? null, hash >>> WIDTH_BITS, depth + 1, key, value));
+	}
+	const leaf = { ...node, [key]: value };
+	const keys = Object.keys(leaf);
+	return keys.length <= WIDTH || depth === DEPTH ? leaf : split(leaf, keys, depth);
+}
+
+function split<V>(leaf: Leaf<V>, keys: readonly string[], depth: number): Dict<V> {
+	const branch: (Dict<V> | null)[] = Array.from({ length: WIDTH }, () => null);
+	for (const key of keys) {
+		const hash = hashOf(key) >>> (WIDTH_BITS * depth);
+		const digit = hash % WIDTH;
+		branch[digit] = put(branch[digit] ?? null, hash >>> WIDTH_BITS, depth + 1, key, leaf[key] as V);
+	}
+	return branch;
+}
+
+/** Null when nothing is left. */
+function remove<V>(node: Dict<V>, hash: number, key: string): Dict<V> | null {
+	if (isBranch(node)) {
+		const digit = hash % WIDTH;
+		const child = node[digit];
+		const left = node.with(digit, child ? remove(child, hash >>> WIDTH_BITS, key) : null);
+		return left.some((each) => each !== null) ? left : null;
+	}
+	const { [key]: gone, ...rest } = node;
+	return Object.keys(rest).length > 0 ? rest : null;
+}
+
+const isBranch = <V>(node: Dict<V> | null | undefined): node is readonly (Dict<V> | null)[] => Array.isArray(node);
+
+/** FNV-1a, 32 bits. */
+function hashOf(key: string): number {
+	let hash = 0x811c9dc5;
+	for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
+	return hash >>> 0;
+}

@@ -1,0 +1,124 @@
+/** Durable steps over a directory or memory, with nothing else of Reyn: open, call, kill, open again. */
+import {
+	type Appended,
+	type Appender,
+	type Clock,
+	fileEngine,
+	type Ids,
+	type LogEngine,
+	openWal,
+	type Scope,
+	type Timers,
+} from "@reyn/wal";
+import { type InDoubtPolicy, Lane, type Step, type StepContext, type StepEvent, type Using } from "./perform.ts";
+import { Recorded } from "./recorded.ts";
+import { journalRecords, laneClosed } from "./records.ts";
+
+export interface OpenJournalOptions {
+	/** What to do with a step that was started and whose outcome nobody knows, when the far side does not know either. Default: `retry`. */
+	whenInDoubt?(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
+	/** Stops what is under way. Effects stay in doubt then, and are settled at the next start. */
+	readonly signal?: AbortSignal;
+	/** Told of each step. */
+	observe?(event: StepEvent): void;
+	/** Takes out of a text what must not be written, a key say. The run goes on with what it leaves, as every replay will. */
+	redact?(text: string): string;
+	/** Which log of an engine that has several. Default: `main`. */
+	readonly realm?: string;
+	readonly clock?: Clock;
+	readonly ids?: Ids;
+	readonly timers?: Timers;
+}
+
+export type StepOptions<T> = Pick<Step<T>, "usage" | "reconcile" | "empty" | "retry" | "timeoutMs"> & {
+	/** Default: `side_effect`. */
+	readonly purity?: Step<T>["purity"];
+	/** What the call depends on, as JSON: other arguments are another step. Default: none. */
+	readonly args?: unknown;
+};
+
+export interface Journal extends AsyncDisposable {
+	/** The id of the log below; with a seq it makes the idempotency keys. */
+	readonly id: string;
+	/**
+	 * Calls a function, unless the journal already knows how that ended. Steps are recognised by name, arguments and order.
+	 *
+	 * @throws as `Lane.perform` does
+	 */
+	step<T>(name: string, call: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>): Promise<T>;
+	/** A line of steps of its own, for a job or a branch that runs beside others. The same path gives the same line again. */
+	lane(path: string): Lane;
+	/** The job of a lane is over: its steps, and those of the lanes below, are forgotten, and would be called again. */
+	closeLane(path: string): void;
+	/** Resolves when all that was recorded is on disk. */
+	durable(): Promise<void>;
+	/** Waits until all is durable, then frees the lock. */
+	close(): Promise<void>;
+}
+
+/**
+ * Opens the journal in a directory, which is made when it is missing, or in an engine: `memoryEngine()` for one that ends with
+ * the process. One process at a time.
+ *
+ * @throws WalError `WAL_LOCKED`, `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO`
+ */
+export async function openJournal(at: string | LogEngine, options: OpenJournalOptions = {}): Promise<Journal> {
+	const { realm = "main", clock, ids, timers } = options;
+	const ports = { ...(clock && { clock }), ...(timers && { timers }) };
+	const engine = typeof at === "string" ? fileEngine(at, timers && { timers }) : at;
+	const wal = await openWal(engine, { records: journalRecords, realm, ...ports, ...(ids && { ids }) });
+	const recorded = new Recorded();
+	try {
+		for await (const record of wal.read()) recorded.record(record);
+	} catch (error) {
+		await wal.close();
+		throw error;
+	}
+	let last: Appended | undefined;
+	const log: Appender = {
+		append(draft, scope) {
+			last = wal.append(draft, scope);
+			recorded.record(last.record);
+			return last;
+		},
+	};
+	const { redact, signal = new AbortController().signal } = options;
+	const using: Using = {
+		log,
+		logId: wal.id,
+		recall: (step) => recorded.recall(step),
+		whenInDoubt: (step) => options.whenInDoubt?.(step) ?? "retry",
+		signal,
+		observe: (event) => options.observe?.(event),
+		...(redact && { redact }),
+		results: engine.blobs(realm),
+		...ports,
+	};
+	const lanes = new Map<string, Lane>();
+	const laneAt = (path: string): Lane => {
+		const lane = lanes.get(path) ?? new Lane(path, PROCESS, using);
+		lanes.set(path, lane);
+		return lane;
+	};
+	const close = (): Promise<void> => wal.close();
+	return {
+		id: wal.id,
+		step: (name, call, { purity = "side_effect", args = {}, ...more } = {}) =>
+			laneAt(MAIN).perform({ kind: "step", name, args, purity, call: async (context) => call(context), ...more }),
+		lane: laneAt,
+		closeLane(path) {
+			for (const [name, lane] of lanes) {
+				if (name !== path && !name.startsWith(`${path}/`)) continue;
+				lane.assertQuiet();
+				lanes.delete(name);
+			}
+			log.append(laneClosed({ lane: path }), PROCESS);
+		},
+		durable: async () => last?.durable,
+		close,
+		[Symbol.asyncDispose]: close,
+	};
+}
+
+const MAIN = "main";
+const PROCESS: Scope = {};

@@ -1,0 +1,124 @@
+/** Results as they are kept: JSON in the record up to 32 KiB, beside the log under its own hash above that, bytes and all. */
+import { hash } from "node:crypto";
+import { type BlobStore, WalError } from "@reyn/wal";
+import { JournalError } from "./errors.ts";
+
+/** A larger result does not go into the record, in bytes of JSON. */
+export const INLINE_BYTES = 32 * 1024;
+
+export interface Kept {
+	readonly result?: unknown;
+	/** JSON pointers (RFC 6901) to the strings that stand for bytes, in base64. */
+	readonly binary?: readonly string[] | undefined;
+	readonly spilled?: { readonly sha256: string; readonly bytes: number } | undefined;
+}
+
+/**
+ * Keeps a result. What is too large is durable beside the log when this resolves; without a place for it, it stays in the record.
+ *
+ * @param redact what may not be written of a text
+ * @throws WalError `WAL_NOT_JSON` naming the field
+ */
+export async function keep(result: unknown, blobs?: BlobStore, redact?: (text: string) => string): Promise<Kept> {
+	const binary: string[] = [];
+	const json = toJson(result, "", new Set(), binary, redact);
+	const more = binary.length > 0 ? { binary } : {};
+	if (!blobs || json === undefined) return { result: json, ...more };
+	// No text is longer in JSON than six bytes a character: most results need not be written twice to be measured.
+	if (typeof json === "string" && json.length * 6 < INLINE_BYTES) return { result: json, ...more };
+	const bytes = Buffer.from(JSON.stringify(json));
+	if (bytes.length <= INLINE_BYTES) return { result: json, ...more };
+	const sha256 = hash("sha256", bytes, "hex");
+	await blobs.put(nameOf(sha256), bytes);
+	return { spilled: { sha256, bytes: bytes.length }, ...more };
+}
+
+/**
+ * A kept result, as it was given.
+ *
+ * @throws JournalError `RESULT_LOST` when it lies beside the log and is missing or changed there
+ */
+export async function revive({ result, binary, spilled }: Kept, blobs?: BlobStore): Promise<unknown> {
+	const json = spilled ? await readSpilled(spilled, blobs) : result;
+	return binary ? withBytes(json, binary) : json;
+}
+
+export const nameOf = (sha256: string): string => `${sha256.slice(0, 2)}/${sha256}`;
+
+async function readSpilled(spilled: { sha256: string; bytes: number }, blobs?: BlobStore): Promise<unknown> {
+	const bytes = await blobs?.get(nameOf(spilled.sha256));
+	if (!bytes)
+		throw lost(spilled.sha256, blobs ? "is missing" : "cannot be read, since no store of results is given here");
+	if (hash("sha256", bytes, "hex") !== spilled.sha256)
+		throw lost(spilled.sha256, `has changed: ${bytes.length} bytes of ${spilled.bytes}, or others`);
+	return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
+}
+
+function lost(sha256: string, why: string): JournalError {
+	return new JournalError(
+		"RESULT_LOST",
+		`the recorded result ${sha256} ${why}; bring ${nameOf(sha256)} back from a copy, or rewind to before this step`,
+		{ sha256 },
+	);
+}
+
+/**
+ * What JSON makes of a value, but for bytes, which become text, and for redacted texts. Where nothing has to change it is the
+ * value itself.
+ */
+function toJson(
+	value: unknown,
+	at: string,
+	above: Set<object>,
+	binary: string[],
+	redact?: (text: string) => string,
+): unknown {
+	if (typeof value === "string") return redact ? redact(value) : value;
+	if (typeof value === "bigint" || typeof value === "function" || typeof value === "symbol")
+		throw notJson(at, `a ${typeof value}`);
+	if (typeof value !== "object" || value === null) return value;
+	if (value instanceof Uint8Array) {
+		binary.push(at);
+		return Buffer.from(value.buffer, value.byteOffset, value.length).toString("base64");
+	}
+	if (value instanceof Map || value instanceof Set) throw notJson(at, `a ${value.constructor.name}`);
+	if (above.has(value)) throw notJson(at, "a cycle");
+	const { toJSON } = value as { toJSON?: unknown };
+	if (typeof toJSON === "function") return toJson(toJSON.call(value), at, above, binary, redact);
+	above.add(value);
+	let copy: Record<string, unknown> | unknown[] | undefined;
+	for (const [key, field] of Object.entries(value)) {
+		const below = `${at}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+		const next = toJson(field, below, above, binary, redact);
+		if (next === field) continue;
+		copy ??= Array.isArray(value) ? [...value] : { ...value };
+		(copy as Record<string, unknown>)[key] = next;
+	}
+	above.delete(value);
+	return copy ?? value;
+}
+
+function notJson(at: string, found: string): WalError {
+	return new WalError(
+		"WAL_NOT_JSON",
+		`the result of a step has to be JSON or bytes; found ${found} at ${at || "its top"}`,
+		{
+			path: at,
+		},
+	);
+}
+
+function withBytes(json: unknown, binary: readonly string[]): unknown {
+	// A result may be shared with the log: bytes go into a copy.
+	const root = { value: structuredClone(json) };
+	for (const pointer of binary) {
+		const keys = `/value${pointer}`.split("/").slice(1);
+		const last = unescaped(keys.pop() as string);
+		let parent: Record<string, unknown> | undefined = root;
+		for (const key of keys) parent = parent?.[unescaped(key)] as Record<string, unknown> | undefined;
+		if (parent && typeof parent[last] === "string") parent[last] = new Uint8Array(Buffer.from(parent[last], "base64"));
+	}
+	return root.value;
+}
+
+const unescaped = (key: string): string => key.replaceAll("~1", "/").replaceAll("~0", "~");
