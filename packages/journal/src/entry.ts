@@ -51,6 +51,7 @@ export interface Place {
 	readonly at: number;
 	readonly chain: string;
 	readonly loose: string;
+	readonly label: string;
 	readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -91,8 +92,14 @@ export const isOpen = (entry: JournalEntry): entry is JournalEntry & { started: 
 export type Recall =
 	/** To be called. */
 	| { readonly kind: "fresh"; readonly failed?: FailedTry }
-	/** The call is over, and its result stands for it. */
-	| { readonly kind: "ghost"; readonly kept: Kept; readonly usage?: Usage | undefined; readonly started?: Seq }
+	/** The call is over, and its result stands for it; `from` is its outcome's seq where that was recorded at another place. */
+	| {
+			readonly kind: "ghost";
+			readonly kept: Kept;
+			readonly usage?: Usage | undefined;
+			readonly started?: Seq;
+			readonly from?: Seq;
+	  }
 	/** A world answer: to be asked again, unless an effect that came after it rests on it. */
 	| { readonly kind: "world"; readonly kept: Kept; readonly settled: boolean }
 	| { readonly kind: "failed"; readonly reason: Reason }

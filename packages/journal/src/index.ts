@@ -6,7 +6,6 @@ export { fingerprint } from "./key.ts";
 export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
 export {
-	type Call,
 	type Called,
 	type InDoubtPolicy,
 	Lane,

@@ -1,7 +1,91 @@
+/** By what a call is known again: its place in the structure, what it is called with, and what went before it. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "@reyn/wal";
+import type { Place } from "./entry.ts";
 
 /** Names what is called and with what: SHA-256 over kind, name and the canonical arguments. */
 export function fingerprint(kind: string, name: string, args: unknown): string {
 	return hash("sha256", canonicalJson([kind, name, args]), "hex");
+}
+
+/** The longest text of a field that is kept as it is. */
+const SHORT = 120;
+/** So many fields of a call are kept apart; the rest together. */
+const FIELDS = 32;
+
+/**
+ * The chain of a lane: after each call a hash over it and all that it may rest on, so that an edited script finds the longest
+ * unchanged beginning of each lane. A branch begins with the chain of the lane that it leaves and its own position; where branches
+ * join, their chains become part of the lane's. *Loose* chains leave the positions out.
+ */
+export class Line {
+	#chain: string;
+	#loose: string;
+	#at = 0;
+	readonly #redact: (text: string) => string;
+
+	/** @param redact takes out of a text what must not be written */
+	constructor(chain = "", loose = "", redact: (text: string) => string = (text) => text) {
+		this.#chain = chain;
+		this.#loose = loose;
+		this.#redact = redact;
+	}
+
+	/** The next call of the lane. */
+	next(fp: string, args: unknown, label: string): Place {
+		this.#chain = link(this.#chain, fp);
+		this.#loose = link(this.#loose, fp);
+		const { "": whole, ...fields } = this.#fieldsOf(args);
+		return {
+			at: this.#at++,
+			chain: this.#chain,
+			loose: this.#loose,
+			label: this.#redact(label),
+			fields: whole === undefined ? fields : { value: whole },
+		};
+	}
+
+	/** The line of the calls inside a call. */
+	inside(place: Place): Line {
+		return new Line(link(place.chain, "inside"), link(place.loose, "inside"), this.#redact);
+	}
+
+	/** The line of a branch that leaves here. */
+	branch(name: string, position: number): Line {
+		return new Line(link(this.#chain, name, String(position)), link(this.#loose, name), this.#redact);
+	}
+
+	/** The branches are over: what comes next may rest on all of them. */
+	join(branches: readonly Line[]): void {
+		this.#chain = link(this.#chain, ...branches.map((branch) => branch.#chain));
+		this.#loose = link(this.#loose, ...branches.map((branch) => branch.#loose));
+	}
+
+	/** What a person compares: each field by its path, short ones as JSON, long ones as a hash. */
+	#fieldsOf(args: unknown): Record<string, string> {
+		const fields: Record<string, string> = {};
+		const rest: string[] = [];
+		for (const [path, value] of leavesOf(args, "")) {
+			const json = JSON.stringify(typeof value === "string" ? this.#redact(value) : value);
+			if (Object.keys(fields).length >= FIELDS) rest.push(path, json);
+			else fields[path] = json.length <= SHORT ? json : `sha256:${hash("sha256", json, "hex").slice(0, 16)}`;
+		}
+		return rest.length > 0 ? { ...fields, "…": `sha256:${link(...rest).slice(0, 16)}` } : fields;
+	}
+}
+
+/** 128 bits are enough for what only one run is searched for. */
+const link = (...parts: readonly string[]): string => hash("sha256", parts.join("\n"), "hex").slice(0, 32);
+
+function* leavesOf(value: unknown, path: string): Generator<readonly [path: string, value: unknown]> {
+	if (typeof value !== "object" || value === null) {
+		if (value !== undefined) yield [path, value];
+	} else if (Array.isArray(value)) {
+		if (value.length === 0) yield [path, value];
+		for (const [i, item] of value.entries()) yield* leavesOf(item, `${path}[${i}]`);
+	} else {
+		const fields = Object.entries(value);
+		if (fields.length === 0) yield [path, value];
+		for (const [key, field] of fields) yield* leavesOf(field, path === "" ? key : `${path}.${key}`);
+	}
 }

@@ -10,9 +10,9 @@ import {
 	systemTimers,
 	type Timers,
 } from "@reyn/wal";
-import type { FailedTry, Identity, Place, Recall } from "./entry.ts";
+import type { FailedTry, Identity, Recall } from "./entry.ts";
 import { isFinal, isRetryable, JournalError, type Reason, reasonOf } from "./errors.ts";
-import { fingerprint } from "./key.ts";
+import { fingerprint, type Line } from "./key.ts";
 import type { Usage } from "./ports.ts";
 import { leavesOutcome, type Purity, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
@@ -24,6 +24,8 @@ export interface Step<T> {
 	/** What sort of call: `model`, `tool`, `step` … */
 	readonly kind: string;
 	readonly name: string;
+	/** For people, where the name says little. No part of what a call is known by. */
+	readonly label?: string;
 	/** JSON. Two calls with equal kind, name and arguments in one lane are told apart by their order. */
 	readonly args: unknown;
 	readonly purity: Purity;
@@ -77,12 +79,13 @@ export interface Using {
 	readonly timers?: Timers | undefined;
 }
 
-/** Which call an event is about. `at` counts the calls of a script's lane. */
+/** Which call an event is about. In a script `at` counts the calls of its lane, and `label` is for people. */
 export interface Called {
 	readonly lane: string;
 	readonly kind: string;
 	readonly name: string;
 	readonly at?: number;
+	readonly label?: string;
 }
 
 export type StepEvent = Called &
@@ -110,18 +113,18 @@ export class Lane {
 	readonly path: string;
 	readonly #scope: Scope;
 	readonly #using: Using;
-	readonly #placeOf: ((call: Call) => Place) | undefined;
+	readonly #line: Line | undefined;
 	readonly #calls = new Map<string, number>();
 	/** The calls that are under way, and whether another may still join them: in one turn of the event loop the order is given. */
 	readonly #open = new Set<string>();
 	#joinable = false;
 
-	/** @param placeOf says where a call stands in a script; asked once per call, in their order */
-	constructor(path: string, scope: Scope, using: Using, placeOf?: (call: Call) => Place) {
+	/** @param line for the lanes of a script: says where each call stands */
+	constructor(path: string, scope: Scope, using: Using, line?: Line) {
 		this.path = path;
 		this.#scope = scope;
 		this.#using = using;
-		this.#placeOf = placeOf;
+		this.#line = line;
 	}
 
 	get signal(): AbortSignal {
@@ -156,20 +159,40 @@ export class Lane {
 	 * so), `STEP_TIMEOUT`, `RESULT_LOST`, `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON`; and what the call itself throws
 	 */
 	async perform<T>(step: Step<T>): Promise<T> {
-		const { kind, name, purity, args } = step;
+		const id = this.identify(step);
+		const key = `${step.name} (${id.fp.slice(0, 8)}:${id.occ})`;
+		this.#open.add(key);
+		try {
+			return await new Performance(step, id, this.#scope, this.#using, this.#line).run();
+		} finally {
+			this.#open.delete(key);
+		}
+	}
+
+	/**
+	 * Takes the next place in the lane for a call, which counts as made from then on.
+	 *
+	 * @throws JournalError `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON` naming the argument
+	 */
+	identify(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label">): Identity {
+		const { kind, name, args, purity, label = name } = step;
 		const fp = fingerprint(kind, name, args);
 		this.#assertOrder(name);
 		const occ = this.#calls.get(fp) ?? 0;
 		this.#calls.set(fp, occ + 1);
-		const place = this.#placeOf?.({ kind, name, args, fp });
-		const id: Identity = { lane: this.path, fp, occ, kind, name, purity, ...(place ? { place } : {}) };
-		const key = `${name} (${fp.slice(0, 8)}:${occ})`;
-		this.#open.add(key);
-		try {
-			return await new Performance(step, id, this.#scope, this.#using).run();
-		} finally {
-			this.#open.delete(key);
-		}
+		const place = this.#line?.next(fp, args, label);
+		return { lane: this.path, fp, occ, kind, name, purity, ...(place ? { place } : {}) };
+	}
+
+	/**
+	 * Says that something is under way in the lane, until what it gives is called.
+	 *
+	 * @throws JournalError `CONCURRENT_LANE`
+	 */
+	hold(what: string): () => void {
+		this.#assertOrder(what);
+		this.#open.add(what);
+		return () => this.#open.delete(what);
 	}
 
 	/** Two calls that overlap have no order of their own, and a replay may see them the other way round. */
@@ -190,22 +213,16 @@ export class Lane {
 	}
 }
 
-/** A call as its lane sees it, before it is made. */
-export interface Call {
-	readonly kind: string;
-	readonly name: string;
-	readonly args: unknown;
-	readonly fp: string;
-}
-
 /** One step, from what is known of it to its result. */
 class Performance<T> {
 	readonly #step: Step<T>;
 	readonly #id: Identity;
 	readonly #scope: Scope;
 	readonly #using: Using;
+	readonly #line: Line | undefined;
 
-	constructor(step: Step<T>, id: Identity, scope: Scope, using: Using) {
+	constructor(step: Step<T>, id: Identity, scope: Scope, using: Using, line: Line | undefined) {
+		this.#line = line;
 		this.#step = step;
 		this.#id = id;
 		this.#scope = scope;
@@ -221,6 +238,7 @@ class Performance<T> {
 				const result = await this.#revived(known.kept);
 				if (result.kind === "lost") return this.#callLost(known.started, result.error);
 				this.#tell({ type: "ghost", ...(known.usage ? { usage: known.usage } : {}) });
+				if (known.from !== undefined) this.#adopt(known.from, known);
 				return result.value;
 			}
 			case "failed":
@@ -317,11 +335,12 @@ class Performance<T> {
 
 	async #call(attempt: number, started: Seq | undefined): Promise<{ result: T; inner: Lane }> {
 		const { timeoutMs } = this.#step;
-		const { lane, fp, occ, name } = this.#id;
+		const { name, place } = this.#id;
 		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
 		const make = async (signal: AbortSignal): Promise<{ result: T; inner: Lane }> => {
 			const using = signal === this.#using.signal ? this.#using : { ...this.#using, signal };
-			const inner = new Lane(`${lane}/${fp.slice(0, 16)}:${occ}`, this.#scope, using);
+			const line = place && this.#line?.inside(place);
+			const inner = new Lane(innerLane(this.#id), this.#scope, using, line);
 			return { result: await this.#step.call({ signal, ...key, attempt, lane: inner }), inner };
 		};
 		const { signal, timers = systemTimers } = this.#using;
@@ -356,7 +375,8 @@ class Performance<T> {
 			throw error;
 		}
 		// A world that says the same again needs no second record of it.
-		if (before && canonicalJson(before) === canonicalJson(kept)) return (await revive(kept, results)) as T;
+		if (before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept))))
+			return (await revive(before, results)) as T;
 		const usage = this.#step.usage?.(result);
 		const { record } = this.#append(
 			stepCompleted({
@@ -369,6 +389,12 @@ class Performance<T> {
 		);
 		// What the first run goes on with is what every replay will see.
 		return (await revive(record.data as Kept, results)) as T;
+	}
+
+	/** Records a result here that was found at another place, so that the next replay finds it here. */
+	#adopt(from: Seq, { kept, usage, started }: Recall & { kind: "ghost" }): void {
+		const more = { ...(started === undefined ? {} : { started }), ...(usage ? { usage } : {}) };
+		this.#append(stepCompleted({ ...this.#id, adopts: from, ...kept, ...more }));
 	}
 
 	/** A result that was recorded and cannot be read: never half of it. An effect is not made again without the far side's word. */
@@ -399,7 +425,7 @@ class Performance<T> {
 
 	#tell(event: Untold): void {
 		const { lane, kind, name, place } = this.#id;
-		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at } : {}), ...event });
+		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at, label: place.label } : {}), ...event });
 	}
 
 	#keyOf(started: Seq): string {
@@ -418,6 +444,9 @@ interface Try {
 }
 
 type Untold = StepEvent extends infer Event ? (Event extends unknown ? Omit<Event, keyof Called> : never) : never;
+
+/** The lane of the steps inside a step. */
+export const innerLane = ({ lane, fp, occ }: Identity): string => `${lane}/${fp.slice(0, 16)}:${occ}`;
 
 const numbered = (attempt: number): { attempt?: number } => (attempt > 1 ? { attempt } : {});
 

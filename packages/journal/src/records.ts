@@ -10,6 +10,8 @@ const place = z.object({
 	chain: z.string(),
 	/** The same without the positions of branches. */
 	loose: z.string(),
+	/** For people. */
+	label: z.string(),
 	/** The arguments for people and for comparison: each field by path, its JSON where that is short, else its hash. */
 	fields: z.record(z.string(), z.string()),
 });

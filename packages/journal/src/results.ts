@@ -88,11 +88,13 @@ function toJson(
 	above.add(value);
 	let copy: Record<string, unknown> | unknown[] | undefined;
 	for (const [key, field] of Object.entries(value)) {
-		const below = `${at}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+		const name = redact && !Array.isArray(value) ? redact(key) : key;
+		const below = `${at}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 		const next = toJson(field, below, above, binary, redact);
-		if (next === field) continue;
+		if (next === field && name === key) continue;
 		copy ??= Array.isArray(value) ? [...value] : { ...value };
-		(copy as Record<string, unknown>)[key] = next;
+		if (name !== key) delete (copy as Record<string, unknown>)[key];
+		(copy as Record<string, unknown>)[name] = next;
 	}
 	above.delete(value);
 	return copy ?? value;

@@ -1,0 +1,104 @@
+/** Where a script's calls stand: a tree of lanes, each with the chain of what was called in it. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { hash } from "node:crypto";
+import type { Scope } from "@reyn/wal";
+import { Line } from "../key.ts";
+import { Lane, type Using } from "../perform.ts";
+
+/** One line of calls: the script's own, or one of a `parallel`, a `pipeline` or a `phase`. */
+export class Branch {
+	readonly lane: Lane;
+	readonly #line: Line;
+	readonly #tree: Tree;
+	/** Those that left here and are not part of the chain yet, in their order. */
+	#forks: Fork[] = [];
+	readonly #visits = new Map<string, number>();
+	#drawn = 0;
+
+	constructor(path: string, line: Line, tree: Tree) {
+		this.#line = line;
+		this.#tree = tree;
+		this.lane = new Lane(path, tree.scope, tree.using, line);
+	}
+
+	/** To be called before each call: what it may rest on is now part of the chain. */
+	settle(): void {
+		while (this.#forks[0]?.isOver) {
+			const { branches } = this.#forks.shift() as Fork;
+			for (const branch of branches) branch.settle();
+			this.#line.join(branches.map((branch) => branch.#line));
+		}
+	}
+
+	/** @throws JournalError `CONCURRENT_LANE` */
+	fork(kind: string, name: string, branches: number): Fork {
+		this.settle();
+		const release = this.lane.hold(name === "" ? kind : `${kind} ${name}`);
+		const what = name === "" ? kind : `${kind}.${encodeURIComponent(name)}`;
+		const visit = this.#visits.get(what) ?? 0;
+		this.#visits.set(what, visit + 1);
+		const fork: Fork = {
+			isOver: false,
+			branches: Array.from({ length: branches }, (_, i) => {
+				const path = `${this.lane.path}/${what}/${visit}`;
+				// A phase has one branch only, and its visits follow one another.
+				return kind === "phase"
+					? new Branch(path, this.#line.branch(`${what}/${visit}`, 0), this.#tree)
+					: new Branch(`${path}/${i}`, this.#line.branch(what, i), this.#tree);
+			}),
+			release,
+		};
+		this.#forks.push(fork);
+		return fork;
+	}
+
+	/** 16 hex digits for each draw: the same at the same place of every run of this id. */
+	draw(): string {
+		return hash("sha256", `${this.#tree.seed}\n${this.lane.path}\n${this.#drawn++}`, "hex").slice(0, 32);
+	}
+}
+
+export interface Fork {
+	isOver: boolean;
+	readonly branches: readonly Branch[];
+	release(): void;
+}
+
+interface Tree {
+	readonly scope: Scope;
+	readonly using: Using;
+	readonly seed: string;
+}
+
+/** The branch that the code that asks is in. */
+export class Branches {
+	readonly #root: Branch;
+	readonly #current = new AsyncLocalStorage<Branch>();
+	readonly #forks: Fork[] = [];
+
+	constructor(run: string, scope: Scope, using: Using) {
+		const line = new Line("", "", using.redact && ((text) => using.redact?.(text) ?? text));
+		this.#root = new Branch(scriptLane(run), line, { scope, using, seed: run });
+	}
+
+	get current(): Branch {
+		return this.#current.getStore() ?? this.#root;
+	}
+
+	fork(kind: string, name: string, branches: number): number {
+		return this.#forks.push(this.current.fork(kind, name, branches)) - 1;
+	}
+
+	enter<T>(fork: number, branch: number, body: () => T): T {
+		return this.#current.run(this.#forks[fork]?.branches[branch] ?? this.#root, body);
+	}
+
+	join(fork: number): void {
+		const found = this.#forks[fork] as Fork;
+		found.isOver = true;
+		found.release();
+	}
+}
+
+/** All steps of a run are in lanes below this one. */
+export const scriptLane = (run: string): string => `script/${run}`;

@@ -1,0 +1,275 @@
+/**
+ * What a resume would do, before anything is spent: the script runs against what is recorded, and where a call is not, it is told
+ * what an earlier run heard there, or nothing. Nothing is called, nothing is written.
+ */
+import type { Scope, Seq } from "@reyn/wal";
+import type { Identity, JournalEntry } from "../entry.ts";
+import { JournalError, reasonOf } from "../errors.ts";
+import { innerLane, type Lane, type Using } from "../perform.ts";
+import type { Model, Tool, Usage } from "../ports.ts";
+import { startsDurably } from "../purity.ts";
+import { revive } from "../results.ts";
+import { scriptLane } from "./branches.ts";
+import type { ScriptModule } from "./load.ts";
+import type { Memory, ScriptMemo } from "./memo.ts";
+import { ScriptHost, type ScriptStep } from "./run-script.ts";
+
+/** One call of the script, in the order in which they are made. */
+export interface ExplainedCall {
+	readonly lane: string;
+	/** The how-manieth of its lane, from 0. */
+	readonly at: number;
+	readonly kind: string;
+	readonly label: string;
+	/**
+	 * `hit`: recalled. `live`: to be made. `again`: the world is asked again. `in_doubt`: started, outcome unknown. `failed`: its
+	 * failure is recalled.
+	 */
+	readonly state: "hit" | "live" | "again" | "in_doubt" | "failed";
+	/** Why it is live: nothing is recorded here, another call is, or one that this one may rest on has changed. */
+	readonly why?: "new" | "changed" | "after a change";
+	/** The first field in which it is not what is recorded here. */
+	readonly differs?: { readonly field: string; readonly was: string | undefined; readonly is: string | undefined };
+	/** The record that it is compared with or recalled from. */
+	readonly seq?: Seq;
+	/** Tokens that are recalled. */
+	readonly saved: number;
+	/** Tokens that it costs: what it cost before, or the estimate of the script. Undefined: unknown. */
+	readonly toPay: number | undefined;
+	/** An effect that was made before and would be made a second time. */
+	readonly repeats?: Seq;
+}
+
+export interface Explanation {
+	readonly calls: readonly ExplainedCall[];
+	readonly saved: number;
+	/** Of the calls whose price is known. */
+	readonly toPay: number;
+	/** How many live calls have no known price. */
+	readonly unknown: number;
+	/** Saved tokens of all tokens, 0 to 100; undefined when a price is unknown, or the rest of the script. */
+	readonly percentFree: number | undefined;
+	/** Is the script known to its end? Else `beyond` says what it did with what it was told. */
+	readonly isWhole: boolean;
+	readonly beyond?: string;
+	/** How many calls were answered with what an earlier run heard, or with nothing: what follows them may come otherwise. */
+	readonly assumed: number;
+	/** Where the script asks for something else than is recorded. */
+	readonly divergences: readonly Divergence[];
+}
+
+export interface Divergence {
+	readonly expected: string;
+	readonly got: string;
+	readonly seq: Seq | undefined;
+	/** The lane and the position in it. */
+	readonly path: string;
+}
+
+export interface ExplainPorts extends Pick<Using, "logId" | "results" | "redact"> {
+	readonly model: Model;
+	readonly tools: readonly Tool[];
+	/** What is recorded of the run; it is used up. */
+	readonly memo: ScriptMemo;
+	/** Earlier runs of a script of the same name, newest first: what their calls cost. */
+	readonly earlier?: readonly ScriptMemo[];
+	/** Is the run over? Then every call has to be recorded. */
+	readonly isOver: boolean;
+}
+
+/** So many calls that are only assumed are followed; a script may go on for ever with what it is told. */
+const MAX_ASSUMED = 1000;
+
+/**
+ * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; what the script itself throws is part of the answer
+ */
+export async function explain(
+	module: ScriptModule,
+	run: string,
+	args: unknown,
+	scope: Scope,
+	ports: ExplainPorts,
+): Promise<Explanation & { readonly result?: unknown }> {
+	const explorer = new Explorer(ports);
+	const host = new ScriptHost(
+		run,
+		scope,
+		explorer.using,
+		(lane, step) => explorer.perform(lane, step),
+		() => {},
+	);
+	let end: { beyond?: string; result?: unknown } = {};
+	try {
+		end = { result: await host.run(module, args) };
+	} catch (error) {
+		const { code } = error as { code?: unknown };
+		const isOfScript = !["SCRIPT_INVALID", "SCRIPT_ARGS", "DETERMINISM"].includes(String(code));
+		if (!isOfScript) throw error;
+		end = { beyond: reasonOf(error).message };
+	}
+	return { ...explorer.explanation(end.beyond), ...(end.result === undefined ? {} : { result: end.result }) };
+}
+
+class Explorer {
+	readonly using: ConstructorParameters<typeof ScriptHost>[2];
+	readonly #ports: ExplainPorts;
+	readonly #calls: ExplainedCall[] = [];
+	readonly #divergences: Divergence[] = [];
+	readonly #made = new Set<string>();
+	readonly #enough = new AbortController();
+	/** By lane: what the calls in it have cost. */
+	readonly #tokensInside = new Map<string, number>();
+	#assumed = 0;
+
+	constructor(ports: ExplainPorts) {
+		this.#ports = ports;
+		for (const { id, entry } of ports.memo.calls())
+			this.#tokensInside.set(id.lane, (this.#tokensInside.get(id.lane) ?? 0) + tokensOf(usageOf(entry)));
+		this.using = {
+			...ports,
+			log: {
+				append() {
+					throw new Error("a preview writes nothing");
+				},
+			},
+			recall: (step) => ports.memo.recall(step),
+			whenInDoubt: () => "discard",
+			signal: this.#enough.signal,
+			clock: { now: () => Number.MAX_SAFE_INTEGER },
+			ask: async () => undefined,
+			print() {},
+		};
+	}
+
+	async perform<T>(lane: Lane, step: ScriptStep<T>): Promise<T> {
+		const id = lane.identify(step);
+		const { memo, results } = this.#ports;
+		const here = memo.at(id.lane, id.place?.at ?? 0);
+		this.#made.add(`${id.lane} ${id.place?.at}`);
+		const known = memo.recall(id);
+		const row = { lane: id.lane, at: id.place?.at ?? 0, kind: id.kind, label: id.place?.label ?? id.name };
+		switch (known.kind) {
+			case "ghost":
+				this.#calls.push({ ...row, state: "hit", ...seqOf(here), saved: tokensOf(known.usage), toPay: 0 });
+				return (await revive(known.kept, results)) as T;
+			case "world":
+				this.#calls.push({ ...row, state: known.settled ? "hit" : "again", ...seqOf(here), saved: 0, toPay: 0 });
+				return (await revive(known.kept, results)) as T;
+			case "failed":
+				this.#calls.push({ ...row, state: "failed", ...seqOf(here), saved: 0, toPay: 0 });
+				throw new JournalError("STEP_FAILED", known.reason.message, { reason: known.reason });
+			case "in_doubt":
+				this.#calls.push({ ...row, state: "in_doubt", ...seqOf(here), saved: 0, toPay: 0 });
+				return this.#assume(id, step);
+			case "fresh":
+				this.#calls.push({ ...row, state: "live", ...this.#whyLive(id, here), ...this.#price(id, step) });
+				return this.#assume(id, step);
+		}
+	}
+
+	explanation(beyond: string | undefined): Explanation {
+		const { memo, isOver } = this.#ports;
+		for (const { id, entry } of isOver && beyond === undefined ? memo.calls() : []) {
+			if (!id.place || isInner(id.lane) || this.#made.has(`${id.lane} ${id.place.at}`)) continue;
+			const seq = seqOf({ entry }).seq;
+			this.#divergences.push({ expected: describe(id), got: "no call", seq, path: `${id.lane}[${id.place.at}]` });
+		}
+		const sum = (of: (call: ExplainedCall) => number): number => this.#calls.reduce((all, call) => all + of(call), 0);
+		const saved = sum((call) => call.saved);
+		const toPay = sum((call) => call.toPay ?? 0);
+		const unknown = sum((call) => (call.toPay === undefined ? 1 : 0));
+		const isWhole = beyond === undefined;
+		const all = saved + toPay;
+		return {
+			calls: this.#calls,
+			saved,
+			toPay,
+			unknown,
+			percentFree: isWhole && unknown === 0 && all > 0 ? Math.round((100 * saved) / all) : undefined,
+			isWhole,
+			...(beyond === undefined ? {} : { beyond }),
+			assumed: this.#assumed,
+			divergences: this.#divergences,
+		};
+	}
+
+	#whyLive(id: Identity, here: Memory | undefined): Pick<ExplainedCall, "why" | "differs" | "seq" | "repeats"> {
+		const { memo, isOver } = this.#ports;
+		const repeated = startsDurably(id.purity) ? memo.effectLike(id) : undefined;
+		const repeats = repeated?.entry.started === undefined ? {} : { repeats: repeated.entry.started };
+		const path = `${id.lane}[${id.place?.at}]`;
+		// A call that was begun and has no outcome is this very one.
+		if (here && here.id.fp !== id.fp) {
+			const differs = firstDifference(here.id, id);
+			this.#divergences.push({ expected: describe(here.id), got: describe(id), seq: seqOf(here).seq, path });
+			return { why: "changed", differs, ...seqOf(here), ...repeats };
+		}
+		if (here?.entry.outcome?.type === "completed") return { why: "after a change", ...seqOf(here), ...repeats };
+		if (isOver) this.#divergences.push({ expected: "the end", got: describe(id), seq: undefined, path });
+		return { why: "new", ...repeats };
+	}
+
+	/** What an earlier call at this place cost, this one's own finished parts taken off; or what the script says that it may cost. */
+	#price<T>(id: Identity, step: ScriptStep<T>): Pick<ExplainedCall, "saved" | "toPay"> {
+		if (id.purity !== "llm" || !step.usage) return { saved: 0, toPay: 0 };
+		const saved = this.#tokensInside.get(innerLane(id)) ?? 0;
+		const cost = this.#expected(id)?.entry;
+		const whole = cost ? tokensOf(usageOf(cost)) : step.estimate;
+		return { saved, toPay: whole === undefined ? undefined : Math.max(0, whole - saved) };
+	}
+
+	/** The newest earlier call of this sort at the same place that is known to its end. */
+	#expected({ lane, kind, place }: Identity): Memory | undefined {
+		const { memo, earlier = [] } = this.#ports;
+		for (const each of [memo, ...earlier]) {
+			const found = each.at(lane.replace(scriptLane(memo.run), scriptLane(each.run)), place?.at ?? 0);
+			if (found?.id.kind === kind && found.entry.outcome?.type === "completed") return found;
+		}
+		return undefined;
+	}
+
+	/** Goes on as if the call had given what an earlier one gave, or nothing. */
+	async #assume<T>(id: Identity, step: ScriptStep<T>): Promise<T> {
+		if (++this.#assumed > MAX_ASSUMED) {
+			this.#enough.abort(new JournalError("REPLAY_DIVERGENCE", `more than ${MAX_ASSUMED} calls are not recorded`));
+			throw this.#enough.signal.reason;
+		}
+		const { outcome } = this.#expected(id)?.entry ?? {};
+		if (outcome?.type === "completed") {
+			try {
+				return (await revive(outcome.kept, this.#ports.results)) as T;
+			} catch {
+				// A result that is lost is as good as none.
+			}
+		}
+		return step.assumed as T;
+	}
+}
+
+/** The first field that is not the same, in the order in which the call names them now. */
+function firstDifference(was: Identity, is: Identity): NonNullable<ExplainedCall["differs"]> {
+	if (was.kind !== is.kind) return { field: "kind", was: was.kind, is: is.kind };
+	if (was.name !== is.name) return { field: is.kind === "agent" ? "model" : "name", was: was.name, is: is.name };
+	const before = was.place?.fields ?? {};
+	const now = is.place?.fields ?? {};
+	const field = [...Object.keys(now), ...Object.keys(before)].find((each) => now[each] !== before[each]) ?? "…";
+	return { field, was: before[field], is: now[field] };
+}
+
+const describe = ({ kind, name, place }: Identity): string => {
+	const fields = Object.entries(place?.fields ?? {}).map(([field, value]) => `${field}: ${value}`);
+	return `${kind} ${name}(${fields.join(", ")})`;
+};
+
+const seqOf = (memory: Pick<Memory, "entry"> | undefined): { seq?: Seq } => {
+	const seq = memory?.entry.outcome?.seq ?? memory?.entry.started;
+	return seq === undefined ? {} : { seq };
+};
+
+const usageOf = ({ outcome }: JournalEntry): Usage | undefined =>
+	outcome?.type === "completed" ? outcome.usage : undefined;
+
+const tokensOf = (usage: Usage | undefined): number => (usage ? usage.inputTokens + usage.outputTokens : 0);
+
+/** Is a lane inside a call? Its parts are no calls of the script. */
+export const isInner = (lane: string): boolean => /\/[0-9a-f]{16}:\d+(\/|$)/.test(lane);

@@ -1,0 +1,249 @@
+/** From the text of a script to code that a realm can run: types erased, exports rewritten, imports refused. */
+import { createHash } from "node:crypto";
+import { stripTypeScriptTypes } from "node:module";
+import { type AnyNode, getLineInfo, type Pattern, type Program, parse, type Token } from "acorn";
+import { JournalError } from "../errors.ts";
+
+export interface ScriptModule {
+	readonly file: string;
+	readonly source: string;
+	/** SHA-256 of the source, hex. */
+	readonly hash: string;
+	/**
+	 * The body of a function that is called with an empty object as `this`, and leaves the default export in `main` and
+	 * the others in `exports` of it. Line and column of everything are those of the source.
+	 */
+	readonly code: string;
+}
+
+/**
+ * Reads a script. Nothing of it runs.
+ *
+ * @throws JournalError `SCRIPT_INVALID` for what is no TypeScript with erasable types, `DETERMINISM` for what would
+ * bring in code from elsewhere; message and detail say file, line and column (both from 1) and what to do
+ */
+export function loadScript(source: string, file: string): ScriptModule {
+	const hash = createHash("sha256").update(source).digest("hex");
+	const plain = stripTypes(source, file);
+	const tokens: Token[] = [];
+	const program = parseModule(plain, file, tokens);
+	refuseCodeFromElsewhere(program, plain, file);
+	return { file, source, hash, code: rewriteExports(program, plain, tokens) };
+}
+
+function stripTypes(source: string, file: string): string {
+	const { emitWarning } = process;
+	// Node warns once that this function is experimental. It does so at once, so nothing else can be swallowed here.
+	process.emitWarning = ((...warning: Parameters<typeof emitWarning>) => {
+		if ((warning[1] as unknown) !== "ExperimentalWarning") emitWarning.apply(process, warning);
+	}) as typeof emitWarning;
+	try {
+		return stripTypeScriptTypes(source);
+	} catch (error) {
+		const { code, message, stack = "" } = error as Error & { code?: string };
+		const advice =
+			code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
+				? "; types of a script are erased, so write what runs in JavaScript: an object for an enum, a field for a parameter property"
+				: "";
+		throw invalid(file, shownPlace(stack, source), `${message}${advice}`);
+	} finally {
+		process.emitWarning = emitWarning;
+	}
+}
+
+interface Place {
+	readonly line: number;
+	/** From 1. */
+	readonly column: number;
+}
+
+/** Node shows the place in the stack alone: the number of the line, and carets under it, with tabs as four spaces. */
+function shownPlace(stack: string, source: string): Place {
+	const line = Number(/^.*:(\d+)\n/.exec(stack)?.[1] ?? 1);
+	const text = source.split("\n")[line - 1] ?? "";
+	const caret = /^( *)\^+$/m.exec(stack)?.[1];
+	if (caret === undefined) return { line, column: text.search(/\S|$/) + 1 };
+	let column = 0;
+	for (let width = 0; width < caret.length && column < text.length; column++) width += text[column] === "\t" ? 4 : 1;
+	return { line, column: column + 1 };
+}
+
+function parseModule(plain: string, file: string, tokens: Token[]): Program {
+	try {
+		return parse(plain, {
+			ecmaVersion: "latest",
+			sourceType: "module",
+			allowAwaitOutsideFunction: false,
+			onToken(token) {
+				// The realm compiles a function and no module, and there this would begin a comment.
+				if (token.end === token.start + 1 && plain.startsWith("<!--", token.start))
+					throw invalid(file, place(plain, token.start), 'write "< !--" with a space');
+				tokens.push(token);
+			},
+		});
+	} catch (error) {
+		if (!(error instanceof SyntaxError)) throw error;
+		const { message, pos } = error as SyntaxError & { pos: number };
+		throw invalid(file, place(plain, pos), message.replace(/ \(\d+:\d+\)$/, ""));
+	}
+}
+
+/** A script is one file, or its hash would not say what runs. Imports of types are gone by now. */
+function refuseCodeFromElsewhere(node: AnyNode, plain: string, file: string): void {
+	switch (node.type) {
+		case "ImportDeclaration":
+			if (isImportOfTypes(node, plain)) return;
+			throw foreign(file, place(plain, node.start), String(node.source.value), "imports");
+		case "ExportAllDeclaration":
+			throw foreign(file, place(plain, node.start), String(node.source.value), "exports from");
+		case "ExportNamedDeclaration":
+			if (node.source) throw foreign(file, place(plain, node.start), String(node.source.value), "exports from");
+			break;
+		case "ImportExpression": {
+			const name = node.source.type === "Literal" ? String(node.source.value) : "a module";
+			throw foreign(file, place(plain, node.start), name, "imports");
+		}
+		case "MetaProperty":
+			if (node.meta.name !== "import") return;
+			throw determinism(
+				file,
+				place(plain, node.start),
+				"import.meta",
+				"depends on the machine; take what you need from args",
+			);
+	}
+	for (const child of Object.values(node).flat()) if (isNode(child)) refuseCodeFromElsewhere(child, plain, file);
+}
+
+const isNode = (value: unknown): value is AnyNode =>
+	typeof value === "object" && value !== null && typeof (value as { type?: unknown }).type === "string";
+
+/** `import { type A } from "x"` leaves `import { } from "x"`; `import "x"` has no names either, but runs the module. */
+const isImportOfTypes = (node: AnyNode & { type: "ImportDeclaration" }, plain: string): boolean =>
+	node.specifiers.length === 0 && /^import\s*\{/.test(plain.slice(node.start));
+
+/** Which way in place of a module; the rest is in the name of the module. */
+const insteadOf: readonly (readonly [RegExp, string])[] = [
+	[/^\.{0,2}\//, "a script is one file: put the code into it"],
+	[/^(node:)?(crypto|uuid|nanoid)$/, "use ctx.uuid() or ctx.random()"],
+	[/^(node:)?timers(\/promises)?$/, "use ctx.sleep()"],
+	[/^(node:)?perf_hooks$/, "use ctx.now()"],
+	[/^(node:)?(process|os)$/, "take what you need from args"],
+];
+
+function foreign(file: string, at: Place, name: string, verb: string): JournalError {
+	const [, substitute] = insteadOf.find(([pattern]) => pattern.test(name)) ?? [
+		undefined,
+		"reach files, network and programs through ctx.tool() or ctx.agent()",
+	];
+	return determinism(
+		file,
+		at,
+		name,
+		`is code from elsewhere, and a script that ${verb} it may change without an edit; ${substitute}; for a type write "import type"`,
+	);
+}
+
+/**
+ * Blanks the keyword `export` and assigns at the end. A default export that is a value is assigned where it stands, in
+ * the same columns: `export default f` becomes `this.  main  = f`.
+ */
+function rewriteExports(program: Program, plain: string, tokens: readonly Token[]): string {
+	const edits: Edit[] = [];
+	const exports: string[] = [];
+	let main = "";
+	/** Blank, and a semicolon where a whole statement goes, or its neighbours might become one. */
+	const erase = (start: number, end: number, first = " "): void => {
+		edits.push({ start, end, text: first + plain.slice(start + 1, end).replace(/[^\r\n]/g, " ") });
+	};
+	const add = (exported: string, local: string): void => {
+		if (exported === "default") main = `this.main = ${local};`;
+		else exports.push(`[${JSON.stringify(exported)}]: ${local}`);
+	};
+	for (const node of program.body) {
+		switch (node.type) {
+			case "ImportDeclaration":
+				erase(node.start, node.end, ";");
+				break;
+			case "ExportNamedDeclaration":
+				if (node.declaration) {
+					erase(node.start, node.declaration.start);
+					for (const name of namesIn(node.declaration)) add(name, name);
+				} else {
+					erase(node.start, node.end, ";");
+					for (const { exported, local } of node.specifiers) add(nameOf(exported), nameOf(local));
+				}
+				break;
+			case "ExportDefaultDeclaration": {
+				const keyword = tokens[tokens.findIndex(({ start }) => start === node.start) + 1] as Token;
+				const { declaration } = node;
+				const isStatement = declaration.type === "FunctionDeclaration" || declaration.type === "ClassDeclaration";
+				if (isStatement && declaration.id) {
+					erase(node.start, keyword.end);
+					add("default", declaration.id.name);
+					break;
+				}
+				edits.push({ start: node.start, end: node.start + "export".length, text: "this. " });
+				edits.push({ start: keyword.start, end: keyword.end, text: "main  =" });
+				// A function without a name ended by itself; as a value it might go on in the next line.
+				if (isStatement) edits.push({ start: node.end, end: node.end, text: ";" });
+			}
+		}
+	}
+	return `${apply(edits, plain)}\n;${main}this.exports = { ${exports.join(", ")} };`;
+}
+
+const nameOf = (name: AnyNode & { type: "Identifier" | "Literal" }): string =>
+	name.type === "Identifier" ? name.name : String(name.value);
+
+function namesIn(
+	declaration: AnyNode & { type: "FunctionDeclaration" | "ClassDeclaration" | "VariableDeclaration" },
+): readonly string[] {
+	if (declaration.type === "VariableDeclaration") return declaration.declarations.flatMap(({ id }) => namesBound(id));
+	return declaration.id ? [declaration.id.name] : [];
+}
+
+function namesBound(pattern: Pattern | null): readonly string[] {
+	switch (pattern?.type) {
+		case "Identifier":
+			return [pattern.name];
+		case "ObjectPattern":
+			return pattern.properties.flatMap((each) => namesBound(each.type === "Property" ? each.value : each));
+		case "ArrayPattern":
+			return pattern.elements.flatMap(namesBound);
+		case "AssignmentPattern":
+			return namesBound(pattern.left);
+		case "RestElement":
+			return namesBound(pattern.argument);
+		default:
+			return [];
+	}
+}
+
+/** `text` in place of what stands from `start` to `end`. */
+interface Edit {
+	readonly start: number;
+	readonly end: number;
+	readonly text: string;
+}
+
+/** @param edits in the order of their places */
+function apply(edits: readonly Edit[], text: string): string {
+	let [done, from] = ["", 0];
+	for (const edit of edits) {
+		done += text.slice(from, edit.start) + edit.text;
+		from = edit.end;
+	}
+	return done + text.slice(from);
+}
+
+const place = (text: string, offset: number): Place => {
+	const { line, column } = getLineInfo(text, offset);
+	return { line, column: column + 1 };
+};
+
+const invalid = (file: string, at: Place, message: string): JournalError =>
+	new JournalError("SCRIPT_INVALID", `${file}:${at.line}:${at.column}: ${message}`, { file, ...at });
+
+const determinism = (file: string, at: Place, name: string, message: string): JournalError =>
+	new JournalError("DETERMINISM", `${file}:${at.line}:${at.column}: ${name} ${message}`, { file, ...at, name });

@@ -1,0 +1,145 @@
+/**
+ * The place that a script runs in: a context of its own in this thread, where everything that is not the same in every
+ * run throws, and the world is one object. This is a guard against accidents and no sandbox against malice: a script
+ * runs in the process of its host, and may use up its time and its memory.
+ */
+import { type Context, constants, createContext, Script } from "node:vm";
+import { JournalError } from "../errors.ts";
+import { bootstrap, type Inside, type Outside } from "./bootstrap.ts";
+import type { ScriptCalls } from "./context.ts";
+import { guardRealm } from "./guards.ts";
+import type { ScriptModule } from "./load.ts";
+import { realmJson } from "./realm-json.ts";
+import { watchRejections } from "./rejections.ts";
+import { errorOf, placeOf, sayOf } from "./said.ts";
+
+/** What a script reaches, on the side of the host. */
+export interface Bridge {
+	/**
+	 * A call that leaves the script: {@link ScriptCalls} says what `args` hold. Both they and the answer are JSON text. A
+	 * rejection reaches the script with its `message`, `code` and `detail`.
+	 */
+	call(op: keyof ScriptCalls, args: string): Promise<string | undefined>;
+	/** Opens branches under the line of calls that the caller is in; gives their number. May throw. */
+	fork(kind: "parallel" | "pipeline" | "phase", name: string, branches: number): number;
+	/** Runs `body` in a branch (the host keeps track with AsyncLocalStorage). */
+	enter<T>(fork: number, branch: number, body: () => T): T;
+	/** All branches of a fork are over. */
+	join(fork: number): void;
+	/** Uniform in [0, 1): derived from the place in the script, as the UUID is. */
+	random(): number;
+	uuid(): string;
+	/** A line that the script has printed. */
+	log(text: string): void;
+}
+
+export interface Realm {
+	/** The exports beside the default one: `description`, `args` (a JSON Schema). */
+	readonly exports: Readonly<Record<string, unknown>>;
+	/**
+	 * Runs the default export, once. Arguments and result are JSON text. An error of the bridge that the script lets
+	 * through is thrown as it was; when this is over, the script is given no more answers.
+	 *
+	 * @throws JournalError `DETERMINISM`, `SCRIPT_BRANCH_FAILED`, `SCRIPT_INVALID` and `SCRIPT_NOT_JSON`, and an Error
+	 * with name, message, `code` and `detail` of what else the script throws; the stack has the lines of the script
+	 */
+	run(args: string): Promise<string | undefined>;
+}
+
+/**
+ * Makes a realm and runs the top level of the script in it.
+ *
+ * @throws JournalError `SCRIPT_INVALID` (no default export that is a function; the top level throws; exports that are
+ * not JSON), `DETERMINISM`
+ */
+export async function openRealm(module: ScriptModule, bridge: Bridge): Promise<Realm> {
+	const { file } = module;
+	// A context without a sandbox object: there is no object of the host to be reached.
+	const context = createContext(constants.DONT_CONTEXTIFY, {
+		name: file,
+		codeGeneration: { strings: false, wasm: false },
+	});
+	const promises: object = context.Promise.prototype;
+	const life = { isOver: false };
+	const compiled = <T>(inner: T): T =>
+		new Script(`"use strict"; (${inner})`, { filename: "reyn:realm" }).runInContext(context);
+	const inside = compiled(bootstrap)(outsideOf(bridge, life), compiled(realmJson), compiled(guardRealm));
+	const watched = <T>(work: () => Promise<T>): Promise<T> =>
+		watchRejections(
+			promises,
+			(reason) =>
+				bridge.log(`nobody waited for what failed here: ${errorOf(JSON.parse(inside.describe(reason)), file).stack}`),
+			work,
+		);
+	return {
+		exports: await watched(async () => load(module, context, inside)),
+		run: (args) => watched(() => run(args, inside, life, file)),
+	};
+}
+
+/** Is the script over? Then nobody answers it any more. */
+interface Life {
+	isOver: boolean;
+}
+
+/** The bridge without promises, values or errors of the host: whatever the realm is given here is text. */
+function outsideOf(bridge: Bridge, life: Life): Outside {
+	return {
+		call(op, args, answer, fail) {
+			bridge.call(op, args).then(
+				(text) => life.isOver || answer(text),
+				(error) => life.isOver || fail(error),
+			);
+		},
+		fork: (kind, name, branches) => bridge.fork(kind, name, branches),
+		enter: (fork, branch, body) => bridge.enter(fork, branch, body),
+		join: (fork) => bridge.join(fork),
+		random: () => bridge.random(),
+		uuid: () => bridge.uuid(),
+		log: (text) => bridge.log(text),
+		describe: sayOf,
+	};
+}
+
+function load({ file, code }: ScriptModule, context: Context, inside: Inside): Readonly<Record<string, unknown>> {
+	let script: () => void;
+	try {
+		// The first line is this one, so the script begins at line 1.
+		script = new Script(`"use strict"; (function () {\n${code}\n})`, { filename: file, lineOffset: -1 }).runInContext(
+			context,
+		);
+	} catch (error) {
+		throw new JournalError("SCRIPT_INVALID", `${file}: ${(error as Error).message}`, { file });
+	}
+	try {
+		return JSON.parse(inside.load(script));
+	} catch (thrown) {
+		const error = errorOf(JSON.parse(inside.describe(thrown)), file);
+		const { code, detail } = error as Partial<JournalError>;
+		if (code === "DETERMINISM") throw error;
+		if (code === "SCRIPT_INVALID") throw new JournalError(code, `${file}: ${error.message}`, { file, ...detail });
+		const at = placeOf(error);
+		throw new JournalError(
+			"SCRIPT_INVALID",
+			`${file}${at ? `:${at.line}:${at.column}` : ""}: the script failed before its function was called: ${error.message}`,
+			{ file, ...at },
+			{ cause: error },
+		);
+	}
+}
+
+function run(args: string, inside: Inside, life: Life, file: string): Promise<string | undefined> {
+	return new Promise((resolve, reject) => {
+		inside.run(
+			args,
+			(result) => {
+				life.isOver = true;
+				resolve(result);
+			},
+			(said, origin) => {
+				life.isOver = true;
+				reject(origin ?? errorOf(JSON.parse(said), file));
+			},
+		);
+	});
+}

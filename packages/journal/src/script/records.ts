@@ -1,0 +1,31 @@
+/** What a script run adds to the log, beside its steps. */
+import { defineRecord } from "@reyn/wal";
+import { z } from "zod";
+
+const run = z.string();
+/** SHA-256 of the script's text, and of its canonical arguments. */
+const version = { script: z.string(), args: z.string() };
+
+export const scriptStarted = defineRecord("script_started", z.object({ run, name: z.string(), ...version }));
+
+/**
+ * Goes on, perhaps with another script or other arguments: then a new revision begins, and what was recorded before it is found by
+ * what it rests on, or as `reuse` says.
+ */
+export const scriptResumed = defineRecord(
+	"script_resumed",
+	z.object({ run, ...version, reuse: z.enum(["prefix", "content"]) }),
+);
+
+/** The result lies beside the log, under its hash; none when the script gave nothing. */
+export const scriptCompleted = defineRecord("script_completed", z.object({ run, result: z.string().optional() }));
+
+export const scriptFailed = defineRecord(
+	"script_failed",
+	z.object({
+		run,
+		reason: z.object({ message: z.string(), code: z.string().optional(), detail: z.unknown().optional() }),
+	}),
+);
+
+export const scriptRecords = [scriptStarted, scriptResumed, scriptCompleted, scriptFailed] as const;

@@ -1,0 +1,275 @@
+/** Runs a script from wherever it stands: a fresh run and a resumed one take the same path. */
+import { canonicalJson, type Scope, systemClock, systemTimers } from "@reyn/wal";
+import { z } from "zod";
+import { failureMessage, JournalError, type Reason, reasonOf } from "../errors.ts";
+import type { Lane, Step, Using } from "../perform.ts";
+import type { Model, Tool } from "../ports.ts";
+import { pause } from "../retry.ts";
+import { agentCall, agentStep, findTool } from "./agent.ts";
+import { Branches } from "./branches.ts";
+import type { ScriptModule } from "./load.ts";
+import { openRealm } from "./realm.ts";
+
+export interface ScriptPorts extends Using {
+	readonly model: Model;
+	readonly tools: readonly Tool[];
+	/** Puts a question to a person. Undefined when there is nobody to ask now: the run then ends as waiting. */
+	ask(question: Question): Promise<string | undefined>;
+	/** A line that the script has printed. */
+	print(line: string): void;
+}
+
+export interface Question {
+	readonly question: string;
+	readonly choices?: readonly string[] | undefined;
+	readonly signal: AbortSignal;
+}
+
+/** How calls are made: by performing them, or by looking up what they would do. */
+export type Perform = <T>(lane: Lane, step: ScriptStep<T>) => Promise<T>;
+
+export interface ScriptStep<T> extends Step<T> {
+	/** Tokens that it may cost. */
+	readonly estimate?: number;
+	/** What a preview goes on with where nothing is recorded. */
+	readonly assumed: T;
+}
+
+/**
+ * Runs the default export of a script. What is recorded is not called again.
+ *
+ * @param run names the run: its lanes, and its random numbers
+ * @param args JSON
+ * @throws what the script throws; JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_NOT_JSON`, `SCRIPT_WAITING`,
+ * `DETERMINISM`; the signal's reason when it is cancelled
+ */
+export async function runScript(
+	module: ScriptModule,
+	run: string,
+	args: unknown,
+	scope: Scope,
+	ports: ScriptPorts,
+): Promise<unknown> {
+	// When somebody has to be asked first, the run ends here, and its questions stay open.
+	const waiting = new AbortController();
+	const signal = AbortSignal.any([ports.signal, waiting.signal]);
+	const host = new ScriptHost(
+		run,
+		scope,
+		{ ...ports, signal },
+		(lane, step) => lane.perform(step),
+		(reason) => waiting.abort(reason),
+	);
+	return host.run(module, args);
+}
+
+/** The calls of one script, on the side that makes them. */
+export class ScriptHost {
+	readonly #branches: Branches;
+	readonly #ports: ScriptPorts;
+	readonly #perform: Perform;
+	readonly #suspend: (reason: JournalError) => void;
+	#underWay = 0;
+	readonly #questions: string[] = [];
+
+	constructor(
+		run: string,
+		scope: Scope,
+		ports: ScriptPorts,
+		perform: Perform,
+		suspend: (reason: JournalError) => void,
+	) {
+		this.#branches = new Branches(run, scope, ports);
+		this.#ports = ports;
+		this.#perform = perform;
+		this.#suspend = suspend;
+	}
+
+	async run(module: ScriptModule, args: unknown): Promise<unknown> {
+		const { signal } = this.#ports;
+		signal.throwIfAborted();
+		const realm = await openRealm(module, {
+			call: (op, json) => this.#call(op, json),
+			fork: (kind, name, branches) => this.#branches.fork(kind, name, branches),
+			enter: (fork, branch, body) => this.#branches.enter(fork, branch, body),
+			join: (fork) => this.#branches.join(fork),
+			random: () => Number.parseInt(this.#branches.current.draw().slice(0, 13), 16) / 2 ** 52,
+			uuid: () => uuidOf(this.#branches.current.draw()),
+			log: (text) => this.#ports.print(text),
+		});
+		assertArgs(module.file, realm.exports.args, args);
+		const { promise: stopped, reject } = Promise.withResolvers<never>();
+		const stop = (): void => reject(signal.reason);
+		signal.addEventListener("abort", stop, { once: true });
+		try {
+			const result = await Promise.race([realm.run(canonicalJson(args ?? null)), stopped]);
+			return result === undefined ? undefined : JSON.parse(result);
+		} finally {
+			signal.removeEventListener("abort", stop);
+		}
+	}
+
+	async #call(op: string, json: string): Promise<string | undefined> {
+		const branch = this.#branches.current;
+		branch.settle();
+		this.#underWay++;
+		try {
+			const answer = await this.#make(op, JSON.parse(json), branch.lane);
+			return answer === undefined ? undefined : JSON.stringify(answer);
+		} catch (error) {
+			throw asFirstSeen(error, branch.lane);
+		} finally {
+			this.#underWay--;
+			this.#endWhenWaiting();
+		}
+	}
+
+	async #make(op: string, call: unknown, lane: Lane): Promise<unknown> {
+		const { model, tools, clock = systemClock, timers = systemTimers, signal } = this.#ports;
+		switch (op) {
+			case "agent": {
+				const { value } = await this.#perform(lane, agentStep(agentCall.parse(call), model, tools));
+				return value;
+			}
+			case "tool": {
+				const { name, args } = toolCall.parse(call);
+				const { purity, call: run } = findTool(tools, name);
+				return this.#perform(lane, {
+					kind: "tool",
+					name,
+					args,
+					purity,
+					call: (context) => run(args, context),
+					empty: "",
+					assumed: "",
+				});
+			}
+			case "ask":
+				return this.#ask(lane, askCall.parse(call));
+			case "now":
+				// Kept as a model's answer is: once, and not asked again.
+				return this.#perform(lane, {
+					kind: "now",
+					name: "now",
+					args: {},
+					purity: "llm",
+					call: async () => clock.now(),
+					assumed: 0,
+				});
+			case "sleep": {
+				const { ms } = sleepCall.parse(call);
+				const release = lane.hold("sleep");
+				try {
+					const wakesAt = await this.#perform(lane, {
+						kind: "sleep",
+						name: "sleep",
+						args: { ms },
+						purity: "llm",
+						call: async () => clock.now() + ms,
+						assumed: 0,
+					});
+					await pause(wakesAt - clock.now(), timers, signal);
+				} finally {
+					release();
+				}
+				return undefined;
+			}
+			default:
+				throw new JournalError("SCRIPT_INVALID", `a script has no call "${op}"`, { op });
+		}
+	}
+
+	#ask(lane: Lane, { question, choices }: z.infer<typeof askCall>): Promise<string> {
+		return this.#perform<string>(lane, {
+			kind: "ask",
+			name: "ask",
+			label: question,
+			args: { question, ...(choices ? { choices } : {}) },
+			purity: "side_effect",
+			assumed: choices?.[0] ?? "",
+			// Nobody who was asked and has not answered is harmed by being asked again.
+			reconcile: async () => ({ kind: "not_done" }),
+			call: async ({ signal }) => {
+				for (;;) {
+					const answer = await this.#ports.ask({ question, choices, signal });
+					if (answer === undefined) return this.#wait(question, signal);
+					if (!choices || choices.includes(answer)) return answer;
+					this.#ports.print(`"${answer}" is none of ${choices.join(", ")}`);
+				}
+			},
+		});
+	}
+
+	/** Never gives an answer: the run ends when nothing but questions is under way. */
+	async #wait(question: string, signal: AbortSignal): Promise<never> {
+		this.#questions.push(question);
+		this.#endWhenWaiting();
+		return new Promise((_, reject) => {
+			const stop = (): void => reject(signal.reason);
+			if (signal.aborted) stop();
+			signal.addEventListener("abort", stop, { once: true });
+		});
+	}
+
+	#endWhenWaiting(): void {
+		if (this.#questions.length === 0 || this.#underWay > this.#questions.length) return;
+		// The script may make its next call as soon as it has seen the last answer.
+		(this.#ports.timers ?? systemTimers).after(0, () => {
+			if (this.#underWay > this.#questions.length) return;
+			const [question] = this.#questions;
+			this.#suspend(
+				new JournalError("SCRIPT_WAITING", `the script waits for an answer: ${question}`, {
+					questions: this.#questions,
+				}),
+			);
+		});
+	}
+}
+
+const toolCall = z.strictObject({ name: z.string(), args: z.record(z.string(), z.unknown()).default({}) });
+const askCall = z.strictObject({ question: z.string(), choices: z.array(z.string()).optional() });
+const sleepCall = z.strictObject({ ms: z.number().nonnegative() });
+
+/** @throws JournalError `SCRIPT_ARGS` naming the field */
+function assertArgs(file: string, schema: unknown, args: unknown): void {
+	if (schema === undefined) return;
+	let shape: z.ZodType;
+	try {
+		shape = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+	} catch (error) {
+		throw new JournalError(
+			"SCRIPT_INVALID",
+			`${file}: its export "args" is no JSON Schema: ${(error as Error).message}`,
+			{
+				file,
+			},
+		);
+	}
+	const result = shape.safeParse(args ?? null);
+	if (result.success) return;
+	const issues = result.error.issues.map(({ path, message }) => ({ path: path.map(String).join("."), message }));
+	const [first] = issues;
+	throw new JournalError(
+		"SCRIPT_ARGS",
+		`${file}: the arguments do not fit: ${issues.map(({ path, message }) => `${path || "args"}: ${message}`).join("; ")}`,
+		{ file, path: first?.path, issues },
+	);
+}
+
+/** The same failure for the script whether it comes from the call or from the log. */
+function asFirstSeen(error: unknown, lane: Lane): unknown {
+	const { code, detail } = error as { code?: unknown; detail?: unknown };
+	const { reason } = (code === "STEP_FAILED" ? detail : {}) as { reason?: Reason };
+	if (lane.signal.aborted) return error;
+	const seen = reason ?? reasonOf(error);
+	return Object.assign(new Error(lane.redact(failureMessage(error)), { cause: error }), {
+		...(seen.code === undefined ? {} : { code: seen.code }),
+		...(reason || detail === undefined ? {} : { detail }),
+	});
+}
+
+function uuidOf(hex: string): string {
+	const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
+	const text = `${hex.slice(0, 12)}4${hex.slice(13, 16)}${variant}${hex.slice(17)}`;
+	return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join("-");
+}

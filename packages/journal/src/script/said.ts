@@ -1,0 +1,45 @@
+/** Errors on their way between host and realm, as text: an object of the one must not reach the other. */
+import { JournalError } from "../errors.ts";
+
+export interface Said {
+	readonly name?: string;
+	readonly message: string;
+	readonly stack?: string;
+	readonly code?: string;
+	readonly detail?: unknown;
+}
+
+/** What an error of the host says, as JSON text. */
+export function sayOf(error: unknown): string {
+	if (!(error instanceof Error)) return JSON.stringify({ message: String(error) });
+	const { name, message, code, detail } = error as Error & { code?: unknown; detail?: unknown };
+	const said: Said = { name, message, ...(typeof code === "string" ? { code } : {}) };
+	try {
+		return JSON.stringify({ ...said, detail });
+	} catch {
+		return JSON.stringify(said);
+	}
+}
+
+const own = ["DETERMINISM", "SCRIPT_BRANCH_FAILED", "SCRIPT_INVALID", "SCRIPT_NOT_JSON"] as const;
+
+/** An error of the host in place of what was thrown in a realm. Its stack has the lines of the script alone. */
+export function errorOf({ name = "Error", message, stack = "", code, detail }: Said, file: string): Error {
+	const known = own.find((each) => each === code);
+	const error = known
+		? new JournalError(known, message, (detail ?? {}) as Record<string, unknown>)
+		: Object.assign(new Error(message), {
+				name,
+				...(code === undefined ? {} : { code }),
+				...(detail === undefined ? {} : { detail }),
+			});
+	const frames = stack.split("\n").filter((line) => line.startsWith("    at ") && line.includes(`${file}:`));
+	error.stack = [`${error.name}: ${message}`, ...frames].join("\n");
+	return error;
+}
+
+/** Where in the script the stack of {@link errorOf} begins; both from 1. */
+export function placeOf({ stack = "" }: Error): { readonly line: number; readonly column: number } | undefined {
+	const [, line, column] = /:(\d+):(\d+)\)?$/m.exec(stack.slice(stack.indexOf("\n    at "))) ?? [];
+	return line === undefined ? undefined : { line: Number(line), column: Number(column) };
+}

@@ -1,0 +1,68 @@
+import { defineProjection } from "@reyn/snapshot";
+import { z } from "zod";
+import { scriptCompleted, scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
+
+const scriptRun = z.object({
+	name: z.string(),
+	/** SHA-256 of the text and of the arguments that it has now. */
+	script: z.string(),
+	args: z.string(),
+	/** How many texts or arguments it had, this one included. */
+	revision: z.int(),
+	/** The seq of its first record. */
+	started: z.int(),
+	/** Milliseconds since 1970. */
+	at: z.number(),
+	/** `open`: under way, or cut off, or waiting for an answer. */
+	status: z.enum(["open", "completed", "failed"]),
+	result: z.string().optional(),
+	reason: z.object({ message: z.string(), code: z.string().optional(), detail: z.unknown().optional() }).optional(),
+});
+
+const runs = z.record(z.string(), scriptRun);
+
+export type ScriptRun = z.infer<typeof scriptRun>;
+/** By run id. */
+export type ScriptRuns = z.infer<typeof runs>;
+
+/** Every script run of a session and how far it has come. */
+export const scriptRuns = defineProjection<ScriptRuns>({
+	name: "scripts",
+	version: 1,
+	schema: runs,
+	init: () => ({}),
+	handle: (on) => [
+		on(scriptStarted, (state, { run, name, script, args }, { seq, ts }) => ({
+			...state,
+			[run]: { name, script, args, revision: 1, started: seq, at: ts, status: "open" },
+		})),
+		on(scriptResumed, (state, { run, script, args }) =>
+			withRun(state, run, ({ result, reason, ...before }) => ({
+				...before,
+				script,
+				args,
+				revision: before.script === script && before.args === args ? before.revision : before.revision + 1,
+				status: "open",
+			})),
+		),
+		on(scriptCompleted, (state, { run, result }) =>
+			withRun(state, run, (before) => ({
+				...before,
+				status: "completed",
+				...(result === undefined ? {} : { result }),
+			})),
+		),
+		on(scriptFailed, (state, { run, reason }) =>
+			withRun(state, run, (before) => ({ ...before, status: "failed", reason })),
+		),
+	],
+	floor: (state) => {
+		const open = Object.values(state).filter(({ status }) => status !== "completed");
+		return open.length > 0 ? Math.min(...open.map(({ started }) => started)) : undefined;
+	},
+});
+
+function withRun(state: ScriptRuns, run: string, change: (before: ScriptRun) => ScriptRun): ScriptRuns {
+	const before = state[run];
+	return before ? { ...state, [run]: change(before) } : state;
+}
