@@ -1,3 +1,11 @@
-import { library } from "../../tsup.base.ts";
+import { defineConfig } from "tsup";
 
-export default library();
+export default defineConfig({
+	entry: { index: "src/index.ts", "script/index": "src/script/index.ts" },
+	format: ["esm"],
+	target: "node22",
+	splitting: true,
+	sourcemap: true,
+	clean: true,
+	dts: false,
+});

@@ -16,9 +16,13 @@ const DEPTH = 32 / WIDTH_BITS;
 export const emptyDict: Dict<never> = {};
 
 export function dictOf<V>(value: z.ZodType<V>): z.ZodType<Dict<V>> {
-	const dict: z.ZodType<Dict<V>> = z.lazy(() =>
-		z.union([z.array(dict.nullable()).length(WIDTH), z.record(z.string(), value)]),
+	// As pairs: a record of zod leaves `__proto__` out.
+	const pairs = z.preprocess(
+		(node) => (typeof node === "object" && node && !Array.isArray(node) ? Object.entries(node) : undefined),
+		z.array(z.tuple([z.string(), value])),
 	);
+	const leaf = pairs.transform((entries): Leaf<V> => Object.fromEntries(entries));
+	const dict: z.ZodType<Dict<V>> = z.lazy(() => z.union([z.array(dict.nullable()).length(WIDTH), leaf]));
 	return dict;
 }
 

@@ -26,6 +26,8 @@ const outcome = z.discriminatedUnion("type", [
 
 export const entrySchema = z.object({
 	name: z.string(),
+	/** Of a script's call: what it is, for people. */
+	label: z.string().optional(),
 	purity: z.enum(purities),
 	/** The first durable start. */
 	started: z.int().optional(),
@@ -65,10 +67,11 @@ export const stepKinds: readonly string[] = [stepStarted.kind, stepCompleted.kin
 /** The entry after one more record of its step. */
 export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
 	const step = data as Identity & { attempt?: number; started?: Seq };
-	const { name, purity, attempt = Math.max(1, before?.attempt ?? 1) } = step;
+	const { name, purity, place, attempt = Math.max(1, before?.attempt ?? 1) } = step;
 	// The key that the far side knows is that of the first start.
 	const started = kind === stepStarted.kind ? (before?.started ?? seq) : (step.started ?? before?.started);
-	const next = { name, purity, attempt, ...(started === undefined ? {} : { started }) };
+	const label = place ? { label: place.label } : {};
+	const next = { name, ...label, purity, attempt, ...(started === undefined ? {} : { started }) };
 	switch (kind) {
 		case stepCompleted.kind: {
 			const { result, binary, spilled, usage } = data as Kept & { usage?: Usage };

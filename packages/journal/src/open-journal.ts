@@ -107,11 +107,9 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 			laneAt(MAIN).perform({ kind: "step", name, args, purity, call: async (context) => call(context), ...more }),
 		lane: laneAt,
 		closeLane(path) {
-			for (const [name, lane] of lanes) {
-				if (name !== path && !name.startsWith(`${path}/`)) continue;
-				lane.assertQuiet();
-				lanes.delete(name);
-			}
+			const closing = [...lanes.values()].filter((lane) => lane.path === path || lane.path.startsWith(`${path}/`));
+			for (const lane of closing) lane.assertQuiet();
+			for (const lane of closing) lanes.delete(lane.path);
 			log.append(laneClosed({ lane: path }), PROCESS);
 		},
 		durable: async () => last?.durable,

@@ -39,7 +39,7 @@ export class Recorded {
 
 	/** Takes one more record. */
 	record(record: WalRecord): void {
-		if (laneClosed.is(record)) return close(this.#root, record.data.lane.split("/"));
+		if (laneClosed.is(record)) close(this.#root, record.data.lane.split("/"));
 		if (!stepKinds.includes(record.kind)) return;
 		const step = record.data as Identity;
 		let lane = this.#root;

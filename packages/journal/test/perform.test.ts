@@ -1,5 +1,4 @@
-import { View } from "@reyn/snapshot";
-import type { Appended, Appender, Draft, Scope } from "@reyn/wal";
+import type { Appender } from "@reyn/wal";
 import { beforeEach, describe, expect, test } from "vitest";
 import {
 	type InDoubtPolicy,
@@ -8,37 +7,11 @@ import {
 	laneClosed,
 	lanesOf,
 	type Purity,
-	recall,
 	type Step,
 	type StepEvent,
 	type Using,
 } from "../src/index.ts";
-
-const scope: Scope = { agent: "default", session: "main" };
-
-/** A log that folds what it is given, and dies with the process after a number of appends. */
-class DyingLog implements Appender {
-	view = View.empty(scope, [journal]);
-	kinds: string[] = [];
-	#left: number;
-
-	constructor(appendsBeforeDeath = Number.POSITIVE_INFINITY) {
-		this.#left = appendsBeforeDeath;
-	}
-
-	revive(appends = Number.POSITIVE_INFINITY): void {
-		this.#left = appends;
-	}
-
-	append(draft: Draft, at: Scope): Appended {
-		if (this.#left-- <= 0) throw new Error("killed");
-		const seq = this.view.seq + 1;
-		const record = { seq, ts: 0, kind: draft.kind, scope: at, data: JSON.parse(JSON.stringify(draft.data)), crc: "" };
-		this.view = this.view.apply(record);
-		this.kinds.push(draft.kind);
-		return { seq, record, durable: Promise.resolve() };
-	}
-}
+import { DyingLog, using as observed, scope } from "./dying-log.ts";
 
 let calls: string[];
 let events: StepEvent[];
@@ -47,17 +20,8 @@ beforeEach(() => {
 	events = [];
 });
 
-function using(log: DyingLog, more: Partial<Using> = {}): Using {
-	return {
-		log,
-		logId: "log",
-		recall: (step) => recall(log.view.get(journal), step),
-		whenInDoubt: () => "retry",
-		signal: new AbortController().signal,
-		observe: (event) => events.push(event),
-		...more,
-	};
-}
+const using = (log: DyingLog, more: Partial<Using> = {}): Using =>
+	observed(log, { observe: (event) => events.push(event), ...more });
 
 function step(name: string, purity: Purity, more: Partial<Step<string>> = {}): Step<string> {
 	return {

@@ -1,6 +1,14 @@
 import { ReynError } from "@reyn/wal";
 
-export type RuntimeCode = "RUNTIME_BAD_REF" | "RUNTIME_UNKNOWN_REF" | "RUNTIME_NOT_QUIET" | "RUNTIME_UNKNOWN_SESSION";
+export type RuntimeCode =
+	| "RUNTIME_BAD_REF"
+	| "RUNTIME_NOT_QUIET"
+	| "RUNTIME_SCRIPT_LOST"
+	| "RUNTIME_SCRIPT_OTHER"
+	| "RUNTIME_SCRIPT_RUNS"
+	| "RUNTIME_UNKNOWN_REF"
+	| "RUNTIME_UNKNOWN_SCRIPT_RUN"
+	| "RUNTIME_UNKNOWN_SESSION";
 
 /** An error of this package; each code is a heading in its README. */
 export class RuntimeError extends ReynError<RuntimeCode> {}

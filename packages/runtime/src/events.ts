@@ -1,3 +1,4 @@
+import type { ScriptEvent } from "@reyn/journal/script";
 import type { PlanProgress } from "@reyn/plan";
 import type { Checkpoint } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
@@ -39,6 +40,7 @@ export type RuntimeEvent =
 			readonly outcome: "completed" | "stopped" | "discarded";
 			readonly reason?: string;
 	  }
+	| { readonly type: "script"; readonly scope: Scope; readonly run: string; readonly event: ScriptEvent }
 	| { readonly type: "checkpoint"; readonly seq: Seq; readonly kind: Checkpoint["kind"]; readonly title: string }
 	| { readonly type: "notice"; readonly text: string };
 

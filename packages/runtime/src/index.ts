@@ -31,7 +31,17 @@ export {
 	userPrompt,
 } from "./records.ts";
 export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
-export { mainSession, openRuntime, type Restored, Runtime, type RuntimeOptions, sessionOf } from "./runtime.ts";
+export {
+	mainSession,
+	openRuntime,
+	type Restored,
+	Runtime,
+	type RuntimeOptions,
+	type ScriptRunEntry,
+	sessionOf,
+} from "./runtime.ts";
+export type { ScriptText } from "./script-files.ts";
+export type { ScriptEnd, ScriptResume, StartedScript, Verification } from "./script-host.ts";
 export type { SessionScope } from "./session.ts";
 export { digestSkill } from "./skills/digest.ts";
 export { reportState, type StateReport } from "./state-report.ts";

@@ -1,5 +1,6 @@
 /** Every kind of record that the runtime writes, and which are talk and which are work: one table. */
 import { journalRecords } from "@reyn/journal";
+import { scriptRecords } from "@reyn/journal/script";
 import { planRecords } from "@reyn/plan";
 import { type Facets, rewindNote, rewindRecords } from "@reyn/rewind-modes";
 import { skillRecords } from "@reyn/skill-resume";
@@ -21,6 +22,7 @@ export const allRecords: readonly AnyRecordKind[] = [
 	...journalRecords,
 	...planRecords,
 	...skillRecords,
+	...scriptRecords,
 	...rewindRecords,
 	...timetravelRecords,
 ];
@@ -29,5 +31,7 @@ export const facets: Facets = {
 	conversation: [userPrompt, assistantMessage, turnCompleted, turnInterrupted, messageDelivered, rewindNote].map(
 		({ kind }) => kind,
 	),
-	code: [sessionOpened, toolFailed, ...journalRecords, ...planRecords, ...skillRecords].map(({ kind }) => kind),
+	code: [sessionOpened, toolFailed, ...journalRecords, ...planRecords, ...skillRecords, ...scriptRecords].map(
+		({ kind }) => kind,
+	),
 };

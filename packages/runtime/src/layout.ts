@@ -9,6 +9,10 @@ export interface Layout {
 	readonly snapshots: string;
 	/** What outlives the records that `gc` takes away: the index of branches, and states. */
 	readonly kept: string;
+	/** Results of steps that are too large for a record. */
+	readonly results: string;
+	/** The text, the arguments and the result of a script run. */
+	run(id: string): string;
 	/** Where an agent's plans keep their decompositions. */
 	plans(scope: Scope): string;
 	/** Where an agent's skills write. */
@@ -22,6 +26,8 @@ export function layoutOf(root: string): Layout {
 		wal: join(root, "state"),
 		snapshots: join(root, "state", "snapshots"),
 		kept: join(root, "state", "kept"),
+		results: join(root, "state", "results"),
+		run: (id) => join(root, "runs", scopeKey({ run: id })),
 		plans: (scope) => join(agent(scope), "state", "plans"),
 		workspace: (scope) => join(agent(scope), "workspace"),
 	};

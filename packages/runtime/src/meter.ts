@@ -15,6 +15,8 @@ export class Meter {
 	/** Counts a step that cost tokens. */
 	observe(event: StepEvent): void {
 		if ((event.type !== "ghost" && event.type !== "live") || !event.usage) return;
+		// The steps inside it have said so one by one.
+		if (event.type === "live" && event.inner) return;
 		const tokens = event.usage.inputTokens + event.usage.outputTokens;
 		if (event.type === "ghost") this.replayed(1, tokens);
 		else this.#paid = { calls: this.#paid.calls + 1, tokens: this.#paid.tokens + tokens };

@@ -1,8 +1,10 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
 import { setTimeout as sleepFor } from "node:timers/promises";
 import {
+	entriesOf,
 	isAwaited,
 	journal,
+	lanesOf,
 	type Model,
 	openStarts,
 	recall,
@@ -10,6 +12,7 @@ import {
 	type Tool,
 	type Using,
 } from "@reyn/journal";
+import { type Explanation, type Question, type ScriptRun, scriptLane, scriptRuns } from "@reyn/journal/script";
 import {
 	costOf,
 	defaultPlanLimits,
@@ -54,6 +57,7 @@ import {
 	type Timeline,
 } from "@reyn/timetravel";
 import {
+	type BlobStore,
 	type Clock,
 	fileBlobs,
 	fileEngine,
@@ -79,6 +83,8 @@ import { type Layout, layoutOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { PlanHost } from "./plan-host.ts";
 import { messageDelivered, sessionOpened, turnInterrupted, userPrompt } from "./records.ts";
+import type { ScriptText } from "./script-files.ts";
+import { ScriptHost, type ScriptResume, type StartedScript, type Verification } from "./script-host.ts";
 import { Session, type SessionScope } from "./session.ts";
 import { type Settlement, settlement } from "./settle.ts";
 import { SkillHost } from "./skill-host.ts";
@@ -100,12 +106,16 @@ export interface RuntimeOptions {
 	onEvent?(event: RuntimeEvent): void;
 	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
 	onMessage?(message: BackgroundMessage): Promise<void>;
+	/** Takes out of a text what must not be written, a key say: from results of steps and from what failures say. */
+	redact?(text: string): string;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
 	/** Waits; rejects when the signal aborts. */
 	sleep?(ms: number, signal: AbortSignal): Promise<void>;
 	/** Keep the log on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
 	readonly allowNetwork?: boolean;
+	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
+	ask?(question: Question): Promise<string | undefined>;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number;
 }
@@ -134,6 +144,8 @@ export interface Restored {
 		readonly phase: string | undefined;
 		readonly status: string;
 	}[];
+	/** Script runs that are open; each is resumed by name. */
+	readonly scripts: readonly { readonly scope: SessionScope; readonly run: string; readonly name: string }[];
 	readonly undelivered: readonly BackgroundMessage[];
 }
 
@@ -147,9 +159,23 @@ const deeds: Deeds = {
 		skillRunDiscarded.is(record) && record.data.by === "person" ? { takenBackBy: { scope: record.scope } } : undefined,
 };
 
-const projections: readonly AnyProjection[] = [conversation, journal, planRuns, skillRuns];
+const projections: readonly AnyProjection[] = [conversation, journal, planRuns, skillRuns, scriptRuns];
+
+export interface ScriptRunEntry extends ScriptRun {
+	readonly run: string;
+	readonly scope: SessionScope;
+	/** What it waits for the person to answer. */
+	readonly question?: string;
+}
 
 export const mainSession: SessionScope = { agent: "default", session: "main" };
+
+function openQuestion(view: View, run: string): string | undefined {
+	const state = view.get(journal);
+	const lanes = lanesOf(state).filter((lane) => `${lane}/`.startsWith(`${scriptLane(run)}/`));
+	const asked = lanes.flatMap((lane) => entriesOf(state, lane)).find((step) => step.name === "ask" && !step.outcome);
+	return asked?.label;
+}
 
 /** The session of a scope; the main one where the scope is of none, or wider. */
 export const sessionOf = ({ agent, session }: Scope): SessionScope =>
@@ -186,10 +212,12 @@ export class Runtime implements AsyncDisposable {
 	readonly #options: RuntimeOptions;
 	readonly #snapshots: SnapshotStore;
 	readonly #layout: Layout;
+	readonly #results: BlobStore;
 	readonly #meter = new Meter();
 	readonly #sessions = new Map<string, Session>();
 	readonly #plans: PlanHost;
 	readonly #skills: SkillHost;
+	readonly #scripts: ScriptHost;
 	/** Each session's first record, also where it was abandoned. */
 	readonly #opened: WalRecord[] = [];
 	#timeline!: Timeline;
@@ -203,6 +231,7 @@ export class Runtime implements AsyncDisposable {
 		this.#options = options;
 		this.#snapshots = snapshots;
 		this.#layout = layout;
+		this.#results = fileBlobs(layout.results);
 		const shared = {
 			model: options.model,
 			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
@@ -222,6 +251,15 @@ export class Runtime implements AsyncDisposable {
 			skills: options.skills ?? [],
 			resume: options.skillResume ?? skillResumeSchema.parse({}),
 			ids: options.ids ?? randomIds,
+		});
+		this.#scripts = new ScriptHost({
+			...shared,
+			layout,
+			tools: options.tools,
+			wal,
+			timeline: () => this.#timeline,
+			ids: options.ids ?? randomIds,
+			ask: async (question) => options.ask?.(question),
 		});
 	}
 
@@ -285,6 +323,11 @@ export class Runtime implements AsyncDisposable {
 					phase,
 					status,
 				})),
+			),
+			scripts: sessions.flatMap(({ scope, view }) =>
+				Object.entries(view.get(scriptRuns))
+					.filter(([, { status }]) => status === "open")
+					.map(([run, { name }]) => ({ scope, run, name })),
 			),
 			undelivered: sessions.flatMap((session) => this.#undelivered(session)),
 		};
@@ -407,6 +450,60 @@ export class Runtime implements AsyncDisposable {
 		return this.#plans.resume(this.#ownerOfPlan(plan), plan, from);
 	}
 
+	/** The script runs of all sessions, newest first. */
+	scriptRuns(): readonly ScriptRunEntry[] {
+		const all = [...this.#sessions.values()].flatMap(({ scope, view }) =>
+			Object.entries(view.get(scriptRuns)).map(([run, state]) => {
+				const question = openQuestion(view, run);
+				return { run, scope, ...state, ...(question === undefined ? {} : { question }) };
+			}),
+		);
+		return all.sort((a, b) => b.started - a.started);
+	}
+
+	/**
+	 * Keeps a script and runs it, after a rewind of the session that is under way. Gives the id of the run at once, and how it
+	 * ends. A run that is cut off stays open, and is never resumed by itself.
+	 *
+	 * @throws JournalError `SCRIPT_INVALID`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
+	 */
+	async startScript(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
+		await this.#rewound(scope);
+		return this.#scripts.start(this.#session(scope), script, args);
+	}
+
+	/**
+	 * Goes on with a script run, or runs an edited script on what it has recorded.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_RUNS`, `RUNTIME_SCRIPT_OTHER`;
+	 * JournalError as `startScript` does, and `REPLAY_DIVERGENCE` where it is strict; nothing is written then
+	 */
+	async resumeScript(run: string, how: ScriptResume = {}): Promise<StartedScript> {
+		const session = this.#ownerOfScript(run);
+		await this.#rewound(session.scope);
+		return this.#scripts.resume(session, run, how);
+	}
+
+	/** What `resumeScript` would do and cost. Reads only. */
+	explainScript(run: string, how: ScriptResume = {}): Promise<Explanation> {
+		return this.#scripts.explain(this.#ownerOfScript(run), run, how);
+	}
+
+	/** Replays a script run, by default with the text that it has, and calls nothing: does it still do what is recorded? */
+	verifyScript(run: string, script?: ScriptText): Promise<Verification> {
+		return this.#scripts.verify(this.#ownerOfScript(run), run, script);
+	}
+
+	/** The text that a script run has now. @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST` */
+	scriptOf(run: string): Promise<ScriptText> {
+		return this.#scripts.script(this.#ownerOfScript(run), run);
+	}
+
+	/** What a completed script run gave. @throws as {@link scriptOf} does */
+	resultOf(run: string): Promise<unknown> {
+		return this.#scripts.result(this.#ownerOfScript(run), run);
+	}
+
 	/** What a rewind to a seq would do. Reads only. */
 	planRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPlan> {
 		return planRewind(this.#timeline, facets, seq, mode, scope);
@@ -514,6 +611,10 @@ export class Runtime implements AsyncDisposable {
 		return [...this.#sessions.values()].find(({ view }) => run in view.get(skillRuns)) ?? this.#session(mainSession);
 	}
 
+	#ownerOfScript(run: string): Session {
+		return [...this.#sessions.values()].find(({ view }) => run in view.get(scriptRuns)) ?? this.#session(mainSession);
+	}
+
 	/** Answers the open prompts of a session one after the other. */
 	#runTurns(session: Session): void {
 		const work = turnWork(session.scope);
@@ -534,6 +635,8 @@ export class Runtime implements AsyncDisposable {
 		try {
 			await runTurn(session, turn, {
 				...this.#using(session, signal),
+				// A conversation is folded from the steps of its turns: they hold what was said themselves.
+				results: undefined,
 				model: this.#options.model,
 				tools: [...this.#options.tools, this.#plans.toolFor(session, turn)],
 				onText: (delta) => this.#emit({ type: "text", scope, turn, delta }),
@@ -573,6 +676,8 @@ export class Runtime implements AsyncDisposable {
 			recall: (step) => recall(session.view.get(journal), step),
 			whenInDoubt: () => "retry",
 			observe: (event) => this.#observe(event),
+			results: this.#results,
+			...(this.#options.redact && { redact: this.#options.redact }),
 		};
 	}
 

@@ -1,5 +1,6 @@
 /** What runs in a session, by the records that it writes: so a rewind stops what it covers, and nothing else. */
 import { journalRecords } from "@reyn/journal";
+import { scriptRecords } from "@reyn/journal/script";
 import { planRecords } from "@reyn/plan";
 import { skillRecords } from "@reyn/skill-resume";
 import type { Coverage } from "@reyn/timetravel";
@@ -36,6 +37,7 @@ const kindsOfTurn = kindsOf([
 ]);
 const kindsOfPlan = kindsOf([...planRecords, ...journalRecords]);
 const kindsOfSkill = kindsOf([...skillRecords, ...journalRecords]);
+const kindsOfScript = kindsOf([...scriptRecords, ...journalRecords]);
 
 export const turnWork = (session: Scope): Work => ({ name: "turn", scope: session, kinds: kindsOfTurn });
 
@@ -49,6 +51,12 @@ export const skillWork = (session: Scope, run: string): Work => ({
 	name: `skill ${run}`,
 	scope: { ...session, run },
 	kinds: kindsOfSkill,
+});
+
+export const scriptWork = (session: Scope, run: string): Work => ({
+	name: `script ${run}`,
+	scope: { ...session, run },
+	kinds: kindsOfScript,
 });
 
 export const deliveryWork = (session: Scope): Work => ({

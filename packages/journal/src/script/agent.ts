@@ -120,7 +120,12 @@ function readJson(text: string, shape: z.ZodType): { kind: "fits"; value: unknow
 
 /** The least that fits the outline of a schema. */
 function sampleOf(schema: unknown): unknown {
-	const { type, properties, enum: values, default: given } = schema as {
+	const {
+		type,
+		properties,
+		enum: values,
+		default: given,
+	} = schema as {
 		type?: string;
 		properties?: Record<string, unknown>;
 		enum?: unknown[];

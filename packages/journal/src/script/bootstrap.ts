@@ -180,27 +180,26 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 			},
 			parallel: (...given: unknown[]) => {
 				begin("parallel", given, 1, 1);
-				return quiet(branches("parallel", functionsOf("parallel", "the tasks", given[0])));
+				const tasks = functionsOf("parallel", "the tasks", given[0]);
+				return quiet(() => branches("parallel", tasks));
 			},
 			pipeline: (...given: unknown[]) => {
 				begin("pipeline", given, 2);
-				return quiet(branches("pipeline", stagesOf(given)));
+				const items = stagesOf(given);
+				return quiet(() => branches("pipeline", items));
 			},
 			phase: (...given: unknown[]) => {
 				begin("phase", given, 2, 2);
 				need("phase", "the name", given[0], text);
 				need("phase", "the body", given[1], ["a function", (value) => typeof value === "function"]);
-				return quiet(phase(given[0] as string, given[1] as Body));
+				return quiet(() => phase(given[0] as string, given[1] as Body));
 			},
 		}) as unknown as ScriptContext;
 	}
 
-	/** Sends a call out, and gives the answer to the script. One that the script does not wait for may fail in silence: the host has seen it. */
+	/** Sends a call out, and gives the answer to the script. */
 	function leave(op: keyof ScriptCalls, args: string): Promise<unknown> {
-		return quiet(answered());
-
-		// An async function, so that the stack of an error names the line of the script that waits.
-		async function answered(): Promise<unknown> {
+		return quiet(async () => {
 			let answer: unknown;
 			let failed = false;
 			await new NativePromise<void>((resume) => {
@@ -222,7 +221,7 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 			});
 			if (failed) throw foreign(answer);
 			return answer === undefined ? undefined : parse(answer as string);
-		}
+		});
 	}
 
 	async function branches(kind: "parallel" | "pipeline", bodies: readonly Body[]): Promise<unknown[]> {
@@ -454,10 +453,22 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		return fail("SCRIPT_INVALID", `queueMicrotask(): expected a function; found ${kindOf(task)}`);
 	}
 
-	/** A rejection of this promise is nobody's fault when nobody waits for it. */
-	function quiet<T>(promise: Promise<T>): Promise<T> {
-		apply(then, promise, [undefined, () => {}]);
+	/**
+	 * A promise for the script, which may leave it alone: its rejection is then silent, since the host has seen what
+	 * failed. Node is told so at the last moment, for a promise that two wait for ends the trace of a stack.
+	 */
+	function quiet<T>(work: () => Promise<T>): Promise<T> {
+		const promise = settled();
 		return promise;
+
+		async function settled(): Promise<T> {
+			try {
+				return await work();
+			} catch (error) {
+				apply(then, promise, [undefined, () => {}]);
+				throw error;
+			}
+		}
 	}
 
 	function all(list: readonly unknown[], is: (value: unknown) => boolean): boolean {

@@ -102,3 +102,6 @@ export class Branches {
 
 /** All steps of a run are in lanes below this one. */
 export const scriptLane = (run: string): string => `script/${run}`;
+
+/** Is a lane inside a call? Its calls are parts of that one, and none of the script's own. */
+export const isInner = (lane: string): boolean => /\/[0-9a-f]{16}:\d+(\/|$)/.test(lane);

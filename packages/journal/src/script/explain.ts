@@ -9,7 +9,7 @@ import { innerLane, type Lane, type Using } from "../perform.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import { startsDurably } from "../purity.ts";
 import { revive } from "../results.ts";
-import { scriptLane } from "./branches.ts";
+import { isInner, scriptLane } from "./branches.ts";
 import type { ScriptModule } from "./load.ts";
 import type { Memory, ScriptMemo } from "./memo.ts";
 import { ScriptHost, type ScriptStep } from "./run-script.ts";
@@ -270,6 +270,3 @@ const usageOf = ({ outcome }: JournalEntry): Usage | undefined =>
 	outcome?.type === "completed" ? outcome.usage : undefined;
 
 const tokensOf = (usage: Usage | undefined): number => (usage ? usage.inputTokens + usage.outputTokens : 0);
-
-/** Is a lane inside a call? Its parts are no calls of the script. */
-export const isInner = (lane: string): boolean => /\/[0-9a-f]{16}:\d+(\/|$)/.test(lane);

@@ -1,7 +1,7 @@
 /** From the text of a script to code that a realm can run: types erased, exports rewritten, imports refused. */
 import { createHash } from "node:crypto";
 import { stripTypeScriptTypes } from "node:module";
-import { type AnyNode, getLineInfo, type Pattern, type Program, parse, type Token } from "acorn";
+import { type AnyNode, type Expression, getLineInfo, type Pattern, type Program, parse, type Token } from "acorn";
 import { JournalError } from "../errors.ts";
 
 export interface ScriptModule {
@@ -27,7 +27,7 @@ export function loadScript(source: string, file: string): ScriptModule {
 	const plain = stripTypes(source, file);
 	const tokens: Token[] = [];
 	const program = parseModule(plain, file, tokens);
-	refuseCodeFromElsewhere(program, plain, file);
+	refuseForeignCode(program, plain, file);
 	return { file, source, hash, code: rewriteExports(program, plain, tokens) };
 }
 
@@ -73,7 +73,6 @@ function parseModule(plain: string, file: string, tokens: Token[]): Program {
 		return parse(plain, {
 			ecmaVersion: "latest",
 			sourceType: "module",
-			allowAwaitOutsideFunction: false,
 			onToken(token) {
 				// The realm compiles a function and no module, and there this would begin a comment.
 				if (token.end === token.start + 1 && plain.startsWith("<!--", token.start))
@@ -88,31 +87,36 @@ function parseModule(plain: string, file: string, tokens: Token[]): Program {
 	}
 }
 
-/** A script is one file, or its hash would not say what runs. Imports of types are gone by now. */
-function refuseCodeFromElsewhere(node: AnyNode, plain: string, file: string): void {
+/**
+ * A script is one file, or its hash would not say what runs; imports of types are gone by now. And its top level only
+ * defines: what it would wait for there could not come from `ctx`.
+ */
+function refuseForeignCode(node: AnyNode, plain: string, file: string, isTopLevel = true): void {
+	const at = (): Place => place(plain, node.start);
 	switch (node.type) {
 		case "ImportDeclaration":
 			if (isImportOfTypes(node, plain)) return;
-			throw foreign(file, place(plain, node.start), String(node.source.value), "imports");
+			throw foreign(file, at(), node.source);
 		case "ExportAllDeclaration":
-			throw foreign(file, place(plain, node.start), String(node.source.value), "exports from");
+		case "ImportExpression":
+			throw foreign(file, at(), node.source);
 		case "ExportNamedDeclaration":
-			if (node.source) throw foreign(file, place(plain, node.start), String(node.source.value), "exports from");
+			if (node.source) throw foreign(file, at(), node.source);
 			break;
-		case "ImportExpression": {
-			const name = node.source.type === "Literal" ? String(node.source.value) : "a module";
-			throw foreign(file, place(plain, node.start), name, "imports");
-		}
 		case "MetaProperty":
 			if (node.meta.name !== "import") return;
-			throw determinism(
-				file,
-				place(plain, node.start),
-				"import.meta",
-				"depends on the machine; take what you need from args",
-			);
+			throw determinism(file, at(), "import.meta", "depends on the machine; take what the script needs from args");
+		case "AwaitExpression":
+		case "ForOfStatement":
+			if (isTopLevel && (node.type === "AwaitExpression" || node.await))
+				throw invalid(file, at(), "await stands outside of a function; move it into the default export");
+			break;
+		case "ArrowFunctionExpression":
+		case "FunctionDeclaration":
+		case "FunctionExpression":
+			isTopLevel = false;
 	}
-	for (const child of Object.values(node).flat()) if (isNode(child)) refuseCodeFromElsewhere(child, plain, file);
+	for (const child of Object.values(node).flat()) if (isNode(child)) refuseForeignCode(child, plain, file, isTopLevel);
 }
 
 const isNode = (value: unknown): value is AnyNode =>
@@ -131,7 +135,8 @@ const insteadOf: readonly (readonly [RegExp, string])[] = [
 	[/^(node:)?(process|os)$/, "take what you need from args"],
 ];
 
-function foreign(file: string, at: Place, name: string, verb: string): JournalError {
+function foreign(file: string, at: Place, source: Expression): JournalError {
+	const name = source.type === "Literal" ? String(source.value) : "a module";
 	const [, substitute] = insteadOf.find(([pattern]) => pattern.test(name)) ?? [
 		undefined,
 		"reach files, network and programs through ctx.tool() or ctx.agent()",
@@ -140,7 +145,7 @@ function foreign(file: string, at: Place, name: string, verb: string): JournalEr
 		file,
 		at,
 		name,
-		`is code from elsewhere, and a script that ${verb} it may change without an edit; ${substitute}; for a type write "import type"`,
+		`is code from elsewhere, which may change while the script does not; ${substitute}; for a type write "import type"`,
 	);
 }
 

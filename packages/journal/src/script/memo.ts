@@ -67,7 +67,7 @@ export class ScriptMemo {
 
 	/** Takes one more record of the run. */
 	record(record: WalRecord): void {
-		if (scriptStarted.is(record) || scriptResumed.is(record)) return this.#begin(record);
+		if (scriptStarted.is(record) || scriptResumed.is(record)) this.begin(record.data);
 		if (!stepKinds.includes(record.kind)) return;
 		const id = record.data as Identity & { adopts?: Seq };
 		const key = keyOf(id);
@@ -116,12 +116,12 @@ export class ScriptMemo {
 		return all.find(({ id, entry }) => id.fp === fp && startsDurably(id.purity) && entry.started !== undefined);
 	}
 
-	#begin({ data, kind }: WalRecord): void {
-		const { run, script, args, reuse = "prefix" } = data as Begun;
+	/** What a `script_started` or `script_resumed` record does; for a preview without one. */
+	begin({ run, script, args, reuse = "prefix" }: Begun): void {
 		this.#run = run;
 		const version = `${script} ${args}`;
 		// A run that goes on unchanged finds everything where it was.
-		if (kind === scriptResumed.kind && version === this.#version && reuse === this.#reuse) return;
+		if (version === this.#version && reuse === this.#reuse) return;
 		this.#version = version;
 		this.#reuse = reuse;
 		this.#revision++;
@@ -155,9 +155,10 @@ export class ScriptMemo {
 
 interface Begun {
 	readonly run: string;
+	/** SHA-256 of its text, and of its canonical arguments. */
 	readonly script: string;
 	readonly args: string;
-	readonly reuse?: Reuse;
+	readonly reuse?: Reuse | undefined;
 }
 
 const keyOf = (id: Identity): string => `${id.lane} ${entryKey(id)}`;

@@ -68,17 +68,11 @@ export class ScriptHost {
 	readonly #branches: Branches;
 	readonly #ports: ScriptPorts;
 	readonly #perform: Perform;
-	readonly #suspend: (reason: JournalError) => void;
+	readonly #suspend: (reason: Error) => void;
 	#underWay = 0;
 	readonly #questions: string[] = [];
 
-	constructor(
-		run: string,
-		scope: Scope,
-		ports: ScriptPorts,
-		perform: Perform,
-		suspend: (reason: JournalError) => void,
-	) {
+	constructor(run: string, scope: Scope, ports: ScriptPorts, perform: Perform, suspend: (reason: Error) => void) {
 		this.#branches = new Branches(run, scope, ports);
 		this.#ports = ports;
 		this.#perform = perform;
@@ -117,6 +111,7 @@ export class ScriptHost {
 			const answer = await this.#make(op, JSON.parse(json), branch.lane);
 			return answer === undefined ? undefined : JSON.stringify(answer);
 		} catch (error) {
+			if (isFatal(error)) this.#suspend(error as Error);
 			throw asFirstSeen(error, branch.lane);
 		} finally {
 			this.#underWay--;
@@ -254,6 +249,12 @@ function assertArgs(file: string, schema: unknown, args: unknown): void {
 		`${file}: the arguments do not fit: ${issues.map(({ path, message }) => `${path || "args"}: ${message}`).join("; ")}`,
 		{ file, path: first?.path, issues },
 	);
+}
+
+/** Nothing that a script may handle: the run ends here, and stays open. */
+function isFatal(error: unknown): boolean {
+	const code = String((error as { code?: unknown }).code);
+	return code === "STEP_DISCARDED" || code === "STALE_LINEAGE" || (code.startsWith("WAL_") && code !== "WAL_NOT_JSON");
 }
 
 /** The same failure for the script whether it comes from the call or from the log. */

@@ -33,7 +33,8 @@ export function errorOf({ name = "Error", message, stack = "", code, detail }: S
 				...(code === undefined ? {} : { code }),
 				...(detail === undefined ? {} : { detail }),
 			});
-	const frames = stack.split("\n").filter((line) => line.startsWith("    at ") && line.includes(`${file}:`));
+	const isFrame = (line: string): boolean => line.includes(`(${file}:`) || line.includes(` ${file}:`);
+	const frames = stack.split("\n").filter((line) => line.startsWith("    at ") && isFrame(line));
 	error.stack = [`${error.name}: ${message}`, ...frames].join("\n");
 	return error;
 }

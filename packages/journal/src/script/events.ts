@@ -1,0 +1,138 @@
+/** What happens in a script run, as events, and what they add up to: the same for a run that goes on and for one that is read back. */
+import type { WalRecord } from "@reyn/wal";
+import { type Dict, emptyDict, entriesIn, getIn, setIn } from "../dict.ts";
+import type { Identity } from "../entry.ts";
+import type { Reason } from "../errors.ts";
+import type { StepEvent } from "../perform.ts";
+import type { Usage } from "../ports.ts";
+import { stepCompleted, stepFailed, stepStarted } from "../records.ts";
+import { isInner } from "./branches.ts";
+import { scriptCompleted, scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
+
+export type ScriptEvent =
+	| { readonly type: "begun"; readonly name?: string; readonly isResumed: boolean }
+	| CallEvent
+	| { readonly type: "printed"; readonly line: string }
+	| { readonly type: "ended"; readonly status: EndStatus; readonly reason?: string };
+
+/** `stopped` and `waiting`: it stays open, and can be resumed. */
+export type EndStatus = "completed" | "failed" | "stopped" | "waiting";
+
+export interface CallEvent {
+	readonly type: "call";
+	readonly lane: string;
+	/** The how-manieth of its lane, from 0. */
+	readonly at: number;
+	readonly kind: string;
+	readonly label: string;
+	readonly state: CallState;
+	readonly tokens?: number;
+	/** Why it failed or is tried again, or what was decided of it. */
+	readonly note?: string;
+}
+
+/** `kept`: recorded by an earlier life of the run, and not asked for again yet. */
+export type CallState = "calling" | "hit" | "live" | "failed" | "retrying" | "in_doubt" | "kept";
+
+/** What a step of a script says while it goes on; undefined for the parts of a call. */
+export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
+	const { lane, kind, at, label = event.name } = event;
+	if (at === undefined || isInner(lane)) return undefined;
+	const call = { type: "call", lane, at, kind, label } as const;
+	switch (event.type) {
+		case "calling":
+			return { ...call, state: "calling" };
+		case "ghost":
+			return { ...call, state: "hit", ...tokensOf(event.usage) };
+		case "live":
+			return { ...call, state: "live", ...tokensOf(event.usage) };
+		case "retrying":
+			return { ...call, state: "retrying", note: `try ${event.attempt} failed: ${event.reason}` };
+		case "failed":
+			return { ...call, state: "failed", note: event.reason };
+		case "in_doubt":
+			return { ...call, state: "in_doubt", note: event.decision };
+		case "world_kept":
+			return { ...call, state: "hit", note: "the world may have moved, but later effects rest on this answer" };
+		case "lost":
+			return { ...call, state: "calling", note: event.reason };
+	}
+}
+
+/** The event that a record stands for, if it does for one. */
+export function eventOfRecord(record: WalRecord): ScriptEvent | undefined {
+	if (scriptStarted.is(record)) return { type: "begun", name: record.data.name, isResumed: false };
+	if (scriptResumed.is(record)) return { type: "begun", isResumed: true };
+	if (scriptCompleted.is(record)) return { type: "ended", status: "completed" };
+	if (scriptFailed.is(record)) return { type: "ended", status: "failed", reason: record.data.reason.message };
+	const { lane, kind, name, place, usage, reason, adopts, retryable } = record.data as Partial<Identity> & {
+		usage?: Usage;
+		reason?: Reason;
+		adopts?: number;
+		retryable?: boolean;
+	};
+	if (lane === undefined || !place || isInner(lane)) return undefined;
+	const call = { type: "call", lane, at: place.at, kind: kind ?? "step", label: place.label || (name ?? "") } as const;
+	switch (record.kind) {
+		case stepStarted.kind:
+			return { ...call, state: "calling" };
+		case stepCompleted.kind:
+			return { ...call, state: adopts === undefined ? "live" : "hit", ...tokensOf(usage) };
+		case stepFailed.kind:
+			return { ...call, state: retryable ? "retrying" : "failed", ...(reason ? { note: reason.message } : {}) };
+	}
+	return undefined;
+}
+
+/** A run as a person sees it. */
+export interface RunView {
+	readonly name: string;
+	readonly status: "open" | EndStatus;
+	readonly reason?: string;
+	/** By lane and position; {@link callsOf} has them in order. */
+	readonly calls: Dict<ShownCall>;
+	/** How many calls it has. */
+	readonly size: number;
+	/** Tokens of this life of the run. */
+	readonly saved: number;
+	readonly paid: number;
+}
+
+interface ShownCall extends CallEvent {
+	/** When it was first seen, among the others. */
+	readonly order: number;
+}
+
+export const emptyRunView: RunView = { name: "", status: "open", calls: emptyDict, size: 0, saved: 0, paid: 0 };
+
+/** The calls of a run, in the order in which they were first seen. */
+export const callsOf = ({ calls }: RunView): readonly CallEvent[] =>
+	[...entriesIn(calls)].map(([, call]) => call).sort((a, b) => a.order - b.order);
+
+/** The view after one more event. */
+export function nextRunView(view: RunView, event: ScriptEvent): RunView {
+	switch (event.type) {
+		case "begun": {
+			const { reason, ...before } = view;
+			let calls: Dict<ShownCall> = emptyDict;
+			for (const [key, call] of entriesIn(view.calls)) calls = setIn(calls, key, { ...call, state: "kept" });
+			return { ...before, name: event.name ?? view.name, status: "open", calls, saved: 0, paid: 0 };
+		}
+		case "call": {
+			const key = `${event.lane} ${event.at}`;
+			const { order = view.size } = getIn(view.calls, key) ?? {};
+			const calls = setIn(view.calls, key, { ...event, order });
+			const size = Math.max(view.size, order + 1);
+			const tokens = event.tokens ?? 0;
+			if (event.state === "hit") return { ...view, calls, size, saved: view.saved + tokens };
+			return { ...view, calls, size, paid: view.paid + (event.state === "live" ? tokens : 0) };
+		}
+		case "printed":
+			return view;
+		case "ended":
+			return { ...view, status: event.status, ...(event.reason === undefined ? {} : { reason: event.reason }) };
+	}
+}
+
+const tokensOf = (usage: Usage | undefined): { tokens?: number } =>
+	usage ? { tokens: usage.inputTokens + usage.outputTokens } : {};

@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { loadScript } from "../../src/script/load.ts";
+
+/** What a script's file says when it is refused. */
+function refusal(source: string): { code: string; message: string; detail: Record<string, unknown> } {
+	try {
+		loadScript(source, "a.ts");
+	} catch (error) {
+		const { code, message, detail } = error as Error & { code: string; detail: Record<string, unknown> };
+		return { code, message, detail };
+	}
+	throw new Error("this script was taken");
+}
+
+/** The place of each word that is left, as `line:column word`. */
+const places = (code: string): string[] =>
+	code
+		.split("\n")
+		.flatMap((line, i) => [...line.matchAll(/\b(?:here|there|f)\b/g)].map((at) => `${i + 1}:${at.index} ${at[0]}`));
+
+test("a module says its file, its text and the hash of the text", () => {
+	const source = "export default async () => 1;";
+	const hash = createHash("sha256").update(source).digest("hex");
+	expect(loadScript(source, "a.ts")).toMatchObject({ file: "a.ts", source, hash });
+});
+
+test.each([
+	["a value", "const here: number = 1;\nexport default async (there: number): Promise<void> => {};"],
+	["a value right after the word", "export default(there: number) => there;"],
+	["a value behind a comment and a line end", "export /* why */\n\tdefault /* so */ async (there) => {};"],
+	["a function with a name", "export default async function f(here: string) {\n\treturn f(here); }"],
+	["a function without a name", "export default async function (here: string) {\n\treturn here; }\n(there);"],
+	["constants and functions", "export const here: string = '', there = 2; export async function f() {}"],
+	["a list", 'const a = 1; here;\nexport { a, a as "b-c" }; there(f);'],
+	["types between them", "import type { X } from 'x';\ninterface Y { z: 'é中😀' } const here: Y = there as Y; f();"],
+	["an import of types alone", "import { type A, type B } from 'x'; here; there;"],
+])("nothing moves when exports are rewritten: %s", (_, source) => {
+	const words = places(source);
+	expect(words.length).toBeGreaterThan(0);
+	expect(places(loadScript(source, "a.ts").code).slice(0, words.length)).toEqual(words);
+});
+
+describe("what cannot be run says where and what to do", () => {
+	test.each([
+		["a syntax error", "const a = 1;\n  const = 3;", "SCRIPT_INVALID", "a.ts:2:9: ", { line: 2, column: 9 }],
+		["one behind a tab", "\tconst a: string = 3 3;", "SCRIPT_INVALID", "a.ts:1:22: ", { line: 1, column: 22 }],
+		["an end that is missing", "export default () => {", "SCRIPT_INVALID", "a.ts:1:", { line: 1 }],
+		["an enum", "\n  enum A { B }", "SCRIPT_INVALID", "a.ts:2:3: TypeScript enum", { line: 2, column: 3 }],
+		[
+			"an enum of several lines",
+			"\n  enum A {\n B }",
+			"SCRIPT_INVALID",
+			"an object for an enum",
+			{ line: 2, column: 3 },
+		],
+		["a namespace", "namespace N { export const a = 1 }", "SCRIPT_INVALID", "a.ts:1:1: ", { line: 1 }],
+		["a parameter property", "class A { constructor(private x: 1) {} }", "SCRIPT_INVALID", "a field for", { line: 1 }],
+		["a decorator", "@d class A {}", "SCRIPT_INVALID", "a.ts:1:1: ", { line: 1, column: 1 }],
+		["an await outside of functions", "const a = 1;\nawait a;", "SCRIPT_INVALID", "a.ts:2:1: ", { line: 2, column: 1 }],
+		[
+			"a loop that waits outside of functions",
+			"for await (const a of []);",
+			"SCRIPT_INVALID",
+			"a.ts:1:1: ",
+			{ line: 1 },
+		],
+		["a comment of HTML", "1 <!--x;", "SCRIPT_INVALID", "a.ts:1:3: ", { line: 1, column: 3 }],
+		[
+			"an import",
+			'\n import { b } from "lodash";',
+			"DETERMINISM",
+			"import type",
+			{ line: 2, column: 2, name: "lodash" },
+		],
+		["an import for its effects", 'import "./x.ts";', "DETERMINISM", "a script is one file", { name: "./x.ts" }],
+		["an import of crypto", 'import c from "node:crypto";', "DETERMINISM", "ctx.uuid()", { name: "node:crypto" }],
+		["an import of files", 'import fs from "fs";', "DETERMINISM", "ctx.tool()", { name: "fs" }],
+		["an export from elsewhere", 'export { a } from "a";', "DETERMINISM", "a.ts:1:1", { name: "a" }],
+		["all exports from elsewhere", 'export * from "a";', "DETERMINISM", "a.ts:1:1", { name: "a" }],
+		["a dynamic import", 'const f = () => import("fs");', "DETERMINISM", "a.ts:1:17", { column: 17, name: "fs" }],
+		["a dynamic import of a name", "const f = (a) => [import(a)];", "DETERMINISM", "a.ts:1:19", { column: 19 }],
+		["import.meta", "const f = () => import.meta.url;", "DETERMINISM", "args", { column: 17, name: "import.meta" }],
+	])("%s", (_, source, code, words, detail) => {
+		const found = refusal(source);
+		expect(found.code).toBe(code);
+		expect(found.message).toContain(words);
+		expect(found.message).toMatch(/^a\.ts:\d+:\d+: /);
+		expect(found.detail).toMatchObject({ file: "a.ts", ...detail });
+	});
+
+	test("what only looks like it is taken", () => {
+		expect(() =>
+			loadScript('const a = { import: (b) => b };\na.import("fs"); "<!--"; `<!--`; // import("x")\n1 < !--b;', "a.ts"),
+		).not.toThrow();
+	});
+});

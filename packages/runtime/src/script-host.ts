@@ -1,0 +1,339 @@
+/** Script runs of a session: starting, resuming, previewing and verifying them. */
+import {
+	type InDoubtPolicy,
+	JournalError,
+	journalRecords,
+	laneClosed,
+	type Model,
+	type StepEvent,
+	type Tool,
+	type Using,
+} from "@reyn/journal";
+import {
+	type Divergence,
+	type EndStatus,
+	type Explanation,
+	eventOfStep,
+	explain,
+	loadScript,
+	type Question,
+	type Reuse,
+	runScript,
+	type ScriptEvent,
+	ScriptMemo,
+	type ScriptModule,
+	type ScriptRun,
+	scriptCompleted,
+	scriptFailed,
+	scriptLane,
+	scriptRecords,
+	scriptResumed,
+	scriptRuns,
+	scriptStarted,
+} from "@reyn/journal/script";
+import type { Timeline } from "@reyn/timetravel";
+import { type Appender, canonicalJson, type Ids, type Scope, type Wal } from "@reyn/wal";
+import { stopReason } from "./background.ts";
+import { RuntimeError } from "./errors.ts";
+import type { RuntimeEvent } from "./events.ts";
+import type { Layout } from "./layout.ts";
+import { argsText, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
+import type { Session } from "./session.ts";
+import { scriptWork } from "./work.ts";
+
+export interface ScriptHostPorts {
+	readonly layout: Layout;
+	readonly model: Model;
+	readonly tools: readonly Tool[];
+	readonly wal: Wal;
+	readonly timeline: () => Timeline;
+	readonly ids: Ids;
+	using(session: Session, signal: AbortSignal): Using;
+	emit(event: RuntimeEvent): void;
+	ask(question: Question): Promise<string | undefined>;
+}
+
+/** With what a run goes on: absent is as it was. */
+export interface ScriptResume {
+	readonly script?: ScriptText | undefined;
+	readonly args?: unknown;
+	readonly reuse?: Reuse | undefined;
+	/** Refuse when the script would ask for something else than is recorded. Default: false. */
+	readonly strict?: boolean | undefined;
+	/** What becomes of steps in doubt. Default: as the runtime says. */
+	readonly whenInDoubt?: InDoubtPolicy | undefined;
+}
+
+/** How a run ended, this time. */
+export type ScriptEnd =
+	| { readonly status: "completed"; readonly result: unknown }
+	| {
+			readonly status: Exclude<EndStatus, "completed">;
+			readonly reason: { readonly message: string; readonly code?: string; readonly detail?: unknown };
+	  };
+
+export interface Verification {
+	readonly explanation: Explanation;
+	readonly divergences: readonly Divergence[];
+}
+
+export class ScriptHost {
+	readonly #ports: ScriptHostPorts;
+
+	constructor(ports: ScriptHostPorts) {
+		this.#ports = ports;
+	}
+
+	/**
+	 * Keeps a script and its arguments, writes the start of a run, and runs it. Gives the id at once, and how it ends.
+	 *
+	 * @throws JournalError `SCRIPT_INVALID`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
+	 */
+	async start(session: Session, { name, source }: ScriptText, args: unknown): Promise<StartedScript> {
+		const module = loadScript(source, name);
+		argsText(args);
+		const run = `r${this.#ports.ids.hex(4)}`;
+		const files = this.#filesOf(run);
+		const [script, kept] = [await files.keepScript(source), await files.keepArgs(args)];
+		const started = scriptStarted({ run, name, script, args: kept });
+		await session.log.append(started, scopeOf(session, run)).durable;
+		return { run, end: this.#launch(session, run, module, args) };
+	}
+
+	/**
+	 * Goes on with a run, perhaps with an edited script or other arguments. What is recorded is not called again.
+	 *
+	 * @throws RuntimeError `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_RUNS`, `RUNTIME_SCRIPT_OTHER`; JournalError `SCRIPT_INVALID`,
+	 * `DETERMINISM`, `REPLAY_DIVERGENCE` where it is strict; WalError `WAL_NOT_JSON`; nothing is written then
+	 */
+	async resume(session: Session, run: string, how: ScriptResume): Promise<StartedScript> {
+		if (session.isRunning(scriptWork(session.scope, run)))
+			throw new RuntimeError("RUNTIME_SCRIPT_RUNS", `the script run ${run} is under way in this process`, { run });
+		const { module, args, source } = await this.#versionOf(session, run, how);
+		if (how.strict) {
+			const { divergences } = await this.explain(session, run, how);
+			if (divergences[0]) throw diverged(divergences[0], run);
+		}
+		const files = this.#filesOf(run);
+		const [script, kept] = [await files.keepScript(source), await files.keepArgs(args)];
+		const resumed = scriptResumed({ run, script, args: kept, reuse: how.reuse ?? "prefix" });
+		await session.log.append(resumed, scopeOf(session, run)).durable;
+		return { run, end: this.#launch(session, run, module, args, how.whenInDoubt) };
+	}
+
+	/** What a resume would do. Reads only. */
+	async explain(session: Session, run: string, how: ScriptResume): Promise<Explanation> {
+		const found = runOf(session, run);
+		const { module, args } = await this.#versionOf(session, run, how);
+		const memo = await this.#memoOf(session, run);
+		memo.begin({ run, script: module.hash, args: versionOf(argsText(args)), reuse: how.reuse });
+		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
+		return explanation;
+	}
+
+	/** Replays a run against a script, without a single call: does it still do what is recorded? */
+	async verify(session: Session, run: string, script?: ScriptText): Promise<Verification> {
+		const found = runOf(session, run);
+		const { module, args } = await this.#versionOf(session, run, { script });
+		const memo = await this.#memoOf(session, run);
+		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
+		const divergences = [...explanation.divergences];
+		if (found.status === "completed" && divergences.length === 0) {
+			const before = found.result === undefined ? undefined : await this.#filesOf(run).readResult(found.result);
+			const [expected, got] = [before, result].map((each) => (each === undefined ? "nothing" : canonicalJson(each)));
+			const beyond = explanation.beyond === undefined ? got : `it failed: ${explanation.beyond}`;
+			if (expected !== got || explanation.beyond !== undefined)
+				divergences.push({ expected: cut(expected ?? ""), got: cut(beyond ?? ""), seq: undefined, path: "the result" });
+		}
+		return { explanation, divergences };
+	}
+
+	/** The result of a run that is completed. */
+	async result(session: Session, run: string): Promise<unknown> {
+		const { result } = runOf(session, run);
+		return result === undefined ? undefined : this.#filesOf(run).readResult(result);
+	}
+
+	/** The text that a run has now. */
+	async script(session: Session, run: string): Promise<ScriptText> {
+		const { name, script } = runOf(session, run);
+		return { name, source: await this.#filesOf(run).readScript(script) };
+	}
+
+	#launch(
+		session: Session,
+		run: string,
+		module: ScriptModule,
+		args: unknown,
+		whenInDoubt?: InDoubtPolicy,
+	): Promise<ScriptEnd> {
+		const { promise, resolve, reject } = Promise.withResolvers<ScriptEnd>();
+		session.start(scriptWork(session.scope, run), async (signal) => {
+			try {
+				const using = this.#ports.using(session, signal);
+				const decide = whenInDoubt && { whenInDoubt: () => whenInDoubt };
+				resolve(await this.#run(session, run, module, args, { ...using, ...decide }));
+			} catch (error) {
+				reject(error);
+			}
+		});
+		return promise;
+	}
+
+	async #run(session: Session, run: string, module: ScriptModule, args: unknown, using: Using): Promise<ScriptEnd> {
+		const { model, tools, ask } = this.#ports;
+		const scope = scopeOf(session, run);
+		const memo = await this.#memoOf(session, run);
+		const tell = (event: ScriptEvent): void => this.#ports.emit({ type: "script", scope: session.scope, run, event });
+		const log: Appender = {
+			append(draft, at) {
+				const appended = using.log.append(draft, at);
+				memo.record(appended.record);
+				return appended;
+			},
+		};
+		tell({ type: "begun", name: module.file, isResumed: memo.revision > 1 });
+		const end = await outcomeOf(async () => {
+			const result = await runScript(module, run, args, scope, {
+				...using,
+				log,
+				recall: (step) => memo.recall(step),
+				observe: (event: StepEvent) => {
+					using.observe?.(event);
+					const shown = eventOfStep(event);
+					if (shown) tell(shown);
+				},
+				model,
+				tools,
+				ask,
+				print: (line) => tell({ type: "printed", line }),
+			});
+			const kept = result === undefined ? undefined : await this.#filesOf(run).keepResult(result);
+			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }) });
+			await using.log.append(done, scope).durable;
+			// Its steps are looked up in the log when it is resumed; the session needs them no more.
+			await using.log.append(laneClosed({ lane: scriptLane(run) }), scope).durable;
+			return result;
+		}, using.signal);
+		if (end.status === "failed") await using.log.append(scriptFailed({ run, reason: end.reason }), scope).durable;
+		tell({ type: "ended", status: end.status, ...(end.status === "completed" ? {} : { reason: end.reason.message }) });
+		return end;
+	}
+
+	async #explain(
+		session: Session,
+		run: string,
+		module: ScriptModule,
+		args: unknown,
+		memo: ScriptMemo,
+		{ status, name, started }: ScriptRun,
+	): Promise<Explanation & { readonly result?: unknown }> {
+		const others = Object.entries(session.view.get(scriptRuns))
+			.filter(([id, each]) => id !== run && each.name === name && each.started < started)
+			.sort(([, a], [, b]) => b.started - a.started)
+			.slice(0, MAX_EARLIER);
+		const { logId, results, redact } = this.#ports.using(session, new AbortController().signal);
+		return explain(module, run, args, scopeOf(session, run), {
+			logId,
+			results,
+			...(redact && { redact }),
+			model: this.#ports.model,
+			tools: this.#ports.tools,
+			memo,
+			earlier: await Promise.all(others.map(([id]) => this.#memoOf(session, id))),
+			isOver: status === "completed",
+		});
+	}
+
+	async #versionOf(
+		session: Session,
+		run: string,
+		{ script, args }: ScriptResume,
+	): Promise<{ readonly module: ScriptModule; readonly args: unknown; readonly source: string }> {
+		const found = runOf(session, run);
+		if (script && script.name !== found.name)
+			throw new RuntimeError(
+				"RUNTIME_SCRIPT_OTHER",
+				`the run ${run} is of ${found.name}; found ${script.name}. Give an edited ${found.name}, or start a run of its own with: reyn script run ${script.name}`,
+				{ run, expected: found.name, found: script.name },
+			);
+		const files = this.#filesOf(run);
+		const source = script?.source ?? (await files.readScript(found.script));
+		return {
+			module: loadScript(source, found.name),
+			args: args === undefined ? await files.readArgs(found.args) : args,
+			source,
+		};
+	}
+
+	/** What is recorded of a run on the current line of history. */
+	async #memoOf(session: Session, run: string): Promise<ScriptMemo> {
+		const { wal, timeline } = this.#ports;
+		const { lineage } = timeline();
+		const memo = new ScriptMemo();
+		const { started } = runOf(session, run);
+		const kinds = [...journalRecords, ...scriptRecords].map(({ kind }) => kind);
+		const range = { after: Math.max(started, wal.first) - 1, scope: scopeOf(session, run), kinds: { only: kinds } };
+		for await (const record of wal.read(range)) if (lineage.isActive(record)) memo.record(record);
+		return memo;
+	}
+
+	#filesOf(run: string): ScriptFiles {
+		return new ScriptFiles(this.#ports.layout.run(run));
+	}
+}
+
+export interface StartedScript {
+	readonly run: string;
+	/** Rejects only when the log itself fails. */
+	readonly end: Promise<ScriptEnd>;
+}
+
+/** Earlier runs of a script that are asked what its calls cost. */
+const MAX_EARLIER = 3;
+
+async function outcomeOf(work: () => Promise<unknown>, signal: AbortSignal): Promise<ScriptEnd> {
+	try {
+		return { status: "completed", result: await work() };
+	} catch (error) {
+		const { code, detail, message = String(error) } = error as { code?: unknown; detail?: unknown; message?: string };
+		if (signal.aborted) return { status: "stopped", reason: { message: stopReason(signal, error) } };
+		const reason = { message, ...(typeof code === "string" ? { code } : {}), ...(isJson(detail) ? { detail } : {}) };
+		if (code === "STEP_DISCARDED" || code === "STALE_LINEAGE") return { status: "stopped", reason };
+		return { status: code === "SCRIPT_WAITING" ? "waiting" : "failed", reason };
+	}
+}
+
+function isJson(value: unknown): boolean {
+	try {
+		return value !== undefined && typeof canonicalJson(value) === "string";
+	} catch {
+		return false;
+	}
+}
+
+/** @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN` */
+function runOf(session: Session, run: string): ScriptRun {
+	const runs = session.view.get(scriptRuns);
+	const found = Object.hasOwn(runs, run) ? runs[run] : undefined;
+	if (found) return found;
+	const known = Object.keys(runs);
+	throw new RuntimeError(
+		"RUNTIME_UNKNOWN_SCRIPT_RUN",
+		`there is no script run "${run}"; there are ${known.join(", ") || "none"}`,
+		{ run, known },
+	);
+}
+
+const scopeOf = ({ scope }: Session, run: string): Scope => scriptWork(scope, run).scope;
+
+function diverged({ expected, got, seq, path }: Divergence, run: string): JournalError {
+	const where = seq === undefined ? path : `${path}, #${seq}`;
+	return new JournalError(
+		"REPLAY_DIVERGENCE",
+		`the script does not do what is recorded: at ${where} expected ${expected}; got ${got}. Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`,
+		{ expected, got, seq, path },
+	);
+}
+
+const cut = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);
