@@ -51,7 +51,7 @@ export async function reading<T>(globals: Globals, read: (runtime: Runtime) => P
 /** Opens the state to work in it. The directory has to be one that a question can be asked about. */
 export async function openForWork(
 	globals: Globals,
-	more: Pick<RuntimeOptions, "onEvent" | "onMessage"> = {},
+	more: Pick<RuntimeOptions, "ask" | "onEvent" | "onMessage"> = {},
 ): Promise<Runtime> {
 	await assertUsable(globals.cwd);
 	const runtime = await openRuntime({ ...options(globals), ...more });

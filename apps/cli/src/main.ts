@@ -7,11 +7,12 @@ import { type Globals, openForReading, openForWork, reading } from "./context.ts
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addGcCommand } from "./gc.ts";
 import { graphLines, listLines } from "./history.ts";
+import { addScriptCommands } from "./script.ts";
 import { stateLines } from "./state.ts";
 import { addTravelCommands } from "./travel.ts";
 import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
-import { type OutputFormat, work } from "./work.ts";
+import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
 
 export async function main(argv: readonly string[]): Promise<number> {
 	let exitCode: number = exitCodes.ok;
@@ -270,6 +271,7 @@ function commands(done: (exitCode: number) => void): Command {
 			);
 		});
 
+	addScriptCommands(program, globals, print, done);
 	addGcCommand(program, globals, print);
 	addWalCommands(program, globals, print, done);
 
@@ -293,12 +295,6 @@ function commands(done: (exitCode: number) => void): Command {
 
 	return program;
 }
-
-const outputFormat = (): Option =>
-	new Option("--output-format <format>", "how to speak").choices(["text", "json", "stream-json"]).default("text");
-
-const formatOf = ({ json }: Globals, format: OutputFormat): OutputFormat =>
-	json && format === "text" ? "json" : format;
 
 /** @throws CliError `CLI_NOT_FOUND` when a resume would have nothing to do */
 function assertInFlight({ turns, plans, runs, undelivered }: Restored): void {

@@ -1,6 +1,7 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
 import { clean, oneLine } from "./clean.ts";
+import { scriptEventLine } from "./script-lines.ts";
 
 /** A line of `stream-json`. The last one of a stream is always `result`. */
 export type StreamLine =
@@ -69,6 +70,8 @@ export function eventLine(event: RuntimeEvent): string | undefined {
 				: undefined;
 		case "notice":
 			return clean(event.text);
+		case "script":
+			return scriptEventLine(event.event);
 		case "text":
 		case "checkpoint":
 			return undefined;
@@ -77,7 +80,10 @@ export function eventLine(event: RuntimeEvent): string | undefined {
 }
 
 /** What was found at the start, for people. `command` is how they say `plan resume` where they are. */
-export function restoredLines({ torn, turns, plans, runs, undelivered }: Restored, command = "reyn "): string[] {
+export function restoredLines(
+	{ torn, turns, plans, runs, scripts, undelivered }: Restored,
+	command = "reyn ",
+): string[] {
 	return [
 		...(torn
 			? [
@@ -94,6 +100,7 @@ export function restoredLines({ torn, turns, plans, runs, undelivered }: Restore
 			const where = phase === undefined ? "" : ` in phase ${phase}`;
 			return `restored: skill ${skill} ${run}, ${status}${where}${status === "paused" ? `; go on with ${command}skill resume ${run}` : ""}`;
 		}),
+		...scripts.map(({ run, name }) => `open: script ${name} ${run}; go on with reyn script resume ${run}`),
 		...(undelivered.length > 0 ? [`restored: ${undelivered.length} message(s) that you have not seen`] : []),
 	];
 }

@@ -1,11 +1,19 @@
 /** A process that works and ends: `reyn run`, `reyn resume`, `reyn skill run`. */
 import type { Runtime, RuntimeEvent } from "@reyn/runtime";
+import { Option } from "commander";
 import { clean } from "./clean.ts";
 import { type Globals, openForWork } from "./context.ts";
 import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { eventLine, messageText, meterLine, restoredLines, type StreamLine, write } from "./speak.ts";
 
 export type OutputFormat = "text" | "json" | "stream-json";
+
+export const outputFormat = (): Option =>
+	new Option("--output-format <format>", "how to speak").choices(["text", "json", "stream-json"]).default("text");
+
+/** What `--json` and `--output-format` come to together. */
+export const formatOf = ({ json }: Globals, format: OutputFormat): OutputFormat =>
+	json && format === "text" ? "json" : format;
 
 export interface Work {
 	readonly globals: Globals;

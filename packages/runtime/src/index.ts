@@ -1,4 +1,15 @@
 /** The composition: sessions, turns, tools, plans, skills, checkpoints and restore over one durable log. */
+export {
+	type CallEvent,
+	callsOf,
+	type ExplainedCall,
+	type Explanation,
+	emptyRunView,
+	nextRunView,
+	type Question,
+	type RunView,
+	type ScriptEvent,
+} from "@reyn/journal/script";
 export { type RewindMode, type RewindPlan, type RewindResult, rewindModes } from "@reyn/rewind-modes";
 export {
 	type Change,

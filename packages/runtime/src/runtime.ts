@@ -12,7 +12,14 @@ import {
 	type Tool,
 	type Using,
 } from "@reyn/journal";
-import { type Explanation, type Question, type ScriptRun, scriptLane, scriptRuns } from "@reyn/journal/script";
+import {
+	type Explanation,
+	type Question,
+	type ScriptEvent,
+	type ScriptRun,
+	scriptLane,
+	scriptRuns,
+} from "@reyn/journal/script";
 import {
 	costOf,
 	defaultPlanLimits,
@@ -492,6 +499,11 @@ export class Runtime implements AsyncDisposable {
 	/** Replays a script run, by default with the text that it has, and calls nothing: does it still do what is recorded? */
 	verifyScript(run: string, script?: ScriptText): Promise<Verification> {
 		return this.#scripts.verify(this.#ownerOfScript(run), run, script);
+	}
+
+	/** What a script run has done so far, and then what it does, here or in another process, until it ends or the signal aborts. */
+	watchScript(run: string, signal: AbortSignal): AsyncIterable<ScriptEvent> {
+		return this.#scripts.watch(this.#ownerOfScript(run), run, signal);
 	}
 
 	/** The text that a script run has now. @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST` */

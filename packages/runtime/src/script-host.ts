@@ -13,6 +13,7 @@ import {
 	type Divergence,
 	type EndStatus,
 	type Explanation,
+	eventOfRecord,
 	eventOfStep,
 	explain,
 	loadScript,
@@ -146,6 +147,25 @@ export class ScriptHost {
 				divergences.push({ expected: cut(expected ?? ""), got: cut(beyond ?? ""), seq: undefined, path: "the result" });
 		}
 		return { explanation, divergences };
+	}
+
+	/** What a run has done so far and then what it does, in whatever process, until it ends or the signal aborts. */
+	async *watch(session: Session, run: string, signal: AbortSignal): AsyncGenerator<ScriptEvent> {
+		const { wal, timeline } = this.#ports;
+		const { status, started } = runOf(session, run);
+		const { lineage } = timeline();
+		const { tip } = lineage;
+		const range = { after: Math.max(started, wal.first) - 1, scope: scopeOf(session, run) };
+		for await (const record of wal.read({ ...range, through: tip })) {
+			const event = lineage.isActive(record) ? eventOfRecord(record) : undefined;
+			if (event) yield event;
+		}
+		if (status !== "open") return;
+		for await (const record of wal.follow({ ...range, after: tip, signal })) {
+			const event = eventOfRecord(record);
+			if (event) yield event;
+			if (event?.type === "ended") return;
+		}
 	}
 
 	/** The result of a run that is completed. */

@@ -1,0 +1,117 @@
+/** Script runs as lines for people. */
+import {
+	type CallEvent,
+	callsOf,
+	type ExplainedCall,
+	type Explanation,
+	type RunView,
+	type ScriptEvent,
+	type ScriptRunEntry,
+	type Verification,
+} from "@reyn/runtime";
+import { clean, oneLine } from "./clean.ts";
+
+/** A line for what happens in a run, or nothing where it is not worth one. */
+export function scriptEventLine(event: ScriptEvent): string | undefined {
+	switch (event.type) {
+		case "begun":
+		case "ended":
+			return undefined;
+		case "printed":
+			return `  ${clean(event.line)}`;
+		case "call":
+			return callLine(event);
+	}
+}
+
+const marks: Readonly<Record<CallEvent["state"], string>> = {
+	calling: "▸",
+	hit: "↺",
+	live: "✓",
+	failed: "✗",
+	retrying: "…",
+	in_doubt: "?",
+	kept: "·",
+};
+
+function callLine({ lane, kind, label, state, tokens, note }: CallEvent): string {
+	const cost = tokens === undefined ? "" : `  ${tokens} tokens${state === "hit" ? ", not paid again" : ""}`;
+	const why = note === undefined ? "" : `  ${oneLine(note, 100)}`;
+	return `${marks[state]} ${branchOf(lane)}${kind} ${oneLine(label, 60)}${cost}${why}`;
+}
+
+/** The lane without the run's own part: empty, or `phase.review/0 `. */
+function branchOf(lane: string): string {
+	const branch = lane.split("/").slice(2).join("/");
+	return branch === "" ? "" : `${oneLine(branch, 40)} `;
+}
+
+/** What a resume would do, before anything is spent. */
+export function explanationLines(explanation: Explanation): readonly string[] {
+	const { calls, saved, toPay, unknown, percentFree, isWhole, beyond, assumed } = explanation;
+	const rows = calls.map((call) => [
+		call.seq === undefined ? "" : `#${call.seq}`,
+		call.state.replace("_", " "),
+		`${branchOf(call.lane)}${call.kind} ${oneLine(call.label, 48)}`,
+		priceOf(call),
+		whyOf(call),
+	]);
+	const widths = [0, 1, 2, 3].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
+	const repeats = calls.filter((call) => call.repeats !== undefined);
+	const free = percentFree === undefined ? "unknown %" : `${percentFree} %`;
+	const rest = unknown > 0 ? `, and ${unknown} call${unknown === 1 ? "" : "s"} of unknown price` : "";
+	return [
+		...rows.map((row) =>
+			row
+				.map((cell, i) => (i < 4 ? cell.padEnd(widths[i] ?? 0) : cell))
+				.join("  ")
+				.trimEnd(),
+		),
+		`${free} replayed free   ${saved} tokens saved   ${toPay} tokens still to pay${rest}`,
+		...repeats.map((call) => `made a second time: ${call.kind} ${oneLine(call.label, 60)}, first at #${call.repeats}`),
+		...(assumed > 0 ? [`${assumed} of them not recorded: what follows them may come otherwise`] : []),
+		...(isWhole ? [] : [`beyond this nothing is known: ${oneLine(beyond ?? "", 120)}`]),
+	];
+}
+
+function priceOf({ state, saved, toPay }: ExplainedCall): string {
+	if (state === "hit" || state === "failed") return saved > 0 ? `${saved} saved` : "";
+	const cost = toPay === undefined ? "unknown" : toPay === 0 && saved === 0 ? "" : `${toPay} to pay`;
+	return saved > 0 ? `${cost}, ${saved} saved` : cost;
+}
+
+function whyOf({ state, why, differs }: ExplainedCall): string {
+	if (state === "in_doubt") return "started, and nobody knows whether it happened";
+	if (state === "again") return "the world is asked again";
+	if (differs) {
+		const [was, is] = [differs.was, differs.is].map((value) => oneLine(value ?? "nothing", 50));
+		return `${differs.field}: ${was} → ${is}`;
+	}
+	return why ?? "";
+}
+
+export function runLines(runs: readonly ScriptRunEntry[]): readonly string[] {
+	if (runs.length === 0) return ["there is no script run; start one with: reyn script run <file.ts>"];
+	return runs.map(({ run, name, status, revision, at, question, reason }) => {
+		const when = new Date(at).toISOString().slice(0, 16).replace("T", " ");
+		const more = question ? `  waits for: ${oneLine(question, 60)}` : reason ? `  ${oneLine(reason.message, 60)}` : "";
+		return `${run}  ${status.padEnd(9)}  ${when}  ${clean(name)}${revision > 1 ? ` (revision ${revision})` : ""}${more}`;
+	});
+}
+
+/** All that a run has done, as it stands. */
+export function viewLines(view: RunView): readonly string[] {
+	const { name, status, reason, saved, paid } = view;
+	return [
+		...callsOf(view).map(callLine),
+		`${clean(name)}: ${status}${reason === undefined ? "" : `, ${oneLine(reason, 120)}`}   ${saved} tokens recalled, ${paid} paid`,
+	];
+}
+
+export function verificationLines({ explanation, divergences }: Verification, run: string): readonly string[] {
+	if (divergences.length === 0)
+		return [`${run} replays: ${explanation.calls.length} calls, each as it is recorded, none made`];
+	return divergences.map(({ expected, got, seq, path }) =>
+		clean(`${path}${seq === undefined ? "" : ` #${seq}`}: expected ${expected}; got ${got}`),
+	);
+}
