@@ -37,8 +37,10 @@ const marks: Readonly<Record<CallEvent["state"], string>> = {
 function callLine({ lane, kind, label, state, tokens, note }: CallEvent): string {
 	const cost = tokens === undefined ? "" : `  ${tokens} tokens${state === "hit" ? ", not paid again" : ""}`;
 	const why = note === undefined ? "" : `  ${oneLine(note, 100)}`;
-	return `${marks[state]} ${branchOf(lane)}${kind} ${oneLine(label, 60)}${cost}${why}`;
+	return `${marks[state]} ${branchOf(lane)}${callName(kind, label)}${cost}${why}`;
 }
+
+const callName = (kind: string, label: string): string => (kind === label ? kind : `${kind} ${oneLine(label, 60)}`);
 
 /** The lane without the run's own part: empty, or `phase.review/0 `. */
 function branchOf(lane: string): string {
@@ -52,7 +54,7 @@ export function explanationLines(explanation: Explanation): readonly string[] {
 	const rows = calls.map((call) => [
 		call.seq === undefined ? "" : `#${call.seq}`,
 		call.state.replace("_", " "),
-		`${branchOf(call.lane)}${call.kind} ${oneLine(call.label, 48)}`,
+		`${branchOf(call.lane)}${callName(call.kind, call.label)}`,
 		priceOf(call),
 		whyOf(call),
 	]);
@@ -68,7 +70,7 @@ export function explanationLines(explanation: Explanation): readonly string[] {
 				.trimEnd(),
 		),
 		`${free} replayed free   ${saved} tokens saved   ${toPay} tokens still to pay${rest}`,
-		...repeats.map((call) => `made a second time: ${call.kind} ${oneLine(call.label, 60)}, first at #${call.repeats}`),
+		...repeats.map((call) => `made a second time: ${callName(call.kind, call.label)}, first at #${call.repeats}`),
 		...(assumed > 0 ? [`${assumed} of them not recorded: what follows them may come otherwise`] : []),
 		...(isWhole ? [] : [`beyond this nothing is known: ${oneLine(beyond ?? "", 120)}`]),
 	];
@@ -80,7 +82,8 @@ function priceOf({ state, saved, toPay }: ExplainedCall): string {
 	return saved > 0 ? `${cost}, ${saved} saved` : cost;
 }
 
-function whyOf({ state, why, differs }: ExplainedCall): string {
+function whyOf({ kind, state, why, differs }: ExplainedCall): string {
+	if (state === "in_doubt" && kind === "ask") return "asked, and not answered yet";
 	if (state === "in_doubt") return "started, and nobody knows whether it happened";
 	if (state === "again") return "the world is asked again";
 	if (differs) {

@@ -204,9 +204,6 @@ function exitCodeOfEnd(end: ScriptEnd): number {
 		case "waiting":
 			return exitCodes.refused;
 		case "failed":
-			return end.reason.code === "SCRIPT_ARGS" || end.reason.code === "SCRIPT_INVALID"
-				? exitCodes.usage
-				: exitCodes.failed;
 		case "stopped":
 			return exitCodes.failed;
 	}

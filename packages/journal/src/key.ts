@@ -61,18 +61,22 @@ export class Line {
 		this.#loose = link(this.#loose, ...branches.map((branch) => branch.#loose));
 	}
 
-	/** What a person compares: each field by its path, short ones as JSON, long ones as a hash. */
+	/** What a person compares: each field by its path, as JSON; of a long one how it begins, and a hash. */
 	#fieldsOf(args: unknown): Record<string, string> {
 		const fields: Record<string, string> = {};
 		const rest: string[] = [];
 		for (const [path, value] of leavesOf(args, "")) {
 			const json = JSON.stringify(typeof value === "string" ? this.#redact(value) : value);
 			if (Object.keys(fields).length >= FIELDS) rest.push(path, json);
-			else fields[path] = json.length <= SHORT ? json : `sha256:${hash("sha256", json, "hex").slice(0, 16)}`;
+			else
+				fields[path] =
+					json.length <= SHORT ? json : `${json.slice(0, SHORT / 2)}… (${json.length} characters, ${digest(json)})`;
 		}
-		return rest.length > 0 ? { ...fields, "…": `sha256:${link(...rest).slice(0, 16)}` } : fields;
+		return rest.length > 0 ? { ...fields, "…": digest(rest.join("\n")) } : fields;
 	}
 }
+
+const digest = (text: string): string => `sha256:${hash("sha256", text, "hex").slice(0, 16)}`;
 
 /** 128 bits are enough for what only one run is searched for. */
 const link = (...parts: readonly string[]): string => hash("sha256", parts.join("\n"), "hex").slice(0, 32);

@@ -260,6 +260,9 @@ class Performance<T> {
 	/** The far side is asked first; policy decides only what stays unknown. */
 	async #settle(started: Seq, attempt: number): Promise<T> {
 		const found = await this.#reconcile(started);
+		// Meanwhile this may have been given up with the call around it; or an earlier call that was given up has ended after all.
+		this.#using.signal.throwIfAborted();
+		if (this.#using.recall(this.#id).kind !== "in_doubt") return this.run();
 		if (found.kind === "done") {
 			this.#tell({ type: "in_doubt", decision: "reconciled" });
 			return this.#complete(started, attempt, found.result);
@@ -269,7 +272,7 @@ class Performance<T> {
 		this.#tell({ type: "in_doubt", decision });
 		switch (decision) {
 			case "retry":
-				return this.#try({ attempt, started, isOpen: true });
+				return this.#try({ attempt, started });
 			case "skip":
 				return this.#complete(started, attempt, this.#step.empty as T);
 			case "discard":
@@ -298,16 +301,18 @@ class Performance<T> {
 		return this.#try({ attempt, ...(started === undefined ? {} : { started }) });
 	}
 
-	async #try({ attempt, started, isOpen = false, before }: Try): Promise<T> {
+	async #try({ attempt, started, before }: Try): Promise<T> {
 		const { retry } = this.#step;
-		const effect = startsDurably(this.#id.purity);
-		if (effect && !isOpen) {
+		if (startsDurably(this.#id.purity)) {
+			// Each call has a start of its own: one that is open may be of this process, and not durable yet.
 			const { seq, durable } = this.#append(stepStarted({ ...this.#id, ...numbered(attempt) }));
 			// Durable before the effect: if this cannot be kept, the call is never made.
 			await durable;
 			// A repeated try keeps the key of the first: that is how the far side knows it.
 			started ??= seq;
 		}
+		// It may have been given up while it waited.
+		this.#using.signal.throwIfAborted();
 		let result: T;
 		let inner: Lane;
 		try {
@@ -315,8 +320,9 @@ class Performance<T> {
 			// A call that ends although it was cancelled has an outcome: it is kept, or a paid answer would be paid again.
 			({ result, inner } = await this.#call(attempt, started));
 		} catch (error) {
-			// A cancelled call has no outcome: an effect stays in doubt, anything else is simply called again.
-			if (this.#using.signal.aborted) throw error;
+			// A call that was cancelled, or stopped by a step in doubt inside it, has no outcome: an effect stays in doubt, anything
+			// else is simply called again.
+			if (this.#using.signal.aborted || isDiscarded(error)) throw error;
 			const again = retry !== undefined && mayTryAgain(error, attempt, retry);
 			const failed = this.#fail(error, attempt, started, again);
 			if (!again) throw error;
@@ -437,8 +443,6 @@ interface Try {
 	readonly attempt: number;
 	/** The first durable start, where there was one. */
 	started?: Seq;
-	/** Is this very try's start durable already? */
-	readonly isOpen?: boolean;
 	/** What the world said before. */
 	readonly before?: Kept;
 }
@@ -447,6 +451,8 @@ type Untold = StepEvent extends infer Event ? (Event extends unknown ? Omit<Even
 
 /** The lane of the steps inside a step. */
 export const innerLane = ({ lane, fp, occ }: Identity): string => `${lane}/${fp.slice(0, 16)}:${occ}`;
+
+const isDiscarded = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === "STEP_DISCARDED";
 
 const numbered = (attempt: number): { attempt?: number } => (attempt > 1 ? { attempt } : {});
 

@@ -12,7 +12,7 @@ const place = z.object({
 	loose: z.string(),
 	/** For people. */
 	label: z.string(),
-	/** The arguments for people and for comparison: each field by path, its JSON where that is short, else its hash. */
+	/** The arguments for people and for comparison: each field by path, as JSON; of a long one how it begins, and a hash. */
 	fields: z.record(z.string(), z.string()),
 });
 

@@ -39,7 +39,8 @@ export async function keep(result: unknown, blobs?: BlobStore, redact?: (text: s
  * @throws JournalError `RESULT_LOST` when it lies beside the log and is missing or changed there
  */
 export async function revive({ result, binary, spilled }: Kept, blobs?: BlobStore): Promise<unknown> {
-	const json = spilled ? await readSpilled(spilled, blobs) : result;
+	// What the caller does to it is nothing to the log, nor to whoever is given it next.
+	const json = spilled ? await readSpilled(spilled, blobs) : structuredClone(result);
 	return binary ? withBytes(json, binary) : json;
 }
 
@@ -111,8 +112,7 @@ function notJson(at: string, found: string): WalError {
 }
 
 function withBytes(json: unknown, binary: readonly string[]): unknown {
-	// A result may be shared with the log: bytes go into a copy.
-	const root = { value: structuredClone(json) };
+	const root = { value: json };
 	for (const pointer of binary) {
 		const keys = `/value${pointer}`.split("/").slice(1);
 		const last = unescaped(keys.pop() as string);

@@ -70,8 +70,6 @@ export async function within<T>(
 		});
 	});
 	const made = call(AbortSignal.any([signal, limit.signal]));
-	// Whoever is late may fail unseen.
-	made.catch(() => {});
 	try {
 		return await Promise.race([made, late]);
 	} finally {

@@ -262,6 +262,23 @@ test("the first run sees what every replay sees: the result as JSON gives it bac
 	expect([nothing.first, nothing.replay, nothing.calls]).toEqual([undefined, undefined, 1]);
 });
 
+test.each<[string, () => { list: unknown[]; bytes?: Uint8Array }]>([
+	["inline", () => ({ list: [1] })],
+	["with bytes", () => ({ list: [1], bytes: Uint8Array.of(1) })],
+	["spilled", () => ({ list: [1, textOf(INLINE_BYTES)] })],
+])("what a caller does to a result is not seen by the next one of the same life: %s", async (_, make) => {
+	const log = new DyingLog();
+	const results = memoryBlobs();
+	const step = { kind: "step", name: "make", args: {}, purity: "llm", call: async () => make() } as const;
+	for (let run = 0; run < 3; run++) {
+		const result = await new Lane("a", scope, using(log, { results })).perform(step);
+		expect(result).toEqual(make());
+		result.list.push("changed");
+		result.bytes?.fill(2);
+	}
+	expect(log.kinds).toEqual(["step_completed"]);
+});
+
 test("a world that says the same again has no second record, and is seen as before", async () => {
 	const engine = memoryEngine();
 	const look = async (journal: Journal): Promise<unknown> =>

@@ -472,7 +472,7 @@ export class Runtime implements AsyncDisposable {
 	 * Keeps a script and runs it, after a rewind of the session that is under way. Gives the id of the run at once, and how it
 	 * ends. A run that is cut off stays open, and is never resumed by itself.
 	 *
-	 * @throws JournalError `SCRIPT_INVALID`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
+	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
 	 */
 	async startScript(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
 		await this.#rewound(scope);
@@ -695,7 +695,8 @@ export class Runtime implements AsyncDisposable {
 
 	#observe(event: StepEvent): void {
 		this.#meter.observe(event);
-		if (event.type === "in_doubt") {
+		// A question that nobody has answered is simply asked again.
+		if (event.type === "in_doubt" && event.kind !== "ask") {
 			const then = {
 				retry: "it is made again",
 				skip: "it is skipped, so data may be missing",

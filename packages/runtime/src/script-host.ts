@@ -10,6 +10,7 @@ import {
 	type Using,
 } from "@reyn/journal";
 import {
+	checkScript,
 	type Divergence,
 	type EndStatus,
 	type Explanation,
@@ -88,11 +89,12 @@ export class ScriptHost {
 	/**
 	 * Keeps a script and its arguments, writes the start of a run, and runs it. Gives the id at once, and how it ends.
 	 *
-	 * @throws JournalError `SCRIPT_INVALID`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
+	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
 	 */
 	async start(session: Session, { name, source }: ScriptText, args: unknown): Promise<StartedScript> {
 		const module = loadScript(source, name);
 		argsText(args);
+		await checkScript(module, args);
 		const run = `r${this.#ports.ids.hex(4)}`;
 		const files = this.#filesOf(run);
 		const [script, kept] = [await files.keepScript(source), await files.keepArgs(args)];
@@ -105,12 +107,13 @@ export class ScriptHost {
 	 * Goes on with a run, perhaps with an edited script or other arguments. What is recorded is not called again.
 	 *
 	 * @throws RuntimeError `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_RUNS`, `RUNTIME_SCRIPT_OTHER`; JournalError `SCRIPT_INVALID`,
-	 * `DETERMINISM`, `REPLAY_DIVERGENCE` where it is strict; WalError `WAL_NOT_JSON`; nothing is written then
+	 * `SCRIPT_ARGS`, `DETERMINISM`, `REPLAY_DIVERGENCE` where it is strict; WalError `WAL_NOT_JSON`; nothing is written then
 	 */
 	async resume(session: Session, run: string, how: ScriptResume): Promise<StartedScript> {
 		if (session.isRunning(scriptWork(session.scope, run)))
 			throw new RuntimeError("RUNTIME_SCRIPT_RUNS", `the script run ${run} is under way in this process`, { run });
 		const { module, args, source } = await this.#versionOf(session, run, how);
+		await checkScript(module, args);
 		if (how.strict) {
 			const { divergences } = await this.explain(session, run, how);
 			if (divergences[0]) throw diverged(divergences[0], run);

@@ -51,6 +51,8 @@ export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
 		case "failed":
 			return { ...call, state: "failed", note: event.reason };
 		case "in_doubt":
+			// A question that nobody has answered is simply asked again.
+			if (kind === "ask") return undefined;
 			return { ...call, state: "in_doubt", note: event.decision };
 		case "world_kept":
 			return { ...call, state: "hit", note: "the world may have moved, but later effects rest on this answer" };

@@ -25,5 +25,5 @@ export { type Divergence, type ExplainedCall, type ExplainPorts, type Explanatio
 export { loadScript, type ScriptModule } from "./load.ts";
 export { type Memory, type Reuse, ScriptMemo } from "./memo.ts";
 export { scriptCompleted, scriptFailed, scriptRecords, scriptResumed, scriptStarted } from "./records.ts";
-export { type Question, runScript, type ScriptPorts } from "./run-script.ts";
+export { checkScript, type Question, runScript, type ScriptPorts } from "./run-script.ts";
 export { type ScriptRun, type ScriptRuns, scriptRuns } from "./script-runs.ts";

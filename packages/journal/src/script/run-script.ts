@@ -63,6 +63,29 @@ export async function runScript(
 	return host.run(module, args);
 }
 
+/**
+ * Reads a script and its arguments, and makes no call: what is wrong with them is known before anything is written.
+ *
+ * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`
+ */
+export async function checkScript(module: ScriptModule, args: unknown): Promise<void> {
+	const refuse = (): never => {
+		throw new JournalError("SCRIPT_INVALID", `${module.file}: calls belong in the default export`, {
+			file: module.file,
+		});
+	};
+	const realm = await openRealm(module, {
+		call: refuse,
+		fork: refuse,
+		enter: refuse,
+		join: refuse,
+		random: refuse,
+		uuid: refuse,
+		log() {},
+	});
+	assertArgs(module.file, realm.exports.args, args);
+}
+
 /** The calls of one script, on the side that makes them. */
 export class ScriptHost {
 	readonly #branches: Branches;
@@ -71,6 +94,8 @@ export class ScriptHost {
 	readonly #suspend: (reason: Error) => void;
 	#underWay = 0;
 	readonly #questions: string[] = [];
+	#isLooking = false;
+	#isOver = false;
 
 	constructor(run: string, scope: Scope, ports: ScriptPorts, perform: Perform, suspend: (reason: Error) => void) {
 		this.#branches = new Branches(run, scope, ports);
@@ -96,9 +121,12 @@ export class ScriptHost {
 		const stop = (): void => reject(signal.reason);
 		signal.addEventListener("abort", stop, { once: true });
 		try {
-			const result = await Promise.race([realm.run(canonicalJson(args ?? null)), stopped]);
+			const running = realm.run(canonicalJson(args ?? null));
+			this.#lookWhenQuiet();
+			const result = await Promise.race([running, stopped]);
 			return result === undefined ? undefined : JSON.parse(result);
 		} finally {
+			this.#isOver = true;
 			signal.removeEventListener("abort", stop);
 		}
 	}
@@ -115,7 +143,7 @@ export class ScriptHost {
 			throw asFirstSeen(error, branch.lane);
 		} finally {
 			this.#underWay--;
-			this.#endWhenWaiting();
+			this.#lookWhenQuiet();
 		}
 	}
 
@@ -198,7 +226,7 @@ export class ScriptHost {
 	/** Never gives an answer: the run ends when nothing but questions is under way. */
 	async #wait(question: string, signal: AbortSignal): Promise<never> {
 		this.#questions.push(question);
-		this.#endWhenWaiting();
+		this.#lookWhenQuiet();
 		return new Promise((_, reject) => {
 			const stop = (): void => reject(signal.reason);
 			if (signal.aborted) stop();
@@ -206,16 +234,24 @@ export class ScriptHost {
 		});
 	}
 
-	#endWhenWaiting(): void {
-		if (this.#questions.length === 0 || this.#underWay > this.#questions.length) return;
-		// The script may make its next call as soon as it has seen the last answer.
+	/** Once nothing but questions is under way, the script can come no further by itself. */
+	#lookWhenQuiet(): void {
+		if (this.#isLooking || this.#underWay > this.#questions.length) return;
+		this.#isLooking = true;
+		// It may make its next call as soon as it has seen the last answer.
 		(this.#ports.timers ?? systemTimers).after(0, () => {
-			if (this.#underWay > this.#questions.length) return;
+			this.#isLooking = false;
+			if (this.#isOver || this.#underWay > this.#questions.length) return;
 			const [question] = this.#questions;
 			this.#suspend(
-				new JournalError("SCRIPT_WAITING", `the script waits for an answer: ${question}`, {
-					questions: this.#questions,
-				}),
+				question === undefined
+					? new JournalError(
+							"SCRIPT_STUCK",
+							"the script waits for a promise that nothing will settle; await calls of ctx",
+						)
+					: new JournalError("SCRIPT_WAITING", `the script waits for an answer: ${question}`, {
+							questions: this.#questions,
+						}),
 			);
 		});
 	}

@@ -80,6 +80,28 @@ describe("what differs between runs throws DETERMINISM and says what to use", ()
 	});
 });
 
+test("what the host throws is not handed on where nobody can read it", async () => {
+	const host = testHost();
+	host.random = () => {
+		throw Object.defineProperty(new Error("unreadable"), "message", {
+			get() {
+				throw new Error("of the host");
+			},
+		});
+	};
+	const body = "try { ctx.random(); } catch (error) { return [foreign(error), error.message]; }";
+	await expect(runBody(probe + body, host)).resolves.toEqual([false, "a call out of the script failed"]);
+});
+
+test("nobody answers when the script is over", async () => {
+	const { promise, resolve } = Promise.withResolvers<void>();
+	const host = testHost(() => promise);
+	await runBody('ctx.agent("open").then(() => console.log("went on"));', host);
+	resolve();
+	await new Promise((done) => setImmediate(done));
+	expect(host.notes).toEqual(['root: agent {"prompt":"open"}']);
+});
+
 /** A value is of the realm when what made its constructor is the realm's own, guarded Function. */
 const probe = `
 	const foreign = (value) => {
