@@ -13,9 +13,7 @@ export function radiusLines(
 		...(returns.records > 0 ? [`brings back ${extentText(returns)}`] : []),
 		...(stays.records > 0 ? [`keeps, of what came after #${target}, ${extentText(stays)}`] : []),
 		...(ended === "" ? [] : [`ends unfinished work that was begun after #${target}: ${ended}`]),
-		...(interrupts.length > 0
-			? [`closes without an answer: ${workText({ turns: interrupts, plans: [], runs: [] })}`]
-			: []),
+		...(interrupts.length > 0 ? [`closes without an answer: ${workText({ turns: interrupts })}`] : []),
 		...(again === ""
 			? []
 			: [
@@ -25,17 +23,18 @@ export function radiusLines(
 	];
 }
 
-function extentText({ records, turns, sessions, plans, runs }: Extent): string {
+function extentText({ records, turns, sessions, plans, runs, scripts }: Extent): string {
 	const whose = sessions.length > 0 ? ` in ${sessions.join(", ")}` : "";
-	const work = workText({ plans, runs });
+	const work = workText({ plans, runs, scripts });
 	return `${counted(records, "record")}, ${counted(turns, "turn")}${whose}${work === "" ? "" : `: ${work}`}`;
 }
 
-function workText({ turns = [], plans, runs }: Omit<Unfinished, "turns"> & Partial<Unfinished>): string {
+function workText({ turns = [], plans = [], runs = [], scripts = [] }: Partial<Unfinished>): string {
 	return [
 		...turns.map((turn) => `turn #${turn}`),
 		...plans.map((plan) => `plan ${plan}`),
 		...runs.map((run) => `skill run ${run}`),
+		...scripts.map((run) => `script run ${run}`),
 	].join(", ");
 }
 

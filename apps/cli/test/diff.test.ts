@@ -40,12 +40,12 @@ test("equal states are said to be equal", () => {
 });
 
 test("a preview says what there is to say, and no more", () => {
-	const nothing = { records: 0, turns: 0, sessions: [], plans: [], runs: [] };
+	const nothing = { records: 0, turns: 0, sessions: [], plans: [], runs: [], scripts: [] };
 	const quiet: BlastRadius = {
 		leaves: nothing,
 		returns: nothing,
 		stays: nothing,
-		cancels: { turns: [], plans: [], runs: [] },
+		cancels: { turns: [], plans: [], runs: [], scripts: [] },
 		interrupts: [],
 		relaunches: { plans: [], runs: [], calls: 0, tokens: 0 },
 		pauses: { plans: [], runs: [] },
@@ -54,10 +54,10 @@ test("a preview says what there is to say, and no more", () => {
 	expect(
 		radiusLines(
 			{
-				leaves: { records: 1, turns: 1, sessions: ["default/main"], plans: ["p3"], runs: ["s1"] },
-				returns: { records: 2, turns: 0, sessions: ["default/side"], plans: [], runs: [] },
-				stays: { records: 3, turns: 2, sessions: ["bob/main"], plans: [], runs: [] },
-				cancels: { turns: [8], plans: ["p9"], runs: [] },
+				leaves: { records: 1, turns: 1, sessions: ["default/main"], plans: ["p3"], runs: ["s1"], scripts: ["r2"] },
+				returns: { records: 2, turns: 0, sessions: ["default/side"], plans: [], runs: [], scripts: [] },
+				stays: { records: 3, turns: 2, sessions: ["bob/main"], plans: [], runs: [], scripts: [] },
+				cancels: { turns: [8], plans: ["p9"], runs: [], scripts: [] },
 				interrupts: [5],
 				relaunches: { plans: ["p3"], runs: [], calls: 2, tokens: 40 },
 				pauses: { plans: [], runs: ["s1"] },
@@ -65,7 +65,7 @@ test("a preview says what there is to say, and no more", () => {
 			7,
 		),
 	).toEqual([
-		"leaves behind 1 record, 1 turn in default/main: plan p3, skill run s1",
+		"leaves behind 1 record, 1 turn in default/main: plan p3, skill run s1, script run r2",
 		"brings back 2 records, 0 turns in default/side",
 		"keeps, of what came after #7, 3 records, 2 turns in bob/main",
 		"ends unfinished work that was begun after #7: turn #8, plan p9",

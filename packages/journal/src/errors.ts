@@ -1,4 +1,4 @@
-import { ReynError } from "@reyn/wal";
+import { ReynError, type Seq } from "@reyn/wal";
 
 export type JournalCode =
 	| "AGENT_ANSWER"
@@ -21,6 +21,36 @@ export type JournalCode =
 
 /** An error of this package; each code is a heading in its README. */
 export class JournalError extends ReynError<JournalCode> {}
+
+/** A script asks for something else than is recorded. */
+export class ReplayDivergenceError extends JournalError {
+	readonly expected: string;
+	readonly got: string;
+	/** The record that was expected; undefined where nothing is recorded, or no one record is meant. */
+	readonly seq: Seq | undefined;
+	/** The lane, and the position in it. */
+	readonly path: string;
+
+	constructor({ expected, got, seq, path }: Divergence, advice: string) {
+		const where = seq === undefined ? path : `${path}, #${seq}`;
+		super(
+			"REPLAY_DIVERGENCE",
+			`the script does not do what is recorded: at ${where} expected ${expected}; got ${got}. ${advice}`,
+			{ expected, got, seq, path },
+		);
+		this.expected = expected;
+		this.got = got;
+		this.seq = seq;
+		this.path = path;
+	}
+}
+
+export interface Divergence {
+	readonly expected: string;
+	readonly got: string;
+	readonly seq: Seq | undefined;
+	readonly path: string;
+}
 
 /** Thrown by a call that no further try can help, whatever its step's `retry` says. */
 export class NonRetryableError extends JournalError {

@@ -1,6 +1,15 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
 export type { FailedTry, Identity, JournalEntry, Place, Recall } from "./entry.ts";
-export { isRetryable, type JournalCode, JournalError, NonRetryableError, type Reason, reasonOf } from "./errors.ts";
+export {
+	type Divergence,
+	isRetryable,
+	type JournalCode,
+	JournalError,
+	NonRetryableError,
+	type Reason,
+	ReplayDivergenceError,
+	reasonOf,
+} from "./errors.ts";
 export { entriesOf, isAwaited, type JournalState, journal, lanesOf, openStarts, recall } from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";

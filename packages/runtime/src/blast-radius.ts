@@ -1,4 +1,5 @@
 /** What a rewind or a checkout would touch, before anything is written. Reads only. */
+import { openRuns, scriptRuns } from "@reyn/journal/script";
 import { costOf, inFlight, planRuns } from "@reyn/plan";
 import { dropOf, meanings, type RewindMode } from "@reyn/rewind-modes";
 import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
@@ -24,9 +25,9 @@ export interface BlastRadius {
 	/** Turns that have no answer at the target: they are closed without one. */
 	readonly interrupts: readonly Seq[];
 	/** Unfinished that is unfinished now and at the target: it goes on from there, and its plans pay for this again. */
-	readonly relaunches: Omit<Unfinished, "turns"> & { readonly calls: number; readonly tokens: number };
+	readonly relaunches: Pick<Unfinished, "plans" | "runs"> & { readonly calls: number; readonly tokens: number };
 	/** Unfinished that is over now and unfinished at the target: it waits until a person resumes it. */
-	readonly pauses: Omit<Unfinished, "turns">;
+	readonly pauses: Pick<Unfinished, "plans" | "runs">;
 }
 
 /** How much of the history, and whose. */
@@ -39,6 +40,7 @@ export interface Extent {
 	readonly plans: readonly string[];
 	/** Of skills. */
 	readonly runs: readonly string[];
+	readonly scripts: readonly string[];
 }
 
 export interface Unfinished {
@@ -46,6 +48,8 @@ export interface Unfinished {
 	readonly turns: readonly Seq[];
 	readonly plans: readonly string[];
 	readonly runs: readonly string[];
+	/** A script that is under way stops; like any other it is resumed by name. */
+	readonly scripts: readonly string[];
 }
 
 /** @param plan a rewind that was previewed, or a checkout of exactly `target` */
@@ -79,13 +83,13 @@ export async function blastRadius(
 		const before = await timeline.at(tip, each);
 		states.push({ before, now: await foresight.at(each) });
 	}
-	const plans = new Set(
-		states.flatMap(({ before, now }) => [before, now].flatMap((view) => Object.keys(view.get(planRuns)))),
-	);
+	const idsOf = (state: (view: View) => object): ReadonlySet<string> =>
+		new Set(states.flatMap(({ before, now }) => [before, now].flatMap((view) => Object.keys(state(view)))));
+	const [plans, scripts] = [idsOf((view) => view.get(planRuns)), idsOf((view) => view.get(scriptRuns))];
 	return {
-		leaves: leaves.extent(plans),
-		returns: returns.extent(plans),
-		stays: stays.extent(plans),
+		leaves: leaves.extent(plans, scripts),
+		returns: returns.extent(plans, scripts),
+		stays: stays.extent(plans, scripts),
 		...unfinishedOf(states, coverage),
 	};
 }
@@ -107,6 +111,7 @@ function unfinishedOf(
 			turns: gone(states, (view) => view.get(conversation).open),
 			plans: gone(states, (view) => inFlight(view.get(planRuns)).map(([plan]) => plan)),
 			runs: gone(states, (view) => inFlightRuns(view.get(skillRuns)).map(([run]) => run)),
+			scripts: gone(states, (view) => openRuns(view.get(scriptRuns)).map(([run]) => run)),
 		},
 		interrupts: settlements.flatMap(({ interrupt }) => interrupt),
 		relaunches: {
@@ -148,14 +153,15 @@ class Tally {
 		if (run !== undefined) this.#runs.add(run);
 	}
 
-	/** Plans and skill runs have a scope of one kind; `plans` says which are plans. */
-	extent(plans: ReadonlySet<string>): Extent {
+	/** The runs of plans, skills and scripts have scopes of one kind: these say which is which. */
+	extent(plans: ReadonlySet<string>, scripts: ReadonlySet<string>): Extent {
 		return {
 			records: this.#records,
 			turns: this.#turns,
 			sessions: [...this.sessions.keys()],
 			plans: [...this.#runs].filter((run) => plans.has(run)),
-			runs: [...this.#runs].filter((run) => !plans.has(run)),
+			runs: [...this.#runs].filter((run) => !plans.has(run) && !scripts.has(run)),
+			scripts: [...this.#runs].filter((run) => scripts.has(run)),
 		};
 	}
 }

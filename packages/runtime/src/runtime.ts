@@ -14,6 +14,7 @@ import {
 } from "@reyn/journal";
 import {
 	type Explanation,
+	openRuns,
 	type Question,
 	type ScriptEvent,
 	type ScriptRun,
@@ -332,9 +333,7 @@ export class Runtime implements AsyncDisposable {
 				})),
 			),
 			scripts: sessions.flatMap(({ scope, view }) =>
-				Object.entries(view.get(scriptRuns))
-					.filter(([, { status }]) => status === "open")
-					.map(([run, { name }]) => ({ scope, run, name })),
+				openRuns(view.get(scriptRuns)).map(([run, { name }]) => ({ scope, run, name })),
 			),
 			undelivered: sessions.flatMap((session) => this.#undelivered(session)),
 		};

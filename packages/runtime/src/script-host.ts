@@ -1,17 +1,17 @@
 /** Script runs of a session: starting, resuming, previewing and verifying them. */
 import {
+	type Divergence,
 	type InDoubtPolicy,
-	JournalError,
 	journalRecords,
 	laneClosed,
 	type Model,
+	ReplayDivergenceError,
 	type StepEvent,
 	type Tool,
 	type Using,
 } from "@reyn/journal";
 import {
 	checkScript,
-	type Divergence,
 	type EndStatus,
 	type Explanation,
 	eventOfRecord,
@@ -116,7 +116,8 @@ export class ScriptHost {
 		await checkScript(module, args);
 		if (how.strict) {
 			const { divergences } = await this.explain(session, run, how);
-			if (divergences[0]) throw diverged(divergences[0], run);
+			const advice = `Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`;
+			if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
 		}
 		const files = this.#filesOf(run);
 		const [script, kept] = [await files.keepScript(source), await files.keepArgs(args)];
@@ -349,14 +350,5 @@ function runOf(session: Session, run: string): ScriptRun {
 }
 
 const scopeOf = ({ scope }: Session, run: string): Scope => scriptWork(scope, run).scope;
-
-function diverged({ expected, got, seq, path }: Divergence, run: string): JournalError {
-	const where = seq === undefined ? path : `${path}, #${seq}`;
-	return new JournalError(
-		"REPLAY_DIVERGENCE",
-		`the script does not do what is recorded: at ${where} expected ${expected}; got ${got}. Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`,
-		{ expected, got, seq, path },
-	);
-}
 
 const cut = (text: string): string => (text.length > 200 ? `${text.slice(0, 199)}…` : text);

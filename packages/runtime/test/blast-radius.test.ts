@@ -15,7 +15,7 @@ afterEach(() => project[Symbol.asyncDispose]());
 const other = { agent: "default", session: "other" };
 const guest = { agent: "guest", session: "main" };
 const echo = scripted((request) => `echo: ${lastOf(request)}`);
-const nothing: Extent = { records: 0, turns: 0, sessions: [], plans: [], runs: [] };
+const nothing: Extent = { records: 0, turns: 0, sessions: [], plans: [], runs: [], scripts: [] };
 
 /** Each a turn, one after the other; gives the tips after them. */
 async function asked(runtime: Runtime, ...sessions: readonly (typeof other)[]): Promise<Seq[]> {
@@ -71,7 +71,7 @@ describe("a scope", () => {
 			leaves: { turns: 1, sessions: [scopeKey(mainSession)], plans: [], runs: [] },
 			returns: nothing,
 			stays: { turns: 2, sessions: [scopeKey(other), scopeKey(guest)] },
-			cancels: { turns: [], plans: [], runs: [] },
+			cancels: { turns: [], plans: [], runs: [], scripts: [] },
 		});
 		const { left, came } = await moved(runtime, () => runtime.applyRewind(plan, "ada"));
 		expect([left.length, came.length]).toEqual([radius.leaves.records, 0]);
@@ -171,7 +171,7 @@ describe("a plan", () => {
 	}
 
 	const work = ({ cancels, relaunches, pauses }: BlastRadius): unknown => ({ cancels, relaunches, pauses });
-	const none = { turns: [], plans: [], runs: [] };
+	const none = { turns: [], plans: [], runs: [], scripts: [] };
 	const idle = { plans: [], runs: [] };
 
 	test("that was begun beyond the target ends", async () => {

@@ -1,4 +1,4 @@
-import type { ModelReply, ModelRequest, Purity, Reconciled, StepContext } from "@reyn/journal";
+import type { ModelReply, ModelRequest, Step, StepContext } from "@reyn/journal";
 import type { StandardSchemaV1 } from "@reyn/wal";
 
 /** A piece of work in phases: each runs once per visit, and what it gives goes to the next. */
@@ -35,13 +35,9 @@ export interface PhaseContext {
 	model(request: ModelRequest): Promise<ModelReply>;
 }
 
-export interface StepOptions<T> {
-	readonly purity: Purity;
+export type StepOptions<T> = Pick<Step<T>, "empty" | "purity" | "reconcile" | "retry" | "timeoutMs" | "usage"> & {
 	readonly args?: unknown;
-	/** The result of a step in doubt under the policy `skip`. */
-	readonly empty?: T;
-	reconcile?(idempotencyKey: string): Promise<Reconciled<T>>;
-}
+};
 
 /** Defines a skill; the types of its input follow from the schema. */
 export function defineSkill<Input>(

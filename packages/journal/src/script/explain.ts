@@ -4,7 +4,7 @@
  */
 import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry } from "../entry.ts";
-import { JournalError, reasonOf } from "../errors.ts";
+import { type Divergence, JournalError, reasonOf } from "../errors.ts";
 import { innerLane, type Lane, type Using } from "../perform.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import { startsDurably } from "../purity.ts";
@@ -56,14 +56,6 @@ export interface Explanation {
 	readonly assumed: number;
 	/** Where the script asks for something else than is recorded. */
 	readonly divergences: readonly Divergence[];
-}
-
-export interface Divergence {
-	readonly expected: string;
-	readonly got: string;
-	readonly seq: Seq | undefined;
-	/** The lane and the position in it. */
-	readonly path: string;
 }
 
 export interface ExplainPorts extends Pick<Using, "logId" | "results" | "redact"> {

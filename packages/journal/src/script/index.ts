@@ -21,9 +21,9 @@ export {
 	type RunView,
 	type ScriptEvent,
 } from "./events.ts";
-export { type Divergence, type ExplainedCall, type ExplainPorts, type Explanation, explain } from "./explain.ts";
+export { type ExplainedCall, type ExplainPorts, type Explanation, explain } from "./explain.ts";
 export { loadScript, type ScriptModule } from "./load.ts";
 export { type Memory, type Reuse, ScriptMemo } from "./memo.ts";
 export { scriptCompleted, scriptFailed, scriptRecords, scriptResumed, scriptStarted } from "./records.ts";
 export { checkScript, type Question, runScript, type ScriptPorts } from "./run-script.ts";
-export { type ScriptRun, type ScriptRuns, scriptRuns } from "./script-runs.ts";
+export { openRuns, type ScriptRun, type ScriptRuns, scriptRuns } from "./script-runs.ts";

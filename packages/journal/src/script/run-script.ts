@@ -17,6 +17,8 @@ export interface ScriptPorts extends Using {
 	ask(question: Question): Promise<string | undefined>;
 	/** A line that the script has printed. */
 	print(line: string): void;
+	/** Agents that ask the model at the same time; the others wait for their turn. Default: 8. */
+	readonly concurrency?: number;
 }
 
 export interface Question {
@@ -94,6 +96,7 @@ export class ScriptHost {
 	readonly #suspend: (reason: Error) => void;
 	#underWay = 0;
 	readonly #questions: string[] = [];
+	readonly #turns: Turns;
 	#isLooking = false;
 	#isOver = false;
 
@@ -102,6 +105,7 @@ export class ScriptHost {
 		this.#ports = ports;
 		this.#perform = perform;
 		this.#suspend = suspend;
+		this.#turns = new Turns(ports.concurrency ?? 8);
 	}
 
 	async run(module: ScriptModule, args: unknown): Promise<unknown> {
@@ -151,7 +155,10 @@ export class ScriptHost {
 		const { model, tools, clock = systemClock, timers = systemTimers, signal } = this.#ports;
 		switch (op) {
 			case "agent": {
-				const { value } = await this.#perform(lane, agentStep(agentCall.parse(call), model, tools));
+				const step = agentStep(agentCall.parse(call), model, tools);
+				// Only what is called takes a turn: what is recalled costs nothing.
+				const limited = { ...step, call: this.#turns.limit(step.call, signal) };
+				const { value } = await this.#perform(lane, limited);
 				return value;
 			}
 			case "tool": {
@@ -254,6 +261,31 @@ export class ScriptHost {
 						}),
 			);
 		});
+	}
+}
+
+/** So many at a time, in the order in which they came. */
+class Turns {
+	#free: number;
+	readonly #waiting: (() => void)[] = [];
+
+	constructor(size: number) {
+		this.#free = size;
+	}
+
+	limit<Arg, T>(work: (arg: Arg) => Promise<T>, signal: AbortSignal): (arg: Arg) => Promise<T> {
+		return async (arg) => {
+			if (this.#free > 0) this.#free--;
+			else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+			try {
+				signal.throwIfAborted();
+				return await work(arg);
+			} finally {
+				const next = this.#waiting.shift();
+				if (next) next();
+				else this.#free++;
+			}
+		};
 	}
 }
 

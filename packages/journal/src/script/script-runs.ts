@@ -57,10 +57,14 @@ export const scriptRuns = defineProjection<ScriptRuns>({
 		),
 	],
 	floor: (state) => {
-		const open = Object.values(state).filter(({ status }) => status !== "completed");
-		return open.length > 0 ? Math.min(...open.map(({ started }) => started)) : undefined;
+		const open = openRuns(state).map(([, { started }]) => started);
+		return open.length > 0 ? Math.min(...open) : undefined;
 	},
 });
+
+/** The runs that are not over: under way, cut off, or waiting for an answer. */
+export const openRuns = (runs: ScriptRuns): readonly (readonly [id: string, run: ScriptRun])[] =>
+	Object.entries(runs).filter(([, { status }]) => status === "open");
 
 function withRun(state: ScriptRuns, run: string, change: (before: ScriptRun) => ScriptRun): ScriptRuns {
 	const before = state[run];

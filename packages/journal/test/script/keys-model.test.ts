@@ -1,0 +1,259 @@
+/**
+ * Random histories of a script run: programs, edits, kills, branches that end in any order; against a model that keeps the whole
+ * history of each call as text. `REYN_RUNS` sets how many are told (default 1500), `REYN_SEED` which.
+ */
+import { setImmediate } from "node:timers/promises";
+import { canonicalJson } from "@reyn/wal";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Step } from "../../src/index.ts";
+import { innerLane } from "../../src/perform.ts";
+import { Branches } from "../../src/script/branches.ts";
+import { type Reuse, runScript, scriptResumed, scriptStarted } from "../../src/script/index.ts";
+import { loadScript } from "../../src/script/load.ts";
+import { callsOf, type NaiveCall, type NaiveEntry, NaiveMemory, placeOf } from "./naive-keys.ts";
+import { anyEdit, anyProgram, type Calls, type Edit, edited, follow, type Program, sourceOf } from "./programs.ts";
+import { type Ended, echo, Log, Process, run, scope, writer } from "./script-process.ts";
+
+const RUNS = Number(process.env.REYN_RUNS ?? 1500);
+const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+const timeout = 60_000 + RUNS * 200;
+
+/** One life of a process. */
+interface Life {
+	readonly edits: readonly Edit[];
+	/** Does it take the last edits back? */
+	readonly goesBack: boolean;
+	readonly reuse: Reuse;
+	/** Appends that it lives for; undefined: it is not killed. */
+	readonly appends: number | undefined;
+	/** After how many turns of the event loop each call is answered. */
+	readonly delays: readonly number[];
+	/** What the log has lost before: so many of its last records, or every so many-th one in its middle. */
+	readonly tears: number;
+	readonly loses: number | undefined;
+}
+
+const anyLife = (more: Partial<{ [Key in keyof Life]: fc.Arbitrary<Life[Key]> }> = {}): fc.Arbitrary<Life> =>
+	fc.record<Life>({
+		edits: fc.oneof(fc.constant([]), fc.array(anyEdit, { minLength: 1, maxLength: 2 })),
+		goesBack: fc.constantFrom(false, false, false, true),
+		reuse: fc.constant("prefix"),
+		appends: fc.option(fc.nat(12), { nil: undefined }),
+		delays: fc.array(fc.nat(3), { minLength: 1, maxLength: 7 }),
+		tears: fc.constantFrom(0, 0, 0, 1, 2, 5),
+		loses: fc.option(fc.integer({ min: 2, max: 4 }), { nil: undefined, freq: 1 }),
+		...more,
+	});
+
+/** How a program is run in a process. */
+type Runner = (
+	process: Process,
+	program: Program,
+	how: { reuse: Reuse },
+	answer: (text: string) => Promise<string>,
+) => Promise<Ended>;
+
+/** Over the lanes themselves, in the way in which the realm of a script uses them. */
+const overBranches: Runner = (process, program, how, answer) => {
+	process.begin(canonicalJson(program), how);
+	const branches = new Branches(run, scope, process.ports);
+	const perform = (step: Pick<Step<string>, "kind" | "args" | "purity">, what: string): Promise<string> => {
+		branches.current.settle();
+		return branches.current.lane.perform({
+			...step,
+			name: step.kind,
+			call: async () => {
+				process.assertAlive();
+				process.made.push(what);
+				return answer(what);
+			},
+		});
+	};
+	const fork = async (kind: string, name: string, bodies: readonly (() => Promise<unknown>)[]): Promise<unknown[]> => {
+		const at = branches.fork(kind, name, bodies.length);
+		const ends = await Promise.allSettled(bodies.map((body, i) => branches.enter(at, i, body)));
+		branches.join(at);
+		return ends.map((end) => {
+			if (end.status === "rejected") throw end.reason;
+			return end.value;
+		});
+	};
+	const calls: Calls = {
+		agent: (text) => perform({ kind: "agent", args: { text }, purity: "llm" }, text),
+		write: (text) =>
+			perform({ kind: "write", args: { text }, purity: "side_effect" }, `write ${JSON.stringify({ text })}`),
+		parallel: (tasks) => fork("parallel", "", tasks),
+		pipeline: (items, ...stages) =>
+			fork(
+				"pipeline",
+				"",
+				items.map((item) => async () => {
+					let previous: unknown = item;
+					for (const stage of stages) previous = await stage(previous);
+					return previous;
+				}),
+			),
+		phase: async (name, body) => (await fork("phase", name, [body]))[0],
+		together: (begin) => Promise.all(begin.map((each) => each())),
+	};
+	return process.end(() => follow(program, calls));
+};
+
+/** As a script, in a realm of its own. */
+const asScript: Runner = (process, program, how) => {
+	const module = loadScript(sourceOf(program), "s.ts");
+	process.begin(module.hash, how);
+	return process.end(() => runScript(module, run, {}, scope, process.ports));
+};
+
+/** A run over several lives, and what the model knows of it. */
+class History {
+	readonly log = new Log();
+	/** By seq of its record. */
+	readonly #entries = new Map<number, NaiveEntry>();
+	readonly #runner: Runner;
+	#versions: readonly Program[];
+	#lives = 0;
+	#answers = 0;
+
+	constructor(runner: Runner, program: Program) {
+		this.#runner = runner;
+		this.#versions = [program];
+	}
+
+	get program(): Program {
+		return this.#versions.at(-1) as Program;
+	}
+
+	/** @returns how many calls were made */
+	async live({ edits, goesBack, reuse, appends, delays, tears, loses }: Life): Promise<number> {
+		if (goesBack && this.#versions.length > 1) this.#versions = this.#versions.slice(0, -1);
+		else if (edits.length > 0) this.#versions = [...this.#versions, edits.reduce(edited, this.program)];
+		if (tears > 0 && this.#lives > 0) this.log.tear(tears);
+		if (loses !== undefined) this.log.lose((record, i) => (i + tears) % loses === 0 && record.kind.startsWith("step_"));
+		const life = ++this.#lives;
+		let answered = 0;
+		const answer = async (text: string): Promise<string> => {
+			const turns = delays[answered++ % delays.length] as number;
+			for (let i = 0; i < turns; i++) await setImmediate();
+			// Whoever asks again is told something else.
+			return `${text.length > 12 ? `${text.slice(0, 6)}…${text.length}` : text}.${life}`;
+		};
+		const process = new Process({
+			log: this.log,
+			...(appends === undefined ? {} : { appends }),
+			model: echo(answer),
+			tools: [writer((args) => answer(`write ${JSON.stringify(args)}`))],
+		});
+		const last = this.log.records.at(-1)?.seq ?? 0;
+		const ended = await this.#runner(process, this.program, { reuse }, answer);
+		await this.#judge(process, ended, last, reuse);
+		return process.made.length;
+	}
+
+	async #judge(process: Process, ended: Ended, last: number, reuse: Reuse): Promise<void> {
+		if (!process.isDead) expect(ended).toMatchObject({ status: "completed" });
+		const revisions = this.#revisions();
+		const revision = revisions.at(-1) as number;
+		const { records } = this.log;
+		const completed = records.filter(({ kind }) => kind === "step_completed") as unknown as readonly Completed[];
+		const answers = new Map<string, string>();
+		for (const { seq, data } of completed) {
+			const { lane, place, result } = data;
+			if (revisions[records.findIndex((record) => record.seq === seq)] !== revision) continue;
+			if (/\/[0-9a-f]{16}:/.test(lane)) continue;
+			answers.set(placeOf(lane, place.at), typeof result === "string" ? result : result.value);
+		}
+		const { calls, result } = await callsOf(this.program, answers);
+		const memory = new NaiveMemory(
+			records.flatMap(({ seq }) => (seq <= last ? (this.#entries.get(seq) ?? []) : [])),
+			revision,
+			reuse,
+		);
+		const expected: string[] = [];
+		const met = new Map<string, { readonly call: NaiveCall; readonly answer: number }>();
+		for (const { id } of process.recalled) {
+			if (/\/[0-9a-f]{16}:/.test(id.lane)) continue;
+			const place = placeOf(id.lane, id.place?.at ?? -1);
+			const call = calls.get(place);
+			if (!call) throw new Error(`the model knows no call at ${place}; there are ${[...calls.keys()]}`);
+			let known = memory.take(call);
+			if (known === undefined) expected.push(call.what);
+			known ??= ++this.#answers;
+			met.set(place, { call, answer: known });
+			met.set(innerLane(id), { call, answer: known });
+		}
+		if (process.isDead) {
+			for (const each of process.made) expect(expected.splice(0)).toContain(each);
+		} else {
+			expect(process.made.toSorted()).toEqual(expected.toSorted());
+			expect([...calls.keys()].every((place) => met.has(place))).toBe(true);
+			expect(ended).toEqual({ status: "completed", result });
+		}
+		for (const { seq, data } of completed) {
+			if (seq <= last) continue;
+			const found = met.get(data.lane) ?? met.get(placeOf(data.lane, data.place.at));
+			if (!found) throw new Error(`the model knows nothing of #${seq} in ${data.lane}`);
+			this.#entries.set(seq, { revision, ...found });
+		}
+	}
+
+	/** For each record the revision that it is in: the span of one text with one way of reuse. */
+	#revisions(): readonly number[] {
+		let revision = 0;
+		let before = "";
+		return this.log.records.map((record) => {
+			if (scriptStarted.is(record) || scriptResumed.is(record)) {
+				const { script, reuse = "prefix" } = record.data as { script: string; reuse?: Reuse };
+				const version = `${script} ${reuse}`;
+				if (version !== before) revision++;
+				before = version;
+			}
+			return revision;
+		});
+	}
+}
+
+interface Completed {
+	readonly seq: number;
+	readonly data: {
+		readonly lane: string;
+		readonly place: { readonly at: number };
+		readonly result: string | { readonly value: string };
+	};
+}
+
+const calm: Life = {
+	edits: [],
+	goesBack: false,
+	reuse: "prefix",
+	appends: undefined,
+	delays: [0],
+	tears: 0,
+	loses: undefined,
+};
+
+/** Tells a history, and then twice how it ends. */
+async function tell(runner: Runner, program: Program, lives: readonly Life[]): Promise<void> {
+	const history = new History(runner, program);
+	for (const life of lives) await history.live(life);
+	const { reuse } = lives.at(-1) ?? calm;
+	await history.live({ ...calm, reuse });
+	expect(await history.live({ ...calm, reuse, delays: [2, 0, 1] })).toBe(0);
+}
+
+test.each([
+	["over lanes", overBranches, RUNS],
+	["as scripts", asScript, Math.ceil(RUNS / 15)],
+])(
+	"%s: exactly the calls are made whose history is not recorded",
+	async (_, runner, numRuns) => {
+		const lives = fc.array(anyLife(), { minLength: 1, maxLength: 5 });
+		await fc.assert(
+			fc.asyncProperty(anyProgram, lives, (program, lives) => tell(runner, program, lives)),
+			{ numRuns, ...SEED },
+		);
+	},
+	timeout,
+);

@@ -1,0 +1,267 @@
+/** A process that runs scripts over a log, as a runtime would: it can be killed at any append, and another one goes on. */
+import type { Appended, Appender, Clock, Draft, Scope, Seq, Timers, WalRecord } from "@reyn/wal";
+import type { Identity, InDoubtPolicy, Model, ModelPart, ModelRequest, Recall, Tool } from "../../src/index.ts";
+import {
+	type EndStatus,
+	type Explanation,
+	eventOfStep,
+	explain,
+	loadScript,
+	type Question,
+	type Reuse,
+	runScript,
+	type ScriptEvent,
+	ScriptMemo,
+	type ScriptModule,
+	type ScriptPorts,
+	scriptCompleted,
+	scriptFailed,
+	scriptResumed,
+	scriptStarted,
+} from "../../src/script/index.ts";
+
+export const run = "r1";
+export const scope: Scope = { agent: "default", session: "main", run };
+
+/** What outlives a process. */
+export class Log {
+	#records: readonly WalRecord[] = [];
+	#next: Seq = 1;
+
+	get records(): readonly WalRecord[] {
+		return this.#records;
+	}
+
+	append({ kind, data }: Draft, at: Scope, ts: number): Appended {
+		const seq = this.#next++;
+		const record = { seq, ts, kind, scope: at, data: JSON.parse(JSON.stringify(data)), crc: "" };
+		this.#records = [...this.#records, record];
+		return { seq, record, durable: Promise.resolve() };
+	}
+
+	/** Loses its last records. */
+	tear(count: number): void {
+		this.#records = this.#records.slice(0, Math.max(1, this.#records.length - count));
+		this.#next = (this.#records.at(-1)?.seq ?? 0) + 1;
+	}
+
+	/** Loses records out of its middle, as no log of ours does. */
+	lose(isLost: (record: WalRecord, i: number) => boolean): void {
+		this.#records = this.#records.filter((record, i) => !isLost(record, i));
+	}
+}
+
+export interface ProcessOptions {
+	readonly log?: Log;
+	readonly model?: Model;
+	readonly tools?: readonly Tool[];
+	/** Who is there to be asked. Default: nobody. */
+	readonly ask?: (question: Question) => Promise<string | undefined>;
+	readonly time?: Clock & Timers;
+	readonly policy?: InDoubtPolicy;
+	readonly redact?: (text: string) => string;
+	/** Appends that it lives for, after the one that begins the run. */
+	readonly appends?: number;
+}
+
+export type Ended =
+	| { readonly status: "completed"; readonly result: unknown }
+	| { readonly status: Exclude<EndStatus, "completed"> | "killed"; readonly error: Error & Failure };
+
+interface Failure {
+	readonly code?: string;
+	readonly detail?: Readonly<Record<string, unknown>>;
+}
+
+export interface How {
+	/** Default: `{}`. */
+	readonly args?: unknown;
+	readonly reuse?: Reuse;
+}
+
+export class Process implements Appender {
+	readonly log: Log;
+	readonly events: ScriptEvent[] = [];
+	readonly printed: string[] = [];
+	/** What was looked up, in that order, and what was known of it. */
+	readonly recalled: { readonly id: Identity; readonly known: Recall }[] = [];
+	/** What models and tools were called with. */
+	readonly made: string[] = [];
+	readonly memo: ScriptMemo;
+	readonly #options: ProcessOptions;
+	readonly #controller = new AbortController();
+	#left = Number.POSITIVE_INFINITY;
+
+	constructor(options: ProcessOptions = {}) {
+		this.#options = options;
+		this.log = options.log ?? new Log();
+		this.memo = new ScriptMemo(this.log.records);
+	}
+
+	/** Another process over the same log, that does not die of itself. */
+	next(options: ProcessOptions = {}): Process {
+		const { appends, ...same } = this.#options;
+		return new Process({ ...same, ...options, log: this.log });
+	}
+
+	get isDead(): boolean {
+		return this.#left < 0;
+	}
+
+	get kinds(): string[] {
+		return this.log.records.map(({ kind }) => kind);
+	}
+
+	get ports(): ScriptPorts {
+		const { model = echo(), tools = [], ask = async () => undefined, policy = "retry", time, redact } = this.#options;
+		return {
+			log: this,
+			logId: "log",
+			recall: (id) => {
+				const known = this.memo.recall(id);
+				this.recalled.push({ id, known });
+				return known;
+			},
+			whenInDoubt: () => policy,
+			signal: this.#controller.signal,
+			observe: (event) => {
+				const shown = eventOfStep(event);
+				if (shown) this.events.push(shown);
+			},
+			model: {
+				id: model.id,
+				generate: (request, options) => {
+					this.assertAlive();
+					this.made.push(promptOf(request));
+					return model.generate(request, options);
+				},
+			},
+			tools: tools.map((tool) => ({
+				...tool,
+				call: (args, context) => {
+					this.assertAlive();
+					this.made.push(`${tool.name} ${JSON.stringify(args)}`);
+					return tool.call(args, context);
+				},
+			})),
+			ask,
+			print: (line) => this.printed.push(line),
+			...(redact ? { redact } : {}),
+			...(time ? { clock: time, timers: time } : {}),
+		};
+	}
+
+	append(draft: Draft, at: Scope): Appended {
+		this.assertAlive();
+		if (--this.#left < 0) throw this.#die();
+		const appended = this.log.append(draft, at, this.#options.time?.now() ?? 0);
+		this.memo.record(appended.record);
+		return appended;
+	}
+
+	/** Somebody stops it, or it is killed while nothing is written. */
+	stop(reason = "killed"): void {
+		this.#controller.abort(new Error(reason));
+	}
+
+	/** @throws once the process is dead */
+	assertAlive(): void {
+		if (this.isDead) throw new Error("killed");
+	}
+
+	/** Writes that the run begins, or goes on. */
+	begin(version: string, { args = {}, reuse = "prefix" }: How = {}): void {
+		const isFirst = this.log.records.length === 0;
+		const what = { run, script: version, args: JSON.stringify(args) };
+		this.append(isFirst ? scriptStarted({ ...what, name: "s.ts" }) : scriptResumed({ ...what, reuse }), scope);
+		this.events.push({ type: "begun", ...(isFirst ? { name: "s.ts" } : {}), isResumed: !isFirst });
+		this.#left = this.#options.appends ?? Number.POSITIVE_INFINITY;
+	}
+
+	/** Starts a run, or goes on with it, until it ends in this process. */
+	async work(source: string, how: How = {}): Promise<Ended> {
+		const module = loadScript(source, "s.ts");
+		this.begin(module.hash, how);
+		return this.end(() => runScript(module, run, how.args ?? {}, scope, this.ports));
+	}
+
+	/** Does the work of a run and writes how it ends. */
+	async end(work: () => Promise<unknown>): Promise<Ended> {
+		const { signal } = this.#controller;
+		try {
+			const result = await work();
+			this.append(scriptCompleted({ run }), scope);
+			return this.#told({ status: "completed", result });
+		} catch (thrown) {
+			const error = thrown as Error & Failure;
+			const { message, code } = error;
+			if (this.isDead) return { status: "killed", error };
+			if (signal.aborted || code === "STEP_DISCARDED") return this.#told({ status: "stopped", error });
+			if (code === "SCRIPT_WAITING") return this.#told({ status: "waiting", error });
+			this.append(scriptFailed({ run, reason: { message, ...(code === undefined ? {} : { code }) } }), scope);
+			return this.#told({ status: "failed", error });
+		}
+	}
+
+	/** What a resume would do: by what is recorded, in a memo of its own. */
+	explain(
+		source: string,
+		{ args = {}, reuse }: How = {},
+		more: { readonly isOver?: boolean; readonly earlier?: readonly Log[] } = {},
+	): Promise<Explanation & { readonly result?: unknown }> {
+		const module: ScriptModule = loadScript(source, "s.ts");
+		const memo = new ScriptMemo(this.log.records);
+		memo.begin({ run, script: module.hash, args: JSON.stringify(args), reuse });
+		return explain(module, run, args, scope, {
+			...this.ports,
+			memo,
+			isOver: more.isOver ?? false,
+			earlier: (more.earlier ?? []).map(({ records }) => new ScriptMemo(records)),
+		});
+	}
+
+	#told(ended: Ended): Ended {
+		const { status } = ended;
+		if (status !== "killed")
+			this.events.push({ type: "ended", status, ...("error" in ended ? { reason: ended.error.message } : {}) });
+		return ended;
+	}
+
+	#die(): Error {
+		const killed = new Error("killed");
+		this.#controller.abort(killed);
+		return killed;
+	}
+}
+
+/** The text of a script whose function has this body. */
+export const script = (body: string): string => `export default async (ctx, args) => {\n${body}\n};\n`;
+
+/** A model that gives an answer for a prompt, at 11 tokens each. */
+export function echo(
+	answer: (prompt: string, request: ModelRequest) => string | Promise<string> = (p) => `${p}!`,
+): Model {
+	return {
+		id: "echo",
+		async *generate(request): AsyncIterable<ModelPart> {
+			const text = await answer(promptOf(request), request);
+			yield { type: "text", text };
+			yield { type: "usage", usage: { inputTokens: 10, outputTokens: 1 } };
+		},
+	};
+}
+
+/** A tool that writes, and gives what is to be heard of it. */
+export function writer(
+	answer: (args: Readonly<Record<string, unknown>>) => string | Promise<string> = () => "written",
+): Tool {
+	return {
+		name: "write",
+		description: "Writes.",
+		parameters: { type: "object" },
+		purity: "side_effect",
+		call: async (args) => answer(args as Record<string, unknown>),
+	};
+}
+
+const promptOf = ({ messages: [first] }: ModelRequest): string => (first?.role === "user" ? first.text : "");
