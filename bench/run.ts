@@ -26,6 +26,11 @@ const benches: Readonly<Record<string, Bench>> = {
 		{ records: 1_000_000, rounds: 7 },
 		async () => (await import("./recovery.ts")).benchRecovery,
 	),
+	resume: bench(
+		"resume",
+		{ steps: [100, 1000, 10_000], rounds: 5 },
+		async () => (await import("./resume.ts")).benchResume,
+	),
 	snapshot: bench(
 		"snapshot",
 		{ steps: [100, 1000, 3000], rounds: 21, histories: [10, 100, 1000, 10_000] },

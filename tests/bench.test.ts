@@ -78,11 +78,30 @@ test("`pnpm bench checkout --json` prints one document with what going back cost
 	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
 }, 60_000);
 
+test("`pnpm bench resume --json` prints one document with what steps cost and how a new process goes on, and a verdict for each goal", async () => {
+	const report = JSON.parse(await bench("resume", "--steps", "100", "--rounds", "1", "--json"));
+	expect(report).toMatchObject({ bench: "resume", rounds: 1 });
+	const ours = ["reyn, model calls", "reyn, effects", "reyn, effects, each outcome waited for"];
+	const all = ["raw", ...ours, "LangGraph, sqlite", "DBOS, PostgreSQL"];
+	// Only a PostgreSQL may be missing.
+	const skipped = namesOf(report.skipped);
+	expect(["", "DBOS, PostgreSQL"]).toContain(skipped.join());
+	expect(namesOf(report.rows)).toEqual(all.filter((name) => !skipped.includes(name)));
+	for (const { stepMs, ofRaw, growth, resumeMs } of report.rows)
+		for (const { median } of [stepMs, ofRaw, growth, resumeMs]) expect(median).toBeGreaterThan(0);
+	// What was on disk is not called again; the last outcome of the effects was not waited for.
+	const calls = (name: string) => report.rows.find((row: { name: string }) => row.name === name).calls;
+	expect(ours.map(calls)).toEqual([0, expect.toBeOneOf([0, 1]), 0]);
+	for (const { name, ofParse } of report.rows) if (ours.includes(name)) expect(ofParse.median).toBeGreaterThan(0);
+	expect(report.goals).toHaveLength(11 - skipped.length);
+}, 120_000);
+
 test("`pnpm bench --help` names the benches, and an unknown one is refused with the same", async () => {
 	const help = await bench("--help");
 	expect(help).toContain("pnpm bench append");
 	expect(help).toContain("pnpm bench checkout");
 	expect(help).toContain("pnpm bench recovery");
+	expect(help).toContain("pnpm bench resume");
 	expect(help).toContain("pnpm bench snapshot");
 	await expect(bench("nothing")).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(help.trim()) });
 	await expect(bench("append", "--rounds", "0")).rejects.toMatchObject({ code: 2 });
