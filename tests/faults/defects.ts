@@ -1,6 +1,6 @@
 /**
- * Test the tests: each defect is planted in a copy of the log's source, and a named test has to go red. The copy lies
- * outside this checkout (Node strips no types under node_modules), and resolves its packages through links to it.
+ * Test the tests: each defect is planted in a copy of the source of the log or of the journal, and a named test has to go red.
+ * The copy lies outside this checkout (Node strips no types under node_modules), and resolves its packages through links to it.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,9 @@ import { withDirectory } from "./start.ts";
 
 interface Defect {
 	readonly name: string;
-	/** In packages/wal/src. */
+	/** Whose source. Default: `wal`. */
+	readonly package?: "journal";
+	/** In its src. */
 	readonly file: string;
 	readonly from: string;
 	readonly to: string;
@@ -247,12 +249,140 @@ const defects: readonly Defect[] = [
 		to: "if (head) return head;",
 		tests: ["vitest log-file"],
 	},
+	{
+		name: "call before the start is durable",
+		package: "journal",
+		file: "perform.ts",
+		from: "await durable;",
+		to: "durable.catch(() => {});",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "take a step in doubt for a fresh one",
+		package: "journal",
+		file: "entry.ts",
+		from: '{ kind: "in_doubt", started, attempt };',
+		to: '{ kind: "fresh" };',
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "skip the record of a completion",
+		package: "journal",
+		file: "perform.ts",
+		from: "// A world that says the same again needs no second record of it.",
+		to: "if (started !== undefined) return (await revive(kept, results)) as T;",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "make the key of the last start",
+		package: "journal",
+		file: "perform.ts",
+		from: "started ??= seq;",
+		to: "started = seq;",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "make the key of the last start, after a crash",
+		package: "journal",
+		file: "entry.ts",
+		from: "(before?.started ?? seq)",
+		to: "seq",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "do not ask the far side",
+		package: "journal",
+		file: "perform.ts",
+		from: 'return (await this.#step.reconcile?.(this.#keyOf(started))) ?? { kind: "unknown" };',
+		to: 'return { kind: "unknown" };',
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "do not believe the far side",
+		package: "journal",
+		file: "perform.ts",
+		from: '\t\tif (found.kind === "done") {\n\t\t\tthis.#tell({ type: "in_doubt", decision: "reconciled" });',
+		to: '\t\tif (found.kind === "done" && attempt < 0) {\n\t\t\tthis.#tell({ type: "in_doubt", decision: "reconciled" });',
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "call what is to be skipped",
+		package: "journal",
+		file: "perform.ts",
+		from: "return this.#complete(started, attempt, this.#step.empty as T);",
+		to: "return this.#try({ attempt, started });",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "go on where the policy is to stop",
+		package: "journal",
+		file: "perform.ts",
+		from: '\t\t\tcase "discard":\n\t\t\t\tthrow',
+		to: '\t\t\tcase "discard":\n\t\t\t\tif (started > 0) return this.#complete(started, attempt, this.#step.empty as T);\n\t\t\t\tthrow',
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "do not say what is in doubt",
+		package: "journal",
+		file: "perform.ts",
+		from: 'this.#tell({ type: "in_doubt", decision });',
+		to: "void decision;",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "begin again with the first try after a crash",
+		package: "journal",
+		file: "perform.ts",
+		from: "return this.#try({ attempt, started });",
+		to: "return this.#try({ attempt: 1, started });",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "forget a failure",
+		package: "journal",
+		file: "entry.ts",
+		from: '\t\t\t\t: { kind: "failed", reason };',
+		to: '\t\t\t\t: { kind: "fresh" };',
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "take what a discarded step has stopped for failed",
+		package: "journal",
+		file: "perform.ts",
+		from: "if (this.#using.signal.aborted || isDiscarded(error)) throw error;",
+		to: "if (this.#using.signal.aborted) throw error;",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "call though the open start may not be durable",
+		package: "journal",
+		file: "perform.ts",
+		from: "\t\t\tawait durable;\n",
+		to: "\t\t\tif (started === undefined || attempt > 1) await durable;\n",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "call what was given up meanwhile",
+		package: "journal",
+		file: "perform.ts",
+		from: "\t\t// It may have been given up while it waited.\n\t\tthis.#using.signal.throwIfAborted();\n",
+		to: "",
+		tests: ["faults in-doubt"],
+	},
+	{
+		name: "do not look again after the far side was asked",
+		package: "journal",
+		file: "perform.ts",
+		from: '\t\tif (this.#using.recall(this.#id).kind !== "in_doubt") return this.run();\n',
+		to: "",
+		tests: ["faults in-doubt"],
+	},
 ];
 
 export const fault: Fault = {
 	name: "defects",
 	rows: [],
-	title: "defects planted in the log's source: each turns a named test red",
+	title: "defects planted in the source of the log and of the journal: each turns a named test red",
 	needs: () => (process.platform === "win32" ? "needs links" : undefined),
 	async run({ short }) {
 		const figures: Record<string, string> = {};
@@ -305,7 +435,7 @@ async function withCopy<T>(defect: Defect | undefined, use: (root: string) => Pr
 		await writeFile(join(root, "package.json"), '{ "private": true, "type": "module" }');
 		await symlink(from("node_modules"), join(root, "node_modules"));
 		if (defect) {
-			const path = join(root, "packages/wal/src", defect.file);
+			const path = join(root, "packages", defect.package ?? "wal", "src", defect.file);
 			const source = await readFile(path, "utf8");
 			const parts = source.split(defect.from);
 			if (parts.length !== 2)

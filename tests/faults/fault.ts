@@ -4,6 +4,9 @@ import { spawnSync } from "node:child_process";
 export interface Settings {
 	/** How many rounds; undefined leaves it to the fault. */
 	readonly rounds: number | undefined;
+	/** Of `in-doubt`: how many crashes on a simulated disk, and how many real kills. */
+	readonly points?: number | undefined;
+	readonly kills?: number | undefined;
 	readonly seed: number;
 	/** A sample of it, in seconds: for every change. The whole of it is for releases. */
 	readonly short: boolean;

@@ -8,6 +8,7 @@ import { fault as generations } from "./generations.ts";
 import { fault as golden } from "./golden.ts";
 import { fault as head } from "./head.ts";
 import { fault as hostile } from "./hostile.ts";
+import { fault as inDoubt } from "./in-doubt.ts";
 import { fault as kill } from "./kill.ts";
 import { fault as large } from "./large.ts";
 import { fault as moved } from "./moved.ts";
@@ -33,6 +34,7 @@ export const faults: readonly Fault[] = [
 	recut,
 	syscalls,
 	errors,
+	inDoubt,
 	captures,
 	truncation,
 	snapshots,

@@ -1,16 +1,24 @@
-/** `pnpm faults <name> [--rounds N] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone it lists them. */
+/** `pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone it lists them. */
 import { parseArgs } from "node:util";
 import { type Fault, FaultError, type Figures, type Settings } from "./fault.ts";
 import { faults } from "./index.ts";
 
 const { positionals, values } = parseArgs({
 	allowPositionals: true,
-	options: { rounds: { type: "string" }, seed: { type: "string" }, short: { type: "boolean" } },
+	options: {
+		rounds: { type: "string" },
+		points: { type: "string" },
+		kills: { type: "string" },
+		seed: { type: "string" },
+		short: { type: "boolean" },
+	},
 });
 const [name] = positionals;
 const all = name === "all";
 const settings: Settings = {
-	rounds: values.rounds === undefined ? undefined : Number(values.rounds),
+	rounds: numberOf(values.rounds),
+	points: numberOf(values.points),
+	kills: numberOf(values.kills),
 	seed: Number(values.seed ?? 1),
 	short: all || values.short === true,
 };
@@ -43,6 +51,10 @@ async function report(fault: Fault): Promise<void> {
 		console.log(`${fault.name}: FAILED in ${seconds(started)}, seed ${settings.seed}\n${figures}`);
 		console.log(error instanceof FaultError ? error.message : error);
 	}
+}
+
+function numberOf(value: string | undefined): number | undefined {
+	return value === undefined ? undefined : Number(value);
 }
 
 function seconds(since: number): string {

@@ -4,19 +4,21 @@ import { basename, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import {
 	callsOf,
+	checkScript,
 	emptyRunView,
 	nextRunView,
 	type Question,
 	type Runtime,
 	type RuntimeEvent,
 	type ScriptEnd,
+	type ScriptResume,
 	type ScriptText,
 	type StartedScript,
 } from "@reyn/runtime";
 import { type Command, Option } from "commander";
 import { clean } from "./clean.ts";
 import { type Globals, openForReading, openForWork, reading } from "./context.ts";
-import { bySignal, CliError, exitCodes } from "./exit-code.ts";
+import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { explanationLines, runLines, scriptEventLine, verificationLines, viewLines } from "./script-lines.ts";
 import { eventLine, meterLine, write } from "./speak.ts";
 import { formatOf, type OutputFormat, outputFormat } from "./work.ts";
@@ -44,6 +46,7 @@ export function addScriptCommands(
 	done: (exitCode: number) => void,
 ): void {
 	const script = program.command("script").description("scripts of agents: run, kill, edit, go on");
+	const theRun = "the id of a run: reyn script list has them";
 	const answer = (): Option =>
 		new Option("--answer <text>", "an answer to what the script asks; may be given several times").argParser(
 			(text: string, before: readonly string[] = []) => [...before, text],
@@ -59,13 +62,17 @@ export function addScriptCommands(
 		.addOption(outputFormat())
 		.addHelpText("after", '\nExample: reyn script run review.ts --args \'{"topic":"recovery"}\'')
 		.action(async (file: string, options: With) => {
-			const [text, args] = [await readScript(file), await argsOf(options)];
-			done(await runIt(globals(), options, (runtime) => runtime.startScript(text, args)));
+			const prepare = async (): Promise<Begin> => {
+				const [text, args] = [await readScript(file), await argsOf(options)];
+				await checkScript(text, args);
+				return (runtime) => runtime.startScript(text, args);
+			};
+			done(await runIt(globals(), options, prepare));
 		});
 
 	script
 		.command("resume")
-		.argument("<run>")
+		.argument("<run>", theRun)
 		.argument("[file]", "the script as it is edited now (default: as it was)")
 		.description("go on with a run; what is recorded is not called again")
 		.option("--explain", "say what would be recalled and what called, and what it costs; nothing else")
@@ -89,22 +96,35 @@ export function addScriptCommands(
 		.option("--args-file <path>", "the same from a file")
 		.addOption(answer())
 		.addOption(outputFormat())
+		.addHelpText("after", "\nExample: reyn script resume r395df1eb review.ts --explain")
 		.action(
 			async (run: string, file: string | undefined, { explain, strict, reuse, policy, ...options }: ResumeOptions) => {
-				const [text, args] = [file === undefined ? undefined : await readScript(file), await argsOf(options)];
-				const how = { script: text, args, reuse, strict, whenInDoubt: policy };
+				const given = async (): Promise<ScriptResume> => ({
+					script: file === undefined ? undefined : await readScript(file),
+					args: await argsOf(options),
+					reuse,
+					strict,
+					whenInDoubt: policy,
+				});
 				if (explain) {
+					const how = await given();
 					const explanation = await reading(globals(), (runtime) => runtime.explainScript(run, how));
-					return print(globals(), explanation, explanationLines(explanation));
+					const json = formatOf(globals(), options.outputFormat) !== "text";
+					return print({ ...globals(), json }, explanation, explanationLines(explanation));
 				}
-				await reading(globals(), (runtime) => runtime.scriptOf(run));
-				done(await runIt(globals(), options, (runtime) => runtime.resumeScript(run, how)));
+				const prepare = async (): Promise<Begin> => {
+					const how = await given();
+					await reading(globals(), (runtime) => runtime.checkResume(run, how));
+					return (runtime) => runtime.resumeScript(run, how);
+				};
+				done(await runIt(globals(), options, prepare));
 			},
 		);
 
 	script
 		.command("list")
 		.description("script runs, newest first")
+		.addHelpText("after", "\nExample: reyn script list --json")
 		.action(async () => {
 			const runs = await reading(globals(), async (runtime) => runtime.scriptRuns());
 			print(globals(), runs, runLines(runs));
@@ -112,34 +132,39 @@ export function addScriptCommands(
 
 	script
 		.command("watch")
-		.argument("<run>")
+		.argument("<run>", theRun)
 		.description("what a run has done, and then what it does, in whatever process")
 		.addOption(outputFormat())
+		.addHelpText("after", "\nExample: reyn script watch r395df1eb")
 		.action(async (run: string, options: { outputFormat: OutputFormat }) => {
-			done(await watch(globals(), run, formatOf(globals(), options.outputFormat)));
+			const format = formatOf(globals(), options.outputFormat);
+			done(await endingWithResult(format, () => watch(globals(), run, format)));
 		});
 
 	script
 		.command("save")
-		.argument("<run>")
+		.argument("<run>", theRun)
 		.argument("[file]", "where to (default: its own name, here)")
 		.description("write the script of a run as a file, to run it anew")
 		.option("--force", "write over a file that is there")
+		.addHelpText("after", "\nExample: reyn script save r395df1eb kept.ts")
 		.action(async (run: string, file: string | undefined, { force }: { force?: boolean }) => {
 			const { name, source } = await reading(globals(), (runtime) => runtime.scriptOf(run));
-			const path = resolve(file ?? name);
-			await writeFile(path, source, { flag: force ? "w" : "wx" }).catch((error: NodeJS.ErrnoException) => {
-				if (error.code !== "EEXIST") throw error;
-				throw new CliError("CLI_REFUSED", `${path} is there already; give another name, or --force`);
+			const path = resolve(file ?? basename(name));
+			await writeFile(path, source, { flag: force ? "w" : "wx" }).catch(({ code }: NodeJS.ErrnoException) => {
+				if (code === "EEXIST")
+					throw new CliError("CLI_REFUSED", `${path} is there already; give another name, or --force`);
+				throw new CliError("CLI_USAGE", `${path} cannot be written (${code}); give the path of a file`);
 			});
 			print(globals(), { run, path }, [`${path} is the script of ${run}`]);
 		});
 
 	script
 		.command("verify")
-		.argument("<run>")
+		.argument("<run>", theRun)
 		.argument("[file]", "the script as it is now (default: as it was)")
 		.description("replay a run without a single call; fails when the script does something else than is recorded")
+		.addHelpText("after", "\nExample: reyn script verify r395df1eb review.ts")
 		.action(async (run: string, file: string | undefined) => {
 			const text = file === undefined ? undefined : await readScript(file);
 			const verification = await reading(globals(), (runtime) => runtime.verifyScript(run, text));
@@ -148,15 +173,38 @@ export function addScriptCommands(
 		});
 }
 
-/** Runs to the end of the script, or until a signal; gives the exit code. */
-async function runIt(
-	globals: Globals,
-	{ answer = [], outputFormat }: With,
-	start: (runtime: Runtime) => Promise<StartedScript>,
-): Promise<number> {
+/** Begins a run, once everything that it needs is there. */
+type Begin = (runtime: Runtime) => Promise<StartedScript>;
+
+/**
+ * Runs to the end of the script, or until a signal; gives the exit code.
+ *
+ * @param prepare reads and checks: what it refuses is refused before the state is opened for work
+ */
+function runIt(globals: Globals, { answer = [], outputFormat }: With, prepare: () => Promise<Begin>): Promise<number> {
 	const format = formatOf(globals, outputFormat);
-	const answers = [...answer];
-	const stream = (line: unknown): Promise<void> => write(process.stdout, `${JSON.stringify(line)}\n`);
+	return endingWithResult(format, async () => runToItsEnd(globals, format, answer, await prepare()));
+}
+
+/** A stream says at its end that it failed, too. */
+async function endingWithResult(format: OutputFormat, work: () => Promise<number>): Promise<number> {
+	try {
+		return await work();
+	} catch (error) {
+		if (format !== "stream-json") throw error;
+		const exitCode = exitCodeOf(error);
+		const { code = "ERROR", message } = error as Error & { code?: string };
+		await stream({ type: "result", exitCode, error: { code, message } });
+		return exitCode;
+	}
+}
+
+async function runToItsEnd(
+	globals: Globals,
+	format: OutputFormat,
+	answers: readonly string[],
+	begin: Begin,
+): Promise<number> {
 	const say = (line: string | undefined): void => {
 		if (format === "text" && line !== undefined) process.stderr.write(`${line}\n`);
 	};
@@ -164,7 +212,7 @@ async function runIt(
 		if (format === "stream-json") void stream(event);
 		else say(eventLine(event));
 	};
-	const runtime = await openForWork(globals, { onEvent, ask: (question) => ask(question, answers) });
+	const runtime = await openForWork(globals, { onEvent, ask: asker(answers) });
 	let stopped: keyof typeof bySignal | undefined;
 	for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
 		process.once(signal, () => {
@@ -174,8 +222,10 @@ async function runIt(
 	let ended: { run: string; end: ScriptEnd } | undefined;
 	try {
 		if (format === "stream-json") await stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
-		const { run, end } = await start(runtime);
+		const { run, end } = await begin(runtime);
 		say(`script run ${run}`);
+		// The signal may have come before there was anything to cancel.
+		if (stopped !== undefined) runtime.cancel();
 		ended = { run, end: await end };
 	} finally {
 		await runtime.close();
@@ -197,6 +247,8 @@ async function runIt(
 	return exitCode;
 }
 
+const stream = (line: unknown): Promise<void> => write(process.stdout, `${JSON.stringify(line)}\n`);
+
 function exitCodeOfEnd(end: ScriptEnd): number {
 	switch (end.status) {
 		case "completed":
@@ -212,15 +264,29 @@ function exitCodeOfEnd(end: ScriptEnd): number {
 const resultText = (result: unknown): string =>
 	clean(typeof result === "string" ? result : JSON.stringify(result, null, 2));
 
-/** What was given with the command comes first; then the person, where there is one. */
-async function ask({ question, choices, signal }: Question, answers: string[]): Promise<string | undefined> {
-	if (answers.length > 0) return answers.shift();
-	if (!process.stdin.isTTY) return undefined;
+/** Answers what a script asks: with what was given first; then the person does, where there is one, a question at a time. */
+function asker(given: readonly string[]): (question: Question) => Promise<string | undefined> {
+	const answers = [...given];
+	let before: Promise<unknown> = Promise.resolve();
+	return async (question) => {
+		if (answers.length > 0) return answers.shift();
+		if (!process.stdin.isTTY) return undefined;
+		const answer = before.then(() => askPerson(question));
+		before = answer.catch(() => {});
+		return answer;
+	};
+}
+
+/** Undefined when the person leaves it open, with Ctrl-D. */
+async function askPerson({ question, choices, signal }: Question): Promise<string | undefined> {
+	signal.throwIfAborted();
 	const lines = createInterface({ input: process.stdin, output: process.stderr });
+	const left = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
+	// Ctrl-C is a key here, and no signal; without this it would be the failure of the question.
+	lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
 	try {
-		return await lines.question(`${clean(question)}${choices ? ` (${choices.map(clean).join(", ")})` : ""} `, {
-			signal,
-		});
+		const text = `${clean(question)}${choices ? ` (${choices.map(clean).join(", ")})` : ""} `;
+		return await Promise.race([lines.question(text, { signal }), left]);
 	} finally {
 		lines.close();
 	}
@@ -234,23 +300,31 @@ async function watch(globals: Globals, run: string, format: OutputFormat): Promi
 	for await (const event of runtime.watchScript(run, controller.signal)) {
 		view = nextRunView(view, event);
 		const line = scriptEventLine(event);
-		if (format === "stream-json") await write(process.stdout, `${JSON.stringify(event)}\n`);
+		if (format === "stream-json") await stream(event);
 		else if (format === "text" && line !== undefined) await write(process.stdout, `${line}\n`);
 	}
+	const exitCode = controller.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
+	const { status, saved, paid } = view;
 	const last = viewLines(view).at(-1) ?? "";
+	if (format === "stream-json") await stream({ type: "result", run, status, saved, paid, exitCode });
 	if (format === "json") await write(process.stdout, `${JSON.stringify({ ...view, calls: callsOf(view) })}\n`);
 	if (format === "text") await write(process.stdout, `${last}\n`);
-	return controller.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
+	return exitCode;
 }
 
 async function readScript(file: string): Promise<ScriptText> {
+	return { name: basename(file), source: await readInput(file, "the script", "a TypeScript file") };
+}
+
+/** @throws CliError `CLI_NOT_FOUND`, `CLI_USAGE` */
+async function readInput(file: string, what: string, expected: string): Promise<string> {
 	try {
-		return { name: basename(file), source: await readFile(file, "utf8") };
+		return await readFile(file, "utf8");
 	} catch (error) {
 		const { code } = error as NodeJS.ErrnoException;
 		throw new CliError(
 			code === "ENOENT" ? "CLI_NOT_FOUND" : "CLI_USAGE",
-			`the script ${resolve(file)} cannot be read (${code}); give the path of a TypeScript file`,
+			`${what} ${resolve(file)} cannot be read (${code}); give the path of ${expected}`,
 		);
 	}
 }
@@ -259,11 +333,11 @@ async function readScript(file: string): Promise<ScriptText> {
 async function argsOf({ args, argsFile }: Pick<With, "args" | "argsFile">): Promise<unknown> {
 	if (args !== undefined && argsFile !== undefined)
 		throw new CliError("CLI_USAGE", "give --args or --args-file, not both");
-	const where = argsFile === undefined ? "--args" : resolve(argsFile);
+	const text = argsFile === undefined ? args : await readInput(argsFile, "the arguments", "a JSON file");
 	try {
-		const text = argsFile === undefined ? args : await readFile(argsFile, "utf8");
 		return text === undefined ? undefined : JSON.parse(text);
 	} catch (error) {
+		const where = argsFile === undefined ? "--args" : resolve(argsFile);
 		throw new CliError("CLI_USAGE", `${where}: expected JSON; ${(error as Error).message}`);
 	}
 }

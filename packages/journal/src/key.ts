@@ -51,8 +51,8 @@ export class Line {
 	}
 
 	/** The line of a branch that leaves here. */
-	branch(name: string, position: number): Line {
-		return new Line(link(this.#chain, name, String(position)), link(this.#loose, name), this.#redact);
+	branch(name: string, ...position: readonly number[]): Line {
+		return new Line(link(this.#chain, name, position.join()), link(this.#loose, name), this.#redact);
 	}
 
 	/** The branches are over: what comes next may rest on all of them. */

@@ -260,7 +260,7 @@ class Performance<T> {
 	/** The far side is asked first; policy decides only what stays unknown. */
 	async #settle(started: Seq, attempt: number): Promise<T> {
 		const found = await this.#reconcile(started);
-		// Meanwhile this may have been given up with the call around it; or an earlier call that was given up has ended after all.
+		// Meanwhile this may have been given up with the call around it, or an earlier call that was given up may have ended.
 		this.#using.signal.throwIfAborted();
 		if (this.#using.recall(this.#id).kind !== "in_doubt") return this.run();
 		if (found.kind === "done") {
@@ -308,6 +308,8 @@ class Performance<T> {
 			const { seq, durable } = this.#append(stepStarted({ ...this.#id, ...numbered(attempt) }));
 			// Durable before the effect: if this cannot be kept, the call is never made.
 			await durable;
+			// Meanwhile an earlier call that was given up may have ended.
+			if (this.#using.recall(this.#id).kind === "ghost") return this.run();
 			// A repeated try keeps the key of the first: that is how the far side knows it.
 			started ??= seq;
 		}

@@ -4,7 +4,7 @@ import { type BlobStore, WalError } from "@reyn/wal";
 import { JournalError } from "./errors.ts";
 
 /** A larger result does not go into the record, in bytes of JSON. */
-export const INLINE_BYTES = 32 * 1024;
+const INLINE_BYTES = 32 * 1024;
 
 export interface Kept {
 	readonly result?: unknown;
@@ -53,7 +53,7 @@ function copyOf(json: unknown): unknown {
 	return copy;
 }
 
-export const nameOf = (sha256: string): string => `${sha256.slice(0, 2)}/${sha256}`;
+const nameOf = (sha256: string): string => `${sha256.slice(0, 2)}/${sha256}`;
 
 async function readSpilled(spilled: { sha256: string; bytes: number }, blobs?: BlobStore): Promise<unknown> {
 	const bytes = await blobs?.get(nameOf(spilled.sha256));

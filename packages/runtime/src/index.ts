@@ -52,7 +52,13 @@ export {
 	sessionOf,
 } from "./runtime.ts";
 export type { ScriptText } from "./script-files.ts";
-export type { ScriptEnd, ScriptResume, StartedScript, Verification } from "./script-host.ts";
+export {
+	checkScript,
+	type ScriptEnd,
+	type ScriptResume,
+	type StartedScript,
+	type Verification,
+} from "./script-host.ts";
 export type { SessionScope } from "./session.ts";
 export { digestSkill } from "./skills/digest.ts";
 export { reportState, type StateReport } from "./state-report.ts";

@@ -490,6 +490,11 @@ export class Runtime implements AsyncDisposable {
 		return this.#scripts.resume(session, run, how);
 	}
 
+	/** Does nothing where `resumeScript` would begin. Reads only. @throws as that does */
+	async checkResume(run: string, how: ScriptResume = {}): Promise<void> {
+		await this.#scripts.check(this.#ownerOfScript(run), run, how);
+	}
+
 	/** What `resumeScript` would do and cost. Reads only. */
 	explainScript(run: string, how: ScriptResume = {}): Promise<Explanation> {
 		return this.#scripts.explain(this.#ownerOfScript(run), run, how);

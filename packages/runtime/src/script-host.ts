@@ -11,7 +11,7 @@ import {
 	type Using,
 } from "@reyn/journal";
 import {
-	checkScript,
+	checkScript as checkModule,
 	type EndStatus,
 	type Explanation,
 	eventOfRecord,
@@ -91,39 +91,47 @@ export class ScriptHost {
 	 *
 	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
 	 */
-	async start(session: Session, { name, source }: ScriptText, args: unknown): Promise<StartedScript> {
-		const module = loadScript(source, name);
-		argsText(args);
-		await checkScript(module, args);
+	start(session: Session, text: ScriptText, args: unknown): Promise<StartedScript> {
 		const run = `r${this.#ports.ids.hex(4)}`;
-		const files = this.#filesOf(run);
-		const [script, kept] = [await files.keepScript(source), await files.keepArgs(args)];
-		const started = scriptStarted({ run, name, script, args: kept });
-		await session.log.append(started, scopeOf(session, run)).durable;
-		return { run, end: this.#launch(session, run, module, args) };
+		return this.#launch(session, run, async () => {
+			const module = await checkScript(text, args);
+			const files = this.#filesOf(run);
+			const [script, kept] = [await files.keepScript(text.source), await files.keepArgs(args)];
+			const started = scriptStarted({ run, name: text.name, script, args: kept });
+			await session.log.append(started, scopeOf(session, run)).durable;
+			return { module, args, isResumed: false };
+		});
 	}
 
 	/**
 	 * Goes on with a run, perhaps with an edited script or other arguments. What is recorded is not called again.
 	 *
-	 * @throws RuntimeError `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_RUNS`, `RUNTIME_SCRIPT_OTHER`; JournalError `SCRIPT_INVALID`,
-	 * `SCRIPT_ARGS`, `DETERMINISM`, `REPLAY_DIVERGENCE` where it is strict; WalError `WAL_NOT_JSON`; nothing is written then
+	 * @throws RuntimeError `RUNTIME_SCRIPT_RUNS` and what {@link check} throws; nothing is written then
 	 */
-	async resume(session: Session, run: string, how: ScriptResume): Promise<StartedScript> {
-		if (session.isRunning(scriptWork(session.scope, run)))
-			throw new RuntimeError("RUNTIME_SCRIPT_RUNS", `the script run ${run} is under way in this process`, { run });
-		const { module, args, source } = await this.#versionOf(session, run, how);
-		await checkScript(module, args);
-		if (how.strict) {
-			const { divergences } = await this.explain(session, run, how);
-			const advice = `Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`;
-			if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
-		}
-		const files = this.#filesOf(run);
-		const [script, kept] = [await files.keepScript(source), await files.keepArgs(args)];
-		const resumed = scriptResumed({ run, script, args: kept, reuse: how.reuse ?? "prefix" });
-		await session.log.append(resumed, scopeOf(session, run)).durable;
-		return { run, end: this.#launch(session, run, module, args, how.whenInDoubt) };
+	resume(session: Session, run: string, how: ScriptResume): Promise<StartedScript> {
+		return this.#launch(session, run, async () => {
+			const { module, args } = await this.check(session, run, how);
+			const files = this.#filesOf(run);
+			const [script, kept] = [await files.keepScript(module.source), await files.keepArgs(args)];
+			const resumed = scriptResumed({ run, script, args: kept, reuse: how.reuse ?? "prefix" });
+			await session.log.append(resumed, scopeOf(session, run)).durable;
+			return { module, args, isResumed: true, whenInDoubt: how.whenInDoubt };
+		});
+	}
+
+	/**
+	 * What a resume would run. Reads only.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; JournalError
+	 * `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`, `REPLAY_DIVERGENCE` where it is strict; WalError `WAL_NOT_JSON`
+	 */
+	async check(session: Session, run: string, how: ScriptResume): Promise<Version> {
+		const version = await this.#versionOf(session, run, how);
+		if (!how.strict) return version;
+		const { divergences } = await this.explain(session, run, how);
+		const advice = `Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`;
+		if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
+		return version;
 	}
 
 	/** What a resume would do. Reads only. */
@@ -184,27 +192,31 @@ export class ScriptHost {
 		return { name, source: await this.#filesOf(run).readScript(script) };
 	}
 
-	#launch(
-		session: Session,
-		run: string,
-		module: ScriptModule,
-		args: unknown,
-		whenInDoubt?: InDoubtPolicy,
-	): Promise<ScriptEnd> {
-		const { promise, resolve, reject } = Promise.withResolvers<ScriptEnd>();
-		session.start(scriptWork(session.scope, run), async (signal) => {
-			try {
-				const using = this.#ports.using(session, signal);
-				const decide = whenInDoubt && { whenInDoubt: () => whenInDoubt };
-				resolve(await this.#run(session, run, module, args, { ...using, ...decide }));
-			} catch (error) {
-				reject(error);
-			}
-		});
-		return promise;
+	/** Prepares a run and makes it, as one piece of work: a second one of the same run is refused from the first moment on. */
+	#launch(session: Session, run: string, prepare: () => Promise<Ready>): Promise<StartedScript> {
+		const work = scriptWork(session.scope, run);
+		const begun = Promise.withResolvers<StartedScript>();
+		if (session.isRunning(work)) begun.reject(busy(run, "is under way in this process"));
+		else {
+			session.start(work, async (signal) => {
+				try {
+					const ready = await prepare();
+					const end = this.#run(session, run, ready, this.#ports.using(session, signal));
+					begun.resolve({ run, end });
+					await end;
+				} catch (error) {
+					// Once it has begun, whoever waits for its end is told.
+					begun.reject(error);
+				}
+			});
+			if (!session.isRunning(work)) begun.reject(busy(run, "is being rewound"));
+		}
+		return begun.promise;
 	}
 
-	async #run(session: Session, run: string, module: ScriptModule, args: unknown, using: Using): Promise<ScriptEnd> {
+	async #run(session: Session, run: string, ready: Ready, base: Using): Promise<ScriptEnd> {
+		const { module, args, isResumed, whenInDoubt } = ready;
+		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
 		const { model, tools, ask } = this.#ports;
 		const scope = scopeOf(session, run);
 		const memo = await this.#memoOf(session, run);
@@ -216,7 +228,7 @@ export class ScriptHost {
 				return appended;
 			},
 		};
-		tell({ type: "begun", name: module.file, isResumed: memo.revision > 1 });
+		tell({ type: "begun", name: module.file, isResumed });
 		const end = await outcomeOf(async () => {
 			const result = await runScript(module, run, args, scope, {
 				...using,
@@ -234,7 +246,7 @@ export class ScriptHost {
 			});
 			const kept = result === undefined ? undefined : await this.#filesOf(run).keepResult(result);
 			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }) });
-			await using.log.append(done, scope).durable;
+			using.log.append(done, scope);
 			// Its steps are looked up in the log when it is resumed; the session needs them no more.
 			await using.log.append(laneClosed({ lane: scriptLane(run) }), scope).durable;
 			return result;
@@ -269,11 +281,7 @@ export class ScriptHost {
 		});
 	}
 
-	async #versionOf(
-		session: Session,
-		run: string,
-		{ script, args }: ScriptResume,
-	): Promise<{ readonly module: ScriptModule; readonly args: unknown; readonly source: string }> {
+	async #versionOf(session: Session, run: string, { script, args }: ScriptResume): Promise<Version> {
 		const found = runOf(session, run);
 		if (script && script.name !== found.name)
 			throw new RuntimeError(
@@ -283,11 +291,8 @@ export class ScriptHost {
 			);
 		const files = this.#filesOf(run);
 		const source = script?.source ?? (await files.readScript(found.script));
-		return {
-			module: loadScript(source, found.name),
-			args: args === undefined ? await files.readArgs(found.args) : args,
-			source,
-		};
+		const given = args === undefined ? await files.readArgs(found.args) : args;
+		return { module: await checkScript({ name: found.name, source }, given), args: given };
 	}
 
 	/** What is recorded of a run on the current line of history. */
@@ -305,6 +310,30 @@ export class ScriptHost {
 	#filesOf(run: string): ScriptFiles {
 		return new ScriptFiles(this.#ports.layout.run(run));
 	}
+}
+
+/**
+ * Reads a script and its arguments, and makes no call: what is wrong with them is known before anything is written.
+ *
+ * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`
+ */
+export async function checkScript({ name, source }: ScriptText, args: unknown): Promise<ScriptModule> {
+	const module = loadScript(source, name);
+	argsText(args);
+	await checkModule(module, args);
+	return module;
+}
+
+/** What a run is made of. */
+interface Version {
+	readonly module: ScriptModule;
+	readonly args: unknown;
+}
+
+/** A run that has just been written down as begun. */
+interface Ready extends Version {
+	readonly isResumed: boolean;
+	readonly whenInDoubt?: InDoubtPolicy | undefined;
 }
 
 export interface StartedScript {
@@ -335,6 +364,9 @@ function isJson(value: unknown): boolean {
 		return false;
 	}
 }
+
+const busy = (run: string, why: string): RuntimeError =>
+	new RuntimeError("RUNTIME_SCRIPT_RUNS", `the script run ${run} ${why}; wait until that is over`, { run });
 
 /** @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN` */
 function runOf(session: Session, run: string): ScriptRun {

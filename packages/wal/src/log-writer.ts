@@ -136,8 +136,9 @@ export class LogWriter {
 	/** Begins a flush, unless one runs or there is nothing to write. */
 	#start(): void {
 		if (this.#flushing || this.#failed || this.#head === this.#queue.length) return;
-		// A microtask later, so that all appends of one turn of the event loop share a sync.
-		this.#flushing = Promise.resolve().then(() => this.#flush());
+		// When the promises that can go on have gone on, so that all appends of one turn of the event loop share a sync: an outcome
+		// and the start of what follows it are some promises apart.
+		this.#flushing = new Promise<void>((resolve) => process.nextTick(resolve)).then(() => this.#flush());
 	}
 
 	async #flush(): Promise<void> {

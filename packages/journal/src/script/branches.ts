@@ -37,14 +37,16 @@ export class Branch {
 		const what = name === "" ? kind : `${kind}.${encodeURIComponent(name)}`;
 		const visit = this.#visits.get(what) ?? 0;
 		this.#visits.set(what, visit + 1);
+		// What is begun in one go leaves from the same chain.
+		const beside = this.#forks.length;
 		const fork: Fork = {
 			isOver: false,
 			branches: Array.from({ length: branches }, (_, i) => {
 				const path = `${this.lane.path}/${what}/${visit}`;
 				// A phase has one branch only, and its visits follow one another.
 				return kind === "phase"
-					? new Branch(path, this.#line.branch(`${what}/${visit}`, 0), this.#tree)
-					: new Branch(`${path}/${i}`, this.#line.branch(what, i), this.#tree);
+					? new Branch(path, this.#line.branch(`${what}/${visit}`), this.#tree)
+					: new Branch(`${path}/${i}`, this.#line.branch(what, beside, i), this.#tree);
 			}),
 			release,
 		};

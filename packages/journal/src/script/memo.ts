@@ -13,8 +13,10 @@ import {
 	recallEntry,
 	stepKinds,
 } from "../entry.ts";
+import { innerLane } from "../perform.ts";
 import { startsDurably } from "../purity.ts";
 import { stepStarted } from "../records.ts";
+import { isInner } from "./branches.ts";
 import { scriptResumed, scriptStarted } from "./records.ts";
 
 /** A call that was recorded, and how it ended. */
@@ -28,8 +30,13 @@ interface Remembered extends Memory {
 	entry: JournalEntry;
 	/** The newest effect that was started in its lane, once its revision is over. */
 	lastEffect: Seq;
-	/** Its answer stands for a call of a later revision already. */
-	isConsumed: boolean;
+	readonly answer: Answer;
+}
+
+/** What one call of a script has given: it is one with its parts, and stays one where it is recorded again. */
+interface Answer {
+	/** The call of this revision that it stands for. */
+	usedBy?: string | undefined;
 }
 
 export type Reuse = "prefix" | "content";
@@ -43,6 +50,8 @@ export class ScriptMemo {
 	#here = new Map<string, Remembered>();
 	/** The newest effect that was started in a lane of this revision. */
 	#lastEffects = new Map<string, Seq>();
+	/** Of the calls of this revision that have begun. */
+	#answers = new Map<string, Answer>();
 	/** Of the revisions before, oldest first. */
 	readonly #byChain = new Map<string, Remembered>();
 	readonly #byLoose = new Map<string, Remembered[]>();
@@ -72,18 +81,18 @@ export class ScriptMemo {
 		const id = record.data as Identity & { adopts?: Seq };
 		const key = keyOf(id);
 		const known = this.#here.get(key);
+		const answer = this.#answerOf(id);
 		const found: Remembered = known ?? {
 			id,
 			entry: entryAfter(undefined, record),
 			revision: this.#revision,
 			lastEffect: 0,
-			isConsumed: false,
+			answer,
 		};
 		if (known) known.entry = entryAfter(known.entry, record);
 		else this.#here.set(key, found);
 		if (id.place) this.#byPosition.set(positionOf(id.lane, id.place.at), found);
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
-		if (id.adopts !== undefined) this.#consume(this.#byOutcome.get(id.adopts));
 		const isEffect = record.kind === stepStarted.kind || id.adopts !== undefined;
 		if (isEffect && startsDurably(id.purity)) this.#lastEffects.set(id.lane, record.seq);
 	}
@@ -92,11 +101,12 @@ export class ScriptMemo {
 	recall(id: Identity): Recall {
 		const here = this.#here.get(keyOf(id));
 		if (here) return recallEntry(here.entry, this.#lastEffects.get(id.lane) ?? 0);
-		const found = id.place && this.#find(id, id.place);
+		// A call that has begun here goes on with its own parts.
+		const found = id.place && (isInner(id.lane) || !this.#answers.has(callOf(id))) && this.#find(id, id.place);
 		if (!found) return { kind: "fresh" };
 		const known = recallEntry(found.entry, found.lastEffect);
 		if (known.kind !== "ghost") return known;
-		this.#consume(found);
+		found.answer.usedBy = callOf(id);
 		return { ...known, from: found.entry.outcome?.seq as Seq };
 	}
 
@@ -131,25 +141,33 @@ export class ScriptMemo {
 			if (each.id.place) push(this.#byLoose, each.id.place.loose, each);
 			push(this.#byFingerprint, each.id.fp, each);
 		}
-		for (const all of this.#byFingerprint.values()) for (const each of all) each.isConsumed = false;
+		for (const all of this.#byFingerprint.values()) for (const each of all) each.answer.usedBy = undefined;
 		this.#here = new Map();
+		this.#answers = new Map();
 		this.#lastEffects = new Map();
 	}
 
 	#find(id: Identity, { chain, loose }: Place): Remembered | undefined {
 		const exact = this.#byChain.get(chain);
-		if (exact && !exact.isConsumed) return exact;
-		if (this.#reuse === "prefix") return undefined;
-		const isFree = (each: Remembered): boolean => !each.isConsumed && each.entry.outcome?.type === "completed";
-		const alike = this.#byLoose.get(loose)?.find(isFree);
+		if (this.#reuse === "prefix") return exact;
+		const call = callOf(id);
+		const isFree = ({ answer: { usedBy = call } }: Remembered): boolean => usedBy === call;
+		if (exact && isFree(exact)) return exact;
+		const isGiven = (each: Remembered): boolean => isFree(each) && each.entry.outcome?.type === "completed";
+		const alike = this.#byLoose.get(loose)?.find(isGiven);
 		if (alike) return alike;
 		// What an effect did rests on more than its arguments.
-		return id.purity === "llm" ? this.#byFingerprint.get(id.fp)?.find(isFree) : undefined;
+		return id.purity === "llm" ? this.#byFingerprint.get(id.fp)?.find(isGiven) : undefined;
 	}
 
-	/** An answer that was recorded again at its new place counts as one. */
-	#consume(found: Remembered | undefined): void {
-		if (found) found.isConsumed = true;
+	/** The answer that a step has, or becomes part of. */
+	#answerOf(id: Identity & { readonly adopts?: Seq }): Answer {
+		const call = callOf(id);
+		const adopted = id.adopts === undefined ? undefined : this.#byOutcome.get(id.adopts)?.answer;
+		if (adopted) adopted.usedBy = call;
+		const answer = adopted ?? this.#answers.get(call) ?? {};
+		this.#answers.set(call, answer);
+		return answer;
 	}
 }
 
@@ -162,6 +180,9 @@ interface Begun {
 }
 
 const keyOf = (id: Identity): string => `${id.lane} ${entryKey(id)}`;
+
+/** Names a call of the script within its revision: the one that a step is, or is a part of. */
+const callOf = (id: Identity): string => /^.*?\/[0-9a-f]{16}:\d+(?=\/|$)/.exec(id.lane)?.[0] ?? innerLane(id);
 
 const positionOf = (lane: string, at: number): string => `${lane} ${at}`;
 

@@ -92,6 +92,7 @@ class Telling implements Calls {
 	}
 
 	async together(begin: readonly (() => Promise<unknown>)[]): Promise<readonly unknown[]> {
+		absorb(this.#line);
 		this.#isTogether = true;
 		const answers = await inTurn(begin);
 		this.#isTogether = false;
@@ -167,26 +168,27 @@ async function inTurn(bodies: readonly (() => Promise<unknown>)[]): Promise<() =
 		});
 }
 
-/** An answer that is recorded at a place of a revision. */
+/** A call that is recorded at its place in a revision. */
 export interface NaiveEntry {
 	readonly revision: number;
 	readonly call: NaiveCall;
-	/** Which answer it is: one that was used again has several places. */
-	readonly answer: number;
+	/** Which answer it has: one that was used again is at several places. None: it was begun, and nobody knows how it ended. */
+	readonly answer: number | undefined;
 }
 
 /** What is recorded, and which answers are used. */
 export class NaiveMemory {
-	readonly #entries: readonly NaiveEntry[];
-	readonly #revision: number;
+	readonly #here: readonly NaiveEntry[];
+	/** Oldest first. */
+	readonly #before: readonly NaiveEntry[];
 	readonly #reuse: Reuse;
-	readonly #used: Set<number>;
+	readonly #used: Set<number | undefined>;
 
 	constructor(entries: readonly NaiveEntry[], revision: number, reuse: Reuse) {
-		this.#entries = entries;
-		this.#revision = revision;
+		this.#here = entries.filter((each) => each.revision === revision);
+		this.#before = entries.filter((each) => each.revision < revision);
 		this.#reuse = reuse;
-		this.#used = new Set(entries.filter((each) => each.revision === revision).map(({ answer }) => answer));
+		this.#used = new Set(this.#here.map(({ answer }) => answer));
 	}
 
 	/** The answer that is recorded for a call. */
@@ -197,14 +199,11 @@ export class NaiveMemory {
 	}
 
 	#find({ lane, what, occ, history, loose, isEffect }: NaiveCall): NaiveEntry | undefined {
-		const here = this.#entries.find(
-			({ revision, call }) =>
-				revision === this.#revision && call.lane === lane && call.what === what && call.occ === occ,
-		);
+		const here = this.#here.findLast(({ call }) => call.lane === lane && call.what === what && call.occ === occ);
 		if (here) return here;
-		const before = this.#entries.filter(({ revision }) => revision < this.#revision);
-		if (this.#reuse === "prefix") return before.findLast(({ call }) => call.history === history);
-		const free = before.filter(({ answer }) => !this.#used.has(answer));
+		const exact = this.#before.findLast(({ call }) => call.history === history);
+		if (this.#reuse === "prefix" || (exact && exact.answer === undefined)) return exact;
+		const free = this.#before.filter(({ answer }) => answer !== undefined && !this.#used.has(answer));
 		return (
 			free.findLast(({ call }) => call.history === history) ??
 			free.find(({ call }) => call.loose === loose) ??

@@ -126,7 +126,7 @@ function partOf(depth: number): fc.Arbitrary<Part> {
 	});
 	const shallow: fc.Arbitrary<Parallel> = fc.record({
 		type: fc.constant("parallel" as const),
-		branches: fc.array(fc.array(call, { maxLength: 2 }), { maxLength: 2 }),
+		branches: fc.array(fc.array(call, { maxLength: 2 }), { minLength: 1, maxLength: 2 }),
 	});
 	return fc.oneof(
 		{ weight: 6, arbitrary: call },
