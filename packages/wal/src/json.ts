@@ -7,7 +7,7 @@ import { WalError } from "./errors.ts";
  * @throws WalError `WAL_NOT_JSON` naming the field: a cycle, a function, a BigInt …
  */
 export function canonicalJson(value: unknown): string {
-	return write(value, "$", new Set());
+	return write(value, []);
 }
 
 /**
@@ -16,64 +16,81 @@ export function canonicalJson(value: unknown): string {
  * @throws WalError `WAL_NOT_JSON` naming the field: a cycle, a function, a BigInt, `undefined` in an array …
  */
 export function assertJson(value: unknown): void {
-	visit(value, "$", new Set());
+	visit(value, []);
 }
 
-function visit(value: unknown, path: string, above: Set<object>): void {
+/** What leads to a value: each object above it, and the key that was taken there. */
+type Way = (object | string)[];
+
+function visit(value: unknown, way: Way): void {
 	if (typeof value !== "object") {
 		if (typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)) return;
-		throw notJson(path, typeof value === "number" ? String(value) : typeof value);
+		throw notJson(pathOf(way), typeof value === "number" ? String(value) : typeof value);
 	}
 	if (value === null) return;
-	if (above.has(value)) throw notJson(path, "a cycle");
-	above.add(value);
-	if (Array.isArray(value)) for (let i = 0; i < value.length; i++) visit(value[i], `${path}[${i}]`, above);
-	else {
-		assertPlain(value, path);
-		for (const [key, field] of Object.entries(value)) if (field !== undefined) visit(field, `${path}.${key}`, above);
+	if (way.includes(value)) throw notJson(pathOf(way), "a cycle");
+	const isList = Array.isArray(value);
+	if (!isList && !isPlain(value)) throw notJson(pathOf(way), nameOf(value));
+	for (const [key, field] of isList ? value.entries() : Object.entries(value)) {
+		if (field === undefined && !isList) continue;
+		way.push(value, isList ? `[${key}]` : String(key));
+		visit(field, way);
+		way.length -= 2;
 	}
-	above.delete(value);
 }
 
-function assertPlain(value: object, path: string): void {
+function isPlain(value: object): boolean {
 	const prototype = Object.getPrototypeOf(value);
-	if (prototype !== Object.prototype && prototype !== null)
-		throw notJson(path, prototype.constructor?.name ?? "an object of a class");
+	return prototype === Object.prototype || prototype === null;
 }
 
-function write(value: unknown, path: string, above: Set<object>): string {
+const nameOf = (value: object): string => Object.getPrototypeOf(value).constructor?.name ?? "an object of a class";
+
+function write(value: unknown, way: Way): string {
 	switch (typeof value) {
 		case "string":
 		case "boolean":
 			return JSON.stringify(value);
 		case "number":
-			if (!Number.isFinite(value)) throw notJson(path, String(value));
+			if (!Number.isFinite(value)) throw notJson(pathOf(way), String(value));
 			return JSON.stringify(value);
 		case "object":
 			break;
 		default:
-			throw notJson(path, typeof value);
+			throw notJson(pathOf(way), typeof value);
 	}
 	if (value === null) return "null";
-	if (above.has(value)) throw notJson(path, "a cycle");
-	above.add(value);
-	const text = Array.isArray(value) ? writeArray(value, path, above) : writeObject(value, path, above);
-	above.delete(value);
-	return text;
+	if (way.includes(value)) throw notJson(pathOf(way), "a cycle");
+	return Array.isArray(value) ? writeArray(value, way) : writeObject(value, way);
 }
 
-function writeArray(items: readonly unknown[], path: string, above: Set<object>): string {
-	return `[${items.map((item, i) => write(item ?? null, `${path}[${i}]`, above)).join(",")}]`;
+function writeArray(items: readonly unknown[], way: Way): string {
+	let text = "";
+	for (let i = 0; i < items.length; i++) {
+		way.push(items, `[${i}]`);
+		text += (i === 0 ? "" : ",") + write(items[i] ?? null, way);
+		way.length -= 2;
+	}
+	return `[${text}]`;
 }
 
-function writeObject(value: object, path: string, above: Set<object>): string {
-	assertPlain(value, path);
-	const fields = Object.entries(value)
-		.filter(([, field]) => field !== undefined)
-		.sort(([a], [b]) => (a < b ? -1 : 1))
-		.map(([key, field]) => `${JSON.stringify(key)}:${write(field, `${path}.${key}`, above)}`);
-	return `{${fields.join(",")}}`;
+function writeObject(value: object, way: Way): string {
+	if (!isPlain(value)) throw notJson(pathOf(way), nameOf(value));
+	let text = "";
+	for (const key of Object.keys(value).sort()) {
+		const field = (value as Record<string, unknown>)[key];
+		if (field === undefined) continue;
+		way.push(value, key);
+		text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${write(field, way)}`;
+		way.length -= 2;
+	}
+	return `{${text}}`;
 }
+
+const pathOf = (way: Way): string =>
+	way
+		.filter((part) => typeof part === "string")
+		.reduce<string>((path, part) => path + (part.startsWith("[") ? part : `.${part}`), "$");
 
 function notJson(path: string, found: string): WalError {
 	return new WalError("WAL_NOT_JSON", `expected JSON; found ${found} at ${path}`, {

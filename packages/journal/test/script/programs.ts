@@ -91,7 +91,7 @@ const sequence = (program: Program): string => `await (async (before) => {
 function expression(part: Part): string {
 	switch (part.type) {
 		case "agent":
-			return `ctx.agent(${argument(part)})`;
+			return `ctx.agent(${argument(part)}, { estimate: 11 })`;
 		case "write":
 			return `ctx.tool("write", { text: ${argument(part)} })`;
 		case "parallel":

@@ -239,14 +239,15 @@ export const script = (body: string): string => `export default async (ctx, args
 
 /** A model that gives an answer for a prompt, at 11 tokens each. */
 export function echo(
-	answer: (prompt: string, request: ModelRequest) => string | Promise<string> = (p) => `${p}!`,
+	answer: (prompt: string) => string | Promise<string> = (prompt) => `${prompt}!`,
+	tokens: (prompt: string) => number = () => 11,
 ): Model {
 	return {
 		id: "echo",
 		async *generate(request): AsyncIterable<ModelPart> {
-			const text = await answer(promptOf(request), request);
-			yield { type: "text", text };
-			yield { type: "usage", usage: { inputTokens: 10, outputTokens: 1 } };
+			const prompt = promptOf(request);
+			yield { type: "text", text: await answer(prompt) };
+			yield { type: "usage", usage: { inputTokens: tokens(prompt) - 1, outputTokens: 1 } };
 		},
 	};
 }
