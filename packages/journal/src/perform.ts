@@ -163,7 +163,7 @@ export class Lane {
 		const key = `${step.name} (${id.fp.slice(0, 8)}:${id.occ})`;
 		this.#open.add(key);
 		try {
-			return await new Performance(step, id, this.#scope, this.#using, this.#line).run();
+			return await new Performance(step, id, this.#scope, this.#using, (using) => this.inside(id, using)).run();
 		} finally {
 			this.#open.delete(key);
 		}
@@ -182,6 +182,11 @@ export class Lane {
 		this.#calls.set(fp, occ + 1);
 		const place = this.#line?.next(fp, args, label);
 		return { lane: this.path, fp, occ, kind, name, purity, ...(place ? { place } : {}) };
+	}
+
+	/** The lane of the steps inside one of its calls. */
+	inside(call: Identity, using: Using = this.#using): Lane {
+		return new Lane(innerLane(call), this.#scope, using, call.place && this.#line?.inside(call.place));
 	}
 
 	/**
@@ -219,14 +224,14 @@ class Performance<T> {
 	readonly #id: Identity;
 	readonly #scope: Scope;
 	readonly #using: Using;
-	readonly #line: Line | undefined;
+	readonly #inside: (using: Using) => Lane;
 
-	constructor(step: Step<T>, id: Identity, scope: Scope, using: Using, line: Line | undefined) {
-		this.#line = line;
+	constructor(step: Step<T>, id: Identity, scope: Scope, using: Using, inside: (using: Using) => Lane) {
 		this.#step = step;
 		this.#id = id;
 		this.#scope = scope;
 		this.#using = using;
+		this.#inside = inside;
 	}
 
 	async run(): Promise<T> {
@@ -343,12 +348,11 @@ class Performance<T> {
 
 	async #call(attempt: number, started: Seq | undefined): Promise<{ result: T; inner: Lane }> {
 		const { timeoutMs } = this.#step;
-		const { name, place } = this.#id;
+		const { name } = this.#id;
 		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
 		const make = async (signal: AbortSignal): Promise<{ result: T; inner: Lane }> => {
 			const using = signal === this.#using.signal ? this.#using : { ...this.#using, signal };
-			const line = place && this.#line?.inside(place);
-			const inner = new Lane(innerLane(this.#id), this.#scope, using, line);
+			const inner = this.#inside(using);
 			return { result: await this.#step.call({ signal, ...key, attempt, lane: inner }), inner };
 		};
 		const { signal, timers = systemTimers } = this.#using;

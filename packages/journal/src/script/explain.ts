@@ -5,7 +5,7 @@
 import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry } from "../entry.ts";
 import { type Divergence, JournalError, reasonOf } from "../errors.ts";
-import { innerLane, type Lane, type Using } from "../perform.ts";
+import type { Lane, Using } from "../perform.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import { startsDurably } from "../purity.ts";
 import { revive } from "../results.ts";
@@ -109,22 +109,23 @@ class Explorer {
 	readonly #divergences: Divergence[] = [];
 	readonly #made = new Set<string>();
 	readonly #enough = new AbortController();
-	/** By lane: what the calls in it have cost. */
-	readonly #tokensInside = new Map<string, number>();
 	#assumed = 0;
 
 	constructor(ports: ExplainPorts) {
 		this.#ports = ports;
-		for (const { id, entry } of ports.memo.calls())
-			this.#tokensInside.set(id.lane, (this.#tokensInside.get(id.lane) ?? 0) + tokensOf(usageOf(entry)));
 		this.using = {
 			...ports,
-			log: {
-				append() {
-					throw new Error("a preview writes nothing");
-				},
+			model: { id: ports.model.id, generate: unrecorded },
+			tools: ports.tools.map((tool) => ({ ...tool, call: unrecorded })),
+			log: { append: unrecorded },
+			// What the world says now is not known: it may well be what it said before.
+			recall(step) {
+				const known = ports.memo.recall(step);
+				if (known.kind === "world") return { kind: "ghost", kept: known.kept };
+				if (known.kind !== "ghost") return known;
+				const { from, ...recalled } = known;
+				return recalled;
 			},
-			recall: (step) => ports.memo.recall(step),
 			whenInDoubt: () => "discard",
 			signal: this.#enough.signal,
 			clock: { now: () => Number.MAX_SAFE_INTEGER },
@@ -142,7 +143,13 @@ class Explorer {
 		const row = { lane: id.lane, at: id.place?.at ?? 0, kind: id.kind, label: id.place?.label ?? id.name };
 		switch (known.kind) {
 			case "ghost":
-				this.#calls.push({ ...row, state: "hit", ...seqOf(here), saved: tokensOf(known.usage), toPay: 0 });
+				this.#calls.push({
+					...row,
+					state: "hit",
+					...(known.from === undefined ? seqOf(here) : { seq: known.from }),
+					saved: tokensOf(known.usage),
+					toPay: 0,
+				});
 				return (await revive(known.kept, results)) as T;
 			case "world":
 				this.#calls.push({ ...row, state: known.settled ? "hit" : "again", ...seqOf(here), saved: 0, toPay: 0 });
@@ -153,9 +160,13 @@ class Explorer {
 			case "in_doubt":
 				this.#calls.push({ ...row, state: "in_doubt", ...seqOf(here), saved: 0, toPay: 0 });
 				return this.#assume(id, step);
-			case "fresh":
-				this.#calls.push({ ...row, state: "live", ...this.#whyLive(id, here), ...this.#price(id, step) });
-				return this.#assume(id, step);
+			case "fresh": {
+				const live: ExplainedCall = { ...row, state: "live", ...this.#whyLive(id, here), saved: 0, toPay: 0 };
+				const i = this.#calls.push(live) - 1;
+				const parts = await this.#followParts(lane, id, step);
+				this.#calls[i] = { ...live, saved: parts.saved, toPay: this.#toPay(id, step, parts) };
+				return parts.end ? parts.end.result : this.#assume(id, step);
+			}
 		}
 	}
 
@@ -201,13 +212,30 @@ class Explorer {
 		return { why: "new", ...repeats };
 	}
 
-	/** What an earlier call at this place cost, this one's own finished parts taken off; or what the script says that it may cost. */
-	#price<T>(id: Identity, step: ScriptStep<T>): Pick<ExplainedCall, "saved" | "toPay"> {
-		if (id.purity !== "llm" || !step.usage) return { saved: 0, toPay: 0 };
-		const saved = this.#tokensInside.get(innerLane(id)) ?? 0;
+	/** Goes through the parts of a call that was cut off, as far as they are recorded. */
+	async #followParts<T>(lane: Lane, id: Identity, step: ScriptStep<T>): Promise<Parts<T>> {
+		if (!step.usage) return { saved: 0 };
+		let saved = 0;
+		const inner = lane.inside(id, {
+			...this.using,
+			observe(event) {
+				if (event.type === "ghost") saved += tokensOf(event.usage);
+			},
+		});
+		try {
+			const result = await step.call({ signal: this.using.signal, attempt: 1, lane: inner });
+			return { saved, end: { result } };
+		} catch {
+			return { saved };
+		}
+	}
+
+	/** What an earlier call at this place cost, or what the script says that it may cost, without the parts that are recorded. */
+	#toPay<T>(id: Identity, step: ScriptStep<T>, { saved, end }: Parts<T>): number | undefined {
+		if (end || !step.usage) return 0;
 		const cost = this.#expected(id)?.entry;
 		const whole = cost ? tokensOf(usageOf(cost)) : step.estimate;
-		return { saved, toPay: whole === undefined ? undefined : Math.max(0, whole - saved) };
+		return whole === undefined ? undefined : Math.max(0, whole - saved);
 	}
 
 	/** The newest earlier call of this sort at the same place that is known to its end. */
@@ -236,6 +264,18 @@ class Explorer {
 		}
 		return step.assumed as T;
 	}
+}
+
+interface Parts<T> {
+	/** Tokens of those that are recorded. */
+	readonly saved: number;
+	/** Where all of them are. */
+	readonly end?: { readonly result: T };
+}
+
+/** Nothing is called, and nothing written. */
+function unrecorded(): never {
+	throw new JournalError("REPLAY_DIVERGENCE", "this is not recorded");
 }
 
 /** The first field that is not the same, in the order in which the call names them now. */
