@@ -3,7 +3,6 @@ import type { Appended, Appender, Clock, Draft, Scope, Seq, Timers, WalRecord } 
 import type { Identity, InDoubtPolicy, Model, ModelPart, ModelRequest, Recall, Tool } from "../../src/index.ts";
 import {
 	type EndStatus,
-	type Explanation,
 	eventOfStep,
 	explain,
 	loadScript,
@@ -72,6 +71,8 @@ interface Failure {
 	readonly code?: string;
 	readonly detail?: Readonly<Record<string, unknown>>;
 }
+
+type Preview = Awaited<ReturnType<typeof explain>>;
 
 export interface How {
 	/** Default: `{}`. */
@@ -203,21 +204,29 @@ export class Process implements Appender {
 		}
 	}
 
-	/** What a resume would do: by what is recorded, in a memo of its own. */
-	explain(
-		source: string,
-		{ args = {}, reuse }: How = {},
-		more: { readonly isOver?: boolean; readonly earlier?: readonly Log[] } = {},
-	): Promise<Explanation & { readonly result?: unknown }> {
-		const module: ScriptModule = loadScript(source, "s.ts");
+	/** What a resume would do. */
+	explain(source: string, how: How = {}, earlier: readonly Log[] = []): Promise<Preview> {
+		const { args = {}, reuse } = how;
+		const module = loadScript(source, "s.ts");
 		const memo = new ScriptMemo(this.log.records);
 		memo.begin({ run, script: module.hash, args: JSON.stringify(args), reuse });
-		return explain(module, run, args, scope, {
-			...this.ports,
-			memo,
-			isOver: more.isOver ?? false,
-			earlier: (more.earlier ?? []).map(({ records }) => new ScriptMemo(records)),
-		});
+		return this.#preview(module, args, memo, { earlier, isOver: false });
+	}
+
+	/** Where a script does something else than a run that is over. */
+	async verify(source: string): Promise<Preview["divergences"]> {
+		const memo = new ScriptMemo(this.log.records);
+		return (await this.#preview(loadScript(source, "s.ts"), {}, memo, { earlier: [], isOver: true })).divergences;
+	}
+
+	#preview(
+		module: ScriptModule,
+		args: unknown,
+		memo: ScriptMemo,
+		{ earlier, isOver }: { readonly earlier: readonly Log[]; readonly isOver: boolean },
+	): Promise<Preview> {
+		const before = earlier.map(({ records }) => new ScriptMemo(records));
+		return explain(module, run, args, scope, { ...this.ports, memo, isOver, earlier: before });
 	}
 
 	#told(ended: Ended): Ended {

@@ -1,0 +1,110 @@
+import { setImmediate } from "node:timers/promises";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+	callsOf,
+	emptyRunView,
+	eventOfRecord,
+	nextRunView,
+	type RunView,
+	type ScriptEvent,
+} from "../../src/script/index.ts";
+import { anyEdit, anyProgram, edited, sourceOf } from "./programs.ts";
+import { echo, type Log, Process, script, writer } from "./script-process.ts";
+
+const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1500) / 15);
+const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+
+const viewOf = (events: readonly ScriptEvent[]): RunView => events.reduce(nextRunView, emptyRunView);
+
+const readBack = ({ records }: Log): RunView => viewOf(records.flatMap((record) => eventOfRecord(record) ?? []));
+
+/** What both speak of. A hit where it was recorded leaves no record, so read back it is kept. */
+const common = (view: RunView): Map<string, unknown> =>
+	new Map(
+		callsOf(view).map(({ lane, at, kind, label, state, tokens }) => [
+			`${lane} ${at}`,
+			{ kind, label, state: state === "kept" ? "hit" : state, tokens },
+		]),
+	);
+
+test("a run that goes on and one that is read back add up to the same", async () => {
+	const anyKill = fc.option(fc.nat(12), { nil: undefined });
+	const life = fc.record({ edits: fc.array(anyEdit, { maxLength: 1 }), appends: anyKill, delay: fc.nat(3) });
+	await fc.assert(
+		fc.asyncProperty(anyProgram, fc.array(life, { minLength: 1, maxLength: 4 }), async (first, lives) => {
+			let program = first;
+			let run = new Process();
+			let told: readonly ScriptEvent[] = [];
+			for (const { edits, appends, delay } of [...lives, { edits: [], appends: undefined, delay: 0 }]) {
+				program = edits.reduce(edited, program);
+				const answer = async (): Promise<string> => {
+					for (let i = 0; i < delay; i++) await setImmediate();
+					return `after ${delay}`;
+				};
+				const world = { model: echo(answer), tools: [writer(answer)] };
+				run = run.next({ ...world, ...(appends === undefined ? {} : { appends }) });
+				const ended = await run.work(sourceOf(program));
+				told = [...told, ...run.events];
+				const [live, recorded] = [viewOf(told), readBack(run.log)];
+				if (ended.status === "killed") continue;
+				const seen = common(live);
+				for (const [place, call] of common(recorded)) expect(seen.get(place), place).toEqual(call);
+				expect([live.name, live.status]).toEqual([recorded.name, recorded.status]);
+				expect(recorded.saved).toBeLessThanOrEqual(live.saved);
+				expect(recorded.paid).toBe(live.paid);
+			}
+		}),
+		{ numRuns: RUNS, ...SEED },
+	);
+});
+
+test("a run tells each call as it goes on", async () => {
+	const source = script(`await ctx.agent("a");
+	try { await ctx.tool("write", {}); } catch {}
+	return ctx.phase("look", () => ctx.agent("b", { label: "a look" }));`);
+	const run = new Process({ tools: [writer(() => Promise.reject(new Error("disk full")))] });
+	await run.work(source);
+	const shown = (view: RunView): unknown[] =>
+		callsOf(view).map(({ lane, at, label, state, tokens, note }) => [lane, at, label, state, tokens, note]);
+	const calls = [
+		["script/r1", 0, "a", "live", 11, undefined],
+		["script/r1", 1, "write", "failed", undefined, "disk full"],
+		["script/r1/phase.look/0", 0, "a look", "live", 11, undefined],
+	];
+	expect(shown(viewOf(run.events))).toEqual(calls);
+	expect(shown(readBack(run.log))).toEqual(calls);
+	expect(viewOf(run.events)).toMatchObject({ name: "s.ts", status: "completed", paid: 22, saved: 0, size: 3 });
+
+	const again = run.next();
+	await again.work(source);
+	const view = viewOf([...run.events, ...again.events]);
+	expect(callsOf(view).map(({ state }) => state)).toEqual(["hit", "failed", "hit"]);
+	expect(view).toMatchObject({ status: "completed", paid: 0, saved: 22, size: 3 });
+});
+
+test("what was recorded before a kill is kept until it is asked for again", async () => {
+	const source = script('await ctx.agent("a"); await ctx.agent("b"); throw new Error("no");');
+	const run = new Process({ appends: 3 });
+	await run.work(source);
+	const next = run.next();
+	next.begin("other");
+	const begun = viewOf([...run.events, ...next.events]);
+	expect(callsOf(begun).map(({ label, state }) => [label, state])).toEqual([
+		["a", "kept"],
+		["b", "kept"],
+	]);
+	expect(callsOf(readBack(run.log)).map(({ label, state }) => [label, state])).toEqual([["a", "kept"]]);
+	const last = run.next();
+	await last.work(source);
+	expect(readBack(run.log)).toMatchObject({ status: "failed", reason: "no" });
+});
+
+test("a failure that ended one life of a run is no part of the next", () => {
+	const failed = viewOf([
+		{ type: "begun", name: "s.ts", isResumed: false },
+		{ type: "ended", status: "failed", reason: "no" },
+	]);
+	expect(failed).toMatchObject({ status: "failed", reason: "no" });
+	expect(nextRunView(failed, { type: "begun", isResumed: true })).not.toHaveProperty("reason");
+});

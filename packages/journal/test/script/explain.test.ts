@@ -1,0 +1,297 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Explanation } from "../../src/script/index.ts";
+import { anyEdit, anyProgram, edited, type Program, sourceOf } from "./programs.ts";
+import { echo, Process, script, writer } from "./script-process.ts";
+
+const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1500) / 10);
+const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+
+const states = ({ calls }: Explanation): readonly string[] => calls.map(({ state }) => state);
+
+describe("five calls of 1200, 800, 1500, 1500 and 2100 tokens, killed after the third", () => {
+	const tokens = new Map([
+		["scan repo for smells", 1200],
+		["rank by severity", 800],
+		["verify bug #1", 1500],
+		["verify bug #2", 1500],
+		["synthesize report", 2100],
+	]);
+	const model = echo(undefined, (prompt) => tokens.get(prompt) ?? 0);
+	const calls = (options: (tokens: number) => string): string =>
+		script(
+			`${[...tokens].map(([prompt, price]) => `await ctx.agent(${JSON.stringify(prompt)}${options(price)});`).join("\n")}`,
+		);
+	/** A call is two records: of the model, and of the agent. */
+	const killed = async (source: string): Promise<Process> => {
+		const run = new Process({ model, appends: 6 });
+		expect(await run.work(source)).toMatchObject({ status: "killed" });
+		return run.next();
+	};
+
+	test("49 % are free and 3600 tokens to pay by what the script declares", async () => {
+		const source = calls((price) => `, { estimate: ${price} }`);
+		const run = await killed(source);
+		const explanation = await run.explain(source);
+		expect(explanation).toMatchObject({
+			percentFree: 49,
+			saved: 3500,
+			toPay: 3600,
+			unknown: 0,
+			isWhole: true,
+			assumed: 2,
+		});
+		expect(states(explanation)).toEqual(["hit", "hit", "hit", "live", "live"]);
+		expect(explanation.calls.map(({ toPay }) => toPay)).toEqual([0, 0, 0, 1500, 2100]);
+		await run.work(source);
+		expect(run.made).toEqual(["verify bug #2", "synthesize report"]);
+	});
+
+	test("and by what an earlier run of the script has cost, whatever the script declares", async () => {
+		const source = calls(() => "");
+		const earlier = new Process({ model });
+		await earlier.work(source);
+		const run = await killed(source);
+		const explanation = await run.explain(source, {}, [earlier.log]);
+		expect(explanation).toMatchObject({ percentFree: 49, saved: 3500, toPay: 3600, unknown: 0 });
+		const declared = calls(() => ", { estimate: 1 }");
+		expect(await run.explain(declared, {}, [earlier.log])).toMatchObject({ percentFree: 49, toPay: 3600 });
+	});
+
+	test("without either the price is unknown, and not 0", async () => {
+		const source = calls(() => "");
+		const explanation = await (await killed(source)).explain(source);
+		expect(explanation).toMatchObject({ percentFree: undefined, saved: 3500, unknown: 2 });
+		expect(explanation.calls.map(({ toPay }) => toPay)).toEqual([0, 0, 0, undefined, undefined]);
+	});
+
+	test("one price that is not known leaves the share unknown", async () => {
+		const source = calls((price) => (price === 2100 ? "" : `, { estimate: ${price} }`));
+		const explanation = await (await killed(source)).explain(source);
+		expect(explanation).toMatchObject({ percentFree: undefined, toPay: 1500, unknown: 1 });
+	});
+});
+
+/** Answers are the same for ever, so what a preview assumes is what is answered. */
+const steady = { model: echo(() => "yes"), tools: [writer(() => "yes")] };
+
+/** The program without what depends on answers. */
+const plain = (program: Program): Program =>
+	JSON.parse(JSON.stringify(program).replaceAll('"uses":true', '"uses":false'));
+
+describe("a preview says what the resume then does", () => {
+	const anyKill = fc.option(fc.nat(14), { nil: undefined });
+	const edits = fc.array(anyEdit, { maxLength: 2 });
+
+	test.each(["prefix", "content"] as const)("by %s", async (reuse) => {
+		await fc.assert(
+			fc.asyncProperty(anyProgram, edits, anyKill, anyKill, edits, async (first, edits, kill, second, more) => {
+				const program = reuse === "content" ? plain(first) : first;
+				const next = plainIf(reuse === "content", edits.reduce(edited, program));
+				const last = plainIf(reuse === "content", more.reduce(edited, next));
+				const begun = new Process({ ...steady, ...(kill === undefined ? {} : { appends: kill }) });
+				await begun.work(sourceOf(program));
+				const between = begun.next(second === undefined ? {} : { appends: second });
+				await between.work(sourceOf(next), { reuse });
+				const run = between.next();
+				const before = run.log.records;
+				const explanation = await run.explain(sourceOf(last), { reuse });
+				expect([run.made, run.log.records]).toEqual([[], before]);
+				await run.work(sourceOf(last), { reuse });
+				const asked = run.made.filter((each) => !each.startsWith("write "));
+				const told = explanation.calls.filter(({ state }) => state === "live" || state === "in_doubt");
+				expect({ toPay: explanation.toPay, unknown: explanation.unknown, isWhole: explanation.isWhole }).toEqual({
+					toPay: 11 * asked.length,
+					unknown: 0,
+					isWhole: true,
+				});
+				expect(told.filter(({ kind }) => kind === "tool")).toHaveLength(run.made.length - asked.length);
+				const agents = run.events.filter((each) => each.type === "call" && each.kind === "agent");
+				const saved = agents.reduce(
+					(all, each) => all + ("tokens" in each && each.state === "hit" ? (each.tokens ?? 0) : 0),
+					0,
+				);
+				const inside = told.reduce((all, call) => all + call.saved, 0);
+				expect(explanation.saved).toBe(saved + inside);
+				if (reuse === "content") return;
+				const hits = (of: readonly object[]): unknown[] =>
+					of.flatMap((each) => {
+						const { state, lane, at } = each as { state?: string; lane?: string; at?: number };
+						return state === "hit" ? [`${lane} ${at}`] : [];
+					});
+				expect(hits(explanation.calls).toSorted()).toEqual(hits(run.events).toSorted());
+			}),
+			{ numRuns: RUNS, ...SEED },
+		);
+	});
+});
+
+const plainIf = (isPlain: boolean, program: Program): Program => (isPlain ? plain(program) : program);
+
+describe("each call says why it is made", () => {
+	const source = script(`
+	await ctx.agent("scan");
+	await ctx.agent("rank by severity", { system: "Be short." });
+	await ctx.tool("write", { path: "a.txt", text: "done" });
+	return ctx.agent("report");`);
+	const done = async (): Promise<Process> => {
+		const run = new Process({ tools: [writer()] });
+		await run.work(source);
+		return run.next();
+	};
+
+	test.each([
+		["the prompt", ["by severity", "by risk"], "prompt", '"rank by severity"', '"rank by risk"'],
+		["an option", ["Be short.", "Be long."], "system", '"Be short."', '"Be long."'],
+		["an option that is new", ['"Be short."', '"Be short.", maxTurns: 3'], "maxTurns", undefined, "3"],
+		["an option that is gone", [', { system: "Be short." }', ""], "system", '"Be short."', undefined],
+		["the kind", ['agent("rank by severity", { system: "Be short." })', "now()"], "kind", "agent", "now"],
+	] as const)("%s is the first field that differs", async (_, [from, to], field, was, is) => {
+		const { calls, divergences } = await (await done()).explain(source.replace(from, to));
+		expect(calls.map(({ why }) => why)).toEqual([undefined, "changed", "after a change", "after a change"]);
+		expect(calls[1]?.differs).toEqual({ field, was, is });
+		expect(divergences).toMatchObject([{ path: "script/r1[1]" }]);
+	});
+
+	test("another model is the first field that differs", async () => {
+		const run = (await done()).next({ model: { ...echo(), id: "larger" } });
+		const { calls } = await run.explain(source);
+		expect(calls[0]?.differs).toEqual({ field: "model", was: "echo", is: "larger" });
+	});
+
+	test("an effect that an edit makes a second time names its first start", async () => {
+		const run = await done();
+		const start = run.log.records.find(({ kind }) => kind === "step_started");
+		const { calls } = await run.explain(source.replace("by severity", "by risk"));
+		expect(calls.map(({ repeats }) => repeats)).toEqual([undefined, undefined, start?.seq, undefined]);
+		const unchanged = await run.explain(source);
+		expect(unchanged.calls.map(({ repeats }) => repeats)).toEqual([undefined, undefined, undefined, undefined]);
+	});
+
+	test("a call behind all that is recorded is new", async () => {
+		const more = await (await done()).explain(source.replace("return", 'await ctx.agent("report"); return'));
+		expect(more.calls.at(-1)).toMatchObject({ state: "live", why: "new" });
+	});
+
+	test("a hit names the record that it is recalled from, wherever that stands", async () => {
+		const run = new Process();
+		await run.work(script('await ctx.parallel([() => ctx.agent("a"), () => ctx.agent("b")]);'));
+		const outcomes = run.log.records.filter(({ data }) => (data as { kind?: string }).kind === "agent");
+		const moved = script('await ctx.parallel([() => ctx.agent("b"), () => ctx.agent("a")]);');
+		const { calls } = await run.next().explain(moved, { reuse: "content" });
+		expect(calls.map(({ label, state, seq }) => [label, state, seq])).toEqual([
+			["b", "hit", outcomes[1]?.seq],
+			["a", "hit", outcomes[0]?.seq],
+		]);
+	});
+});
+
+test("an effect that was begun and has no outcome is in doubt, and what follows goes on with nothing", async () => {
+	const source = script('const text = await ctx.tool("write", {}); return ctx.agent("read " + text, { estimate: 7 });');
+	const run = new Process({ tools: [writer()], appends: 1 });
+	await run.work(source);
+	const explanation = await run.next().explain(source);
+	expect(explanation.calls).toMatchObject([
+		{ kind: "tool", state: "in_doubt", seq: 2 },
+		{ kind: "agent", state: "live", why: "new", toPay: 7, label: "read" },
+	]);
+});
+
+test("a failure that is recorded is said as one, and the script sees it", async () => {
+	const source = script('try { await ctx.tool("write", {}); } catch (error) { return ctx.agent(error.message); }');
+	const tools = [writer(() => Promise.reject(new Error("disk full")))];
+	const run = new Process({ tools });
+	await run.work(source);
+	const { calls } = await run.next().explain(source);
+	expect(calls).toMatchObject([
+		{ kind: "tool", state: "failed" },
+		{ kind: "agent", state: "hit", label: "disk full" },
+	]);
+});
+
+describe("a script that goes where nothing is recorded", () => {
+	test("for ever is followed for a while", async () => {
+		const source = script('while ((await ctx.agent("done?", { estimate: 1 })) !== "yes");');
+		const explanation = await new Process().explain(source);
+		expect(explanation).toMatchObject({ isWhole: false, percentFree: undefined, assumed: 1001 });
+		expect(explanation.beyond).toContain("more than 1000 calls are not recorded");
+	});
+
+	test("and fails on what it is told there says so, with the calls up to it", async () => {
+		const source = script('const { n } = JSON.parse(await ctx.agent("a number")); await ctx.agent("again " + n);');
+		const explanation = await new Process().explain(source);
+		expect(explanation).toMatchObject({ isWhole: false, assumed: 1, unknown: 1 });
+		expect(explanation.beyond).toContain("JSON");
+		expect(states(explanation)).toEqual(["live"]);
+	});
+
+	test("is told what fits the schema", async () => {
+		const schema = '{ type: "object", properties: { all: { type: "array" }, kind: { enum: ["x", "y"] } } }';
+		const source = script(
+			`const { all, kind } = await ctx.agent("q", { schema: ${schema} }); return [all.length, kind];`,
+		);
+		expect(await new Process().explain(source)).toMatchObject({ isWhole: true, result: [0, "x"] });
+	});
+
+	test("is told what an earlier run heard there", async () => {
+		const source = script('const { n } = JSON.parse(await ctx.agent("a number")); return n;');
+		const earlier = new Process({ model: echo(() => '{"n":4}') });
+		await earlier.work(source);
+		expect(await new Process().explain(source, {}, [earlier.log])).toMatchObject({ result: 4, toPay: 11 });
+	});
+});
+
+describe("an agent that was cut off in its middle", () => {
+	const asks = {
+		id: "asks",
+		async *generate({ messages }: { messages: readonly unknown[] }) {
+			if (messages.length > 1) yield { type: "text", text: "done" } as const;
+			else yield { type: "toolCall", call: { id: "c1", name: "write", args: {} } } as const;
+			yield { type: "usage", usage: { inputTokens: 100, outputTokens: 10 } } as const;
+		},
+	};
+	const source = script(
+		'await ctx.agent("fill", { tools: ["write"], estimate: 300 }); await ctx.agent("last", { estimate: 50 });',
+	);
+
+	test.each([
+		["in the script as it was", source],
+		["in one that was edited after it", source.replace("last", "least")],
+	])("has the rest to pay: %s", async (_, next) => {
+		const run = new Process({ model: asks, tools: [writer()], appends: 3 });
+		expect(await run.work(source)).toMatchObject({ status: "killed" });
+		const { calls } = await run.next().explain(next);
+		expect(calls).toMatchObject([
+			{ state: "live", saved: 110, toPay: 190 },
+			{ state: "live", saved: 0, toPay: 50 },
+		]);
+		const resumed = run.next();
+		await resumed.work(next);
+		expect(resumed.made).toHaveLength(3);
+	});
+
+	test("has all of it to pay where an edit changes what went before it", async () => {
+		const run = new Process({ model: asks, tools: [writer()], appends: 3 });
+		await run.work(source);
+		const { calls } = await run.next().explain(script(`await ctx.now(); ${source.slice(source.indexOf("await"), -4)}`));
+		expect(calls[1]).toMatchObject({ state: "live", saved: 0, toPay: 300 });
+	});
+});
+
+test("a script is checked against a run that is over: it may ask for nothing less, more or else", async () => {
+	const source = script('await ctx.agent("a"); await ctx.agent("b");');
+	const run = new Process({ tools: [writer()] });
+	await run.work(source);
+	const check = run.next();
+	expect(await check.verify(source)).toEqual([]);
+	expect(await check.verify(script('await ctx.agent("a");'))).toEqual([
+		{ expected: 'agent echo(prompt: "b")', got: "no call", seq: 5, path: "script/r1[1]" },
+	]);
+	expect(await check.verify(source.replace("};", 'await ctx.tool("write", { n: 1 }); };'))).toMatchObject([
+		{ expected: "the end", got: 'tool write(n: 1)', seq: undefined, path: "script/r1[2]" },
+	]);
+	expect(await check.verify(source.replace('"a"', '"c"'))).toMatchObject([
+		{ expected: 'agent echo(prompt: "a")', got: 'agent echo(prompt: "c")', seq: 3, path: "script/r1[0]" },
+	]);
+	expect(check.made).toEqual([]);
+});

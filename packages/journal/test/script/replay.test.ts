@@ -1,0 +1,108 @@
+/** What a replay promises, told without a model of it. */
+import { setImmediate } from "node:timers/promises";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { anyProgram, sourceOf } from "./programs.ts";
+import { echo, Process, script, writer } from "./script-process.ts";
+
+const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1500) / 15);
+const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+
+const anyDelays = fc.array(fc.nat(4), { minLength: 1, maxLength: 7 });
+
+/** A model and a tool that answer after so many turns of the event loop, and never twice the same. */
+function world(delays: readonly number[] = [0], name = "") {
+	let made = 0;
+	const answer = async (): Promise<string> => {
+		const n = made++;
+		for (let i = delays[n % delays.length] as number; i > 0; i--) await setImmediate();
+		return `${name}${n}`;
+	};
+	return { model: echo(answer), tools: [writer(answer)] };
+}
+
+test("whatever order branches end in, a replay gives what the run gave, without a call", async () => {
+	await fc.assert(
+		fc.asyncProperty(anyProgram, anyDelays, anyDelays, async (program, first, then) => {
+			const source = sourceOf(program);
+			const run = new Process(world(first));
+			const ended = await run.work(source);
+			const replay = run.next(world(then, "again "));
+			expect(ended.status).toBe("completed");
+			expect(await replay.work(source)).toEqual(ended);
+			expect(replay.made).toEqual([]);
+		}),
+		{ numRuns: RUNS, ...SEED },
+	);
+});
+
+test("a tail that is lost costs the calls that were in it, and never the resume", async () => {
+	await fc.assert(
+		fc.asyncProperty(anyProgram, anyDelays, fc.nat(30), async (program, delays, lost) => {
+			const source = sourceOf(program);
+			const run = new Process(world(delays));
+			await run.work(source);
+			const before = run.log.records;
+			run.log.tear(lost);
+			const kept = run.log.records.length;
+			const again = run.next(world([0], "again "));
+			expect(await again.work(source)).toMatchObject({ status: "completed" });
+			const tail = before.slice(kept).filter(({ kind }) => kind.startsWith("step_"));
+			const calls = new Set(
+				tail.map(({ data }) => {
+					const { lane, fp, occ } = data as { lane: string; fp: string; occ: number };
+					return /\/[0-9a-f]{16}:\d+$/.test(lane) ? lane : `${lane}/${fp.slice(0, 16)}:${occ}`;
+				}),
+			);
+			expect(again.made.length).toBeLessThanOrEqual(calls.size);
+			expect(await again.next().work(source)).toMatchObject({ status: "completed" });
+		}),
+		{ numRuns: RUNS, ...SEED },
+	);
+});
+
+test("two equal calls are two entries, each with an answer of its own", async () => {
+	const source = script('return [await ctx.agent("x"), await ctx.agent("x"), await ctx.agent("x")];');
+	const run = new Process(world());
+	expect(await run.work(source)).toMatchObject({ result: ["0", "1", "2"] });
+	const replay = run.next();
+	expect([await replay.work(source), replay.made]).toEqual([{ status: "completed", result: ["0", "1", "2"] }, []]);
+});
+
+test("a phase that is visited again never takes what the first visit was told", async () => {
+	const source =
+		script(`const visit = () => ctx.phase("look", async () => [await ctx.agent("x"), await ctx.tool("write", {})]);
+	return [await visit(), await visit()];`);
+	const run = new Process(world());
+	expect(await run.work(source)).toMatchObject({
+		result: [
+			["0", "1"],
+			["2", "3"],
+		],
+	});
+	run.log.lose((record) => record.kind.startsWith("step_") && (record.data as { lane: string }).lane.includes("/1"));
+	const again = run.next(world([0], "again "));
+	expect(await again.work(source)).toMatchObject({
+		result: [
+			["0", "1"],
+			["again 0", "again 1"],
+		],
+	});
+});
+
+test("what is called while branches of the same lane are under way is refused, unless all was begun in one go", async () => {
+	const open = `const open = ctx.parallel([() => ctx.agent("a"), () => ctx.agent("b")]);`;
+	const late = await new Process().work(script(`${open} await null; return ctx.agent("c");`));
+	expect(late).toMatchObject({ status: "failed", error: { code: "CONCURRENT_LANE" } });
+	const branches = await new Process().work(script(`${open} await null; return ctx.phase("p", () => 1);`));
+	expect(branches).toMatchObject({ status: "failed", error: { code: "CONCURRENT_LANE" } });
+	const together = new Process();
+	const source = script(`${open} return Promise.all([open, ctx.agent("c"), ctx.agent("c")]);`);
+	const ended = await together.work(source);
+	expect(ended).toEqual({ status: "completed", result: [["a!", "b!"], "c!", "c!"] });
+	expect(together.made).toHaveLength(4);
+	const replay = together.next();
+	expect([await replay.work(source), replay.made]).toEqual([ended, []]);
+	const after = await new Process().work(script(`${open} await open; return ctx.agent("c");`));
+	expect(after).toMatchObject({ result: "c!" });
+});
