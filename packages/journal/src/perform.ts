@@ -247,6 +247,7 @@ class Performance<T> {
 				return result.value;
 			}
 			case "failed":
+				this.#tell({ type: "failed", reason: known.reason.message });
 				throw failedBefore(this.#id, known.reason);
 			case "in_doubt":
 				return this.#settle(known.started, known.attempt);

@@ -288,7 +288,7 @@ test("a script is checked against a run that is over: it may ask for nothing les
 		{ expected: 'agent echo(prompt: "b")', got: "no call", seq: 5, path: "script/r1[1]" },
 	]);
 	expect(await check.verify(source.replace("};", 'await ctx.tool("write", { n: 1 }); };'))).toMatchObject([
-		{ expected: "the end", got: 'tool write(n: 1)', seq: undefined, path: "script/r1[2]" },
+		{ expected: "the end", got: "tool write(n: 1)", seq: undefined, path: "script/r1[2]" },
 	]);
 	expect(await check.verify(source.replace('"a"', '"c"'))).toMatchObject([
 		{ expected: 'agent echo(prompt: "a")', got: 'agent echo(prompt: "c")', seq: 3, path: "script/r1[0]" },
