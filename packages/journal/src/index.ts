@@ -12,21 +12,13 @@ export {
 } from "./errors.ts";
 export { entriesOf, isAwaited, type JournalState, journal, lanesOf, openStarts, recall } from "./journal.ts";
 export { fingerprint } from "./key.ts";
+export { Lane } from "./lane.ts";
 export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
-export {
-	type Called,
-	type InDoubtPolicy,
-	Lane,
-	type Reconciled,
-	type Step,
-	type StepContext,
-	type StepEvent,
-	type Using,
-} from "./perform.ts";
 export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
 export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
 export { Recorded } from "./recorded.ts";
 export { journalRecords, laneClosed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 export type { Kept } from "./results.ts";
 export type { RetryPolicy } from "./retry.ts";
+export type { Called, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";

@@ -1,5 +1,5 @@
 import { failureMessage } from "./errors.ts";
-import type { Lane } from "./perform.ts";
+import type { Lane } from "./lane.ts";
 import type { Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
 
 /** A model's whole answer. */

@@ -12,9 +12,10 @@ import {
 	type Wal,
 	type WalRecord,
 } from "@reyn/wal";
-import { type InDoubtPolicy, Lane, type Step, type StepContext, type StepEvent, type Using } from "./perform.ts";
+import { Lane } from "./lane.ts";
 import { Recorded } from "./recorded.ts";
 import { journalRecords, laneClosed } from "./records.ts";
+import type { InDoubtPolicy, Step, StepContext, StepEvent, Using } from "./step.ts";
 
 export interface OpenJournalOptions {
 	/** What to do with a step that was started and whose outcome nobody knows, when the far side does not know either. Default: `retry`. */

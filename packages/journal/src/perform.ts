@@ -1,221 +1,23 @@
 /** The one place where a side effect happens: recall it, or start durably, call, complete. */
-import {
-	type Appender,
-	type BlobStore,
-	type Clock,
-	canonicalJson,
-	type Scope,
-	type Seq,
-	systemClock,
-	systemTimers,
-	type Timers,
-} from "@reyn/wal";
+import { type Appender, canonicalJson, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
 import type { FailedTry, Identity, Recall } from "./entry.ts";
 import { isFinal, isRetryable, JournalError, type Reason, reasonOf } from "./errors.ts";
-import { fingerprint, type Line } from "./key.ts";
-import type { Usage } from "./ports.ts";
-import { leavesOutcome, type Purity, startsDurably } from "./purity.ts";
+import type { Lane } from "./lane.ts";
+import { leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
 import { type Kept, keep, revive } from "./results.ts";
-import { delayBefore, mayTryAgain, pause, type RetryPolicy, within } from "./retry.ts";
+import { delayBefore, mayTryAgain, pause, within } from "./retry.ts";
+import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
 
-/** A call that is made once, whatever happens to the process. */
-export interface Step<T> {
-	/** What sort of call: `model`, `tool`, `step` … */
-	readonly kind: string;
-	readonly name: string;
-	/** For people, where the name says little. No part of what a call is known by. */
-	readonly label?: string;
-	/** JSON. Two calls with equal kind, name and arguments in one lane are told apart by their order. */
-	readonly args: unknown;
-	readonly purity: Purity;
-	/** Makes the call. The result has to be JSON, or hold bytes as `Uint8Array`, and comes back as such. */
-	call(context: StepContext): Promise<T>;
-	/** The tokens that a result cost, for calls that cost tokens. */
-	usage?(result: T): Usage;
-	/** Asks the far side what became of an earlier try. Asked before any policy, and after a timeout. */
-	reconcile?(idempotencyKey: string): Promise<Reconciled<T>>;
-	/** What `skip` gives as the result of a step in doubt. */
-	readonly empty?: T;
-	/** How often a failing call is tried, and with what pauses. Default: once. */
-	readonly retry?: RetryPolicy | undefined;
-	/** How long one try may take, in milliseconds. Its signal aborts then, and the try has failed. Default: no limit. */
-	readonly timeoutMs?: number | undefined;
-}
-
-export interface StepContext {
-	readonly signal: AbortSignal;
-	/** Names this step for ever: log id and seq of its first durable start. Absent for what starts nothing. */
-	readonly idempotencyKey?: string;
-	/** 1 for the first try. */
-	readonly attempt: number;
-	/** For steps inside this one: they are recorded one by one, so what they cost is not paid again when this call is. */
-	readonly lane: Lane;
-}
-
-export type Reconciled<T> =
-	| { readonly kind: "done"; readonly result: T }
-	| { readonly kind: "not_done" }
-	| { readonly kind: "unknown" };
-
-/** What to do with a step that was started and whose outcome nobody knows. */
-export type InDoubtPolicy = "retry" | "skip" | "discard";
-
-/** What steps run on. */
-export interface Using {
-	readonly log: Appender;
-	readonly logId: string;
-	/** What the log says of a step, with all that was appended before. */
-	recall(step: Identity): Recall;
-	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
-	readonly signal: AbortSignal;
-	/** Told of each step, for meters and notices. */
-	observe?(event: StepEvent): void;
-	/** Where results above 32 KiB go. Absent: into their records, which hold 8 MiB. */
-	readonly results?: BlobStore | undefined;
-	/** Takes out of a text what must not be written, a key say. The run goes on with what it leaves, as every replay will. */
-	redact?(text: string): string;
-	readonly clock?: Clock | undefined;
-	readonly timers?: Timers | undefined;
-}
-
-/** Which call an event is about. In a script `at` counts the calls of its lane, and `label` is for people. */
-export interface Called {
-	readonly lane: string;
-	readonly kind: string;
-	readonly name: string;
-	readonly at?: number;
-	readonly label?: string;
-}
-
-export type StepEvent = Called &
-	(
-		| { readonly type: "calling"; readonly attempt: number }
-		/** Recalled: nothing was called, `usage` is saved. */
-		| { readonly type: "ghost"; readonly usage?: Usage }
-		/** Called: `usage` was paid, by this call itself or by the steps inside it, which say so too (`inner`). */
-		| { readonly type: "live"; readonly usage?: Usage; readonly inner: boolean }
-		/** A try has failed, and another follows after a pause. */
-		| { readonly type: "retrying"; readonly attempt: number; readonly reason: string; readonly pauseMs: number }
-		| { readonly type: "failed"; readonly reason: string }
-		| { readonly type: "in_doubt"; readonly decision: InDoubtPolicy | "reconciled" }
-		/** The world has moved since, but effects rest on what it said then. */
-		| { readonly type: "world_kept" }
-		/** The recorded result cannot be read, so the call is made again. */
-		| { readonly type: "lost"; readonly reason: string }
-	);
-
-/**
- * A line of steps in the order of their calls, under a structural path such as `plan/p12/s1`. A new lane of the same
- * path replays the recorded calls in the same order.
- */
-export class Lane {
-	readonly path: string;
-	readonly #scope: Scope;
-	readonly #using: Using;
-	readonly #line: Line | undefined;
-	readonly #calls = new Map<string, number>();
-	/** The calls that are under way, and whether another may still join them: in one turn of the event loop the order is given. */
-	readonly #open = new Set<string>();
-	#joinable = false;
-
-	/** @param line for the lanes of a script: says where each call stands */
-	constructor(path: string, scope: Scope, using: Using, line?: Line) {
-		this.path = path;
-		this.#scope = scope;
-		this.#using = using;
-		this.#line = line;
-	}
-
-	get signal(): AbortSignal {
-		return this.#using.signal;
-	}
-
-	/** A text without what must not be written: what a replay sees of it. */
-	redact(text: string): string {
-		return this.#using.redact?.(text) ?? text;
-	}
-
-	/** @throws JournalError `CONCURRENT_LANE` while a call is under way */
-	assertQuiet(): void {
-		const [first] = this.#open;
-		if (first === undefined) return;
-		throw new JournalError(
-			"CONCURRENT_LANE",
-			`${first} is still under way in ${this.path}; await it before the lane is over`,
-			{ lane: this.path, open: [...this.#open] },
-		);
-	}
-
-	/** Was any call made here? */
-	get isUsed(): boolean {
-		return this.#calls.size > 0;
-	}
-
-	/**
-	 * Runs a step, unless the log already knows how it ended.
-	 *
-	 * @throws JournalError `STEP_FAILED` (it failed for good before), `STEP_DISCARDED` (in doubt, and the policy says
-	 * so), `STEP_TIMEOUT`, `RESULT_LOST`, `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON`; and what the call itself throws
-	 */
-	async perform<T>(step: Step<T>): Promise<T> {
-		const id = this.identify(step);
-		const key = `${step.name} (${id.fp.slice(0, 8)}:${id.occ})`;
-		this.#open.add(key);
-		try {
-			return await new Performance(step, id, this.#scope, this.#using, (using) => this.inside(id, using)).run();
-		} finally {
-			this.#open.delete(key);
-		}
-	}
-
-	/**
-	 * Takes the next place in the lane for a call, which counts as made from then on.
-	 *
-	 * @throws JournalError `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON` naming the argument
-	 */
-	identify(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label">): Identity {
-		const { kind, name, args, purity, label = name } = step;
-		const fp = fingerprint(kind, name, args);
-		this.#assertOrder(name);
-		const occ = this.#calls.get(fp) ?? 0;
-		this.#calls.set(fp, occ + 1);
-		const place = this.#line?.next(fp, args, label);
-		return { lane: this.path, fp, occ, kind, name, purity, ...(place ? { place } : {}) };
-	}
-
-	/** The lane of the steps inside one of its calls. */
-	inside(call: Identity, using: Using = this.#using): Lane {
-		return new Lane(innerLane(call), this.#scope, using, call.place && this.#line?.inside(call.place));
-	}
-
-	/**
-	 * Says that something is under way in the lane, until what it gives is called.
-	 *
-	 * @throws JournalError `CONCURRENT_LANE`
-	 */
-	hold(what: string): () => void {
-		this.#assertOrder(what);
-		this.#open.add(what);
-		return () => this.#open.delete(what);
-	}
-
-	/** Two calls that overlap have no order of their own, and a replay may see them the other way round. */
-	#assertOrder(name: string): void {
-		if (this.#open.size === 0) {
-			this.#joinable = true;
-			queueMicrotask(() => {
-				this.#joinable = false;
-			});
-		} else if (!this.#joinable) {
-			const [first] = this.#open;
-			throw new JournalError(
-				"CONCURRENT_LANE",
-				`${name} is called in ${this.path} while ${first} is under way there; await it first, call both in one go, or use parallel()`,
-				{ lane: this.path, name, open: [...this.#open] },
-			);
-		}
-	}
+/** @param inside makes the lane of the steps inside this one, with a signal of its own */
+export function perform<T>(
+	step: Step<T>,
+	id: Identity,
+	scope: Scope,
+	using: Using,
+	inside: (using: Using) => Lane,
+): Promise<T> {
+	return new Performance(step, id, scope, using, inside).run();
 }
 
 /** One step, from what is known of it to its result. */
@@ -455,9 +257,6 @@ interface Try {
 }
 
 type Untold = StepEvent extends infer Event ? (Event extends unknown ? Omit<Event, keyof Called> : never) : never;
-
-/** The lane of the steps inside a step. */
-export const innerLane = ({ lane, fp, occ }: Identity): string => `${lane}/${fp.slice(0, 16)}:${occ}`;
 
 const isDiscarded = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === "STEP_DISCARDED";
 

@@ -1,8 +1,8 @@
 /** `agent()`: a model with tools until it has nothing more to ask, as one call whose parts are recorded one by one. */
 import { z } from "zod";
 import { JournalError } from "../errors.ts";
+import type { Lane } from "../lane.ts";
 import { answerCall, askModel } from "../model-step.ts";
-import type { Lane } from "../perform.ts";
 import type { Message, Model, Tool, Usage } from "../ports.ts";
 import type { ScriptStep } from "./run-script.ts";
 

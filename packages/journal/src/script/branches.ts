@@ -3,7 +3,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
 import type { Scope } from "@reyn/wal";
 import { Line } from "../key.ts";
-import { Lane, type Using } from "../perform.ts";
+import { Lane } from "../lane.ts";
+import type { Using } from "../step.ts";
 
 /** One line of calls: the script's own, or one of a `parallel`, a `pipeline` or a `phase`. */
 export class Branch {

@@ -3,9 +3,9 @@ import type { WalRecord } from "@reyn/wal";
 import { type Dict, emptyDict, entriesIn, getIn, setIn } from "../dict.ts";
 import type { Identity } from "../entry.ts";
 import type { Reason } from "../errors.ts";
-import type { StepEvent } from "../perform.ts";
 import type { Usage } from "../ports.ts";
 import { stepCompleted, stepFailed, stepStarted } from "../records.ts";
+import type { StepEvent } from "../step.ts";
 import { isInner } from "./branches.ts";
 import { scriptCompleted, scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
 

@@ -5,10 +5,11 @@
 import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry } from "../entry.ts";
 import { type Divergence, JournalError, reasonOf } from "../errors.ts";
-import type { Lane, Using } from "../perform.ts";
+import type { Lane } from "../lane.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import { startsDurably } from "../purity.ts";
 import { revive } from "../results.ts";
+import type { Using } from "../step.ts";
 import { isInner, scriptLane } from "./branches.ts";
 import type { ScriptModule } from "./load.ts";
 import type { Memory, ScriptMemo } from "./memo.ts";

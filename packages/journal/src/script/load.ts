@@ -41,6 +41,13 @@ function stripTypes(source: string, file: string): string {
 		return stripTypeScriptTypes(source);
 	} catch (error) {
 		const { code, message, stack = "" } = error as Error & { code?: string };
+		// Node has run out of stack inside of WebAssembly, which has no way back from there.
+		if (code === "ERR_INTERNAL_ASSERTION")
+			throw invalid(
+				file,
+				{ line: 1, column: 1 },
+				"it is nested too deeply to be read; give one of fewer levels, in a new process: Node reads no other script in this one",
+			);
 		const advice =
 			code === "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX"
 				? "; types of a script are erased, so write what runs in JavaScript: an object for an enum, a field for a parameter property"

@@ -13,10 +13,9 @@ import {
 	recallEntry,
 	stepKinds,
 } from "../entry.ts";
-import { innerLane } from "../perform.ts";
+import { innerLane } from "../lane.ts";
 import { startsDurably } from "../purity.ts";
 import { stepStarted } from "../records.ts";
-import { isInner } from "./branches.ts";
 import { scriptResumed, scriptStarted } from "./records.ts";
 
 /** A call that was recorded, and how it ended. */
@@ -101,8 +100,7 @@ export class ScriptMemo {
 	recall(id: Identity): Recall {
 		const here = this.#here.get(keyOf(id));
 		if (here) return recallEntry(here.entry, this.#lastEffects.get(id.lane) ?? 0);
-		// A call that has begun here goes on with its own parts.
-		const found = id.place && (isInner(id.lane) || !this.#answers.has(callOf(id))) && this.#find(id, id.place);
+		const found = id.place && this.#find(id, id.place);
 		if (!found) return { kind: "fresh" };
 		const known = recallEntry(found.entry, found.lastEffect);
 		if (known.kind !== "ghost") return known;

@@ -2,9 +2,10 @@
 import { canonicalJson, type Scope, systemClock, systemTimers } from "@reyn/wal";
 import { z } from "zod";
 import { failureMessage, JournalError, type Reason, reasonOf } from "../errors.ts";
-import type { Lane, Step, Using } from "../perform.ts";
+import type { Lane } from "../lane.ts";
 import type { Model, Tool } from "../ports.ts";
 import { pause } from "../retry.ts";
+import type { Step, Using } from "../step.ts";
 import { agentCall, agentStep, findTool } from "./agent.ts";
 import { Branches } from "./branches.ts";
 import type { ScriptModule } from "./load.ts";

@@ -1,13 +1,13 @@
 /**
  * Random histories of a script run: programs, edits, kills, branches that end in any order; against a model that keeps the whole
- * history of each call as text. `REYN_RUNS` sets how many are told (default 1500), `REYN_SEED` which.
+ * history of each call as text. `REYN_RUNS` sets how many are told (default 1000), `REYN_SEED` which.
  */
 import { setImmediate } from "node:timers/promises";
 import { canonicalJson } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Step } from "../../src/index.ts";
-import { innerLane } from "../../src/perform.ts";
+import { innerLane } from "../../src/lane.ts";
 import { Branches } from "../../src/script/branches.ts";
 import { type Reuse, runScript, scriptResumed, scriptStarted } from "../../src/script/index.ts";
 import { loadScript } from "../../src/script/load.ts";
@@ -15,7 +15,7 @@ import { callsOf, type NaiveCall, type NaiveEntry, NaiveMemory, placeOf } from "
 import { anyEdit, anyProgram, type Calls, type Edit, edited, follow, type Program, sourceOf } from "./programs.ts";
 import { type Ended, echo, Log, Process, run, scope, writer } from "./script-process.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? 1500);
+const RUNS = Number(process.env.REYN_RUNS ?? 1000);
 const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
 const timeout = 60_000 + RUNS * 200;
 

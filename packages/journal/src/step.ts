@@ -1,0 +1,93 @@
+/** What a step is: the call, what it runs on, and what it tells. */
+import type { Appender, BlobStore, Clock, Timers } from "@reyn/wal";
+import type { Identity, Recall } from "./entry.ts";
+import type { Lane } from "./lane.ts";
+import type { Usage } from "./ports.ts";
+import type { Purity } from "./purity.ts";
+import type { RetryPolicy } from "./retry.ts";
+
+/** A call that is made once, whatever happens to the process. */
+export interface Step<T> {
+	/** What sort of call: `model`, `tool`, `step` … */
+	readonly kind: string;
+	readonly name: string;
+	/** For people, where the name says little. No part of what a call is known by. */
+	readonly label?: string;
+	/** JSON. Two calls with equal kind, name and arguments in one lane are told apart by their order. */
+	readonly args: unknown;
+	readonly purity: Purity;
+	/** Makes the call. The result has to be JSON, or hold bytes as `Uint8Array`, and comes back as such. */
+	call(context: StepContext): Promise<T>;
+	/** The tokens that a result cost, for calls that cost tokens. */
+	usage?(result: T): Usage;
+	/** Asks the far side what became of an earlier try. Asked before any policy, and after a timeout. */
+	reconcile?(idempotencyKey: string): Promise<Reconciled<T>>;
+	/** What `skip` gives as the result of a step in doubt. */
+	readonly empty?: T;
+	/** How often a failing call is tried, and with what pauses. Default: once. */
+	readonly retry?: RetryPolicy | undefined;
+	/** How long one try may take, in milliseconds. Its signal aborts then, and the try has failed. Default: no limit. */
+	readonly timeoutMs?: number | undefined;
+}
+
+export interface StepContext {
+	readonly signal: AbortSignal;
+	/** Names this step for ever: log id and seq of its first durable start. Absent for what starts nothing. */
+	readonly idempotencyKey?: string;
+	/** 1 for the first try. */
+	readonly attempt: number;
+	/** For steps inside this one: they are recorded one by one, so what they cost is not paid again when this call is. */
+	readonly lane: Lane;
+}
+
+export type Reconciled<T> =
+	| { readonly kind: "done"; readonly result: T }
+	| { readonly kind: "not_done" }
+	| { readonly kind: "unknown" };
+
+/** What to do with a step that was started and whose outcome nobody knows. */
+export type InDoubtPolicy = "retry" | "skip" | "discard";
+
+/** What steps run on. */
+export interface Using {
+	readonly log: Appender;
+	readonly logId: string;
+	/** What the log says of a step, with all that was appended before. */
+	recall(step: Identity): Recall;
+	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
+	readonly signal: AbortSignal;
+	/** Told of each step, for meters and notices. */
+	observe?(event: StepEvent): void;
+	/** Where results above 32 KiB go. Absent: into their records, which hold 8 MiB. */
+	readonly results?: BlobStore | undefined;
+	/** Takes out of a text what must not be written, a key say. The run goes on with what it leaves, as every replay will. */
+	redact?(text: string): string;
+	readonly clock?: Clock | undefined;
+	readonly timers?: Timers | undefined;
+}
+
+/** Which call an event is about. In a script `at` counts the calls of its lane, and `label` is for people. */
+export interface Called {
+	readonly lane: string;
+	readonly kind: string;
+	readonly name: string;
+	readonly at?: number;
+	readonly label?: string;
+}
+
+export type StepEvent = Called &
+	(
+		| { readonly type: "calling"; readonly attempt: number }
+		/** Recalled: nothing was called, `usage` is saved. */
+		| { readonly type: "ghost"; readonly usage?: Usage }
+		/** Called: `usage` was paid, by this call itself or by the steps inside it, which say so too (`inner`). */
+		| { readonly type: "live"; readonly usage?: Usage; readonly inner: boolean }
+		/** A try has failed, and another follows after a pause. */
+		| { readonly type: "retrying"; readonly attempt: number; readonly reason: string; readonly pauseMs: number }
+		| { readonly type: "failed"; readonly reason: string }
+		| { readonly type: "in_doubt"; readonly decision: InDoubtPolicy | "reconciled" }
+		/** The world has moved since, but effects rest on what it said then. */
+		| { readonly type: "world_kept" }
+		/** The recorded result cannot be read, so the call is made again. */
+		| { readonly type: "lost"; readonly reason: string }
+	);
