@@ -1,11 +1,3 @@
-import { defineConfig } from "tsup";
+import { library } from "../../tsup.base.ts";
 
-export default defineConfig({
-	entry: { index: "src/index.ts", "script/index": "src/script/index.ts" },
-	format: ["esm"],
-	target: "node22",
-	splitting: true,
-	sourcemap: true,
-	clean: true,
-	dts: false,
-});
+export default library(["src/index.ts", "src/script/index.ts"]);
