@@ -4,7 +4,7 @@ import type { Explanation } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, type Program, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 
-const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1500) / 10);
+const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1000) / 10);
 const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
 
 const states = ({ calls }: Explanation): readonly string[] => calls.map(({ state }) => state);
@@ -145,6 +145,13 @@ describe("each call says why it is made", () => {
 		["an option", ["Be short.", "Be long."], "system", '"Be short."', '"Be long."'],
 		["an option that is new", ['"Be short."', '"Be short.", maxTurns: 3'], "maxTurns", undefined, "3"],
 		["an option that is gone", [', { system: "Be short." }', ""], "system", '"Be short."', undefined],
+		[
+			"of two",
+			['"rank by severity", { system: "Be short." }', '"rank", { system: "Be." }'],
+			"prompt",
+			'"rank by severity"',
+			'"rank"',
+		],
 		["the kind", ['agent("rank by severity", { system: "Be short." })', "now()"], "kind", "agent", "now"],
 	] as const)("%s is the first field that differs", async (_, [from, to], field, was, is) => {
 		const { calls, divergences } = await (await done()).explain(source.replace(from, to));

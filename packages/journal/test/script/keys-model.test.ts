@@ -3,13 +3,13 @@
  * history of each call as text. `REYN_RUNS` sets how many are told (default 1000), `REYN_SEED` which.
  */
 import { setImmediate } from "node:timers/promises";
-import { canonicalJson } from "@reyn/wal";
+import { canonicalJson, type WalRecord } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Step } from "../../src/index.ts";
 import { innerLane } from "../../src/lane.ts";
 import { Branches } from "../../src/script/branches.ts";
-import { type Reuse, runScript, scriptResumed, scriptStarted } from "../../src/script/index.ts";
+import { isInner, type Reuse, runScript, scriptResumed, scriptStarted } from "../../src/script/index.ts";
 import { loadScript } from "../../src/script/load.ts";
 import { callsOf, type NaiveCall, type NaiveEntry, NaiveMemory, placeOf } from "./naive-keys.ts";
 import { anyEdit, anyProgram, type Calls, type Edit, edited, follow, type Program, sourceOf } from "./programs.ts";
@@ -51,7 +51,7 @@ type Runner = (
 	process: Process,
 	program: Program,
 	how: { reuse: Reuse },
-	answer: (text: string) => Promise<string>,
+	answer: () => Promise<string>,
 ) => Promise<Ended>;
 
 /** Over the lanes themselves, in the way in which the realm of a script uses them. */
@@ -66,7 +66,7 @@ const overBranches: Runner = (process, program, how, answer) => {
 			call: async () => {
 				process.assertAlive();
 				process.made.push(what);
-				return answer(what);
+				return answer();
 			},
 		});
 	};
@@ -134,17 +134,18 @@ class History {
 		if (loses !== undefined) this.log.lose((record, i) => (i + tears) % loses === 0 && record.kind.startsWith("step_"));
 		const life = ++this.#lives;
 		let answered = 0;
-		const answer = async (text: string): Promise<string> => {
-			const turns = delays[answered++ % delays.length] as number;
+		const answer = async (): Promise<string> => {
+			const n = answered++;
+			const turns = delays[n % delays.length] as number;
 			for (let i = 0; i < turns; i++) await setImmediate();
 			// Whoever asks again is told something else.
-			return `${text.length > 12 ? `${text.slice(0, 6)}…${text.length}` : text}.${life}`;
+			return `${life}.${n}`;
 		};
 		const process = new Process({
 			log: this.log,
 			...(appends === undefined ? {} : { appends }),
 			model: echo(answer),
-			tools: [writer((args) => answer(`write ${JSON.stringify(args)}`))],
+			tools: [writer(answer)],
 		});
 		const last = this.log.records.at(-1)?.seq ?? 0;
 		const ended = await this.#runner(process, this.program, { reuse }, answer);
@@ -157,14 +158,7 @@ class History {
 		const revisions = this.#revisions();
 		const revision = revisions.at(-1) as number;
 		const { records } = this.log;
-		const completed = records.filter(({ kind }) => kind === "step_completed") as unknown as readonly Completed[];
-		const answers = new Map<string, string>();
-		for (const { seq, data } of completed) {
-			const { lane, place, result } = data;
-			if (revisions[records.findIndex((record) => record.seq === seq)] !== revision) continue;
-			if (/\/[0-9a-f]{16}:/.test(lane)) continue;
-			answers.set(placeOf(lane, place.at), typeof result === "string" ? result : result.value);
-		}
+		const answers = answersIn(records.filter((_, i) => revisions[i] === revision));
 		const { calls, result } = await callsOf(this.program, answers);
 		const memory = new NaiveMemory(
 			records.flatMap(({ seq }) => (seq <= last ? (this.#entries.get(seq) ?? []) : [])),
@@ -174,17 +168,18 @@ class History {
 		const expected: string[] = [];
 		const met = new Map<string, { readonly call: NaiveCall; readonly answer: number }>();
 		for (const { id } of process.recalled) {
-			if (/\/[0-9a-f]{16}:/.test(id.lane)) continue;
+			if (isInner(id.lane)) continue;
 			const place = placeOf(id.lane, id.place?.at ?? -1);
 			// A step in doubt is looked up again when its start is durable.
 			if (met.has(place)) continue;
 			const call = calls.get(place);
 			if (!call) throw new Error(`the model knows no call at ${place}; there are ${[...calls.keys()]}`);
-			let known = memory.take(call);
-			if (known === undefined) expected.push(call.what);
-			known ??= ++this.#answers;
-			met.set(place, { call, answer: known });
-			met.set(innerLane(id), { call, answer: known });
+			const known = memory.take(call);
+			if (known) expect(answers.get(place) ?? known.text).toBe(known.text);
+			else expected.push(call.what);
+			const answer = known?.id ?? ++this.#answers;
+			met.set(place, { call, answer });
+			met.set(innerLane(id), { call, answer });
 		}
 		if (process.isDead) {
 			expect(beyond(process.made, expected)).toEqual([]);
@@ -198,10 +193,12 @@ class History {
 		for (const record of records) {
 			const { seq, kind, data } = record as typeof record & Completed;
 			if (seq <= last || !kind.startsWith("step_")) continue;
-			const found = met.get(data.lane) ?? met.get(placeOf(data.lane, data.place.at));
+			const part = met.get(data.lane);
+			const found = part ?? met.get(placeOf(data.lane, data.place.at));
 			if (!found) throw new Error(`the model knows nothing of #${seq} in ${data.lane}`);
-			const { call, answer } = found;
-			this.#entries.set(seq, { revision, call, answer: kind === "step_started" ? undefined : answer });
+			const { call, answer: id } = found;
+			const answer = kind === "step_started" ? undefined : { id, text: textOf(data.result) };
+			this.#entries.set(seq, { revision, call, isPart: part !== undefined, answer });
 		}
 	}
 
@@ -231,13 +228,28 @@ function beyond(some: readonly string[], all: readonly string[]): readonly strin
 	});
 }
 
+/** What the calls of a script were told, by place. */
+function answersIn(records: readonly WalRecord[]): ReadonlyMap<string, string> {
+	const answers = new Map<string, string>();
+	for (const { kind, data } of records) {
+		const { lane, place, result } = data as Completed["data"];
+		if (kind === "step_completed" && !isInner(lane)) answers.set(placeOf(lane, place.at), textOf(result));
+	}
+	return answers;
+}
+
 interface Completed {
-	readonly seq: number;
 	readonly data: {
 		readonly lane: string;
 		readonly place: { readonly at: number };
-		readonly result: string | { readonly value: string };
+		/** Of a tool, an agent or a model. */
+		readonly result: string | { readonly value: string } | { readonly text: string };
 	};
+}
+
+function textOf(result: Completed["data"]["result"]): string {
+	if (typeof result === "string") return result;
+	return "value" in result ? result.value : result.text;
 }
 
 const calm: Life = {

@@ -172,42 +172,61 @@ async function inTurn(bodies: readonly (() => Promise<unknown>)[]): Promise<() =
 export interface NaiveEntry {
 	readonly revision: number;
 	readonly call: NaiveCall;
-	/** Which answer it has: one that was used again is at several places. None: it was begun, and nobody knows how it ended. */
-	readonly answer: number | undefined;
+	/** Only a part of it is recorded, from which its answer follows. */
+	readonly isPart: boolean;
+	/** None: it was begun, and nobody knows how it ended. */
+	readonly answer: NaiveAnswer | undefined;
+}
+
+/** One that was used again is at several places. */
+export interface NaiveAnswer {
+	readonly id: number;
+	readonly text: string;
 }
 
 /** What is recorded, and which answers are used. */
 export class NaiveMemory {
 	readonly #here: readonly NaiveEntry[];
-	/** Oldest first. */
+	/** Oldest first, whole ones before parts. */
 	readonly #before: readonly NaiveEntry[];
 	readonly #reuse: Reuse;
 	readonly #used: Set<number | undefined>;
 
+	/** @param entries in the order of their records */
 	constructor(entries: readonly NaiveEntry[], revision: number, reuse: Reuse) {
-		this.#here = entries.filter((each) => each.revision === revision);
-		this.#before = entries.filter((each) => each.revision < revision);
+		// A call is as old as its first record, and as its last one says.
+		const calls = new Map<string, NaiveEntry>();
+		for (const each of entries)
+			calls.set(`${each.revision} ${placeOf(each.call.lane, each.call.at)} ${each.isPart}`, each);
+		const before = [...calls.values()].filter((each) => each.revision < revision);
+		this.#here = [...calls.values()].filter((each) => each.revision === revision);
+		this.#before = [...before.filter(({ isPart }) => !isPart), ...before.filter(({ isPart }) => isPart)];
 		this.#reuse = reuse;
-		this.#used = new Set(this.#here.map(({ answer }) => answer));
+		this.#used = new Set(this.#here.map(({ answer }) => answer?.id));
 	}
 
 	/** The answer that is recorded for a call. */
-	take(call: NaiveCall): number | undefined {
+	take(call: NaiveCall): NaiveAnswer | undefined {
 		const found = this.#find(call)?.answer;
-		if (found !== undefined) this.#used.add(found);
+		if (found) this.#used.add(found.id);
 		return found;
 	}
 
 	#find({ lane, what, occ, history, loose, isEffect }: NaiveCall): NaiveEntry | undefined {
 		const here = this.#here.findLast(({ call }) => call.lane === lane && call.what === what && call.occ === occ);
 		if (here) return here;
-		const exact = this.#before.findLast(({ call }) => call.history === history);
+		const alike = this.#before.filter(({ call }) => call.history === history);
+		const exact = alike.findLast(({ isPart }) => !isPart) ?? alike.at(-1);
 		if (this.#reuse === "prefix" || (exact && exact.answer === undefined)) return exact;
-		const free = this.#before.filter(({ answer }) => answer !== undefined && !this.#used.has(answer));
-		return (
-			free.findLast(({ call }) => call.history === history) ??
-			free.find(({ call }) => call.loose === loose) ??
-			(isEffect ? undefined : free.find(({ call }) => call.what === what))
-		);
+		const free = this.#before.filter(({ answer }) => answer && !this.#used.has(answer.id));
+		for (const isPart of [false, true]) {
+			const among = free.filter((each) => each.isPart === isPart);
+			const found =
+				among.find((each) => each === exact) ??
+				among.find(({ call }) => call.loose === loose) ??
+				(isEffect ? undefined : among.find(({ call }) => call.what === what));
+			if (found) return found;
+		}
+		return undefined;
 	}
 }

@@ -2,10 +2,11 @@
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { anyProgram, sourceOf } from "./programs.ts";
+import { isInner, type Reuse } from "../../src/script/index.ts";
+import { anyEdit, anyProgram, edited, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 
-const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1500) / 15);
+const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1000) / 15);
 const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
 
 const anyDelays = fc.array(fc.nat(4), { minLength: 1, maxLength: 7 });
@@ -51,11 +52,27 @@ test("a tail that is lost costs the calls that were in it, and never the resume"
 			const calls = new Set(
 				tail.map(({ data }) => {
 					const { lane, fp, occ } = data as { lane: string; fp: string; occ: number };
-					return /\/[0-9a-f]{16}:\d+$/.test(lane) ? lane : `${lane}/${fp.slice(0, 16)}:${occ}`;
+					return isInner(lane) ? lane : `${lane}/${fp.slice(0, 16)}:${occ}`;
 				}),
 			);
 			expect(again.made.length).toBeLessThanOrEqual(calls.size);
 			expect(await again.next().work(source)).toMatchObject({ status: "completed" });
+		}),
+		{ numRuns: RUNS, ...SEED },
+	);
+});
+
+test.each<Reuse>(["prefix", "content"])("an edit that is taken back costs nothing: by %s", async (reuse) => {
+	await fc.assert(
+		fc.asyncProperty(anyProgram, anyEdit, anyDelays, async (program, edit, delays) => {
+			const source = sourceOf(program);
+			const run = new Process(world(delays));
+			await run.work(source);
+			const other = run.next(world(delays, "other "));
+			await other.work(sourceOf(edited(program, edit)), { reuse });
+			const back = other.next(world([0], "back "));
+			expect(await back.work(source, { reuse })).toMatchObject({ status: "completed" });
+			expect(back.made).toEqual([]);
 		}),
 		{ numRuns: RUNS, ...SEED },
 	);
@@ -88,6 +105,18 @@ test("a phase that is visited again never takes what the first visit was told", 
 			["again 0", "again 1"],
 		],
 	});
+});
+
+test("branches that are begun in one go are told apart when the script is edited", async () => {
+	const both = 'ctx.parallel([() => ctx.tool("write", {})]), ctx.parallel([() => ctx.tool("write", {})])';
+	const source = script(`return Promise.all([${both}]);`);
+	const run = new Process(world());
+	expect(await run.work(source)).toMatchObject({ result: [["0"], ["1"]] });
+	const again = run.next(world([0], "again "));
+	const edited = source
+		.replace("return", "const all =")
+		.replace("\n};", ' return [...(await all), await ctx.agent("x")];\n};');
+	expect(await again.work(edited)).toMatchObject({ result: [["0"], ["1"], "again 0"] });
 });
 
 test("what is called while branches of the same lane are under way is refused, unless all was begun in one go", async () => {

@@ -71,6 +71,12 @@ describe("a question", () => {
 		expect(asked).toBe(times);
 	});
 
+	test("in doubt is asked again, even where other steps in doubt are given up", async () => {
+		const run = new Process({ ask: async () => "this", appends: 3 });
+		await run.work(source);
+		expect(await run.next({ policy: "discard" }).work(source)).toMatchObject({ result: "a! this b!" });
+	});
+
 	test("with choices takes no other answer", async () => {
 		const answers = ["maybe", "no"];
 		const run = new Process({ ask: async () => answers.shift() });
@@ -267,13 +273,14 @@ describe("arguments", () => {
 		expect(ended).toHaveProperty("error.message", expect.stringContaining(`s.ts: the arguments do not fit: ${path}: `));
 	});
 
-	test("that are others begin a revision, in which the calls that do not depend on them still hit", async () => {
-		const source = 'export default async (ctx, args) => [await ctx.agent("a"), await ctx.agent("b " + args.n)];';
+	test("that are others begin a revision, in which a call hits until one before it depends on them", async () => {
+		const source =
+			'export default async (ctx, args) => [await ctx.agent("a"), await ctx.agent("b " + args.n), await ctx.agent("c")];';
 		const run = new Process();
 		await run.work(source, { args: { n: 1 } });
 		const other = run.next();
-		expect(await other.work(source, { args: { n: 2 } })).toMatchObject({ result: ["a!", "b 2!"] });
-		expect(other.made).toEqual(["b 2"]);
+		expect(await other.work(source, { args: { n: 2 } })).toMatchObject({ result: ["a!", "b 2!", "c!"] });
+		expect(other.made).toEqual(["b 2", "c"]);
 	});
 });
 

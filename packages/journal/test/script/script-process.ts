@@ -99,8 +99,9 @@ export class Process implements Appender {
 		this.memo = new ScriptMemo(this.log.records);
 	}
 
-	/** Another process over the same log, that does not die of itself. */
+	/** Another process over the same log, that does not die of itself. This one is over, whatever it still waits for. */
 	next(options: ProcessOptions = {}): Process {
+		this.#die();
 		const { appends, ...same } = this.#options;
 		return new Process({ ...same, ...options, log: this.log });
 	}
@@ -154,7 +155,7 @@ export class Process implements Appender {
 
 	append(draft: Draft, at: Scope): Appended {
 		this.assertAlive();
-		if (--this.#left < 0) throw this.#die();
+		if (this.#left-- === 0) throw this.#die();
 		const appended = this.log.append(draft, at, this.#options.time?.now() ?? 0);
 		this.memo.record(appended.record);
 		return appended;
@@ -188,19 +189,30 @@ export class Process implements Appender {
 
 	/** Does the work of a run and writes how it ends. */
 	async end(work: () => Promise<unknown>): Promise<Ended> {
-		const { signal } = this.#controller;
+		const ended = await this.#outcomeOf(work);
 		try {
-			const result = await work();
-			this.append(scriptCompleted({ run }), scope);
-			return this.#told({ status: "completed", result });
+			if (ended.status === "completed") this.append(scriptCompleted({ run }), scope);
+			if (ended.status === "failed") {
+				const { message, code } = ended.error;
+				this.append(scriptFailed({ run, reason: { message, ...(code === undefined ? {} : { code }) } }), scope);
+			}
+		} catch (error) {
+			return { status: "killed", error: error as Error };
+		}
+		const { status } = ended;
+		if (status !== "killed")
+			this.events.push({ type: "ended", status, ...("error" in ended ? { reason: ended.error.message } : {}) });
+		return ended;
+	}
+
+	async #outcomeOf(work: () => Promise<unknown>): Promise<Ended> {
+		try {
+			return { status: "completed", result: await work() };
 		} catch (thrown) {
 			const error = thrown as Error & Failure;
-			const { message, code } = error;
 			if (this.isDead) return { status: "killed", error };
-			if (signal.aborted || code === "STEP_DISCARDED") return this.#told({ status: "stopped", error });
-			if (code === "SCRIPT_WAITING") return this.#told({ status: "waiting", error });
-			this.append(scriptFailed({ run, reason: { message, ...(code === undefined ? {} : { code }) } }), scope);
-			return this.#told({ status: "failed", error });
+			if (this.#controller.signal.aborted || error.code === "STEP_DISCARDED") return { status: "stopped", error };
+			return { status: error.code === "SCRIPT_WAITING" ? "waiting" : "failed", error };
 		}
 	}
 
@@ -229,14 +241,8 @@ export class Process implements Appender {
 		return explain(module, run, args, scope, { ...this.ports, memo, isOver, earlier: before });
 	}
 
-	#told(ended: Ended): Ended {
-		const { status } = ended;
-		if (status !== "killed")
-			this.events.push({ type: "ended", status, ...("error" in ended ? { reason: ended.error.message } : {}) });
-		return ended;
-	}
-
 	#die(): Error {
+		this.#left = -1;
 		const killed = new Error("killed");
 		this.#controller.abort(killed);
 		return killed;
