@@ -67,11 +67,10 @@ export function eventOfRecord(record: WalRecord): ScriptEvent | undefined {
 	if (scriptResumed.is(record)) return { type: "begun", isResumed: true };
 	if (scriptCompleted.is(record)) return { type: "ended", status: "completed" };
 	if (scriptFailed.is(record)) return { type: "ended", status: "failed", reason: record.data.reason.message };
-	const { lane, kind, name, place, usage, reason, adopts, retryable } = record.data as Partial<Identity> & {
+	const { lane, kind, name, place, usage, reason, adopts } = record.data as Partial<Identity> & {
 		usage?: Usage;
 		reason?: Reason;
 		adopts?: number;
-		retryable?: boolean;
 	};
 	if (lane === undefined || !place || isInner(lane)) return undefined;
 	const call = { type: "call", lane, at: place.at, kind: kind ?? "step", label: place.label || (name ?? "") } as const;
@@ -81,7 +80,7 @@ export function eventOfRecord(record: WalRecord): ScriptEvent | undefined {
 		case stepCompleted.kind:
 			return { ...call, state: adopts === undefined ? "live" : "hit", ...tokensOf(usage) };
 		case stepFailed.kind:
-			return { ...call, state: retryable ? "retrying" : "failed", ...(reason ? { note: reason.message } : {}) };
+			return { ...call, state: "failed", ...(reason ? { note: reason.message } : {}) };
 	}
 	return undefined;
 }
@@ -117,7 +116,9 @@ export function nextRunView(view: RunView, event: ScriptEvent): RunView {
 		case "begun": {
 			const { reason, ...before } = view;
 			let calls: Dict<ShownCall> = emptyDict;
-			for (const [key, call] of entriesIn(view.calls)) calls = setIn(calls, key, { ...call, state: "kept" });
+			// What was only under way is not recorded.
+			for (const [key, call] of entriesIn(view.calls))
+				if (isEnded(call)) calls = setIn(calls, key, { ...call, state: "kept" });
 			return { ...before, name: event.name ?? view.name, status: "open", calls, saved: 0, paid: 0 };
 		}
 		case "call": {
@@ -135,6 +136,9 @@ export function nextRunView(view: RunView, event: ScriptEvent): RunView {
 			return { ...view, status: event.status, ...(event.reason === undefined ? {} : { reason: event.reason }) };
 	}
 }
+
+const isEnded = ({ state }: CallEvent): boolean =>
+	state === "hit" || state === "live" || state === "failed" || state === "kept";
 
 const tokensOf = (usage: Usage | undefined): { tokens?: number } =>
 	usage ? { tokens: usage.inputTokens + usage.outputTokens } : {};

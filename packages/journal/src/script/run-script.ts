@@ -96,10 +96,13 @@ export class ScriptHost {
 	readonly #perform: Perform;
 	readonly #suspend: (reason: Error) => void;
 	#underWay = 0;
-	readonly #questions: string[] = [];
+	/** Those that wait for an answer that does not come in this life of the run. */
+	readonly #questions = new Set<{ readonly question: string }>();
 	readonly #turns: Turns;
 	#isLooking = false;
-	#isOver = false;
+	/** Aborted when the script has ended: what only waits need not wait any more. */
+	readonly #over = new AbortController();
+	#whenQuiet = (): void => {};
 
 	constructor(run: string, scope: Scope, ports: ScriptPorts, perform: Perform, suspend: (reason: Error) => void) {
 		this.#branches = new Branches(run, scope, ports);
@@ -109,6 +112,7 @@ export class ScriptHost {
 		this.#turns = new Turns(ports.concurrency ?? 8);
 	}
 
+	/** Nothing of the script is under way any more when this is settled. */
 	async run(module: ScriptModule, args: unknown): Promise<unknown> {
 		const { signal } = this.#ports;
 		signal.throwIfAborted();
@@ -131,8 +135,10 @@ export class ScriptHost {
 			const result = await Promise.race([running, stopped]);
 			return result === undefined ? undefined : JSON.parse(result);
 		} finally {
-			this.#isOver = true;
 			signal.removeEventListener("abort", stop);
+			this.#over.abort(new Error("the script has ended"));
+			// What is paid for is kept, also where the script did not wait for it.
+			if (!this.#isQuiet) await new Promise<void>((resolve) => (this.#whenQuiet = resolve));
 		}
 	}
 
@@ -148,6 +154,7 @@ export class ScriptHost {
 			throw asFirstSeen(error, branch.lane);
 		} finally {
 			this.#underWay--;
+			if (this.#isQuiet) this.#whenQuiet();
 			this.#lookWhenQuiet();
 		}
 	}
@@ -199,7 +206,7 @@ export class ScriptHost {
 						call: async () => clock.now() + ms,
 						assumed: 0,
 					});
-					await pause(wakesAt - clock.now(), timers, signal);
+					await pause(wakesAt - clock.now(), timers, AbortSignal.any([signal, this.#over.signal]));
 				} finally {
 					release();
 				}
@@ -222,7 +229,7 @@ export class ScriptHost {
 			reconcile: async () => ({ kind: "not_done" }),
 			call: async ({ signal }) => {
 				for (;;) {
-					const answer = await this.#ports.ask({ question, choices, signal });
+					const answer = await this.#answerTo({ question, choices, signal });
 					if (answer === undefined) return this.#wait(question, signal);
 					if (!choices || choices.includes(answer)) return answer;
 					this.#ports.print(`"${answer}" is none of ${choices.join(", ")}`);
@@ -231,35 +238,61 @@ export class ScriptHost {
 		});
 	}
 
+	/** Undefined also when the script has ended meanwhile. */
+	async #answerTo({ signal, ...question }: Question): Promise<string | undefined> {
+		const over = this.#over.signal;
+		const ended = AbortSignal.any([signal, over]);
+		const { promise: stopped, reject } = Promise.withResolvers<never>();
+		const stop = (): void => reject(ended.reason);
+		ended.addEventListener("abort", stop, { once: true });
+		try {
+			// A person who is asked need not answer for the run to end.
+			return await Promise.race([this.#ports.ask({ ...question, signal: ended }), stopped]);
+		} catch (error) {
+			if (over.aborted && !signal.aborted) return undefined;
+			throw error;
+		} finally {
+			ended.removeEventListener("abort", stop);
+		}
+	}
+
 	/** Never gives an answer: the run ends when nothing but questions is under way. */
-	async #wait(question: string, signal: AbortSignal): Promise<never> {
-		this.#questions.push(question);
+	#wait(question: string, signal: AbortSignal): Promise<never> {
+		const open = { question };
+		this.#questions.add(open);
+		if (this.#isQuiet) this.#whenQuiet();
 		this.#lookWhenQuiet();
 		return new Promise((_, reject) => {
-			const stop = (): void => reject(signal.reason);
+			const stop = (): void => {
+				this.#questions.delete(open);
+				reject(signal.reason);
+			};
 			if (signal.aborted) stop();
 			signal.addEventListener("abort", stop, { once: true });
 		});
 	}
 
+	/** Is nothing but questions under way? */
+	get #isQuiet(): boolean {
+		return this.#underWay <= this.#questions.size;
+	}
+
 	/** Once nothing but questions is under way, the script can come no further by itself. */
 	#lookWhenQuiet(): void {
-		if (this.#isLooking || this.#underWay > this.#questions.length) return;
+		if (this.#isLooking || !this.#isQuiet) return;
 		this.#isLooking = true;
 		// It may make its next call as soon as it has seen the last answer.
 		(this.#ports.timers ?? systemTimers).after(0, () => {
 			this.#isLooking = false;
-			if (this.#isOver || this.#underWay > this.#questions.length) return;
-			const [question] = this.#questions;
+			if (this.#over.signal.aborted || !this.#isQuiet) return;
+			const questions = [...this.#questions].map(({ question }) => question);
 			this.#suspend(
-				question === undefined
+				questions.length === 0
 					? new JournalError(
 							"SCRIPT_STUCK",
 							"the script waits for a promise that nothing will settle; await calls of ctx",
 						)
-					: new JournalError("SCRIPT_WAITING", `the script waits for an answer: ${question}`, {
-							questions: this.#questions,
-						}),
+					: new JournalError("SCRIPT_WAITING", `the script waits for an answer: ${questions[0]}`, { questions }),
 			);
 		});
 	}

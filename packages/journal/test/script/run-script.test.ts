@@ -298,3 +298,28 @@ test("a script that waits for what nothing settles is stuck, and says so", async
 	const ended = await new Process().work(script('await ctx.agent("a"); await new Promise(() => {});'));
 	expect([ended.status, codeOf(ended)]).toEqual(["failed", "SCRIPT_STUCK"]);
 });
+
+test("a script that fails while a call is under way keeps what that one answers, and does not wait for a pause or a person", async () => {
+	const hasty = script(`await Promise.all([
+		ctx.parallel([() => ctx.agent("slow"), () => ctx.sleep(3600000), () => ctx.ask("which?")]),
+		ctx.phase("fails", async () => { throw new Error("no"); }),
+	]);`);
+	const { promise: held, resolve: release } = Promise.withResolvers<void>();
+	const model = {
+		id: "echo",
+		generate: (...request: Parameters<ReturnType<typeof echo>["generate"]>) => after(held, request),
+	};
+	const run = new Process({ model, time: new SimulatedTime(), ask: () => new Promise(() => {}) });
+	const open = run.work(hasty);
+	await expect.poll(() => run.made).toEqual(["slow"]);
+	release();
+	expect(await open).toMatchObject({ status: "failed", error: { message: "no" } });
+	expect(
+		run.log.records.filter(({ data }) => (data as { kind?: string }).kind === "agent").map(({ kind }) => kind),
+	).toEqual(["step_completed"]);
+});
+
+async function* after(held: Promise<void>, request: Parameters<ReturnType<typeof echo>["generate"]>) {
+	await held;
+	yield* echo().generate(...request);
+}
