@@ -26,7 +26,7 @@ let root: string;
 let here: Place;
 let found: readonly string[];
 
-// A plan, a second session's worth of turns, a skill, and the crash of a write.
+// A plan, a second session's worth of turns, a skill, a script, and the crash of a write.
 beforeAll(async () => {
 	root = await mkdtemp(join(tmpdir(), "reyn-state-"));
 	here = { cwd: join(root, "project"), state: join(root, ".reyn"), trace: join(root, "calls.jsonl") };
@@ -35,6 +35,8 @@ beforeAll(async () => {
 	await writeFile(join(here.cwd, "owls.md"), "# Owls\n\nAn owl sleeps by day too. It hunts mice at night.\n");
 	await work("run", "-p", "How do foxes and owls work together, and what could break? Compare their days in detail");
 	await work("skill", "run", "digest", "foxes");
+	await writeFile(join(root, "asks.ts"), 'export default (ctx) => ctx.ask("How much?");');
+	await work("script", "run", join(root, "asks.ts"), "--answer", "much ".repeat(10_000));
 	await appendFile(join(here.state, "state/wal.jsonl"), '{"v":1,"seq":');
 	await work("run", "-p", "where does a fox sleep?");
 	await talk();
@@ -84,6 +86,10 @@ test.each([
 	"state/kept/log.blob",
 	"state/kept/roots/*/*.blob",
 	"state/kept/chunks/*.blob",
+	"state/results/*/*.blob",
+	"runs/*/script-*.ts",
+	"runs/*/args-*.json",
+	"runs/*/result-*.json",
 	"agents/*/state/plans/*/decomposition.json",
 	"agents/*/workspace/*",
 ])("the row of %s is of a path that this session left", (path) => {

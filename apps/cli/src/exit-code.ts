@@ -30,6 +30,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	PLAN_UNKNOWN_STEP: exitCodes.notFound,
 	RUNTIME_SCRIPT_LOST: exitCodes.damaged,
 	RUNTIME_SCRIPT_OTHER: exitCodes.refused,
+	RUNTIME_SCRIPT_PRUNED: exitCodes.refused,
 	RUNTIME_SCRIPT_RUNS: exitCodes.refused,
 	RUNTIME_UNKNOWN_SCRIPT_RUN: exitCodes.notFound,
 	SCRIPT_ARGS: exitCodes.usage,

@@ -45,7 +45,10 @@ export function addScriptCommands(
 	print: Print,
 	done: (exitCode: number) => void,
 ): void {
-	const script = program.command("script").description("scripts of agents: run, kill, edit, go on");
+	const script = program
+		.command("script")
+		.description("scripts of agents: run, kill, edit, go on")
+		.addHelpText("after", "\nExample: reyn script run review.ts");
 	const theRun = "the id of a run: reyn script list has them";
 	const answer = (): Option =>
 		new Option("--answer <text>", "an answer to what the script asks; may be given several times").argParser(

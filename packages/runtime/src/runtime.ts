@@ -268,6 +268,7 @@ export class Runtime implements AsyncDisposable {
 			timeline: () => this.#timeline,
 			ids: options.ids ?? randomIds,
 			ask: async (question) => options.ask?.(question),
+			redact: options.redact && ((text) => options.redact?.(text) ?? text),
 		});
 	}
 
@@ -500,7 +501,11 @@ export class Runtime implements AsyncDisposable {
 		return this.#scripts.explain(this.#ownerOfScript(run), run, how);
 	}
 
-	/** Replays a script run, by default with the text that it has, and calls nothing: does it still do what is recorded? */
+	/**
+	 * Replays a script run, by default with the text that it has, and calls nothing: does it still do what is recorded?
+	 *
+	 * @throws as `resumeScript` does, and RuntimeError `RUNTIME_SCRIPT_PRUNED`
+	 */
 	verifyScript(run: string, script?: ScriptText): Promise<Verification> {
 		return this.#scripts.verify(this.#ownerOfScript(run), run, script);
 	}

@@ -12,6 +12,16 @@ export const versionOf = (text: string): string => hash("sha256", text, "hex");
 /** Arguments as they are kept. @throws WalError `WAL_NOT_JSON` naming the field */
 export const argsText = (args: unknown): string => canonicalJson(args ?? null);
 
+/** The same JSON, of whose texts and names of fields nothing is written that must not be. */
+export function redacted<T>(value: T, redact: (text: string) => string): T {
+	const each = (_: string, part: unknown): unknown => {
+		if (typeof part === "string") return redact(part);
+		if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
+		return Object.fromEntries(Object.entries(part).map(([name, field]) => [redact(name), field]));
+	};
+	return value === undefined ? value : JSON.parse(JSON.stringify(value), each);
+}
+
 export interface ScriptText {
 	/** The name of its file, without a directory. */
 	readonly name: string;

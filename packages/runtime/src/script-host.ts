@@ -39,7 +39,7 @@ import { stopReason } from "./background.ts";
 import { RuntimeError } from "./errors.ts";
 import type { RuntimeEvent } from "./events.ts";
 import type { Layout } from "./layout.ts";
-import { argsText, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
+import { argsText, redacted, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
 import type { Session } from "./session.ts";
 import { scriptWork } from "./work.ts";
 
@@ -53,6 +53,7 @@ export interface ScriptHostPorts {
 	using(session: Session, signal: AbortSignal): Using;
 	emit(event: RuntimeEvent): void;
 	ask(question: Question): Promise<string | undefined>;
+	redact?: ((text: string) => string) | undefined;
 }
 
 /** With what a run goes on: absent is as it was. */
@@ -123,11 +124,13 @@ export class ScriptHost {
 	 * What a resume would run. Reads only.
 	 *
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; JournalError
-	 * `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`, `REPLAY_DIVERGENCE` where it is strict; WalError `WAL_NOT_JSON`
+	 * `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`; where it is strict, also `REPLAY_DIVERGENCE` and
+	 * `RUNTIME_SCRIPT_PRUNED`
 	 */
 	async check(session: Session, run: string, how: ScriptResume): Promise<Version> {
 		const version = await this.#versionOf(session, run, how);
 		if (!how.strict) return version;
+		this.#assertWhole(session, run);
 		const { divergences } = await this.explain(session, run, how);
 		const advice = `Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`;
 		if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
@@ -144,16 +147,23 @@ export class ScriptHost {
 		return explanation;
 	}
 
-	/** Replays a run against a script, without a single call: does it still do what is recorded? */
+	/**
+	 * Replays a run against a script, without a single call: does it still do what is recorded?
+	 *
+	 * @throws as {@link check} does where it is strict, but for `REPLAY_DIVERGENCE`
+	 */
 	async verify(session: Session, run: string, script?: ScriptText): Promise<Verification> {
 		const found = runOf(session, run);
+		this.#assertWhole(session, run);
 		const { module, args } = await this.#versionOf(session, run, { script });
 		const memo = await this.#memoOf(session, run);
 		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
 		const divergences = [...explanation.divergences];
 		if (found.status === "completed" && divergences.length === 0) {
 			const before = found.result === undefined ? undefined : await this.#filesOf(run).readResult(found.result);
-			const [expected, got] = [before, result].map((each) => (each === undefined ? "nothing" : canonicalJson(each)));
+			const [expected, got] = [before, this.#written(result)].map((each) =>
+				each === undefined ? "nothing" : canonicalJson(each),
+			);
 			const beyond = explanation.beyond === undefined ? got : `it failed: ${explanation.beyond}`;
 			if (expected !== got || explanation.beyond !== undefined)
 				divergences.push({ expected: cut(expected ?? ""), got: cut(beyond ?? ""), seq: undefined, path: "the result" });
@@ -244,14 +254,15 @@ export class ScriptHost {
 				ask,
 				print: (line) => tell({ type: "printed", line }),
 			});
-			const kept = result === undefined ? undefined : await this.#filesOf(run).keepResult(result);
+			const kept = result === undefined ? undefined : await this.#filesOf(run).keepResult(this.#written(result));
 			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }) });
 			using.log.append(done, scope);
 			// Its steps are looked up in the log when it is resumed; the session needs them no more.
 			await using.log.append(laneClosed({ lane: scriptLane(run) }), scope).durable;
 			return result;
 		}, using.signal);
-		if (end.status === "failed") await using.log.append(scriptFailed({ run, reason: end.reason }), scope).durable;
+		if (end.status === "failed")
+			await using.log.append(scriptFailed({ run, reason: this.#written(end.reason) }), scope).durable;
 		tell({ type: "ended", status: end.status, ...(end.status === "completed" ? {} : { reason: end.reason.message }) });
 		return end;
 	}
@@ -305,6 +316,24 @@ export class ScriptHost {
 		const range = { after: Math.max(started, wal.first) - 1, scope: scopeOf(session, run), kinds: { only: kinds } };
 		for await (const record of wal.read(range)) if (lineage.isActive(record)) memo.record(record);
 		return memo;
+	}
+
+	/** @throws RuntimeError `RUNTIME_SCRIPT_PRUNED`: what is gone cannot be told from what was never there */
+	#assertWhole(session: Session, run: string): void {
+		const { started } = runOf(session, run);
+		const { first } = this.#ports.wal;
+		if (started >= first) return;
+		throw new RuntimeError(
+			"RUNTIME_SCRIPT_PRUNED",
+			`the script run ${run} began at #${started}, and gc has taken away what is before #${first}: what it did cannot be compared. A resume that is not strict calls again what is gone`,
+			{ run, started, first },
+		);
+	}
+
+	/** A value as it may be written. */
+	#written<T>(value: T): T {
+		const { redact } = this.#ports;
+		return redact ? redacted(value, redact) : value;
 	}
 
 	#filesOf(run: string): ScriptFiles {

@@ -1,0 +1,186 @@
+/** Script runs after a crash at any moment, and after the front of the log has gone. */
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileEngine, openWal } from "@reyn/wal";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { allRecords, sessionOpened } from "../src/index.ts";
+import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
+import { echo, five, nameOf, prompts, recordsOf, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
+
+let project: Project;
+beforeEach(async () => {
+	project = await makeProject();
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+/** A state as a crash leaves it that kept so many lines of the log. */
+async function cutAfter(lines: readonly string[], kept: number): Promise<Project> {
+	const state = join(project.root, `cut-${kept}`);
+	await cp(project.state, state, { recursive: true });
+	await writeFile(join(state, "state/wal.jsonl"), `${lines.slice(0, kept).join("\n")}\n`);
+	// As after a power cut that took the end: beside its head, a log that is too short is refused.
+	await rm(join(state, "state/wal.head"));
+	return { ...project, state };
+}
+
+const parseRecord = (line: string) =>
+	JSON.parse(line) as { kind: string; data: { kind?: string; name?: string; fp?: string; run?: string } };
+
+test("cut after any record, a run comes to the same end, and nothing that is recorded is paid again", async () => {
+	const work = script(`
+		const plan = await ctx.agent("plan");
+		const parts = await ctx.parallel(args.sides.map((side) => async () => {
+			await ctx.sleep(0);
+			return ctx.agent("look at " + side);
+		}));
+		const receipt = await ctx.tool("pay", { what: "all" });
+		const sum = await ctx.phase("sum", () => ctx.agent("sum up " + parts.join(", ")));
+		return { plan, parts, receipt, sum };
+	`);
+	const args = { sides: ["north", "south"] };
+	const first = await open(project, { model: echo(), tools: [till()] });
+	const { run, end } = await runToEnd(first.runtime, work, args);
+	expect(end).toMatchObject({ status: "completed", result: { receipt: "receipt 1" } });
+	await first.runtime.close();
+	const lines = (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").slice(0, -1);
+	expect(lines.length).toBeGreaterThan(15);
+
+	let resumed = 0;
+	for (let kept = 1; kept <= lines.length; kept++) {
+		const before = lines.slice(1, kept).map(parseRecord);
+		const completed = before.filter(({ kind }) => kind === "step_completed").map(({ data }) => data);
+		const [model, pay] = [echo(), till()];
+		const place = await cutAfter(lines, kept);
+		const { runtime } = await open(place, { model, tools: [pay] });
+		const isKnown = before.some(({ kind }) => kind === "script_started");
+		if (isKnown) resumed++;
+		const again = isKnown ? await resumeToEnd(runtime, run) : (await runToEnd(runtime, work, args)).end;
+		expect(again, `cut after ${kept} lines`).toEqual(end);
+		const recorded = new Set(completed.map(({ fp }) => fp));
+		expect(model.asked.filter((request) => recorded.has(nameOf(model, request)))).toEqual([]);
+		const isPaid = completed.some(({ name }) => name === "pay");
+		expect(pay.paid).toHaveLength(isPaid ? 0 : 1);
+		const calls = await recordsOf(runtime, "step_completed");
+		expect(calls.filter(({ data }) => (data as { kind: string }).kind === "agent")).toHaveLength(4);
+		expect(await runtime.verifyScript(runtime.scriptRuns()[0]?.run ?? "")).toMatchObject({ divergences: [] });
+
+		// A second resume costs nothing at all.
+		const paid = [model.asked.length, pay.paid.length];
+		if (isKnown) await resumeToEnd(runtime, run);
+		expect([model.asked.length, pay.paid.length]).toEqual(paid);
+		await runtime.close();
+		await rm(place.state, { recursive: true });
+	}
+	expect(resumed).toBe(lines.length - 2);
+}, 60_000);
+
+test("an effect that was under way is made again under the same key, or as the policy says", async () => {
+	const keys: (string | undefined)[] = [];
+	const first = await open(project, {
+		model: echo(),
+		tools: [
+			{
+				...till(),
+				call: async (_, { idempotencyKey }) => {
+					keys.push(idempotencyKey);
+					return "paid";
+				},
+			},
+		],
+	});
+	const { run } = await runToEnd(first.runtime, script("return ctx.tool('pay', { what: 'all' });"));
+	await first.runtime.close();
+	const lines = (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").slice(0, -1);
+	const start = lines.findIndex((line, i) => i > 0 && parseRecord(line).kind === "step_started") + 1;
+	for (const [whenInDoubt, paid, status] of [
+		["retry", [keys[0]], "completed"],
+		["skip", [], "completed"],
+		["discard", [], "stopped"],
+	] as const) {
+		const pay = till();
+		const place = await cutAfter(lines, start);
+		const { runtime } = await open(place, { model: echo(), tools: [pay] });
+		expect(await resumeToEnd(runtime, run, { whenInDoubt }), whenInDoubt).toMatchObject({ status });
+		expect(pay.paid.map(({ key }) => key)).toEqual(paid);
+		await runtime.close();
+		await rm(place.state, { recursive: true });
+	}
+});
+
+/** Ends a segment: what is truncated goes in whole ones. */
+async function seal(): Promise<void> {
+	const log = await openWal(fileEngine(join(project.state, "state"), { segmentBytes: 1024 }), { records: allRecords });
+	await log.append(sessionOpened({}), { agent: "default", session: "other" }).durable;
+	await log.close();
+}
+
+/** Talk after a run, so that a cut is behind it. */
+async function talk({ runtime }: Awaited<ReturnType<typeof open>>, turns: number): Promise<void> {
+	for (let n = 0; n < turns; n++) {
+		await runtime.prompt(`hello ${n}`);
+		await runtime.idle();
+	}
+}
+
+test("gc holds on to a run that was cut off, and it goes on afterwards", async () => {
+	const model = scripted(async (request) => {
+		if (lastOf(request) === "call 3") await new Promise(() => {});
+		return `echo: ${lastOf(request)}`;
+	});
+	const first = await open(project, { model });
+	await talk(first, 2);
+	await first.runtime.close();
+	await seal();
+	const cut = await open(project, { model });
+	const { run } = await cut.runtime.startScript(five(), undefined);
+	await until(() => prompts(model).includes("call 3"));
+	await cut.runtime.close();
+	await seal();
+
+	const opened = await open(project, { model: echo() });
+	const { runtime } = opened;
+	await talk(opened, 5);
+	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
+	expect(runtime.wal.first).toBeGreaterThan(1);
+	const [found] = runtime.scriptRuns();
+	expect(found).toMatchObject({ run, status: "open" });
+	expect(runtime.wal.first).toBeLessThanOrEqual(found?.started ?? 0);
+	await runtime.close();
+	const after = echo();
+	const next = await open(project, { model: after });
+	expect(await resumeToEnd(next.runtime, run)).toMatchObject({ status: "completed" });
+	expect(prompts(after)).toEqual(["call 3", "call 4", "call 5"]);
+	await next.runtime.close();
+});
+
+test("a finished run outlives its records: its result stays, and a resume calls again what is gone", async () => {
+	const model = echo();
+	const first = await open(project, { model });
+	const { run, end } = await runToEnd(first.runtime, five());
+	await first.runtime.close();
+	await seal();
+
+	const opened = await open(project, { model });
+	const { runtime } = opened;
+	await talk(opened, 5);
+	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
+	const asked = model.asked.length;
+	const [found] = runtime.scriptRuns();
+	expect(runtime.wal.first).toBeGreaterThan(found?.started ?? Number.POSITIVE_INFINITY);
+	await runtime.close();
+	const next = await open(project, { model });
+	expect(await next.runtime.resultOf(run)).toEqual((end as { result: unknown }).result);
+	// What is gone is not taken for a script that does something else.
+	await expect(next.runtime.verifyScript(run)).rejects.toMatchObject({
+		code: "RUNTIME_SCRIPT_PRUNED",
+		detail: { run },
+	});
+	await expect(next.runtime.checkResume(run, { strict: true })).rejects.toMatchObject({
+		code: "RUNTIME_SCRIPT_PRUNED",
+	});
+	expect(await resumeToEnd(next.runtime, run)).toEqual(end);
+	expect(model.asked.length - asked).toBe(5);
+	await resumeToEnd(next.runtime, run);
+	expect(model.asked.length - asked).toBe(5);
+	await next.runtime.close();
+});
