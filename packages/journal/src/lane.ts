@@ -1,5 +1,5 @@
 /** Lines of steps: who says which call is which, and that their order is the same in every run. */
-import type { Scope } from "@reyn/wal";
+import type { Appended, Appender, Scope } from "@reyn/wal";
 import type { Identity } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { fingerprint, type Line } from "./key.ts";
@@ -15,6 +15,8 @@ export class Lane {
 	readonly #scope: Scope;
 	readonly #using: Using;
 	readonly #line: Line | undefined;
+	/** The last record of this lane's own steps. */
+	#last: Appended | undefined;
 	readonly #calls = new Map<string, number>();
 	/** The calls that are under way, and whether another may still join them: in one turn of the event loop the order is given. */
 	readonly #open = new Set<string>();
@@ -24,8 +26,14 @@ export class Lane {
 	constructor(path: string, scope: Scope, using: Using, line?: Line) {
 		this.path = path;
 		this.#scope = scope;
-		this.#using = using;
 		this.#line = line;
+		const log: Appender = {
+			append: (draft, at) => {
+				this.#last = using.log.append(draft, at);
+				return this.#last;
+			},
+		};
+		this.#using = { ...using, log };
 	}
 
 	get signal(): AbortSignal {
@@ -64,7 +72,10 @@ export class Lane {
 		const key = `${step.name} (${id.fp.slice(0, 8)}:${id.occ})`;
 		this.#open.add(key);
 		try {
-			return await perform(step, id, this.#scope, this.#using, (using) => this.inside(id, using));
+			return await perform(step, id, this.#scope, this.#using, {
+				inside: (using) => this.inside(id, using),
+				durable: async () => this.#last?.durable,
+			});
 		} finally {
 			this.#open.delete(key);
 		}

@@ -9,15 +9,16 @@ import { type Kept, keep, revive } from "./results.ts";
 import { delayBefore, mayTryAgain, pause, within } from "./retry.ts";
 import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
 
-/** @param inside makes the lane of the steps inside this one, with a signal of its own */
-export function perform<T>(
-	step: Step<T>,
-	id: Identity,
-	scope: Scope,
-	using: Using,
-	inside: (using: Using) => Lane,
-): Promise<T> {
-	return new Performance(step, id, scope, using, inside).run();
+/** The lane of a step, as far as the step needs it. */
+export interface Surroundings {
+	/** The lane of the steps inside this one. */
+	inside(using: Using): Lane;
+	/** Resolves when all that the lane has recorded is on disk. */
+	durable(): Promise<void>;
+}
+
+export function perform<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings): Promise<T> {
+	return new Performance(step, id, scope, using, lane).run();
 }
 
 /** One step, from what is known of it to its result. */
@@ -26,14 +27,14 @@ class Performance<T> {
 	readonly #id: Identity;
 	readonly #scope: Scope;
 	readonly #using: Using;
-	readonly #inside: (using: Using) => Lane;
+	readonly #lane: Surroundings;
 
-	constructor(step: Step<T>, id: Identity, scope: Scope, using: Using, inside: (using: Using) => Lane) {
+	constructor(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings) {
 		this.#step = step;
 		this.#id = id;
 		this.#scope = scope;
 		this.#using = using;
-		this.#inside = inside;
+		this.#lane = lane;
 	}
 
 	async run(): Promise<T> {
@@ -121,6 +122,8 @@ class Performance<T> {
 			// A repeated try keeps the key of the first: that is how the far side knows it.
 			started ??= seq;
 		}
+		// What was paid before in this lane is kept before more is paid: a crash, or a full disk, costs the open call alone.
+		if (this.#id.purity === "llm") await this.#lane.durable();
 		// It may have been given up while it waited.
 		this.#using.signal.throwIfAborted();
 		let result: T;
@@ -155,7 +158,7 @@ class Performance<T> {
 		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
 		const make = async (signal: AbortSignal): Promise<{ result: T; inner: Lane }> => {
 			const using = signal === this.#using.signal ? this.#using : { ...this.#using, signal };
-			const inner = this.#inside(using);
+			const inner = this.#lane.inside(using);
 			return { result: await this.#step.call({ signal, ...key, attempt, lane: inner }), inner };
 		};
 		const { signal, timers = systemTimers } = this.#using;

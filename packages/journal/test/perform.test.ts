@@ -243,3 +243,17 @@ test("the first run and the replay see the same result, as JSON gives it back", 
 	expect(first).toEqual({ at: "1970-01-01T00:00:00.000Z" });
 	expect(await new Lane("a", scope, using(log)).perform(odd)).toEqual(first);
 });
+
+test("a model is not asked before its lane's last answer is on disk; another lane does not wait for it", async () => {
+	const log = new DyingLog();
+	const { promise, resolve } = Promise.withResolvers<void>();
+	const slow: Appender = { append: (draft, at) => ({ ...log.append(draft, at), durable: promise }) };
+	const lane = new Lane("a", scope, { ...using(log), log: slow });
+	await lane.perform(step("first", "llm"));
+	const second = lane.perform(step("second", "llm"));
+	await new Lane("b", scope, { ...using(log), log: slow }).perform(step("other", "llm"));
+	expect(calls).toEqual(["first", "other"]);
+	resolve();
+	await second;
+	expect(calls).toEqual(["first", "other", "second"]);
+});
