@@ -55,7 +55,7 @@ export class Branch {
 		return fork;
 	}
 
-	/** 16 hex digits for each draw: the same at the same place of every run of this id. */
+	/** 32 hex digits for each draw: the same at the same place of every run of this id. */
 	draw(): string {
 		return hash("sha256", `${this.#tree.seed}\n${this.lane.path}\n${this.#drawn++}`, "hex").slice(0, 32);
 	}

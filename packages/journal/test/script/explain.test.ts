@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Explanation } from "../../src/script/index.ts";
-import { anyEdit, anyProgram, edited, type Program, sourceOf } from "./programs.ts";
+import { anyEdit, anyProgram, edited, type Program, plain, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 
 const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1000) / 10);
@@ -74,10 +74,6 @@ describe("five calls of 1200, 800, 1500, 1500 and 2100 tokens, killed after the 
 
 /** Answers are the same for ever, so what a preview assumes is what is answered. */
 const steady = { model: echo(() => "yes"), tools: [writer(() => "yes")] };
-
-/** The program without what depends on answers. */
-const plain = (program: Program): Program =>
-	JSON.parse(JSON.stringify(program).replaceAll('"uses":true', '"uses":false'));
 
 describe("a preview says what the resume then does", () => {
 	const anyKill = fc.option(fc.nat(14), { nil: undefined });

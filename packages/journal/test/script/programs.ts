@@ -105,6 +105,10 @@ function expression(part: Part): string {
 	}
 }
 
+/** The program without what depends on answers. */
+export const plain = (program: Program): Program =>
+	JSON.parse(JSON.stringify(program).replaceAll('"uses":true', '"uses":false'));
+
 const argument = ({ text, uses }: Call): string => `${JSON.stringify(text)}${uses ? ' + " " + textOf(last)' : ""}`;
 
 const texts = fc.constantFrom("a", "b", "c");

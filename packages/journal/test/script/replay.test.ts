@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isInner, type Reuse } from "../../src/script/index.ts";
-import { anyEdit, anyProgram, edited, sourceOf } from "./programs.ts";
+import { anyEdit, anyProgram, edited, plain, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 
 const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1000) / 15);
@@ -64,7 +64,9 @@ test("a tail that is lost costs the calls that were in it, and never the resume"
 
 test.each<Reuse>(["prefix", "content"])("an edit that is taken back costs nothing: by %s", async (reuse) => {
 	await fc.assert(
-		fc.asyncProperty(anyProgram, anyEdit, anyDelays, async (program, edit, delays) => {
+		fc.asyncProperty(anyProgram, anyEdit, anyDelays, async (any, edit, delays) => {
+			// By content an edited script may take an answer away from a call and get another one for it: what rests on that is new.
+			const program = reuse === "content" ? plain(any) : any;
 			const source = sourceOf(program);
 			const run = new Process(world(delays));
 			await run.work(source);
