@@ -32,6 +32,7 @@ const marks: Readonly<Record<CallEvent["state"], string>> = {
 	retrying: "…",
 	in_doubt: "?",
 	kept: "·",
+	cut: "-",
 };
 
 function callLine({ lane, kind, label, state, tokens, note }: CallEvent): string {

@@ -31,8 +31,8 @@ export interface CallEvent {
 	readonly note?: string;
 }
 
-/** `kept`: recorded by an earlier life of the run, and not asked for again yet. */
-export type CallState = "calling" | "hit" | "live" | "failed" | "retrying" | "in_doubt" | "kept";
+/** Of an earlier life of the run, and not asked for again yet: `kept` is recorded, `cut` was under way when it ended. */
+export type CallState = "calling" | "hit" | "live" | "failed" | "retrying" | "in_doubt" | "kept" | "cut";
 
 /** What a step of a script says while it goes on; undefined for the parts of a call. */
 export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
@@ -116,9 +116,8 @@ export function nextRunView(view: RunView, event: ScriptEvent): RunView {
 		case "begun": {
 			const { reason, ...before } = view;
 			let calls: Dict<ShownCall> = emptyDict;
-			// What was only under way is not recorded.
 			for (const [key, call] of entriesIn(view.calls))
-				if (isEnded(call)) calls = setIn(calls, key, { ...call, state: "kept" });
+				calls = setIn(calls, key, { ...call, state: isEnded(call) ? "kept" : "cut" });
 			return { ...before, name: event.name ?? view.name, status: "open", calls, saved: 0, paid: 0 };
 		}
 		case "call": {
