@@ -187,7 +187,7 @@ test("after three of five calls a preview says 49 % free and 3600 tokens to pay,
 	const ended = await endAfter(here, path, 3, "SIGINT");
 	expect(ended.code).toBe(130);
 	const { run: id } = resultOf(ended);
-	const before = await hashOf(here.state);
+	const before = [await hashOf(here.state), modelCalls(here).length];
 	const shown = await run(here, ["script", "resume", id, "--explain"]);
 	expect(shown.stdout).toMatch(/^49 % replayed free {3}3500 tokens saved {3}3600 tokens still to pay$/m);
 	expect(await json<object>(here, ["script", "resume", id, "--explain"])).toMatchObject({
@@ -197,7 +197,7 @@ test("after three of five calls a preview says 49 % free and 3600 tokens to pay,
 		unknown: 0,
 		isWhole: true,
 	});
-	expect([await hashOf(here.state), modelCalls(here).length]).toEqual([before, 4]);
+	expect([await hashOf(here.state), modelCalls(here).length]).toEqual(before);
 });
 
 /** A prompt that costs just so many tokens. */
@@ -386,7 +386,8 @@ describe("a stream ends with its result, and a command with the code that says w
 		expect(ended.code).toBe(code);
 		const { run: id, ...result } = resultOf(ended);
 		expect(result).toMatchObject({ status: "stopped", exitCode: code });
-		expect(modelCalls(here)).toHaveLength(3);
+		// The third may have been asked when the signal came.
+		expect([2, 3]).toContain(modelCalls(here).length);
 		const again = await run(here, ["script", "resume", id]);
 		expect(again).toMatchObject({
 			code: 0,

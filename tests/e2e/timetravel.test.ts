@@ -135,7 +135,7 @@ test("a rewind of one session leaves the other, is undone, and is checked out ag
 	expect([plan.scope, blastRadius.leaves]).toMatchObject([{ agent: "default", session: "main" }, { turns: 1 }]);
 	const rewound = await hashes();
 	expect(rewound).toBe((await json<{ hash: string }>(["show", String(first)])).hash);
-	expect(await sideOf(String(second))).toEqual({ conversation: [], journal: [], plans: [], skills: [] });
+	expect(await sideOf(String(second))).toEqual({ conversation: [], journal: [], plans: [], scripts: [], skills: [] });
 
 	const branch = `b${result.seq}`;
 	expect(await json(["branches"])).toMatchObject([
