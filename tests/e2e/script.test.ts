@@ -105,7 +105,7 @@ function random(seed: number): () => number {
 	};
 }
 
-const KILLS = Number(process.env.REYN_SCRIPT_KILLS ?? 4);
+const KILLS = Number(process.env.REYN_SCRIPT_KILLS ?? 2);
 const SEED = Number(process.env.REYN_SEED ?? 1);
 
 test(`killed ${KILLS} times at random moments (seed ${SEED}), a run pays at most for the calls that were open`, async () => {
