@@ -9,6 +9,8 @@ import {
 	openWal,
 	type Scope,
 	type Timers,
+	type Wal,
+	type WalRecord,
 } from "@reyn/wal";
 import { Lane } from "./lane.ts";
 import { Recorded } from "./recorded.ts";
@@ -67,10 +69,13 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 	const { realm = "main", clock, ids, timers } = options;
 	const ports = { ...(clock && { clock }), ...(timers && { timers }) };
 	const engine = typeof at === "string" ? fileEngine(at, timers && { timers }) : at;
-	const wal = await openWal(engine, { records: journalRecords, realm, ...ports, ...(ids && { ids }) });
-	const recorded = new Recorded();
+	const opening = openWal(engine, { records: journalRecords, realm, ...ports, ...(ids && { ids }) });
+	// A directory's writer is a thread that takes a while to start: what is there is read meanwhile.
+	const ahead = typeof at === "string" ? readAhead(at, realm) : undefined;
+	const wal = await opening;
+	let recorded: Recorded;
 	try {
-		for await (const record of wal.read()) recorded.record(record);
+		recorded = await readOn(wal, await ahead);
 	} catch (error) {
 		await wal.close();
 		throw error;
@@ -117,6 +122,42 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		close,
 		[Symbol.asyncDispose]: close,
 	};
+}
+
+interface Ahead {
+	readonly recorded: Recorded;
+	readonly last: WalRecord;
+}
+
+/** What a reader finds; nothing where it finds no log, or trouble: the writer says what is the matter. */
+async function readAhead(directory: string, realm: string): Promise<Ahead | undefined> {
+	try {
+		const reader = await openWal(directory, { records: journalRecords, realm, readOnly: true });
+		const recorded = new Recorded();
+		let last: WalRecord | undefined;
+		for await (const record of reader.read()) {
+			recorded.record(record);
+			last = record;
+		}
+		await reader.close();
+		return last && { recorded, last };
+	} catch {
+		return undefined;
+	}
+}
+
+/** What was read counts if the log that is open now has its last record; else all of it is read anew. */
+async function readOn(wal: Wal, ahead: Ahead | undefined): Promise<Recorded> {
+	const { seq = 0, crc } = ahead?.last ?? {};
+	const isSame = ahead && seq >= wal.first && seq <= wal.tip && (await recordAt(wal, seq))?.crc === crc;
+	const recorded = isSame ? ahead.recorded : new Recorded();
+	for await (const record of wal.read(isSame ? { after: seq } : {})) recorded.record(record);
+	return recorded;
+}
+
+async function recordAt(wal: Wal, seq: number): Promise<WalRecord | undefined> {
+	for await (const record of wal.read({ after: seq - 1, through: seq })) return record;
+	return undefined;
 }
 
 const MAIN = "main";
