@@ -9,6 +9,7 @@ import { allRecords } from "@reyn/runtime";
 import { openWal, type WalRecord } from "@reyn/wal";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { modelCalls, type Place, run, start, streamLines } from "../cli.ts";
+import { random } from "../faults/fault.ts";
 
 const KILLS = Number(process.env.REYN_KILLS ?? 24);
 const SEED = Number(process.env.REYN_SEED ?? 1);
@@ -59,17 +60,6 @@ function answersOf(records: readonly WalRecord[]): string[] {
 	return records
 		.filter(({ kind, data }) => kind === "assistant_message" && "plan" in (data as object))
 		.map(({ data }) => (data as { text: string }).text);
-}
-
-/** Small and seeded (mulberry32), so that a failure can be run again. */
-function random(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (state + 0x6d2b79f5) | 0;
-		let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-		return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-	};
 }
 
 test(`${KILLS} kills at random moments (seed ${SEED}): nothing acknowledged is lost, nothing durable is paid again, the answer arrives once`, async () => {

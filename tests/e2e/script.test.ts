@@ -7,6 +7,7 @@ import { allRecords, offlineModel } from "@reyn/runtime";
 import { openWal } from "@reyn/wal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Ended, modelCalls, type Place, run, start, streamLines } from "../cli.ts";
+import { random } from "../faults/fault.ts";
 
 let root: string;
 let cwd: string;
@@ -92,17 +93,6 @@ async function endAfter(
 		if (seen.split('"state":"live"').length > answers && !child.killed) child.kill(signal);
 	});
 	return ended;
-}
-
-/** Small and seeded (mulberry32), so that a failure can be run again. */
-function random(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (state + 0x6d2b79f5) | 0;
-		let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-		return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-	};
 }
 
 const KILLS = Number(process.env.REYN_SCRIPT_KILLS ?? 2);

@@ -1,5 +1,4 @@
 /** What a script run keeps beside the log: its text, its arguments and its result, each under its own hash, so that no two lives mix. */
-
 import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -48,10 +47,6 @@ export class ScriptFiles {
 
 	keepResult(result: unknown): Promise<string> {
 		return this.#keep("result", "json", canonicalJson(result));
-	}
-
-	pathOfScript(sha256: string): string {
-		return this.#pathOf("script", "ts", sha256);
 	}
 
 	readScript(sha256: string): Promise<string> {

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { loadScript } from "../../src/script/load.ts";
 import { openRealm } from "../../src/script/realm.ts";
@@ -217,7 +218,7 @@ describe("arguments", () => {
 describe("branches", () => {
 	test("each call is seen from its branch, across every await, and forks are joined", async () => {
 		const host = testHost(async (op) => {
-			await new Promise((resolve) => setTimeout(resolve, op === "ask" ? 5 : 1));
+			for (let turns = op === "ask" ? 5 : 1; turns > 0; turns--) await nextTurn();
 			return op;
 		});
 		await runBody(
@@ -257,7 +258,7 @@ describe("branches", () => {
 	test("all are over before one failure is told, with every failed one and its position", async () => {
 		const host = testHost(async (_, args) => {
 			if (args.includes("bad")) throw Object.assign(new Error("no"), { code: "NO" });
-			await new Promise((resolve) => setTimeout(resolve, 2));
+			await nextTurn();
 			return "good";
 		});
 		const body = `

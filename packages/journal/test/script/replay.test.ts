@@ -64,9 +64,9 @@ test("a tail that is lost costs the calls that were in it, and never the resume"
 
 test.each<Reuse>(["prefix", "content"])("an edit that is taken back costs nothing: by %s", async (reuse) => {
 	await fc.assert(
-		fc.asyncProperty(anyProgram, anyEdit, anyDelays, async (any, edit, delays) => {
+		fc.asyncProperty(anyProgram, anyEdit, anyDelays, async (drawn, edit, delays) => {
 			// By content an edited script may take an answer away from a call and get another one for it: what rests on that is new.
-			const program = reuse === "content" ? plain(any) : any;
+			const program = reuse === "content" ? plain(drawn) : drawn;
 			const source = sourceOf(program);
 			const run = new Process(world(delays));
 			await run.work(source);
