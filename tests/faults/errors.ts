@@ -11,6 +11,7 @@ import { DIRECTORY, engineOn } from "./memory.ts";
 import { numbered } from "./numbered.ts";
 import { kill, sleep, startWriter, withDirectory } from "./start.ts";
 import { countCalls, pathsOf, strace } from "./strace.ts";
+import { mounted } from "./tmpfs.ts";
 
 const cases: readonly Case[] = [
 	{
@@ -589,15 +590,9 @@ const small = (state: string) => fileEngine(state, { allocateBytes: 64 * 1024 })
 
 async function onTmpfs(use: (mounted: string) => Promise<string>): Promise<string> {
 	return withDirectory(async (root) => {
-		const mounted = join(root, "small");
-		await mkdir(mounted);
-		const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", mounted]);
-		assert.equal(status, 0, String(stderr));
-		try {
-			return await use(mounted);
-		} finally {
-			spawnSync("umount", ["-l", mounted]);
-		}
+		const small = join(root, "small");
+		await mkdir(small);
+		return mounted(small, "1m", () => use(small));
 	});
 }
 

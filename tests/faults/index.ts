@@ -4,6 +4,7 @@ import { fault as clock } from "./clock.ts";
 import { fault as defects } from "./defects.ts";
 import { fault as errors } from "./errors.ts";
 import type { Fault } from "./fault.ts";
+import { fault as full } from "./full-disk.ts";
 import { fault as generations } from "./generations.ts";
 import { fault as golden } from "./golden.ts";
 import { fault as head } from "./head.ts";
@@ -44,6 +45,7 @@ export const faults: readonly Fault[] = [
 	writers,
 	tree,
 	signals,
+	full,
 	slow,
 	moved,
 	head,

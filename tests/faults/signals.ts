@@ -1,15 +1,25 @@
 /** Row 41: the command line is told to stop, its terminal is closed, or whoever reads its output goes: it closes its log. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
 import type { Ended, Place } from "../cli.ts";
+import {
+	cli,
+	isClosed,
+	isSound,
+	leaves,
+	logOf,
+	noteOf,
+	onTerminal,
+	QUESTION,
+	says,
+	withPlace,
+} from "./command-line.ts";
 import { type Case, type Fault, needsAll, random, runCases } from "./fault.ts";
-import { sleep, withDirectory } from "./start.ts";
+import { sleep } from "./start.ts";
 
-const QUESTION = "How do foxes and owls work together, and what could break? Compare their days in detail";
-const ASK = ["--pace", "150", "run", "-p", QUESTION, "--output-format", "stream-json"];
+const RUN = ["--pace", "150", "run", "-p", QUESTION];
+const ASK = [...RUN, "--output-format", "stream-json"];
 /** In reyn itself: a moment after the first step has begun. */
 const UNDER_WAY = '"plan_step"';
 
@@ -17,7 +27,7 @@ const quick: readonly Case[] = [
 	{
 		name: "chat on a terminal, SIGTERM",
 		needs: () => needsAll("script", "stty"),
-		run: () => onTerminal("SIGTERM", 143),
+		run: () => chatStopped("SIGTERM", 143),
 	},
 ];
 
@@ -30,16 +40,27 @@ const cases: readonly Case[] = [
 	{
 		name: "chat on a terminal, Ctrl-C twice",
 		needs: () => needsAll("script", "stty"),
-		run: () => onTerminal("keys", 130),
+		run: () => chatStopped("keys", 130),
 	},
 	{
 		name: "chat on a terminal, SIGHUP",
 		needs: () => needsAll("script", "stty"),
-		run: () => onTerminal("SIGHUP", 129),
+		run: () => chatStopped("SIGHUP", 129),
 	},
 	{ name: "chat, its terminal closed", needs: () => needsAll("script"), run: terminalClosed },
-	{ name: "run, the reader of stdout goes", bug: "B15", run: () => readerGone("stdout") },
-	{ name: "run, the reader of stderr goes", bug: "B15", run: () => readerGone("stderr") },
+	{
+		name: "script run on a terminal, Ctrl-C at a question",
+		needs: () => needsAll("script", "stty"),
+		run: askedAndStopped,
+	},
+	{ name: "run, the reader of stdout goes", run: () => readerGone("stdout", UNDER_WAY, ASK) },
+	{ name: "run, the reader of stderr goes", run: () => readerGone("stderr", "▸", RUN) },
+	{ name: "run, nobody is there for the answer", run: answerUnread },
+	{ name: "script run, the reader of stdout goes", run: scriptUnread },
+	{
+		name: "chat, the reader of stdout goes",
+		run: () => readerGone("stdout", "▸", ["--pace", "150", "chat"], `${QUESTION}\n`),
+	},
 	{ name: "log, the reader goes", needs: () => needsAll("head"), run: lookerGone },
 ];
 
@@ -51,9 +72,6 @@ export const fault: Fault = {
 	needs: () => (process.platform === "win32" ? "needs signals" : undefined),
 	run: (settings) => runCases(settings.short ? quick : cases, settings),
 };
-
-/** The command line lies outside what the planted defects copy. */
-const cli = () => import("../cli.ts");
 
 async function stopped(signal: NodeJS.Signals, code: number): Promise<string> {
 	return withPlace(async (here) => {
@@ -90,9 +108,9 @@ async function atRandom(rounds: number, next: () => number): Promise<string> {
 	return `${rounds} rounds, none torn: ${[...ends].map(([how, count]) => `${how} ${count}`).join(", ")}`;
 }
 
-async function onTerminal(how: NodeJS.Signals | "keys", code: number): Promise<string> {
+async function chatStopped(how: NodeJS.Signals | "keys", code: number): Promise<string> {
 	return withPlace(async (here) => {
-		const terminal = await chatOnTerminal(here);
+		const terminal = await onTerminal(here, ["chat"]);
 		await says(terminal, "stdout", "/help");
 		await sleep(300);
 		if (how === "keys")
@@ -101,9 +119,7 @@ async function onTerminal(how: NodeJS.Signals | "keys", code: number): Promise<s
 				await sleep(300);
 			}
 		else process.kill(Number(await readFile(noteOf(here, "pid"), "latin1")), how);
-		const [before, after] = [await appears(noteOf(here, "before")), await appears(noteOf(here, "after"))];
-		assert.equal((await readFile(noteOf(here, "code"), "latin1")).trim(), String(code));
-		assert.equal(after, before, "the terminal is not as it was");
+		await leaves(here, code);
 		terminal.stdin?.end();
 		await isClosed(here);
 		return `exit ${code}, the terminal as before, the log closed`;
@@ -112,7 +128,7 @@ async function onTerminal(how: NodeJS.Signals | "keys", code: number): Promise<s
 
 async function terminalClosed(): Promise<string> {
 	return withPlace(async (here) => {
-		const terminal = await chatOnTerminal(here);
+		const terminal = await onTerminal(here, ["chat"]);
 		await says(terminal, "stdout", "/help");
 		const pid = Number(await readFile(noteOf(here, "pid"), "latin1"));
 		terminal.kill("SIGKILL");
@@ -123,18 +139,98 @@ async function terminalClosed(): Promise<string> {
 	});
 }
 
-/** Nobody reads any more, so it stops, and does not say that it did what was asked. */
-async function readerGone(which: "stdout" | "stderr"): Promise<string> {
+/** At a question Ctrl-C is a key: the run stays open, the question is asked again, and an answer completes it. */
+async function askedAndStopped(): Promise<string> {
+	return withPlace(async (here) => {
+		const { run } = await cli();
+		const path = noteOf(here, "ask.ts");
+		await writeFile(
+			path,
+			'export default async (ctx) => [await ctx.agent("What is a fox?"), await ctx.ask("Which one?")];',
+		);
+		await askedOnTerminal(here, ["script", "run", path], "\x03", 130);
+		const listed = await run(here, ["--json", "script", "list"]);
+		const [{ run: id, status, question }] = JSON.parse(listed.stdout) as [Record<string, string>];
+		assert.deepEqual([status, question], ["open", "Which one?"]);
+		const resume = ["script", "resume", id ?? ""];
+		await askedOnTerminal(here, resume, "\x04", 4);
+		const { code, stdout, stderr } = await run(here, ["--json", ...resume, "--answer", "the red one"]);
+		assert.equal(code, 0, stderr);
+		const { result, meter } = JSON.parse(stdout) as { result: unknown[]; meter: { paid: { calls: number } } };
+		assert.deepEqual([result[1], meter.paid.calls], ["the red one", 0]);
+		return "exit 130, the run open and the log closed; asked again, then answered, nothing paid again";
+	});
+}
+
+async function askedOnTerminal(here: Place, args: readonly string[], key: string, code: number): Promise<void> {
+	const terminal = await onTerminal(here, args);
+	await says(terminal, "stdout", "Which one? ");
+	await sleep(300);
+	terminal.stdin?.write(key);
+	await leaves(here, code);
+	terminal.stdin?.end();
+	await isClosed(here);
+}
+
+/** Nobody reads any more, so it stops as by SIGPIPE, and does not say that it did what was asked. */
+async function readerGone(
+	which: "stdout" | "stderr",
+	after: string,
+	args: readonly string[],
+	input?: string,
+): Promise<string> {
 	return withPlace(async (here) => {
 		const { start } = await cli();
-		const { child, ended } = start(here, which === "stdout" ? ASK : ASK.slice(0, -2));
-		await says(child, which, which === "stdout" ? UNDER_WAY : "▸");
+		const { child, ended } = start(here, args, input);
+		await says(child, which, after);
 		child[which]?.destroy();
-		const { code, signal } = await ended;
-		await isClosed(here);
-		assert.notEqual(code, 0, "it says that it did what was asked");
-		return `ended with ${code ?? signal}, the log closed`;
+		await isUnread(here, ended);
+		await goesOn(here, ["resume"]);
+		return "exit 141, the log closed, resume goes on";
 	});
+}
+
+async function answerUnread(): Promise<string> {
+	return withPlace(async (here) => {
+		const { start } = await cli();
+		const { child, ended } = start(here, [...RUN, "--json"]);
+		child.stdout?.destroy();
+		await isUnread(here, ended);
+		return "exit 141, the log closed";
+	});
+}
+
+async function scriptUnread(): Promise<string> {
+	return withPlace(async (here) => {
+		const { start, run } = await cli();
+		const path = noteOf(here, "five.ts");
+		await writeFile(
+			path,
+			"export default async (ctx) => { for (const n of [1, 2, 3, 4, 5]) await ctx.agent('What is ' + n); };",
+		);
+		const { child, ended } = start(here, ["--pace", "300", "script", "run", path, "--output-format", "stream-json"]);
+		await says(child, "stdout", '"state":"live"');
+		child.stdout?.destroy();
+		await isUnread(here, ended);
+		const [{ run: id }] = JSON.parse((await run(here, ["--json", "script", "list"])).stdout) as [{ run: string }];
+		await goesOn(here, ["script", "resume", id]);
+		return "exit 141, the log closed, resume goes on";
+	});
+}
+
+async function goesOn(here: Place, args: readonly string[]): Promise<void> {
+	const { modelCalls, run } = await cli();
+	const before = modelCalls(here).length;
+	const { code, stderr } = await run(here, args);
+	assert.equal(code, 0, stderr);
+	assert.ok(modelCalls(here).length > before, "nothing was left to do: it had worked on for nobody");
+}
+
+async function isUnread(here: Place, ended: Promise<Ended>): Promise<void> {
+	const { code, signal, stderr } = await ended;
+	assert.equal(code, 141, `it ended with ${code ?? signal}: ${stderr}`);
+	assert.doesNotMatch(stderr, /EPIPE/);
+	await isClosed(here);
 }
 
 async function lookerGone(): Promise<string> {
@@ -146,63 +242,4 @@ async function lookerGone(): Promise<string> {
 		await isClosed(here);
 		return "exit 0";
 	});
-}
-
-async function withPlace<T>(use: (here: Place) => Promise<T>): Promise<T> {
-	return withDirectory(async (root) => {
-		const cwd = join(root, "project");
-		await mkdir(cwd);
-		await writeFile(join(cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day. The den of a fox has two doors.\n");
-		await writeFile(join(cwd, "owls.md"), "# Owls\n\nAn owl sleeps by day too. It hunts mice at night.\n");
-		return use({ cwd, state: join(root, "reyn"), trace: join(root, "calls.jsonl") });
-	});
-}
-
-/** `reyn chat` as the only program of a terminal, with the terminal's settings noted before and after. */
-async function chatOnTerminal(here: Place): Promise<ChildProcess> {
-	const chat = `${process.execPath} --conditions=@reyn/source ${join(import.meta.dirname, "../../apps/cli/src/bin.ts")}`;
-	const note = (name: string): string => noteOf(here, name);
-	const script = [
-		`stty -g > ${note("before")}`,
-		`sh -c 'echo $$ > ${note("pid")}; exec ${chat} --cwd ${here.cwd} --state ${here.state} chat'`,
-		`echo $? > ${note("code")}`,
-		`stty -g > ${note("after.tmp")}; mv ${note("after.tmp")} ${note("after")}`,
-	].join("\n");
-	await writeFile(note("script"), script);
-	const env = { ...process.env, NO_COLOR: "1", TERM: "xterm" };
-	return spawn("script", ["-qec", `sh ${note("script")}`, "/dev/null"], { stdio: ["pipe", "pipe", "ignore"], env });
-}
-
-const noteOf = ({ cwd }: Place, name: string): string => join(cwd, "..", name);
-const logOf = ({ state }: Place): string => join(state, "state/wal.jsonl");
-
-/** Resolves when that was written; rejects when the program ends without it. */
-function says(child: ChildProcess, on: "stdout" | "stderr", what: string): Promise<void> {
-	return new Promise((resolve, reject) => {
-		let text = "";
-		child[on]?.on("data", (data) => {
-			text += data;
-			if (text.includes(what)) resolve();
-		});
-		child.once("close", () => reject(new Error(`it ended without "${what}": ${text}`)));
-	});
-}
-
-async function appears(path: string): Promise<string> {
-	for (let tries = 0; tries < 200 && !existsSync(path); tries++) await sleep(50);
-	return readFile(path, "latin1");
-}
-
-/** A log that was closed ends with its last record: what was allocated ahead is given back. */
-async function isClosed(here: Place): Promise<void> {
-	await isSound(here);
-	const text = await readFile(logOf(here), "latin1");
-	assert.ok(/\}\n$/.test(text.slice(-2)), "the log was left as by a crash");
-}
-
-async function isSound(here: Place): Promise<void> {
-	const { run } = await cli();
-	const { code, stdout, stderr } = await run(here, ["--json", "wal", "verify"]);
-	assert.equal(code, 0, `${stdout} ${stderr}`);
-	assert.equal((JSON.parse(stdout) as { torn?: unknown }).torn, undefined, "a torn tail");
 }

@@ -1,14 +1,14 @@
 /** Row 16: no room for a snapshot. The log goes on, the old snapshot stays, and the error says what it is. */
 import assert from "node:assert/strict";
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createFileTools, offlineModel, openRuntime } from "@reyn/runtime";
 import { type Case, type Fault, needsAll, runCases } from "./fault.ts";
-import { unmount } from "./loop-disk.ts";
 import type { SnapshotReport } from "./snapshot-writer.ts";
 import { withDirectory } from "./start.ts";
+import { mounted } from "./tmpfs.ts";
 
 const cases: readonly Case[] = [
 	{
@@ -114,13 +114,3 @@ const onTmpfs = (size: string, use: (root: string, mounted: string) => Promise<v
 		await mkdir(where);
 		await mounted(where, size, () => use(root, where));
 	});
-
-async function mounted<T>(where: string, size: string, use: () => Promise<T>): Promise<T> {
-	const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", where]);
-	assert.equal(status, 0, String(stderr));
-	try {
-		return await use();
-	} finally {
-		unmount(where);
-	}
-}

@@ -5,14 +5,11 @@ if (major < 22 || (major === 22 && minor < 18)) {
 	console.error(`reyn needs Node.js 22.18 or newer; this is ${process.version}.`);
 	process.exit(1);
 }
-// Whoever read our output has gone: there is nobody left to tell.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-	if (error.code === "EPIPE") process.exit(0);
-	// The terminal has gone. A signal says so too, and what is under way is closed by that.
-	if (error.code === "EIO") return;
-	throw error;
-});
+const { heedReaders } = await import("./stop.ts");
+heedReaders();
 const { main } = await import("./main.ts");
-process.exitCode = await main(process.argv);
+const exitCode = await main(process.argv);
+// Set already where nobody has read the last that was said.
+process.exitCode ??= exitCode;
 
 export {};

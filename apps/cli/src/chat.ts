@@ -17,6 +17,7 @@ import { type Globals, openForWork, stateOf } from "./context.ts";
 import { bySignal, CliError, exitCodes } from "./exit-code.ts";
 import { graphLines } from "./history.ts";
 import { eventLine, messageText, meterLine, restoredLines, write } from "./speak.ts";
+import { untilStopped } from "./stop.ts";
 
 const HELP = [
 	"/rewind [ref] [mode]   go back: preview, confirm, apply (modes: both, conversation_only, code_only, summarize, cancel)",
@@ -48,41 +49,43 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 		lines.close();
 		throw error;
 	});
-	const resumeLine = `go on later with: reyn chat${globals.state === undefined ? "" : ` --state ${stateOf(globals)}`}`;
-	let exitCode: number = exitCodes.ok;
-	onInterrupt(lines, screen, runtime, () => {
-		exitCode = exitCodes.interrupted;
-		lines.close();
-	});
-	for (const signal of ["SIGTERM", "SIGHUP"] as const) {
-		process.once(signal, () => {
-			exitCode = bySignal[signal];
+	onInterrupt(lines, screen, runtime);
+	let isUnfinished = false;
+	const stopped = await untilStopped(runtime, async (signal) => {
+		signal.addEventListener("abort", () => lines.close());
+		try {
+			await converse(inputs, runtime, screen, restore);
+		} finally {
 			lines.close();
-		});
-	}
-	try {
-		const found = restoredLines(runtime.restored(), "/");
-		screen.print(found.length > 0 ? found.map((line) => pc.cyan(line)).join("\n") : "nothing was in flight");
-		if (restore) runtime.resume();
-		else if (found.length > 0) screen.print("--no-restore: it stays as it is until the next start");
-		screen.print("ask something, or /help");
-		screen.prompt();
-		for await (const line of inputs) {
-			if (line === "/exit") break;
-			await handle(line, runtime, screen).catch((error: Error) =>
-				screen.print(pc.red(`reyn: ${clean(error.message)}`)),
-			);
-			if (!process.stdin.isTTY) await runtime.idle();
-			screen.prompt();
+			const { plans, runs, turns } = runtime.restored();
+			isUnfinished = plans.length + runs.length + turns.length > 0;
 		}
-	} finally {
-		lines.close();
-		const unfinished = runtime.restored();
-		await runtime.close();
-		if (unfinished.plans.length + unfinished.runs.length + unfinished.turns.length > 0)
-			process.stdout.write(`unfinished work is kept; ${resumeLine}\n`);
+	});
+	const again = stopped?.wasFull ? ", and what found no space is done again" : "";
+	const command = `reyn chat${globals.state === undefined ? "" : ` --state ${stateOf(globals)}`}`;
+	if (isUnfinished || stopped?.wasFull)
+		process.stdout.write(`unfinished work is kept${again}; go on later with: ${command}\n`);
+	return stopped ? bySignal[stopped.by] : exitCodes.ok;
+}
+
+async function converse(
+	inputs: AsyncIterable<string>,
+	runtime: Runtime,
+	screen: Screen,
+	restore: boolean,
+): Promise<void> {
+	const found = restoredLines(runtime.restored(), "/");
+	screen.print(found.length > 0 ? found.map((line) => pc.cyan(line)).join("\n") : "nothing was in flight");
+	if (restore) runtime.resume();
+	else if (found.length > 0) screen.print("--no-restore: it stays as it is until the next start");
+	screen.print("ask something, or /help");
+	screen.prompt();
+	for await (const line of inputs) {
+		if (line === "/exit") break;
+		await handle(line, runtime, screen).catch((error: Error) => screen.print(pc.red(`reyn: ${clean(error.message)}`)));
+		if (!process.stdin.isTTY) await runtime.idle();
+		screen.prompt();
 	}
-	return exitCode;
 }
 
 async function handle(line: string, runtime: Runtime, screen: Screen): Promise<void> {
@@ -206,7 +209,7 @@ function pausedLines(runtime: Runtime): string {
 }
 
 /** Once clears what was typed, or stops the turn; twice within 1.5 seconds leaves. Plans are never stopped by it. */
-function onInterrupt(lines: Interface, screen: Screen, runtime: Runtime, leave: () => void): void {
+function onInterrupt(lines: Interface, screen: Screen, runtime: Runtime): void {
 	let last = Number.NEGATIVE_INFINITY;
 	lines.on("SIGINT", async () => {
 		if (lines.line !== "") {
@@ -214,10 +217,12 @@ function onInterrupt(lines: Interface, screen: Screen, runtime: Runtime, leave: 
 			lines.write(null, { ctrl: true, name: "u" });
 			return;
 		}
-		if (await runtime.interrupt()) return;
 		const now = performance.now();
-		if (now - last < 1500) return leave();
+		// It was a key, and no signal.
+		if (now - last < 1500) return void process.kill(process.pid, "SIGINT");
 		last = now;
+		// On a full disk this waits for space, and a second one need not.
+		if (await runtime.interrupt()) return;
 		screen.print("press Ctrl-C again to leave; what is unfinished is kept");
 	});
 }

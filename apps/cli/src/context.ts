@@ -13,6 +13,8 @@ import {
 	tracedModel,
 } from "@reyn/runtime";
 import { CliError } from "./exit-code.ts";
+import { saySpace } from "./speak.ts";
+import { finishUnread } from "./stop.ts";
 
 export interface Globals {
 	readonly cwd: string;
@@ -54,7 +56,8 @@ export async function openForWork(
 	more: Pick<RuntimeOptions, "ask" | "onEvent" | "onMessage"> = {},
 ): Promise<Runtime> {
 	await assertUsable(globals.cwd);
-	const runtime = await openRuntime({ ...options(globals), ...more });
+	finishUnread();
+	const runtime = await openRuntime({ ...options(globals), onEvent: saySpace, ...more });
 	await hideFromGit(stateOf(globals));
 	return runtime;
 }

@@ -10,12 +10,14 @@ export const exitCodes = {
 	stepsFailed: 6,
 	hungUp: 129,
 	interrupted: 130,
+	unread: 141,
 	terminated: 143,
 } as const;
 
 export const bySignal = {
 	SIGHUP: exitCodes.hungUp,
 	SIGINT: exitCodes.interrupted,
+	SIGPIPE: exitCodes.unread,
 	SIGTERM: exitCodes.terminated,
 } as const;
 

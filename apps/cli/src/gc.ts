@@ -1,6 +1,7 @@
 /** `reyn gc`: the only command that takes anything away, and it says first what. */
 import type { Collection } from "@reyn/runtime";
 import type { Command } from "commander";
+import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { type Globals, openForReading, openForWork } from "./context.ts";
 import { wholeNumber } from "./whole-number.ts";
@@ -17,14 +18,17 @@ interface Options {
 export function addGcCommand(program: Command, globals: () => Globals, print: Print): void {
 	program
 		.command("gc")
-		.description("take away history that is older than you keep; labelled moments and live work stay")
+		.description(
+			"take away history that is older than you keep, and files that nothing refers to; labels and live work stay",
+		)
 		.option("--keep-days <n>", "days that stay, at least", wholeNumber, 30)
 		.option("--keep-checkpoints <n>", "checkpoints that stay, at least", wholeNumber, 200)
 		.option("--dry-run", "say what would go, and nothing else")
 		.option("--yes", "do it without asking")
 		.action(async ({ dryRun, yes, ...policy }: Options) => {
 			const planned = await planOf(globals(), policy);
-			const isIdle = planned.retainedFrom === planned.was && planned.snapshots + planned.chunks === 0;
+			const isIdle =
+				planned.retainedFrom === planned.was && planned.snapshots + planned.chunks + planned.artifacts.files === 0;
 			if (dryRun || isIdle)
 				return print(globals(), { ...planned, applied: false }, linesOf(planned, policy, "would go"));
 			if (!globals().json) process.stderr.write(`${linesOf(planned, policy, "would go").join("\n")}\n`);
@@ -41,7 +45,7 @@ async function planOf(globals: Globals, policy: Pick<Options, "keepDays" | "keep
 }
 
 function linesOf(
-	{ retainedFrom, was, first, heldBy, labels, snapshots, chunks }: Collection,
+	{ retainedFrom, was, first, heldBy, labels, snapshots, chunks, artifacts }: Collection,
 	{ keepDays, keepCheckpoints }: Pick<Options, "keepDays" | "keepCheckpoints">,
 	went: "would go" | "went",
 ): readonly string[] {
@@ -58,8 +62,21 @@ function linesOf(
 		...(snapshots + chunks > 0
 			? [`${snapshots} stored states and ${chunks} parts of them ${went}: nothing needs them`]
 			: []),
+		...artifactLines(artifacts, isCut && went === "would go" ? "would go, at most" : went),
 		...(isCut && went === "went" && first < retainedFrom
 			? [`the log still begins at #${first} on disk: it is cut by whole segments of 16 MiB`]
 			: []),
 	];
+}
+
+function artifactLines({ files, bytes, undecided }: Collection["artifacts"], went: string): readonly string[] {
+	if (undecided)
+		return [
+			`no file beside the log ${went}: #${undecided.seq} is a ${oneLine(undecided.kind, 40)}, which this version of Reyn does not know, and it may refer to any of them`,
+		];
+	return files > 0
+		? [
+				`${files} ${files === 1 ? "file" : "files"} beside the log (${bytes} bytes) ${went}: nothing refers to them any more`,
+			]
+		: [];
 }

@@ -20,7 +20,8 @@ import { clean } from "./clean.ts";
 import { type Globals, openForReading, openForWork, reading } from "./context.ts";
 import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { explanationLines, runLines, scriptEventLine, verificationLines, viewLines } from "./script-lines.ts";
-import { eventLine, meterLine, write } from "./speak.ts";
+import { eventLine, meterLine, saySpace, stoppedLine, write } from "./speak.ts";
+import { type Stopped, untilStopped } from "./stop.ts";
 import { formatOf, type OutputFormat, outputFormat } from "./work.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
@@ -68,7 +69,7 @@ export function addScriptCommands(
 			const prepare = async (): Promise<Begin> => {
 				const [text, args] = [await readScript(file), await argsOf(options)];
 				await checkScript(text, args);
-				return (runtime) => runtime.startScript(text, args);
+				return (runtime) => runtime.scripts.start(text, args);
 			};
 			done(await runIt(globals(), options, prepare));
 		});
@@ -111,14 +112,14 @@ export function addScriptCommands(
 				});
 				if (explain) {
 					const how = await given();
-					const explanation = await reading(globals(), (runtime) => runtime.explainScript(run, how));
+					const explanation = await reading(globals(), (runtime) => runtime.scripts.explain(run, how));
 					const json = formatOf(globals(), options.outputFormat) !== "text";
 					return print({ ...globals(), json }, explanation, explanationLines(explanation));
 				}
 				const prepare = async (): Promise<Begin> => {
 					const how = await given();
-					await reading(globals(), (runtime) => runtime.checkResume(run, how));
-					return (runtime) => runtime.resumeScript(run, how);
+					await reading(globals(), (runtime) => runtime.scripts.check(run, how));
+					return (runtime) => runtime.scripts.resume(run, how);
 				};
 				done(await runIt(globals(), options, prepare));
 			},
@@ -129,7 +130,7 @@ export function addScriptCommands(
 		.description("script runs, newest first")
 		.addHelpText("after", "\nExample: reyn script list --json")
 		.action(async () => {
-			const runs = await reading(globals(), async (runtime) => runtime.scriptRuns());
+			const runs = await reading(globals(), async (runtime) => runtime.scripts.list());
 			print(globals(), runs, runLines(runs));
 		});
 
@@ -152,7 +153,7 @@ export function addScriptCommands(
 		.option("--force", "write over a file that is there")
 		.addHelpText("after", "\nExample: reyn script save r395df1eb kept.ts")
 		.action(async (run: string, file: string | undefined, { force }: { force?: boolean }) => {
-			const { name, source } = await reading(globals(), (runtime) => runtime.scriptOf(run));
+			const { name, source } = await reading(globals(), (runtime) => runtime.scripts.text(run));
 			const path = resolve(file ?? basename(name));
 			await writeFile(path, source, { flag: force ? "w" : "wx" }).catch(({ code }: NodeJS.ErrnoException) => {
 				if (code === "EEXIST")
@@ -170,7 +171,7 @@ export function addScriptCommands(
 		.addHelpText("after", "\nExample: reyn script verify r395df1eb review.ts")
 		.action(async (run: string, file: string | undefined) => {
 			const text = file === undefined ? undefined : await readScript(file);
-			const verification = await reading(globals(), (runtime) => runtime.verifyScript(run, text));
+			const verification = await reading(globals(), (runtime) => runtime.scripts.verify(run, text));
 			print(globals(), verification, verificationLines(verification, run));
 			done(verification.divergences.length === 0 ? exitCodes.ok : exitCodes.failed);
 		});
@@ -197,7 +198,7 @@ async function endingWithResult(format: OutputFormat, work: () => Promise<number
 		if (format !== "stream-json") throw error;
 		const exitCode = exitCodeOf(error);
 		const { code = "ERROR", message } = error as Error & { code?: string };
-		await stream({ type: "result", exitCode, error: { code, message } });
+		stream({ type: "result", exitCode, error: { code, message } });
 		return exitCode;
 	}
 }
@@ -212,45 +213,46 @@ async function runToItsEnd(
 		if (format === "text" && line !== undefined) process.stderr.write(`${line}\n`);
 	};
 	const onEvent = (event: RuntimeEvent): void => {
-		if (format === "stream-json") void stream(event);
+		if (format === "stream-json") stream(event);
+		else if (format === "json") saySpace(event);
 		else say(eventLine(event));
 	};
 	const runtime = await openForWork(globals, { onEvent, ask: asker(answers) });
-	let stopped: keyof typeof bySignal | undefined;
-	for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-		process.once(signal, () => {
-			stopped = signal;
-			runtime.cancel();
-		});
-	let ended: { run: string; end: ScriptEnd } | undefined;
-	try {
-		if (format === "stream-json") await stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
+	// A stop may come before there is a run, or its end.
+	const ended: { run?: string; end: ScriptEnd } = {
+		end: { status: "stopped", reason: { message: "the process was asked to stop" } },
+	};
+	const stopped = await untilStopped(runtime, async () => {
+		if (format === "stream-json") stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
 		const { run, end } = await begin(runtime);
 		say(`script run ${run}`);
-		// The signal may have come before there was anything to cancel.
-		if (stopped !== undefined) runtime.cancel();
-		ended = { run, end: await end };
-	} finally {
-		await runtime.close();
-	}
+		ended.run = run;
+		ended.end = await end;
+	});
 	const { run, end } = ended;
-	const exitCode = stopped === undefined ? exitCodeOfEnd(end) : bySignal[stopped];
+	const exitCode = stopped ? bySignal[stopped.by] : exitCodeOfEnd(end);
 	const { meter } = runtime;
-	const summary = { run, ...end, tip: runtime.wal.tip, meter, exitCode };
-	if (format === "stream-json") await stream({ type: "result", ...summary });
-	else if (format === "json") await write(process.stdout, `${JSON.stringify(summary)}\n`);
+	const summary = { run, ...end, tip: runtime.wal.durableTip, meter, exitCode };
+	if (format === "stream-json") stream({ type: "result", ...summary });
+	else if (format === "json") process.stdout.write(`${JSON.stringify(summary)}\n`);
 	else {
-		if (end.status === "completed" && end.result !== undefined)
-			await write(process.stdout, `${resultText(end.result)}\n`);
-		if (end.status !== "completed") say(`${end.status}: ${clean(end.reason.message)}`);
-		if (end.status === "waiting") say(`answer with: reyn script resume ${run} --answer "…"`);
-		else if (end.status !== "completed") say(`go on with: reyn script resume ${run}`);
+		if (end.status === "completed" && end.result !== undefined) process.stdout.write(`${resultText(end.result)}\n`);
+		if (end.status !== "completed" && !stopped) say(`${end.status}: ${clean(end.reason.message)}`);
+		say(run === undefined ? "stopped before it began" : goOnLine(run, end, stopped));
 		say(meterLine(meter));
 	}
 	return exitCode;
 }
 
-const stream = (line: unknown): Promise<void> => write(process.stdout, `${JSON.stringify(line)}\n`);
+const stream = (line: unknown): void => void process.stdout.write(lineOf(line));
+const lineOf = (line: unknown): string => `${JSON.stringify(line)}\n`;
+
+function goOnLine(run: string, { status }: ScriptEnd, stopped: Stopped | undefined): string | undefined {
+	if (status === "completed") return undefined;
+	const resume = `reyn script resume ${run}`;
+	if (stopped) return stoppedLine(stopped, resume);
+	return status === "waiting" ? `answer with: ${resume} --answer "…"` : `go on with: ${resume}`;
+}
 
 function exitCodeOfEnd(end: ScriptEnd): number {
 	switch (end.status) {
@@ -300,16 +302,16 @@ async function watch(globals: Globals, run: string, format: OutputFormat): Promi
 	const controller = new AbortController();
 	process.once("SIGINT", () => controller.abort());
 	let view = emptyRunView;
-	for await (const event of runtime.watchScript(run, controller.signal)) {
+	for await (const event of runtime.scripts.watch(run, controller.signal)) {
 		view = nextRunView(view, event);
 		const line = scriptEventLine(event);
-		if (format === "stream-json") await stream(event);
+		if (format === "stream-json") await write(process.stdout, lineOf(event));
 		else if (format === "text" && line !== undefined) await write(process.stdout, `${line}\n`);
 	}
 	const exitCode = controller.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
 	const { status, saved, paid } = view;
 	const last = viewLines(view).at(-1) ?? "";
-	if (format === "stream-json") await stream({ type: "result", run, status, saved, paid, exitCode });
+	if (format === "stream-json") stream({ type: "result", run, status, saved, paid, exitCode });
 	if (format === "json") await write(process.stdout, `${JSON.stringify({ ...view, calls: callsOf(view) })}\n`);
 	if (format === "text") await write(process.stdout, `${last}\n`);
 	return exitCode;

@@ -2,6 +2,7 @@
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
 import { clean, oneLine } from "./clean.ts";
 import { scriptEventLine } from "./script-lines.ts";
+import type { Stopped } from "./stop.ts";
 
 /** A line of `stream-json`. The last one of a stream is always `result`. */
 export type StreamLine =
@@ -21,6 +22,15 @@ export type StreamLine =
 export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
 	return new Promise((resolve, reject) => stream.write(text, (error) => (error ? reject(error) : resolve())));
 }
+
+/** Says what has to be said however little is: a command that waits for space would seem to hang. */
+export function saySpace(event: RuntimeEvent): void {
+	if (event.type === "disk_full" || event.type === "disk_free") process.stderr.write(`${eventLine(event)}\n`);
+}
+
+/** How to go on after a stop, for people. */
+export const stoppedLine = ({ wasFull }: Stopped, goOn: string): string =>
+	`stopped; what is unfinished is kept${wasFull ? ", and what found no space is done again" : ""}. Go on with: ${goOn}`;
 
 /** A line for people, or nothing where an event is not worth one. */
 export function eventLine(event: RuntimeEvent): string | undefined {
@@ -68,6 +78,10 @@ export function eventLine(event: RuntimeEvent): string | undefined {
 			return event.outcome === "interrupted"
 				? `the turn was interrupted: ${oneLine(event.reason ?? "", 100)}`
 				: undefined;
+		case "disk_full":
+			return `${clean(event.text)}. Or stop with Ctrl-C: nothing that is recorded is lost`;
+		case "disk_free":
+			return "there is space again: what waited is written";
 		case "notice":
 			return clean(event.text);
 		case "script":

@@ -4,7 +4,17 @@ import { Option } from "commander";
 import { clean } from "./clean.ts";
 import { type Globals, openForWork } from "./context.ts";
 import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
-import { eventLine, messageText, meterLine, restoredLines, type StreamLine, write } from "./speak.ts";
+import {
+	eventLine,
+	messageText,
+	meterLine,
+	restoredLines,
+	type StreamLine,
+	saySpace,
+	stoppedLine,
+	write,
+} from "./speak.ts";
+import { type Stopped, untilStopped } from "./stop.ts";
 
 export type OutputFormat = "text" | "json" | "stream-json";
 
@@ -26,26 +36,26 @@ export interface Work {
 
 /** Gives the exit code. Progress goes to stderr and answers to stdout, except that `stream-json` is all on stdout. */
 export async function work({ globals, format, restore = true, start }: Work): Promise<number> {
-	const stream = (line: StreamLine): Promise<void> => write(process.stdout, `${JSON.stringify(line)}\n`);
+	const stream = (line: StreamLine): void => void process.stdout.write(lineOf(line));
 	const answers: { from: string; text: string }[] = [];
 	let failedSteps = 0;
-	let interrupted: string | undefined;
+	let isUnfinished = false;
 	let streaming = false;
 
 	const say = (line: string): void => {
-		if (format === "json") return;
-		process.stderr.write(`${line}\n`);
+		if (format === "text") process.stderr.write(`${line}\n`);
 	};
 	const onEvent = (event: RuntimeEvent): void => {
 		if (event.type === "plan_end") failedSteps += event.failed.length;
-		if (event.type === "turn_end" && event.outcome === "interrupted") interrupted = event.reason ?? "interrupted";
+		if (isCut(event)) isUnfinished = true;
 		if (format === "stream-json") return void stream(event);
+		if (format === "json") return void saySpace(event);
 		if (event.type === "text") {
-			if (format === "text") process.stdout.write(clean(event.delta));
+			process.stdout.write(clean(event.delta));
 			streaming = true;
 			return;
 		}
-		if (streaming && format === "text") process.stdout.write("\n");
+		if (streaming) process.stdout.write("\n");
 		streaming = false;
 		const line = eventLine(event);
 		if (line !== undefined) say(line);
@@ -55,54 +65,54 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 		onEvent,
 		async onMessage(message) {
 			answers.push({ from: message.from, text: message.text });
-			if (format === "stream-json") await stream({ type: "message", message });
+			if (format === "stream-json") await write(process.stdout, lineOf({ type: "message", message }));
 			if (format === "text") await write(process.stdout, `${messageText(message)}\n`);
 		},
 	});
-	let exitCode: number = exitCodes.ok;
-	let stopped: keyof typeof bySignal | undefined;
-	for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-		process.once(signal, () => {
-			stopped = signal;
-			runtime.cancel();
-		});
-	}
-	let failure: { code: string; message: string } | undefined;
+	let stopped: Stopped | undefined;
+	let failure: Error | undefined;
 	try {
-		const restored = runtime.restored();
-		if (format === "stream-json") {
-			await stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
-			await stream({ type: "restored", restored });
-		} else for (const line of restoredLines(restored)) say(line);
-		if (restore) runtime.resume();
-		await start(runtime);
-		await runtime.idle();
-		if (failedSteps > 0) exitCode = exitCodes.stepsFailed;
-		if (interrupted !== undefined) exitCode = exitCodes.failed;
-		if (stopped !== undefined) {
-			exitCode = bySignal[stopped];
-			if (format !== "stream-json") say("stopped; what is unfinished is kept. Go on with: reyn resume");
-		}
+		stopped = await untilStopped(runtime, async () => {
+			const restored = runtime.restored();
+			if (format === "stream-json") {
+				stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
+				stream({ type: "restored", restored });
+			} else for (const line of restoredLines(restored)) say(line);
+			if (restore) runtime.resume();
+			await start(runtime);
+			await runtime.idle();
+		});
 	} catch (error) {
-		exitCode = exitCodeOf(error);
-		failure = { code: String((error as { code?: unknown }).code ?? "ERROR"), message: (error as Error).message };
+		if ((error as { code?: unknown }).code === "WAL_FULL")
+			say("what is recorded is kept. Once there is space: reyn resume");
 		if (format !== "stream-json") throw error;
-	} finally {
-		await runtime.close();
+		failure = error as Error;
 	}
+	if (stopped) say(stoppedLine(stopped, "reyn resume"));
+	let exitCode: number = failedSteps > 0 ? exitCodes.stepsFailed : exitCodes.ok;
+	if (isUnfinished) exitCode = exitCodes.failed;
+	if (failure) exitCode = exitCodeOf(failure);
+	if (stopped) exitCode = bySignal[stopped.by];
 	const { meter } = runtime;
-	const { tip } = runtime.wal;
+	const { durableTip: tip } = runtime.wal;
 	if (format === "stream-json")
-		await stream({ type: "result", tip, meter, exitCode, ...(failure ? { error: failure } : {}) });
+		stream({ type: "result", tip, meter, exitCode, ...(failure ? { error: told(failure) } : {}) });
 	else if (format === "json") {
 		const reply = runtime
 			.conversation()
 			.items.toArray()
 			.findLast((item) => item.type === "reply");
-		await write(
-			process.stdout,
-			`${JSON.stringify({ reply: reply?.text ?? "", messages: answers, tip, meter, exitCode })}\n`,
-		);
+		const document = { reply: reply?.text ?? "", messages: answers, tip, meter, exitCode };
+		process.stdout.write(`${JSON.stringify(document)}\n`);
 	} else say(meterLine(meter));
 	return exitCode;
 }
+
+/** Did work end that is not finished? */
+const isCut = (event: RuntimeEvent): boolean =>
+	(event.type === "turn_end" && event.outcome === "interrupted") ||
+	((event.type === "plan_end" || event.type === "skill_end") && event.outcome === "stopped");
+
+const lineOf = (line: StreamLine): string => `${JSON.stringify(line)}\n`;
+
+const told = ({ code = "ERROR", message }: Error & { code?: string }) => ({ code, message });

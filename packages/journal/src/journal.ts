@@ -83,7 +83,8 @@ export function isAwaited(state: JournalState, { data }: Draft): boolean {
 	return started !== undefined && entry?.started === started && isOpen(entry);
 }
 
-function* allEntries({ entries, lanes }: JournalState): Generator<JournalEntry> {
+/** The steps of all open lanes. */
+export function* allEntries({ entries, lanes }: JournalState): Generator<JournalEntry> {
 	for (const [, entry] of entriesIn(entries)) yield entry;
 	for (const [, lane] of entriesIn(lanes)) yield* allEntries(lane);
 }

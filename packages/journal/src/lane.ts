@@ -3,7 +3,7 @@ import type { Appended, Appender, Scope } from "@reyn/wal";
 import type { Identity } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { fingerprint, type Line } from "./key.ts";
-import { perform } from "./perform.ts";
+import { type Placed, place } from "./perform.ts";
 import type { Step, Using } from "./step.ts";
 
 /**
@@ -68,17 +68,28 @@ export class Lane {
 	 * so), `STEP_TIMEOUT`, `RESULT_LOST`, `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON`; and what the call itself throws
 	 */
 	async perform<T>(step: Step<T>): Promise<T> {
+		return this.place(step).perform();
+	}
+
+	/** Takes the next place in the lane for a step, as {@link identify} does. What is not known counts as under way from then on. */
+	place<T>(step: Step<T>): Placed<T> {
 		const id = this.identify(step);
+		const placed = place(step, id, this.#scope, this.#using, {
+			inside: (using) => this.inside(id, using),
+			durable: async () => this.#last?.durable,
+		});
+		if (placed.known) return placed;
 		const key = `${step.name} (${id.fp.slice(0, 8)}:${id.occ})`;
 		this.#open.add(key);
-		try {
-			return await perform(step, id, this.#scope, this.#using, {
-				inside: (using) => this.inside(id, using),
-				durable: async () => this.#last?.durable,
-			});
-		} finally {
-			this.#open.delete(key);
-		}
+		return {
+			perform: async () => {
+				try {
+					return await placed.perform();
+				} finally {
+					this.#open.delete(key);
+				}
+			},
+		};
 	}
 
 	/**

@@ -10,6 +10,7 @@ import {
 	type Scope,
 	type Timers,
 	type Wal,
+	type WalError,
 	type WalRecord,
 } from "@reyn/wal";
 import { Lane } from "./lane.ts";
@@ -24,6 +25,8 @@ export interface OpenJournalOptions {
 	readonly signal?: AbortSignal;
 	/** Told of each step. */
 	observe?(event: StepEvent): void;
+	/** As of `openWal`: told when the disk is full and all waits for space, and when it goes on. */
+	onFull?(why: WalError | undefined): void;
 	/** Takes out of a text what must not be written, a key say. The run goes on with what it leaves, as every replay will. */
 	redact?(text: string): string;
 	/** Which log of an engine that has several. Default: `main`. */
@@ -69,7 +72,13 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 	const { realm = "main", clock, ids, timers } = options;
 	const ports = { ...(clock && { clock }), ...(timers && { timers }) };
 	const engine = typeof at === "string" ? fileEngine(at, timers && { timers }) : at;
-	const opening = openWal(engine, { records: journalRecords, realm, ...ports, ...(ids && { ids }) });
+	const opening = openWal(engine, {
+		records: journalRecords,
+		realm,
+		...ports,
+		...(ids && { ids }),
+		onFull: (why) => options.onFull?.(why),
+	});
 	// A directory's writer is a thread that takes a while to start: what is there is read meanwhile.
 	const ahead = typeof at === "string" ? readAhead(at, realm) : undefined;
 	const wal = await opening;

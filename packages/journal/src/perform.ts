@@ -1,12 +1,12 @@
 /** The one place where a side effect happens: recall it, or start durably, call, complete. */
-import { type Appender, canonicalJson, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
+import { type Appended, canonicalJson, type Draft, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
 import type { FailedTry, Identity, Recall } from "./entry.ts";
 import { isFinal, isRetryable, JournalError, type Reason, reasonOf } from "./errors.ts";
 import type { Lane } from "./lane.ts";
 import { leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
-import { type Kept, keep, revive } from "./results.ts";
-import { delayBefore, mayTryAgain, pause, within } from "./retry.ts";
+import { type Kept, keep, revive, reviveInline } from "./results.ts";
+import { delayBefore, mayTryAgain, pause, whenSpace, within } from "./retry.ts";
 import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
 
 /** The lane of a step, as far as the step needs it. */
@@ -17,8 +17,22 @@ export interface Surroundings {
 	durable(): Promise<void>;
 }
 
-export function perform<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings): Promise<T> {
-	return new Performance(step, id, scope, using, lane).run();
+/** A step that has its place in a lane, and is not performed yet. */
+export interface Placed<T> {
+	/** What it gives, where that is recorded and at hand. */
+	readonly known?: { readonly value: T };
+	/** Performs it: to be called once, also where it is known. */
+	perform(): Promise<T>;
+}
+
+export function place<T>(
+	step: Step<T>,
+	id: Identity,
+	scope: Scope,
+	using: Using,
+	surroundings: Surroundings,
+): Placed<T> {
+	return new Performance(step, id, scope, using, surroundings).place();
 }
 
 /** One step, from what is known of it to its result. */
@@ -37,16 +51,29 @@ class Performance<T> {
 		this.#lane = lane;
 	}
 
-	async run(): Promise<T> {
-		const { signal } = this.#using;
-		signal.throwIfAborted();
+	place(): Placed<T> {
 		const known = this.#using.recall(this.#id);
+		if (known.kind !== "ghost" || known.kept.spilled || known.from !== undefined)
+			return { perform: () => this.run(known) };
+		const value = reviveInline(known.kept) as T;
+		return {
+			known: { value },
+			perform: async () => {
+				this.#using.signal.throwIfAborted();
+				this.#tellGhost(known);
+				return value;
+			},
+		};
+	}
+
+	async run(known: Recall = this.#using.recall(this.#id)): Promise<T> {
+		this.#using.signal.throwIfAborted();
 		switch (known.kind) {
 			case "ghost": {
 				const result = await this.#revived(known.kept);
 				if (result.kind === "lost") return this.#callLost(known.started, result.error);
-				this.#tell({ type: "ghost", ...(known.usage ? { usage: known.usage } : {}) });
-				if (known.from !== undefined) this.#adopt(known.from, known);
+				this.#tellGhost(known);
+				if (known.from !== undefined) await this.#adopt(known.from, known);
 				return result.value;
 			}
 			case "failed":
@@ -114,7 +141,7 @@ class Performance<T> {
 		const { retry } = this.#step;
 		if (startsDurably(this.#id.purity)) {
 			// Each call has a start of its own: one that is open may be of this process, and not durable yet.
-			const { seq, durable } = this.#append(stepStarted({ ...this.#id, ...numbered(attempt) }));
+			const { seq, durable } = await this.#append(stepStarted({ ...this.#id, ...numbered(attempt) }));
 			// Durable before the effect: if this cannot be kept, the call is never made.
 			await durable;
 			// Meanwhile an earlier call that was given up may have ended.
@@ -137,7 +164,7 @@ class Performance<T> {
 			// else is simply called again.
 			if (this.#using.signal.aborted || isDiscarded(error)) throw error;
 			const again = retry !== undefined && mayTryAgain(error, attempt, retry);
-			const failed = this.#fail(error, attempt, started, again);
+			const failed = await this.#fail(error, attempt, started, again);
 			if (!again) throw error;
 			this.#tell({
 				type: "retrying",
@@ -166,7 +193,7 @@ class Performance<T> {
 	}
 
 	/** What a failed call leaves: of an effect its outcome, of others only that they were tried, if another try follows. */
-	#fail(error: unknown, attempt: number, started: Seq | undefined, again: boolean): FailedTry {
+	async #fail(error: unknown, attempt: number, started: Seq | undefined, again: boolean): Promise<FailedTry> {
 		const { message, ...code } = reasonOf(error);
 		const reason: Reason = { message: this.#using.redact?.(message) ?? message, ...code };
 		if (!again) this.#tell({ type: "failed", reason: reason.message });
@@ -174,7 +201,7 @@ class Performance<T> {
 		if (startsDurably(this.#id.purity) || again) {
 			// Without a policy of its own, a step leaves it to its caller whether there is another try.
 			const retryable = again || (this.#step.retry === undefined && isRetryable(error) && !isFinal(error));
-			this.#append(stepFailed({ ...this.#id, ...numbered(attempt), ...start, retryable, reason }));
+			await this.#append(stepFailed({ ...this.#id, ...numbered(attempt), ...start, retryable, reason }));
 		}
 		const { clock = systemClock } = this.#using;
 		return { attempt, at: clock.now(), reason, ...start };
@@ -185,18 +212,18 @@ class Performance<T> {
 		if (!leavesOutcome(this.#id.purity)) return result;
 		let kept: Kept;
 		try {
-			kept = await keep(result, results, redact && ((text) => redact.call(this.#using, text)));
+			kept = await this.#whenSpace(() => keep(result, results, redact && ((text) => redact.call(this.#using, text))));
 		} catch (error) {
 			// It happened, and is not to happen again because of what it gave.
 			if ((error as { code?: unknown }).code === "WAL_NOT_JSON" && startsDurably(this.#id.purity))
-				this.#fail(error, attempt, started, false);
+				await this.#fail(error, attempt, started, false);
 			throw error;
 		}
 		// A world that says the same again needs no second record of it.
 		if (before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept))))
 			return (await revive(before, results)) as T;
 		const usage = this.#step.usage?.(result);
-		const { record } = this.#append(
+		const { record } = await this.#append(
 			stepCompleted({
 				...this.#id,
 				...numbered(attempt),
@@ -210,9 +237,9 @@ class Performance<T> {
 	}
 
 	/** Records a result here that was found at another place, so that the next replay finds it here. */
-	#adopt(from: Seq, { kept, usage, started }: Recall & { kind: "ghost" }): void {
+	async #adopt(from: Seq, { kept, usage, started }: Recall & { kind: "ghost" }): Promise<void> {
 		const more = { ...(started === undefined ? {} : { started }), ...(usage ? { usage } : {}) };
-		this.#append(stepCompleted({ ...this.#id, adopts: from, ...kept, ...more }));
+		await this.#append(stepCompleted({ ...this.#id, adopts: from, ...kept, ...more }));
 	}
 
 	/** A result that was recorded and cannot be read: never half of it. An effect is not made again without the far side's word. */
@@ -237,13 +264,27 @@ class Performance<T> {
 		return (await this.#step.reconcile?.(this.#keyOf(started))) ?? { kind: "unknown" };
 	}
 
-	#append(draft: Parameters<Appender["append"]>[0]): ReturnType<Appender["append"]> {
-		return this.#using.log.append(draft, this.#scope);
+	#append(draft: Draft): Promise<Appended> {
+		return this.#whenSpace(() => this.#using.log.append(draft, this.#scope));
+	}
+
+	#whenSpace<R>(write: () => R | Promise<R>): Promise<R> {
+		const { timers = systemTimers, signal } = this.#using;
+		return whenSpace(
+			write,
+			({ code, message }) => this.#tell({ type: "no_space", code, reason: message }),
+			timers,
+			signal,
+		);
 	}
 
 	#tell(event: Untold): void {
 		const { lane, kind, name, place } = this.#id;
 		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at, label: place.label } : {}), ...event });
+	}
+
+	#tellGhost({ usage }: Recall & { kind: "ghost" }): void {
+		this.#tell({ type: "ghost", ...(usage ? { usage } : {}) });
 	}
 
 	#keyOf(started: Seq): string {

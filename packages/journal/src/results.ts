@@ -20,8 +20,7 @@ export interface Kept {
  * @throws WalError `WAL_NOT_JSON` naming the field
  */
 export async function keep(result: unknown, blobs?: BlobStore, redact?: (text: string) => string): Promise<Kept> {
-	const binary: string[] = [];
-	const json = toJson(result, "", new Set(), binary, redact);
+	const { json, binary } = toJson(result, redact);
 	const more = binary.length > 0 ? { binary } : {};
 	if (!blobs || json === undefined) return { result: json, ...more };
 	// No text is longer in JSON than six bytes a character: most results need not be written twice to be measured.
@@ -38,9 +37,17 @@ export async function keep(result: unknown, blobs?: BlobStore, redact?: (text: s
  *
  * @throws JournalError `RESULT_LOST` when it lies beside the log and is missing or changed there
  */
-export async function revive({ result, binary, spilled }: Kept, blobs?: BlobStore): Promise<unknown> {
+export async function revive(kept: Kept, blobs?: BlobStore): Promise<unknown> {
+	const { binary, spilled } = kept;
+	if (!spilled) return reviveInline(kept);
+	const json = await readSpilled(spilled, blobs);
+	return binary ? withBytes(json, binary) : json;
+}
+
+/** The same of one that does not lie beside the log. */
+export function reviveInline({ result, binary }: Omit<Kept, "spilled">): unknown {
 	// What the caller does to it is nothing to the log, nor to whoever is given it next.
-	const json = spilled ? await readSpilled(spilled, blobs) : copyOf(result);
+	const json = copyOf(result);
 	return binary ? withBytes(json, binary) : json;
 }
 
@@ -53,7 +60,8 @@ function copyOf(json: unknown): unknown {
 	return copy;
 }
 
-const nameOf = (sha256: string): string => `${sha256.slice(0, 2)}/${sha256}`;
+/** The name of a spilled result in its store. */
+export const nameOf = (sha256: string): string => `${sha256.slice(0, 2)}/${sha256}`;
 
 async function readSpilled(spilled: { sha256: string; bytes: number }, blobs?: BlobStore): Promise<unknown> {
 	const bytes = await blobs?.get(nameOf(spilled.sha256));
@@ -73,10 +81,21 @@ function lost(sha256: string, why: string): JournalError {
 }
 
 /**
- * What JSON makes of a value, but for bytes, which become text, and for redacted texts. Where nothing has to change it is the
- * value itself.
+ * What JSON makes of a value, but for bytes, which become text in base64, and for texts and names of fields, which are redacted;
+ * bytes are not. Where nothing has to change it is the value itself.
+ *
+ * @returns `binary`: JSON pointers (RFC 6901) to the strings that stand for bytes
+ * @throws WalError `WAL_NOT_JSON` naming the field
  */
-function toJson(
+export function toJson(
+	value: unknown,
+	redact?: (text: string) => string,
+): { readonly json: unknown; readonly binary: readonly string[] } {
+	const binary: string[] = [];
+	return { json: walk(value, "", new Set(), binary, redact), binary };
+}
+
+function walk(
 	value: unknown,
 	at: string,
 	above: Set<object>,
@@ -94,14 +113,15 @@ function toJson(
 	if (value instanceof Map || value instanceof Set) throw notJson(at, `a ${value.constructor.name}`);
 	if (above.has(value)) throw notJson(at, "a cycle");
 	const { toJSON } = value as { toJSON?: unknown };
-	if (typeof toJSON === "function") return toJson(toJSON.call(value), at, above, binary, redact);
+	if (typeof toJSON === "function") return walk(toJSON.call(value), at, above, binary, redact);
 	above.add(value);
 	let copy: Record<string, unknown> | unknown[] | undefined;
 	for (const [key, field] of Object.entries(value)) {
 		const name = redact && !Array.isArray(value) ? redact(key) : key;
 		const below = `${at}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-		const next = toJson(field, below, above, binary, redact);
-		if (next === field && name === key) continue;
+		const next = walk(field, below, above, binary, redact);
+		// Of two fields that come to have one name, the later one is kept: also when the earlier one was renamed to it.
+		if (!copy && next === field && name === key) continue;
 		copy ??= Array.isArray(value) ? [...value] : { ...value };
 		if (name !== key) delete (copy as Record<string, unknown>)[key];
 		(copy as Record<string, unknown>)[name] = next;

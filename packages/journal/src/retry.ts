@@ -1,4 +1,4 @@
-/** When a failed call is tried again, and how long one try may take. */
+/** When a failed call is tried again, how long one try may take, and what waits for space. */
 import type { Timers } from "@reyn/wal";
 import { isFinal, JournalError } from "./errors.ts";
 
@@ -41,6 +41,36 @@ export async function pause(ms: number, timers: Timers, signal: AbortSignal): Pr
 		});
 		signal.addEventListener("abort", stop, { once: true });
 	});
+}
+
+/** How often it is tried whether there is space again, in milliseconds. */
+const SPACE_MS = 250;
+
+/**
+ * Writes, and again while the disk is full: what is paid for is not lost for want of space.
+ *
+ * @param told is called once, when the wait begins
+ * @throws the signal's reason, and what `write` throws of anything else
+ */
+export async function whenSpace<T>(
+	write: () => T | Promise<T>,
+	told: (why: Error & { readonly code: string }) => void,
+	timers: Timers,
+	signal: AbortSignal,
+): Promise<T> {
+	for (let tries = 0; ; tries++) {
+		try {
+			return await write();
+		} catch (error) {
+			if (!isFull(error)) throw error;
+			if (tries === 0) told(error);
+		}
+		await pause(SPACE_MS, timers, signal);
+	}
+}
+
+function isFull(error: unknown): error is Error & { readonly code: string } {
+	return ["WAL_FULL", "ENOSPC", "EDQUOT"].includes(String((error as { code?: unknown } | undefined)?.code));
 }
 
 /**

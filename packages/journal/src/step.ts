@@ -90,4 +90,6 @@ export type StepEvent = Called &
 		| { readonly type: "world_kept" }
 		/** The recorded result cannot be read, so the call is made again. */
 		| { readonly type: "lost"; readonly reason: string }
+		/** The disk is full: what is to be recorded of it waits for space. `code`: `WAL_FULL` of the log, else the system's. */
+		| { readonly type: "no_space"; readonly code: string; readonly reason: string }
 	);

@@ -310,6 +310,7 @@ describe("a secret", () => {
 		["a nested one", { a: [{ b: SECRET }], c: 1 }, { a: [{ b: "[key]" }], c: 1 }],
 		["one that says itself as JSON", { toJSON: () => ({ key: SECRET }) }, { key: "[key]" }],
 		["a key", { [SECRET]: { n: 1 }, data: Uint8Array.of(1) }, { "[key]": { n: 1 }, data: Uint8Array.of(1) }],
+		["a key beside one that it becomes", { [SECRET]: 1, "[key]": 2 }, { "[key]": 2 }],
 		["a key above bytes", { [SECRET]: [Uint8Array.of(1)] }, { "[key]": [Uint8Array.of(1)] }],
 		["a spilled result", [SECRET, textOf(INLINE_BYTES)], ["[key]", textOf(INLINE_BYTES)]],
 	])("in %s is in no file, and the first run sees what the replay sees", async (_, result, redacted) => {

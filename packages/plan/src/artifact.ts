@@ -2,15 +2,29 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { atomicWrite } from "@reyn/wal";
+import { atomicWrite, type Draft } from "@reyn/wal";
 import { type Decomposition, decompositionSchema } from "./decomposition.ts";
+import type { PlanRuns } from "./plan-runs.ts";
+import { planStarted } from "./records.ts";
 
 export type ReadDecomposition =
 	| { readonly kind: "sound"; readonly decomposition: Decomposition }
 	| { readonly kind: "lost"; readonly why: string };
 
-export const decompositionPath = (directory: string, plan: string): string =>
-	join(directory, plan, "decomposition.json");
+export const decompositionPath = (directory: string, plan: string): string => join(directory, nameOf(plan));
+
+/** The artifacts of a directory, by their names below it: which are theirs, and who refers to them. */
+export const decompositions = {
+	isName: (name: string): boolean => name === nameOf(name.slice(0, name.indexOf("/"))),
+
+	ofRecord({ kind, data }: Draft): readonly string[] {
+		return kind === planStarted.kind ? [nameOf((data as { plan: string }).plan)] : [];
+	},
+
+	ofState: (plans: PlanRuns): readonly string[] => Object.keys(plans).map(nameOf),
+};
+
+const nameOf = (plan: string): string => `${plan}/decomposition.json`;
 
 /** Writes the artifact durably and gives its SHA-256, which the plan's first record carries. */
 export async function writeDecomposition(

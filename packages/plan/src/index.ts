@@ -1,5 +1,11 @@
 /** Background plans of 2 to 7 steps over a durable journal: validated, resumable, never made a second time. */
-export { decompositionPath, type ReadDecomposition, readDecomposition, writeDecomposition } from "./artifact.ts";
+export {
+	decompositionPath,
+	decompositions,
+	type ReadDecomposition,
+	readDecomposition,
+	writeDecomposition,
+} from "./artifact.ts";
 export {
 	type Decomposition,
 	PLAN_TOOL,

@@ -2,7 +2,15 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { decompositionPath, readDecomposition, writeDecomposition } from "../src/index.ts";
+import {
+	decompositionPath,
+	decompositions,
+	planAborted,
+	planRuns,
+	planStarted,
+	readDecomposition,
+	writeDecomposition,
+} from "../src/index.ts";
 import { planOf } from "./plan-process.ts";
 
 let directory: string;
@@ -49,4 +57,19 @@ test.each<[how: string, change: (text: string) => string]>([
 		kind: "lost",
 		why: `${path} is not what was written: its hash has changed`,
 	});
+});
+
+test("the record of a start, and a state with the plan, name its file below the directory; nothing else does", () => {
+	const start = planStarted({ plan: "p1", goal: "g", steps: 2, decomposition: "" });
+	const [name = ""] = decompositions.ofRecord(start);
+	expect(join(directory, name)).toBe(decompositionPath(directory, "p1"));
+	expect(decompositions.ofRecord(planAborted({ plan: "p1", reason: "" }))).toEqual([]);
+	const record = { ...start, seq: 1, ts: 0, scope: {}, crc: "" };
+	const state = planRuns.handlers.get(start.kind)?.apply(planRuns.init(), record);
+	expect(decompositions.ofState(state ?? {})).toEqual([name]);
+	expect(
+		["p1/decomposition.json", "p1/notes.json", "decomposition.json", "a/p1/decomposition.json"].map(
+			decompositions.isName,
+		),
+	).toEqual([true, false, false, false]);
 });

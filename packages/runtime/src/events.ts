@@ -42,6 +42,9 @@ export type RuntimeEvent =
 	  }
 	| { readonly type: "script"; readonly scope: Scope; readonly run: string; readonly event: ScriptEvent }
 	| { readonly type: "checkpoint"; readonly seq: Seq; readonly kind: Checkpoint["kind"]; readonly title: string }
+	/** The log waits for space, and so does all that is to be recorded, until `disk_free`. What is recorded is safe. */
+	| { readonly type: "disk_full"; readonly text: string }
+	| { readonly type: "disk_free" }
 	| { readonly type: "notice"; readonly text: string };
 
 /** A text from the background, for the user. */

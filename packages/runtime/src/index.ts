@@ -15,12 +15,12 @@ export {
 	type Change,
 	type Checkout,
 	type Checkpoint,
-	type Collection,
 	diffLines,
 	type Move,
 	type StateDiff,
 	type Stepped,
 } from "@reyn/timetravel";
+export type { ArtifactsGone, Collection } from "./artifacts.ts";
 export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./blast-radius.ts";
 export { type ConversationItem, type ConversationState, conversation, messagesBefore } from "./conversation.ts";
 export { type RuntimeCode, RuntimeError } from "./errors.ts";
@@ -42,24 +42,19 @@ export {
 	userPrompt,
 } from "./records.ts";
 export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
-export {
-	mainSession,
-	openRuntime,
-	type Restored,
-	Runtime,
-	type RuntimeOptions,
-	type ScriptRunEntry,
-	sessionOf,
-} from "./runtime.ts";
+export { openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ScriptText } from "./script-files.ts";
 export {
 	checkScript,
 	type ScriptEnd,
 	type ScriptResume,
+	type ScriptRunEntry,
+	type Scripts,
 	type StartedScript,
 	type Verification,
-} from "./script-host.ts";
+} from "./scripts.ts";
 export type { SessionScope } from "./session.ts";
+export { mainSession, sessionOf } from "./sessions.ts";
 export { digestSkill } from "./skills/digest.ts";
 export { reportState, type StateReport } from "./state-report.ts";
 export { createFileTools } from "./tools/file-tools.ts";

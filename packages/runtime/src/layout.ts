@@ -11,24 +11,35 @@ export interface Layout {
 	readonly kept: string;
 	/** Results of steps that are too large for a record. */
 	readonly results: string;
+	/** The script runs. */
+	readonly runs: string;
 	/** The text, the arguments and the result of a script run. */
 	run(id: string): string;
+	/** The agents, a directory each. */
+	readonly agents: string;
 	/** Where an agent's plans keep their decompositions. */
 	plans(scope: Scope): string;
+	/** The same, by the agent's directory. */
+	plansIn(agent: string): string;
 	/** Where an agent's skills write. */
 	workspace(scope: Scope): string;
 }
 
 export function layoutOf(root: string): Layout {
-	const agent = (scope: Scope): string => join(root, "agents", scopeKey({ agent: scope.agent ?? "default" }));
+	const [runs, agents] = [join(root, "runs"), join(root, "agents")];
+	const agent = (scope: Scope): string => join(agents, scopeKey({ agent: scope.agent ?? "default" }));
+	const plansIn = (directory: string): string => join(directory, "state", "plans");
 	return {
 		root,
 		wal: join(root, "state"),
 		snapshots: join(root, "state", "snapshots"),
 		kept: join(root, "state", "kept"),
 		results: join(root, "state", "results"),
-		run: (id) => join(root, "runs", scopeKey({ run: id })),
-		plans: (scope) => join(agent(scope), "state", "plans"),
+		runs,
+		run: (id) => join(runs, scopeKey({ run: id })),
+		agents,
+		plans: (scope) => plansIn(agent(scope)),
+		plansIn,
 		workspace: (scope) => join(agent(scope), "workspace"),
 	};
 }

@@ -1,26 +1,7 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import {
-	entriesOf,
-	isAwaited,
-	journal,
-	lanesOf,
-	type Model,
-	openStarts,
-	recall,
-	type StepEvent,
-	type Tool,
-	type Using,
-} from "@reyn/journal";
-import {
-	type Explanation,
-	openRuns,
-	type Question,
-	type ScriptEvent,
-	type ScriptRun,
-	scriptLane,
-	scriptRuns,
-} from "@reyn/journal/script";
+import { journal, type Model, recall, type StepEvent, type Tool, type Using } from "@reyn/journal";
+import { openRuns, type Question, scriptRuns } from "@reyn/journal/script";
 import {
 	costOf,
 	defaultPlanLimits,
@@ -29,7 +10,6 @@ import {
 	type PlanLimits,
 	type PlanRun,
 	planAborted,
-	planPaused,
 	planRuns,
 } from "@reyn/plan";
 import {
@@ -48,17 +28,13 @@ import {
 	type SkillRun,
 	skillResumeSchema,
 	skillRunDiscarded,
-	skillRunPaused,
 	skillRuns,
 } from "@reyn/skill-resume";
 import { type AnyProjection, fileSnapshots, newestSnapshot, type SnapshotStore, type View } from "@reyn/snapshot";
 import {
 	type Checkout,
-	type Collection,
-	type Coverage,
 	type Deeds,
 	openTimeline,
-	type Reset,
 	type RetentionPolicy,
 	type StateDiff,
 	type Stepped,
@@ -74,30 +50,29 @@ import {
 	randomIds,
 	type Scope,
 	type Seq,
-	scopeKey,
 	systemClock,
 	type TornTail,
 	type Wal,
-	type WalRecord,
-	within,
 } from "@reyn/wal";
+import { type Collection, collectArtifacts } from "./artifacts.ts";
 import { stopReason } from "./background.ts";
 import { type ConversationState, conversation, inToolCycle, promptText, since } from "./conversation.ts";
-import { RuntimeError } from "./errors.ts";
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
+import { Gate } from "./gate.ts";
 import { allRecords, facets } from "./kinds.ts";
-import { outcomesBeyond } from "./late.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { PlanHost } from "./plan-host.ts";
 import { messageDelivered, sessionOpened, turnInterrupted, userPrompt } from "./records.ts";
-import type { ScriptText } from "./script-files.ts";
-import { ScriptHost, type ScriptResume, type StartedScript, type Verification } from "./script-host.ts";
-import { Session, type SessionScope } from "./session.ts";
-import { type Settlement, settlement } from "./settle.ts";
+import { quiesce, rebuild } from "./rewind.ts";
+import { Scripts } from "./scripts.ts";
+import type { Session, SessionScope } from "./session.ts";
+import { mainSession, Sessions, sessionOf } from "./sessions.ts";
+import type { Settlement } from "./settle.ts";
 import { SkillHost } from "./skill-host.ts";
+import { Space } from "./space.ts";
 import { runTurn } from "./turn.ts";
-import { type Classes, deliveryWork, isCovered, turnWork } from "./work.ts";
+import { deliveryWork, turnWork } from "./work.ts";
 
 export interface RuntimeOptions {
 	/** The state directory, usually `.reyn`. */
@@ -169,26 +144,6 @@ const deeds: Deeds = {
 
 const projections: readonly AnyProjection[] = [conversation, journal, planRuns, skillRuns, scriptRuns];
 
-export interface ScriptRunEntry extends ScriptRun {
-	readonly run: string;
-	readonly scope: SessionScope;
-	/** What it waits for the person to answer. */
-	readonly question?: string;
-}
-
-export const mainSession: SessionScope = { agent: "default", session: "main" };
-
-function openQuestion(view: View, run: string): string | undefined {
-	const state = view.get(journal);
-	const lanes = lanesOf(state).filter((lane) => `${lane}/`.startsWith(`${scriptLane(run)}/`));
-	const asked = lanes.flatMap((lane) => entriesOf(state, lane)).find((step) => step.name === "ask" && !step.outcome);
-	return asked?.label;
-}
-
-/** The session of a scope; the main one where the scope is of none, or wider. */
-export const sessionOf = ({ agent, session }: Scope): SessionScope =>
-	agent !== undefined && session !== undefined ? { agent, session } : mainSession;
-
 /**
  * Opens a state directory and restores what is in it. Nothing runs yet: `resume()` goes on with what was in flight.
  *
@@ -198,15 +153,17 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 	const { state, readOnly = false, allowNetwork = false, clock = systemClock, ids = randomIds } = options;
 	const layout = layoutOf(state);
 	const snapshots = fileSnapshots(layout.snapshots);
+	const space = new Space((event) => options.onEvent?.(event));
 	const wal = await openWal(fileEngine(layout.wal, { allowNetwork }), {
 		records: allRecords,
 		readOnly,
 		clock,
 		ids,
 		proven: (logId) => newestSnapshot(snapshots, logId, [mainSession]),
+		onFull: (why) => space.heard(why),
 	});
 	try {
-		const runtime = new Runtime(options, wal, layout, snapshots);
+		const runtime = new Runtime(options, wal, layout, snapshots, space);
 		await runtime.open();
 		return runtime;
 	} catch (error) {
@@ -217,29 +174,32 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 
 export class Runtime implements AsyncDisposable {
 	readonly wal: Wal;
+	/** Script runs: start, resume, preview and verify them. */
+	readonly scripts: Scripts;
 	readonly #options: RuntimeOptions;
 	readonly #snapshots: SnapshotStore;
 	readonly #layout: Layout;
 	readonly #results: BlobStore;
+	/** Files beside the log are written through it, and taken away while none is. */
+	readonly #gate = new Gate();
 	readonly #meter = new Meter();
-	readonly #sessions = new Map<string, Session>();
+	readonly #space: Space;
+	readonly #sessions: Sessions;
 	readonly #plans: PlanHost;
 	readonly #skills: SkillHost;
-	readonly #scripts: ScriptHost;
-	/** Each session's first record, also where it was abandoned. */
-	readonly #opened: WalRecord[] = [];
 	#timeline!: Timeline;
 	#resumed = false;
-	/** The rewind that is under way. */
-	#rewind: { covers(work: Classes): boolean; readonly over: Promise<void> } | undefined;
 
 	/** Use {@link openRuntime}. */
-	constructor(options: RuntimeOptions, wal: Wal, layout: Layout, snapshots: SnapshotStore) {
+	constructor(options: RuntimeOptions, wal: Wal, layout: Layout, snapshots: SnapshotStore, space: Space) {
 		this.wal = wal;
 		this.#options = options;
 		this.#snapshots = snapshots;
 		this.#layout = layout;
-		this.#results = fileBlobs(layout.results);
+		this.#space = space;
+		const results = fileBlobs(layout.results);
+		this.#results = { ...results, put: (name, bytes) => this.#gate.pass(() => results.put(name, bytes)) };
+		this.#sessions = new Sessions({ wal, timeline: () => this.#timeline });
 		const shared = {
 			model: options.model,
 			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
@@ -260,9 +220,11 @@ export class Runtime implements AsyncDisposable {
 			resume: options.skillResume ?? skillResumeSchema.parse({}),
 			ids: options.ids ?? randomIds,
 		});
-		this.#scripts = new ScriptHost({
+		this.scripts = new Scripts({
 			...shared,
+			sessions: this.#sessions,
 			layout,
+			gate: this.#gate,
 			tools: options.tools,
 			wal,
 			timeline: () => this.#timeline,
@@ -282,17 +244,21 @@ export class Runtime implements AsyncDisposable {
 			readOnly,
 			kept: fileBlobs(this.#layout.kept),
 			keptKinds: [sessionOpened.kind, rewindNote.kind],
-			// Those of abandoned branches too.
-			keptScopes: async () => this.#sessionsOf(this.#opened),
+			keptScopes: async () => this.#sessions.everOpened(),
 			inCycle: (view) => inToolCycle(view.get(conversation)),
-			quiesce: (scope, { drop, over }) => this.#quiesce({ scope, ...(drop ? { drop } : {}) }, over),
-			rebuild: (seq, scope) => this.#rebuild(seq, scope),
+			quiesce: (scope, { drop, over }) =>
+				quiesce(this.#sessions, { scope, ...(drop ? { drop } : {}) }, over, this.#options.quietMs ?? 5000),
+			rebuild: (seq, scope) =>
+				rebuild(this.#sessions, seq, scope, {
+					wal: this.wal,
+					timeline: this.#timeline,
+					relaunch: (session, work) => this.#relaunch(session, work),
+				}),
 			deeds,
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
 			snapshotFailed: (error) => this.#emit({ type: "notice", text: error.message }),
 		});
-		this.#opened.push(...(await this.#timeline.records()).filter(sessionOpened.is));
-		for (const scope of this.#knownSessions()) await this.#load(scope);
+		await this.#sessions.open();
 		if (!readOnly) await this.#timeline.settle();
 	}
 
@@ -307,7 +273,7 @@ export class Runtime implements AsyncDisposable {
 
 	/** What is in flight or waits to be shown. */
 	restored(): Restored {
-		const sessions = [...this.#sessions.values()];
+		const sessions = [...this.#sessions];
 		return {
 			tip: this.wal.tip,
 			torn: this.wal.torn,
@@ -343,7 +309,7 @@ export class Runtime implements AsyncDisposable {
 	/** Goes on with everything that was in flight: turns first, then skills and plans in the background. Paused work stays paused. */
 	resume(): void {
 		this.#resumed = true;
-		for (const session of this.#sessions.values()) {
+		for (const session of this.#sessions) {
 			this.#runTurns(session);
 			for (const [run, { status }] of inFlightRuns(session.view.get(skillRuns)))
 				if (status === "running") this.#skills.launch(session, run);
@@ -359,16 +325,16 @@ export class Runtime implements AsyncDisposable {
 
 	/** The conversation as it is now. `default/main` always exists; another one is made by its first prompt. */
 	conversation(scope: SessionScope = mainSession): ConversationState {
-		return this.#session(scope).conversation;
+		return this.#sessions.at(scope).conversation;
 	}
 
 	/** The sessions that there are. */
 	sessions(): readonly SessionScope[] {
-		return [...this.#sessions.values()].map(({ scope }) => scope);
+		return [...this.#sessions].map(({ scope }) => scope);
 	}
 
 	view(scope: SessionScope = mainSession): View {
-		return this.#session(scope).view;
+		return this.#sessions.at(scope).view;
 	}
 
 	/**
@@ -376,7 +342,7 @@ export class Runtime implements AsyncDisposable {
 	 * comes during a rewind of the session waits for its end: it belongs to the line of history that this leads to.
 	 */
 	async prompt(text: string, scope: SessionScope = mainSession): Promise<Seq> {
-		const session = await this.#open(scope);
+		const session = await this.#sessions.ensure(scope);
 		const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
 		await durable;
 		this.#resumed = true;
@@ -386,7 +352,7 @@ export class Runtime implements AsyncDisposable {
 
 	/** Stops the running turn of a session, if there is one; plans go on. */
 	async interrupt(scope: SessionScope = mainSession): Promise<boolean> {
-		const session = this.#session(scope);
+		const session = this.#sessions.at(scope);
 		const turn = turnWork(session.scope);
 		if (!session.isRunning(turn)) return false;
 		await session.stop(turn, "interrupted by the user");
@@ -395,13 +361,13 @@ export class Runtime implements AsyncDisposable {
 
 	/** Resolves when no turn, plan or skill is running. */
 	async idle(): Promise<void> {
-		for (const session of this.#sessions.values()) await session.idle();
+		for (const session of this.#sessions) await session.idle();
 	}
 
 	/** Starts a skill, after a rewind of the session that is under way; gives the id of the run. */
 	async runSkill(name: string, input: unknown, scope: SessionScope = mainSession): Promise<string> {
-		await this.#rewound(scope);
-		return this.#skills.start(this.#session(scope), name, input);
+		await this.#sessions.rewound(scope);
+		return this.#skills.start(this.#sessions.at(scope), name, input);
 	}
 
 	/**
@@ -457,74 +423,6 @@ export class Runtime implements AsyncDisposable {
 		return this.#plans.resume(this.#ownerOfPlan(plan), plan, from);
 	}
 
-	/** The script runs of all sessions, newest first. */
-	scriptRuns(): readonly ScriptRunEntry[] {
-		const all = [...this.#sessions.values()].flatMap(({ scope, view }) =>
-			Object.entries(view.get(scriptRuns)).map(([run, state]) => {
-				const question = openQuestion(view, run);
-				return { run, scope, ...state, ...(question === undefined ? {} : { question }) };
-			}),
-		);
-		return all.sort((a, b) => b.started - a.started);
-	}
-
-	/**
-	 * Keeps a script and runs it, after a rewind of the session that is under way. Gives the id of the run at once, and how it
-	 * ends. A run that is cut off stays open, and is never resumed by itself.
-	 *
-	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
-	 */
-	async startScript(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
-		await this.#rewound(scope);
-		return this.#scripts.start(this.#session(scope), script, args);
-	}
-
-	/**
-	 * Goes on with a script run, or runs an edited script on what it has recorded.
-	 *
-	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_RUNS`, `RUNTIME_SCRIPT_OTHER`;
-	 * JournalError as `startScript` does, and `REPLAY_DIVERGENCE` where it is strict; nothing is written then
-	 */
-	async resumeScript(run: string, how: ScriptResume = {}): Promise<StartedScript> {
-		const session = this.#ownerOfScript(run);
-		await this.#rewound(session.scope);
-		return this.#scripts.resume(session, run, how);
-	}
-
-	/** Does nothing where `resumeScript` would begin. Reads only. @throws as that does */
-	async checkResume(run: string, how: ScriptResume = {}): Promise<void> {
-		await this.#scripts.check(this.#ownerOfScript(run), run, how);
-	}
-
-	/** What `resumeScript` would do and cost. Reads only. */
-	explainScript(run: string, how: ScriptResume = {}): Promise<Explanation> {
-		return this.#scripts.explain(this.#ownerOfScript(run), run, how);
-	}
-
-	/**
-	 * Replays a script run, by default with the text that it has, and calls nothing: does it still do what is recorded?
-	 *
-	 * @throws as `resumeScript` does, and RuntimeError `RUNTIME_SCRIPT_PRUNED`
-	 */
-	verifyScript(run: string, script?: ScriptText): Promise<Verification> {
-		return this.#scripts.verify(this.#ownerOfScript(run), run, script);
-	}
-
-	/** What a script run has done so far, and then what it does, here or in another process, until it ends or the signal aborts. */
-	watchScript(run: string, signal: AbortSignal): AsyncIterable<ScriptEvent> {
-		return this.#scripts.watch(this.#ownerOfScript(run), run, signal);
-	}
-
-	/** The text that a script run has now. @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST` */
-	scriptOf(run: string): Promise<ScriptText> {
-		return this.#scripts.script(this.#ownerOfScript(run), run);
-	}
-
-	/** What a completed script run gave. @throws as {@link scriptOf} does */
-	resultOf(run: string): Promise<unknown> {
-		return this.#scripts.result(this.#ownerOfScript(run), run);
-	}
-
 	/** What a rewind to a seq would do. Reads only. */
 	planRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPlan> {
 		return planRewind(this.#timeline, facets, seq, mode, scope);
@@ -532,7 +430,7 @@ export class Runtime implements AsyncDisposable {
 
 	/** Does what was previewed. A note joins the session that the plan is of, or else the main one. */
 	applyRewind(plan: RewindPlan, actor: string, scope: SessionScope = sessionOf(plan.scope)): Promise<RewindResult> {
-		const session = this.#session(scope);
+		const session = this.#sessions.at(scope);
 		return applyRewind(this.#timeline, facets, plan, {
 			actor,
 			log: { append: (draft, at) => session.log.append(draft, at) },
@@ -551,7 +449,7 @@ export class Runtime implements AsyncDisposable {
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
 	 */
 	async diff(a: Seq, b: Seq, scope: SessionScope = mainSession): Promise<StateDiff> {
-		return this.#timeline.diff(a, b, this.#session(scope).scope);
+		return this.#timeline.diff(a, b, this.#sessions.at(scope).scope);
 	}
 
 	/** Takes back the newest thing that a person did to the history, as `Timeline.undo` does. */
@@ -563,77 +461,45 @@ export class Runtime implements AsyncDisposable {
 		return this.#timeline.redo({ actor });
 	}
 
-	/** Takes away what is older than the policy keeps, as `Timeline.gc` does. Plans keep their decompositions. */
-	gc(policy: Omit<RetentionPolicy, "now"> & { readonly dryRun?: boolean } = {}): Promise<Collection> {
+	/**
+	 * Takes away what is older than the policy keeps, as `Timeline.gc` does, and then the files beside the log that nothing refers
+	 * to any more.
+	 */
+	async gc({
+		dryRun = false,
+		...policy
+	}: Omit<RetentionPolicy, "now"> & { readonly dryRun?: boolean } = {}): Promise<Collection> {
 		const { clock = systemClock } = this.#options;
-		return this.#timeline.gc({ ...policy, now: clock.now() });
+		const cut = await this.#timeline.gc({ ...policy, dryRun, now: clock.now() });
+		const sessions = this.#sessions.everOpened();
+		const { wal } = this;
+		const ports = { layout: this.#layout, gate: this.#gate, wal, timeline: this.#timeline, sessions, dryRun };
+		return { ...cut, artifacts: await collectArtifacts(cut, ports) };
 	}
 
 	/** Stops all that is under way; it stays in flight, and goes on at the next start. */
 	cancel(): void {
-		for (const session of this.#sessions.values()) session.cancel("the process was asked to stop");
+		for (const session of this.#sessions) session.cancel("the process was asked to stop");
 	}
 
-	/** Cancels what is under way, waits until it is quiet, and closes the log. */
+	/**
+	 * Cancels what is under way, waits until it is quiet, and closes the log. A full disk is not waited for: it then rejects with
+	 * `WAL_FULL`, and what was not durable, so never acknowledged, is done again at the next start.
+	 */
 	async close(): Promise<void> {
 		this.cancel();
-		await this.idle();
-		await this.wal.close();
+		await Promise.race([this.idle(), this.#space.none]);
+		try {
+			await this.wal.close();
+		} finally {
+			// What waited for space is told by now that there is none; what has begun meanwhile ends too.
+			this.cancel();
+			await this.idle();
+		}
 	}
 
 	[Symbol.asyncDispose](): Promise<void> {
 		return this.close();
-	}
-
-	/** The sessions of the current line of history. */
-	#knownSessions(): readonly SessionScope[] {
-		return this.#sessionsOf(this.#opened.filter((record) => this.#timeline.lineage.isActive(record)));
-	}
-
-	#sessionsOf(opened: readonly WalRecord[]): readonly SessionScope[] {
-		const scopes = new Map([[scopeKey(mainSession), mainSession]]);
-		for (const { scope } of opened) {
-			const { agent, session } = scope;
-			if (agent !== undefined && session !== undefined) scopes.set(scopeKey(scope), { agent, session });
-		}
-		return [...scopes.values()];
-	}
-
-	async #load(scope: SessionScope, { isNew = false } = {}): Promise<Session> {
-		const key = scopeKey(scope);
-		for (;;) {
-			if (isNew) await this.#rewound(scope);
-			const { resets } = this.#timeline.lineage;
-			const view = await this.#timeline.at(this.wal.tip, scope);
-			const known = this.#sessions.get(key);
-			if (known) return known;
-			// A rewind has come between: it may have taken this state back.
-			if (this.#timeline.lineage.resets !== resets || (isNew && this.#isRewinding(scope))) continue;
-			const session = new Session(scope, this.#timeline, view);
-			this.#sessions.set(key, session);
-			if (isNew) this.#opened.push(session.log.append(sessionOpened({}), scope).record);
-			return session;
-		}
-	}
-
-	#session(scope: SessionScope): Session {
-		const session = this.#sessions.get(scopeKey(scope));
-		if (session) return session;
-		const known = [...this.#sessions.keys()].join(", ");
-		throw new RuntimeError("RUNTIME_UNKNOWN_SESSION", `no session ${scopeKey(scope)}; there are ${known}`, { scope });
-	}
-
-	/** The session that a plan belongs to; for an unknown one the main session, whose own check then says what there is. */
-	#ownerOfPlan(plan: string): Session {
-		return [...this.#sessions.values()].find(({ view }) => plan in view.get(planRuns)) ?? this.#session(mainSession);
-	}
-
-	#ownerOfRun(run: string): Session {
-		return [...this.#sessions.values()].find(({ view }) => run in view.get(skillRuns)) ?? this.#session(mainSession);
-	}
-
-	#ownerOfScript(run: string): Session {
-		return [...this.#sessions.values()].find(({ view }) => run in view.get(scriptRuns)) ?? this.#session(mainSession);
 	}
 
 	/** Answers the open prompts of a session one after the other. */
@@ -641,12 +507,16 @@ export class Runtime implements AsyncDisposable {
 		const work = turnWork(session.scope);
 		if (session.isRunning(work) || session.conversation.open.length === 0) return;
 		session.start(work, async (signal) => {
-			for (
-				let [turn] = session.conversation.open;
-				turn !== undefined && !signal.aborted;
-				[turn] = session.conversation.open
-			) {
-				await this.#turn(session, turn, signal);
+			try {
+				for (
+					let [turn] = session.conversation.open;
+					turn !== undefined && !signal.aborted;
+					[turn] = session.conversation.open
+				) {
+					await this.#turn(session, turn, signal);
+				}
+			} catch {
+				// The log takes nothing, not even that a turn has stopped: it stays open, and goes on at the next start.
 			}
 		});
 	}
@@ -683,8 +553,11 @@ export class Runtime implements AsyncDisposable {
 		const reason = stopReason(signal, error);
 		const isLate = (error as { code?: unknown }).code === "STALE_LINEAGE";
 		const isFinal = !isLate && (!signal.aborted || reason === "interrupted by the user");
-		if (isFinal) await log.append(turnInterrupted({ turn, reason }), session.scope).durable;
-		this.#emit({ type: "turn_end", scope: session.scope, turn, outcome: "interrupted", reason });
+		try {
+			if (isFinal) await log.append(turnInterrupted({ turn, reason }), session.scope).durable;
+		} finally {
+			this.#emit({ type: "turn_end", scope: session.scope, turn, outcome: "interrupted", reason });
+		}
 	}
 
 	#using(session: Session, signal: AbortSignal): Using {
@@ -723,6 +596,12 @@ export class Runtime implements AsyncDisposable {
 				text: `${event.name} (${event.lane}) is not asked again: later work rests on what it said`,
 			});
 		}
+		// What the log itself waits for it says itself.
+		if (event.type === "no_space" && event.code !== "WAL_FULL")
+			this.#emit({
+				type: "notice",
+				text: `${event.name} (${event.lane}) waits for space to keep its result: ${event.reason}`,
+			});
 	}
 
 	#emit(event: RuntimeEvent): void {
@@ -733,7 +612,7 @@ export class Runtime implements AsyncDisposable {
 		const { onMessage } = this.#options;
 		if (!onMessage) return;
 		await onMessage(message);
-		const session = this.#sessions.get(scopeKey(message.scope));
+		const session = this.#sessions.find(message.scope);
 		if (session?.conversation.undelivered.includes(message.seq)) {
 			await session.log.append(messageDelivered({ message: message.seq }), message.scope).durable;
 		}
@@ -751,82 +630,19 @@ export class Runtime implements AsyncDisposable {
 			.reverse();
 	}
 
-	/** The session of a scope, made if it is not there, while no rewind of it is under way. */
-	async #open(scope: SessionScope): Promise<Session> {
-		for (;;) {
-			await this.#rewound(scope);
-			const session = this.#sessions.get(scopeKey(scope)) ?? (await this.#load(scope, { isNew: true }));
-			if (!this.#isRewinding(scope)) return session;
-		}
-	}
-
-	/** Is a rewind under way that covers what a person begins in a session? */
-	#isRewinding(scope: SessionScope): boolean {
-		return this.#rewind?.covers(turnWork(scope)) === true;
-	}
-
-	async #rewound(scope: SessionScope): Promise<void> {
-		while (this.#isRewinding(scope)) await this.#rewind?.over;
-	}
-
-	/** Cancels the work that a reset would cover and waits until it is quiet, or gives up before anything is written. */
-	async #quiesce(coverage: Coverage, over: Promise<void>): Promise<void> {
-		const covers = (work: Classes): boolean => isCovered(work, coverage);
-		const sessions = [...this.#sessions.values()];
-		for (const session of sessions) session.hold(covers);
-		this.#rewind = { covers, over };
-		void over.then(() => {
-			for (const session of sessions) session.release();
-			this.#rewind = undefined;
-		});
-		const cancelled = sessions.flatMap((session) => session.cancel("a rewind is under way", covers));
-		const limit = new AbortController();
-		const quiet = Promise.all(sessions.map((session) => session.idle(covers))).then(() => "quiet" as const);
-		const late = sleepFor(this.#options.quietMs ?? 5000, "late" as const, { signal: limit.signal }).catch(
-			() => "quiet" as const,
-		);
-		if ((await Promise.race([quiet, late])) === "late") {
-			const still = sessions.flatMap((session) => session.running(covers));
-			throw new RuntimeError(
-				"RUNTIME_NOT_QUIET",
-				`${still.join(", ")} did not stop in time; nothing was rewound. Cancelled: ${cancelled.join(", ")}; it goes on with resume, or at the next start`,
-				{ still, cancelled },
-			);
-		}
-		limit.abort();
-	}
-
-	/** Takes every session to the state that the reset made current, and settles its background work. */
-	async #rebuild(seq: Seq, scope: Scope): Promise<void> {
-		const reset = this.#timeline.lineage.resets.find((each) => each.seq === seq) as Reset;
-		const moved = (): Session[] =>
-			[...this.#sessions.values()].filter((each) => within(each.scope, scope) || within(scope, each.scope));
-		for (const session of moved()) await session.rebuild(this.wal.tip);
-		const known = new Map(this.#knownSessions().map((each) => [scopeKey(each), each]));
-		for (const key of [...this.#sessions.keys()]) if (!known.has(key)) this.#sessions.delete(key);
-		for (const [key, each] of known) if (!this.#sessions.has(key)) await this.#load(each);
-
-		const starts = new Set(moved().flatMap(({ view }) => openStarts(view.get(journal))));
-		const found = await outcomesBeyond(reset.target, starts, { wal: this.wal, lineage: this.#timeline.lineage });
-		const outcomes = found.filter(({ scope: at, draft }) => isCovered({ scope: at, kinds: [draft.kind] }, reset));
-		for (const session of moved()) {
-			for (const { draft, scope: at } of outcomes)
-				if (within(at, session.scope) && isAwaited(session.view.get(journal), draft)) session.log.append(draft, at);
-			this.#settle(session, settlement(await this.#timeline.at(seq - 1, session.scope), session.view, reset));
-		}
-	}
-
-	/** What goes on does so when the rewind is over: until it is recorded as settled, nothing but this is appended here. */
-	#settle(session: Session, { interrupt, pause, relaunch }: Settlement): void {
-		const { log, scope } = session;
-		for (const turn of interrupt)
-			log.append(turnInterrupted({ turn, reason: "a rewind went back into this turn" }), scope);
-		for (const plan of pause.plans) log.append(planPaused({ plan }), { ...scope, run: plan });
-		for (const run of pause.runs) log.append(skillRunPaused({ run }), { ...scope, run });
+	/** Goes on with what ran before a rewind, from the state that it led to. */
+	#relaunch(session: Session, { plans, runs }: Settlement["relaunch"]): void {
 		if (!this.#resumed) return;
-		void this.#rewind?.over.then(() => {
-			for (const plan of relaunch.plans) this.#plans.launch(session, plan);
-			for (const run of relaunch.runs) this.#skills.launch(session, run);
-		});
+		for (const plan of plans) this.#plans.launch(session, plan);
+		for (const run of runs) this.#skills.launch(session, run);
+	}
+
+	/** The session that a plan belongs to; for an unknown one the main session, whose own check then says what there is. */
+	#ownerOfPlan(plan: string): Session {
+		return this.#sessions.ownerOf((view) => plan in view.get(planRuns));
+	}
+
+	#ownerOfRun(run: string): Session {
+		return this.#sessions.ownerOf((view) => run in view.get(skillRuns));
 	}
 }

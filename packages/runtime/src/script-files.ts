@@ -2,24 +2,16 @@
 import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { atomicWrite, canonicalJson } from "@reyn/wal";
+import { type ScriptRuns, scriptRecords } from "@reyn/journal/script";
+import { atomicWrite, canonicalJson, type Draft, scopeKey } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
+import type { Gate } from "./gate.ts";
 
 /** The hash that names a version of a script, or of its arguments. */
 export const versionOf = (text: string): string => hash("sha256", text, "hex");
 
 /** Arguments as they are kept. @throws WalError `WAL_NOT_JSON` naming the field */
 export const argsText = (args: unknown): string => canonicalJson(args ?? null);
-
-/** The same JSON, of whose texts and names of fields nothing is written that must not be. */
-export function redacted<T>(value: T, redact: (text: string) => string): T {
-	const each = (_: string, part: unknown): unknown => {
-		if (typeof part === "string") return redact(part);
-		if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
-		return Object.fromEntries(Object.entries(part).map(([name, field]) => [redact(name), field]));
-	};
-	return value === undefined ? value : JSON.parse(JSON.stringify(value), each);
-}
 
 export interface ScriptText {
 	/** The name of its file, without a directory. */
@@ -29,10 +21,12 @@ export interface ScriptText {
 
 export class ScriptFiles {
 	readonly #directory: string;
+	readonly #gate: Gate;
 
 	/** @param directory of one run; made when something is kept */
-	constructor(directory: string) {
+	constructor(directory: string, gate: Gate) {
 		this.#directory = directory;
+		this.#gate = gate;
 	}
 
 	/** Durable when it resolves. Gives the hash. */
@@ -63,7 +57,7 @@ export class ScriptFiles {
 
 	async #keep(what: string, ending: string, text: string): Promise<string> {
 		const sha256 = versionOf(text);
-		await atomicWrite(this.#pathOf(what, ending, sha256), text);
+		await this.#gate.pass(() => atomicWrite(this.#pathOf(what, ending, sha256), text));
 		return sha256;
 	}
 
@@ -80,9 +74,41 @@ export class ScriptFiles {
 	}
 
 	#pathOf(what: string, ending: string, sha256: string): string {
-		return join(this.#directory, `${what}-${sha256.slice(0, 16)}.${ending}`);
+		return join(this.#directory, fileName(what, ending, sha256));
 	}
 }
+
+/** The files of all runs, by their names below the directory of runs: which are theirs, and who refers to them. */
+export const scriptFiles = {
+	isName: (name: string): boolean =>
+		/^r[0-9a-f]{8}\/(script-[0-9a-f]{16}\.ts|(args|result)-[0-9a-f]{16}\.json)$/.test(name),
+
+	ofRecord({ kind, data }: Draft): readonly string[] {
+		if (!kinds.includes(kind)) return [];
+		const { run, ...files } = data as { run: string } & Files;
+		return namesIn(run, files);
+	},
+
+	ofState: (runs: ScriptRuns): readonly string[] => Object.entries(runs).flatMap(([run, files]) => namesIn(run, files)),
+};
+
+const kinds: readonly string[] = scriptRecords.map(({ kind }) => kind);
+
+/** The hashes that a record or a state of a run has. */
+interface Files {
+	readonly script?: string;
+	readonly args?: string;
+	readonly result?: string | undefined;
+}
+
+const namesIn = (run: string, { script, args, result }: Files): readonly string[] =>
+	[
+		script !== undefined && fileName("script", "ts", script),
+		args !== undefined && fileName("args", "json", args),
+		result !== undefined && fileName("result", "json", result),
+	].flatMap((name) => (name ? [`${scopeKey({ run })}/${name}`] : []));
+
+const fileName = (what: string, ending: string, sha256: string): string => `${what}-${sha256.slice(0, 16)}.${ending}`;
 
 function lost(path: string, why: string): RuntimeError {
 	return new RuntimeError(

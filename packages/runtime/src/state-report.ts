@@ -4,8 +4,9 @@ import { skillRuns } from "@reyn/skill-resume";
 import type { Timeline } from "@reyn/timetravel";
 import type { Seq } from "@reyn/wal";
 import { type ConversationItem, conversation } from "./conversation.ts";
-import { mainSession, type Runtime } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
 import type { SessionScope } from "./session.ts";
+import { mainSession } from "./sessions.ts";
 
 export interface StateReport {
 	readonly seq: number;

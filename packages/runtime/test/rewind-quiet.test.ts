@@ -4,6 +4,7 @@ import { PLAN_TOOL } from "@reyn/plan";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { mainSession, type Runtime } from "../src/index.ts";
 import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
+import { recordsOf, script } from "./script-runs.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -114,6 +115,26 @@ test("a prompt that comes meanwhile waits, and belongs to the line that the rewi
 	await runtime.idle();
 	expect(said(runtime)).toEqual(["hello", "echo: hello", "and now?", "echo: and now?"]);
 	expect(said(runtime, other)).toEqual(["elsewhere", "echo: elsewhere"]);
+	await runtime.close();
+});
+
+test("a script that is resumed meanwhile waits, and goes on in the session that the rewind has brought back", async () => {
+	const { runtime, used, gates } = await start({ quietMs: 5000 });
+	await runtime.prompt("hello", other);
+	await runtime.idle();
+	const { run, end } = await runtime.scripts.start(script("return ctx.agent('a');"), undefined, other);
+	await end;
+	await runtime.checkout(0, "test");
+	expect(runtime.sessions()).toEqual([mainSession]);
+	await runtime.prompt("use");
+	await until(() => used.length === 1);
+	const going = runtime.undo("test");
+	await until(() => used.includes("cancelled"));
+	const resumed = runtime.scripts.resume(run);
+	gates.tool.open();
+	await going;
+	expect(await (await resumed).end).toEqual(await end);
+	expect(await recordsOf(runtime, "script_resumed")).toMatchObject([{ scope: { ...other, run } }]);
 	await runtime.close();
 });
 

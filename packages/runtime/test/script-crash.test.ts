@@ -62,7 +62,7 @@ test("cut after any record, a run comes to the same end, and nothing that is rec
 		expect(pay.paid).toHaveLength(isPaid ? 0 : 1);
 		const calls = await recordsOf(runtime, "step_completed");
 		expect(calls.filter(({ data }) => (data as { kind: string }).kind === "agent")).toHaveLength(4);
-		expect(await runtime.verifyScript(runtime.scriptRuns()[0]?.run ?? "")).toMatchObject({ divergences: [] });
+		expect(await runtime.scripts.verify(runtime.scripts.list()[0]?.run ?? "")).toMatchObject({ divergences: [] });
 
 		// A second resume costs nothing at all.
 		const paid = [model.asked.length, pay.paid.length];
@@ -132,7 +132,7 @@ test("gc holds on to a run that was cut off, and it goes on afterwards", async (
 	await first.runtime.close();
 	await seal();
 	const cut = await open(project, { model });
-	const { run } = await cut.runtime.startScript(five(), undefined);
+	const { run } = await cut.runtime.scripts.start(five(), undefined);
 	await until(() => prompts(model).includes("call 3"));
 	await cut.runtime.close();
 	await seal();
@@ -142,7 +142,7 @@ test("gc holds on to a run that was cut off, and it goes on afterwards", async (
 	await talk(opened, 5);
 	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
 	expect(runtime.wal.first).toBeGreaterThan(1);
-	const [found] = runtime.scriptRuns();
+	const [found] = runtime.scripts.list();
 	expect(found).toMatchObject({ run, status: "open" });
 	expect(runtime.wal.first).toBeLessThanOrEqual(found?.started ?? 0);
 	await runtime.close();
@@ -165,17 +165,17 @@ test("a finished run outlives its records: its result stays, and a resume calls 
 	await talk(opened, 5);
 	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
 	const asked = model.asked.length;
-	const [found] = runtime.scriptRuns();
+	const [found] = runtime.scripts.list();
 	expect(runtime.wal.first).toBeGreaterThan(found?.started ?? Number.POSITIVE_INFINITY);
 	await runtime.close();
 	const next = await open(project, { model });
-	expect(await next.runtime.resultOf(run)).toEqual((end as { result: unknown }).result);
+	expect(await next.runtime.scripts.result(run)).toEqual((end as { result: unknown }).result);
 	// What is gone is not taken for a script that does something else.
-	await expect(next.runtime.verifyScript(run)).rejects.toMatchObject({
+	await expect(next.runtime.scripts.verify(run)).rejects.toMatchObject({
 		code: "RUNTIME_SCRIPT_PRUNED",
 		detail: { run },
 	});
-	await expect(next.runtime.checkResume(run, { strict: true })).rejects.toMatchObject({
+	await expect(next.runtime.scripts.check(run, { strict: true })).rejects.toMatchObject({
 		code: "RUNTIME_SCRIPT_PRUNED",
 	});
 	expect(await resumeToEnd(next.runtime, run)).toEqual(end);

@@ -28,13 +28,13 @@ test("a rewind stops a run that it covers, and the run goes on from there when i
 		return `echo: ${lastOf(request)}`;
 	});
 	const { runtime } = await open(project, { model });
-	const { run, end } = await runtime.startScript(five(), undefined);
+	const { run, end } = await runtime.scripts.start(five(), undefined);
 	await until(() => model.asked.length === 4);
 	const [, second = 0] = await endsOfAgents(runtime);
 	await runtime.checkout(second, "test");
 	expect(await end).toMatchObject({ status: "stopped", reason: { message: "a rewind is under way" } });
 	await expectLive(runtime);
-	expect(runtime.scriptRuns()).toMatchObject([{ run, status: "open" }]);
+	expect(runtime.scripts.list()).toMatchObject([{ run, status: "open" }]);
 
 	held.open();
 	expect(await resumeToEnd(runtime, run)).toMatchObject({ status: "completed" });
@@ -47,17 +47,17 @@ test("before its start a run is not known; undone, it is there again with all th
 	const model = echo();
 	const { runtime } = await open(project, { model });
 	const { run, end } = await runToEnd(runtime, five());
-	await runtime.checkout((runtime.scriptRuns()[0]?.started ?? 0) - 1, "test");
-	expect(runtime.scriptRuns()).toEqual([]);
+	await runtime.checkout((runtime.scripts.list()[0]?.started ?? 0) - 1, "test");
+	expect(runtime.scripts.list()).toEqual([]);
 	for (const lookUp of [
-		runtime.resumeScript(run),
-		runtime.explainScript(run),
-		runtime.verifyScript(run),
-		runtime.scriptOf(run),
+		runtime.scripts.resume(run),
+		runtime.scripts.explain(run),
+		runtime.scripts.verify(run),
+		runtime.scripts.text(run),
 	])
 		await expect(lookUp).rejects.toMatchObject({ code: "RUNTIME_UNKNOWN_SCRIPT_RUN" });
 	await runtime.undo("test");
-	expect(runtime.scriptRuns()).toMatchObject([{ run, status: "completed" }]);
+	expect(runtime.scripts.list()).toMatchObject([{ run, status: "completed" }]);
 	expect(await resumeToEnd(runtime, run)).toEqual(end);
 	expect(model.asked).toHaveLength(5);
 	await expectLive(runtime);
@@ -111,7 +111,7 @@ test("a call that will not stop holds a rewind back; its outcome is kept, and it
 		},
 	};
 	const { runtime } = await open(project, { model: echo(), tools: [pay], quietMs: 20 });
-	const { run, end } = await runtime.startScript(script("return ctx.tool('pay', { a: 1 });"), undefined);
+	const { run, end } = await runtime.scripts.start(script("return ctx.tool('pay', { a: 1 });"), undefined);
 	await until(() => paid.length === 1);
 	const [started] = await recordsOf(runtime, stepStarted.kind);
 	await runtime.timeline.label(1, "before");
@@ -139,7 +139,7 @@ test("a rewind of another session leaves a run alone", async () => {
 	const other = { agent: "default", session: "other" };
 	await runtime.prompt("hello", other);
 	await until(() => runtime.timeline.checkpoints().length > 0);
-	const { end } = await runtime.startScript(five(), undefined);
+	const { end } = await runtime.scripts.start(five(), undefined);
 	await until(() => prompts(model).includes("call 2"));
 	await runtime.checkout(runtime.timeline.checkpoints()[0]?.seq ?? 0, "test", other);
 	held.open();
@@ -159,7 +159,7 @@ test("a run that is resumed while it is being rewound is refused, and never left
 		const { tip } = runtime.wal;
 		const moved = runtime.checkout(second, "test", { ...mainSession, run });
 		await until(() => runtime.wal.tip > tip);
-		const resumed = await runtime.resumeScript(run).catch((error: unknown) => error);
+		const resumed = await runtime.scripts.resume(run).catch((error: unknown) => error);
 		if (resumed instanceof Error) refused.push((resumed as { code?: unknown }).code);
 		else await (resumed as { end: Promise<unknown> }).end;
 		await moved;

@@ -51,12 +51,12 @@ export async function runToEnd(
 	text: ScriptText,
 	args?: unknown,
 ): Promise<{ readonly run: string; readonly end: ScriptEnd }> {
-	const { run, end } = await runtime.startScript(text, args);
+	const { run, end } = await runtime.scripts.start(text, args);
 	return { run, end: await end };
 }
 
-export async function resumeToEnd(...[runtime, ...how]: [Runtime, ...Parameters<Runtime["resumeScript"]>]) {
-	const { end } = await runtime.resumeScript(...how);
+export async function resumeToEnd(...[runtime, ...how]: [Runtime, ...Parameters<Runtime["scripts"]["resume"]>]) {
+	const { end } = await runtime.scripts.resume(...how);
 	return end;
 }
 

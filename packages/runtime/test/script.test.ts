@@ -17,7 +17,7 @@ describe("a run", () => {
 		const { runtime } = await open(project, { model: echo() });
 		const { run, end } = await runToEnd(runtime, five());
 		expect(end).toEqual({ status: "completed", result: [1, 2, 3, 4, 5].map((n) => `echo: call ${n}`) });
-		expect(await runtime.resultOf(run)).toEqual((end as { result: unknown }).result);
+		expect(await runtime.scripts.result(run)).toEqual((end as { result: unknown }).result);
 		expect(lanesOf(runtime.view().get(journal))).toEqual([]);
 		expect(runtime.restored().scripts).toEqual([]);
 		expect((await readdir(join(project.state, "runs", run))).sort()).toEqual([
@@ -52,15 +52,18 @@ describe("a run", () => {
 			return lastOf(request);
 		});
 		const { runtime } = await open(project, { model });
-		const { run, end } = await runtime.startScript(five(), undefined);
-		await expect(runtime.resumeScript(run)).rejects.toMatchObject({
+		const { run, end } = await runtime.scripts.start(five(), undefined);
+		await expect(runtime.scripts.resume(run)).rejects.toMatchObject({
 			code: "RUNTIME_SCRIPT_RUNS",
 			detail: { run },
 			message: expect.stringContaining(run),
 		});
 		held.open();
 		await end;
-		const two = await Promise.allSettled([runtime.resumeScript(run), runtime.resumeScript(run, { script: five() })]);
+		const two = await Promise.allSettled([
+			runtime.scripts.resume(run),
+			runtime.scripts.resume(run, { script: five() }),
+		]);
 		expect(two.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
 		expect(two[1]).toMatchObject({ reason: { code: "RUNTIME_SCRIPT_RUNS" } });
 		await runtime.idle();
@@ -86,9 +89,9 @@ describe("a run", () => {
 	])("of %s is refused, and nothing is written", async (_, text, args, code) => {
 		const { runtime } = await open(project);
 		const before = await hashOf(project.state);
-		await expect(runtime.startScript(text, args)).rejects.toMatchObject({ code });
+		await expect(runtime.scripts.start(text, args)).rejects.toMatchObject({ code });
 		expect(await hashOf(project.state)).toBe(before);
-		expect(runtime.scriptRuns()).toEqual([]);
+		expect(runtime.scripts.list()).toEqual([]);
 		await runtime.close();
 	});
 
@@ -115,9 +118,9 @@ describe("a run", () => {
 		const { run } = await runToEnd(runtime, five(), { a: 1 });
 		const directory = join(project.state, "runs", run);
 		const reads = {
-			script: () => runtime.scriptOf(run),
-			args: () => runtime.resumeScript(run),
-			result: () => runtime.resultOf(run),
+			script: () => runtime.scripts.text(run),
+			args: () => runtime.scripts.resume(run),
+			result: () => runtime.scripts.result(run),
 		};
 		for (const name of await readdir(directory)) {
 			const path = join(directory, name);
@@ -148,7 +151,7 @@ describe("a run", () => {
 		expect(await readdir(join(project.state, "state/results"))).not.toEqual([]);
 		const model = echo();
 		const next = await open(project, { model });
-		expect(await next.runtime.resultOf(run)).toEqual({ text: large });
+		expect(await next.runtime.scripts.result(run)).toEqual({ text: large });
 		expect(await resumeToEnd(next.runtime, run)).toEqual(end);
 		expect(model.asked).toEqual([]);
 		await next.runtime.close();
@@ -165,13 +168,17 @@ describe("a run", () => {
 		const text = script(
 			`await ctx.agent("first", { label: args.key, system: args.key }); await ctx.tool("pay", { with: args.key });
 			if (args.isGood) return { [args.key]: [args.key] };
-			await ctx.agent("fail with " + args.key).catch(() => {}); throw new Error("no " + args.key);`,
+			await ctx.agent("fail with " + args.key).catch(() => {});
+			throw Object.assign(new Error("no " + args.key), { code: "NO", detail: { [args.key]: [args.key] } });`,
 		);
 		await runToEnd(runtime, text, { key: SECRET });
 		const { run, end } = await runToEnd(runtime, text, { key: SECRET, isGood: true });
 		expect(end).toMatchObject({ status: "completed" });
-		expect(await runtime.resultOf(run)).toEqual({ "[key]": ["[key]"] });
-		expect((await runtime.verifyScript(run)).divergences).toEqual([]);
+		expect(await runtime.scripts.result(run)).toEqual({ "[key]": ["[key]"] });
+		expect((await runtime.scripts.verify(run)).divergences).toEqual([]);
+		expect(await recordsOf(runtime, "script_failed")).toMatchObject([
+			{ data: { reason: { message: "no [key]", code: "NO", detail: { "[key]": ["[key]"] } } } },
+		]);
 		await runtime.close();
 		const log = await readFile(join(project.state, "state/wal.jsonl"), "utf8");
 		expect(log).toContain("[key]");
@@ -186,7 +193,7 @@ describe("a run that is resumed", () => {
 		const { run, end } = await runToEnd(runtime, five());
 		expect(await resumeToEnd(runtime, run)).toEqual(end);
 		expect(model.asked).toHaveLength(5);
-		expect(runtime.scriptRuns()).toMatchObject([{ run, status: "completed", revision: 1 }]);
+		expect(runtime.scripts.list()).toMatchObject([{ run, status: "completed", revision: 1 }]);
 		await runtime.close();
 	});
 
@@ -200,7 +207,7 @@ describe("a run that is resumed", () => {
 		expect(prompts(model).slice(5)).toEqual(["other", "call 4", "call 5"]);
 		expect(await resumeToEnd(runtime, run, { script: five() })).toEqual(end);
 		expect(model.asked).toHaveLength(8);
-		expect(runtime.scriptRuns()).toMatchObject([{ revision: 3 }]);
+		expect(runtime.scripts.list()).toMatchObject([{ revision: 3 }]);
 		await runtime.close();
 	});
 
@@ -231,12 +238,12 @@ describe("a run that is resumed", () => {
 		const { runtime } = await open(project, { model: echo() });
 		const { run } = await runToEnd(runtime, five());
 		const { tip } = runtime.wal;
-		await expect(runtime.resumeScript(run, { script: { ...five(), name: "other.ts" } })).rejects.toMatchObject({
+		await expect(runtime.scripts.resume(run, { script: { ...five(), name: "other.ts" } })).rejects.toMatchObject({
 			code: "RUNTIME_SCRIPT_OTHER",
 			detail: { run, expected: "work.ts", found: "other.ts" },
 		});
 		for (const unknown of ["r0", "../../x", "__proto__", ""])
-			await expect(runtime.resumeScript(unknown)).rejects.toMatchObject({
+			await expect(runtime.scripts.resume(unknown)).rejects.toMatchObject({
 				code: "RUNTIME_UNKNOWN_SCRIPT_RUN",
 				message: expect.stringContaining(run),
 			});
@@ -253,7 +260,7 @@ describe("a run that is resumed", () => {
 			({ data }) => (data as { kind: string }).kind === "agent",
 		)[2];
 		await expect(
-			runtime.resumeScript(run, { script: five({ 3: "other", 4: "too" }), strict: true }),
+			runtime.scripts.resume(run, { script: five({ 3: "other", 4: "too" }), strict: true }),
 		).rejects.toMatchObject({
 			code: "REPLAY_DIVERGENCE",
 			expected: expect.stringContaining("call 3"),
@@ -296,7 +303,7 @@ describe("a question", () => {
 		await first.runtime.close();
 
 		const looking = await open(project, { readOnly: true });
-		expect(looking.runtime.scriptRuns()).toMatchObject([{ run, status: "open", question: "Go on?" }]);
+		expect(looking.runtime.scripts.list()).toMatchObject([{ run, status: "open", question: "Go on?" }]);
 		expect(looking.runtime.restored().scripts).toMatchObject([{ run, name: "work.ts" }]);
 		await looking.runtime.close();
 
@@ -311,7 +318,7 @@ describe("a question", () => {
 		});
 		expect(await resumeToEnd(next.runtime, run)).toMatchObject({ result: ["yes", "echo: a"] });
 		expect(asked).toEqual(["Go on?", "Go on?"]);
-		expect(next.runtime.scriptRuns()[0]).not.toHaveProperty("question");
+		expect(next.runtime.scripts.list()[0]).not.toHaveProperty("question");
 		// Who has answered is not asked again.
 		await resumeToEnd(next.runtime, run);
 		expect(asked).toHaveLength(2);
@@ -338,7 +345,7 @@ describe("a look", () => {
 		await first.runtime.close();
 		const before = await hashOf(project.state);
 		const { runtime } = await open(project, { readOnly: true, model });
-		const explanation = await runtime.explainScript(run, { script: five({ 3: "other" }) });
+		const explanation = await runtime.scripts.explain(run, { script: five({ 3: "other" }) });
 		expect(explanation.calls.map(({ state, why }) => why ?? state)).toEqual([
 			"hit",
 			"hit",
@@ -348,8 +355,8 @@ describe("a look", () => {
 		]);
 		expect(explanation).toMatchObject({ saved: 22, toPay: 33, percentFree: 40, isWhole: true });
 		expect(explanation.calls[2]?.differs).toEqual({ field: "prompt", was: '"call 3"', is: '"other"' });
-		await runtime.checkResume(run, { script: five({ 3: "other" }) });
-		await expect(runtime.checkResume(run, { script: five({ 3: "other" }), strict: true })).rejects.toMatchObject({
+		await runtime.scripts.check(run, { script: five({ 3: "other" }) });
+		await expect(runtime.scripts.check(run, { script: five({ 3: "other" }), strict: true })).rejects.toMatchObject({
 			code: "REPLAY_DIVERGENCE",
 		});
 		await runtime.close();
@@ -364,7 +371,7 @@ describe("a look", () => {
 		await first.runtime.close();
 		const before = await hashOf(project.state);
 		const { runtime } = await open(project, { readOnly: true, model });
-		const divergences = async (text = five()) => (await runtime.verifyScript(run, text)).divergences;
+		const divergences = async (text = five()) => (await runtime.scripts.verify(run, text)).divergences;
 		expect(await divergences()).toEqual([]);
 		expect((await divergences(five({ 3: "other" })))[0]).toMatchObject({
 			expected: expect.stringContaining("call 3"),
@@ -381,7 +388,7 @@ describe("a look", () => {
 		]);
 		const fails = { name: "work.ts", source: five().source.replace("return said", "throw new Error('no')") };
 		expect(await divergences(fails)).toMatchObject([{ path: "the result", got: "it failed: no" }]);
-		const none = await runtime.verifyScript(silent, script("await ctx.now(); throw new Error('no');"));
+		const none = await runtime.scripts.verify(silent, script("await ctx.now(); throw new Error('no');"));
 		expect(none.divergences).toMatchObject([{ path: "the result", expected: "nothing", got: "it failed: no" }]);
 		await runtime.close();
 		expect([await hashOf(project.state), model.asked.length]).toEqual([before, 5]);
@@ -394,11 +401,11 @@ describe("a look", () => {
 			return lastOf(request);
 		});
 		const { runtime } = await open(project, { model });
-		const { run, end } = await runtime.startScript(five(), undefined);
+		const { run, end } = await runtime.scripts.start(five(), undefined);
 		await until(() => model.asked.length === 3);
 		const looking = await open(project, { readOnly: true });
 		const states: string[] = [];
-		for await (const event of looking.runtime.watchScript(run, AbortSignal.timeout(20_000))) {
+		for await (const event of looking.runtime.scripts.watch(run, AbortSignal.timeout(20_000))) {
 			states.push(event.type === "call" ? `${event.state} ${event.label}` : event.type);
 			if (states.length === 3) held.open();
 		}

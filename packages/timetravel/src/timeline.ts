@@ -22,7 +22,7 @@ import {
 	type WalRecord,
 	within,
 } from "@reyn/wal";
-import { pathIn, withRanges } from "./branch-index.ts";
+import { type BranchIndex, pathIn, withRanges } from "./branch-index.ts";
 import type { Branch } from "./branches.ts";
 import { diffViews, type StateDiff } from "./diff.ts";
 import { TimetravelError } from "./errors.ts";
@@ -133,6 +133,8 @@ export interface Collection {
 	readonly heldBy?: Floor;
 	/** Labels of what was before; their states are kept. */
 	readonly labels: readonly Label[];
+	/** The seqs whose states outlive their records, newest first: that before the cut, labels, and rewinds that mix lines. */
+	readonly kept: readonly Seq[];
 	/** Stored states, and parts of them, that nothing needs any more. */
 	readonly snapshots: number;
 	readonly chunks: number;
@@ -415,8 +417,9 @@ export class Timeline {
 			const was = this.retainedFrom;
 			const { before, heldBy } = await this.#retention(policy);
 			const labels = (await this.labels()).filter(({ seq }) => seq > 0 && seq < before - 1);
+			const index = before > was ? await this.#indexBefore(before, dryRun) : this.#kept.index;
 			if (!dryRun) {
-				await (before > was ? this.#truncate(before) : this.#kept.finish());
+				await (before > was ? this.#truncate(index) : this.#kept.finish());
 				await this.#kept.collect();
 			}
 			const { roots, chunks } = await collect(this.#options.snapshots, { keep: (_, seq) => seq >= before - 1, dryRun });
@@ -426,6 +429,7 @@ export class Timeline {
 				first: this.#wal.first,
 				...(heldBy ? { heldBy } : {}),
 				labels,
+				kept: index.bases.map(({ seq }) => seq),
 				snapshots: roots.length,
 				chunks,
 			};
@@ -500,11 +504,11 @@ export class Timeline {
 		return lowest;
 	}
 
-	async #truncate(before: Seq): Promise<void> {
-		const { bases } = this.#kept.place;
+	/** What stands for all before a seq, once it is gone; the states are stored, unless it is only to be said. */
+	async #indexBefore(before: Seq, dryRun: boolean): Promise<BranchIndex> {
 		const labelled = new Map<Seq, Seq>();
 		for (const { seq } of await this.labels()) labelled.set(seq, await this.#snapped(seq));
-		const index = await keepBefore({
+		return keepBefore({
 			before,
 			wal: this.#wal,
 			index: this.#kept.index,
@@ -514,10 +518,15 @@ export class Timeline {
 			folded: this.#folded,
 			keptKinds: this.#register.keptKinds,
 			deeds: this.#options.deeds ?? {},
-			sources: this.#sources,
-			bases,
-			at: (seq, scope) => this.at(seq, scope),
+			store: async (seq, scope) => {
+				if (dryRun) return;
+				const { bases } = this.#kept.place;
+				await capture({ ...this.#sources, snapshots: bases }, await this.at(seq, scope));
+			},
 		});
+	}
+
+	async #truncate(index: BranchIndex): Promise<void> {
 		await this.#kept.truncate(index);
 		this.#register.checkpoints = this.#register.checkpoints.filter(({ seq }) => this.#kept.has(seq));
 	}

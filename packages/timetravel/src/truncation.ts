@@ -1,5 +1,4 @@
 /** Before the front of a log goes: stores the states that will stand for it. */
-import { capture, type SnapshotStore, type Sources, type View } from "@reyn/snapshot";
 import { type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
 import { type BranchIndex, firstOf, isKept, pathIn } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
@@ -23,10 +22,8 @@ export interface Truncation {
 	/** The kinds whose records outlive the log. */
 	readonly keptKinds: ReadonlySet<string>;
 	readonly deeds: Deeds;
-	readonly sources: Sources;
-	/** Where the states go. */
-	readonly bases: SnapshotStore;
-	at(seq: Seq, scope: Scope): Promise<View>;
+	/** Keeps the state of a scope at a seq. */
+	store(seq: Seq, scope: Scope): Promise<void>;
 }
 
 /**
@@ -37,10 +34,10 @@ export interface Truncation {
  * that goes back to before it, or mixes two lines, the one that it made: every later state is one of these and records
  * that stay.
  *
- * @throws TimetravelError `TIMETRAVEL_UNKEPT`, and as `capture`
+ * @throws TimetravelError `TIMETRAVEL_UNKEPT`, and as `store`
  */
 export async function keepBefore(truncation: Truncation): Promise<BranchIndex> {
-	const { before, index, labelled, sources, bases, at } = truncation;
+	const { before, index, labelled } = truncation;
 	const wanted = new Map<Seq, Seq | undefined>([[before - 1, undefined]]);
 	for (const [seq, snapsTo] of labelled) {
 		if (seq === 0 || seq >= before) continue;
@@ -49,12 +46,10 @@ export async function keepBefore(truncation: Truncation): Promise<BranchIndex> {
 	}
 	const { records, ...scanned } = await scan(truncation, wanted);
 	const crcs = new Map(records.map(({ seq, crc }) => [seq, crc]));
-	const store = async (seq: Seq, scope: Scope): Promise<void> =>
-		capture({ ...sources, snapshots: bases }, await at(seq, scope));
 	for (const seq of wanted.keys()) {
 		// Of a reset behind the last cut only those scopes are kept that needed it.
 		if (seq < index.retainedFrom) continue;
-		for (const { scope, first } of scanned.scopes) if (first <= seq) await store(seq, scope);
+		for (const { scope, first } of scanned.scopes) if (first <= seq) await truncation.store(seq, scope);
 	}
 	const kept = [...wanted].map(([seq, snapsTo]) => ({
 		seq,
@@ -62,7 +57,7 @@ export async function keepBefore(truncation: Truncation): Promise<BranchIndex> {
 		...(snapsTo === undefined ? {} : { snapsTo }),
 	}));
 	const next = { ...index, ...scanned, retainedFrom: before, records };
-	return withResets({ ...next, bases: kept.sort((a, b) => b.seq - a.seq) }, truncation, store);
+	return withResets({ ...next, bases: kept.sort((a, b) => b.seq - a.seq) }, truncation);
 }
 
 /** Goes through the records that will not count any more. */
@@ -105,11 +100,8 @@ async function scan(
 /** Without what the log has for itself. */
 const plain = ({ seq, ts, kind, scope, data, crc }: WalRecord): WalRecord => ({ seq, ts, kind, scope, data, crc });
 
-async function withResets(
-	index: BranchIndex,
-	{ before, lineage, wal, folded }: Truncation,
-	store: (seq: Seq, scope: Scope) => Promise<void>,
-): Promise<BranchIndex> {
+async function withResets(index: BranchIndex, truncation: Truncation): Promise<BranchIndex> {
+	const { before, lineage, wal, folded } = truncation;
 	let next = index;
 	for (const reset of lineage.resets) {
 		if (reset.seq < before) continue;
@@ -117,7 +109,7 @@ async function withResets(
 		for (const { scope } of next.scopes) {
 			if (goesOnFromOne(reset, scope, before)) continue;
 			if (isKept(next, pathIn(next, lineage.path(reset.seq, scope)), folded)) continue;
-			await store(reset.seq, scope);
+			await truncation.store(reset.seq, scope);
 			isBase = true;
 		}
 		if (!isBase) continue;

@@ -398,7 +398,7 @@ class World {
 			expect(done).toHaveProperty("message", expect.stringContaining("the process is dead"));
 			await this.#restart();
 			met["killed while cutting"]++;
-		} else expect(done).toMatchObject({ was, retainedFrom: next, first: this.#house.wal.first });
+		} else expect(done).toMatchObject({ was, retainedFrom: next, first: this.#house.wal.first, kept: planned.kept });
 		const { retainedFrom } = this.#house.timeline;
 		expect([was, next]).toContain(retainedFrom);
 		expect(this.#house.wal.first).toBeLessThanOrEqual(retainedFrom);

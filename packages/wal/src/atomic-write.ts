@@ -7,3 +7,8 @@ import { durableFiles } from "./durable-files.ts";
 export async function atomicWrite(path: string, content: string | Uint8Array): Promise<void> {
 	await durableFiles.write(path, typeof content === "string" ? Buffer.from(content) : content);
 }
+
+/** Takes files of one directory away, durably when it resolves. One that is not there is none to take. */
+export async function removeFiles(directory: string, names: readonly string[]): Promise<void> {
+	await durableFiles.removeAll(directory, names);
+}

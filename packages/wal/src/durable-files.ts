@@ -1,6 +1,6 @@
 /** Whole files: a crash leaves the old one or the new one, never a mix, and what has resolved is durable. */
 import { randomBytes } from "node:crypto";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Files, NewFile } from "./files.ts";
 import { nodeFiles } from "./node-files.ts";
 
@@ -51,10 +51,14 @@ export class DurableFiles {
 		await this.#files.syncDirectory(directory);
 	}
 
-	/** Synced though the file is gone: who removed it may not have come to that. */
-	async remove(path: string): Promise<void> {
-		await this.#files.remove(path);
-		await this.#files.syncDirectory(dirname(path)).catch(unlessCode("ENOENT"));
+	remove(path: string): Promise<void> {
+		return this.removeAll(dirname(path), [basename(path)]);
+	}
+
+	/** Those of these names in a directory. Synced though they are gone: who removed them may not have come to that. */
+	async removeAll(directory: string, names: readonly string[]): Promise<void> {
+		for (const name of names) await this.#files.remove(join(directory, name));
+		await this.#files.syncDirectory(directory).catch(unlessCode("ENOENT"));
 	}
 
 	/** With its missing parents. */
@@ -87,6 +91,9 @@ export const durableFiles = new DurableFiles(nodeFiles);
 
 /** How the name of a temporary file ends. */
 const TEMPORARY = ".tmp";
+
+/** Is this the name of a file that a write made until it was renamed? What a killed one has left is never read. */
+export const isTemporaryName = (name: string): boolean => /^[0-9a-f]{16}\.tmp$/.test(name);
 
 /** Writes every byte, or throws: a short write without an error is what a full disk looks like. */
 async function writeAll(file: NewFile, bytes: Uint8Array): Promise<void> {

@@ -1,7 +1,8 @@
 /** An append-only, fsynced, checksummed log of typed records. */
-export { atomicWrite } from "./atomic-write.ts";
+export { atomicWrite, removeFiles } from "./atomic-write.ts";
 export type { StoredRecord } from "./codec.ts";
 export type { Disk, DiskFile, DiskLock } from "./disk.ts";
+export { isTemporaryName } from "./durable-files.ts";
 export type {
 	Acquire,
 	BlobStore,

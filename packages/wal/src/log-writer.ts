@@ -30,6 +30,8 @@ export interface LogWriterOptions {
 	readonly lease: Lease;
 	readonly caps: EngineCaps;
 	readonly timers: Timers;
+	/** Told when a wait for space begins, with why, and with nothing when it is over. */
+	readonly onFull?: ((why: WalError | undefined) => void) | undefined;
 }
 
 export class LogWriter {
@@ -37,6 +39,7 @@ export class LogWriter {
 	readonly #lease: Lease;
 	readonly #caps: EngineCaps;
 	readonly #timers: Timers;
+	readonly #onFull: LogWriterOptions["onFull"];
 	/** From `#head` on they wait; what is before it is gone, and is cut off now and then. */
 	#queue: Queued[] = [];
 	#head = 0;
@@ -51,11 +54,12 @@ export class LogWriter {
 	#ended: WalError | undefined;
 	#cancelRetry = (): void => {};
 
-	constructor({ log, lease, caps, timers }: LogWriterOptions) {
+	constructor({ log, lease, caps, timers, onFull }: LogWriterOptions) {
 		this.#log = log;
 		this.#lease = lease;
 		this.#caps = caps;
 		this.#timers = timers;
+		this.#onFull = onFull;
 		this.#durable = lease.tail.seq;
 	}
 
@@ -109,7 +113,9 @@ export class LogWriter {
 	/** Lets go of what could not be written: it will not be any more. */
 	end(): void {
 		this.#ended =
-			this.#failed ?? this.#full ?? new WalError("WAL_CLOSED", "the log was closed before this record was durable");
+			this.#failed ??
+			this.#givenUp() ??
+			new WalError("WAL_CLOSED", "the log was closed before this record was durable");
 		this.#drop(this.#ended);
 	}
 
@@ -129,8 +135,20 @@ export class LogWriter {
 	async drain(): Promise<void> {
 		if (this.#full) this.#start();
 		while (this.#flushing) await this.#flushing;
-		const why = this.#failed ?? this.#full;
+		const why = this.#failed ?? this.#givenUp();
 		if (why) throw why;
+	}
+
+	/** What becomes of what waits for space when the log is closed. */
+	#givenUp(): WalError | undefined {
+		if (!this.#full) return undefined;
+		const { detail } = this.#full;
+		return new WalError(
+			"WAL_FULL",
+			`the disk is full, and the log was closed: what waited is given up. Every record up to seq ${this.#durable} is durable`,
+			{ ...detail, durableTip: this.#durable },
+			{ cause: this.#full },
+		);
 	}
 
 	/** Begins a flush, unless one runs or there is nothing to write. */
@@ -226,9 +244,15 @@ export class LogWriter {
 
 	/** Who waits for a record appends nothing meanwhile, so nobody else would try again. */
 	#waitForSpace(cause: WalError): void {
+		if (!this.#full) this.#tell(cause);
 		this.#full = cause;
 		this.#cancelRetry();
 		this.#cancelRetry = this.#timers.after(FULL_RETRY_MS, () => this.#start());
+	}
+
+	/** Apart from the flush: what a listener throws is no error of the disk. */
+	#tell(why: WalError | undefined): void {
+		queueMicrotask(() => this.#onFull?.(why));
 	}
 
 	#nextBatch(): readonly Queued[] {
@@ -245,6 +269,7 @@ export class LogWriter {
 
 	/** What was stored leaves the queue only now: after a full disk the same lines go first. One pass frees who waits for them. */
 	#settle(batch: readonly Queued[]): void {
+		if (this.#full) this.#tell(undefined);
 		this.#full = undefined;
 		this.#cancelRetry();
 		this.#head += batch.length;

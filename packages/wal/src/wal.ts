@@ -70,7 +70,10 @@ export interface Wal extends Appender, AsyncDisposable {
 	truncate(options: { readonly before: Seq }): Promise<void>;
 	/** Resolves when so little waits to be written that it is well to append more: for who appends faster than a disk syncs. */
 	ready(): Promise<void>;
-	/** Waits until all is durable, then frees the lock. Closing twice does nothing. */
+	/**
+	 * Waits until all is durable, then frees the lock. Rejects with `WAL_FULL` where there is no space for that: what waits is
+	 * given up, and was never acknowledged. Closing twice does nothing.
+	 */
 	close(): Promise<void>;
 }
 
@@ -88,6 +91,8 @@ export interface OpenWalOptions {
 	readonly realm?: string;
 	/** Take over from a writer whose lease has not ended; it gets `WAL_FENCED`. Default: false. */
 	readonly steal?: boolean;
+	/** Told when the disk is full and the log begins to wait for space, with the `WAL_FULL`; and with nothing when it goes on. */
+	onFull?(why: WalError | undefined): void;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
 	readonly timers?: Timers;
@@ -100,7 +105,7 @@ export interface OpenWalOptions {
  */
 export async function openWal(at: string | LogEngine, options: OpenWalOptions): Promise<Wal> {
 	const { records, realm = "main", readOnly = false, steal = false } = options;
-	const { clock = systemClock, ids = randomIds, timers = systemTimers, proven } = options;
+	const { clock = systemClock, ids = randomIds, timers = systemTimers, proven, onFull } = options;
 	const kinds = registry(records);
 	const engine = typeof at === "string" ? fileEngine(at) : at;
 	const log = engine.log(realm);
@@ -128,7 +133,7 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		},
 		opening: (opening) => openingLines(opening, clock.now()),
 	});
-	const writer = new LogWriter({ log, lease, caps: engine.caps, timers });
+	const writer = new LogWriter({ log, lease, caps: engine.caps, timers, onFull });
 	const { first, tail, torn } = lease;
 	const opened = { log: lease.log, first, seq: tail.seq, torn };
 	return new OpenedWal({

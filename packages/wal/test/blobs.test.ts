@@ -7,7 +7,15 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { atomicWrite, type BlobStore, type DiskFile, fileBlobs, memoryBlobs } from "../src/index.ts";
+import {
+	atomicWrite,
+	type BlobStore,
+	type DiskFile,
+	fileBlobs,
+	isTemporaryName,
+	memoryBlobs,
+	removeFiles,
+} from "../src/index.ts";
 import { CrashDisk, MemoryDisk, MortalDisk, testBlobs } from "../src/testing/index.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? 512);
@@ -409,3 +417,24 @@ function seeded(seed: number): () => number {
 		return (state >>> 0) / 4294967296;
 	};
 }
+
+test("some files of a directory are taken away, and what is not there, or has no directory, is no error", async () => {
+	const directory = await fresh();
+	for (const name of ["a", "b", "c"]) await atomicWrite(join(directory, name), name);
+	await removeFiles(directory, ["a", "c", "missing"]);
+	expect(await readdir(directory)).toEqual(["b"]);
+	await removeFiles(join(directory, "missing"), ["a"]);
+});
+
+test("what a killed write leaves has the name of a temporary file, and somebody else's file has not", async () => {
+	const disk = new MortalDisk();
+	const blobs = fileBlobs(ROOT, { disk });
+	await blobs.put("a", Buffer.from("old"));
+	disk.dieAt(2);
+	await blobs.put("a", Buffer.from("new")).catch(() => {});
+	disk.live();
+	const left = disk.list(ROOT).filter((name) => name !== "a.blob");
+	expect(left.map(isTemporaryName)).toEqual([true]);
+	for (const name of ["a.blob", "notes.tmp", "0123456789abcdef.tmp.bak", "wal.new.tmp"])
+		expect(isTemporaryName(name), name).toBe(false);
+});

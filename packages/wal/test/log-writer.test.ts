@@ -203,6 +203,31 @@ describe("a full disk", () => {
 		await wal.close();
 	});
 
+	test("is told once when the wait begins and once when it is over, however often it is tried", async () => {
+		const { engine, state, tick, timers } = fullEngine();
+		const told: (string | undefined)[] = [];
+		const wal = await openWal(engine, { records: [said], timers, onFull: (why) => told.push(why?.code) });
+		for (const text of ["a", "b"]) {
+			state.isFull = true;
+			const waiting = wal.append(said({ text }), {}).durable;
+			for (let tries = 0; tries < 3; tries++) {
+				await turn();
+				tick();
+			}
+			await turn();
+			expect(told.splice(0)).toEqual(["WAL_FULL"]);
+			state.isFull = false;
+			tick();
+			await waiting;
+			expect(told.splice(0)).toEqual([undefined]);
+		}
+		state.isFull = true;
+		wal.append(said({ text: "c" }), {});
+		await expect(wal.close()).rejects.toMatchObject({ code: "WAL_FULL" });
+		// It did not go on: it was closed.
+		expect(told).toEqual(["WAL_FULL"]);
+	});
+
 	test("and then a broken one: it is poisoned, and can be closed", async () => {
 		const { engine, state, tick, pending, timers } = fullEngine();
 		const wal = await openWal(engine, { records: [said], timers });
@@ -226,7 +251,7 @@ describe("a full disk", () => {
 		const appended = wal.append(said({ text: "a" }), {});
 		const waiting = expect(appended.durable).rejects.toMatchObject({ code: "WAL_FULL" });
 		await turn();
-		await expect(wal.close()).rejects.toMatchObject({ code: "WAL_FULL" });
+		await expect(wal.close()).rejects.toMatchObject({ code: "WAL_FULL", detail: { durableTip: wal.durableTip } });
 		await waiting;
 		await expect(appended.durable).rejects.toMatchObject({ code: "WAL_FULL" });
 		expect(pending()).toBe(0);

@@ -23,14 +23,14 @@ export interface Outside {
 	describe(error: unknown): string;
 }
 
-/** What the host calls of the realm. */
+/** What the host calls of the realm. All of it only queues a microtask: what the script does then is done in a stretch. */
 export interface Inside {
-	/** Runs the top level of a script. Gives the exports beside the default one as JSON text. Throws values of the realm. */
-	load(script: () => void): string;
+	/** Runs the top level of a script. Gives the exports beside the default one as JSON text; `fail` is told as of `run`. */
+	load(script: () => void, done: (exports: string) => void, fail: (said: string) => void): void;
 	/** Runs the default export. `fail` is told {@link Said} as JSON text, and the host's error where it was one. */
 	run(args: string, done: (result: string | undefined) => void, fail: (said: string, origin: unknown) => void): void;
-	/** What a value that was thrown in the realm says: {@link Said} as JSON text. Never throws. */
-	describe(error: unknown): string;
+	/** What a value that was thrown in the realm says: {@link Said} as JSON text. */
+	describe(error: unknown, told: (said: string) => void): void;
 }
 
 /** Makes an error of the realm. */
@@ -79,13 +79,40 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 	const write = json(fail);
 	const ctx = context();
 
+	// The host's frames come before those that wait: with the usual ten, no stack would name the line that does.
+	define(NativeError, "stackTraceLimit", 64);
 	define(globalThis, "console", printer());
 	define(globalThis, "queueMicrotask", queueMicrotask);
 	guard(fail);
 
-	return { load, run, describe };
+	return {
+		load: (script, done, failed) => void load(script, done, failed),
+		run: (args, done, failed) => void run(args, done, failed),
+		describe: (error, told) => void tell(error, told),
+	};
 
-	function load(script: () => void): string {
+	async function tell(error: unknown, told: (said: string) => void): Promise<void> {
+		await undefined;
+		told(describe(error));
+	}
+
+	async function load(
+		script: () => void,
+		done: (exports: string) => void,
+		failed: (said: string) => void,
+	): Promise<void> {
+		await undefined;
+		let exports: string;
+		try {
+			exports = exportsOf(script);
+		} catch (error) {
+			failed(describe(error));
+			return;
+		}
+		done(exports);
+	}
+
+	function exportsOf(script: () => void): string {
 		const module = { __proto__: null } as { main?: unknown; exports?: Readonly<Record<string, unknown>> };
 		apply(script, module, []);
 		if (typeof module.main !== "function")
@@ -102,26 +129,23 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		}
 	}
 
-	function run(
+	async function run(
 		args: string,
 		done: (result: string | undefined) => void,
 		failed: (said: string, origin: unknown) => void,
-	): void {
-		void finish();
-
-		async function finish(): Promise<void> {
-			let text: string | undefined;
-			try {
-				const result = await main?.(ctx, parse(args));
-				if (result !== undefined) text = write(result, "result");
-			} catch (error) {
-				isOver = true;
-				failed(describe(error), apply(getOf, origins, [error]));
-				return;
-			}
+	): Promise<void> {
+		await undefined;
+		let text: string | undefined;
+		try {
+			const result = await main?.(ctx, parse(args));
+			if (result !== undefined) text = write(result, "result");
+		} catch (error) {
 			isOver = true;
-			done(text);
+			failed(describe(error), apply(getOf, origins, [error]));
+			return;
 		}
+		isOver = true;
+		done(text);
 	}
 
 	function context(): ScriptContext {

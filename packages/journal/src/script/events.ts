@@ -58,6 +58,8 @@ export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
 			return { ...call, state: "hit", note: "the world may have moved, but later effects rest on this answer" };
 		case "lost":
 			return { ...call, state: "calling", note: event.reason };
+		case "no_space":
+			return undefined;
 	}
 }
 

@@ -6,6 +6,7 @@ import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry } from "../entry.ts";
 import { type Divergence, JournalError, reasonOf } from "../errors.ts";
 import type { Lane } from "../lane.ts";
+import type { Placed } from "../perform.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import { startsDurably } from "../purity.ts";
 import { revive } from "../results.ts";
@@ -88,7 +89,7 @@ export async function explain(
 		run,
 		scope,
 		explorer.using,
-		(lane, step) => explorer.perform(lane, step),
+		(lane, step) => explorer.place(lane, step),
 		() => {},
 	);
 	let end: { beyond?: string; result?: unknown } = {};
@@ -135,8 +136,12 @@ class Explorer {
 		};
 	}
 
-	async perform<T>(lane: Lane, step: ScriptStep<T>): Promise<T> {
+	place<T>(lane: Lane, step: ScriptStep<T>): Placed<T> {
 		const id = lane.identify(step);
+		return { perform: () => this.#perform(lane, id, step) };
+	}
+
+	async #perform<T>(lane: Lane, id: Identity, step: ScriptStep<T>): Promise<T> {
 		const { memo, results } = this.#ports;
 		const here = memo.at(id.lane, id.place?.at ?? 0);
 		this.#made.add(`${id.lane} ${id.place?.at}`);

@@ -5,6 +5,7 @@
  */
 import { type Context, constants, createContext, Script } from "node:vm";
 import { JournalError } from "../errors.ts";
+import type { Placed } from "../perform.ts";
 import { bootstrap, type Inside, type Outside } from "./bootstrap.ts";
 import type { ScriptCalls } from "./context.ts";
 import { guardRealm } from "./guards.ts";
@@ -12,14 +13,16 @@ import type { ScriptModule } from "./load.ts";
 import { realmJson } from "./realm-json.ts";
 import { watchRejections } from "./rejections.ts";
 import { errorOf, placeOf, sayOf } from "./said.ts";
+import { STRETCH_MS, Stretches } from "./stretch.ts";
 
 /** What a script reaches, on the side of the host. */
 export interface Bridge {
 	/**
-	 * A call that leaves the script: {@link ScriptCalls} says what `args` hold. Both they and the answer are JSON text. A
-	 * rejection reaches the script with its `message`, `code` and `detail`.
+	 * Gives a call that leaves the script its place: {@link ScriptCalls} says what `args` hold. It is performed when the script
+	 * has come to wait. Both `args` and the answer are JSON text. What is thrown, and a rejection, reaches the script with its
+	 * `message`, `code` and `detail`.
 	 */
-	call(op: keyof ScriptCalls, args: string): Promise<string | undefined>;
+	call(op: keyof ScriptCalls, args: string): Placed<string | undefined>;
 	/** Opens branches under the line of calls that the caller is in; gives their number. May throw. */
 	fork(kind: "parallel" | "pipeline" | "phase", name: string, branches: number): number;
 	/** Runs `body` in a branch (the host keeps track with AsyncLocalStorage). */
@@ -40,8 +43,8 @@ export interface Realm {
 	 * Runs the default export, once. Arguments and result are JSON text. An error of the bridge that the script lets
 	 * through is thrown as it was; when this is over, the script is given no more answers.
 	 *
-	 * @throws JournalError `DETERMINISM`, `SCRIPT_BRANCH_FAILED`, `SCRIPT_INVALID` and `SCRIPT_NOT_JSON`, and an Error
-	 * with name, message, `code` and `detail` of what else the script throws; the stack has the lines of the script
+	 * @throws JournalError `DETERMINISM`, `SCRIPT_BRANCH_FAILED`, `SCRIPT_INVALID`, `SCRIPT_NOT_JSON` and `SCRIPT_TIMEOUT`,
+	 * and an Error with name, message, `code` and `detail` of what else the script throws; the stack has the lines of the script
 	 */
 	run(args: string): Promise<string | undefined>;
 }
@@ -49,59 +52,87 @@ export interface Realm {
 /**
  * Makes a realm and runs the top level of the script in it.
  *
+ * @param stretchMs how long it may compute until it waits
  * @throws JournalError `SCRIPT_INVALID` (no default export that is a function; the top level throws; exports that are
- * not JSON), `DETERMINISM`
+ * not JSON), `DETERMINISM`, `SCRIPT_TIMEOUT`
  */
-export async function openRealm(module: ScriptModule, bridge: Bridge): Promise<Realm> {
+export async function openRealm(module: ScriptModule, bridge: Bridge, stretchMs = STRETCH_MS): Promise<Realm> {
 	const { file } = module;
 	// A context without a sandbox object: there is no object of the host to be reached.
 	const context = createContext(constants.DONT_CONTEXTIFY, {
 		name: file,
 		codeGeneration: { strings: false, wasm: false },
+		microtaskMode: "afterEvaluate",
 	});
 	const promises: object = context.Promise.prototype;
-	const life = { isOver: false };
+	const life: Life = { isOver: false, stretches: new Stretches(context, file, stretchMs, (line) => bridge.log(line)) };
 	const compiled = <T>(inner: T): T =>
 		new Script(`"use strict"; (${inner})`, { filename: "reyn:realm" }).runInContext(context);
 	const inside = compiled(bootstrap)(outsideOf(bridge, life), compiled(realmJson), compiled(guardRealm));
 	const watched = <T>(work: () => Promise<T>): Promise<T> =>
 		watchRejections(
 			promises,
-			(reason) =>
-				bridge.log(`nobody waited for what failed here: ${errorOf(JSON.parse(inside.describe(reason)), file).stack}`),
+			(reason) => {
+				const print = (said: string): void =>
+					life.stretches.print(`nobody waited for what failed here: ${errorOf(JSON.parse(said), file).stack}`);
+				goOn(life, () => inside.describe(reason, print));
+			},
 			work,
 		);
 	return {
-		exports: await watched(async () => load(module, context, inside)),
+		exports: await watched(() => load(module, context, inside, life)),
 		run: (args) => watched(() => run(args, inside, life, file)),
 	};
 }
 
-/** Is the script over? Then nobody answers it any more. */
 interface Life {
+	/** Then nobody answers the script any more. */
 	isOver: boolean;
+	/** Told where a stretch was cut. */
+	failed?: (error: unknown) => void;
+	readonly stretches: Stretches;
+}
+
+function goOn(life: Life, wake: () => void): void {
+	try {
+		life.stretches.run(wake);
+	} catch (error) {
+		life.isOver = true;
+		life.failed?.(error);
+	}
 }
 
 /** The bridge without promises, values or errors of the host: whatever the realm is given here is text. */
 function outsideOf(bridge: Bridge, life: Life): Outside {
 	return {
 		call(op, args, answer, fail) {
-			bridge.call(op, args).then(
-				(text) => life.isOver || answer(text),
-				(error) => life.isOver || fail(error),
+			const { known, perform } = bridge.call(op, args);
+			// What is at hand is given at once, and a replay is one stretch; but so that its limit is not used up by it.
+			const isAnswered = known !== undefined && life.stretches.isYoung;
+			life.stretches.after(() =>
+				perform().then(
+					(text) => isAnswered || life.isOver || goOn(life, () => answer(text)),
+					(error) => isAnswered || life.isOver || goOn(life, () => fail(error)),
+				),
 			);
+			if (isAnswered) answer(known.value);
 		},
 		fork: (kind, name, branches) => bridge.fork(kind, name, branches),
 		enter: (fork, branch, body) => bridge.enter(fork, branch, body),
 		join: (fork) => bridge.join(fork),
 		random: () => bridge.random(),
 		uuid: () => bridge.uuid(),
-		log: (text) => bridge.log(text),
+		log: (text) => life.stretches.print(text),
 		describe: sayOf,
 	};
 }
 
-function load({ file, code }: ScriptModule, context: Context, inside: Inside): Readonly<Record<string, unknown>> {
+function load(
+	{ file, code }: ScriptModule,
+	context: Context,
+	inside: Inside,
+	life: Life,
+): Promise<Readonly<Record<string, unknown>>> {
 	let script: () => void;
 	try {
 		// The first line is this one, so the script begins at line 1.
@@ -111,35 +142,47 @@ function load({ file, code }: ScriptModule, context: Context, inside: Inside): R
 	} catch (error) {
 		throw new JournalError("SCRIPT_INVALID", `${file}: ${(error as Error).message}`, { file });
 	}
-	try {
-		return JSON.parse(inside.load(script));
-	} catch (thrown) {
-		const error = errorOf(JSON.parse(inside.describe(thrown)), file);
-		const { code, detail } = error as Partial<JournalError>;
-		if (code === "DETERMINISM") throw error;
-		if (code === "SCRIPT_INVALID") throw new JournalError(code, `${file}: ${error.message}`, { file, ...detail });
-		const at = placeOf(error);
-		throw new JournalError(
-			"SCRIPT_INVALID",
-			`${file}${at ? `:${at.line}:${at.column}` : ""}: the script failed before its function was called: ${error.message}`,
-			{ file, ...at },
-			{ cause: error },
+	return new Promise((resolve, reject) => {
+		life.failed = reject;
+		goOn(life, () =>
+			inside.load(
+				script,
+				(exports) => resolve(JSON.parse(exports)),
+				(said) => reject(loadError(errorOf(JSON.parse(said), file), file)),
+			),
 		);
-	}
+	});
+}
+
+/** What it says to who has written the script that its top level failed. */
+function loadError(error: Error, file: string): Error {
+	const { code, detail } = error as Partial<JournalError>;
+	if (code === "DETERMINISM") return error;
+	if (code === "SCRIPT_INVALID") return new JournalError(code, `${file}: ${error.message}`, { file, ...detail });
+	const at = placeOf(error);
+	return new JournalError(
+		"SCRIPT_INVALID",
+		`${file}${at ? `:${at.line}:${at.column}` : ""}: the script failed before its function was called: ${error.message}`,
+		{ file, ...at },
+		{ cause: error },
+	);
 }
 
 function run(args: string, inside: Inside, life: Life, file: string): Promise<string | undefined> {
 	return new Promise((resolve, reject) => {
-		inside.run(
-			args,
-			(result) => {
-				life.isOver = true;
-				resolve(result);
-			},
-			(said, origin) => {
-				life.isOver = true;
-				reject(origin ?? errorOf(JSON.parse(said), file));
-			},
+		life.failed = reject;
+		goOn(life, () =>
+			inside.run(
+				args,
+				(result) => {
+					life.isOver = true;
+					resolve(result);
+				},
+				(said, origin) => {
+					life.isOver = true;
+					reject(origin ?? errorOf(JSON.parse(said), file));
+				},
+			),
 		);
 	});
 }

@@ -3,13 +3,14 @@ import { canonicalJson, type Scope, systemClock, systemTimers } from "@reyn/wal"
 import { z } from "zod";
 import { failureMessage, JournalError, type Reason, reasonOf } from "../errors.ts";
 import type { Lane } from "../lane.ts";
+import type { Placed } from "../perform.ts";
 import type { Model, Tool } from "../ports.ts";
 import { pause } from "../retry.ts";
 import type { Step, Using } from "../step.ts";
 import { agentCall, agentStep, findTool } from "./agent.ts";
 import { Branches } from "./branches.ts";
 import type { ScriptModule } from "./load.ts";
-import { openRealm } from "./realm.ts";
+import { type Bridge, openRealm } from "./realm.ts";
 
 export interface ScriptPorts extends Using {
 	readonly model: Model;
@@ -20,6 +21,8 @@ export interface ScriptPorts extends Using {
 	print(line: string): void;
 	/** Agents that ask the model at the same time; the others wait for their turn. Default: 8. */
 	readonly concurrency?: number;
+	/** How long the script may compute until it waits for something, in milliseconds. Default: 5000. */
+	readonly stretchMs?: number;
 }
 
 export interface Question {
@@ -28,8 +31,8 @@ export interface Question {
 	readonly signal: AbortSignal;
 }
 
-/** How calls are made: by performing them, or by looking up what they would do. */
-export type Perform = <T>(lane: Lane, step: ScriptStep<T>) => Promise<T>;
+/** Gives a call its place: to be performed there, or only to be looked up. */
+export type PlaceCall = <T>(lane: Lane, step: ScriptStep<T>) => Placed<T>;
 
 export interface ScriptStep<T> extends Step<T> {
 	/** Tokens that it may cost. */
@@ -44,7 +47,7 @@ export interface ScriptStep<T> extends Step<T> {
  * @param run names the run: its lanes, and its random numbers
  * @param args JSON
  * @throws what the script throws; JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_NOT_JSON`, `SCRIPT_WAITING`,
- * `DETERMINISM`; the signal's reason when it is cancelled
+ * `SCRIPT_STUCK`, `SCRIPT_TIMEOUT`, `DETERMINISM`; the signal's reason when it is cancelled
  */
 export async function runScript(
 	module: ScriptModule,
@@ -60,7 +63,7 @@ export async function runScript(
 		run,
 		scope,
 		{ ...ports, signal },
-		(lane, step) => lane.perform(step),
+		(lane, step) => lane.place(step),
 		(reason) => waiting.abort(reason),
 	);
 	return host.run(module, args);
@@ -69,7 +72,7 @@ export async function runScript(
 /**
  * Reads a script and its arguments, and makes no call: what is wrong with them is known before anything is written.
  *
- * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`
+ * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`
  */
 export async function checkScript(module: ScriptModule, args: unknown): Promise<void> {
 	const refuse = (): never => {
@@ -93,7 +96,7 @@ export async function checkScript(module: ScriptModule, args: unknown): Promise<
 export class ScriptHost {
 	readonly #branches: Branches;
 	readonly #ports: ScriptPorts;
-	readonly #perform: Perform;
+	readonly #placeStep: PlaceCall;
 	readonly #suspend: (reason: Error) => void;
 	#underWay = 0;
 	/** Those that wait for an answer that does not come in this life of the run. */
@@ -104,10 +107,10 @@ export class ScriptHost {
 	readonly #over = new AbortController();
 	#whenQuiet = (): void => {};
 
-	constructor(run: string, scope: Scope, ports: ScriptPorts, perform: Perform, suspend: (reason: Error) => void) {
+	constructor(run: string, scope: Scope, ports: ScriptPorts, place: PlaceCall, suspend: (reason: Error) => void) {
 		this.#branches = new Branches(run, scope, ports);
 		this.#ports = ports;
-		this.#perform = perform;
+		this.#placeStep = place;
 		this.#suspend = suspend;
 		this.#turns = new Turns(ports.concurrency ?? 8);
 	}
@@ -116,7 +119,7 @@ export class ScriptHost {
 	async run(module: ScriptModule, args: unknown): Promise<unknown> {
 		const { signal } = this.#ports;
 		signal.throwIfAborted();
-		const realm = await openRealm(module, {
+		const bridge: Bridge = {
 			call: (op, json) => this.#call(op, json),
 			fork: (kind, name, branches) => this.#branches.fork(kind, name, branches),
 			enter: (fork, branch, body) => this.#branches.enter(fork, branch, body),
@@ -124,7 +127,8 @@ export class ScriptHost {
 			random: () => Number.parseInt(this.#branches.current.draw().slice(0, 13), 16) / 2 ** 52,
 			uuid: () => uuidOf(this.#branches.current.draw()),
 			log: (text) => this.#ports.print(text),
-		});
+		};
+		const realm = await openRealm(module, bridge, this.#ports.stretchMs);
 		assertArgs(module.file, realm.exports.args, args);
 		const { promise: stopped, reject } = Promise.withResolvers<never>();
 		const stop = (): void => reject(signal.reason);
@@ -142,16 +146,25 @@ export class ScriptHost {
 		}
 	}
 
-	async #call(op: string, json: string): Promise<string | undefined> {
+	#call(op: string, json: string): Placed<string | undefined> {
 		const branch = this.#branches.current;
 		branch.settle();
+		const { lane } = branch;
+		try {
+			const { known, perform } = this.#place(op, JSON.parse(json), lane);
+			return { ...(known && { known: { value: textOf(known.value) } }), perform: () => this.#perform(perform, lane) };
+		} catch (error) {
+			throw asFirstSeen(error, lane);
+		}
+	}
+
+	async #perform(call: () => Promise<unknown>, lane: Lane): Promise<string | undefined> {
 		this.#underWay++;
 		try {
-			const answer = await this.#make(op, JSON.parse(json), branch.lane);
-			return answer === undefined ? undefined : JSON.stringify(answer);
+			return textOf(await call());
 		} catch (error) {
 			if (isFatal(error)) this.#suspend(error as Error);
-			throw asFirstSeen(error, branch.lane);
+			throw asFirstSeen(error, lane);
 		} finally {
 			this.#underWay--;
 			if (this.#isQuiet) this.#whenQuiet();
@@ -159,20 +172,21 @@ export class ScriptHost {
 		}
 	}
 
-	async #make(op: string, call: unknown, lane: Lane): Promise<unknown> {
+	/** Gives a call its place in its lane, and does nothing that anybody sees before what is given is called. */
+	#place(op: string, call: unknown, lane: Lane): Placed<unknown> {
 		const { model, tools, clock = systemClock, timers = systemTimers, signal } = this.#ports;
 		switch (op) {
 			case "agent": {
 				const step = agentStep(agentCall.parse(call), model, tools);
 				// Only what is called takes a turn: what is recalled costs nothing.
 				const limited = { ...step, call: this.#turns.limit(step.call, signal) };
-				const { value } = await this.#perform(lane, limited);
-				return value;
+				const { known, perform } = this.#placeStep(lane, limited);
+				return { ...(known && { known: known.value }), perform: async () => (await perform()).value };
 			}
 			case "tool": {
 				const { name, args } = toolCall.parse(call);
 				const { purity, call: run } = findTool(tools, name);
-				return this.#perform(lane, {
+				return this.#placeStep(lane, {
 					kind: "tool",
 					name,
 					args,
@@ -186,7 +200,7 @@ export class ScriptHost {
 				return this.#ask(lane, askCall.parse(call));
 			case "now":
 				// Kept as a model's answer is: once, and not asked again.
-				return this.#perform(lane, {
+				return this.#placeStep(lane, {
 					kind: "now",
 					name: "now",
 					args: {},
@@ -197,28 +211,31 @@ export class ScriptHost {
 			case "sleep": {
 				const { ms } = sleepCall.parse(call);
 				const release = lane.hold("sleep");
-				try {
-					const wakesAt = await this.#perform(lane, {
-						kind: "sleep",
-						name: "sleep",
-						args: { ms },
-						purity: "llm",
-						call: async () => clock.now() + ms,
-						assumed: 0,
-					});
-					await pause(wakesAt - clock.now(), timers, AbortSignal.any([signal, this.#over.signal]));
-				} finally {
-					release();
-				}
-				return undefined;
+				const woken = this.#placeStep(lane, {
+					kind: "sleep",
+					name: "sleep",
+					args: { ms },
+					purity: "llm",
+					call: async () => clock.now() + ms,
+					assumed: 0,
+				});
+				const perform = async (): Promise<void> => {
+					try {
+						const wakesAt = await woken.perform();
+						await pause(wakesAt - clock.now(), timers, AbortSignal.any([signal, this.#over.signal]));
+					} finally {
+						release();
+					}
+				};
+				return { perform };
 			}
 			default:
 				throw new JournalError("SCRIPT_INVALID", `a script has no call "${op}"`, { op });
 		}
 	}
 
-	#ask(lane: Lane, { question, choices }: z.infer<typeof askCall>): Promise<string> {
-		return this.#perform<string>(lane, {
+	#ask(lane: Lane, { question, choices }: z.infer<typeof askCall>): Placed<string> {
+		return this.#placeStep<string>(lane, {
 			kind: "ask",
 			name: "ask",
 			label: question,
@@ -352,6 +369,8 @@ function assertArgs(file: string, schema: unknown, args: unknown): void {
 		{ file, path: first?.path, issues },
 	);
 }
+
+const textOf = (answer: unknown): string | undefined => (answer === undefined ? undefined : JSON.stringify(answer));
 
 /** Nothing that a script may handle: the run ends here, and stays open. */
 function isFatal(error: unknown): boolean {

@@ -14,10 +14,13 @@ export function testHost(answers: (op: string, args: string) => Promise<unknown>
 	let forks = 0;
 	return {
 		notes,
-		async call(op, args) {
+		call(op, args) {
 			notes.push(`${at()}: ${op} ${args}`);
-			const answer = await answers(op, args);
-			return answer === undefined ? undefined : JSON.stringify(answer);
+			const perform = async () => {
+				const answer = await answers(op, args);
+				return answer === undefined ? undefined : JSON.stringify(answer);
+			};
+			return { perform };
 		},
 		fork(kind, name, branches) {
 			notes.push(`${at()}: fork ${forks} ${kind} "${name}" ${branches}`);

@@ -265,7 +265,7 @@ describe("branches", () => {
 			try {
 				await ctx.parallel([
 					() => ctx.agent("good"), () => ctx.agent("bad"), () => { throw "text"; },
-					async () => { await ctx.agent("good"); await ctx.agent("good"); console.log("over"); },
+					async () => { await ctx.agent("good"); await ctx.agent("last"); },
 				]);
 			} catch ({ code, detail }) { return { code, detail }; }
 		`;
@@ -279,7 +279,7 @@ describe("branches", () => {
 				branches: 4,
 			},
 		});
-		expect(host.notes.slice(-2)).toEqual(["log: over", "root: join 0"]);
+		expect(host.notes.slice(-2)).toEqual(['0.3: agent {"prompt":"last"}', "root: join 0"]);
 	});
 
 	test("a stage that fails ends its item only", async () => {

@@ -121,14 +121,15 @@ test("branches that are begun in one go are told apart when the script is edited
 	expect(await again.work(edited)).toMatchObject({ result: [["0"], ["1"], "again 0"] });
 });
 
-test("what is called while branches of the same lane are under way is refused, unless all was begun in one go", async () => {
+test("what is called while branches of the same lane are under way is refused, unless all was begun before it waited", async () => {
 	const open = `const open = ctx.parallel([() => ctx.agent("a"), () => ctx.agent("b")]);`;
-	const late = await new Process().work(script(`${open} await null; return ctx.agent("c");`));
+	const waiting = `const first = ctx.agent("first"); ${open} await null; await first;`;
+	const late = await new Process().work(script(`${waiting} return ctx.agent("c");`));
 	expect(late).toMatchObject({ status: "failed", error: { code: "CONCURRENT_LANE" } });
-	const branches = await new Process().work(script(`${open} await null; return ctx.phase("p", () => 1);`));
+	const branches = await new Process().work(script(`${waiting} return ctx.phase("p", () => 1);`));
 	expect(branches).toMatchObject({ status: "failed", error: { code: "CONCURRENT_LANE" } });
 	const together = new Process();
-	const source = script(`${open} return Promise.all([open, ctx.agent("c"), ctx.agent("c")]);`);
+	const source = script(`${open} await null; return Promise.all([open, ctx.agent("c"), ctx.agent("c")]);`);
 	const ended = await together.work(source);
 	expect(ended).toEqual({ status: "completed", result: [["a!", "b!"], "c!", "c!"] });
 	expect(together.made).toHaveLength(4);

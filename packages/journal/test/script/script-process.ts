@@ -59,6 +59,7 @@ export interface ProcessOptions {
 	readonly time?: Clock & Timers;
 	readonly policy?: InDoubtPolicy;
 	readonly redact?: (text: string) => string;
+	readonly stretchMs?: number;
 	/** Appends that it lives for, after the one that begins the run. */
 	readonly appends?: number;
 }
@@ -115,7 +116,8 @@ export class Process implements Appender {
 	}
 
 	get ports(): ScriptPorts {
-		const { model = echo(), tools = [], ask = async () => undefined, policy = "retry", time, redact } = this.#options;
+		const { model = echo(), tools = [], ask = async () => undefined, policy = "retry", time } = this.#options;
+		const { redact, stretchMs } = this.#options;
 		return {
 			log: this,
 			logId: "log",
@@ -149,6 +151,7 @@ export class Process implements Appender {
 			ask,
 			print: (line) => this.printed.push(line),
 			...(redact ? { redact } : {}),
+			...(stretchMs === undefined ? {} : { stretchMs }),
 			...(time ? { clock: time, timers: time } : {}),
 		};
 	}

@@ -1,13 +1,17 @@
-/** Script runs of a session: starting, resuming, previewing and verifying them. */
+/** The script runs of all sessions: started, resumed, previewed, verified and watched. */
 import {
 	type Divergence,
+	entriesOf,
 	type InDoubtPolicy,
+	journal,
 	journalRecords,
 	laneClosed,
+	lanesOf,
 	type Model,
 	ReplayDivergenceError,
 	type StepEvent,
 	type Tool,
+	toJson,
 	type Using,
 } from "@reyn/journal";
 import {
@@ -33,18 +37,23 @@ import {
 	scriptRuns,
 	scriptStarted,
 } from "@reyn/journal/script";
+import type { View } from "@reyn/snapshot";
 import type { Timeline } from "@reyn/timetravel";
 import { type Appender, canonicalJson, type Ids, type Scope, type Wal } from "@reyn/wal";
 import { stopReason } from "./background.ts";
 import { RuntimeError } from "./errors.ts";
 import type { RuntimeEvent } from "./events.ts";
+import type { Gate } from "./gate.ts";
 import type { Layout } from "./layout.ts";
-import { argsText, redacted, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
-import type { Session } from "./session.ts";
+import { argsText, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
+import type { Session, SessionScope } from "./session.ts";
+import { mainSession, type Sessions } from "./sessions.ts";
 import { scriptWork } from "./work.ts";
 
-export interface ScriptHostPorts {
+export interface ScriptsPorts {
+	readonly sessions: Sessions;
 	readonly layout: Layout;
+	readonly gate: Gate;
 	readonly model: Model;
 	readonly tools: readonly Tool[];
 	readonly wal: Wal;
@@ -80,65 +89,83 @@ export interface Verification {
 	readonly divergences: readonly Divergence[];
 }
 
-export class ScriptHost {
-	readonly #ports: ScriptHostPorts;
+export interface ScriptRunEntry extends ScriptRun {
+	readonly run: string;
+	readonly scope: SessionScope;
+	/** What it waits for the person to answer. */
+	readonly question?: string;
+}
 
-	constructor(ports: ScriptHostPorts) {
+/** The script runs of a runtime, each by its id, whichever session it is of. */
+export class Scripts {
+	readonly #ports: ScriptsPorts;
+
+	/** Use `scripts` of a runtime. */
+	constructor(ports: ScriptsPorts) {
 		this.#ports = ports;
 	}
 
+	/** The runs of all sessions, newest first. */
+	list(): readonly ScriptRunEntry[] {
+		const all = [...this.#ports.sessions].flatMap(({ scope, view }) =>
+			Object.entries(view.get(scriptRuns)).map(([run, state]) => {
+				const question = openQuestion(view, run);
+				return { run, scope, ...state, ...(question === undefined ? {} : { question }) };
+			}),
+		);
+		return all.sort((a, b) => b.started - a.started);
+	}
+
 	/**
-	 * Keeps a script and its arguments, writes the start of a run, and runs it. Gives the id at once, and how it ends.
+	 * Keeps a script and its arguments and runs it, after a rewind of the session that is under way. Gives the id of the run at
+	 * once, and how it ends. A run that is cut off stays open, and is never resumed by itself.
 	 *
 	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
 	 */
-	start(session: Session, text: ScriptText, args: unknown): Promise<StartedScript> {
-		const run = `r${this.#ports.ids.hex(4)}`;
+	async start(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
+		const { sessions, ids } = this.#ports;
+		await sessions.rewound(scope);
+		const session = sessions.at(scope);
+		const run = `r${ids.hex(4)}`;
 		return this.#launch(session, run, async () => {
-			const module = await checkScript(text, args);
-			const files = this.#filesOf(run);
-			const [script, kept] = [await files.keepScript(text.source), await files.keepArgs(args)];
-			const started = scriptStarted({ run, name: text.name, script, args: kept });
+			const module = await checkScript(script, args);
+			const started = scriptStarted({ run, name: script.name, ...(await this.#keep(run, { module, args })) });
 			await session.log.append(started, scopeOf(session, run)).durable;
 			return { module, args, isResumed: false };
 		});
 	}
 
 	/**
-	 * Goes on with a run, perhaps with an edited script or other arguments. What is recorded is not called again.
+	 * Goes on with a run, perhaps with an edited script or other arguments, after a rewind of its session that is under way. What
+	 * is recorded is not called again.
 	 *
-	 * @throws RuntimeError `RUNTIME_SCRIPT_RUNS` and what {@link check} throws; nothing is written then
+	 * @throws RuntimeError `RUNTIME_SCRIPT_RUNS`, and what {@link check} throws; nothing is written then
 	 */
-	resume(session: Session, run: string, how: ScriptResume): Promise<StartedScript> {
+	async resume(run: string, how: ScriptResume = {}): Promise<StartedScript> {
+		await this.#ports.sessions.rewound(this.#ownerOf(run).scope);
+		const session = this.#ownerOf(run);
 		return this.#launch(session, run, async () => {
-			const { module, args } = await this.check(session, run, how);
-			const files = this.#filesOf(run);
-			const [script, kept] = [await files.keepScript(module.source), await files.keepArgs(args)];
-			const resumed = scriptResumed({ run, script, args: kept, reuse: how.reuse ?? "prefix" });
+			const version = await this.#checked(session, run, how);
+			const resumed = scriptResumed({ run, ...(await this.#keep(run, version)), reuse: how.reuse ?? "prefix" });
 			await session.log.append(resumed, scopeOf(session, run)).durable;
-			return { module, args, isResumed: true, whenInDoubt: how.whenInDoubt };
+			return { ...version, isResumed: true, whenInDoubt: how.whenInDoubt };
 		});
 	}
 
 	/**
-	 * What a resume would run. Reads only.
+	 * Does nothing where {@link resume} would begin. Reads only.
 	 *
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; JournalError
 	 * `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`; where it is strict, also `REPLAY_DIVERGENCE` and
 	 * `RUNTIME_SCRIPT_PRUNED`
 	 */
-	async check(session: Session, run: string, how: ScriptResume): Promise<Version> {
-		const version = await this.#versionOf(session, run, how);
-		if (!how.strict) return version;
-		this.#assertWhole(session, run);
-		const { divergences } = await this.explain(session, run, how);
-		const advice = `Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`;
-		if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
-		return version;
+	async check(run: string, how: ScriptResume = {}): Promise<void> {
+		await this.#checked(this.#ownerOf(run), run, how);
 	}
 
-	/** What a resume would do. Reads only. */
-	async explain(session: Session, run: string, how: ScriptResume): Promise<Explanation> {
+	/** What {@link resume} would do and cost. Reads only. @throws as {@link check} does where it is not strict */
+	async explain(run: string, how: ScriptResume = {}): Promise<Explanation> {
+		const session = this.#ownerOf(run);
 		const found = runOf(session, run);
 		const { module, args } = await this.#versionOf(session, run, how);
 		const memo = await this.#memoOf(session, run);
@@ -148,11 +175,12 @@ export class ScriptHost {
 	}
 
 	/**
-	 * Replays a run against a script, without a single call: does it still do what is recorded?
+	 * Replays a run, by default with the text that it has, and calls nothing: does it still do what is recorded?
 	 *
 	 * @throws as {@link check} does where it is strict, but for `REPLAY_DIVERGENCE`
 	 */
-	async verify(session: Session, run: string, script?: ScriptText): Promise<Verification> {
+	async verify(run: string, script?: ScriptText): Promise<Verification> {
+		const session = this.#ownerOf(run);
 		const found = runOf(session, run);
 		this.#assertWhole(session, run);
 		const { module, args } = await this.#versionOf(session, run, { script });
@@ -171,8 +199,13 @@ export class ScriptHost {
 		return { explanation, divergences };
 	}
 
-	/** What a run has done so far and then what it does, in whatever process, until it ends or the signal aborts. */
-	async *watch(session: Session, run: string, signal: AbortSignal): AsyncGenerator<ScriptEvent> {
+	/**
+	 * What a run has done so far, and then what it does, here or in another process, until it ends or the signal aborts.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`
+	 */
+	async *watch(run: string, signal: AbortSignal): AsyncGenerator<ScriptEvent> {
+		const session = this.#ownerOf(run);
 		const { wal, timeline } = this.#ports;
 		const { status, started } = runOf(session, run);
 		const { lineage } = timeline();
@@ -190,16 +223,20 @@ export class ScriptHost {
 		}
 	}
 
-	/** The result of a run that is completed. */
-	async result(session: Session, run: string): Promise<unknown> {
-		const { result } = runOf(session, run);
+	/** The text that a run has now. @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST` */
+	async text(run: string): Promise<ScriptText> {
+		const { name, script } = runOf(this.#ownerOf(run), run);
+		return { name, source: await this.#filesOf(run).readScript(script) };
+	}
+
+	/** What a completed run gave; undefined while it is not, or where it gave nothing. @throws as {@link text} does */
+	async result(run: string): Promise<unknown> {
+		const { result } = runOf(this.#ownerOf(run), run);
 		return result === undefined ? undefined : this.#filesOf(run).readResult(result);
 	}
 
-	/** The text that a run has now. */
-	async script(session: Session, run: string): Promise<ScriptText> {
-		const { name, script } = runOf(session, run);
-		return { name, source: await this.#filesOf(run).readScript(script) };
+	#ownerOf(run: string): Session {
+		return this.#ports.sessions.ownerOf((view) => Object.hasOwn(view.get(scriptRuns), run));
 	}
 
 	/** Prepares a run and makes it, as one piece of work: a second one of the same run is refused from the first moment on. */
@@ -292,6 +329,17 @@ export class ScriptHost {
 		});
 	}
 
+	/** What a resume would run. @throws as {@link check} does */
+	async #checked(session: Session, run: string, how: ScriptResume): Promise<Version> {
+		const version = await this.#versionOf(session, run, how);
+		if (!how.strict) return version;
+		this.#assertWhole(session, run);
+		const { divergences } = await this.explain(run, how);
+		const advice = `Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`;
+		if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
+		return version;
+	}
+
 	async #versionOf(session: Session, run: string, { script, args }: ScriptResume): Promise<Version> {
 		const found = runOf(session, run);
 		if (script && script.name !== found.name)
@@ -330,14 +378,20 @@ export class ScriptHost {
 		);
 	}
 
+	/** Keeps the text and the arguments durably, and gives the hashes that a record names them by. */
+	async #keep(run: string, { module, args }: Version): Promise<{ readonly script: string; readonly args: string }> {
+		const files = this.#filesOf(run);
+		return { script: await files.keepScript(module.source), args: await files.keepArgs(args) };
+	}
+
 	/** A value as it may be written. */
 	#written<T>(value: T): T {
 		const { redact } = this.#ports;
-		return redact ? redacted(value, redact) : value;
+		return redact ? (toJson(value, redact).json as T) : value;
 	}
 
 	#filesOf(run: string): ScriptFiles {
-		return new ScriptFiles(this.#ports.layout.run(run));
+		return new ScriptFiles(this.#ports.layout.run(run), this.#ports.gate);
 	}
 }
 
@@ -408,6 +462,14 @@ function runOf(session: Session, run: string): ScriptRun {
 		`there is no script run "${run}"; there are ${known.join(", ") || "none"}`,
 		{ run, known },
 	);
+}
+
+/** The first call to the person that has no answer yet. */
+function openQuestion(view: View, run: string): string | undefined {
+	const state = view.get(journal);
+	const lanes = lanesOf(state).filter((lane) => `${lane}/`.startsWith(`${scriptLane(run)}/`));
+	const asked = lanes.flatMap((lane) => entriesOf(state, lane)).find((step) => step.name === "ask" && !step.outcome);
+	return asked?.label;
 }
 
 const scopeOf = ({ scope }: Session, run: string): Scope => scriptWork(scope, run).scope;

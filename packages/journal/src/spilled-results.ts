@@ -1,0 +1,25 @@
+/** Results that lie beside the log: which names are theirs, and who refers to them. Pure. */
+import type { Draft } from "@reyn/wal";
+import { allEntries, type JournalState } from "./journal.ts";
+import { stepCompleted } from "./records.ts";
+import { type Kept, nameOf } from "./results.ts";
+
+/** By their names in the store that `results` of {@link Using} is. */
+export const spilledResults = {
+	isName(name: string): boolean {
+		const sha256 = name.slice(name.indexOf("/") + 1);
+		return /^[0-9a-f]{64}$/.test(sha256) && name === nameOf(sha256);
+	},
+
+	ofRecord({ kind, data }: Draft): readonly string[] {
+		return kind === stepCompleted.kind ? namesIn(data as Kept) : [];
+	},
+
+	ofState(state: JournalState): readonly string[] {
+		return [...allEntries(state)].flatMap(({ outcome }) =>
+			outcome?.type === "completed" ? namesIn(outcome.kept) : [],
+		);
+	},
+};
+
+const namesIn = ({ spilled }: Kept): readonly string[] => (spilled ? [nameOf(spilled.sha256)] : []);

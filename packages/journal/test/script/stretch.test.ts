@@ -1,0 +1,117 @@
+/** A script that computes without an end is cut: nothing of its host is left in between. */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { loadScript } from "../../src/script/load.ts";
+import { openRealm } from "../../src/script/realm.ts";
+import { hasLimit } from "../../src/script/stretch.ts";
+import { testHost } from "./host.ts";
+import { echo, Process, script } from "./script-process.ts";
+
+const LIMIT_MS = 100;
+const cut = { code: "SCRIPT_TIMEOUT", detail: { file: "s.ts", limitMs: LIMIT_MS } };
+
+const open = (source: string, host = testHost()) => openRealm(loadScript(source, "s.ts"), host, LIMIT_MS);
+const body = (lines: string): string => `export default async (ctx) => {\n${lines}\n};`;
+const ended = async (lines: string, host = testHost()): Promise<unknown> => (await open(body(lines), host)).run("{}");
+
+if (!hasLimit) console.warn("skipped: Node.js 22 has no limit for a stretch");
+
+describe.skipIf(!hasLimit)("a loop without an end is cut", () => {
+	test.each([
+		["before its first call", "for (;;);"],
+		["after an answer", 'await ctx.agent("a"); for (;;);'],
+		["that waits for nothing outside", "for (;;) await null;"],
+		["in a branch", 'await ctx.parallel([() => ctx.agent("a"), async () => { await ctx.agent("b"); for (;;); }]);'],
+		["of microtasks", "const again = () => queueMicrotask(again); again(); await ctx.agent('a');"],
+		["in a getter of what it throws", "throw { get message() { for (;;); } };"],
+		["in a conversion of what it returns", "return { get value() { for (;;); } };"],
+		["that catches all it can", "for (;;) { try { for (;;); } catch {} finally { continue; } }"],
+		["of draws", "for (;;) ctx.random();"],
+	])("%s", async (_, lines) => {
+		await expect(ended(lines)).rejects.toMatchObject(cut);
+	});
+
+	test("at the top level", async () => {
+		await expect(open("for (;;);\nexport default () => {};")).rejects.toMatchObject(cut);
+	});
+
+	test("in what nobody waits for", async () => {
+		const host = testHost(() => new Promise(() => {}));
+		const lines = 'Promise.reject({ get message() { for (;;); } }); await ctx.agent("for ever");';
+		await expect(ended(lines, host)).rejects.toMatchObject(cut);
+	});
+});
+
+test("a long script whose stretches are short is not cut", async () => {
+	const enough = performance.now() + 3 * LIMIT_MS;
+	const host = testHost(() => nextTurn(performance.now() > enough));
+	const lines = "while (!(await ctx.tool('rest'))) for (let n = 0; n < 1e6; n++); return 'done';";
+	await expect(ended(lines, host)).resolves.toBe('"done"');
+});
+
+test("a replay is not cut for what the run computed between its waits", async () => {
+	const lines = 'for (let i = 0; i < 60; i++) { for (let n = 0; n < 5e6; n++); await ctx.agent("a"); } return "done";';
+	const run = new Process({ stretchMs: LIMIT_MS });
+	const ended = await run.work(script(lines));
+	expect(ended).toMatchObject({ result: "done" });
+	const again = run.next();
+	expect([await again.work(script(lines)), again.made]).toEqual([ended, []]);
+});
+
+test.skipIf(!hasLimit)("what goes on when the result is there is cut, and the result counts", async () => {
+	const lines = "const again = () => queueMicrotask(again); again(); return 'done';";
+	await expect(ended(lines)).resolves.toBe('"done"');
+});
+
+test.skipIf(!hasLimit)("what was called in a stretch that is cut is not begun", async () => {
+	const run = new Process({ stretchMs: LIMIT_MS });
+	const lines = 'const first = await ctx.agent("a"); for (;;) ctx.agent("b").catch(() => {});';
+	expect(await run.work(script(lines))).toMatchObject({ status: "failed", error: { code: "SCRIPT_TIMEOUT" } });
+	expect(run.made).toEqual(["a"]);
+	const mended = run.next();
+	const answer = 'const first = await ctx.agent("a"); return [first, await ctx.agent("b")];';
+	expect(await mended.work(script(answer))).toMatchObject({ result: ["a!", "b!"] });
+	expect(mended.made).toEqual(["b"]);
+});
+
+test.skipIf(!hasLimit)("what was under way before is waited for, and kept", async () => {
+	const model = echo(async (prompt) => (prompt === "slow" ? nextTurn("slow!") : `${prompt}!`));
+	const run = new Process({ stretchMs: LIMIT_MS, model });
+	const lines = 'const slow = ctx.agent("slow"); await ctx.agent("a"); for (;;);';
+	expect(await run.work(script(lines))).toMatchObject({ status: "failed", error: { code: "SCRIPT_TIMEOUT" } });
+	const mended = run.next();
+	const answer = 'const slow = ctx.agent("slow"); await ctx.agent("a"); return slow;';
+	expect(await mended.work(script(answer))).toMatchObject({ result: "slow!" });
+	expect(mended.made).toEqual([]);
+});
+
+test.skipIf(!hasLimit)("what it has printed until then is shown, as far as it is not too much", async () => {
+	const host = testHost();
+	await expect(ended('console.log("before"); for (;;) console.log("again");', host)).rejects.toMatchObject(cut);
+	expect(host.notes[0]).toBe("log: before");
+	expect(host.notes).toHaveLength(100);
+});
+
+test.skipIf(!hasLimit)(
+	"the host goes on as it was: what it keeps for a line of calls, and its own promises",
+	async () => {
+		const store = new AsyncLocalStorage<string>();
+		const seen: unknown[] = [];
+		const host = {
+			...testHost(),
+			enter: <T>(_fork: number, _branch: number, body: () => T): T => store.run("of a branch", body),
+			log: () => void seen.push(store.getStore()),
+		};
+		await store.run("of the host", async () => {
+			await expect(ended("await ctx.parallel([() => { console.log('in'); for (;;); }]);", host)).rejects.toMatchObject(
+				cut,
+			);
+			seen.push(store.getStore());
+			await nextTurn();
+			seen.push(store.getStore());
+		});
+		expect(seen).toEqual(["of the host", "of the host", "of the host"]);
+		await expect(ended('return await ctx.agent("after");')).resolves.toBe('"an answer"');
+	},
+);

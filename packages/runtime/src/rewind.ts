@@ -1,0 +1,80 @@
+/** What a rewind does to the sessions: what it covers is quiet before the reset is written, and as the reset says afterwards. */
+import { setTimeout as sleepFor } from "node:timers/promises";
+import { isAwaited, journal, openStarts } from "@reyn/journal";
+import { planPaused } from "@reyn/plan";
+import { skillRunPaused } from "@reyn/skill-resume";
+import type { Coverage, Reset, Timeline } from "@reyn/timetravel";
+import { type Scope, type Seq, type Wal, within } from "@reyn/wal";
+import { RuntimeError } from "./errors.ts";
+import { outcomesBeyond } from "./late.ts";
+import { turnInterrupted } from "./records.ts";
+import type { Session } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
+import { type Settlement, settlement } from "./settle.ts";
+import { type Classes, isCovered } from "./work.ts";
+
+/**
+ * Cancels the work that a reset would cover and waits until it is quiet, or gives up before anything is written.
+ *
+ * @param over resolves when the rewind has ended, made or not
+ * @param quietMs how long work may take to stop
+ * @throws RuntimeError `RUNTIME_NOT_QUIET`
+ */
+export async function quiesce(
+	sessions: Sessions,
+	coverage: Coverage,
+	over: Promise<void>,
+	quietMs: number,
+): Promise<void> {
+	const covers = (work: Classes): boolean => isCovered(work, coverage);
+	const all = [...sessions];
+	sessions.hold(covers, over);
+	const cancelled = all.flatMap((session) => session.cancel("a rewind is under way", covers));
+	const limit = new AbortController();
+	const quiet = Promise.all(all.map((session) => session.idle(covers))).then(() => "quiet" as const);
+	const late = sleepFor(quietMs, "late" as const, { signal: limit.signal }).catch(() => "quiet" as const);
+	if ((await Promise.race([quiet, late])) === "late") {
+		const still = all.flatMap((session) => session.running(covers));
+		throw new RuntimeError(
+			"RUNTIME_NOT_QUIET",
+			`${still.join(", ")} did not stop in time; nothing was rewound. Cancelled: ${cancelled.join(", ")}; it goes on with resume, or at the next start`,
+			{ still, cancelled },
+		);
+	}
+	limit.abort();
+}
+
+export interface RebuildPorts {
+	readonly wal: Wal;
+	readonly timeline: Timeline;
+	/** Sets work going again that ran before the rewind. */
+	relaunch(session: Session, work: Settlement["relaunch"]): void;
+}
+
+/** Takes every session to the state that the reset at a seq made current, and settles its background work. */
+export async function rebuild(sessions: Sessions, seq: Seq, scope: Scope, ports: RebuildPorts): Promise<void> {
+	const { wal, timeline } = ports;
+	const reset = timeline.lineage.resets.find((each) => each.seq === seq) as Reset;
+	const moved = (): Session[] => [...sessions].filter((each) => within(each.scope, scope) || within(scope, each.scope));
+	for (const session of moved()) await session.rebuild(wal.tip);
+	await sessions.follow();
+
+	const starts = new Set(moved().flatMap(({ view }) => openStarts(view.get(journal))));
+	const found = await outcomesBeyond(reset.target, starts, { wal, lineage: timeline.lineage });
+	const outcomes = found.filter(({ scope: at, draft }) => isCovered({ scope: at, kinds: [draft.kind] }, reset));
+	for (const session of moved()) {
+		for (const { draft, scope: at } of outcomes)
+			if (within(at, session.scope) && isAwaited(session.view.get(journal), draft)) session.log.append(draft, at);
+		const due = settlement(await timeline.at(seq - 1, session.scope), session.view, reset);
+		settle(session, due);
+		// Until the rewind is recorded as settled, nothing but this is appended here.
+		void sessions.rewinding?.then(() => ports.relaunch(session, due.relaunch));
+	}
+}
+
+function settle({ log, scope }: Session, { interrupt, pause }: Settlement): void {
+	for (const turn of interrupt)
+		log.append(turnInterrupted({ turn, reason: "a rewind went back into this turn" }), scope);
+	for (const plan of pause.plans) log.append(planPaused({ plan }), { ...scope, run: plan });
+	for (const run of pause.runs) log.append(skillRunPaused({ run }), { ...scope, run });
+}

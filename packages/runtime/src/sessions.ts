@@ -1,0 +1,136 @@
+/** The sessions of the current line of history: found, made, and held while a rewind of them is under way. */
+import type { View } from "@reyn/snapshot";
+import type { Timeline } from "@reyn/timetravel";
+import { type Scope, scopeKey, type Wal, type WalRecord } from "@reyn/wal";
+import { RuntimeError } from "./errors.ts";
+import { sessionOpened } from "./records.ts";
+import { Session, type SessionScope } from "./session.ts";
+import { type Classes, turnWork } from "./work.ts";
+
+export const mainSession: SessionScope = { agent: "default", session: "main" };
+
+/** The session of a scope; the main one where the scope is of none, or wider. */
+export const sessionOf = ({ agent, session }: Scope): SessionScope =>
+	agent !== undefined && session !== undefined ? { agent, session } : mainSession;
+
+export interface SessionsPorts {
+	readonly wal: Wal;
+	readonly timeline: () => Timeline;
+}
+
+export class Sessions implements Iterable<Session> {
+	readonly #ports: SessionsPorts;
+	readonly #sessions = new Map<string, Session>();
+	/** Each session's first record, also where it was abandoned. */
+	readonly #opened: WalRecord[] = [];
+	/** The rewind that is under way. */
+	#rewind: { covers(work: Classes): boolean; readonly over: Promise<void> } | undefined;
+
+	constructor(ports: SessionsPorts) {
+		this.#ports = ports;
+	}
+
+	/** Finds the sessions in the log. Called once, when the timeline is open. */
+	async open(): Promise<void> {
+		this.#opened.push(...(await this.#ports.timeline().records()).filter(sessionOpened.is));
+		await this.follow();
+	}
+
+	/** The main one is always among them. */
+	[Symbol.iterator](): Iterator<Session> {
+		return this.#sessions.values();
+	}
+
+	find(scope: Scope): Session | undefined {
+		return this.#sessions.get(scopeKey(scope));
+	}
+
+	/** @throws RuntimeError `RUNTIME_UNKNOWN_SESSION` */
+	at(scope: SessionScope): Session {
+		const session = this.find(scope);
+		if (session) return session;
+		const known = [...this.#sessions.keys()].join(", ");
+		throw new RuntimeError("RUNTIME_UNKNOWN_SESSION", `no session ${scopeKey(scope)}; there are ${known}`, { scope });
+	}
+
+	/** The session whose state has something; for what is in none the main session, whose own check then says what there is. */
+	ownerOf(has: (view: View) => boolean): Session {
+		return [...this].find(({ view }) => has(view)) ?? this.at(mainSession);
+	}
+
+	/** The session of a scope, made if it is not there, while no rewind of it is under way. */
+	async ensure(scope: SessionScope): Promise<Session> {
+		for (;;) {
+			await this.rewound(scope);
+			const session = this.find(scope) ?? (await this.#load(scope, { isNew: true }));
+			if (!this.#isRewinding(scope)) return session;
+		}
+	}
+
+	/** Those of abandoned branches too. */
+	everOpened(): readonly SessionScope[] {
+		return scopesOf(this.#opened);
+	}
+
+	/** Leaves the sessions that the current line of history does not have, and loads those that it has. */
+	async follow(): Promise<void> {
+		const { lineage } = this.#ports.timeline();
+		const known = new Map(
+			scopesOf(this.#opened.filter((record) => lineage.isActive(record))).map((scope) => [scopeKey(scope), scope]),
+		);
+		for (const key of [...this.#sessions.keys()]) if (!known.has(key)) this.#sessions.delete(key);
+		for (const [key, scope] of known) if (!this.#sessions.has(key)) await this.#load(scope);
+	}
+
+	/** Until a rewind is over, no work that it covers begins, and whoever asks for a session that it covers waits. */
+	hold(covers: (work: Classes) => boolean, over: Promise<void>): void {
+		const held = [...this];
+		for (const session of held) session.hold(covers);
+		this.#rewind = { covers, over };
+		void over.then(() => {
+			for (const session of held) session.release();
+			this.#rewind = undefined;
+		});
+	}
+
+	/** Resolves when the rewind that is under way is over; undefined while there is none. */
+	get rewinding(): Promise<void> | undefined {
+		return this.#rewind?.over;
+	}
+
+	/** Resolves while no rewind is under way that covers what a person begins in a session. */
+	async rewound(scope: SessionScope): Promise<void> {
+		while (this.#isRewinding(scope)) await this.rewinding;
+	}
+
+	#isRewinding(scope: SessionScope): boolean {
+		return this.#rewind?.covers(turnWork(scope)) === true;
+	}
+
+	async #load(scope: SessionScope, { isNew = false } = {}): Promise<Session> {
+		const key = scopeKey(scope);
+		const { wal, timeline } = this.#ports;
+		for (;;) {
+			if (isNew) await this.rewound(scope);
+			const { resets } = timeline().lineage;
+			const view = await timeline().at(wal.tip, scope);
+			const known = this.#sessions.get(key);
+			if (known) return known;
+			// A rewind has come between: it may have taken this state back.
+			if (timeline().lineage.resets !== resets || (isNew && this.#isRewinding(scope))) continue;
+			const session = new Session(scope, timeline(), view);
+			this.#sessions.set(key, session);
+			if (isNew) this.#opened.push(session.log.append(sessionOpened({}), scope).record);
+			return session;
+		}
+	}
+}
+
+function scopesOf(opened: readonly WalRecord[]): readonly SessionScope[] {
+	const scopes = new Map([[scopeKey(mainSession), mainSession]]);
+	for (const { scope } of opened) {
+		const { agent, session } = scope;
+		if (agent !== undefined && session !== undefined) scopes.set(scopeKey(scope), { agent, session });
+	}
+	return [...scopes.values()];
+}

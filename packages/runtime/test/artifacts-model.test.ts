@@ -1,0 +1,248 @@
+/**
+ * Random histories of scripts, plans, rewinds, labels and collections, against a model that knows no kinds of file: what is beside
+ * the log stays if its hash stands anywhere in a record that the log has or in a state that can be gone back to, and only then.
+ * `REYN_RUNS` sets how many there are (default 4), `REYN_SEED` the first one's seed.
+ */
+import type { Tool } from "@reyn/journal";
+import { PLAN_TOOL } from "@reyn/plan";
+import { afterAll, expect, test } from "vitest";
+import { mainSession, type Runtime, type SessionScope } from "../src/index.ts";
+import { filesOf, hashesIn, makeOld, reachable, seal, sealing } from "./kept-files.ts";
+import { lastOf, makeProject, type Opened, open, type Project, scripted, until } from "./project.ts";
+import { script } from "./script-runs.ts";
+
+const RUNS = Number(process.env.REYN_RUNS ?? 4);
+const SEED = Number(process.env.REYN_SEED ?? 1);
+
+const sessions: readonly SessionScope[] = [
+	mainSession,
+	{ agent: "default", session: "side" },
+	{ agent: "bob", session: "main" },
+	sealing,
+];
+
+/** What the histories have come to, together: a model that meets nothing proves nothing. */
+const met = { cut: 0, gone: 0, stayed: 0, "results gone": 0, "runs gone": 0, "plans gone": 0, resumed: 0 };
+
+test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { timeout: 60_000 }, async (seed) => {
+	await using project = await makeProject();
+	const history = new History(seed, project);
+	await history.start();
+	for (let i = 0; i < 24; i++) await history.step();
+	await history.collect();
+	await history.goOn();
+	await history.end();
+});
+
+afterAll(() => {
+	if (RUNS >= 4) for (const [what, times] of Object.entries(met)) expect(times, what).toBeGreaterThan(0);
+});
+
+class History {
+	readonly #project: Project;
+	readonly #random: () => number;
+	#opened!: Opened;
+	/** A number for each thing, so that no two files are alike. */
+	#made = 0;
+	#receipts = 0;
+	/** Is the next step of a plan that has paid never answered? */
+	#isHeld = false;
+
+	constructor(seed: number, project: Project) {
+		this.#random = seeded(seed);
+		this.#project = project;
+	}
+
+	async start(): Promise<void> {
+		const model = scripted(async (request) => {
+			const last = lastOf(request);
+			if (/^plan \d+$/.test(last)) return [{ name: PLAN_TOOL, args: plan(last) }];
+			if (last.includes("Step a")) return [{ name: "pay", args: { for: last } }];
+			if (last.startsWith("receipt") && this.#isHeld) await new Promise(() => {});
+			return last.includes("small") || !/large|Step /.test(last) ? `echo: ${last.slice(0, 40)}` : this.#large(last);
+		});
+		const pay: Tool = {
+			name: "pay",
+			description: "pays",
+			parameters: { type: "object" },
+			purity: "side_effect",
+			call: async () => this.#large(`receipt ${++this.#receipts}`),
+		};
+		this.#opened = await open(this.#project, { model, tools: [pay] });
+	}
+
+	async step(): Promise<void> {
+		const steps = [
+			() => this.#talk(),
+			() => this.#talk(),
+			() => this.#run(),
+			() => this.#run(),
+			() => this.#resume(),
+			() => this.#plan(),
+			() => this.#checkout(),
+			() => this.#checkout(),
+			() => this.#checkout(),
+			() => (this.#random() < 0.4 ? this.#label() : this.#restart()),
+			() => this.collect(),
+			() => this.collect(),
+		];
+		await (this.#one(steps) as () => Promise<void>)();
+	}
+
+	async collect(): Promise<void> {
+		// So that a segment ends, and a cut reaches as far as that.
+		if (this.#random() < 0.7) {
+			await this.#restart();
+			await this.#talk();
+			await this.#talk();
+		}
+		const { runtime } = this.#opened;
+		await makeOld(this.#project.state);
+		const before = await filesOf(this.#project.state);
+		const policy = { keepDays: 0, keepCheckpoints: 1 + Math.floor(this.#random() * 2) };
+		const planned = await runtime.gc({ ...policy, dryRun: true });
+		expect(await filesOf(this.#project.state)).toEqual(before);
+		const done = await runtime.gc(policy);
+		const after = await filesOf(this.#project.state);
+
+		const needed = await hashesIn(runtime, sessions);
+		expect([...after.keys()]).toEqual([...before].flatMap(([path, { sha256 }]) => (needed.has(sha256) ? [path] : [])));
+		const gone = [...before].filter(([path]) => !after.has(path));
+		expect(done.artifacts).toEqual({ files: gone.length, bytes: gone.reduce((sum, [, { bytes }]) => sum + bytes, 0) });
+		expect(planned.artifacts.files).toBeGreaterThanOrEqual(gone.length);
+		expect((await runtime.gc({ ...policy, dryRun: true })).artifacts.files).toBe(0);
+		if (done.retainedFrom > done.was) met.cut++;
+		met.gone += gone.length;
+		met.stayed += after.size;
+		for (const [path] of gone)
+			met[path.startsWith("runs") ? "runs gone" : path.startsWith("agents") ? "plans gone" : "results gone"]++;
+	}
+
+	/** Whatever is gone back to goes on: scripts have their text and their arguments, plans their steps. */
+	async goOn(): Promise<void> {
+		this.#isHeld = false;
+		for (let i = 0; i < 3; i++) {
+			const { runtime, events } = this.#opened;
+			await runtime.checkout(this.#one(reachable(runtime)) as number, "test");
+			for (const { run, status } of runtime.scripts.list()) {
+				if (status === "completed") expect(await runtime.scripts.result(run)).toHaveProperty("said");
+				const { end } = await runtime.scripts.resume(run);
+				expect((await end).status).toBe("completed");
+				met.resumed++;
+			}
+			for (const { plan } of runtime.restored().plans) await runtime.resumePlan(plan);
+			await runtime.idle();
+			for (const event of events)
+				if (event.type === "plan_end") expect([event.outcome, event.reason]).not.toContain("discarded");
+		}
+	}
+
+	end(): Promise<void> {
+		return this.#opened.runtime.close();
+	}
+
+	async #talk(): Promise<void> {
+		const { runtime } = this.#opened;
+		await runtime.prompt(`hello ${++this.#made}`, this.#session());
+		await runtime.idle();
+	}
+
+	async #run(): Promise<void> {
+		const { runtime } = this.#opened;
+		const { end } = await runtime.scripts.start(this.#script(), { n: ++this.#made }, this.#known(runtime));
+		await end;
+	}
+
+	/** An edited text, or other arguments, or all as it was. */
+	async #resume(): Promise<void> {
+		const { runtime } = this.#opened;
+		const found = this.#one(runtime.scripts.list());
+		if (!found) return;
+		const how = [{}, { script: this.#script() }, { args: { n: ++this.#made } }];
+		const { end } = await runtime.scripts.resume(found.run, this.#one(how));
+		await end;
+	}
+
+	/** Some stay in flight. */
+	async #plan(): Promise<void> {
+		const { runtime, events } = this.#opened;
+		this.#isHeld = this.#random() < 0.15;
+		const [heard, receipts] = [events.length, this.#receipts];
+		await runtime.prompt(`plan ${++this.#made}`, this.#session());
+		if (this.#isHeld) {
+			await until(() => events.slice(heard).some((event) => event.type === "plan_step"));
+			await until(() => this.#receipts > receipts);
+			if (this.#random() < 0.5) await runtime.timeline.label(runtime.wal.tip, `l${++this.#made}x`);
+			await this.#restart();
+		} else await runtime.idle();
+		this.#isHeld = false;
+	}
+
+	async #checkout(): Promise<void> {
+		const { runtime } = this.#opened;
+		const target = this.#one(
+			this.#random() < 0.5 ? runtime.timeline.checkpoints().map(({ seq }) => seq) : reachable(runtime),
+		);
+		const scope = this.#random() < 0.3 ? this.#session() : {};
+		// A part may not go back to before a cut.
+		await runtime.checkout(target ?? 0, "test", scope).catch(unlessPruned);
+		await runtime.idle();
+	}
+
+	async #label(): Promise<void> {
+		const { runtime } = this.#opened;
+		await runtime.timeline.label(this.#one(reachable(runtime)) ?? 0, `l${++this.#made}x`);
+	}
+
+	async #restart(): Promise<void> {
+		await this.#opened.runtime.close();
+		await seal(this.#project.state);
+		await this.start();
+	}
+
+	#script() {
+		const n = ++this.#made;
+		return script(
+			`const said = [await ctx.agent("large ${n % 7}"), await ctx.agent("small"), await ctx.tool("pay", { n: ${n} })]; return { said, n: args.n };`,
+		);
+	}
+
+	#large(what: string): string {
+		return `${what} ${++this.#made} `.repeat(40_000 / what.length);
+	}
+
+	#session(): SessionScope {
+		return this.#one(sessions) as SessionScope;
+	}
+
+	/** A session that is there: only a prompt makes one. */
+	#known(runtime: Runtime): SessionScope {
+		return this.#one(runtime.sessions()) as SessionScope;
+	}
+
+	#one<T>(all: readonly T[]): T | undefined {
+		return all[Math.floor(this.#random() * all.length)];
+	}
+}
+
+const plan = (goal: string) => ({
+	goal,
+	steps: [
+		{ id: "a", description: `look at ${goal}`, tools: ["pay"], depends_on: [] },
+		{ id: "b", description: "say so", tools: [], depends_on: ["a"] },
+	],
+});
+
+function unlessPruned(error: Error): void {
+	expect(error).toMatchObject({ code: "TIMETRAVEL_PRUNED" });
+}
+
+function seeded(state: number): () => number {
+	let at = state;
+	return () => {
+		at = (at + 0x6d2b79f5) | 0;
+		let mixed = Math.imul(at ^ (at >>> 15), 1 | at);
+		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+		return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+	};
+}

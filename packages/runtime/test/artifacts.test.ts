@@ -1,0 +1,315 @@
+/** What `gc` takes away beside the log: nothing that is somebody else's, nothing of work under way, and nothing before the cut is durable. */
+import { cp, mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { stepCompleted, type Tool } from "@reyn/journal";
+import { PLAN_TOOL } from "@reyn/plan";
+import { stepLate } from "@reyn/timetravel";
+import { defineRecord, fileBlobs, fileEngine, openWal } from "@reyn/wal";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
+import { allRecords, layoutOf, mainSession } from "../src/index.ts";
+import { exists, filesOf, makeOld, seal } from "./kept-files.ts";
+import { lastOf, makeProject, type Opened, open, type Project, payingPlan, scripted, until } from "./project.ts";
+import { five, resumeToEnd, runToEnd, till } from "./script-runs.ts";
+
+let project: Project;
+beforeEach(async () => {
+	project = await makeProject();
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+/** Cuts as far as it can. */
+const all = { keepDays: 0, keepCheckpoints: 1 };
+
+/** A model whose answers are too large for a record. */
+const wordy = () => scripted((request) => `${lastOf(request)} `.repeat(5000));
+
+async function talk({ runtime }: Opened, turns: number): Promise<void> {
+	for (let n = 0; n < turns; n++) {
+		await runtime.prompt(`hello ${n}`);
+		await runtime.idle();
+	}
+}
+
+/** Closes, so that a segment ends; and opens again after a day. */
+async function nextDay({ runtime }: Opened, model = wordy()): Promise<Opened> {
+	await runtime.close();
+	await seal(project.state);
+	await makeOld(project.state);
+	return open(project, { model });
+}
+
+const namesOf = async (state = project.state): Promise<readonly string[]> => [...(await filesOf(state)).keys()];
+
+/** A finished run that is abandoned, a finished one that counts, and enough talk after them for a cut. */
+async function twoRuns(): Promise<{ opened: Opened; abandoned: string; kept: string }> {
+	const first = await open(project, { model: wordy() });
+	await talk(first, 1);
+	const [turn] = first.runtime.timeline.checkpoints();
+	const abandoned = await runToEnd(first.runtime, five());
+	await first.runtime.checkout(turn?.seq ?? 0, "test");
+	const kept = await runToEnd(first.runtime, five({ 1: "another" }));
+	const opened = await nextDay(first);
+	await talk(opened, 2);
+	return { opened, abandoned: abandoned.run, kept: kept.run };
+}
+
+test("what only records had that are gone goes; what a state has that outlives them stays", async () => {
+	const { opened, abandoned, kept } = await twoRuns();
+	const { runtime } = opened;
+	const before = await filesOf(project.state);
+	expect([...before.keys()].filter((path) => path.startsWith("state/results")).length).toBeGreaterThan(5);
+	const { artifacts, first } = await runtime.gc(all);
+	expect(first).toBeGreaterThan(runtime.scripts.list()[0]?.started ?? Number.POSITIVE_INFINITY);
+	// Its steps are gone with their lane; what the run is made of is in the state at the cut.
+	expect((await namesOf()).map(dirname)).toEqual([`runs/${kept}`, `runs/${kept}`, `runs/${kept}`]);
+	const gone = [...before].filter(([path]) => !path.startsWith(`runs/${kept}/`));
+	expect(gone.some(([path]) => path.startsWith(`runs/${abandoned}/`))).toBe(true);
+	expect(artifacts).toEqual({ files: gone.length, bytes: gone.reduce((sum, [, { bytes }]) => sum + bytes, 0) });
+	await runtime.close();
+
+	// The log is truncated past all that it said of the run: it is restored, has its result, and goes on.
+	const next = await open(project, { model: wordy() });
+	expect(await next.runtime.scripts.result(kept)).toHaveLength(5);
+	expect(await resumeToEnd(next.runtime, kept)).toMatchObject({ status: "completed" });
+	await next.runtime.close();
+});
+
+test("a label keeps what its state has, through the next cut too", async () => {
+	const first = await open(project, { model: wordy() });
+	const { run } = await runToEnd(first.runtime, five());
+	await talk(first, 1);
+	await first.runtime.timeline.label(first.runtime.wal.tip, "here");
+	await first.runtime.checkout(0, "test");
+	let opened = first;
+	for (let cut = 0; cut < 2; cut++) {
+		opened = await nextDay(opened);
+		await talk(opened, 2);
+		expect((await opened.runtime.gc(all)).retainedFrom).toBeGreaterThan(1);
+	}
+	expect(await namesOf()).toHaveLength(3);
+	const [here] = await opened.runtime.timeline.labels();
+	await opened.runtime.checkout(here?.seq ?? 0, "test");
+	expect(await resumeToEnd(opened.runtime, run)).toMatchObject({ status: "completed" });
+	await opened.runtime.close();
+});
+
+test("a label in the midst of a plan keeps the plan, and what a tool of its open step has given", async () => {
+	let paid = 0;
+	const pay: Tool = { ...till(), call: async () => `receipt ${++paid} `.repeat(5000) };
+	const paying = (isHeld: boolean) =>
+		scripted(async (request) => {
+			if (lastOf(request) === "plan it") return [{ name: PLAN_TOOL, args: payingPlan }];
+			if (/Step a/.test(lastOf(request))) return [{ name: "pay", args: {} }];
+			if (isHeld && lastOf(request).startsWith("receipt")) await new Promise(() => {});
+			return "done";
+		});
+	const held = paying(true);
+	const first = await open(project, { model: held, tools: [pay] });
+	await first.runtime.prompt("plan it");
+	await until(() => held.asked.some((request) => lastOf(request).startsWith("receipt")));
+	// Behind the record of the result: its state alone names that.
+	const { timeline } = first.runtime;
+	await timeline.label(await timeline.checkpoint("turn", "paid", mainSession, first.runtime.view()), "paid");
+	await first.runtime.checkout(0, "test");
+	const opened = await nextDay(first);
+	await talk(opened, 2);
+	const { first: oldest } = await opened.runtime.gc(all);
+	const [label] = await opened.runtime.timeline.labels();
+	expect(oldest).toBeGreaterThan(label?.seq ?? Number.POSITIVE_INFINITY);
+	expect((await namesOf()).map((path) => path.split("/")[0])).toEqual(["agents", "state"]);
+	await opened.runtime.close();
+
+	const next = await open(project, { model: paying(false), tools: [pay] });
+	await next.runtime.checkout(label?.seq ?? 0, "test");
+	const [plan] = next.runtime.restored().plans;
+	await next.runtime.resumePlan(plan?.plan ?? "");
+	await next.runtime.idle();
+	expect(next.events.find(({ type }) => type === "plan_end")).toMatchObject({ outcome: "completed", failed: [] });
+	expect(paid).toBe(1);
+	await next.runtime.close();
+});
+
+test("what would go is counted and stays; where nothing is cut it is what then goes", async () => {
+	const { opened } = await twoRuns();
+	const { runtime } = opened;
+	const before = await filesOf(project.state);
+	const planned = await runtime.gc({ ...all, dryRun: true });
+	expect(await filesOf(project.state)).toEqual(before);
+	const done = await runtime.gc(all);
+	expect(planned.artifacts.files).toBeGreaterThanOrEqual(done.artifacts.files);
+
+	const orphan = join(project.state, "runs/r00000000/script-0123456789abcdef.ts");
+	await mkdir(dirname(orphan), { recursive: true });
+	await writeFile(orphan, "an orphan");
+	await makeOld(project.state);
+	const exact = { files: 1, bytes: 9 };
+	expect(await runtime.gc({ ...all, dryRun: true })).toMatchObject({ artifacts: exact });
+	expect(await exists(orphan)).toBe(true);
+	expect(await runtime.gc(all)).toMatchObject({ artifacts: exact });
+	expect(await exists(orphan)).toBe(false);
+	await runtime.close();
+});
+
+test("what is somebody else's stays, and what a killed write has left goes", async () => {
+	const opened = await open(project);
+	await talk(opened, 1);
+	const sha256 = "ab".repeat(32);
+	const theirs = [
+		"runs/notes.md",
+		"runs/r0/script-0123456789abcdef.ts",
+		"runs/r00000000/script-mine.ts",
+		"runs/r00000000/notes.tmp",
+		"runs/r00000000/deeper/script-0123456789abcdef.ts",
+		"agents/default/state/plans/notes/decomposition.json",
+		"agents/default/state/plans/p1/notes.json",
+		"agents/default/workspace/0123456789abcdef.tmp",
+		"agents/notes.md",
+		`state/results/${sha256}.blob`,
+		`state/results/cd/${sha256}.blob`,
+		`state/results/ab/${sha256}.blob.bak`,
+		"state/snapshots/chunks/notes.tmp",
+	];
+	const left = [
+		"runs/r00000000/0123456789abcdef.tmp",
+		"agents/default/state/plans/p1/decomposition.json",
+		"agents/default/state/plans/p1/0123456789abcdef.tmp",
+		`state/results/ab/${sha256}.blob`,
+		"state/results/ab/0123456789abcdef.tmp",
+		"state/snapshots/chunks/0123456789abcdef.tmp",
+		"state/kept/0123456789abcdef.tmp",
+	];
+	for (const path of [...theirs, ...left]) {
+		await mkdir(dirname(join(project.state, path)), { recursive: true });
+		await writeFile(join(project.state, path), path);
+	}
+	await makeOld(project.state);
+	expect(await opened.runtime.gc(all)).toMatchObject({ artifacts: { files: left.length } });
+	const there = async (paths: readonly string[]) =>
+		(await Promise.all(paths.map((path) => exists(join(project.state, path))))).map((is, i) => is && paths[i]);
+	expect(await there(theirs)).toEqual(theirs);
+	expect((await there(left)).filter(Boolean)).toEqual([]);
+	await opened.runtime.close();
+});
+
+test("nothing goes of work that is under way, which writes a file before the record that names it", async () => {
+	const opened = await open(project, { model: wordy() });
+	await talk(opened, 2);
+	const results = fileBlobs(layoutOf(project.state).results);
+	const sha256 = "cd".repeat(32);
+	await results.put(`cd/${sha256}`, Buffer.from("a result of a step that is about to be recorded"));
+	const temporary = join(project.state, "state/results/cd/0123456789abcdef.tmp");
+	await writeFile(temporary, "half of the next one");
+	expect(await opened.runtime.gc(all)).toMatchObject({ artifacts: { files: 0, bytes: 0 } });
+	expect([(await results.list("")).length, await exists(temporary)]).toEqual([1, true]);
+
+	// Half an hour is not old enough either: the clock of a file server may be another.
+	const before = new Date(performance.timeOrigin - 30 * 60 * 1000);
+	await utimes(temporary, before, before);
+	expect(await opened.runtime.gc(all)).toMatchObject({ artifacts: { files: 0 } });
+	await opened.runtime.close();
+});
+
+test("an open run keeps the results of its steps, and goes on with them", async () => {
+	const model = scripted(async (request) => {
+		if (lastOf(request) === "call 3") await new Promise(() => {});
+		return `${lastOf(request)} `.repeat(5000);
+	});
+	const first = await open(project, { model });
+	const { run } = await first.runtime.scripts.start(five(), undefined);
+	await until(() => model.asked.length === 3);
+	const opened = await nextDay(first);
+	await talk(opened, 2);
+	const before = await namesOf();
+	expect(await opened.runtime.gc(all)).toMatchObject({ artifacts: { files: 0 } });
+	expect(await namesOf()).toEqual(before);
+	const asked = wordy();
+	const next = await nextDay(opened, asked);
+	expect(await resumeToEnd(next.runtime, run)).toMatchObject({ status: "completed" });
+	expect(asked.asked).toHaveLength(3);
+	await next.runtime.close();
+});
+
+test("an outcome that came too late keeps its result, until its record is gone", async () => {
+	const first = await open(project);
+	await talk(first, 1);
+	const [sha256, bytes] = ["ef".repeat(32), 5];
+	await fileBlobs(layoutOf(project.state).results).put(`ef/${sha256}`, Buffer.from("large"));
+	const outcome = { lane: "turn/1", fp: "", occ: 0, kind: "tool", name: "pay", purity: "side_effect", started: 1 };
+	const data = { ...outcome, spilled: { sha256, bytes } };
+	const late = stepLate({ reset: 1, kind: stepCompleted.kind, data });
+	const { seq, durable } = first.runtime.wal.append(late, mainSession);
+	await durable;
+	await makeOld(project.state);
+	expect(await first.runtime.gc()).toMatchObject({ artifacts: { files: 0 } });
+	const opened = await nextDay(first);
+	await opened.runtime.timeline.label(seq, "late");
+	await talk(opened, 2);
+	// A record that has a label is kept without the log.
+	expect(await opened.runtime.gc(all)).toMatchObject({ artifacts: { files: 0 } });
+	expect(opened.runtime.wal.first).toBeGreaterThan(seq);
+	await opened.runtime.undo("test");
+	await talk(opened, 2);
+	expect(await opened.runtime.gc(all)).toMatchObject({ artifacts: { files: 1, bytes } });
+	await opened.runtime.close();
+});
+
+test("a record of a kind that is not known here may refer to anything: nothing goes", async () => {
+	const { opened } = await twoRuns();
+	await opened.runtime.close();
+	const unknown = defineRecord("photo_taken", z.object({ sha256: z.string() }));
+	const log = await openWal(fileEngine(layoutOf(project.state).wal), { records: [...allRecords, unknown] });
+	const { seq, durable } = log.append(unknown({ sha256: "" }), { agent: "default" });
+	await durable;
+	await log.close();
+	const { runtime } = await open(project);
+	const before = await namesOf();
+	const { artifacts } = await runtime.gc(all);
+	expect(artifacts).toEqual({ files: 0, bytes: 0, undecided: { seq, kind: "photo_taken" } });
+	expect(await namesOf()).toEqual(before);
+	await runtime.close();
+});
+
+test("as long as the cut is not durable, nothing goes", async () => {
+	const { opened } = await twoRuns();
+	const before = await namesOf();
+	const { kept } = layoutOf(project.state);
+	await rm(kept, { recursive: true, force: true });
+	await writeFile(kept, "no directory");
+	await expect(opened.runtime.gc(all)).rejects.toThrow();
+	expect(await namesOf()).toEqual(before);
+	await rename(kept, `${kept}.aside`);
+	expect((await opened.runtime.gc(all)).artifacts.files).toBeGreaterThan(0);
+	await opened.runtime.close();
+});
+
+test("killed after any removal, the next time comes to the same", async () => {
+	const { opened } = await twoRuns();
+	// As far as a process comes that is killed between the cut and the first removal.
+	await opened.runtime.timeline.gc({ ...all, now: Date.now() });
+	await opened.runtime.close();
+	const before = await namesOf();
+	const copyOf = async (name: string): Promise<Project> => {
+		const state = join(project.root, name);
+		await cp(project.state, state, { recursive: true, preserveTimestamps: true });
+		return { ...project, state };
+	};
+	const whole = await copyOf("whole");
+	const { runtime } = await open(whole);
+	const { artifacts } = await runtime.gc(all);
+	await runtime.close();
+	const after = await namesOf(whole.state);
+	const gone = before.filter((path) => !after.includes(path));
+	expect([gone.length, after.length]).toEqual([artifacts.files, before.length - artifacts.files]);
+	expect(gone.length).toBeGreaterThan(5);
+	for (let removed = 1; removed <= gone.length; removed++) {
+		const cut = await copyOf(`cut-${removed}`);
+		for (const path of gone.slice(0, removed)) await rm(join(cut.state, path));
+		const again = await open(cut);
+		expect(await again.runtime.gc(all)).toMatchObject({ artifacts: { files: gone.length - removed } });
+		expect(again.runtime.scripts.list()).toHaveLength(1);
+		await again.runtime.close();
+		expect(await namesOf(cut.state)).toEqual(after);
+		await rm(cut.state, { recursive: true });
+	}
+});
