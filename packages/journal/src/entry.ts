@@ -105,7 +105,8 @@ export type Recall =
 	  }
 	/** A world answer: to be asked again, unless an effect that came after it rests on it. */
 	| { readonly kind: "world"; readonly kept: Kept; readonly settled: boolean }
-	| { readonly kind: "failed"; readonly reason: Reason }
+	/** It failed for good; `from` as above. */
+	| { readonly kind: "failed"; readonly reason: Reason; readonly started?: Seq; readonly from?: Seq }
 	/** Started, and the outcome unknown. */
 	| { readonly kind: "in_doubt"; readonly started: Seq; readonly attempt: number };
 
@@ -134,7 +135,7 @@ export function recallEntry(entry: JournalEntry | undefined, lastEffect: Seq): R
 			const { reason, at } = outcome;
 			return outcome.retryable
 				? { kind: "fresh", failed: { attempt, at, reason, ...start } }
-				: { kind: "failed", reason };
+				: { kind: "failed", reason, ...start };
 		}
 		default:
 			return started === undefined ? { kind: "fresh" } : { kind: "in_doubt", started, attempt };

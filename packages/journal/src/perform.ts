@@ -78,6 +78,7 @@ class Performance<T> {
 			}
 			case "failed":
 				this.#tell({ type: "failed", reason: known.reason.message });
+				if (known.from !== undefined) await this.#adoptFailure(known.from, known);
 				throw failedBefore(this.#id, known.reason);
 			case "in_doubt":
 				return this.#settle(known.started, known.attempt);
@@ -240,6 +241,11 @@ class Performance<T> {
 	async #adopt(from: Seq, { kept, usage, started }: Recall & { kind: "ghost" }): Promise<void> {
 		const more = { ...(started === undefined ? {} : { started }), ...(usage ? { usage } : {}) };
 		await this.#append(stepCompleted({ ...this.#id, adopts: from, ...kept, ...more }));
+	}
+
+	async #adoptFailure(from: Seq, { reason, started }: Recall & { kind: "failed" }): Promise<void> {
+		const start = started === undefined ? {} : { started };
+		await this.#append(stepFailed({ ...this.#id, adopts: from, ...start, retryable: false, reason }));
 	}
 
 	/** A result that was recorded and cannot be read: never half of it. An effect is not made again without the far side's word. */

@@ -116,7 +116,7 @@ test("closed while the disk is full, a script is stopped, and goes on from what 
 	await runtime.close();
 });
 
-test("a turn that has something to record while the disk is full stays open, and is not asked for again and again", async () => {
+test("what other turns are answered meanwhile waits too, and is paid for once", async () => {
 	await using project = await makeProject();
 	const disk = new FillingDisk();
 	const { opened, open } = gate();
@@ -126,22 +126,44 @@ test("a turn that has something to record while the disk is full stays open, and
 	});
 	const { runtime, events, types } = await openOn(disk, project, { model });
 	const other = { agent: "default", session: "other" };
-	const turn = await runtime.prompt("well?");
+	await runtime.prompt("well?");
 	await runtime.prompt("and here?", other);
 	disk.isFull = true;
 	const waiting = runtime.prompt("and then?");
 	await until(() => types().includes("disk_full"));
 	open();
-	await runtime.idle();
-	expect(events.filter(({ type }) => type === "turn_end")).toMatchObject([
-		{ turn, outcome: "interrupted", reason: expect.stringContaining("the disk is full") },
-		{ scope: other, outcome: "interrupted" },
-	]);
-	expect(model.asked).toHaveLength(2);
+	await until(() => events.filter(({ type }) => type === "text").length >= 2);
+	expect(types()).not.toContain("turn_end");
 	disk.isFull = false;
 	await waiting;
-	runtime.resume();
 	await runtime.idle();
+	const ends = events.filter(({ type }) => type === "turn_end");
+	expect(ends.map((end) => (end as { outcome: string }).outcome)).toEqual(["completed", "completed", "completed"]);
+	expect(model.asked).toHaveLength(3);
 	expect(runtime.restored().turns).toEqual([]);
+	await runtime.close();
+});
+
+test("a turn whose end cannot be recorded stays open, and is not asked for again and again", async () => {
+	await using project = await makeProject();
+	const disk = new FillingDisk();
+	const { opened, open } = gate();
+	const model = scripted(async () => {
+		await opened;
+		throw new Error("no model");
+	});
+	const { runtime, events, types } = await openOn(disk, project, { model });
+	const turn = await runtime.prompt("well?");
+	disk.isFull = true;
+	const waiting = runtime.prompt("and here?", { agent: "default", session: "other" });
+	await until(() => types().includes("disk_full"));
+	open();
+	await until(() => types().includes("turn_end"));
+	expect(events.find(({ type }) => type === "turn_end")).toMatchObject({ turn, outcome: "interrupted" });
+	expect(model.asked).toHaveLength(1);
+	disk.isFull = false;
+	await waiting;
+	await runtime.idle();
+	expect(runtime.restored().turns).toMatchObject([{ turn }]);
 	await runtime.close();
 });

@@ -124,7 +124,7 @@ class Explorer {
 			recall(step) {
 				const known = ports.memo.recall(step);
 				if (known.kind === "world") return { kind: "ghost", kept: known.kept };
-				if (known.kind !== "ghost") return known;
+				if (known.kind !== "ghost" && known.kind !== "failed") return known;
 				const { from, ...recalled } = known;
 				return recalled;
 			},

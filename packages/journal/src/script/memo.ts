@@ -103,8 +103,8 @@ export class ScriptMemo {
 		const found = id.place && this.#find(id, id.place);
 		if (!found) return { kind: "fresh" };
 		const known = recallEntry(found.entry, found.lastEffect);
-		if (known.kind !== "ghost") return known;
-		found.answer.usedBy = callOf(id);
+		if (known.kind !== "ghost" && known.kind !== "failed") return known;
+		if (known.kind === "ghost") found.answer.usedBy = callOf(id);
 		return { ...known, from: found.entry.outcome?.seq as Seq };
 	}
 

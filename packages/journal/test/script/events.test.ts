@@ -105,6 +105,20 @@ test("a run tells each call as it goes on", async () => {
 	expect(view).toMatchObject({ status: "completed", paid: 0, saved: 22, size: 3 });
 });
 
+test("a failure that an edit brings back is recorded at its place, as a result is", async () => {
+	const writes = script('try { await ctx.tool("write", {}); } catch {} return "over";');
+	const asks = script('return ctx.agent("a");');
+	let run = new Process({ tools: [writer(() => Promise.reject(new Error("disk full")))] });
+	for (const source of [writes, asks, writes]) {
+		run = run.next();
+		await run.work(source);
+	}
+	expect(run.made).toEqual([]);
+	const shown = [["write", "failed", "disk full"]];
+	for (const view of [viewOf(run.events), readBack(run.log)])
+		expect(callsOf(view).map(({ label, state, note }) => [label, state, note])).toEqual(shown);
+});
+
 test("what was recorded before a kill is kept until it is asked for again", async () => {
 	const source = script('await ctx.agent("a"); await ctx.agent("b"); throw new Error("no");');
 	const run = new Process({ appends: 3 });
