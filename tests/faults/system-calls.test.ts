@@ -1,0 +1,3 @@
+import { testShort } from "./short.ts";
+
+testShort("at system calls");
