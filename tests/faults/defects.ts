@@ -341,7 +341,7 @@ const defects: readonly Defect[] = [
 		name: "forget a failure",
 		package: "journal",
 		file: "entry.ts",
-		from: '\t\t\t\t: { kind: "failed", reason };',
+		from: '\t\t\t\t: { kind: "failed", reason, ...start };',
 		to: '\t\t\t\t: { kind: "fresh" };',
 		tests: ["faults in-doubt"],
 	},
