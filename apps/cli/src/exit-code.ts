@@ -37,6 +37,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	RUNTIME_UNKNOWN_SCRIPT_RUN: exitCodes.notFound,
 	SCRIPT_ARGS: exitCodes.usage,
 	SCRIPT_INVALID: exitCodes.usage,
+	SCRIPT_TIMEOUT: exitCodes.usage,
 	SCRIPT_WAITING: exitCodes.refused,
 	REWIND_STALE: exitCodes.refused,
 	RUNTIME_BAD_REF: exitCodes.usage,
@@ -61,7 +62,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 
 /** An error of the command line itself. */
 export class CliError extends Error {
-	readonly code: "CLI_USAGE" | "CLI_NOT_FOUND" | "CLI_REFUSED";
+	readonly code: "CLI_USAGE" | "CLI_NOT_FOUND" | "CLI_OUTPUT" | "CLI_REFUSED";
 
 	constructor(code: CliError["code"], message: string) {
 		super(message);

@@ -20,6 +20,6 @@ export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts
 export { Recorded } from "./recorded.ts";
 export { journalRecords, laneClosed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 export { type Kept, toJson } from "./results.ts";
-export type { RetryPolicy } from "./retry.ts";
+export { type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";
 export type { Called, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";

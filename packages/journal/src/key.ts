@@ -31,17 +31,22 @@ export class Line {
 		this.#redact = redact;
 	}
 
-	/** The next call of the lane. */
-	next(fp: string, args: unknown, label: string): Place {
-		this.#chain = link(this.#chain, fp);
-		this.#loose = link(this.#loose, fp);
-		const { "": whole, ...fields } = this.#fieldsOf(args);
-		return {
-			at: this.#at++,
-			chain: this.#chain,
-			loose: this.#loose,
-			label: this.#redact(label),
-			fields: whole === undefined ? fields : { value: whole },
+	/** Takes the place of the next call of the lane; what people see of it is made when it is asked for. */
+	next(fp: string, args: unknown, label: string): () => Place {
+		const chain = link(this.#chain, fp);
+		const loose = link(this.#loose, fp);
+		const at = this.#at++;
+		this.#chain = chain;
+		this.#loose = loose;
+		return () => {
+			const { "": whole, ...fields } = this.#fieldsOf(args);
+			return {
+				at,
+				chain,
+				loose,
+				label: this.#redact(label),
+				fields: whole === undefined ? fields : { value: whole },
+			};
 		};
 	}
 

@@ -3,7 +3,7 @@ import type { Appended, Appender, Scope } from "@reyn/wal";
 import type { Identity } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { fingerprint, type Line } from "./key.ts";
-import { type Placed, place } from "./perform.ts";
+import { perform } from "./perform.ts";
 import type { Step, Using } from "./step.ts";
 
 /**
@@ -18,7 +18,7 @@ export class Lane {
 	/** The last record of this lane's own steps. */
 	#last: Appended | undefined;
 	readonly #calls = new Map<string, number>();
-	/** The calls that are under way, and whether another may still join them: in one turn of the event loop the order is given. */
+	/** The calls that are under way, and whether another may still join them: until the host's next microtask the order is given. */
 	readonly #open = new Set<string>();
 	#joinable = false;
 
@@ -68,43 +68,49 @@ export class Lane {
 	 * so), `STEP_TIMEOUT`, `RESULT_LOST`, `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON`; and what the call itself throws
 	 */
 	async perform<T>(step: Step<T>): Promise<T> {
-		return this.place(step).perform();
+		return this.place(step)();
 	}
 
-	/** Takes the next place in the lane for a step, as {@link identify} does. What is not known counts as under way from then on. */
-	place<T>(step: Step<T>): Placed<T> {
-		const id = this.identify(step);
-		const placed = place(step, id, this.#scope, this.#using, {
-			inside: (using) => this.inside(id, using),
-			durable: async () => this.#last?.durable,
-		});
-		if (placed.known) return placed;
-		const key = `${step.name} (${id.fp.slice(0, 8)}:${id.occ})`;
+	/** Gives a step its place as {@link take} does, where it counts as under way; what it gives runs it there, as {@link perform}. */
+	place<T>(step: Step<T>): () => Promise<T> {
+		const { fp, occ, identify } = this.take(step);
+		const key = `${step.name} (${fp.slice(0, 8)}:${occ})`;
 		this.#open.add(key);
-		return {
-			perform: async () => {
-				try {
-					return await placed.perform();
-				} finally {
-					this.#open.delete(key);
-				}
-			},
+		return async () => {
+			const id = identify();
+			try {
+				return await perform(step, id, this.#scope, this.#using, {
+					inside: (using) => this.inside(id, using),
+					durable: async () => this.#last?.durable,
+				});
+			} finally {
+				this.#open.delete(key);
+			}
 		};
 	}
 
 	/**
-	 * Takes the next place in the lane for a call, which counts as made from then on.
+	 * Takes the next place in the lane for a call, which counts as made from then on. Nothing of the host's runs before `identify`.
 	 *
 	 * @throws JournalError `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON` naming the argument
 	 */
-	identify(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label">): Identity {
+	take(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label">): Taken {
 		const { kind, name, args, purity, label = name } = step;
 		const fp = fingerprint(kind, name, args);
 		this.#assertOrder(name);
 		const occ = this.#calls.get(fp) ?? 0;
 		this.#calls.set(fp, occ + 1);
 		const place = this.#line?.next(fp, args, label);
-		return { lane: this.path, fp, occ, kind, name, purity, ...(place ? { place } : {}) };
+		const identify = (): Identity => ({
+			lane: this.path,
+			fp,
+			occ,
+			kind,
+			name,
+			purity,
+			...(place ? { place: place() } : {}),
+		});
+		return { fp, occ, identify };
 	}
 
 	/** The lane of the steps inside one of its calls. */
@@ -139,6 +145,11 @@ export class Lane {
 			);
 		}
 	}
+}
+
+/** The place of a call in a lane. */
+export interface Taken extends Pick<Identity, "fp" | "occ"> {
+	identify(): Identity;
 }
 
 /** The lane of the steps inside a step. */

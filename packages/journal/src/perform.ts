@@ -5,7 +5,7 @@ import { isFinal, isRetryable, JournalError, type Reason, reasonOf } from "./err
 import type { Lane } from "./lane.ts";
 import { leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
-import { type Kept, keep, revive, reviveInline } from "./results.ts";
+import { type Kept, keep, revive } from "./results.ts";
 import { delayBefore, mayTryAgain, pause, whenSpace, within } from "./retry.ts";
 import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
 
@@ -17,22 +17,8 @@ export interface Surroundings {
 	durable(): Promise<void>;
 }
 
-/** A step that has its place in a lane, and is not performed yet. */
-export interface Placed<T> {
-	/** What it gives, where that is recorded and at hand. */
-	readonly known?: { readonly value: T };
-	/** Performs it: to be called once, also where it is known. */
-	perform(): Promise<T>;
-}
-
-export function place<T>(
-	step: Step<T>,
-	id: Identity,
-	scope: Scope,
-	using: Using,
-	surroundings: Surroundings,
-): Placed<T> {
-	return new Performance(step, id, scope, using, surroundings).place();
+export function perform<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings): Promise<T> {
+	return new Performance(step, id, scope, using, lane).run();
 }
 
 /** One step, from what is known of it to its result. */
@@ -51,28 +37,15 @@ class Performance<T> {
 		this.#lane = lane;
 	}
 
-	place(): Placed<T> {
+	async run(): Promise<T> {
+		const { signal } = this.#using;
+		signal.throwIfAborted();
 		const known = this.#using.recall(this.#id);
-		if (known.kind !== "ghost" || known.kept.spilled || known.from !== undefined)
-			return { perform: () => this.run(known) };
-		const value = reviveInline(known.kept) as T;
-		return {
-			known: { value },
-			perform: async () => {
-				this.#using.signal.throwIfAborted();
-				this.#tellGhost(known);
-				return value;
-			},
-		};
-	}
-
-	async run(known: Recall = this.#using.recall(this.#id)): Promise<T> {
-		this.#using.signal.throwIfAborted();
 		switch (known.kind) {
 			case "ghost": {
 				const result = await this.#revived(known.kept);
 				if (result.kind === "lost") return this.#callLost(known.started, result.error);
-				this.#tellGhost(known);
+				this.#tell({ type: "ghost", ...(known.usage ? { usage: known.usage } : {}) });
 				if (known.from !== undefined) await this.#adopt(known.from, known);
 				return result.value;
 			}
@@ -287,10 +260,6 @@ class Performance<T> {
 	#tell(event: Untold): void {
 		const { lane, kind, name, place } = this.#id;
 		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at, label: place.label } : {}), ...event });
-	}
-
-	#tellGhost({ usage }: Recall & { kind: "ghost" }): void {
-		this.#tell({ type: "ghost", ...(usage ? { usage } : {}) });
 	}
 
 	#keyOf(started: Seq): string {

@@ -37,17 +37,9 @@ export async function keep(result: unknown, blobs?: BlobStore, redact?: (text: s
  *
  * @throws JournalError `RESULT_LOST` when it lies beside the log and is missing or changed there
  */
-export async function revive(kept: Kept, blobs?: BlobStore): Promise<unknown> {
-	const { binary, spilled } = kept;
-	if (!spilled) return reviveInline(kept);
-	const json = await readSpilled(spilled, blobs);
-	return binary ? withBytes(json, binary) : json;
-}
-
-/** The same of one that does not lie beside the log. */
-export function reviveInline({ result, binary }: Omit<Kept, "spilled">): unknown {
+export async function revive({ result, binary, spilled }: Kept, blobs?: BlobStore): Promise<unknown> {
 	// What the caller does to it is nothing to the log, nor to whoever is given it next.
-	const json = copyOf(result);
+	const json = spilled ? await readSpilled(spilled, blobs) : copyOf(result);
 	return binary ? withBytes(json, binary) : json;
 }
 

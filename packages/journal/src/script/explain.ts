@@ -6,7 +6,6 @@ import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry } from "../entry.ts";
 import { type Divergence, JournalError, reasonOf } from "../errors.ts";
 import type { Lane } from "../lane.ts";
-import type { Placed } from "../perform.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import { startsDurably } from "../purity.ts";
 import { revive } from "../results.ts";
@@ -90,7 +89,7 @@ export async function explain(
 		scope,
 		explorer.using,
 		(lane, step) => explorer.place(lane, step),
-		() => {},
+		(reason) => explorer.stop(reason),
 	);
 	let end: { beyond?: string; result?: unknown } = {};
 	try {
@@ -136,9 +135,14 @@ class Explorer {
 		};
 	}
 
-	place<T>(lane: Lane, step: ScriptStep<T>): Placed<T> {
-		const id = lane.identify(step);
-		return { perform: () => this.#perform(lane, id, step) };
+	/** The script comes no further by itself. */
+	stop(reason: Error): void {
+		this.#enough.abort(reason);
+	}
+
+	place<T>(lane: Lane, step: ScriptStep<T>): () => Promise<T> {
+		const { identify } = lane.take(step);
+		return () => this.#perform(lane, identify(), step);
 	}
 
 	async #perform<T>(lane: Lane, id: Identity, step: ScriptStep<T>): Promise<T> {

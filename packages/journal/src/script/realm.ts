@@ -5,7 +5,6 @@
  */
 import { type Context, constants, createContext, Script } from "node:vm";
 import { JournalError } from "../errors.ts";
-import type { Placed } from "../perform.ts";
 import { bootstrap, type Inside, type Outside } from "./bootstrap.ts";
 import type { ScriptCalls } from "./context.ts";
 import { guardRealm } from "./guards.ts";
@@ -18,11 +17,11 @@ import { STRETCH_MS, Stretches } from "./stretch.ts";
 /** What a script reaches, on the side of the host. */
 export interface Bridge {
 	/**
-	 * Gives a call that leaves the script its place: {@link ScriptCalls} says what `args` hold. It is performed when the script
-	 * has come to wait. Both `args` and the answer are JSON text. What is thrown, and a rejection, reaches the script with its
+	 * Gives a call that leaves the script its place: {@link ScriptCalls} says what `args` hold. What it gives is called when the
+	 * script has come to wait. Both `args` and the answer are JSON text. What is thrown, and a rejection, reaches the script with its
 	 * `message`, `code` and `detail`.
 	 */
-	call(op: keyof ScriptCalls, args: string): Placed<string | undefined>;
+	call(op: keyof ScriptCalls, args: string): () => Promise<string | undefined>;
 	/** Opens branches under the line of calls that the caller is in; gives their number. May throw. */
 	fork(kind: "parallel" | "pipeline" | "phase", name: string, branches: number): number;
 	/** Runs `body` in a branch (the host keeps track with AsyncLocalStorage). */
@@ -65,7 +64,8 @@ export async function openRealm(module: ScriptModule, bridge: Bridge, stretchMs 
 		microtaskMode: "afterEvaluate",
 	});
 	const promises: object = context.Promise.prototype;
-	const life: Life = { isOver: false, stretches: new Stretches(context, file, stretchMs, (line) => bridge.log(line)) };
+	const stretches = new Stretches(context, file, stretchMs, (line) => bridge.log(line));
+	const life: Life = { isOver: false, stretches, answered: Promise.resolve() };
 	const compiled = <T>(inner: T): T =>
 		new Script(`"use strict"; (${inner})`, { filename: "reyn:realm" }).runInContext(context);
 	const inside = compiled(bootstrap)(outsideOf(bridge, life), compiled(realmJson), compiled(guardRealm));
@@ -91,6 +91,16 @@ interface Life {
 	/** Told where a stretch was cut. */
 	failed?: (error: unknown) => void;
 	readonly stretches: Stretches;
+	/** The answers that have come, one after the other. */
+	answered: Promise<void>;
+}
+
+/**
+ * A stretch for each answer, in the order in which they came. Between two of them the host's microtasks run: lanes tell by those
+ * what was begun in one go.
+ */
+function goOnNext(life: Life, wake: () => void): void {
+	life.answered = life.answered.then(() => life.isOver || goOn(life, wake)).then(() => {});
 }
 
 function goOn(life: Life, wake: () => void): void {
@@ -106,16 +116,13 @@ function goOn(life: Life, wake: () => void): void {
 function outsideOf(bridge: Bridge, life: Life): Outside {
 	return {
 		call(op, args, answer, fail) {
-			const { known, perform } = bridge.call(op, args);
-			// What is at hand is given at once, and a replay is one stretch; but so that its limit is not used up by it.
-			const isAnswered = known !== undefined && life.stretches.isYoung;
+			const perform = bridge.call(op, args);
 			life.stretches.after(() =>
 				perform().then(
-					(text) => isAnswered || life.isOver || goOn(life, () => answer(text)),
-					(error) => isAnswered || life.isOver || goOn(life, () => fail(error)),
+					(text) => goOnNext(life, () => answer(text)),
+					(error) => goOnNext(life, () => fail(error)),
 				),
 			);
-			if (isAnswered) answer(known.value);
 		},
 		fork: (kind, name, branches) => bridge.fork(kind, name, branches),
 		enter: (fork, branch, body) => bridge.enter(fork, branch, body),

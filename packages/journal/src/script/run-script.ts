@@ -3,7 +3,6 @@ import { canonicalJson, type Scope, systemClock, systemTimers } from "@reyn/wal"
 import { z } from "zod";
 import { failureMessage, JournalError, type Reason, reasonOf } from "../errors.ts";
 import type { Lane } from "../lane.ts";
-import type { Placed } from "../perform.ts";
 import type { Model, Tool } from "../ports.ts";
 import { pause } from "../retry.ts";
 import type { Step, Using } from "../step.ts";
@@ -31,8 +30,8 @@ export interface Question {
 	readonly signal: AbortSignal;
 }
 
-/** Gives a call its place: to be performed there, or only to be looked up. */
-export type PlaceCall = <T>(lane: Lane, step: ScriptStep<T>) => Placed<T>;
+/** Gives a call its place; what that gives performs it there, or only looks it up. */
+export type PlaceCall = <T>(lane: Lane, step: ScriptStep<T>) => () => Promise<T>;
 
 export interface ScriptStep<T> extends Step<T> {
 	/** Tokens that it may cost. */
@@ -146,22 +145,23 @@ export class ScriptHost {
 		}
 	}
 
-	#call(op: string, json: string): Placed<string | undefined> {
+	#call(op: string, json: string): () => Promise<string | undefined> {
 		const branch = this.#branches.current;
 		branch.settle();
 		const { lane } = branch;
 		try {
-			const { known, perform } = this.#place(op, JSON.parse(json), lane);
-			return { ...(known && { known: { value: textOf(known.value) } }), perform: () => this.#perform(perform, lane) };
+			const perform = this.#place(op, JSON.parse(json), lane);
+			return () => this.#perform(perform, lane);
 		} catch (error) {
-			throw asFirstSeen(error, lane);
+			return () => Promise.reject(asFirstSeen(error, lane));
 		}
 	}
 
 	async #perform(call: () => Promise<unknown>, lane: Lane): Promise<string | undefined> {
 		this.#underWay++;
 		try {
-			return textOf(await call());
+			const answer = await call();
+			return answer === undefined ? undefined : JSON.stringify(answer);
 		} catch (error) {
 			if (isFatal(error)) this.#suspend(error as Error);
 			throw asFirstSeen(error, lane);
@@ -172,16 +172,16 @@ export class ScriptHost {
 		}
 	}
 
-	/** Gives a call its place in its lane, and does nothing that anybody sees before what is given is called. */
-	#place(op: string, call: unknown, lane: Lane): Placed<unknown> {
+	/** Gives a call its place in its lane. What is done at once is of this run alone: it may be cut in the middle. */
+	#place(op: string, call: unknown, lane: Lane): () => Promise<unknown> {
 		const { model, tools, clock = systemClock, timers = systemTimers, signal } = this.#ports;
 		switch (op) {
 			case "agent": {
 				const step = agentStep(agentCall.parse(call), model, tools);
 				// Only what is called takes a turn: what is recalled costs nothing.
 				const limited = { ...step, call: this.#turns.limit(step.call, signal) };
-				const { known, perform } = this.#placeStep(lane, limited);
-				return { ...(known && { known: known.value }), perform: async () => (await perform()).value };
+				const perform = this.#placeStep(lane, limited);
+				return async () => (await perform()).value;
 			}
 			case "tool": {
 				const { name, args } = toolCall.parse(call);
@@ -219,22 +219,20 @@ export class ScriptHost {
 					call: async () => clock.now() + ms,
 					assumed: 0,
 				});
-				const perform = async (): Promise<void> => {
+				return async () => {
 					try {
-						const wakesAt = await woken.perform();
-						await pause(wakesAt - clock.now(), timers, AbortSignal.any([signal, this.#over.signal]));
+						await pause((await woken()) - clock.now(), timers, AbortSignal.any([signal, this.#over.signal]));
 					} finally {
 						release();
 					}
 				};
-				return { perform };
 			}
 			default:
 				throw new JournalError("SCRIPT_INVALID", `a script has no call "${op}"`, { op });
 		}
 	}
 
-	#ask(lane: Lane, { question, choices }: z.infer<typeof askCall>): Placed<string> {
+	#ask(lane: Lane, { question, choices }: z.infer<typeof askCall>): () => Promise<string> {
 		return this.#placeStep<string>(lane, {
 			kind: "ask",
 			name: "ask",
@@ -369,8 +367,6 @@ function assertArgs(file: string, schema: unknown, args: unknown): void {
 		{ file, path: first?.path, issues },
 	);
 }
-
-const textOf = (answer: unknown): string | undefined => (answer === undefined ? undefined : JSON.stringify(answer));
 
 /** Nothing that a script may handle: the run ends here, and stays open. */
 function isFatal(error: unknown): boolean {

@@ -5,9 +5,6 @@ import { JournalError } from "../errors.ts";
 /** How long a stretch may be. What computes for longer belongs in a tool. */
 export const STRETCH_MS = 5000;
 
-/** The part of it in which a script is given what is at hand; with a limit on it a stretch costs as much as ten answers. */
-const YOUNG = 50;
-
 /** Of what a stretch without an end has printed, so much is shown. */
 const SHOWN_LINES = 100;
 
@@ -32,7 +29,6 @@ export class Stretches {
 	#begun: (() => void)[] = [];
 	#printed: string[] = [];
 	#isCut = false;
-	#from = 0;
 
 	/** @param context with microtasks of its own (`microtaskMode: "afterEvaluate"`) */
 	constructor(context: Context, file: string, limitMs: number, print: (line: string) => void) {
@@ -50,7 +46,6 @@ export class Stretches {
 	 */
 	run(wake: () => void): void {
 		if (this.#isCut) return;
-		this.#from = performance.now();
 		wake();
 		try {
 			nothing.runInContext(this.#context, hasLimit ? { timeout: this.#limitMs } : {});
@@ -66,11 +61,6 @@ export class Stretches {
 		}
 		for (const line of this.#printed.splice(0)) this.#print(line);
 		for (const begin of this.#begun.splice(0)) begin();
-	}
-
-	/** Is there most of its time left? */
-	get isYoung(): boolean {
-		return performance.now() - this.#from < this.#limitMs / YOUNG;
 	}
 
 	/** To be called in a stretch. */

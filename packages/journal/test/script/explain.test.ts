@@ -298,3 +298,11 @@ test("a script is checked against a run that is over: it may ask for nothing les
 	]);
 	expect(check.made).toEqual([]);
 });
+
+test("of a script that waits for nothing says so, and ends", async () => {
+	const source = script('await ctx.agent("a"); await new Promise(() => {});');
+	const run = new Process();
+	expect(await run.work(source)).toMatchObject({ error: { code: "SCRIPT_STUCK" } });
+	const preview = await run.next().explain(source);
+	expect(preview).toMatchObject({ isWhole: false, beyond: expect.stringContaining("nothing will settle") });
+});

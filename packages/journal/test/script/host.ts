@@ -16,11 +16,10 @@ export function testHost(answers: (op: string, args: string) => Promise<unknown>
 		notes,
 		call(op, args) {
 			notes.push(`${at()}: ${op} ${args}`);
-			const perform = async () => {
+			return async () => {
 				const answer = await answers(op, args);
 				return answer === undefined ? undefined : JSON.stringify(answer);
 			};
-			return { perform };
 		},
 		fork(kind, name, branches) {
 			notes.push(`${at()}: fork ${forks} ${kind} "${name}" ${branches}`);

@@ -6,7 +6,7 @@ import { loadScript } from "../../src/script/load.ts";
 import { openRealm } from "../../src/script/realm.ts";
 import { hasLimit } from "../../src/script/stretch.ts";
 import { testHost } from "./host.ts";
-import { echo, Process, script } from "./script-process.ts";
+import { echo, Process, script, writer } from "./script-process.ts";
 
 const LIMIT_MS = 100;
 const cut = { code: "SCRIPT_TIMEOUT", detail: { file: "s.ts", limitMs: LIMIT_MS } };
@@ -50,13 +50,49 @@ test("a long script whose stretches are short is not cut", async () => {
 	await expect(ended(lines, host)).resolves.toBe('"done"');
 });
 
-test("a replay is not cut for what the run computed between its waits", async () => {
-	const lines = 'for (let i = 0; i < 60; i++) { for (let n = 0; n < 5e6; n++); await ctx.agent("a"); } return "done";';
+test.each([
+	["in a line", 'for (let i = 0; i < 60; i++) { for (let n = 0; n < 5e6; n++); await ctx.agent("a"); } return "done";'],
+	[
+		"in branches",
+		`await ctx.parallel(Array.from({ length: 60 }, (_, i) => async () => {
+			await ctx.agent("a");
+			for (let n = 0; n < 5e6; n++);
+		})); return "done";`,
+	],
+])("a replay is not cut for what the run computed between its waits: %s", async (_, lines) => {
 	const run = new Process({ stretchMs: LIMIT_MS });
 	const ended = await run.work(script(lines));
 	expect(ended).toMatchObject({ result: "done" });
 	const again = run.next();
 	expect([await again.work(script(lines)), again.made]).toEqual([ended, []]);
+});
+
+test("calls that chance would order are refused in a replay as in a run, however near their answers are", async () => {
+	const lines = `const ask = async (who, rests) => {
+		await ctx.now();
+		for (let i = 0; i < rests; i++) await null;
+		return ctx.tool("write", { who });
+	};
+	return Promise.all([ask("slow", 3), ask("fast", 0)]);`;
+	const run = new Process({ tools: [writer()], appends: 2 });
+	expect(await run.work(script(lines))).toMatchObject({ status: "killed" });
+	const again = run.next();
+	expect(await again.work(script(lines))).toMatchObject({ status: "failed", error: { code: "CONCURRENT_LANE" } });
+	expect(again.made).toHaveLength(1);
+});
+
+test.skipIf(!hasLimit)("what the host does is never cut in the middle", async () => {
+	let inside = 0;
+	const redact = (text: string): string => {
+		inside++;
+		for (let n = 0; n < 2e5; n++);
+		inside--;
+		return text;
+	};
+	const run = new Process({ redact, stretchMs: LIMIT_MS });
+	const ended = await run.work(script('for (let i = 0; ; i++) ctx.agent("a" + i).catch(() => {});'));
+	expect(ended).toMatchObject({ status: "failed", error: { code: "SCRIPT_TIMEOUT" } });
+	expect(inside).toBe(0);
 });
 
 test.skipIf(!hasLimit)("what goes on when the result is there is cut, and the result counts", async () => {
