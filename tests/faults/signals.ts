@@ -37,6 +37,7 @@ const cases: readonly Case[] = [
 	{ name: "run, SIGINT", run: () => stopped("SIGINT", 130) },
 	{ name: "run, SIGHUP", run: () => stopped("SIGHUP", 129) },
 	{ name: "run, SIGTERM at random moments", run: ({ rounds, seed }) => atRandom(rounds ?? 25, random(seed)) },
+	{ name: "chat, SIGTERM while lines wait", run: linesWait },
 	{
 		name: "chat on a terminal, Ctrl-C twice",
 		needs: () => needsAll("script", "stty"),
@@ -62,6 +63,10 @@ const cases: readonly Case[] = [
 		run: () => readerGone("stdout", "▸", ["--pace", "150", "chat"], `${QUESTION}\n`),
 	},
 	{ name: "log, the reader goes", needs: () => needsAll("head"), run: lookerGone },
+	{ name: "run, stdout on a full disk", needs: () => needsAll("sh"), run: () => unwritten("stdout") },
+	{ name: "run, stderr on a full disk", needs: () => needsAll("sh"), run: () => unwritten("stderr") },
+	{ name: "run --json, the document on a full disk", needs: () => needsAll("sh"), run: documentUnwritten },
+	{ name: "log, stdout on a full disk", needs: () => needsAll("sh"), run: shownUnwritten },
 ];
 
 export const fault: Fault = {
@@ -106,6 +111,22 @@ async function atRandom(rounds: number, next: () => number): Promise<string> {
 		});
 	}
 	return `${rounds} rounds, none torn: ${[...ends].map(([how, count]) => `${how} ${count}`).join(", ")}`;
+}
+
+/** What was typed ahead of a stop is not carried out after it, and not said to have failed. */
+async function linesWait(): Promise<string> {
+	return withPlace(async (here) => {
+		const { start } = await cli();
+		const { child, ended } = start(here, ["--pace", "150", "chat"], `${QUESTION}\n/meter\n/rewind 1 both --yes\n`);
+		await says(child, "stdout", "▸");
+		child.kill("SIGTERM");
+		const { code, stdout, stderr } = await ended;
+		assert.equal(code, 143, stderr);
+		assert.doesNotMatch(stdout, /paid now|rewind|reyn: /);
+		assert.match(stdout, /unfinished work is kept; go on later/);
+		await isClosed(here);
+		return "exit 143, the lines not carried out, the log closed";
+	});
 }
 
 async function chatStopped(how: NodeJS.Signals | "keys", code: number): Promise<string> {
@@ -243,3 +264,50 @@ async function lookerGone(): Promise<string> {
 		return "exit 0";
 	});
 }
+
+/** Work whose output finds no space is stopped, and stderr says so where it can. */
+async function unwritten(which: "stdout" | "stderr"): Promise<string> {
+	return withPlace(async (here) => {
+		const { run } = await cli();
+		const args = which === "stdout" ? ASK : RUN;
+		const end = await run(here, args, undefined, intoFull(which));
+		if (which === "stdout") isToldOnce(end);
+		else assert.equal(end.code, 1, `it ended with ${end.code ?? end.signal}: ${end.stdout}`);
+		await isClosed(here);
+		await goesOn(here, ["resume"]);
+		return "exit 1, the log closed, resume goes on";
+	});
+}
+
+/** All is done by then but the answer. */
+async function documentUnwritten(): Promise<string> {
+	return withPlace(async (here) => {
+		const { run } = await cli();
+		const end = await run(here, [...RUN, "--json"], undefined, intoFull("stdout"));
+		isToldOnce(end);
+		await isClosed(here);
+		return "one line on stderr, exit 1, the log closed";
+	});
+}
+
+async function shownUnwritten(): Promise<string> {
+	return withPlace(async (here) => {
+		const { run } = await cli();
+		assert.equal((await run(here, ["run", "-p", "where does a fox sleep?"])).code, 0);
+		isToldOnce(await run(here, ["log"], undefined, intoFull("stdout")));
+		return "one line on stderr, exit 1";
+	});
+}
+
+function isToldOnce({ code, signal, stderr }: Ended): void {
+	assert.equal(code, 1, `it ended with ${code ?? signal}: ${stderr}`);
+	assert.equal(stderr, "reyn: cannot write to stdout (ENOSPC); send it to where it can be written\n");
+}
+
+/** The device on which every write finds no space. */
+const intoFull = (which: "stdout" | "stderr"): readonly string[] => [
+	"sh",
+	"-c",
+	`exec "$@" ${which === "stdout" ? 1 : 2}>/dev/full`,
+	"sh",
+];

@@ -54,7 +54,7 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 	const stopped = await untilStopped(runtime, async (signal) => {
 		signal.addEventListener("abort", () => lines.close());
 		try {
-			await converse(inputs, runtime, screen, restore);
+			await converse(inputs, runtime, screen, restore, signal);
 		} finally {
 			lines.close();
 			const { plans, runs, turns } = runtime.restored();
@@ -73,6 +73,7 @@ async function converse(
 	runtime: Runtime,
 	screen: Screen,
 	restore: boolean,
+	signal: AbortSignal,
 ): Promise<void> {
 	const found = restoredLines(runtime.restored(), "/");
 	screen.print(found.length > 0 ? found.map((line) => pc.cyan(line)).join("\n") : "nothing was in flight");
@@ -81,8 +82,12 @@ async function converse(
 	screen.print("ask something, or /help");
 	screen.prompt();
 	for await (const line of inputs) {
-		if (line === "/exit") break;
-		await handle(line, runtime, screen).catch((error: Error) => screen.print(pc.red(`reyn: ${clean(error.message)}`)));
+		// What was typed ahead of a stop is not carried out after it.
+		if (signal.aborted || line === "/exit") break;
+		await handle(line, runtime, screen).catch((error: Error) => {
+			// Cut by the stop, and that is said at the end.
+			if (!signal.aborted) screen.print(pc.red(`reyn: ${clean(error.message)}`));
+		});
 		if (!process.stdin.isTTY) await runtime.idle();
 		screen.prompt();
 	}

@@ -62,7 +62,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 
 /** An error of the command line itself. */
 export class CliError extends Error {
-	readonly code: "CLI_USAGE" | "CLI_NOT_FOUND" | "CLI_OUTPUT" | "CLI_REFUSED";
+	readonly code: "CLI_USAGE" | "CLI_NOT_FOUND" | "CLI_REFUSED";
 
 	constructor(code: CliError["code"], message: string) {
 		super(message);

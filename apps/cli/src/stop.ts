@@ -1,4 +1,4 @@
-/** What ends a command before it is done: a signal, or that whoever reads its output has gone. */
+/** What ends a command before it is done: a signal, or that its output reaches nobody. */
 import type { Runtime } from "@reyn/runtime";
 import { type bySignal, exitCodes } from "./exit-code.ts";
 
@@ -15,14 +15,27 @@ let unread = (stream: NodeJS.WriteStream): void => {
 	if (stream === process.stdout) process.exit();
 };
 
+/** A write failed though somebody may read: whatever else is done, the process fails. */
+let isUnwritten = false;
+
 /** Called once, before anything is said. */
 export function heedReaders(): void {
 	for (const stream of [process.stdout, process.stderr])
-		stream.on("error", (error: NodeJS.ErrnoException) => {
-			if (error.code === "EPIPE") return unread(stream);
+		stream.on("error", ({ code }: NodeJS.ErrnoException) => {
 			// The terminal has gone. A signal says so too, and what is under way is closed by that.
-			if (error.code !== "EIO") throw error;
+			if (code === "EIO") return;
+			if (code !== "EPIPE") failUnwritten(stream, code);
+			unread(stream);
 		});
+}
+
+/** Said once: it may find no space either. */
+function failUnwritten(stream: NodeJS.WriteStream, code = "unknown"): void {
+	if (isUnwritten) return;
+	isUnwritten = true;
+	process.exitCode = exitCodes.failed;
+	const name = stream === process.stdout ? "stdout" : "stderr";
+	process.stderr.write(`reyn: cannot write to ${name} (${code}); send it to where it can be written\n`);
 }
 
 /** From here on a change is under way: it is finished, and its log closed, whether or not anybody reads of it. */
@@ -49,7 +62,12 @@ export async function untilStopped(
 		// Whether it could be closed is asked below.
 		runtime.close().catch(() => {});
 	};
-	for (const each of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(each, () => stop(each));
+	const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+	const heed = (signal: NodeJS.Signals): void => {
+		for (const each of signals) process.off(each, heed);
+		stop(signal as (typeof signals)[number]);
+	};
+	for (const each of signals) process.on(each, heed);
 	unread = () => stop("SIGPIPE");
 	let wasFull = false;
 	try {
@@ -63,7 +81,7 @@ export async function untilStopped(
 		});
 		// All that is left is to say how it went.
 		unread = () => {
-			process.exitCode = exitCodes.unread;
+			if (!isUnwritten) process.exitCode = exitCodes.unread;
 		};
 	}
 	return by && { by, wasFull };

@@ -20,13 +20,17 @@ import {
 import type { Scope, Seq } from "@reyn/wal";
 import { type Deliver, sayOnce, stopReason } from "./background.ts";
 import type { RuntimeEvent } from "./events.ts";
+import type { Gate } from "./gate.ts";
 import type { Layout } from "./layout.ts";
 import type { Meter } from "./meter.ts";
 import type { Session } from "./session.ts";
+import type { Space } from "./space.ts";
 import { planWork } from "./work.ts";
 
 export interface PlanHostPorts {
 	readonly layout: Layout;
+	readonly gate: Gate;
+	readonly space: Space;
 	readonly model: Model;
 	/** The tools that steps may use. */
 	readonly tools: readonly Tool[];
@@ -52,8 +56,11 @@ export class PlanHost {
 		return {
 			...planTool(names),
 			purity: "side_effect",
-			call: async (args) => {
+			call: async (args, { signal }) => {
 				const plan = `p${turn}`;
+				const { layout, gate, space } = this.#ports;
+				// The log of now: while this waits, a rewind may make another one the session's.
+				const { log } = session;
 				if (session.view.get(planRuns)[plan]) return started(plan);
 				let decomposition: ReturnType<typeof parseDecomposition>;
 				try {
@@ -61,10 +68,15 @@ export class PlanHost {
 				} catch (error) {
 					return `ERROR: ${(error as Error).message}`;
 				}
-				const hash = await writeDecomposition(this.#ports.layout.plans(session.scope), plan, decomposition);
+				const directory = layout.plans(session.scope);
+				const keep = <T>(write: () => T | Promise<T>): Promise<T> =>
+					space.keep(`plan ${plan}`, "its steps", write, signal);
+				// What waits for space does not hold the gate: behind it gc may make some.
+				const hash = await keep(() => gate.pass(() => writeDecomposition(directory, plan, decomposition)));
 				const { goal, steps } = decomposition;
 				const record = planStarted({ plan, goal, steps: steps.length, decomposition: hash });
-				await session.log.append(record, planScope(session, plan)).durable;
+				const { durable } = await keep(() => log.append(record, planScope(session, plan)));
+				await durable;
 				this.launch(session, plan);
 				return started(plan);
 			},

@@ -132,6 +132,11 @@ export interface Restored {
 	readonly undelivered: readonly BackgroundMessage[];
 }
 
+type CollectionPolicy = Omit<RetentionPolicy, "now"> & {
+	/** Only say what would go. Default: false. */
+	readonly dryRun?: boolean;
+};
+
 /** What a person does beside rewinds that can be undone, and what ends the way back to what was undone. */
 const deeds: Deeds = {
 	[userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined),
@@ -189,6 +194,8 @@ export class Runtime implements AsyncDisposable {
 	readonly #skills: SkillHost;
 	#timeline!: Timeline;
 	#resumed = false;
+	/** Resolves when no `gc` is under way. */
+	#collecting: Promise<unknown> = Promise.resolve();
 
 	/** Use {@link openRuntime}. */
 	constructor(options: RuntimeOptions, wal: Wal, layout: Layout, snapshots: SnapshotStore, space: Space) {
@@ -201,6 +208,9 @@ export class Runtime implements AsyncDisposable {
 		this.#results = { ...results, put: (name, bytes) => this.#gate.pass(() => results.put(name, bytes)) };
 		this.#sessions = new Sessions({ wal, timeline: () => this.#timeline });
 		const shared = {
+			layout,
+			gate: this.#gate,
+			space,
 			model: options.model,
 			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
 			emit: (event: RuntimeEvent) => this.#emit(event),
@@ -208,7 +218,6 @@ export class Runtime implements AsyncDisposable {
 		};
 		this.#plans = new PlanHost({
 			...shared,
-			layout,
 			tools: options.tools,
 			limits: { ...defaultPlanLimits, ...options.limits },
 			meter: this.#meter,
@@ -223,8 +232,6 @@ export class Runtime implements AsyncDisposable {
 		this.scripts = new Scripts({
 			...shared,
 			sessions: this.#sessions,
-			layout,
-			gate: this.#gate,
 			tools: options.tools,
 			wal,
 			timeline: () => this.#timeline,
@@ -463,12 +470,15 @@ export class Runtime implements AsyncDisposable {
 
 	/**
 	 * Takes away what is older than the policy keeps, as `Timeline.gc` does, and then the files beside the log that nothing refers
-	 * to any more.
+	 * to any more. One that is begun meanwhile waits for its end.
 	 */
-	async gc({
-		dryRun = false,
-		...policy
-	}: Omit<RetentionPolicy, "now"> & { readonly dryRun?: boolean } = {}): Promise<Collection> {
+	gc(policy: CollectionPolicy = {}): Promise<Collection> {
+		const collection = this.#collecting.then(() => this.#collect(policy));
+		this.#collecting = collection.catch(() => {});
+		return collection;
+	}
+
+	async #collect({ dryRun = false, ...policy }: CollectionPolicy): Promise<Collection> {
 		const { clock = systemClock } = this.#options;
 		const cut = await this.#timeline.gc({ ...policy, dryRun, now: clock.now() });
 		const sessions = this.#sessions.everOpened();
@@ -484,18 +494,17 @@ export class Runtime implements AsyncDisposable {
 
 	/**
 	 * Cancels what is under way, waits until it is quiet, and closes the log. A full disk is not waited for: it then rejects with
-	 * `WAL_FULL`, and what was not durable, so never acknowledged, is done again at the next start.
+	 * `WAL_FULL`, and what was not durable, so never acknowledged, is done again at the next start. The log is closed whatever the
+	 * work throws; the first error is thrown then.
 	 */
 	async close(): Promise<void> {
 		this.cancel();
-		await Promise.race([this.idle(), this.#space.none]);
-		try {
-			await this.wal.close();
-		} finally {
-			// What waited for space is told by now that there is none; what has begun meanwhile ends too.
-			this.cancel();
-			await this.idle();
-		}
+		const [quiet] = await Promise.allSettled([Promise.race([this.idle(), this.#space.whenNone])]);
+		const [closed] = await Promise.allSettled([this.wal.close()]);
+		// What waited for space is told by now that there is none; what has begun meanwhile ends too.
+		this.cancel();
+		const [ended] = await Promise.allSettled([this.idle()]);
+		for (const each of [quiet, closed, ended]) if (each.status === "rejected") throw each.reason;
 	}
 
 	[Symbol.asyncDispose](): Promise<void> {
@@ -596,12 +605,8 @@ export class Runtime implements AsyncDisposable {
 				text: `${event.name} (${event.lane}) is not asked again: later work rests on what it said`,
 			});
 		}
-		// What the log itself waits for it says itself.
-		if (event.type === "no_space" && event.code !== "WAL_FULL")
-			this.#emit({
-				type: "notice",
-				text: `${event.name} (${event.lane}) waits for space to keep its result: ${event.reason}`,
-			});
+		if (event.type === "no_space")
+			this.#space.waiting(`${event.name} (${event.lane})`, "its result", event.code, event.reason);
 	}
 
 	#emit(event: RuntimeEvent): void {

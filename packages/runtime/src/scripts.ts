@@ -48,12 +48,14 @@ import type { Layout } from "./layout.ts";
 import { argsText, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
 import type { Session, SessionScope } from "./session.ts";
 import { mainSession, type Sessions } from "./sessions.ts";
+import type { Space } from "./space.ts";
 import { scriptWork } from "./work.ts";
 
 export interface ScriptsPorts {
 	readonly sessions: Sessions;
 	readonly layout: Layout;
 	readonly gate: Gate;
+	readonly space: Space;
 	readonly model: Model;
 	readonly tools: readonly Tool[];
 	readonly wal: Wal;
@@ -120,7 +122,7 @@ export class Scripts {
 	 * Keeps a script and its arguments and runs it, after a rewind of the session that is under way. Gives the id of the run at
 	 * once, and how it ends. A run that is cut off stays open, and is never resumed by itself.
 	 *
-	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
+	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
 	 */
 	async start(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
 		const { sessions, ids } = this.#ports;
@@ -156,7 +158,7 @@ export class Scripts {
 	 * Does nothing where {@link resume} would begin. Reads only.
 	 *
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; JournalError
-	 * `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`; where it is strict, also `REPLAY_DIVERGENCE` and
+	 * `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; where it is strict, also `REPLAY_DIVERGENCE` and
 	 * `RUNTIME_SCRIPT_PRUNED`
 	 */
 	async check(run: string, how: ScriptResume = {}): Promise<void> {
@@ -276,8 +278,8 @@ export class Scripts {
 			},
 		};
 		tell({ type: "begun", name: module.file, isResumed });
-		const end = await outcomeOf(async () => {
-			const result = await runScript(module, run, args, scope, {
+		const end = await this.#recorded(session, run, using, () =>
+			runScript(module, run, args, scope, {
 				...using,
 				log,
 				recall: (step) => memo.recall(step),
@@ -290,18 +292,47 @@ export class Scripts {
 				tools,
 				ask,
 				print: (line) => tell({ type: "printed", line }),
-			});
-			const kept = result === undefined ? undefined : await this.#filesOf(run).keepResult(this.#written(result));
-			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }) });
-			using.log.append(done, scope);
-			// Its steps are looked up in the log when it is resumed; the session needs them no more.
-			await using.log.append(laneClosed({ lane: scriptLane(run) }), scope).durable;
-			return result;
-		}, using.signal);
-		if (end.status === "failed")
-			await using.log.append(scriptFailed({ run, reason: this.#written(end.reason) }), scope).durable;
+			}),
+		);
 		tell({ type: "ended", status: end.status, ...(end.status === "completed" ? {} : { reason: end.reason.message }) });
 		return end;
+	}
+
+	/** Does the work of a run and records how it ended, when there is space for that: a full disk is no failure of a script. */
+	async #recorded(
+		session: Session,
+		run: string,
+		{ log, signal }: Using,
+		work: () => Promise<unknown>,
+	): Promise<ScriptEnd> {
+		const scope = scopeOf(session, run);
+		const keep = <T>(write: () => T | Promise<T>): Promise<T> =>
+			this.#ports.space.keep(`script run ${run}`, "how it ended", write, signal);
+		const end = await outcomeOf(async () => {
+			const result = await work();
+			const kept =
+				result === undefined ? undefined : await keep(() => this.#filesOf(run).keepResult(this.#written(result)));
+			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }) });
+			// Both or none: within a turn of the event loop the log does not fill up.
+			const { durable } = await keep(() => {
+				log.append(done, scope);
+				// Its steps are looked up in the log when it is resumed; the session needs them no more.
+				return log.append(laneClosed({ lane: scriptLane(run) }), scope);
+			});
+			await durable;
+			return result;
+		}, signal);
+		if (end.status !== "failed") return end;
+		try {
+			const failed = scriptFailed({ run, reason: this.#written(end.reason) });
+			const { durable } = await keep(() => log.append(failed, scope));
+			await durable;
+			return end;
+		} catch (error) {
+			// It stays open: nothing says that it has failed.
+			if (!signal.aborted) throw error;
+			return { status: "stopped", reason: { message: stopReason(signal, error) } };
+		}
 	}
 
 	async #explain(
@@ -398,7 +429,7 @@ export class Scripts {
 /**
  * Reads a script and its arguments, and makes no call: what is wrong with them is known before anything is written.
  *
- * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; WalError `WAL_NOT_JSON`
+ * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`
  */
 export async function checkScript({ name, source }: ScriptText, args: unknown): Promise<ScriptModule> {
 	const module = loadScript(source, name);

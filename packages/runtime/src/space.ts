@@ -1,5 +1,6 @@
-/** Is there space for the log? What is recorded waits until there is; the end of a runtime does not. */
-import type { WalError } from "@reyn/wal";
+/** Is there space? What is recorded waits until there is, and so do the files beside the log; the end of a runtime does not. */
+import { whenSpace } from "@reyn/journal";
+import { systemTimers, type WalError } from "@reyn/wal";
 import type { RuntimeEvent } from "./events.ts";
 
 export class Space {
@@ -10,8 +11,8 @@ export class Space {
 		this.#emit = emit;
 	}
 
-	/** Resolves as soon as there is none, and at once while there is none. */
-	get none(): Promise<void> {
+	/** Resolves as soon as the log has none, and at once while it has none. */
+	get whenNone(): Promise<void> {
 		return this.#none.promise;
 	}
 
@@ -24,5 +25,20 @@ export class Space {
 			this.#none = Promise.withResolvers();
 			this.#emit({ type: "disk_free" });
 		}
+	}
+
+	/**
+	 * Keeps `what` of `who`, and waits while there is no space.
+	 *
+	 * @throws the signal's reason, and what `write` throws of anything else
+	 */
+	keep<T>(who: string, what: string, write: () => T | Promise<T>, signal: AbortSignal): Promise<T> {
+		return whenSpace(write, ({ code, message }) => this.waiting(who, what, code, message), systemTimers, signal);
+	}
+
+	/** Says that something waits; what the log itself waits for it says itself. */
+	waiting(who: string, what: string, code: string, reason: string): void {
+		if (code === "WAL_FULL") return;
+		this.#emit({ type: "notice", text: `${who} waits for space to keep ${what}: ${reason}` });
 	}
 }

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { stepCompleted, type Tool } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { stepLate } from "@reyn/timetravel";
-import { defineRecord, fileBlobs, fileEngine, openWal } from "@reyn/wal";
+import { type Clock, defineRecord, fileBlobs, fileEngine, openWal } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { allRecords, layoutOf, mainSession } from "../src/index.ts";
@@ -312,4 +312,29 @@ test("killed after any removal, the next time comes to the same", async () => {
 		expect(await namesOf(cut.state)).toEqual(after);
 		await rm(cut.state, { recursive: true });
 	}
+});
+
+test("a gc waits for the one that is under way, and takes place whatever becomes of that", async () => {
+	const told: string[] = [];
+	let isBroken = false;
+	const clock: Clock = {
+		now() {
+			told.push("asked");
+			if (isBroken) throw new Error("no clock");
+			return Date.now();
+		},
+	};
+	const { runtime } = await open(project, { clock });
+	told.length = 0;
+	isBroken = true;
+	const collections = [1, 2, 3].map(() =>
+		runtime.gc().finally(() => {
+			told.push("over");
+			isBroken = false;
+		}),
+	);
+	const ends = await Promise.allSettled(collections);
+	expect(ends.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
+	expect(told).toEqual(["asked", "over", "asked", "over", "asked", "over"]);
+	await runtime.close();
 });

@@ -3,7 +3,17 @@ import { join } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { isMeta } from "@reyn/timetravel";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { allRecords, digestSkill, facets, layoutOf, mainSession, messagesBefore, reportState } from "../src/index.ts";
+import {
+	allRecords,
+	createFileTools,
+	digestSkill,
+	facets,
+	layoutOf,
+	mainSession,
+	messagesBefore,
+	openRuntime,
+	reportState,
+} from "../src/index.ts";
 import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
 
 let project: Project;
@@ -486,7 +496,6 @@ describe("after a rewind", () => {
 
 describe("the bundled skill", () => {
 	test("writes its digest once, and delivers it", async () => {
-		const { createFileTools } = await import("../src/index.ts");
 		const tools = createFileTools(project.cwd);
 		const workspace = layoutOf(project.state).workspace(mainSession);
 		const { runtime, shown } = await open(project, { skills: [digestSkill(tools, workspace)] });
@@ -505,4 +514,29 @@ describe("the bundled skill", () => {
 		await expect(runtime.runSkill("dig", {})).rejects.toMatchObject({ code: "SKILL_UNKNOWN" });
 		await runtime.close();
 	});
+});
+
+test("a message that cannot be shown fails the close, and the log is closed all the same", async () => {
+	const model = scripted(planning);
+	const mute = await openRuntime({ state: project.state, model, tools: createFileTools(project.cwd) });
+	await mute.prompt("plan!");
+	await mute.idle();
+	await mute.close();
+
+	const held = gate();
+	const onMessage = async (): Promise<void> => {
+		await held.opened;
+		throw new Error("no screen");
+	};
+	const { runtime } = await open(project, { model, onMessage });
+	runtime.resume();
+	const closing = runtime.close();
+	held.open();
+	await expect(closing).rejects.toThrow("no screen");
+
+	const { runtime: next, shown } = await open(project, { model });
+	next.resume();
+	await next.idle();
+	expect(shown).toHaveLength(1);
+	await next.close();
 });
