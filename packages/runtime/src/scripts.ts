@@ -122,7 +122,8 @@ export class Scripts {
 	 * Keeps a script and its arguments and runs it, after a rewind of the session that is under way. Gives the id of the run at
 	 * once, and how it ends. A run that is cut off stays open, and is never resumed by itself.
 	 *
-	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is written then
+	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is
+	 * written then
 	 */
 	async start(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
 		const { sessions, ids } = this.#ports;
@@ -158,8 +159,8 @@ export class Scripts {
 	 * Does nothing where {@link resume} would begin. Reads only.
 	 *
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; JournalError
-	 * `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; where it is strict, also `REPLAY_DIVERGENCE` and
-	 * `RUNTIME_SCRIPT_PRUNED`
+	 * `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; where it is strict, also
+	 * `REPLAY_DIVERGENCE` and `RUNTIME_SCRIPT_PRUNED`
 	 */
 	async check(run: string, how: ScriptResume = {}): Promise<void> {
 		await this.#checked(this.#ownerOf(run), run, how);
