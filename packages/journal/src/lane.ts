@@ -77,8 +77,8 @@ export class Lane {
 		const key = `${step.name} (${fp.slice(0, 8)}:${occ})`;
 		this.#open.add(key);
 		return async () => {
-			const id = identify();
 			try {
+				const id = identify();
 				return await perform(step, id, this.#scope, this.#using, {
 					inside: (using) => this.inside(id, using),
 					durable: async () => this.#last?.durable,

@@ -100,7 +100,9 @@ interface Life {
  * what was begun in one go.
  */
 function goOnNext(life: Life, wake: () => void): void {
-	life.answered = life.answered.then(() => life.isOver || goOn(life, wake)).then(() => {});
+	life.answered = life.answered.then(() => {
+		if (!life.isOver) goOn(life, wake);
+	});
 }
 
 function goOn(life: Life, wake: () => void): void {
