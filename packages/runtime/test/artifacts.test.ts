@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { stepCompleted, type Tool } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { stepLate } from "@reyn/timetravel";
-import { type Clock, defineRecord, fileBlobs, fileEngine, openWal } from "@reyn/wal";
+import { type Clock, defineRecord, fileBlobs, fileEngine, openWal, systemClock } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { allRecords, layoutOf, mainSession } from "../src/index.ts";
@@ -286,7 +286,7 @@ test("as long as the cut is not durable, nothing goes", async () => {
 test("killed after any removal, the next time comes to the same", async () => {
 	const { opened } = await twoRuns();
 	// As far as a process comes that is killed between the cut and the first removal.
-	await opened.runtime.timeline.gc({ ...all, now: Date.now() });
+	await opened.runtime.timeline.gc({ ...all, now: systemClock.now() });
 	await opened.runtime.close();
 	const before = await namesOf();
 	const copyOf = async (name: string): Promise<Project> => {
@@ -321,7 +321,7 @@ test("a gc waits for the one that is under way, and takes place whatever becomes
 		now() {
 			told.push("asked");
 			if (isBroken) throw new Error("no clock");
-			return Date.now();
+			return systemClock.now();
 		},
 	};
 	const { runtime } = await open(project, { clock });
