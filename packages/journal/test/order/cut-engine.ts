@@ -1,5 +1,5 @@
 /** A log in memory that can be copied as it stood after any of its lines, as if the process had died there. */
-import { type LogEngine, memoryEngine, type Seq } from "@reyn/wal";
+import { type BlobStore, type LogEngine, memoryEngine, type Seq } from "@reyn/wal";
 
 export interface CutEngine extends LogEngine {
 	/** How many lines it has now. */
@@ -9,9 +9,9 @@ export interface CutEngine extends LogEngine {
 	cut(after: Seq): Promise<CutEngine>;
 }
 
-/** A log of one realm. */
-export function cutEngine(): CutEngine {
-	return over(memoryEngine(), { id: "", salt: "", lines: [], opened: [] });
+/** A log of one realm. @param blobs what lies beside it */
+export function cutEngine(blobs?: BlobStore): CutEngine {
+	return over(memoryEngine(), { id: "", salt: "", lines: [], opened: [] }, blobs);
 }
 
 interface Written {
