@@ -100,12 +100,14 @@ function tooMany(
 /** How often each call was asked for: in the last life; and what is inside a call, in the life that asked most. */
 function askedIn(cuts: readonly Cut[]): Map<string, number> {
 	const asked = new Map<string, number>();
+	// A run that is over may give its result without following the program again.
+	const last = cuts.findLastIndex(({ life }) => life.notes.length > 0);
 	for (const [i, { life }] of cuts.entries()) {
 		const here = Map.groupBy(toldIn(life), ({ type, key }) => `${type} ${key}`);
 		for (const [name, all] of here) {
 			const key = name.slice(name.indexOf(" ") + 1);
 			const isInner = name.startsWith("asked* ");
-			if (isInner || (i === cuts.length - 1 && name.startsWith("asked ")))
+			if (isInner || (i === last && name.startsWith("asked ")))
 				asked.set(key, Math.max(asked.get(key) ?? 0, all.length));
 		}
 	}

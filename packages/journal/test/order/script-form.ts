@@ -1,8 +1,15 @@
 /** Random programs as scripts. */
 import { type BlobStore, memoryEngine } from "@reyn/wal";
 import type { Model, Tool } from "../../src/index.ts";
-import type { ScriptContext, ScriptPorts } from "../../src/script/index.ts";
-import { Log, Process, type ProcessOptions, scope } from "../script/script-process.ts";
+import {
+	explain,
+	loadScript,
+	runScript,
+	type ScriptContext,
+	ScriptMemo,
+	type ScriptPorts,
+} from "../../src/script/index.ts";
+import { Log, Process, type ProcessOptions, run, scope } from "../script/script-process.ts";
 import { FarSide, Stuck, tokenStore, tokensIn } from "./far-side.ts";
 import type { Form, Note } from "./life.ts";
 import { type Calls, follow, type Kind, type Program } from "./program.ts";
@@ -42,12 +49,20 @@ export const scripts: Form<Scripts> = {
 		const left = { number: life, notes, from, made: far.made };
 		const tokens = async (through: number): Promise<ReadonlySet<string>> =>
 			tokensIn(log.records.slice(0, through), store.begins);
-		const verify = (again: Program): Promise<readonly unknown[]> => far.time.until(process.verify(sourceOf(again)), 1);
+		const verify = async (again: Program): Promise<readonly unknown[]> => {
+			const memo = new ScriptMemo(log.records);
+			const { divergences } = await far.time.until(
+				explain(module, run, again, scope, { ...process.ports, memo, isOver: true }),
+				1,
+			);
+			return divergences;
+		};
 		try {
-			const how = reuse ? { reuse } : {};
-			const ended = await far.time.until(process.work(sourceOf(program), how), 1);
+			process.begin(module.hash, { args: program, ...(reuse ? { reuse } : {}) });
+			const working = process.end(() => runScript(module, run, program, scope, process.ports));
+			const ended = await far.time.until(working, 1);
 			const error = "error" in ended ? ended.error : undefined;
-			const refused = notes.find(({ line }) => line.startsWith("refused"))?.line;
+			const refused = notes.find(({ line }) => /^refused (?!SCRIPT_WAITING)/.test(line))?.line;
 			const isRefused = refused !== undefined || REFUSALS.includes(String(error?.code));
 			const why = refused ?? error?.code ?? error?.message ?? "";
 			const status = isRefused
@@ -87,11 +102,6 @@ class Noting extends Process {
 		return { ...super.ports, results: this.#results, print: this.#note };
 	}
 }
-
-const sourceOf = (program: Program): string => `const follow = ${follow};
-const callsOf = ${scriptCalls};
-export default (ctx) => follow(${JSON.stringify(program)}, callsOf(ctx));
-`;
 
 /** Runs in the script, so it may use nothing from outside itself. */
 function scriptCalls(ctx: ScriptContext): Calls {
@@ -167,3 +177,12 @@ const toolsOf = (far: FarSide): readonly Tool[] =>
 		purity,
 		call: (args) => far.answer(name as Kind, (args as { text: string }).text),
 	}));
+
+/** Follows the program that is its argument. */
+const module = loadScript(
+	`const follow = ${follow};
+const callsOf = ${scriptCalls};
+export default (ctx, program) => follow(program, callsOf(ctx));
+`,
+	"s.ts",
+);

@@ -3,8 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import type { Model, Purity } from "@reyn/journal";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineSkill, done, type PhaseContext, type Skill } from "../src/index.ts";
-import { Process, type ProcessOptions, question } from "./skill-process.ts";
+import { defineSkill, done, type PhaseContext, type Skill } from "../../src/index.ts";
+import { Process, type ProcessOptions, question } from "../skill-process.ts";
 
 /** What the far side says of each text, and after how many turns of the event loop. An error is thrown. */
 type Says = (text: string, life: number) => { readonly turns?: number; readonly says?: string | Error } | undefined;
