@@ -78,6 +78,9 @@ export interface Recorded extends Pick<Identity, "fp" | "occ" | "name"> {
 	readonly started?: Seq | undefined;
 }
 
+export const smallestOf = (places: readonly (Seq | undefined)[]): Seq | undefined =>
+	places.reduce((least, place) => (least === undefined || (place !== undefined && place < least) ? place : least), undefined);
+
 /** @param key as {@link entryKey} makes it */
 export function recordedOf(key: string, { name, order, started }: JournalEntry): Recorded {
 	const [fp = "", occ] = key.split(":");
@@ -103,9 +106,11 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 			return { ...next, order, outcome: { type: "completed", seq, kept, ...(usage ? { usage } : {}) } };
 		}
 		case stepFailed.kind: {
-			const { retryable, reason, told = !retryable } = data as { retryable: boolean; reason: Reason; told?: boolean };
+			const { retryable, reason, ...how } = data as { retryable: boolean; reason: Reason } & Failed;
+			const { told = !retryable, forgotten: isForgotten = false } = how;
 			return {
 				...next,
+				...(isForgotten ? { attempt: 0 } : {}),
 				...(told ? { order } : {}),
 				outcome: { type: "failed", seq, at: ts, retryable, told, reason },
 			};
@@ -113,6 +118,11 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 		default:
 			return next;
 	}
+}
+
+interface Failed {
+	readonly told?: boolean;
+	readonly forgotten?: boolean;
 }
 
 /** Started, and nothing is known of how it ended. */
@@ -126,7 +136,7 @@ const isForgettable = ({ purity, outcome }: JournalEntry): boolean =>
 /**
  * Its program has ended by throwing: what failed in it, and no later call rests on, is to be called again.
  *
- * @param asked the newest `after` of a call in its lane and in those around it
+ * @param asked as of {@link Around}
  */
 export function forgotten(entry: JournalEntry, asked: Seq): JournalEntry {
 	const { outcome, order = 0 } = entry;
@@ -184,7 +194,7 @@ export interface FailedTry {
 export interface Around {
 	/** The newest effect that was started in the program, or 0. */
 	readonly lastEffect: Seq;
-	/** The newest `after` of a call in the step's lane and in those around it. */
+	/** The newest `after` of a call in the step's lane, in those around it, and in those below it. */
 	readonly asked: Seq;
 }
 
@@ -215,3 +225,8 @@ export function recallEntry(entry: JournalEntry | undefined, { lastEffect, asked
 /** The lane of the steps inside a step. */
 export const innerLane = ({ lane, fp, occ }: Pick<Identity, "lane" | "fp" | "occ">): string =>
 	`${lane}/${fp.slice(0, 16)}:${occ}`;
+
+/** How many of the parts of a lane's path are those of calls that it is inside of, and what is around these. */
+export const depthOfCall = (parts: readonly string[]): number => parts.findLastIndex((part) => CALL.test(part)) + 1;
+
+const CALL = /^[0-9a-f]{16}:\d+$/;

@@ -10,7 +10,7 @@ export {
 	ReplayDivergenceError,
 	reasonOf,
 } from "./errors.ts";
-export { entriesOf, isAwaited, type JournalState, journal, lanesOf, openStarts, recall, recordedIn } from "./journal.ts";
+export { entriesOf, firstBelow, isAwaited, type JournalState, journal, lanesOf, openStarts, recall, recordedIn } from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { Lane } from "./lane.ts";
 export { Order, type OrderOptions } from "./order.ts";

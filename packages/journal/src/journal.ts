@@ -4,7 +4,7 @@ import type { Draft, Seq, WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { type Dict, deleteIn, dictOf, emptyDict, entriesIn, getIn, setIn } from "./dict.ts";
 import {
-	type Around,
+	depthOfCall,
 	entryAfter,
 	entryKey,
 	entrySchema,
@@ -16,6 +16,7 @@ import {
 	type Recorded,
 	recallEntry,
 	recordedOf,
+	smallestOf,
 } from "./entry.ts";
 import { startsDurably } from "./purity.ts";
 import { laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
@@ -26,16 +27,24 @@ export interface JournalState {
 	readonly entries: Dict<JournalEntry>;
 	/** The seq of the newest effect that was started in it or below; world answers from before it are settled. */
 	readonly lastEffect: Seq;
-	/** The newest `after` of a call in it: failures from before it have something that rests on them. */
+	/** The newest `after` of a call in it: failures from before have something that rests on them, here and in lanes below. */
 	readonly asked: Seq;
+	/** The same for what is in it or below, but for what is inside its calls: failures in it may have that resting on them. */
+	readonly askedBelow: Seq;
 	readonly lanes: Dict<JournalState>;
 }
 
 const laneState: z.ZodType<JournalState> = z.lazy(() =>
-	z.object({ entries: dictOf(entrySchema), lastEffect: z.int(), asked: z.int(), lanes: dictOf(laneState) }),
+	z.object({
+		entries: dictOf(entrySchema),
+		lastEffect: z.int(),
+		asked: z.int(),
+		askedBelow: z.int(),
+		lanes: dictOf(laneState),
+	}),
 );
 
-const empty: JournalState = { entries: emptyDict, lastEffect: 0, asked: 0, lanes: emptyDict };
+const empty: JournalState = { entries: emptyDict, lastEffect: 0, asked: 0, askedBelow: 0, lanes: emptyDict };
 
 /** The open lanes of a scope and what happened in each. */
 export const journal = defineProjection<JournalState>({
@@ -50,7 +59,7 @@ export const journal = defineProjection<JournalState>({
 		on(stepFailed, (state, _, record) => afterRecord(state, record)),
 		on(laneFailed, (state, { lane }) => {
 			const parts = lane.split("/");
-			return laneAt(state, lane) ? within(state, parts, (found) => withoutFailures(found, 0)) : state;
+			return laneAt(state, lane) ? within(state, parts, nothingMore, (found) => withoutFailures(found, 0)) : state;
 		}),
 		on(laneClosed, (state, { lane }) => without(state, lane.split("/"))),
 	],
@@ -67,24 +76,30 @@ export const journal = defineProjection<JournalState>({
  * @param program the lane that all lanes of the step's program are below, as `Using.recall` is given it. Default: the step's own
  */
 export function recall(state: JournalState, step: Identity, program = step.lane): Recall {
-	let [lane, around]: [JournalState | undefined, Around] = [state, { lastEffect: 0, asked: 0 }];
+	let lane: JournalState | undefined = state;
 	let path = "";
-	if (program === "") around = { ...around, lastEffect: state.lastEffect };
+	let lastEffect = program === "" ? state.lastEffect : 0;
+	let asked = 0;
 	for (const part of step.lane.split("/")) {
 		path = path === "" ? part : `${path}/${part}`;
 		lane = lane && getIn(lane.lanes, part);
-		if (!lane) return recallEntry(undefined, around);
-		around = {
-			lastEffect: path === program ? lane.lastEffect : around.lastEffect,
-			asked: Math.max(around.asked, lane.asked),
-		};
+		if (!lane) break;
+		if (path === program) lastEffect = lane.lastEffect;
+		asked = Math.max(asked, lane.asked);
 	}
-	return recallEntry(lane && getIn(lane.entries, entryKey(step)), around);
+	const entry = lane && getIn(lane.entries, entryKey(step));
+	return recallEntry(entry, { lastEffect, asked: Math.max(asked, lane?.askedBelow ?? 0) });
 }
 
 /** The steps that are recorded in one lane, as {@link Using} wants them. */
 export function* recordedIn(state: JournalState, lane: string): Generator<Recorded> {
 	for (const [key, entry] of entriesIn(laneAt(state, lane)?.entries ?? emptyDict)) yield recordedOf(key, entry);
+}
+
+/** The smallest place of the steps in a lane and below it, as {@link Using} wants it. */
+export function firstBelow(state: JournalState, lane: string): Seq | undefined {
+	const found = laneAt(state, lane);
+	return found && smallestOf([...allEntries(found)].map(({ order }) => order));
 }
 
 /** The steps of one lane, in the order of their first records as far as they are known. */
@@ -138,41 +153,51 @@ function laneAt(state: JournalState, path: string): JournalState | undefined {
 
 function afterRecord(state: JournalState, record: WalRecord): JournalState {
 	const step = record.data as Identity;
+	const path = step.lane.split("/");
+	const before = getIn(laneAt(state, step.lane)?.entries ?? emptyDict, entryKey(step));
+	const entry = entryAfter(before, record);
 	const isEffect = record.kind === stepStarted.kind && startsDurably(step.purity);
-	return within(
-		state,
-		step.lane.split("/"),
-		(lane) => {
-			const entry = entryAfter(getIn(lane.entries, entryKey(step)), record);
-			return {
-				...lane,
-				entries: setIn(lane.entries, entryKey(step), entry),
-				asked: Math.max(lane.asked, entry.after),
-			};
-		},
-		isEffect ? record.seq : 0,
-	);
+	const more = { effect: isEffect ? record.seq : 0, asked: entry.after, above: depthOfCall(path) };
+	return within(state, path, more, (lane) => ({
+		...lane,
+		entries: setIn(lane.entries, entryKey(step), entry),
+		asked: Math.max(lane.asked, entry.after),
+	}));
 }
 
-/** The state with one lane changed, which is made if it is not there; an effect counts in all lanes around it. */
+/** What counts in lanes around the one that changes. */
+interface More {
+	readonly effect: Seq;
+	readonly asked: Seq;
+	/** So many of them are around the call that it is inside of. */
+	readonly above: number;
+}
+
+/** The state with one lane changed, which is made if it is not there. */
 function within(
 	state: JournalState,
 	[part, ...rest]: readonly string[],
+	{ effect, asked, above }: More,
 	change: (lane: JournalState) => JournalState,
-	effect: Seq = 0,
 ): JournalState {
-	const lastEffect = Math.max(state.lastEffect, effect);
-	if (part === undefined) return change({ ...state, lastEffect });
+	const around = {
+		...state,
+		lastEffect: Math.max(state.lastEffect, effect),
+		askedBelow: above > 0 ? state.askedBelow : Math.max(state.askedBelow, asked),
+	};
+	if (part === undefined) return change(around);
 	const lane = getIn(state.lanes, part) ?? empty;
-	return { ...state, lastEffect, lanes: setIn(state.lanes, part, within(lane, rest, change, effect)) };
+	return { ...around, lanes: setIn(state.lanes, part, within(lane, rest, { effect, asked, above: above - 1 }, change)) };
 }
+
+const nothingMore: More = { effect: 0, asked: 0, above: 0 };
 
 /** A lane whose program has ended by throwing: what failed there, and nothing rests on, is to be called again. */
 function withoutFailures(lane: JournalState, around: Seq): JournalState {
 	const asked = Math.max(around, lane.asked);
 	return {
 		...lane,
-		entries: mapped(lane.entries, (entry) => forgotten(entry, asked)),
+		entries: mapped(lane.entries, (entry) => forgotten(entry, Math.max(asked, lane.askedBelow))),
 		lanes: mapped(lane.lanes, (below) => withoutFailures(below, asked)),
 	};
 }
@@ -217,5 +242,6 @@ function fromSecond({ entries, lastEffect, lanes }: SecondState): JournalState {
 		return { ...entry, after, ...(told ? { order: outcome.seq } : {}), outcome: { ...outcome, told } };
 	});
 	const asked = Math.max(0, ...[...entriesIn(all)].map(([, { after }]) => after));
-	return { entries: all, lanes: below, asked, lastEffect: Math.max(lastEffect, ...effects) };
+	const askedBelow = Math.max(asked, ...[...entriesIn(below)].map(([part, lane]) => (depthOfCall([part]) ? 0 : lane.askedBelow)));
+	return { entries: all, lanes: below, asked, askedBelow, lastEffect: Math.max(lastEffect, ...effects) };
 }

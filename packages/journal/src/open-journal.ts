@@ -117,6 +117,7 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		log,
 		logId: wal.id,
 		recall: (step, program) => recorded.recall(step, program),
+		firstBelow: (lane) => recorded.firstBelow(lane),
 		order,
 		whenInDoubt: (step) => options.whenInDoubt?.(step) ?? "retry",
 		signal,

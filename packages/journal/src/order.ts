@@ -67,6 +67,8 @@ export class Ticket {
 	tell: (() => void) | undefined;
 	/** Has the program been told when `tell` returns? */
 	isAtHand = false;
+	/** Is it to begin at its place, and not to be told yet? */
+	isToBegin = false;
 	isTold = false;
 
 	/** Use `ask` of an order. */
@@ -137,6 +139,8 @@ export class Order {
 	readonly recordsItsEnd: boolean;
 	readonly #options: OrderOptions | StrictOptions;
 	readonly #open = new Set<Ticket>();
+	/** Begun for the steps inside it, none of which it has asked for yet. */
+	#begun: Ticket | undefined;
 	/** What waits to begin, as it was asked for. */
 	#waiting: Ticket[] = [];
 	/** What has a place; the smallest is the last. */
@@ -189,12 +193,14 @@ export class Order {
 	 *
 	 * @param place where its end is recorded; undefined: nowhere
 	 * @param rank 0: it is made at once, and told before all else
+	 * @param inside of a call without a place: where the first step inside it is told, which it has to have begun for
 	 */
-	ask(asked: Asked, place: Seq | undefined, rank: Rank = 1): Ticket {
+	ask(asked: Asked, place: Seq | undefined, rank: Rank = 1, inside?: Seq): Ticket {
 		const ticket = new Ticket(this, asked, this.#told);
 		const isAlone = this.#unasked === undefined && ![...this.#open].some((each) => !isInside(asked, each.asked));
 		if (!isAlone) this.#arm();
 		this.#unasked?.delete(asked);
+		if (this.#begun && isInside(asked, this.#begun.asked)) this.#begun = undefined;
 		this.#open.add(ticket);
 		this.#rouse();
 		if (this.#ended) ticket.refuse(this.#ended);
@@ -202,12 +208,17 @@ export class Order {
 		else if (place !== undefined) this.place(ticket, rank, place);
 		// With nothing else asked for, and with nothing recorded left, there is nothing that it could overtake.
 		else if (isAlone || this.#isLive) ticket.begin();
-		else this.#waiting.push(ticket);
+		else if (inside === undefined) this.#waiting.push(ticket);
+		else {
+			ticket.isToBegin = true;
+			this.place(ticket, 1, inside - 0.5);
+		}
 		return ticket;
 	}
 
 	/** For tickets. */
 	place(ticket: Ticket, rank: Rank, place: number): void {
+		if (this.#begun === ticket) this.#begun = undefined;
 		ticket.rank = rank;
 		ticket.place = place;
 		let [low, high] = [0, this.#placed.length];
@@ -223,6 +234,7 @@ export class Order {
 	leave(ticket: Ticket): void {
 		if (ticket.isTold) return;
 		ticket.isTold = true;
+		if (this.#begun === ticket) this.#begun = undefined;
 		this.#open.delete(ticket);
 		if (this.#telling === ticket) {
 			this.#telling = undefined;
@@ -298,6 +310,7 @@ export class Order {
 
 	/** @returns is there perhaps more to be done? */
 	#next(): boolean {
+		if (this.#begun) return false;
 		const first = this.#placed.at(-1);
 		if (first) {
 			if (!this.#agrees(first)) return false;
@@ -318,11 +331,31 @@ export class Order {
 	}
 
 	#tellFirst(first: Ticket): boolean {
+		if (first.isToBegin) {
+			this.#placed.pop();
+			first.isToBegin = false;
+			first.place = undefined;
+			this.#begin(first);
+			return true;
+		}
 		if (!first.tell) return false;
 		this.#placed.pop();
 		this.#telling = first;
 		first.tell();
 		return true;
+	}
+
+	/** Begins a call that has recorded steps inside it, and waits until it asks for one of them, or is over. */
+	#begin(ticket: Ticket): void {
+		this.#rouse();
+		this.#begun = ticket;
+		ticket.begin();
+		if ("onIdle" in this.#options) return;
+		this.#options.timers.after(this.#options.patienceMs ?? PATIENCE_MS, () => {
+			if (this.#begun !== ticket) return;
+			this.#begun = undefined;
+			this.look();
+		});
 	}
 
 	/** What has to come before what comes next, as far as that is known. */

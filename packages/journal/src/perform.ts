@@ -1,6 +1,6 @@
 /** The one place where a side effect happens: recall it, or start durably, call, complete; and tell it when it is its turn. */
 import { type Appended, canonicalJson, type Draft, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
-import type { FailedTry, Identity, Recall } from "./entry.ts";
+import { type FailedTry, type Identity, innerLane, type Recall } from "./entry.ts";
 import { isFinal, isRetryable, JournalError, type Reason } from "./errors.ts";
 import { failureOf, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
@@ -43,7 +43,9 @@ export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, 
 		describe: () => describe(id),
 	};
 	const isPure = !leavesOutcome(id.purity);
-	const ticket = order?.ask(asked, placeOf(known, order.recordsItsEnd), isPure ? 0 : rankOf(known));
+	const place = order && placeOf(known, order.recordsItsEnd);
+	const inside = place === undefined && !isPure ? using.firstBelow?.(innerLane(id)) : undefined;
+	const ticket = order?.ask(asked, place, isPure ? 0 : rankOf(known), inside);
 	return new Performance(step, id, scope, using, lane, known, ticket);
 }
 
@@ -118,6 +120,7 @@ class Performance<T> implements Asked<T> {
 			}
 			case "failed": {
 				if (known.again && !this.#using.order?.recordsItsEnd) {
+					await this.#forget(known);
 					await this.#mayBegin();
 					return this.#tryNext(known.again);
 				}
@@ -139,6 +142,12 @@ class Performance<T> implements Asked<T> {
 				if (leavesOutcome(this.#id.purity)) await this.#mayBegin();
 				return this.#tryNext(known.failed);
 		}
+	}
+
+	/** In one go with the asking: what is asked for from here on was not told of the failure. */
+	async #forget({ reason, started }: Recall & { kind: "failed" }): Promise<void> {
+		const start = started === undefined ? {} : { started };
+		await this.#append(stepFailed({ ...this.#id, ...start, retryable: true, forgotten: true, reason }));
 	}
 
 	async #mayBegin(): Promise<void> {

@@ -1,6 +1,7 @@
 /** The steps of one log in memory, for who is their only writer: the fold of the projection, in place. */
 import type { WalRecord } from "@reyn/wal";
 import {
+	depthOfCall,
 	entryAfter,
 	entryKey,
 	forgotten,
@@ -10,6 +11,7 @@ import {
 	type Recorded as RecordedStep,
 	recallEntry,
 	recordedOf,
+	smallestOf,
 	stepKinds,
 } from "./entry.ts";
 import { startsDurably } from "./purity.ts";
@@ -21,6 +23,8 @@ interface RecordedLane {
 	lastEffect: number;
 	/** The newest `after` of its steps. */
 	asked: number;
+	/** In it or below, but for what is inside its steps. */
+	askedBelow: number;
 	readonly lanes: Map<string, RecordedLane>;
 }
 
@@ -46,13 +50,19 @@ export class Recorded {
 		const depth = program === "" ? 0 : program.split("/").length;
 		const path = this.#pathTo(step.lane);
 		const lane = step.lane.split("/").length + 1 === path.length ? path.at(-1) : undefined;
-		const asked = Math.max(...path.map((each) => each.asked));
+		const asked = Math.max(...path.map((each) => each.asked), lane?.askedBelow ?? 0);
 		return recallEntry(lane?.entries.get(entryKey(step)), { lastEffect: path[depth]?.lastEffect ?? 0, asked });
 	}
 
 	/** The steps of one lane, as an order of replay wants them. */
 	*stepsIn(lane: string): Generator<RecordedStep> {
 		for (const [key, entry] of this.#laneAt(lane)?.entries ?? []) yield recordedOf(key, entry);
+	}
+
+	/** The smallest place of the steps in a lane and below it. */
+	firstBelow(lane: string): number | undefined {
+		const found = this.#laneAt(lane);
+		return found && smallestOf([...entriesBelow(found)].map(({ order }) => order));
 	}
 
 	/** Takes one more record. */
@@ -65,18 +75,21 @@ export class Recorded {
 		if (!stepKinds.includes(record.kind)) return;
 		const step = record.data as Identity;
 		const isEffect = record.kind === stepStarted.kind && startsDurably(step.purity);
-		let lane = this.#root;
-		if (isEffect) lane.lastEffect = record.seq;
+		const path = [this.#root];
 		for (const part of step.lane.split("/")) {
-			const below = lane.lanes.get(part) ?? newLane();
-			lane.lanes.set(part, below);
-			lane = below;
-			if (isEffect) lane.lastEffect = record.seq;
+			const { lanes } = path.at(-1) as RecordedLane;
+			const below = lanes.get(part) ?? newLane();
+			lanes.set(part, below);
+			path.push(below);
 		}
+		const lane = path.at(-1) as RecordedLane;
 		const key = entryKey(step);
 		const entry = entryAfter(lane.entries.get(key), record);
 		lane.entries.set(key, entry);
 		lane.asked = Math.max(lane.asked, entry.after);
+		if (isEffect) for (const each of path) each.lastEffect = record.seq;
+		for (const each of path.slice(depthOfCall(step.lane.split("/"))))
+			each.askedBelow = Math.max(each.askedBelow, entry.after);
 	}
 
 	/** Every step, lane by lane, in the order of their first records. */
@@ -102,11 +115,11 @@ export class Recorded {
 	}
 }
 
-const newLane = (): RecordedLane => ({ entries: new Map(), lastEffect: 0, asked: 0, lanes: new Map() });
+const newLane = (): RecordedLane => ({ entries: new Map(), lastEffect: 0, asked: 0, askedBelow: 0, lanes: new Map() });
 
-function forgetFailures({ entries, lanes, asked }: RecordedLane, around: number): void {
+function forgetFailures({ entries, lanes, asked, askedBelow }: RecordedLane, around: number): void {
 	const newest = Math.max(around, asked);
-	for (const [key, entry] of entries) entries.set(key, forgotten(entry, newest));
+	for (const [key, entry] of entries) entries.set(key, forgotten(entry, Math.max(newest, askedBelow)));
 	for (const lane of lanes.values()) forgetFailures(lane, newest);
 }
 

@@ -82,6 +82,8 @@ export const stepFailed = defineRecord(
 		retryable: z.boolean(),
 		/** Whoever made the call was told. Absent: another try follows; before there was this field, also where it may help. */
 		told: z.literal(true).optional(),
+		/** What was told is taken back: nothing rests on it, and the call is made again with all its tries. */
+		forgotten: z.literal(true).optional(),
 		reason: reasonSchema,
 	}),
 );

@@ -1,5 +1,5 @@
 /** What a step is: the call, what it runs on, and what it tells. */
-import type { Appender, BlobStore, Clock, Timers } from "@reyn/wal";
+import type { Appender, BlobStore, Clock, Seq, Timers } from "@reyn/wal";
 import type { Identity, Recall, Recorded } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { Order } from "./order.ts";
@@ -61,6 +61,8 @@ export interface Using {
 	recall(step: Identity, program: string): Recall;
 	/** The steps that the log has in a lane. Absent: nobody waits for what is not asked for. */
 	recordedIn?(lane: string): Iterable<Recorded>;
+	/** The smallest place of the steps that the log has in a lane and below it. Absent: steps inside steps may be told later. */
+	firstBelow?(lane: string): Seq | undefined;
 	/** Of lanes that share state: in which order their program is told how their steps ended. Absent: a lane is a program of its own. */
 	readonly order?: Order | undefined;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;

@@ -1,7 +1,7 @@
 /** What steps run on in tests: a log that can be killed, and time that passes only when it is told to. */
 import { View } from "@reyn/snapshot";
 import type { Appended, Appender, Clock, Draft, Scope, Timers, WalRecord } from "@reyn/wal";
-import { journal, recall, recordedIn, type Using } from "../src/index.ts";
+import { firstBelow, journal, recall, recordedIn, type Using } from "../src/index.ts";
 
 export const scope: Scope = { agent: "default", session: "main" };
 
@@ -42,6 +42,7 @@ export function using(log: DyingLog, more: Partial<Using> = {}): Using {
 		log,
 		logId: "log",
 		recall: (step, program) => recall(log.view.get(journal), step, program),
+		firstBelow: (lane) => firstBelow(log.view.get(journal), lane),
 		recordedIn: (lane) => recordedIn(log.view.get(journal), lane),
 		whenInDoubt: () => "retry",
 		signal: new AbortController().signal,

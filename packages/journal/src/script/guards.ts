@@ -9,7 +9,6 @@ import type { Fail } from "./bootstrap.ts";
  * - There is no local time. `Date` takes numbers and ISO texts and answers in UTC; `Intl` and `toLocale…` want a locale,
  *   and dates a time zone.
  * - There is no code from strings: nobody has read it, and it says `import()` where `loadScript` does not see it.
- * - Who wins `Promise.race` depends on how long calls take.
  */
 export function guardRealm(fail: Fail): void {
 	type Method = (this: unknown, ...given: unknown[]) => unknown;
@@ -185,8 +184,6 @@ export function guardRealm(fail: Fail): void {
 	}
 
 	function guardPromise(): void {
-		refuse(Promise, "race", "Promise.race()", "ctx.parallel()");
-		refuse(Promise, "any", "Promise.any()", "ctx.parallel()");
 		// What stands behind `await` has to stay, or the realm would wait for what the script makes of it.
 		freeze(Promise);
 		freeze(Promise.prototype);

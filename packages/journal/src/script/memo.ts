@@ -4,6 +4,7 @@
  */
 import type { Seq, WalRecord } from "@reyn/wal";
 import {
+	depthOfCall,
 	entryAfter,
 	entryKey,
 	forgotten,
@@ -59,8 +60,9 @@ export class ScriptMemo {
 	#here = new Map<string, Remembered>();
 	/** The newest effect that was started in any revision. */
 	#lastEffect: Seq = 0;
-	/** Of this revision, by lane: the newest `after` of its calls. */
+	/** Of this revision, by lane: the newest `after` of its calls; and with those below, but for the parts of its calls. */
 	#asked = new Map<string, Seq>();
+	#askedBelow = new Map<string, Seq>();
 	/** Is all that was recorded of the run here? */
 	#isWhole = false;
 	/** Of the calls of this revision that have begun. */
@@ -112,7 +114,11 @@ export class ScriptMemo {
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
 		const isEffect = record.kind === stepStarted.kind || id.adopts !== undefined;
 		if (isEffect && startsDurably(id.purity)) this.#lastEffect = record.seq;
-		this.#asked.set(id.lane, Math.max(this.#asked.get(id.lane) ?? 0, found.entry.after));
+		const { after } = found.entry;
+		raise(this.#asked, id.lane, after);
+		const parts = id.lane.split("/");
+		for (let depth = parts.length; depth >= Math.max(1, depthOfCall(parts)); depth--)
+			raise(this.#askedBelow, parts.slice(0, depth).join("/"), after);
 	}
 
 	/** What is known of a call that is about to be made. An answer that is found by content is taken. */
@@ -186,16 +192,24 @@ export class ScriptMemo {
 		this.#here = new Map();
 		this.#answers = new Map();
 		this.#asked = new Map();
+		this.#askedBelow = new Map();
 	}
 
 	/** The script has ended by throwing: what failed in it, and no later call rests on, is to be called again. */
 	#forgetFailures(): void {
-		for (const each of this.#here.values()) each.entry = forgotten(each.entry, this.#askedAround(each.id.lane));
+		for (const each of this.#here.values()) {
+			if (each.entry.outcome?.type !== "failed") continue;
+			let asked = this.#askedAround(each.id.lane);
+			// What follows a join rests on its branches too.
+			for (const [lane, after] of isInner(each.id.lane) ? [] : this.#asked)
+				if (!isInner(lane) && !isBeside(lane, each.id.lane)) asked = Math.max(asked, after);
+			each.entry = forgotten(each.entry, asked);
+		}
 	}
 
-	/** The newest `after` of a call in a lane and in those around it. */
+	/** The newest `after` of a call in a lane, in those around it, and in those below it. */
 	#askedAround(lane: string): Seq {
-		let newest = 0;
+		let newest = this.#askedBelow.get(lane) ?? 0;
 		for (let end = lane.length; end > 0; end = lane.lastIndexOf("/", end - 1))
 			newest = Math.max(newest, this.#asked.get(lane.slice(0, end)) ?? 0);
 		return newest;
@@ -239,6 +253,17 @@ const keyOf = (id: Identity): string => `${id.lane} ${entryKey(id)}`;
 const callOf = (id: Identity): string => /^.*?\/[0-9a-f]{16}:\d+(?=\/|$)/.exec(id.lane)?.[0] ?? innerLane(id);
 
 const positionOf = (lane: string, at: number): string => `${lane} ${at}`;
+
+/** Are two lanes in branches that leave from one fork? */
+function isBeside(one: string, other: string): boolean {
+	const [a, b] = [one.split("/"), other.split("/")];
+	const differ = a.findIndex((part, i) => part !== b[i]);
+	return differ >= 2 && b[differ] !== undefined && ["parallel", "pipeline"].includes(a[differ - 2] as string);
+}
+
+function raise(all: Map<string, Seq>, key: string, to: Seq): void {
+	all.set(key, Math.max(all.get(key) ?? 0, to));
+}
 
 function push<T>(all: Map<string, T[]>, key: string, item: T): void {
 	const found = all.get(key);

@@ -102,8 +102,10 @@ export class FarSide {
 		const { id, ...spec } = this.spec(text);
 		const manner = spec.type === "call" ? spec : undefined;
 		const times = this.made.filter((each) => each.key === key).length;
-		const token = kind === "look" ? `${id}.w` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
-		const fails = manner ? this.#fails(manner, times) : false;
+		const token = kind === "look" ? `${id}.w${numberOf(key)}` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
+		// What is pure is made again at each asking, and says the same.
+		const isSame = kind === "count" && manner?.fails !== "always";
+		const fails = manner && !isSame ? this.#fails(manner, times) : false;
 		const followed = fails && attempt < (manner?.tries ?? 1);
 		this.made.push({ life: this.life, id, kind, key, token, tip: this.#tip(), followed });
 		await new Promise<void>((resolve) => void this.time.after(this.#delayOf(id, this.made.length), resolve));
@@ -111,7 +113,7 @@ export class FarSide {
 		throw Object.assign(new Error(`${token}:no`), {
 			code: "REFUSED",
 			...(manner.retryable ? { retryable: true } : {}),
-			...(manner.detail ? { detail: { left: times } } : {}),
+			...(manner.detail ? { detail: { left: kind === "count" ? 0 : times } } : {}),
 		});
 	}
 
@@ -147,6 +149,9 @@ interface FarSideOptions {
 	readonly made: readonly Made[];
 	readonly now: number;
 }
+
+/** The world says the same to the same question. */
+const numberOf = (key: string): number => [...key].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 10_007, 7);
 
 /** Of a text, the call that it is the argument of. */
 export const idOf = (text: string): string => text.slice(0, text.indexOf("("));

@@ -127,13 +127,15 @@ function forgottenAfter(
 	const specs = new Map([...callsOf(program)].map((each) => [each.id, each]));
 	return told.flatMap((failed, i) => {
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
-		const later = told.slice(i + 1).filter(({ path, type }) => type === "asked" && isAround(path, failed.path));
+		const later = told.slice(i + 1).filter(({ path, type }) => type === "asked" && isAlong(path, failed.path));
 		const rests = later.some(({ key }) => isRecorded(life, at, key, told, kept));
 		return rests ? [] : [failed.key];
 	});
 }
 
-const isAround = (path: string, inner: string): boolean => inner === path || inner.startsWith(`${path}/`);
+/** Is one of two lanes around the other, or the same? */
+const isAlong = (one: string, other: string): boolean =>
+	`${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
 
 const mayBeTriedAgain = (spec: Call | Nested | undefined): boolean =>
 	spec === undefined || spec.type === "nested" || spec.retryable || spec.kind === "llm" || spec.kind === "look";
@@ -156,7 +158,8 @@ async function outOfOrder(cuts: readonly Cut[], forgotten: readonly string[]): P
 		const order = (all: readonly Told[]): string[] =>
 			all
 				.filter(({ type, token, key }) => !type.startsWith("asked") && kept.has(token) && !forgotten.includes(key))
-				.map(({ token }) => token);
+				.map(({ token, key }) => `${key}=${token}`)
+				.map((each, i, told) => `${each}#${told.slice(0, i).filter((other) => other === each).length}`);
 		const [before, after] = [order(toldIn(life)), order(toldIn(next))];
 		const both = (one: readonly string[], other: readonly string[]): string =>
 			one.filter((token) => other.includes(token)).join(" ");

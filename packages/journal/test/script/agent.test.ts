@@ -140,12 +140,17 @@ describe("what makes it another call", () => {
 		expect(next.made).toHaveLength(made);
 	});
 
-	test("is the model, though its parts cost nothing where they are the same", async () => {
+	test("is the model: an unchanged script then stops before anything is called, and goes on once it is edited", async () => {
 		const run = new Process({ model: model(() => "done") });
 		await run.work(source);
 		const other = run.next({ model: { ...model(() => "done"), id: "other" } });
-		await other.work(source);
-		expect(other.made).toEqual(["look"]);
+		expect(await other.work(source)).toMatchObject({
+			error: { code: "REPLAY_DIVERGENCE", expected: expect.stringMatching(/^agent turns/), got: expect.stringMatching(/^agent other/) },
+		});
+		expect(other.made).toEqual([]);
+		const edited = other.next({ model: { ...model(() => "done"), id: "other" } });
+		await edited.work(`${source}// with the other model\n`);
+		expect(edited.made).toEqual(["look"]);
 	});
 
 	test("is how many turns it may take, though what the model was asked before it need not be asked again", async () => {

@@ -54,8 +54,6 @@ describe("what differs between runs throws DETERMINISM and says what to use", ()
 		["Atomics", "Atomics.wait(new Int32Array(4), 0, 0, 1)", "ctx.parallel()"],
 		["shared memory", "new SharedArrayBuffer(8)", "ArrayBuffer"],
 		["WebAssembly", "new WebAssembly.Memory({ initial: 1 })", "ctx.tool()"],
-		["Promise.race", "Promise.race([])", "ctx.parallel()"],
-		["Promise.any", "Promise.any([1])", "ctx.parallel()"],
 		["eval", 'eval("1")', "a function"],
 		["eval under another name", '(0, eval)("1")', "a function"],
 		["the constructor of functions", 'new Function("return 1")()', "a function"],
