@@ -111,7 +111,7 @@ export class FarSide {
 		throw Object.assign(new Error(`${token}:no`), {
 			code: "REFUSED",
 			...(manner.retryable ? { retryable: true } : {}),
-			...(manner.detail ? { detail: { left: times } } : {}),
+			...(manner.detail ? { detail: { left: kind === "count" ? 0 : times } } : {}),
 		});
 	}
 

@@ -127,8 +127,10 @@ function forgottenAfter(
 	const specs = new Map([...callsOf(program)].map((each) => [each.id, each]));
 	return told.flatMap((failed, i) => {
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
-		const later = told.slice(i + 1).filter(({ path, type }) => type === "asked" && isAround(path, failed.path));
-		const rests = later.some(({ key }) => isRecorded(life, at, key, told, kept));
+		const rests = told.some(
+			(each, n) =>
+				n > i && each.type === "asked" && isAround(each.path, failed.path) && isRecorded(n, life, at, told, kept),
+		);
 		return rests ? [] : [failed.key];
 	});
 }
@@ -138,32 +140,43 @@ const isAround = (path: string, inner: string): boolean => inner === path || inn
 const mayBeTriedAgain = (spec: Call | Nested | undefined): boolean =>
 	spec === undefined || spec.type === "nested" || spec.retryable || spec.kind === "llm" || spec.kind === "look";
 
-function isRecorded(life: Life, at: number, key: string, told: readonly Told[], kept: ReadonlySet<string>): boolean {
-	const isStarted = ({ kind }: Made): boolean => kind === "mail" || kind === "post" || kind === "ask";
-	return (
-		life.made.some((made) => made.key === key && made.tip <= at && (isStarted(made) || kept.has(made.token))) ||
-		told.some((each) => each.key === key && each.type !== "asked" && kept.has(each.token))
+/** Is a call recorded that was asked for then: by its outcome, or as an effect by its start? Of equal ones the first are. */
+function isRecorded(n: number, life: Life, at: number, told: readonly Told[], kept: ReadonlySet<string>): boolean {
+	const key = told[n]?.key;
+	const isStarted = ({ kind, tip }: Made): boolean => kind !== "llm" && tip <= at;
+	const made = life.made.filter(
+		(each) => each.key === key && isCounted(each) && (isStarted(each) || kept.has(each.token)),
 	);
+	const heard = told.filter((each) => each.key === key && each.type !== "asked" && kept.has(each.token));
+	const recorded = new Set([...made, ...heard].map(({ token }) => token));
+	const before = told.filter((each, i) => i < n && each.key === key && each.type === "asked");
+	return before.length < recorded.size;
 }
 
-/** What is recorded is told in the order in which it was told before. */
+/** What is recorded is told in the order in which it was told before: to the program, and to each call that is made of calls. */
 async function outOfOrder(cuts: readonly Cut[], forgotten: readonly string[]): Promise<Wrong[]> {
 	const wrong: Wrong[] = [];
 	for (const [i, { life, at }] of cuts.entries()) {
 		const next = cuts[i + 1]?.life;
 		if (!next) break;
 		const kept = await life.tokens(at);
-		const order = (all: readonly Told[]): string[] =>
-			all
-				.filter(({ type, token, key }) => !type.startsWith("asked") && kept.has(token) && !forgotten.includes(key))
-				.map(({ token }) => token);
-		const [before, after] = [order(toldIn(life)), order(toldIn(next))];
-		const both = (one: readonly string[], other: readonly string[]): string =>
-			one.filter((token) => other.includes(token)).join(" ");
-		if (both(before, after) !== both(after, before))
-			wrong.push({ kind: "order", what: `${both(before, after)} | ${both(after, before)}`, times: 1 });
+		const counts = ({ type, token, key }: Told): boolean =>
+			!type.startsWith("asked") && kept.has(token) && !forgotten.includes(key);
+		const after = toldBy(next, counts);
+		for (const [who, told] of toldBy(life, counts)) {
+			const again = after.get(who) ?? [];
+			const was = told.filter((token) => again.includes(token)).join(" ");
+			const is = again.filter((token) => told.includes(token)).join(" ");
+			if (was !== is) wrong.push({ kind: "order", what: `${was} | ${is}`, times: 1 });
+		}
 	}
 	return wrong;
+}
+
+/** Which answers, by who was told. */
+function toldBy(life: Life, counts: (told: Told) => boolean): Map<string, string[]> {
+	const by = Map.groupBy(toldIn(life).filter(counts), ({ path }) => path.split("/")[0] as string);
+	return new Map([...by].map(([who, all]) => [who, all.map(({ token }) => token)]));
 }
 
 /** What is not asked again lightly. */
