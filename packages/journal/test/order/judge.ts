@@ -66,7 +66,7 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 	}
 	if (last.status === "refused" || last.status === "stuck") return wrong;
 	wrong.push(...tooMany(cuts, open, forgotten, rules));
-	wrong.push(...(await outOfOrder(cuts, forgotten)));
+	wrong.push(...(await outOfOrder(program, cuts, forgotten)));
 	return wrong;
 }
 
@@ -129,13 +129,15 @@ function forgottenAfter(
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
 		const rests = told.some(
 			(each, n) =>
-				n > i && each.type === "asked" && isAround(each.path, failed.path) && isRecorded(n, life, at, told, kept),
+				n > i && each.type === "asked" && isAlong(each.path, failed.path) && isRecorded(n, life, at, told, kept),
 		);
 		return rests ? [] : [failed.key];
 	});
 }
 
-const isAround = (path: string, inner: string): boolean => inner === path || inner.startsWith(`${path}/`);
+/** Is one of two lanes around the other, or the same? */
+const isAlong = (one: string, other: string): boolean =>
+	`${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
 
 const mayBeTriedAgain = (spec: Call | Nested | undefined): boolean =>
 	spec === undefined || spec.type === "nested" || spec.retryable || spec.kind === "llm" || spec.kind === "look";
@@ -154,14 +156,16 @@ function isRecorded(n: number, life: Life, at: number, told: readonly Told[], ke
 }
 
 /** What is recorded is told in the order in which it was told before: to the program, and to each call that is made of calls. */
-async function outOfOrder(cuts: readonly Cut[], forgotten: readonly string[]): Promise<Wrong[]> {
+async function outOfOrder(program: Program, cuts: readonly Cut[], forgotten: readonly string[]): Promise<Wrong[]> {
+	// The last answer inside a call is the answer of that call too, and recorded before it.
+	const nested = new Set([...callsOf(program)].filter(({ type }) => type === "nested").map(({ id }) => id));
 	const wrong: Wrong[] = [];
 	for (const [i, { life, at }] of cuts.entries()) {
 		const next = cuts[i + 1]?.life;
 		if (!next) break;
 		const kept = await life.tokens(at);
 		const counts = ({ type, token, key }: Told): boolean =>
-			!type.startsWith("asked") && kept.has(token) && !forgotten.includes(key);
+			!type.startsWith("asked") && kept.has(token) && !forgotten.includes(key) && !nested.has(idOf(key));
 		const after = toldBy(next, counts);
 		for (const [who, told] of toldBy(life, counts)) {
 			const again = after.get(who) ?? [];
@@ -173,10 +177,18 @@ async function outOfOrder(cuts: readonly Cut[], forgotten: readonly string[]): P
 	return wrong;
 }
 
-/** Which answers, by who was told. */
+/** Which answers, by who was told; equal ones are counted. */
 function toldBy(life: Life, counts: (told: Told) => boolean): Map<string, string[]> {
 	const by = Map.groupBy(toldIn(life).filter(counts), ({ path }) => path.split("/")[0] as string);
-	return new Map([...by].map(([who, all]) => [who, all.map(({ token }) => token)]));
+	const named = (all: readonly Told[]): string[] => {
+		const times = new Map<string, number>();
+		return all.map(({ key, token }) => {
+			const n = times.get(`${key} ${token}`) ?? 0;
+			times.set(`${key} ${token}`, n + 1);
+			return n === 0 ? token : `${token}#${n}`;
+		});
+	};
+	return new Map([...by].map(([who, all]) => [who, named(all)]));
 }
 
 /** What is not asked again lightly. */
