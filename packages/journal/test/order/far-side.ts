@@ -1,5 +1,6 @@
 /** What a program calls, and the ledger of it: outside the program, over all its lives. Time passes only from timer to timer. */
 import type { BlobStore, Clock, Seq, Timers } from "@reyn/wal";
+import { isInner } from "../../src/script/index.ts";
 import { type Call, callsOf, type Kind, type Nested, type Program } from "./program.ts";
 
 /** Milliseconds that pass when nothing else happens. */
@@ -179,11 +180,14 @@ export function tokensIn(
 	const tokens = new Set<string>();
 	for (const { kind, data } of records) {
 		if (kind !== "step_completed" && kind !== "step_failed") continue;
-		const { result, reason, spilled } = data as {
+		const { lane, result, reason, spilled } = data as {
+			lane: string;
 			result?: unknown;
 			reason?: { message: string };
 			spilled?: { sha256: string };
 		};
+		// What fails inside a call fails the call, and until that is recorded the call is open.
+		if (kind === "step_failed" && isInner(lane)) continue;
 		const beside = spilled && [...begins].find(([name]) => name.includes(spilled.sha256))?.[1];
 		const text = beside ?? JSON.stringify(reason?.message ?? result) ?? "";
 		for (const [token] of text.matchAll(/[cn]\d+\.[\dwp]+/g)) tokens.add(token);

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { type Cut, judge, type Wrong } from "./judge.ts";
 import type { Form, Life, Setting } from "./life.ts";
-import { anyProgram, type Call, mapParts, type Part, type Program, plainCall } from "./program.ts";
+import { anyProgram, bodiesOf, type Call, mapParts, type Part, type Program, plainCall } from "./program.ts";
 
 export interface History {
 	readonly program: Program;
@@ -138,6 +138,7 @@ async function edited<State>(form: Form<State>, history: History): Promise<Seen>
 	if (edit === "none") return { lives: 0, wrong: [] };
 	const before = edit === "append" ? history.program : ofModelsOnly(history.program);
 	const after = editedProgram(before, edit);
+	if (!after) return { lives: 0, wrong: [] };
 	const reuse = edit === "append" ? {} : { reuse: "content" as const };
 	const all = new Lives(form, history);
 	const begun = await all.live(before, reuse);
@@ -154,7 +155,7 @@ async function edited<State>(form: Form<State>, history: History): Promise<Seen>
 const marked = (wrong: readonly Wrong[], edit: string): Wrong[] =>
 	wrong.map((each) => ({ ...each, what: `edit ${edit}: ${each.what}` }));
 
-function editedProgram(program: Program, edit: "append" | "front" | "branch"): Program {
+function editedProgram(program: Program, edit: "append" | "front" | "branch"): Program | undefined {
 	const added: Call = plainCall("llm", "nothing", "n0");
 	switch (edit) {
 		case "append":
@@ -162,16 +163,24 @@ function editedProgram(program: Program, edit: "append" | "front" | "branch"): P
 		case "front":
 			return [added, ...program];
 		case "branch": {
-			let isDone = false;
-			// What comes after the join of an inner one would wait for the new call, and be told after what is beside it.
-			return program.map((part) => {
-				if (isDone || part.type !== "all" || part.form !== "lanes") return part;
-				isDone = true;
-				return { ...part, branches: [...part.branches, [added]] };
-			});
+			// Nothing else goes on beside it: what comes after the new call could else be told later than before.
+			const at = program.findIndex((part) => part.type === "all" && part.form === "lanes");
+			const found = program[at];
+			if (found?.type !== "all" || hasLosers(program)) return undefined;
+			return program.with(at, { ...found, branches: [...found.branches, [added]] });
 		}
 	}
 }
+
+/** Does a part of it go on while the program does? */
+const hasLosers = (program: Program): boolean =>
+	program.some(
+		(part) =>
+			part.type === "first" ||
+			part.type === "early" ||
+			(part.type === "all" && part.form === "fast") ||
+			bodiesOf(part).some(hasLosers),
+	);
 
 /** The same program without effects, failures and the world, and with nothing that rests on the answer before it alone. */
 function ofModelsOnly(program: Program): Program {
@@ -187,6 +196,9 @@ function ofModelsOnly(program: Program): Program {
 				return calm(part);
 			case "loop":
 				return { ...part, call: calm(part.call) };
+			// Of equal calls each takes the oldest answer that is left, whichever branch it was of.
+			case "pipeline":
+				return { ...part, items: part.items.slice(0, 1) };
 			case "nested": {
 				const body = part.body.map((each) => ({ ...calm(each), kind: "count" as const }));
 				return { ...part, kind: "llm", uses: part.uses === "last" ? "nothing" : part.uses, body };

@@ -86,8 +86,18 @@ export function stepOf(far: FarSide, { id, kind, tries }: Call, text: string): S
 	};
 }
 
-/** A step that is made of steps, which note and share what they find among themselves. */
-export function nestedStepOf(far: FarSide, part: Nested, text: string, note: (line: string) => void): Step<string> {
+/**
+ * A step that is made of steps, which note and share what they find among themselves.
+ *
+ * @param path says which one it is of those with its name
+ */
+export function nestedStepOf(
+	far: FarSide,
+	part: Nested,
+	text: string,
+	path: string,
+	note: (line: string) => void,
+): Step<string> {
 	const body = part.body.map((each): Call => ({ ...each, id: each.id, caught: true }));
 	const program = part.together
 		? [{ type: "all" as const, form: "lane" as const, branches: body.map((each) => [each]) }]
@@ -98,18 +108,18 @@ export function nestedStepOf(far: FarSide, part: Nested, text: string, note: (li
 		args: { text },
 		purity: part.kind === "llm" ? "llm" : "external",
 		empty: "",
-		call: ({ lane }) =>
-			follow(program, { ...journalCalls(far, () => lane, note), root: `inside/${part.id}` }, "asked*"),
+		call: ({ lane }) => follow(program, { ...journalCalls(far, () => lane, note), root: path }, "asked*"),
 	};
 }
 
 export function journalCalls(far: FarSide, laneOf: (path: string) => Lane, note: (line: string) => void): Calls {
 	const perform = (at: At, step: Step<string>): Promise<string> => laneOf(at.path).perform(step);
 	const inLane = (at: At, i: number | string, fork: number): At => ({ path: `${at.path}/f${fork}/${i}`, forks: 0 });
+	const insideOf = insides();
 	return {
 		root: "p",
 		call: (at, call, text) => perform(at, stepOf(far, call, text)),
-		nested: (at, part, text) => perform(at, nestedStepOf(far, part, text, note)),
+		nested: (at, part, text) => perform(at, nestedStepOf(far, part, text, insideOf(part), note)),
 		lanes: (at, bodies) => {
 			const fork = at.forks++;
 			return allOf(bodies.map((body, i) => body(inLane(at, i, fork))));
@@ -134,6 +144,16 @@ export function journalCalls(far: FarSide, laneOf: (path: string) => Lane, note:
 		isFatal: isRefusal,
 		says: (error) => String((error as Error).message.split(" ").at(-1)),
 		note,
+	};
+}
+
+/** Names the inside of each call that is made of calls, in the order in which they are asked for. */
+export function insides(): (part: Nested) => string {
+	const counts = new Map<string, number>();
+	return ({ id }) => {
+		const count = counts.get(id) ?? 0;
+		counts.set(id, count + 1);
+		return `inside-${id}-${count}`;
 	};
 }
 

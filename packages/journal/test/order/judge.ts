@@ -66,7 +66,7 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 	}
 	if (last.status === "refused" || last.status === "stuck") return wrong;
 	wrong.push(...tooMany(cuts, open, forgotten, rules));
-	wrong.push(...(await outOfOrder(cuts, forgotten)));
+	wrong.push(...(await outOfOrder(program, cuts, forgotten)));
 	return wrong;
 }
 
@@ -127,8 +127,10 @@ function forgottenAfter(
 	const specs = new Map([...callsOf(program)].map((each) => [each.id, each]));
 	return told.flatMap((failed, i) => {
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
-		const later = told.slice(i + 1).filter(({ path, type }) => type === "asked" && isAlong(path, failed.path));
-		const rests = later.some(({ key }) => isRecorded(life, at, key, told, kept));
+		const rests = told.some(
+			(each, n) =>
+				n > i && each.type === "asked" && isAlong(each.path, failed.path) && isRecorded(n, life, at, told, kept),
+		);
 		return rests ? [] : [failed.key];
 	});
 }
@@ -140,33 +142,53 @@ const isAlong = (one: string, other: string): boolean =>
 const mayBeTriedAgain = (spec: Call | Nested | undefined): boolean =>
 	spec === undefined || spec.type === "nested" || spec.retryable || spec.kind === "llm" || spec.kind === "look";
 
-function isRecorded(life: Life, at: number, key: string, told: readonly Told[], kept: ReadonlySet<string>): boolean {
-	const isStarted = ({ kind }: Made): boolean => kind === "mail" || kind === "post" || kind === "ask";
-	return (
-		life.made.some((made) => made.key === key && made.tip <= at && (isStarted(made) || kept.has(made.token))) ||
-		told.some((each) => each.key === key && each.type !== "asked" && kept.has(each.token))
+/** Is a call recorded that was asked for then: by its outcome, or as an effect by its start? Of equal ones the first are. */
+function isRecorded(n: number, life: Life, at: number, told: readonly Told[], kept: ReadonlySet<string>): boolean {
+	const key = told[n]?.key;
+	const isStarted = ({ kind, tip }: Made): boolean => kind !== "llm" && tip <= at;
+	const made = life.made.filter(
+		(each) => each.key === key && isCounted(each) && (isStarted(each) || kept.has(each.token)),
 	);
+	const heard = told.filter((each) => each.key === key && each.type !== "asked" && kept.has(each.token));
+	const recorded = new Set([...made, ...heard].map(({ token }) => token));
+	const before = told.filter((each, i) => i < n && each.key === key && each.type === "asked");
+	return before.length < recorded.size;
 }
 
-/** What is recorded is told in the order in which it was told before. */
-async function outOfOrder(cuts: readonly Cut[], forgotten: readonly string[]): Promise<Wrong[]> {
+/** What is recorded is told in the order in which it was told before: to the program, and to each call that is made of calls. */
+async function outOfOrder(program: Program, cuts: readonly Cut[], forgotten: readonly string[]): Promise<Wrong[]> {
+	// The last answer inside a call is the answer of that call too, and recorded before it.
+	const nested = new Set([...callsOf(program)].filter(({ type }) => type === "nested").map(({ id }) => id));
 	const wrong: Wrong[] = [];
 	for (const [i, { life, at }] of cuts.entries()) {
 		const next = cuts[i + 1]?.life;
 		if (!next) break;
 		const kept = await life.tokens(at);
-		const order = (all: readonly Told[]): string[] =>
-			all
-				.filter(({ type, token, key }) => !type.startsWith("asked") && kept.has(token) && !forgotten.includes(key))
-				.map(({ token, key }) => `${key}=${token}`)
-				.map((each, i, told) => `${each}#${told.slice(0, i).filter((other) => other === each).length}`);
-		const [before, after] = [order(toldIn(life)), order(toldIn(next))];
-		const both = (one: readonly string[], other: readonly string[]): string =>
-			one.filter((token) => other.includes(token)).join(" ");
-		if (both(before, after) !== both(after, before))
-			wrong.push({ kind: "order", what: `${both(before, after)} | ${both(after, before)}`, times: 1 });
+		const counts = ({ type, token, key }: Told): boolean =>
+			!type.startsWith("asked") && kept.has(token) && !forgotten.includes(key) && !nested.has(idOf(key));
+		const after = toldBy(next, counts);
+		for (const [who, told] of toldBy(life, counts)) {
+			const again = after.get(who) ?? [];
+			const was = told.filter((token) => again.includes(token)).join(" ");
+			const is = again.filter((token) => told.includes(token)).join(" ");
+			if (was !== is) wrong.push({ kind: "order", what: `${was} | ${is}`, times: 1 });
+		}
 	}
 	return wrong;
+}
+
+/** Which answers, by who was told; equal ones are counted. */
+function toldBy(life: Life, counts: (told: Told) => boolean): Map<string, string[]> {
+	const by = Map.groupBy(toldIn(life).filter(counts), ({ path }) => path.split("/")[0] as string);
+	const named = (all: readonly Told[]): string[] => {
+		const times = new Map<string, number>();
+		return all.map(({ key, token }) => {
+			const n = times.get(`${key} ${token}`) ?? 0;
+			times.set(`${key} ${token}`, n + 1);
+			return n === 0 ? token : `${token}#${n}`;
+		});
+	};
+	return new Map([...by].map(([who, all]) => [who, named(all)]));
 }
 
 /** What is not asked again lightly. */

@@ -372,10 +372,15 @@ const call: fc.Arbitrary<Call> = fc
 	})
 	.map((each) => ({
 		...each,
-		// Only the world is asked again after it has answered.
-		fails:
-			each.fails === "in later lives" && each.kind !== "look" ? "never" : each.kind === "ask" ? "never" : each.fails,
+		fails: mannerOf(each.kind, each.fails),
 	}));
+
+/** Only the world is asked again after it has answered, what is pure fails always or never, and a person never. */
+function mannerOf(kind: Kind, fails: Manner["fails"]): Manner["fails"] {
+	if (kind === "look") return fails;
+	if (fails === "in later lives" || kind === "ask") return "never";
+	return kind === "count" && fails !== "never" ? "always" : fails;
+}
 
 const nested: fc.Arbitrary<Nested> = fc.record({
 	type: fc.constant("nested" as const),
@@ -394,8 +399,12 @@ const nested: fc.Arbitrary<Nested> = fc.record({
 	together: fc.boolean(),
 });
 
+/** A part that goes wrong is tried as a call, too. */
+const SHRINKING = { withCrossShrink: true };
+
 function part(depth: number): fc.Arbitrary<Part> {
 	const small: fc.Arbitrary<Part> = fc.oneof(
+		SHRINKING,
 		{ weight: 14, arbitrary: call },
 		{ weight: 2, arbitrary: nested },
 		{
@@ -410,6 +419,7 @@ function part(depth: number): fc.Arbitrary<Part> {
 	const body = fc.array(part(depth - 1), { minLength: 1, maxLength: 3 });
 	const branches = fc.array(body, { minLength: 2, maxLength: 3 });
 	return fc.oneof(
+		SHRINKING,
 		{ weight: 8, arbitrary: small },
 		{
 			weight: 8,

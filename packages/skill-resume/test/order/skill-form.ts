@@ -5,6 +5,7 @@ import { z } from "zod";
 import { type CutEngine, cutEngine } from "../../../journal/test/order/cut-engine.ts";
 import { FarSide, tokenStore, tokensIn } from "../../../journal/test/order/far-side.ts";
 import {
+	insides,
 	isRefusal,
 	journalCalls,
 	nestedStepOf,
@@ -60,6 +61,7 @@ function skillOf(program: Program, far: FarSide, note: (line: string) => void): 
 function skillCalls(far: FarSide, { model, step }: PhaseContext, note: (line: string) => void): Calls {
 	const same = ({ path }: At): At => ({ path, forks: 0 });
 	const inside = journalCalls(far, () => undefined as never, note);
+	const insideOf = insides();
 	return {
 		...inside,
 		call: async (_, call, text) => {
@@ -68,7 +70,7 @@ function skillCalls(far: FarSide, { model, step }: PhaseContext, note: (line: st
 			return step(name, make, options);
 		},
 		nested: (_, part, text) => {
-			const { name, call: make, ...options } = nestedStepOf(far, part, text, note);
+			const { name, call: make, ...options } = nestedStepOf(far, part, text, insideOf(part), note);
 			return step(name, make, options);
 		},
 		lanes: (at, bodies) =>
