@@ -19,6 +19,8 @@ const outcome = z.discriminatedUnion("type", [
 		seq: z.int(),
 		/** Milliseconds since 1970: a pause before the next try counts from here. */
 		at: z.number(),
+		/** How long that pause is; absent where an older program wrote it. */
+		pauseMs: z.number().optional(),
 		retryable: z.boolean(),
 		reason: z.object({ message: z.string(), code: z.string().optional() }),
 	}),
@@ -79,8 +81,9 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 			return { ...next, outcome: { type: "completed", seq, kept, ...(usage ? { usage } : {}) } };
 		}
 		case stepFailed.kind: {
-			const { retryable, reason } = data as { retryable: boolean; reason: Reason };
-			return { ...next, outcome: { type: "failed", seq, at: ts, retryable, reason } };
+			const { retryable, reason, pauseMs } = data as { retryable: boolean; reason: Reason; pauseMs?: number };
+			const paused = pauseMs === undefined ? {} : { pauseMs };
+			return { ...next, outcome: { type: "failed", seq, at: ts, ...paused, retryable, reason } };
 		}
 		default:
 			return next;
@@ -115,6 +118,8 @@ export interface FailedTry {
 	readonly attempt: number;
 	/** Milliseconds since 1970. */
 	readonly at: number;
+	/** From then on, until the next try. */
+	readonly pauseMs?: number | undefined;
 	readonly reason: Reason;
 	/** Its first durable start, where it has one. */
 	readonly started?: Seq;
@@ -132,9 +137,9 @@ export function recallEntry(entry: JournalEntry | undefined, lastEffect: Seq): R
 			return { kind: "ghost", kept, usage, ...start };
 		}
 		case "failed": {
-			const { reason, at } = outcome;
+			const { reason, at, pauseMs } = outcome;
 			return outcome.retryable
-				? { kind: "fresh", failed: { attempt, at, reason, ...start } }
+				? { kind: "fresh", failed: { attempt, at, pauseMs, reason, ...start } }
 				: { kind: "failed", reason, ...start };
 		}
 		default:

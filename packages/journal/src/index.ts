@@ -1,6 +1,7 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
 export type { FailedTry, Identity, JournalEntry, Place, Recall } from "./entry.ts";
 export {
+	asError,
 	type Divergence,
 	isRetryable,
 	type JournalCode,
@@ -20,6 +21,6 @@ export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts
 export { Recorded } from "./recorded.ts";
 export { journalRecords, laneClosed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 export { type Kept, toJson } from "./results.ts";
-export { type RetryPolicy, whenSpace } from "./retry.ts";
+export { type ModelPolicy, type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";
 export type { Called, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";

@@ -34,7 +34,7 @@ const empty: JournalState = { entries: emptyDict, lastEffect: 0, lanes: emptyDic
 /** The open lanes of a scope and what happened in each. */
 export const journal = defineProjection<JournalState>({
 	name: "journal",
-	version: 2,
+	version: 3,
 	schema: laneState,
 	init: () => empty,
 	handle: (on) => [
@@ -43,6 +43,8 @@ export const journal = defineProjection<JournalState>({
 		on(stepFailed, (state, _, record) => afterRecord(state, record)),
 		on(laneClosed, (state, { lane }) => without(state, lane.split("/"))),
 	],
+	// Version 2 knew no `pauseMs`, and no state of it needs one.
+	migrate: (state) => state as JournalState,
 	floor: (state) => {
 		let floor = Number.POSITIVE_INFINITY;
 		for (const entry of allEntries(state)) floor = Math.min(floor, sinceWhen(entry));

@@ -4,6 +4,7 @@ import type { Identity } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { fingerprint, type Line } from "./key.ts";
 import { perform } from "./perform.ts";
+import type { ModelPolicy } from "./retry.ts";
 import type { Step, Using } from "./step.ts";
 
 /**
@@ -38,6 +39,11 @@ export class Lane {
 
 	get signal(): AbortSignal {
 		return this.#using.signal;
+	}
+
+	/** How models are asked here, where that is not as by default. */
+	get modelPolicy(): ModelPolicy | undefined {
+		return this.#using.modelPolicy;
 	}
 
 	/** A text without what must not be written: what a replay sees of it. */

@@ -1,6 +1,8 @@
-import { failureMessage } from "./errors.ts";
+/** One question to a model, and one tool call that it asks for, as steps; and the one policy of how often a model is asked. */
+import { asError, failureMessage, isFinal, isRetryable, JournalError, reasonOf } from "./errors.ts";
 import type { Lane } from "./lane.ts";
 import type { Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
+import type { ModelPolicy, RetryPolicy } from "./retry.ts";
 
 /** A model's whole answer. */
 export interface ModelReply {
@@ -9,9 +11,27 @@ export interface ModelReply {
 	readonly usage: Usage;
 }
 
+/** The pauses are half a minute together; a provider that says when is waited for. */
+const defaultRetry: RetryPolicy = {
+	maxAttempts: 6,
+	initialIntervalMs: 1000,
+	backoffFactor: 2,
+	maxIntervalMs: 60_000,
+	jitter: 0.25,
+	maxRetryAfterMs: 300_000,
+	shouldRetry: mayPass,
+	// A model that is away comes back: who asks again later is not to be told of the tries of today.
+	renews: true,
+};
+
+const DEFAULT_TIMEOUT_MS = 600_000;
+
 /**
- * Asks a model, once: a recorded answer is given again without a call, and `onText` sees it in one piece. A stream
- * that breaks or is cancelled is no answer.
+ * Asks a model for one answer: a recorded one is given again without a call, and `onText` sees it in one piece. A stream that
+ * breaks, is cancelled or takes too long is no answer. What may pass is tried again, as the `modelPolicy` of what the lane runs
+ * on says, and `onText` then sees the answer from its beginning.
+ *
+ * @throws JournalError `MODEL_UNAVAILABLE` after the last try; what the model threw, if no try can help
  */
 export function askModel(
 	lane: Lane,
@@ -20,21 +40,53 @@ export function askModel(
 	onText?: (delta: string) => void,
 ): Promise<ModelReply> {
 	let streamed = false;
+	let attempts = 0;
+	const { retry, timeoutMs = DEFAULT_TIMEOUT_MS }: ModelPolicy = lane.modelPolicy ?? {};
 	const reply = lane.perform<ModelReply>({
 		kind: "model",
 		name: model.id,
 		args: request,
 		purity: "llm",
 		usage: ({ usage }) => usage,
-		async call({ signal }) {
+		retry: { ...defaultRetry, ...retry },
+		timeoutMs,
+		async call({ signal, attempt }) {
 			streamed = true;
-			return readReply(model, request, signal, onText);
+			attempts = attempt;
+			return readReply(model, request, signal, onText).catch((thrown) => {
+				throw asError(thrown);
+			});
 		},
 	});
-	return reply.then((answer) => {
-		if (!streamed && answer.text) onText?.(answer.text);
-		return answer;
-	});
+	return reply.then(
+		(answer) => {
+			if (!streamed && answer.text) onText?.(answer.text);
+			return answer;
+		},
+		(error) => {
+			if (lane.signal.aborted || !mayPass(error)) throw error;
+			throw unavailable(model, attempts, error);
+		},
+	);
+}
+
+/** Does the model say that another try may help, or was it only too slow? */
+function mayPass(error: unknown): boolean {
+	const isLate = (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT";
+	return (isRetryable(error) || isLate) && !isFinal(error);
+}
+
+/** Whoever asks later may get an answer: that is for the caller to decide. */
+function unavailable({ id }: Model, attempts: number, cause: unknown): JournalError {
+	const reason = reasonOf(cause);
+	const tries = attempts === 1 ? "1 try" : `${attempts} tries`;
+	const error = new JournalError(
+		"MODEL_UNAVAILABLE",
+		`${id} gave no answer in ${tries}: ${reason.message}`,
+		{ model: id, attempts, reason },
+		{ cause },
+	);
+	return Object.assign(error, { retryable: true });
 }
 
 /** What a model is told of a tool call that it asked for. */

@@ -6,7 +6,7 @@ import type { Lane } from "./lane.ts";
 import { leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
 import { type Kept, keep, revive } from "./results.ts";
-import { delayBefore, mayTryAgain, pause, whenSpace, within } from "./retry.ts";
+import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
 import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
 
 /** The lane of a step, as far as the step needs it. */
@@ -98,10 +98,14 @@ class Performance<T> {
 	async #tryNext(failed: FailedTry | undefined): Promise<T> {
 		if (!failed) return this.#try({ attempt: 1 });
 		const { retry } = this.#step;
-		const attempt = Math.min(failed.attempt + 1, retry?.maxAttempts ?? 1);
+		const { maxAttempts = 1, renews = false } = retry ?? {};
+		const attempt = failed.attempt >= maxAttempts && renews ? 1 : Math.min(failed.attempt + 1, maxAttempts);
 		const { clock = systemClock, timers = systemTimers, signal } = this.#using;
-		if (retry && attempt > failed.attempt)
-			await pause(failed.at + delayBefore(attempt, retry) - clock.now(), timers, signal);
+		if (retry && attempt > failed.attempt) {
+			const pauseMs = failed.pauseMs ?? delayBefore(attempt, retry);
+			// A clock that was put back makes no pause longer than it was to be.
+			await pause(Math.min(pauseMs, failed.at + pauseMs - clock.now()), timers, signal);
+		}
 		const { started } = failed;
 		// What took too long may have happened all the same.
 		if (failed.reason.code === "STEP_TIMEOUT" && started !== undefined) {
@@ -137,15 +141,11 @@ class Performance<T> {
 			// A call that was cancelled, or stopped by a step in doubt inside it, has no outcome: an effect stays in doubt, anything
 			// else is simply called again.
 			if (this.#using.signal.aborted || isDiscarded(error)) throw error;
-			const again = retry !== undefined && mayTryAgain(error, attempt, retry);
-			const failed = await this.#fail(error, attempt, started, again);
-			if (!again) throw error;
-			this.#tell({
-				type: "retrying",
-				attempt,
-				reason: failed.reason.message,
-				pauseMs: delayBefore(attempt + 1, retry),
-			});
+			const { random = Math.random } = this.#using;
+			const next: Next = retry ? nextAfter(error, attempt, retry, random) : { kind: "never" };
+			const failed = await this.#fail(error, attempt, started, next);
+			if (next.kind !== "again") throw error;
+			this.#tell({ type: "retrying", attempt, reason: failed.reason.message, pauseMs: next.pauseMs });
 			return this.#tryNext(failed);
 		}
 		const usage = this.#step.usage?.(result);
@@ -166,19 +166,24 @@ class Performance<T> {
 		return timeoutMs === undefined ? make(signal) : within(timeoutMs, name, make, timers, signal);
 	}
 
-	/** What a failed call leaves: of an effect its outcome, of others only that they were tried, if another try follows. */
-	async #fail(error: unknown, attempt: number, started: Seq | undefined, again: boolean): Promise<FailedTry> {
+	/** What a failed call leaves: of an effect its outcome, of others only that they were tried, if another try may follow. */
+	async #fail(error: unknown, attempt: number, started: Seq | undefined, next: Next): Promise<FailedTry> {
 		const { message, ...code } = reasonOf(error);
 		const reason: Reason = { message: this.#using.redact?.(message) ?? message, ...code };
-		if (!again) this.#tell({ type: "failed", reason: reason.message });
+		if (next.kind !== "again") this.#tell({ type: "failed", reason: reason.message });
 		const start = started === undefined ? {} : { started };
-		if (startsDurably(this.#id.purity) || again) {
+		const isEffect = startsDurably(this.#id.purity);
+		// `later` of what is no effect: tried as often as may be, and to be tried anew.
+		const isOpen = next.kind === "again" || (next.kind === "later" && !isEffect);
+		const paused = next.kind === "again" ? { pauseMs: next.pauseMs } : isOpen ? { pauseMs: 0 } : {};
+		if (isEffect || isOpen) {
 			// Without a policy of its own, a step leaves it to its caller whether there is another try.
-			const retryable = again || (this.#step.retry === undefined && isRetryable(error) && !isFinal(error));
-			await this.#append(stepFailed({ ...this.#id, ...numbered(attempt), ...start, retryable, reason }));
+			const retryable = isOpen || (this.#step.retry === undefined && isRetryable(error) && !isFinal(error));
+			const tried = isOpen ? { attempt } : numbered(attempt);
+			await this.#append(stepFailed({ ...this.#id, ...tried, ...start, retryable, ...paused, reason }));
 		}
 		const { clock = systemClock } = this.#using;
-		return { attempt, at: clock.now(), reason, ...start };
+		return { attempt, at: clock.now(), reason, ...paused, ...start };
 	}
 
 	async #complete(started: Seq | undefined, attempt: number, result: T, before?: Kept): Promise<T> {
@@ -190,7 +195,7 @@ class Performance<T> {
 		} catch (error) {
 			// It happened, and is not to happen again because of what it gave.
 			if ((error as { code?: unknown }).code === "WAL_NOT_JSON" && startsDurably(this.#id.purity))
-				await this.#fail(error, attempt, started, false);
+				await this.#fail(error, attempt, started, { kind: "never" });
 			throw error;
 		}
 		// A world that says the same again needs no second record of it.

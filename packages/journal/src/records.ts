@@ -69,6 +69,8 @@ export const stepFailed = defineRecord(
 		...identity,
 		...ending,
 		retryable: z.boolean(),
+		/** How long the next try waits, from this record on, in milliseconds: chance has a part in it. */
+		pauseMs: z.number().nonnegative().optional(),
 		reason: z.object({ message: z.string(), code: z.string().optional() }),
 	}),
 );

@@ -4,7 +4,7 @@ import type { Identity, Recall } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { Usage } from "./ports.ts";
 import type { Purity } from "./purity.ts";
-import type { RetryPolicy } from "./retry.ts";
+import type { ModelPolicy, RetryPolicy } from "./retry.ts";
 
 /** A call that is made once, whatever happens to the process. */
 export interface Step<T> {
@@ -64,6 +64,10 @@ export interface Using {
 	redact?(text: string): string;
 	readonly clock?: Clock | undefined;
 	readonly timers?: Timers | undefined;
+	/** Draws from 0 to below 1, for pauses. Default: `Math.random`. */
+	random?(): number;
+	/** What is other than by default where a model is asked. */
+	readonly modelPolicy?: ModelPolicy | undefined;
 }
 
 /** Which call an event is about. In a script `at` counts the calls of its lane, and `label` is for people. */
