@@ -144,8 +144,9 @@ class Performance<T> {
 			const { random = Math.random } = this.#using;
 			const next: Next = retry ? nextAfter(error, attempt, retry, random) : { kind: "never" };
 			const failed = await this.#fail(error, attempt, started, next);
-			if (next.kind !== "again") throw error;
-			this.#tell({ type: "retrying", attempt, reason: failed.reason.message, pauseMs: next.pauseMs });
+			if (!retry || next.kind !== "again") throw error;
+			const { message } = failed.reason;
+			this.#tell({ type: "retrying", attempt, limit: retry.maxAttempts, reason: message, pauseMs: next.pauseMs });
 			return this.#tryNext(failed);
 		}
 		const usage = this.#step.usage?.(result);

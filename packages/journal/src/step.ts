@@ -86,8 +86,14 @@ export type StepEvent = Called &
 		| { readonly type: "ghost"; readonly usage?: Usage }
 		/** Called: `usage` was paid, by this call itself or by the steps inside it, which say so too (`inner`). */
 		| { readonly type: "live"; readonly usage?: Usage; readonly inner: boolean }
-		/** A try has failed, and another follows after a pause. */
-		| { readonly type: "retrying"; readonly attempt: number; readonly reason: string; readonly pauseMs: number }
+		/** A try of so many (`limit`) has failed, and another follows after a pause. */
+		| {
+				readonly type: "retrying";
+				readonly attempt: number;
+				readonly limit: number;
+				readonly reason: string;
+				readonly pauseMs: number;
+		  }
 		| { readonly type: "failed"; readonly reason: string }
 		| { readonly type: "in_doubt"; readonly decision: InDoubtPolicy | "reconciled" }
 		/** The world has moved since, but effects rest on what it said then. */
