@@ -2,7 +2,7 @@
 import { asError, failureMessage, isFinal, isRetryable, JournalError, reasonOf } from "./errors.ts";
 import type { Lane } from "./lane.ts";
 import type { Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
-import type { ModelPolicy, RetryPolicy } from "./retry.ts";
+import { type ModelPolicy, type RetryPolicy, retryAfterOf } from "./retry.ts";
 
 /** A model's whole answer. */
 export interface ModelReply {
@@ -80,10 +80,12 @@ function mayPass(error: unknown): boolean {
 function unavailable({ id }: Model, attempts: number, cause: unknown): JournalError {
 	const reason = reasonOf(cause);
 	const tries = attempts === 1 ? "1 try" : `${attempts} tries`;
+	const retryAfterMs = retryAfterOf(cause);
+	const when = retryAfterMs > 0 ? ` (it says to ask again in ${Math.ceil(retryAfterMs / 1000)} s)` : "";
 	const error = new JournalError(
 		"MODEL_UNAVAILABLE",
-		`${id} gave no answer in ${tries}: ${reason.message}`,
-		{ model: id, attempts, reason },
+		`${id} gave no answer in ${tries}: ${reason.message}${when}`,
+		{ model: id, attempts, reason, ...(retryAfterMs > 0 ? { retryAfterMs } : {}) },
 		{ cause },
 	);
 	return Object.assign(error, { retryable: true });

@@ -43,8 +43,8 @@ export function nextAfter(error: unknown, attempt: number, policy: RetryPolicy, 
 	return { kind: "again", pauseMs: Math.min(Math.round(pauseMs), MAX_TIMER_MS) };
 }
 
-/** What the far side asks for: an error comes from outside, so its field may be anything. */
-function retryAfterOf(error: unknown): number {
+/** What the far side asks for, in milliseconds: an error comes from outside, so its field may be anything. */
+export function retryAfterOf(error: unknown): number {
 	const { retryAfterMs } = (error ?? {}) as { retryAfterMs?: unknown };
 	return typeof retryAfterMs === "number" && Number.isFinite(retryAfterMs) ? Math.max(0, retryAfterMs) : 0;
 }

@@ -88,15 +88,22 @@ describe("a model that refuses a call for now", () => {
 		expect(provider.pauses).toEqual([7700, 2200]);
 	});
 
-	test.each([Number.NaN, -5, "7", Number.POSITIVE_INFINITY, null])("that says %s for how long keeps the policy's pause", async (retryAfterMs) => {
-		const provider = new Provider(busy({ retryAfterMs }));
-		await provider.live();
-		expect(provider.pauses).toEqual([1000]);
-	});
+	test.each([Number.NaN, -5, "7", Number.POSITIVE_INFINITY, null])(
+		"that says %s for how long keeps the policy's pause",
+		async (retryAfterMs) => {
+			const provider = new Provider(busy({ retryAfterMs }));
+			await provider.live();
+			expect(provider.pauses).toEqual([1000]);
+		},
+	);
 
 	test("for longer than anybody waits is not asked again now; the next run asks at once", async () => {
 		const provider = new Provider(busy({ retryAfterMs: 3_600_000 }));
-		await expect(provider.live()).rejects.toMatchObject({ code: "MODEL_UNAVAILABLE" });
+		await expect(provider.live()).rejects.toMatchObject({
+			code: "MODEL_UNAVAILABLE",
+			message: "m gave no answer in 1 try: busy (it says to ask again in 3600 s)",
+			detail: { retryAfterMs: 3_600_000 },
+		});
 		expect([provider.calls, provider.pauses]).toEqual([1, []]);
 		expect(await provider.live()).toBe("hello");
 		expect([provider.calls, provider.pauses]).toEqual([2, []]);
@@ -160,6 +167,21 @@ describe("killed at any append, a model is asked no more often than the policy a
 		expect(provider.pauses).toEqual([1200, 1000]);
 		await provider.time.until(again);
 		expect(provider.calls).toBe(2);
+	});
+
+	test("counts the tries of each run that asks anew by themselves", async () => {
+		const policy = { retry: { maxAttempts: 3 } };
+		const provider = new Provider(...refusals(3 + 3));
+		await expect(provider.live(policy)).rejects.toMatchObject({ code: "MODEL_UNAVAILABLE" });
+		provider.log.revive(1);
+		await expect(provider.live(policy)).rejects.toThrow("killed");
+		// Of the second run one try is in the log, and the one that was open when it died is not.
+		expect(provider.failedTries).toMatchObject([{ attempt: 1 }, { attempt: 2 }, { attempt: 3 }, { attempt: 1 }]);
+		provider.log.revive();
+		expect(provider.calls).toBe(5);
+		provider.refusals = refusals(9);
+		await expect(provider.live(policy)).rejects.toMatchObject({ code: "MODEL_UNAVAILABLE" });
+		expect(provider.calls).toBe(5 + 2);
 	});
 
 	test("a clock that was put back does not make the pause longer", async () => {

@@ -197,6 +197,8 @@ export class Runtime implements AsyncDisposable {
 	readonly #sessions: Sessions;
 	readonly #plans: PlanHost;
 	readonly #skills: SkillHost;
+	/** The messages that are being shown. */
+	readonly #showing = new Set<Seq>();
 	/** The turns that were asked for here, and whose first go is not over. */
 	readonly #asked = new Set<Seq>();
 	#timeline!: Timeline;
@@ -319,7 +321,10 @@ export class Runtime implements AsyncDisposable {
 		};
 	}
 
-	/** Goes on with everything that was in flight: turns first, then skills and plans in the background. Paused work stays paused. */
+	/**
+	 * Goes on with everything that was in flight: turns first, then skills and plans in the background. Paused work stays paused.
+	 * Called again, it goes on with what has stopped since.
+	 */
 	resume(): void {
 		this.#resumed = true;
 		for (const session of this.#sessions) {
@@ -367,7 +372,10 @@ export class Runtime implements AsyncDisposable {
 			return seq;
 		}
 		this.#resumed = true;
-		this.#emit({ type: "notice", text: `this was asked in #${again} and is open: it goes on, and nothing is paid twice` });
+		this.#emit({
+			type: "notice",
+			text: `this was asked in #${again} and is open: it goes on, and nothing is paid twice`,
+		});
 		this.#runTurns(session);
 		return again;
 	}
@@ -659,8 +667,13 @@ export class Runtime implements AsyncDisposable {
 
 	async #deliver(message: BackgroundMessage): Promise<void> {
 		const { onMessage } = this.#options;
-		if (!onMessage) return;
-		await onMessage(message);
+		if (!onMessage || this.#showing.has(message.seq)) return;
+		this.#showing.add(message.seq);
+		try {
+			await onMessage(message);
+		} finally {
+			this.#showing.delete(message.seq);
+		}
 		const session = this.#sessions.find(message.scope);
 		if (session?.conversation.undelivered.includes(message.seq)) {
 			await session.log.append(messageDelivered({ message: message.seq }), message.scope).durable;

@@ -5,7 +5,7 @@ import { defineSkill, done } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type Runtime, turnInterrupted } from "../src/index.ts";
-import { lastOf, makeProject, open, type Opened, type Project, pauseless, until } from "./project.ts";
+import { lastOf, makeProject, type Opened, open, type Project, pauseless, until } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -186,7 +186,13 @@ describe("killed after any record, with refusals and without", () => {
 	async function killedAfter(kept: number, world: World, lines: readonly string[]) {
 		const state = join(project.root, `cut-${kept}`);
 		await cp(project.state, state, { recursive: true });
-		await writeFile(join(state, "state/wal.jsonl"), lines.slice(0, kept).map((line) => `${line}\n`).join(""));
+		await writeFile(
+			join(state, "state/wal.jsonl"),
+			lines
+				.slice(0, kept)
+				.map((line) => `${line}\n`)
+				.join(""),
+		);
 		await rm(join(state, "state/wal.head"));
 		const tip = (JSON.parse(lines[kept - 1] ?? "{}") as { seq?: number }).seq ?? 0;
 		const asked = world.asked.filter((each) => each.tip <= tip);
@@ -273,22 +279,22 @@ describe("a turn whose model is away", () => {
 		await runtime.close();
 	});
 
-	test("and a person stops while it waits, is over", async () => {
-		const world = new World().refuse("say", 9);
-		const never = { after: () => () => {} };
-		const { runtime } = await open(project, {
-			model: { id: "m", generate: () => { throw Object.assign(new Error("429"), { retryable: true }); } },
-			timers: never,
-			onEvent: (event) => event.type === "model_retry" && world.waits.push(event.pauseMs),
-		});
+	test("is over when a person stops it while it waits", async () => {
+		const model: Model = {
+			id: "m",
+			generate: () => {
+				throw Object.assign(new Error("429"), { retryable: true });
+			},
+		};
+		const { runtime, events } = await open(project, { model, timers: { after: () => () => {} } });
 		await runtime.prompt("hello");
-		await until(() => world.waits.length === 1);
+		await until(() => events.some(({ type }) => type === "model_retry"));
 		expect(await runtime.interrupt()).toBe(true);
 		expect(runtime.conversation().open).toEqual([]);
 		await runtime.close();
 	});
 
-	test("and that a rewind goes back into, is over, and asks for nothing", async () => {
+	test("is over when a rewind goes back into it, and nothing is asked", async () => {
 		const world = new World().refuse("say", 6);
 		const { runtime } = await ask(world);
 		const [turn = 0] = runtime.conversation().open;
@@ -299,9 +305,9 @@ describe("a turn whose model is away", () => {
 	});
 
 	test.each([
-		["a refusal for good", Object.assign(new Error("401: no such key"), { retryable: false })],
-		["a failure that does not say that it may pass", new Error("no credit")],
-	])("is not one that met %s: that turn is over", async (_, error) => {
+		["one that refuses for good", Object.assign(new Error("401: no such key"), { retryable: false })],
+		["one that fails without a word of trying again", new Error("no credit")],
+	])("is another case than %s: after that a turn is over", async (_, error) => {
 		const world = new World();
 		world.refusals.say.push(error);
 		const { runtime, events } = await ask(world);
@@ -335,12 +341,17 @@ describe("a turn whose model is away", () => {
 		const { runtime, events } = await open(project, {
 			model: {
 				id: "mute",
-				// biome-ignore lint/correctness/useYield: it never says anything
 				async *generate(_, { signal }) {
 					await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 				},
 			},
-			timers: { after: (ms, run) => (limits.push(ms), setImmediate(run), () => {}) },
+			timers: {
+				after(ms, run) {
+					limits.push(ms);
+					setImmediate(run);
+					return () => {};
+				},
+			},
 			modelPolicy: { timeoutMs: 5000, retry: { maxAttempts: 2, jitter: 0 } },
 		});
 		await runtime.prompt("hello");
@@ -373,10 +384,10 @@ describe.each<[string, unknown, string]>([
 	});
 
 	test("stops a skill with that", async () => {
-		const skill = defineSkill({
+		const skill = defineSkill<unknown>({
 			name: "ask",
 			description: "",
-			input: z.object({}),
+			input: z.unknown(),
 			start: "only",
 			phases: { only: async (context) => done((await context.model({ system: "", messages: [], tools: [] })).text) },
 		});
