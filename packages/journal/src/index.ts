@@ -1,7 +1,6 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
 export type { FailedTry, Identity, JournalEntry, Place, Recall } from "./entry.ts";
 export {
-	asError,
 	type Divergence,
 	isRetryable,
 	type JournalCode,

@@ -1,8 +1,8 @@
 /** One question to a model, and one tool call that it asks for, as steps; and the one policy of how often a model is asked. */
-import { asError, failureMessage, isFinal, isRetryable, JournalError, reasonOf } from "./errors.ts";
+import { asError, failureMessage, isRetryable, JournalError, reasonOf } from "./errors.ts";
 import type { Lane } from "./lane.ts";
 import type { Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
-import { type ModelPolicy, type RetryPolicy, retryAfterOf } from "./retry.ts";
+import { type ModelPolicy, mayPass, type RetryPolicy, retryAfterOf } from "./retry.ts";
 
 /** A model's whole answer. */
 export interface ModelReply {
@@ -19,7 +19,7 @@ const defaultRetry: RetryPolicy = {
 	maxIntervalMs: 60_000,
 	jitter: 0.25,
 	maxRetryAfterMs: 300_000,
-	shouldRetry: mayPass,
+	shouldRetry: (error) => isRetryable(error) || isLate(error),
 	// A model that is away comes back: who asks again later is not to be told of the tries of today.
 	renews: true,
 };
@@ -41,20 +41,23 @@ export function askModel(
 ): Promise<ModelReply> {
 	let streamed = false;
 	let attempts = 0;
-	const { retry, timeoutMs = DEFAULT_TIMEOUT_MS }: ModelPolicy = lane.modelPolicy ?? {};
+	let failure: unknown;
+	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
+	const retry = { ...defaultRetry, ...more.retry };
 	const reply = lane.perform<ModelReply>({
 		kind: "model",
 		name: model.id,
 		args: request,
 		purity: "llm",
 		usage: ({ usage }) => usage,
-		retry: { ...defaultRetry, ...retry },
+		retry,
 		timeoutMs,
 		async call({ signal, attempt }) {
 			streamed = true;
 			attempts = attempt;
 			return readReply(model, request, signal, onText).catch((thrown) => {
-				throw asError(thrown);
+				failure = asError(thrown);
+				throw failure;
 			});
 		},
 	});
@@ -64,17 +67,14 @@ export function askModel(
 			return answer;
 		},
 		(error) => {
-			if (lane.signal.aborted || !mayPass(error)) throw error;
+			const isOfModel = error === failure || isLate(error);
+			if (lane.signal.aborted || !isOfModel || !mayPass(error, retry)) throw error;
 			throw unavailable(model, attempts, error);
 		},
 	);
 }
 
-/** Does the model say that another try may help, or was it only too slow? */
-function mayPass(error: unknown): boolean {
-	const isLate = (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT";
-	return (isRetryable(error) || isLate) && !isFinal(error);
-}
+const isLate = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT";
 
 /** Whoever asks later may get an answer: that is for the caller to decide. */
 function unavailable({ id }: Model, attempts: number, cause: unknown): JournalError {

@@ -36,11 +36,16 @@ export type Next = { readonly kind: "again"; readonly pauseMs: number } | { read
 /** @param random from 0 to below 1 */
 export function nextAfter(error: unknown, attempt: number, policy: RetryPolicy, random: () => number): Next {
 	const { maxAttempts, jitter = 0, maxRetryAfterMs = 300_000, renews = false } = policy;
-	if (isFinal(error) || policy.shouldRetry?.(error) === false) return { kind: "never" };
+	if (!mayPass(error, policy)) return { kind: "never" };
 	const wanted = retryAfterOf(error);
 	if (attempt >= maxAttempts || wanted > maxRetryAfterMs) return { kind: renews ? "later" : "never" };
 	const pauseMs = Math.max(delayBefore(attempt + 1, policy), wanted) * (1 + jitter * random());
 	return { kind: "again", pauseMs: Math.min(Math.round(pauseMs), MAX_TIMER_MS) };
+}
+
+/** May another try help, sooner or later? */
+export function mayPass(error: unknown, { shouldRetry }: RetryPolicy): boolean {
+	return !isFinal(error) && shouldRetry?.(error) !== false;
 }
 
 /** What the far side asks for, in milliseconds: an error comes from outside, so its field may be anything. */

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
 	askModel,
 	JournalError,
+	journal,
 	Lane,
 	type Model,
 	type ModelPolicy,
@@ -124,6 +125,15 @@ describe("a model that refuses a call for now", () => {
 		expect(provider.pauses).toEqual([1000, 2000, 1000, 2000, 1000]);
 	});
 
+	test("is asked again for what the policy says, and what fails beneath is not taken for its refusal", async () => {
+		const reset = new Error("ECONNRESET");
+		const provider = new Provider(reset, reset, reset);
+		const policy = { retry: { maxAttempts: 2, shouldRetry: () => true } };
+		await expect(provider.live(policy)).rejects.toMatchObject({ code: "MODEL_UNAVAILABLE", cause: reset });
+		provider.log.revive(0);
+		await expect(provider.live(policy)).rejects.toThrow(/^killed$/);
+	});
+
 	test("waits no longer when it is cancelled", async () => {
 		const provider = new Provider(...refusals(1));
 		const controller = new AbortController();
@@ -182,6 +192,29 @@ describe("killed at any append, a model is asked no more often than the policy a
 		provider.refusals = refusals(9);
 		await expect(provider.live(policy)).rejects.toMatchObject({ code: "MODEL_UNAVAILABLE" });
 		expect(provider.calls).toBe(5 + 2);
+	});
+
+	test("a log that an older program wrote has no pause, and the policy's own is waited for", async () => {
+		const provider = new Provider(...refusals(1));
+		provider.draw = 0.8;
+		void provider.start().catch(() => undefined);
+		await quiet();
+		provider.time.kill();
+		const [{ kind, data } = { kind: "", data: {} }] = provider.log.records;
+		const { pauseMs, ...old } = data as { pauseMs: number };
+		expect(pauseMs).toBe(1200);
+		const before = new DyingLog(Number.POSITIVE_INFINITY, provider.time);
+		before.append({ kind, data: old } as never, scope);
+		Object.assign(provider, { log: before });
+		expect(await provider.live()).toBe("hello");
+		expect(provider.pauses).toEqual([1200, 1000]);
+	});
+
+	test("a state that an older program stored is taken as it is", () => {
+		const provider = new Provider();
+		const state = provider.log.view.get(journal);
+		expect(journal.version).toBe(3);
+		expect(journal.migrate?.(state, 2)).toEqual(state);
 	});
 
 	test("a clock that was put back does not make the pause longer", async () => {

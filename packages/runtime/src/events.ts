@@ -12,7 +12,7 @@ export type RuntimeEvent =
 			readonly type: "turn_end";
 			readonly scope: Scope;
 			readonly turn: Seq;
-			/** `interrupted` is over without an answer; `stopped` is kept: `resume()` goes on with it, and so does the next prompt. */
+			/** `interrupted`: over without an answer, or cut; `stopped`: kept for want of the model, and `resume()` or a prompt goes on with it. */
 			readonly outcome: "completed" | "interrupted" | "stopped";
 			readonly reason?: string;
 	  }

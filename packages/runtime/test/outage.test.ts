@@ -1,7 +1,7 @@
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Model, Tool } from "@reyn/journal";
-import { defineSkill, done } from "@reyn/skill-resume";
+import { defineSkill, done, type Skill } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type Runtime, turnInterrupted } from "../src/index.ts";
@@ -40,10 +40,10 @@ class World {
 		return this.asked.filter(({ isAnswered }) => isAnswered).map(({ call }) => call);
 	}
 
-	async open(state = project.state): Promise<Opened> {
+	async open(skills: readonly Skill[] = [], state = project.state): Promise<Opened> {
 		const opened = await open(
 			{ ...project, state },
-			{ model: this.#model, tools: [this.#look, this.#charge], timers: pauseless(this.waits) },
+			{ model: this.#model, tools: [this.#look, this.#charge], skills, timers: pauseless(this.waits) },
 		);
 		this.#runtime = opened.runtime;
 		return opened;
@@ -198,7 +198,7 @@ describe("killed after any record, with refusals and without", () => {
 		const asked = world.asked.filter((each) => each.tip <= tip);
 		const charges = world.charges.filter((each) => each.tip <= tip);
 		const next = new World();
-		const { runtime } = await next.open(state);
+		const { runtime } = await next.open([], state);
 		if (runtime.conversation().items.length === 0) await runtime.prompt(QUESTION);
 		runtime.resume();
 		await runtime.idle();
@@ -360,6 +360,38 @@ describe("a turn whose model is away", () => {
 		expect(events.at(-1)).toMatchObject({ type: "turn_end", outcome: "stopped" });
 		await runtime.close();
 	});
+});
+
+test("a skill whose model is away is kept, and goes on with what it has", async () => {
+	const world = new World().refuse("charge", 6);
+	const skill = defineSkill<unknown>({
+		name: "ask",
+		description: "",
+		input: z.unknown(),
+		start: "only",
+		phases: {
+			async only(context) {
+				const asked = { role: "user", text: "x" } as const;
+				const request = { system: "", messages: [asked], tools: [] };
+				const { text, toolCalls } = await context.model(request);
+				const again = { role: "assistant", text, toolCalls } as const;
+				return done((await context.model({ ...request, messages: [asked, again] })).toolCalls[0]?.name);
+			},
+		},
+	});
+	const { runtime, events, shown } = await world.open([skill]);
+	await runtime.runSkill("ask", {});
+	await runtime.idle();
+	expect(events.at(-1)).toMatchObject({
+		type: "skill_end",
+		outcome: "stopped",
+		reason: expect.stringContaining("429"),
+	});
+	expect(runtime.restored().runs).toHaveLength(1);
+	runtime.resume();
+	await runtime.idle();
+	expect([world.paid, shown.map(({ text }) => text)]).toEqual([["look", "charge"], ["charge"]]);
+	await runtime.close();
 });
 
 describe.each<[string, unknown, string]>([
