@@ -69,7 +69,7 @@ export interface Reason {
 
 export function reasonOf(error: unknown): Reason {
 	const { message, code } = asError(error);
-	return typeof code === "string" ? { message, code } : { message };
+	return { message: String(message), ...(typeof code === "string" ? { code } : {}) };
 }
 
 /** What was thrown, as an error with its text: a provider's client may throw anything, and what it says of itself counts. */

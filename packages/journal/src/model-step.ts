@@ -69,7 +69,7 @@ export function askModel(
 		(error) => {
 			const isOfModel = error === failure || isLate(error);
 			if (lane.signal.aborted || !isOfModel || !mayPass(error, retry)) throw error;
-			throw unavailable(model, attempts, error);
+			throw unavailable(lane, model, attempts, error);
 		},
 	);
 }
@@ -77,8 +77,9 @@ export function askModel(
 const isLate = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT";
 
 /** Whoever asks later may get an answer: that is for the caller to decide. */
-function unavailable({ id }: Model, attempts: number, cause: unknown): JournalError {
-	const reason = reasonOf(cause);
+function unavailable(lane: Lane, { id }: Model, attempts: number, cause: unknown): JournalError {
+	const said = reasonOf(cause);
+	const reason = { ...said, message: lane.redact(said.message) };
 	const tries = attempts === 1 ? "1 try" : `${attempts} tries`;
 	const retryAfterMs = retryAfterOf(cause);
 	const when = retryAfterMs > 0 ? ` (it says to ask again in ${Math.ceil(retryAfterMs / 1000)} s)` : "";

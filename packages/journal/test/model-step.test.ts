@@ -134,6 +134,17 @@ describe("a model that refuses a call for now", () => {
 		await expect(provider.live(policy)).rejects.toThrow(/^killed$/);
 	});
 
+	test("says nothing in the end that must not be written", async () => {
+		const provider = new Provider(busy({ message: "429 for key sk-1" }));
+		const redact = (text: string): string => text.replace(/sk-\w+/, "…");
+		const modelPolicy = { retry: { maxAttempts: 1 } };
+		const lane = new Lane("a", scope, using(provider.log, { redact, modelPolicy }));
+		await expect(askModel(lane, provider, request)).rejects.toMatchObject({
+			message: "m gave no answer in 1 try: 429 for key …",
+			detail: { reason: { message: "429 for key …" } },
+		});
+	});
+
 	test("waits no longer when it is cancelled", async () => {
 		const provider = new Provider(...refusals(1));
 		const controller = new AbortController();

@@ -442,13 +442,16 @@ describe.each<[string, unknown, string]>([
 	});
 });
 
-test("a script whose model is away fails with a code, after all its tries", async () => {
-	const world = new World().refuse("look", 6);
+test("a script whose model is away fails with a code, after all its tries, and resumed pays and does what is missing", async () => {
+	const world = new World().refuse("say", 6);
 	const { runtime, events } = await world.open();
-	const source = "export default async (ctx) => ctx.agent('x')";
-	const { end } = await runtime.scripts.start({ name: "a.ts", source }, {});
+	const source = "export default async (ctx) => ctx.agent('x', { tools: ['look', 'charge'] })";
+	const { run, end } = await runtime.scripts.start({ name: "a.ts", source }, {});
 	expect(await end).toMatchObject({ status: "failed", reason: { code: "MODEL_UNAVAILABLE" } });
-	expect(world.asked).toHaveLength(6);
+	expect(world.asked).toHaveLength(2 + 6);
 	expect(events.filter(({ type }) => type === "model_retry")).toHaveLength(5);
+	const again = await runtime.scripts.resume(run);
+	expect(await again.end).toMatchObject({ status: "completed", result: "charged: done" });
+	expect([world.paid, world.charges.length]).toEqual([CALLS, 1]);
 	await runtime.close();
 });
