@@ -1,8 +1,9 @@
 /** One question to a model, and one tool call that it asks for, as steps; and the one policy of how often a model is asked. */
-import { asError, failureMessage, isRetryable, JournalError, reasonOf } from "./errors.ts";
+import { asError, isRetryable, JournalError, reasonOf } from "./errors.ts";
+import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import type { Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
-import { type ModelPolicy, mayPass, type RetryPolicy, retryAfterOf } from "./retry.ts";
+import { type ModelPolicy, mayPass, nextAfter, type RetryPolicy, retryAfterOf } from "./retry.ts";
 
 /** A model's whole answer. */
 export interface ModelReply {
@@ -19,9 +20,7 @@ const defaultRetry: RetryPolicy = {
 	maxIntervalMs: 60_000,
 	jitter: 0.25,
 	maxRetryAfterMs: 300_000,
-	shouldRetry: (error) => isRetryable(error) || isLate(error),
-	// A model that is away comes back: who asks again later is not to be told of the tries of today.
-	renews: true,
+	shouldRetry: (error) => isRetryable(error) || (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT",
 };
 
 const DEFAULT_TIMEOUT_MS = 600_000;
@@ -31,7 +30,7 @@ const DEFAULT_TIMEOUT_MS = 600_000;
  * breaks, is cancelled or takes too long is no answer. What may pass is tried again, as the `modelPolicy` of what the lane runs
  * on says, and `onText` then sees the answer from its beginning.
  *
- * @throws JournalError `MODEL_UNAVAILABLE` after the last try; what the model threw, if no try can help
+ * @throws JournalError `MODEL_UNAVAILABLE` or `STEP_TIMEOUT` after the last try; what the model threw, if no try can help
  */
 export function askModel(
 	lane: Lane,
@@ -40,41 +39,34 @@ export function askModel(
 	onText?: (delta: string) => void,
 ): Promise<ModelReply> {
 	let streamed = false;
-	let attempts = 0;
-	let failure: unknown;
+	/** What the caller is told in the end, now and in every replay. */
+	let end: unknown;
 	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
-	const retry = { ...defaultRetry, ...more.retry };
+	const policy = { ...defaultRetry, ...more.retry };
 	const reply = lane.perform<ModelReply>({
 		kind: "model",
 		name: model.id,
 		args: request,
 		purity: "llm",
 		usage: ({ usage }) => usage,
-		retry,
+		retry: { ...policy, shouldRetry: (error) => error !== end && mayPass(error, policy) },
 		timeoutMs,
 		async call({ signal, attempt }) {
 			streamed = true;
-			attempts = attempt;
 			return readReply(model, request, signal, onText).catch((thrown) => {
-				failure = asError(thrown);
-				throw failure;
+				const error = asError(thrown);
+				const isLast = nextAfter(error, attempt, policy, () => 0).kind === "never";
+				if (!isLast || !mayPass(error, policy)) throw error;
+				end = unavailable(lane, model, attempt, error);
+				throw end;
 			});
 		},
 	});
-	return reply.then(
-		(answer) => {
-			if (!streamed && answer.text) onText?.(answer.text);
-			return answer;
-		},
-		(error) => {
-			const isOfModel = error === failure || isLate(error);
-			if (lane.signal.aborted || !isOfModel || !mayPass(error, retry)) throw error;
-			throw unavailable(lane, model, attempts, error);
-		},
-	);
+	return reply.then((answer) => {
+		if (!streamed && answer.text) onText?.(answer.text);
+		return answer;
+	});
 }
-
-const isLate = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT";
 
 /** Whoever asks later may get an answer: that is for the caller to decide. */
 function unavailable(lane: Lane, { id }: Model, attempts: number, cause: unknown): JournalError {
@@ -83,13 +75,12 @@ function unavailable(lane: Lane, { id }: Model, attempts: number, cause: unknown
 	const tries = attempts === 1 ? "1 try" : `${attempts} tries`;
 	const retryAfterMs = retryAfterOf(cause);
 	const when = retryAfterMs > 0 ? ` (it says to ask again in ${Math.ceil(retryAfterMs / 1000)} s)` : "";
-	const error = new JournalError(
+	return new JournalError(
 		"MODEL_UNAVAILABLE",
 		`${id} gave no answer in ${tries}: ${reason.message}${when}`,
 		{ model: id, attempts, reason, ...(retryAfterMs > 0 ? { retryAfterMs } : {}) },
 		{ cause },
 	);
-	return Object.assign(error, { retryable: true });
 }
 
 /** What a model is told of a tool call that it asked for. */
@@ -114,28 +105,20 @@ export async function answerCall(
 		const known = tools.map((each) => each.name).join(", ");
 		return { failed: true, text: `ERROR: there is no tool "${name}" here; there are ${known || "none"}` };
 	}
-	let failure: unknown;
 	try {
 		const text = await lane.perform({
 			kind: "tool",
 			name,
 			args,
 			purity: tool.purity,
-			async call(context) {
-				try {
-					return await tool.call(args, context);
-				} catch (error) {
-					failure = error;
-					throw error;
-				}
-			},
+			call: (context) => tool.call(args, context),
 			empty: "(skipped: nobody knows whether this call happened before the process ended)",
 		});
 		return { failed: false, text };
 	} catch (error) {
 		lane.signal.throwIfAborted();
-		if (error !== failure && (error as { code?: unknown }).code !== "STEP_FAILED") throw error;
-		return { failed: true, text: `ERROR: ${lane.redact(failureMessage(error))}` };
+		if (!isFailureOfCall(error)) throw error;
+		return { failed: true, text: `ERROR: ${lane.redact(reasonOf(error).message)}` };
 	}
 }
 

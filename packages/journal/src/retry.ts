@@ -17,11 +17,6 @@ export interface RetryPolicy {
 	readonly maxRetryAfterMs?: number;
 	/** Which failures are tried again, among those that do not say that they are final. Default: all. */
 	shouldRetry?(error: unknown): boolean;
-	/**
-	 * Does the next run begin to count anew when all tries have failed? Of calls that are no effects. Default: false, it makes the
-	 * last try once more.
-	 */
-	readonly renews?: boolean;
 }
 
 /** How often a model is asked for one answer, and how long one try may take, in milliseconds. */
@@ -30,15 +25,15 @@ export interface ModelPolicy {
 	readonly timeoutMs?: number | undefined;
 }
 
-/** What follows a try that failed: another one after a pause; none now, but in the next run; or none. */
-export type Next = { readonly kind: "again"; readonly pauseMs: number } | { readonly kind: "later" | "never" };
+/** What follows a try that failed: another one after a pause, or none. */
+export type Next = { readonly kind: "again"; readonly pauseMs: number } | { readonly kind: "never" };
 
 /** @param random from 0 to below 1 */
 export function nextAfter(error: unknown, attempt: number, policy: RetryPolicy, random: () => number): Next {
-	const { maxAttempts, jitter = 0, maxRetryAfterMs = 300_000, renews = false } = policy;
+	const { maxAttempts, jitter = 0, maxRetryAfterMs = 300_000 } = policy;
 	if (!mayPass(error, policy)) return { kind: "never" };
 	const wanted = retryAfterOf(error);
-	if (attempt >= maxAttempts || wanted > maxRetryAfterMs) return { kind: renews ? "later" : "never" };
+	if (attempt >= maxAttempts || wanted > maxRetryAfterMs) return { kind: "never" };
 	const pauseMs = Math.max(delayBefore(attempt + 1, policy), wanted) * (1 + jitter * random());
 	return { kind: "again", pauseMs: Math.min(Math.round(pauseMs), MAX_TIMER_MS) };
 }

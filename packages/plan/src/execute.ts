@@ -1,6 +1,6 @@
 /** Runs a plan from wherever it stands: a fresh one and a resumed one take the same path. */
-import { Lane, laneClosed, type Model, reasonOf, type Tool, type Using } from "@reyn/journal";
-import type { Scope } from "@reyn/wal";
+import { Lane, laneClosed, type Model, Order, reasonOf, type Tool, type Using } from "@reyn/journal";
+import { type Scope, systemTimers } from "@reyn/wal";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
@@ -147,8 +147,12 @@ async function tryStep(
 	const tools = ports.tools.filter(({ name }) => step.tools.includes(name));
 	const request = stepRequest(decomposition, step, ports.run(), tools);
 	const { retryLimit: limit, stepMaxIterations } = ports.limits;
-	const retry = { ...ports.modelPolicy?.retry, maxAttempts: limit + 1, renews: false };
-	const lane = new Lane(path, scope, {
+	const retry = { ...ports.modelPolicy?.retry, maxAttempts: limit + 1 };
+	const { timers = systemTimers } = ports;
+	const recordedIn = ports.recordedIn?.bind(ports);
+	// A step that has failed says so in a record of its own: killed before that, it has failed all the same.
+	const order = new Order({ program: path, recordedIn, timers, recordsItsEnd: true });
+	const using: Using = {
 		...ports,
 		modelPolicy: { ...ports.modelPolicy, retry },
 		observe(event) {
@@ -156,7 +160,8 @@ async function tryStep(
 			if (event.type === "retrying" && event.kind === "model")
 				report({ status: "retrying", reason: event.reason, retry: event.attempt, limit });
 		},
-	});
+	};
+	const lane = new Lane(path, scope, using, undefined, order);
 	try {
 		return { kind: "completed", ...(await runStep(lane, ports.model, request, tools, stepMaxIterations)) };
 	} catch (error) {

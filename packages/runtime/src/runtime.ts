@@ -597,7 +597,8 @@ export class Runtime implements AsyncDisposable {
 		const { scope } = session;
 		const reason = stopReason(signal, error);
 		const { code } = (error ?? {}) as { code?: unknown };
-		if (code === "MODEL_UNAVAILABLE" && !signal.aborted) {
+		const isAway = code === "MODEL_UNAVAILABLE" || code === "STEP_TIMEOUT";
+		if (isAway && !signal.aborted) {
 			// What waits behind it was not begun, and is meant by who asks it again.
 			for (const open of session.conversation.open) this.#asked.delete(open);
 			this.#emit({ type: "turn_end", scope, turn, outcome: "stopped", reason });
