@@ -16,7 +16,7 @@ import { clean, oneLine } from "./clean.ts";
 import { type Globals, openForWork, stateOf } from "./context.ts";
 import { bySignal, CliError, exitCodes } from "./exit-code.ts";
 import { graphLines } from "./history.ts";
-import { eventLine, messageText, meterLine, restoredLines, write } from "./speak.ts";
+import { eventLine, isUnfinished, messageText, meterLine, restoredLines, write } from "./speak.ts";
 import { untilStopped } from "./stop.ts";
 
 const HELP = [
@@ -25,6 +25,7 @@ const HELP = [
 	"/checkout <ref>        go to any moment, on an abandoned branch too",
 	"/plan list | discard <id> | resume <id> [--from <step>]",
 	"/skill list | run <name> <topic> | resume <run> | discard <run>",
+	"/resume                go on with what is unfinished",
 	"/meter                 model calls: replayed free, and paid",
 	"/help  /exit",
 	"A ref is a seq (142), @ for the tip, @-3 for checkpoints back, or a branch (b7). Files in your workspace are never touched by a rewind.",
@@ -112,6 +113,14 @@ async function handle(line: string, runtime: Runtime, screen: Screen): Promise<v
 			);
 		case "/meter":
 			return screen.print(meterLine(runtime.meter));
+		case "/resume": {
+			const { turns, plans, runs, undelivered } = runtime.restored();
+			const running = [...plans, ...runs].filter(({ status }) => status === "running");
+			runtime.resume();
+			return screen.print(
+				turns.length + running.length + undelivered.length > 0 ? "it goes on" : "nothing is unfinished",
+			);
+		}
 		case "/rewind":
 			return rewind(args, runtime, screen);
 		case "/checkout":
@@ -295,6 +304,9 @@ class Screen {
 		}
 		const line = eventLine(event);
 		if (line !== undefined) this.print(pc.dim(line));
+		// What ends with the chat itself is said of there; a turn that does is not `stopped`.
+		if (isUnfinished(event) && (event.type === "turn_end" || !this.#closed))
+			this.print("go on with /resume, or ask on");
 	}
 
 	async message(message: BackgroundMessage): Promise<void> {

@@ -32,6 +32,10 @@ export function saySpace(event: RuntimeEvent): void {
 export const stoppedLine = ({ wasFull }: Stopped, goOn: string): string =>
 	`stopped; what is unfinished is kept${wasFull ? ", and what found no space is done again" : ""}. Go on with: ${goOn}`;
 
+/** Has work ended that `resume` goes on with? */
+export const isUnfinished = (event: RuntimeEvent): event is Extract<RuntimeEvent, { outcome: unknown }> =>
+	(event.type === "turn_end" || event.type === "plan_end" || event.type === "skill_end") && event.outcome === "stopped";
+
 /** A line for people, or nothing where an event is not worth one. */
 export function eventLine(event: RuntimeEvent): string | undefined {
 	switch (event.type) {
@@ -75,9 +79,14 @@ export function eventLine(event: RuntimeEvent): string | undefined {
 				? undefined
 				: `skill ${event.run} ${event.outcome}: ${oneLine(event.reason ?? "", 100)}`;
 		case "turn_end":
+			if (event.outcome === "completed") return undefined;
 			return event.outcome === "interrupted"
 				? `the turn was interrupted: ${oneLine(event.reason ?? "", 100)}`
-				: undefined;
+				: `no answer yet: ${oneLine(event.reason ?? "", 100)}. What is done is kept, and is neither paid nor made again`;
+		case "model_retry": {
+			const seconds = Math.ceil(event.pauseMs / 1000);
+			return `the model gave no answer (try ${event.attempt} of ${event.limit}: ${oneLine(event.reason, 60)}); it is asked again in ${seconds} s`;
+		}
 		case "disk_full":
 			return `${clean(event.text)}. Or stop with Ctrl-C: nothing that is recorded is lost`;
 		case "disk_free":

@@ -6,6 +6,7 @@ import { type Globals, openForWork } from "./context.ts";
 import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
 import {
 	eventLine,
+	isUnfinished,
 	messageText,
 	meterLine,
 	restoredLines,
@@ -39,22 +40,38 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 	const stream = (line: StreamLine): void => void process.stdout.write(lineOf(line));
 	const answers: { from: string; text: string }[] = [];
 	let failedSteps = 0;
-	let isUnfinished = false;
+	let isCut = false;
+	/** Why work is not over that `resume` goes on with. */
+	const unfinished: string[] = [];
 	let streaming = false;
+	/** Off a terminal a text is shown when it counts: what a model says before it breaks off is not, since it begins anew. */
+	let held = { lane: "", text: "" };
+	const showHeld = (): void => {
+		if (held.text !== "") process.stdout.write(`${clean(held.text)}\n`);
+		held = { lane: "", text: "" };
+	};
 
 	const say = (line: string): void => {
 		if (format === "text") process.stderr.write(`${line}\n`);
 	};
 	const onEvent = (event: RuntimeEvent): void => {
 		if (event.type === "plan_end") failedSteps += event.failed.length;
-		if (isCut(event)) isUnfinished = true;
+		if (isUnfinished(event)) unfinished.push(event.reason ?? "");
+		if (event.type === "turn_end" && event.outcome === "interrupted") isCut = true;
 		if (format === "stream-json") return void stream(event);
 		if (format === "json") return void saySpace(event);
 		if (event.type === "text") {
-			process.stdout.write(clean(event.delta));
-			streaming = true;
+			if (!process.stdout.isTTY) held = { lane: `turn/${event.turn}`, text: held.text + event.delta };
+			else {
+				process.stdout.write(clean(event.delta));
+				streaming = true;
+			}
 			return;
 		}
+		const isVoid =
+			event.type === "model_retry" ? event.lane === held.lane : event.type === "turn_end" && isUnfinished(event);
+		if (isVoid) held = { lane: "", text: "" };
+		if (event.type === "tool" || event.type === "turn_end") showHeld();
 		if (streaming) process.stdout.write("\n");
 		streaming = false;
 		const line = eventLine(event);
@@ -88,9 +105,11 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 		if (format !== "stream-json") throw error;
 		failure = error as Error;
 	}
+	showHeld();
 	if (stopped) say(stoppedLine(stopped, "reyn resume"));
+	else if (unfinished.length > 0) say("go on with: reyn resume");
 	let exitCode: number = failedSteps > 0 ? exitCodes.stepsFailed : exitCodes.ok;
-	if (isUnfinished) exitCode = exitCodes.failed;
+	if (isCut || unfinished.length > 0) exitCode = exitCodes.failed;
 	if (failure) exitCode = exitCodeOf(failure);
 	if (stopped) exitCode = bySignal[stopped.by];
 	const { meter } = runtime;
@@ -102,16 +121,12 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 			.conversation()
 			.items.toArray()
 			.findLast((item) => item.type === "reply");
-		const document = { reply: reply?.text ?? "", messages: answers, tip, meter, exitCode };
+		const left = unfinished.length > 0 ? { unfinished, goOn: "reyn resume" } : {};
+		const document = { reply: reply?.text ?? "", messages: answers, tip, meter, exitCode, ...left };
 		process.stdout.write(`${JSON.stringify(document)}\n`);
 	} else say(meterLine(meter));
 	return exitCode;
 }
-
-/** Did work end that is not finished? */
-const isCut = (event: RuntimeEvent): boolean =>
-	(event.type === "turn_end" && event.outcome === "interrupted") ||
-	((event.type === "plan_end" || event.type === "skill_end") && event.outcome === "stopped");
 
 const lineOf = (line: StreamLine): string => `${JSON.stringify(line)}\n`;
 

@@ -19,6 +19,8 @@ const outcome = z.discriminatedUnion("type", [
 		seq: z.int(),
 		/** Milliseconds since 1970: a pause before the next try counts from here. */
 		at: z.number(),
+		/** How long that pause is; absent where an older program wrote it. */
+		pauseMs: z.number().optional(),
 		retryable: z.boolean(),
 		/** Whoever made the call was told. */
 		told: z.boolean(),
@@ -87,6 +89,13 @@ export function recordedOf(key: string, { name, order, started }: JournalEntry):
 	return { fp, occ: Number(occ), name, place: order, started };
 }
 
+type Tried = {
+	readonly retryable: boolean;
+	readonly reason: Reason;
+	readonly pauseMs?: number;
+	readonly told?: boolean;
+};
+
 /** The entry after one more record of its step. */
 export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
 	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq };
@@ -107,12 +116,20 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 		}
 		case stepFailed.kind: {
 			const { retryable, reason, ...how } = data as { retryable: boolean; reason: Reason } & Failed;
-			const { told = !retryable, forgotten: isForgotten = false } = how;
+			const { told = !retryable, forgotten: isForgotten = false, pauseMs } = how;
 			return {
 				...next,
 				...(isForgotten ? { attempt: 0 } : {}),
 				...(told ? { order } : {}),
-				outcome: { type: "failed", seq, at: ts, retryable, told, reason },
+				outcome: {
+					type: "failed",
+					seq,
+					at: ts,
+					...(pauseMs === undefined ? {} : { pauseMs }),
+					retryable,
+					told,
+					reason,
+				},
 			};
 		}
 		default:
@@ -123,6 +140,7 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 interface Failed {
 	readonly told?: boolean;
 	readonly forgotten?: boolean;
+	readonly pauseMs?: number;
 }
 
 /** Started, and nothing is known of how it ended. */
@@ -185,6 +203,8 @@ export interface FailedTry {
 	readonly attempt: number;
 	/** Milliseconds since 1970. */
 	readonly at: number;
+	/** From then on, until the next try. */
+	readonly pauseMs?: number | undefined;
 	readonly reason: Reason;
 	/** Its first durable start, where it has one. */
 	readonly started?: Seq;
@@ -210,9 +230,9 @@ export function recallEntry(entry: JournalEntry | undefined, { lastEffect, asked
 			return { kind: "ghost", kept, usage, ...start, order };
 		}
 		case "failed": {
-			const { reason, at, seq } = outcome;
+			const { reason, at, pauseMs, seq } = outcome;
 			const { order = seq } = entry;
-			const failed: FailedTry = { attempt, at, reason, ...start };
+			const failed: FailedTry = { attempt, at, pauseMs, reason, ...start };
 			if (!outcome.told) return { kind: "fresh", failed };
 			const again = isForgettable(entry) && asked < order ? { again: { ...failed, attempt: 0 } } : {};
 			return { kind: "failed", reason, ...start, order, ...again };

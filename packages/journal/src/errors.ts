@@ -5,6 +5,7 @@ export type JournalCode =
 	| "AGENT_TURNS"
 	| "CONCURRENT_LANE"
 	| "DETERMINISM"
+	| "MODEL_UNAVAILABLE"
 	| "NON_RETRYABLE"
 	| "REPLAY_DIVERGENCE"
 	| "RESULT_LOST"
@@ -71,9 +72,29 @@ export interface Reason {
 }
 
 export function reasonOf(error: unknown): Reason {
-	const { message, code } =
-		error instanceof Error ? (error as Error & { code?: unknown }) : { message: String(error), code: undefined };
-	return typeof code === "string" ? { message, code } : { message };
+	const { message, code } = asError(error);
+	return { message: String(message), ...(typeof code === "string" ? { code } : {}) };
+}
+
+/** What was thrown, as an error with its text: a provider's client may throw anything, and what it says of itself counts. */
+export function asError(thrown: unknown): Error & { readonly code?: unknown } {
+	if (thrown instanceof Error) return thrown;
+	const said = pick(thrown, "code", "retryable", "retryAfterMs");
+	return Object.assign(new Error(textOf(thrown), { cause: thrown }), said);
+}
+
+const pick = (from: unknown, ...names: readonly string[]): Readonly<Record<string, unknown>> =>
+	Object.fromEntries(Object.entries(Object(from)).filter(([name]) => names.includes(name)));
+
+function textOf(thrown: unknown): string {
+	if (typeof thrown !== "object" || thrown === null) return String(thrown);
+	const { message } = thrown as { message?: unknown };
+	if (typeof message === "string") return message;
+	try {
+		return JSON.stringify(thrown);
+	} catch {
+		return Object.prototype.toString.call(thrown);
+	}
 }
 
 /** Does an error say that no further try can help? */

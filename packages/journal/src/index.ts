@@ -10,17 +10,27 @@ export {
 	ReplayDivergenceError,
 	reasonOf,
 } from "./errors.ts";
-export { entriesOf, firstBelow, isAwaited, type JournalState, journal, lanesOf, openStarts, recall, recordedIn } from "./journal.ts";
+export {
+	entriesOf,
+	firstBelow,
+	isAwaited,
+	type JournalState,
+	journal,
+	lanesOf,
+	openStarts,
+	recall,
+	recordedIn,
+} from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { Lane } from "./lane.ts";
-export { Order, type OrderOptions } from "./order.ts";
 export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
+export { Order, type OrderOptions } from "./order.ts";
 export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
 export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
 export { Recorded } from "./recorded.ts";
 export { journalRecords, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 export { type Kept, toJson } from "./results.ts";
-export { type RetryPolicy, whenSpace } from "./retry.ts";
+export { type ModelPolicy, type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";
 export type { Called, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";

@@ -5,6 +5,7 @@ import { JournalError } from "./errors.ts";
 import { fingerprint, type Line } from "./key.ts";
 import { Order } from "./order.ts";
 import { type Asked, ask } from "./perform.ts";
+import type { ModelPolicy } from "./retry.ts";
 import type { Step, Using } from "./step.ts";
 
 /**
@@ -45,6 +46,11 @@ export class Lane {
 
 	get signal(): AbortSignal {
 		return this.#using.signal;
+	}
+
+	/** How models are asked here, where that is not as by default. */
+	get modelPolicy(): ModelPolicy | undefined {
+		return this.#using.modelPolicy;
 	}
 
 	/** A text without what must not be written: what a replay sees of it. */

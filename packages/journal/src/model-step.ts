@@ -1,7 +1,9 @@
-import { reasonOf } from "./errors.ts";
+/** One question to a model, and one tool call that it asks for, as steps; and the one policy of how often a model is asked. */
+import { asError, isRetryable, JournalError, reasonOf } from "./errors.ts";
 import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import type { Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
+import { type ModelPolicy, mayPass, nextAfter, type RetryPolicy, retryAfterOf } from "./retry.ts";
 
 /** A model's whole answer. */
 export interface ModelReply {
@@ -10,9 +12,25 @@ export interface ModelReply {
 	readonly usage: Usage;
 }
 
+/** The pauses are half a minute together; a provider that says when is waited for. */
+const defaultRetry: RetryPolicy = {
+	maxAttempts: 6,
+	initialIntervalMs: 1000,
+	backoffFactor: 2,
+	maxIntervalMs: 60_000,
+	jitter: 0.25,
+	maxRetryAfterMs: 300_000,
+	shouldRetry: (error) => isRetryable(error) || (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT",
+};
+
+const DEFAULT_TIMEOUT_MS = 600_000;
+
 /**
- * Asks a model, once: a recorded answer is given again without a call, and `onText` sees it in one piece. A stream
- * that breaks or is cancelled is no answer.
+ * Asks a model for one answer: a recorded one is given again without a call, and `onText` sees it in one piece. A stream that
+ * breaks, is cancelled or takes too long is no answer. What may pass is tried again, as the `modelPolicy` of what the lane runs
+ * on says, and `onText` then sees the answer from its beginning.
+ *
+ * @throws JournalError `MODEL_UNAVAILABLE` or `STEP_TIMEOUT` after the last try; what the model threw, if no try can help
  */
 export function askModel(
 	lane: Lane,
@@ -21,21 +39,48 @@ export function askModel(
 	onText?: (delta: string) => void,
 ): Promise<ModelReply> {
 	let streamed = false;
+	/** What the caller is told in the end, now and in every replay. */
+	let end: unknown;
+	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
+	const policy = { ...defaultRetry, ...more.retry };
 	const reply = lane.perform<ModelReply>({
 		kind: "model",
 		name: model.id,
 		args: request,
 		purity: "llm",
 		usage: ({ usage }) => usage,
-		async call({ signal }) {
+		retry: { ...policy, shouldRetry: (error) => error !== end && mayPass(error, policy) },
+		timeoutMs,
+		async call({ signal, attempt }) {
 			streamed = true;
-			return readReply(model, request, signal, onText);
+			return readReply(model, request, signal, onText).catch((thrown) => {
+				const error = asError(thrown);
+				const isLast = nextAfter(error, attempt, policy, () => 0).kind === "never";
+				if (!isLast || !mayPass(error, policy)) throw error;
+				end = unavailable(lane, model, attempt, error);
+				throw end;
+			});
 		},
 	});
 	return reply.then((answer) => {
 		if (!streamed && answer.text) onText?.(answer.text);
 		return answer;
 	});
+}
+
+/** Whoever asks later may get an answer: that is for the caller to decide. */
+function unavailable(lane: Lane, { id }: Model, attempts: number, cause: unknown): JournalError {
+	const said = reasonOf(cause);
+	const reason = { ...said, message: lane.redact(said.message) };
+	const tries = attempts === 1 ? "1 try" : `${attempts} tries`;
+	const retryAfterMs = retryAfterOf(cause);
+	const when = retryAfterMs > 0 ? ` (it says to ask again in ${Math.ceil(retryAfterMs / 1000)} s)` : "";
+	return new JournalError(
+		"MODEL_UNAVAILABLE",
+		`${id} gave no answer in ${tries}: ${reason.message}${when}`,
+		{ model: id, attempts, reason, ...(retryAfterMs > 0 ? { retryAfterMs } : {}) },
+		{ cause },
+	);
 }
 
 /** What a model is told of a tool call that it asked for. */

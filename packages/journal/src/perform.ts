@@ -8,7 +8,7 @@ import { ProgramEnded, type Ticket } from "./order.ts";
 import { leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
 import { type Kept, keep, revive } from "./results.ts";
-import { delayBefore, mayTryAgain, pause, whenSpace, within } from "./retry.ts";
+import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
 import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
 
 /** The lane of a step, as far as the step needs it. */
@@ -116,7 +116,11 @@ class Performance<T> implements Asked<T> {
 				if (result.kind === "lost") return this.#callLost(known.started, result.error);
 				const { usage, from } = known;
 				const event = { type: "ghost" as const, ...(usage ? { usage } : {}) };
-				return { give: () => result.value, event, ...(from !== undefined && { adopt: () => this.#adopt(from, known) }) };
+				return {
+					give: () => result.value,
+					event,
+					...(from !== undefined && { adopt: () => this.#adopt(from, known) }),
+				};
 			}
 			case "failed": {
 				if (known.again && !this.#using.order?.recordsItsEnd) {
@@ -197,8 +201,11 @@ class Performance<T> implements Asked<T> {
 		const { retry } = this.#step;
 		const attempt = Math.min(failed.attempt + 1, retry?.maxAttempts ?? 1);
 		const { clock = systemClock, timers = systemTimers, signal } = this.#using;
-		if (retry && attempt > Math.max(1, failed.attempt))
-			await pause(failed.at + delayBefore(attempt, retry) - clock.now(), timers, signal);
+		if (retry && attempt > Math.max(1, failed.attempt)) {
+			const pauseMs = failed.pauseMs ?? delayBefore(attempt, retry);
+			// A clock that was put back makes no pause longer than it was to be.
+			await pause(Math.min(pauseMs, failed.at + pauseMs - clock.now()), timers, signal);
+		}
 		const { started } = failed;
 		// What took too long may have happened all the same.
 		if (failed.reason.code === "STEP_TIMEOUT" && started !== undefined) {
@@ -235,17 +242,14 @@ class Performance<T> implements Asked<T> {
 			// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
 			// doubt, anything else is simply called again.
 			if (this.#using.signal.aborted || isNoOutcome(error)) throw error;
-			if (before && (retry === undefined || !mayTryAgain(error, attempt, retry)))
+			const { random = Math.random } = this.#using;
+			const next: Next = retry ? nextAfter(error, attempt, retry, random) : { kind: "never" };
+			if (before && next.kind === "never")
 				return this.#worldThen(this.known as Recall & { kind: "world" }, failureOf(error, this.#redact).message);
-			const again = retry !== undefined && mayTryAgain(error, attempt, retry);
-			const { failed, ending } = await this.#fail(error, attempt, started, again);
-			if (!again) return ending;
-			this.#tell({
-				type: "retrying",
-				attempt,
-				reason: failed.reason.message,
-				pauseMs: delayBefore(attempt + 1, retry),
-			});
+			const { failed, ending } = await this.#fail(error, attempt, started, next);
+			if (!retry || next.kind === "never") return ending;
+			const { message } = failed.reason;
+			this.#tell({ type: "retrying", attempt, limit: retry.maxAttempts, reason: message, pauseMs: next.pauseMs });
 			return this.#tryNext(failed);
 		}
 		const usage = this.#step.usage?.(result);
@@ -273,23 +277,27 @@ class Performance<T> implements Asked<T> {
 		error: unknown,
 		attempt: number,
 		started: Seq | undefined,
-		again: boolean,
+		next: Next,
 	): Promise<{ failed: FailedTry; ending: Ending<T> }> {
+		const again = next.kind === "again";
 		const reason = failureOf(error, this.#redact);
 		if (!again) this.#tell({ type: "failed", reason: reason.message });
 		const start = started === undefined ? {} : { started };
+		const paused = again ? { pauseMs: next.pauseMs } : {};
 		if (leavesOutcome(this.#id.purity)) {
 			// Without a policy of its own, a step leaves it to its caller whether there is another try.
 			const retryable = again || (this.#step.retry === undefined && isRetryable(error) && !isFinal(error));
 			const told = again ? {} : { told: true as const };
-			const draft = { ...this.#id, ...numbered(attempt), ...this.#after, ...start, retryable, ...told, reason };
+			// The first one is counted too: it may be the first again, after others that do not count.
+			const tried = again ? { attempt } : numbered(attempt);
+			const draft = { ...this.#id, ...tried, ...this.#after, ...start, retryable, ...paused, ...told, reason };
 			await this.#append(stepFailed(draft), !again);
 		}
 		const { clock = systemClock } = this.#using;
 		const give = (): never => {
 			throw thrownAs(error, reason);
 		};
-		return { failed: { attempt, at: clock.now(), reason, ...start }, ending: { give } };
+		return { failed: { attempt, at: clock.now(), reason, ...paused, ...start }, ending: { give } };
 	}
 
 	async #complete(started: Seq | undefined, attempt: number, result: T, before?: Kept): Promise<Ending<T>> {
@@ -301,7 +309,7 @@ class Performance<T> implements Asked<T> {
 		} catch (error) {
 			// It happened, and is not to happen again because of what it gave.
 			if ((error as { code?: unknown }).code !== "WAL_NOT_JSON") throw error;
-			return (await this.#fail(error, attempt, started, false)).ending;
+			return (await this.#fail(error, attempt, started, { kind: "never" })).ending;
 		}
 		// A world that says the same again needs no second record of it.
 		const isSame = before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept)));
@@ -328,14 +336,25 @@ class Performance<T> implements Asked<T> {
 	}
 
 	/** Records a result here that was found at another place, so that the next replay finds it here. */
-	async #adopt(from: Seq, { kept, usage, started }: Pick<Recall & { kind: "ghost" }, "kept" | "usage" | "started">): Promise<Seq> {
+	async #adopt(
+		from: Seq,
+		{ kept, usage, started }: Pick<Recall & { kind: "ghost" }, "kept" | "usage" | "started">,
+	): Promise<Seq> {
 		const more = { ...(started === undefined ? {} : { started }), ...(usage ? { usage } : {}) };
 		return (await this.#append(stepCompleted({ ...this.#id, ...this.#after, adopts: from, ...kept, ...more }))).seq;
 	}
 
 	async #adoptFailure(from: Seq, { reason, started }: Recall & { kind: "failed" }): Promise<Seq> {
 		const start = started === undefined ? {} : { started };
-		const draft = { ...this.#id, ...this.#after, adopts: from, ...start, retryable: false, told: true as const, reason };
+		const draft = {
+			...this.#id,
+			...this.#after,
+			adopts: from,
+			...start,
+			retryable: false,
+			told: true as const,
+			reason,
+		};
 		return (await this.#append(stepFailed(draft))).seq;
 	}
 
@@ -427,7 +446,11 @@ interface Try {
 }
 
 /** An event without the call that it is about. */
-export type Untold = StepEvent extends infer Event ? (Event extends unknown ? Omit<Event, keyof Called> : never) : never;
+export type Untold = StepEvent extends infer Event
+	? Event extends unknown
+		? Omit<Event, keyof Called>
+		: never
+	: never;
 
 /** Failures of what is around a call, and none of its own. */
 const noOutcome: readonly unknown[] = ["STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"];

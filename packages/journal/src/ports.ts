@@ -1,6 +1,10 @@
 import type { Purity } from "./purity.ts";
 
-/** A language model, seen from Reyn: one request in, parts out. Adapters wrap a provider; `generate` must stop when `signal` aborts. */
+/**
+ * A language model, seen from Reyn: one request in, parts out. Adapters wrap a provider; `generate` must stop when `signal` aborts.
+ * What may pass, a rate limit or an outage, is thrown with `retryable: true`, and with `retryAfterMs` if the provider says when;
+ * every other failure is final.
+ */
 export interface Model {
 	/** Names the model in records and keys: `offline`, `openai/gpt-5`. */
 	readonly id: string;

@@ -80,6 +80,8 @@ export const stepFailed = defineRecord(
 		...identity,
 		...ending,
 		retryable: z.boolean(),
+		/** How long the next try waits, from this record on, in milliseconds: chance has a part in it. */
+		pauseMs: z.number().nonnegative().optional(),
 		/** Whoever made the call was told. Absent: another try follows; before there was this field, also where it may help. */
 		told: z.literal(true).optional(),
 		/** What was told is taken back: nothing rests on it, and the call is made again with all its tries. */

@@ -9,21 +9,55 @@ export interface RetryPolicy {
 	readonly initialIntervalMs?: number;
 	/** By what each pause is longer than the one before. Default: 2. */
 	readonly backoffFactor?: number;
-	/** No pause is longer, in milliseconds. Default: 60,000. */
+	/** No pause of the policy's own is longer, in milliseconds. Default: 60,000. */
 	readonly maxIntervalMs?: number;
+	/** By what share of itself a pause may be longer, at random, so that not all who were refused come back at once. Default: 0. */
+	readonly jitter?: number;
+	/** An error's `retryAfterMs` is waited for up to this, in milliseconds; for a longer one there is no more try now. Default: 300,000. */
+	readonly maxRetryAfterMs?: number;
+	/** Which failures are tried again, among those that do not say that they are final. Default: all. */
+	shouldRetry?(error: unknown): boolean;
 }
 
-/** The pause before a try, in milliseconds, from the moment that the one before it failed. */
+/** How often a model is asked for one answer, and how long one try may take, in milliseconds. */
+export interface ModelPolicy {
+	readonly retry?: Partial<RetryPolicy> | undefined;
+	readonly timeoutMs?: number | undefined;
+}
+
+/** What follows a try that failed: another one after a pause, or none. */
+export type Next = { readonly kind: "again"; readonly pauseMs: number } | { readonly kind: "never" };
+
+/** @param random from 0 to below 1 */
+export function nextAfter(error: unknown, attempt: number, policy: RetryPolicy, random: () => number): Next {
+	const { maxAttempts, jitter = 0, maxRetryAfterMs = 300_000 } = policy;
+	if (!mayPass(error, policy)) return { kind: "never" };
+	const wanted = retryAfterOf(error);
+	if (attempt >= maxAttempts || wanted > maxRetryAfterMs) return { kind: "never" };
+	const pauseMs = Math.max(delayBefore(attempt + 1, policy), wanted) * (1 + jitter * random());
+	return { kind: "again", pauseMs: Math.min(Math.round(pauseMs), MAX_TIMER_MS) };
+}
+
+/** May another try help, sooner or later? */
+export function mayPass(error: unknown, { shouldRetry }: RetryPolicy): boolean {
+	return !isFinal(error) && shouldRetry?.(error) !== false;
+}
+
+/** What the far side asks for, in milliseconds: an error comes from outside, so its field may be anything. */
+export function retryAfterOf(error: unknown): number {
+	const { retryAfterMs } = (error ?? {}) as { retryAfterMs?: unknown };
+	return typeof retryAfterMs === "number" && Number.isFinite(retryAfterMs) ? Math.max(0, retryAfterMs) : 0;
+}
+
+/** A longer timer of Node fires at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The policy's own pause before a try, in milliseconds, from the moment that the one before it failed. */
 export function delayBefore(
 	attempt: number,
 	{ initialIntervalMs = 1000, backoffFactor = 2, maxIntervalMs = 60_000 }: RetryPolicy,
 ): number {
 	return Math.min(initialIntervalMs * backoffFactor ** (attempt - 2), maxIntervalMs);
-}
-
-/** Under a policy every failure is tried again, but one that says that it is final. */
-export function mayTryAgain(error: unknown, attempt: number, { maxAttempts }: RetryPolicy): boolean {
-	return attempt < maxAttempts && !isFinal(error);
 }
 
 /** @throws the signal's reason */

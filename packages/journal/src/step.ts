@@ -5,7 +5,7 @@ import type { Lane } from "./lane.ts";
 import type { Order } from "./order.ts";
 import type { Usage } from "./ports.ts";
 import type { Purity } from "./purity.ts";
-import type { RetryPolicy } from "./retry.ts";
+import type { ModelPolicy, RetryPolicy } from "./retry.ts";
 
 /** A call that is made once, whatever happens to the process. */
 export interface Step<T> {
@@ -75,6 +75,10 @@ export interface Using {
 	redact?(text: string): string;
 	readonly clock?: Clock | undefined;
 	readonly timers?: Timers | undefined;
+	/** Draws from 0 to below 1, for pauses. Default: `Math.random`. */
+	random?(): number;
+	/** What is other than by default where a model is asked. */
+	readonly modelPolicy?: ModelPolicy | undefined;
 }
 
 /** Which call an event is about. In a script `at` counts the calls of its lane, and `label` is for people. */
@@ -93,8 +97,14 @@ export type StepEvent = Called &
 		| { readonly type: "ghost"; readonly usage?: Usage }
 		/** Called: `usage` was paid, by this call itself or by the steps inside it, which say so too (`inner`). */
 		| { readonly type: "live"; readonly usage?: Usage; readonly inner: boolean }
-		/** A try has failed, and another follows after a pause. */
-		| { readonly type: "retrying"; readonly attempt: number; readonly reason: string; readonly pauseMs: number }
+		/** A try of so many (`limit`) has failed, and another follows after a pause. */
+		| {
+				readonly type: "retrying";
+				readonly attempt: number;
+				readonly limit: number;
+				readonly reason: string;
+				readonly pauseMs: number;
+		  }
 		| { readonly type: "failed"; readonly reason: string }
 		| { readonly type: "in_doubt"; readonly decision: InDoubtPolicy | "reconciled" }
 		/** The world is not asked again, since effects rest on what it said then; or it was, and failed (`reason`). */

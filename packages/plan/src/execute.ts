@@ -1,6 +1,6 @@
 /** Runs a plan from wherever it stands: a fresh one and a resumed one take the same path. */
-import { isRetryable, Lane, laneClosed, type Model, reasonOf, type Tool, type Using } from "@reyn/journal";
-import type { Scope } from "@reyn/wal";
+import { Lane, laneClosed, type Model, Order, reasonOf, type Tool, type Using } from "@reyn/journal";
+import { type Scope, systemTimers } from "@reyn/wal";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
@@ -14,7 +14,7 @@ export interface PlanLimits {
 	readonly concurrency: number;
 	/** Model turns that one step may take. */
 	readonly stepMaxIterations: number;
-	/** Tries after the first that a transient failure is given. */
+	/** Tries of a model call after its first, while it fails with what may pass. */
 	readonly retryLimit: number;
 }
 
@@ -31,8 +31,6 @@ export interface PlanPorts extends Using {
 	deliver(text: string): Promise<void>;
 	/** A step's outcome is durable: cut a checkpoint. */
 	onBoundary(kind: "plan_step", title: string, scope: Scope): Promise<void>;
-	/** Waits before a retry. */
-	sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 /** A line of progress. `index` of `size` is the step's place in the plan. */
@@ -137,7 +135,7 @@ async function executeStep(
 
 type StepOutcome = { kind: "completed"; text: string; cost: Cost } | { kind: "failed"; reason: string };
 
-/** A transient failure is tried again in the same lane: what was paid is recalled, and only the call that failed is made again. */
+/** A model call is tried again by the policy that holds everywhere, so often as a plan may: then the step has failed. */
 async function tryStep(
 	path: string,
 	decomposition: Decomposition,
@@ -148,20 +146,27 @@ async function tryStep(
 ): Promise<StepOutcome> {
 	const tools = ports.tools.filter(({ name }) => step.tools.includes(name));
 	const request = stepRequest(decomposition, step, ports.run(), tools);
-	for (let retry = 1; ; retry++) {
-		try {
-			const lane = new Lane(path, scope, ports);
-			return {
-				kind: "completed",
-				...(await runStep(lane, ports.model, request, tools, ports.limits.stepMaxIterations)),
-			};
-		} catch (error) {
-			ports.signal.throwIfAborted();
-			const { message } = reasonOf(error);
-			if (!isRetryable(error) || retry > ports.limits.retryLimit) return { kind: "failed", reason: message };
-			report({ status: "retrying", reason: message, retry, limit: ports.limits.retryLimit });
-			await ports.sleep(250 * 2 ** (retry - 1), ports.signal);
-		}
+	const { retryLimit: limit, stepMaxIterations } = ports.limits;
+	const retry = { ...ports.modelPolicy?.retry, maxAttempts: limit + 1 };
+	const { timers = systemTimers } = ports;
+	const recordedIn = ports.recordedIn?.bind(ports);
+	// A step that has failed says so in a record of its own: killed before that, it has failed all the same.
+	const order = new Order({ program: path, recordedIn, timers, recordsItsEnd: true });
+	const using: Using = {
+		...ports,
+		modelPolicy: { ...ports.modelPolicy, retry },
+		observe(event) {
+			ports.observe?.(event);
+			if (event.type === "retrying" && event.kind === "model")
+				report({ status: "retrying", reason: event.reason, retry: event.attempt, limit });
+		},
+	};
+	const lane = new Lane(path, scope, using, undefined, order);
+	try {
+		return { kind: "completed", ...(await runStep(lane, ports.model, request, tools, stepMaxIterations)) };
+	} catch (error) {
+		ports.signal.throwIfAborted();
+		return { kind: "failed", reason: reasonOf(error).message };
 	}
 }
 

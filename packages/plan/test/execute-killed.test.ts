@@ -1,7 +1,7 @@
 /** A plan that is killed after every single append, and goes on: nothing that is finished is paid again. */
 import { entriesOf, journal, lanesOf, type Tool } from "@reyn/journal";
 import { describe, expect, test } from "vitest";
-import { outbox, Process, planOf, type Script, scripted } from "./plan-process.ts";
+import { failing, outbox, Process, planOf, type Script, scripted } from "./plan-process.ts";
 
 /** Two steps side by side, one with an effect and one that looks at the world, and a last one that needs both. */
 const plan = planOf("s1 uses send", "s2 uses look", "s3 needs s1 s2");
@@ -141,6 +141,42 @@ describe.each([
 			}
 		}
 	});
+});
+
+describe("while the model refuses every call", () => {
+	/** Three steps side by side, one try and three more each, and one that waits for them. */
+	const plan = planOf("s1", "s2", "s3", "s4 needs s1 s2 s3");
+	const busy = failing("busy", { retryable: true });
+	const model = (): Script => scripted({ s1: busy, s2: busy, s3: busy, s4: "over" });
+	const tries = ({ paid }: Script): number => paid.filter((call) => call !== "s4/0").length;
+
+	test("each step is tried four times, and then it has failed", async () => {
+		const refusing = model();
+		await using process = await Process.start({ model: refusing });
+		expect((await process.execute(plan)).failed).toEqual(["s1", "s2", "s3"]);
+		expect([tries(refusing), process.time.waits.length]).toEqual([12, 9]);
+	});
+
+	test("a death after any append gives no try back", async () => {
+		for (let appends = 0; await dies(appends); appends++) expect(appends).toBeLessThan(100);
+	});
+
+	/** Gives false when the plan was over before that death. */
+	async function dies(appends: number): Promise<boolean> {
+		const refusing = model();
+		const first = await Process.start({ model: refusing, appends });
+		await first.execute(plan).catch(() => undefined);
+		if (!first.isDead) return false;
+		const second = await first.next();
+		const kept = (await second.kinds()).filter((kind) => kind === "step_failed").length;
+		// What was asked, and is not in the log as refused, was open.
+		const open = tries(refusing) - kept;
+		expect(open, `open at the death after ${appends} appends`).toBeLessThanOrEqual(3);
+		expect((await second.execute(plan)).failed).toEqual(["s1", "s2", "s3"]);
+		expect(tries(refusing), `after the death after ${appends} appends`).toBe(12 + open);
+		await second[Symbol.asyncDispose]();
+		return true;
+	}
 });
 
 async function recordsOfALife(): Promise<number> {

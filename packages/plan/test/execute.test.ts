@@ -1,4 +1,5 @@
-import { journal, type Tool } from "@reyn/journal";
+import { journal, type Model, type Tool } from "@reyn/journal";
+import type { Timers } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import type { PlanProgress } from "../src/index.ts";
@@ -212,7 +213,7 @@ describe("a failure of the model", () => {
 			{ status: "retrying", reason: "busy", retry: 2, limit: 3 },
 			{ status: "completed", cost: { calls: 2, inputTokens: 200, outputTokens: 20 } },
 		]);
-		expect(process.slept).toEqual([250, 500]);
+		expect(process.time.waits).toEqual([1000, 2000]);
 	});
 
 	test("that does not pass fails the step after the last retry", async () => {
@@ -223,12 +224,31 @@ describe("a failure of the model", () => {
 		expect(changes(process.progress).slice(0, 4)).toEqual(["s1 running", "s1 retrying", "s1 retrying", "s1 failed"]);
 	});
 
+	test("that is no Error is one with its text", async () => {
+		for (const [thrown, reason] of [
+			["it broke", "it broke"],
+			[undefined, "undefined"],
+			[{ message: "overloaded" }, "overloaded"],
+		] as const) {
+			const model: Model = {
+				id: "thrower",
+				// biome-ignore lint/correctness/useYield: it throws before its first part
+				async *generate() {
+					throw thrown;
+				},
+			};
+			await using process = await Process.start({ model });
+			const { text, failed } = await process.execute(planOf("s1", "s2 needs s1"));
+			expect([text, failed]).toEqual([`(FAILED: ${reason})`, ["s1", "s2"]]);
+		}
+	});
+
 	test("that is final is not tried again", async () => {
 		const model = scripted({ s1: failing("budget exceeded") });
 		await using process = await Process.start({ model });
 		await process.execute(planOf("s1", "s2 needs s1"));
 		expect(model.paid).toEqual(["s1/0", "s2/0"]);
-		expect([changes(process.progress)[1], process.slept]).toEqual(["s1 failed", []]);
+		expect([changes(process.progress)[1], process.time.waits]).toEqual(["s1 failed", []]);
 	});
 });
 
@@ -269,13 +289,15 @@ describe("a plan that is cancelled", () => {
 	test("while it waits for a retry does not try again", async () => {
 		const model = scripted({ s1: failing("busy", { retryable: true }) });
 		await using process = await Process.start({ model });
-		const waits = async (_ms: number, signal: AbortSignal): Promise<void> => {
-			process.cancel("interrupted by the user");
-			signal.throwIfAborted();
+		const { time } = process;
+		const timers: Timers = {
+			after(ms, run) {
+				const cancel = time.after(ms, run);
+				if (time.waits.length > 0) process.cancel("interrupted by the user");
+				return cancel;
+			},
 		};
-		await expect(process.execute(planOf("s1", "s2 needs s1"), { sleep: waits })).rejects.toThrow(
-			"interrupted by the user",
-		);
+		await expect(process.execute(planOf("s1", "s2 needs s1"), { timers })).rejects.toThrow("interrupted by the user");
 		expect([model.paid, process.run().steps.s1?.status]).toEqual([["s1/0"], "running"]);
 	});
 

@@ -14,10 +14,12 @@ import { defineProjection, memorySnapshots, restore, straightPath, type View } f
 import {
 	type Appended,
 	type Appender,
+	type Clock,
 	type Draft,
 	defineRecord,
 	openWal,
 	type Scope,
+	type Timers,
 	type Wal,
 	type WalRecord,
 } from "@reyn/wal";
@@ -55,45 +57,74 @@ export interface ProcessOptions {
 	readonly model?: Model;
 	readonly tools?: readonly Tool[];
 	readonly limits?: Partial<PlanLimits>;
+	/** Over all lives: so a pause that a death cut goes on. */
+	readonly time?: PauselessTime;
 	/** Appends that it lives for. */
 	readonly appends?: number;
 	/** Is what was appended but not durable lost when it dies? Default: it just made it to the disk. */
 	readonly tailIsLost?: boolean;
 }
 
+/** Time that is over as soon as somebody waits for it. The limit of a model call is never reached. */
+export class PauselessTime implements Clock, Timers {
+	/** How long the pauses were to be. */
+	readonly waits: number[] = [];
+	#now = 1_000_000;
+
+	now(): number {
+		return this.#now;
+	}
+
+	after(ms: number, run: () => void): () => void {
+		if (ms === 600_000) return () => {};
+		this.waits.push(ms);
+		const timer = setImmediate(() => {
+			this.#now += ms;
+			run();
+		});
+		return () => clearImmediate(timer);
+	}
+}
+
 export class Process implements Appender, AsyncDisposable {
 	readonly disk: MortalEngine;
 	readonly progress: PlanProgress[] = [];
 	readonly boundaries: string[] = [];
-	readonly slept: number[] = [];
 	readonly events: StepEvent[] = [];
 	view: View;
+	readonly time: PauselessTime;
 	readonly #wal: Wal;
 	readonly #options: ProcessOptions;
 	readonly #controller = new AbortController();
 	#left: number;
 
-	private constructor(wal: Wal, disk: MortalEngine, view: View, options: ProcessOptions) {
+	private constructor(
+		wal: Wal,
+		disk: MortalEngine,
+		view: View,
+		options: ProcessOptions & { readonly time: PauselessTime },
+	) {
 		this.#wal = wal;
 		this.disk = disk;
 		this.view = view;
 		this.#options = options;
+		this.time = options.time;
 		this.#left = options.appends ?? Number.POSITIVE_INFINITY;
 	}
 
 	static async start(options: ProcessOptions = {}): Promise<Process> {
-		const { disk = mortalEngine() } = options;
+		const { disk = mortalEngine(), time = new PauselessTime() } = options;
 		disk.revive();
-		const wal = await openWal(disk, { records: [told, ...journalRecords, ...planRecords] });
+		const wal = await openWal(disk, { records: [told, ...journalRecords, ...planRecords], clock: time });
 		const sources = { wal, snapshots: memorySnapshots(), projections: [journal, planRuns, outbox] };
-		return new Process(wal, disk, await restore(sources, straightPath(wal.tip, session)), options);
+		return new Process(wal, disk, await restore(sources, straightPath(wal.tip, session)), { ...options, time });
 	}
 
 	/** Another process over the same log. */
 	async next(options: ProcessOptions = {}): Promise<Process> {
 		await this[Symbol.asyncDispose]();
 		const { appends: _, tailIsLost: __, ...same } = this.#options;
-		return Process.start({ ...same, ...options, disk: this.disk });
+		return Process.start({ time: this.time, ...same, ...options, disk: this.disk });
 	}
 
 	async [Symbol.asyncDispose](): Promise<void> {
@@ -163,9 +194,9 @@ export class Process implements Appender, AsyncDisposable {
 				const isDurable = this.#wal.durableTip >= this.view.seq - 1;
 				this.boundaries.push(`${kind} ${title}${isDurable ? "" : " (not durable)"}`);
 			},
-			sleep: async (ms) => {
-				this.slept.push(ms);
-			},
+			clock: this.time,
+			timers: this.time,
+			random: () => 0,
 		};
 	}
 

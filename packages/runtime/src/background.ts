@@ -1,4 +1,5 @@
 /** What plans and skills have in common: they work behind the conversation, and bring it a text. */
+import { reasonOf } from "@reyn/journal";
 import type { Seq } from "@reyn/wal";
 import { hasMessageFrom } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
@@ -27,5 +28,5 @@ export async function sayOnce(
 
 /** Why work stopped: what cancelled it, or what it threw. */
 export function stopReason(signal: AbortSignal, error: unknown): string {
-	return ((signal.aborted ? signal.reason : error) as Error).message;
+	return reasonOf(signal.aborted ? signal.reason : error).message;
 }

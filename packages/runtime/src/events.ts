@@ -12,8 +12,23 @@ export type RuntimeEvent =
 			readonly type: "turn_end";
 			readonly scope: Scope;
 			readonly turn: Seq;
-			readonly outcome: "completed" | "interrupted";
+			/** `interrupted`: over without an answer, or cut; `stopped`: kept for want of the model, and `resume()` or a prompt goes on with it. */
+			readonly outcome: "completed" | "interrupted" | "stopped";
 			readonly reason?: string;
+	  }
+	/**
+	 * A model gave no answer in the `attempt`-th try of `limit`, and is asked again after a pause. A text that had begun begins anew.
+	 * Steps of plans say so in `plan_step`.
+	 */
+	| {
+			readonly type: "model_retry";
+			readonly scope: Scope;
+			readonly lane: string;
+			readonly model: string;
+			readonly attempt: number;
+			readonly limit: number;
+			readonly reason: string;
+			readonly pauseMs: number;
 	  }
 	| {
 			readonly type: "plan_started";

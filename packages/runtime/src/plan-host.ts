@@ -40,7 +40,6 @@ export interface PlanHostPorts {
 	using(session: Session, signal: AbortSignal): Using;
 	emit(event: RuntimeEvent): void;
 	readonly deliver: Deliver;
-	sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
 export class PlanHost {
@@ -130,7 +129,7 @@ export class PlanHost {
 	}
 
 	async #run(session: Session, plan: string, signal: AbortSignal): Promise<void> {
-		const { layout, emit, meter, limits, model, tools, sleep } = this.#ports;
+		const { layout, emit, meter, limits, model, tools } = this.#ports;
 		const current = (): PlanRun => session.view.get(planRuns)[plan] as PlanRun;
 		const read = await readDecomposition(layout.plans(session.scope), plan, current().decomposition);
 		if (read.kind === "lost") {
@@ -155,7 +154,6 @@ export class PlanHost {
 			model,
 			tools,
 			limits,
-			sleep,
 			run: current,
 			progress: (progress) => emit({ type: "plan_step", scope: session.scope, ...progress }),
 			deliver: (text) => this.#say(session, plan, text),

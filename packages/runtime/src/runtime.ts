@@ -1,6 +1,5 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
-import { setTimeout as sleepFor } from "node:timers/promises";
-import { journal, type Model, recall, type StepEvent, type Tool, type Using } from "@reyn/journal";
+import { journal, type Model, type ModelPolicy, recall, type StepEvent, type Tool, type Using } from "@reyn/journal";
 import { openRuns, type Question, scriptRuns } from "@reyn/journal/script";
 import {
 	costOf,
@@ -10,6 +9,7 @@ import {
 	type PlanLimits,
 	type PlanRun,
 	planAborted,
+	planLane,
 	planRuns,
 } from "@reyn/plan";
 import {
@@ -51,6 +51,7 @@ import {
 	type Scope,
 	type Seq,
 	systemClock,
+	type Timers,
 	type TornTail,
 	type Wal,
 } from "@reyn/wal";
@@ -93,8 +94,12 @@ export interface RuntimeOptions {
 	redact?(text: string): string;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
-	/** Waits; rejects when the signal aborts. */
-	sleep?(ms: number, signal: AbortSignal): Promise<void>;
+	/** Where the pauses between tries come from, and the limits of calls. */
+	readonly timers?: Timers;
+	/** Draws from 0 to below 1, for pauses. Default: `Math.random`. */
+	random?(): number;
+	/** How often a model is asked for an answer, and how long that may take, where that is not as `askModel` of `@reyn/journal` has it. */
+	readonly modelPolicy?: ModelPolicy;
 	/** Keep the log on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
 	readonly allowNetwork?: boolean;
 	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
@@ -192,6 +197,10 @@ export class Runtime implements AsyncDisposable {
 	readonly #sessions: Sessions;
 	readonly #plans: PlanHost;
 	readonly #skills: SkillHost;
+	/** The messages that are being shown. */
+	readonly #showing = new Set<Seq>();
+	/** The turns that were asked for here, and whose first go is not over. */
+	readonly #asked = new Set<Seq>();
 	#timeline!: Timeline;
 	#resumed = false;
 	/** Resolves when no `gc` is under way. */
@@ -221,7 +230,6 @@ export class Runtime implements AsyncDisposable {
 			tools: options.tools,
 			limits: { ...defaultPlanLimits, ...options.limits },
 			meter: this.#meter,
-			sleep: options.sleep ?? (async (ms, signal) => sleepFor(ms, undefined, { signal })),
 		});
 		this.#skills = new SkillHost({
 			...shared,
@@ -313,7 +321,10 @@ export class Runtime implements AsyncDisposable {
 		};
 	}
 
-	/** Goes on with everything that was in flight: turns first, then skills and plans in the background. Paused work stays paused. */
+	/**
+	 * Goes on with everything that was in flight: turns first, then skills and plans in the background. Paused work stays paused.
+	 * Called again, it goes on with what has stopped since.
+	 */
 	resume(): void {
 		this.#resumed = true;
 		for (const session of this.#sessions) {
@@ -346,15 +357,32 @@ export class Runtime implements AsyncDisposable {
 
 	/**
 	 * Gives a prompt to a session and resolves with its turn once the prompt is durable; the answer comes as events. One that
-	 * comes during a rewind of the session waits for its end: it belongs to the line of history that this leads to.
+	 * comes during a rewind of the session waits for its end: it belongs to the line of history that this leads to. Turns that
+	 * were cut, by a crash or for want of the model, go on first; who asks the same again means them, and asks nothing new.
 	 */
 	async prompt(text: string, scope: SessionScope = mainSession): Promise<Seq> {
 		const session = await this.#sessions.ensure(scope);
-		const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
-		await durable;
+		const again = this.#cutTurn(session, text);
+		if (again === undefined) {
+			const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
+			this.#asked.add(seq);
+			await durable;
+			this.#resumed = true;
+			this.#runTurns(session);
+			return seq;
+		}
 		this.#resumed = true;
+		this.#emit({
+			type: "notice",
+			text: `this was asked in #${again} and is open: it goes on, and nothing is paid twice`,
+		});
 		this.#runTurns(session);
-		return seq;
+		return again;
+	}
+
+	/** A turn with this prompt that was under way once, and was cut. */
+	#cutTurn({ conversation }: Session, text: string): Seq | undefined {
+		return conversation.open.find((turn) => !this.#asked.has(turn) && promptText(conversation, turn) === text);
 	}
 
 	/** Stops the running turn of a session, if there is one; plans go on. */
@@ -522,7 +550,8 @@ export class Runtime implements AsyncDisposable {
 					turn !== undefined && !signal.aborted;
 					[turn] = session.conversation.open
 				) {
-					await this.#turn(session, turn, signal);
+					// The next one may rest on its answer.
+					if ((await this.#turn(session, turn, signal)) === "kept") return;
 				}
 			} catch {
 				// The log takes nothing, not even that a turn has stopped: it stays open, and goes on at the next start.
@@ -530,7 +559,7 @@ export class Runtime implements AsyncDisposable {
 		});
 	}
 
-	async #turn(session: Session, turn: Seq, signal: AbortSignal): Promise<void> {
+	async #turn(session: Session, turn: Seq, signal: AbortSignal): Promise<"over" | "kept"> {
 		const { scope, log } = session;
 		try {
 			await runTurn(session, turn, {
@@ -546,46 +575,70 @@ export class Runtime implements AsyncDisposable {
 			const seq = await session.checkpoint("turn", title.length > 60 ? `${title.slice(0, 59)}…` : title);
 			this.#emit({ type: "turn_end", scope, turn, outcome: "completed" });
 			this.#emit({ type: "checkpoint", seq, kind: "turn", title });
+			return "over";
 		} catch (error) {
-			await this.#turnStopped(session, log, turn, signal, error);
+			return this.#turnStopped(session, log, turn, signal, error);
+		} finally {
+			this.#asked.delete(turn);
 		}
 	}
 
-	/** A turn that a rewind or the end of the process cut stays open: the rewind closes it, or the next start goes on with it. */
+	/**
+	 * A turn that a rewind or the end of the process cut stays open: the rewind closes it, or the next start goes on with it. So does
+	 * one whose model is away: what it has paid for and done is kept until a person resumes it, or gives it up.
+	 */
 	async #turnStopped(
 		session: Session,
 		log: Session["log"],
 		turn: Seq,
 		signal: AbortSignal,
 		error: unknown,
-	): Promise<void> {
+	): Promise<"over" | "kept"> {
+		const { scope } = session;
 		const reason = stopReason(signal, error);
-		const isLate = (error as { code?: unknown }).code === "STALE_LINEAGE";
-		const isFinal = !isLate && (!signal.aborted || reason === "interrupted by the user");
-		try {
-			if (isFinal) await log.append(turnInterrupted({ turn, reason }), session.scope).durable;
-		} finally {
-			this.#emit({ type: "turn_end", scope: session.scope, turn, outcome: "interrupted", reason });
+		const { code } = (error ?? {}) as { code?: unknown };
+		const isAway = code === "MODEL_UNAVAILABLE" || code === "STEP_TIMEOUT";
+		if (isAway && !signal.aborted) {
+			// What waits behind it was not begun, and is meant by who asks it again.
+			for (const open of session.conversation.open) this.#asked.delete(open);
+			this.#emit({ type: "turn_end", scope, turn, outcome: "stopped", reason });
+			return "kept";
 		}
+		const isFinal = code !== "STALE_LINEAGE" && (!signal.aborted || reason === "interrupted by the user");
+		try {
+			if (isFinal) await log.append(turnInterrupted({ turn, reason }), scope).durable;
+		} finally {
+			this.#emit({ type: "turn_end", scope, turn, outcome: "interrupted", reason });
+		}
+		return "over";
 	}
 
 	#using(session: Session, signal: AbortSignal): Using {
 		// The log of now: what was started before a rewind keeps the one that no longer accepts it.
 		const { log } = session;
+		const { clock, timers, modelPolicy, random, redact } = this.#options;
 		return {
 			log,
 			logId: this.wal.id,
 			signal,
 			recall: (step) => recall(session.view.get(journal), step),
 			whenInDoubt: () => "retry",
-			observe: (event) => this.#observe(event),
+			observe: (event) => this.#observe(session.scope, event),
 			results: this.#results,
-			...(this.#options.redact && { redact: this.#options.redact }),
+			...(redact && { redact }),
+			...(random && { random }),
+			clock,
+			timers,
+			modelPolicy,
 		};
 	}
 
-	#observe(event: StepEvent): void {
+	#observe(scope: SessionScope, event: StepEvent): void {
 		this.#meter.observe(event);
+		if (event.type === "retrying" && event.kind === "model" && !event.lane.startsWith(planLane(""))) {
+			const { lane, name: model, attempt, limit, reason, pauseMs } = event;
+			this.#emit({ type: "model_retry", scope, lane, model, attempt, limit, reason, pauseMs });
+		}
 		// A question that nobody has answered is simply asked again.
 		if (event.type === "in_doubt" && event.kind !== "ask") {
 			const then = {
@@ -615,8 +668,13 @@ export class Runtime implements AsyncDisposable {
 
 	async #deliver(message: BackgroundMessage): Promise<void> {
 		const { onMessage } = this.#options;
-		if (!onMessage) return;
-		await onMessage(message);
+		if (!onMessage || this.#showing.has(message.seq)) return;
+		this.#showing.add(message.seq);
+		try {
+			await onMessage(message);
+		} finally {
+			this.#showing.delete(message.seq);
+		}
 		const session = this.#sessions.find(message.scope);
 		if (session?.conversation.undelivered.includes(message.seq)) {
 			await session.log.append(messageDelivered({ message: message.seq }), message.scope).durable;

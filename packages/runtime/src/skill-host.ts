@@ -59,7 +59,8 @@ export class SkillHost {
 				await this.#run(session, run, signal);
 			} catch (error) {
 				const reason = stopReason(signal, error);
-				if ((error as { code?: unknown }).code === "STEP_DISCARDED") await this.#drop(session, run, reason);
+				if ((error as { code?: unknown } | undefined)?.code === "STEP_DISCARDED")
+					await this.#drop(session, run, reason);
 				else this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "stopped", reason });
 			}
 		});

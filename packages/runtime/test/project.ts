@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Model, ModelRequest, ToolCall } from "@reyn/journal";
+import type { Timers } from "@reyn/wal";
 import {
 	type BackgroundMessage,
 	createFileTools,
@@ -57,10 +58,22 @@ export async function open({ cwd, state }: Project, options: Partial<RuntimeOpti
 		tools: createFileTools(cwd),
 		onEvent: (event) => events.push(event),
 		onMessage: async (message) => void shown.push(message),
-		sleep: async () => {},
+		timers: pauseless(),
 		...options,
 	});
 	return { runtime, events, shown };
+}
+
+/** Timers of a life in which pauses are over at once, and no model takes too long. */
+export function pauseless(waits: number[] = []): Timers {
+	return {
+		after(ms, run) {
+			if (ms >= 600_000) return () => {};
+			waits.push(ms);
+			const timer = setImmediate(run);
+			return () => clearImmediate(timer);
+		},
+	};
 }
 
 /** What a scripted model says to a request: text, or tools to call. */
