@@ -4,7 +4,7 @@ import type { Scope } from "@reyn/wal";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
-import { type Cost, planCompleted, planStepCompleted, planStepFailed, planStepStarted } from "./records.ts";
+import { type Cost, planCompleted, planLane, planStepCompleted, planStepFailed, planStepStarted } from "./records.ts";
 import { runStep } from "./run-step.ts";
 import { stepRequest } from "./step-prompt.ts";
 import { isFinished, isSettled, readySteps, stepOf, textOf } from "./step-status.ts";
@@ -164,8 +164,5 @@ async function tryStep(
 		}
 	}
 }
-
-/** All steps of a plan run in lanes below this one. */
-export const planLane = (plan: string): string => `plan/${plan}`;
 
 const cut = (text: string): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text);

@@ -31,11 +31,17 @@ export const planPaused = defineRecord("plan_paused", z.object({ plan }));
 export const planResumed = defineRecord("plan_resumed", z.object({ plan }));
 /** The answer has been delivered. */
 export const planCompleted = defineRecord("plan_completed", z.object({ plan }));
-/** `by` says that a person discarded it, who may take that back. */
+/**
+ * It is over without an answer. `by` says that a person discarded it, who may take that back; `tell` is what is to be said of it
+ * now that this is recorded. The close of the plan's lane says that it was.
+ */
 export const planAborted = defineRecord(
 	"plan_aborted",
-	z.object({ plan, reason: z.string(), by: z.literal("person").optional() }),
+	z.object({ plan, reason: z.string(), by: z.literal("person").optional(), tell: z.string().optional() }),
 );
+
+/** All steps of a plan run in lanes below this one. */
+export const planLane = (plan: string): string => `plan/${plan}`;
 
 export const planRecords = [
 	planStarted,

@@ -1,9 +1,10 @@
 /** Pure: what may run now, and what a finished step gives to those that wait for it. */
+import { entryAt } from "@reyn/snapshot";
 import type { Decomposition, PlanStep } from "./decomposition.ts";
 import type { PlanRun, StepRun } from "./plan-runs.ts";
 
 export function stepOf(run: PlanRun, id: string): StepRun {
-	return run.steps[id] ?? { status: "pending", attempt: 0 };
+	return entryAt(run.steps, id) ?? { status: "pending", attempt: 0 };
 }
 
 /** Is it over, one way or the other? */

@@ -99,6 +99,15 @@ describe("a fresh plan", () => {
 		expect(model.paid).toEqual(["s1/0", "s2/0"]);
 	});
 
+	test("may call its steps by names that every object has", async () => {
+		const model = scripted({});
+		await using process = await Process.start({ model });
+		const result = await process.execute(planOf("constructor", "toString", "valueOf needs constructor toString"));
+		expect(result).toEqual({ text: "valueOf done", failed: [] });
+		expect(changes(process.progress).filter((change) => change.endsWith("running"))).toHaveLength(3);
+		expect(model.requests.map(promptOf).at(-1)).toContain("### toString: Do toString\ntoString done");
+	});
+
 	test("leaves no open lane in the journal", async () => {
 		await using process = await Process.start({ model: scripted({ s1: failing("no key") }) });
 		await process.execute(planOf("s1", "s2 needs s1"));

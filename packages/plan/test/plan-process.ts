@@ -10,7 +10,7 @@ import {
 	type Tool,
 	type ToolCall,
 } from "@reyn/journal";
-import { defineProjection, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
+import { defineProjection, entryAt, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
 import {
 	type Appended,
 	type Appender,
@@ -222,7 +222,7 @@ export function scripted(steps: Readonly<Record<string, Answers>>): Script {
 			widest = Math.max(widest, ++open);
 			try {
 				await new Promise(setImmediate);
-				const answer = await answerOf(steps[step] ?? `${step} done`, turn, request);
+				const answer = await answerOf(entryAt(steps, step) ?? `${step} done`, turn, request);
 				if (answer instanceof Error) throw answer;
 				if (typeof answer === "string") yield { type: "text", text: answer };
 				else

@@ -72,7 +72,7 @@ import type { Settlement } from "./settle.ts";
 import { SkillHost } from "./skill-host.ts";
 import { Space } from "./space.ts";
 import { runTurn } from "./turn.ts";
-import { deliveryWork, turnWork } from "./work.ts";
+import { deliveryWork, planWork, skillWork, turnWork } from "./work.ts";
 
 export interface RuntimeOptions {
 	/** The state directory, usually `.reyn`. */
@@ -193,7 +193,8 @@ export class Runtime implements AsyncDisposable {
 	readonly #plans: PlanHost;
 	readonly #skills: SkillHost;
 	#timeline!: Timeline;
-	#resumed = false;
+	/** The messages that are being shown. */
+	readonly #showing = new Set<Seq>();
 	/** Resolves when no `gc` is under way. */
 	#collecting: Promise<unknown> = Promise.resolve();
 
@@ -214,7 +215,7 @@ export class Runtime implements AsyncDisposable {
 			model: options.model,
 			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
 			emit: (event: RuntimeEvent) => this.#emit(event),
-			deliver: (message: BackgroundMessage) => this.#deliver(message),
+			show: (session: Session, from: string) => this.#show(session, from),
 		};
 		this.#plans = new PlanHost({
 			...shared,
@@ -315,14 +316,12 @@ export class Runtime implements AsyncDisposable {
 
 	/** Goes on with everything that was in flight: turns first, then skills and plans in the background. Paused work stays paused. */
 	resume(): void {
-		this.#resumed = true;
 		for (const session of this.#sessions) {
 			this.#runTurns(session);
-			for (const [run, { status }] of inFlightRuns(session.view.get(skillRuns)))
-				if (status === "running") this.#skills.launch(session, run);
-			for (const [plan, { status }] of inFlight(session.view.get(planRuns)))
-				if (status === "running") this.#plans.launch(session, plan);
-			const waiting = this.#undelivered(session);
+			for (const run of Object.keys(session.view.get(skillRuns))) this.#skills.launch(session, run);
+			for (const plan of Object.keys(session.view.get(planRuns))) this.#plans.launch(session, plan);
+			// What goes on shows what it has said itself, once it is over.
+			const waiting = this.#undelivered(session).filter(({ from }) => !this.#isGoingOn(session, from));
 			if (waiting.length > 0)
 				session.start(deliveryWork(session.scope), async () => {
 					for (const message of waiting) await this.#deliver(message);
@@ -352,7 +351,6 @@ export class Runtime implements AsyncDisposable {
 		const session = await this.#sessions.ensure(scope);
 		const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
 		await durable;
-		this.#resumed = true;
 		this.#runTurns(session);
 		return seq;
 	}
@@ -393,7 +391,6 @@ export class Runtime implements AsyncDisposable {
 	 */
 	async resumeSkillRun(run: string): Promise<void> {
 		this.findSkillRun(run);
-		this.#resumed = true;
 		await this.#skills.resume(this.#ownerOfRun(run), run);
 	}
 
@@ -426,7 +423,6 @@ export class Runtime implements AsyncDisposable {
 	 */
 	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
 		this.findPlan(plan);
-		this.#resumed = true;
 		return this.#plans.resume(this.#ownerOfPlan(plan), plan, from);
 	}
 
@@ -613,10 +609,16 @@ export class Runtime implements AsyncDisposable {
 		this.#options.onEvent?.(event);
 	}
 
+	/** Shows what a plan or a skill run has said and nobody has seen. */
+	async #show(session: Session, from: string): Promise<void> {
+		for (const message of this.#undelivered(session)) if (message.from === from) await this.#deliver(message);
+	}
+
 	async #deliver(message: BackgroundMessage): Promise<void> {
 		const { onMessage } = this.#options;
-		if (!onMessage) return;
-		await onMessage(message);
+		if (!onMessage || this.#showing.has(message.seq)) return;
+		this.#showing.add(message.seq);
+		await onMessage(message).finally(() => this.#showing.delete(message.seq));
 		const session = this.#sessions.find(message.scope);
 		if (session?.conversation.undelivered.includes(message.seq)) {
 			await session.log.append(messageDelivered({ message: message.seq }), message.scope).durable;
@@ -637,17 +639,21 @@ export class Runtime implements AsyncDisposable {
 
 	/** Goes on with what ran before a rewind, from the state that it led to. */
 	#relaunch(session: Session, { plans, runs }: Settlement["relaunch"]): void {
-		if (!this.#resumed) return;
-		for (const plan of plans) this.#plans.launch(session, plan);
-		for (const run of runs) this.#skills.launch(session, run);
+		// What nobody has gone on with in this process waits for the next start, as it would have without the rewind.
+		for (const plan of plans) if (session.hasBegun(planWork(session.scope, plan))) this.#plans.launch(session, plan);
+		for (const run of runs) if (session.hasBegun(skillWork(session.scope, run))) this.#skills.launch(session, run);
+	}
+
+	#isGoingOn(session: Session, from: string): boolean {
+		return [planWork, skillWork].some((work) => session.isRunning(work(session.scope, from)));
 	}
 
 	/** The session that a plan belongs to; for an unknown one the main session, whose own check then says what there is. */
 	#ownerOfPlan(plan: string): Session {
-		return this.#sessions.ownerOf((view) => plan in view.get(planRuns));
+		return this.#sessions.ownerOf((view) => Object.hasOwn(view.get(planRuns), plan));
 	}
 
 	#ownerOfRun(run: string): Session {
-		return this.#sessions.ownerOf((view) => run in view.get(skillRuns));
+		return this.#sessions.ownerOf((view) => Object.hasOwn(view.get(skillRuns), run));
 	}
 }

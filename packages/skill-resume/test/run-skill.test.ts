@@ -208,6 +208,24 @@ describe("a phase that is visited again", () => {
 		]);
 	});
 
+	test("may have a name that every object has, and one that the skill lacks is refused", async () => {
+		const visits: number[] = [];
+		const skill = skillOf({
+			draft: async () => next("constructor", 0),
+			constructor: async ({ visit }) => {
+				visits.push(visit);
+				return visit < 2 ? next("constructor", visit) : next("toString", visit);
+			},
+		});
+		await using process = await Process.start();
+		await expect(process.work(skill)).rejects.toMatchObject({
+			code: "SKILL_TRANSITION",
+			message: expect.stringContaining('no next phase "toString"'),
+		});
+		expect(visits).toEqual([1, 2]);
+		expect(process.run().visits).toEqual({ draft: 1, constructor: 2 });
+	});
+
 	test("is refused beyond the limit, and the run is kept where it was", async () => {
 		const visits: number[] = [];
 		await using process = await Process.start();
