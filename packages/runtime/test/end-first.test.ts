@@ -1,11 +1,11 @@
 /** The end of background work is durable before anybody is told of it, and it is told once: cut at every record. */
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { cp, rm } from "node:fs/promises";
 import { journal, lanesOf } from "@reyn/journal";
 import { PLAN_TOOL, planAborted } from "@reyn/plan";
 import { defineSkill, done, next, skillResumeSchema, skillRunDiscarded } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { layoutOf, mainSession, type Runtime, type RuntimeOptions } from "../src/index.ts";
+import { cutAfter, eachCut, kindsIn } from "./cut.ts";
 import { gate, lastOf, makeProject, type Opened, open, type Project, type Script, scripted, until } from "./project.ts";
 import { echo, five, runToEnd } from "./script-runs.ts";
 
@@ -58,41 +58,12 @@ async function listening(options: Partial<RuntimeOptions>): Promise<Opened & { r
 	return { runtime, events, shown, told };
 }
 
-async function linesOf(state: string): Promise<readonly string[]> {
-	return (await readFile(join(state, "state/wal.jsonl"), "utf8")).split("\n").filter((line) => line.startsWith("{"));
-}
-
-/** The state as it is when no record after `seq` was durable. */
-async function cutAfter(seq: number): Promise<string> {
-	const state = join(project.root, `cut-${seq}`);
-	await cp(project.state, state, { recursive: true });
-	const lines = await linesOf(state);
-	await writeFile(
-		join(state, "state/wal.jsonl"),
-		lines.slice(0, seq + 1).map((line) => `${line}\n`),
-	);
-	await rm(join(state, "state/wal.head"), { force: true });
-	return state;
-}
-
-const kindOf = (line: string): string => (JSON.parse(line) as { kind: string }).kind;
-
-/** Opens the log cut after each record from `from` on. */
-async function eachCut(from: number, look: (state: string, kinds: readonly string[]) => Promise<void>): Promise<void> {
-	const kinds = (await linesOf(project.state)).slice(1).map(kindOf);
-	for (let seq = from; seq <= kinds.length; seq++) {
-		const state = await cutAfter(seq);
-		await look(state, kinds.slice(0, seq));
-		await rm(state, { recursive: true });
-	}
-}
-
 const inFlight = ({ plans, runs }: ReturnType<Runtime["restored"]>): number => plans.length + runs.length;
 
 /** Whoever was told of the end finds it, however little more than that was durable. */
 async function expectToldIsDurable(told: readonly Told[], options: Partial<RuntimeOptions>): Promise<void> {
 	expect(told.length).toBeGreaterThan(0);
-	await eachCut(Math.min(...told.map(({ durable }) => durable)), async (state, kinds) => {
+	await eachCut(project, Math.min(...told.map(({ durable }) => durable)), async (state, kinds) => {
 		const { runtime } = await open({ ...project, state }, options);
 		expect(inFlight(runtime.restored()), `told ${told[0]?.what}; cut after ${kinds.at(-1)}`).toBe(0);
 		await runtime.close();
@@ -134,7 +105,7 @@ describe("a plan", { timeout: 120_000 }, () => {
 		const from = runtime.wal.tip;
 		await runtime.discardPlan(plan);
 		await runtime.close();
-		await eachCut(from, async (state, kinds) => {
+		await eachCut(project, from, async (state, kinds) => {
 			for (let life = 0; life < 2; life++) {
 				const model = scripted(planning);
 				const { runtime: next } = await open({ ...project, state }, { model });
@@ -162,7 +133,7 @@ describe("a plan", { timeout: 120_000 }, () => {
 		await next.runtime.close();
 		expect(next.shown).toHaveLength(1);
 		await expectToldIsDurable(next.told, { model: scripted(planning) });
-		await eachCut(from, async (state, kinds) => {
+		await eachCut(project, from, async (state, kinds) => {
 			const model = scripted(planning);
 			const { runtime: last } = await open({ ...project, state }, { model });
 			last.resume();
@@ -180,9 +151,9 @@ describe("a plan", { timeout: 120_000 }, () => {
 		await runtime.close();
 		expect(shown.map(({ text }) => text)).toEqual(["did b"]);
 		await expectToldIsDurable(told, { model: scripted(planning) });
-		const kinds = (await linesOf(project.state)).slice(1).map(kindOf);
+		const kinds = await kindsIn(project);
 		// The life before has recorded the answer, and died before it could record that the plan is over.
-		const state = await cutAfter(kinds.lastIndexOf("assistant_message") + 1);
+		const state = await cutAfter(project, kinds.lastIndexOf("assistant_message") + 1);
 		await rm(project.state, { recursive: true });
 		await cp(state, project.state, { recursive: true });
 		const next = await listening({ model: scripted(planning) });
@@ -275,7 +246,7 @@ describe("a skill run", { timeout: 120_000 }, () => {
 		expect(next.shown.map(({ text }) => text)).toEqual([expect.stringContaining("nobody knows whether two happened")]);
 		await expectToldIsDurable(next.told, options);
 		effects.splice(0);
-		await eachCut(from, async (state, kinds) => {
+		await eachCut(project, from, async (state, kinds) => {
 			for (let life = 0; life < 2; life++) {
 				const { runtime: last, shown } = await open({ ...project, state }, options);
 				last.resume();
@@ -316,8 +287,8 @@ describe("a skill run", { timeout: 120_000 }, () => {
 		const { runtime, run } = await heldRun();
 		await runtime.discardSkillRun(run);
 		await runtime.close();
-		const kinds = (await linesOf(project.state)).slice(1).map(kindOf);
-		const state = await cutAfter(kinds.lastIndexOf(skillRunDiscarded.kind) + 1);
+		const kinds = await kindsIn(project);
+		const state = await cutAfter(project, kinds.lastIndexOf(skillRunDiscarded.kind) + 1);
 		const { runtime: last } = await open({ ...project, state }, { skills: [skillOf(never)] });
 		expect(lanesOf(last.view().get(journal))).not.toEqual([]);
 		last.resume();
@@ -332,7 +303,7 @@ test("a script run that is over is told so when that is durable", { timeout: 120
 	const { run } = await runToEnd(runtime, five());
 	await runtime.close();
 	expect(told.map(({ what }) => what)).toEqual(["ended"]);
-	await eachCut(told[0]?.durable ?? 0, async (state) => {
+	await eachCut(project, told[0]?.durable ?? 0, async (state) => {
 		const { runtime: next } = await open({ ...project, state });
 		expect(next.scripts.list()).toMatchObject([{ run, status: "completed" }]);
 		await next.close();
