@@ -22,4 +22,5 @@ export { journalRecords, laneClosed, stepCompleted, stepFailed, stepStarted } fr
 export { type Kept, toJson } from "./results.ts";
 export { type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";
+export { readText, type SpilledText, spilledTextSchema, spillText } from "./spilled-text.ts";
 export type { Called, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";

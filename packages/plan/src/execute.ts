@@ -1,6 +1,18 @@
 /** Runs a plan from wherever it stands: a fresh one and a resumed one take the same path. */
-import { isRetryable, Lane, laneClosed, type Model, reasonOf, type Tool, type Using } from "@reyn/journal";
-import type { Scope } from "@reyn/wal";
+import {
+	isRetryable,
+	Lane,
+	laneClosed,
+	type Model,
+	type ModelReply,
+	reasonOf,
+	type SpilledText,
+	spillText,
+	type Tool,
+	type Using,
+	whenSpace,
+} from "@reyn/journal";
+import { type Scope, systemTimers } from "@reyn/wal";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
@@ -27,8 +39,12 @@ export interface PlanPorts extends Using {
 	/** The plan as the log knows it now. */
 	run(): PlanRun;
 	progress(change: PlanProgress): void;
-	/** Puts the answer where the user finds it, durably. Called again after a crash: a second delivery has to do nothing. */
-	deliver(text: string): Promise<void>;
+	/**
+	 * Puts the answer where the user finds it, durably. Called again after a crash: a second delivery has to do nothing.
+	 *
+	 * @param spilled where it lies beside the log, if it is above 32 KiB: so that it is not kept a second time
+	 */
+	deliver(text: string, spilled?: SpilledText): Promise<void>;
 	/** A step's outcome is durable: cut a checkpoint. */
 	onBoundary(kind: "plan_step", title: string, scope: Scope): Promise<void>;
 	/** Waits before a retry. */
@@ -86,9 +102,10 @@ export async function execute(
 		await Promise.allSettled(running.values());
 	}
 	const run = ports.run();
-	const text = textOf(stepOf(run, terminalStep(decomposition).id));
+	const last = stepOf(run, terminalStep(decomposition).id);
+	const text = await textOf(last, ports.results);
 	const failed = decomposition.steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
-	await ports.deliver(text);
+	await (last.status === "completed" && last.spilled ? ports.deliver(text, last.spilled) : ports.deliver(text));
 	// A process that died between a step's outcome and the end of its lane has left the lane open.
 	ports.log.append(laneClosed({ lane: planLane(plan) }), scope);
 	await ports.log.append(planCompleted({ plan }), scope).durable;
@@ -122,7 +139,7 @@ async function executeStep(
 	const outcome = await tryStep(lane, decomposition, step, scope, ports, report);
 	const record =
 		outcome.kind === "completed"
-			? planStepCompleted({ plan, step: step.id, result: outcome.text, cost: outcome.cost })
+			? planStepCompleted({ plan, step: step.id, ...(await kept(lane, outcome.reply, ports)), cost: outcome.cost })
 			: planStepFailed({ plan, step: step.id, reason: outcome.reason });
 	ports.log.append(record, scope);
 	// Said only when it is kept: a step that was reported done is never paid again.
@@ -135,7 +152,7 @@ async function executeStep(
 	await ports.onBoundary("plan_step", `${plan} ${step.id}: ${cut(step.description)}`, scope);
 }
 
-type StepOutcome = { kind: "completed"; text: string; cost: Cost } | { kind: "failed"; reason: string };
+type StepOutcome = { kind: "completed"; reply: ModelReply; cost: Cost } | { kind: "failed"; reason: string };
 
 /** A transient failure is tried again in the same lane: what was paid is recalled, and only the call that failed is made again. */
 async function tryStep(
@@ -147,7 +164,7 @@ async function tryStep(
 	report: (change: PlanProgress["change"]) => void,
 ): Promise<StepOutcome> {
 	const tools = ports.tools.filter(({ name }) => step.tools.includes(name));
-	const request = stepRequest(decomposition, step, ports.run(), tools);
+	const request = stepRequest(decomposition, step, await resultsFor(step, ports), tools);
 	for (let retry = 1; ; retry++) {
 		try {
 			const lane = new Lane(path, scope, ports);
@@ -158,11 +175,35 @@ async function tryStep(
 		} catch (error) {
 			ports.signal.throwIfAborted();
 			const { message } = reasonOf(error);
-			if (!isRetryable(error) || retry > ports.limits.retryLimit) return { kind: "failed", reason: message };
+			if (!isRetryable(error) || retry > ports.limits.retryLimit)
+				return { kind: "failed", reason: cut(message, MAX_REASON) };
 			report({ status: "retrying", reason: message, retry, limit: ports.limits.retryLimit });
 			await ports.sleep(250 * 2 ** (retry - 1), ports.signal);
 		}
 	}
 }
 
-const cut = (text: string): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+/** What the steps that a step depends on have given. */
+async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<ReadonlyMap<string, string>> {
+	const run = ports.run();
+	return new Map(
+		await Promise.all(depends_on.map(async (id) => [id, await textOf(stepOf(run, id), ports.results)] as const)),
+	);
+}
+
+/** The result of a step as its record has it; there is space for a large one before this resolves. */
+async function kept(
+	lane: string,
+	reply: ModelReply,
+	{ results, observe, timers = systemTimers, signal }: PlanPorts,
+): Promise<{ readonly result: string } | { readonly spilled: SpilledText }> {
+	const waiting = ({ code, message }: Error & { readonly code: string }): void =>
+		observe?.({ type: "no_space", lane, kind: "plan_step", name: lane, code, reason: message });
+	const spilled = await whenSpace(() => spillText(reply, results), waiting, timers, signal);
+	return spilled ? { spilled } : { result: reply.text };
+}
+
+/** A longer reason does not go into the record, nor to a step that reads it, in characters. */
+const MAX_REASON = 1000;
+
+const cut = (text: string, most = 60): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -4,6 +4,7 @@ export {
 	decompositions,
 	type ReadDecomposition,
 	readDecomposition,
+	spilledStepResults,
 	writeDecomposition,
 } from "./artifact.ts";
 export {

@@ -1,4 +1,4 @@
-import { laneClosed } from "@reyn/journal";
+import { laneClosed, spilledTextSchema } from "@reyn/journal";
 import { defineProjection, entryAt } from "@reyn/snapshot";
 import { z } from "zod";
 import {
@@ -18,7 +18,14 @@ import {
 const stepRun = z.discriminatedUnion("status", [
 	z.object({ status: z.literal("pending"), attempt: z.int() }),
 	z.object({ status: z.literal("running"), attempt: z.int() }),
-	z.object({ status: z.literal("completed"), attempt: z.int(), result: z.string(), cost: costSchema }),
+	z.object({
+		status: z.literal("completed"),
+		attempt: z.int(),
+		/** Absent where it lies beside the log. */
+		result: z.string().optional(),
+		spilled: spilledTextSchema.optional(),
+		cost: costSchema,
+	}),
 	z.object({ status: z.literal("failed"), attempt: z.int(), reason: z.string() }),
 ]);
 
@@ -59,8 +66,14 @@ export const planRuns = defineProjection<PlanRuns>({
 		on(planStepStarted, (state, { plan, step, attempt }) =>
 			withStep(state, plan, step, () => ({ status: "running", attempt })),
 		),
-		on(planStepCompleted, (state, { plan, step, result, cost }) =>
-			withStep(state, plan, step, ({ attempt }) => ({ status: "completed", attempt, result, cost })),
+		on(planStepCompleted, (state, { plan, step, result, spilled, cost }) =>
+			withStep(state, plan, step, ({ attempt }) => ({
+				status: "completed",
+				attempt,
+				...(result === undefined ? {} : { result }),
+				...(spilled ? { spilled } : {}),
+				cost,
+			})),
 		),
 		on(planStepFailed, (state, { plan, step, reason }) =>
 			withStep(state, plan, step, ({ attempt }) => ({ status: "failed", attempt, reason })),

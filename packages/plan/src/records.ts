@@ -1,3 +1,4 @@
+import { spilledTextSchema } from "@reyn/journal";
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
@@ -19,9 +20,10 @@ export const planStarted = defineRecord(
 	}),
 );
 export const planStepStarted = defineRecord("plan_step_started", z.object({ plan, step, attempt: z.int() }));
+/** The result is in the record up to 32 KiB, else it is the text of the reply that lies beside the log. */
 export const planStepCompleted = defineRecord(
 	"plan_step_completed",
-	z.object({ plan, step, result: z.string(), cost: costSchema }),
+	z.object({ plan, step, result: z.string().optional(), spilled: spilledTextSchema.optional(), cost: costSchema }),
 );
 export const planStepFailed = defineRecord("plan_step_failed", z.object({ plan, step, reason: z.string() }));
 /** These steps are to run again, as if they never had. */

@@ -1,8 +1,9 @@
 /** What plans and skills have in common: they work behind the conversation, bring it a text, and end before anybody is told so. */
-import { laneClosed } from "@reyn/journal";
+import { laneClosed, type SpilledText } from "@reyn/journal";
 import type { Appended, Scope, Seq } from "@reyn/wal";
 import { hasMessageFrom } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
+import { beginningOf } from "./large-texts.ts";
 import { assistantMessage } from "./records.ts";
 import type { Session } from "./session.ts";
 
@@ -24,10 +25,19 @@ export interface Went {
 /**
  * Records a text of a plan or a skill run; it is shown when the work is over. Work that was killed after its text was recorded
  * says nothing when it gets here again; work that was set going anew after `since` does.
+ *
+ * @param spilled where the text lies beside the log, if it is too large for a record
  */
-export function sayOnce(session: Session, from: From, since: Seq, text: string): Appended | undefined {
+export function sayOnce(
+	session: Session,
+	from: From,
+	since: Seq,
+	text: string,
+	spilled?: SpilledText,
+): Appended | undefined {
 	if (hasMessageFrom(session.conversation, nameOf(from), since)) return undefined;
-	return session.log.append(assistantMessage({ text, ...from }), session.scope);
+	const said = spilled ? { text: beginningOf(text), spilled } : { text };
+	return session.log.append(assistantMessage({ ...said, ...from }), session.scope);
 }
 
 /** Work that was given up, as its record says. */

@@ -157,7 +157,8 @@ export class PlanHost {
 			sleep,
 			run: current,
 			progress: (progress) => emit({ type: "plan_step", scope: session.scope, ...progress }),
-			deliver: async (text) => void (await sayOnce(session, { plan }, current().since, text)?.durable),
+			deliver: async (text, spilled) =>
+				void (await sayOnce(session, { plan }, current().since, text, spilled)?.durable),
 			onBoundary: async (kind, title, at) => {
 				const seq = await session.checkpoint(kind, title, at);
 				emit({ type: "checkpoint", seq, kind, title });

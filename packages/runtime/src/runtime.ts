@@ -1,6 +1,6 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { journal, type Model, recall, type StepEvent, type Tool, type Using } from "@reyn/journal";
+import { journal, type Model, recall, type SpilledText, type StepEvent, type Tool, type Using } from "@reyn/journal";
 import { openRuns, type Question, scriptRuns } from "@reyn/journal/script";
 import {
 	costOf,
@@ -60,6 +60,7 @@ import { type ConversationState, conversation, inToolCycle, promptText, since } 
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
 import { allRecords, facets } from "./kinds.ts";
+import { wholeText } from "./large-texts.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { PlanHost } from "./plan-host.ts";
@@ -129,8 +130,12 @@ export interface Restored {
 	}[];
 	/** Script runs that are open; each is resumed by name. */
 	readonly scripts: readonly { readonly scope: SessionScope; readonly run: string; readonly name: string }[];
+	/** Of a large one, how it begins. */
 	readonly undelivered: readonly BackgroundMessage[];
 }
+
+/** A message that nobody was shown; of one that lies beside the log it has how it begins. */
+type Undelivered = BackgroundMessage & { readonly spilled: SpilledText | undefined };
 
 type CollectionPolicy = Omit<RetentionPolicy, "now"> & {
 	/** Only say what would go. Default: false. */
@@ -310,7 +315,9 @@ export class Runtime implements AsyncDisposable {
 			scripts: sessions.flatMap(({ scope, view }) =>
 				openRuns(view.get(scriptRuns)).map(([run, { name }]) => ({ scope, run, name })),
 			),
-			undelivered: sessions.flatMap((session) => this.#undelivered(session)),
+			undelivered: sessions.flatMap((session) =>
+				this.#undelivered(session).map(({ spilled: _beside, ...each }) => each),
+			),
 		};
 	}
 
@@ -533,6 +540,7 @@ export class Runtime implements AsyncDisposable {
 				...this.#using(session, signal),
 				// A conversation is folded from the steps of its turns: they hold what was said themselves.
 				results: undefined,
+				texts: this.#results,
 				model: this.#options.model,
 				tools: [...this.#options.tools, this.#plans.toolFor(session, turn)],
 				onText: (delta) => this.#emit({ type: "text", scope, turn, delta }),
@@ -614,23 +622,27 @@ export class Runtime implements AsyncDisposable {
 		for (const message of this.#undelivered(session)) if (message.from === from) await this.#deliver(message);
 	}
 
-	async #deliver(message: BackgroundMessage): Promise<void> {
+	async #deliver({ spilled, ...message }: Undelivered): Promise<void> {
 		const { onMessage } = this.#options;
 		if (!onMessage || this.#showing.has(message.seq)) return;
 		this.#showing.add(message.seq);
-		await onMessage(message).finally(() => this.#showing.delete(message.seq));
+		try {
+			await onMessage({ ...message, text: await wholeText({ text: message.text, spilled }, this.#results) });
+		} finally {
+			this.#showing.delete(message.seq);
+		}
 		const session = this.#sessions.find(message.scope);
 		if (session?.conversation.undelivered.includes(message.seq)) {
 			await session.log.append(messageDelivered({ message: message.seq }), message.scope).durable;
 		}
 	}
 
-	#undelivered({ scope, conversation }: Session): readonly BackgroundMessage[] {
+	#undelivered({ scope, conversation }: Session): readonly Undelivered[] {
 		const { undelivered } = conversation;
 		return since(conversation, undelivered[0] ?? Number.POSITIVE_INFINITY)
 			.flatMap(([item]) =>
 				item.type === "message" && undelivered.includes(item.seq)
-					? [{ seq: item.seq, scope, from: item.from, text: item.text }]
+					? [{ seq: item.seq, scope, from: item.from, text: item.text, spilled: item.spilled }]
 					: [],
 			)
 			.toArray()

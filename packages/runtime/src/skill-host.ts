@@ -1,5 +1,5 @@
 /** Skill runs of a session: starting, resuming and discarding them. */
-import { journal, type Model, type Using } from "@reyn/journal";
+import { journal, type Model, spillText, type Using } from "@reyn/journal";
 import {
 	analyze,
 	decide,
@@ -21,6 +21,7 @@ import { type Show, sayEnd, sayOnce, shownWhenOver, stopReason, type Went } from
 import { hasMessageFrom } from "./conversation.ts";
 import type { RuntimeEvent } from "./events.ts";
 import type { Session } from "./session.ts";
+import type { Space } from "./space.ts";
 import { skillWork } from "./work.ts";
 
 export interface SkillHostPorts {
@@ -28,6 +29,7 @@ export interface SkillHostPorts {
 	readonly skills: readonly Skill[];
 	readonly resume: SkillResume;
 	readonly ids: Ids;
+	readonly space: Space;
 	using(session: Session, signal: AbortSignal): Using;
 	emit(event: RuntimeEvent): void;
 	readonly show: Show;
@@ -101,15 +103,18 @@ export class SkillHost {
 		const skill = this.#find(current().skill);
 		const decision = decide(analyze(id, current(), skill.start, session.view.get(journal)), this.#ports.resume);
 		if (decision.kind === "discard") return this.#giveUp(session, id, decision.reason);
+		const using = this.#ports.using(session, signal);
 		await runSkill(id, skill, runScope(session, id), {
-			...this.#ports.using(session, signal),
+			...using,
 			whenInDoubt: () => decision.whenInDoubt,
 			model: this.#ports.model,
 			run: current,
 			journal: () => session.view.get(journal),
 			deliver: async (output) => {
 				const text = typeof output === "string" ? output : JSON.stringify(output);
-				await sayOnce(session, { skill: id }, current().since, text)?.durable;
+				const spill = () => spillText(text, using.results);
+				const spilled = await this.#ports.space.keep(`skill run ${id}`, "what it gives", spill, signal);
+				await sayOnce(session, { skill: id }, current().since, text, spilled)?.durable;
 			},
 			onBoundary: async (kind, title, at) => {
 				const seq = await session.checkpoint(kind, title, at);

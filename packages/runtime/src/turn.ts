@@ -14,8 +14,9 @@ import {
 	type Using,
 } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
-import type { Seq } from "@reyn/wal";
+import type { BlobStore, Seq } from "@reyn/wal";
 import { messagesBefore, promptText, since, turnLane, turnOf } from "./conversation.ts";
+import { wholeTextsBefore } from "./large-texts.ts";
 import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
 import type { Session } from "./session.ts";
 
@@ -32,6 +33,8 @@ export interface TurnPorts extends Using {
 	readonly model: Model;
 	/** All tools of the turn, `plan` among them. */
 	readonly tools: readonly Tool[];
+	/** Where messages lie that are too large for the log. */
+	readonly texts: BlobStore;
 	onText(delta: string): void;
 	onTool(call: ToolCall): void;
 }
@@ -39,8 +42,9 @@ export interface TurnPorts extends Using {
 /** @throws the signal's reason when it is cancelled, and what the model throws; the turn is then still open */
 export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Promise<void> {
 	const lane = new Lane(turnLane(turn), session.scope, ports);
+	const beside = await wholeTextsBefore(session.conversation, turn, ports.texts);
 	const messages: Message[] = [
-		...messagesBefore(session.conversation, turn),
+		...messagesBefore(session.conversation, turn, beside),
 		{ role: "user", text: promptText(session.conversation, turn) },
 	];
 	const tools = ports.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
