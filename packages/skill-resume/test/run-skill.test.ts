@@ -2,7 +2,7 @@ import { journal } from "@reyn/journal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineSkill, done, next, type Phase, type Skill, skillRuns } from "../src/index.ts";
+import { defineSkill, done, next, type Phase, type PhaseContext, type Skill, skillRuns } from "../src/index.ts";
 import { echo, outbox, Process, question } from "./skill-process.ts";
 
 /** A skill of these phases, of which the first is the start, and that takes any input. */
@@ -212,7 +212,7 @@ describe("a phase that is visited again", () => {
 		const visits: number[] = [];
 		const skill = skillOf({
 			draft: async () => next("constructor", 0),
-			constructor: async ({ visit }) => {
+			constructor: async ({ visit }: PhaseContext) => {
 				visits.push(visit);
 				return visit < 2 ? next("constructor", visit) : next("toString", visit);
 			},
