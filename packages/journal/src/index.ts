@@ -10,12 +10,21 @@ export {
 	ReplayDivergenceError,
 	reasonOf,
 } from "./errors.ts";
-export { entriesOf, isAwaited, type JournalState, journal, lanesOf, openStarts, recall, recordedIn } from "./journal.ts";
+export {
+	entriesOf,
+	isAwaited,
+	type JournalState,
+	journal,
+	lanesOf,
+	openStarts,
+	recall,
+	recordedIn,
+} from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { Lane } from "./lane.ts";
-export { Order, type OrderOptions } from "./order.ts";
 export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
+export { Order, type OrderOptions } from "./order.ts";
 export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
 export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
 export { Recorded } from "./recorded.ts";

@@ -114,7 +114,11 @@ class Performance<T> implements Asked<T> {
 				if (result.kind === "lost") return this.#callLost(known.started, result.error);
 				const { usage, from } = known;
 				const event = { type: "ghost" as const, ...(usage ? { usage } : {}) };
-				return { give: () => result.value, event, ...(from !== undefined && { adopt: () => this.#adopt(from, known) }) };
+				return {
+					give: () => result.value,
+					event,
+					...(from !== undefined && { adopt: () => this.#adopt(from, known) }),
+				};
 			}
 			case "failed": {
 				if (known.again && !this.#using.order?.recordsItsEnd) {
@@ -319,14 +323,25 @@ class Performance<T> implements Asked<T> {
 	}
 
 	/** Records a result here that was found at another place, so that the next replay finds it here. */
-	async #adopt(from: Seq, { kept, usage, started }: Pick<Recall & { kind: "ghost" }, "kept" | "usage" | "started">): Promise<Seq> {
+	async #adopt(
+		from: Seq,
+		{ kept, usage, started }: Pick<Recall & { kind: "ghost" }, "kept" | "usage" | "started">,
+	): Promise<Seq> {
 		const more = { ...(started === undefined ? {} : { started }), ...(usage ? { usage } : {}) };
 		return (await this.#append(stepCompleted({ ...this.#id, ...this.#after, adopts: from, ...kept, ...more }))).seq;
 	}
 
 	async #adoptFailure(from: Seq, { reason, started }: Recall & { kind: "failed" }): Promise<Seq> {
 		const start = started === undefined ? {} : { started };
-		const draft = { ...this.#id, ...this.#after, adopts: from, ...start, retryable: false, told: true as const, reason };
+		const draft = {
+			...this.#id,
+			...this.#after,
+			adopts: from,
+			...start,
+			retryable: false,
+			told: true as const,
+			reason,
+		};
 		return (await this.#append(stepFailed(draft))).seq;
 	}
 
@@ -418,7 +433,11 @@ interface Try {
 }
 
 /** An event without the call that it is about. */
-export type Untold = StepEvent extends infer Event ? (Event extends unknown ? Omit<Event, keyof Called> : never) : never;
+export type Untold = StepEvent extends infer Event
+	? Event extends unknown
+		? Omit<Event, keyof Called>
+		: never
+	: never;
 
 /** Failures of what is around a call, and none of its own. */
 const noOutcome: readonly unknown[] = ["STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"];

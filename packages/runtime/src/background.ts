@@ -1,5 +1,7 @@
 /** What plans and skills have in common: they work behind the conversation, bring it a text, and end before anybody is told so. */
 import { laneClosed, type SpilledText } from "@reyn/journal";
+import { planRuns } from "@reyn/plan";
+import { skillRuns } from "@reyn/skill-resume";
 import type { Appended, Scope, Seq } from "@reyn/wal";
 import { hasMessageFrom } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
@@ -56,6 +58,15 @@ export interface Ended {
 export async function sayEnd(session: Session, { from, scope, lane, ended }: Ended): Promise<void> {
 	if (ended.tell !== undefined) sayOnce(session, from, ended.seq, ended.tell);
 	await session.log.append(laneClosed({ lane }), scope).durable;
+}
+
+/** What work that was given up has still to say: a process died before it had. */
+export function unsaidIn({ scope, view, conversation }: Session): readonly BackgroundMessage[] {
+	return [...Object.entries(view.get(planRuns)), ...Object.entries(view.get(skillRuns))].flatMap(([from, { ended }]) =>
+		ended?.tell === undefined || hasMessageFrom(conversation, from, ended.seq)
+			? []
+			: [{ seq: ended.seq, scope, from, text: ended.tell }],
+	);
 }
 
 /** Does work, and shows what it has said: of what is over only once that is recorded, and of what is cut when it has gone on. */

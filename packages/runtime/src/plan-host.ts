@@ -127,6 +127,8 @@ export class PlanHost {
 			if (read.kind === "sound") again = withDependents(read.decomposition, from);
 		}
 		await session.stop(planWork(session.scope, plan), "it is resumed from a step");
+		// It may have ended by itself meanwhile; then it would be paid again as a whole.
+		findPlan(session.view.get(planRuns), plan);
 		const scope = planScope(session, plan);
 		if (again.length > 0) session.log.append(planStepsReset({ plan, steps: [...again] }), scope);
 		await session.log.append(planResumed({ plan }), scope).durable;

@@ -55,7 +55,7 @@ import {
 	type Wal,
 } from "@reyn/wal";
 import { type Collection, collectArtifacts } from "./artifacts.ts";
-import { stopReason } from "./background.ts";
+import { stopReason, unsaidIn } from "./background.ts";
 import { type ConversationState, conversation, inToolCycle, promptText, since } from "./conversation.ts";
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
@@ -315,9 +315,10 @@ export class Runtime implements AsyncDisposable {
 			scripts: sessions.flatMap(({ scope, view }) =>
 				openRuns(view.get(scriptRuns)).map(([run, { name }]) => ({ scope, run, name })),
 			),
-			undelivered: sessions.flatMap((session) =>
-				this.#undelivered(session).map(({ spilled: _beside, ...each }) => each),
-			),
+			undelivered: sessions.flatMap((session) => [
+				...this.#undelivered(session).map(({ spilled: _beside, ...each }) => each),
+				...unsaidIn(session),
+			]),
 		};
 	}
 

@@ -108,10 +108,13 @@ describe("a plan", { timeout: 120_000 }, () => {
 		await eachCut(project, from, async (state, kinds) => {
 			for (let life = 0; life < 2; life++) {
 				const model = scripted(planning);
-				const { runtime: next } = await open({ ...project, state }, { model });
+				const { runtime: next, shown } = await open({ ...project, state }, { model });
+				const waiting = next.restored().undelivered.map(({ text }) => text);
 				next.resume();
 				await next.idle();
 				const isOver = kinds.includes(planAborted.kind);
+				// What is announced as not seen yet is what is shown then.
+				if (isOver) expect(shown.map(({ text }) => text)).toEqual(waiting);
 				expect(messagesIn(next), `cut after ${kinds.at(-1)}`).toEqual([
 					isOver ? expect.stringContaining("was discarded") : "did b",
 				]);
