@@ -9,8 +9,6 @@ import { beginningOf } from "./large-texts.ts";
 import { assistantMessage } from "./records.ts";
 import type { Session } from "./session.ts";
 
-export type Deliver = (message: BackgroundMessage) => Promise<void>;
-
 /** Shows what a plan or a skill run has said in a session and nobody has seen. */
 export type Show = (session: Session, from: string) => Promise<void>;
 
