@@ -81,7 +81,10 @@ export interface Recorded extends Pick<Identity, "fp" | "occ" | "name"> {
 }
 
 export const smallestOf = (places: readonly (Seq | undefined)[]): Seq | undefined =>
-	places.reduce((least, place) => (least === undefined || (place !== undefined && place < least) ? place : least), undefined);
+	places.reduce(
+		(least, place) => (least === undefined || (place !== undefined && place < least) ? place : least),
+		undefined,
+	);
 
 /** @param key as {@link entryKey} makes it */
 export function recordedOf(key: string, { name, order, started }: JournalEntry): Recorded {

@@ -28,7 +28,9 @@ export const isFailureOfCall = (error: unknown): boolean => error instanceof Err
 /** What is thrown of a failure: the error itself where a replay can say all that it says, else one that says what is recorded. */
 export function thrownAs(error: unknown, reason: Reason): Error {
 	const isAll =
-		error instanceof Error && canonicalJson(failureOf(error)) === canonicalJson(reason) && hasDetail(error) === hasDetail(reason);
+		error instanceof Error &&
+		canonicalJson(failureOf(error)) === canonicalJson(reason) &&
+		hasDetail(error) === hasDetail(reason);
 	const thrown = isAll ? error : errorOf(reason, error);
 	told.add(thrown);
 	return thrown;

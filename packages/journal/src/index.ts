@@ -27,10 +27,12 @@ export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
 export { Order, type OrderOptions } from "./order.ts";
 export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
+export { runProgram } from "./program.ts";
 export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
 export { Recorded } from "./recorded.ts";
 export { journalRecords, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 export { type Kept, toJson } from "./results.ts";
 export { type ModelPolicy, type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";
+export { readText, type SpilledText, spilledTextSchema, spillText } from "./spilled-text.ts";
 export type { Called, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";

@@ -187,7 +187,10 @@ function within(
 	};
 	if (part === undefined) return change(around);
 	const lane = getIn(state.lanes, part) ?? empty;
-	return { ...around, lanes: setIn(state.lanes, part, within(lane, rest, { effect, asked, above: above - 1 }, change)) };
+	return {
+		...around,
+		lanes: setIn(state.lanes, part, within(lane, rest, { effect, asked, above: above - 1 }, change)),
+	};
 }
 
 const nothingMore: More = { effect: 0, asked: 0, above: 0 };
@@ -242,6 +245,9 @@ function fromSecond({ entries, lastEffect, lanes }: SecondState): JournalState {
 		return { ...entry, after, ...(told ? { order: outcome.seq } : {}), outcome: { ...outcome, told } };
 	});
 	const asked = Math.max(0, ...[...entriesIn(all)].map(([, { after }]) => after));
-	const askedBelow = Math.max(asked, ...[...entriesIn(below)].map(([part, lane]) => (depthOfCall([part]) ? 0 : lane.askedBelow)));
+	const askedBelow = Math.max(
+		asked,
+		...[...entriesIn(below)].map(([part, lane]) => (depthOfCall([part]) ? 0 : lane.askedBelow)),
+	);
 	return { entries: all, lanes: below, asked, askedBelow, lastEffect: Math.max(lastEffect, ...effects) };
 }

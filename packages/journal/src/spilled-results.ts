@@ -3,6 +3,7 @@ import type { Draft } from "@reyn/wal";
 import { allEntries, type JournalState } from "./journal.ts";
 import { stepCompleted } from "./records.ts";
 import { type Kept, nameOf } from "./results.ts";
+import type { SpilledText } from "./spilled-text.ts";
 
 /** By their names in the store that `results` of {@link Using} is. */
 export const spilledResults = {
@@ -14,6 +15,9 @@ export const spilledResults = {
 	ofRecord({ kind, data }: Draft): readonly string[] {
 		return kind === stepCompleted.kind ? namesIn(data as Kept) : [];
 	},
+
+	/** Of a text that lies there too. */
+	ofText: (spilled: SpilledText | undefined): readonly string[] => namesIn({ spilled }),
 
 	ofState(state: JournalState): readonly string[] {
 		return [...allEntries(state)].flatMap(({ outcome }) =>

@@ -1,11 +1,12 @@
-/** `decomposition.json`: the plan as the model made it. It is written once, and never made again. */
+/** What a plan keeps beside the log: `decomposition.json`, as the model made it and never made again, and large results of steps. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type SpilledText, spilledResults } from "@reyn/journal";
 import { atomicWrite, type Draft } from "@reyn/wal";
 import { type Decomposition, decompositionSchema } from "./decomposition.ts";
 import type { PlanRuns } from "./plan-runs.ts";
-import { planStarted } from "./records.ts";
+import { planStarted, planStepCompleted } from "./records.ts";
 
 export type ReadDecomposition =
 	| { readonly kind: "sound"; readonly decomposition: Decomposition }
@@ -22,6 +23,17 @@ export const decompositions = {
 	},
 
 	ofState: (plans: PlanRuns): readonly string[] => Object.keys(plans).map(nameOf),
+};
+
+/** The results of steps that lie beside the log, by their names in the store of results: who refers to them. */
+export const spilledStepResults = {
+	ofRecord: ({ kind, data }: Draft): readonly string[] =>
+		kind === planStepCompleted.kind ? spilledResults.ofText((data as { spilled?: SpilledText }).spilled) : [],
+
+	ofState: (plans: PlanRuns): readonly string[] =>
+		Object.values(plans)
+			.flatMap(({ steps }) => Object.values(steps))
+			.flatMap((step) => (step.status === "completed" ? spilledResults.ofText(step.spilled) : [])),
 };
 
 const nameOf = (plan: string): string => `${plan}/decomposition.json`;

@@ -1,10 +1,22 @@
 /** Runs a plan from wherever it stands: a fresh one and a resumed one take the same path. */
-import { Lane, laneClosed, type Model, Order, reasonOf, type Tool, type Using } from "@reyn/journal";
+import {
+	Lane,
+	laneClosed,
+	type Model,
+	type ModelReply,
+	Order,
+	reasonOf,
+	type SpilledText,
+	spillText,
+	type Tool,
+	type Using,
+	whenSpace,
+} from "@reyn/journal";
 import { type Scope, systemTimers } from "@reyn/wal";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
-import { type Cost, planCompleted, planStepCompleted, planStepFailed, planStepStarted } from "./records.ts";
+import { type Cost, planCompleted, planLane, planStepCompleted, planStepFailed, planStepStarted } from "./records.ts";
 import { runStep } from "./run-step.ts";
 import { stepRequest } from "./step-prompt.ts";
 import { isFinished, isSettled, readySteps, stepOf, textOf } from "./step-status.ts";
@@ -27,8 +39,12 @@ export interface PlanPorts extends Using {
 	/** The plan as the log knows it now. */
 	run(): PlanRun;
 	progress(change: PlanProgress): void;
-	/** Puts the answer where the user finds it, durably. Called again after a crash: a second delivery has to do nothing. */
-	deliver(text: string): Promise<void>;
+	/**
+	 * Puts the answer where the user finds it, durably. Called again after a crash: a second delivery has to do nothing.
+	 *
+	 * @param spilled where it lies beside the log, if it is above 32 KiB: so that it is not kept a second time
+	 */
+	deliver(text: string, spilled?: SpilledText): Promise<void>;
 	/** A step's outcome is durable: cut a checkpoint. */
 	onBoundary(kind: "plan_step", title: string, scope: Scope): Promise<void>;
 }
@@ -84,9 +100,10 @@ export async function execute(
 		await Promise.allSettled(running.values());
 	}
 	const run = ports.run();
-	const text = textOf(stepOf(run, terminalStep(decomposition).id));
+	const last = stepOf(run, terminalStep(decomposition).id);
+	const text = await textOf(last, ports.results);
 	const failed = decomposition.steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
-	await ports.deliver(text);
+	await (last.status === "completed" && last.spilled ? ports.deliver(text, last.spilled) : ports.deliver(text));
 	// A process that died between a step's outcome and the end of its lane has left the lane open.
 	ports.log.append(laneClosed({ lane: planLane(plan) }), scope);
 	await ports.log.append(planCompleted({ plan }), scope).durable;
@@ -120,7 +137,7 @@ async function executeStep(
 	const outcome = await tryStep(lane, decomposition, step, scope, ports, report);
 	const record =
 		outcome.kind === "completed"
-			? planStepCompleted({ plan, step: step.id, result: outcome.text, cost: outcome.cost })
+			? planStepCompleted({ plan, step: step.id, ...(await kept(lane, outcome.reply, ports)), cost: outcome.cost })
 			: planStepFailed({ plan, step: step.id, reason: outcome.reason });
 	ports.log.append(record, scope);
 	// Said only when it is kept: a step that was reported done is never paid again.
@@ -133,7 +150,7 @@ async function executeStep(
 	await ports.onBoundary("plan_step", `${plan} ${step.id}: ${cut(step.description)}`, scope);
 }
 
-type StepOutcome = { kind: "completed"; text: string; cost: Cost } | { kind: "failed"; reason: string };
+type StepOutcome = { kind: "completed"; reply: ModelReply; cost: Cost } | { kind: "failed"; reason: string };
 
 /** A model call is tried again by the policy that holds everywhere, so often as a plan may: then the step has failed. */
 async function tryStep(
@@ -145,7 +162,7 @@ async function tryStep(
 	report: (change: PlanProgress["change"]) => void,
 ): Promise<StepOutcome> {
 	const tools = ports.tools.filter(({ name }) => step.tools.includes(name));
-	const request = stepRequest(decomposition, step, ports.run(), tools);
+	const request = stepRequest(decomposition, step, await resultsFor(step, ports), tools);
 	const { retryLimit: limit, stepMaxIterations } = ports.limits;
 	const retry = { ...ports.modelPolicy?.retry, maxAttempts: limit + 1 };
 	const { timers = systemTimers } = ports;
@@ -166,11 +183,31 @@ async function tryStep(
 		return { kind: "completed", ...(await runStep(lane, ports.model, request, tools, stepMaxIterations)) };
 	} catch (error) {
 		ports.signal.throwIfAborted();
-		return { kind: "failed", reason: reasonOf(error).message };
+		return { kind: "failed", reason: cut(reasonOf(error).message, MAX_REASON) };
 	}
 }
 
-/** All steps of a plan run in lanes below this one. */
-export const planLane = (plan: string): string => `plan/${plan}`;
+/** What the steps that a step depends on have given. */
+async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<ReadonlyMap<string, string>> {
+	const run = ports.run();
+	return new Map(
+		await Promise.all(depends_on.map(async (id) => [id, await textOf(stepOf(run, id), ports.results)] as const)),
+	);
+}
 
-const cut = (text: string): string => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
+/** The result of a step as its record has it; there is space for a large one before this resolves. */
+async function kept(
+	lane: string,
+	reply: ModelReply,
+	{ results, observe, timers = systemTimers, signal }: PlanPorts,
+): Promise<{ readonly result: string } | { readonly spilled: SpilledText }> {
+	const waiting = ({ code, message }: Error & { readonly code: string }): void =>
+		observe?.({ type: "no_space", lane, kind: "plan_step", name: lane, code, reason: message });
+	const spilled = await whenSpace(() => spillText(reply, results), waiting, timers, signal);
+	return spilled ? { spilled } : { result: reply.text };
+}
+
+/** A longer reason does not go into the record, nor to a step that reads it, in characters. */
+const MAX_REASON = 1000;
+
+const cut = (text: string, most = 60): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -4,6 +4,7 @@ export {
 	decompositions,
 	type ReadDecomposition,
 	readDecomposition,
+	spilledStepResults,
 	writeDecomposition,
 } from "./artifact.ts";
 export {
@@ -23,7 +24,6 @@ export {
 	type PlanPorts,
 	type PlanProgress,
 	type PlanResult,
-	planLane,
 } from "./execute.ts";
 export { costOf, findPlan, inFlight } from "./operate.ts";
 export { isInFlight, type PlanRun, type PlanRuns, planRuns, type StepRun } from "./plan-runs.ts";
@@ -31,6 +31,7 @@ export {
 	type Cost,
 	planAborted,
 	planCompleted,
+	planLane,
 	planPaused,
 	planRecords,
 	planResumed,

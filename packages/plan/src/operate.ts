@@ -1,10 +1,11 @@
 /** What a person may ask of plans: find one, and say what a resume from a step would run again. */
+import { entryAt } from "@reyn/snapshot";
 import { PlanError } from "./errors.ts";
 import { isInFlight, type PlanRun, type PlanRuns } from "./plan-runs.ts";
 
 /** @throws PlanError `PLAN_UNKNOWN`, naming the plans that there are */
 export function findPlan(plans: PlanRuns, id: string): PlanRun {
-	const run = plans[id];
+	const run = entryAt(plans, id);
 	if (run && isInFlight(run)) return run;
 	const live = inFlight(plans).map(([plan]) => plan);
 	throw new PlanError(

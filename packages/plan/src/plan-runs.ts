@@ -1,9 +1,11 @@
-import { defineProjection } from "@reyn/snapshot";
+import { laneClosed, spilledTextSchema } from "@reyn/journal";
+import { defineProjection, entryAt } from "@reyn/snapshot";
 import { z } from "zod";
 import {
 	costSchema,
 	planAborted,
 	planCompleted,
+	planLane,
 	planPaused,
 	planResumed,
 	planStarted,
@@ -16,7 +18,14 @@ import {
 const stepRun = z.discriminatedUnion("status", [
 	z.object({ status: z.literal("pending"), attempt: z.int() }),
 	z.object({ status: z.literal("running"), attempt: z.int() }),
-	z.object({ status: z.literal("completed"), attempt: z.int(), result: z.string(), cost: costSchema }),
+	z.object({
+		status: z.literal("completed"),
+		attempt: z.int(),
+		/** Absent where it lies beside the log. */
+		result: z.string().optional(),
+		spilled: spilledTextSchema.optional(),
+		cost: costSchema,
+	}),
 	z.object({ status: z.literal("failed"), attempt: z.int(), reason: z.string() }),
 ]);
 
@@ -32,6 +41,8 @@ const planRun = z.object({
 	status: z.enum(["running", "paused", "completed", "aborted"]),
 	/** By step id; a step that never started is absent. */
 	steps: z.record(z.string(), stepRun),
+	/** The seq of `plan_aborted`, and what it says, until its lane is closed: somebody is still to be told. */
+	ended: z.object({ seq: z.int(), reason: z.string(), tell: z.string().optional() }).optional(),
 });
 
 const planRunsState = z.record(z.string(), planRun);
@@ -44,7 +55,7 @@ export type PlanRuns = z.infer<typeof planRunsState>;
 /** Every plan of a session and how far it has come. */
 export const planRuns = defineProjection<PlanRuns>({
 	name: "plans",
-	version: 1,
+	version: 2,
 	schema: planRunsState,
 	init: () => ({}),
 	handle: (on) => [
@@ -55,8 +66,14 @@ export const planRuns = defineProjection<PlanRuns>({
 		on(planStepStarted, (state, { plan, step, attempt }) =>
 			withStep(state, plan, step, () => ({ status: "running", attempt })),
 		),
-		on(planStepCompleted, (state, { plan, step, result, cost }) =>
-			withStep(state, plan, step, ({ attempt }) => ({ status: "completed", attempt, result, cost })),
+		on(planStepCompleted, (state, { plan, step, result, spilled, cost }) =>
+			withStep(state, plan, step, ({ attempt }) => ({
+				status: "completed",
+				attempt,
+				...(result === undefined ? {} : { result }),
+				...(spilled ? { spilled } : {}),
+				cost,
+			})),
 		),
 		on(planStepFailed, (state, { plan, step, reason }) =>
 			withStep(state, plan, step, ({ attempt }) => ({ status: "failed", attempt, reason })),
@@ -75,8 +92,22 @@ export const planRuns = defineProjection<PlanRuns>({
 		on(planCompleted, (state, { plan }) =>
 			withPlan(state, plan, (run) => ({ ...run, status: "completed", steps: {} })),
 		),
-		on(planAborted, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "aborted", steps: {} }))),
+		on(planAborted, (state, { plan, reason, tell }, { seq }) =>
+			withPlan(state, plan, (run) => ({
+				...run,
+				status: "aborted",
+				steps: {},
+				ended: { seq, reason, ...(tell === undefined ? {} : { tell }) },
+			})),
+		),
+		on(laneClosed, (state, { lane }) => {
+			const plan = lane.slice(planLane("").length);
+			if (lane !== planLane(plan) || !entryAt(state, plan)?.ended) return state;
+			return withPlan(state, plan, ({ ended: _told, ...run }) => run);
+		}),
 	],
+	// What an older version has is part of what this one has.
+	migrate: (state) => state,
 	floor: (state) => {
 		const live = Object.values(state).filter(isInFlight);
 		return live.length > 0 ? Math.min(...live.map(({ started }) => started)) : undefined;
@@ -87,7 +118,7 @@ export const planRuns = defineProjection<PlanRuns>({
 export const isInFlight = ({ status }: PlanRun): boolean => status === "running" || status === "paused";
 
 function withPlan(state: PlanRuns, plan: string, next: (run: PlanRun) => PlanRun): PlanRuns {
-	const run = state[plan];
+	const run = entryAt(state, plan);
 	// A record of a plan whose start is not on the path has nothing to say.
 	return run ? { ...state, [plan]: next(run) } : state;
 }
@@ -95,6 +126,6 @@ function withPlan(state: PlanRuns, plan: string, next: (run: PlanRun) => PlanRun
 function withStep(state: PlanRuns, plan: string, step: string, next: (before: StepRun) => StepRun): PlanRuns {
 	return withPlan(state, plan, (run) => ({
 		...run,
-		steps: { ...run.steps, [step]: next(run.steps[step] ?? { status: "pending", attempt: 0 }) },
+		steps: { ...run.steps, [step]: next(entryAt(run.steps, step) ?? { status: "pending", attempt: 0 }) },
 	}));
 }

@@ -1,3 +1,4 @@
+import { spilledTextSchema } from "@reyn/journal";
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
@@ -19,9 +20,10 @@ export const planStarted = defineRecord(
 	}),
 );
 export const planStepStarted = defineRecord("plan_step_started", z.object({ plan, step, attempt: z.int() }));
+/** The result is in the record up to 32 KiB, else it is the text of the reply that lies beside the log. */
 export const planStepCompleted = defineRecord(
 	"plan_step_completed",
-	z.object({ plan, step, result: z.string(), cost: costSchema }),
+	z.object({ plan, step, result: z.string().optional(), spilled: spilledTextSchema.optional(), cost: costSchema }),
 );
 export const planStepFailed = defineRecord("plan_step_failed", z.object({ plan, step, reason: z.string() }));
 /** These steps are to run again, as if they never had. */
@@ -31,11 +33,17 @@ export const planPaused = defineRecord("plan_paused", z.object({ plan }));
 export const planResumed = defineRecord("plan_resumed", z.object({ plan }));
 /** The answer has been delivered. */
 export const planCompleted = defineRecord("plan_completed", z.object({ plan }));
-/** `by` says that a person discarded it, who may take that back. */
+/**
+ * It is over without an answer. `by` says that a person discarded it, who may take that back; `tell` is what is to be said of it
+ * now that this is recorded. The close of the plan's lane says that it was.
+ */
 export const planAborted = defineRecord(
 	"plan_aborted",
-	z.object({ plan, reason: z.string(), by: z.literal("person").optional() }),
+	z.object({ plan, reason: z.string(), by: z.literal("person").optional(), tell: z.string().optional() }),
 );
+
+/** All steps of a plan run in lanes below this one. */
+export const planLane = (plan: string): string => `plan/${plan}`;
 
 export const planRecords = [
 	planStarted,

@@ -1,5 +1,14 @@
 /** One step: a narrow loop of model and tools until the model has nothing more to ask. */
-import { answerCall, askModel, type Lane, type Message, type Model, type ModelRequest, type Tool } from "@reyn/journal";
+import {
+	answerCall,
+	askModel,
+	type Lane,
+	type Message,
+	type Model,
+	type ModelReply,
+	type ModelRequest,
+	type Tool,
+} from "@reyn/journal";
 import { PlanError } from "./errors.ts";
 import type { Cost } from "./records.ts";
 
@@ -10,15 +19,16 @@ export async function runStep(
 	request: ModelRequest,
 	tools: readonly Tool[],
 	maxIterations: number,
-): Promise<{ text: string; cost: Cost }> {
+): Promise<{ reply: ModelReply; cost: Cost }> {
 	const messages: Message[] = [...request.messages];
 	const cost = { calls: 0, inputTokens: 0, outputTokens: 0 };
 	for (let turn = 0; turn < maxIterations; turn++) {
-		const { text, toolCalls, usage } = await askModel(lane, model, { ...request, messages: [...messages] });
+		const reply = await askModel(lane, model, { ...request, messages: [...messages] });
+		const { text, toolCalls, usage } = reply;
 		cost.calls++;
 		cost.inputTokens += usage.inputTokens;
 		cost.outputTokens += usage.outputTokens;
-		if (toolCalls.length === 0) return { text, cost };
+		if (toolCalls.length === 0) return { reply, cost };
 		messages.push({ role: "assistant", text, toolCalls });
 		for (const call of toolCalls) {
 			const { text: answer } = await answerCall(lane, tools, call);

@@ -1,9 +1,12 @@
-/** Pure: what may run now, and what a finished step gives to those that wait for it. */
+/** What may run now, and what a finished step gives to those that wait for it. */
+import { readText } from "@reyn/journal";
+import { entryAt } from "@reyn/snapshot";
+import type { BlobStore } from "@reyn/wal";
 import type { Decomposition, PlanStep } from "./decomposition.ts";
 import type { PlanRun, StepRun } from "./plan-runs.ts";
 
 export function stepOf(run: PlanRun, id: string): StepRun {
-	return run.steps[id] ?? { status: "pending", attempt: 0 };
+	return entryAt(run.steps, id) ?? { status: "pending", attempt: 0 };
 }
 
 /** Is it over, one way or the other? */
@@ -20,11 +23,16 @@ export function readySteps(run: PlanRun, { steps }: Decomposition): readonly Pla
 	);
 }
 
-/** What dependents, and the user, read in place of a step. */
-export function textOf(step: StepRun): string {
+/**
+ * What dependents, and the user, read in place of a step.
+ *
+ * @param results where results above 32 KiB lie
+ * @throws JournalError `RESULT_LOST` when it is missing or changed there
+ */
+export async function textOf(step: StepRun, results?: BlobStore): Promise<string> {
 	switch (step.status) {
 		case "completed":
-			return step.result;
+			return step.spilled ? readText(step.spilled, results) : (step.result ?? "");
 		case "failed":
 			return `(FAILED: ${step.reason})`;
 		case "pending":

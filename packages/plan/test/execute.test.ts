@@ -1,11 +1,11 @@
 import { journal, type Model, type Tool } from "@reyn/journal";
-import type { Timers } from "@reyn/wal";
+import { memoryBlobs, type Timers } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
-import type { PlanProgress } from "../src/index.ts";
-import { withDependents } from "../src/index.ts";
+import type { PlanPorts, PlanProgress } from "../src/index.ts";
+import { planStepCompleted, planStepFailed, withDependents } from "../src/index.ts";
 import { planStepsReset } from "../src/records.ts";
-import { failing, outbox, Process, planOf, promptOf, scripted, stepIn } from "./plan-process.ts";
+import { failing, outbox, Process, planOf, promptOf, type Script, scripted, stepIn } from "./plan-process.ts";
 
 const changes = (progress: readonly PlanProgress[]) => progress.map(({ step, change }) => `${step} ${change.status}`);
 
@@ -98,6 +98,90 @@ describe("a fresh plan", () => {
 		expect(await next.execute(plan)).toEqual({ text: "s2 done", failed: [] });
 		expect(next.view.get(outbox)).toEqual([{ plan: "p1", text: "s2 done" }]);
 		expect(model.paid).toEqual(["s1/0", "s2/0"]);
+	});
+
+	test("keeps a large result beside the log, once, and goes on with it in another process", async () => {
+		const [large, larger] = ["ä".repeat(40_000), `${"b".repeat(9 * 1024 * 1024)}ö`];
+		const results = memoryBlobs();
+		const model = scripted({ s1: large, s2: larger, s3: () => gate.promise });
+		const gate = Promise.withResolvers<string>();
+		const delivered: unknown[] = [];
+		const ports: Partial<PlanPorts> = { results, deliver: async (...said) => void delivered.push(said) };
+		await using process = await Process.start({ model });
+		const plan = planOf("s1", "s2 needs s1", "s3 needs s1 s2", "s4 needs s3");
+		const first = process.execute(plan, ports);
+		await expect.poll(() => model.paid).toContain("s3/0");
+		process.cancel("enough");
+		gate.resolve("cut");
+		await expect(first).rejects.toThrow("enough");
+
+		const again = scripted({ s4: large });
+		await using next = await process.next({ model: again });
+		expect(await next.execute(plan, ports)).toEqual({ text: large, failed: [] });
+		expect(again.paid).toEqual(["s3/0", "s4/0"]);
+		const told = (wanted: Script, step: string) =>
+			promptOf(wanted.requests.find((one) => stepIn(one) === step) as never);
+		expect(told(model, "s2")).toContain(`### s1: Do s1\n${large}`);
+		expect(told(model, "s3")).toContain(`### s2: Do s2\n${larger}`);
+		expect(delivered).toEqual([
+			[large, { sha256: expect.stringMatching(/^[0-9a-f]{64}$/), bytes: expect.any(Number) }],
+		]);
+		// Of each of them one blob: what the model said in it is what the step gave. The same text twice is one too.
+		expect(await results.list("")).toHaveLength(2);
+		expect(JSON.stringify(await next.records()).length).toBeLessThan(16_384);
+	});
+
+	test("keeps a large result in its record where there is no place beside the log; one for which that has no room fails its step", async () => {
+		const large = "a".repeat(40_000);
+		await using process = await Process.start({ model: scripted({ s1: large, s2: "b".repeat(9 * 1024 * 1024) }) });
+		expect(await process.execute(planOf("s1", "s2", "s3 needs s1 s2"))).toEqual({ text: "s3 done", failed: ["s2"] });
+		const completed = (await process.records()).filter(planStepCompleted.is);
+		expect(completed[0]?.data).toMatchObject({ step: "s1", result: large });
+	});
+
+	test("whose large result is lost says so and waits for it; nothing is paid meanwhile", async () => {
+		const results = memoryBlobs();
+		const model = scripted({ s1: "a".repeat(40_000), s2: failing("busy", { retryable: true }) });
+		await using process = await Process.start({ model, limits: { retryLimit: 1 } });
+		await expect(
+			process.execute(planOf("s1", "s2 needs s1"), {
+				results,
+				timers: {
+					after() {
+						process.cancel("killed");
+						return () => {};
+					},
+				},
+			}),
+		).rejects.toThrow("killed");
+		const [name = ""] = await results.list("");
+		const bytes = (await results.get(name)) as Uint8Array;
+		await results.delete(name);
+
+		const again = scripted({});
+		await using next = await process.next({ model: again });
+		await expect(next.execute(planOf("s1", "s2 needs s1"), { results })).rejects.toMatchObject({ code: "RESULT_LOST" });
+		expect(again.paid).toEqual([]);
+		expect(next.run().status).toBe("running");
+		await results.put(name, bytes);
+		expect(await next.execute(planOf("s1", "s2 needs s1"), { results })).toEqual({ text: "s2 done", failed: [] });
+	});
+
+	test("whose step fails with an endless reason says how it begins", async () => {
+		await using process = await Process.start({
+			model: scripted({ s1: failing(`no: ${"x".repeat(100_000)}`) }),
+		});
+		expect(await process.execute(planOf("s1", "s2 needs s1"))).toEqual({ text: "s2 done", failed: ["s1"] });
+		expect((await process.records()).filter(planStepFailed.is)[0]?.data.reason).toMatch(/^no: x{900,2000}…$/);
+	});
+
+	test("may call its steps by names that every object has", async () => {
+		const model = scripted({});
+		await using process = await Process.start({ model });
+		const result = await process.execute(planOf("constructor", "toString", "valueOf needs constructor toString"));
+		expect(result).toEqual({ text: "valueOf done", failed: [] });
+		expect(changes(process.progress).filter((change) => change.endsWith("running"))).toHaveLength(3);
+		expect(model.requests.map(promptOf).at(-1)).toContain("### toString: Do toString\ntoString done");
 	});
 
 	test("leaves no open lane in the journal", async () => {

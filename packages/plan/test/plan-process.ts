@@ -1,16 +1,18 @@
 /** A process that works on plans over a real log: it can be killed at any append, and another one goes on. */
 import {
+	firstBelow,
 	journal,
 	journalRecords,
 	type Model,
 	type ModelPart,
 	type ModelRequest,
 	recall,
+	recordedIn,
 	type StepEvent,
 	type Tool,
 	type ToolCall,
 } from "@reyn/journal";
-import { defineProjection, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
+import { defineProjection, entryAt, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
 import {
 	type Appended,
 	type Appender,
@@ -182,7 +184,9 @@ export class Process implements Appender, AsyncDisposable {
 			tools,
 			limits: { ...defaultPlanLimits, ...limits },
 			signal: this.#controller.signal,
-			recall: (step) => recall(this.view.get(journal), step),
+			recall: (step, program) => recall(this.view.get(journal), step, program),
+			recordedIn: (lane) => recordedIn(this.view.get(journal), lane),
+			firstBelow: (lane) => firstBelow(this.view.get(journal), lane),
 			whenInDoubt: () => "retry",
 			observe: (event) => this.events.push(event),
 			run: () => this.run(),
@@ -253,7 +257,7 @@ export function scripted(steps: Readonly<Record<string, Answers>>): Script {
 			widest = Math.max(widest, ++open);
 			try {
 				await new Promise(setImmediate);
-				const answer = await answerOf(steps[step] ?? `${step} done`, turn, request);
+				const answer = await answerOf(entryAt(steps, step) ?? `${step} done`, turn, request);
 				if (answer instanceof Error) throw answer;
 				if (typeof answer === "string") yield { type: "text", text: answer };
 				else

@@ -1,3 +1,4 @@
+import { laneClosed } from "@reyn/journal";
 import { View } from "@reyn/snapshot";
 import type { Draft } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
@@ -118,6 +119,33 @@ describe("the records that are still needed", () => {
 		expect(floor()).toBeUndefined();
 		expect(floor(started("p1"), planAborted({ plan: "p1", reason: "discarded" }))).toBeUndefined();
 	});
+});
+
+test("a plan that was given up is to be told so until its lane is closed", () => {
+	const aborted = planAborted({ plan: "p1", reason: "no", tell: "It was discarded." });
+	const told = laneClosed({ lane: "plan/p1" });
+	expect(fold(started(), begun("s1"), aborted).p1).toMatchObject({
+		status: "aborted",
+		ended: { seq: 3, reason: "no", tell: "It was discarded." },
+	});
+	expect(fold(started(), aborted, laneClosed({ lane: "plan/p1/s1/0" })).p1).toHaveProperty("ended");
+	expect(fold(started(), aborted, told).p1).not.toHaveProperty("ended");
+	expect(fold(started(), planPaused({ plan: "p1" }), told).p1).toMatchObject({ status: "paused" });
+});
+
+test("a state of version 1 is used as it is", () => {
+	const old = {
+		p1: {
+			goal: "Find out",
+			started: 1,
+			since: 1,
+			decomposition: "hash",
+			size: 2,
+			status: "running",
+			steps: { s1: { status: "completed", attempt: 0, result: "found", cost } },
+		},
+	};
+	expect(planRuns.schema["~standard"].validate(planRuns.migrate?.(old, 1))).toEqual({ value: old });
 });
 
 test("the state of every stage is of the shape that a snapshot is checked against", () => {

@@ -49,6 +49,6 @@ test.each([
 	["running", "(not finished)"],
 	["pending", "(not finished)"],
 	["unknown", "(not finished)"],
-])("a step that is %s reads as %s", (status, text) => {
-	expect(textOf(stepOf(run(status === "unknown" ? {} : { s1: status }), "s1"))).toBe(text);
+])("a step that is %s reads as %s", async (status, text) => {
+	expect(await textOf(stepOf(run(status === "unknown" ? {} : { s1: status }), "s1"))).toBe(text);
 });

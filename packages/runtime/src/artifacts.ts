@@ -3,12 +3,14 @@ import { lstat, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { journal, spilledResults } from "@reyn/journal";
 import { scriptRuns } from "@reyn/journal/script";
-import { decompositions, planRuns } from "@reyn/plan";
+import { decompositions, planRuns, spilledStepResults } from "@reyn/plan";
 import type { View } from "@reyn/snapshot";
 import { type Collection as Cut, isMeta, stepLate, type Timeline } from "@reyn/timetravel";
 import { type Draft, isTemporaryName, removeFiles, type Scope, type Seq, type Wal, type WalRecord } from "@reyn/wal";
+import { conversation } from "./conversation.ts";
 import type { Gate } from "./gate.ts";
 import { allRecords } from "./kinds.ts";
+import { spilledMessages } from "./large-texts.ts";
 import type { Layout } from "./layout.ts";
 import { scriptFiles } from "./script-files.ts";
 import type { SessionScope } from "./session.ts";
@@ -90,8 +92,16 @@ const kindsIn = (layout: Layout): readonly Kind[] => [
 		...inOne(layout.results),
 		// A blob `a/b` is the file `a/b.blob`.
 		isName: (name) => name.endsWith(BLOB) && spilledResults.isName(name.slice(0, -BLOB.length)),
-		ofRecord: (said) => spilledResults.ofRecord(said).map((name) => name + BLOB),
-		ofView: (view) => spilledResults.ofState(view.get(journal)).map((name) => name + BLOB),
+		ofRecord: (said) =>
+			[spilledResults, spilledStepResults, spilledMessages]
+				.flatMap(({ ofRecord }) => ofRecord(said))
+				.map((name) => name + BLOB),
+		ofView: (view) =>
+			[
+				...spilledResults.ofState(view.get(journal)),
+				...spilledStepResults.ofState(view.get(planRuns)),
+				...spilledMessages.ofState(view.get(conversation)),
+			].map((name) => name + BLOB),
 	},
 	{
 		...inOne(layout.runs),

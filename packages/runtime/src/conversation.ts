@@ -1,5 +1,5 @@
 /** The conversation of a session: a fold, and the messages that a model is shown of it. */
-import { type Message, stepCompleted, type ToolCall } from "@reyn/journal";
+import { type Message, spilledTextSchema, stepCompleted, type ToolCall } from "@reyn/journal";
 import { rewindNote } from "@reyn/rewind-modes";
 import { defineProjection, List } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
@@ -28,8 +28,14 @@ const item = z.discriminatedUnion("type", [
 	}),
 	/** What a tool answered; `step` names the call in the journal, or is the call's id where it failed. */
 	z.object({ type: z.literal("result"), seq, turn: seq, step: z.string(), text: z.string() }),
-	/** A text from the background. */
-	z.object({ type: z.literal("message"), seq, from: z.string(), text: z.string() }),
+	/** A text from the background; how it begins, where it lies beside the log. */
+	z.object({
+		type: z.literal("message"),
+		seq,
+		from: z.string(),
+		text: z.string(),
+		spilled: spilledTextSchema.optional(),
+	}),
 	z.object({ type: z.literal("note"), seq, text: z.string() }),
 ]);
 
@@ -55,7 +61,7 @@ export function turnOf(lane: string): Seq | undefined {
 
 export const conversation = defineProjection({
 	name: "conversation",
-	version: 1,
+	version: 2,
 	schema: openEnds,
 	lists: { items: item },
 	init: () => ({ items: List.of<ConversationItem>(), open: [], undelivered: [] }),
@@ -67,8 +73,9 @@ export const conversation = defineProjection({
 		on(assistantMessage, (state, message, { seq }) => {
 			if ("turn" in message) return add(state, { type: "reply", seq, ...message });
 			const from = "plan" in message ? message.plan : message.skill;
+			const { text, spilled } = message;
 			return {
-				...add(state, { type: "message", seq, from, text: message.text }),
+				...add(state, { type: "message", seq, from, text, ...(spilled ? { spilled } : {}) }),
 				undelivered: [...state.undelivered, seq],
 			};
 		}),
@@ -94,6 +101,8 @@ export const conversation = defineProjection({
 		})),
 		on(rewindNote, (state, { text }, { seq }) => add(state, { type: "note", seq, text })),
 	],
+	// What an older version has is part of what this one has.
+	migrate: (state) => state,
 	floor: ({ open }) => open[0],
 });
 
@@ -145,8 +154,16 @@ export function hasMessageFrom(state: ConversationState, from: string, seq: Seq)
 	return since(state, seq + 1).some(([item]) => item.type === "message" && item.from === from);
 }
 
-/** What the model is shown before a turn begins: all earlier turns whole, and background messages between them. */
-export function messagesBefore(state: ConversationState, turn: Seq): Message[] {
+/**
+ * What the model is shown before a turn begins: all earlier turns whole, and background messages between them.
+ *
+ * @param beside the texts that lie beside the log, by the seqs of their messages; absent: how they begin
+ */
+export function messagesBefore(
+	state: ConversationState,
+	turn: Seq,
+	beside: ReadonlyMap<Seq, string> = new Map(),
+): Message[] {
 	const items = state.items.toArray();
 	const prompts = items.filter(({ type }) => type === "prompt").map(({ seq }) => seq);
 	/** Items that belong together stand together, though a background message may have come between them. */
@@ -160,10 +177,10 @@ export function messagesBefore(state: ConversationState, turn: Seq): Message[] {
 	const shown = items
 		.filter((each) => ("turn" in each ? each.turn : each.seq) < turn)
 		.sort((a, b) => groupOf(a) - groupOf(b) || late(a) - late(b) || a.seq - b.seq);
-	return toMessages(shown);
+	return toMessages(shown, beside);
 }
 
-function toMessages(items: readonly ConversationItem[]): Message[] {
+function toMessages(items: readonly ConversationItem[], beside: ReadonlyMap<Seq, string>): Message[] {
 	const messages: Message[] = [];
 	let waiting: ToolCall[] = [];
 	const closeCycle = (): void => {
@@ -195,7 +212,7 @@ function toMessages(items: readonly ConversationItem[]): Message[] {
 				break;
 			case "reply":
 			case "message":
-				messages.push({ role: "assistant", text: each.text, toolCalls: [] });
+				messages.push({ role: "assistant", text: beside.get(each.seq) ?? each.text, toolCalls: [] });
 				break;
 			case "calls":
 				messages.push({ role: "assistant", text: "", toolCalls: each.calls });

@@ -1,8 +1,9 @@
 /** Plans of a session: starting one for a turn, running it in the background, and delivering its answer. */
-import { laneClosed, type Model, type Tool, type Using } from "@reyn/journal";
+import type { Model, Tool, Using } from "@reyn/journal";
 import {
 	costOf,
 	execute,
+	findPlan,
 	type PlanLimits,
 	type PlanRun,
 	parseDecomposition,
@@ -17,8 +18,10 @@ import {
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
+import { entryAt } from "@reyn/snapshot";
 import type { Scope, Seq } from "@reyn/wal";
-import { type Deliver, sayOnce, stopReason } from "./background.ts";
+import { type Show, sayEnd, sayOnce, shownWhenOver, type Went } from "./background.ts";
+import { hasMessageFrom } from "./conversation.ts";
 import type { RuntimeEvent } from "./events.ts";
 import type { Gate } from "./gate.ts";
 import type { Layout } from "./layout.ts";
@@ -39,7 +42,7 @@ export interface PlanHostPorts {
 	/** What steps run on, for work in a session that stops with a signal. */
 	using(session: Session, signal: AbortSignal): Using;
 	emit(event: RuntimeEvent): void;
-	readonly deliver: Deliver;
+	readonly show: Show;
 }
 
 export class PlanHost {
@@ -60,7 +63,7 @@ export class PlanHost {
 				const { layout, gate, space } = this.#ports;
 				// The log of now: while this waits, a rewind may make another one the session's.
 				const { log } = session;
-				if (session.view.get(planRuns)[plan]) return started(plan);
+				if (runOf(session, plan)) return started(plan);
 				let decomposition: ReturnType<typeof parseDecomposition>;
 				try {
 					decomposition = parseDecomposition(args, names);
@@ -82,30 +85,32 @@ export class PlanHost {
 		};
 	}
 
-	/** Runs a plan in the background from wherever it stands. One that runs already, or is not to run, is left alone. */
+	/**
+	 * Runs a plan in the background from wherever it stands, or says that it was given up where a process died before it had. One that
+	 * runs already, or is not to run, is left alone.
+	 */
 	launch(session: Session, plan: string): void {
 		const work = planWork(session.scope, plan);
-		if (session.isRunning(work) || session.view.get(planRuns)[plan]?.status !== "running") return;
+		const run = runOf(session, plan);
+		if (session.isRunning(work) || !(run?.status === "running" || run?.ended)) return;
 		session.start(work, async (signal) => {
-			try {
-				await this.#run(session, plan, signal);
-			} catch (error) {
-				const reason = stopReason(signal, error);
-				this.#ports.emit({ type: "plan_end", scope: session.scope, plan, outcome: "stopped", failed: [], reason });
-			}
+			const show = (): Promise<void> => this.#ports.show(session, plan);
+			this.#emitEnd(session, plan, await shownWhenOver(() => this.#run(session, plan, signal), show, signal));
 		});
 	}
 
-	/** Stops a plan for a person, and says so in the conversation. */
+	/**
+	 * Stops a plan for a person, and says so in the conversation.
+	 *
+	 * @throws PlanError `PLAN_UNKNOWN` when it has ended by itself meanwhile
+	 */
 	async discard(session: Session, plan: string, reason: string): Promise<void> {
 		await session.stop(planWork(session.scope, plan), reason);
-		// Of the line of history that this plan was discarded on: no later one is told.
-		const { log } = session;
-		const { scope } = planWork(session.scope, plan);
-		await this.#say(session, plan, `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`);
-		log.append(planAborted({ plan, reason, by: "person" }), scope);
-		await log.append(laneClosed({ lane: planLane(plan) }), scope).durable;
-		this.#ports.emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason });
+		findPlan(session.view.get(planRuns), plan);
+		const text = `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
+		const went = await this.#giveUp(session, plan, reason, text, { by: "person" });
+		await this.#ports.show(session, plan);
+		this.#emitEnd(session, plan, went);
 	}
 
 	/**
@@ -114,13 +119,15 @@ export class PlanHost {
 	 * @throws PlanError `PLAN_UNKNOWN_STEP`; nothing is changed then
 	 */
 	async resume(session: Session, plan: string, from?: string): Promise<readonly string[]> {
-		const run = session.view.get(planRuns)[plan] as PlanRun;
+		const run = findPlan(session.view.get(planRuns), plan);
 		let again: readonly string[] = [];
 		if (from !== undefined) {
 			const read = await readDecomposition(this.#ports.layout.plans(session.scope), plan, run.decomposition);
 			if (read.kind === "sound") again = withDependents(read.decomposition, from);
 		}
 		await session.stop(planWork(session.scope, plan), "it is resumed from a step");
+		// It may have ended by itself meanwhile; then it would be paid again as a whole.
+		findPlan(session.view.get(planRuns), plan);
 		const scope = planScope(session, plan);
 		if (again.length > 0) session.log.append(planStepsReset({ plan, steps: [...again] }), scope);
 		await session.log.append(planResumed({ plan }), scope).durable;
@@ -128,21 +135,15 @@ export class PlanHost {
 		return again;
 	}
 
-	async #run(session: Session, plan: string, signal: AbortSignal): Promise<void> {
+	async #run(session: Session, plan: string, signal: AbortSignal): Promise<Went> {
 		const { layout, emit, meter, limits, model, tools } = this.#ports;
-		const current = (): PlanRun => session.view.get(planRuns)[plan] as PlanRun;
+		const current = (): PlanRun => runOf(session, plan) as PlanRun;
+		if (current().ended) return this.#sayEnd(session, plan);
 		const read = await readDecomposition(layout.plans(session.scope), plan, current().decomposition);
 		if (read.kind === "lost") {
 			// Never made again by the model: new steps would not be the ones whose results are recorded.
-			await this.#say(
-				session,
-				plan,
-				`Plan ${plan} was discarded, because its steps are lost: ${read.why}. Please ask again.`,
-			);
-			session.log.append(planAborted({ plan, reason: read.why }), planScope(session, plan));
-			await session.log.append(laneClosed({ lane: planLane(plan) }), planScope(session, plan)).durable;
-			emit({ type: "plan_end", scope: session.scope, plan, outcome: "discarded", failed: [], reason: read.why });
-			return;
+			const text = `Plan ${plan} was discarded, because its steps are lost: ${read.why}. Please ask again.`;
+			return this.#giveUp(session, plan, read.why, text);
 		}
 		const done = costOf(current());
 		meter.replayed(done.calls, done.tokens);
@@ -156,20 +157,37 @@ export class PlanHost {
 			limits,
 			run: current,
 			progress: (progress) => emit({ type: "plan_step", scope: session.scope, ...progress }),
-			deliver: (text) => this.#say(session, plan, text),
+			deliver: async (text, spilled) =>
+				void (await sayOnce(session, { plan }, current().since, text, spilled)?.durable),
 			onBoundary: async (kind, title, at) => {
 				const seq = await session.checkpoint(kind, title, at);
 				emit({ type: "checkpoint", seq, kind, title });
 			},
 		});
-		emit({ type: "plan_end", scope: session.scope, plan, outcome: "completed", failed });
+		return { outcome: "completed", failed };
 	}
 
-	#say(session: Session, plan: string, text: string): Promise<void> {
-		const { since } = session.view.get(planRuns)[plan] as PlanRun;
-		return sayOnce(session, { plan }, since, text, this.#ports.deliver);
+	/** Records that a plan is over and what is to be said of it; nothing where its answer has been said. */
+	#giveUp(session: Session, plan: string, reason: string, text: string, who: { by?: "person" } = {}): Promise<Went> {
+		const isAnswered = hasMessageFrom(session.conversation, plan, runOf(session, plan)?.since ?? 0);
+		const aborted = planAborted({ plan, reason, ...who, ...(isAnswered ? {} : { tell: text }) });
+		session.log.append(aborted, planScope(session, plan));
+		return this.#sayEnd(session, plan);
+	}
+
+	async #sayEnd(session: Session, plan: string): Promise<Went> {
+		const ended = runOf(session, plan)?.ended;
+		if (!ended) return { outcome: "discarded" };
+		await sayEnd(session, { from: { plan }, scope: planScope(session, plan), lane: planLane(plan), ended });
+		return { outcome: "discarded", reason: ended.reason };
+	}
+
+	#emitEnd({ scope }: Session, plan: string, went: Went): void {
+		this.#ports.emit({ type: "plan_end", scope, plan, failed: [], ...went });
 	}
 }
+
+const runOf = ({ view }: Session, plan: string): PlanRun | undefined => entryAt(view.get(planRuns), plan);
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
 

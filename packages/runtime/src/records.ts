@@ -1,4 +1,5 @@
 /** What a session adds to the log. */
+import { spilledTextSchema } from "@reyn/journal";
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
@@ -10,13 +11,16 @@ export const sessionOpened = defineRecord("session_opened", z.object({}));
 
 export const userPrompt = defineRecord("user_prompt", z.object({ text: z.string(), by: z.enum(["person", "skill"]) }));
 
-/** A text of the agent: the `round`-th answer of a turn, or what a plan or a skill delivers from the background. */
+/**
+ * A text of the agent: the `round`-th answer of a turn, or what a plan or a skill delivers from the background. Of a text that is
+ * `spilled`, which lies beside the log, it has the beginning.
+ */
 export const assistantMessage = defineRecord(
 	"assistant_message",
 	z.union([
 		z.object({ text: z.string(), turn, round: z.int().nonnegative() }),
-		z.object({ text: z.string(), plan: z.string() }),
-		z.object({ text: z.string(), skill: z.string() }),
+		z.object({ text: z.string(), plan: z.string(), spilled: spilledTextSchema.optional() }),
+		z.object({ text: z.string(), skill: z.string(), spilled: spilledTextSchema.optional() }),
 	]),
 );
 

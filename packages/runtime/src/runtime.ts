@@ -1,5 +1,16 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
-import { journal, type Model, type ModelPolicy, recall, type StepEvent, type Tool, type Using } from "@reyn/journal";
+import {
+	firstBelow,
+	journal,
+	type Model,
+	type ModelPolicy,
+	recall,
+	recordedIn,
+	type SpilledText,
+	type StepEvent,
+	type Tool,
+	type Using,
+} from "@reyn/journal";
 import { openRuns, type Question, scriptRuns } from "@reyn/journal/script";
 import {
 	costOf,
@@ -56,11 +67,12 @@ import {
 	type Wal,
 } from "@reyn/wal";
 import { type Collection, collectArtifacts } from "./artifacts.ts";
-import { stopReason } from "./background.ts";
+import { stopReason, unsaidIn } from "./background.ts";
 import { type ConversationState, conversation, inToolCycle, promptText, since } from "./conversation.ts";
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
 import { allRecords, facets } from "./kinds.ts";
+import { wholeText } from "./large-texts.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { PlanHost } from "./plan-host.ts";
@@ -73,7 +85,7 @@ import type { Settlement } from "./settle.ts";
 import { SkillHost } from "./skill-host.ts";
 import { Space } from "./space.ts";
 import { runTurn } from "./turn.ts";
-import { deliveryWork, turnWork } from "./work.ts";
+import { deliveryWork, planWork, skillWork, turnWork } from "./work.ts";
 
 export interface RuntimeOptions {
 	/** The state directory, usually `.reyn`. */
@@ -134,8 +146,12 @@ export interface Restored {
 	}[];
 	/** Script runs that are open; each is resumed by name. */
 	readonly scripts: readonly { readonly scope: SessionScope; readonly run: string; readonly name: string }[];
+	/** Of a large one, how it begins. */
 	readonly undelivered: readonly BackgroundMessage[];
 }
+
+/** A message that nobody was shown; of one that lies beside the log it has how it begins. */
+type Undelivered = BackgroundMessage & { readonly spilled: SpilledText | undefined };
 
 type CollectionPolicy = Omit<RetentionPolicy, "now"> & {
 	/** Only say what would go. Default: false. */
@@ -197,12 +213,11 @@ export class Runtime implements AsyncDisposable {
 	readonly #sessions: Sessions;
 	readonly #plans: PlanHost;
 	readonly #skills: SkillHost;
-	/** The messages that are being shown. */
-	readonly #showing = new Set<Seq>();
 	/** The turns that were asked for here, and whose first go is not over. */
 	readonly #asked = new Set<Seq>();
 	#timeline!: Timeline;
-	#resumed = false;
+	/** The messages that are being shown. */
+	readonly #showing = new Set<Seq>();
 	/** Resolves when no `gc` is under way. */
 	#collecting: Promise<unknown> = Promise.resolve();
 
@@ -223,7 +238,7 @@ export class Runtime implements AsyncDisposable {
 			model: options.model,
 			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
 			emit: (event: RuntimeEvent) => this.#emit(event),
-			deliver: (message: BackgroundMessage) => this.#deliver(message),
+			show: (session: Session, from: string) => this.#show(session, from),
 		};
 		this.#plans = new PlanHost({
 			...shared,
@@ -317,7 +332,10 @@ export class Runtime implements AsyncDisposable {
 			scripts: sessions.flatMap(({ scope, view }) =>
 				openRuns(view.get(scriptRuns)).map(([run, { name }]) => ({ scope, run, name })),
 			),
-			undelivered: sessions.flatMap((session) => this.#undelivered(session)),
+			undelivered: sessions.flatMap((session) => [
+				...this.#undelivered(session).map(({ spilled: _beside, ...each }) => each),
+				...unsaidIn(session),
+			]),
 		};
 	}
 
@@ -326,14 +344,12 @@ export class Runtime implements AsyncDisposable {
 	 * Called again, it goes on with what has stopped since.
 	 */
 	resume(): void {
-		this.#resumed = true;
 		for (const session of this.#sessions) {
 			this.#runTurns(session);
-			for (const [run, { status }] of inFlightRuns(session.view.get(skillRuns)))
-				if (status === "running") this.#skills.launch(session, run);
-			for (const [plan, { status }] of inFlight(session.view.get(planRuns)))
-				if (status === "running") this.#plans.launch(session, plan);
-			const waiting = this.#undelivered(session);
+			for (const run of Object.keys(session.view.get(skillRuns))) this.#skills.launch(session, run);
+			for (const plan of Object.keys(session.view.get(planRuns))) this.#plans.launch(session, plan);
+			// What goes on shows what it has said itself, once it is over.
+			const waiting = this.#undelivered(session).filter(({ from }) => !this.#isGoingOn(session, from));
 			if (waiting.length > 0)
 				session.start(deliveryWork(session.scope), async () => {
 					for (const message of waiting) await this.#deliver(message);
@@ -367,11 +383,9 @@ export class Runtime implements AsyncDisposable {
 			const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
 			this.#asked.add(seq);
 			await durable;
-			this.#resumed = true;
 			this.#runTurns(session);
 			return seq;
 		}
-		this.#resumed = true;
 		this.#emit({
 			type: "notice",
 			text: `this was asked in #${again} and is open: it goes on, and nothing is paid twice`,
@@ -421,7 +435,6 @@ export class Runtime implements AsyncDisposable {
 	 */
 	async resumeSkillRun(run: string): Promise<void> {
 		this.findSkillRun(run);
-		this.#resumed = true;
 		await this.#skills.resume(this.#ownerOfRun(run), run);
 	}
 
@@ -454,7 +467,6 @@ export class Runtime implements AsyncDisposable {
 	 */
 	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
 		this.findPlan(plan);
-		this.#resumed = true;
 		return this.#plans.resume(this.#ownerOfPlan(plan), plan, from);
 	}
 
@@ -566,6 +578,7 @@ export class Runtime implements AsyncDisposable {
 				...this.#using(session, signal),
 				// A conversation is folded from the steps of its turns: they hold what was said themselves.
 				results: undefined,
+				texts: this.#results,
 				model: this.#options.model,
 				tools: [...this.#options.tools, this.#plans.toolFor(session, turn)],
 				onText: (delta) => this.#emit({ type: "text", scope, turn, delta }),
@@ -621,7 +634,9 @@ export class Runtime implements AsyncDisposable {
 			log,
 			logId: this.wal.id,
 			signal,
-			recall: (step) => recall(session.view.get(journal), step),
+			recall: (step, program) => recall(session.view.get(journal), step, program),
+			recordedIn: (lane) => recordedIn(session.view.get(journal), lane),
+			firstBelow: (lane) => firstBelow(session.view.get(journal), lane),
 			whenInDoubt: () => "retry",
 			observe: (event) => this.#observe(session.scope, event),
 			results: this.#results,
@@ -666,12 +681,17 @@ export class Runtime implements AsyncDisposable {
 		this.#options.onEvent?.(event);
 	}
 
-	async #deliver(message: BackgroundMessage): Promise<void> {
+	/** Shows what a plan or a skill run has said and nobody has seen. */
+	async #show(session: Session, from: string): Promise<void> {
+		for (const message of this.#undelivered(session)) if (message.from === from) await this.#deliver(message);
+	}
+
+	async #deliver({ spilled, ...message }: Undelivered): Promise<void> {
 		const { onMessage } = this.#options;
 		if (!onMessage || this.#showing.has(message.seq)) return;
 		this.#showing.add(message.seq);
 		try {
-			await onMessage(message);
+			await onMessage({ ...message, text: await wholeText({ text: message.text, spilled }, this.#results) });
 		} finally {
 			this.#showing.delete(message.seq);
 		}
@@ -681,12 +701,12 @@ export class Runtime implements AsyncDisposable {
 		}
 	}
 
-	#undelivered({ scope, conversation }: Session): readonly BackgroundMessage[] {
+	#undelivered({ scope, conversation }: Session): readonly Undelivered[] {
 		const { undelivered } = conversation;
 		return since(conversation, undelivered[0] ?? Number.POSITIVE_INFINITY)
 			.flatMap(([item]) =>
 				item.type === "message" && undelivered.includes(item.seq)
-					? [{ seq: item.seq, scope, from: item.from, text: item.text }]
+					? [{ seq: item.seq, scope, from: item.from, text: item.text, spilled: item.spilled }]
 					: [],
 			)
 			.toArray()
@@ -695,17 +715,21 @@ export class Runtime implements AsyncDisposable {
 
 	/** Goes on with what ran before a rewind, from the state that it led to. */
 	#relaunch(session: Session, { plans, runs }: Settlement["relaunch"]): void {
-		if (!this.#resumed) return;
-		for (const plan of plans) this.#plans.launch(session, plan);
-		for (const run of runs) this.#skills.launch(session, run);
+		// What nobody has gone on with in this process waits for the next start, as it would have without the rewind.
+		for (const plan of plans) if (session.hasBegun(planWork(session.scope, plan))) this.#plans.launch(session, plan);
+		for (const run of runs) if (session.hasBegun(skillWork(session.scope, run))) this.#skills.launch(session, run);
+	}
+
+	#isGoingOn(session: Session, from: string): boolean {
+		return [planWork, skillWork].some((work) => session.isRunning(work(session.scope, from)));
 	}
 
 	/** The session that a plan belongs to; for an unknown one the main session, whose own check then says what there is. */
 	#ownerOfPlan(plan: string): Session {
-		return this.#sessions.ownerOf((view) => plan in view.get(planRuns));
+		return this.#sessions.ownerOf((view) => Object.hasOwn(view.get(planRuns), plan));
 	}
 
 	#ownerOfRun(run: string): Session {
-		return this.#sessions.ownerOf((view) => run in view.get(skillRuns));
+		return this.#sessions.ownerOf((view) => Object.hasOwn(view.get(skillRuns), run));
 	}
 }

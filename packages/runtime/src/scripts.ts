@@ -284,6 +284,7 @@ export class Scripts {
 				...using,
 				log,
 				recall: (step) => memo.recall(step),
+				expected: memo.expected(),
 				observe: (event: StepEvent) => {
 					using.observe?.(event);
 					const shown = eventOfStep(event);
@@ -467,7 +468,8 @@ async function outcomeOf(work: () => Promise<unknown>, signal: AbortSignal): Pro
 		const { code, detail, message = String(error) } = error as { code?: unknown; detail?: unknown; message?: string };
 		if (signal.aborted) return { status: "stopped", reason: { message: stopReason(signal, error) } };
 		const reason = { message, ...(typeof code === "string" ? { code } : {}), ...(isJson(detail) ? { detail } : {}) };
-		if (code === "STEP_DISCARDED" || code === "STALE_LINEAGE") return { status: "stopped", reason };
+		if (["STEP_DISCARDED", "STALE_LINEAGE", "REPLAY_DIVERGENCE"].includes(String(code)))
+			return { status: "stopped", reason };
 		return { status: code === "SCRIPT_WAITING" ? "waiting" : "failed", reason };
 	}
 }

@@ -26,6 +26,8 @@ export class Session {
 	#meanwhile: WalRecord[] | undefined;
 	/** What runs now, by name. */
 	readonly #work = new Map<string, Running>();
+	/** Everything that was set going here, by name. */
+	readonly #begun = new Set<string>();
 	/** What must not begin now. */
 	#held: ((work: Classes) => boolean)[] = [];
 
@@ -69,6 +71,7 @@ export class Session {
 	 */
 	start(work: Work, body: (signal: AbortSignal) => Promise<void>): void {
 		const { name } = work;
+		this.#begun.add(name);
 		if (this.#held.some((isHeld) => isHeld(work))) return;
 		const controller = new AbortController();
 		const done = body(controller.signal).finally(() => {
@@ -79,6 +82,11 @@ export class Session {
 
 	isRunning({ name }: Work): boolean {
 		return this.#work.has(name);
+	}
+
+	/** Was it set going in this process? */
+	hasBegun({ name }: Work): boolean {
+		return this.#begun.has(name);
 	}
 
 	/** Cancels one piece of work and waits until it is quiet. */

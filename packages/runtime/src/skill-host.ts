@@ -1,8 +1,9 @@
 /** Skill runs of a session: starting, resuming and discarding them. */
-import { journal, laneClosed, type Model, type Using } from "@reyn/journal";
+import { journal, type Model, spillText, type Using } from "@reyn/journal";
 import {
 	analyze,
 	decide,
+	findRun,
 	runLane,
 	runSkill,
 	type Skill,
@@ -14,10 +15,13 @@ import {
 	skillRuns,
 	startRun,
 } from "@reyn/skill-resume";
+import { entryAt } from "@reyn/snapshot";
 import type { Ids, Scope } from "@reyn/wal";
-import { type Deliver, sayOnce, stopReason } from "./background.ts";
+import { type Show, sayEnd, sayOnce, shownWhenOver, stopReason, type Went } from "./background.ts";
+import { hasMessageFrom } from "./conversation.ts";
 import type { RuntimeEvent } from "./events.ts";
 import type { Session } from "./session.ts";
+import type { Space } from "./space.ts";
 import { skillWork } from "./work.ts";
 
 export interface SkillHostPorts {
@@ -25,9 +29,10 @@ export interface SkillHostPorts {
 	readonly skills: readonly Skill[];
 	readonly resume: SkillResume;
 	readonly ids: Ids;
+	readonly space: Space;
 	using(session: Session, signal: AbortSignal): Using;
 	emit(event: RuntimeEvent): void;
-	readonly deliver: Deliver;
+	readonly show: Show;
 }
 
 export class SkillHost {
@@ -50,19 +55,17 @@ export class SkillHost {
 		return run;
 	}
 
-	/** Goes on with a run from wherever it stands, as the policy for steps in doubt allows. */
+	/**
+	 * Goes on with a run from wherever it stands, as the policy for steps in doubt allows, or says that it was given up where a process
+	 * died before it had.
+	 */
 	launch(session: Session, run: string): void {
 		const work = skillWork(session.scope, run);
-		if (session.isRunning(work) || session.view.get(skillRuns)[run]?.status !== "running") return;
+		const found = runOf(session, run);
+		if (session.isRunning(work) || !(found?.status === "running" || found?.ended)) return;
 		session.start(work, async (signal) => {
-			try {
-				await this.#run(session, run, signal);
-			} catch (error) {
-				const reason = stopReason(signal, error);
-				if ((error as { code?: unknown } | undefined)?.code === "STEP_DISCARDED")
-					await this.#drop(session, run, reason);
-				else this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "stopped", reason });
-			}
+			const show = (): Promise<void> => this.#ports.show(session, run);
+			this.#emitEnd(session, run, await shownWhenOver(() => this.#work(session, run, signal), show, signal));
 		});
 	}
 
@@ -72,44 +75,72 @@ export class SkillHost {
 		this.launch(session, run);
 	}
 
-	/** Stops a run for a person. */
+	/**
+	 * Stops a run for a person, and says so in the conversation.
+	 *
+	 * @throws SkillError `SKILL_UNKNOWN_RUN` when it has ended by itself meanwhile
+	 */
 	async discard(session: Session, run: string, reason: string): Promise<void> {
 		await session.stop(skillWork(session.scope, run), reason);
-		await this.#drop(session, run, reason, { by: "person" });
+		findRun(session.view.get(skillRuns), run);
+		const went = await this.#giveUp(session, run, reason, { by: "person" });
+		await this.#ports.show(session, run);
+		this.#emitEnd(session, run, went);
 	}
 
-	async #run(session: Session, id: string, signal: AbortSignal): Promise<void> {
-		const current = (): SkillRun => session.view.get(skillRuns)[id] as SkillRun;
+	async #work(session: Session, run: string, signal: AbortSignal): Promise<Went> {
+		if (runOf(session, run)?.ended) return this.#sayEnd(session, run);
+		try {
+			return await this.#run(session, run, signal);
+		} catch (error) {
+			if ((error as { code?: unknown } | undefined)?.code !== "STEP_DISCARDED") throw error;
+			return this.#giveUp(session, run, stopReason(signal, error));
+		}
+	}
+
+	async #run(session: Session, id: string, signal: AbortSignal): Promise<Went> {
+		const current = (): SkillRun => runOf(session, id) as SkillRun;
 		const skill = this.#find(current().skill);
 		const decision = decide(analyze(id, current(), skill.start, session.view.get(journal)), this.#ports.resume);
-		if (decision.kind === "discard") return this.#drop(session, id, decision.reason);
+		if (decision.kind === "discard") return this.#giveUp(session, id, decision.reason);
+		const using = this.#ports.using(session, signal);
 		await runSkill(id, skill, runScope(session, id), {
-			...this.#ports.using(session, signal),
+			...using,
 			whenInDoubt: () => decision.whenInDoubt,
 			model: this.#ports.model,
 			run: current,
 			journal: () => session.view.get(journal),
-			deliver: (output) => this.#say(session, id, typeof output === "string" ? output : JSON.stringify(output)),
+			deliver: async (output) => {
+				const text = typeof output === "string" ? output : JSON.stringify(output);
+				const spill = () => spillText(text, using.results);
+				const spilled = await this.#ports.space.keep(`skill run ${id}`, "what it gives", spill, signal);
+				await sayOnce(session, { skill: id }, current().since, text, spilled)?.durable;
+			},
 			onBoundary: async (kind, title, at) => {
 				const seq = await session.checkpoint(kind, title, at);
 				this.#ports.emit({ type: "checkpoint", seq, kind, title });
 			},
 		});
-		this.#ports.emit({ type: "skill_end", scope: session.scope, run: id, outcome: "completed" });
+		return { outcome: "completed" };
 	}
 
-	async #drop(session: Session, run: string, reason: string, who: { by?: "person" } = {}): Promise<void> {
-		// Of the line of history that this run was discarded on: no later one is told.
-		const { log } = session;
-		await this.#say(session, run, `The skill run ${run} was discarded: ${reason}.`);
-		log.append(skillRunDiscarded({ run, reason, ...who }), runScope(session, run));
-		await log.append(laneClosed({ lane: runLane(run) }), runScope(session, run)).durable;
-		this.#ports.emit({ type: "skill_end", scope: session.scope, run, outcome: "discarded", reason });
+	/** Records that a run is over and what is to be said of it; nothing where its output has been said. */
+	#giveUp(session: Session, run: string, reason: string, who: { by?: "person" } = {}): Promise<Went> {
+		const isAnswered = hasMessageFrom(session.conversation, run, runOf(session, run)?.since ?? 0);
+		const tell = isAnswered ? {} : { tell: `The skill run ${run} was discarded: ${reason}.` };
+		session.log.append(skillRunDiscarded({ run, reason, ...who, ...tell }), runScope(session, run));
+		return this.#sayEnd(session, run);
 	}
 
-	#say(session: Session, run: string, text: string): Promise<void> {
-		const { since } = session.view.get(skillRuns)[run] as SkillRun;
-		return sayOnce(session, { skill: run }, since, text, this.#ports.deliver);
+	async #sayEnd(session: Session, run: string): Promise<Went> {
+		const ended = runOf(session, run)?.ended;
+		if (!ended) return { outcome: "discarded" };
+		await sayEnd(session, { from: { skill: run }, scope: runScope(session, run), lane: runLane(run), ended });
+		return { outcome: "discarded", reason: ended.reason };
+	}
+
+	#emitEnd({ scope }: Session, run: string, { outcome, reason }: Went): void {
+		this.#ports.emit({ type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) });
 	}
 
 	#find(name: string): Skill {
@@ -122,5 +153,7 @@ export class SkillHost {
 		);
 	}
 }
+
+const runOf = ({ view }: Session, run: string): SkillRun | undefined => entryAt(view.get(skillRuns), run);
 
 const runScope = ({ scope }: Session, run: string): Scope => ({ ...scope, run });

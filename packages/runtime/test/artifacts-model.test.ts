@@ -1,7 +1,7 @@
 /**
  * Random histories of scripts, plans, rewinds, labels and collections, against a model that knows no kinds of file: what is beside
  * the log stays if its hash stands anywhere in a record that the log has or in a state that can be gone back to, and only then.
- * `REYN_RUNS` sets how many there are (default 4), `REYN_SEED` the first one's seed.
+ * `REYN_RUNS` sets how many there are (default 5), `REYN_SEED` the first one's seed.
  */
 import type { Tool } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
@@ -11,7 +11,7 @@ import { filesOf, hashesIn, makeOld, reachable, seal, sealing } from "./kept-fil
 import { lastOf, makeProject, type Opened, open, type Project, scripted, until } from "./project.ts";
 import { script } from "./script-runs.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? 4);
+const RUNS = Number(process.env.REYN_RUNS ?? 5);
 const SEED = Number(process.env.REYN_SEED ?? 1);
 
 const sessions: readonly SessionScope[] = [
@@ -35,7 +35,7 @@ test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { time
 });
 
 afterAll(() => {
-	if (RUNS >= 4) for (const [what, times] of Object.entries(met)) expect(times, what).toBeGreaterThan(0);
+	if (RUNS >= 5) for (const [what, times] of Object.entries(met)) expect(times, what).toBeGreaterThan(0);
 });
 
 class History {

@@ -6,7 +6,7 @@ import { journal } from "@reyn/journal";
 import { scriptRuns } from "@reyn/journal/script";
 import { planRuns } from "@reyn/plan";
 import { fileEngine, openWal, type Scope, type Seq } from "@reyn/wal";
-import { allRecords, type Runtime, sessionOpened } from "../src/index.ts";
+import { allRecords, conversation, type Runtime, sessionOpened } from "../src/index.ts";
 
 export interface KeptFile {
 	readonly bytes: number;
@@ -55,6 +55,7 @@ export async function hashesIn({ wal, timeline }: Runtime, sessions: readonly Sc
 		for (const scope of sessions) {
 			const view = await timeline.at(seq, scope);
 			texts.push(JSON.stringify([journal, scriptRuns, planRuns].map((each) => view.get<unknown>(each))));
+			texts.push(JSON.stringify(view.get(conversation).items.toArray()));
 		}
 	return new Set(texts.flatMap((text) => text.match(/\b[0-9a-f]{64}\b/g) ?? []));
 }

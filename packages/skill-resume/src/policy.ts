@@ -1,5 +1,6 @@
 /** Pure: what becomes of a run whose steps are in doubt. */
 import type { InDoubtPolicy } from "@reyn/journal";
+import { entryAt } from "@reyn/snapshot";
 import { z } from "zod";
 import type { ResumePlan } from "./resume-plan.ts";
 
@@ -18,7 +19,7 @@ export type Decision =
 	| { readonly kind: "discard"; readonly reason: string };
 
 export function decide({ skill, inDoubt }: ResumePlan, resume: SkillResume): Decision {
-	const chosen = resume.per_skill[skill] ?? resume.default;
+	const chosen = entryAt(resume.per_skill, skill) ?? resume.default;
 	if (chosen === "discard_skill") {
 		if (inDoubt.length === 0) return { kind: "resume", whenInDoubt: "discard" };
 		return {

@@ -13,10 +13,13 @@ export const phaseCompleted = defineRecord(
 	z.object({ run, phase: z.string(), visit: z.int(), output: value, next: z.string().optional() }),
 );
 export const skillRunCompleted = defineRecord("skill_run_completed", z.object({ run }));
-/** `by` says that a person did it, who may take that back. */
+/**
+ * It is over without an output. `by` says that a person did it, who may take that back; `tell` is what is to be said of it now
+ * that this is recorded. The close of the run's lane says that it was.
+ */
 export const skillRunDiscarded = defineRecord(
 	"skill_run_discarded",
-	z.object({ run, reason: z.string(), by: z.literal("person").optional() }),
+	z.object({ run, reason: z.string(), by: z.literal("person").optional(), tell: z.string().optional() }),
 );
 
 /** A rewind went back into the run while it was not running: it waits for a person. */

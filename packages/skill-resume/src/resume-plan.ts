@@ -1,5 +1,6 @@
 /** Pure: what a run left behind, and where it goes on. */
 import { entriesOf, type JournalState } from "@reyn/journal";
+import { entryAt } from "@reyn/snapshot";
 import type { SkillRun } from "./skill-runs.ts";
 
 export interface ResumePlan {
@@ -21,7 +22,7 @@ export function laneOf(run: string, phase: string, visit: number): string {
 
 export function analyze(id: string, run: SkillRun, start: string, journal: JournalState): ResumePlan {
 	if (run.phase !== undefined) {
-		const visit = run.visits[run.phase] ?? 1;
+		const visit = entryAt(run.visits, run.phase) ?? 1;
 		const steps = entriesOf(journal, laneOf(id, run.phase, visit));
 		const inDoubt = steps.filter(({ started, outcome }) => started !== undefined && !outcome).map(({ name }) => name);
 		return { skill: run.skill, at: { kind: "phase", phase: run.phase, visit, entered: true }, inDoubt };
@@ -30,7 +31,7 @@ export function analyze(id: string, run: SkillRun, start: string, journal: Journ
 	const phase = run.last?.next ?? start;
 	return {
 		skill: run.skill,
-		at: { kind: "phase", phase, visit: (run.visits[phase] ?? 0) + 1, entered: false },
+		at: { kind: "phase", phase, visit: (entryAt(run.visits, phase) ?? 0) + 1, entered: false },
 		inDoubt: [],
 	};
 }

@@ -1,5 +1,6 @@
 /** Runs a skill from wherever it stands: a fresh run and a resumed one take the same path. */
-import { askModel, type JournalState, Lane, laneClosed, type Model, type Using } from "@reyn/journal";
+import { askModel, type JournalState, type Lane, laneClosed, type Model, runProgram, type Using } from "@reyn/journal";
+import { entryAt } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
 import type { PhaseContext, Skill, Transition } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
@@ -68,7 +69,7 @@ async function runPhase<Input>(
 	scope: Scope,
 	ports: SkillPorts,
 ): Promise<void> {
-	const body = skill.phases[phase];
+	const body = entryAt(skill.phases, phase);
 	if (!body) throw transition(skill, `phase "${phase}"`);
 	if (visit > skill.maxVisits)
 		throw new SkillError(
@@ -78,12 +79,14 @@ async function runPhase<Input>(
 		);
 	if (!entered) ports.log.append(phaseEntered({ run: id, phase, visit }), scope);
 
-	const lane = new Lane(laneOf(id, phase, visit), scope, ports);
-	const result = await body(contextOf(lane, visit, ports), parseInput(skill, run.input), run.last?.output);
-	ports.signal.throwIfAborted();
+	const path = laneOf(id, phase, visit);
+	const input = parseInput(skill, run.input);
+	const result = await runProgram(path, scope, ports, (lane) =>
+		body(contextOf(lane, visit, ports), input, run.last?.output),
+	);
 
 	ports.log.append(phaseCompleted({ run: id, phase, visit, ...landing(skill, result) }), scope);
-	await ports.log.append(laneClosed({ lane: lane.path }), scope).durable;
+	await ports.log.append(laneClosed({ lane: path }), scope).durable;
 	await ports.onBoundary("phase", `${skill.name} ${phase}`, scope);
 }
 
@@ -98,7 +101,7 @@ function contextOf(lane: Lane, visit: number, ports: SkillPorts): PhaseContext {
 
 function landing<Input>(skill: Skill<Input>, result: Transition): { output: unknown; next?: string } {
 	if (result.kind === "done") return { output: result.output };
-	if (!skill.phases[result.phase]) throw transition(skill, `next phase "${result.phase}"`);
+	if (!entryAt(skill.phases, result.phase)) throw transition(skill, `next phase "${result.phase}"`);
 	return { output: result.output, next: result.phase };
 }
 

@@ -1,4 +1,5 @@
-import { defineProjection } from "@reyn/snapshot";
+import { laneClosed } from "@reyn/journal";
+import { defineProjection, entryAt } from "@reyn/snapshot";
 import { z } from "zod";
 import { SkillError } from "./errors.ts";
 import {
@@ -10,6 +11,7 @@ import {
 	skillRunResumed,
 	skillRunStarted,
 } from "./records.ts";
+import { runLane } from "./resume-plan.ts";
 
 const skillRun = z.object({
 	skill: z.string(),
@@ -25,6 +27,8 @@ const skillRun = z.object({
 	/** What the last finished phase gave, and where it said to go. */
 	last: z.object({ output: z.unknown().optional().optional(), next: z.string().optional() }).optional(),
 	status: z.enum(["running", "paused", "completed", "discarded"]),
+	/** The seq of `skill_run_discarded`, and what it says, until its lane is closed: somebody is still to be told. */
+	ended: z.object({ seq: z.int(), reason: z.string(), tell: z.string().optional() }).optional(),
 });
 
 const skillRunsState = z.record(z.string(), skillRun);
@@ -36,7 +40,7 @@ export type SkillRuns = z.infer<typeof skillRunsState>;
 /** Every skill run of a session and the phase it is in. */
 export const skillRuns = defineProjection<SkillRuns>({
 	name: "skills",
-	version: 1,
+	version: 2,
 	schema: skillRunsState,
 	init: () => ({}),
 	handle: (on) => [
@@ -54,12 +58,25 @@ export const skillRuns = defineProjection<SkillRuns>({
 			})),
 		),
 		on(skillRunCompleted, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "completed" }))),
-		on(skillRunDiscarded, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "discarded" }))),
+		on(skillRunDiscarded, (state, { run, reason, tell }, { seq }) =>
+			withRun(state, run, (before) => ({
+				...before,
+				status: "discarded",
+				ended: { seq, reason, ...(tell === undefined ? {} : { tell }) },
+			})),
+		),
+		on(laneClosed, (state, { lane }) => {
+			const run = lane.slice(runLane("").length);
+			if (lane !== runLane(run) || !entryAt(state, run)?.ended) return state;
+			return withRun(state, run, ({ ended: _told, ...before }) => before);
+		}),
 		on(skillRunPaused, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "paused" }))),
 		on(skillRunResumed, (state, { run }, { seq }) =>
 			withRun(state, run, (before) => ({ ...before, status: "running", since: seq })),
 		),
 	],
+	// What an older version has is part of what this one has.
+	migrate: (state) => state,
 	floor: (state) => {
 		const live = Object.values(state).filter(isLive);
 		return live.length > 0 ? Math.min(...live.map(({ started }) => started)) : undefined;
@@ -75,7 +92,7 @@ export function inFlightRuns(runs: SkillRuns): readonly (readonly [id: string, r
 
 /** @throws SkillError `SKILL_UNKNOWN_RUN`, naming the runs that there are */
 export function findRun(runs: SkillRuns, id: string): SkillRun {
-	const run = runs[id];
+	const run = entryAt(runs, id);
 	if (run && isLive(run)) return run;
 	const live = inFlightRuns(runs).map(([name]) => name);
 	throw new SkillError(
@@ -88,6 +105,6 @@ export function findRun(runs: SkillRuns, id: string): SkillRun {
 const isLive = ({ status }: SkillRun): boolean => status === "running" || status === "paused";
 
 function withRun(state: SkillRuns, id: string, change: (run: SkillRun) => SkillRun): SkillRuns {
-	const run = state[id];
+	const run = entryAt(state, id);
 	return run ? { ...state, [id]: change(run) } : state;
 }

@@ -27,7 +27,10 @@ test.each([
 test("a skill's own policy comes before the default, and holds for no other", () => {
 	const resume = skillResumeSchema.parse({ default: "skip", per_skill: { report: "discard_skill" } });
 	expect(decide(plan(["send"]), resume).kind).toBe("discard");
-	expect(decide(plan(["send"], "other"), resume)).toEqual({ kind: "resume", whenInDoubt: "skip" });
+	for (const other of ["other", "constructor"])
+		expect(decide(plan(["send"], other), resume)).toEqual({ kind: "resume", whenInDoubt: "skip" });
+	const quick = skillResumeSchema.parse({ default: "discard_skill" });
+	expect(decide(plan(["send"], "toString"), quick).kind).toBe("discard");
 });
 
 test("without a configuration, steps in doubt are made again", () => {

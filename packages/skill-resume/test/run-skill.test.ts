@@ -2,7 +2,7 @@ import { journal } from "@reyn/journal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineSkill, done, next, type Phase, type Skill, skillRuns } from "../src/index.ts";
+import { defineSkill, done, next, type Phase, type PhaseContext, type Skill, skillRuns } from "../src/index.ts";
 import { echo, outbox, Process, question } from "./skill-process.ts";
 
 /** A skill of these phases, of which the first is the start, and that takes any input. */
@@ -206,6 +206,24 @@ describe("a phase that is visited again", () => {
 			[1, 2, 3],
 			["write", "write", "write"],
 		]);
+	});
+
+	test("may have a name that every object has, and one that the skill lacks is refused", async () => {
+		const visits: number[] = [];
+		const skill = skillOf({
+			draft: async () => next("constructor", 0),
+			constructor: async ({ visit }: PhaseContext) => {
+				visits.push(visit);
+				return visit < 2 ? next("constructor", visit) : next("toString", visit);
+			},
+		});
+		await using process = await Process.start();
+		await expect(process.work(skill)).rejects.toMatchObject({
+			code: "SKILL_TRANSITION",
+			message: expect.stringContaining('no next phase "toString"'),
+		});
+		expect(visits).toEqual([1, 2]);
+		expect(process.run().visits).toEqual({ draft: 1, constructor: 2 });
 	});
 
 	test("is refused beyond the limit, and the run is kept where it was", async () => {

@@ -1,5 +1,6 @@
 /** A process that runs skills over a real log, as a runtime would: it can be killed at any append, and another one goes on. */
 import {
+	firstBelow,
 	type InDoubtPolicy,
 	journal,
 	journalRecords,
@@ -7,6 +8,7 @@ import {
 	type ModelPart,
 	type ModelRequest,
 	recall,
+	recordedIn,
 	type StepEvent,
 } from "@reyn/journal";
 import { defineProjection, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
@@ -162,7 +164,9 @@ export class Process implements Appender, AsyncDisposable {
 			},
 			signal: this.#controller.signal,
 			journal: () => this.view.get(journal),
-			recall: (step) => recall(this.view.get(journal), step),
+			recall: (step, program) => recall(this.view.get(journal), step, program),
+			recordedIn: (lane) => recordedIn(this.view.get(journal), lane),
+			firstBelow: (lane) => firstBelow(this.view.get(journal), lane),
 			whenInDoubt: () => whenInDoubt,
 			observe: (event) => this.events.push(event),
 			run: () => this.run(),

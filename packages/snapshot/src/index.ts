@@ -1,5 +1,6 @@
 /** State as a fold of registered projections over a log, and snapshots to start a fold from. */
 export { type Collected, type CollectOptions, collect } from "./collect.ts";
+export { entryAt } from "./entry-at.ts";
 export { type SnapshotCode, SnapshotError } from "./errors.ts";
 export { kindsOf, View } from "./fold.ts";
 export { List } from "./list.ts";

@@ -2,6 +2,7 @@
 import { assertJson, type Scope, type Seq, scopeKey } from "@reyn/wal";
 import { z } from "zod";
 import { encodeList, type Fresh, loadList, type StoredList, storedList } from "./chunks.ts";
+import { entryAt } from "./entry-at.ts";
 import { SnapshotError } from "./errors.ts";
 import { fit, Misfit } from "./fit.ts";
 import { kindsOf, View } from "./fold.ts";
@@ -122,7 +123,7 @@ export async function loadSnapshot(
 	if (!isOurs) return { kind: "foreign", why: "it is of another record, or another scope" };
 	for (const projection of projections) {
 		const { name, version } = projection;
-		const stored = states[name];
+		const stored = entryAt(states, name);
 		if (!stored && isYounger(projection, before)) continue;
 		if (!stored) return { kind: "foreign", why: `it has no "${name}"` };
 		if (stored.version > version) return { kind: "newer", version: `${name} ${stored.version}` };
@@ -134,7 +135,7 @@ export async function loadSnapshot(
 	const loaded = new Map<string, unknown>();
 	for (const projection of projections) {
 		try {
-			const stored = states[projection.name];
+			const stored = entryAt(states, projection.name);
 			loaded.set(projection.name, stored ? await loadState(projection, stored, store) : projection.init());
 		} catch (error) {
 			if (!(error instanceof Misfit)) throw error;

@@ -1,4 +1,5 @@
 /** Undo and redo: two stacks that are a fold of the log, so that they are the same after any restart. */
+import { entryAt } from "@reyn/snapshot";
 import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { label, reset } from "./records.ts";
 
@@ -67,7 +68,7 @@ function moveOf(record: WalRecord, deeds: Deeds): Move | "turn" | undefined {
 		return { seq, inverse: { kind: "reset", scope, ...(drop ? { drop } : {}) } };
 	}
 	if (label.is(record)) return { seq, inverse: { kind: "label", name: record.data.name, target: record.data.target } };
-	const deed = deeds[record.kind]?.(record);
+	const deed = entryAt(deeds, record.kind)?.(record);
 	return typeof deed === "object" ? { seq, inverse: { kind: "reset", ...deed.takenBackBy } } : deed;
 }
 

@@ -160,6 +160,9 @@ describe("what a person does while undo or redo waits for quiet counts", () => {
 		])
 			follow(moves, record, deeds);
 		expect(moves).toMatchObject({ past: [{ seq: 2 }], future: [{ seq: 3 }] });
+		// A kind is a name that somebody else may have chosen.
+		follow(moves, at(4, "constructor", {}), deeds);
+		expect(moves.past).toHaveLength(1);
 	});
 });
 

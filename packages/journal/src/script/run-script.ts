@@ -1,8 +1,8 @@
 /** Runs a script from wherever it stands: a fresh run and a resumed one take the same path. */
 import { canonicalJson, type Scope, systemClock, systemTimers } from "@reyn/wal";
 import { z } from "zod";
-import { type Divergence, JournalError, ReplayDivergenceError } from "../errors.ts";
 import type { Recall } from "../entry.ts";
+import { type Divergence, JournalError, ReplayDivergenceError } from "../errors.ts";
 import { failureOf } from "../failure.ts";
 import type { Lane } from "../lane.ts";
 import { Order, ProgramEnded } from "../order.ts";
@@ -454,14 +454,23 @@ function assertArgs(file: string, schema: unknown, args: unknown): void {
 /** Nothing that a script may handle: the run ends here, and stays open. */
 function isFatal(error: unknown): boolean {
 	const code = String((error as { code?: unknown }).code);
-	return code === "STEP_DISCARDED" || code === "STALE_LINEAGE" || code === "REPLAY_DIVERGENCE" || (code.startsWith("WAL_") && code !== "WAL_NOT_JSON");
+	return (
+		code === "STEP_DISCARDED" ||
+		code === "STALE_LINEAGE" ||
+		code === "REPLAY_DIVERGENCE" ||
+		(code.startsWith("WAL_") && code !== "WAL_NOT_JSON")
+	);
 }
 
 /** The same failure for the script whether it comes from the call or from the log. */
 function asFirstSeen(error: unknown, lane: Lane): unknown {
 	if (lane.signal.aborted) return error;
 	const { message, code, detail } = failureOf(error, (text) => lane.redact(text));
-	return Object.assign(new Error(message, { cause: error }), code === undefined ? {} : { code }, detail === undefined ? {} : { detail });
+	return Object.assign(
+		new Error(message, { cause: error }),
+		code === undefined ? {} : { code },
+		detail === undefined ? {} : { detail },
+	);
 }
 
 function uuidOf(hex: string): string {

@@ -1,4 +1,4 @@
-import { defineProjection } from "@reyn/snapshot";
+import { defineProjection, entryAt } from "@reyn/snapshot";
 import { z } from "zod";
 import { scriptCompleted, scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
 
@@ -67,6 +67,6 @@ export const openRuns = (runs: ScriptRuns): readonly (readonly [id: string, run:
 	Object.entries(runs).filter(([, { status }]) => status === "open");
 
 function withRun(state: ScriptRuns, run: string, change: (before: ScriptRun) => ScriptRun): ScriptRuns {
-	const before = state[run];
+	const before = entryAt(state, run);
 	return before ? { ...state, [run]: change(before) } : state;
 }

@@ -103,7 +103,8 @@ export class FarSide {
 		const { id, ...spec } = this.spec(text);
 		const manner = spec.type === "call" ? spec : undefined;
 		const times = this.made.filter((each) => each.key === key).length;
-		const token = kind === "look" ? `${id}.w${numberOf(key)}` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
+		const token =
+			kind === "look" ? `${id}.w${numberOf(key)}` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
 		// What is pure is made again at each asking, and says the same.
 		const isSame = kind === "count" && manner?.fails !== "always";
 		const fails = manner && !isSame ? this.#fails(manner, times) : false;
@@ -152,7 +153,8 @@ interface FarSideOptions {
 }
 
 /** The world says the same to the same question. */
-const numberOf = (key: string): number => [...key].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 10_007, 7);
+const numberOf = (key: string): number =>
+	[...key].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 10_007, 7);
 
 /** Of a text, the call that it is the argument of. */
 export const idOf = (text: string): string => text.slice(0, text.indexOf("("));

@@ -145,7 +145,11 @@ describe("what makes it another call", () => {
 		await run.work(source);
 		const other = run.next({ model: { ...model(() => "done"), id: "other" } });
 		expect(await other.work(source)).toMatchObject({
-			error: { code: "REPLAY_DIVERGENCE", expected: expect.stringMatching(/^agent turns/), got: expect.stringMatching(/^agent other/) },
+			error: {
+				code: "REPLAY_DIVERGENCE",
+				expected: expect.stringMatching(/^agent turns/),
+				got: expect.stringMatching(/^agent other/),
+			},
 		});
 		expect(other.made).toEqual([]);
 		const edited = other.next({ model: { ...model(() => "done"), id: "other" } });

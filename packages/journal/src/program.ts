@@ -1,0 +1,41 @@
+/** One program over a lane: in order, and with a record of its end where it ends by throwing. */
+import { type Scope, systemTimers } from "@reyn/wal";
+import { Lane } from "./lane.ts";
+import { Order, ProgramEnded } from "./order.ts";
+import { laneFailed } from "./records.ts";
+import type { Using } from "./step.ts";
+
+/**
+ * Runs a program whose steps are in a lane and below it. Its steps may overlap. Where it throws, that is recorded: what failed in
+ * it, and nothing rests on, is then called again when it is run again. What waits when it ends is not begun; what is under way
+ * goes on, and its outcome is kept.
+ *
+ * @throws what the program throws; the signal's reason when it was cancelled
+ */
+export async function runProgram<T>(
+	path: string,
+	scope: Scope,
+	using: Using,
+	program: (lane: Lane) => Promise<T>,
+): Promise<T> {
+	const { timers = systemTimers, recordedIn } = using;
+	const order = new Order({ program: path, recordedIn: recordedIn?.bind(using), recordsItsEnd: true, timers });
+	try {
+		const result = await program(new Lane(path, scope, using, undefined, order));
+		using.signal.throwIfAborted();
+		return result;
+	} catch (error) {
+		using.signal.throwIfAborted();
+		if (isOwnEnd(error)) await using.log.append(laneFailed({ lane: path }), scope).durable;
+		throw error;
+	} finally {
+		order.end(new ProgramEnded(`the program in ${path} has ended`));
+	}
+}
+
+/** Is it the program that failed, and not what is beneath it? */
+function isOwnEnd(error: unknown): boolean {
+	const code = String((error as { code?: unknown } | undefined)?.code);
+	const isBeneath = code.startsWith("WAL_") && code !== "WAL_NOT_JSON";
+	return !isBeneath && !["STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"].includes(code);
+}

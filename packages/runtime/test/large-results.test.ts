@@ -1,0 +1,154 @@
+/** Large results of plans and skill runs: beside the log once, whole for whoever reads them, and as long as something names them. */
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PLAN_TOOL } from "@reyn/plan";
+import { defineSkill, done } from "@reyn/skill-resume";
+import { fileEngine, openWal } from "@reyn/wal";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { z } from "zod";
+import { allRecords, assistantMessage, mainSession } from "../src/index.ts";
+import { filesOf, makeOld, seal } from "./kept-files.ts";
+import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
+
+let project: Project;
+beforeEach(async () => {
+	project = await makeProject();
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+const PLAN = {
+	goal: "the goal",
+	steps: [
+		{ id: "a", description: "first" },
+		{ id: "b", description: "last", depends_on: ["a"] },
+	],
+};
+
+const FOUND = `found ${"ä".repeat(4.5 * 1024 * 1024)}`;
+const ANSWER = `answer ${"b\n".repeat(30_000)}`;
+
+const model = () =>
+	scripted((request) => {
+		const last = lastOf(request);
+		if (last === "plan!") return [{ name: PLAN_TOOL, args: PLAN }];
+		if (/Step a/.test(last)) return FOUND;
+		return /Step b/.test(last) ? ANSWER : "well";
+	});
+
+const spilled = async (): Promise<readonly string[]> =>
+	[...(await filesOf(project.state)).keys()].filter((path) => path.startsWith("state/results/"));
+
+const logOf = (): Promise<string> => readFile(join(project.state, "state/wal.jsonl"), "utf8");
+
+test("a plan of results that no record holds brings its answer whole; each lies beside the log once", async () => {
+	const first = await open(project, { model: model() });
+	await first.runtime.prompt("plan!");
+	await first.runtime.idle();
+	expect(first.events.filter(({ type }) => type === "plan_end")).toMatchObject([{ outcome: "completed", failed: [] }]);
+	expect(first.shown.map(({ text }) => text)).toEqual([ANSWER]);
+	expect(await spilled()).toHaveLength(2);
+	// Of a text that is beside the log there is only its beginning in it.
+	expect((await logOf()).replaceAll("\0", "").trimEnd().length).toBeLessThan(32 * 1024);
+	const [message] = first.runtime
+		.conversation()
+		.items.toArray()
+		.filter(({ type }) => type === "message");
+	expect(message).toMatchObject({ text: expect.stringMatching(/^answer b\n.{0,2000}… \(\d+ bytes in all\)$/s) });
+	await first.runtime.close();
+
+	// The model is shown it whole, in this process and in the next ones.
+	const later = model();
+	const { runtime } = await open(project, { model: later });
+	await runtime.prompt("and?");
+	await runtime.idle();
+	expect(later.asked[0]?.messages).toContainEqual({ role: "assistant", text: ANSWER, toolCalls: [] });
+	await runtime.close();
+});
+
+test("an answer that nobody was shown is shown whole at the next start; if it is lost, how it begins", async () => {
+	const mute = await open(project, { model: model(), onMessage: () => Promise.reject(new Error("no screen")) });
+	await mute.runtime.prompt("plan!");
+	await mute.runtime.idle();
+	await mute.runtime.close();
+	const blind = await open(project);
+	expect(blind.runtime.restored().undelivered).toMatchObject([{ text: expect.stringMatching(/bytes in all\)$/) }]);
+	await blind.runtime.close();
+	const kept = new Map(
+		await Promise.all(
+			(await spilled()).map(async (path) => [path, await readFile(join(project.state, path))] as const),
+		),
+	);
+	for (const path of kept.keys()) await rm(join(project.state, path));
+	const lost = await open(project, { model: model() });
+	await lost.runtime.prompt("and?");
+	lost.runtime.resume();
+	await lost.runtime.idle();
+	expect(lost.shown.map(({ text }) => text)).toEqual([expect.stringMatching(/^answer b\n.*bytes in all\)$/s)]);
+	await lost.runtime.close();
+	for (const [path, bytes] of kept) await writeFile(join(project.state, path), bytes);
+	const found = model();
+	const { runtime } = await open(project, { model: found });
+	await runtime.prompt("and now?");
+	await runtime.idle();
+	expect(found.asked[0]?.messages).toContainEqual({ role: "assistant", text: ANSWER, toolCalls: [] });
+	await runtime.close();
+});
+
+test("what a skill run gives is shown whole too, though no record holds it", async () => {
+	const large = defineSkill({
+		name: "large",
+		description: "gives much",
+		input: z.unknown(),
+		start: "one",
+		phases: { one: async () => done(ANSWER) },
+	});
+	const { runtime, shown } = await open(project, { skills: [large] });
+	await runtime.runSkill("large", {});
+	await runtime.idle();
+	expect(shown.map(({ text }) => text)).toEqual([ANSWER]);
+	expect(await spilled()).toHaveLength(1);
+	await runtime.close();
+});
+
+test("gc keeps what the conversation or an open plan names, and takes the rest", async () => {
+	const first = await open(project, { model: model() });
+	await first.runtime.prompt("plan!");
+	await first.runtime.idle();
+	for (const text of ["one", "two"]) {
+		await first.runtime.prompt(text);
+		await first.runtime.idle();
+	}
+	await first.runtime.close();
+	await seal(project.state);
+	await makeOld(project.state);
+	const { runtime } = await open(project, { model: model() });
+	await runtime.prompt("three");
+	await runtime.idle();
+	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
+	// The result of the first step was named by its record alone, which is gone; the answer is in the conversation.
+	expect(await spilled()).toHaveLength(1);
+	const later = model();
+	await runtime.close();
+	const next = await open(project, { model: later });
+	await next.runtime.prompt("four");
+	await next.runtime.idle();
+	expect(later.asked[0]?.messages).toContainEqual({ role: "assistant", text: ANSWER, toolCalls: [] });
+	await next.runtime.close();
+});
+
+test("an answer that an older version has put into the log is read as ever", async () => {
+	const { runtime: empty } = await open(project, { model: model() });
+	await empty.close();
+	const log = await openWal(fileEngine(join(project.state, "state")), { records: allRecords });
+	await log.append(assistantMessage({ text: ANSWER, plan: "p1" }), mainSession).durable;
+	await log.close();
+	const later = model();
+	const { runtime, shown } = await open(project, { model: later });
+	runtime.resume();
+	await runtime.idle();
+	expect(shown.map(({ text }) => text)).toEqual([ANSWER]);
+	await runtime.prompt("and?");
+	await runtime.idle();
+	expect(later.asked[0]?.messages[0]).toEqual({ role: "assistant", text: ANSWER, toolCalls: [] });
+	await runtime.close();
+});

@@ -1,0 +1,88 @@
+/** A plan that a model proposes in vain: it is asked once more where that can help, and then the person is told. */
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { PLAN_TOOL } from "@reyn/plan";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { layoutOf, mainSession, type Runtime } from "../src/index.ts";
+import { eachCut } from "./cut.ts";
+import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
+
+let project: Project;
+beforeEach(async () => {
+	project = await makeProject();
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+const plan = {
+	goal: "the goal",
+	steps: [
+		{ id: "a", description: "first" },
+		{ id: "b", description: "last", depends_on: ["a"] },
+	],
+};
+
+/** A model that proposes this plan, whatever it is told. */
+const stubborn = (args: unknown) =>
+	scripted((request) => (lastOf(request).startsWith("Goal:") ? "done" : [{ name: PLAN_TOOL, args }]));
+
+const repliesIn = (runtime: Runtime): readonly string[] =>
+	runtime
+		.conversation()
+		.items.toArray()
+		.flatMap((item) => (item.type === "reply" ? [item.text] : []));
+
+test("one that stays invalid is asked for once more, and then the turn says so, once, wherever the process dies", {
+	timeout: 120_000,
+}, async () => {
+	const model = stubborn({ goal: "x", steps: [] });
+	const { runtime, events } = await open(project, { model });
+	const turn = await runtime.prompt("plan!");
+	await runtime.idle();
+	expect(model.asked).toHaveLength(2);
+	const said = [expect.stringMatching(/^No plan was started: .*2 to 7 steps/)];
+	expect(repliesIn(runtime)).toEqual(said);
+	expect(events.flatMap((event) => (event.type === "text" ? [event.delta] : []))).toEqual(said);
+	expect(events).toContainEqual(expect.objectContaining({ type: "turn_end", turn, outcome: "completed" }));
+	expect(runtime.restored()).toMatchObject({ turns: [], plans: [] });
+	await runtime.close();
+	await eachCut(project, turn, async (state, kinds) => {
+		const again = stubborn({ goal: "x", steps: [] });
+		const { runtime: next } = await open({ ...project, state }, { model: again });
+		next.resume();
+		await next.idle();
+		expect(repliesIn(next), `cut after ${kinds.at(-1)}`).toEqual(said);
+		expect(next.restored().turns).toEqual([]);
+		const kept = kinds.filter((kind) => kind === "step_completed").length;
+		expect(again.asked.length).toBeLessThanOrEqual(2 - Math.ceil(kept / 2));
+		await next.close();
+	});
+});
+
+test("two in one answer are refused as one", async () => {
+	const invalid = { name: PLAN_TOOL, args: { goal: "x", steps: [] } };
+	const model = scripted((request) => {
+		if (lastOf(request).startsWith("Goal:")) return "done";
+		return model.asked.length === 1 ? [invalid, invalid] : [{ name: PLAN_TOOL, args: plan }];
+	});
+	const { runtime, shown } = await open(project, { model });
+	await runtime.prompt("plan!");
+	await runtime.idle();
+	expect(shown).toMatchObject([{ text: "done" }]);
+	await runtime.close();
+});
+
+test("one whose steps cannot be kept is not asked for again: the person is told why, and nothing has begun", async () => {
+	const path = layoutOf(project.state).plans(mainSession);
+	await mkdir(dirname(path), { recursive: true });
+	await writeFile(path, "a file where a directory is needed");
+	const model = stubborn(plan);
+	const { runtime, events } = await open(project, { model });
+	await runtime.prompt("plan!");
+	await runtime.idle();
+	expect(model.asked).toHaveLength(1);
+	const said = [expect.stringMatching(/^No plan was started: .*(ENOTDIR|EEXIST)/)];
+	expect(repliesIn(runtime)).toEqual(said);
+	expect(events.flatMap((event) => (event.type === "text" ? [event.delta] : []))).toEqual(said);
+	expect(runtime.restored()).toMatchObject({ turns: [], plans: [] });
+	await runtime.close();
+});
