@@ -1,6 +1,6 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { journal, type Model, recall, type StepEvent, type Tool, type Using } from "@reyn/journal";
+import { journal, type Model, recall, type StepEvent, stepOutcomes, type Tool, type Using } from "@reyn/journal";
 import { openRuns, type Question, scriptRuns } from "@reyn/journal/script";
 import {
 	costOf,
@@ -206,7 +206,7 @@ export class Runtime implements AsyncDisposable {
 		this.#space = space;
 		const results = fileBlobs(layout.results);
 		this.#results = { ...results, put: (name, bytes) => this.#gate.pass(() => results.put(name, bytes)) };
-		this.#sessions = new Sessions({ wal, timeline: () => this.#timeline });
+		this.#sessions = new Sessions({ timeline: () => this.#timeline });
 		const shared = {
 			layout,
 			gate: this.#gate,
@@ -257,11 +257,11 @@ export class Runtime implements AsyncDisposable {
 				quiesce(this.#sessions, { scope, ...(drop ? { drop } : {}) }, over, this.#options.quietMs ?? 5000),
 			rebuild: (seq, scope) =>
 				rebuild(this.#sessions, seq, scope, {
-					wal: this.wal,
 					timeline: this.#timeline,
 					relaunch: (session, work) => this.#relaunch(session, work),
 				}),
 			deeds,
+			outcomes: stepOutcomes,
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
 			snapshotFailed: (error) => this.#emit({ type: "notice", text: error.message }),
 		});
