@@ -5,6 +5,7 @@ export type JournalCode =
 	| "AGENT_TURNS"
 	| "CONCURRENT_LANE"
 	| "DETERMINISM"
+	| "LOG_NOT_FOLDED"
 	| "NON_RETRYABLE"
 	| "REPLAY_DIVERGENCE"
 	| "RESULT_LOST"

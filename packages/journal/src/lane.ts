@@ -2,6 +2,7 @@
 import type { Appended, Appender, Scope } from "@reyn/wal";
 import type { Identity } from "./entry.ts";
 import { JournalError } from "./errors.ts";
+import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
 import { perform } from "./perform.ts";
 import type { Step, Using } from "./step.ts";
@@ -29,7 +30,9 @@ export class Lane {
 		this.#line = line;
 		const log: Appender = {
 			append: (draft, at) => {
+				const isFirst = !this.#last;
 				this.#last = using.log.append(draft, at);
+				if (isFirst) assertFolded(using, this.#last);
 				return this.#last;
 			},
 		};

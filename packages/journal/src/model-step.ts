@@ -1,6 +1,6 @@
 import { failureMessage } from "./errors.ts";
 import type { Lane } from "./lane.ts";
-import type { Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
+import type { Model, ModelRequest, Tool, ToolCall, ToolSpec, Usage } from "./ports.ts";
 
 /** A model's whole answer. */
 export interface ModelReply {
@@ -20,15 +20,16 @@ export function askModel(
 	onText?: (delta: string) => void,
 ): Promise<ModelReply> {
 	let streamed = false;
+	const asked: ModelRequest = { ...request, tools: request.tools.map(describe) };
 	const reply = lane.perform<ModelReply>({
 		kind: "model",
 		name: model.id,
-		args: request,
+		args: asked,
 		purity: "llm",
 		usage: ({ usage }) => usage,
 		async call({ signal }) {
 			streamed = true;
-			return readReply(model, request, signal, onText);
+			return readReply(model, asked, signal, onText);
 		},
 	});
 	return reply.then((answer) => {
@@ -83,6 +84,9 @@ export async function answerCall(
 		return { failed: true, text: `ERROR: ${lane.redact(failureMessage(error))}` };
 	}
 }
+
+/** What a model may know of a tool, of which more may have been given. */
+const describe = ({ name, description, parameters }: ToolSpec): ToolSpec => ({ name, description, parameters });
 
 async function readReply(
 	model: Model,
