@@ -26,8 +26,6 @@ export interface LivesPorts {
 export class Lives {
 	readonly #ports: LivesPorts;
 	readonly #all = new Map<string, LiveState>();
-	/** Those that a record of a scope is for, by scope. */
-	#holding = new Map<string, readonly LiveState[]>();
 
 	constructor(ports: LivesPorts) {
 		this.#ports = ports;
@@ -41,7 +39,6 @@ export class Lives {
 	add(scope: Scope): LiveState {
 		const live = new LiveState(scope, this.#ports, () => this.#remove(live));
 		this.#all.set(scopeKey(scope), live);
-		this.#holding.clear();
 		return live;
 	}
 
@@ -50,15 +47,10 @@ export class Lives {
 	}
 
 	/** Those that see a record of this scope. */
-	holding(scope: Scope): readonly LiveState[] {
+	holding({ agent, session, run }: Scope): readonly LiveState[] {
 		if (this.#all.size === 0) return [];
-		const key = scopeKey(scope);
-		let holding = this.#holding.get(key);
-		if (!holding) {
-			holding = [...this.#all.values()].filter((live) => within(scope, live.scope));
-			this.#holding.set(key, holding);
-		}
-		return holding;
+		const around = [{}, { agent }, { agent, session }, { agent, session, run }] as readonly Scope[];
+		return [...new Set(around.map(scopeKey))].flatMap((key) => this.#all.get(key) ?? []);
 	}
 
 	/** Those that a reset of this scope may move. */
@@ -67,9 +59,7 @@ export class Lives {
 	}
 
 	#remove(live: LiveState): void {
-		if (this.find(live.scope) !== live) return;
-		this.#all.delete(scopeKey(live.scope));
-		this.#holding.clear();
+		if (this.find(live.scope) === live) this.#all.delete(scopeKey(live.scope));
 	}
 }
 

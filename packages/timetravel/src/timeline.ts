@@ -316,7 +316,8 @@ export class Timeline {
 
 	/**
 	 * A log for the line of history of now: from a reset on it refuses, with `STALE_LINEAGE`, the records that the reset
-	 * covers. So work that was started before a rewind cannot write after it, and work that it does not touch goes on.
+	 * covers. So work that was started before a rewind cannot write after it, and work that it does not touch goes on. What it
+	 * appends is in live states at once. Of what it refuses, an outcome is kept where there are `outcomes`.
 	 */
 	handle(): Appender {
 		return this.#handle(this.#newest);
