@@ -2,7 +2,16 @@
  * A runtime of one's own, put together from wal, snapshot, timetravel and journal as their READMEs say: what is known to have
  * happened is not made again, however one goes back to where it had only begun, and wherever the process dies meanwhile.
  */
-import { journal, journalRecords, Lane, laneClosed, recall, type StepEvent, stepOutcomes, stepStarted } from "@reyn/journal";
+import {
+	journal,
+	journalRecords,
+	Lane,
+	laneClosed,
+	recall,
+	type StepEvent,
+	stepOutcomes,
+	stepStarted,
+} from "@reyn/journal";
 import { memorySnapshots, type View } from "@reyn/snapshot";
 import { openTimeline, stepLate, type Timeline, timetravelRecords } from "@reyn/timetravel";
 import { type Appended, type Appender, fileEngine, openWal, type Scope, type Wal, type WalRecord } from "@reyn/wal";
@@ -95,7 +104,13 @@ class Own {
 	readonly rebuilds: (() => Promise<void>)[];
 	readonly #stop: { now: AbortController };
 
-	private constructor(world: World, wal: Wal, timeline: Timeline, rebuilds: Own["rebuilds"], stop: Own["#stop"]) {
+	private constructor(
+		world: World,
+		wal: Wal,
+		timeline: Timeline,
+		rebuilds: Own["rebuilds"],
+		stop: { now: AbortController },
+	) {
 		this.world = world;
 		this.wal = wal;
 		this.timeline = timeline;

@@ -33,15 +33,15 @@ test("there is one for each scope, until it is closed", async () => {
 	expect(await timeline.live(main)).toBe(next);
 });
 
-test.each<{ of: Scope; rewound: Scope; drop?: readonly string[]; then: string }>([
-	{ of: main, rewound: {}, then: "a" },
-	{ of: main, rewound: main, then: "a" },
-	{ of: main, rewound: plan, then: "a b" },
-	{ of: main, rewound: side, then: "a p b" },
-	{ of: main, rewound: {}, drop: [said.kind], then: "a p" },
-	{ of: alice, rewound: main, then: "a s" },
-	{ of: {}, rewound: alice, then: "a x" },
-])("$of goes along with a rewind of $drop in $rewound", async ({ of, rewound, drop, then }) => {
+test.each<{ of: Scope; rewound: Scope; drop?: readonly string[]; tells: string }>([
+	{ of: main, rewound: {}, tells: "a" },
+	{ of: main, rewound: main, tells: "a" },
+	{ of: main, rewound: plan, tells: "a b" },
+	{ of: main, rewound: side, tells: "a p b" },
+	{ of: main, rewound: {}, drop: [said.kind], tells: "a p" },
+	{ of: alice, rewound: main, tells: "a s" },
+	{ of: {}, rewound: alice, tells: "a x" },
+])("$of goes along with a rewind of $drop in $rewound", async ({ of, rewound, drop, tells }) => {
 	await using house = await House.open();
 	const { timeline } = house;
 	const live = await timeline.live(of);
@@ -52,7 +52,7 @@ test.each<{ of: Scope; rewound: Scope; drop?: readonly string[]; then: string }>
 	log.append(say("s"), side);
 	log.append(say("x"), bob);
 	await timeline.checkout(a, { scope: rewound, ...(drop && { drop }) });
-	expect(told(live)).toBe(then);
+	expect(told(live)).toBe(tells);
 	await expectTrue(timeline, house.wal.tip, live);
 });
 
@@ -103,6 +103,28 @@ test("its handle is of the line that its state is of: while it is made anew, tha
 	await moving;
 	live.handle().append(say("c"), main);
 	expect(new Set(refused)).toEqual(new Set(["STALE_LINEAGE"]));
+	expect(told(live)).toBe("a c");
+});
+
+test("a rewind that overtakes its opening is in it", async () => {
+	const held = Promise.withResolvers<void>();
+	let waits = (): Promise<void> => Promise.resolve();
+	await using house = await House.open({ engine: slowEngine(() => waits()) });
+	const { timeline } = house;
+	const a = timeline.handle().append(say("a"), main).seq;
+	timeline.handle().append(say("b"), main);
+	let isReading = false;
+	waits = () => {
+		isReading = true;
+		waits = () => Promise.resolve();
+		return held.promise;
+	};
+	const opening = timeline.live(main);
+	while (!isReading) await turn();
+	await timeline.checkout(a);
+	held.resolve();
+	const live = await opening;
+	live.handle().append(say("c"), main);
 	expect(told(live)).toBe("a c");
 });
 
@@ -159,8 +181,8 @@ test("in random histories each is at every moment what the log makes of it", asy
 	}
 });
 
-/** A log that takes a turn of the event loop for each reading. */
-function slowEngine(): LogEngine {
+/** A log that waits before each reading; by default for a turn of the event loop. */
+function slowEngine(wait: () => Promise<void> = turn): LogEngine {
 	const engine = memoryEngine();
 	const slow = (log: RealmLog): RealmLog =>
 		new Proxy(log, {
@@ -168,7 +190,7 @@ function slowEngine(): LogEngine {
 				const own: unknown = Reflect.get(of, name, of);
 				if (name !== "read") return typeof own === "function" ? own.bind(of) : own;
 				return async function* (...range: Parameters<RealmLog["read"]>) {
-					await turn();
+					await wait();
 					yield* of.read(...range);
 				};
 			},
