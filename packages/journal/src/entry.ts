@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Reason } from "./errors.ts";
 import type { Usage } from "./ports.ts";
 import { type Purity, purities } from "./purity.ts";
-import { keptSchema, stepCompleted, stepFailed, stepStarted } from "./records.ts";
+import { keptSchema, reasonSchema, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 import type { Kept } from "./results.ts";
 
 const outcome = z.discriminatedUnion("type", [
@@ -20,7 +20,9 @@ const outcome = z.discriminatedUnion("type", [
 		/** Milliseconds since 1970: a pause before the next try counts from here. */
 		at: z.number(),
 		retryable: z.boolean(),
-		reason: z.object({ message: z.string(), code: z.string().optional() }),
+		/** Whoever made the call was told. */
+		told: z.boolean(),
+		reason: reasonSchema,
 	}),
 ]);
 
@@ -31,9 +33,13 @@ export const entrySchema = z.object({
 	purity: z.enum(purities),
 	/** The first durable start. */
 	started: z.int().optional(),
-	/** The last try that is known of. */
+	/** The last try that is known of; 0 when none counts any more. */
 	attempt: z.int(),
 	outcome: outcome.optional(),
+	/** When whoever made the call was told: the seq of the first outcome that it may have been told of. */
+	order: z.int().optional(),
+	/** The newest outcome that the program had been told of when it made the call. */
+	after: z.int(),
 });
 
 export type JournalEntry = z.infer<typeof entrySchema>;
@@ -49,6 +55,7 @@ export interface Identity {
 	readonly place?: Place | undefined;
 }
 
+/** Where a call of a script stands. */
 export interface Place {
 	readonly at: number;
 	readonly chain: string;
@@ -64,23 +71,44 @@ type StepRecord = { readonly seq: Seq; readonly ts: number; readonly kind: strin
 
 export const stepKinds: readonly string[] = [stepStarted.kind, stepCompleted.kind, stepFailed.kind];
 
+/** A step that is recorded, as far as the order of replay needs it. */
+export interface Recorded extends Pick<Identity, "fp" | "occ" | "name"> {
+	/** When the program was told; absent: it was not. */
+	readonly place?: Seq | undefined;
+	readonly started?: Seq | undefined;
+}
+
+/** @param key as {@link entryKey} makes it */
+export function recordedOf(key: string, { name, order, started }: JournalEntry): Recorded {
+	const [fp = "", occ] = key.split(":");
+	return { fp, occ: Number(occ), name, place: order, started };
+}
+
 /** The entry after one more record of its step. */
 export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
-	const step = data as Identity & { attempt?: number; started?: Seq };
+	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq };
 	const { name, purity, place, attempt = Math.max(1, before?.attempt ?? 1) } = step;
 	// The key that the far side knows is that of the first start.
 	const started = kind === stepStarted.kind ? (before?.started ?? seq) : (step.started ?? before?.started);
 	const label = place ? { label: place.label } : {};
-	const next = { name, ...label, purity, attempt, ...(started === undefined ? {} : { started }) };
+	const after = before?.after ?? step.after ?? seq - 1;
+	const next = { name, ...label, purity, attempt, after, ...(started === undefined ? {} : { started }) };
+	// A result that is called for again is told where the first one was; what is adopted is told where it is adopted.
+	const isSecond = before?.outcome?.type === "completed" && step.adopts === undefined;
+	const order = isSecond ? (before.order ?? before.outcome?.seq ?? seq) : seq;
 	switch (kind) {
 		case stepCompleted.kind: {
 			const { result, binary, spilled, usage } = data as Kept & { usage?: Usage };
 			const kept = { result, ...(binary ? { binary } : {}), ...(spilled ? { spilled } : {}) };
-			return { ...next, outcome: { type: "completed", seq, kept, ...(usage ? { usage } : {}) } };
+			return { ...next, order, outcome: { type: "completed", seq, kept, ...(usage ? { usage } : {}) } };
 		}
 		case stepFailed.kind: {
-			const { retryable, reason } = data as { retryable: boolean; reason: Reason };
-			return { ...next, outcome: { type: "failed", seq, at: ts, retryable, reason } };
+			const { retryable, reason, told = !retryable } = data as { retryable: boolean; reason: Reason; told?: boolean };
+			return {
+				...next,
+				...(told ? { order } : {}),
+				outcome: { type: "failed", seq, at: ts, retryable, told, reason },
+			};
 		}
 		default:
 			return next;
@@ -91,7 +119,24 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 export const isOpen = (entry: JournalEntry): entry is JournalEntry & { started: Seq } =>
 	entry.started !== undefined && !entry.outcome;
 
-/** What the log says of a step that is about to be called. */
+/** A failure that another try may help against, and that whoever made the call was told of. */
+const isForgettable = ({ purity, outcome }: JournalEntry): boolean =>
+	outcome?.type === "failed" && outcome.told && (outcome.retryable || purity === "llm" || purity === "world");
+
+/**
+ * Its program has ended by throwing: what failed in it, and no later call rests on, is to be called again.
+ *
+ * @param asked the newest `after` of a call in its lane and in those around it
+ */
+export function forgotten(entry: JournalEntry, asked: Seq): JournalEntry {
+	const { outcome, order = 0 } = entry;
+	if (outcome?.type !== "failed" || !isForgettable(entry) || asked >= order) return entry;
+	const { order: _, ...rest } = entry;
+	// The far side knows it by the same key, and it has all its tries again.
+	return { ...rest, attempt: 0, outcome: { ...outcome, told: false, retryable: true } };
+}
+
+/** What the log says of a step that is about to be called. `order` is its place where the program is told of it. */
 export type Recall =
 	/** To be called. */
 	| { readonly kind: "fresh"; readonly failed?: FailedTry }
@@ -102,16 +147,31 @@ export type Recall =
 			readonly usage?: Usage | undefined;
 			readonly started?: Seq;
 			readonly from?: Seq;
+			readonly order: Seq;
 	  }
-	/** A world answer: to be asked again, unless an effect that came after it rests on it. */
-	| { readonly kind: "world"; readonly kept: Kept; readonly settled: boolean }
-	/** It failed for good; `from` as above. */
-	| { readonly kind: "failed"; readonly reason: Reason; readonly started?: Seq; readonly from?: Seq }
+	/** A world answer: to be asked again, unless an effect of the program that came after it rests on it. `from` as above. */
+	| {
+			readonly kind: "world";
+			readonly kept: Kept;
+			readonly settled: boolean;
+			readonly from?: Seq;
+			readonly order: Seq;
+	  }
+	/** It failed, and the program was told; `from` as above. `again`: where another try may help, and nothing rests on it. */
+	| {
+			readonly kind: "failed";
+			readonly reason: Reason;
+			readonly started?: Seq;
+			readonly from?: Seq;
+			readonly order: Seq;
+			readonly again?: FailedTry;
+	  }
 	/** Started, and the outcome unknown. */
 	| { readonly kind: "in_doubt"; readonly started: Seq; readonly attempt: number };
 
 /** An earlier try that may be followed by another. */
 export interface FailedTry {
+	/** 0 where those before do not count. */
 	readonly attempt: number;
 	/** Milliseconds since 1970. */
 	readonly at: number;
@@ -120,24 +180,38 @@ export interface FailedTry {
 	readonly started?: Seq;
 }
 
-/** @param lastEffect the newest effect that was started in the step's lane, or 0 */
-export function recallEntry(entry: JournalEntry | undefined, lastEffect: Seq): Recall {
+/** What is known of the program around a step. */
+export interface Around {
+	/** The newest effect that was started in the program, or 0. */
+	readonly lastEffect: Seq;
+	/** The newest `after` of a call in the step's lane and in those around it. */
+	readonly asked: Seq;
+}
+
+export function recallEntry(entry: JournalEntry | undefined, { lastEffect, asked }: Around): Recall {
 	if (!entry) return { kind: "fresh" };
 	const { started, attempt, outcome } = entry;
 	const start = started === undefined ? {} : { started };
 	switch (outcome?.type) {
 		case "completed": {
 			const { kept, usage, seq } = outcome;
-			if (entry.purity === "world") return { kind: "world", kept, settled: lastEffect > seq };
-			return { kind: "ghost", kept, usage, ...start };
+			const { order = seq } = entry;
+			if (entry.purity === "world") return { kind: "world", kept, settled: lastEffect > order, order };
+			return { kind: "ghost", kept, usage, ...start, order };
 		}
 		case "failed": {
-			const { reason, at } = outcome;
-			return outcome.retryable
-				? { kind: "fresh", failed: { attempt, at, reason, ...start } }
-				: { kind: "failed", reason, ...start };
+			const { reason, at, seq } = outcome;
+			const { order = seq } = entry;
+			const failed: FailedTry = { attempt, at, reason, ...start };
+			if (!outcome.told) return { kind: "fresh", failed };
+			const again = isForgettable(entry) && asked < order ? { again: { ...failed, attempt: 0 } } : {};
+			return { kind: "failed", reason, ...start, order, ...again };
 		}
 		default:
 			return started === undefined ? { kind: "fresh" } : { kind: "in_doubt", started, attempt };
 	}
 }
+
+/** The lane of the steps inside a step. */
+export const innerLane = ({ lane, fp, occ }: Pick<Identity, "lane" | "fp" | "occ">): string =>
+	`${lane}/${fp.slice(0, 16)}:${occ}`;

@@ -61,10 +61,14 @@ export class NonRetryableError extends JournalError {
 	}
 }
 
-/** Why a step failed, as it is kept in the log. */
+/** Why a step failed, as it is kept in the log: what whoever made the call sees of the error, now and in every replay. */
 export interface Reason {
 	readonly message: string;
 	readonly code?: string | undefined;
+	/** Of the error's class, where that is not `Error`. */
+	readonly name?: string | undefined;
+	/** JSON of up to 32 KiB. */
+	readonly detail?: unknown;
 }
 
 export function reasonOf(error: unknown): Reason {
@@ -82,10 +86,4 @@ export function isFinal(error: unknown): boolean {
 /** Throw an error with `retryable: true` to say that trying again may help; all others are final. */
 export function isRetryable(error: unknown): boolean {
 	return error instanceof Error && (error as Error & { retryable?: unknown }).retryable === true;
-}
-
-/** What a failed call said: the same words when it fails now and when its failure is recalled, so that a model is told the same. */
-export function failureMessage(error: unknown): string {
-	if (error instanceof JournalError && error.code === "STEP_FAILED") return (error.detail.reason as Reason).message;
-	return reasonOf(error).message;
 }

@@ -1,5 +1,5 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
-export type { FailedTry, Identity, JournalEntry, Place, Recall } from "./entry.ts";
+export type { FailedTry, Identity, JournalEntry, Place, Recall, Recorded as RecordedStep } from "./entry.ts";
 export {
 	type Divergence,
 	isRetryable,
@@ -10,16 +10,17 @@ export {
 	ReplayDivergenceError,
 	reasonOf,
 } from "./errors.ts";
-export { entriesOf, isAwaited, type JournalState, journal, lanesOf, openStarts, recall } from "./journal.ts";
+export { entriesOf, isAwaited, type JournalState, journal, lanesOf, openStarts, recall, recordedIn } from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { Lane } from "./lane.ts";
+export { Order, type OrderOptions } from "./order.ts";
 export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
 export { type StepSaid, stepOutcomes } from "./outcomes.ts";
 export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
 export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
 export { Recorded } from "./recorded.ts";
-export { journalRecords, laneClosed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
+export { journalRecords, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 export { type Kept, toJson } from "./results.ts";
 export { type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";

@@ -31,22 +31,30 @@ export class Line {
 		this.#redact = redact;
 	}
 
-	/** Takes the place of the next call of the lane; what people see of it is made when it is asked for. */
-	next(fp: string, args: unknown, label: string): () => Place {
+	/** Takes the place of the next call of the lane; what people see of it is made when somebody looks. */
+	next(fp: string, args: unknown, label: string): Place {
 		const chain = link(this.#chain, fp);
 		const loose = link(this.#loose, fp);
 		const at = this.#at++;
 		this.#chain = chain;
 		this.#loose = loose;
-		return () => {
+		let shown: Pick<Place, "label" | "fields"> | undefined;
+		const show = (): Pick<Place, "label" | "fields"> => {
+			if (shown) return shown;
 			const { "": whole, ...fields } = this.#fieldsOf(args);
-			return {
-				at,
-				chain,
-				loose,
-				label: this.#redact(label),
-				fields: whole === undefined ? fields : { value: whole },
-			};
+			shown = { label: this.#redact(label), fields: whole === undefined ? fields : { value: whole } };
+			return shown;
+		};
+		return {
+			at,
+			chain,
+			loose,
+			get label() {
+				return show().label;
+			},
+			get fields() {
+				return show().fields;
+			},
 		};
 	}
 

@@ -1,33 +1,40 @@
-/** Lines of steps: who says which call is which, and that their order is the same in every run. */
-import type { Appended, Appender, Scope } from "@reyn/wal";
-import type { Identity } from "./entry.ts";
+/** Lines of steps: who says which call is which. */
+import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
+import { type Identity, innerLane, type Recorded } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
-import { perform } from "./perform.ts";
+import { Order } from "./order.ts";
+import { type Asked, ask } from "./perform.ts";
 import type { Step, Using } from "./step.ts";
 
 /**
  * A line of steps in the order of their calls, under a structural path such as `plan/p12/s1`. A new lane of the same
- * path replays the recorded calls in the same order.
+ * path replays the recorded calls in the same order. Calls may overlap; whoever makes them is told how they ended in the order of
+ * their records, in every replay as in the first run.
  */
 export class Lane {
 	readonly path: string;
 	readonly #scope: Scope;
 	readonly #using: Using;
 	readonly #line: Line | undefined;
+	/** Absent where each step is awaited before the next, and nobody else is told meanwhile. */
+	readonly #order: Order | undefined;
 	/** The last record of this lane's own steps. */
 	#last: Appended | undefined;
 	readonly #calls = new Map<string, number>();
-	/** The calls that are under way, and whether another may still join them: until the host's next microtask the order is given. */
+	/** The calls that whoever made them has not been told of. */
 	readonly #open = new Set<string>();
-	#joinable = false;
 
-	/** @param line for the lanes of a script: says where each call stands */
-	constructor(path: string, scope: Scope, using: Using, line?: Line) {
+	/**
+	 * @param line for the lanes of a script: says where each call stands
+	 * @param order for the lanes of one program; `"none"` where steps are told as they end
+	 */
+	constructor(path: string, scope: Scope, using: Using, line?: Line, order: Order | "none" = orderOf(path, using)) {
 		this.path = path;
 		this.#scope = scope;
 		this.#line = line;
+		this.#order = order === "none" ? undefined : order;
 		const log: Appender = {
 			append: (draft, at) => {
 				const isFirst = !this.#last;
@@ -36,7 +43,7 @@ export class Lane {
 				return this.#last;
 			},
 		};
-		this.#using = { ...using, log };
+		this.#using = { ...using, log, order: this.#order };
 	}
 
 	get signal(): AbortSignal {
@@ -67,93 +74,75 @@ export class Lane {
 	/**
 	 * Runs a step, unless the log already knows how it ended.
 	 *
-	 * @throws JournalError `STEP_FAILED` (it failed for good before), `STEP_DISCARDED` (in doubt, and the policy says
-	 * so), `STEP_TIMEOUT`, `RESULT_LOST`, `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON`; and what the call itself throws
+	 * @throws what the call throws, or has thrown before (the cause is then a JournalError `STEP_FAILED`); JournalError
+	 * `STEP_DISCARDED` (in doubt, and the policy says so), `STEP_TIMEOUT`, `RESULT_LOST`, `REPLAY_DIVERGENCE`; a WalError `WAL_NOT_JSON`
 	 */
 	async perform<T>(step: Step<T>): Promise<T> {
-		return this.place(step)();
+		const asked = this.place(step)();
+		try {
+			return await asked.told();
+		} finally {
+			asked.done();
+		}
 	}
 
-	/** Gives a step its place as {@link take} does, where it counts as under way; what it gives runs it there, as {@link perform}. */
-	place<T>(step: Step<T>): () => Promise<T> {
-		const { fp, occ, identify } = this.take(step);
-		const key = `${step.name} (${fp.slice(0, 8)}:${occ})`;
+	/**
+	 * Gives a step its place, where it counts as under way until its caller has been told. What that gives asks for it.
+	 *
+	 * @throws WalError `WAL_NOT_JSON` naming the argument
+	 */
+	place<T>(step: Step<T>): () => Asked<T> {
+		const id = this.take(step);
+		const key = `${step.name} (${id.fp.slice(0, 8)}:${id.occ})`;
 		this.#open.add(key);
-		return async () => {
-			try {
-				const id = identify();
-				return await perform(step, id, this.#scope, this.#using, {
-					inside: (using) => this.inside(id, using),
-					durable: async () => this.#last?.durable,
-				});
-			} finally {
-				this.#open.delete(key);
-			}
+		return () => {
+			const asked = ask(step, id, this.#scope, this.#using, {
+				inside: (using, isAlone) => this.inside(id, using, isAlone),
+				durable: async () => this.#last?.durable,
+			});
+			return {
+				known: asked.known,
+				told: () => asked.told(),
+				atHand: (hand) => asked.atHand(hand),
+				observe: (event) => asked.observe(event),
+				done: () => {
+					this.#open.delete(key);
+					asked.done();
+				},
+			};
 		};
 	}
 
-	/**
-	 * Takes the next place in the lane for a call, which counts as made from then on. Nothing of the host's runs before `identify`.
-	 *
-	 * @throws JournalError `CONCURRENT_LANE`; a WalError `WAL_NOT_JSON` naming the argument
-	 */
-	take(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label">): Taken {
+	/** @throws WalError `WAL_NOT_JSON` naming the argument */
+	take(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label">): Identity {
 		const { kind, name, args, purity, label = name } = step;
 		const fp = fingerprint(kind, name, args);
-		this.#assertOrder(name);
+		if (this.#calls.size === 0) this.#order?.enter(this.path, (each) => this.#isAsked(each));
 		const occ = this.#calls.get(fp) ?? 0;
 		this.#calls.set(fp, occ + 1);
 		const place = this.#line?.next(fp, args, label);
-		const identify = (): Identity => ({
-			lane: this.path,
-			fp,
-			occ,
-			kind,
-			name,
-			purity,
-			...(place ? { place: place() } : {}),
-		});
-		return { fp, occ, identify };
-	}
-
-	/** The lane of the steps inside one of its calls. */
-	inside(call: Identity, using: Using = this.#using): Lane {
-		return new Lane(innerLane(call), this.#scope, using, call.place && this.#line?.inside(call.place));
+		return { lane: this.path, fp, occ, kind, name, purity, ...(place ? { place } : {}) };
 	}
 
 	/**
-	 * Says that something is under way in the lane, until what it gives is called.
+	 * The lane of the steps inside one of its calls.
 	 *
-	 * @throws JournalError `CONCURRENT_LANE`
+	 * @param isAlone all else waits for this call, so its steps cannot wait for their turn
 	 */
-	hold(what: string): () => void {
-		this.#assertOrder(what);
-		this.#open.add(what);
-		return () => this.#open.delete(what);
+	inside(call: Identity, using: Using = this.#using, isAlone = false): Lane {
+		const line = call.place && this.#line?.inside(call.place);
+		// The parts of a script's call are made one after the other, and the script does not see them.
+		const order = line || isAlone ? "none" : (this.#order ?? "none");
+		return new Lane(innerLane(call), this.#scope, using, line, order);
 	}
 
-	/** Two calls that overlap have no order of their own, and a replay may see them the other way round. */
-	#assertOrder(name: string): void {
-		if (this.#open.size === 0) {
-			this.#joinable = true;
-			queueMicrotask(() => {
-				this.#joinable = false;
-			});
-		} else if (!this.#joinable) {
-			const [first] = this.#open;
-			throw new JournalError(
-				"CONCURRENT_LANE",
-				`${name} is called in ${this.path} while ${first} is under way there; await it first, call both in one go, or use parallel()`,
-				{ lane: this.path, name, open: [...this.#open] },
-			);
-		}
+	#isAsked({ fp, occ }: Recorded): boolean {
+		return occ < (this.#calls.get(fp) ?? 0);
 	}
 }
 
-/** The place of a call in a lane. */
-export interface Taken extends Pick<Identity, "fp" | "occ"> {
-	identify(): Identity;
+/** A program of its own, unless its lanes are given an order. */
+function orderOf(path: string, using: Using): Order {
+	const { timers = systemTimers, recordedIn } = using;
+	return using.order ?? new Order({ program: path, recordedIn: recordedIn?.bind(using), timers });
 }
-
-/** The lane of the steps inside a step. */
-export const innerLane = ({ lane, fp, occ }: Identity): string => `${lane}/${fp.slice(0, 16)}:${occ}`;

@@ -1,4 +1,5 @@
-import { failureMessage } from "./errors.ts";
+import { reasonOf } from "./errors.ts";
+import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import type { Model, ModelRequest, Tool, ToolCall, ToolSpec, Usage } from "./ports.ts";
 
@@ -60,28 +61,20 @@ export async function answerCall(
 		const known = tools.map((each) => each.name).join(", ");
 		return { failed: true, text: `ERROR: there is no tool "${name}" here; there are ${known || "none"}` };
 	}
-	let failure: unknown;
 	try {
 		const text = await lane.perform({
 			kind: "tool",
 			name,
 			args,
 			purity: tool.purity,
-			async call(context) {
-				try {
-					return await tool.call(args, context);
-				} catch (error) {
-					failure = error;
-					throw error;
-				}
-			},
+			call: (context) => tool.call(args, context),
 			empty: "(skipped: nobody knows whether this call happened before the process ended)",
 		});
 		return { failed: false, text };
 	} catch (error) {
 		lane.signal.throwIfAborted();
-		if (error !== failure && (error as { code?: unknown }).code !== "STEP_FAILED") throw error;
-		return { failed: true, text: `ERROR: ${lane.redact(failureMessage(error))}` };
+		if (!isFailureOfCall(error)) throw error;
+		return { failed: true, text: `ERROR: ${lane.redact(reasonOf(error).message)}` };
 	}
 }
 

@@ -8,12 +8,14 @@ import {
 	type LogEngine,
 	openWal,
 	type Scope,
+	systemTimers,
 	type Timers,
 	type Wal,
 	type WalError,
 	type WalRecord,
 } from "@reyn/wal";
 import { Lane } from "./lane.ts";
+import { Order } from "./order.ts";
 import { Recorded } from "./recorded.ts";
 import { journalRecords, laneClosed } from "./records.ts";
 import type { InDoubtPolicy, Step, StepContext, StepEvent, Using } from "./step.ts";
@@ -29,6 +31,12 @@ export interface OpenJournalOptions {
 	onFull?(why: WalError | undefined): void;
 	/** Takes out of a text what must not be written, a key say. The run goes on with what it leaves, as every replay will. */
 	redact?(text: string): string;
+	/**
+	 * What becomes of an effect of which nothing is recorded, once steps overlap, while recorded steps of the same lanes were not
+	 * asked for: it may be one of them, in another order. `stop`: it fails with `REPLAY_DIVERGENCE`, and nothing is called. `go on`:
+	 * it is called, and `observe` is told. Default: `stop`.
+	 */
+	readonly changed?: "stop" | "go on";
 	/** Which log of an engine that has several. Default: `main`. */
 	readonly realm?: string;
 	readonly clock?: Clock;
@@ -98,10 +106,18 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		},
 	};
 	const { redact, signal = new AbortController().signal } = options;
+	const order = new Order({
+		program: "",
+		recordedIn: (lane) => recorded.stepsIn(lane),
+		timers: timers ?? systemTimers,
+		changed: options.changed,
+		onChanged: ({ lane, kind, name }, unasked) => options.observe?.({ lane, kind, name, type: "changed", unasked }),
+	});
 	const using: Using = {
 		log,
 		logId: wal.id,
-		recall: (step) => recorded.recall(step),
+		recall: (step, program) => recorded.recall(step, program),
+		order,
 		whenInDoubt: (step) => options.whenInDoubt?.(step) ?? "retry",
 		signal,
 		observe: (event) => options.observe?.(event),
@@ -124,7 +140,10 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		closeLane(path) {
 			const closing = [...lanes.values()].filter((lane) => lane.path === path || lane.path.startsWith(`${path}/`));
 			for (const lane of closing) lane.assertQuiet();
-			for (const lane of closing) lanes.delete(lane.path);
+			for (const lane of closing) {
+				lanes.delete(lane.path);
+				order.close(lane.path);
+			}
 			log.append(laneClosed({ lane: path }), PROCESS);
 		},
 		durable: async () => last?.durable,

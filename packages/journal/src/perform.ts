@@ -1,8 +1,10 @@
-/** The one place where a side effect happens: recall it, or start durably, call, complete. */
+/** The one place where a side effect happens: recall it, or start durably, call, complete; and tell it when it is its turn. */
 import { type Appended, canonicalJson, type Draft, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
 import type { FailedTry, Identity, Recall } from "./entry.ts";
-import { isFinal, isRetryable, JournalError, type Reason, reasonOf } from "./errors.ts";
+import { isFinal, isRetryable, JournalError, type Reason } from "./errors.ts";
+import { failureOf, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
+import { ProgramEnded, type Ticket } from "./order.ts";
 import { leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
 import { type Kept, keep, revive } from "./results.ts";
@@ -11,68 +13,154 @@ import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
 
 /** The lane of a step, as far as the step needs it. */
 export interface Surroundings {
-	/** The lane of the steps inside this one. */
-	inside(using: Using): Lane;
+	/** The lane of the steps inside this one. @param isAlone all else waits for this one */
+	inside(using: Using, isAlone: boolean): Lane;
 	/** Resolves when all that the lane has recorded is on disk. */
 	durable(): Promise<void>;
 }
 
-export function perform<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings): Promise<T> {
-	return new Performance(step, id, scope, using, lane).run();
+/** A call that was asked for. */
+export interface Asked<T> {
+	readonly known: Recall;
+	/** Makes the call, or finds it. Settles when its turn has come, with what its caller is to be told. To be called once. */
+	told(): Promise<T>;
+	/** In place of `told`, where the result is at hand: calls `hand` when its turn has come, which has told the caller when it returns. */
+	atHand(hand: () => void): void;
+	/** Tells who observes. */
+	observe(event: Untold): void;
+	/** Its caller has been told. */
+	done(): void;
 }
 
-/** One step, from what is known of it to its result. */
-class Performance<T> {
+/** Asks for a call: from now on it has its place among the others of its program. @throws the signal's reason */
+export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings): Asked<T> {
+	const { order } = using;
+	using.signal.throwIfAborted();
+	const known = using.recall(id, order?.program ?? id.lane);
+	const asked = {
+		...id,
+		isUnheardOf: startsDurably(id.purity) && known.kind === "fresh" && !known.failed,
+		describe: () => describe(id),
+	};
+	const isPure = !leavesOutcome(id.purity);
+	const ticket = order?.ask(asked, placeOf(known, order.recordsItsEnd), isPure ? 0 : rankOf(known));
+	return new Performance(step, id, scope, using, lane, known, ticket);
+}
+
+/** Undefined: it is to be called. */
+function placeOf(known: Recall, recordsItsEnd: boolean): Seq | undefined {
+	if (known.kind === "failed") return known.again && !recordsItsEnd ? undefined : known.order;
+	return known.kind === "ghost" || known.kind === "world" ? known.order : undefined;
+}
+
+const rankOf = (known: Recall): 1 | 2 => ("from" in known && known.from !== undefined ? 2 : 1);
+
+/** One step, from what is known of it to what its caller is told. */
+class Performance<T> implements Asked<T> {
+	readonly known: Recall;
 	readonly #step: Step<T>;
 	readonly #id: Identity;
 	readonly #scope: Scope;
 	readonly #using: Using;
 	readonly #lane: Surroundings;
+	/** Absent where nobody waits for a turn. */
+	readonly #ticket: Ticket | undefined;
 
-	constructor(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings) {
+	constructor(
+		step: Step<T>,
+		id: Identity,
+		scope: Scope,
+		using: Using,
+		lane: Surroundings,
+		known: Recall,
+		ticket: Ticket | undefined,
+	) {
 		this.#step = step;
 		this.#id = id;
 		this.#scope = scope;
 		this.#using = using;
 		this.#lane = lane;
+		this.known = known;
+		this.#ticket = ticket;
 	}
 
-	async run(): Promise<T> {
-		const { signal } = this.#using;
-		signal.throwIfAborted();
-		const known = this.#using.recall(this.#id);
+	async told(): Promise<T> {
+		const ending = await this.#ending(this.known);
+		await this.#ticket?.turn(this.#using.signal);
+		// What the log says of this place is what the program hears from here on.
+		const adopted = await ending.adopt?.();
+		if (adopted !== undefined) this.#ticket?.adopted(adopted);
+		if (ending.event) this.#tell(ending.event);
+		return ending.give();
+	}
+
+	atHand(hand: () => void): void {
+		this.#ticket?.atHand(hand);
+	}
+
+	observe(event: Untold): void {
+		this.#tell(event);
+	}
+
+	done(): void {
+		this.#ticket?.done();
+	}
+
+	/** How it ends, this time. @throws what is no end of it */
+	async #ending(known: Recall): Promise<Ending<T>> {
 		switch (known.kind) {
 			case "ghost": {
 				const result = await this.#revived(known.kept);
 				if (result.kind === "lost") return this.#callLost(known.started, result.error);
-				this.#tell({ type: "ghost", ...(known.usage ? { usage: known.usage } : {}) });
-				if (known.from !== undefined) await this.#adopt(known.from, known);
-				return result.value;
+				const { usage, from } = known;
+				const event = { type: "ghost" as const, ...(usage ? { usage } : {}) };
+				return { give: () => result.value, event, ...(from !== undefined && { adopt: () => this.#adopt(from, known) }) };
 			}
-			case "failed":
-				this.#tell({ type: "failed", reason: known.reason.message });
-				if (known.from !== undefined) await this.#adoptFailure(known.from, known);
-				throw failedBefore(this.#id, known.reason);
+			case "failed": {
+				if (known.again && !this.#using.order?.recordsItsEnd) {
+					await this.#mayBegin();
+					return this.#tryNext(known.again);
+				}
+				const { reason, from } = known;
+				return {
+					give: () => {
+						throw recalledAs(reason, this.#id.name, this.#id.lane);
+					},
+					event: { type: "failed", reason: reason.message },
+					...(from !== undefined && { adopt: () => this.#adoptFailure(from, known) }),
+				};
+			}
 			case "in_doubt":
+				await this.#mayBegin();
 				return this.#settle(known.started, known.attempt);
-			case "world": {
-				if (!known.settled) return this.#try({ attempt: 1, before: known.kept });
-				const result = await this.#revived(known.kept);
-				if (result.kind === "lost") return this.#callLost(undefined, result.error);
-				this.#tell({ type: "world_kept" });
-				return result.value;
-			}
+			case "world":
+				return known.settled ? this.#worldThen(known) : this.#try({ attempt: 1, before: known.kept });
 			case "fresh":
+				if (leavesOutcome(this.#id.purity)) await this.#mayBegin();
 				return this.#tryNext(known.failed);
 		}
 	}
 
+	async #mayBegin(): Promise<void> {
+		await this.#ticket?.mayBegin(this.#using.signal);
+	}
+
+	/** What the world said then stands. */
+	async #worldThen({ kept, from }: Recall & { kind: "world" }, reason?: string): Promise<Ending<T>> {
+		const result = await this.#revived(kept);
+		if (result.kind === "lost") return this.#callLost(undefined, result.error);
+		const adopt = from === undefined ? {} : { adopt: () => this.#adopt(from, { kept }) };
+		const event = { type: "world_kept" as const, ...(reason === undefined ? {} : { reason }) };
+		return { give: () => result.value, event, ...adopt };
+	}
+
 	/** The far side is asked first; policy decides only what stays unknown. */
-	async #settle(started: Seq, attempt: number): Promise<T> {
+	async #settle(started: Seq, attempt: number): Promise<Ending<T>> {
 		const found = await this.#reconcile(started);
 		// Meanwhile this may have been given up with the call around it, or an earlier call that was given up may have ended.
 		this.#using.signal.throwIfAborted();
-		if (this.#using.recall(this.#id).kind !== "in_doubt") return this.run();
+		const now = this.#recalled();
+		if (now.kind !== "in_doubt") return this.#ending(now);
 		if (found.kind === "done") {
 			this.#tell({ type: "in_doubt", decision: "reconciled" });
 			return this.#complete(started, attempt, found.result);
@@ -95,12 +183,12 @@ class Performance<T> {
 	}
 
 	/** After a try that failed, when its pause is over; a pause that a crash cut goes on. */
-	async #tryNext(failed: FailedTry | undefined): Promise<T> {
+	async #tryNext(failed: FailedTry | undefined): Promise<Ending<T>> {
 		if (!failed) return this.#try({ attempt: 1 });
 		const { retry } = this.#step;
 		const attempt = Math.min(failed.attempt + 1, retry?.maxAttempts ?? 1);
 		const { clock = systemClock, timers = systemTimers, signal } = this.#using;
-		if (retry && attempt > failed.attempt)
+		if (retry && attempt > Math.max(1, failed.attempt))
 			await pause(failed.at + delayBefore(attempt, retry) - clock.now(), timers, signal);
 		const { started } = failed;
 		// What took too long may have happened all the same.
@@ -111,15 +199,16 @@ class Performance<T> {
 		return this.#try({ attempt, ...(started === undefined ? {} : { started }) });
 	}
 
-	async #try({ attempt, started, before }: Try): Promise<T> {
+	async #try({ attempt, started, before }: Try): Promise<Ending<T>> {
 		const { retry } = this.#step;
 		if (startsDurably(this.#id.purity)) {
 			// Each call has a start of its own: one that is open may be of this process, and not durable yet.
-			const { seq, durable } = await this.#append(stepStarted({ ...this.#id, ...numbered(attempt) }));
+			const { seq, durable } = await this.#append(stepStarted({ ...this.#id, ...numbered(attempt), ...this.#after }));
 			// Durable before the effect: if this cannot be kept, the call is never made.
 			await durable;
 			// Meanwhile an earlier call that was given up may have ended.
-			if (this.#using.recall(this.#id).kind === "ghost") return this.run();
+			const now = this.#recalled();
+			if (now.kind === "ghost") return this.#ending(now);
 			// A repeated try keeps the key of the first: that is how the far side knows it.
 			started ??= seq;
 		}
@@ -134,12 +223,14 @@ class Performance<T> {
 			// A call that ends although it was cancelled has an outcome: it is kept, or a paid answer would be paid again.
 			({ result, inner } = await this.#call(attempt, started));
 		} catch (error) {
-			// A call that was cancelled, or stopped by a step in doubt inside it, has no outcome: an effect stays in doubt, anything
-			// else is simply called again.
-			if (this.#using.signal.aborted || isDiscarded(error)) throw error;
+			// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
+			// doubt, anything else is simply called again.
+			if (this.#using.signal.aborted || isNoOutcome(error)) throw error;
+			if (before && (retry === undefined || !mayTryAgain(error, attempt, retry)))
+				return this.#worldThen(this.known as Recall & { kind: "world" }, failureOf(error, this.#redact).message);
 			const again = retry !== undefined && mayTryAgain(error, attempt, retry);
-			const failed = await this.#fail(error, attempt, started, again);
-			if (!again) throw error;
+			const { failed, ending } = await this.#fail(error, attempt, started, again);
+			if (!again) return ending;
 			this.#tell({
 				type: "retrying",
 				attempt,
@@ -157,77 +248,99 @@ class Performance<T> {
 		const { timeoutMs } = this.#step;
 		const { name } = this.#id;
 		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
+		// What has a place already is waited for by all others.
+		const isAlone = this.#ticket?.place !== undefined;
 		const make = async (signal: AbortSignal): Promise<{ result: T; inner: Lane }> => {
 			const using = signal === this.#using.signal ? this.#using : { ...this.#using, signal };
-			const inner = this.#lane.inside(using);
+			const inner = this.#lane.inside(using, isAlone);
 			return { result: await this.#step.call({ signal, ...key, attempt, lane: inner }), inner };
 		};
 		const { signal, timers = systemTimers } = this.#using;
 		return timeoutMs === undefined ? make(signal) : within(timeoutMs, name, make, timers, signal);
 	}
 
-	/** What a failed call leaves: of an effect its outcome, of others only that they were tried, if another try follows. */
-	async #fail(error: unknown, attempt: number, started: Seq | undefined, again: boolean): Promise<FailedTry> {
-		const { message, ...code } = reasonOf(error);
-		const reason: Reason = { message: this.#using.redact?.(message) ?? message, ...code };
+	/** What a failed call leaves: that it was tried, and how its caller will hear of it. */
+	async #fail(
+		error: unknown,
+		attempt: number,
+		started: Seq | undefined,
+		again: boolean,
+	): Promise<{ failed: FailedTry; ending: Ending<T> }> {
+		const reason = failureOf(error, this.#redact);
 		if (!again) this.#tell({ type: "failed", reason: reason.message });
 		const start = started === undefined ? {} : { started };
-		if (startsDurably(this.#id.purity) || again) {
+		if (leavesOutcome(this.#id.purity)) {
 			// Without a policy of its own, a step leaves it to its caller whether there is another try.
 			const retryable = again || (this.#step.retry === undefined && isRetryable(error) && !isFinal(error));
-			await this.#append(stepFailed({ ...this.#id, ...numbered(attempt), ...start, retryable, reason }));
+			const told = again ? {} : { told: true as const };
+			const draft = { ...this.#id, ...numbered(attempt), ...this.#after, ...start, retryable, ...told, reason };
+			await this.#append(stepFailed(draft), !again);
 		}
 		const { clock = systemClock } = this.#using;
-		return { attempt, at: clock.now(), reason, ...start };
+		const give = (): never => {
+			throw thrownAs(error, reason);
+		};
+		return { failed: { attempt, at: clock.now(), reason, ...start }, ending: { give } };
 	}
 
-	async #complete(started: Seq | undefined, attempt: number, result: T, before?: Kept): Promise<T> {
+	async #complete(started: Seq | undefined, attempt: number, result: T, before?: Kept): Promise<Ending<T>> {
 		const { results, redact } = this.#using;
-		if (!leavesOutcome(this.#id.purity)) return result;
+		if (!leavesOutcome(this.#id.purity)) return { give: () => result };
 		let kept: Kept;
 		try {
-			kept = await this.#whenSpace(() => keep(result, results, redact && ((text) => redact.call(this.#using, text))));
+			kept = await this.#whenSpace(() => keep(result, results, redact && this.#redact));
 		} catch (error) {
 			// It happened, and is not to happen again because of what it gave.
-			if ((error as { code?: unknown }).code === "WAL_NOT_JSON" && startsDurably(this.#id.purity))
-				await this.#fail(error, attempt, started, false);
-			throw error;
+			if ((error as { code?: unknown }).code !== "WAL_NOT_JSON") throw error;
+			return (await this.#fail(error, attempt, started, false)).ending;
 		}
 		// A world that says the same again needs no second record of it.
-		if (before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept))))
-			return (await revive(before, results)) as T;
+		const isSame = before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept)));
+		if (before && !isSame) this.#using.order?.goOn();
 		const usage = this.#step.usage?.(result);
-		const { record } = await this.#append(
-			stepCompleted({
-				...this.#id,
-				...numbered(attempt),
-				...(started === undefined ? {} : { started }),
-				...kept,
-				...(usage ? { usage } : {}),
-			}),
-		);
+		const told = isSame
+			? before
+			: ((
+					await this.#append(
+						stepCompleted({
+							...this.#id,
+							...numbered(attempt),
+							...this.#after,
+							...(started === undefined ? {} : { started }),
+							...kept,
+							...(usage ? { usage } : {}),
+						}),
+						true,
+					)
+				).record.data as Kept);
 		// What the first run goes on with is what every replay will see.
-		return (await revive(record.data as Kept, results)) as T;
+		const value = (await revive(told, results)) as T;
+		return { give: () => value };
 	}
 
 	/** Records a result here that was found at another place, so that the next replay finds it here. */
-	async #adopt(from: Seq, { kept, usage, started }: Recall & { kind: "ghost" }): Promise<void> {
+	async #adopt(from: Seq, { kept, usage, started }: Pick<Recall & { kind: "ghost" }, "kept" | "usage" | "started">): Promise<Seq> {
 		const more = { ...(started === undefined ? {} : { started }), ...(usage ? { usage } : {}) };
-		await this.#append(stepCompleted({ ...this.#id, adopts: from, ...kept, ...more }));
+		return (await this.#append(stepCompleted({ ...this.#id, ...this.#after, adopts: from, ...kept, ...more }))).seq;
 	}
 
-	async #adoptFailure(from: Seq, { reason, started }: Recall & { kind: "failed" }): Promise<void> {
+	async #adoptFailure(from: Seq, { reason, started }: Recall & { kind: "failed" }): Promise<Seq> {
 		const start = started === undefined ? {} : { started };
-		await this.#append(stepFailed({ ...this.#id, adopts: from, ...start, retryable: false, reason }));
+		const draft = { ...this.#id, ...this.#after, adopts: from, ...start, retryable: false, told: true as const, reason };
+		return (await this.#append(stepFailed(draft))).seq;
 	}
 
 	/** A result that was recorded and cannot be read: never half of it. An effect is not made again without the far side's word. */
-	async #callLost(started: Seq | undefined, error: JournalError): Promise<T> {
+	async #callLost(started: Seq | undefined, error: JournalError): Promise<Ending<T>> {
 		this.#tell({ type: "lost", reason: error.message });
 		if (!startsDurably(this.#id.purity)) return this.#try({ attempt: 1 });
 		const found = started === undefined ? undefined : await this.#reconcile(started);
-		if (found?.kind !== "done") throw error;
-		return this.#complete(started, 1, found.result);
+		if (found?.kind === "done") return this.#complete(started, 1, found.result);
+		return {
+			give: () => {
+				throw error;
+			},
+		};
 	}
 
 	async #revived(kept: Kept): Promise<{ kind: "read"; value: T } | { kind: "lost"; error: JournalError }> {
@@ -239,32 +352,61 @@ class Performance<T> {
 		}
 	}
 
+	/** What the log says now; what has come to an end meanwhile has its place. */
+	#recalled(): Recall {
+		const now = this.#using.recall(this.#id, this.#using.order?.program ?? this.#id.lane);
+		if (now.kind === "ghost" || now.kind === "failed") this.#ticket?.placed(now.order);
+		return now;
+	}
+
 	async #reconcile(started: Seq): Promise<Reconciled<T>> {
 		return (await this.#step.reconcile?.(this.#keyOf(started))) ?? { kind: "unknown" };
 	}
 
-	#append(draft: Draft): Promise<Appended> {
-		return this.#whenSpace(() => this.#using.log.append(draft, this.#scope));
+	/** @param isEnd its caller will be told of it: this is its place */
+	#append(draft: Draft, isEnd = false): Promise<Appended> {
+		const write = (): Appended => {
+			const appended = this.#using.log.append(draft, this.#scope);
+			if (isEnd) this.#ticket?.placed(appended.seq);
+			return appended;
+		};
+		const { order } = this.#using;
+		return order ? order.write((stall) => this.#whenSpace(write, stall)) : this.#whenSpace(write);
 	}
 
-	#whenSpace<R>(write: () => R | Promise<R>): Promise<R> {
+	#whenSpace<R>(write: () => R | Promise<R>, stall?: () => void): Promise<R> {
 		const { timers = systemTimers, signal } = this.#using;
-		return whenSpace(
-			write,
-			({ code, message }) => this.#tell({ type: "no_space", code, reason: message }),
-			timers,
-			signal,
-		);
+		const told = ({ code, message }: Error & { readonly code: string }): void => {
+			stall?.();
+			this.#tell({ type: "no_space", code, reason: message });
+		};
+		return whenSpace(write, told, timers, signal);
 	}
+
+	readonly #redact = (text: string): string => this.#using.redact?.(text) ?? text;
 
 	#tell(event: Untold): void {
 		const { lane, kind, name, place } = this.#id;
 		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at, label: place.label } : {}), ...event });
 	}
 
+	get #after(): { after?: Seq } {
+		return this.#ticket ? { after: this.#ticket.after } : {};
+	}
+
 	#keyOf(started: Seq): string {
 		return `${this.#using.logId}:${started}`;
 	}
+}
+
+/** How a call ended, for its caller. */
+interface Ending<T> {
+	/** Returns, or throws, what the call gave. */
+	give(): T;
+	/** What is observed when it is told. */
+	readonly event?: Untold;
+	/** Records it here, when it is told. */
+	adopt?(): Promise<Seq>;
 }
 
 interface Try {
@@ -275,15 +417,20 @@ interface Try {
 	readonly before?: Kept;
 }
 
-type Untold = StepEvent extends infer Event ? (Event extends unknown ? Omit<Event, keyof Called> : never) : never;
+/** An event without the call that it is about. */
+export type Untold = StepEvent extends infer Event ? (Event extends unknown ? Omit<Event, keyof Called> : never) : never;
 
-const isDiscarded = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === "STEP_DISCARDED";
+/** Failures of what is around a call, and none of its own. */
+const noOutcome: readonly unknown[] = ["STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"];
+
+const isNoOutcome = (error: unknown): boolean =>
+	error instanceof ProgramEnded || noOutcome.includes((error as { code?: unknown } | undefined)?.code);
 
 const numbered = (attempt: number): { attempt?: number } => (attempt > 1 ? { attempt } : {});
 
-function failedBefore({ name, lane }: Identity, reason: Reason): JournalError {
-	return new JournalError("STEP_FAILED", `${name} failed before, and is not tried again: ${reason.message}`, {
-		lane,
-		reason,
-	});
-}
+/** A call as a person reads it. */
+export const describe = ({ kind, name, fp, occ, place }: Identity): string => {
+	if (!place) return `${kind} ${name} (${fp.slice(0, 8)}:${occ})`;
+	const fields = Object.entries(place.fields).map(([field, value]) => `${field}: ${value}`);
+	return `${kind} ${name}(${fields.join(", ")})`;
+};

@@ -28,6 +28,8 @@ const identity = {
 	purity: z.enum(purities),
 	/** The how-manieth try this is of; absent: the first. */
 	attempt: z.int().positive().optional(),
+	/** The newest outcome that the program had been told of when it made this call; absent: all before this record. */
+	after: z.int().nonnegative().optional(),
 	place: place.optional(),
 };
 
@@ -62,18 +64,32 @@ export const stepCompleted = defineRecord(
 	z.object({ ...identity, ...ending, ...kept, usage: usage.optional() }),
 );
 
-/** A try that failed: for good, or to be followed by another (`retryable`). */
+/** Why a call failed, as far as whoever made it can see. */
+export const reasonSchema = z.object({
+	message: z.string(),
+	code: z.string().optional(),
+	/** Of the error's class, where that is not `Error`. */
+	name: z.string().optional(),
+	detail: z.unknown().optional(),
+});
+
+/** A try that failed: for good, or such that another may help (`retryable`). */
 export const stepFailed = defineRecord(
 	"step_failed",
 	z.object({
 		...identity,
 		...ending,
 		retryable: z.boolean(),
-		reason: z.object({ message: z.string(), code: z.string().optional() }),
+		/** Whoever made the call was told. Absent: another try follows; before there was this field, also where it may help. */
+		told: z.literal(true).optional(),
+		reason: reasonSchema,
 	}),
 );
+
+/** The program behind a lane has ended by throwing: what failed in it, and nothing rests on, is tried again when it is run again. */
+export const laneFailed = defineRecord("lane_failed", z.object({ lane: z.string() }));
 
 /** The unit of work behind a lane is over: its outcome is recorded elsewhere, and its steps will not be asked for again. */
 export const laneClosed = defineRecord("lane_closed", z.object({ lane: z.string() }));
 
-export const journalRecords = [stepStarted, stepCompleted, stepFailed, laneClosed] as const;
+export const journalRecords = [stepStarted, stepCompleted, stepFailed, laneFailed, laneClosed] as const;

@@ -1,7 +1,8 @@
 /** What a step is: the call, what it runs on, and what it tells. */
 import type { Appender, BlobStore, Clock, Timers } from "@reyn/wal";
-import type { Identity, Recall } from "./entry.ts";
+import type { Identity, Recall, Recorded } from "./entry.ts";
 import type { Lane } from "./lane.ts";
+import type { Order } from "./order.ts";
 import type { Usage } from "./ports.ts";
 import type { Purity } from "./purity.ts";
 import type { RetryPolicy } from "./retry.ts";
@@ -53,8 +54,16 @@ export interface Using {
 	/** Folds each record into what `recall` reads before it returns: a bare log does not, and is refused with `LOG_NOT_FOLDED`. */
 	readonly log: Appender;
 	readonly logId: string;
-	/** What the log says of a step, with all that was appended before. */
-	recall(step: Identity): Recall;
+	/**
+	 * What the log says of a step, with all that was appended before.
+	 *
+	 * @param program the lane that all lanes of the step's program are below; "" is all of them
+	 */
+	recall(step: Identity, program: string): Recall;
+	/** The steps that the log has in a lane. Absent: nobody waits for what is not asked for. */
+	recordedIn?(lane: string): Iterable<Recorded>;
+	/** Of lanes that share state: in which order their program is told how their steps ended. Absent: a lane is a program of its own. */
+	readonly order?: Order | undefined;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
 	readonly signal: AbortSignal;
 	/** Told of each step, for meters and notices. */
@@ -87,8 +96,10 @@ export type StepEvent = Called &
 		| { readonly type: "retrying"; readonly attempt: number; readonly reason: string; readonly pauseMs: number }
 		| { readonly type: "failed"; readonly reason: string }
 		| { readonly type: "in_doubt"; readonly decision: InDoubtPolicy | "reconciled" }
-		/** The world has moved since, but effects rest on what it said then. */
-		| { readonly type: "world_kept" }
+		/** The world is not asked again, since effects rest on what it said then; or it was, and failed (`reason`). */
+		| { readonly type: "world_kept"; readonly reason?: string }
+		/** An effect begins although so many recorded steps were not asked for: it may be one of them in another order. */
+		| { readonly type: "changed"; readonly unasked: number }
 		/** The recorded result cannot be read, so the call is made again. */
 		| { readonly type: "lost"; readonly reason: string }
 		/** The disk is full: what is to be recorded of it waits for space. `code`: `WAL_FULL` of the log, else the system's. */

@@ -1,7 +1,7 @@
 /** What steps run on in tests: a log that can be killed, and time that passes only when it is told to. */
 import { View } from "@reyn/snapshot";
 import type { Appended, Appender, Clock, Draft, Scope, Timers, WalRecord } from "@reyn/wal";
-import { journal, recall, type Using } from "../src/index.ts";
+import { journal, recall, recordedIn, type Using } from "../src/index.ts";
 
 export const scope: Scope = { agent: "default", session: "main" };
 
@@ -41,7 +41,8 @@ export function using(log: DyingLog, more: Partial<Using> = {}): Using {
 	return {
 		log,
 		logId: "log",
-		recall: (step) => recall(log.view.get(journal), step),
+		recall: (step, program) => recall(log.view.get(journal), step, program),
+		recordedIn: (lane) => recordedIn(log.view.get(journal), lane),
 		whenInDoubt: () => "retry",
 		signal: new AbortController().signal,
 		...more,

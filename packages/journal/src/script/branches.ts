@@ -31,10 +31,8 @@ export class Branch {
 		}
 	}
 
-	/** @throws JournalError `CONCURRENT_LANE` */
 	fork(kind: string, name: string, branches: number): Fork {
 		this.settle();
-		const release = this.lane.hold(name === "" ? kind : `${kind} ${name}`);
 		const what = name === "" ? kind : `${kind}.${encodeURIComponent(name)}`;
 		const visit = this.#visits.get(what) ?? 0;
 		this.#visits.set(what, visit + 1);
@@ -49,7 +47,6 @@ export class Branch {
 					? new Branch(path, this.#line.branch(`${what}/${visit}`), this.#tree)
 					: new Branch(`${path}/${i}`, this.#line.branch(what, beside, i), this.#tree);
 			}),
-			release,
 		};
 		this.#forks.push(fork);
 		return fork;
@@ -64,7 +61,6 @@ export class Branch {
 export interface Fork {
 	isOver: boolean;
 	readonly branches: readonly Branch[];
-	release(): void;
 }
 
 interface Tree {
@@ -97,9 +93,7 @@ export class Branches {
 	}
 
 	join(fork: number): void {
-		const found = this.#forks[fork] as Fork;
-		found.isOver = true;
-		found.release();
+		(this.#forks[fork] as Fork).isOver = true;
 	}
 }
 

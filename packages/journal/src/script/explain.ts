@@ -3,11 +3,14 @@
  * what an earlier run heard there, or nothing. Nothing is called, nothing is written.
  */
 import type { Scope, Seq } from "@reyn/wal";
-import type { Identity, JournalEntry } from "../entry.ts";
+import type { Identity, JournalEntry, Recall } from "../entry.ts";
 import { type Divergence, JournalError, reasonOf } from "../errors.ts";
+import { recalledAs } from "../failure.ts";
 import type { Lane } from "../lane.ts";
+import type { Order, Ticket } from "../order.ts";
+import { type Asked, describe } from "../perform.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
-import { startsDurably } from "../purity.ts";
+import { leavesOutcome, startsDurably } from "../purity.ts";
 import { revive } from "../results.ts";
 import type { Using } from "../step.ts";
 import { isInner, scriptLane } from "./branches.ts";
@@ -35,7 +38,7 @@ export interface ExplainedCall {
 	readonly seq?: Seq;
 	/** Tokens that are recalled. */
 	readonly saved: number;
-	/** Tokens that it costs: what it cost before, or the estimate of the script. Undefined: unknown. */
+	/** Tokens that it costs: what the same call cost before, else the estimate of the script. Undefined: unknown. */
 	readonly toPay: number | undefined;
 	/** An effect that was made before and would be made a second time. */
 	readonly repeats?: Seq;
@@ -84,13 +87,11 @@ export async function explain(
 	ports: ExplainPorts,
 ): Promise<Explanation & { readonly result?: unknown }> {
 	const explorer = new Explorer(ports);
-	const host = new ScriptHost(
-		run,
-		scope,
-		explorer.using,
-		(lane, step) => explorer.place(lane, step),
-		(reason) => explorer.stop(reason),
-	);
+	const host = new ScriptHost(run, scope, explorer.using, {
+		place: (lane, step, order) => explorer.place(lane, step, order),
+		suspend: (reason) => explorer.stop(reason),
+		diverged: (divergence, goOn) => explorer.diverged(divergence, goOn),
+	});
 	let end: { beyond?: string; result?: unknown } = {};
 	try {
 		end = { result: await host.run(module, args) };
@@ -106,8 +107,11 @@ export async function explain(
 class Explorer {
 	readonly using: ConstructorParameters<typeof ScriptHost>[2];
 	readonly #ports: ExplainPorts;
-	readonly #calls: ExplainedCall[] = [];
+	/** As they were asked for; empty where a call was never begun. */
+	readonly #calls: (ExplainedCall | undefined)[] = [];
 	readonly #divergences: Divergence[] = [];
+	/** Calls that come in another order than is recorded. */
+	readonly #reordered: Divergence[] = [];
 	readonly #made = new Set<string>();
 	readonly #enough = new AbortController();
 	#assumed = 0;
@@ -117,12 +121,14 @@ class Explorer {
 		this.using = {
 			...ports,
 			model: { id: ports.model.id, generate: unrecorded },
-			tools: ports.tools.map((tool) => ({ ...tool, call: unrecorded })),
+			// What is pure is recorded nowhere, and costs and changes nothing.
+			tools: ports.tools.map((tool) => (leavesOutcome(tool.purity) ? { ...tool, call: unrecorded } : tool)),
 			log: { append: unrecorded },
-			// What the world says now is not known: it may well be what it said before.
+			expected: ports.memo.expected(),
+			// For the parts of a call. What the world says now is not known: it may well be what it said before.
 			recall(step) {
 				const known = ports.memo.recall(step);
-				if (known.kind === "world") return { kind: "ghost", kept: known.kept };
+				if (known.kind === "world") return { kind: "ghost", kept: known.kept, order: known.order };
 				if (known.kind !== "ghost" && known.kind !== "failed") return known;
 				const { from, ...recalled } = known;
 				return recalled;
@@ -140,42 +146,91 @@ class Explorer {
 		this.#enough.abort(reason);
 	}
 
-	place<T>(lane: Lane, step: ScriptStep<T>): () => Promise<T> {
-		const { identify } = lane.take(step);
-		return () => this.#perform(lane, identify(), step);
+	/** What is recorded comes in another order. What it does then is of interest all the same. */
+	diverged(divergence: Divergence, goOn: () => void): void {
+		this.#reordered.push(divergence);
+		goOn();
 	}
 
-	async #perform<T>(lane: Lane, id: Identity, step: ScriptStep<T>): Promise<T> {
-		const { memo, results } = this.#ports;
-		const here = memo.at(id.lane, id.place?.at ?? 0);
+	place<T>(lane: Lane, step: ScriptStep<T>, order: Order): () => Asked<T> {
+		const id = lane.take(step);
+		return () => this.#ask(lane, id, step, order);
+	}
+
+	#ask<T>(lane: Lane, id: Identity, step: ScriptStep<T>, order: Order): Asked<T> {
+		const { memo } = this.#ports;
 		this.#made.add(`${id.lane} ${id.place?.at}`);
 		const known = memo.recall(id);
+		const at = this.#calls.push(undefined) - 1;
+		const asked = { ...id, isUnheardOf: false, describe: () => describe(id) };
+		const isTold = known.kind === "ghost" || known.kind === "world" || known.kind === "failed";
+		const isPure = !leavesOutcome(id.purity);
+		const rank = isPure ? 0 : isTold && known.from !== undefined ? 2 : 1;
+		const ticket = order.ask(asked, isTold ? known.order : undefined, rank);
+		const told = async (): Promise<T> => {
+			if (isTold || isPure) this.#calls[at] = this.#row(id, known);
+			else await ticket.mayBegin(this.using.signal);
+			const ending = await this.#ending(lane, id, step, known, at, ticket);
+			await ticket.turn(this.using.signal);
+			return ending();
+		};
+		return { known: { kind: "fresh" }, told, atHand() {}, observe() {}, done: () => ticket.done() };
+	}
+
+	/** What is recorded of a call, for people. */
+	#row(id: Identity, known: Recall): ExplainedCall {
+		const { memo } = this.#ports;
+		const here = memo.at(id.lane, id.place?.at ?? 0);
 		const row = { lane: id.lane, at: id.place?.at ?? 0, kind: id.kind, label: id.place?.label ?? id.name };
+		const free = { saved: 0, toPay: 0 };
+		switch (known.kind) {
+			case "ghost": {
+				const seq = known.from === undefined ? seqOf(here) : { seq: known.from };
+				return { ...row, state: "hit", ...seq, saved: tokensOf(known.usage), toPay: 0 };
+			}
+			case "world":
+				return { ...row, state: known.settled ? "hit" : "again", ...seqOf(here), ...free };
+			case "failed":
+				return { ...row, state: "failed", ...seqOf(here), ...free };
+			case "in_doubt":
+				return { ...row, state: "in_doubt", ...seqOf(here), ...free };
+			case "fresh":
+				if (!leavesOutcome(id.purity)) return { ...row, state: "again", ...free };
+				return { ...row, state: "live", ...this.#whyLive(id, here), ...free };
+		}
+	}
+
+	/** What the script hears of a call. */
+	async #ending<T>(
+		lane: Lane,
+		id: Identity,
+		step: ScriptStep<T>,
+		known: Recall,
+		at: number,
+		ticket: Ticket,
+	): Promise<() => T> {
+		const given = (value: T) => () => value;
 		switch (known.kind) {
 			case "ghost":
-				this.#calls.push({
-					...row,
-					state: "hit",
-					...(known.from === undefined ? seqOf(here) : { seq: known.from }),
-					saved: tokensOf(known.usage),
-					toPay: 0,
-				});
-				return (await revive(known.kept, results)) as T;
 			case "world":
-				this.#calls.push({ ...row, state: known.settled ? "hit" : "again", ...seqOf(here), saved: 0, toPay: 0 });
-				return (await revive(known.kept, results)) as T;
+				return given((await revive(known.kept, this.#ports.results)) as T);
 			case "failed":
-				this.#calls.push({ ...row, state: "failed", ...seqOf(here), saved: 0, toPay: 0 });
-				throw new JournalError("STEP_FAILED", known.reason.message, { reason: known.reason });
+				return () => {
+					throw recalledAs(known.reason, id.name, id.lane);
+				};
 			case "in_doubt":
-				this.#calls.push({ ...row, state: "in_doubt", ...seqOf(here), saved: 0, toPay: 0 });
-				return this.#assume(id, step);
+				this.#calls[at] = this.#row(id, known);
+				ticket.assumed(at);
+				return given(await this.#assume(id, step));
 			case "fresh": {
-				const live: ExplainedCall = { ...row, state: "live", ...this.#whyLive(id, here), saved: 0, toPay: 0 };
-				const i = this.#calls.push(live) - 1;
+				const { signal } = this.using;
+				if (!leavesOutcome(id.purity)) return given(await step.call({ signal, attempt: 1, lane: lane.inside(id) }));
+				const live = this.#row(id, known);
+				this.#calls[at] = live;
+				ticket.assumed(at);
 				const parts = await this.#followParts(lane, id, step);
-				this.#calls[i] = { ...live, saved: parts.saved, toPay: this.#toPay(id, step, parts) };
-				return parts.end ? parts.end.result : this.#assume(id, step);
+				this.#calls[at] = { ...live, saved: parts.saved, toPay: this.#toPay(id, step, parts) };
+				return given(parts.end ? parts.end.result : await this.#assume(id, step));
 			}
 		}
 	}
@@ -187,14 +242,15 @@ class Explorer {
 			const seq = seqOf({ entry }).seq;
 			this.#divergences.push({ expected: describe(id), got: "no call", seq, path: `${id.lane}[${id.place.at}]` });
 		}
-		const sum = (of: (call: ExplainedCall) => number): number => this.#calls.reduce((all, call) => all + of(call), 0);
+		const calls = this.#calls.filter((call) => call !== undefined);
+		const sum = (of: (call: ExplainedCall) => number): number => calls.reduce((all, call) => all + of(call), 0);
 		const saved = sum((call) => call.saved);
 		const toPay = sum((call) => call.toPay ?? 0);
 		const unknown = sum((call) => (call.toPay === undefined ? 1 : 0));
 		const isWhole = beyond === undefined;
 		const all = saved + toPay;
 		return {
-			calls: this.#calls,
+			calls,
 			saved,
 			toPay,
 			unknown,
@@ -202,7 +258,7 @@ class Explorer {
 			isWhole,
 			...(beyond === undefined ? {} : { beyond }),
 			assumed: this.#assumed,
-			divergences: this.#divergences,
+			divergences: this.#divergences.length > 0 ? this.#divergences : this.#reordered,
 		};
 	}
 
@@ -240,20 +296,30 @@ class Explorer {
 		}
 	}
 
-	/** What an earlier call at this place cost, or what the script says that it may cost, without the parts that are recorded. */
+	/** What the same call cost before, else what the script says that it may cost, without the parts that are recorded. */
 	#toPay<T>(id: Identity, step: ScriptStep<T>, { saved, end }: Parts<T>): number | undefined {
 		if (end || !step.usage) return 0;
-		const cost = this.#expected(id)?.entry;
+		const cost = this.#alike(id);
 		const whole = cost ? tokensOf(usageOf(cost)) : step.estimate;
 		return whole === undefined ? undefined : Math.max(0, whole - saved);
 	}
 
-	/** The newest earlier call of this sort at the same place that is known to its end. */
-	#expected({ lane, kind, place }: Identity): Memory | undefined {
+	/** The newest call with the same kind, name and arguments that is known to its end, of this run or an earlier one. */
+	#alike(id: Identity): JournalEntry | undefined {
+		const { memo, earlier = [] } = this.#ports;
+		for (const each of [memo, ...earlier]) {
+			const found = each.alike(id);
+			if (found) return found;
+		}
+		return undefined;
+	}
+
+	/** Else the newest call of this sort at the same place. */
+	#atThisPlace({ lane, kind, place }: Identity): JournalEntry | undefined {
 		const { memo, earlier = [] } = this.#ports;
 		for (const each of [memo, ...earlier]) {
 			const found = each.at(lane.replace(scriptLane(memo.run), scriptLane(each.run)), place?.at ?? 0);
-			if (found?.id.kind === kind && found.entry.outcome?.type === "completed") return found;
+			if (found?.id.kind === kind && found.entry.outcome?.type === "completed") return found.entry;
 		}
 		return undefined;
 	}
@@ -264,7 +330,7 @@ class Explorer {
 			this.#enough.abort(new JournalError("REPLAY_DIVERGENCE", `more than ${MAX_ASSUMED} calls are not recorded`));
 			throw this.#enough.signal.reason;
 		}
-		const { outcome } = this.#expected(id)?.entry ?? {};
+		const { outcome } = this.#alike(id) ?? this.#atThisPlace(id) ?? {};
 		if (outcome?.type === "completed") {
 			try {
 				return (await revive(outcome.kept, this.#ports.results)) as T;
@@ -297,11 +363,6 @@ function firstDifference(was: Identity, is: Identity): NonNullable<ExplainedCall
 	const field = [...Object.keys(now), ...Object.keys(before)].find((each) => now[each] !== before[each]) ?? "…";
 	return { field, was: before[field], is: now[field] };
 }
-
-const describe = ({ kind, name, place }: Identity): string => {
-	const fields = Object.entries(place?.fields ?? {}).map(([field, value]) => `${field}: ${value}`);
-	return `${kind} ${name}(${fields.join(", ")})`;
-};
 
 const seqOf = (memory: Pick<Memory, "entry"> | undefined): { seq?: Seq } => {
 	const seq = memory?.entry.outcome?.seq ?? memory?.entry.started;

@@ -6,17 +6,21 @@ import type { Seq, WalRecord } from "@reyn/wal";
 import {
 	entryAfter,
 	entryKey,
+	forgotten,
 	type Identity,
+	innerLane,
 	type JournalEntry,
 	type Place,
 	type Recall,
+	type Recorded,
 	recallEntry,
 	stepKinds,
 } from "../entry.ts";
-import { innerLane } from "../lane.ts";
+import { describe } from "../perform.ts";
 import { startsDurably } from "../purity.ts";
-import { stepStarted } from "../records.ts";
-import { scriptResumed, scriptStarted } from "./records.ts";
+import { stepCompleted, stepStarted } from "../records.ts";
+import { isInner } from "./branches.ts";
+import { scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
 
 /** A call that was recorded, and how it ended. */
 export interface Memory {
@@ -27,8 +31,6 @@ export interface Memory {
 
 interface Remembered extends Memory {
 	entry: JournalEntry;
-	/** The newest effect that was started in its lane, once its revision is over. */
-	lastEffect: Seq;
 	readonly answer: Answer;
 }
 
@@ -37,6 +39,14 @@ interface Answer {
 	/** The call of this revision that it stands for. */
 	usedBy?: string | undefined;
 }
+
+/** A call that an unchanged script asks for. */
+export type Expected = Omit<Recorded, "place"> & {
+	readonly lane: string;
+	/** When it is told; absent: it was begun, and its end is not known. */
+	readonly place: Seq | undefined;
+	describe(): string;
+};
 
 export type Reuse = "prefix" | "content";
 
@@ -47,8 +57,12 @@ export class ScriptMemo {
 	#version = "";
 	/** Of this revision, by lane and place in it. */
 	#here = new Map<string, Remembered>();
-	/** The newest effect that was started in a lane of this revision. */
-	#lastEffects = new Map<string, Seq>();
+	/** The newest effect that was started in any revision. */
+	#lastEffect: Seq = 0;
+	/** Of this revision, by lane: the newest `after` of its calls. */
+	#asked = new Map<string, Seq>();
+	/** Is all that was recorded of the run here? */
+	#isWhole = false;
 	/** Of the calls of this revision that have begun. */
 	#answers = new Map<string, Answer>();
 	/** Of the revisions before, oldest first. */
@@ -56,6 +70,8 @@ export class ScriptMemo {
 	readonly #byLoose = new Map<string, Remembered[]>();
 	readonly #byFingerprint = new Map<string, Remembered[]>();
 	readonly #byOutcome = new Map<Seq, Remembered>();
+	/** Of all revisions, by fingerprint: the newest that has a result. */
+	readonly #completed = new Map<string, JournalEntry>();
 	/** Of all revisions, by lane and position: the newest. */
 	readonly #byPosition = new Map<string, Remembered>();
 
@@ -75,7 +91,9 @@ export class ScriptMemo {
 
 	/** Takes one more record of the run. */
 	record(record: WalRecord): void {
+		if (scriptStarted.is(record)) this.#isWhole = true;
 		if (scriptStarted.is(record) || scriptResumed.is(record)) this.begin(record.data);
+		if (scriptFailed.is(record)) this.#forgetFailures();
 		if (!stepKinds.includes(record.kind)) return;
 		const id = record.data as Identity & { adopts?: Seq };
 		const key = keyOf(id);
@@ -85,32 +103,58 @@ export class ScriptMemo {
 			id,
 			entry: entryAfter(undefined, record),
 			revision: this.#revision,
-			lastEffect: 0,
 			answer,
 		};
 		if (known) known.entry = entryAfter(known.entry, record);
 		else this.#here.set(key, found);
 		if (id.place) this.#byPosition.set(positionOf(id.lane, id.place.at), found);
+		if (record.kind === stepCompleted.kind) this.#completed.set(id.fp, found.entry);
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
 		const isEffect = record.kind === stepStarted.kind || id.adopts !== undefined;
-		if (isEffect && startsDurably(id.purity)) this.#lastEffects.set(id.lane, record.seq);
+		if (isEffect && startsDurably(id.purity)) this.#lastEffect = record.seq;
+		this.#asked.set(id.lane, Math.max(this.#asked.get(id.lane) ?? 0, found.entry.after));
 	}
 
 	/** What is known of a call that is about to be made. An answer that is found by content is taken. */
 	recall(id: Identity): Recall {
+		const around = { lastEffect: this.#lastEffect, asked: this.#askedAround(id.lane) };
 		const here = this.#here.get(keyOf(id));
-		if (here) return recallEntry(here.entry, this.#lastEffects.get(id.lane) ?? 0);
+		if (here) return recallEntry(here.entry, around);
 		const found = id.place && this.#find(id, id.place);
 		if (!found) return { kind: "fresh" };
-		const known = recallEntry(found.entry, found.lastEffect);
-		if (known.kind !== "ghost" && known.kind !== "failed") return known;
-		if (known.kind === "ghost") found.answer.usedBy = callOf(id);
+		const known = recallEntry(found.entry, around);
+		if (known.kind === "fresh" || known.kind === "in_doubt") return known;
+		// What the world says now is an answer of its own, and has its place when it comes.
+		if (known.kind === "world" && !known.settled) return { kind: "fresh" };
+		if (known.kind !== "failed") found.answer.usedBy = callOf(id);
 		return { ...known, from: found.entry.outcome?.seq as Seq };
+	}
+
+	/**
+	 * What an unchanged script asks for: the calls of this revision that have an outcome or a start. Undefined: the script has
+	 * changed since, or records are gone, so that nobody knows.
+	 */
+	expected(): readonly Expected[] | undefined {
+		if (!this.#isWhole) return undefined;
+		const calls = [...this.#here.values()].filter(({ id }) => id.place && !isInner(id.lane));
+		return calls
+			.filter(({ entry }) => entry.order !== undefined || entry.started !== undefined)
+			.map(({ id, entry }) => ({
+				...id,
+				place: entry.order,
+				started: entry.started,
+				describe: () => describe(id),
+			}));
 	}
 
 	/** The newest call that was recorded at a position of a lane, whatever it was. */
 	at(lane: string, at: number): Memory | undefined {
 		return this.#byPosition.get(positionOf(lane, at));
+	}
+
+	/** The newest call with the same kind, name and arguments that has a result, wherever it stands. */
+	alike({ fp }: Pick<Identity, "fp">): JournalEntry | undefined {
+		return this.#completed.get(fp);
 	}
 
 	/** Calls of this revision that are recorded. */
@@ -134,7 +178,6 @@ export class ScriptMemo {
 		this.#reuse = reuse;
 		this.#revision++;
 		for (const each of this.#here.values()) {
-			each.lastEffect = this.#lastEffects.get(each.id.lane) ?? 0;
 			if (each.id.place) this.#byChain.set(each.id.place.chain, each);
 			if (each.id.place) push(this.#byLoose, each.id.place.loose, each);
 			push(this.#byFingerprint, each.id.fp, each);
@@ -142,7 +185,20 @@ export class ScriptMemo {
 		for (const all of this.#byFingerprint.values()) for (const each of all) each.answer.usedBy = undefined;
 		this.#here = new Map();
 		this.#answers = new Map();
-		this.#lastEffects = new Map();
+		this.#asked = new Map();
+	}
+
+	/** The script has ended by throwing: what failed in it, and no later call rests on, is to be called again. */
+	#forgetFailures(): void {
+		for (const each of this.#here.values()) each.entry = forgotten(each.entry, this.#askedAround(each.id.lane));
+	}
+
+	/** The newest `after` of a call in a lane and in those around it. */
+	#askedAround(lane: string): Seq {
+		let newest = 0;
+		for (let end = lane.length; end > 0; end = lane.lastIndexOf("/", end - 1))
+			newest = Math.max(newest, this.#asked.get(lane.slice(0, end)) ?? 0);
+		return newest;
 	}
 
 	#find(id: Identity, { chain, loose }: Place): Remembered | undefined {

@@ -17,11 +17,12 @@ import { STRETCH_MS, Stretches } from "./stretch.ts";
 /** What a script reaches, on the side of the host. */
 export interface Bridge {
 	/**
-	 * Gives a call that leaves the script its place: {@link ScriptCalls} says what `args` hold. What it gives is called when the
-	 * script has come to wait. Both `args` and the answer are JSON text. What is thrown, and a rejection, reaches the script with its
-	 * `message`, `code` and `detail`.
+	 * Gives a call that leaves the script its place: {@link ScriptCalls} says what `args` hold, as JSON text. What it gives is called
+	 * when the script has come to wait. What is thrown reaches the script with its `message`, `code` and `detail`.
 	 */
-	call(op: keyof ScriptCalls, args: string): () => Promise<string | undefined>;
+	call(op: keyof ScriptCalls, args: string): (reply: Reply) => void;
+	/** The script waits, and all that it has called is asked for. */
+	rested(): void;
 	/** Opens branches under the line of calls that the caller is in; gives their number. May throw. */
 	fork(kind: "parallel" | "pipeline" | "phase", name: string, branches: number): number;
 	/** Runs `body` in a branch (the host keeps track with AsyncLocalStorage). */
@@ -35,6 +36,14 @@ export interface Bridge {
 	log(text: string): void;
 }
 
+/** How the host answers a call, once, while the script waits. What the script does then is done when this returns. */
+export interface Reply {
+	/** JSON text. */
+	answer(text: string | undefined): void;
+	/** It reaches the script with its `message`, `code` and `detail`. */
+	fail(error: unknown): void;
+}
+
 export interface Realm {
 	/** The exports beside the default one: `description`, `args` (a JSON Schema). */
 	readonly exports: Readonly<Record<string, unknown>>;
@@ -46,6 +55,10 @@ export interface Realm {
 	 * and an Error with name, message, `code` and `detail` of what else the script throws; the stack has the lines of the script
 	 */
 	run(args: string): Promise<string | undefined>;
+	/** Several answers under one limit of time: {@link Stretches.burst}. */
+	burst(answers: (isShort: () => boolean) => void): void;
+	/** Does what is not of the script alone, when a burst is over. */
+	say(what: () => void): void;
 }
 
 /**
@@ -65,7 +78,7 @@ export async function openRealm(module: ScriptModule, bridge: Bridge, stretchMs 
 	});
 	const promises: object = context.Promise.prototype;
 	const stretches = new Stretches(context, file, stretchMs, (line) => bridge.log(line));
-	const life: Life = { isOver: false, stretches, answered: Promise.resolve() };
+	const life: Life = { isOver: false, stretches, rested: () => bridge.rested() };
 	const compiled = <T>(inner: T): T =>
 		new Script(`"use strict"; (${inner})`, { filename: "reyn:realm" }).runInContext(context);
 	const inside = compiled(bootstrap)(outsideOf(bridge, life), compiled(realmJson), compiled(guardRealm));
@@ -82,6 +95,8 @@ export async function openRealm(module: ScriptModule, bridge: Bridge, stretchMs 
 	return {
 		exports: await watched(() => load(module, context, inside, life)),
 		run: (args) => watched(() => run(args, inside, life, file)),
+		burst: (answers) => guarded(life, () => stretches.burst(answers)),
+		say: (what) => stretches.say(what),
 	};
 }
 
@@ -91,23 +106,23 @@ interface Life {
 	/** Told where a stretch was cut. */
 	failed?: (error: unknown) => void;
 	readonly stretches: Stretches;
-	/** The answers that have come, one after the other. */
-	answered: Promise<void>;
-}
-
-/**
- * A stretch for each answer, in the order in which they came. Between two of them the host's microtasks run: lanes tell by those
- * what was begun in one go.
- */
-function goOnNext(life: Life, wake: () => void): void {
-	life.answered = life.answered.then(() => {
-		if (!life.isOver) goOn(life, wake);
-	});
+	rested(): void;
 }
 
 function goOn(life: Life, wake: () => void): void {
+	guarded(life, () => life.stretches.run(wake));
+	if (!life.isOver) life.rested();
+}
+
+/** Once it is over, nobody answers the script any more. */
+function goOnWith(life: Life, wake: () => void): void {
+	if (!life.isOver) goOn(life, wake);
+}
+
+/** Where a stretch is cut, the script is over. */
+function guarded(life: Life, work: () => void): void {
 	try {
-		life.stretches.run(wake);
+		work();
 	} catch (error) {
 		life.isOver = true;
 		life.failed?.(error);
@@ -118,12 +133,12 @@ function goOn(life: Life, wake: () => void): void {
 function outsideOf(bridge: Bridge, life: Life): Outside {
 	return {
 		call(op, args, answer, fail) {
-			const perform = bridge.call(op, args);
+			const begin = bridge.call(op, args);
 			life.stretches.after(() =>
-				perform().then(
-					(text) => goOnNext(life, () => answer(text)),
-					(error) => goOnNext(life, () => fail(error)),
-				),
+				begin({
+					answer: (text) => goOnWith(life, () => answer(text)),
+					fail: (error) => goOnWith(life, () => fail(error)),
+				}),
 			);
 		},
 		fork: (kind, name, branches) => bridge.fork(kind, name, branches),

@@ -1,15 +1,20 @@
 /** Runs a script from wherever it stands: a fresh run and a resumed one take the same path. */
 import { canonicalJson, type Scope, systemClock, systemTimers } from "@reyn/wal";
 import { z } from "zod";
-import { failureMessage, JournalError, type Reason, reasonOf } from "../errors.ts";
+import { type Divergence, JournalError, ReplayDivergenceError } from "../errors.ts";
+import type { Recall } from "../entry.ts";
+import { failureOf } from "../failure.ts";
 import type { Lane } from "../lane.ts";
+import { Order, ProgramEnded } from "../order.ts";
+import type { Asked } from "../perform.ts";
 import type { Model, Tool } from "../ports.ts";
 import { pause } from "../retry.ts";
 import type { Step, Using } from "../step.ts";
 import { agentCall, agentStep, findTool } from "./agent.ts";
-import { Branches } from "./branches.ts";
+import { Branches, scriptLane } from "./branches.ts";
 import type { ScriptModule } from "./load.ts";
-import { type Bridge, openRealm } from "./realm.ts";
+import type { Expected } from "./memo.ts";
+import { type Bridge, openRealm, type Realm, type Reply } from "./realm.ts";
 
 export interface ScriptPorts extends Using {
 	readonly model: Model;
@@ -22,6 +27,8 @@ export interface ScriptPorts extends Using {
 	readonly concurrency?: number;
 	/** How long the script may compute until it waits for something, in milliseconds. Default: 5000. */
 	readonly stretchMs?: number;
+	/** The calls that the script is known to make, as a memo says: it is stopped where it makes others. Absent: it may make any. */
+	readonly expected?: readonly Expected[] | undefined;
 }
 
 export interface Question {
@@ -30,8 +37,8 @@ export interface Question {
 	readonly signal: AbortSignal;
 }
 
-/** Gives a call its place; what that gives performs it there, or only looks it up. */
-export type PlaceCall = <T>(lane: Lane, step: ScriptStep<T>) => () => Promise<T>;
+/** Gives a call its place; what that gives asks for it there, to perform it or only to look it up. */
+export type PlaceCall = <T>(lane: Lane, step: ScriptStep<T>, order: Order) => () => Asked<T>;
 
 export interface ScriptStep<T> extends Step<T> {
 	/** Tokens that it may cost. */
@@ -46,7 +53,8 @@ export interface ScriptStep<T> extends Step<T> {
  * @param run names the run: its lanes, and its random numbers
  * @param args JSON
  * @throws what the script throws; JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_NOT_JSON`, `SCRIPT_WAITING`,
- * `SCRIPT_STUCK`, `SCRIPT_TIMEOUT`, `DETERMINISM`; the signal's reason when it is cancelled
+ * `SCRIPT_STUCK`, `SCRIPT_TIMEOUT`, `DETERMINISM`, `REPLAY_DIVERGENCE` (before anything is called); the signal's reason when it is
+ * cancelled
  */
 export async function runScript(
 	module: ScriptModule,
@@ -62,11 +70,17 @@ export async function runScript(
 		run,
 		scope,
 		{ ...ports, signal },
-		(lane, step) => lane.place(step),
-		(reason) => waiting.abort(reason),
+		{
+			place: (lane, step) => lane.place(step),
+			suspend: (reason) => waiting.abort(reason),
+			diverged: (divergence) => waiting.abort(new ReplayDivergenceError(divergence, UNCHANGED)),
+		},
 	);
 	return host.run(module, args);
 }
+
+const UNCHANGED =
+	"Its text and its arguments are those that it had, so something else has changed: a model or a tool, say. Nothing was called; bring that back, or edit the script to go on with what is found in it";
 
 /**
  * Reads a script and its arguments, and makes no call: what is wrong with them is known before anything is written.
@@ -86,31 +100,49 @@ export async function checkScript(module: ScriptModule, args: unknown): Promise<
 		join: refuse,
 		random: refuse,
 		uuid: refuse,
+		rested() {},
 		log() {},
 	});
 	assertArgs(module.file, realm.exports.args, args);
+}
+
+/** What becomes of the calls of a script. */
+export interface HostOf {
+	readonly place: PlaceCall;
+	/** The script comes no further in this life. */
+	suspend(reason: Error): void;
+	/** The script asks for something else than is recorded. @param goOn lets it */
+	diverged(divergence: Divergence, goOn: () => void): void;
 }
 
 /** The calls of one script, on the side that makes them. */
 export class ScriptHost {
 	readonly #branches: Branches;
 	readonly #ports: ScriptPorts;
-	readonly #placeStep: PlaceCall;
-	readonly #suspend: (reason: Error) => void;
+	readonly #of: HostOf;
+	readonly #order: Order;
+	/** Calls that are being made, or looked up. */
 	#underWay = 0;
 	/** Those that wait for an answer that does not come in this life of the run. */
 	readonly #questions = new Set<{ readonly question: string }>();
 	readonly #turns: Turns;
-	#isLooking = false;
 	/** Aborted when the script has ended: what only waits need not wait any more. */
 	readonly #over = new AbortController();
-	#whenQuiet = (): void => {};
+	#whenDone = (): void => {};
+	/** Are recorded answers being given, one after the other? */
+	#isHurrying = false;
+	#realm: Realm | undefined;
 
-	constructor(run: string, scope: Scope, ports: ScriptPorts, place: PlaceCall, suspend: (reason: Error) => void) {
-		this.#branches = new Branches(run, scope, ports);
+	constructor(run: string, scope: Scope, ports: ScriptPorts, of: HostOf) {
 		this.#ports = ports;
-		this.#placeStep = place;
-		this.#suspend = suspend;
+		this.#of = of;
+		this.#order = new Order({
+			program: scriptLane(run),
+			recorded: ports.expected,
+			onDivergence: (divergence) => of.diverged(divergence, () => this.#order.goOn()),
+			onIdle: () => this.#lookWhenIdle(),
+		});
+		this.#branches = new Branches(run, scope, { ...ports, order: this.#order });
 		this.#turns = new Turns(ports.concurrency ?? 8);
 	}
 
@@ -125,63 +157,109 @@ export class ScriptHost {
 			join: (fork) => this.#branches.join(fork),
 			random: () => Number.parseInt(this.#branches.current.draw().slice(0, 13), 16) / 2 ** 52,
 			uuid: () => uuidOf(this.#branches.current.draw()),
+			// Its top level makes no calls.
+			rested: () => this.#realm && this.#order.rest(),
 			log: (text) => this.#ports.print(text),
 		};
 		const realm = await openRealm(module, bridge, this.#ports.stretchMs);
+		this.#realm = realm;
 		assertArgs(module.file, realm.exports.args, args);
 		const { promise: stopped, reject } = Promise.withResolvers<never>();
 		const stop = (): void => reject(signal.reason);
 		signal.addEventListener("abort", stop, { once: true });
 		try {
-			const running = realm.run(canonicalJson(args ?? null));
-			this.#lookWhenQuiet();
-			const result = await Promise.race([running, stopped]);
+			const result = await Promise.race([realm.run(canonicalJson(args ?? null)), stopped]);
 			return result === undefined ? undefined : JSON.parse(result);
 		} finally {
 			signal.removeEventListener("abort", stop);
-			this.#over.abort(new Error("the script has ended"));
+			const ended = new ProgramEnded("the script has ended");
+			this.#over.abort(ended);
+			this.#order.end(ended);
 			// What is paid for is kept, also where the script did not wait for it.
-			if (!this.#isQuiet) await new Promise<void>((resolve) => (this.#whenQuiet = resolve));
+			if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#whenDone = resolve));
 		}
 	}
 
-	#call(op: string, json: string): () => Promise<string | undefined> {
+	#call(op: string, json: string): (reply: Reply) => void {
 		const branch = this.#branches.current;
 		branch.settle();
 		const { lane } = branch;
 		try {
-			const perform = this.#place(op, JSON.parse(json), lane);
-			return () => this.#perform(perform, lane);
+			const call = this.#place(op, JSON.parse(json), lane);
+			return (reply) => this.#perform(call, lane, reply);
 		} catch (error) {
-			return () => Promise.reject(asFirstSeen(error, lane));
+			return (reply) => this.#refuse(op, error, lane, reply);
 		}
 	}
 
-	async #perform(call: () => Promise<unknown>, lane: Lane): Promise<string | undefined> {
-		this.#underWay++;
+	/** What cannot even be asked for is told before all else: nothing of it is recorded. */
+	#refuse(op: string, error: unknown, lane: Lane, reply: Reply): void {
+		const asked = { lane: lane.path, fp: "", occ: 0, kind: op, name: op, isUnheardOf: false, describe: () => op };
+		const ticket = this.#order.ask(asked, undefined, 0);
+		ticket.atHand(() => {
+			ticket.done();
+			reply.fail(asFirstSeen(error, lane));
+		});
+	}
+
+	#perform({ ask, shape }: Placed, lane: Lane, reply: Reply): void {
+		let asked: Asked<unknown>;
 		try {
-			const answer = await call();
-			return answer === undefined ? undefined : JSON.stringify(answer);
+			asked = ask();
 		} catch (error) {
-			if (isFatal(error)) this.#suspend(error as Error);
-			throw asFirstSeen(error, lane);
-		} finally {
-			this.#underWay--;
-			if (this.#isQuiet) this.#whenQuiet();
-			this.#lookWhenQuiet();
+			if (isFatal(error)) this.#of.suspend(error as Error);
+			return reply.fail(error);
 		}
+		const { known } = asked;
+		const hand = (value: unknown): void => {
+			asked.done();
+			reply.answer(value === undefined ? undefined : JSON.stringify(value));
+		};
+		if (known.kind === "ghost" && isAtHand(known)) {
+			const { usage } = known;
+			const tell = (): void => {
+				this.#realm?.say(() => asked.observe({ type: "ghost", ...(usage ? { usage } : {}) }));
+				hand(shape(known.kept.result));
+			};
+			asked.atHand(() => {
+				if (this.#isHurrying) return tell();
+				this.#isHurrying = true;
+				this.#realm?.burst((isShort) => {
+					tell();
+					this.#order.hurry(isShort);
+				});
+				this.#isHurrying = false;
+			});
+			return;
+		}
+		this.#underWay++;
+		const done = (): void => {
+			if (--this.#underWay === 0) this.#whenDone();
+		};
+		asked.told().then(
+			(value) => {
+				hand(shape(value));
+				done();
+			},
+			(error) => {
+				if (isFatal(error)) this.#of.suspend(error as Error);
+				asked.done();
+				reply.fail(asFirstSeen(error, lane));
+				done();
+			},
+		);
 	}
 
 	/** Gives a call its place in its lane. What is done at once is of this run alone: it may be cut in the middle. */
-	#place(op: string, call: unknown, lane: Lane): () => Promise<unknown> {
+	#place(op: string, call: unknown, lane: Lane): Placed {
 		const { model, tools, clock = systemClock, timers = systemTimers, signal } = this.#ports;
+		const { signal: over } = this.#over;
 		switch (op) {
 			case "agent": {
 				const step = agentStep(agentCall.parse(call), model, tools);
 				// Only what is called takes a turn: what is recalled costs nothing.
-				const limited = { ...step, call: this.#turns.limit(step.call, signal) };
-				const perform = this.#placeStep(lane, limited);
-				return async () => (await perform()).value;
+				const limited = { ...step, call: this.#turns.limit(step.call, AbortSignal.any([signal, over])) };
+				return this.#placeStep(lane, limited, ({ value }) => value);
 			}
 			case "tool": {
 				const { name, args } = toolCall.parse(call);
@@ -210,29 +288,37 @@ export class ScriptHost {
 				});
 			case "sleep": {
 				const { ms } = sleepCall.parse(call);
-				const release = lane.hold("sleep");
-				const woken = this.#placeStep(lane, {
+				const step: ScriptStep<number> = {
 					kind: "sleep",
 					name: "sleep",
 					args: { ms },
 					purity: "llm",
-					call: async () => clock.now() + ms,
+					async call({ lane: inner, signal: cancelled }) {
+						// Whoever wakes it after a crash knows until when it sleeps.
+						const until = await inner.perform<number>({
+							kind: "sleep",
+							name: "until",
+							args: {},
+							purity: "llm",
+							call: async () => clock.now() + ms,
+						});
+						await pause(until - clock.now(), timers, AbortSignal.any([cancelled, over]));
+						return until;
+					},
 					assumed: 0,
-				});
-				return async () => {
-					try {
-						await pause((await woken()) - clock.now(), timers, AbortSignal.any([signal, this.#over.signal]));
-					} finally {
-						release();
-					}
 				};
+				return this.#placeStep(lane, step, () => undefined);
 			}
 			default:
 				throw new JournalError("SCRIPT_INVALID", `a script has no call "${op}"`, { op });
 		}
 	}
 
-	#ask(lane: Lane, { question, choices }: z.infer<typeof askCall>): () => Promise<string> {
+	#placeStep<T>(lane: Lane, step: ScriptStep<T>, shape: (value: T) => unknown = (value) => value): Placed {
+		return { ask: this.#of.place(lane, step, this.#order), shape: shape as (value: unknown) => unknown };
+	}
+
+	#ask(lane: Lane, { question, choices }: z.infer<typeof askCall>): Placed {
 		return this.#placeStep<string>(lane, {
 			kind: "ask",
 			name: "ask",
@@ -253,19 +339,16 @@ export class ScriptHost {
 		});
 	}
 
-	/** Undefined also when the script has ended meanwhile. */
+	/** @throws ProgramEnded when the script has ended meanwhile: then nobody is asked any more */
 	async #answerTo({ signal, ...question }: Question): Promise<string | undefined> {
-		const over = this.#over.signal;
-		const ended = AbortSignal.any([signal, over]);
+		const ended = AbortSignal.any([signal, this.#over.signal]);
+		ended.throwIfAborted();
 		const { promise: stopped, reject } = Promise.withResolvers<never>();
 		const stop = (): void => reject(ended.reason);
 		ended.addEventListener("abort", stop, { once: true });
 		try {
 			// A person who is asked need not answer for the run to end.
 			return await Promise.race([this.#ports.ask({ ...question, signal: ended }), stopped]);
-		} catch (error) {
-			if (over.aborted && !signal.aborted) return undefined;
-			throw error;
 		} finally {
 			ended.removeEventListener("abort", stop);
 		}
@@ -274,44 +357,44 @@ export class ScriptHost {
 	/** Never gives an answer: the run ends when nothing but questions is under way. */
 	#wait(question: string, signal: AbortSignal): Promise<never> {
 		const open = { question };
+		const ended = AbortSignal.any([signal, this.#over.signal]);
 		this.#questions.add(open);
-		if (this.#isQuiet) this.#whenQuiet();
-		this.#lookWhenQuiet();
+		this.#order.look();
 		return new Promise((_, reject) => {
 			const stop = (): void => {
 				this.#questions.delete(open);
-				reject(signal.reason);
+				reject(ended.reason);
 			};
-			if (signal.aborted) stop();
-			signal.addEventListener("abort", stop, { once: true });
+			if (ended.aborted) return stop();
+			ended.addEventListener("abort", stop, { once: true });
 		});
 	}
 
-	/** Is nothing but questions under way? */
-	get #isQuiet(): boolean {
-		return this.#underWay <= this.#questions.size;
-	}
-
-	/** Once nothing but questions is under way, the script can come no further by itself. */
-	#lookWhenQuiet(): void {
-		if (this.#isLooking || !this.#isQuiet) return;
-		this.#isLooking = true;
-		// It may make its next call as soon as it has seen the last answer.
-		(this.#ports.timers ?? systemTimers).after(0, () => {
-			this.#isLooking = false;
-			if (this.#over.signal.aborted || !this.#isQuiet) return;
-			const questions = [...this.#questions].map(({ question }) => question);
-			this.#suspend(
-				questions.length === 0
-					? new JournalError(
-							"SCRIPT_STUCK",
-							"the script waits for a promise that nothing will settle; await calls of ctx",
-						)
-					: new JournalError("SCRIPT_WAITING", `the script waits for an answer: ${questions[0]}`, { questions }),
-			);
-		});
+	/** Once nothing but questions is asked for, the script can come no further by itself. */
+	#lookWhenIdle(): void {
+		if (this.#over.signal.aborted || this.#order.open > this.#questions.size) return;
+		const questions = [...this.#questions].map(({ question }) => question);
+		this.#of.suspend(
+			questions.length === 0
+				? new JournalError(
+						"SCRIPT_STUCK",
+						"the script waits for a promise that nothing will settle; await calls of ctx",
+					)
+				: new JournalError("SCRIPT_WAITING", `the script waits for an answer: ${questions[0]}`, { questions }),
+		);
 	}
 }
+
+/** A call that has its place. */
+interface Placed {
+	ask(): Asked<unknown>;
+	/** What the script sees of a result. */
+	shape(value: unknown): unknown;
+}
+
+/** Is a result in its record, as the JSON that it is? */
+const isAtHand = ({ from, kept }: Recall & { kind: "ghost" }): boolean =>
+	from === undefined && !kept.spilled && !kept.binary;
 
 /** So many at a time, in the order in which they came. */
 class Turns {
@@ -371,19 +454,14 @@ function assertArgs(file: string, schema: unknown, args: unknown): void {
 /** Nothing that a script may handle: the run ends here, and stays open. */
 function isFatal(error: unknown): boolean {
 	const code = String((error as { code?: unknown }).code);
-	return code === "STEP_DISCARDED" || code === "STALE_LINEAGE" || (code.startsWith("WAL_") && code !== "WAL_NOT_JSON");
+	return code === "STEP_DISCARDED" || code === "STALE_LINEAGE" || code === "REPLAY_DIVERGENCE" || (code.startsWith("WAL_") && code !== "WAL_NOT_JSON");
 }
 
 /** The same failure for the script whether it comes from the call or from the log. */
 function asFirstSeen(error: unknown, lane: Lane): unknown {
-	const { code, detail } = error as { code?: unknown; detail?: unknown };
-	const { reason } = (code === "STEP_FAILED" ? detail : {}) as { reason?: Reason };
 	if (lane.signal.aborted) return error;
-	const seen = reason ?? reasonOf(error);
-	return Object.assign(new Error(lane.redact(failureMessage(error)), { cause: error }), {
-		...(seen.code === undefined ? {} : { code: seen.code }),
-		...(reason || detail === undefined ? {} : { detail }),
-	});
+	const { message, code, detail } = failureOf(error, (text) => lane.redact(text));
+	return Object.assign(new Error(message, { cause: error }), code === undefined ? {} : { code }, detail === undefined ? {} : { detail });
 }
 
 function uuidOf(hex: string): string {

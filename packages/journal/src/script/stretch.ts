@@ -1,5 +1,5 @@
 /** What a script computes at a stretch, from an answer until it waits again: for so long nothing else of the process runs. */
-import { type Context, Script } from "node:vm";
+import { type Context, createContext, Script } from "node:vm";
 import { JournalError } from "../errors.ts";
 
 /** How long a stretch may be. What computes for longer belongs in a tool. */
@@ -17,6 +17,13 @@ export const hasLimit = Number.parseInt(process.versions.node, 10) >= 24;
 /** The microtasks of the context run whenever a script in it ends, whatever the script is; and the limit is for both. */
 const nothing = new Script("0", { filename: "reyn:realm" });
 
+/** So long recorded answers are given under one limit, in milliseconds: to set one takes longer than an answer. */
+const BURST_MS = 25;
+
+/** A context of the host's own: what runs in it, and what that runs elsewhere, is under one limit. */
+const limited = createContext({ work: () => {} });
+const work = new Script("work()", { filename: "reyn:realm" });
+
 /**
  * The stretches of one script. It may be cut in the middle of a function of the host, so what those do at once has to be
  * of this script alone; all else is begun when the stretch is over, and not at all when it was cut.
@@ -28,6 +35,8 @@ export class Stretches {
 	readonly #print: (line: string) => void;
 	#begun: (() => void)[] = [];
 	#printed: string[] = [];
+	/** What a burst leaves to be done after it. */
+	#held: (() => void)[] | undefined;
 	#isCut = false;
 
 	/** @param context with microtasks of its own (`microtaskMode: "afterEvaluate"`) */
@@ -47,20 +56,35 @@ export class Stretches {
 	run(wake: () => void): void {
 		if (this.#isCut) return;
 		wake();
-		try {
-			nothing.runInContext(this.#context, hasLimit ? { timeout: this.#limitMs } : {});
-		} catch (error) {
-			if ((error as { code?: unknown }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
-			this.#isCut = true;
-			for (const line of this.#printed.slice(0, SHOWN_LINES)) this.#print(line);
-			throw new JournalError(
-				"SCRIPT_TIMEOUT",
-				`${this.#file} computed for ${this.#limitMs} ms without waiting for anything, and was stopped: mend the loop, or do such work in a tool`,
-				{ file: this.#file, limitMs: this.#limitMs },
-			);
-		}
-		for (const line of this.#printed.splice(0)) this.#print(line);
+		if (this.#held) nothing.runInContext(this.#context);
+		else this.#within(this.#limitMs, (limit) => nothing.runInContext(this.#context, limit));
+		for (const line of this.#printed.splice(0)) this.say(() => this.#print(line));
 		for (const begin of this.#begun.splice(0)) begin();
+	}
+
+	/**
+	 * Several stretches, one after the other, under one limit.
+	 *
+	 * @param work runs stretches while `isShort` says so; all that is not of this script alone it has to {@link say}
+	 * @throws JournalError `SCRIPT_TIMEOUT`
+	 */
+	burst(stretches: (isShort: () => boolean) => void): void {
+		const until = performance.now() + BURST_MS;
+		const held: (() => void)[] = [];
+		this.#held = held;
+		try {
+			limited.work = () => stretches(() => performance.now() < until);
+			this.#within(this.#limitMs + BURST_MS, (limit) => work.runInContext(limited, limit));
+		} finally {
+			this.#held = undefined;
+			for (const say of held) say();
+		}
+	}
+
+	/** Does what is not of this script alone: at once, or after the burst that is under way. */
+	say(what: () => void): void {
+		if (this.#held) this.#held.push(what);
+		else what();
 	}
 
 	/** To be called in a stretch. */
@@ -70,5 +94,20 @@ export class Stretches {
 
 	print(line: string): void {
 		this.#printed.push(line);
+	}
+
+	#within(ms: number, run: (limit: { timeout?: number }) => void): void {
+		try {
+			run(hasLimit ? { timeout: ms } : {});
+		} catch (error) {
+			if ((error as { code?: unknown }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
+			this.#isCut = true;
+			for (const line of this.#printed.slice(0, SHOWN_LINES)) this.say(() => this.#print(line));
+			throw new JournalError(
+				"SCRIPT_TIMEOUT",
+				`${this.#file} computed for ${this.#limitMs} ms without waiting for anything, and was stopped: mend the loop, or do such work in a tool`,
+				{ file: this.#file, limitMs: this.#limitMs },
+			);
+		}
 	}
 }

@@ -16,10 +16,11 @@ export function testHost(answers: (op: string, args: string) => Promise<unknown>
 		notes,
 		call(op, args) {
 			notes.push(`${at()}: ${op} ${args}`);
-			return async () => {
-				const answer = await answers(op, args);
-				return answer === undefined ? undefined : JSON.stringify(answer);
-			};
+			return (reply) =>
+				void answers(op, args).then(
+					(answer) => reply.answer(answer === undefined ? undefined : JSON.stringify(answer)),
+					(error) => reply.fail(error),
+				);
 		},
 		fork(kind, name, branches) {
 			notes.push(`${at()}: fork ${forks} ${kind} "${name}" ${branches}`);
@@ -29,6 +30,7 @@ export function testHost(answers: (op: string, args: string) => Promise<unknown>
 		join: (fork) => void notes.push(`${at()}: join ${fork}`),
 		random: () => 0.25,
 		uuid: () => "00000000-0000-4000-8000-000000000000",
+		rested() {},
 		log: (text) => void notes.push(`log: ${text}`),
 	};
 }

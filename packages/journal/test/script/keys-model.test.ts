@@ -7,7 +7,7 @@ import { canonicalJson, type WalRecord } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Step } from "../../src/index.ts";
-import { innerLane } from "../../src/lane.ts";
+import { innerLane } from "../../src/entry.ts";
 import { Branches } from "../../src/script/branches.ts";
 import { isInner, type Reuse, runScript, scriptResumed, scriptStarted } from "../../src/script/index.ts";
 import { loadScript } from "../../src/script/load.ts";
@@ -144,6 +144,7 @@ class History {
 		const process = new Process({
 			log: this.log,
 			...(appends === undefined ? {} : { appends }),
+			isTorn: true,
 			model: echo(answer),
 			tools: [writer(answer)],
 		});

@@ -121,20 +121,16 @@ test("branches that are begun in one go are told apart when the script is edited
 	expect(await again.work(edited)).toMatchObject({ result: [["0"], ["1"], "again 0"] });
 });
 
-test("what is called while branches of the same lane are under way is refused, unless all was begun before it waited", async () => {
-	const open = `const open = ctx.parallel([() => ctx.agent("a"), () => ctx.agent("b")]);`;
-	const waiting = `const first = ctx.agent("first"); ${open} await null; await first;`;
-	const late = await new Process().work(script(`${waiting} return ctx.agent("c");`));
-	expect(late).toMatchObject({ status: "failed", error: { code: "CONCURRENT_LANE" } });
-	const branches = await new Process().work(script(`${waiting} return ctx.phase("p", () => 1);`));
-	expect(branches).toMatchObject({ status: "failed", error: { code: "CONCURRENT_LANE" } });
-	const together = new Process();
-	const source = script(`${open} await null; return Promise.all([open, ctx.agent("c"), ctx.agent("c")]);`);
-	const ended = await together.work(source);
-	expect(ended).toEqual({ status: "completed", result: [["a!", "b!"], "c!", "c!"] });
-	expect(together.made).toHaveLength(4);
-	const replay = together.next();
+test("calls beside branches of the same lane have their order, whenever they are made", async () => {
+	const source = script(`const first = ctx.agent("first");
+		const open = ctx.parallel([() => ctx.agent("a"), () => ctx.agent("b")]);
+		await first;
+		const beside = [ctx.agent("c"), ctx.phase("p", () => ctx.agent("d")), ctx.agent("c")];
+		return [...(await open), ...(await Promise.all(beside)), await ctx.agent("after")];`);
+	const run = new Process();
+	const ended = await run.work(source);
+	expect(ended).toEqual({ status: "completed", result: ["a!", "b!", "c!", "d!", "c!", "after!"] });
+	expect(run.made).toHaveLength(7);
+	const replay = run.next();
 	expect([await replay.work(source), replay.made]).toEqual([ended, []]);
-	const after = await new Process().work(script(`${open} await open; return ctx.agent("c");`));
-	expect(after).toMatchObject({ result: "c!" });
 });

@@ -156,10 +156,19 @@ describe("what fails", () => {
 		expect([await replay.work(source), replay.made]).toEqual([ended, []]);
 	});
 
-	test("and may be tried again is called again by the next process", async () => {
+	test("and may be tried again is no result once it has ended the run: the next process calls again", async () => {
 		const run = new Process({ tools: fullDisk({ retryable: true }) });
-		expect(await run.work(source)).toMatchObject({ result: { message: "disk full 1" } });
-		expect(await run.next().work(source)).toMatchObject({ result: { message: "disk full 2" } });
+		const uncaught = script('return ctx.tool("write", {});');
+		expect(await run.work(uncaught)).toMatchObject({ status: "failed", error: { message: "disk full 1" } });
+		expect(await run.next().work(uncaught)).toMatchObject({ error: { message: "disk full 2" } });
+	});
+
+	test("and may be tried again is told as it was where the script went on", async () => {
+		const run = new Process({ tools: fullDisk({ retryable: true }) });
+		const ended = await run.work(source);
+		expect(ended).toMatchObject({ result: { message: "disk full 1" } });
+		const replay = run.next();
+		expect([await replay.work(source), replay.made]).toEqual([ended, []]);
 	});
 
 	test("in the model is no result: the next process asks again", async () => {
@@ -302,7 +311,7 @@ test("a script that waits for what nothing settles is stuck, and says so", async
 test("a script that fails while a call is under way keeps what that one answers, and does not wait for a pause or a person", async () => {
 	const hasty = script(`await Promise.all([
 		ctx.parallel([() => ctx.agent("slow"), () => ctx.sleep(3600000), () => ctx.ask("which?")]),
-		ctx.phase("fails", async () => { throw new Error("no"); }),
+		ctx.phase("fails", async () => { await ctx.now(); throw new Error("no"); }),
 	]);`);
 	const { promise: held, resolve: release } = Promise.withResolvers<void>();
 	const model = {

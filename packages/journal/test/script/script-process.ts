@@ -60,6 +60,8 @@ export interface ProcessOptions {
 	readonly policy?: InDoubtPolicy;
 	readonly redact?: (text: string) => string;
 	readonly stretchMs?: number;
+	/** Are records missing? Then nobody knows what the script is to do. */
+	readonly isTorn?: boolean;
 	/** Appends that it lives for, after the one that begins the run. */
 	readonly appends?: number;
 }
@@ -126,6 +128,7 @@ export class Process implements Appender {
 				this.recalled.push({ id, known });
 				return known;
 			},
+			expected: this.#options.isTorn ? undefined : this.memo.expected(),
 			whenInDoubt: () => policy,
 			signal: this.#controller.signal,
 			observe: (event) => {

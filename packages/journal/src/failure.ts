@@ -1,0 +1,60 @@
+/** What a program sees of a call that failed: the same when it fails and in every replay. */
+import { canonicalJson } from "@reyn/wal";
+import { JournalError, type Reason, reasonOf } from "./errors.ts";
+import { toJson } from "./results.ts";
+
+/** A larger detail is left out, in characters of JSON. */
+const MAX_DETAIL = 32 * 1024;
+
+/** What is recorded of an error. @param redact takes out of a text what must not be written */
+export function failureOf(error: unknown, redact: (text: string) => string = (text) => text): Reason {
+	const { message, code } = reasonOf(error);
+	const { name, detail } = (error instanceof Error ? error : {}) as { name?: unknown; detail?: unknown };
+	const kept = detail === undefined ? undefined : detailOf(detail, redact);
+	return {
+		message: redact(message),
+		...(code === undefined ? {} : { code }),
+		...(typeof name === "string" && name !== "Error" ? { name } : {}),
+		...(kept === undefined ? {} : { detail: kept }),
+	};
+}
+
+/** What programs were told of their calls; all else that a call throws is a failure of what is beneath it. */
+const told = new WeakSet<Error>();
+
+/** Is this how a call ended, now or before? */
+export const isFailureOfCall = (error: unknown): boolean => error instanceof Error && told.has(error);
+
+/** What is thrown of a failure: the error itself where a replay can say all that it says, else one that says what is recorded. */
+export function thrownAs(error: unknown, reason: Reason): Error {
+	const isAll =
+		error instanceof Error && canonicalJson(failureOf(error)) === canonicalJson(reason) && hasDetail(error) === hasDetail(reason);
+	const thrown = isAll ? error : errorOf(reason, error);
+	told.add(thrown);
+	return thrown;
+}
+
+/** A failure that is recalled, with the message, code, name and detail of the first one; its cause is a JournalError `STEP_FAILED`. */
+export function recalledAs(reason: Reason, name: string, lane: string): Error {
+	const why = `${name} failed before, and is not tried again: ${reason.message}`;
+	const thrown = errorOf(reason, new JournalError("STEP_FAILED", why, { lane, reason }));
+	told.add(thrown);
+	return thrown;
+}
+
+function errorOf({ message, code, name, detail }: Reason, cause: unknown): Error {
+	const error = new Error(message, { cause });
+	if (name !== undefined) Object.defineProperty(error, "name", { value: name, configurable: true, writable: true });
+	return Object.assign(error, code === undefined ? {} : { code }, detail === undefined ? {} : { detail });
+}
+
+function detailOf(detail: unknown, redact: (text: string) => string): unknown {
+	try {
+		const text = JSON.stringify(toJson(detail, redact).json);
+		return text === undefined || text.length > MAX_DETAIL ? undefined : JSON.parse(text);
+	} catch {
+		return undefined;
+	}
+}
+
+const hasDetail = (of: object): boolean => (of as { detail?: unknown }).detail !== undefined;

@@ -1,0 +1,520 @@
+/**
+ * In which order a program is told how its calls ended: live, and in every replay the same. A *program* is one run of a script, one
+ * phase of a skill, one open journal; a *call* is one that it awaits itself. Each call has one *place*, the seq of the first record
+ * of how it ended. Whenever the program is quiet it is told the smallest place among the calls that it has asked for; a call
+ * without a place begins only when there is none to be told. What becomes known later has a larger place than all that was known
+ * before, so a replay, which knows more, takes the same one at each point. A crash loses the largest places, and no call was begun
+ * after one that is lost.
+ */
+import type { Seq, Timers } from "@reyn/wal";
+import { innerLane, type Recorded } from "./entry.ts";
+import { type Divergence, ReplayDivergenceError } from "./errors.ts";
+
+/** What is told first: what leaves no record, what this program has recorded, what it takes over from before an edit. */
+export type Rank = 0 | 1 | 2;
+
+/** Which call asks, as far as the order needs it. */
+export interface Asked {
+	readonly lane: string;
+	readonly kind: string;
+	readonly name: string;
+	readonly fp: string;
+	readonly occ: number;
+	/** What it is, for people. */
+	describe(): string;
+	/** Is it an effect that the log has nothing of? */
+	readonly isUnheardOf: boolean;
+}
+
+export interface OrderOptions {
+	/** All lanes of the program are below this one; "" is all of a journal. */
+	readonly program: string;
+	/** The steps that are recorded in a lane. Absent: nobody waits for what is not asked for. */
+	readonly recordedIn?: ((lane: string) => Iterable<Recorded>) | undefined;
+	readonly timers: Timers;
+	/** Is `lane_failed` recorded when the program ends by throwing? Default: false. */
+	readonly recordsItsEnd?: boolean | undefined;
+	/** How long a program that awaits more than its steps is waited for, in milliseconds, once. Default: 200. */
+	readonly patienceMs?: number | undefined;
+	/** What becomes of an effect that nothing is recorded of while the program leaves out what is. Default: `stop`. */
+	readonly changed?: "stop" | "go on" | undefined;
+	/** Told when an effect begins all the same. */
+	onChanged?(call: Asked, unasked: number): void;
+}
+
+/** What the order of a script is driven by, where it is known when the script rests. */
+export interface StrictOptions {
+	readonly program: string;
+	/** What the program is known to ask for. Absent: it may ask for anything. */
+	readonly recorded?: Iterable<Recorded & { readonly lane: string; describe(): string }> | undefined;
+	/** The program does not do what is recorded. Nothing more is told, and nothing begins, unless `goOn` is called. */
+	onDivergence(divergence: Divergence): void;
+	/** The program rests, and nothing can be told or begun. */
+	onIdle(): void;
+}
+
+/** One call in the order of its program, from when it is asked for until the program has been told. */
+export class Ticket {
+	readonly asked: Asked;
+	/** The newest place that the program had been told of when it asked. */
+	readonly after: Seq;
+	readonly #order: Order;
+	readonly #begin = new Gate();
+	readonly #turn = new Gate();
+	rank: Rank = 1;
+	place: number | undefined;
+	/** Tells the program, when it is its turn. Undefined: the answer is not there yet. */
+	tell: (() => void) | undefined;
+	/** Has the program been told when `tell` returns? */
+	isAtHand = false;
+	isTold = false;
+
+	/** Use `ask` of an order. */
+	constructor(order: Order, asked: Asked, after: Seq) {
+		this.#order = order;
+		this.asked = asked;
+		this.after = after;
+	}
+
+	/** Resolves when it may begin. @throws what it is refused with; the signal's reason */
+	mayBegin(signal: AbortSignal): Promise<void> | undefined {
+		return this.#begin.wait(signal);
+	}
+
+	/** How it ended is recorded now. The first place stays. To be called in one go with the append. */
+	placed(seq: Seq): void {
+		if (this.place === undefined && !this.isTold) this.#order.place(this, 1, seq);
+	}
+
+	/** What it gives is only assumed: it is told after all that is recorded. */
+	assumed(at: number): void {
+		this.#order.place(this, 2, ASSUMED + at);
+	}
+
+	/** What was recorded before an edit is recorded again, at its turn. */
+	adopted(seq: Seq): void {
+		this.rank = 1;
+		this.place = seq;
+	}
+
+	/** The answer is there. Resolves when the program is to be told. @throws the signal's reason */
+	turn(signal: AbortSignal): Promise<void> | undefined {
+		this.#ready(() => this.#turn.open());
+		return this.#turn.wait(signal);
+	}
+
+	/** As {@link turn}, where the program has been told when `tell` returns. */
+	atHand(tell: () => void): void {
+		this.isAtHand = true;
+		this.#ready(tell);
+	}
+
+	#ready(tell: () => void): void {
+		this.tell = tell;
+		this.#order.look();
+	}
+
+	/** The program has been told, or will not be. */
+	done(): void {
+		this.#order.leave(this);
+	}
+
+	/** For the order. */
+	begin(): void {
+		this.#begin.open();
+	}
+
+	/** For the order. */
+	refuse(error: Error): void {
+		this.#begin.refuse(error);
+	}
+}
+
+/** The calls of one program that are asked for and not told. */
+export class Order {
+	readonly program: string;
+	/** Is it recorded when the program ends by throwing? Then no failure that it was told of is tried again before. */
+	readonly recordsItsEnd: boolean;
+	readonly #options: OrderOptions | StrictOptions;
+	readonly #open = new Set<Ticket>();
+	/** What waits to begin, as it was asked for. */
+	#waiting: Ticket[] = [];
+	/** What has a place; the smallest is the last. */
+	readonly #placed: Ticket[] = [];
+	#telling: Ticket | undefined;
+	/** The newest place that was told. */
+	#told: Seq = 0;
+	#isResting = false;
+	#isLooking = false;
+	#willRest = false;
+	#count = 0;
+	#ended: ProgramEnded | undefined;
+	/** What is recorded and not asked for; known once calls overlap, in the lanes that were asked in. */
+	#unasked: Unasked | undefined;
+	readonly #lanes = new Map<string, (step: Recorded) => boolean>();
+	#patience: "fresh" | "waiting" | "over" = "fresh";
+	#isLoose = false;
+	/** Resolves when the record that waits for space is written. */
+	#stalled: Promise<unknown> | undefined;
+
+	constructor(options: OrderOptions | StrictOptions) {
+		this.program = options.program;
+		this.recordsItsEnd = "onIdle" in options || (options.recordsItsEnd ?? false);
+		this.#options = options;
+		if (!("onIdle" in options)) return;
+		this.#isLoose = options.recorded === undefined;
+		this.#unasked = new Unasked();
+		for (const step of options.recorded ?? []) this.#unasked.add(step.lane, step, () => step.describe());
+		this.#patience = "over";
+	}
+
+	/** What has been asked for and not told. */
+	get open(): number {
+		return this.#open.size;
+	}
+
+	/**
+	 * A lane of the program is asked in.
+	 *
+	 * @param isAsked was the step asked for in this life?
+	 */
+	enter(lane: string, isAsked: (step: Recorded) => boolean): void {
+		if ("onIdle" in this.#options || !this.#options.recordedIn) return;
+		this.#lanes.set(lane, isAsked);
+		if (this.#unasked) this.#learn(lane, isAsked);
+	}
+
+	/**
+	 * A call is asked for.
+	 *
+	 * @param place where its end is recorded; undefined: nowhere
+	 * @param rank 0: it is made at once, and told before all else
+	 */
+	ask(asked: Asked, place: Seq | undefined, rank: Rank = 1): Ticket {
+		const ticket = new Ticket(this, asked, this.#told);
+		const isAlone = this.#unasked === undefined && ![...this.#open].some((each) => !isInside(asked, each.asked));
+		if (!isAlone) this.#arm();
+		this.#unasked?.delete(asked);
+		this.#open.add(ticket);
+		this.#rouse();
+		if (this.#ended) ticket.refuse(this.#ended);
+		else if (rank === 0) this.place(ticket, 0, this.#count++);
+		else if (place !== undefined) this.place(ticket, rank, place);
+		// With nothing else asked for, and with nothing recorded left, there is nothing that it could overtake.
+		else if (isAlone || this.#isLive) ticket.begin();
+		else this.#waiting.push(ticket);
+		return ticket;
+	}
+
+	/** For tickets. */
+	place(ticket: Ticket, rank: Rank, place: number): void {
+		ticket.rank = rank;
+		ticket.place = place;
+		let [low, high] = [0, this.#placed.length];
+		while (low < high) {
+			const middle = (low + high) >>> 1;
+			if (isBefore(this.#placed[middle] as Ticket, ticket)) high = middle;
+			else low = middle + 1;
+		}
+		this.#placed.splice(low, 0, ticket);
+	}
+
+	/** For tickets. */
+	leave(ticket: Ticket): void {
+		if (ticket.isTold) return;
+		ticket.isTold = true;
+		this.#open.delete(ticket);
+		if (this.#telling === ticket) {
+			this.#telling = undefined;
+			if (ticket.rank === 1) this.#told = Math.max(this.#told, ticket.place ?? 0);
+		} else {
+			remove(this.#placed, ticket);
+			remove(this.#waiting, ticket);
+		}
+		// The steps inside it will not be asked for.
+		this.close(innerLane(ticket.asked));
+		this.#rouse();
+	}
+
+	/** The program has come to rest: all that it asked for until here is asked for now. */
+	rest(): void {
+		this.#isResting = true;
+		this.look();
+	}
+
+	/** A world that has moved, or whoever asks for it: what is recorded need not be asked for any more. */
+	goOn(): void {
+		this.#isLoose = true;
+	}
+
+	/** The program has ended: what waits is not begun, and nothing waits for its turn any more. */
+	end(reason: ProgramEnded): void {
+		this.#ended = reason;
+		for (const ticket of this.#waiting.splice(0)) ticket.refuse(reason);
+		this.look();
+	}
+
+	/** Nothing more is asked for in a lane. */
+	close(lane: string): void {
+		this.#lanes.delete(lane);
+		if (!("onIdle" in this.#options)) this.#unasked?.forget(lane);
+	}
+
+	/** Writes in the order of the calls, also where a record waits for space: what comes later waits behind it. */
+	async write<T>(write: (stall: () => void) => Promise<T>): Promise<T> {
+		while (this.#stalled) await this.#stalled;
+		const { promise, resolve } = Promise.withResolvers<void>();
+		let isStalled = false;
+		try {
+			return await write(() => {
+				isStalled = true;
+				this.#stalled = promise;
+			});
+		} finally {
+			if (isStalled) this.#stalled = undefined;
+			resolve();
+		}
+	}
+
+	/** Tells and begins what can be, while the program rests. */
+	look(): void {
+		if (this.#isLooking) return;
+		this.#isLooking = true;
+		try {
+			if (this.#ended) for (const { tell } of this.#placed) tell?.();
+			else while (this.#isResting && !this.#telling && this.#next());
+		} finally {
+			this.#isLooking = false;
+		}
+	}
+
+	/** Tells what needs nothing but to be told, while `isShort` says so. To be called while one is told. */
+	hurry(isShort: () => boolean): void {
+		for (let first = this.#placed.at(-1); first?.isAtHand && isShort(); first = this.#placed.at(-1)) {
+			if (!this.#isResting || this.#telling || this.#expectedBefore(first)) return;
+			this.#tellFirst(first);
+		}
+	}
+
+	/** @returns is there perhaps more to be done? */
+	#next(): boolean {
+		const first = this.#placed.at(-1);
+		if (first) {
+			if (!this.#agrees(first)) return false;
+			return this.#tellFirst(first);
+		}
+		const [next] = this.#waiting;
+		if (!next) {
+			if ("onIdle" in this.#options) this.#options.onIdle();
+			return false;
+		}
+		if (!this.#agrees(next)) return false;
+		for (const ticket of this.#waiting.splice(0)) {
+			const error = this.#guard(ticket);
+			if (error) ticket.refuse(error);
+			else ticket.begin();
+		}
+		return true;
+	}
+
+	#tellFirst(first: Ticket): boolean {
+		if (!first.tell) return false;
+		this.#placed.pop();
+		this.#telling = first;
+		first.tell();
+		return true;
+	}
+
+	/** What has to come before what comes next, as far as that is known. */
+	#expectedBefore(next: Ticket): Unheard | undefined {
+		if (this.#isLoose || next.rank === 0) return undefined;
+		return this.#unasked?.next(next.rank === 1 ? next.place : undefined);
+	}
+
+	/** Is what comes next what has to come, or is it not known? */
+	#agrees(next: Ticket): boolean {
+		const expected = this.#expectedBefore(next);
+		if (!expected) return true;
+		if ("onIdle" in this.#options) {
+			this.#options.onDivergence({
+				expected: expected.describe(),
+				got: next.asked.describe(),
+				seq: expected.place ?? expected.started,
+				path: expected.lane,
+			});
+			return this.#isLoose;
+		}
+		if (this.#patience === "over") return true;
+		if (this.#patience === "fresh") {
+			this.#patience = "waiting";
+			this.#options.timers.after(this.#options.patienceMs ?? PATIENCE_MS, () => {
+				this.#patience = "over";
+				this.look();
+			});
+		}
+		return false;
+	}
+
+	/** Why an effect must not begin. */
+	#guard({ asked }: Ticket): ReplayDivergenceError | undefined {
+		const unasked = this.#unasked?.size ?? 0;
+		if ("onIdle" in this.#options || !asked.isUnheardOf || unasked === 0) return undefined;
+		if (this.#options.changed === "go on") {
+			this.#options.onChanged?.(asked, unasked);
+			return undefined;
+		}
+		const first = this.#unasked?.first();
+		return new ReplayDivergenceError(
+			{
+				expected: first?.describe() ?? "",
+				got: asked.describe(),
+				seq: first?.place ?? first?.started,
+				path: asked.lane,
+			},
+			`Nothing was called: ${unasked} recorded steps are not asked for, so this may be one of them in another order. Await nothing but steps in branches that share state, give each branch a lane of its own, or open the journal with { changed: "go on" }`,
+		);
+	}
+
+	/** Is nothing recorded that may yet be asked for? */
+	get #isLive(): boolean {
+		if ("onIdle" in this.#options) return false;
+		return this.#unasked?.size === 0 && this.#waiting.length + this.#placed.length === 0;
+	}
+
+	/** Once two calls are under way at the same time their order matters, and what is recorded of them has to be known. */
+	#arm(): void {
+		if (this.#unasked) return;
+		this.#unasked = new Unasked();
+		for (const [lane, isAsked] of this.#lanes) this.#learn(lane, isAsked);
+		this.#lanes.clear();
+	}
+
+	#learn(lane: string, isAsked: (step: Recorded) => boolean): void {
+		if ("onIdle" in this.#options) return;
+		for (const step of this.#options.recordedIn?.(lane) ?? [])
+			if (!isAsked(step)) this.#unasked?.add(lane, step, () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ})`);
+	}
+
+	/** The program runs: it is quiet again when its microtasks have run, unless somebody else knows better. */
+	#rouse(): void {
+		this.#isResting = false;
+		if (this.#willRest || "onIdle" in this.#options) return;
+		this.#willRest = true;
+		queueMicrotask(() =>
+			process.nextTick(() => {
+				this.#willRest = false;
+				this.rest();
+			}),
+		);
+	}
+}
+
+/** Nobody is told any more how a call ends, and what waits is not begun. */
+export class ProgramEnded extends Error {}
+
+/** No seq is as large. */
+const ASSUMED = 2 ** 50;
+
+/** See `patienceMs`. */
+const PATIENCE_MS = 200;
+
+interface Unheard extends Recorded {
+	readonly lane: string;
+	describe(): string;
+}
+
+/** What is recorded and was not asked for. */
+class Unasked {
+	readonly #all = new Map<string, Unheard>();
+	readonly #byLane = new Map<string, Set<string>>();
+	/** Those with a place, the smallest last; what was asked for meanwhile is still among them. */
+	#places: Unheard[] = [];
+	#isSorted = true;
+
+	get size(): number {
+		return this.#all.size;
+	}
+
+	add(lane: string, step: Recorded, describe: () => string): void {
+		const each: Unheard = { ...step, lane, describe };
+		const key = keyOf(each);
+		this.#all.set(key, each);
+		const keys = this.#byLane.get(lane);
+		if (keys) keys.add(key);
+		else this.#byLane.set(lane, new Set([key]));
+		if (each.place === undefined) return;
+		this.#places.push(each);
+		this.#isSorted = false;
+	}
+
+	delete(asked: Asked): void {
+		const key = keyOf(asked);
+		if (this.#all.delete(key)) this.#byLane.get(asked.lane)?.delete(key);
+	}
+
+	forget(lane: string): void {
+		for (const key of this.#byLane.get(lane) ?? []) this.#all.delete(key);
+		this.#byLane.delete(lane);
+	}
+
+	/** What has to come before a place; without one, whatever there is. */
+	next(place: number | undefined): Unheard | undefined {
+		if (!this.#isSorted) this.#places.sort((a, b) => (b.place ?? 0) - (a.place ?? 0));
+		this.#isSorted = true;
+		for (let last = this.#places.at(-1); last; last = this.#places.at(-1)) {
+			if (this.#all.get(keyOf(last)) === last)
+				return place === undefined || (last.place ?? 0) < place ? last : undefined;
+			this.#places.pop();
+		}
+		return place === undefined ? this.first() : undefined;
+	}
+
+	first(): Unheard | undefined {
+		return this.#all.values().next().value;
+	}
+}
+
+/** Opened once, or refused; nothing waits where it is open already. */
+class Gate {
+	#state: "shut" | "open" | Error = "shut";
+	#told: (() => void) | undefined;
+
+	open(): void {
+		if (this.#state === "shut") this.#state = "open";
+		this.#told?.();
+	}
+
+	refuse(error: Error): void {
+		if (this.#state === "shut") this.#state = error;
+		this.#told?.();
+	}
+
+	/** Undefined where it is open. */
+	wait(signal: AbortSignal): Promise<void> | undefined {
+		if (this.#state === "open") return undefined;
+		return new Promise((resolve, reject) => {
+			const stop = (): void => reject(signal.reason);
+			this.#told = () => {
+				signal.removeEventListener("abort", stop);
+				if (this.#state instanceof Error) reject(this.#state);
+				else resolve();
+			};
+			if (this.#state !== "shut") return this.#told();
+			if (signal.aborted) return stop();
+			signal.addEventListener("abort", stop, { once: true });
+		});
+	}
+}
+
+const keyOf = ({ lane, fp, occ }: Pick<Asked, "lane" | "fp" | "occ">): string => `${lane} ${fp}:${occ}`;
+
+const isBefore = (a: Ticket, b: Ticket): boolean =>
+	a.rank === b.rank ? (a.place ?? 0) < (b.place ?? 0) : a.rank < b.rank;
+
+/** Is a call made in a lane of another one? */
+const isInside = (call: Asked, outer: Asked): boolean => `${call.lane}/`.startsWith(`${innerLane(outer)}/`);
+
+function remove(tickets: Ticket[], ticket: Ticket): void {
+	const at = tickets.indexOf(ticket);
+	if (at >= 0) tickets.splice(at, 1);
+}

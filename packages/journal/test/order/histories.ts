@@ -1,0 +1,48 @@
+/** Tells random histories of a form, and says which of them went wrong, with the smallest that does. */
+import fc from "fast-check";
+import { anyHistory, run, type Seen } from "./history.ts";
+import type { Form } from "./life.ts";
+
+export interface Tally {
+	/** Histories, those that went wrong, and lives. */
+	readonly histories: number;
+	readonly wrong: number;
+	readonly lives: number;
+	/** How much went wrong, by what. */
+	readonly times: Readonly<Record<string, number>>;
+	/** In how many histories. */
+	readonly in: Readonly<Record<string, number>>;
+}
+
+const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+
+/**
+ * `REYN_RUNS` sets how many are told, and prints what was counted; `REYN_SEED` which.
+ *
+ * @throws the smallest that went wrong
+ */
+export async function tellHistories<State>(form: Form<State>, sample: number): Promise<void> {
+	const { REYN_RUNS } = process.env;
+	const numRuns = Number(REYN_RUNS ?? sample);
+	const times: Record<string, number> = {};
+	const within: Record<string, number> = {};
+	let [wrong, lives] = [0, 0];
+	const told = async (seen: Seen): Promise<void> => {
+		lives += seen.lives;
+		if (seen.wrong.length > 0) wrong++;
+		for (const each of seen.wrong) times[each.kind] = (times[each.kind] ?? 0) + each.times;
+		for (const kind of new Set(seen.wrong.map((each) => each.kind))) within[kind] = (within[kind] ?? 0) + 1;
+	};
+	const seed = SEED.seed ?? Math.floor(Math.random() * 2 ** 31);
+	for (const history of fc.sample(anyHistory, { numRuns, seed })) await told(await run(form, history));
+	if (REYN_RUNS !== undefined)
+		console.log(form.name, JSON.stringify({ seed, histories: numRuns, wrong, lives, times, in: within }));
+	if (wrong === 0) return;
+	await fc.assert(
+		fc.asyncProperty(anyHistory, async (history) => {
+			const seen = await run(form, history);
+			if (seen.wrong.length > 0) throw new Error(JSON.stringify(seen.wrong, undefined, "\t"));
+		}),
+		{ numRuns, seed },
+	);
+}

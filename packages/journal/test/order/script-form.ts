@@ -1,0 +1,188 @@
+/** Random programs as scripts. */
+import { type BlobStore, memoryEngine } from "@reyn/wal";
+import type { Model, Tool } from "../../src/index.ts";
+import {
+	explain,
+	loadScript,
+	runScript,
+	type ScriptContext,
+	ScriptMemo,
+	type ScriptPorts,
+} from "../../src/script/index.ts";
+import { Log, Process, type ProcessOptions, run, scope } from "../script/script-process.ts";
+import { FarSide, Stuck, tokenStore, tokensIn } from "./far-side.ts";
+import type { Form, Note } from "./life.ts";
+import { type Calls, follow, type Kind, type Program } from "./program.ts";
+
+interface Scripts {
+	log: Log;
+	readonly store: BlobStore & { readonly begins: ReadonlyMap<string, string> };
+}
+
+export const scripts: Form<Scripts> = {
+	name: "scripts",
+	forgets: "after a failure",
+	fresh: () => ({ log: new Log(), store: tokenStore(memoryEngine().blobs("main")) }),
+	async cut({ log, store }, after) {
+		const copy = new Log();
+		for (const { kind, data, ts } of log.records.slice(0, after)) copy.append({ kind, data } as never, scope, ts);
+		return { log: copy, store };
+	},
+	async live(state, program, { delays, policy, absent = false, reuse, number: life }, made, now) {
+		const { log, store } = state;
+		const tip = (): number => log.records.length;
+		const far = new FarSide(program, { life, delays, tip, made, now });
+		const notes: Note[] = [];
+		const process = new Noting(
+			{
+				log,
+				time: far.time,
+				policy,
+				model: modelOf(far),
+				tools: toolsOf(far),
+				ask: async ({ question }) => (absent ? undefined : far.answer("ask", question)),
+			},
+			store,
+			(line) => notes.push({ line, tip: tip() }),
+		);
+		const from = tip();
+		const left = { number: life, notes, from, made: far.made };
+		const tokens = async (through: number): Promise<ReadonlySet<string>> =>
+			tokensIn(log.records.slice(0, through), store.begins);
+		const verify = async (again: Program): Promise<readonly unknown[]> => {
+			const memo = new ScriptMemo(log.records);
+			const { divergences } = await far.time.until(
+				explain(module, run, again, scope, { ...process.ports, memo, isOver: true }),
+				1,
+			);
+			return divergences;
+		};
+		try {
+			process.begin(module.hash, { args: program, ...(reuse ? { reuse } : {}) });
+			const working = process.end(() => runScript(module, run, program, scope, process.ports));
+			const ended = await far.time.until(working, 1);
+			const error = "error" in ended ? ended.error : undefined;
+			const refused = notes.find(({ line }) => /^refused (?!SCRIPT_WAITING)/.test(line))?.line;
+			const isRefused = refused !== undefined || REFUSALS.includes(String(error?.code));
+			const why = refused ?? error?.code ?? error?.message ?? "";
+			const status = isRefused
+				? "refused"
+				: ended.status === "stopped" || ended.status === "killed"
+					? "stuck"
+					: ended.status;
+			const result = "result" in ended ? String(ended.result) : undefined;
+			return { ...left, status, why, result, tip: tip(), now: far.time.now(), tokens, verify };
+		} catch (error) {
+			if (!(error instanceof Stuck)) throw error;
+			return { ...left, status: "stuck", why: "", result: undefined, tip: tip(), now: far.time.now(), tokens, verify };
+		}
+	},
+};
+
+export const REFUSALS: readonly string[] = [
+	"REPLAY_DIVERGENCE",
+	"CONCURRENT_LANE",
+	"DETERMINISM",
+	"SCRIPT_STUCK",
+	"SCRIPT_INVALID",
+];
+
+/** Its results lie beside the log, and what it prints is noted with the time. */
+class Noting extends Process {
+	readonly #results: BlobStore;
+	readonly #note: (line: string) => void;
+
+	constructor(options: ProcessOptions, results: BlobStore, note: (line: string) => void) {
+		super(options);
+		this.#results = results;
+		this.#note = note;
+	}
+
+	override get ports(): ScriptPorts {
+		return { ...super.ports, results: this.#results, print: this.#note };
+	}
+}
+
+/** Runs in the script, so it may use nothing from outside itself. */
+function scriptCalls(ctx: ScriptContext): Calls {
+	return {
+		root: "p",
+		call: (_, { kind }, text) =>
+			kind === "llm" ? ctx.agent(text) : kind === "ask" ? ctx.ask(text) : ctx.tool(kind, { text }),
+		nested: async (at, { body }, text) => {
+			// What it is made of.
+			for (const turn of [0, 1]) console.log(`asked* ${at.path} llm ${text}#${turn}`);
+			for (const part of body) console.log(`asked* ${at.path} ${part.kind} ${part.id}(${text})`);
+			return ctx.agent(text, { tools: [...new Set(body.map((part) => part.kind))].filter((tool) => tool !== "llm") });
+		},
+		lanes: (at, bodies) => {
+			const fork = at.forks++;
+			return ctx.parallel(bodies.map((body, i) => () => body({ path: `${at.path}/f${fork}/${i}`, forks: 0 })));
+		},
+		pipeline: (at, items, stages) => {
+			const fork = at.forks++;
+			const ats = items.map((_, i) => ({ path: `${at.path}/f${fork}/${i}`, forks: 0 }));
+			const [a, ...rest] = stages.map(
+				(stage) => (before: string, _: string, i: number) => stage(before, ats[i] as (typeof ats)[number]),
+			);
+			return ctx.pipeline(items, a as NonNullable<typeof a>, ...(rest as [])) as Promise<string[]>;
+		},
+		phase: (at, name, body) => ctx.phase(name, () => body({ path: `${at.path}/p${at.forks++}`, forks: 0 })),
+		sleep: (_, ms) => ctx.sleep(ms),
+		now: async () => `now${await ctx.now()}`,
+		random: () => `r${ctx.random()}`,
+		isFatal: (error) =>
+			["REPLAY_DIVERGENCE", "CONCURRENT_LANE", "DETERMINISM", "SCRIPT_STUCK", "SCRIPT_WAITING"].includes(
+				String((error as { code?: string }).code),
+			),
+		says: (error) => {
+			const { message, detail } = error as { message: string; detail?: { left?: number } };
+			const left = detail?.left === undefined ? "" : `left${detail.left}`;
+			return `${message.split(" ").at(-1)}${left}`;
+		},
+		note: (line) => console.log(line),
+	};
+}
+
+function modelOf(far: FarSide): Model {
+	return {
+		id: "far",
+		async *generate({ messages }) {
+			const [first] = messages;
+			const text = first?.role === "user" ? first.text : "";
+			const spec = far.spec(text);
+			const turn = messages.filter(({ role }) => role === "assistant").length;
+			yield {
+				type: "text",
+				text: await far.answer("llm", text, spec.type === "nested" ? { key: `${text}#${turn}` } : {}),
+			};
+			if (spec.type === "nested" && turn === 0)
+				for (const [i, part] of spec.body.entries())
+					yield {
+						type: "toolCall",
+						call: { id: `${i}`, name: part.kind, args: { text: `${part.id}(${text})` } },
+					};
+			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+		},
+	};
+}
+
+const purities = { mail: "side_effect", post: "external", look: "world", count: "pure" } as const;
+
+const toolsOf = (far: FarSide): readonly Tool[] =>
+	Object.entries(purities).map(([name, purity]) => ({
+		name,
+		description: "",
+		parameters: { type: "object" },
+		purity,
+		call: (args) => far.answer(name as Kind, (args as { text: string }).text),
+	}));
+
+/** Follows the program that is its argument. */
+const module = loadScript(
+	`const follow = ${follow};
+const callsOf = ${scriptCalls};
+export default (ctx, program) => follow(program, callsOf(ctx));
+`,
+	"s.ts",
+);

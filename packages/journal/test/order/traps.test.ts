@@ -1,0 +1,522 @@
+/** Programs that once paid twice when they were run again: each is run to its end, and run again over the same log. */
+import { describe, expect, test } from "vitest";
+import { script } from "../script/script-process.ts";
+import { Journals, Run, type Says, type StepProgram } from "./lives.ts";
+
+/** A run to its end, killed before the end was recorded, and run again: the same end, and nothing is called but what is allowed. */
+async function expectRecalled(source: string, says: Says, allowed: readonly string[] = []): Promise<Run> {
+	const run = new Run(says);
+	const ended = await run.live(source);
+	expect(ended).toMatchObject({ status: "completed" });
+	run.lose(1);
+	const again = await run.live(source);
+	expect({ ended: again, made: run.made.filter((text) => !allowed.includes(text)) }).toEqual({ ended, made: [] });
+	expect(await run.live(source)).toEqual(ended);
+	expect(run.made.filter((text) => !allowed.includes(text))).toEqual([]);
+	return run;
+}
+
+/** As its branches end, they push; then a mail and a sum of what was pushed. */
+const pushing = (...branches: readonly string[]): string =>
+	script(`const found = [];
+	const push = async (answer) => { found.push(await answer); };
+	await ctx.parallel([${branches.map((branch) => `async () => { ${branch} }`).join(", ")}]);
+	await ctx.tool("mail", { text: found.join() });
+	return ctx.agent("sum up " + found.join());`);
+
+const says =
+	(all: Readonly<Record<string, ReturnType<Says>>>): Says =>
+	(text) =>
+		all[text];
+
+describe("a script that runs again recalls", () => {
+	test("branches in the order in which they ended", async () => {
+		const source = pushing('await push(ctx.agent("a"))', 'await push(ctx.agent("b"))', 'await push(ctx.agent("c"))');
+		await expectRecalled(source, says({ a: { ms: 30 }, b: { ms: 20 }, c: { ms: 10 } }));
+	});
+
+	test("branches in that order when the last call was cut: only that one is paid", async () => {
+		const source = pushing('await push(ctx.agent("a"))', 'await push(ctx.agent("b"))');
+		const run = new Run(says({ a: { ms: 30 }, b: { ms: 20 } }));
+		const ended = await run.live(source);
+		run.loseFrom((data) => data.includes("sum up"));
+		expect([await run.live(source), run.made]).toEqual([ended, ["sum up b!,a!"]]);
+	});
+
+	test("the items of a pipeline in that order, each stage", async () => {
+		const source = script(`const found = [];
+	const stage = (name) => async (before, item) => { const answer = await ctx.agent(name + item + found.length); found.push(answer); return answer; };
+	await ctx.pipeline(["x", "y", "z"], stage("first "), stage("second "));
+	return ctx.tool("mail", { text: found.join() });`);
+		const slow: Says = (text) => ({ ms: text.includes("x") ? 30 : text.includes("y") ? 20 : 7 });
+		await expectRecalled(source, slow);
+	});
+
+	test("an effect that failed and was tried again by a loop of the script's own", async () => {
+		const source = script(`for (let i = 0; i < 3; i++) {
+		try { await ctx.tool("mail", { text: "a" }); break; } catch {}
+	}
+	return ctx.agent("sum up");`);
+		let failures = 1;
+		const run = await expectRecalled(source, (text) =>
+			text === "mail a" && failures-- > 0 ? { says: Object.assign(new Error("busy"), { retryable: true }) } : undefined,
+		);
+		expect(run.process.kinds.filter((kind) => kind === "step_started")).toHaveLength(2);
+	});
+
+	test("a failure of a model that the script caught", async () => {
+		const source = script(`const heard = await ctx.agent("a").catch(() => "nothing");
+	await ctx.tool("mail", { text: heard });
+	return ctx.agent("sum up " + heard);`);
+		await expectRecalled(source, (text, life) =>
+			text === "a" && life === 1 ? { says: new Error("overloaded") } : undefined,
+		);
+	});
+
+	test("a failure of the world that the script caught", async () => {
+		const source = script(`const heard = await ctx.tool("look").catch(() => "nothing");
+	await ctx.tool("mail", { text: heard });
+	return ctx.agent("sum up " + heard);`);
+		await expectRecalled(source, (text, life) =>
+			text === "look " && life === 1 ? { says: new Error("no network") } : undefined,
+		);
+	});
+
+	test("a sleep beside a call, which ends after it", async () => {
+		await expectRecalled(
+			pushing('await ctx.sleep(50); found.push("slept")', 'await push(ctx.agent("a"))'),
+			says({ a: { ms: 10 } }),
+		);
+	});
+
+	test("a sleep beside a call, which ends before it", async () => {
+		await expectRecalled(
+			pushing('await push(ctx.agent("a"))', 'await ctx.sleep(5); found.push("slept")'),
+			says({ a: { ms: 10 } }),
+		);
+	});
+
+	test("what the world said in a branch, once a mail after the join rests on it", async () => {
+		await expectRecalled(pushing('await push(ctx.tool("look"))'), (text, life) =>
+			text === "look " ? { says: `price ${life}` } : undefined,
+		);
+	});
+
+	test("the world in its place, however long it takes the second time", async () => {
+		const source = script(`const found = [];
+	const push = async (answer) => { found.push(await answer); };
+	await ctx.parallel([() => push(ctx.tool("look")), () => push(ctx.agent("a"))]);
+	return ctx.agent("sum up " + found.join());`);
+		const slower: Says = (text, life) => ({ ms: text === "look " ? life * 10 : 15 });
+		await expectRecalled(source, slower, ["look "]);
+	});
+
+	test("the world's first answer, when it fails the second time", async () => {
+		const source = script(`const heard = await ctx.tool("look");
+	return ctx.agent("sum up " + heard);`);
+		await expectRecalled(
+			source,
+			(text, life) => (text === "look " && life > 1 ? { says: new Error("no network") } : undefined),
+			["look "],
+		);
+	});
+
+	test.each([1, 30])("a pure call of %i ms beside another call", async (ms) => {
+		const source = pushing('await push(ctx.agent("a"))', 'await push(ctx.tool("count"))', 'await push(ctx.agent("b"))');
+		await expectRecalled(source, says({ a: { ms: 10 }, b: { ms: 5 }, "count ": { ms } }), ["count "]);
+	});
+
+	test("a result that lies beside the log, in its place", async () => {
+		const push = 'found.push((await ctx.agent("TEXT")).slice(0, 5))';
+		const source = pushing(push.replace("TEXT", "a"), push.replace("TEXT", "b"), push.replace("TEXT", "c"));
+		const large = "large".repeat(8000);
+		await expectRecalled(source, says({ a: { ms: 20 }, b: { ms: 10, says: large }, c: { ms: 30, says: large } }));
+	});
+
+	test("the detail of a failure", async () => {
+		const source = script(`let left = "all";
+	try { await ctx.tool("mail", { text: "a" }); } catch (error) { left = JSON.stringify(error.detail ?? "unknown"); }
+	await ctx.tool("mail", { text: left });
+	return ctx.agent("sum up " + left);`);
+		const refused = Object.assign(new Error("no paper"), { code: "NO_PAPER", detail: { left: 3 } });
+		await expectRecalled(source, says({ "mail a": { says: refused } }));
+	});
+
+	test("chains of calls that overlap in one lane", async () => {
+		const source = script(`const found = [];
+	await Promise.all(["a", "b", "c"].map(async (text) => {
+		const first = await ctx.agent(text);
+		found.push(await ctx.agent("more " + first + found.join()));
+	}));
+	await ctx.tool("mail", { text: found.join() });
+	return ctx.agent("sum up " + found.join());`);
+		const slow: Says = (text) => ({ ms: { a: 30, b: 20, c: 10 }[text] ?? (text.includes("b!") ? 25 : 2) });
+		await expectRecalled(source, slow);
+	});
+
+	test("what goes on when the first of its branches has said so", async () => {
+		const source = script(`const found = [];
+	let ready;
+	const isReady = new Promise((resolve) => { ready = resolve; });
+	const both = ctx.parallel([
+		async () => { found.push(await ctx.agent("a")); ready(); found.push(await ctx.agent("more a")); },
+		async () => { found.push(await ctx.agent("b")); },
+	]);
+	await isReady;
+	await ctx.tool("mail", { text: found.join() });
+	await both;
+	return ctx.agent("sum up " + found.join());`);
+		await expectRecalled(source, says({ a: { ms: 10 }, b: { ms: 5 }, "more a": { ms: 30 } }));
+	});
+
+	test("who came first: race, any, and a promise of the script's own", async () => {
+		const calls = '[ctx.agent("a"), ctx.agent("b"), ctx.agent("c")]';
+		for (const first of [
+			`Promise.race(${calls})`,
+			`Promise.any(${calls})`,
+			`new Promise((resolve) => { for (const call of ${calls}) call.then(resolve); })`,
+		]) {
+			const source = script(`const first = await ${first};
+	await ctx.tool("mail", { text: first });
+	return ctx.agent("sum up " + first);`);
+			await expectRecalled(source, says({ a: { ms: 30 }, b: { ms: 10 }, c: { ms: 20 } }));
+		}
+	});
+
+	test("a phase that ran beside a question", async () => {
+		const source = script(`const found = [];
+	await Promise.all([
+		ctx.phase("look", async () => { found.push(await ctx.agent("a" + ctx.random())); }),
+		ctx.parallel([async () => { found.push(await ctx.ask("which?")); }]),
+	]);
+	await ctx.tool("mail", { text: found.join() });
+	return found;`);
+		const run = new Run(() => ({ ms: 10 }), { ask: async () => "this" });
+		const ended = await run.live(source);
+		expect(ended).toMatchObject({ status: "completed", result: ["this", expect.stringMatching(/^a0\.\d+!$/)] });
+		run.lose(1);
+		expect([await run.live(source), run.made]).toEqual([ended, []]);
+	});
+});
+
+describe("a run that has failed and is run again", () => {
+	test("makes the call that ended it again, and none that a later one rests on", async () => {
+		const source = script(`const heard = await ctx.agent("a").catch(() => "nothing");
+	await ctx.tool("mail", { text: heard });
+	return ctx.agent("b");`);
+		const run = new Run((text, life) =>
+			life === 1 && text !== "mail nothing" ? { says: new Error("overloaded") } : undefined,
+		);
+		expect(await run.live(source)).toMatchObject({ status: "failed" });
+		expect([await run.live(source), run.made]).toEqual([{ status: "completed", result: "b!" }, ["b"]]);
+	});
+
+	test("makes again only the branch that failed", async () => {
+		const source = script(`return ctx.parallel([
+		() => ctx.agent("a"),
+		async () => { await ctx.agent("b"); return ctx.tool("mail", { text: "b" }); },
+	]);`);
+		const run = new Run((text, life) => ({ ms: 5, ...(text === "a" && life === 1 ? { says: new Error("no") } : {}) }));
+		expect(await run.live(source)).toMatchObject({ status: "failed", error: { code: "SCRIPT_BRANCH_FAILED" } });
+		expect([await run.live(source), run.made]).toEqual([{ status: "completed", result: ["a!", "mail done"] }, ["a"]]);
+	});
+
+	test("never forgets a failure because it was stopped or killed", async () => {
+		const source = script(`const heard = await ctx.agent("a").catch(() => "nothing");
+	return ctx.tool("mail", { text: heard });`);
+		const run = new Run((text, life) => (life === 1 && text === "a" ? { says: new Error("overloaded") } : undefined));
+		await run.live(source);
+		run.loseFrom((data) => data.includes("mail"));
+		expect([await run.live(source), run.made]).toEqual([
+			{ status: "completed", result: "mail done" },
+			["mail nothing"],
+		]);
+	});
+});
+
+describe("what is adopted after an edit", () => {
+	const source = pushing('await push(ctx.agent("a"))', 'await push(ctx.agent("b"))');
+	const slow = says({ a: { ms: 30 }, b: { ms: 20 } });
+
+	test("is told in the order in which it was told then", async () => {
+		const run = new Run(slow);
+		const ended = await run.live(source);
+		await run.live(source.replace("return ctx.agent", 'await ctx.agent("new"); return ctx.agent'));
+		expect(ended).toMatchObject({ result: "sum up b!,a!!" });
+		// The call before has changed what the last one may rest on.
+		expect(run.made).toEqual(["new", "sum up b!,a!"]);
+	});
+
+	test("keeps that order in a third life", async () => {
+		const calls = source.replace('await ctx.tool("mail", { text: found.join() });', "");
+		const edited = calls.replace("const found", 'await ctx.agent("new"); const found');
+		const run = new Run(slow);
+		const ended = await run.live(calls);
+		expect([await run.live(edited, { reuse: "content" }), run.made]).toEqual([ended, ["new"]]);
+		run.lose(2);
+		expect([await run.live(edited, { reuse: "content" }), run.made]).toEqual([ended, []]);
+	});
+});
+
+describe("verify says nothing of a run that is as it was", () => {
+	test("with a pure tool", async () => {
+		const source = script(`const heard = await ctx.tool("count"); return ctx.agent("sum up " + heard);`);
+		const run = new Run(() => undefined);
+		expect(await run.live(source)).toMatchObject({ status: "completed", result: "sum up count done!" });
+		expect(await run.time.until(run.process.verify(source))).toEqual([]);
+	});
+
+	test("with a loser of a race that was given up", async () => {
+		const source = script(`return Promise.race([ctx.agent("a"), ctx.sleep(1000)]);`);
+		const run = new Run(() => undefined);
+		expect(await run.live(source)).toMatchObject({ status: "completed", result: "a!" });
+		expect(await run.time.until(run.process.verify(source))).toEqual([]);
+		expect([await run.live(source), run.made]).toEqual([{ status: "completed", result: "a!" }, []]);
+	});
+
+	test("with a loser of a race that has ended after the script", async () => {
+		const source = script(`return Promise.race([ctx.agent("a"), ctx.agent("b")]);`);
+		const run = new Run(says({ a: { ms: 20 }, b: { ms: 10 } }));
+		expect(await run.live(source)).toMatchObject({ status: "completed", result: "b!" });
+		expect(await run.time.until(run.process.verify(source))).toEqual([]);
+		expect([await run.live(source), run.made]).toEqual([{ status: "completed", result: "b!" }, []]);
+	});
+
+	test("with branches that ended in another order than they began", async () => {
+		const source = pushing('await push(ctx.agent("a"))', 'await push(ctx.agent("b"))');
+		const run = new Run(says({ a: { ms: 30 }, b: { ms: 20 } }));
+		await run.live(source);
+		expect(await run.time.until(run.process.verify(source))).toEqual([]);
+	});
+
+	test("with a failure that was caught", async () => {
+		const source = script(
+			`const heard = await ctx.agent("a").catch(() => "nothing"); return ctx.agent("sum up " + heard);`,
+		);
+		const run = new Run((text) => (text === "a" ? { says: new Error("overloaded") } : undefined));
+		expect(await run.live(source)).toMatchObject({ status: "completed" });
+		expect(await run.time.until(run.process.verify(source))).toEqual([]);
+	});
+});
+
+describe("what a script waits for", () => {
+	test("is no reason to end it while answers wait for their turn", async () => {
+		const source = pushing(
+			'await push(ctx.tool("look"))',
+			'await push(ctx.agent("a"))',
+			'await push(ctx.ask("which?"))',
+		);
+		const run = new Run((text, life) => ({ ms: text === "look " ? life * 10 : 15 }));
+		expect(await run.live(source)).toMatchObject({ status: "waiting", error: { code: "SCRIPT_WAITING" } });
+		expect(await run.live(source)).toMatchObject({ status: "waiting", error: { code: "SCRIPT_WAITING" } });
+		expect(run.made).toEqual(["look "]);
+		const silent = new Run(says({ a: { ms: 10 } }));
+		const stuck = pushing('await push(ctx.agent("a"))', "await new Promise(() => {})");
+		for (let life = 1; life <= 2; life++)
+			expect(await silent.live(stuck)).toMatchObject({ status: "failed", error: { code: "SCRIPT_STUCK" } });
+		expect(silent.made).toEqual([]);
+	});
+
+	test("is told before anything else when it is refused at once", async () => {
+		const refused = 'try { await ctx.tool("none"); } catch (error) { found.push(error.code); }';
+		const source = pushing('await push(ctx.agent("a"))', refused, 'await push(ctx.agent("b"))');
+		const run = await expectRecalled(source, says({ a: { ms: 30 }, b: { ms: 20 } }));
+		const misspelled = pushing(
+			'await push(ctx.agent("a"))',
+			'try { await ctx.ask(5); } catch { found.push("wrong"); }',
+		);
+		await expectRecalled(misspelled, () => undefined);
+		expect(run.process.kinds).not.toContain("step_failed");
+	});
+
+	test("does not hold it open when it fails in the same stretch", async () => {
+		const run = new Run(() => undefined, { ask: () => new Promise<string>(() => {}) });
+		const source = script(`ctx.ask("really?"); throw new Error("no");`);
+		expect(await run.live(source)).toMatchObject({ status: "failed", error: { message: "no" } });
+		const beside = script(`await ctx.agent("a"); ctx.ask("really?"); ctx.agent("b"); throw new Error("no");`);
+		const other = new Run(() => undefined, { ask: () => new Promise<string>(() => {}) });
+		expect(await other.live(beside)).toMatchObject({ status: "failed", error: { message: "no" } });
+	});
+});
+
+/** A program to its end, and again: the same end, and nothing is called but what is allowed; also when its last record was lost. */
+async function expectStepsRecalled(program: StepProgram, says: Says, allowed: readonly string[] = []): Promise<void> {
+	const journals = new Journals(says);
+	const ended = await journals.live(program);
+	for (let life = 2; life <= 3; life++) {
+		const again = await journals.live(program);
+		const made = journals.made.filter((text) => !allowed.includes(text));
+		expect({ ended: again, made }, `life ${life}`).toEqual({ ended, made: [] });
+	}
+}
+
+/** What each branch found, in the order in which they ended; then a mail and a sum of that. */
+const together =
+	(...branches: readonly ((...given: Parameters<StepProgram>) => Promise<string>)[]): StepProgram =>
+	async (steps) => {
+		const found: string[] = [];
+		await Promise.all(branches.map(async (branch) => found.push(await branch(steps))));
+		await steps.mail(found.join());
+		return steps.llm(`sum up ${found.join()}`);
+	};
+
+describe("a program of steps that runs again recalls", () => {
+	test("calls of one lane in the order in which they ended", async () => {
+		await expectStepsRecalled(
+			together(
+				({ llm }) => llm("a"),
+				({ llm }) => llm("b"),
+				({ llm }) => llm("c"),
+			),
+			says({ a: { ms: 30 }, b: { ms: 20 }, c: { ms: 10 } }),
+		);
+	});
+
+	test("calls of several lanes in that order", async () => {
+		const branch = (name: string) => (steps: Parameters<StepProgram>[0]) => steps.lane(`branch/${name}`).llm(name);
+		await expectStepsRecalled(together(branch("a"), branch("b")), says({ a: { ms: 30 }, b: { ms: 20 } }));
+	});
+
+	test("chains of calls that overlap in one lane", async () => {
+		const chain =
+			(name: string) =>
+			async ({ llm }: Parameters<StepProgram>[0]) =>
+				llm(`more ${await llm(name)}`);
+		await expectStepsRecalled(
+			together(chain("a"), chain("b"), chain("c")),
+			says({ a: { ms: 30 }, b: { ms: 20 }, c: { ms: 10 }, "more b!": { ms: 25 } }),
+		);
+	});
+
+	test("what a call was made of, when only its parts were recorded", async () => {
+		const parts: StepProgram = ({ inside }) =>
+			inside("work", async ({ llm, mail }) => {
+				const found: string[] = [];
+				await Promise.all(["a", "b"].map(async (text) => found.push(await llm(text))));
+				return mail(found.join());
+			});
+		const journals = new Journals(says({ a: { ms: 30 }, b: { ms: 20 } }));
+		const ended = await journals.live(parts);
+		await journals.lose(1);
+		expect([await journals.live(parts), journals.made]).toEqual([ended, []]);
+	});
+
+	test("an effect that failed and was tried again by a loop of the program's own", async () => {
+		let failures = 1;
+		await expectStepsRecalled(
+			async ({ llm, mail }) => {
+				for (let i = 0; i < 3; i++) {
+					try {
+						await mail("a");
+						break;
+					} catch {}
+				}
+				return llm("sum up");
+			},
+			(text) =>
+				text === "mail a" && failures-- > 0
+					? { says: Object.assign(new Error("busy"), { retryable: true }) }
+					: undefined,
+		);
+	});
+
+	test("a failure of a model that the program caught", async () => {
+		await expectStepsRecalled(
+			async ({ llm, mail }) => {
+				const heard = await llm("a").catch(() => "nothing");
+				await mail(heard);
+				return llm(`sum up ${heard}`);
+			},
+			(text, life) => (text === "a" && life === 1 ? { says: new Error("overloaded") } : undefined),
+		);
+	});
+
+	test("what the world said in another lane, once a mail rests on it", async () => {
+		await expectStepsRecalled(
+			together((steps) => steps.lane("branch").look("a")),
+			(text, life) => (text === "look a" ? { says: `price ${life}` } : undefined),
+		);
+	});
+
+	test("the world in its place, however long it takes the second time", async () => {
+		const slower: Says = (text, life) => ({ ms: text === "look a" ? life * 10 : 15 });
+		const program: StepProgram = async ({ llm, look }) => {
+			const found: string[] = [];
+			await Promise.all([look("a"), llm("b")].map(async (call) => found.push(await call)));
+			return llm(`sum up ${found.join()}`);
+		};
+		await expectStepsRecalled(program, slower, ["look a"]);
+	});
+
+	test.each([1, 30])("a pure call of %i ms beside others", async (ms) => {
+		const program = together(
+			({ llm }) => llm("a"),
+			({ count }) => count("b"),
+			({ llm }) => llm("c"),
+		);
+		await expectStepsRecalled(program, says({ a: { ms: 20 }, c: { ms: 10 }, "count b": { ms } }), ["count b"]);
+	});
+
+	test("results that lie beside the log, in their place", async () => {
+		const large = "large".repeat(8000);
+		const begin =
+			(text: string) =>
+			async ({ llm }: Parameters<StepProgram>[0]) =>
+				(await llm(text)).slice(0, 5);
+		await expectStepsRecalled(
+			together(begin("a"), begin("b"), begin("c")),
+			says({ a: { ms: 20 }, b: { ms: 10, says: large }, c: { ms: 30, says: large } }),
+		);
+	});
+
+	test("who came first", async () => {
+		const program: StepProgram = async ({ llm, mail }) => {
+			const calls = [llm("a"), llm("b"), llm("c")];
+			const first = await Promise.race(calls);
+			await mail(first);
+			await Promise.all(calls);
+			return llm(`sum up ${first}`);
+		};
+		await expectStepsRecalled(program, says({ a: { ms: 30 }, b: { ms: 10 }, c: { ms: 20 } }));
+	});
+
+	test("its place where a policy tries a call again", async () => {
+		let failures = 1;
+		const program = together(
+			({ mail }) => mail("a", { retry: { maxAttempts: 3, initialIntervalMs: 10 } }),
+			({ llm }) => llm("b"),
+		);
+		await expectStepsRecalled(program, (text) =>
+			text === "mail a" && failures-- > 0 ? { says: new Error("busy") } : { ms: 5 },
+		);
+	});
+});
+
+describe("a program of steps that let a failure through", () => {
+	test("makes that call again, and none that a later one rests on", async () => {
+		const program: StepProgram = async ({ llm, mail }) => {
+			const heard = await llm("a").catch(() => "nothing");
+			await mail(heard);
+			return llm("b");
+		};
+		const journals = new Journals((text, life) =>
+			life === 1 && text !== "mail nothing" ? { says: new Error("overloaded") } : undefined,
+		);
+		await expect(journals.live(program)).rejects.toThrow("overloaded");
+		expect([await journals.live(program), journals.made]).toEqual(["b!", ["b"]]);
+	});
+
+	test("goes on with a list of which one entry is gone and one is new", async () => {
+		const upload =
+			(...files: readonly string[]): StepProgram =>
+			async ({ mail }) => {
+				const done: string[] = [];
+				for (const file of files) done.push(await mail(file));
+				return done;
+			};
+		const journals = new Journals(() => undefined);
+		await journals.live(upload("a", "b"));
+		expect(await journals.live(upload("b", "c"))).toEqual(["mail b!", "mail c!"]);
+		expect(journals.made).toEqual(["mail c"]);
+	});
+});

@@ -1,0 +1,99 @@
+/** Random programs as phases of a skill: the same ones as in scripts and journals, all in the one lane that a phase has. */
+import type { Model } from "@reyn/journal";
+import { memoryEngine } from "@reyn/wal";
+import { z } from "zod";
+import { type CutEngine, cutEngine } from "../../../journal/test/order/cut-engine.ts";
+import { FarSide, tokenStore, tokensIn } from "../../../journal/test/order/far-side.ts";
+import {
+	isRefusal,
+	journalCalls,
+	nestedStepOf,
+	outcomeOf,
+	recordsOf,
+	stepOf,
+} from "../../../journal/test/order/journal-form.ts";
+import type { Form, Note } from "../../../journal/test/order/life.ts";
+import { type At, type Calls, follow, type Program } from "../../../journal/test/order/program.ts";
+import { defineSkill, done, type PhaseContext, type Skill } from "../../src/index.ts";
+import { Process, question } from "../skill-process.ts";
+
+interface Skills {
+	engine: CutEngine;
+	readonly store: ReturnType<typeof tokenStore>;
+}
+
+export const skills: Form<Skills> = {
+	name: "skills",
+	forgets: "after a failure",
+	fresh: () => {
+		const store = tokenStore(memoryEngine().blobs("main"));
+		return { store, engine: cutEngine(store) };
+	},
+	cut: async ({ engine, store }, after) => ({ store, engine: await engine.cut(after) }),
+	async live({ engine, store }, program, { delays, policy, number: life }, made, now) {
+		const from = engine.tip;
+		const tip = (): number => engine.tip;
+		const far = new FarSide(program, { life, delays, tip, made, now });
+		const notes: Note[] = [];
+		const note = (line: string): void => void notes.push({ line, tip: tip() });
+		const disk = { ...engine, die() {}, revive() {} };
+		const process = await Process.start({ disk, model: modelOf(far), policy });
+		const ports = { results: store, clock: far.time, timers: far.time };
+		const ended = await outcomeOf(far, notes, () => process.work(skillOf(program, far, note), {}, ports));
+		await process[Symbol.asyncDispose]();
+		const tokens = async (through: number): Promise<ReadonlySet<string>> =>
+			tokensIn(await recordsOf(engine, through), store.begins);
+		return { number: life, ...ended, notes, from, made: far.made, tip: tip(), now: far.time.now(), tokens };
+	},
+};
+
+function skillOf(program: Program, far: FarSide, note: (line: string) => void): Skill<unknown> {
+	return defineSkill({
+		name: "program",
+		description: "Follows a program.",
+		input: z.unknown(),
+		start: "follow",
+		phases: { follow: async (context) => done(await follow(program, skillCalls(far, context, note))) },
+	});
+}
+
+function skillCalls(far: FarSide, { model, step }: PhaseContext, note: (line: string) => void): Calls {
+	const same = ({ path }: At): At => ({ path, forks: 0 });
+	const inside = journalCalls(far, () => undefined as never, note);
+	return {
+		...inside,
+		call: async (_, call, text) => {
+			if (call.kind === "llm" && call.tries === 1) return (await model(question(text))).text;
+			const { name, call: make, ...options } = stepOf(far, call, text);
+			return step(name, make, options);
+		},
+		nested: (_, part, text) => {
+			const { name, call: make, ...options } = nestedStepOf(far, part, text, note);
+			return step(name, make, options);
+		},
+		lanes: (at, bodies) =>
+			inside.lanes(
+				at,
+				bodies.map((body) => () => body(same(at))),
+			),
+		pipeline: (at, items, stages) =>
+			inside.pipeline(
+				at,
+				items,
+				stages.map((stage) => (before: string) => stage(before, same(at))),
+			),
+		phase: (at, _, body) => body(same(at)),
+		now: () => step("now", async () => `now${far.time.now()}`, { purity: "llm" }),
+		isFatal: isRefusal,
+	};
+}
+
+function modelOf(far: FarSide): Model {
+	return {
+		id: "far",
+		async *generate({ messages: [first] }) {
+			yield { type: "text", text: await far.answer("llm", first?.role === "user" ? first.text : "") };
+			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+		},
+	};
+}
