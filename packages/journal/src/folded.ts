@@ -13,7 +13,7 @@ export function assertFolded(using: Pick<Using, "recall">, appended: Appended): 
 	const { kind, data, seq } = appended.record;
 	if (!stepKinds.includes(kind)) return;
 	const step = data as Identity;
-	const known = using.recall(step);
+	const known = using.recall(step, step.lane);
 	if (known.kind !== "fresh" || known.failed) return;
 	// Nobody waits for it any more.
 	appended.durable.catch(() => undefined);

@@ -46,9 +46,9 @@ test("a log that is folded is asked once a lane, not at every step", async () =>
 	const base = using(log);
 	const counting: Using = {
 		...base,
-		recall(step) {
+		recall(step, program) {
 			asked++;
-			return base.recall(step);
+			return base.recall(step, program);
 		},
 	};
 	const lane = new Lane("job", scope, counting);
