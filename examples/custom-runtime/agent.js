@@ -33,7 +33,6 @@ const say = (lines, who, text) => lines.append({ who, text });
 const boundaries = { planned: "phase", counted: "plan_step", answered: "turn" };
 const scope = { agent: "counter", session: "main" };
 
-let view; // the state now
 let turn; // the turn that runs, if one does
 const wal = await openWal("state", { records: [asked, planned, counted, answered, ...timetravelRecords] });
 const timeline = await openTimeline({
@@ -44,13 +43,10 @@ const timeline = await openTimeline({
 		turn?.stop.abort();
 		await turn?.ended;
 	},
-	async rebuild() {
-		crash();
-		view = await timeline.at(wal.tip, scope);
-	},
+	rebuild: async () => crash(),
 });
 await timeline.settle();
-view = await timeline.at(wal.tip, scope);
+const live = await timeline.live(scope); // the state now, and after every rewind
 
 const moves = {
 	"--rewind": (seq) => timeline.rewindTo(seq),
@@ -84,11 +80,11 @@ function refused(error) {
 async function ask(question) {
 	goOn();
 	await turn?.ended;
-	await keep(timeline.handle(), asked({ question }));
+	await keep(live.handle(), asked({ question }));
 }
 
 function goOn() {
-	if (turn || !view.get(talk).open) return;
+	if (turn || !live.view.get(talk).open) return;
 	const stop = new AbortController();
 	const ended = work(stop.signal)
 		.catch((error) => {
@@ -102,8 +98,8 @@ function goOn() {
 
 /** A turn, or what is left of it: the state says what comes next, so to begin and to go on are the same. */
 async function work(signal) {
-	const handle = timeline.handle(); // after a rewind it appends nothing more
-	for (let now = view.get(talk); now.open; now = view.get(talk)) {
+	const handle = live.handle(); // after a rewind it appends nothing more
+	for (let now = live.view.get(talk); now.open; now = live.view.get(talk)) {
 		signal.throwIfAborted();
 		const [word] = now.todo;
 		if (word !== undefined) await keep(handle, counted(count(word)));
@@ -117,10 +113,9 @@ async function work(signal) {
 /** On disk before anything else happens: what the model said is not asked for again. */
 async function keep(handle, draft) {
 	const { record, durable } = handle.append(draft, scope);
-	view = view.apply(record);
-	const { who, text } = view.get(talk).lines.at(-1);
+	const { who, text } = live.view.get(talk).lines.at(-1);
 	const kind = boundaries[record.kind];
-	if (kind) await timeline.checkpoint(kind, `${who}: ${text}`, scope, view);
+	if (kind) await timeline.checkpoint(kind, `${who}: ${text}`, scope, live.view);
 	await durable;
 	console.log(`${who}: ${text}`);
 	crash();
@@ -133,8 +128,8 @@ function show() {
 }
 
 function showNow() {
-	const { lines } = view.get(talk);
-	console.log(`now: ${lines.length} lines, state ${view.hash().slice(0, 8)}`);
+	const { lines } = live.view.get(talk);
+	console.log(`now: ${lines.length} lines, state ${live.view.hash().slice(0, 8)}`);
 }
 
 /** `CRASH=record` ends the process after its next record as a power failure would; `CRASH=call` is in `model.js`. */

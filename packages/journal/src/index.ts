@@ -26,6 +26,7 @@ export { Lane } from "./lane.ts";
 export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
 export { Order, type OrderOptions } from "./order.ts";
+export { type StepSaid, stepOutcomes } from "./outcomes.ts";
 export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
 export { runProgram } from "./program.ts";
 export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";

@@ -2,6 +2,7 @@
 import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
 import { type Identity, innerLane, type Recorded } from "./entry.ts";
 import { JournalError } from "./errors.ts";
+import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
 import { Order } from "./order.ts";
 import { type Asked, ask } from "./perform.ts";
@@ -37,7 +38,9 @@ export class Lane {
 		this.#order = order === "none" ? undefined : order;
 		const log: Appender = {
 			append: (draft, at) => {
+				const isFirst = !this.#last;
 				this.#last = using.log.append(draft, at);
+				if (isFirst) assertFolded(using, this.#last);
 				return this.#last;
 			},
 		};

@@ -2,7 +2,7 @@
 import { asError, isRetryable, JournalError, reasonOf } from "./errors.ts";
 import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
-import type { Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
+import type { Model, ModelRequest, Tool, ToolCall, ToolSpec, Usage } from "./ports.ts";
 import { type ModelPolicy, mayPass, nextAfter, type RetryPolicy, retryAfterOf } from "./retry.ts";
 
 /** A model's whole answer. */
@@ -43,17 +43,18 @@ export function askModel(
 	let end: unknown;
 	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
 	const policy = { ...defaultRetry, ...more.retry };
+	const asked: ModelRequest = { ...request, tools: request.tools.map(describe) };
 	const reply = lane.perform<ModelReply>({
 		kind: "model",
 		name: model.id,
-		args: request,
+		args: asked,
 		purity: "llm",
 		usage: ({ usage }) => usage,
 		retry: { ...policy, shouldRetry: (error) => error !== end && mayPass(error, policy) },
 		timeoutMs,
 		async call({ signal, attempt }) {
 			streamed = true;
-			return readReply(model, request, signal, onText).catch((thrown) => {
+			return readReply(model, asked, signal, onText).catch((thrown) => {
 				const error = asError(thrown);
 				const isLast = nextAfter(error, attempt, policy, () => 0).kind === "never";
 				if (!isLast || !mayPass(error, policy)) throw error;
@@ -121,6 +122,9 @@ export async function answerCall(
 		return { failed: true, text: `ERROR: ${lane.redact(reasonOf(error).message)}` };
 	}
 }
+
+/** What a model may know of a tool, of which more may have been given. */
+const describe = ({ name, description, parameters }: ToolSpec): ToolSpec => ({ name, description, parameters });
 
 async function readReply(
 	model: Model,

@@ -51,6 +51,7 @@ export type InDoubtPolicy = "retry" | "skip" | "discard";
 
 /** What steps run on. */
 export interface Using {
+	/** Folds each record into what `recall` reads before it returns: a bare log does not, and is refused with `LOG_NOT_FOLDED`. */
 	readonly log: Appender;
 	readonly logId: string;
 	/**

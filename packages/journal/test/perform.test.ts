@@ -97,11 +97,12 @@ test("killed at any append, a resumed lane makes every effect at most twice and 
 test("a side effect does not happen when its start cannot be made durable", async () => {
 	const log = new DyingLog(0);
 	await expect(new Lane("a", scope, using(log)).perform(step("write", "side_effect"))).rejects.toThrow("killed");
+	const full = new DyingLog();
 	const failing: Appender = {
-		append: (draft, at) => ({ ...new DyingLog().append(draft, at), durable: Promise.reject(new Error("disk full")) }),
+		append: (draft, at) => ({ ...full.append(draft, at), durable: Promise.reject(new Error("disk full")) }),
 	};
 	await expect(
-		new Lane("a", scope, { ...using(new DyingLog()), log: failing }).perform(step("write", "side_effect")),
+		new Lane("a", scope, { ...using(full), log: failing }).perform(step("write", "side_effect")),
 	).rejects.toThrow("disk full");
 	expect(calls).toEqual([]);
 });

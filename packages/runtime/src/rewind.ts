@@ -1,12 +1,10 @@
 /** What a rewind does to the sessions: what it covers is quiet before the reset is written, and as the reset says afterwards. */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { isAwaited, journal, openStarts } from "@reyn/journal";
 import { planPaused } from "@reyn/plan";
 import { skillRunPaused } from "@reyn/skill-resume";
 import type { Coverage, Reset, Timeline } from "@reyn/timetravel";
-import { type Scope, type Seq, type Wal, within } from "@reyn/wal";
+import { type Scope, type Seq, within } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
-import { outcomesBeyond } from "./late.ts";
 import { turnInterrupted } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
@@ -45,26 +43,18 @@ export async function quiesce(
 }
 
 export interface RebuildPorts {
-	readonly wal: Wal;
 	readonly timeline: Timeline;
 	/** Sets work going again that ran before the rewind. */
 	relaunch(session: Session, work: Settlement["relaunch"]): void;
 }
 
-/** Takes every session to the state that the reset at a seq made current, and settles its background work. */
+/** After the reset at a seq, of which the states know: takes up the sessions that there are then, and settles their background work. */
 export async function rebuild(sessions: Sessions, seq: Seq, scope: Scope, ports: RebuildPorts): Promise<void> {
-	const { wal, timeline } = ports;
+	const { timeline } = ports;
 	const reset = timeline.lineage.resets.find((each) => each.seq === seq) as Reset;
-	const moved = (): Session[] => [...sessions].filter((each) => within(each.scope, scope) || within(scope, each.scope));
-	for (const session of moved()) await session.rebuild(wal.tip);
 	await sessions.follow();
-
-	const starts = new Set(moved().flatMap(({ view }) => openStarts(view.get(journal))));
-	const found = await outcomesBeyond(reset.target, starts, { wal, lineage: timeline.lineage });
-	const outcomes = found.filter(({ scope: at, draft }) => isCovered({ scope: at, kinds: [draft.kind] }, reset));
-	for (const session of moved()) {
-		for (const { draft, scope: at } of outcomes)
-			if (within(at, session.scope) && isAwaited(session.view.get(journal), draft)) session.log.append(draft, at);
+	const moved = [...sessions].filter((each) => within(each.scope, scope) || within(scope, each.scope));
+	for (const session of moved) {
 		const due = settlement(await timeline.at(seq - 1, session.scope), session.view, reset);
 		settle(session, due);
 		// Until the rewind is recorded as settled, nothing but this is appended here.

@@ -8,6 +8,7 @@ import {
 	recordedIn,
 	type SpilledText,
 	type StepEvent,
+	stepOutcomes,
 	type Tool,
 	type Using,
 } from "@reyn/journal";
@@ -230,7 +231,7 @@ export class Runtime implements AsyncDisposable {
 		this.#space = space;
 		const results = fileBlobs(layout.results);
 		this.#results = { ...results, put: (name, bytes) => this.#gate.pass(() => results.put(name, bytes)) };
-		this.#sessions = new Sessions({ wal, timeline: () => this.#timeline });
+		this.#sessions = new Sessions({ timeline: () => this.#timeline });
 		const shared = {
 			layout,
 			gate: this.#gate,
@@ -280,11 +281,11 @@ export class Runtime implements AsyncDisposable {
 				quiesce(this.#sessions, { scope, ...(drop ? { drop } : {}) }, over, this.#options.quietMs ?? 5000),
 			rebuild: (seq, scope) =>
 				rebuild(this.#sessions, seq, scope, {
-					wal: this.wal,
 					timeline: this.#timeline,
 					relaunch: (session, work) => this.#relaunch(session, work),
 				}),
 			deeds,
+			outcomes: stepOutcomes,
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
 			snapshotFailed: (error) => this.#emit({ type: "notice", text: error.message }),
 		});

@@ -1,10 +1,8 @@
 /** One conversation as it is now: its state, the way to append to it, and the work that is under way in it. */
-import { journal } from "@reyn/journal";
 import type { View } from "@reyn/snapshot";
-import type { CheckpointKind, Timeline } from "@reyn/timetravel";
-import type { Appended, Appender, Draft, Scope, Seq, WalRecord } from "@reyn/wal";
+import type { CheckpointKind, Live, Timeline } from "@reyn/timetravel";
+import type { Appender, Scope, Seq } from "@reyn/wal";
 import { type ConversationState, conversation } from "./conversation.ts";
-import { keptOf } from "./late.ts";
 import type { Classes, Work } from "./work.ts";
 
 export interface SessionScope {
@@ -20,10 +18,7 @@ interface Running extends Work {
 export class Session {
 	readonly scope: SessionScope;
 	readonly #timeline: Timeline;
-	#view: View;
-	#log: Appender;
-	/** What was appended while the state is being made anew. */
-	#meanwhile: WalRecord[] | undefined;
+	readonly #live: Live;
 	/** What runs now, by name. */
 	readonly #work = new Map<string, Running>();
 	/** Everything that was set going here, by name. */
@@ -31,38 +26,33 @@ export class Session {
 	/** What must not begin now. */
 	#held: ((work: Classes) => boolean)[] = [];
 
-	constructor(scope: SessionScope, timeline: Timeline, view: View) {
+	constructor(scope: SessionScope, timeline: Timeline, live: Live) {
 		this.scope = scope;
 		this.#timeline = timeline;
-		this.#view = view;
-		this.#log = this.#bound();
+		this.#live = live;
 	}
 
 	/** The state as of the last record that was appended. */
 	get view(): View {
-		return this.#view;
+		return this.#live.view;
 	}
 
 	get conversation(): ConversationState {
-		return this.#view.get(conversation);
+		return this.view.get(conversation);
 	}
 
 	/** Appends to the line of history that this session is on now; after a rewind an older one refuses what was covered. */
 	get log(): Appender {
-		return this.#log;
+		return this.#live.handle();
 	}
 
-	/** Takes the state after a rewind, which `tip` has; work that it does not cover may go on appending. */
-	async rebuild(tip: Seq): Promise<void> {
-		this.#meanwhile = [];
-		const view = await this.#timeline.at(tip, this.scope);
-		this.#view = this.#meanwhile.reduce((next, record) => (record.seq > tip ? next.apply(record) : next), view);
-		this.#meanwhile = undefined;
-		this.#log = this.#bound();
+	/** The current line of history has no such session. */
+	leave(): void {
+		this.#live.close();
 	}
 
 	checkpoint(kind: CheckpointKind, title: string, scope: Scope = this.scope): Promise<Seq> {
-		return this.#timeline.checkpoint(kind, title, scope, this.#view);
+		return this.#timeline.checkpoint(kind, title, scope, this.view);
 	}
 
 	/**
@@ -124,32 +114,5 @@ export class Session {
 	/** The names of what is under way. */
 	running(which: (work: Classes) => boolean = () => true): readonly string[] {
 		return [...this.#work.values()].filter(which).map(({ name }) => name);
-	}
-
-	#bound(): Appender {
-		const handle = this.#timeline.handle();
-		const log: Appender = {
-			append: (draft: Draft, scope: Scope): Appended => {
-				let appended: Appended;
-				try {
-					appended = handle.append(draft, scope);
-				} catch (error) {
-					const { code, detail } = error as { code?: unknown; detail?: { reset: Seq } };
-					if (code === "STALE_LINEAGE" && detail) this.#keep(draft, scope, detail.reset, log);
-					throw error;
-				}
-				this.#meanwhile?.push(appended.record);
-				this.#view = this.#view.apply(appended.record);
-				return appended;
-			},
-		};
-		return log;
-	}
-
-	/** Whoever appended too late has to stop. What it found out is kept all the same. */
-	#keep(draft: Draft, scope: Scope, reset: Seq, refusing: Appender): void {
-		const isRebuilt = this.#log !== refusing;
-		const kept = keptOf(draft, reset, isRebuilt ? this.#view.get(journal) : undefined);
-		if (kept) this.#log.append(kept, scope);
 	}
 }

@@ -1,7 +1,7 @@
 /** The sessions of the current line of history: found, made, and held while a rewind of them is under way. */
 import type { View } from "@reyn/snapshot";
 import type { Timeline } from "@reyn/timetravel";
-import { type Scope, scopeKey, type Wal, type WalRecord } from "@reyn/wal";
+import { type Scope, scopeKey, type WalRecord } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import { sessionOpened } from "./records.ts";
 import { Session, type SessionScope } from "./session.ts";
@@ -14,7 +14,6 @@ export const sessionOf = ({ agent, session }: Scope): SessionScope =>
 	agent !== undefined && session !== undefined ? { agent, session } : mainSession;
 
 export interface SessionsPorts {
-	readonly wal: Wal;
 	readonly timeline: () => Timeline;
 }
 
@@ -78,7 +77,11 @@ export class Sessions implements Iterable<Session> {
 		const known = new Map(
 			scopesOf(this.#opened.filter((record) => lineage.isActive(record))).map((scope) => [scopeKey(scope), scope]),
 		);
-		for (const key of [...this.#sessions.keys()]) if (!known.has(key)) this.#sessions.delete(key);
+		for (const [key, session] of this.#sessions) {
+			if (known.has(key)) continue;
+			session.leave();
+			this.#sessions.delete(key);
+		}
 		for (const [key, scope] of known) if (!this.#sessions.has(key)) await this.#load(scope);
 	}
 
@@ -109,16 +112,14 @@ export class Sessions implements Iterable<Session> {
 
 	async #load(scope: SessionScope, { isNew = false } = {}): Promise<Session> {
 		const key = scopeKey(scope);
-		const { wal, timeline } = this.#ports;
+		const timeline = this.#ports.timeline();
 		for (;;) {
 			if (isNew) await this.rewound(scope);
-			const { resets } = timeline().lineage;
-			const view = await timeline().at(wal.tip, scope);
+			const live = await timeline.live(scope);
 			const known = this.#sessions.get(key);
 			if (known) return known;
-			// A rewind has come between: it may have taken this state back.
-			if (timeline().lineage.resets !== resets || (isNew && this.#isRewinding(scope))) continue;
-			const session = new Session(scope, timeline(), view);
+			if (isNew && this.#isRewinding(scope)) continue;
+			const session = new Session(scope, timeline, live);
 			this.#sessions.set(key, session);
 			if (isNew) this.#opened.push(session.log.append(sessionOpened({}), scope).record);
 			return session;

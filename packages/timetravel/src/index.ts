@@ -4,7 +4,9 @@ export { type Change, diffLines, diffViews, type StateDiff } from "./diff.ts";
 export { type TimetravelCode, TimetravelError } from "./errors.ts";
 export type { Foresight } from "./foresight.ts";
 export { Lineage, type LineageOptions, type Reset } from "./lineage.ts";
+export type { Live } from "./live.ts";
 export type { Coverage, Deed, Deeds, Move, Moves } from "./moves.ts";
+export type { Outcomes, Said } from "./outcomes.ts";
 export { checkpoint, isMeta, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
 export type { Floor, RetentionPolicy } from "./retention.ts";
 export {

@@ -29,9 +29,11 @@ import { TimetravelError } from "./errors.ts";
 import { type Foresight, foresee } from "./foresight.ts";
 import { Kept } from "./kept.ts";
 import { Lineage, type Reset } from "./lineage.ts";
+import { type Live, type LiveState, Lives } from "./live.ts";
 import { type Coverage, covers, type Deeds, type Move, type Moves } from "./moves.ts";
+import { type Outcomes, outcomesBeyond, scopesBeyond } from "./outcomes.ts";
 import { recordAt } from "./record-at.ts";
-import { type CheckpointData, checkpoint, isMeta, label, labelName, reset, resetSettled } from "./records.ts";
+import { type CheckpointData, checkpoint, isMeta, label, labelName, reset, resetSettled, stepLate } from "./records.ts";
 import { type Mark, Register } from "./register.ts";
 import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
 import { assertKeepable, keepBefore } from "./truncation.ts";
@@ -106,7 +108,7 @@ export interface TimelineOptions {
 	snapshotDue?(view: View): boolean;
 	/** The snapshot of a checkpoint could not be stored; the checkpoint stands. Default: `checkpoint` throws the error. */
 	snapshotFailed?(error: SnapshotError): void;
-	/** Brings what is in memory in line with the log after the reset at `seq`. Doing it twice changes nothing. */
+	/** Brings what is in memory beside live states in line with the log after the reset at `seq`. Doing it twice changes nothing. */
 	rebuild?(seq: Seq, scope: Scope): Promise<void>;
 	/**
 	 * Keeps what has to outlive the records that `gc` takes away: the index of branches, and the states that stand for them.
@@ -119,6 +121,11 @@ export interface TimelineOptions {
 	keptScopes?(): Promise<readonly Scope[]>;
 	/** Records of yours that `undo` takes back, or after which nothing can be redone. Resets and labels are known. */
 	readonly deeds?: Deeds;
+	/**
+	 * How your records tell what began and how it ended: what another line of history knows is then known on this one too, and
+	 * what work finds out too late is kept. Default: nothing is.
+	 */
+	readonly outcomes?: Outcomes;
 }
 
 /** What `gc` has done, or would do. */
@@ -162,6 +169,7 @@ export class Timeline {
 	readonly #kept: Kept;
 	readonly #register: Register;
 	readonly #folded: readonly string[];
+	readonly #lives: Lives;
 	#lineage: Lineage;
 	/** The move that is under way: resolves when it has ended. */
 	#moving: Promise<void> | undefined;
@@ -173,6 +181,10 @@ export class Timeline {
 		this.#kept = kept;
 		this.#register = register;
 		this.#folded = kindsOf(options.projections);
+		this.#lives = new Lives({
+			now: (scope) => ({ tip: this.#wal.tip, reset: this.#newest, view: this.at(this.#wal.tip, scope) }),
+			handle: (newest) => this.#handle(newest),
+		});
 		const resets = register.kept.flatMap((record) => (reset.is(record) ? [asReset(record)] : []));
 		this.#lineage = new Lineage(resets, options.wal.tip, { isMeta });
 	}
@@ -196,6 +208,30 @@ export class Timeline {
 	async at(seq: Seq, scope: Scope): Promise<View> {
 		this.#kept.assertHas(seq);
 		return this.#restore(this.lineage.path(seq, scope));
+	}
+
+	/**
+	 * The state of a scope as it is now, and from now on. It knows how everything ended that is open on its line of history, if any
+	 * line knows that. One for each scope: whoever asks gets the same.
+	 *
+	 * @throws as {@link at} does
+	 */
+	async live(scope: Scope): Promise<Live> {
+		const known = this.#lives.find(scope);
+		const live = known ?? this.#lives.add(scope);
+		if (!known) live.opened = this.#open(live);
+		await live.opened;
+		return live;
+	}
+
+	async #open(live: LiveState): Promise<void> {
+		try {
+			await live.rebuild();
+			await this.#adopt([live]);
+		} catch (error) {
+			live.close();
+			throw error;
+		}
 	}
 
 	/**
@@ -280,23 +316,61 @@ export class Timeline {
 
 	/**
 	 * A log for the line of history of now: from a reset on it refuses, with `STALE_LINEAGE`, the records that the reset
-	 * covers. So work that was started before a rewind cannot write after it, and work that it does not touch goes on.
+	 * covers. So work that was started before a rewind cannot write after it, and work that it does not touch goes on. What it
+	 * appends is in live states at once. Of what it refuses, an outcome is kept where there are `outcomes`.
 	 */
 	handle(): Appender {
-		const bound = this.#lineage.resets.at(-1)?.seq ?? 0;
+		return this.#handle(this.#newest);
+	}
+
+	#handle(bound: Seq): Appender {
 		return {
 			append: (draft: Draft, at: Scope): Appended => {
 				const moved = this.#movedSince(bound, { scope: at, kind: draft.kind });
-				if (moved !== undefined) {
-					throw new TimetravelError(
-						"STALE_LINEAGE",
-						`this work belongs to a line of history that was left by the rewind at seq ${moved}; its records may not land on the new one`,
-						{ reset: moved, kind: draft.kind },
-					);
-				}
-				return this.#wal.append(draft, at);
+				if (moved === undefined) return this.#append(draft, at);
+				this.#keep(draft, at, moved);
+				throw new TimetravelError(
+					"STALE_LINEAGE",
+					`this work belongs to a line of history that was left by the rewind at seq ${moved}; its records may not land on the new one`,
+					{ reset: moved, kind: draft.kind },
+				);
 			},
 		};
+	}
+
+	#append(draft: Draft, at: Scope): Appended {
+		const appended = this.#wal.append(draft, at);
+		this.#lives.take(appended.record);
+		return appended;
+	}
+
+	/** Whoever appends too late has to stop. An outcome is kept all the same: as it is where a live state waits for it, else aside. */
+	#keep(draft: Draft, at: Scope, moved: Seq): void {
+		const { outcomes } = this.#options;
+		const said = outcomes?.kinds.includes(draft.kind) ? outcomes.read(draft) : undefined;
+		if (!outcomes || !said || said.what === "begun") return;
+		const waits = (live: LiveState): boolean => live.knows >= moved && outcomes.isAwaited(live.view, draft);
+		const { kind, data } = draft;
+		const aside = (): Draft => stepLate({ reset: moved, kind, data: data as Record<string, unknown> });
+		this.#append(this.#lives.holding(at).some(waits) ? draft : aside(), at);
+	}
+
+	/** What is open in these states, and known on another line of history, is known here from now on. */
+	async #adopt(lives: readonly LiveState[]): Promise<void> {
+		const { outcomes, readOnly = false } = this.#options;
+		if (!outcomes || readOnly) return;
+		const starts = new Set(lives.flatMap(({ view }) => outcomes.openStarts(view)));
+		const first = [...starts].reduce((least, start) => Math.min(least, start), this.#wal.tip);
+		// Without a rewind since, there is no other line that could know.
+		if (starts.size === 0 || this.#newest < first) return;
+		const ports = { wal: this.#wal, lineage: this.lineage, outcomes };
+		for (const { draft, scope } of await outcomesBeyond(first, (start) => starts.has(start), ports)) {
+			const waits = (live: LiveState): boolean =>
+				within(scope, live.scope) &&
+				this.#movedSince(live.knows, { scope, kind: draft.kind }) === undefined &&
+				outcomes.isAwaited(live.view, draft);
+			if (lives.some(waits)) this.#append(draft, scope);
+		}
 	}
 
 	/**
@@ -443,12 +517,24 @@ export class Timeline {
 	}
 
 	async #settleMoves(): Promise<void> {
-		for (const { seq, scope } of this.#lineage.resets.filter((each) => each.seq > this.#register.settled)) {
+		for (const { seq, target, scope } of this.#lineage.resets.filter((each) => each.seq > this.#register.settled)) {
+			await this.#rebuildLives(target, scope);
 			await this.#options.rebuild?.(seq, scope);
 			// Not waited for: without it the next start does the same once more, which changes nothing.
 			this.#wal.append(resetSettled({ reset: seq }), {});
 			this.#register.settled = seq;
 		}
+	}
+
+	async #rebuildLives(target: Seq, scope: Scope): Promise<void> {
+		const lives = this.#lives.overlapping(scope);
+		for (const live of lives) await live.rebuild();
+		if (lives.length > 0) return this.#adopt(lives);
+		const { outcomes } = this.#options;
+		if (!outcomes) return;
+		// Who follows its states itself finds in them what was known beyond the cut.
+		for (const each of await scopesBeyond(target, { wal: this.#wal, lineage: this.lineage, outcomes }))
+			(await this.live(each)).close();
 	}
 
 	/**
@@ -663,6 +749,11 @@ export class Timeline {
 	async #scopeAt(seq: Seq): Promise<Scope | undefined> {
 		const { agent, session } = (await recordAt(this.#wal, seq))?.scope ?? {};
 		return agent !== undefined && session !== undefined ? { agent, session } : undefined;
+	}
+
+	/** The seq of the newest reset, or 0. */
+	get #newest(): Seq {
+		return this.#lineage.resets.at(-1)?.seq ?? 0;
 	}
 
 	/** The newest reset after `bound` that covers a record's class. */

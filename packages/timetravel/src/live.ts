@@ -1,0 +1,127 @@
+/** States of now: each follows what is appended through handles, and goes along with every rewind. */
+import type { View } from "@reyn/snapshot";
+import { type Appender, type Scope, type Seq, scopeKey, type WalRecord, within } from "@reyn/wal";
+
+/** The state of a scope as of the last record that was appended through a handle. */
+export interface Live {
+	readonly scope: Scope;
+	readonly view: View;
+	/**
+	 * A log for work that begins with this state: what it appends is in `view` before `append` returns. After a rewind it refuses,
+	 * with `STALE_LINEAGE`, what this covers; an outcome is kept all the same where the timeline has `outcomes`.
+	 */
+	handle(): Appender;
+	/** It follows no more; who asks for the scope again gets a new one. */
+	close(): void;
+}
+
+export interface LivesPorts {
+	/** The state of now, and the newest reset that it knows of. Both are taken at once. */
+	now(scope: Scope): { readonly tip: Seq; readonly reset: Seq; readonly view: Promise<View> };
+	/** A log for the line that the reset at this seq has begun. */
+	handle(reset: Seq): Appender;
+}
+
+/** All that are open: one for each scope, so that whoever appends is seen by all. */
+export class Lives {
+	readonly #ports: LivesPorts;
+	readonly #all = new Map<string, LiveState>();
+
+	constructor(ports: LivesPorts) {
+		this.#ports = ports;
+	}
+
+	find(scope: Scope): LiveState | undefined {
+		return this.#all.get(scopeKey(scope));
+	}
+
+	/** One whose state is still to be made. */
+	add(scope: Scope): LiveState {
+		const live = new LiveState(scope, this.#ports, () => this.#remove(live));
+		this.#all.set(scopeKey(scope), live);
+		return live;
+	}
+
+	take(record: WalRecord): void {
+		for (const live of this.holding(record.scope)) live.take(record);
+	}
+
+	/** Those that see a record of this scope. */
+	holding({ agent, session, run }: Scope): readonly LiveState[] {
+		if (this.#all.size === 0) return [];
+		const around = [{}, { agent }, { agent, session }, { agent, session, run }] as readonly Scope[];
+		return [...new Set(around.map(scopeKey))].flatMap((key) => this.#all.get(key) ?? []);
+	}
+
+	/** Those that a reset of this scope may move. */
+	overlapping(scope: Scope): readonly LiveState[] {
+		return [...this.#all.values()].filter((live) => within(live.scope, scope) || within(scope, live.scope));
+	}
+
+	#remove(live: LiveState): void {
+		if (this.find(live.scope) === live) this.#all.delete(scopeKey(live.scope));
+	}
+}
+
+export class LiveState implements Live {
+	readonly scope: Scope;
+	/** Resolves when it is open; set by who opens it. */
+	opened: Promise<unknown> = Promise.resolve();
+	readonly #ports: LivesPorts;
+	readonly #remove: () => void;
+	#view: View | undefined;
+	#knows: Seq = 0;
+	/** What was appended while the state is being made anew. */
+	#meanwhile: WalRecord[] | undefined;
+	#rebuilding: Promise<void> = Promise.resolve();
+
+	/** Use `Timeline.live`. */
+	constructor(scope: Scope, ports: LivesPorts, remove: () => void) {
+		this.scope = scope;
+		this.#ports = ports;
+		this.#remove = remove;
+	}
+
+	get view(): View {
+		return this.#view as View;
+	}
+
+	/** The newest reset that the state knows of. */
+	get knows(): Seq {
+		return this.#knows;
+	}
+
+	handle(): Appender {
+		return this.#ports.handle(this.#knows);
+	}
+
+	close(): void {
+		this.#remove();
+	}
+
+	take(record: WalRecord): void {
+		this.#meanwhile?.push(record);
+		this.#view = this.#view?.apply(record);
+	}
+
+	/** Takes the state of now; what is appended meanwhile joins it. */
+	rebuild(): Promise<void> {
+		this.#rebuilding = this.#rebuild();
+		return this.#rebuilding;
+	}
+
+	async #rebuild(): Promise<void> {
+		const meanwhile: WalRecord[] = [];
+		this.#meanwhile = meanwhile;
+		const { tip, reset, view } = this.#ports.now(this.scope);
+		try {
+			const now = await view;
+			// Another rewind has come between, and its state is the newer one.
+			if (this.#meanwhile !== meanwhile) return await this.#rebuilding;
+			this.#view = meanwhile.reduce((next, record) => (record.seq > tip ? next.apply(record) : next), now);
+			this.#knows = reset;
+		} finally {
+			if (this.#meanwhile === meanwhile) this.#meanwhile = undefined;
+		}
+	}
+}
