@@ -14,6 +14,7 @@ import { fault as kill } from "./kill.ts";
 import { fault as large } from "./large.ts";
 import { fault as moved } from "./moved.ts";
 import { fault as mutate } from "./mutate.ts";
+import { fault as paste } from "./paste.ts";
 import { fault as powercut } from "./power-cut.ts";
 import { fault as recut } from "./recut.ts";
 import { fault as rotten } from "./rotten.ts";
@@ -45,6 +46,7 @@ export const faults: readonly Fault[] = [
 	writers,
 	tree,
 	signals,
+	paste,
 	full,
 	slow,
 	moved,

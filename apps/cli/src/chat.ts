@@ -16,6 +16,7 @@ import { clean, oneLine } from "./clean.ts";
 import { type Globals, openForWork, stateOf } from "./context.ts";
 import { bySignal, CliError, exitCodes } from "./exit-code.ts";
 import { graphLines } from "./history.ts";
+import { keysOf, Pastes } from "./pastes.ts";
 import { eventLine, isUnfinished, messageText, meterLine, restoredLines, write } from "./speak.ts";
 import { untilStopped } from "./stop.ts";
 
@@ -32,15 +33,20 @@ const HELP = [
 ];
 
 export async function chat(globals: Globals, restore: boolean): Promise<number> {
+	const pastes = new Pastes();
+	const keys = process.stdin.isTTY ? keysOf(process.stdin, process.stdout, pastes) : undefined;
 	const lines = createInterface({
-		input: process.stdin,
+		input: keys ?? process.stdin,
 		output: process.stdout,
 		terminal: process.stdin.isTTY === true,
 		prompt: "> ",
 	});
 	// The terminal has gone: its lines end, and with them the chat. It may be told of this in the middle of a close.
 	lines.on("error", () => setImmediate(() => lines.close()));
+	lines.on("close", () => keys?.close());
 	const screen = new Screen(lines);
+	// Put aside and brought back, it reads no keys until it is asked to.
+	lines.on("SIGCONT", () => screen.prompt());
 	// Lines may come before the runtime is open; none is lost.
 	const inputs = inputQueue(lines);
 	const runtime = await openForWork(globals, {
@@ -55,7 +61,7 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 	const stopped = await untilStopped(runtime, async (signal) => {
 		signal.addEventListener("abort", () => lines.close());
 		try {
-			await converse(inputs, runtime, screen, restore, signal);
+			await converse(inputs, pastes, runtime, screen, restore, signal);
 		} finally {
 			lines.close();
 			const { plans, runs, turns } = runtime.restored();
@@ -71,6 +77,7 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 
 async function converse(
 	inputs: AsyncIterable<string>,
+	pastes: Pastes,
 	runtime: Runtime,
 	screen: Screen,
 	restore: boolean,
@@ -85,7 +92,7 @@ async function converse(
 	for await (const line of inputs) {
 		// What was typed ahead of a stop is not carried out after it.
 		if (signal.aborted || line === "/exit") break;
-		await handle(line, runtime, screen).catch((error: Error) => {
+		await handle(line, pastes.expand(line), runtime, screen).catch((error: Error) => {
 			// Cut by the stop, and that is said at the end.
 			if (!signal.aborted) screen.print(pc.red(`reyn: ${clean(error.message)}`));
 		});
@@ -94,10 +101,11 @@ async function converse(
 	}
 }
 
-async function handle(line: string, runtime: Runtime, screen: Screen): Promise<void> {
-	const text = line.trim();
+/** @param typed is what `whole` is, without what was pasted: that is no command, whatever it begins with. */
+async function handle(typed: string, whole: string, runtime: Runtime, screen: Screen): Promise<void> {
+	const text = whole.trim();
 	if (text === "") return;
-	if (!text.startsWith("/")) {
+	if (!typed.trimStart().startsWith("/")) {
 		await runtime.prompt(text);
 		return;
 	}

@@ -1,5 +1,5 @@
 /** When a failed call is tried again, how long one try may take, and what waits for space. */
-import type { Timers } from "@reyn/wal";
+import { isFull, type Timers } from "@reyn/wal";
 import { isFinal, JournalError } from "./errors.ts";
 
 export interface RetryPolicy {
@@ -101,10 +101,6 @@ export async function whenSpace<T>(
 		}
 		await pause(SPACE_MS, timers, signal);
 	}
-}
-
-function isFull(error: unknown): error is Error & { readonly code: string } {
-	return ["WAL_FULL", "ENOSPC", "EDQUOT"].includes(String((error as { code?: unknown } | undefined)?.code));
 }
 
 /**

@@ -76,9 +76,14 @@ describe("while the disk is full", () => {
 		expect(disk.log.kinds).toEqual(["step_started", "step_failed"]);
 	});
 
-	test("a result that lies beside the log waits too", async () => {
+	test.each([
+		["no space", "ENOSPC"],
+		["no quota left", "EDQUOT"],
+		["a limit of the size of files", "EFBIG"],
+		["a full database", "WAL_FULL"],
+	])("a result that lies beside the log waits too: %s", async (_, code) => {
 		const disk = new FullDisk(0, 2);
-		const noSpace = (): Error => Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+		const noSpace = (): Error => Object.assign(new Error(`${code}: it does not fit`), { code });
 		const blobs = new Map<string, Uint8Array>();
 		const results: Using["results"] = {
 			put: async (name, bytes) => disk.write(() => void blobs.set(name, bytes), noSpace),
@@ -88,7 +93,7 @@ describe("while the disk is full", () => {
 		};
 		const large = disk.step("llm", "x".repeat(40_000));
 		const answer = await disk.time.until(disk.lane({ results }).perform(large));
-		expect([answer.length, disk.calls, disk.told, blobs.size]).toEqual([40_002, 1, ["ENOSPC"], 1]);
+		expect([answer.length, disk.calls, disk.told, blobs.size]).toEqual([40_002, 1, [code], 1]);
 	});
 
 	test("who is told to stop does not wait", async () => {

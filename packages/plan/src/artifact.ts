@@ -1,9 +1,9 @@
 /** What a plan keeps beside the log: `decomposition.json`, as the model made it and never made again, and large results of steps. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { type SpilledText, spilledResults } from "@reyn/journal";
-import { atomicWrite, type Draft } from "@reyn/wal";
+import { asFileName, atomicWrite, type Draft } from "@reyn/wal";
 import { type Decomposition, decompositionSchema } from "./decomposition.ts";
 import type { PlanRuns } from "./plan-runs.ts";
 import { planStarted, planStepCompleted } from "./records.ts";
@@ -16,13 +16,13 @@ export const decompositionPath = (directory: string, plan: string): string => jo
 
 /** The artifacts of a directory, by their names below it: which are theirs, and who refers to them. */
 export const decompositions = {
-	isName: (name: string): boolean => name === nameOf(name.slice(0, name.indexOf("/"))),
+	isName: (name: string): boolean => name.endsWith(FILE) && name.indexOf("/") === name.length - FILE.length,
 
 	ofRecord({ kind, data }: Draft): readonly string[] {
-		return kind === planStarted.kind ? [nameOf((data as { plan: string }).plan)] : [];
+		return kind === planStarted.kind ? namesOf((data as { plan: string }).plan) : [];
 	},
 
-	ofState: (plans: PlanRuns): readonly string[] => Object.keys(plans).map(nameOf),
+	ofState: (plans: PlanRuns): readonly string[] => Object.keys(plans).flatMap(namesOf),
 };
 
 /** The results of steps that lie beside the log, by their names in the store of results: who refers to them. */
@@ -36,7 +36,16 @@ export const spilledStepResults = {
 			.flatMap((step) => (step.status === "completed" ? spilledResults.ofText(step.spilled) : [])),
 };
 
-const nameOf = (plan: string): string => `${plan}/decomposition.json`;
+const FILE = "/decomposition.json";
+
+const nameOf = (plan: string): string => asFileName(plan) + FILE;
+
+/** Where it is, and where an older version has put it: under the name of the plan as it was, if that led nowhere else. */
+function namesOf(plan: string): readonly string[] {
+	const former = posix.normalize(plan + FILE);
+	const isInside = !former.startsWith("../") && !former.startsWith("/") && !former.includes("\0");
+	return [...new Set([nameOf(plan), ...(isInside ? [former] : [])])];
+}
 
 /** Writes the artifact durably and gives its SHA-256, which the plan's first record carries. */
 export async function writeDecomposition(
@@ -52,15 +61,21 @@ export async function writeDecomposition(
 /** Reads it back; one that is missing or changed is lost, and says so. Any other failure to read is thrown: it may pass. */
 export async function readDecomposition(directory: string, plan: string, expected: string): Promise<ReadDecomposition> {
 	const path = decompositionPath(directory, plan);
-	let text: string;
-	try {
-		text = await readFile(path, "utf8");
-	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-		return { kind: "lost", why: `${path} is gone` };
-	}
+	let text: string | undefined;
+	for (const name of namesOf(plan)) text ??= await textOf(join(directory, name));
+	if (text === undefined) return { kind: "lost", why: `${path} is gone` };
 	if (sha256(text) !== expected) return { kind: "lost", why: `${path} is not what was written: its hash has changed` };
 	return { kind: "sound", decomposition: decompositionSchema.parse(JSON.parse(text)) };
+}
+
+/** Undefined where there is none, and where there can be none. */
+async function textOf(path: string): Promise<string | undefined> {
+	try {
+		return await readFile(path, "utf8");
+	} catch (error) {
+		if (!["ENOENT", "ENOTDIR", "ENAMETOOLONG"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+		return undefined;
+	}
 }
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");

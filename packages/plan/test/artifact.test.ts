@@ -1,7 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
 	decompositionPath,
 	decompositions,
@@ -56,6 +57,50 @@ test.each<[how: string, change: (text: string) => string]>([
 	expect(await readDecomposition(directory, "p1", hash)).toEqual({
 		kind: "lost",
 		why: `${path} is not what was written: its hash has changed`,
+	});
+});
+
+describe("a plan of any name", () => {
+	const names = ["../../", "..", "a/../../b", "/etc", "CON", "p", "P", "\n", "a\0b", "あ".repeat(100), "p".repeat(300)];
+
+	test.each(names)("%j is kept below its directory, and read back", async (name) => {
+		const below = join(directory, "deep", "plans");
+		const hash = await writeDecomposition(below, name, plan);
+		expect(await readDecomposition(below, name, hash)).toEqual({ kind: "sound", decomposition: plan });
+		expect(await readdir(directory)).toEqual(["deep"]);
+		expect(await readdir(join(directory, "deep"))).toEqual(["plans"]);
+		const [folder = "", ...others] = await readdir(below);
+		expect([await readdir(join(below, folder)), others]).toEqual([["decomposition.json"], []]);
+	});
+
+	test("has a file of its own, also where case is folded", () => {
+		const paths = names.map((name) => decompositionPath(directory, name).toLowerCase());
+		expect(new Set(paths).size).toBe(names.length);
+	});
+
+	test.each(["P 1", "P1", "a/b"])(
+		"%j is found where an older version has put it, and is not taken away",
+		async (name) => {
+			const text = `${JSON.stringify(plan, null, "\t")}\n`;
+			const hash = createHash("sha256").update(text).digest("hex");
+			await mkdir(join(directory, name), { recursive: true });
+			await writeFile(join(directory, name, "decomposition.json"), text);
+			expect(await readDecomposition(directory, name, hash)).toEqual({ kind: "sound", decomposition: plan });
+			const start = planStarted({ plan: name, goal: "g", steps: 2, decomposition: hash });
+			expect(decompositions.ofRecord(start)).toContain(`${name}/decomposition.json`);
+			expect(decompositions.ofRecord(start).map((each) => join(directory, each))).toContain(
+				decompositionPath(directory, name),
+			);
+		},
+	);
+
+	test("is not looked for outside of its directory", async () => {
+		const hash = await writeDecomposition(directory, "out", plan);
+		const inner = join(directory, "inner");
+		expect(await readDecomposition(inner, "../out", hash)).toMatchObject({ kind: "lost" });
+		expect(await readDecomposition(inner, "out", hash)).toMatchObject({ kind: "lost" });
+		const start = planStarted({ plan: "../out", goal: "g", steps: 2, decomposition: hash });
+		expect(decompositions.ofRecord(start).filter((each) => each.includes(".."))).toEqual([]);
 	});
 });
 

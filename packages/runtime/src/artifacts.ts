@@ -1,4 +1,5 @@
 /** Files beside the log that records and states name: which of them nothing names any more, and taking those away. */
+import type { Dirent, Stats } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { journal, spilledResults } from "@reyn/journal";
@@ -62,7 +63,7 @@ export async function collectArtifacts(cut: Cut, ports: ArtifactPorts): Promise<
 
 	let [files, bytes] = [0, 0];
 	for (const kind of kinds) {
-		for (const [directory, names] of await unneeded(kind, needed)) {
+		for (const [directory, names] of await unneeded(kind, needed, ports.layout.root)) {
 			// What is written again meanwhile is young: until it is gone, none is.
 			await ports.gate.alone(async () => {
 				const sizes = await Promise.all(names.map(({ name }) => sizeOfOld(join(directory, name))));
@@ -154,16 +155,16 @@ async function* recordsAfter({ retainedFrom, was, kept }: Cut, { wal, timeline, 
 	}
 }
 
-/** The names that are not needed, by directory. What is no artifact is somebody else's, and stays. */
+/** The names that are not needed, by directory. What is no artifact, or lies behind a link, is somebody else's, and stays. */
 async function unneeded(
 	kind: Kind,
 	needed: ReadonlySet<string>,
+	root: string,
 ): Promise<ReadonlyMap<string, readonly { readonly name: string }[]>> {
 	const found: { readonly parentPath: string; readonly name: string }[] = [];
 	for (const place of await kind.directories()) {
-		for (const entry of await entriesOf(place, { recursive: true })) {
-			if (!entry.isFile()) continue;
-			const { name, parentPath } = entry;
+		if (await isBehindLink(place, root)) continue;
+		for await (const { name, parentPath } of filesBelow(place)) {
 			const path = join(parentPath, name);
 			const isOne = kind.isName(relative(place, path).replaceAll(sep, "/"));
 			if (!isTemporaryName(name) && (!isOne || needed.has(path))) continue;
@@ -173,13 +174,26 @@ async function unneeded(
 	return Map.groupBy(found, ({ parentPath }) => parentPath);
 }
 
-async function entriesOf(directory: string, { recursive = false } = {}) {
-	try {
-		return await readdir(directory, { recursive, withFileTypes: true });
-	} catch (error) {
-		if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return [];
-		throw error;
+/** Is a directory on the way from the root to this one, or this one, a link? */
+async function isBehindLink(directory: string, root: string): Promise<boolean> {
+	const parts = relative(root, directory).split(sep);
+	for (let at = root; parts.length > 0; ) {
+		at = join(at, parts.shift() as string);
+		if ((await statsOf(at))?.isSymbolicLink()) return true;
 	}
+	return false;
+}
+
+/** All but what a link leads to. By hand: a recursive `readdir` follows links in some versions of Node. */
+async function* filesBelow(directory: string): AsyncGenerator<Dirent> {
+	for (const entry of await entriesOf(directory)) {
+		if (entry.isFile()) yield entry;
+		if (entry.isDirectory()) yield* filesBelow(join(directory, entry.name));
+	}
+}
+
+async function entriesOf(directory: string): Promise<readonly Dirent[]> {
+	return (await unlessGone(readdir(directory, { withFileTypes: true }))) ?? [];
 }
 
 /**
@@ -190,11 +204,17 @@ const GRACE = 60 * 60 * 1000;
 
 /** The size of a file in bytes; undefined where it is young, or gone. */
 async function sizeOfOld(path: string): Promise<number | undefined> {
+	const stats = await statsOf(path);
+	return stats && stats.mtimeMs < performance.timeOrigin - GRACE ? stats.size : undefined;
+}
+
+const statsOf = (path: string): Promise<Stats | undefined> => unlessGone(lstat(path));
+
+async function unlessGone<T>(look: Promise<T>): Promise<T | undefined> {
 	try {
-		const { size, mtimeMs } = await lstat(path);
-		return mtimeMs < performance.timeOrigin - GRACE ? size : undefined;
+		return await look;
 	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+		if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
 		throw error;
 	}
 }

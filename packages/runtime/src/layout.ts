@@ -1,5 +1,6 @@
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { type Scope, scopeKey } from "@reyn/wal";
+import { asFileName, type Scope, scopeKey } from "@reyn/wal";
 
 /** Every path under a state directory (`.reyn/`), once. */
 export interface Layout {
@@ -27,7 +28,7 @@ export interface Layout {
 
 export function layoutOf(root: string): Layout {
 	const [runs, agents] = [join(root, "runs"), join(root, "agents")];
-	const agent = (scope: Scope): string => join(agents, scopeKey({ agent: scope.agent ?? "default" }));
+	const agent = (scope: Scope): string => join(agents, agentIn(agents, scope.agent ?? "default"));
 	const plansIn = (directory: string): string => join(directory, "state", "plans");
 	return {
 		root,
@@ -36,10 +37,26 @@ export function layoutOf(root: string): Layout {
 		kept: join(root, "state", "kept"),
 		results: join(root, "state", "results"),
 		runs,
-		run: (id) => join(runs, scopeKey({ run: id })),
+		run: (id) => join(runs, asFileName(id)),
 		agents,
 		plans: (scope) => plansIn(agent(scope)),
 		plansIn,
 		workspace: (scope) => join(agent(scope), "workspace"),
 	};
+}
+
+/** The name of an agent's directory. Older versions have made others for names that are not plain, and those stay. */
+function agentIn(agents: string, name: string): string {
+	const [now, former] = [asFileName(name), scopeKey({ agent: name })];
+	return former !== now && namesIn(agents).includes(former) ? former : now;
+}
+
+/** As they are written: a file system that folds case would find others too. */
+function namesIn(directory: string): readonly string[] {
+	try {
+		return readdirSync(directory);
+	} catch (error) {
+		if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+		throw error;
+	}
 }

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ScriptRuns, scriptRecords } from "@reyn/journal/script";
-import { atomicWrite, canonicalJson, type Draft, scopeKey } from "@reyn/wal";
+import { asFileName, atomicWrite, canonicalJson, type Draft } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 
@@ -106,7 +106,7 @@ const namesIn = (run: string, { script, args, result }: Files): readonly string[
 		script !== undefined && fileName("script", "ts", script),
 		args !== undefined && fileName("args", "json", args),
 		result !== undefined && fileName("result", "json", result),
-	].flatMap((name) => (name ? [`${scopeKey({ run })}/${name}`] : []));
+	].flatMap((name) => (name ? [`${asFileName(run)}/${name}`] : []));
 
 const fileName = (what: string, ending: string, sha256: string): string => `${what}-${sha256.slice(0, 16)}.${ending}`;
 

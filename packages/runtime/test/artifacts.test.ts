@@ -1,11 +1,11 @@
 /** What `gc` takes away beside the log: nothing that is somebody else's, nothing of work under way, and nothing before the cut is durable. */
-import { cp, mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { cp, mkdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { stepCompleted, type Tool } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { stepLate } from "@reyn/timetravel";
 import { type Clock, defineRecord, fileBlobs, fileEngine, openWal, systemClock } from "@reyn/wal";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { allRecords, layoutOf, mainSession } from "../src/index.ts";
 import { exists, filesOf, makeOld, seal } from "./kept-files.ts";
@@ -190,6 +190,77 @@ test("what is somebody else's stays, and what a killed write has left goes", asy
 	expect(await there(theirs)).toEqual(theirs);
 	expect((await there(left)).filter(Boolean)).toEqual([]);
 	await opened.runtime.close();
+});
+
+describe("what lies behind a link is somebody else's, and stays", () => {
+	const script = "script-0123456789abcdef.ts";
+	const sha256 = "ab".repeat(32);
+	test.each([
+		["all runs", "runs", `r00000000/${script}`],
+		["a run", "runs/r00000000", script],
+		["all agents", "agents", "default/state/plans/p1/decomposition.json"],
+		["an agent", "agents/guest", "state/plans/p1/decomposition.json"],
+		["the state of an agent", "agents/default/state", "plans/p1/decomposition.json"],
+		["a plan", "agents/default/state/plans/p1", "decomposition.json"],
+		["all results", "state/results", `ab/${sha256}.blob`],
+		["some results", "state/results/ab", `${sha256}.blob`],
+		["temporary files of all snapshots", "state/snapshots", "chunks/0123456789abcdef.tmp"],
+		["temporary files of some", "state/snapshots/chunks", "0123456789abcdef.tmp"],
+		["temporary files of what is kept", "state/kept", "0123456789abcdef.tmp"],
+	])("%s", async (_, link, below) => {
+		const { runtime } = await open(project);
+		const outside = join(project.root, "outside");
+		const theirs = join(outside, below);
+		await mkdir(dirname(theirs), { recursive: true });
+		await writeFile(theirs, "somebody else's");
+		const yesterday = new Date(performance.timeOrigin - 24 * 60 * 60 * 1000);
+		await utimes(theirs, yesterday, yesterday);
+		const at = join(project.state, link);
+		await rm(at, { recursive: true, force: true });
+		await mkdir(dirname(at), { recursive: true });
+		await symlink(outside, at, "junction");
+		expect(await runtime.gc(all)).toMatchObject({ artifacts: { files: 0, bytes: 0 } });
+		expect(await exists(theirs)).toBe(true);
+		await runtime.close();
+	});
+
+	test.each([
+		["all snapshots", "state/snapshots", "chunks/", "a chunk that nobody needs"],
+		["all chunks", "state/snapshots/chunks", "", "a chunk that nobody needs"],
+		["all roots", "state/snapshots/roots", "", "a root that is damaged"],
+		["the roots of a session", "state/snapshots/roots/guest", "", "a root that is damaged"],
+		["all that is kept", "state/kept", "chunks/", "a chunk that nobody needs"],
+	])("%s, when snapshots are collected", async (_, link, below, text) => {
+		const { runtime } = await open(project);
+		await talk({ runtime, events: [], shown: [] }, 3);
+		const gone = async (path: string): Promise<boolean> => {
+			await mkdir(dirname(path), { recursive: true });
+			await writeFile(path, text);
+			await runtime.gc(all);
+			return !(await exists(path));
+		};
+		const name = `${below}${"0".repeat(20)}.blob`;
+		const at = join(project.state, link);
+		// It is one that goes, where there is no link.
+		expect(await gone(join(at, name))).toBe(true);
+		await rm(at, { recursive: true, force: true });
+		const outside = join(project.root, "outside");
+		await mkdir(outside);
+		await symlink(outside, at, "junction");
+		expect(await gone(join(outside, name))).toBe(false);
+		await runtime.close();
+	});
+
+	test("a state directory that is a link itself is collected: it was given", async () => {
+		const { opened, kept } = await twoRuns();
+		await opened.runtime.close();
+		await rename(project.state, `${project.state}.moved`);
+		await symlink(`${project.state}.moved`, project.state, "junction");
+		const { runtime } = await open(project);
+		expect((await runtime.gc(all)).artifacts.files).toBeGreaterThan(0);
+		expect(new Set((await namesOf()).map(dirname))).toEqual(new Set([`runs/${kept}`]));
+		await runtime.close();
+	});
 });
 
 test("nothing goes of work that is under way, which writes a file before the record that names it", async () => {

@@ -23,6 +23,10 @@ export class DurableFiles {
 		return (await this.#files.list(directory)).filter((name) => !name.endsWith(TEMPORARY));
 	}
 
+	isLink(path: string): Promise<boolean> {
+		return this.#files.isLink(path);
+	}
+
 	/**
 	 * A temporary file in the same directory, all bytes, fsync, rename, fsync of the directory. Missing directories are made.
 	 * Of several at once for one path, any may be the last. After an error the old file is there, or, when it was the sync of

@@ -12,6 +12,8 @@ export interface Files {
 	read(path: string): Promise<Uint8Array | undefined>;
 	/** The names in a directory; none when it is missing, or no directory. */
 	list(directory: string): Promise<readonly string[]>;
+	/** Does this name lead elsewhere? */
+	isLink(path: string): Promise<boolean>;
 	/** Makes one directory; false when it is there already. */
 	makeDirectory(path: string): Promise<boolean>;
 	rename(from: string, to: string): Promise<void>;
@@ -45,6 +47,8 @@ export function filesOf(disk: Disk): Files {
 			return exists(path) ? withFile(disk, path, (file) => readAt(file, 0, file.size())) : undefined;
 		},
 		list: async (directory) => disk.list(directory),
+		// The port has none.
+		isLink: async () => false,
 		makeDirectory: async (path) => disk.makeDirectory(path),
 		rename: async (from, to) => disk.rename(from, to),
 		async remove(path) {

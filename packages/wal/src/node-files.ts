@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
+import { lstat, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
 import type { Files } from "./files.ts";
 
 /** The files of the real file system, each call in a thread of libuv's. */
@@ -13,6 +13,7 @@ export const nodeFiles: Files = {
 	},
 	read: (path) => unless(["ENOENT"], readFile(path)),
 	list: async (directory) => (await unless(["ENOENT", "ENOTDIR"], readdir(directory))) ?? [],
+	isLink: async (path) => (await unless(["ENOENT", "ENOTDIR"], lstat(path)))?.isSymbolicLink() ?? false,
 	makeDirectory: async (path) =>
 		(await unless(
 			["EEXIST"],

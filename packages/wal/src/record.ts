@@ -98,11 +98,11 @@ export function within(inner: Scope, outer: Scope): boolean {
 export function scopeKey({ agent, session, run }: Scope): string {
 	return [agent, session, run]
 		.filter((part) => part !== undefined)
-		.map(asFileName)
+		.map(encoded)
 		.join("/");
 }
 
-/** A name as one component of a path, whatever it is: `.` and `..` are escaped too. */
-export function asFileName(name: string): string {
+/** A name that can be read back, without a `/`; `.` and `..` are escaped too. */
+export function encoded(name: string): string {
 	return encodeURIComponent(name).replace(/^\.{1,2}$/, (dots) => "%2E".repeat(dots.length));
 }

@@ -3,7 +3,7 @@
  * Kills, power cuts and failed syncs are enumerated over simulated disks, at each operation; the real files run the same
  * steps. `REYN_STATES` sets how many states are looked at for each power cut (default 512), `REYN_SEED` which.
  */
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -109,6 +109,32 @@ describe("what lies in the directory", () => {
 		expect(read.splice(0)).toEqual([`${ROOT}/roots/x`]);
 		expect(await blobs.list("roots/x")).toEqual(["roots/x/1", "roots/x/2", "roots/xy/1"]);
 		expect(read).toEqual([`${ROOT}/roots`, `${ROOT}/roots/x`, `${ROOT}/roots/xy`]);
+	});
+
+	test("behind a link nothing is listed or deleted; a directory that is one itself is read and written", async () => {
+		const outside = await fresh();
+		const theirs = fileBlobs(outside);
+		for (const name of ["a", "b/a"]) await theirs.put(name, Buffer.from(name));
+		const directory = await fresh();
+		const blobs = fileBlobs(directory);
+		await blobs.put("mine/a", Buffer.from("mine"));
+		await symlink(outside, join(directory, "theirs"), "junction");
+		expect(await Promise.all(["", "the", "theirs/", "theirs/b"].map((prefix) => blobs.list(prefix)))).toEqual([
+			["mine/a"],
+			[],
+			[],
+			[],
+		]);
+		for (const name of ["theirs/a", "theirs/b/a"]) await blobs.delete(name);
+		expect(await theirs.list("")).toEqual(["a", "b/a"]);
+
+		await symlink(outside, `${directory}-moved`, "junction");
+		const moved = fileBlobs(`${directory}-moved`);
+		await moved.put("c", Buffer.from("c"));
+		await moved.delete("a");
+		await moved.delete("b/a");
+		expect(await moved.list("")).toEqual(["a", "b/a", "c"]);
+		expect(await moved.get("b/a")).toEqual(Buffer.from("b/a"));
 	});
 
 	test("temporary files, and what others left there, are no blobs", async () => {

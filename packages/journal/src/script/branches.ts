@@ -72,7 +72,6 @@ interface Tree {
 /** The branch that the code that asks is in. */
 export class Branches {
 	readonly #root: Branch;
-	readonly #current = new AsyncLocalStorage<Branch>();
 	readonly #forks: Fork[] = [];
 
 	constructor(run: string, scope: Scope, using: Using) {
@@ -81,7 +80,8 @@ export class Branches {
 	}
 
 	get current(): Branch {
-		return this.#current.getStore() ?? this.#root;
+		for (let at = standing.getStore(); at; at = at.outside) if (at.of === this) return at.branch;
+		return this.#root;
 	}
 
 	fork(kind: string, name: string, branches: number): number {
@@ -89,13 +89,26 @@ export class Branches {
 	}
 
 	enter<T>(fork: number, branch: number, body: () => T): T {
-		return this.#current.run(this.#forks[fork]?.branches[branch] ?? this.#root, body);
+		let outside = standing.getStore();
+		if (outside?.of === this) outside = outside.outside;
+		return standing.run({ of: this, branch: this.#forks[fork]?.branches[branch] ?? this.#root, outside }, body);
 	}
 
 	join(fork: number): void {
 		(this.#forks[fork] as Fork).isOver = true;
 	}
 }
+
+interface Standing {
+	/** The run that it is a branch of. */
+	readonly of: Branches;
+	readonly branch: Branch;
+	/** Where another run stands, in whose call this one runs. */
+	readonly outside: Standing | undefined;
+}
+
+/** One for all runs: it is never given up, and in Node 22 each one makes every `await` of the process dearer. */
+const standing = new AsyncLocalStorage<Standing>();
 
 /** All steps of a run are in lanes below this one. */
 export const scriptLane = (run: string): string => `script/${run}`;

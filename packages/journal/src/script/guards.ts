@@ -15,7 +15,7 @@ export function guardRealm(fail: Fail): void {
 	type Members = Record<string, unknown>;
 
 	const { apply, construct, ownKeys } = Reflect;
-	const { defineProperty, freeze, getPrototypeOf } = Object;
+	const { create, defineProperty, freeze, getPrototypeOf } = Object;
 
 	const staying =
 		" Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol Date Promise RegExp" +
@@ -128,16 +128,21 @@ export function guardRealm(fail: Fail): void {
 
 	function guardLocales(): void {
 		const { DateTimeFormat, NumberFormat } = Intl;
+		const { getCanonicalLocales } = Intl;
 		const known = NumberFormat.supportedLocalesOf;
 
+		// What a script hands over may say something else at each reading: it is read once, and what was checked goes on.
+
 		/** A locale that is not known means that of the machine, too. */
-		const needLocale = (what: string, locales: unknown): void => {
-			if (locales === undefined || known(locales as string).length === 0)
-				throw refused(`${what} without a known locale`, 'a locale, as in "en"');
+		const knownLocales = (what: string, locales: unknown): readonly string[] => {
+			const names = getCanonicalLocales(locales as string | undefined);
+			if (known(names).length === 0) throw refused(`${what} without a known locale`, 'a locale, as in "en"');
+			return names;
 		};
-		const needZone = (what: string, options: unknown): void => {
-			if ((options as { timeZone?: unknown } | undefined)?.timeZone === undefined)
-				throw refused(`${what} without a time zone`, '{ timeZone: "UTC" }');
+		const withZone = (what: string, options: unknown): object => {
+			const { timeZone } = (options ?? {}) as { timeZone?: unknown };
+			if (timeZone === undefined) throw refused(`${what} without a time zone`, '{ timeZone: "UTC" }');
+			return create(Object(options), { timeZone: { value: `${timeZone}` } });
 		};
 
 		for (const name of ownKeys(Intl) as string[]) {
@@ -145,9 +150,11 @@ export function guardRealm(fail: Fail): void {
 			if (typeof Native?.supportedLocalesOf !== "function") continue;
 			const { supportedLocalesOf } = Native;
 			function Guarded(this: unknown, locales: unknown, options: unknown): unknown {
-				needLocale(`Intl.${name}`, locales);
-				if (name === "DateTimeFormat") needZone("Intl.DateTimeFormat", options);
-				return construct(Native as typeof NumberFormat, [locales, options] as never, new.target ?? Guarded);
+				const checked = [
+					knownLocales(`Intl.${name}`, locales),
+					name === "DateTimeFormat" ? withZone("Intl.DateTimeFormat", options) : options,
+				];
+				return construct(Native as typeof NumberFormat, checked as never, new.target ?? Guarded);
 			}
 			become(Guarded, Native as typeof NumberFormat, 0);
 			replace(Guarded, "supportedLocalesOf", supportedLocalesOf);
@@ -172,15 +179,21 @@ export function guardRealm(fail: Fail): void {
 
 		for (const name of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"])
 			wrap(Date.prototype, name, (given) => {
-				needLocale(`${name}()`, given[0]);
-				needZone(`${name}()`, given[1]);
+				given[0] = knownLocales(`${name}()`, given[0]);
+				given[1] = withZone(`${name}()`, given[1]);
 			});
 		const typedArray = getPrototypeOf(Uint8Array.prototype);
 		for (const prototype of [Number.prototype, BigInt.prototype, Array.prototype, typedArray])
-			wrap(prototype, "toLocaleString", (given) => needLocale("toLocaleString()", given[0]));
+			wrap(prototype, "toLocaleString", (given) => {
+				given[0] = knownLocales("toLocaleString()", given[0]);
+			});
 		for (const name of ["toLocaleLowerCase", "toLocaleUpperCase"])
-			wrap(String.prototype, name, (given) => needLocale(`${name}()`, given[0]));
-		wrap(String.prototype, "localeCompare", (given) => needLocale("localeCompare()", given[1]));
+			wrap(String.prototype, name, (given) => {
+				given[0] = knownLocales(`${name}()`, given[0]);
+			});
+		wrap(String.prototype, "localeCompare", (given) => {
+			given[1] = knownLocales("localeCompare()", given[1]);
+		});
 	}
 
 	function guardPromise(): void {
@@ -242,7 +255,8 @@ export function guardRealm(fail: Fail): void {
 		replace(native.prototype, "constructor", guarded);
 	}
 
-	function wrap(target: object, name: string, check: (given: readonly unknown[]) => void): void {
+	/** @param check of what is given, where it puts what it has checked */
+	function wrap(target: object, name: string, check: (given: unknown[]) => void): void {
 		const native = (target as Members)[name] as Method;
 		replace(target, name, function (this: unknown, ...given: unknown[]) {
 			check(given);

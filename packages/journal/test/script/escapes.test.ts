@@ -67,6 +67,60 @@ describe("what differs between runs throws DETERMINISM and says what to use", ()
 		await expect(failure).rejects.toMatchObject({ code: "DETERMINISM", message: expect.stringContaining(substitute) });
 	});
 
+	describe("what says something else at the second reading is read once", () => {
+		// Far from any machine's own, so that one of them shows what it is.
+		const objects = `
+			const once = (first, later) => { let reads = 0; return () => (reads++ === 0 ? first : later); };
+			const getter = () => Object.defineProperty({}, "timeZone", { get: once("Australia/Eucla"), enumerable: true });
+			const proxy = () => { const get = once("Australia/Eucla"); return new Proxy({}, { get: (_, name) => (name === "timeZone" ? get() : undefined) }); };
+			const inherited = () => { const get = once("Australia/Eucla"); return new (class { get timeZone() { return get(); } })(); };
+			const length = () => { const get = once(1, 0); return new Proxy(["tr"], { get: (list, name) => (name === "length" ? get() : list[name]) }); };
+			const item = () => { const get = once("tr", "xx"); return new Proxy(["tr"], { get: (list, name) => (name === "0" ? get() : list[name]) }); };
+			const text = () => { const get = once("tr", "xx"); return [{ toString: () => get() }]; };
+		`;
+		const said = (expression: string): Promise<unknown> => runBody(`${objects} return ${expression};`);
+		const timeZone = "Australia/Eucla";
+
+		test.each(["getter()", "proxy()", "inherited()"])("a time zone: %s", async (options) => {
+			expect(await said(`new Intl.DateTimeFormat("en", ${options}).resolvedOptions().timeZone`)).toBe(timeZone);
+			expect(await said(`Intl.DateTimeFormat("en", ${options}).resolvedOptions().timeZone`)).toBe(timeZone);
+			for (const name of ["toLocaleString", "toLocaleDateString", "toLocaleTimeString"] as const)
+				expect(await said(`new Date(0).${name}("en", ${options})`)).toBe(new Date(0)[name]("en", { timeZone }));
+			expect(await said(`[new Date(0)].toLocaleString("en", ${options})`)).toBe(
+				new Date(0).toLocaleString("en", { timeZone }),
+			);
+		});
+
+		test.each(["length()", "item()", "text()"])("a locale: %s", async (locales) => {
+			const formats = ["Collator", "DateTimeFormat", "ListFormat", "NumberFormat", "PluralRules", "RelativeTimeFormat"];
+			for (const name of formats) {
+				const made = `new Intl.${name}(${locales}, { timeZone: "UTC" })`;
+				expect([name, await said(`${made}.resolvedOptions().locale`)]).toEqual([name, "tr"]);
+			}
+			expect(await said(`(1234.5).toLocaleString(${locales})`)).toBe("1.234,5");
+			expect(await said(`[1234.5].toLocaleString(${locales})`)).toBe("1.234,5");
+			expect(await said(`new Date(0).toLocaleDateString(${locales}, { timeZone: "UTC" })`)).toBe("01.01.1970");
+			expect(await said(`"i".toLocaleUpperCase(${locales})`)).toBe("İ");
+			expect(await said(`"öa".localeCompare("oz", ${locales})`)).toBe(1);
+		});
+
+		test("and what is nothing at the first reading is refused", async () => {
+			for (const options of ["{ get timeZone() { return undefined; } }", "null", "undefined", "5"])
+				await expect(runBody(`return new Date(0).toLocaleString("en", ${options});`)).rejects.toMatchObject({
+					code: "DETERMINISM",
+				});
+			for (const locales of ["[]", "new Proxy([], {})", '["xx"]'])
+				await expect(runBody(`return (1.5).toLocaleString(${locales});`)).rejects.toMatchObject({
+					code: "DETERMINISM",
+				});
+		});
+
+		test("all else of the options is used as it is", async () => {
+			const options = 'Object.create({ dateStyle: "long", timeZone: "UTC" })';
+			expect(await runBody(`return new Intl.DateTimeFormat("en", ${options}).format(0);`)).toBe("January 1, 1970");
+		});
+	});
+
 	test("a call after the end", async () => {
 		const host = testHost();
 		await runBody(

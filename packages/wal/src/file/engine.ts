@@ -7,7 +7,7 @@ import type { Acquire, EngineCaps, Lease, LogEngine, RealmLog, Tail, Wants } fro
 import { fenced } from "../engine-errors.ts";
 import { nodeDisk } from "../node-disk.ts";
 import { systemTimers, type Timers } from "../ports.ts";
-import { asFileName, type Seq } from "../record.ts";
+import { encoded, type Seq } from "../record.ts";
 import { crcOf } from "../stored-records.ts";
 import { subscription } from "../subscription.ts";
 import { fileBlobs } from "./blobs.ts";
@@ -42,7 +42,7 @@ const POLL_MS = 20;
 export function fileEngine(directory: string, options: FileEngineOptions = {}): LogEngine {
 	const { disk = nodeDisk } = options;
 	const realms = join(directory, "realms");
-	const pathOf = (realm: string): string => (realm === MAIN ? directory : join(realms, asFileName(realm)));
+	const pathOf = (realm: string): string => (realm === MAIN ? directory : join(realms, encoded(realm)));
 	const logs = new Map<string, FileLog>();
 	return {
 		caps,

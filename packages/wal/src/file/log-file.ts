@@ -6,6 +6,7 @@ import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../di
 import type { Owner, TornTail } from "../engine.ts";
 import { seqMismatch } from "../engine-errors.ts";
 import { WalError } from "../errors.ts";
+import { isFull } from "../full.ts";
 import type { Seq } from "../record.ts";
 import { atomicWriteTo, makeDirectories, syncEntry } from "./atomic-write.ts";
 import { decide } from "./decide.ts";
@@ -402,7 +403,7 @@ export class LogFile {
 		}
 	}
 
-	#full(cause: NodeJS.ErrnoException): WalError {
+	#full(cause: Error & { readonly code: string }): WalError {
 		const path = activePath(this.#directory);
 		return new WalError(
 			"WAL_FULL",
@@ -477,10 +478,6 @@ export class LogFile {
 
 function sha256Of(bytes: Uint8Array): string {
 	return createHash("sha256").update(bytes).digest("hex");
-}
-
-function isFull(error: unknown): error is NodeJS.ErrnoException {
-	return ["ENOSPC", "EDQUOT", "EFBIG"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
 const REWRITE_BYTES = 1024 * 1024;
