@@ -76,7 +76,11 @@ export class Sessions implements Iterable<Session> {
 	async follow(): Promise<void> {
 		const { lineage } = this.#ports.timeline();
 		const known = new Map(
-			scopesOf(this.#opened.filter((record) => lineage.isActive(record))).map((scope) => [scopeKey(scope), scope]),
+			// A part of a session may have gone back to before its opening, and the rest is kept.
+			scopesOf(this.#opened.filter(({ seq, scope }) => lineage.isAncestorInAny(seq, scope))).map((scope) => [
+				scopeKey(scope),
+				scope,
+			]),
 		);
 		for (const key of [...this.#sessions.keys()]) if (!known.has(key)) this.#sessions.delete(key);
 		for (const [key, scope] of known) if (!this.#sessions.has(key)) await this.#load(scope);
