@@ -38,4 +38,4 @@ function workText({ turns = [], plans = [], runs = [], scripts = [] }: Partial<U
 	].join(", ");
 }
 
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;

@@ -19,11 +19,13 @@ import { graphLines } from "./history.ts";
 import { keysOf, Pastes } from "./pastes.ts";
 import { eventLine, isUnfinished, messageText, meterLine, restoredLines, write } from "./speak.ts";
 import { untilStopped } from "./stop.ts";
+import { moveText, nextMove, rewound } from "./travel.ts";
 
 const HELP = [
 	"/rewind [ref] [mode]   go back: preview, confirm, apply (modes: both, conversation_only, code_only, summarize, cancel)",
 	"/tree                  the history as a tree",
 	"/checkout <ref>        go to any moment, on an abandoned branch too",
+	"/undo  /redo           take back the newest rewind, label, note or discard; make it again",
 	"/plan list | discard <id> | resume <id> [--from <step>]",
 	"/skill list | run <name> <topic> | resume <run> | discard <run>",
 	"/resume                go on with what is unfinished",
@@ -133,6 +135,10 @@ async function handle(typed: string, whole: string, runtime: Runtime, screen: Sc
 			return rewind(args, runtime, screen);
 		case "/checkout":
 			return checkout(args, runtime, screen);
+		case "/undo":
+			return step("undo", args, runtime, screen);
+		case "/redo":
+			return step("redo", args, runtime, screen);
 		case "/plan":
 			return plans(args, runtime, screen);
 		case "/skill":
@@ -168,23 +174,38 @@ async function rewind(
 	if (!(await screen.confirm(`rewind to #${plan.target}?`, rest.includes("--yes"))))
 		return screen.print("nothing was changed");
 	const result = await runtime.applyRewind(plan, "user");
-	screen.print(
-		`done: ${result.kind} at #${result.seq}; the state is as of #${result.target}. Go back with /checkout ${plan.tip}`,
-	);
+	screen.print(rewound(result, "/undo").join("\n"));
 	screen.print(pausedLines(runtime));
 }
 
 async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
 	if (ref === undefined) throw new CliError("CLI_USAGE", "say where to: /checkout <seq>; /tree shows what there is");
 	const seq = await parseRef(ref, runtime);
-	const { kind, target } = await runtime.timeline.preview(seq);
+	const { kind, target, tip } = await runtime.timeline.preview(seq);
 	if (kind === "none") return screen.print("you are there already");
 	const radius = radiusLines(await blastRadius(runtime, { target, scope: {} }), target);
 	screen.print(radius.map(clean).join("\n"));
 	if (!(await screen.confirm(`check out #${target}?`, rest.includes("--yes"))))
 		return screen.print("nothing was changed");
-	const result = await runtime.checkout(seq, "user");
+	const result = await runtime.checkout(seq, "user", {}, { expect: tip });
 	screen.print(`you are at #${result.target} now. Files in your workspace were not touched`);
+	screen.print(pausedLines(runtime));
+}
+
+async function step(
+	verb: "undo" | "redo",
+	options: readonly string[],
+	runtime: Runtime,
+	screen: Screen,
+): Promise<void> {
+	// First: what comes while it is looked up is not shown.
+	const { tip } = runtime.wal;
+	const move = await nextMove(verb, runtime);
+	if (!move) return screen.print(`there is nothing to ${verb}; /tree shows where else one can go`);
+	const what = `${verb} ${moveText(move)}`;
+	if (!(await screen.confirm(`${what}?`, options.includes("--yes")))) return screen.print("nothing was changed");
+	await runtime[verb]("user", { of: move.seq, expect: tip });
+	screen.print(`done: ${what}. Files in your workspace were not touched`);
 	screen.print(pausedLines(runtime));
 }
 

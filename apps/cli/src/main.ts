@@ -157,13 +157,13 @@ function commands(done: (exitCode: number) => void): Command {
 				return print(globals(), labels, lines.length > 0 ? lines : ["there is no label"]);
 			}
 			if (name === undefined) throw new CliError("CLI_USAGE", `expected a name: reyn label ${ref} <name>`);
-			const seq = await reading(globals(), async (runtime) => {
+			const { seq, shown } = await reading(globals(), async (runtime) => {
 				const found = await parseRef(ref, runtime);
 				await runtime.timeline.record(found);
-				return found;
+				return { seq: found, shown: runtime.wal.tip };
 			});
 			await using runtime = await openForWork(globals());
-			await runtime.timeline.label(seq, name, { actor });
+			await runtime.timeline.label(seq, name, { actor, expect: shown });
 			print(globals(), { name, seq }, [`#${seq} is "${name}" from now on`]);
 		});
 
@@ -197,9 +197,12 @@ function commands(done: (exitCode: number) => void): Command {
 		.command("discard")
 		.argument("<id>")
 		.action(async (id: string) => {
-			await reading(globals(), async (runtime) => runtime.findPlan(id));
+			const shown = await reading(globals(), async (runtime) => {
+				runtime.findPlan(id);
+				return runtime.wal.tip;
+			});
 			await using runtime = await openForWork(globals());
-			await runtime.discardPlan(id);
+			await runtime.discardPlan(id, { expect: shown });
 			print(globals(), { plan: id, discarded: true }, [`plan ${id} is discarded`]);
 		});
 	plan
@@ -248,9 +251,12 @@ function commands(done: (exitCode: number) => void): Command {
 		.command("discard")
 		.argument("<run>")
 		.action(async (run: string) => {
-			await reading(globals(), async (runtime) => runtime.findSkillRun(run));
+			const shown = await reading(globals(), async (runtime) => {
+				runtime.findSkillRun(run);
+				return runtime.wal.tip;
+			});
 			await using runtime = await openForWork(globals());
-			await runtime.discardSkillRun(run);
+			await runtime.discardSkillRun(run, { expect: shown });
 			print(globals(), { run, discarded: true }, [`skill run ${run} is discarded`]);
 		});
 

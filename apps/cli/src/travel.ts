@@ -18,7 +18,7 @@ import {
 } from "@reyn/runtime";
 import type { Scope } from "@reyn/wal";
 import { type Command, Option } from "commander";
-import { radiusLines } from "./blast-radius.ts";
+import { counted, radiusLines } from "./blast-radius.ts";
 import { clean } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { type Globals, openForWork, reading } from "./context.ts";
@@ -65,7 +65,8 @@ export function addTravelCommands(program: Command, globals: () => Globals, prin
 			const preview = [...ofScope(plan.scope), ...plan.summary, ...radiusLines(radius, plan.target)];
 			if (dryRun || mode === "cancel") return print(globals(), { plan, blastRadius: radius, applied: false }, preview);
 			if (plan.kind === "none") {
-				const result: RewindResult = { kind: "none", seq: plan.tip, target: plan.target };
+				const { tip: seq, target, affected, dropped } = plan;
+				const result: RewindResult = { kind: "none", seq, target, affected, dropped };
 				return print(globals(), { plan, blastRadius: radius, applied: false, result }, rewound(result));
 			}
 			if (!globals().json) process.stderr.write(`${preview.map(clean).join("\n")}\n`);
@@ -105,7 +106,7 @@ export function addTravelCommands(program: Command, globals: () => Globals, prin
 			if (!globals().json) process.stderr.write(`${preview.map(clean).join("\n")}\n`);
 			await confirm(`check out #${plan.target}?`, yes);
 			await using runtime = await openForWork(globals());
-			const result = await runtime.checkout(plan.target, actor, plan.scope);
+			const result = await runtime.checkout(plan.target, actor, plan.scope, { expect: plan.tip });
 			const { hash } = await reportState(runtime, result.seq, sessionOf(plan.scope));
 			print(globals(), { ...plan, ...result, hash, blastRadius: radius, applied: true }, [
 				`checked out ${whereTo(plan)}. Go back with: reyn undo`,
@@ -126,18 +127,17 @@ export function addTravelCommands(program: Command, globals: () => Globals, prin
 			.option("--yes", "do it without asking")
 			.option("--actor <name>", "who asks", "user")
 			.action(async ({ dryRun, yes, actor }: { dryRun?: boolean; yes?: boolean; actor: string }) => {
-				const move = await reading(globals(), async (runtime) => {
-					const { past, future } = await runtime.timeline.moves();
-					const newest = (verb === "undo" ? past : future).at(-1);
+				const { move, tip } = await reading(globals(), async (runtime) => {
+					const newest = await nextMove(verb, runtime);
 					// With nothing to take back it only says where else one can go.
 					if (!newest && !dryRun) await runtime[verb](actor);
-					return newest;
+					return { move: newest, tip: runtime.wal.tip };
 				});
 				const what = move ? `${verb} ${moveText(move)}` : `there is nothing to ${verb}`;
-				if (dryRun) return print(globals(), { [verb]: move ?? null, applied: false }, [what]);
+				if (dryRun || !move) return print(globals(), { [verb]: move ?? null, applied: false }, [what]);
 				await confirm(`${what}?`, yes);
 				await using runtime = await openForWork(globals());
-				const done = await runtime[verb](actor);
+				const done = await runtime[verb](actor, { of: move.seq, expect: tip });
 				const { hash } = await reportState(runtime, done.seq);
 				print(globals(), { ...done, hash, applied: true }, [`done: ${what}`, `state ${hash}`, ...paused(runtime)]);
 			});
@@ -161,6 +161,12 @@ const ofScope = (scope: Scope): readonly string[] =>
 
 const hereAlready = ({ target }: Pick<Checkout, "target">): string => `you are at #${target} already; nothing to write`;
 
+/** What `undo` or `redo` would take. */
+export async function nextMove(verb: "undo" | "redo", { timeline }: Runtime): Promise<Move | undefined> {
+	const { past, future } = await timeline.moves();
+	return (verb === "undo" ? past : future).at(-1);
+}
+
 function whereTo({ kind, target, snappedFrom }: Omit<Checkout, "seq">): string {
 	const where = kind === "fork_switch" ? "on a branch that was abandoned" : "further back on the same line";
 	const snapped =
@@ -168,18 +174,21 @@ function whereTo({ kind, target, snappedFrom }: Omit<Checkout, "seq">): string {
 	return `#${target}, ${where}${snapped}`;
 }
 
-function moveText({ seq, inverse }: Move): string {
+export function moveText({ seq, inverse }: Move): string {
 	return inverse.kind === "label" ? `the label "${inverse.name}" (#${seq})` : `what was done at #${seq}`;
 }
 
-function rewound({ kind, seq, target }: RewindResult): string[] {
+/** @param command how people say `undo` where they are */
+export function rewound({ kind, seq, target, dropped }: RewindResult, command = "reyn undo"): string[] {
 	switch (kind) {
 		case "none":
 			return ["nothing was written: the state is as of there already"];
 		case "note":
 			return [`done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`];
 		case "reset":
-			return [`done: a reset at #${seq}; the state is as of #${target}. Go back with: reyn undo`];
+			return [
+				`done: a reset at #${seq} that takes ${counted(dropped.all, "record")} away; the state is as of #${target}. Go back with: ${command}`,
+			];
 	}
 }
 

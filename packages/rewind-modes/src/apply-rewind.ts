@@ -1,10 +1,10 @@
 /** Does what was previewed: one reset, one note, or nothing. */
-import type { Timeline } from "@reyn/timetravel";
+import { assertActor, type Timeline } from "@reyn/timetravel";
 import type { Appender, Scope, Seq } from "@reyn/wal";
 import { RewindError } from "./errors.ts";
 import type { Facets } from "./kinds.ts";
-import { dropOf } from "./modes.ts";
-import type { RewindPlan } from "./plan-rewind.ts";
+import { dropOf, meaningOf } from "./modes.ts";
+import { assertPreviewed, type Counts, countsAt, type RewindPlan } from "./plan-rewind.ts";
 import { rewindNote } from "./records.ts";
 
 export interface ApplyOptions {
@@ -20,55 +20,81 @@ export interface ApplyOptions {
 export interface RewindResult {
 	/** `none`: nothing was written. */
 	readonly kind: "reset" | "note" | "none";
-	/** The seq of what was written; the tip for `none`. */
+	/** The seq of what was written; the tip of the preview for `none`. */
 	readonly seq: Seq;
 	readonly target: Seq;
+	/** What lay beyond the target in the end: what was previewed, and what work has done since then. */
+	readonly affected: Counts;
+	/** What of it was taken away. */
+	readonly dropped: Counts;
 }
 
-/** @throws RewindError `REWIND_STALE` when the log has moved since the preview; nothing is written then */
+/**
+ * Does what was previewed, or nothing. Progress of work since then goes with it and is counted; another move and what began in
+ * the scope of the plan are reasons to refuse.
+ *
+ * @throws RewindError `REWIND_STALE`, `REWIND_NOT_PREVIEWED`, `REWIND_MODE`; TimetravelError `TIMETRAVEL_ACTOR`. Nothing is written then
+ */
 export async function applyRewind(
 	timeline: Timeline,
 	facets: Facets,
 	plan: RewindPlan,
 	options: ApplyOptions,
 ): Promise<RewindResult> {
+	assertActor(options.actor);
 	const { mode, target, scope, tip } = plan;
-	await assertFresh(timeline, plan);
-	if (mode === "cancel" || plan.kind === "none") return { kind: "none", seq: tip, target };
+	meaningOf(mode);
+	try {
+		await timeline.ifStill(tip, scope, () => {});
+		await assertPreviewed(timeline, facets, plan);
+		const isNone = mode === "cancel" || plan.kind === "none";
+		const written = isNone ? undefined : await write(timeline, facets, plan, options);
+		const through = written ? written.seq - 1 : timeline.lineage.tip;
+		const { affected, dropped } = await countsAt(through, timeline, facets, plan);
+		if (written) return { ...written, target, affected, dropped };
+		return { kind: "none", seq: tip, target, affected, dropped: none };
+	} catch (error) {
+		throw asStale(error);
+	}
+}
+
+async function write(
+	timeline: Timeline,
+	facets: Facets,
+	plan: RewindPlan,
+	{ actor, log, session, summarize }: ApplyOptions,
+): Promise<Pick<RewindResult, "kind" | "seq">> {
+	const { mode, target, scope, tip } = plan;
 	if (mode === "summarize") {
-		const plain = noteText(plan);
-		const text = (await options.summarize?.(plain)) ?? plain;
+		const { affected } = await countsAt(timeline.lineage.tip, timeline, facets, plan);
+		const plain = noteText(target, affected);
 		// A model takes its time over a summary, and the log does not wait for it.
-		await assertFresh(timeline, plan);
-		const counts = { ...plan.affected };
-		const note = rewindNote({ target, actor: options.actor, counts, text });
-		const { seq, durable } = options.log.append(note, options.session);
+		const text = (await summarize?.(plain)) ?? plain;
+		const note = rewindNote({ target, actor, counts: { ...affected }, text });
+		const { seq, durable } = await timeline.ifStill(tip, scope, () => log.append(note, session));
 		await durable;
-		return { kind: "note", seq, target };
+		return { kind: "note", seq };
 	}
 	const drop = dropOf(mode, facets);
 	const { seq } = await timeline.rewindTo(target, {
 		scope,
 		mode,
-		actor: options.actor,
+		actor,
+		expect: tip,
+		// What a person has confirmed: the reset is written in a moment in which nothing can be counted any more.
 		counts: { ...plan.affected, dropped: plan.dropped.all },
 		...(drop ? { drop } : {}),
 	});
-	return { kind: "reset", seq, target };
+	return { kind: "reset", seq };
 }
 
-/** The log's own records may come between; anything that happened may not. */
-async function assertFresh(timeline: Timeline, { tip }: RewindPlan): Promise<void> {
-	for await (const { seq, kind } of timeline.history(tip)) {
-		if (kind.startsWith("wal_")) continue;
-		throw new RewindError(
-			"REWIND_STALE",
-			`this was previewed at seq ${tip}, and ${kind} came at seq ${seq}; preview it again`,
-			{ previewed: tip, seq },
-		);
-	}
+const none: Counts = { conversation: 0, code: 0, other: 0, all: 0 };
+
+function asStale(error: unknown): unknown {
+	const { code, message, detail } = error as { code?: unknown; message: string; detail?: Record<string, unknown> };
+	return code === "TIMETRAVEL_STALE" ? new RewindError("REWIND_STALE", message, detail, { cause: error }) : error;
 }
 
-function noteText({ target, affected }: RewindPlan): string {
-	return `Since seq ${target} there were ${affected.conversation} messages and ${affected.code} steps and tool results. They were tried and are kept; go on from the situation at seq ${target}.`;
+function noteText(target: Seq, { conversation, code }: Counts): string {
+	return `Since seq ${target} there were ${conversation} messages and ${code} steps and tool results. They were tried and are kept; go on from the situation at seq ${target}.`;
 }

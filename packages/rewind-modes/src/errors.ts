@@ -1,6 +1,6 @@
 import { ReynError } from "@reyn/wal";
 
-export type RewindCode = "REWIND_STALE";
+export type RewindCode = "REWIND_MODE" | "REWIND_NOT_PREVIEWED" | "REWIND_STALE";
 
 /** An error of this package; each code is a heading in its README. */
 export class RewindError extends ReynError<RewindCode> {}

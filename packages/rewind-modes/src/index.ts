@@ -2,6 +2,6 @@
 export { type ApplyOptions, applyRewind, type RewindResult } from "./apply-rewind.ts";
 export { type RewindCode, RewindError } from "./errors.ts";
 export { type Facet, type Facets, facetOf } from "./kinds.ts";
-export { dropOf, meanings, type RewindMode, rewindModes } from "./modes.ts";
+export { dropOf, type Meaning, meaningOf, meanings, type RewindMode, rewindModes } from "./modes.ts";
 export { type Counts, planRewind, type RewindPlan } from "./plan-rewind.ts";
 export { rewindNote, rewindRecords } from "./records.ts";

@@ -1,11 +1,12 @@
 /** Five ways to go back: one table. */
+import { RewindError } from "./errors.ts";
 import type { Facet, Facets } from "./kinds.ts";
 
 export const rewindModes = ["both", "conversation_only", "code_only", "summarize", "cancel"] as const;
 
 export type RewindMode = (typeof rewindModes)[number];
 
-interface Meaning {
+export interface Meaning {
 	/** The facets that go back to the target. */
 	readonly drops: readonly Facet[];
 	/** For people. */
@@ -20,8 +21,30 @@ export const meanings: Readonly<Record<RewindMode, Meaning>> = {
 	cancel: { drops: [], says: "nothing changes, and nothing is written" },
 };
 
-/** The kinds that a reset of this mode lists; `undefined` means all, so that kinds of a later day are covered too. */
+/**
+ * What a mode means, also where its name comes from outside.
+ *
+ * @throws RewindError `REWIND_MODE`
+ */
+export function meaningOf(mode: RewindMode): Meaning {
+	if (rewindModes.includes(mode)) return meanings[mode];
+	throw new RewindError(
+		"REWIND_MODE",
+		`there is no mode ${JSON.stringify(mode)}; there are ${rewindModes.join(", ")}`,
+		{
+			mode,
+			modes: rewindModes,
+		},
+	);
+}
+
+/**
+ * The kinds that a reset of this mode lists; `undefined` means all, so that kinds of a later day are covered too.
+ *
+ * @throws RewindError `REWIND_MODE`
+ */
 export function dropOf(mode: RewindMode, facets: Facets): readonly string[] | undefined {
+	meaningOf(mode);
 	switch (mode) {
 		case "conversation_only":
 			return facets.conversation;

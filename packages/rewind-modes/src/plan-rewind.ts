@@ -1,10 +1,12 @@
 /** The preview: what lies beyond the target, and what each mode would do with it. Reads only. */
+import { isDeepStrictEqual } from "node:util";
 import type { Checkout, Timeline } from "@reyn/timetravel";
 import { isMeta, TimetravelError } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 import { scopeKey } from "@reyn/wal";
+import { RewindError } from "./errors.ts";
 import { type Facets, facetOf } from "./kinds.ts";
-import { dropOf, meanings, type RewindMode } from "./modes.ts";
+import { dropOf, meaningOf, type RewindMode } from "./modes.ts";
 
 export interface RewindPlan {
 	readonly mode: RewindMode;
@@ -13,7 +15,7 @@ export interface RewindPlan {
 	/** What a checkout there is: on the current line, on an abandoned one, or nothing. */
 	readonly kind: Checkout["kind"];
 	readonly snappedFrom?: Seq;
-	/** The tip when this was previewed: a plan is only good for it. */
+	/** The tip when this was previewed: what begins after it makes the plan stale. */
 	readonly tip: Seq;
 	readonly scope: Scope;
 	/** The active records beyond the target, whatever the mode. */
@@ -36,14 +38,52 @@ export interface Counts {
 /**
  * Says what a rewind would do. The target is a seq and inclusive; a rewind stays on the current line of history.
  *
- * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_NOT_ACTIVE`
+ * @throws RewindError `REWIND_MODE`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_NOT_ACTIVE`
  */
-export async function planRewind(
+export function planRewind(
 	timeline: Timeline,
 	facets: Facets,
 	seq: Seq,
 	mode: RewindMode = "cancel",
 	scope: Scope = {},
+): Promise<RewindPlan> {
+	return planAsOf(timeline.lineage.tip, timeline, facets, { seq, mode, scope });
+}
+
+/**
+ * Is it what was said of this log at its tip, word for word? It may have come from elsewhere as JSON.
+ *
+ * @throws RewindError `REWIND_NOT_PREVIEWED`, `REWIND_MODE`
+ */
+export async function assertPreviewed(timeline: Timeline, facets: Facets, plan: RewindPlan): Promise<void> {
+	const { mode, target, snappedFrom: seq = target, scope, tip } = plan;
+	const isKnown = seq <= tip && target <= tip;
+	const said = isKnown && (await planAsOf(tip, timeline, facets, { seq, mode, scope }));
+	if (said && isDeepStrictEqual(asJson(plan), asJson(said))) return;
+	throw new RewindError(
+		"REWIND_NOT_PREVIEWED",
+		`this plan to rewind to seq ${target} is not what a preview at seq ${tip} says; nothing was written. Give what planRewind gave, unchanged`,
+		{ target, previewed: tip },
+	);
+}
+
+/** What lay beyond the target at a seq, and what of it the plan's mode takes away. */
+export async function countsAt(
+	through: Seq,
+	timeline: Timeline,
+	facets: Facets,
+	{ mode, target, scope }: Pick<RewindPlan, "mode" | "target" | "scope">,
+): Promise<Pick<RewindPlan, "affected" | "dropped" | "touches">> {
+	const { affected, sessions, runs } = await interval(timeline, facets, target, scope, through);
+	return { affected, dropped: only(affected, meaningOf(mode).drops), touches: { sessions, runs } };
+}
+
+/** @param tip no reset may have come since */
+async function planAsOf(
+	tip: Seq,
+	timeline: Timeline,
+	facets: Facets,
+	{ seq, mode, scope }: { readonly seq: Seq; readonly mode: RewindMode; readonly scope: Scope },
 ): Promise<RewindPlan> {
 	const drop = dropOf(mode, facets);
 	const { kind, target, snappedFrom } = await timeline.preview(seq, { scope, ...(drop ? { drop } : {}) });
@@ -54,32 +94,31 @@ export async function planRewind(
 			{ seq },
 		);
 	}
-	const { affected, sessions, runs } = await interval(timeline, facets, target, scope);
-	const dropped = only(affected, meanings[mode].drops);
 	const plan = {
 		mode,
 		target,
-		kind,
+		kind: target === tip ? ("none" as const) : kind,
 		...(snappedFrom === undefined ? {} : { snappedFrom }),
-		tip: timeline.lineage.tip,
+		tip,
 		scope,
-		affected,
-		dropped,
-		touches: { sessions, runs },
+		...(await countsAt(tip, timeline, facets, { mode, target, scope })),
 	};
 	return { ...plan, summary: summaryOf(plan) };
 }
+
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 async function interval(
 	timeline: Timeline,
 	facets: Facets,
 	target: Seq,
 	scope: Scope,
+	through: Seq,
 ): Promise<{ affected: Counts; sessions: string[]; runs: string[] }> {
 	const counts = { conversation: 0, code: 0, other: 0 };
 	const sessions = new Set<string>();
 	const runs = new Set<string>();
-	for await (const { kind, scope: own } of timeline.history(target, scope)) {
+	for await (const { kind, scope: own } of timeline.history(target, scope, through)) {
 		if (isMeta(kind)) continue;
 		counts[facetOf(kind, facets)]++;
 		if (own.session !== undefined)
@@ -113,7 +152,7 @@ function summaryOf({
 			: [`seq ${snappedFrom} lies inside a tool cycle; the checkpoint before it is ${target}`];
 	return [
 		...snapped,
-		`${mode}: ${meanings[mode].says}`,
+		`${mode}: ${meaningOf(mode).says}`,
 		`beyond seq ${target}: ${affected.all} records (${affected.conversation} of conversation, ${affected.code} of agent state, ${affected.other} other); this drops ${dropped.all}`,
 		`touches ${touches.sessions.length} session(s)${touches.sessions.length > 0 ? ` (${touches.sessions.join(", ")})` : ""} and ${touches.runs.length} run(s)${touches.runs.length > 0 ? ` (${touches.runs.join(", ")})` : ""}`,
 		"files in your workspace are not touched",

@@ -1,6 +1,14 @@
 import { reset, resetSettled } from "@reyn/timetravel";
 import { describe, expect, test } from "vitest";
-import { rewindModes, rewindNote } from "../src/index.ts";
+import {
+	type Counts,
+	dropOf,
+	meanings,
+	type RewindMode,
+	type RewindPlan,
+	rewindModes,
+	rewindNote,
+} from "../src/index.ts";
 import { Chat, call, config, facets, main, plan, prompt, reply, result, side } from "./chat.ts";
 
 /** A target, and beyond it one record of each sort and one more of talk. */
@@ -21,7 +29,8 @@ describe("a rewind that was previewed", () => {
 		const before = await chat.records();
 		const preview = await chat.preview(target, mode);
 		const done = await chat.apply(preview);
-		expect(done).toEqual({ kind: "reset", seq: preview.tip + 1, target });
+		const { affected, dropped } = preview;
+		expect(done).toEqual({ kind: "reset", seq: preview.tip + 1, target, affected, dropped });
 		expect(await chat.told()).toBe(told);
 
 		const all = await chat.records();
@@ -46,7 +55,7 @@ describe("a rewind that was previewed", () => {
 		await using chat = await Chat.open();
 		const target = await talked(chat);
 		const before = await chat.records();
-		expect(await chat.rewind(target, "cancel")).toEqual({ kind: "none", seq: chat.wal.tip, target });
+		expect(await chat.rewind(target, "cancel")).toMatchObject({ kind: "none", seq: chat.wal.tip, target });
 		expect(await chat.records()).toEqual(before);
 	});
 
@@ -55,7 +64,7 @@ describe("a rewind that was previewed", () => {
 		await talked(chat);
 		const before = await chat.records();
 		const { tip } = chat.wal;
-		expect(await chat.rewind(tip, mode)).toEqual({ kind: "none", seq: tip, target: tip });
+		expect(await chat.rewind(tip, mode)).toMatchObject({ kind: "none", seq: tip, target: tip, dropped: { all: 0 } });
 		expect(await chat.records()).toEqual(before);
 	});
 
@@ -83,7 +92,7 @@ describe("a summary", () => {
 		const target = await talked(chat);
 		const before = await chat.records();
 		const preview = await chat.preview(target, "summarize");
-		expect(await chat.apply(preview)).toEqual({ kind: "note", seq: preview.tip + 1, target });
+		expect(await chat.apply(preview)).toMatchObject({ kind: "note", seq: preview.tip + 1, target });
 		expect(chat.wal.durableTip).toBe(preview.tip + 1);
 		expect((await chat.records()).slice(before.length)).toMatchObject([
 			{
@@ -131,7 +140,6 @@ describe("a preview that the log has moved on from", () => {
 		"a prompt": async (chat) => chat.write(prompt("x")),
 		"a prompt in another session": async (chat) => chat.write(side, prompt("x")),
 		"work of a plan": async (chat) => chat.write(plan, call("x")),
-		"a checkpoint": (chat) => chat.checkpoint(),
 		"another rewind": (chat) => chat.rewind(chat.wal.tip - 1, "both"),
 		"a rewind to where it was previewed": async (chat) => {
 			const { tip } = chat.wal;
@@ -184,6 +192,158 @@ describe("a preview that the log has moved on from", () => {
 		expect(await chat.told()).toBe("a b");
 	});
 });
+
+describe("work that goes on after the preview", () => {
+	const begins = ["prompt", rewindNote.kind];
+
+	test.each(rewindModes)("is no reason, and the result counts it: %s", async (mode) => {
+		await using chat = await Chat.open({ cycles: false, begins });
+		const target = await talked(chat);
+		const preview = await chat.preview(target, mode);
+		chat.write(plan, call("x"), result("y"), side, reply("z"));
+		await chat.checkpoint();
+		const { tip } = chat.wal;
+		const done = await chat.apply(preview);
+		const more = { conversation: 1, code: 2, other: 0, all: 3 };
+		expect(done.affected).toEqual(sum(preview.affected, more));
+		const { drops } = meanings[mode];
+		const goes = (facet: "conversation" | "code") => (drops.includes(facet) ? more[facet] : 0);
+		const [conversation, code] = [goes("conversation"), goes("code")];
+		expect(done.dropped).toEqual(sum(preview.dropped, { conversation, code, other: 0, all: conversation + code }));
+		expect(done.kind).toBe(mode === "cancel" ? "none" : mode === "summarize" ? "note" : "reset");
+		expect(done.seq).toBe(mode === "cancel" ? preview.tip : tip + 1);
+	});
+
+	test("takes nothing back where the preview was of the tip", async () => {
+		await using chat = await Chat.open({ cycles: false, begins });
+		await talked(chat);
+		const preview = await chat.preview(chat.wal.tip, "both");
+		chat.write(plan, call("x"));
+		const before = await chat.records();
+		expect(await chat.apply(preview)).toMatchObject({ kind: "none", affected: { all: 1 }, dropped: { all: 0 } });
+		expect(await chat.records()).toEqual(before);
+	});
+
+	test("is counted in a note up to the note", async () => {
+		await using chat = await Chat.open({ cycles: false, begins });
+		const preview = await chat.preview(await talked(chat), "summarize");
+		chat.write(plan, call("x"));
+		const { seq } = await chat.apply(preview);
+		expect((await chat.records(seq - 1))[0]?.data).toMatchObject({
+			counts: { code: 3 },
+			text: expect.stringMatching(/there were 2 messages and 3 steps/),
+		});
+	});
+
+	test.each([
+		["a turn", (chat: Chat) => chat.write(prompt("x"))],
+		["a note", (chat: Chat) => chat.rewind(1, "summarize")],
+		["a rewind", (chat: Chat) => chat.rewind(chat.wal.tip - 1, "code_only", side)],
+		["a label", (chat: Chat) => chat.timeline.label(1, "x")],
+	])("%s between it is one, in every mode", async (_, come) => {
+		for (const mode of rewindModes) {
+			await using chat = await Chat.open({ cycles: false, begins });
+			const preview = await chat.preview(await talked(chat), mode);
+			chat.write(plan, call("x"), side, call("y"), main);
+			await come(chat);
+			const before = await chat.records();
+			await expect(chat.apply(preview), mode).rejects.toMatchObject({
+				code: "REWIND_STALE",
+				detail: { previewed: preview.tip },
+			});
+			expect(await chat.records()).toEqual(before);
+		}
+	});
+});
+
+describe("a plan that is no preview", () => {
+	const changes: Record<string, (plan: RewindPlan) => object> = {
+		"another target": ({ target }) => ({ target: target - 1 }),
+		"a target that counts the same": ({ target }) => ({ target: target + 1 }),
+		"a target beyond the tip": ({ tip }) => ({ target: tip + 1 }),
+		"another mode": ({ mode }) => ({ mode: mode === "both" ? "code_only" : "both" }),
+		"another scope": () => ({ scope: side }),
+		"other counts": ({ dropped }) => ({ dropped: { ...dropped, all: 99 } }),
+		"another kind": () => ({ kind: "fork_switch" }),
+		"an older tip": ({ tip }) => ({ tip: tip - 1 }),
+		"words of its own": () => ({ summary: ["nothing happens"] }),
+		"a seq that it was not snapped from": ({ target }) => ({ snappedFrom: target }),
+	};
+
+	test.each(Object.keys(changes).flatMap((what) => rewindModes.map((mode) => [what, mode] as const)))(
+		"but has %s is refused, and nothing is written: %s",
+		async (what, mode) => {
+			const stopped: string[] = [];
+			await using chat = await Chat.open({ begins: ["prompt"], quiesce: async () => void stopped.push("work") });
+			chat.write(prompt("a"), reply("b"));
+			const target = await chat.checkpoint();
+			await chat.checkpoint();
+			chat.write(prompt("c"), call("d"), result("e"), config("f"), reply("g"));
+			const preview = await chat.preview(target, mode);
+			const before = await chat.records();
+			const made = { ...preview, ...changes[what]?.(preview) } as RewindPlan;
+			await expect(chat.apply(made)).rejects.toMatchObject({
+				code: "REWIND_NOT_PREVIEWED",
+				detail: { target: made.target },
+			});
+			expect(await chat.records()).toEqual(before);
+			expect(stopped).toEqual([]);
+			// As JSON it is the same preview.
+			expect(await chat.apply(JSON.parse(JSON.stringify(preview)))).toMatchObject({ target });
+		},
+	);
+
+	test("is known by where it was snapped from", async () => {
+		await using chat = await Chat.open();
+		chat.write(prompt("a"));
+		await chat.checkpoint();
+		const [, inside] = chat.write(prompt("b"), call("c"), result("d"));
+		const { snappedFrom, ...preview } = await chat.preview(inside as number, "both");
+		expect(snappedFrom).toBe(inside);
+		await expect(chat.apply(preview)).rejects.toMatchObject({ code: "REWIND_NOT_PREVIEWED" });
+	});
+});
+
+describe("a mode that there is not", () => {
+	test.each(["sideways", "constructor", "toString", "", undefined as unknown as string])(
+		"%j is refused with those that there are, in a preview and in an apply",
+		async (name) => {
+			await using chat = await Chat.open();
+			const target = await talked(chat);
+			const before = await chat.records();
+			const mode = name as RewindMode;
+			const refused = { code: "REWIND_MODE", message: expect.stringContaining(rewindModes.join(", ")) };
+			const preview = await chat.preview(target, "both");
+			await expect(chat.apply({ ...preview, mode })).rejects.toMatchObject(refused);
+			if (name !== undefined) await expect(chat.preview(target, mode)).rejects.toMatchObject(refused);
+			expect(() => dropOf(mode, facets)).toThrow(rewindModes.join(", "));
+			expect(await chat.records()).toEqual(before);
+		},
+	);
+});
+
+test.each(["", " ", "x".repeat(257), "x".repeat(100_000)])(
+	"nobody, and one with too long a name, rewinds nothing",
+	async (actor) => {
+		for (const mode of rewindModes) {
+			await using chat = await Chat.open();
+			const preview = await chat.preview(await talked(chat), mode);
+			const before = await chat.records();
+			await expect(chat.apply(preview, { actor })).rejects.toMatchObject({ code: "TIMETRAVEL_ACTOR" });
+			expect(await chat.records()).toEqual(before);
+		}
+	},
+);
+
+function sum(a: Counts, b: Counts): Counts {
+	const { conversation, code, other, all } = a;
+	return {
+		conversation: conversation + b.conversation,
+		code: code + b.code,
+		other: other + b.other,
+		all: all + b.all,
+	};
+}
 
 describe("after a partial rewind", () => {
 	/** The conversation went back to "a", the work went on. */

@@ -72,6 +72,8 @@ export interface ChatOptions {
 	readonly engine?: LogEngine;
 	/** Is a cut inside a tool cycle to be avoided? Default: true. */
 	readonly cycles?: boolean;
+	/** Kinds that begin something. Default: not said. */
+	readonly begins?: readonly string[];
 	quiesce?(): Promise<void>;
 }
 
@@ -88,7 +90,7 @@ export class Chat implements AsyncDisposable {
 	}
 
 	static async open(options: ChatOptions = {}): Promise<Chat> {
-		const { engine = memoryEngine(), cycles = true, quiesce = async () => {} } = options;
+		const { engine = memoryEngine(), cycles = true, begins, quiesce = async () => {} } = options;
 		const records = [...Object.values(kinds), ...rewindRecords, ...timetravelRecords];
 		const chat = new Chat(await openWal(engine, { records }), engine, options);
 		chat.timeline = await openTimeline({
@@ -96,6 +98,7 @@ export class Chat implements AsyncDisposable {
 			snapshots: memorySnapshots(),
 			projections: [story, calls],
 			quiesce,
+			...(begins && { begins }),
 			...(cycles && { inCycle: (view) => view.get(calls).length > 0 }),
 		});
 		return chat;

@@ -31,29 +31,85 @@ test("the preview equals what apply does, for every mode and history", { timeout
 	for (const [what, times] of Object.entries(done)) expect(times, what).toBeGreaterThan(histories / 50);
 });
 
+test("whatever comes between preview and apply, what was previewed is done with the progress since, or nothing is", {
+	timeout,
+}, async () => {
+	const done = { applied: 0, after: 0, stale: 0, refused: 0 };
+	for (let seed = 1; seed <= histories; seed++) {
+		const random = dice(seed);
+		const chat = await Chat.open({ cycles: false, begins });
+		for (let step = 0; step < 4; step++) {
+			writeSome(chat, random);
+			const [mode, scope] = [oneOf(rewindModes, random), oneOf(scopes, random)];
+			const between = async (): Promise<boolean> => {
+				const { tip } = chat.wal;
+				for (let left = random(4); left > 0; left--) await come(chat, random);
+				const came = (await chat.records(tip)).filter(
+					({ kind, scope: at }) =>
+						["reset", "label"].includes(kind) || (begins.includes(kind) && (within(at, scope) || within(scope, at))),
+				);
+				return came.length === 0;
+			};
+			const { tip } = chat.wal;
+			const ended = await rewindAndCompare(chat, random(tip + 1), mode, scope, `seed ${seed}`, between);
+			done[ended === "refused" || ended === "stale" ? ended : "applied"]++;
+			if (chat.wal.tip > tip + 2 && ended !== "stale") done.after++;
+		}
+		await chat.wal.close();
+	}
+	for (const [what, times] of Object.entries(done)) expect(times, what).toBeGreaterThan(histories / 20);
+});
+
+const begins = ["prompt", "rewind_note"];
+
+/** Work goes on, mostly; now and then somebody does something. */
+async function come(chat: Chat, random: (below: number) => number): Promise<void> {
+	const what = random(12);
+	if (what === 0) await chat.timeline.label(chat.wal.tip, `l${written++}`);
+	else if (what === 1) await chat.timeline.checkout(random(chat.wal.tip), { scope: oneOf(scopes, random) });
+	else if (what === 2) await chat.timeline.undo().catch(() => undefined);
+	else if (what === 3) await chat.checkpoint();
+	else if (what === 4) chat.write(oneOf([main, plan, side], random), prompt(`t${written++}`));
+	else chat.write(oneOf([main, plan, side], random), oneOf([reply, call, result, config], random)(`t${written++}`));
+}
+
+/** @param between what happens after the preview; gives whether it is still good */
 async function rewindAndCompare(
 	chat: Chat,
 	target: number,
 	mode: RewindMode,
 	scope: Scope,
 	seed: string,
+	between = async (): Promise<boolean> => true,
 ): Promise<string> {
-	const before = await counting(chat);
-	const log = await chat.records();
+	const shown = await counting(chat);
 	const preview = await chat.preview(target, mode, scope).catch((error: { code?: unknown }) => error);
 	if (!("affected" in preview)) {
 		expect(preview.code, seed).toBe("TIMETRAVEL_NOT_ACTIVE");
 		return "refused";
 	}
-	const beyond = before.filter((record) => record.seq > target && within(record.scope, scope));
-	const goes = (record: WalRecord) =>
-		beyond.includes(record) && meanings[mode].drops.includes(facetOf(record.kind, facets));
-	expect(preview.affected, seed).toEqual(countsOf(beyond));
-	expect(preview.dropped, seed).toEqual(countsOf(before.filter(goes)));
+	const isBeyond = (record: WalRecord) => record.seq > target && within(record.scope, scope);
+	const goes = (record: WalRecord) => isBeyond(record) && meanings[mode].drops.includes(facetOf(record.kind, facets));
+	expect(preview.affected, seed).toEqual(countsOf(shown.filter(isBeyond)));
+	expect(preview.dropped, seed).toEqual(countsOf(shown.filter(goes)));
 
-	const { kind } = await chat.apply(preview);
+	const isGood = await between();
+	const before = await counting(chat);
+	const log = await chat.records();
+	if (!isGood) {
+		await expect(chat.apply(preview), seed).rejects.toMatchObject({ code: "REWIND_STALE" });
+		expect(await chat.records(), seed).toEqual(log);
+		return "stale";
+	}
+	const { kind, affected, dropped } = await chat.apply(preview);
+	expect(affected, seed).toEqual(countsOf(before.filter(isBeyond)));
+	expect(dropped, seed).toEqual(countsOf(kind === "none" ? [] : before.filter(goes)));
 	const after = await counting(chat);
-	const [kept, added] = [after.filter((record) => record.seq <= preview.tip), after.slice(-1)];
+	const [kept, added] = [after.filter((record) => record.seq <= log.length), after.slice(-1)];
+	if (kind === "none") {
+		expect(after, seed).toEqual(before);
+		return mode === "cancel" ? mode : "none";
+	}
 	expect(kept, seed).toEqual(before.filter((record) => !goes(record)));
 	expect((await chat.records()).slice(0, log.length), seed).toEqual(log);
 	if (kind === "note") expect(added.map((record) => record.kind)).toEqual(["rewind_note"]);
@@ -61,7 +117,7 @@ async function rewindAndCompare(
 	// The state is the fold of just those.
 	const texts = after.map(({ kind, data }) => (kind === "rewind_note" ? "(note)" : (data as { text: string }).text));
 	expect(await chat.told(), seed).toBe(texts.join(" "));
-	return kind === "none" && mode !== "cancel" ? "none" : mode;
+	return mode;
 }
 
 /** The records that count now, but for those of the log and the timeline. */

@@ -1,7 +1,7 @@
 /** What a rewind or a checkout would touch, before anything is written. Reads only. */
 import { openRuns, scriptRuns } from "@reyn/journal/script";
 import { costOf, inFlight, planRuns } from "@reyn/plan";
-import { dropOf, meanings, type RewindMode } from "@reyn/rewind-modes";
+import { dropOf, meaningOf, type RewindMode } from "@reyn/rewind-modes";
 import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import { type Coverage, isMeta } from "@reyn/timetravel";
@@ -61,7 +61,7 @@ export async function blastRadius(
 	const { lineage, retainedFrom } = timeline;
 	const { tip } = lineage;
 	// A note and a cancel take nothing back.
-	const drop = meanings[mode].drops.length > 0 ? dropOf(mode, facets) : [];
+	const drop = meaningOf(mode).drops.length > 0 ? dropOf(mode, facets) : [];
 	const coverage = { scope, ...(drop ? { drop } : {}) };
 	const foresight = timeline.foresee(target, coverage);
 

@@ -18,6 +18,7 @@ export {
 	diffLines,
 	type Move,
 	type StateDiff,
+	type StepOptions,
 	type Stepped,
 } from "@reyn/timetravel";
 export type { ArtifactsGone, Collection } from "./artifacts.ts";
@@ -42,7 +43,7 @@ export {
 	userPrompt,
 } from "./records.ts";
 export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
-export { openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
+export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ScriptText } from "./script-files.ts";
 export {
 	checkScript,

@@ -49,6 +49,7 @@ import {
 	openTimeline,
 	type RetentionPolicy,
 	type StateDiff,
+	type StepOptions,
 	type Stepped,
 	type Timeline,
 } from "@reyn/timetravel";
@@ -72,7 +73,7 @@ import { stopReason, unsaidIn } from "./background.ts";
 import { type ConversationState, conversation, inToolCycle, promptText, since } from "./conversation.ts";
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
-import { allRecords, facets } from "./kinds.ts";
+import { allRecords, begins, facets } from "./kinds.ts";
 import { wholeText } from "./large-texts.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
@@ -153,6 +154,11 @@ export interface Restored {
 
 /** A message that nobody was shown; of one that lies beside the log it has how it begins. */
 type Undelivered = BackgroundMessage & { readonly spilled: SpilledText | undefined };
+/** What was shown before it was confirmed: what speaks against it since refuses the move. Absent: nothing does. */
+export interface Confirmed {
+	/** The tip then. */
+	readonly expect?: Seq;
+}
 
 type CollectionPolicy = Omit<RetentionPolicy, "now"> & {
 	/** Only say what would go. Default: false. */
@@ -286,6 +292,7 @@ export class Runtime implements AsyncDisposable {
 				}),
 			deeds,
 			outcomes: stepOutcomes,
+			begins,
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
 			snapshotFailed: (error) => this.#emit({ type: "notice", text: error.message }),
 		});
@@ -439,10 +446,10 @@ export class Runtime implements AsyncDisposable {
 		await this.#skills.resume(this.#ownerOfRun(run), run);
 	}
 
-	/** @throws SkillError `SKILL_UNKNOWN_RUN` */
-	async discardSkillRun(run: string): Promise<void> {
-		this.findSkillRun(run);
+	/** @throws SkillError `SKILL_UNKNOWN_RUN`; TimetravelError `TIMETRAVEL_STALE` */
+	async discardSkillRun(run: string, { expect }: Confirmed = {}): Promise<void> {
 		const session = this.#ownerOfRun(run);
+		await this.#timeline.ifStill(expect, skillWork(session.scope, run).scope, () => this.findSkillRun(run));
 		await this.#skills.discard(session, run, "discarded by the user");
 	}
 
@@ -455,10 +462,11 @@ export class Runtime implements AsyncDisposable {
 		return findPlan(this.#ownerOfPlan(plan).view.get(planRuns), plan);
 	}
 
-	/** @throws PlanError `PLAN_UNKNOWN` */
-	async discardPlan(plan: string): Promise<void> {
-		this.findPlan(plan);
-		await this.#plans.discard(this.#ownerOfPlan(plan), plan, "discarded by the user");
+	/** @throws PlanError `PLAN_UNKNOWN`; TimetravelError `TIMETRAVEL_STALE` */
+	async discardPlan(plan: string, { expect }: Confirmed = {}): Promise<void> {
+		const session = this.#ownerOfPlan(plan);
+		await this.#timeline.ifStill(expect, planWork(session.scope, plan).scope, () => this.findPlan(plan));
+		await this.#plans.discard(session, plan, "discarded by the user");
 	}
 
 	/**
@@ -476,7 +484,7 @@ export class Runtime implements AsyncDisposable {
 		return planRewind(this.#timeline, facets, seq, mode, scope);
 	}
 
-	/** Does what was previewed. A note joins the session that the plan is of, or else the main one. */
+	/** Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the plan is of, or else the main one. */
 	applyRewind(plan: RewindPlan, actor: string, scope: SessionScope = sessionOf(plan.scope)): Promise<RewindResult> {
 		const session = this.#sessions.at(scope);
 		return applyRewind(this.#timeline, facets, plan, {
@@ -487,8 +495,8 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/** Goes to any seq: an undo on the current line, a switch of branches elsewhere. What is outside the scope stays as it is. */
-	checkout(seq: Seq, actor: string, scope: Scope = {}): Promise<Checkout> {
-		return this.#timeline.checkout(seq, { actor, scope });
+	checkout(seq: Seq, actor: string, scope: Scope = {}, { expect }: Confirmed = {}): Promise<Checkout> {
+		return this.#timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }) });
 	}
 
 	/**
@@ -500,13 +508,13 @@ export class Runtime implements AsyncDisposable {
 		return this.#timeline.diff(a, b, this.#sessions.at(scope).scope);
 	}
 
-	/** Takes back the newest thing that a person did to the history, as `Timeline.undo` does. */
-	undo(actor: string): Promise<Stepped> {
-		return this.#timeline.undo({ actor });
+	/** Takes back the newest thing that a person did to the history, as `Timeline.undo` does: the one that was confirmed, or none. */
+	undo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
+		return this.#timeline.undo({ ...confirmed, actor });
 	}
 
-	redo(actor: string): Promise<Stepped> {
-		return this.#timeline.redo({ actor });
+	redo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
+		return this.#timeline.redo({ ...confirmed, actor });
 	}
 
 	/**

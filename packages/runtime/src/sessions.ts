@@ -75,7 +75,11 @@ export class Sessions implements Iterable<Session> {
 	async follow(): Promise<void> {
 		const { lineage } = this.#ports.timeline();
 		const known = new Map(
-			scopesOf(this.#opened.filter((record) => lineage.isActive(record))).map((scope) => [scopeKey(scope), scope]),
+			// A part of a session may have gone back to before its opening, and the rest is kept.
+			scopesOf(this.#opened.filter(({ seq, scope }) => lineage.isAncestorInAny(seq, scope))).map((scope) => [
+				scopeKey(scope),
+				scope,
+			]),
 		);
 		for (const [key, session] of this.#sessions) {
 			if (known.has(key)) continue;

@@ -1,4 +1,5 @@
 /** Rewind, fork and return over a log: lineage, branches, checkpoints, checkout. Nothing is ever erased. */
+export { assertActor } from "./bound.ts";
 export { type Branch, branchTree } from "./branches.ts";
 export { type Change, diffLines, diffViews, type StateDiff } from "./diff.ts";
 export { type TimetravelCode, TimetravelError } from "./errors.ts";
@@ -17,6 +18,8 @@ export {
 	type Collection,
 	type Label,
 	openTimeline,
+	type Preview,
+	type StepOptions,
 	type Stepped,
 	Timeline,
 	type TimelineOptions,

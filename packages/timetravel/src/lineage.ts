@@ -80,6 +80,11 @@ export class Lineage {
 		return seq === 0 || (seq <= of && holds(this.#pathsTo(of).ancestors(scope, covered), seq));
 	}
 
+	/** Is `seq` an ancestor of the tip in any class in the scope: may anything of it that came after `seq` count? */
+	isAncestorInAny(seq: Seq, scope: Scope): boolean {
+		return seq === 0 || (seq <= this.tip && holds(this.#current.inAny(scope), seq));
+	}
+
 	/**
 	 * The reset that left this record behind: the newest on the path to the tip that covers the record's class and has
 	 * target < seq < reset; for a meta record, the newest of any class in its scope. A record that is active has none.

@@ -68,9 +68,13 @@ function moveOf(record: WalRecord, deeds: Deeds): Move | "turn" | undefined {
 		return { seq, inverse: { kind: "reset", scope, ...(drop ? { drop } : {}) } };
 	}
 	if (label.is(record)) return { seq, inverse: { kind: "label", name: record.data.name, target: record.data.target } };
-	const deed = entryAt(deeds, record.kind)?.(record);
+	const deed = deedOf(record, deeds);
 	return typeof deed === "object" ? { seq, inverse: { kind: "reset", ...deed.takenBackBy } } : deed;
 }
+
+/** A kind of another application may have any name. */
+export const deedOf = (record: WalRecord, deeds: Deeds): Deed =>
+	Object.hasOwn(deeds, record.kind) ? deeds[record.kind]?.(record) : undefined;
 
 /** Does a reset of this coverage take a record of this scope and kind back? */
 export const covers = ({ scope, drop }: Coverage, record: Pick<WalRecord, "scope" | "kind">): boolean =>

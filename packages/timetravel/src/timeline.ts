@@ -22,6 +22,7 @@ import {
 	type WalRecord,
 	within,
 } from "@reyn/wal";
+import { assertActor, type Beginnings, speaksAgainst } from "./bound.ts";
 import { type BranchIndex, pathIn, withRanges } from "./branch-index.ts";
 import type { Branch } from "./branches.ts";
 import { diffViews, type StateDiff } from "./diff.ts";
@@ -30,7 +31,7 @@ import { type Foresight, foresee } from "./foresight.ts";
 import { Kept } from "./kept.ts";
 import { Lineage, type Reset } from "./lineage.ts";
 import { type Live, type LiveState, Lives } from "./live.ts";
-import { type Coverage, covers, type Deeds, type Move, type Moves } from "./moves.ts";
+import { type Coverage, covers, type Deeds, type Move, type Moves, moveKinds } from "./moves.ts";
 import { type Outcomes, outcomesBeyond, scopesBeyond } from "./outcomes.ts";
 import { recordAt } from "./record-at.ts";
 import { type CheckpointData, checkpoint, isMeta, label, labelName, reset, resetSettled, stepLate } from "./records.ts";
@@ -57,11 +58,22 @@ export interface CheckoutOptions {
 	readonly drop?: readonly string[];
 	/** Whose records move. Default: the whole process. */
 	readonly scope?: Scope;
-	/** Who asked. Default: `"user"`. */
+	/** Who asked, in 1 to 256 bytes. Default: `"user"`. */
 	readonly actor?: string;
+	/** The tip of the preview that was confirmed: what speaks against it since is `TIMETRAVEL_STALE`. Absent: nothing does. */
+	readonly expect?: Seq;
 	/** A name for what is meant, for people. Default: `"both"`. */
 	readonly mode?: string;
 	readonly counts?: Readonly<Record<string, number>>;
+}
+
+export interface StepOptions {
+	/** Who asked, in 1 to 256 bytes. Default: `"user"`. */
+	readonly actor?: string;
+	/** The move that was confirmed, by its seq: another one is `TIMETRAVEL_STALE`. Absent: the newest, whichever it is. */
+	readonly of?: Seq;
+	/** The tip when that was shown, as for a checkout. Default: with `of` the tip of now. */
+	readonly expect?: Seq;
 }
 
 /** What a checkout did. */
@@ -73,6 +85,12 @@ export interface Checkout {
 	readonly target: Seq;
 	/** The seq that was asked for, where it lay inside a tool cycle: the target is then the checkpoint before it. */
 	readonly snappedFrom?: Seq;
+}
+
+/** What a checkout would do. */
+export interface Preview extends Omit<Checkout, "seq"> {
+	/** The tip that this is said of: give it as `expect`. */
+	readonly tip: Seq;
 }
 
 /** What an undo or a redo did. */
@@ -126,6 +144,11 @@ export interface TimelineOptions {
 	 * what work finds out too late is kept. Default: nothing is.
 	 */
 	readonly outcomes?: Outcomes;
+	/**
+	 * Kinds of yours that begin something: one that comes between a preview and its move in the move's scope makes the preview
+	 * stale, and so does a deed. Other records are progress. Default: all kinds.
+	 */
+	readonly begins?: readonly string[];
 }
 
 /** What `gc` has done, or would do. */
@@ -173,6 +196,9 @@ export class Timeline {
 	#lineage: Lineage;
 	/** The move that is under way: resolves when it has ended. */
 	#moving: Promise<void> | undefined;
+	readonly #beginnings: Beginnings;
+	/** Each hears of what is appended here, while somebody looks whether a preview still holds. */
+	readonly #listening = new Set<WalRecord[]>();
 
 	/** Use {@link openTimeline}. */
 	constructor(options: TimelineOptions, kept: Kept, register: Register) {
@@ -185,6 +211,7 @@ export class Timeline {
 			now: (scope) => ({ tip: this.#wal.tip, reset: this.#newest, view: this.at(this.#wal.tip, scope) }),
 			handle: (newest) => this.#handle(newest),
 		});
+		this.#beginnings = { deeds: options.deeds ?? {}, begins: options.begins };
 		const resets = register.kept.flatMap((record) => (reset.is(record) ? [asReset(record)] : []));
 		this.#lineage = new Lineage(resets, options.wal.tip, { isMeta });
 	}
@@ -254,11 +281,11 @@ export class Timeline {
 		return foresee(this.lineage, target, { scope, ...(drop ? { drop } : {}) }, (path) => this.#restore(path));
 	}
 
-	/** The records that count at the tip, in order. */
-	async *history(after: Seq = 0, scope: Scope = {}): AsyncIterable<WalRecord> {
-		const { lineage, retainedFrom } = this;
-		const from = Math.max(after, retainedFrom - 1);
-		for await (const record of this.#wal.read({ after: from, scope })) if (lineage.isActive(record)) yield record;
+	/** The records that count at `through`, the tip by default, in order. */
+	async *history(after: Seq = 0, scope: Scope = {}, through: Seq = this.#wal.tip): AsyncIterable<WalRecord> {
+		const path = this.lineage.path(through, {});
+		const from = Math.max(after, this.retainedFrom - 1);
+		for await (const record of this.#wal.read({ after: from, through, scope })) if (path.has(record)) yield record;
 	}
 
 	/** The records that outlive the others, abandoned ones too, in order: resets, labels, and those of `keptKinds`. */
@@ -300,7 +327,7 @@ export class Timeline {
 				`this checkpoint is of a line of history that was left after seq ${view.seq}; its state may not be stored on the new one`,
 				{ seq: view.seq },
 			);
-		const { seq, record, durable } = this.#wal.append(checkpoint({ kind, title }), scope);
+		const { seq, record, durable } = this.#append(checkpoint({ kind, title }), scope);
 		const state = view.at(seq);
 		this.#register.wrote(record as WalRecord<CheckpointData>);
 		await durable;
@@ -338,9 +365,11 @@ export class Timeline {
 		};
 	}
 
+	/** Live states and whoever judges a move hear of it at once. */
 	#append(draft: Draft, at: Scope): Appended {
 		const appended = this.#wal.append(draft, at);
 		this.#lives.take(appended.record);
+		for (const heard of this.#listening) heard.push(appended.record);
 		return appended;
 	}
 
@@ -374,43 +403,88 @@ export class Timeline {
 	}
 
 	/**
+	 * Does something in the moment in which nothing speaks against what was previewed: no other move, and nothing that began in
+	 * the scope since then. Progress of work does not.
+	 *
+	 * @param expect the tip of the preview; undefined: there was none, and nothing is looked at
+	 * @param act appends, or does nothing; may not be asynchronous
+	 * @throws TimetravelError `TIMETRAVEL_STALE`; `act` was not called then
+	 */
+	async ifStill<T>(expect: Seq | undefined, scope: Scope, act: () => T): Promise<T> {
+		if (expect === undefined) return act();
+		const { tip } = this.#wal;
+		if (!Number.isSafeInteger(expect) || expect < this.retainedFrom - 1 || expect > tip)
+			throw new TimetravelError(
+				"TIMETRAVEL_STALE",
+				`nothing can be said of what came since seq ${expect}: this log has ${this.retainedFrom} to ${tip}. Preview it again`,
+				{ previewed: expect, first: this.retainedFrom, last: tip },
+			);
+		const heard: WalRecord[] = [];
+		this.#listening.add(heard);
+		try {
+			let seen = expect;
+			const judge = (record: WalRecord): void => {
+				if (speaksAgainst(record, scope, this.#beginnings)) throw this.#stale(expect, record);
+				seen = record.seq;
+			};
+			for (;;) {
+				const { tip: through } = this.#wal;
+				const dataOf = moveKinds(this.#beginnings.deeds);
+				for await (const record of this.#wal.read({ after: seen, through, dataOf })) judge(record);
+				// From here to `act` nobody else's turn comes: what was heard of meanwhile is all there is, or it is read too.
+				for (const record of heard) if (record.seq === seen + 1) judge(record);
+				// A full disk is not waited for, and takes no record either: to append says so.
+				if (seen === this.#wal.tip || this.#wal.durableTip < through) return act();
+			}
+		} finally {
+			this.#listening.delete(heard);
+		}
+	}
+
+	/**
 	 * What a checkout of `seq` would do, without doing it.
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
-	async preview(
-		seq: Seq,
-		{ drop, scope = {} }: CheckoutOptions = {},
-	): Promise<Pick<Checkout, "kind" | "target" | "snappedFrom">> {
+	async preview(seq: Seq, { drop, scope = {} }: CheckoutOptions = {}): Promise<Preview> {
+		// Of this moment: what comes while it is worked out is not previewed.
+		const { lineage } = this;
+		const { tip } = lineage;
 		this.#kept.assertHas(seq);
 		const target = await this.#snapped(seq);
-		const snapped = target === seq ? {} : { snappedFrom: seq };
-		if (target === this.#wal.tip) return { kind: "none", target, ...snapped };
-		this.#kept.assertCanGo({ target, scope, ...(drop ? { drop } : {}) }, this.lineage, this.#folded);
-		return { kind: this.lineage.isAncestor(target, scope, drop) ? "undo" : "fork_switch", target, ...snapped };
+		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), tip };
+		if (target === tip) return { kind: "none", ...where };
+		this.#kept.assertCanGo({ target, scope, ...(drop ? { drop } : {}) }, lineage, this.#folded);
+		return { kind: lineage.isAncestor(target, scope, drop) ? "undo" : "fork_switch", ...where };
 	}
 
 	/**
 	 * Makes the state as of `seq` the current one: an undo when it is an ancestor of the tip, else a switch to the branch
 	 * that holds it. One durable record; nothing is erased.
 	 *
-	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_BUSY`; and what `quiesce` throws. Nothing is written then
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what `quiesce` throws. Nothing is
+	 * written then
 	 */
 	checkout(seq: Seq, options: CheckoutOptions = {}): Promise<Checkout> {
 		return this.#go(seq, options, { onlyUndo: false });
 	}
 
 	#go(seq: Seq, options: CheckoutOptions, { onlyUndo }: { onlyUndo: boolean }): Promise<Checkout> {
-		const { drop, scope = {}, actor = "user", mode = "both", counts } = options;
+		const { drop, scope = {}, actor = "user", mode = "both", counts, expect } = options;
 		return this.#alone(async () => {
+			assertActor(actor);
 			// What comes while the work gets quiet changes neither kind nor target: only a reset would, and this is the only one.
-			const planned = await this.preview(seq, options);
-			if (planned.kind === "none") return { ...planned, seq: this.#wal.tip };
+			const { tip, ...planned } = await this.preview(seq, options);
+			// Before anything is stopped for it.
+			await this.ifStill(expect, scope, () => {});
+			if (expect !== undefined && planned.target > expect) throw this.#stale(expect, { seq: planned.target });
+			// Work has gone on since then, and what was confirmed takes nothing of it back.
+			if (planned.target === (expect ?? tip)) return { ...planned, kind: "none", seq: this.#wal.tip };
 			if (onlyUndo && planned.kind === "fork_switch") throw this.#notActive(seq);
 			const how = { mode, actor, ...(counts ? { counts: { ...counts } } : {}) };
 			const coverage = { scope, ...(drop ? { drop } : {}) };
 			await this.#quiesce(coverage);
-			return { ...planned, seq: await this.#reset(planned.target, coverage, how) };
+			return { ...planned, seq: await this.#reset(planned.target, coverage, how, expect) };
 		});
 	}
 
@@ -418,25 +492,19 @@ export class Timeline {
 	 * Takes the newest move back that was not yet: what it covered is again as it was just before it. Moves are rewinds,
 	 * labels, and what `deeds` says.
 	 *
-	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_BUSY`; and what `quiesce` throws. Nothing is written then
+	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what `quiesce` throws. Nothing is written then
 	 */
-	undo({ actor = "user" }: { actor?: string } = {}): Promise<Stepped> {
-		return this.#alone(async () => {
-			const move = await this.#quietMove("undo");
-			return this.#step(move, { actor, undoes: move.seq });
-		});
+	undo(options: StepOptions = {}): Promise<Stepped> {
+		return this.#take("undo", options);
 	}
 
 	/**
 	 * Makes the newest move again that was taken back.
 	 *
-	 * @throws TimetravelError `NOTHING_TO_REDO`, `TIMETRAVEL_BUSY`; and what `quiesce` throws. Nothing is written then
+	 * @throws TimetravelError `NOTHING_TO_REDO`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what `quiesce` throws. Nothing is written then
 	 */
-	redo({ actor = "user" }: { actor?: string } = {}): Promise<Stepped> {
-		return this.#alone(async () => {
-			const move = await this.#quietMove("redo");
-			return this.#step(move, { actor, redoes: move.seq });
-		});
+	redo(options: StepOptions = {}): Promise<Stepped> {
+		return this.#take("redo", options);
 	}
 
 	/** What can be undone and redone, the newest last. */
@@ -449,9 +517,14 @@ export class Timeline {
 	/**
 	 * Names a seq.
 	 *
-	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_LABEL`
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_LABEL`, `TIMETRAVEL_STALE`
 	 */
-	async label(seq: Seq, name: string, { actor = "user" }: { actor?: string } = {}): Promise<void> {
+	async label(
+		seq: Seq,
+		name: string,
+		{ actor = "user", expect }: Pick<CheckoutOptions, "actor" | "expect"> = {},
+	): Promise<void> {
+		assertActor(actor);
 		this.#kept.assertHas(seq);
 		const { error } = labelName.safeParse(name);
 		if (error)
@@ -469,7 +542,8 @@ export class Timeline {
 					`"${name}" is the label of seq ${known} already; choose another`,
 					{ name, seq: known },
 				);
-			await this.#wal.append(label({ name, target: seq, actor }), {}).durable;
+			const { durable } = await this.ifStill(expect, {}, () => this.#append(label({ name, target: seq, actor }), {}));
+			await durable;
 		});
 	}
 
@@ -521,7 +595,7 @@ export class Timeline {
 			await this.#rebuildLives(target, scope);
 			await this.#options.rebuild?.(seq, scope);
 			// Not waited for: without it the next start does the same once more, which changes nothing.
-			this.#wal.append(resetSettled({ reset: seq }), {});
+			this.#append(resetSettled({ reset: seq }), {});
 			this.#register.settled = seq;
 		}
 	}
@@ -641,12 +715,13 @@ export class Timeline {
 		target: Seq,
 		{ scope, drop }: Coverage,
 		how: Omit<Parameters<typeof reset>[0], "target" | "drop">,
+		expect: Seq | undefined,
 	): Promise<Seq> {
-		const { seq, record, durable } = this.#wal.append(
-			reset({ target, ...(drop ? { drop: [...drop] } : {}), ...how }),
-			scope,
-		);
-		this.#lineage = this.lineage.with(asReset(record as WalRecord<ResetData>));
+		const { seq, durable } = await this.ifStill(expect, scope, () => {
+			const appended = this.#append(reset({ target, ...(drop ? { drop: [...drop] } : {}), ...how }), scope);
+			this.#lineage = this.lineage.with(asReset(appended.record as WalRecord<ResetData>));
+			return appended;
+		});
 		await durable;
 		await this.#settleMoves();
 		return seq;
@@ -656,17 +731,34 @@ export class Timeline {
 		await this.#options.quiesce?.(scope, { ...(drop ? { drop } : {}), over: this.#moving ?? Promise.resolve() });
 	}
 
+	#take(verb: "undo" | "redo", { actor = "user", of, expect }: StepOptions): Promise<Stepped> {
+		return this.#alone(async () => {
+			assertActor(actor);
+			const shown = expect ?? (of === undefined ? undefined : this.#wal.tip);
+			const move = await this.#quietMove(verb, of, shown);
+			return this.#step(move, { actor, [verb === "undo" ? "undoes" : "redoes"]: move.seq }, shown);
+		});
+	}
+
 	/**
 	 * The move to take back or to make again, with all that it covers quiet. What a person does while that takes its time
 	 * counts: the move may not be the newest any more, or there may be none.
 	 */
-	async #quietMove(verb: "undo" | "redo"): Promise<Move> {
+	async #quietMove(verb: "undo" | "redo", of: Seq | undefined, expect: Seq | undefined): Promise<Move> {
 		let quiet: Seq | undefined;
 		for (;;) {
 			// Waits for what is queued: of what is not durable yet, the stacks know nothing.
 			await recordAt(this.#wal, this.#wal.tip);
 			const { past, future } = await this.moves();
 			const move = (verb === "undo" ? past : future).at(-1);
+			if (of !== undefined && move?.seq !== of)
+				throw new TimetravelError(
+					"TIMETRAVEL_STALE",
+					`${verb} was asked of what was done at seq ${of}, and ${move ? `seq ${move.seq} is next` : "there is none any more"}; look again what it would be`,
+					{ of, ...(move ? { newest: move.seq } : {}) },
+				);
+			// Nothing is stopped for what will not be done.
+			await this.ifStill(expect, move ? scopeOf(move) : {}, () => {});
 			if (!move) throw this.#nothing(verb);
 			if (move.inverse.kind === "label" || move.seq === quiet) return move;
 			this.#kept.assertCanGo({ target: move.seq - 1, ...move.inverse }, this.lineage, this.#folded);
@@ -675,16 +767,20 @@ export class Timeline {
 		}
 	}
 
-	async #step({ seq, inverse }: Move, by: { actor: string; undoes?: Seq; redoes?: Seq }): Promise<Stepped> {
+	async #step(
+		{ seq, inverse }: Move,
+		by: { actor: string; undoes?: Seq; redoes?: Seq },
+		expect: Seq | undefined,
+	): Promise<Stepped> {
 		if (inverse.kind === "label") {
 			const { name, target } = inverse;
 			const gone = by.undoes === undefined ? {} : { gone: true };
-			const appended = this.#wal.append(label({ name, target, ...gone, ...by }), {});
+			const appended = await this.ifStill(expect, {}, () => this.#append(label({ name, target, ...gone, ...by }), {}));
 			await appended.durable;
 			return { seq: appended.seq, of: seq };
 		}
 		const mode = by.undoes === undefined ? "redo" : "undo";
-		return { seq: await this.#reset(seq - 1, inverse, { mode, ...by }), of: seq, target: seq - 1 };
+		return { seq: await this.#reset(seq - 1, inverse, { mode, ...by }, expect), of: seq, target: seq - 1 };
 	}
 
 	/** One move at a time. */
@@ -699,6 +795,14 @@ export class Timeline {
 			this.#moving = undefined;
 			resolve();
 		}
+	}
+
+	#stale(previewed: Seq, { seq, kind = "it" }: { readonly seq: Seq; readonly kind?: string }): TimetravelError {
+		return new TimetravelError(
+			"TIMETRAVEL_STALE",
+			`this was previewed at seq ${previewed}, and ${kind} came at seq ${seq}; nothing was written. Preview it again`,
+			{ previewed, seq, kind },
+		);
 	}
 
 	#notActive(seq: Seq): TimetravelError {
@@ -768,6 +872,8 @@ export class Timeline {
 		return undefined;
 	}
 }
+
+const scopeOf = ({ inverse }: Move): Scope => (inverse.kind === "reset" ? inverse.scope : {});
 
 type ResetData = { target: Seq; drop?: string[] | undefined };
 

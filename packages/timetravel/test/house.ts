@@ -59,6 +59,8 @@ export interface HouseOptions {
 	readonly snapshots?: SnapshotStore;
 	readonly projections?: readonly AnyProjection[];
 	readonly deeds?: Deeds;
+	/** Kinds that begin something. */
+	readonly begins?: readonly string[];
 	readonly kept?: BlobStore;
 	/** Default: all that there may be. */
 	keptScopes?(): Promise<readonly Scope[]>;
@@ -99,6 +101,7 @@ export class House implements AsyncDisposable {
 			keptScopes: options.keptScopes ?? (async () => houseScopes),
 			snapshotDue: () => true,
 			...(options.deeds && { deeds: options.deeds }),
+			...(options.begins && { begins: options.begins }),
 			inCycle: (view) => projections.includes(waiting) && view.get(waiting).length > 0,
 			quiesce: async (scope) => options.quiesce?.(scope),
 			rebuild: async (seq, scope) => {

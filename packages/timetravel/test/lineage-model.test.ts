@@ -151,6 +151,14 @@ describe("in any history", () => {
 		});
 	});
 
+	test("of a scope something may be kept after a seq that is an ancestor in any class in it", { timeout }, () => {
+		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
+			const ancestors = classesIn(scope).map((each) => ancestorsOf(log.length, each, log));
+			for (let seq = 0; seq <= log.length; seq++)
+				expect(lineageOf(log).isAncestorInAny(seq, scope)).toBe(ancestors.some((each) => each.has(seq)));
+		});
+	});
+
 	test("`abandonedBy` is the newest reset on the path that covers the class and skips the record", { timeout }, () => {
 		check(fc.tuple(anyLog), ([log]) => {
 			for (const entry of log) {

@@ -491,7 +491,12 @@ describe("inside a tool cycle", () => {
 		const open = house.ask("search");
 		house.answer("search");
 		expect(await house.told(open)).toBe("a b");
-		expect(await house.timeline.preview(open)).toEqual({ kind: "undo", target: turn, snappedFrom: open });
+		expect(await house.timeline.preview(open)).toEqual({
+			kind: "undo",
+			target: turn,
+			snappedFrom: open,
+			tip: house.wal.tip,
+		});
 		expect(await house.timeline.checkout(open)).toMatchObject({ kind: "undo", target: turn, snappedFrom: open });
 		expect(await house.told()).toBe("a");
 	});
@@ -503,15 +508,20 @@ describe("inside a tool cycle", () => {
 		house.ask("search");
 		const after = house.answer("search");
 		house.say("b");
-		expect(await house.timeline.preview(before)).toEqual({ kind: "undo", target: before });
-		expect(await house.timeline.preview(after)).toEqual({ kind: "undo", target: after });
+		expect(await house.timeline.preview(before)).toEqual({ kind: "undo", target: before, tip: house.wal.tip });
+		expect(await house.timeline.preview(after)).toEqual({ kind: "undo", target: after, tip: house.wal.tip });
 	});
 
 	test("without a checkpoint, genesis is what comes before", async () => {
 		await using house = await House.open();
 		house.say("a");
 		const open = house.ask("search");
-		expect(await house.timeline.preview(open)).toEqual({ kind: "undo", target: 0, snappedFrom: open });
+		expect(await house.timeline.preview(open)).toEqual({
+			kind: "undo",
+			target: 0,
+			snappedFrom: open,
+			tip: house.wal.tip,
+		});
 	});
 
 	test("the checkpoint is one of that line of history, not of the current one", async () => {
@@ -533,8 +543,8 @@ describe("inside a tool cycle", () => {
 		const p = house.do("p", plan);
 		const { seq: process } = house.append(checkpoint({ kind: "turn", title: "of all" }), {});
 		house.say("end", side);
-		expect(await house.timeline.preview(s)).toEqual({ kind: "undo", target: s });
-		expect(await house.timeline.preview(process)).toEqual({ kind: "undo", target: process });
+		expect(await house.timeline.preview(s)).toEqual({ kind: "undo", target: s, tip: house.wal.tip });
+		expect(await house.timeline.preview(process)).toEqual({ kind: "undo", target: process, tip: house.wal.tip });
 		// A run is a part of its session.
 		expect(await house.timeline.preview(p)).toMatchObject({ target: turn, snappedFrom: p });
 	});

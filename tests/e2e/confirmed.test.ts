@@ -1,0 +1,147 @@
+/** On a terminal a person looks at a preview for a while: what they say yes to is done, or nothing is. */
+import type { ChildProcess } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createFileTools, offlineModel, openRuntime, type Runtime } from "@reyn/runtime";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Place, run } from "../cli.ts";
+import { leaves, onTerminal, says } from "../faults/command-line.ts";
+import { needsAll } from "../faults/fault.ts";
+
+const noTerminal = needsAll("script", "stty");
+
+let root: string;
+let here: Place;
+/** The tip after the first question. */
+let first: number;
+
+beforeEach(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-confirmed-"));
+	here = { cwd: join(root, "project"), state: join(root, "state"), trace: join(root, "calls.jsonl") };
+	await mkdir(here.cwd);
+	await writeFile(join(here.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
+	await inAnother(async (runtime) => {
+		await runtime.prompt("where does a fox sleep?");
+		await runtime.idle();
+		first = runtime.wal.tip;
+		await runtime.prompt("what does a fox do by day?");
+		await runtime.idle();
+	});
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+/** Somebody else has the directory for a moment. */
+async function inAnother(work: (runtime: Runtime) => Promise<unknown>): Promise<void> {
+	const runtime = await openRuntime({ state: here.state, model: offlineModel(), tools: createFileTools(here.cwd) });
+	await work(runtime);
+	await runtime.idle();
+	await runtime.close();
+}
+
+/** All that counts: a start of its own leaves a record too, which says nothing. */
+async function records(): Promise<readonly string[]> {
+	const log = await readFile(join(here.state, "state/wal.jsonl"), "utf8");
+	return log.split("\n").filter((line) => line.includes('"kind":') && !line.includes('"kind":"wal_'));
+}
+
+const ask = (): Promise<void> => inAnother((runtime) => runtime.prompt("where does a fox sleep now?"));
+
+/** Starts a command, lets something happen once it asks, says yes, and gives what it printed. */
+async function confirmed(args: readonly string[], meanwhile: () => Promise<unknown>, code: number): Promise<string> {
+	const terminal = await onTerminal(here, args);
+	const text = textOf(terminal);
+	await says(terminal, "stdout", "[y/N]");
+	await meanwhile();
+	terminal.stdin?.write("y\n");
+	await leaves(here, code);
+	return text();
+}
+
+function textOf(terminal: ChildProcess): () => string {
+	let text = "";
+	terminal.stdout?.on("data", (data) => (text += data));
+	return () => text;
+}
+
+describe.skipIf(typeof noTerminal === "string")("what came while a person looked at a preview", () => {
+	const rewinds = (times: number) =>
+		inAnother(async (runtime) => {
+			for (let seq = first; times > 0; times--, seq--) await runtime.checkout(seq, "ada");
+		});
+
+	test.each(["rewind", "checkout"])(
+		"a turn of another process is not thrown away by a %s",
+		{ timeout: 60_000 },
+		async (verb) => {
+			let before: readonly string[] = [];
+			const meanwhile = async () => {
+				await ask();
+				before = await records();
+			};
+			const text = await confirmed([verb, `${first}`], meanwhile, 4);
+			expect(text).toMatch(/previewed at seq \d+, and user_prompt came at seq \d+; nothing was written/);
+			expect(await records()).toEqual(before);
+			// Shown again and confirmed again, it is made.
+			await confirmed([verb, `${first}`], async () => {}, 0);
+			expect((await records()).length).toBeGreaterThan(before.length);
+		},
+	);
+
+	test.each(["undo", "redo"] as const)(
+		"%s takes the move that it named, or none",
+		{ timeout: 60_000 },
+		async (verb) => {
+			await rewinds(3);
+			await inAnother(async (runtime) => {
+				await runtime.undo("ada");
+				await runtime.undo("ada");
+			});
+			let before: readonly string[] = [];
+			const meanwhile = async () => {
+				await inAnother((runtime) => (verb === "undo" ? runtime.checkout(0, "bob") : runtime.redo("bob")));
+				before = await records();
+			};
+			const text = await confirmed([verb], meanwhile, 4);
+			expect(text).toMatch(
+				new RegExp(`${verb} what was done at #(\\d+)\\?[\\s\\S]*${verb} was asked of what was done at seq \\1`),
+			);
+			expect(await records()).toEqual(before);
+			expect(await confirmed([verb], async () => {}, 0)).toMatch(new RegExp(`done: ${verb} what was done at #`));
+		},
+	);
+
+	test("a start and a stop of another process are nothing", { timeout: 60_000 }, async () => {
+		const text = await confirmed(["rewind", `${first}`], () => inAnother(async () => {}), 0);
+		expect(text).toMatch(/done: a reset at #\d+/);
+	});
+});
+
+test("who asks is somebody, and what is refused is written nowhere", async () => {
+	const before = await records();
+	for (const actor of ["", "x".repeat(257)])
+		for (const args of [
+			["rewind", `${first}`, "--yes"],
+			["checkout", `${first}`, "--yes"],
+			["label", `${first}`, "here"],
+		]) {
+			const ended = await run(here, [...args, "--actor", actor, "--json"]);
+			expect(ended.code).toBe(2);
+			expect(JSON.parse(ended.stdout)).toMatchObject({ error: { code: "TIMETRAVEL_ACTOR" } });
+		}
+	expect(await records()).toEqual(before);
+});
+
+test("chat takes moves back and makes them again", async () => {
+	const ended = await run(
+		here,
+		["chat"],
+		`/rewind ${first} both --yes\n/undo --yes\n/redo --yes\n/redo --yes\n/undo\n/exit\n`,
+	);
+	expect(ended.code, ended.stderr).toBe(0);
+	expect(ended.stdout).toMatch(
+		/done: a reset at #(\d+)[\s\S]*done: undo what was done at #\1[\s\S]*done: redo what was done at #\d+/,
+	);
+	expect(ended.stdout).toMatch(/there is nothing to redo/);
+	expect(ended.stdout).toMatch(/nothing was changed: this is not a terminal/);
+});
