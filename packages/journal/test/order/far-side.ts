@@ -69,6 +69,7 @@ export interface Made {
 	readonly token: string;
 	/** How long the log was then. */
 	readonly tip: Seq;
+	readonly failed: boolean;
 	/** It failed, and its policy has another try. */
 	readonly followed: boolean;
 }
@@ -103,10 +104,11 @@ export class FarSide {
 		const { id, ...spec } = this.spec(text);
 		const manner = spec.type === "call" ? spec : undefined;
 		const times = this.made.filter((each) => each.key === key).length;
-		const token = kind === "look" ? `${id}.w` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
 		const fails = manner ? this.#fails(manner, times) : false;
+		// What the world says, and what is computed, is the same each time.
+		const token = kind === "look" && !fails ? `${id}.w` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
 		const followed = fails && attempt < (manner?.tries ?? 1);
-		this.made.push({ life: this.life, id, kind, key, token, tip: this.#tip(), followed });
+		this.made.push({ life: this.life, id, kind, key, token, tip: this.#tip(), failed: fails, followed });
 		await new Promise<void>((resolve) => void this.time.after(this.#delayOf(id, this.made.length), resolve));
 		if (!fails || !manner) return manner?.large ? `${token} ${"x".repeat(33_000)}` : token;
 		throw Object.assign(new Error(`${token}:no`), {

@@ -125,7 +125,17 @@ function forgottenAfter(
 ): string[] {
 	if (forgets === "after a failure" && !(life.status === "failed" && at === life.tip)) return [];
 	const specs = new Map([...callsOf(program)].map((each) => [each.id, each]));
-	return told.flatMap((failed, i) => {
+	// On what the program was never told, since it had ended, nothing rests.
+	const untold = life.made.filter(
+		({ key, token, failed, followed, life: number }) =>
+			number === life.number &&
+			failed &&
+			!followed &&
+			kept.has(token) &&
+			mayBeTriedAgain(specs.get(idOf(key))) &&
+			!told.some((each) => each.token === token),
+	);
+	const heard = told.flatMap((failed, i) => {
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
 		const rests = told.some(
 			(each, n) =>
@@ -133,6 +143,7 @@ function forgottenAfter(
 		);
 		return rests ? [] : [failed.key];
 	});
+	return [...heard, ...untold.map(({ key }) => key)];
 }
 
 /** Is one of two lanes around the other, or the same? */

@@ -282,6 +282,33 @@ describe("verify says nothing of a run that is as it was", () => {
 		expect([await run.live(source), run.made]).toEqual([{ status: "completed", result: "b!" }, []]);
 	});
 
+	test.each([
+		'ctx.agent("b")',
+		'ctx.agent("b").catch(() => ctx.agent("c"))',
+		'ctx.tool("look", { text: "b" })',
+		'ctx.tool("mail", { text: "b" })',
+		"ctx.sleep(30)",
+		'ctx.parallel([() => ctx.tool("look", { text: "b" }), () => ctx.agent("c")])',
+	])("with a loser that has ended or failed after the script: %s", async (loser) => {
+		for (const end of ["b!", new Error("no")]) {
+			const source = script(`return Promise.race([ctx.agent("a"), ${loser}]);`);
+			const run = new Run((text) => (text.endsWith("b") ? { ms: 20, says: end } : { ms: 10 }));
+			const ended = await run.live(source);
+			expect(ended).toEqual({ status: "completed", result: "a!" });
+			expect(await run.time.until(run.process.verify(source))).toEqual([]);
+			expect([await run.live(source), run.made.filter((text) => !text.startsWith("look"))]).toEqual([ended, []]);
+		}
+	});
+
+	test("with pure calls that fail beside others", async () => {
+		const fails = 'await ctx.tool("count", { text: "fails" }).catch(() => {});';
+		const push = 'found.push(await ctx.tool("count", { text: "b" }))';
+		const source = pushing(`${fails} ${fails} found.push(await ctx.agent("a" + found.join()))`, push);
+		const run = new Run(says({ "count fails": { ms: 5, says: new Error("no") }, "count b": { ms: 10 } }));
+		expect(await run.live(source)).toMatchObject({ status: "completed" });
+		expect(await run.time.until(run.process.verify(source))).toEqual([]);
+	});
+
 	test("with branches that ended in another order than they began", async () => {
 		const source = pushing('await push(ctx.agent("a"))', 'await push(ctx.agent("b"))');
 		const run = new Run(says({ a: { ms: 30 }, b: { ms: 20 } }));
