@@ -7,9 +7,10 @@ import { type Call, callsOf, type Nested, type Program } from "./program.ts";
  * `paid`: a call of a model or a question to a person that was made again; `effect`: likewise; `order`: answers that were recorded
  * are told in another order; `orphan`: an effect whose start is recorded is not asked for any more; `refused`: a program that was
  * not edited is not run; `result`: a run that is over ends otherwise when it is run again; `verify`: it is said to do so.
+ * `shaken` is no wrong: a failure was forgotten, since nothing in its lane rests on it, and calls of other lanes did.
  */
 export interface Wrong {
-	readonly kind: "paid" | "effect" | "order" | "orphan" | "refused" | "stuck" | "result" | "verify";
+	readonly kind: "paid" | "effect" | "order" | "orphan" | "refused" | "stuck" | "result" | "verify" | "shaken";
 	readonly what: string;
 	readonly times: number;
 }
@@ -45,12 +46,17 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 	const last = cuts.at(-1)?.life as Life;
 	if (last.status === "stuck") wrong.push({ kind: "stuck", what: last.why, times: 1 });
 	const forgotten: string[] = [];
+	let isShaken = false;
 	const open: Made[] = [];
 	for (const [i, { life, at }] of cuts.entries()) {
 		const kept = await life.tokens(at);
 		const all = await life.tokens(life.tip);
 		const told = toldIn(life);
-		if (i < cuts.length - 1) forgotten.push(...forgottenAfter(program, life, at, told, kept, rules));
+		if (i < cuts.length - 1) {
+			const here = forgottenAfter(program, life, at, told, kept, rules);
+			forgotten.push(...here.keys);
+			isShaken ||= here.isShaken;
+		}
 		const here = life.made.filter((made) => made.life === life.number && made.tip <= at);
 		for (const made of here) {
 			if (kept.has(made.token) || !isCounted(made)) continue;
@@ -60,14 +66,15 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 			open.push(made);
 		}
 	}
-	if (last.status === "refused") {
-		const may = forgotten.length > 0 && last.why.includes("REPLAY_DIVERGENCE");
-		if (!may) wrong.push({ kind: "refused", what: last.why, times: 1 });
+	if (last.status === "refused") wrong.push({ kind: "refused", what: last.why, times: 1 });
+	if (last.status !== "refused" && last.status !== "stuck") {
+		wrong.push(...tooMany(cuts, open, forgotten, rules));
+		wrong.push(...(await outOfOrder(program, cuts, forgotten)));
 	}
-	if (last.status === "refused" || last.status === "stuck") return wrong;
-	wrong.push(...tooMany(cuts, open, forgotten, rules));
-	wrong.push(...(await outOfOrder(program, cuts, forgotten)));
-	return wrong;
+	if (!isShaken) return wrong;
+	const mayBe: readonly Wrong["kind"][] = ["paid", "order", "orphan"];
+	const isStop = ({ kind, what }: Wrong): boolean => kind === "refused" && what.includes("REPLAY_DIVERGENCE");
+	return wrong.map((each) => (mayBe.includes(each.kind) || isStop(each) ? { ...each, kind: "shaken" } : each));
 }
 
 /** What was made more often than it may have been. */
@@ -114,7 +121,10 @@ function askedIn(cuts: readonly Cut[]): Map<string, number> {
 	return asked;
 }
 
-/** The failures that the next life need not be told again: nothing that is recorded rests on them. */
+/**
+ * The failures that the next life need not be told again: no call that is recorded in a lane along theirs was asked for later. One of
+ * another lane may rest on them all the same, through what branches share.
+ */
 function forgottenAfter(
 	program: Program,
 	life: Life,
@@ -122,8 +132,9 @@ function forgottenAfter(
 	told: readonly Told[],
 	kept: ReadonlySet<string>,
 	{ forgets }: Rules,
-): string[] {
-	if (forgets === "after a failure" && !(life.status === "failed" && at === life.tip)) return [];
+): { readonly keys: readonly string[]; readonly isShaken: boolean } {
+	if (forgets === "after a failure" && !(life.status === "failed" && at === life.tip))
+		return { keys: [], isShaken: false };
 	const specs = new Map([...callsOf(program)].map((each) => [each.id, each]));
 	// On what the program was never told, since it had ended, nothing rests.
 	const untold = life.made.filter(
@@ -135,15 +146,17 @@ function forgottenAfter(
 			mayBeTriedAgain(specs.get(idOf(key))) &&
 			!told.some((each) => each.token === token),
 	);
+	let isShaken = false;
 	const heard = told.flatMap((failed, i) => {
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
-		const rests = told.some(
-			(each, n) =>
-				n > i && each.type === "asked" && isAlong(each.path, failed.path) && isRecorded(n, life, at, told, kept),
+		const later = told.flatMap((each, n) =>
+			n > i && each.type === "asked" && isRecorded(n, life, at, told, kept) ? [each] : [],
 		);
-		return rests ? [] : [failed.key];
+		if (later.some(({ path }) => isAlong(path, failed.path))) return [];
+		isShaken ||= later.length > 0;
+		return [failed.key];
 	});
-	return [...heard, ...untold.map(({ key }) => key)];
+	return { keys: [...heard, ...untold.map(({ key }) => key)], isShaken };
 }
 
 /** Is one of two lanes around the other, or the same? */
