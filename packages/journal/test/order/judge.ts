@@ -104,19 +104,21 @@ function tooMany(
 	return wrong;
 }
 
-/** How often each call was asked for: in the last life; and what is inside a call, in the life that asked most. */
+/** How often each call was asked for: in the last life; and inside each call, in the life that asked most. */
 function askedIn(cuts: readonly Cut[]): Map<string, number> {
-	const asked = new Map<string, number>();
 	// A run that is over may give its result without following the program again.
-	const last = cuts.findLastIndex(({ life }) => life.notes.length > 0);
-	for (const [i, { life }] of cuts.entries()) {
-		const here = Map.groupBy(toldIn(life), ({ type, key }) => `${type} ${key}`);
-		for (const [name, all] of here) {
-			const key = name.slice(name.indexOf(" ") + 1);
-			const isInner = name.startsWith("asked* ");
-			if (isInner || (i === last && name.startsWith("asked ")))
-				asked.set(key, Math.max(asked.get(key) ?? 0, all.length));
-		}
+	const last = cuts.findLast(({ life }) => life.notes.length > 0)?.life;
+	const outside = last ? toldIn(last).filter(({ type }) => type === "asked") : [];
+	const asked = new Map([...Map.groupBy(outside, ({ key }) => key)].map(([key, all]) => [key, all.length]));
+	const inside = new Map<string, number>();
+	for (const { life } of cuts) {
+		const here = toldIn(life).filter(({ type }) => type === "asked*");
+		for (const [what, all] of Map.groupBy(here, ({ path, key }) => `${path} ${key}`))
+			inside.set(what, Math.max(inside.get(what) ?? 0, all.length));
+	}
+	for (const [what, times] of inside) {
+		const key = what.split(" ")[1] as string;
+		asked.set(key, (asked.get(key) ?? 0) + times);
 	}
 	return asked;
 }

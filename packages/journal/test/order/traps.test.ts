@@ -288,11 +288,13 @@ describe("verify says nothing of a run that is as it was", () => {
 		'ctx.tool("look", { text: "b" })',
 		'ctx.tool("mail", { text: "b" })',
 		"ctx.sleep(30)",
+		'ctx.tool("look", { text: "b" }), ctx.agent("c")',
+		'ctx.agent("b"), ctx.tool("look", { text: "c" }), ctx.agent("d")',
 		'ctx.parallel([() => ctx.tool("look", { text: "b" }), () => ctx.agent("c")])',
 	])("with a loser that has ended or failed after the script: %s", async (loser) => {
-		for (const end of ["b!", new Error("no")]) {
+		for (const end of ["b!", new Error("no"), Object.assign(new Error("no"), { retryable: true })]) {
 			const source = script(`return Promise.race([ctx.agent("a"), ${loser}]);`);
-			const run = new Run((text) => (text.endsWith("b") ? { ms: 20, says: end } : { ms: 10 }));
+			const run = new Run((text) => (text.endsWith("b") ? { ms: 20, says: end } : { ms: text === "a" ? 10 : 30 }));
 			const ended = await run.live(source);
 			expect(ended).toEqual({ status: "completed", result: "a!" });
 			expect(await run.time.until(run.process.verify(source))).toEqual([]);
@@ -473,6 +475,17 @@ describe("a program of steps that runs again recalls", () => {
 			return llm(`sum up ${found.join()}`);
 		};
 		await expectStepsRecalled(program, slower, ["look a"]);
+	});
+
+	test("the world's first answer, when each try fails the second time", async () => {
+		const retry = { maxAttempts: 3, initialIntervalMs: 5 };
+		const program: StepProgram = async ({ llm, look }) => {
+			const heard = await look("a", { retry }).catch(() => "nothing");
+			return llm(`sum up ${heard}`);
+		};
+		const failing: Says = (text, life) =>
+			text === "look a" && life > 1 ? { says: new Error("no network") } : undefined;
+		await expectStepsRecalled(program, failing, ["look a"]);
 	});
 
 	test.each([1, 30])("a pure call of %i ms beside others", async (ms) => {
