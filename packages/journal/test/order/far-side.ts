@@ -177,14 +177,19 @@ export function tokensIn(
 	const tokens = new Set<string>();
 	for (const { kind, data } of records) {
 		if (kind !== "step_completed" && kind !== "step_failed") continue;
-		const { lane, result, reason, spilled } = data as {
+		const { lane, purity, result, reason, spilled, retryable, told } = data as {
 			lane: string;
+			purity: string;
+			retryable?: boolean;
+			told?: boolean;
 			result?: unknown;
 			reason?: { message: string };
 			spilled?: { sha256: string };
 		};
 		// What fails inside a call fails the call, and until that is recorded the call is open.
 		if (kind === "step_failed" && isInner(lane)) continue;
+		// A model's call has a policy of its own: between two tries it is open.
+		if (kind === "step_failed" && purity === "llm" && retryable && !told) continue;
 		const beside = spilled && [...begins].find(([name]) => name.includes(spilled.sha256))?.[1];
 		const text = beside ?? JSON.stringify(reason?.message ?? result) ?? "";
 		for (const [token] of text.matchAll(/[cn]\d+\.[\dwp]+/g)) tokens.add(token);

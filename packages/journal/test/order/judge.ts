@@ -91,7 +91,7 @@ function tooMany(
 	const mayBeMade = new Map(asked);
 	const allow = (key: string): void => void mayBeMade.set(key, (mayBeMade.get(key) ?? 0) + 1);
 	for (const each of open) if (each.kind === "llm" || each.kind === "ask" || policy === "retry") allow(each.key);
-	for (const each of made) if (each.followed) allow(each.key);
+	for (const each of made) if (each.followed && !open.includes(each)) allow(each.key);
 	for (const key of forgotten) allow(key);
 	const wrong: Wrong[] = [];
 	for (const [key, all] of Map.groupBy(made, (each) => each.key)) {
@@ -151,11 +151,11 @@ function forgottenAfter(
 	let isShaken = false;
 	const heard = told.flatMap((failed, i) => {
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
-		const later = told.flatMap((each, n) =>
-			n > i && each.type === "asked" && isRecorded(n, life, at, told, kept) ? [each] : [],
-		);
-		if (later.some(({ path }) => isAlong(path, failed.path))) return [];
-		isShaken ||= later.length > 0;
+		const later = told.flatMap((each, n) => (n > i && each.type === "asked" ? [{ ...each, n }] : []));
+		const recorded = later.filter(({ n }) => isRecorded(n, life, at, told, kept));
+		if (recorded.some(({ path }) => isAlong(path, failed.path))) return [];
+		// Of a call that is made of calls the ledger knows no start.
+		isShaken ||= recorded.length > 0 || later.some(({ key }) => specs.get(idOf(key))?.type === "nested");
 		return [failed.key];
 	});
 	return { keys: [...heard, ...untold.map(({ key }) => key)], isShaken };
