@@ -170,14 +170,17 @@ const mayBeTriedAgain = (spec: Call | Nested | undefined): boolean =>
 
 /** Is a call recorded that was asked for then: by its outcome, or as an effect by its start? Of equal ones the first are. */
 function isRecorded(n: number, life: Life, at: number, told: readonly Told[], kept: ReadonlySet<string>): boolean {
-	const key = told[n]?.key;
+	const { key, path } = told[n] as Told;
+	const same = told.filter((each) => each.key === key && each.path === path);
+	const isInOneLane = same.length === told.filter((each) => each.key === key).length;
 	const isStarted = ({ kind, tip }: Made): boolean => kind !== "llm" && tip <= at;
+	// Which of several lanes a call was made for, the ledger does not know.
 	const made = life.made.filter(
-		(each) => each.key === key && isCounted(each) && (isStarted(each) || kept.has(each.token)),
+		(each) => isInOneLane && each.key === key && isCounted(each) && (isStarted(each) || kept.has(each.token)),
 	);
-	const heard = told.filter((each) => each.key === key && each.type !== "asked" && kept.has(each.token));
+	const heard = same.filter(({ type, token }) => type !== "asked" && kept.has(token));
 	const recorded = new Set([...made, ...heard].map(({ token }) => token));
-	const before = told.filter((each, i) => i < n && each.key === key && each.type === "asked");
+	const before = same.filter((each) => each.type === "asked" && told.indexOf(each) < n);
 	return before.length < recorded.size;
 }
 

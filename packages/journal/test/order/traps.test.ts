@@ -546,6 +546,33 @@ describe("a program of steps that let a failure through", () => {
 		expect([await journals.live(program), journals.made]).toEqual(["b!", ["b"]]);
 	});
 
+	test("never makes that call again once an effect inside a later one rests on it", async () => {
+		const program: StepProgram = async ({ llm, inside }) => {
+			const heard = await llm("a").catch(() => "nothing");
+			return inside("work", ({ mail }) => mail(heard));
+		};
+		const journals = new Journals((text, life) =>
+			life === 1 && text === "a" ? { says: new Error("overloaded") } : undefined,
+		);
+		const ended = await journals.live(program);
+		await journals.lose(1);
+		expect([await journals.live(program), journals.made]).toEqual([ended, []]);
+	});
+
+	test("never makes that call again once a later branch rests on it", async () => {
+		const program: StepProgram = async ({ lane }) => {
+			const heard = await lane("p/first/0")
+				.llm("a")
+				.catch(() => "nothing");
+			return lane("p/second/0").mail(heard);
+		};
+		const journals = new Journals((text, life) =>
+			life === 1 && text === "a" ? { says: new Error("overloaded") } : undefined,
+		);
+		const ended = await journals.live(program);
+		expect([await journals.live(program), journals.made]).toEqual([ended, []]);
+	});
+
 	test("goes on with a list of which one entry is gone and one is new", async () => {
 		const upload =
 			(...files: readonly string[]): StepProgram =>
