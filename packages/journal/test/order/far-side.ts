@@ -69,6 +69,7 @@ export interface Made {
 	readonly token: string;
 	/** How long the log was then. */
 	readonly tip: Seq;
+	readonly failed: boolean;
 	/** It failed, and its policy has another try. */
 	readonly followed: boolean;
 }
@@ -103,13 +104,11 @@ export class FarSide {
 		const { id, ...spec } = this.spec(text);
 		const manner = spec.type === "call" ? spec : undefined;
 		const times = this.made.filter((each) => each.key === key).length;
-		const token =
-			kind === "look" ? `${id}.w${numberOf(key)}` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
-		// What is pure is made again at each asking, and says the same.
-		const isSame = kind === "count" && manner?.fails !== "always";
-		const fails = manner && !isSame ? this.#fails(manner, times) : false;
+		const fails = manner ? this.#fails(manner, times) : false;
+		// What the world says, and what is computed, is the same each time.
+		const token = kind === "look" && !fails ? `${id}.w` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
 		const followed = fails && attempt < (manner?.tries ?? 1);
-		this.made.push({ life: this.life, id, kind, key, token, tip: this.#tip(), followed });
+		this.made.push({ life: this.life, id, kind, key, token, tip: this.#tip(), failed: fails, followed });
 		await new Promise<void>((resolve) => void this.time.after(this.#delayOf(id, this.made.length), resolve));
 		if (!fails || !manner) return manner?.large ? `${token} ${"x".repeat(33_000)}` : token;
 		throw Object.assign(new Error(`${token}:no`), {
@@ -182,14 +181,19 @@ export function tokensIn(
 	const tokens = new Set<string>();
 	for (const { kind, data } of records) {
 		if (kind !== "step_completed" && kind !== "step_failed") continue;
-		const { lane, result, reason, spilled } = data as {
+		const { lane, purity, result, reason, spilled, retryable, told } = data as {
 			lane: string;
+			purity: string;
+			retryable?: boolean;
+			told?: boolean;
 			result?: unknown;
 			reason?: { message: string };
 			spilled?: { sha256: string };
 		};
 		// What fails inside a call fails the call, and until that is recorded the call is open.
 		if (kind === "step_failed" && isInner(lane)) continue;
+		// A model's call has a policy of its own: between two tries it is open.
+		if (kind === "step_failed" && purity === "llm" && retryable && !told) continue;
 		const beside = spilled && [...begins].find(([name]) => name.includes(spilled.sha256))?.[1];
 		const text = beside ?? JSON.stringify(reason?.message ?? result) ?? "";
 		for (const [token] of text.matchAll(/[cn]\d+\.[\dwp]+/g)) tokens.add(token);

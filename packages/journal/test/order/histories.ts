@@ -1,6 +1,6 @@
 /** Tells random histories of a form, and says which of them went wrong, with the smallest that does. */
 import fc from "fast-check";
-import { anyHistory, run, type Seen } from "./history.ts";
+import { anyHistory, isWrong, run, type Seen } from "./history.ts";
 import type { Form } from "./life.ts";
 
 export interface Tally {
@@ -29,7 +29,7 @@ export async function tellHistories<State>(form: Form<State>, sample: number): P
 	let [wrong, lives] = [0, 0];
 	const told = async (seen: Seen): Promise<void> => {
 		lives += seen.lives;
-		if (seen.wrong.length > 0) wrong++;
+		if (isWrong(seen.wrong)) wrong++;
 		for (const each of seen.wrong) times[each.kind] = (times[each.kind] ?? 0) + each.times;
 		for (const kind of new Set(seen.wrong.map((each) => each.kind))) within[kind] = (within[kind] ?? 0) + 1;
 	};
@@ -41,7 +41,7 @@ export async function tellHistories<State>(form: Form<State>, sample: number): P
 	await fc.assert(
 		fc.asyncProperty(anyHistory, async (history) => {
 			const seen = await run(form, history);
-			if (seen.wrong.length > 0) throw new Error(JSON.stringify(seen.wrong, undefined, "\t"));
+			if (isWrong(seen.wrong)) throw new Error(JSON.stringify(seen.wrong, undefined, "\t"));
 		}),
 		{ numRuns, seed },
 	);

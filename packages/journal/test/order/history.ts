@@ -101,12 +101,14 @@ export async function run<State>(form: Form<State>, history: History): Promise<S
 		if (here.length === 0) here.push(...(await whenOver(form, all, program)));
 		count += all.cuts.length;
 		wrong.push(...here.map((each) => ({ ...each, what: `cut ${all.cuts.map(({ at }) => at)}: ${each.what}` })));
-		if (wrong.length > 0) break;
+		if (isWrong(wrong)) break;
 	}
-	if (wrong.length > 0) return { lives: count, wrong };
+	if (isWrong(wrong)) return { lives: count, wrong };
 	const more = await edited(form, history);
-	return { lives: count + more.lives, wrong: more.wrong };
+	return { lives: count + more.lives, wrong: [...wrong, ...more.wrong] };
 }
+
+export const isWrong = (seen: readonly Wrong[]): boolean => seen.some(({ kind }) => kind !== "shaken");
 
 /** Behind which record of a life, for a part of them. */
 const behind = ({ from, tip }: Life, part: number): number => Math.min(tip, from + 1 + Math.floor(part * (tip - from)));

@@ -7,9 +7,10 @@ import { type Call, callsOf, type Nested, type Program } from "./program.ts";
  * `paid`: a call of a model or a question to a person that was made again; `effect`: likewise; `order`: answers that were recorded
  * are told in another order; `orphan`: an effect whose start is recorded is not asked for any more; `refused`: a program that was
  * not edited is not run; `result`: a run that is over ends otherwise when it is run again; `verify`: it is said to do so.
+ * `shaken` is no wrong: a failure was forgotten, since nothing in its lane rests on it, and calls of other lanes did.
  */
 export interface Wrong {
-	readonly kind: "paid" | "effect" | "order" | "orphan" | "refused" | "stuck" | "result" | "verify";
+	readonly kind: "paid" | "effect" | "order" | "orphan" | "refused" | "stuck" | "result" | "verify" | "shaken";
 	readonly what: string;
 	readonly times: number;
 }
@@ -45,12 +46,17 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 	const last = cuts.at(-1)?.life as Life;
 	if (last.status === "stuck") wrong.push({ kind: "stuck", what: last.why, times: 1 });
 	const forgotten: string[] = [];
+	let isShaken = false;
 	const open: Made[] = [];
 	for (const [i, { life, at }] of cuts.entries()) {
 		const kept = await life.tokens(at);
 		const all = await life.tokens(life.tip);
 		const told = toldIn(life);
-		if (i < cuts.length - 1) forgotten.push(...forgottenAfter(program, life, at, told, kept, rules));
+		if (i < cuts.length - 1) {
+			const here = forgottenAfter(program, life, at, told, kept, rules);
+			forgotten.push(...here.keys);
+			isShaken ||= here.isShaken;
+		}
 		const here = life.made.filter((made) => made.life === life.number && made.tip <= at);
 		for (const made of here) {
 			if (kept.has(made.token) || !isCounted(made)) continue;
@@ -60,14 +66,15 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 			open.push(made);
 		}
 	}
-	if (last.status === "refused") {
-		const may = forgotten.length > 0 && last.why.includes("REPLAY_DIVERGENCE");
-		if (!may) wrong.push({ kind: "refused", what: last.why, times: 1 });
+	if (last.status === "refused") wrong.push({ kind: "refused", what: last.why, times: 1 });
+	if (last.status !== "refused" && last.status !== "stuck") {
+		wrong.push(...tooMany(cuts, open, forgotten, rules));
+		wrong.push(...(await outOfOrder(program, cuts, forgotten)));
 	}
-	if (last.status === "refused" || last.status === "stuck") return wrong;
-	wrong.push(...tooMany(cuts, open, forgotten, rules));
-	wrong.push(...(await outOfOrder(program, cuts, forgotten)));
-	return wrong;
+	if (!isShaken) return wrong;
+	const mayBe: readonly Wrong["kind"][] = ["paid", "order", "orphan"];
+	const isStop = ({ kind, what }: Wrong): boolean => kind === "refused" && what.includes("REPLAY_DIVERGENCE");
+	return wrong.map((each) => (mayBe.includes(each.kind) || isStop(each) ? { ...each, kind: "shaken" } : each));
 }
 
 /** What was made more often than it may have been. */
@@ -84,7 +91,7 @@ function tooMany(
 	const mayBeMade = new Map(asked);
 	const allow = (key: string): void => void mayBeMade.set(key, (mayBeMade.get(key) ?? 0) + 1);
 	for (const each of open) if (each.kind === "llm" || each.kind === "ask" || policy === "retry") allow(each.key);
-	for (const each of made) if (each.followed) allow(each.key);
+	for (const each of made) if (each.followed && !open.includes(each)) allow(each.key);
 	for (const key of forgotten) allow(key);
 	const wrong: Wrong[] = [];
 	for (const [key, all] of Map.groupBy(made, (each) => each.key)) {
@@ -97,24 +104,29 @@ function tooMany(
 	return wrong;
 }
 
-/** How often each call was asked for: in the last life; and what is inside a call, in the life that asked most. */
+/** How often each call was asked for: in the last life; and inside each call, in the life that asked most. */
 function askedIn(cuts: readonly Cut[]): Map<string, number> {
-	const asked = new Map<string, number>();
 	// A run that is over may give its result without following the program again.
-	const last = cuts.findLastIndex(({ life }) => life.notes.length > 0);
-	for (const [i, { life }] of cuts.entries()) {
-		const here = Map.groupBy(toldIn(life), ({ type, key }) => `${type} ${key}`);
-		for (const [name, all] of here) {
-			const key = name.slice(name.indexOf(" ") + 1);
-			const isInner = name.startsWith("asked* ");
-			if (isInner || (i === last && name.startsWith("asked ")))
-				asked.set(key, Math.max(asked.get(key) ?? 0, all.length));
-		}
+	const last = cuts.findLast(({ life }) => life.notes.length > 0)?.life;
+	const outside = last ? toldIn(last).filter(({ type }) => type === "asked") : [];
+	const asked = new Map([...Map.groupBy(outside, ({ key }) => key)].map(([key, all]) => [key, all.length]));
+	const inside = new Map<string, number>();
+	for (const { life } of cuts) {
+		const here = toldIn(life).filter(({ type }) => type === "asked*");
+		for (const [what, all] of Map.groupBy(here, ({ path, key }) => `${path} ${key}`))
+			inside.set(what, Math.max(inside.get(what) ?? 0, all.length));
+	}
+	for (const [what, times] of inside) {
+		const key = what.split(" ")[1] as string;
+		asked.set(key, (asked.get(key) ?? 0) + times);
 	}
 	return asked;
 }
 
-/** The failures that the next life need not be told again: nothing that is recorded rests on them. */
+/**
+ * The failures that the next life need not be told again: no call that is recorded in a lane along theirs was asked for later. One of
+ * another lane may rest on them all the same, through what branches share.
+ */
 function forgottenAfter(
 	program: Program,
 	life: Life,
@@ -122,17 +134,31 @@ function forgottenAfter(
 	told: readonly Told[],
 	kept: ReadonlySet<string>,
 	{ forgets }: Rules,
-): string[] {
-	if (forgets === "after a failure" && !(life.status === "failed" && at === life.tip)) return [];
+): { readonly keys: readonly string[]; readonly isShaken: boolean } {
+	if (forgets === "after a failure" && !(life.status === "failed" && at === life.tip))
+		return { keys: [], isShaken: false };
 	const specs = new Map([...callsOf(program)].map((each) => [each.id, each]));
-	return told.flatMap((failed, i) => {
+	// On what the program was never told, since it had ended, nothing rests.
+	const untold = life.made.filter(
+		({ key, token, failed, followed, life: number }) =>
+			number === life.number &&
+			failed &&
+			!followed &&
+			kept.has(token) &&
+			mayBeTriedAgain(specs.get(idOf(key))) &&
+			!told.some((each) => each.token === token),
+	);
+	let isShaken = false;
+	const heard = told.flatMap((failed, i) => {
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
-		const rests = told.some(
-			(each, n) =>
-				n > i && each.type === "asked" && isAlong(each.path, failed.path) && isRecorded(n, life, at, told, kept),
-		);
-		return rests ? [] : [failed.key];
+		const later = told.flatMap((each, n) => (n > i && each.type === "asked" ? [{ ...each, n }] : []));
+		const recorded = later.filter(({ n }) => isRecorded(n, life, at, told, kept));
+		if (recorded.some(({ path }) => isAlong(path, failed.path))) return [];
+		// Of a call that is made of calls the ledger knows no start.
+		isShaken ||= recorded.length > 0 || later.some(({ key }) => specs.get(idOf(key))?.type === "nested");
+		return [failed.key];
 	});
+	return { keys: [...heard, ...untold.map(({ key }) => key)], isShaken };
 }
 
 /** Is one of two lanes around the other, or the same? */
@@ -144,14 +170,17 @@ const mayBeTriedAgain = (spec: Call | Nested | undefined): boolean =>
 
 /** Is a call recorded that was asked for then: by its outcome, or as an effect by its start? Of equal ones the first are. */
 function isRecorded(n: number, life: Life, at: number, told: readonly Told[], kept: ReadonlySet<string>): boolean {
-	const key = told[n]?.key;
+	const { key, path } = told[n] as Told;
+	const same = told.filter((each) => each.key === key && each.path === path);
+	const isInOneLane = same.length === told.filter((each) => each.key === key).length;
 	const isStarted = ({ kind, tip }: Made): boolean => kind !== "llm" && tip <= at;
+	// Which of several lanes a call was made for, the ledger does not know.
 	const made = life.made.filter(
-		(each) => each.key === key && isCounted(each) && (isStarted(each) || kept.has(each.token)),
+		(each) => isInOneLane && each.key === key && isCounted(each) && (isStarted(each) || kept.has(each.token)),
 	);
-	const heard = told.filter((each) => each.key === key && each.type !== "asked" && kept.has(each.token));
+	const heard = same.filter(({ type, token }) => type !== "asked" && kept.has(token));
 	const recorded = new Set([...made, ...heard].map(({ token }) => token));
-	const before = told.filter((each, i) => i < n && each.key === key && each.type === "asked");
+	const before = same.filter((each) => each.type === "asked" && told.indexOf(each) < n);
 	return before.length < recorded.size;
 }
 

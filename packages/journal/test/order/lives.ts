@@ -99,7 +99,7 @@ class Spilling extends Process {
 export interface Steps {
 	llm(text: string): Promise<string>;
 	mail(text: string, more?: Partial<Step<string>>): Promise<string>;
-	look(text: string): Promise<string>;
+	look(text: string, more?: Partial<Step<string>>): Promise<string>;
 	count(text: string): Promise<string>;
 	/** A line of its own. */
 	lane(path: string): Steps;
@@ -163,7 +163,7 @@ function stepsOf(journal: Journal, answer: (text: string) => Promise<string>): S
 		return {
 			llm: (text) => call("llm", "llm", text),
 			mail: (text, more) => call("mail", "side_effect", text, more),
-			look: (text) => call("look", "world", text),
+			look: (text, more) => call("look", "world", text, more),
 			count: (text) => call("count", "pure", text),
 			lane: (path) => over((step) => journal.lane(path).perform(step)),
 			inside: (text, body) =>

@@ -282,6 +282,35 @@ describe("verify says nothing of a run that is as it was", () => {
 		expect([await run.live(source), run.made]).toEqual([{ status: "completed", result: "b!" }, []]);
 	});
 
+	test.each([
+		'ctx.agent("b")',
+		'ctx.agent("b").catch(() => ctx.agent("c"))',
+		'ctx.tool("look", { text: "b" })',
+		'ctx.tool("mail", { text: "b" })',
+		"ctx.sleep(30)",
+		'ctx.tool("look", { text: "b" }), ctx.agent("c")',
+		'ctx.agent("b"), ctx.tool("look", { text: "c" }), ctx.agent("d")',
+		'ctx.parallel([() => ctx.tool("look", { text: "b" }), () => ctx.agent("c")])',
+	])("with a loser that has ended or failed after the script: %s", async (loser) => {
+		for (const end of ["b!", new Error("no"), Object.assign(new Error("no"), { retryable: true })]) {
+			const source = script(`return Promise.race([ctx.agent("a"), ${loser}]);`);
+			const run = new Run((text) => (text.endsWith("b") ? { ms: 20, says: end } : { ms: text === "a" ? 10 : 30 }));
+			const ended = await run.live(source);
+			expect(ended).toEqual({ status: "completed", result: "a!" });
+			expect(await run.time.until(run.process.verify(source))).toEqual([]);
+			expect([await run.live(source), run.made.filter((text) => !text.startsWith("look"))]).toEqual([ended, []]);
+		}
+	});
+
+	test("with pure calls that fail beside others", async () => {
+		const fails = 'await ctx.tool("count", { text: "fails" }).catch(() => {});';
+		const push = 'found.push(await ctx.tool("count", { text: "b" }))';
+		const source = pushing(`${fails} ${fails} found.push(await ctx.agent("a" + found.join()))`, push);
+		const run = new Run(says({ "count fails": { ms: 5, says: new Error("no") }, "count b": { ms: 10 } }));
+		expect(await run.live(source)).toMatchObject({ status: "completed" });
+		expect(await run.time.until(run.process.verify(source))).toEqual([]);
+	});
+
 	test("with branches that ended in another order than they began", async () => {
 		const source = pushing('await push(ctx.agent("a"))', 'await push(ctx.agent("b"))');
 		const run = new Run(says({ a: { ms: 30 }, b: { ms: 20 } }));
@@ -448,6 +477,17 @@ describe("a program of steps that runs again recalls", () => {
 		await expectStepsRecalled(program, slower, ["look a"]);
 	});
 
+	test("the world's first answer, when each try fails the second time", async () => {
+		const retry = { maxAttempts: 3, initialIntervalMs: 5 };
+		const program: StepProgram = async ({ llm, look }) => {
+			const heard = await look("a", { retry }).catch(() => "nothing");
+			return llm(`sum up ${heard}`);
+		};
+		const failing: Says = (text, life) =>
+			text === "look a" && life > 1 ? { says: new Error("no network") } : undefined;
+		await expectStepsRecalled(program, failing, ["look a"]);
+	});
+
 	test.each([1, 30])("a pure call of %i ms beside others", async (ms) => {
 		const program = together(
 			({ llm }) => llm("a"),
@@ -504,6 +544,33 @@ describe("a program of steps that let a failure through", () => {
 		);
 		await expect(journals.live(program)).rejects.toThrow("overloaded");
 		expect([await journals.live(program), journals.made]).toEqual(["b!", ["b"]]);
+	});
+
+	test("never makes that call again once an effect inside a later one rests on it", async () => {
+		const program: StepProgram = async ({ llm, inside }) => {
+			const heard = await llm("a").catch(() => "nothing");
+			return inside("work", ({ mail }) => mail(heard));
+		};
+		const journals = new Journals((text, life) =>
+			life === 1 && text === "a" ? { says: new Error("overloaded") } : undefined,
+		);
+		const ended = await journals.live(program);
+		await journals.lose(1);
+		expect([await journals.live(program), journals.made]).toEqual([ended, []]);
+	});
+
+	test("never makes that call again once a later branch rests on it", async () => {
+		const program: StepProgram = async ({ lane }) => {
+			const heard = await lane("p/first/0")
+				.llm("a")
+				.catch(() => "nothing");
+			return lane("p/second/0").mail(heard);
+		};
+		const journals = new Journals((text, life) =>
+			life === 1 && text === "a" ? { says: new Error("overloaded") } : undefined,
+		);
+		const ended = await journals.live(program);
+		expect([await journals.live(program), journals.made]).toEqual([ended, []]);
 	});
 
 	test("goes on with a list of which one entry is gone and one is new", async () => {

@@ -3,4 +3,4 @@ import { test } from "vitest";
 import { tellHistories } from "../../../journal/test/order/histories.ts";
 import { skills } from "./skill-form.ts";
 
-test("phases", () => tellHistories(skills, 150), 3_600_000);
+test("phases", () => tellHistories(skills, 120), 3_600_000);
