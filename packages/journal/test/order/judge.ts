@@ -212,9 +212,10 @@ function toldBy(life: Life, counts: (told: Told) => boolean): Map<string, string
 	const named = (all: readonly Told[]): string[] => {
 		const times = new Map<string, number>();
 		return all.map(({ key, token }) => {
-			const n = times.get(`${key} ${token}`) ?? 0;
-			times.set(`${key} ${token}`, n + 1);
-			return n === 0 ? token : `${token}#${n}`;
+			const name = `${key}=${token}`;
+			const n = times.get(name) ?? 0;
+			times.set(name, n + 1);
+			return `${name}#${n}`;
 		});
 	};
 	return new Map([...by].map(([who, all]) => [who, named(all)]));
