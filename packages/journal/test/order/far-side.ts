@@ -106,7 +106,12 @@ export class FarSide {
 		const times = this.made.filter((each) => each.key === key).length;
 		const fails = manner ? this.#fails(manner, times) : false;
 		// What the world says, and what is computed, is the same each time.
-		const token = kind === "look" && !fails ? `${id}.w` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
+		const token =
+			kind === "look" && !fails
+				? `${id}.w${numberOf(key)}`
+				: kind === "count"
+					? `${id}.p`
+					: `${id}.${this.#countOf(id)}`;
 		const followed = fails && attempt < (manner?.tries ?? 1);
 		this.made.push({ life: this.life, id, kind, key, token, tip: this.#tip(), failed: fails, followed });
 		await new Promise<void>((resolve) => void this.time.after(this.#delayOf(id, this.made.length), resolve));
@@ -151,6 +156,13 @@ interface FarSideOptions {
 	readonly now: number;
 }
 
+/** The same for the same text. */
+const numberOf = (text: string): number => {
+	let number = 0;
+	for (const letter of text) number = (number * 31 + letter.charCodeAt(0)) % 99991;
+	return number;
+};
+
 /** Of a text, the call that it is the argument of. */
 export const idOf = (text: string): string => text.slice(0, text.indexOf("("));
 
@@ -169,10 +181,11 @@ export function tokenStore(store: BlobStore): BlobStore & { readonly begins: Rea
 	};
 }
 
-/** The answers whose outcome is among some records. */
+/** The answers whose outcome is among some records. @param inside those of steps inside a call too */
 export function tokensIn(
 	records: readonly { readonly kind: string; readonly data: unknown }[],
 	begins: ReadonlyMap<string, string>,
+	inside = true,
 ): Set<string> {
 	const tokens = new Set<string>();
 	for (const { kind, data } of records) {
@@ -187,7 +200,7 @@ export function tokensIn(
 			spilled?: { sha256: string };
 		};
 		// What fails inside a call fails the call, and until that is recorded the call is open.
-		if (kind === "step_failed" && isInner(lane)) continue;
+		if ((kind === "step_failed" || !inside) && isInner(lane)) continue;
 		// A model's call has a policy of its own: between two tries it is open.
 		if (kind === "step_failed" && purity === "llm" && retryable && !told) continue;
 		const beside = spilled && [...begins].find(([name]) => name.includes(spilled.sha256))?.[1];

@@ -69,7 +69,7 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 	if (last.status === "refused") wrong.push({ kind: "refused", what: last.why, times: 1 });
 	if (last.status !== "refused" && last.status !== "stuck") {
 		wrong.push(...tooMany(cuts, open, forgotten, rules));
-		wrong.push(...(await outOfOrder(program, cuts, forgotten)));
+		wrong.push(...(await outOfOrder(cuts, forgotten)));
 	}
 	if (!isShaken) return wrong;
 	const mayBe: readonly Wrong["kind"][] = ["paid", "order", "orphan"];
@@ -185,16 +185,14 @@ function isRecorded(n: number, life: Life, at: number, told: readonly Told[], ke
 }
 
 /** What is recorded is told in the order in which it was told before: to the program, and to each call that is made of calls. */
-async function outOfOrder(program: Program, cuts: readonly Cut[], forgotten: readonly string[]): Promise<Wrong[]> {
-	// The last answer inside a call is the answer of that call too, and recorded before it.
-	const nested = new Set([...callsOf(program)].filter(({ type }) => type === "nested").map(({ id }) => id));
+async function outOfOrder(cuts: readonly Cut[], forgotten: readonly string[]): Promise<Wrong[]> {
 	const wrong: Wrong[] = [];
 	for (const [i, { life, at }] of cuts.entries()) {
 		const next = cuts[i + 1]?.life;
 		if (!next) break;
-		const kept = await life.tokens(at);
-		const counts = ({ type, token, key }: Told): boolean =>
-			!type.startsWith("asked") && kept.has(token) && !forgotten.includes(key) && !nested.has(idOf(key));
+		const [kept, inside] = [await life.tokens(at, false), await life.tokens(at)];
+		const counts = ({ type, path, token, key }: Told): boolean =>
+			!type.startsWith("asked") && (path.startsWith("inside") ? inside : kept).has(token) && !forgotten.includes(key);
 		const after = toldBy(next, counts);
 		for (const [who, told] of toldBy(life, counts)) {
 			const again = after.get(who) ?? [];

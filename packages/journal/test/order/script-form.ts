@@ -47,8 +47,8 @@ export const scripts: Form<Scripts> = {
 		);
 		const from = tip();
 		const left = { number: life, notes, from, made: far.made };
-		const tokens = async (through: number): Promise<ReadonlySet<string>> =>
-			tokensIn(log.records.slice(0, through), store.begins);
+		const tokens = async (through: number, inside?: boolean): Promise<ReadonlySet<string>> =>
+			tokensIn(log.records.slice(0, through), store.begins, inside);
 		const verify = async (again: Program): Promise<readonly unknown[]> => {
 			const memo = new ScriptMemo(log.records);
 			const { divergences } = await far.time.until(

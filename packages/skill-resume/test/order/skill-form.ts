@@ -42,8 +42,8 @@ export const skills: Form<Skills> = {
 		const ports = { results: store, clock: far.time, timers: far.time };
 		const ended = await outcomeOf(far, notes, () => process.work(skillOf(program, far, note), {}, ports));
 		await process[Symbol.asyncDispose]();
-		const tokens = async (through: number): Promise<ReadonlySet<string>> =>
-			tokensIn(await recordsOf(engine, through), store.begins);
+		const tokens = async (through: number, inside?: boolean): Promise<ReadonlySet<string>> =>
+			tokensIn(await recordsOf(engine, through), store.begins, inside);
 		return { number: life, ...ended, notes, from, made: far.made, tip: tip(), now: far.time.now(), tokens };
 	},
 };
