@@ -99,7 +99,7 @@ export class FarSide {
 	async answer(
 		kind: Kind,
 		text: string,
-		{ key = text, attempt = 1 }: { key?: string; attempt?: number } = {},
+		{ key = text, attempt = 1, isModel = false }: { key?: string; attempt?: number; isModel?: boolean } = {},
 	): Promise<string> {
 		const { id, ...spec } = this.spec(text);
 		const manner = spec.type === "call" ? spec : undefined;
@@ -118,7 +118,8 @@ export class FarSide {
 		if (!fails || !manner) return manner?.large ? `${token} ${"x".repeat(33_000)}` : token;
 		throw Object.assign(new Error(`${token}:no`), {
 			code: "REFUSED",
-			...(manner.retryable ? { retryable: true } : {}),
+			// The policy that models have pauses by chance.
+			...(manner.retryable && !isModel ? { retryable: true } : {}),
 			...(manner.detail ? { detail: { left: kind === "count" ? 0 : times } } : {}),
 		});
 	}

@@ -46,6 +46,7 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 	const last = cuts.at(-1)?.life as Life;
 	if (last.status === "stuck") wrong.push({ kind: "stuck", what: last.why, times: 1 });
 	const forgotten: string[] = [];
+	const untold = new Map<string, string>();
 	let isShaken = false;
 	const open: Made[] = [];
 	for (const [i, { life, at }] of cuts.entries()) {
@@ -54,7 +55,8 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 		const told = toldIn(life);
 		if (i < cuts.length - 1) {
 			const here = forgottenAfter(program, life, at, told, kept, rules);
-			forgotten.push(...here.keys);
+			forgotten.push(...here.told);
+			for (const { token, key } of here.untold) untold.set(token, key);
 			isShaken ||= here.isShaken;
 		}
 		const here = life.made.filter((made) => made.life === life.number && made.tip <= at);
@@ -66,6 +68,7 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 			open.push(made);
 		}
 	}
+	forgotten.push(...untold.values());
 	if (last.status === "refused") wrong.push({ kind: "refused", what: last.why, times: 1 });
 	if (last.status !== "refused" && last.status !== "stuck") {
 		wrong.push(...tooMany(cuts, open, forgotten, rules));
@@ -134,14 +137,13 @@ function forgottenAfter(
 	told: readonly Told[],
 	kept: ReadonlySet<string>,
 	{ forgets }: Rules,
-): { readonly keys: readonly string[]; readonly isShaken: boolean } {
+): { readonly told: readonly string[]; readonly untold: readonly Made[]; readonly isShaken: boolean } {
 	if (forgets === "after a failure" && !(life.status === "failed" && at === life.tip))
-		return { keys: [], isShaken: false };
+		return { told: [], untold: [], isShaken: false };
 	const specs = new Map([...callsOf(program)].map((each) => [each.id, each]));
 	// On what the program was never told, since it had ended, nothing rests.
 	const untold = life.made.filter(
-		({ key, token, failed, followed, life: number }) =>
-			number === life.number &&
+		({ key, token, failed, followed }) =>
 			failed &&
 			!followed &&
 			kept.has(token) &&
@@ -158,7 +160,7 @@ function forgottenAfter(
 		isShaken ||= recorded.length > 0 || later.some(({ key }) => specs.get(idOf(key))?.type === "nested");
 		return [failed.key];
 	});
-	return { keys: [...heard, ...untold.map(({ key }) => key)], isShaken };
+	return { told: heard, untold, isShaken };
 }
 
 /** Is one of two lanes around the other, or the same? */

@@ -154,7 +154,10 @@ function modelOf(far: FarSide): Model {
 			const turn = messages.filter(({ role }) => role === "assistant").length;
 			yield {
 				type: "text",
-				text: await far.answer("llm", text, spec.type === "nested" ? { key: `${text}#${turn}` } : {}),
+				text: await far.answer("llm", text, {
+					isModel: true,
+					...(spec.type === "nested" ? { key: `${text}#${turn}` } : {}),
+				}),
 			};
 			if (spec.type === "nested" && turn === 0)
 				for (const [i, part] of spec.body.entries())

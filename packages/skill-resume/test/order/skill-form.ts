@@ -94,7 +94,10 @@ function modelOf(far: FarSide): Model {
 	return {
 		id: "far",
 		async *generate({ messages: [first] }) {
-			yield { type: "text", text: await far.answer("llm", first?.role === "user" ? first.text : "") };
+			yield {
+				type: "text",
+				text: await far.answer("llm", first?.role === "user" ? first.text : "", { isModel: true }),
+			};
 			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
 		},
 	};
