@@ -217,7 +217,7 @@ export interface FailedTry {
 export interface Around {
 	/** The newest effect that was started in the program, or 0. */
 	readonly lastEffect: Seq;
-	/** The newest `after` of a call in the step's lane, in those around it, and in those below it. */
+	/** The newest `after` of a call in the step's lane and in those around it, and when the newest of all other lanes began. */
 	readonly asked: Seq;
 }
 
@@ -248,8 +248,3 @@ export function recallEntry(entry: JournalEntry | undefined, { lastEffect, asked
 /** The lane of the steps inside a step. */
 export const innerLane = ({ lane, fp, occ }: Pick<Identity, "lane" | "fp" | "occ">): string =>
 	`${lane}/${fp.slice(0, 16)}:${occ}`;
-
-/** How many of the parts of a lane's path are those of calls that it is inside of, and what is around these. */
-export const depthOfCall = (parts: readonly string[]): number => parts.findLastIndex((part) => CALL.test(part)) + 1;
-
-const CALL = /^[0-9a-f]{16}:\d+$/;

@@ -4,7 +4,6 @@ import type { Draft, Seq, WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { type Dict, deleteIn, dictOf, emptyDict, entriesIn, getIn, setIn } from "./dict.ts";
 import {
-	depthOfCall,
 	entryAfter,
 	entryKey,
 	entrySchema,
@@ -29,8 +28,8 @@ export interface JournalState {
 	readonly lastEffect: Seq;
 	/** The newest `after` of a call in it: failures from before have something that rests on them, here and in lanes below. */
 	readonly asked: Seq;
-	/** The same for what is in it or below, but for what is inside its calls: failures in it may have that resting on them. */
-	readonly askedBelow: Seq;
+	/** The smallest `after` in it and below: what failed before, elsewhere, may have all of it resting on it. */
+	readonly begun: Seq;
 	readonly lanes: Dict<JournalState>;
 }
 
@@ -39,12 +38,12 @@ const laneState: z.ZodType<JournalState> = z.lazy(() =>
 		entries: dictOf(entrySchema),
 		lastEffect: z.int(),
 		asked: z.int(),
-		askedBelow: z.int(),
+		begun: z.int(),
 		lanes: dictOf(laneState),
 	}),
 );
 
-const empty: JournalState = { entries: emptyDict, lastEffect: 0, asked: 0, askedBelow: 0, lanes: emptyDict };
+const empty: JournalState = { entries: emptyDict, lastEffect: 0, asked: 0, begun: Number.MAX_SAFE_INTEGER, lanes: emptyDict };
 
 /** The open lanes of a scope and what happened in each. */
 export const journal = defineProjection<JournalState>({
@@ -76,19 +75,19 @@ export const journal = defineProjection<JournalState>({
  * @param program the lane that all lanes of the step's program are below, as `Using.recall` is given it. Default: the step's own
  */
 export function recall(state: JournalState, step: Identity, program = step.lane): Recall {
-	let lane: JournalState | undefined = state;
-	let path = "";
-	let lastEffect = program === "" ? state.lastEffect : 0;
-	let asked = 0;
-	for (const part of step.lane.split("/")) {
-		path = path === "" ? part : `${path}/${part}`;
+	const root = program === "" ? state : laneAt(state, program);
+	if (!root) return recallEntry(undefined, { lastEffect: 0, asked: 0 });
+	const path = step.lane.split("/").slice(program === "" ? 0 : program.split("/").length);
+	let [lane, asked]: [JournalState | undefined, Seq] = [root, root.asked];
+	for (const part of path) {
 		lane = lane && getIn(lane.lanes, part);
-		if (!lane) break;
-		if (path === program) lastEffect = lane.lastEffect;
-		asked = Math.max(asked, lane.asked);
+		asked = Math.max(asked, lane?.asked ?? 0);
 	}
 	const entry = lane && getIn(lane.entries, entryKey(step));
-	return recallEntry(entry, { lastEffect, asked: Math.max(asked, lane?.askedBelow ?? 0) });
+	const { lastEffect } = root;
+	// Only where something has failed it matters what began since.
+	if (entry?.outcome?.type === "failed") asked = Math.max(asked, newestBeside(root, path));
+	return recallEntry(entry, { lastEffect, asked });
 }
 
 /** The steps that are recorded in one lane, as {@link Using} wants them. */
@@ -152,12 +151,12 @@ function laneAt(state: JournalState, path: string): JournalState | undefined {
 }
 
 function afterRecord(state: JournalState, record: WalRecord): JournalState {
-	const step = record.data as Identity;
+	const step = record.data as Identity & { readonly within?: Seq };
 	const path = step.lane.split("/");
 	const before = getIn(laneAt(state, step.lane)?.entries ?? emptyDict, entryKey(step));
 	const entry = entryAfter(before, record);
 	const isEffect = record.kind === stepStarted.kind && startsDurably(step.purity);
-	const more = { effect: isEffect ? record.seq : 0, asked: entry.after, above: depthOfCall(path) };
+	const more = { effect: isEffect ? record.seq : 0, begun: step.within ?? entry.after };
 	return within(state, path, more, (lane) => ({
 		...lane,
 		entries: setIn(lane.entries, entryKey(step), entry),
@@ -168,41 +167,56 @@ function afterRecord(state: JournalState, record: WalRecord): JournalState {
 /** What counts in lanes around the one that changes. */
 interface More {
 	readonly effect: Seq;
-	readonly asked: Seq;
-	/** So many of them are around the call that it is inside of. */
-	readonly above: number;
+	readonly begun: Seq;
 }
 
 /** The state with one lane changed, which is made if it is not there. */
 function within(
 	state: JournalState,
 	[part, ...rest]: readonly string[],
-	{ effect, asked, above }: More,
+	more: More,
 	change: (lane: JournalState) => JournalState,
 ): JournalState {
 	const around = {
 		...state,
-		lastEffect: Math.max(state.lastEffect, effect),
-		askedBelow: above > 0 ? state.askedBelow : Math.max(state.askedBelow, asked),
+		lastEffect: Math.max(state.lastEffect, more.effect),
+		begun: Math.min(state.begun, more.begun),
 	};
 	if (part === undefined) return change(around);
 	const lane = getIn(state.lanes, part) ?? empty;
 	return {
 		...around,
-		lanes: setIn(state.lanes, part, within(lane, rest, { effect, asked, above: above - 1 }, change)),
+		lanes: setIn(state.lanes, part, within(lane, rest, more, change)),
 	};
 }
 
-const nothingMore: More = { effect: 0, asked: 0, above: 0 };
+const nothingMore: More = { effect: 0, begun: Number.MAX_SAFE_INTEGER };
 
-/** A lane whose program has ended by throwing: what failed there, and nothing rests on, is to be called again. */
+/** When the newest began of the lanes that a lane does not lead through or to: of those beside it, around it and in it. */
+function newestBeside(state: JournalState, path: readonly string[]): Seq {
+	let newest = 0;
+	let lane: JournalState | undefined = state;
+	for (const part of [...path, undefined]) {
+		for (const [each, { begun }] of entriesIn(lane.lanes)) if (each !== part) newest = Math.max(newest, begun);
+		lane = part === undefined ? undefined : getIn(lane.lanes, part);
+		if (!lane) break;
+	}
+	return newest;
+}
+
+/**
+ * A lane whose program has ended by throwing: what failed there, and nothing rests on, is to be called again.
+ *
+ * @param around the newest `after` of a call around it, and when the newest of the lanes beside those began
+ */
 function withoutFailures(lane: JournalState, around: Seq): JournalState {
+	const below = [...entriesIn(lane.lanes)];
 	const asked = Math.max(around, lane.asked);
-	return {
-		...lane,
-		entries: mapped(lane.entries, (entry) => forgotten(entry, Math.max(asked, lane.askedBelow))),
-		lanes: mapped(lane.lanes, (below) => withoutFailures(below, asked)),
-	};
+	const begun = below.map(([, { begun }]) => begun);
+	const others = (i: number): Seq => Math.max(asked, ...begun.filter((_, each) => each !== i));
+	let lanes: Dict<JournalState> = emptyDict;
+	for (const [i, [part, each]] of below.entries()) lanes = setIn(lanes, part, withoutFailures(each, others(i)));
+	return { ...lane, entries: mapped(lane.entries, (entry) => forgotten(entry, Math.max(asked, ...begun))), lanes };
 }
 
 function mapped<A, B>(dict: Dict<A>, change: (value: A) => B): Dict<B> {
@@ -245,9 +259,10 @@ function fromSecond({ entries, lastEffect, lanes }: SecondState): JournalState {
 		return { ...entry, after, ...(told ? { order: outcome.seq } : {}), outcome: { ...outcome, told } };
 	});
 	const asked = Math.max(0, ...[...entriesIn(all)].map(([, { after }]) => after));
-	const askedBelow = Math.max(
-		asked,
-		...[...entriesIn(below)].map(([part, lane]) => (depthOfCall([part]) ? 0 : lane.askedBelow)),
+	const begun = Math.min(
+		...[...entriesIn(all)].map(([, { after }]) => after),
+		...[...entriesIn(below)].map(([, lane]) => lane.begun),
+		Number.MAX_SAFE_INTEGER,
 	);
-	return { entries: all, lanes: below, asked, askedBelow, lastEffect: Math.max(lastEffect, ...effects) };
+	return { entries: all, lanes: below, asked, begun, lastEffect: Math.max(lastEffect, ...effects) };
 }

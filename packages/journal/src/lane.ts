@@ -103,7 +103,7 @@ export class Lane {
 		this.#open.add(key);
 		return () => {
 			const asked = ask(step, id, this.#scope, this.#using, {
-				inside: (using, isAlone) => this.inside(id, using, isAlone),
+				inside: (using, isAlone, after) => this.inside(id, using, isAlone, after),
 				durable: async () => this.#last?.durable,
 			});
 			return {
@@ -134,12 +134,14 @@ export class Lane {
 	 * The lane of the steps inside one of its calls.
 	 *
 	 * @param isAlone all else waits for this call, so its steps cannot wait for their turn
+	 * @param after what had been told when it was asked for
 	 */
-	inside(call: Identity, using: Using = this.#using, isAlone = false): Lane {
+	inside(call: Identity, using: Using = this.#using, isAlone = false, after = using.within): Lane {
 		const line = call.place && this.#line?.inside(call.place);
 		// The parts of a script's call are made one after the other, and the script does not see them.
 		const order = line || isAlone ? "none" : (this.#order ?? "none");
-		return new Lane(innerLane(call), this.#scope, using, line, order);
+		const inner = order === "none" ? { ...using, within: after } : using;
+		return new Lane(innerLane(call), this.#scope, inner, line, order);
 	}
 
 	#isAsked({ fp, occ }: Recorded): boolean {

@@ -13,8 +13,13 @@ import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
 
 /** The lane of a step, as far as the step needs it. */
 export interface Surroundings {
-	/** The lane of the steps inside this one. @param isAlone all else waits for this one */
-	inside(using: Using, isAlone: boolean): Lane;
+	/**
+	 * The lane of the steps inside this one.
+	 *
+	 * @param isAlone all else waits for this one
+	 * @param after what had been told when it was asked for
+	 */
+	inside(using: Using, isAlone: boolean, after: Seq | undefined): Lane;
 	/** Resolves when all that the lane has recorded is on disk. */
 	durable(): Promise<void>;
 }
@@ -245,7 +250,8 @@ class Performance<T> implements Asked<T> {
 			if (this.#using.signal.aborted || isNoOutcome(error)) throw error;
 			const { random = Math.random } = this.#using;
 			const next: Next = retry ? nextAfter(error, attempt, retry, random) : { kind: "never" };
-			if (before && next.kind === "never")
+			// Another try is not worth more than what it said.
+			if (before)
 				return this.#worldThen(this.known as Recall & { kind: "world" }, failureOf(error, this.#redact).message);
 			const { failed, ending } = await this.#fail(error, attempt, started, next);
 			if (!retry || next.kind === "never") return ending;
@@ -266,7 +272,7 @@ class Performance<T> implements Asked<T> {
 		const isAlone = this.#ticket?.place !== undefined;
 		const make = async (signal: AbortSignal): Promise<{ result: T; inner: Lane }> => {
 			const using = signal === this.#using.signal ? this.#using : { ...this.#using, signal };
-			const inner = this.#lane.inside(using, isAlone);
+			const inner = this.#lane.inside(using, isAlone, this.#ticket?.after);
 			return { result: await this.#step.call({ signal, ...key, attempt, lane: inner }), inner };
 		};
 		const { signal, timers = systemTimers } = this.#using;
@@ -419,8 +425,11 @@ class Performance<T> implements Asked<T> {
 		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at, label: place.label } : {}), ...event });
 	}
 
-	get #after(): { after?: Seq } {
-		return this.#ticket ? { after: this.#ticket.after } : {};
+	/** What had been told when this was asked for; where it is told as it ends, when the call around it was. */
+	get #after(): { after?: Seq; within?: Seq } {
+		const { within } = this.#using;
+		if (this.#ticket) return { after: this.#ticket.after };
+		return within === undefined ? {} : { within };
 	}
 
 	#keyOf(started: Seq): string {

@@ -1,7 +1,6 @@
 /** The steps of one log in memory, for who is their only writer: the fold of the projection, in place. */
 import type { WalRecord } from "@reyn/wal";
 import {
-	depthOfCall,
 	entryAfter,
 	entryKey,
 	forgotten,
@@ -23,8 +22,8 @@ interface RecordedLane {
 	lastEffect: number;
 	/** The newest `after` of its steps. */
 	asked: number;
-	/** In it or below, but for what is inside its steps. */
-	askedBelow: number;
+	/** The smallest `after` in it and below. */
+	begun: number;
 	readonly lanes: Map<string, RecordedLane>;
 }
 
@@ -50,8 +49,12 @@ export class Recorded {
 		const depth = program === "" ? 0 : program.split("/").length;
 		const path = this.#pathTo(step.lane);
 		const lane = step.lane.split("/").length + 1 === path.length ? path.at(-1) : undefined;
-		const asked = Math.max(...path.map((each) => each.asked), lane?.askedBelow ?? 0);
-		return recallEntry(lane?.entries.get(entryKey(step)), { lastEffect: path[depth]?.lastEffect ?? 0, asked });
+		const entry = lane?.entries.get(entryKey(step));
+		const own = path.slice(depth);
+		// Only where something has failed it matters what began since.
+		const beside = entry?.outcome?.type === "failed" ? newestBeside(own) : 0;
+		const asked = Math.max(beside, ...own.map((each) => each.asked));
+		return recallEntry(entry, { lastEffect: own[0]?.lastEffect ?? 0, asked });
 	}
 
 	/** The steps of one lane, as an order of replay wants them. */
@@ -70,10 +73,10 @@ export class Recorded {
 		if (laneClosed.is(record)) close(this.#root, record.data.lane.split("/"));
 		if (laneFailed.is(record)) {
 			const lane = this.#laneAt(record.data.lane);
-			if (lane) forgetFailures(lane, 0);
+			if (lane) forgetFailures(lane);
 		}
 		if (!stepKinds.includes(record.kind)) return;
-		const step = record.data as Identity;
+		const step = record.data as Identity & { readonly within?: number };
 		const isEffect = record.kind === stepStarted.kind && startsDurably(step.purity);
 		const path = [this.#root];
 		for (const part of step.lane.split("/")) {
@@ -88,8 +91,12 @@ export class Recorded {
 		lane.entries.set(key, entry);
 		lane.asked = Math.max(lane.asked, entry.after);
 		if (isEffect) for (const each of path) each.lastEffect = record.seq;
-		for (const each of path.slice(depthOfCall(step.lane.split("/"))))
-			each.askedBelow = Math.max(each.askedBelow, entry.after);
+		for (const each of path) each.begun = Math.min(each.begun, step.within ?? entry.after);
+	}
+
+	/** The program of all its lanes has ended by throwing: what failed, and nothing rests on, is to be called again. */
+	forgetFailures(): void {
+		forgetFailures(this.#root);
 	}
 
 	/** Every step, lane by lane, in the order of their first records. */
@@ -115,12 +122,22 @@ export class Recorded {
 	}
 }
 
-const newLane = (): RecordedLane => ({ entries: new Map(), lastEffect: 0, asked: 0, askedBelow: 0, lanes: new Map() });
+const newLane = (): RecordedLane => ({ entries: new Map(), lastEffect: 0, asked: 0, begun: Number.MAX_SAFE_INTEGER, lanes: new Map() });
 
-function forgetFailures({ entries, lanes, asked, askedBelow }: RecordedLane, around: number): void {
-	const newest = Math.max(around, asked);
-	for (const [key, entry] of entries) entries.set(key, forgotten(entry, Math.max(newest, askedBelow)));
-	for (const lane of lanes.values()) forgetFailures(lane, newest);
+/** When the newest began of the lanes that a path does not lead through or to. */
+function newestBeside(path: readonly RecordedLane[]): number {
+	let newest = 0;
+	for (const [i, { lanes }] of path.entries())
+		for (const lane of lanes.values()) if (lane !== path[i + 1]) newest = Math.max(newest, lane.begun);
+	return newest;
+}
+
+/** @param above the lanes around it */
+function forgetFailures(lane: RecordedLane, above: readonly RecordedLane[] = []): void {
+	const path = [...above, lane];
+	const asked = Math.max(...path.map((each) => each.asked), newestBeside(path));
+	for (const [key, entry] of lane.entries) lane.entries.set(key, forgotten(entry, asked));
+	for (const below of lane.lanes.values()) forgetFailures(below, path);
 }
 
 function* entriesBelow({ entries, lanes }: RecordedLane): Generator<JournalEntry> {

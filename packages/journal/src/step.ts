@@ -66,6 +66,8 @@ export interface Using {
 	firstBelow?(lane: string): Seq | undefined;
 	/** Of lanes that share state: in which order their program is told how their steps ended. Absent: a lane is a program of its own. */
 	readonly order?: Order | undefined;
+	/** Of steps inside a call that are told as they end: what had been told when that call was asked for. */
+	readonly within?: Seq | undefined;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
 	readonly signal: AbortSignal;
 	/** Told of each step, for meters and notices. */

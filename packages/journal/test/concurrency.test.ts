@@ -47,39 +47,26 @@ describe("in one lane", () => {
 	test.each<[string, () => Promise<unknown> | undefined]>([
 		["a microtask later", () => Promise.resolve()],
 		["a turn later", quiet],
-	])("a call while another is under way is CONCURRENT_LANE and names both: %s", async (_, later) => {
+	])("a call while another is under way has its place behind it: %s", async (_, later) => {
 		const log = new DyingLog();
 		const lane = new Lane("plan/p1", scope, using(log));
-		const [first, second] = [slow("first"), slow("second")];
-		const open = [lane.perform(first.step), lane.perform(second.step)];
+		const [first, second, third] = [slow("first"), slow("second"), slow("third")];
+		const told: string[] = [];
+		const tell = (each: { step: Step<string> }) => lane.perform(each.step).then((name) => told.push(name));
+		const open = [tell(first), tell(second)];
 		await later();
-		await expect(lane.perform(slow("third").step)).rejects.toMatchObject({
-			code: "CONCURRENT_LANE",
-			message: expect.stringMatching(/third is called in plan\/p1 while first \(\w{8}:0\) is under way/),
-			detail: {
-				lane: "plan/p1",
-				name: "third",
-				open: [expect.stringMatching(/^first/), expect.stringMatching(/^second/)],
-			},
-		});
-		first.end();
-		second.end();
-		expect(await Promise.all(open)).toEqual(["first", "second"]);
-		expect(log.kinds).toHaveLength(2);
-	});
-
-	test("it leaves no trace: the same call, made in order, is the first of its name", async () => {
-		const log = new DyingLog();
-		const lane = new Lane("a", scope, using(log));
-		const first = slow("first");
-		const open = lane.perform(first.step);
+		open.push(tell(third));
 		await quiet();
-		const second = step("second", async () => "second");
-		await expect(lane.perform(second)).rejects.toMatchObject({ code: "CONCURRENT_LANE" });
-		first.end();
-		await open;
-		await lane.perform(second);
-		expect(log.records.at(-1)?.data).toMatchObject({ name: "second", occ: 0 });
+		for (const each of [third, first, second]) {
+			each.end();
+			await quiet();
+		}
+		await Promise.all(open);
+		expect(told).toEqual(["third", "first", "second"]);
+		const again: string[] = [];
+		const next = new Lane("plan/p1", scope, using(log));
+		await Promise.all([first, second, third].map(({ step }) => next.perform(step).then((name) => again.push(name))));
+		expect([again, log.kinds]).toEqual([told, ["step_completed", "step_completed", "step_completed"]]);
 	});
 
 	test("calls one after the other are free, also after one that failed", async () => {

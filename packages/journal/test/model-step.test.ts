@@ -196,10 +196,12 @@ describe("killed at any append, a model is asked no more often than the policy a
 		const policy = { retry: { maxAttempts: 3 } };
 		const provider = new Provider(...refusals(3 + 3));
 		await expect(provider.live(policy)).rejects.toMatchObject({ code: "MODEL_UNAVAILABLE" });
-		provider.log.revive(1);
+		provider.log.revive(2);
 		await expect(provider.live(policy)).rejects.toThrow("killed");
 		// Of the second run one try is in the log, and the one that was open when it died is not.
-		expect(provider.failedTries).toMatchObject([{ attempt: 1 }, { attempt: 2 }, { attempt: 3 }, { attempt: 1 }]);
+		const [one, two, three, forgotten, anew] = provider.failedTries;
+		expect([one, two, three]).toMatchObject([{ attempt: 1 }, { attempt: 2 }, { attempt: 3, told: true }]);
+		expect([forgotten, anew]).toMatchObject([{ forgotten: true }, { attempt: 1 }]);
 		provider.log.revive();
 		expect(provider.calls).toBe(5);
 		provider.refusals = refusals(9);

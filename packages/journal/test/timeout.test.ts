@@ -54,17 +54,17 @@ describe("a call that takes longer than its limit", () => {
 		expect(log.records).toEqual(records);
 		const again = life(time, log).lane.perform(hasty(async () => "sent"));
 		await expect(again).rejects.toMatchObject({
-			code: "STEP_FAILED",
-			detail: { reason: { code: "STEP_TIMEOUT" } },
+			code: "STEP_TIMEOUT",
+			cause: { code: "STEP_FAILED" },
 		});
 	});
 
-	test("a model that is late leaves nothing, and is asked again by the next run", async () => {
+	test("a model that is late has no answer, and is asked again by the next run", async () => {
 		const time = new SimulatedTime();
 		const { lane, log } = life(time);
 		const late = lane.perform(hasty(() => new Promise(() => {}), { purity: "llm" }));
 		await expect(time.until(late)).rejects.toMatchObject({ code: "STEP_TIMEOUT" });
-		expect(log.kinds).toEqual([]);
+		expect(log.kinds).toEqual(["step_failed"]);
 		expect(await life(time, log).lane.perform(hasty(async () => "sent", { purity: "llm" }))).toBe("sent");
 	});
 

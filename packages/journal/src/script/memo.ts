@@ -4,10 +4,8 @@
  */
 import type { Seq, WalRecord } from "@reyn/wal";
 import {
-	depthOfCall,
 	entryAfter,
 	entryKey,
-	forgotten,
 	type Identity,
 	innerLane,
 	type JournalEntry,
@@ -19,6 +17,7 @@ import {
 } from "../entry.ts";
 import { describe } from "../perform.ts";
 import { startsDurably } from "../purity.ts";
+import { Recorded as Steps } from "../recorded.ts";
 import { stepCompleted, stepStarted } from "../records.ts";
 import { isInner } from "./branches.ts";
 import { scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
@@ -60,9 +59,8 @@ export class ScriptMemo {
 	#here = new Map<string, Remembered>();
 	/** The newest effect that was started in any revision. */
 	#lastEffect: Seq = 0;
-	/** Of this revision, by lane: the newest `after` of its calls; and with those below, but for the parts of its calls. */
-	#asked = new Map<string, Seq>();
-	#askedBelow = new Map<string, Seq>();
+	/** Of this revision, as the fold of a journal has them: it says what rests on a failure. */
+	#steps = new Steps();
 	/** Is all that was recorded of the run here? */
 	#isWhole = false;
 	/** Of the calls of this revision that have begun. */
@@ -114,16 +112,13 @@ export class ScriptMemo {
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
 		const isEffect = record.kind === stepStarted.kind || id.adopts !== undefined;
 		if (isEffect && startsDurably(id.purity)) this.#lastEffect = record.seq;
-		const { after } = found.entry;
-		raise(this.#asked, id.lane, after);
-		const parts = id.lane.split("/");
-		for (let depth = parts.length; depth >= Math.max(1, depthOfCall(parts)); depth--)
-			raise(this.#askedBelow, parts.slice(0, depth).join("/"), after);
+		this.#steps.record(record);
 	}
 
 	/** What is known of a call that is about to be made. An answer that is found by content is taken. */
 	recall(id: Identity): Recall {
-		const around = { lastEffect: this.#lastEffect, asked: this.#askedAround(id.lane) };
+		// A failure is told until its run has ended by it.
+		const around = { lastEffect: this.#lastEffect, asked: Number.MAX_SAFE_INTEGER };
 		const here = this.#here.get(keyOf(id));
 		if (here) return recallEntry(here.entry, around);
 		const found = id.place && this.#find(id, id.place);
@@ -191,28 +186,14 @@ export class ScriptMemo {
 		for (const all of this.#byFingerprint.values()) for (const each of all) each.answer.usedBy = undefined;
 		this.#here = new Map();
 		this.#answers = new Map();
-		this.#asked = new Map();
-		this.#askedBelow = new Map();
+		this.#steps = new Steps();
 	}
 
 	/** The script has ended by throwing: what failed in it, and no later call rests on, is to be called again. */
 	#forgetFailures(): void {
-		for (const each of this.#here.values()) {
-			if (each.entry.outcome?.type !== "failed") continue;
-			let asked = this.#askedAround(each.id.lane);
-			// What follows a join rests on its branches too.
-			for (const [lane, after] of isInner(each.id.lane) ? [] : this.#asked)
-				if (!isInner(lane) && !isBeside(lane, each.id.lane)) asked = Math.max(asked, after);
-			each.entry = forgotten(each.entry, asked);
-		}
-	}
-
-	/** The newest `after` of a call in a lane, in those around it, and in those below it. */
-	#askedAround(lane: string): Seq {
-		let newest = this.#askedBelow.get(lane) ?? 0;
-		for (let end = lane.length; end > 0; end = lane.lastIndexOf("/", end - 1))
-			newest = Math.max(newest, this.#asked.get(lane.slice(0, end)) ?? 0);
-		return newest;
+		this.#steps.forgetFailures();
+		for (const each of this.#here.values())
+			if (each.entry.outcome?.type === "failed") each.entry = this.#steps.lookup(each.id) ?? each.entry;
 	}
 
 	#find(id: Identity, { chain, loose }: Place): Remembered | undefined {
@@ -253,17 +234,6 @@ const keyOf = (id: Identity): string => `${id.lane} ${entryKey(id)}`;
 const callOf = (id: Identity): string => /^.*?\/[0-9a-f]{16}:\d+(?=\/|$)/.exec(id.lane)?.[0] ?? innerLane(id);
 
 const positionOf = (lane: string, at: number): string => `${lane} ${at}`;
-
-/** Are two lanes in branches that leave from one fork? */
-function isBeside(one: string, other: string): boolean {
-	const [a, b] = [one.split("/"), other.split("/")];
-	const differ = a.findIndex((part, i) => part !== b[i]);
-	return differ >= 2 && b[differ] !== undefined && ["parallel", "pipeline"].includes(a[differ - 2] as string);
-}
-
-function raise(all: Map<string, Seq>, key: string, to: Seq): void {
-	all.set(key, Math.max(all.get(key) ?? 0, to));
-}
 
 function push<T>(all: Map<string, T[]>, key: string, item: T): void {
 	const found = all.get(key);

@@ -99,21 +99,27 @@ export class FarSide {
 	async answer(
 		kind: Kind,
 		text: string,
-		{ key = text, attempt = 1 }: { key?: string; attempt?: number } = {},
+		{ key = text, attempt = 1, isModel = false }: { key?: string; attempt?: number; isModel?: boolean } = {},
 	): Promise<string> {
 		const { id, ...spec } = this.spec(text);
 		const manner = spec.type === "call" ? spec : undefined;
 		const times = this.made.filter((each) => each.key === key).length;
 		const fails = manner ? this.#fails(manner, times) : false;
 		// What the world says, and what is computed, is the same each time.
-		const token = kind === "look" && !fails ? `${id}.w` : kind === "count" ? `${id}.p` : `${id}.${this.#countOf(id)}`;
+		const token =
+			kind === "look" && !fails
+				? `${id}.w${numberOf(key)}`
+				: kind === "count"
+					? `${id}.p`
+					: `${id}.${this.#countOf(id)}`;
 		const followed = fails && attempt < (manner?.tries ?? 1);
 		this.made.push({ life: this.life, id, kind, key, token, tip: this.#tip(), failed: fails, followed });
 		await new Promise<void>((resolve) => void this.time.after(this.#delayOf(id, this.made.length), resolve));
 		if (!fails || !manner) return manner?.large ? `${token} ${"x".repeat(33_000)}` : token;
 		throw Object.assign(new Error(`${token}:no`), {
 			code: "REFUSED",
-			...(manner.retryable ? { retryable: true } : {}),
+			// The policy that models have pauses by chance.
+			...(manner.retryable && !isModel ? { retryable: true } : {}),
 			...(manner.detail ? { detail: { left: kind === "count" ? 0 : times } } : {}),
 		});
 	}
@@ -151,9 +157,12 @@ interface FarSideOptions {
 	readonly now: number;
 }
 
-/** The world says the same to the same question. */
-const numberOf = (key: string): number =>
-	[...key].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 10_007, 7);
+/** The same for the same text. */
+const numberOf = (text: string): number => {
+	let number = 0;
+	for (const letter of text) number = (number * 31 + letter.charCodeAt(0)) % 99991;
+	return number;
+};
 
 /** Of a text, the call that it is the argument of. */
 export const idOf = (text: string): string => text.slice(0, text.indexOf("("));
@@ -173,10 +182,11 @@ export function tokenStore(store: BlobStore): BlobStore & { readonly begins: Rea
 	};
 }
 
-/** The answers whose outcome is among some records. */
+/** The answers whose outcome is among some records. @param inside those of steps inside a call too */
 export function tokensIn(
 	records: readonly { readonly kind: string; readonly data: unknown }[],
 	begins: ReadonlyMap<string, string>,
+	inside = true,
 ): Set<string> {
 	const tokens = new Set<string>();
 	for (const { kind, data } of records) {
@@ -191,7 +201,7 @@ export function tokensIn(
 			spilled?: { sha256: string };
 		};
 		// What fails inside a call fails the call, and until that is recorded the call is open.
-		if (kind === "step_failed" && isInner(lane)) continue;
+		if ((kind === "step_failed" || !inside) && isInner(lane)) continue;
 		// A model's call has a policy of its own: between two tries it is open.
 		if (kind === "step_failed" && purity === "llm" && retryable && !told) continue;
 		const beside = spilled && [...begins].find(([name]) => name.includes(spilled.sha256))?.[1];

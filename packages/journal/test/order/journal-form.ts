@@ -32,8 +32,8 @@ export const journals: Form<Journals> = {
 		const lanes = (path: string): Lane => journal.lane(path);
 		const ended = await outcomeOf(far, notes, () => follow(program, journalCalls(far, lanes, note)));
 		await journal.close();
-		const tokens = async (through: number): Promise<ReadonlySet<string>> =>
-			tokensIn(await recordsOf(engine, through), store.begins);
+		const tokens = async (through: number, inside?: boolean): Promise<ReadonlySet<string>> =>
+			tokensIn(await recordsOf(engine, through), store.begins, inside);
 		return { number: life, ...ended, notes, from, made: far.made, tip: tip(), now: far.time.now(), tokens };
 	},
 };

@@ -46,6 +46,7 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 	const last = cuts.at(-1)?.life as Life;
 	if (last.status === "stuck") wrong.push({ kind: "stuck", what: last.why, times: 1 });
 	const forgotten: string[] = [];
+	const untold = new Map<string, string>();
 	let isShaken = false;
 	const open: Made[] = [];
 	for (const [i, { life, at }] of cuts.entries()) {
@@ -54,7 +55,8 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 		const told = toldIn(life);
 		if (i < cuts.length - 1) {
 			const here = forgottenAfter(program, life, at, told, kept, rules);
-			forgotten.push(...here.keys);
+			forgotten.push(...here.told);
+			for (const { token, key } of here.untold) untold.set(token, key);
 			isShaken ||= here.isShaken;
 		}
 		const here = life.made.filter((made) => made.life === life.number && made.tip <= at);
@@ -66,10 +68,11 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 			open.push(made);
 		}
 	}
+	forgotten.push(...untold.values());
 	if (last.status === "refused") wrong.push({ kind: "refused", what: last.why, times: 1 });
 	if (last.status !== "refused" && last.status !== "stuck") {
 		wrong.push(...tooMany(cuts, open, forgotten, rules));
-		wrong.push(...(await outOfOrder(program, cuts, forgotten)));
+		wrong.push(...(await outOfOrder(cuts, forgotten)));
 	}
 	if (!isShaken) return wrong;
 	const mayBe: readonly Wrong["kind"][] = ["paid", "order", "orphan"];
@@ -134,14 +137,13 @@ function forgottenAfter(
 	told: readonly Told[],
 	kept: ReadonlySet<string>,
 	{ forgets }: Rules,
-): { readonly keys: readonly string[]; readonly isShaken: boolean } {
+): { readonly told: readonly string[]; readonly untold: readonly Made[]; readonly isShaken: boolean } {
 	if (forgets === "after a failure" && !(life.status === "failed" && at === life.tip))
-		return { keys: [], isShaken: false };
+		return { told: [], untold: [], isShaken: false };
 	const specs = new Map([...callsOf(program)].map((each) => [each.id, each]));
 	// On what the program was never told, since it had ended, nothing rests.
 	const untold = life.made.filter(
-		({ key, token, failed, followed, life: number }) =>
-			number === life.number &&
+		({ key, token, failed, followed }) =>
 			failed &&
 			!followed &&
 			kept.has(token) &&
@@ -158,7 +160,7 @@ function forgottenAfter(
 		isShaken ||= recorded.length > 0 || later.some(({ key }) => specs.get(idOf(key))?.type === "nested");
 		return [failed.key];
 	});
-	return { keys: [...heard, ...untold.map(({ key }) => key)], isShaken };
+	return { told: heard, untold, isShaken };
 }
 
 /** Is one of two lanes around the other, or the same? */
@@ -185,16 +187,14 @@ function isRecorded(n: number, life: Life, at: number, told: readonly Told[], ke
 }
 
 /** What is recorded is told in the order in which it was told before: to the program, and to each call that is made of calls. */
-async function outOfOrder(program: Program, cuts: readonly Cut[], forgotten: readonly string[]): Promise<Wrong[]> {
-	// The last answer inside a call is the answer of that call too, and recorded before it.
-	const nested = new Set([...callsOf(program)].filter(({ type }) => type === "nested").map(({ id }) => id));
+async function outOfOrder(cuts: readonly Cut[], forgotten: readonly string[]): Promise<Wrong[]> {
 	const wrong: Wrong[] = [];
 	for (const [i, { life, at }] of cuts.entries()) {
 		const next = cuts[i + 1]?.life;
 		if (!next) break;
-		const kept = await life.tokens(at);
-		const counts = ({ type, token, key }: Told): boolean =>
-			!type.startsWith("asked") && kept.has(token) && !forgotten.includes(key) && !nested.has(idOf(key));
+		const [kept, inside] = [await life.tokens(at, false), await life.tokens(at)];
+		const counts = ({ type, path, token, key }: Told): boolean =>
+			!type.startsWith("asked") && (path.startsWith("inside") ? inside : kept).has(token) && !forgotten.includes(key);
 		const after = toldBy(next, counts);
 		for (const [who, told] of toldBy(life, counts)) {
 			const again = after.get(who) ?? [];
@@ -212,9 +212,10 @@ function toldBy(life: Life, counts: (told: Told) => boolean): Map<string, string
 	const named = (all: readonly Told[]): string[] => {
 		const times = new Map<string, number>();
 		return all.map(({ key, token }) => {
-			const n = times.get(`${key} ${token}`) ?? 0;
-			times.set(`${key} ${token}`, n + 1);
-			return n === 0 ? token : `${token}#${n}`;
+			const name = `${key}=${token}`;
+			const n = times.get(name) ?? 0;
+			times.set(name, n + 1);
+			return `${name}#${n}`;
 		});
 	};
 	return new Map([...by].map(([who, all]) => [who, named(all)]));

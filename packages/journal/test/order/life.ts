@@ -17,8 +17,8 @@ export interface Life {
 	readonly tip: number;
 	/** When it ended, in milliseconds. */
 	readonly now: number;
-	/** The answers whose outcome is among the first so many records. */
-	tokens(through: number): Promise<ReadonlySet<string>>;
+	/** The answers whose outcome is among the first so many records. @param inside those of steps inside a call too; default: true */
+	tokens(through: number, inside?: boolean): Promise<ReadonlySet<string>>;
 	/** Where else than a run that is over the program goes; undefined where the form has no such question. */
 	verify?(program: Program): Promise<readonly unknown[]>;
 }

@@ -47,8 +47,8 @@ export const scripts: Form<Scripts> = {
 		);
 		const from = tip();
 		const left = { number: life, notes, from, made: far.made };
-		const tokens = async (through: number): Promise<ReadonlySet<string>> =>
-			tokensIn(log.records.slice(0, through), store.begins);
+		const tokens = async (through: number, inside?: boolean): Promise<ReadonlySet<string>> =>
+			tokensIn(log.records.slice(0, through), store.begins, inside);
 		const verify = async (again: Program): Promise<readonly unknown[]> => {
 			const memo = new ScriptMemo(log.records);
 			const { divergences } = await far.time.until(
@@ -154,7 +154,10 @@ function modelOf(far: FarSide): Model {
 			const turn = messages.filter(({ role }) => role === "assistant").length;
 			yield {
 				type: "text",
-				text: await far.answer("llm", text, spec.type === "nested" ? { key: `${text}#${turn}` } : {}),
+				text: await far.answer("llm", text, {
+					isModel: true,
+					...(spec.type === "nested" ? { key: `${text}#${turn}` } : {}),
+				}),
 			};
 			if (spec.type === "nested" && turn === 0)
 				for (const [i, part] of spec.body.entries())

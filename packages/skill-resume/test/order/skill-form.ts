@@ -42,8 +42,8 @@ export const skills: Form<Skills> = {
 		const ports = { results: store, clock: far.time, timers: far.time };
 		const ended = await outcomeOf(far, notes, () => process.work(skillOf(program, far, note), {}, ports));
 		await process[Symbol.asyncDispose]();
-		const tokens = async (through: number): Promise<ReadonlySet<string>> =>
-			tokensIn(await recordsOf(engine, through), store.begins);
+		const tokens = async (through: number, inside?: boolean): Promise<ReadonlySet<string>> =>
+			tokensIn(await recordsOf(engine, through), store.begins, inside);
 		return { number: life, ...ended, notes, from, made: far.made, tip: tip(), now: far.time.now(), tokens };
 	},
 };
@@ -94,7 +94,10 @@ function modelOf(far: FarSide): Model {
 	return {
 		id: "far",
 		async *generate({ messages: [first] }) {
-			yield { type: "text", text: await far.answer("llm", first?.role === "user" ? first.text : "") };
+			yield {
+				type: "text",
+				text: await far.answer("llm", first?.role === "user" ? first.text : "", { isModel: true }),
+			};
 			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
 		},
 	};
