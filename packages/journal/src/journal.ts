@@ -43,7 +43,13 @@ const laneState: z.ZodType<JournalState> = z.lazy(() =>
 	}),
 );
 
-const empty: JournalState = { entries: emptyDict, lastEffect: 0, asked: 0, begun: Number.MAX_SAFE_INTEGER, lanes: emptyDict };
+const empty: JournalState = {
+	entries: emptyDict,
+	lastEffect: 0,
+	asked: 0,
+	begun: Number.MAX_SAFE_INTEGER,
+	lanes: emptyDict,
+};
 
 /** The open lanes of a scope and what happened in each. */
 export const journal = defineProjection<JournalState>({
@@ -231,7 +237,9 @@ function without(state: JournalState, [part, ...rest]: readonly string[]): Journ
 	if (part === undefined || !lane) return state;
 	const left = rest.length === 0 ? empty : without(lane, rest);
 	if (left === lane) return state;
-	return { ...state, lanes: isEmpty(left) ? deleteIn(state.lanes, part) : setIn(state.lanes, part, left) };
+	const lanes = isEmpty(left) ? deleteIn(state.lanes, part) : setIn(state.lanes, part, left);
+	// Whatever comes is newer than all that has been here.
+	return hasAny(state.entries) || hasAny(lanes) ? { ...state, lanes } : empty;
 }
 
 const isEmpty = ({ entries, lanes }: JournalState): boolean => !hasAny(entries) && !hasAny(lanes);
