@@ -49,7 +49,8 @@ export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, 
 	};
 	const isPure = !leavesOutcome(id.purity);
 	const place = order && placeOf(known, order.recordsItsEnd);
-	const inside = place === undefined && !isPure ? using.firstBelow?.(innerLane(id)) : undefined;
+	// A script is not told of the steps inside its calls.
+	const inside = place === undefined && !isPure && !id.place ? using.firstBelow?.(innerLane(id)) : undefined;
 	const ticket = order?.ask(asked, place, isPure ? 0 : rankOf(known), inside);
 	return new Performance(step, id, scope, using, lane, known, ticket);
 }

@@ -582,19 +582,21 @@ export class Runtime implements AsyncDisposable {
 
 	async #turn(session: Session, turn: Seq, signal: AbortSignal): Promise<"over" | "kept"> {
 		const { scope, log } = session;
+		const keep = this.#keeperOf(turn, signal);
 		try {
 			await runTurn(session, turn, {
 				...this.#using(session, signal),
 				// A conversation is folded from the steps of its turns: they hold what was said themselves.
 				results: undefined,
 				texts: this.#results,
+				keep,
 				model: this.#options.model,
 				tools: [...this.#options.tools, this.#plans.toolFor(session, turn)],
 				onText: (delta) => this.#emit({ type: "text", scope, turn, delta }),
 				onTool: ({ name, args }) => this.#emit({ type: "tool", scope, name, args }),
 			});
 			const title = promptText(session.conversation, turn);
-			const seq = await session.checkpoint("turn", title.length > 60 ? `${title.slice(0, 59)}…` : title);
+			const seq = await keep(() => session.checkpoint("turn", title.length > 60 ? `${title.slice(0, 59)}…` : title));
 			this.#emit({ type: "turn_end", scope, turn, outcome: "completed" });
 			this.#emit({ type: "checkpoint", seq, kind: "turn", title });
 			return "over";
@@ -603,6 +605,11 @@ export class Runtime implements AsyncDisposable {
 		} finally {
 			this.#asked.delete(turn);
 		}
+	}
+
+	#keeperOf(turn: Seq, signal: AbortSignal) {
+		return <T>(write: () => T | Promise<T>): Promise<T> =>
+			this.#space.keep(`turn ${turn}`, "what was said", write, signal);
 	}
 
 	/**
@@ -628,7 +635,8 @@ export class Runtime implements AsyncDisposable {
 		}
 		const isFinal = code !== "STALE_LINEAGE" && (!signal.aborted || reason === "interrupted by the user");
 		try {
-			if (isFinal) await log.append(turnInterrupted({ turn, reason }), scope).durable;
+			const keep = this.#keeperOf(turn, signal);
+			if (isFinal) await (await keep(() => log.append(turnInterrupted({ turn, reason }), scope))).durable;
 		} finally {
 			this.#emit({ type: "turn_end", scope, turn, outcome: "interrupted", reason });
 		}

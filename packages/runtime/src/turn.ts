@@ -35,6 +35,8 @@ export interface TurnPorts extends Using {
 	readonly tools: readonly Tool[];
 	/** Where messages lie that are too large for the log. */
 	readonly texts: BlobStore;
+	/** Writes, and waits while there is no space. @throws what `write` throws of anything else */
+	keep<T>(write: () => T): Promise<T>;
 	onText(delta: string): void;
 	onTool(call: ToolCall): void;
 }
@@ -57,7 +59,7 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 			{ system: SYSTEM, messages: [...messages], tools },
 			ports.onText,
 		);
-		if (text && !isSaid(session, turn, round)) ports.log.append(assistantMessage({ text, turn, round }), session.scope);
+		if (text) await say(session, turn, round, text, ports);
 		if (toolCalls.length === 0) return finish(session, turn, ports);
 		messages.push({ role: "assistant", text, toolCalls });
 		const plans: ToolAnswer[] = [];
@@ -72,8 +74,7 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 		const refusal = plans.find(({ failed }) => failed) ?? (refusals > PLAN_REASKS ? plans.at(-1) : undefined);
 		if (refusal) {
 			const said = `No plan was started: ${refusal.text.replace(ERROR, "")}`;
-			if (!isSaid(session, turn, round + 1))
-				ports.log.append(assistantMessage({ text: said, turn, round: round + 1 }), session.scope);
+			await say(session, turn, round + 1, said, ports);
 			ports.onText(said);
 			return finish(session, turn, ports);
 		}
@@ -81,14 +82,32 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 	throw new Error(`the turn took ${MAX_ROUNDS} rounds without an answer`);
 }
 
-async function finish(session: Session, turn: Seq, { log }: TurnPorts): Promise<void> {
-	const { durable } = log.append(turnCompleted({ turn }), session.scope);
+/** Once. */
+async function say(
+	{ conversation, scope }: Session,
+	turn: Seq,
+	round: number,
+	text: string,
+	{ log, keep }: TurnPorts,
+): Promise<void> {
+	const isSaid = since(conversation, turn).some(
+		([item]) => item.type === "reply" && item.turn === turn && item.round === round,
+	);
+	if (!isSaid) await keep(() => log.append(assistantMessage({ text, turn, round }), scope));
+}
+
+async function finish(session: Session, turn: Seq, { log, keep }: TurnPorts): Promise<void> {
 	// Last: a lane that closes before its work is recorded as over forgets what was paid for. Lanes of earlier turns are
 	// here only when a process died just before it closed them.
-	const isOver = (lane: string): boolean => !session.conversation.open.some((each) => lane === turnLane(each));
+	const isOver = (lane: string): boolean =>
+		!session.conversation.open.some((each) => each !== turn && lane === turnLane(each));
 	const lanes = lanesOf(session.view.get(journal)).filter((lane) => turnOf(lane) !== undefined);
 	const over = lanes.filter(isOver);
-	await Promise.all([durable, ...over.map((lane) => log.append(laneClosed({ lane }), session.scope).durable)]);
+	// All or none: within a turn of the event loop the log does not fill up.
+	const appended = await keep(() =>
+		[turnCompleted({ turn }), ...over.map((lane) => laneClosed({ lane }))].map((end) => log.append(end, session.scope)),
+	);
+	await appended.at(-1)?.durable;
 }
 
 /** Steps record what succeeds; what fails has a record of its own, so that the cycle is closed. */
@@ -97,7 +116,7 @@ async function answer(
 	turn: Seq,
 	lane: Lane,
 	call: ToolCall,
-	{ tools, log, onTool }: TurnPorts,
+	{ tools, log, keep, onTool }: TurnPorts,
 ): Promise<ToolAnswer> {
 	onTool(call);
 	const answered = await answerCall(lane, tools, call);
@@ -105,14 +124,8 @@ async function answer(
 	const known = since(conversation, turn).some(
 		([item]) => item.type === "result" && item.turn === turn && item.step === call.id,
 	);
-	if (failed && !known) log.append(toolFailed({ turn, call: call.id, text }), scope);
+	if (failed && !known) await keep(() => log.append(toolFailed({ turn, call: call.id, text }), scope));
 	return answered;
-}
-
-function isSaid({ conversation }: Session, turn: Seq, round: number): boolean {
-	return since(conversation, turn).some(
-		([item]) => item.type === "reply" && item.turn === turn && item.round === round,
-	);
 }
 
 /** How an answer begins by which a model is told that its call came to nothing. */
