@@ -43,7 +43,13 @@ const laneState: z.ZodType<JournalState> = z.lazy(() =>
 	}),
 );
 
-const empty: JournalState = { entries: emptyDict, lastEffect: 0, asked: 0, begun: Number.MAX_SAFE_INTEGER, lanes: emptyDict };
+const empty: JournalState = {
+	entries: emptyDict,
+	lastEffect: 0,
+	asked: 0,
+	begun: Number.MAX_SAFE_INTEGER,
+	lanes: emptyDict,
+};
 
 /** The open lanes of a scope and what happened in each. */
 export const journal = defineProjection<JournalState>({

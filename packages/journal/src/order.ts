@@ -208,8 +208,7 @@ export class Order {
 		else if (place !== undefined) this.place(ticket, rank, place);
 		// With nothing else asked for, and with nothing recorded left, there is nothing that it could overtake.
 		else if (isAlone || this.#isLive) ticket.begin();
-		// What a script's calls are made of is no part of its order.
-		else if (inside === undefined || "onIdle" in this.#options) this.#waiting.push(ticket);
+		else if (inside === undefined) this.#waiting.push(ticket);
 		else {
 			ticket.isToBegin = true;
 			this.place(ticket, 1, inside - 0.5);

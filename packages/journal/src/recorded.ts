@@ -122,7 +122,13 @@ export class Recorded {
 	}
 }
 
-const newLane = (): RecordedLane => ({ entries: new Map(), lastEffect: 0, asked: 0, begun: Number.MAX_SAFE_INTEGER, lanes: new Map() });
+const newLane = (): RecordedLane => ({
+	entries: new Map(),
+	lastEffect: 0,
+	asked: 0,
+	begun: Number.MAX_SAFE_INTEGER,
+	lanes: new Map(),
+});
 
 /** When the newest began of the lanes that a path does not lead through or to. */
 function newestBeside(path: readonly RecordedLane[]): number {

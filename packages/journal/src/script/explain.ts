@@ -236,7 +236,8 @@ class Explorer {
 				return given(await this.#assume(id, step));
 			case "fresh": {
 				const { signal } = this.using;
-				if (!leavesOutcome(id.purity)) return this.#pure(() => step.call({ signal, attempt: 1, lane: lane.inside(id) }));
+				if (!leavesOutcome(id.purity))
+					return this.#pure(() => step.call({ signal, attempt: 1, lane: lane.inside(id) }));
 				const live = this.#row(id, known);
 				this.#calls[at] = live;
 				ticket.assumed(at);
