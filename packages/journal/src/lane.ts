@@ -19,8 +19,7 @@ export class Lane {
 	readonly #scope: Scope;
 	readonly #using: Using;
 	readonly #line: Line | undefined;
-	/** Absent where each step is awaited before the next, and nobody else is told meanwhile. */
-	readonly #order: Order | undefined;
+	readonly #order: Order;
 	/** The last record of this lane's own steps. */
 	#last: Appended | undefined;
 	readonly #calls = new Map<string, number>();
@@ -29,13 +28,13 @@ export class Lane {
 
 	/**
 	 * @param line for the lanes of a script: says where each call stands
-	 * @param order for the lanes of one program; `"none"` where steps are told as they end
+	 * @param order that of the program which the lane is part of. Default: as `using` says
 	 */
-	constructor(path: string, scope: Scope, using: Using, line?: Line, order: Order | "none" = orderOf(path, using)) {
+	constructor(path: string, scope: Scope, using: Using, line?: Line, order: Order = orderOf(path, using)) {
 		this.path = path;
 		this.#scope = scope;
 		this.#line = line;
-		this.#order = order === "none" ? undefined : order;
+		this.#order = order;
 		const log: Appender = {
 			append: (draft, at) => {
 				const isFirst = !this.#last;
@@ -123,7 +122,7 @@ export class Lane {
 	take(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label">): Identity {
 		const { kind, name, args, purity, label = name } = step;
 		const fp = fingerprint(kind, name, args);
-		if (this.#calls.size === 0) this.#order?.enter(this.path, (each) => this.#isAsked(each));
+		if (this.#calls.size === 0) this.#order.enter(this.path, (each) => this.#isAsked(each));
 		const occ = this.#calls.get(fp) ?? 0;
 		this.#calls.set(fp, occ + 1);
 		const place = this.#line?.next(fp, args, label);
@@ -137,11 +136,12 @@ export class Lane {
 	 * @param after what had been told when it was asked for
 	 */
 	inside(call: Identity, using: Using = this.#using, isAlone = false, after = using.within): Lane {
+		const path = innerLane(call);
 		const line = call.place && this.#line?.inside(call.place);
-		// The parts of a script's call are made one after the other, and the script does not see them.
-		const order = line || isAlone ? "none" : (this.#order ?? "none");
-		const inner = order === "none" ? { ...using, within: after } : using;
-		return new Lane(innerLane(call), this.#scope, inner, line, order);
+		if (!line && !isAlone) return new Lane(path, this.#scope, using, undefined, this.#order);
+		// Nobody but the call itself sees them: they have an order of their own.
+		const inner = { ...using, order: undefined, within: after };
+		return new Lane(path, this.#scope, inner, line);
 	}
 
 	#isAsked({ fp, occ }: Recorded): boolean {

@@ -425,11 +425,10 @@ class Performance<T> implements Asked<T> {
 		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at, label: place.label } : {}), ...event });
 	}
 
-	/** What had been told when this was asked for; where it is told as it ends, when the call around it was. */
+	/** What had been told when this was asked for, and in the program around it when the call was that it is inside of. */
 	get #after(): { after?: Seq; within?: Seq } {
 		const { within } = this.#using;
-		if (this.#ticket) return { after: this.#ticket.after };
-		return within === undefined ? {} : { within };
+		return { ...(this.#ticket && { after: this.#ticket.after }), ...(within === undefined ? {} : { within }) };
 	}
 
 	#keyOf(started: Seq): string {

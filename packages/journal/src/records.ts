@@ -30,7 +30,7 @@ const identity = {
 	attempt: z.int().positive().optional(),
 	/** The newest outcome that the program had been told of when it made this call; absent: all before this record. */
 	after: z.int().nonnegative().optional(),
-	/** Of a step inside a call that is told as it ends: the same of that call. */
+	/** Of a step inside a call whose steps have an order of their own: the same of that call. */
 	within: z.int().nonnegative().optional(),
 	place: place.optional(),
 };

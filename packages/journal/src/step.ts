@@ -61,12 +61,12 @@ export interface Using {
 	 */
 	recall(step: Identity, program: string): Recall;
 	/** The steps that the log has in a lane. Absent: nobody waits for what is not asked for. */
-	recordedIn?(lane: string): Iterable<Recorded>;
+	readonly recordedIn?: ((lane: string) => Iterable<Recorded>) | undefined;
 	/** The smallest place of the steps that the log has in a lane and below it. Absent: steps inside steps may be told later. */
-	firstBelow?(lane: string): Seq | undefined;
+	readonly firstBelow?: ((lane: string) => Seq | undefined) | undefined;
 	/** Of lanes that share state: in which order their program is told how their steps ended. Absent: a lane is a program of its own. */
 	readonly order?: Order | undefined;
-	/** Of steps inside a call that are told as they end: what had been told when that call was asked for. */
+	/** Of steps inside a call that have an order of their own: what had been told when that call was asked for. */
 	readonly within?: Seq | undefined;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
 	readonly signal: AbortSignal;

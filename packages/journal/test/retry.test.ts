@@ -162,13 +162,16 @@ describe("when all tries have failed", () => {
 		expect(far.attempts).toEqual([1, 2, 3]);
 	});
 
-	test.each<Purity>(["llm", "world"])("that of a step of purity %s is not: it is asked again, with all its tries", async (purity) => {
-		const far = new FarSide(3);
-		await expect(far.live(purity, thrice)).rejects.toThrow("busy");
-		expect(far.attempts).toEqual([1, 2, 3]);
-		expect(await far.live(purity, thrice)).toBe("sent");
-		expect(far.attempts).toEqual([1, 2, 3, 1]);
-	});
+	test.each<Purity>(["llm", "world"])(
+		"that of a step of purity %s is not: it is asked again, with all its tries",
+		async (purity) => {
+			const far = new FarSide(3);
+			await expect(far.live(purity, thrice)).rejects.toThrow("busy");
+			expect(far.attempts).toEqual([1, 2, 3]);
+			expect(await far.live(purity, thrice)).toBe("sent");
+			expect(far.attempts).toEqual([1, 2, 3, 1]);
+		},
+	);
 });
 
 describe("without a policy of its own, a step is tried once in a run", () => {

@@ -200,6 +200,18 @@ class Explorer {
 		}
 	}
 
+	/** A call that is recorded nowhere. */
+	async #pure<T>(call: () => Promise<T>): Promise<() => T> {
+		try {
+			const value = await call();
+			return () => value;
+		} catch (error) {
+			return () => {
+				throw error;
+			};
+		}
+	}
+
 	/** What the script hears of a call. */
 	async #ending<T>(
 		lane: Lane,
@@ -224,7 +236,8 @@ class Explorer {
 				return given(await this.#assume(id, step));
 			case "fresh": {
 				const { signal } = this.using;
-				if (!leavesOutcome(id.purity)) return given(await step.call({ signal, attempt: 1, lane: lane.inside(id) }));
+				if (!leavesOutcome(id.purity))
+					return this.#pure(() => step.call({ signal, attempt: 1, lane: lane.inside(id) }));
 				const live = this.#row(id, known);
 				this.#calls[at] = live;
 				ticket.assumed(at);

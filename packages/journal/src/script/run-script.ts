@@ -142,7 +142,9 @@ export class ScriptHost {
 			onDivergence: (divergence) => of.diverged(divergence, () => this.#order.goOn()),
 			onIdle: () => this.#lookWhenIdle(),
 		});
-		this.#branches = new Branches(run, scope, { ...ports, order: this.#order });
+		// A memo knows what is recorded of this revision; a journal has all of them.
+		const using = { ...ports, order: this.#order, recordedIn: undefined, firstBelow: undefined };
+		this.#branches = new Branches(run, scope, using);
 		this.#turns = new Turns(ports.concurrency ?? 8);
 	}
 
