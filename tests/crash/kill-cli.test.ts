@@ -2,6 +2,7 @@
  * Kills the real command line with SIGKILL while a plan works, again and again, and looks at what is left each time.
  * `REYN_KILLS` sets how many kills (default 24), `REYN_SEED` the moments; both are in the test's name.
  */
+import type { ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -62,6 +63,18 @@ function answersOf(records: readonly WalRecord[]): string[] {
 		.map(({ data }) => (data as { text: string }).text);
 }
 
+/** Kills a process that has printed so many lines, a while later; one that prints fewer comes to its end. */
+function killAfter(child: ChildProcess, lines: number, ms: number): void {
+	const kill = (): void => void setTimeout(() => child.kill("SIGKILL"), ms);
+	if (lines === 0) return kill();
+	let left = lines;
+	child.stdout?.on("data", (data) => {
+		const before = left;
+		left -= String(data).split("\n").length - 1;
+		if (before > 0 && left <= 0) kill();
+	});
+}
+
 test(`${KILLS} kills at random moments (seed ${SEED}): nothing acknowledged is lost, nothing durable is paid again, the answer arrives once`, async () => {
 	const whole = place("whole");
 	const uninterrupted = await run(whole, ASK);
@@ -80,10 +93,8 @@ test(`${KILLS} kills at random moments (seed ${SEED}): nothing acknowledged is l
 			const asked = known.some(({ kind }) => kind === "user_prompt");
 			const callsBefore = modelCalls(here).length;
 			const { child, ended } = start(here, asked ? RESUME : ASK);
-			const timer =
-				attempt < 4 && kills < KILLS ? setTimeout(() => child.kill("SIGKILL"), 250 + next() * 900) : undefined;
+			if (attempt < 4 && kills < KILLS) killAfter(child, Math.floor(next() * 16), next() * 60);
 			const end = await ended;
-			clearTimeout(timer);
 			const killed = end.signal === "SIGKILL";
 			if (killed) kills++;
 
