@@ -92,13 +92,6 @@ export function recordedOf(key: string, { name, order, started }: JournalEntry):
 	return { fp, occ: Number(occ), name, place: order, started };
 }
 
-type Tried = {
-	readonly retryable: boolean;
-	readonly reason: Reason;
-	readonly pauseMs?: number;
-	readonly told?: boolean;
-};
-
 /** The entry after one more record of its step. */
 export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
 	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq };

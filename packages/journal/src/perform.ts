@@ -1,7 +1,7 @@
 /** The one place where a side effect happens: recall it, or start durably, call, complete; and tell it when it is its turn. */
 import { type Appended, canonicalJson, type Draft, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
 import { type FailedTry, type Identity, innerLane, type Recall } from "./entry.ts";
-import { isFinal, isRetryable, JournalError, type Reason } from "./errors.ts";
+import { isFinal, isRetryable, JournalError } from "./errors.ts";
 import { failureOf, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import { ProgramEnded, type Ticket } from "./order.ts";
