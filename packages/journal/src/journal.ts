@@ -237,7 +237,9 @@ function without(state: JournalState, [part, ...rest]: readonly string[]): Journ
 	if (part === undefined || !lane) return state;
 	const left = rest.length === 0 ? empty : without(lane, rest);
 	if (left === lane) return state;
-	return { ...state, lanes: isEmpty(left) ? deleteIn(state.lanes, part) : setIn(state.lanes, part, left) };
+	const lanes = isEmpty(left) ? deleteIn(state.lanes, part) : setIn(state.lanes, part, left);
+	// Whatever comes is newer than all that has been here.
+	return hasAny(state.entries) || hasAny(lanes) ? { ...state, lanes } : empty;
 }
 
 const isEmpty = ({ entries, lanes }: JournalState): boolean => !hasAny(entries) && !hasAny(lanes);

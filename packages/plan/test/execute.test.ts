@@ -5,7 +5,17 @@ import { describe, expect, test } from "vitest";
 import type { PlanPorts, PlanProgress } from "../src/index.ts";
 import { planStepCompleted, planStepFailed, withDependents } from "../src/index.ts";
 import { planStepsReset } from "../src/records.ts";
-import { failing, outbox, Process, planOf, promptOf, type Script, scripted, stepIn } from "./plan-process.ts";
+import {
+	failing,
+	outbox,
+	PauselessTime,
+	Process,
+	planOf,
+	promptOf,
+	type Script,
+	scripted,
+	stepIn,
+} from "./plan-process.ts";
 
 const changes = (progress: readonly PlanProgress[]) => progress.map(({ step, change }) => `${step} ${change.status}`);
 
@@ -142,24 +152,21 @@ describe("a fresh plan", () => {
 	test("whose large result is lost says so and waits for it; nothing is paid meanwhile", async () => {
 		const results = memoryBlobs();
 		const model = scripted({ s1: "a".repeat(40_000), s2: failing("busy", { retryable: true }) });
-		await using process = await Process.start({ model, limits: { retryLimit: 1 } });
-		await expect(
-			process.execute(planOf("s1", "s2 needs s1"), {
-				results,
-				timers: {
-					after() {
-						process.cancel("killed");
-						return () => {};
-					},
-				},
-			}),
-		).rejects.toThrow("killed");
+		const time = new (class extends PauselessTime {
+			override after(ms: number, run: () => void): () => void {
+				const stop = super.after(ms, run);
+				if (this.waits.length > 0) process.cancel("killed");
+				return stop;
+			}
+		})();
+		await using process = await Process.start({ model, limits: { retryLimit: 1 }, time });
+		await expect(process.execute(planOf("s1", "s2 needs s1"), { results })).rejects.toThrow("killed");
 		const [name = ""] = await results.list("");
 		const bytes = (await results.get(name)) as Uint8Array;
 		await results.delete(name);
 
 		const again = scripted({});
-		await using next = await process.next({ model: again });
+		await using next = await process.next({ model: again, time: new PauselessTime() });
 		await expect(next.execute(planOf("s1", "s2 needs s1"), { results })).rejects.toMatchObject({ code: "RESULT_LOST" });
 		expect(again.paid).toEqual([]);
 		expect(next.run().status).toBe("running");

@@ -353,7 +353,8 @@ describe("a look", () => {
 			"after a change",
 			"after a change",
 		]);
-		expect(explanation).toMatchObject({ saved: 22, toPay: 33, percentFree: 40, isWhole: true });
+		// What was never asked has no price yet.
+		expect(explanation).toMatchObject({ saved: 22, toPay: 22, unknown: 1, percentFree: undefined, isWhole: true });
 		expect(explanation.calls[2]?.differs).toEqual({ field: "prompt", was: '"call 3"', is: '"other"' });
 		await runtime.scripts.check(run, { script: five({ 3: "other" }) });
 		await expect(runtime.scripts.check(run, { script: five({ 3: "other" }), strict: true })).rejects.toMatchObject({
