@@ -1,3 +1,4 @@
+/** Undo and redo: two stacks that are a fold of the log, so that they are the same after any restart. */
 import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { label, reset } from "./records.ts";
 
