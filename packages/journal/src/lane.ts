@@ -122,7 +122,8 @@ export class Lane {
 	take(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label">): Identity {
 		const { kind, name, args, purity, label = name } = step;
 		const fp = fingerprint(kind, name, args);
-		if (this.#calls.size === 0) this.#order.enter(this.path, (each) => this.#isAsked(each));
+		// What has been given up asks for nothing, and what is recorded there is not missed.
+		if (this.#calls.size === 0 && !this.signal.aborted) this.#order.enter(this.path, (each) => this.#isAsked(each));
 		const occ = this.#calls.get(fp) ?? 0;
 		this.#calls.set(fp, occ + 1);
 		const place = this.#line?.next(fp, args, label);
