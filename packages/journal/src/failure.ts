@@ -5,6 +5,8 @@ import { toJson } from "./results.ts";
 
 /** A larger detail is left out, in characters of JSON. */
 const MAX_DETAIL = 32 * 1024;
+/** A longer message is cut: a record holds 8 MiB. */
+const MAX_MESSAGE = 32 * 1024;
 
 /** What is recorded of an error. @param redact takes out of a text what must not be written */
 export function failureOf(error: unknown, redact: (text: string) => string = (text) => text): Reason {
@@ -12,12 +14,15 @@ export function failureOf(error: unknown, redact: (text: string) => string = (te
 	const { name, detail } = (error instanceof Error ? error : {}) as { name?: unknown; detail?: unknown };
 	const kept = detail === undefined ? undefined : detailOf(detail, redact);
 	return {
-		message: redact(message),
+		message: shortened(redact(message)),
 		...(code === undefined ? {} : { code }),
 		...(typeof name === "string" && name !== "Error" ? { name } : {}),
 		...(kept === undefined ? {} : { detail: kept }),
 	};
 }
+
+const shortened = (text: string): string =>
+	text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE)}… (${text.length} characters)`;
 
 /** What programs were told of their calls; all else that a call throws is a failure of what is beneath it. */
 const told = new WeakSet<Error>();
@@ -29,6 +34,7 @@ export const isFailureOfCall = (error: unknown): boolean => error instanceof Err
 export function thrownAs(error: unknown, reason: Reason): Error {
 	const isAll =
 		error instanceof Error &&
+		error.message === reason.message &&
 		canonicalJson(failureOf(error)) === canonicalJson(reason) &&
 		hasDetail(error) === hasDetail(reason);
 	const thrown = isAll ? error : errorOf(reason, error);

@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { asFileName, type Scope, scopeKey } from "@reyn/wal";
+import { asFileName } from "@reyn/snapshot";
+import { type Scope, scopeKey } from "@reyn/wal";
 
 /** Every path under a state directory (`.reyn/`), once. */
 export interface Layout {

@@ -485,7 +485,11 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/** Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the plan is of, or else the main one. */
-	applyRewind(plan: RewindPlan, actor: string, scope: SessionScope = sessionOf(plan.scope)): Promise<RewindResult> {
+	async applyRewind(
+		plan: RewindPlan,
+		actor: string,
+		scope: SessionScope = sessionOf(plan.scope),
+	): Promise<RewindResult> {
 		const session = this.#sessions.at(scope);
 		return applyRewind(this.#timeline, facets, plan, {
 			actor,

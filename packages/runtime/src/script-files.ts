@@ -3,7 +3,8 @@ import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ScriptRuns, scriptRecords } from "@reyn/journal/script";
-import { asFileName, atomicWrite, canonicalJson, type Draft } from "@reyn/wal";
+import { asFileName } from "@reyn/snapshot";
+import { atomicWrite, canonicalJson, type Draft } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 

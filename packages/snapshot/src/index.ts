@@ -2,6 +2,7 @@
 export { type Collected, type CollectOptions, collect } from "./collect.ts";
 export { entryAt } from "./entry-at.ts";
 export { type SnapshotCode, SnapshotError } from "./errors.ts";
+export { asFileName } from "./file-name.ts";
 export { kindsOf, View } from "./fold.ts";
 export { List } from "./list.ts";
 export { type Path, type SeqRange, straightPath } from "./path.ts";

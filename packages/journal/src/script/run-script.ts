@@ -210,7 +210,8 @@ export class ScriptHost {
 			asked = ask();
 		} catch (error) {
 			if (isFatal(error)) this.#of.suspend(error as Error);
-			return reply.fail(error);
+			reply.fail(error);
+			return;
 		}
 		const { known } = asked;
 		const hand = (value: unknown): void => {

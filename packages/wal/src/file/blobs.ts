@@ -4,7 +4,6 @@ import { checkedBlobName, isBlobName } from "../blob-name.ts";
 import type { Disk } from "../disk.ts";
 import { DurableFiles, durableFiles } from "../durable-files.ts";
 import type { BlobStore } from "../engine.ts";
-import { keptBack } from "../file-name.ts";
 import { filesOf } from "../files.ts";
 
 export interface FileBlobsOptions {
@@ -73,7 +72,7 @@ const BLOB = ".blob";
 
 /**
  * A part of a name as a name on any file system, those too that fold case (`A` is `a`) or keep some back (`con`, `nul.x`,
- * `a.`). None ends as a blob or a temporary file does. Unlike `asFileName` it can be read back; a blob's name is short and of few
+ * `a.`). None ends as a blob or a temporary file does. It can be read back; a blob's name is short and of few
  * characters.
  */
 const fileNameOf = (part: string): string => part.replace(keptBack, hexOf).replace(/[A-Z]|\.(?=(blob|tmp)?$)/g, hexOf);
@@ -82,3 +81,6 @@ const hexOf = (text: string): string => Buffer.from(text).toString("hex").replac
 
 const partOf = (fileName: string): string =>
 	fileName.replace(/%([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+
+/** Names that Windows keeps for devices, with any ending. */
+const keptBack = /^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/;

@@ -19,7 +19,7 @@ export function asFileName(name: string): string {
 }
 
 /** Names that Windows keeps for devices, with any ending. */
-export const keptBack = /^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/;
+const keptBack = /^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/;
 
 /** Upper case is none: `A` and `a` are one name on many disks. Windows drops a dot at the end. */
 const plain = /^[a-z0-9._-]*[a-z0-9_-]$/;
