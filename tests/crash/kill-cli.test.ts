@@ -66,7 +66,7 @@ function answersOf(records: readonly WalRecord[]): string[] {
 /** Kills a process that has printed so many lines, a while later; one that prints fewer comes to its end. */
 function killAfter(child: ChildProcess, lines: number, ms: number): void {
 	const kill = (): void => void setTimeout(() => child.kill("SIGKILL"), ms);
-	if (lines === 0) return kill();
+	if (lines === 0) kill();
 	let left = lines;
 	child.stdout?.on("data", (data) => {
 		const before = left;
