@@ -1,4 +1,5 @@
 /** Scripts on the real command line: killed, resumed, edited, watched, and given what is no script. */
+import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -302,25 +303,38 @@ describe("a finished run", () => {
 	});
 });
 
-test("a second process watches a run to its end, and may not run anything meanwhile", async () => {
-	const here = place("watched");
-	const path = await file("five.ts", five());
-	const { child, ended } = start(here, ["--pace", "700", "script", "run", path, "--output-format", "stream-json"]);
-	await new Promise<void>((resolve) => {
+/** Resolves when a process has told of a call that was made, or is over. */
+const isLive = (child: ChildProcess): Promise<void> =>
+	new Promise((resolve) => {
 		child.stdout?.on("data", (data) => String(data).includes('"state":"live"') && resolve());
+		child.on("close", () => resolve());
 	});
+
+test("a second process watches a run to its end, and may not run anything meanwhile", async () => {
+	const here = { ...place("watched"), cwd: join(root, "watched project") };
+	await cp(cwd, here.cwd, { recursive: true });
+	// It ends when the others have done what they do beside it.
+	const untilSeen = five().replace(
+		"return said",
+		'while (!(await ctx.tool("list")).includes("seen.md")) await ctx.sleep(20);\n\treturn said',
+	);
+	const path = await file("five.ts", untilSeen);
+	const { child, ended } = start(here, ["script", "run", path, "--output-format", "stream-json"]);
+	await isLive(child);
 	const [found] = await json<Summary[]>(here, ["script", "list"]);
 	const id = found?.run ?? "";
-	const watching = run(here, ["script", "watch", id, "--output-format", "stream-json"]);
+	const watching = start(here, ["script", "watch", id, "--output-format", "stream-json"]);
+	await isLive(watching.child);
 	expect(await run(here, ["script", "resume", id])).toMatchObject({
 		code: 4,
 		stdout: "",
 		stderr: expect.stringContaining(`process ${child.pid}`),
 	});
+	await writeFile(join(here.cwd, "seen.md"), "");
 	expect(await ended).toMatchObject({ code: 0 });
-	const watched = await watching;
+	const watched = await watching.ended;
 	expect(watched.code).toBe(0);
-	expect(streamLines(watched).filter(({ state }) => state === "live")).toHaveLength(5);
+	expect(streamLines(watched).filter(({ state, kind }) => state === "live" && kind === "agent")).toHaveLength(5);
 	expect(streamLines(watched).slice(-2)).toMatchObject([
 		{ type: "ended", status: "completed" },
 		{ type: "result", status: "completed" },
