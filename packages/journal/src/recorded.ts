@@ -7,7 +7,7 @@ import {
 	type Identity,
 	type JournalEntry,
 	type Recall,
-	type Recorded as RecordedStep,
+	type RecordedStep,
 	recallEntry,
 	recordedOf,
 	smallestOf,
