@@ -479,17 +479,27 @@ export class Runtime implements AsyncDisposable {
 		return this.#plans.resume(this.#ownerOfPlan(plan), plan, from);
 	}
 
-	/** What a rewind to a seq would do. Reads only. */
-	planRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPlan> {
+	/**
+	 * What a rewind to a seq would do. Reads only.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `planRewind` of `@reyn/rewind-modes` does
+	 */
+	async planRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPlan> {
+		this.#sessions.at(sessionOf(scope));
 		return planRewind(this.#timeline, facets, seq, mode, scope);
 	}
 
-	/** Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the plan is of, or else the main one. */
+	/**
+	 * Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the plan is of, or else the main one.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
+	 */
 	async applyRewind(
 		plan: RewindPlan,
 		actor: string,
 		scope: SessionScope = sessionOf(plan.scope),
 	): Promise<RewindResult> {
+		this.#sessions.at(sessionOf(plan.scope));
 		const session = this.#sessions.at(scope);
 		return applyRewind(this.#timeline, facets, plan, {
 			actor,
