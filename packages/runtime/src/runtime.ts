@@ -54,6 +54,7 @@ import {
 	type Timeline,
 } from "@reyn/timetravel";
 import {
+	type Appended,
 	type BlobStore,
 	type Clock,
 	fileBlobs,
@@ -245,7 +246,7 @@ export class Runtime implements AsyncDisposable {
 			model: options.model,
 			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
 			emit: (event: RuntimeEvent) => this.#emit(event),
-			show: (session: Session, from: string) => this.#show(session, from),
+			show: (session: Session, from: string, signal?: AbortSignal) => this.#show(session, from, signal),
 		};
 		this.#plans = new PlanHost({
 			...shared,
@@ -359,8 +360,13 @@ export class Runtime implements AsyncDisposable {
 			// What goes on shows what it has said itself, once it is over.
 			const waiting = this.#undelivered(session).filter(({ from }) => !this.#isGoingOn(session, from));
 			if (waiting.length > 0)
-				session.start(deliveryWork(session.scope), async () => {
-					for (const message of waiting) await this.#deliver(message);
+				session.start(deliveryWork(session.scope), async (signal) => {
+					try {
+						for (const message of waiting) await this.#deliver(message, signal);
+					} catch (error) {
+						// What was shown while there was no space to record it is shown again at the next start.
+						if (error !== signal.reason) throw error;
+					}
 				});
 		}
 	}
@@ -713,22 +719,25 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/** Shows what a plan or a skill run has said and nobody has seen. */
-	async #show(session: Session, from: string): Promise<void> {
-		for (const message of this.#undelivered(session)) if (message.from === from) await this.#deliver(message);
+	async #show(session: Session, from: string, signal?: AbortSignal): Promise<void> {
+		for (const message of this.#undelivered(session)) if (message.from === from) await this.#deliver(message, signal);
 	}
 
-	async #deliver({ spilled, ...message }: Undelivered): Promise<void> {
+	/** Shows a message, and records that. While there is no space for that it counts as being shown, so that nobody is shown it again. */
+	async #deliver({ spilled, ...message }: Undelivered, signal = new AbortController().signal): Promise<void> {
 		const { onMessage } = this.#options;
 		if (!onMessage || this.#showing.has(message.seq)) return;
 		this.#showing.add(message.seq);
 		try {
 			await onMessage({ ...message, text: await wholeText({ text: message.text, spilled }, this.#results) });
+			const write = (): Appended | undefined => {
+				const session = this.#sessions.find(message.scope);
+				const isWaiting = session?.conversation.undelivered.includes(message.seq);
+				return isWaiting ? session?.log.append(messageDelivered({ message: message.seq }), message.scope) : undefined;
+			};
+			await (await this.#space.keep(message.from, "that it was shown", write, signal))?.durable;
 		} finally {
 			this.#showing.delete(message.seq);
-		}
-		const session = this.#sessions.find(message.scope);
-		if (session?.conversation.undelivered.includes(message.seq)) {
-			await session.log.append(messageDelivered({ message: message.seq }), message.scope).durable;
 		}
 	}
 

@@ -1,8 +1,18 @@
 import { journal } from "@reyn/journal";
+import type { Appender, Timers } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineSkill, done, next, type Phase, type PhaseContext, type Skill, skillRuns } from "../src/index.ts";
+import {
+	defineSkill,
+	done,
+	next,
+	type Phase,
+	type PhaseContext,
+	type Skill,
+	skillRuns,
+	type Transition,
+} from "../src/index.ts";
 import { echo, outbox, Process, question } from "./skill-process.ts";
 
 /** A skill of these phases, of which the first is the start, and that takes any input. */
@@ -103,6 +113,43 @@ describe("a run", () => {
 		const keys = made.map(([, key]) => key);
 		expect(new Set(keys).size).toBe(3);
 		expect(keys).toEqual(keys.map(() => expect.stringMatching(/^[0-9a-f]{32}:\d+$/)));
+	});
+
+	test("waits for space before each record of its own, and writes each once", async () => {
+		const entered: string[] = [];
+		const phase =
+			(name: string, then: Transition): Phase<unknown> =>
+			async () => {
+				entered.push(name);
+				return then;
+			};
+		const skill = skillOf({ gather: phase("gather", next("write", {})), write: phase("write", done("a report")) });
+		await using process = await Process.start();
+		await process.start(skill, {});
+		const refused: string[] = [];
+		const log: Appender = {
+			append(draft, scope) {
+				const what = JSON.stringify(draft);
+				// What is written in one go is refused as a whole.
+				const isFirst = draft.kind.startsWith("skill_phase_") || what.includes('"lane":"skill/r1"');
+				if (!isFirst || refused.includes(what)) return process.append(draft, scope);
+				refused.push(what);
+				throw Object.assign(new Error("the disk is full"), { code: "WAL_FULL" });
+			},
+		};
+		const timers: Timers = {
+			after(_, run) {
+				const timer = setImmediate(run);
+				return () => clearImmediate(timer);
+			},
+		};
+		expect(await process.work(skill, {}, { log, timers })).toBe("a report");
+		const waited = process.events.filter(({ type }) => type === "no_space").map(({ lane }) => lane);
+		expect(waited).toHaveLength(5);
+		expect(new Set(waited).size).toBe(3);
+		expect(entered).toEqual(["gather", "write"]);
+		expect(process.view.get(outbox)).toEqual(["a report"]);
+		expect(process.run()).toMatchObject({ status: "completed", visits: { gather: 1, write: 1 } });
 	});
 
 	test("is over when that is durable, and no sooner: else it delivers again", async () => {
