@@ -147,4 +147,6 @@ export interface BlobStore {
 	list(prefix: string): Promise<readonly string[]>;
 	/** Durable when it resolves. Does nothing when there is none. */
 	delete(name: string): Promise<void>;
+	/** May what lies here be taken away? Where not, it may be somebody else's, and `delete` does nothing. Absent: it may. */
+	isOwn?(): Promise<boolean>;
 }
