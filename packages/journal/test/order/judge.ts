@@ -127,7 +127,7 @@ function askedIn(cuts: readonly Cut[]): Map<string, number> {
 }
 
 /**
- * The failures that the next life need not be told again: no call that is recorded in a lane along theirs was asked for later. One of
+ * The failures that the next life need not be told again: no call that is recorded in their lane, or one around it, was asked for later. One of
  * another lane may rest on them all the same, through what branches share.
  */
 function forgottenAfter(
@@ -155,7 +155,7 @@ function forgottenAfter(
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
 		const later = told.flatMap((each, n) => (n > i && each.type === "asked" ? [{ ...each, n }] : []));
 		const recorded = later.filter(({ n }) => isRecorded(n, life, at, told, kept));
-		if (recorded.some(({ path }) => isAlong(path, failed.path))) return [];
+		if (recorded.some(({ path }) => isAround(path, failed.path))) return [];
 		// Of a call that is made of calls the ledger knows no start.
 		isShaken ||= recorded.length > 0 || later.some(({ key }) => specs.get(idOf(key))?.type === "nested");
 		return [failed.key];
@@ -163,9 +163,8 @@ function forgottenAfter(
 	return { told: heard, untold, isShaken };
 }
 
-/** Is one of two lanes around the other, or the same? */
-const isAlong = (one: string, other: string): boolean =>
-	`${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
+/** Is a lane around the other, or the same? */
+const isAround = (outer: string, lane: string): boolean => `${lane}/`.startsWith(`${outer}/`);
 
 const mayBeTriedAgain = (spec: Call | Nested | undefined): boolean =>
 	spec === undefined || spec.type === "nested" || spec.retryable || spec.kind === "llm" || spec.kind === "look";
