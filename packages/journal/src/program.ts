@@ -20,16 +20,18 @@ export async function runProgram<T>(
 ): Promise<T> {
 	const { timers = systemTimers, recordedIn } = using;
 	const order = new Order({ program: path, recordedIn: recordedIn?.bind(using), recordsItsEnd: true, timers });
+	const end = (): void => order.end(new ProgramEnded(`the program in ${path} has ended`));
 	try {
 		const result = await program(new Lane(path, scope, using, undefined, order));
 		using.signal.throwIfAborted();
 		return result;
 	} catch (error) {
 		using.signal.throwIfAborted();
+		end();
 		if (isOwnEnd(error)) await using.log.append(laneFailed({ lane: path }), scope).durable;
 		throw error;
 	} finally {
-		order.end(new ProgramEnded(`the program in ${path} has ended`));
+		end();
 	}
 }
 

@@ -225,4 +225,13 @@ describe("a phase that has failed and is run again", () => {
 		await run.live(body, { appends: 2 }).catch(() => undefined);
 		expect([await run.live(body), run.made]).toEqual(["a?", ["a"]]);
 	});
+
+	test("has not begun what waited when it failed", async () => {
+		const failed = { says: new Error("no network") };
+		await using run = new Run((text) => ({ turns: 0, ...(text === "look b" ? failed : {}) }));
+		const body: Body = ({ look, mail }) => Promise.all([look("a").then(mail), look("b")]);
+		await expect(run.live(body)).rejects.toThrow("no network");
+		for (let turn = 0; turn < 50; turn++) await setImmediate();
+		expect(run.made).toEqual(["look a", "look b"]);
+	});
 });
