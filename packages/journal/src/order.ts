@@ -293,7 +293,7 @@ export class Order {
 		if (this.#isLooking) return;
 		this.#isLooking = true;
 		try {
-			if (this.#ended) for (const { tell } of [...this.#placed]) tell?.();
+			if (this.#ended) for (const { tell } of this.#placed.toReversed()) tell?.();
 			else while (this.#isResting && !this.#telling && this.#next());
 		} finally {
 			this.#isLooking = false;
