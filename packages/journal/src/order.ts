@@ -156,6 +156,8 @@ export class Order {
 	/** What is recorded and not asked for; known once calls overlap, in the lanes that were asked in. */
 	#unasked: Unasked | undefined;
 	readonly #lanes = new Map<string, (step: Recorded) => boolean>();
+	/** Have calls of it been under way at the same time? */
+	#hasOverlaps = false;
 	#patience: "fresh" | "waiting" | "over" = "fresh";
 	#isLoose = false;
 	/** Resolves when the record that waits for space is written. */
@@ -197,8 +199,9 @@ export class Order {
 	 */
 	ask(asked: Asked, place: Seq | undefined, rank: Rank = 1, inside?: Seq): Ticket {
 		const ticket = new Ticket(this, asked, this.#told);
-		const isAlone = this.#unasked === undefined && ![...this.#open].some((each) => !isInside(asked, each.asked));
-		if (!isAlone) this.#arm();
+		this.#hasOverlaps ||= this.#open.values().some((each) => !isInside(asked, each.asked));
+		if (this.#hasOverlaps) this.#arm();
+		const isAlone = this.#unasked === undefined;
 		this.#unasked?.delete(asked);
 		if (this.#begun && isInside(asked, this.#begun.asked)) this.#begun = undefined;
 		this.#open.add(ticket);
@@ -390,13 +393,16 @@ export class Order {
 
 	/** Why an effect must not begin. */
 	#guard({ asked }: Ticket): ReplayDivergenceError | undefined {
-		const unasked = this.#unasked?.size ?? 0;
-		if ("onIdle" in this.#options || !asked.isUnheardOf || unasked === 0) return undefined;
-		if (this.#options.changed === "go on") {
-			this.#options.onChanged?.(asked, unasked);
+		const isStrict = "onIdle" in this.#options;
+		if (!asked.isUnheardOf || !this.#hasOverlaps || !this.#unasked) return undefined;
+		// A script that has not changed is held to all else before.
+		const left = isStrict ? this.#unasked.gone : this.#unasked;
+		if (left.size === 0 || (isStrict && this.#isLoose)) return undefined;
+		if ("changed" in this.#options && this.#options.changed === "go on") {
+			this.#options.onChanged?.(asked, left.size);
 			return undefined;
 		}
-		const first = this.#unasked?.first();
+		const first = left.values().next().value;
 		return new ReplayDivergenceError(
 			{
 				expected: first?.describe() ?? "",
@@ -404,7 +410,9 @@ export class Order {
 				seq: first?.place ?? first?.started,
 				path: asked.lane,
 			},
-			`Nothing was called: ${unasked} recorded steps are not asked for, so this may be one of them in another order. Await nothing but steps in branches that share state, give each branch a lane of its own, or open the journal with { changed: "go on" }`,
+			isStrict
+				? "Nothing was called: the effect that is recorded was made before the script failed, and this may be the same with what it knows now. Change the script, or discard the run and begin anew"
+				: `Nothing was called: ${left.size} recorded steps are not asked for, so this may be one of them in another order. Await nothing but steps in branches that share state, give each branch a lane of its own, or open the journal with { changed: "go on" }`,
 		);
 	}
 
@@ -459,34 +467,47 @@ interface Unheard extends Recorded {
 /** What is recorded and was not asked for. */
 class Unasked {
 	readonly #all = new Map<string, Unheard>();
+	/** The effects among them that may not be asked for again. */
+	readonly gone = new Map<string, Unheard>();
 	readonly #byLane = new Map<string, Set<string>>();
-	/** Those with a place, the smallest last; what was asked for meanwhile is still among them. */
+	/** Those with a place that have to be asked for, the smallest last; what was asked for meanwhile is still among them. */
 	#places: Unheard[] = [];
 	#isSorted = true;
 
+	/** What the program has to ask for, and effects that it may ask for. */
 	get size(): number {
 		return this.#all.size;
 	}
 
+	values(): MapIterator<Unheard> {
+		return this.#all.values();
+	}
+
 	add(lane: string, step: Recorded, describe: () => string): void {
+		if (step.mayBeGone && !step.isEffect) return;
 		const each: Unheard = { ...step, lane, describe };
 		const key = keyOf(each);
 		this.#all.set(key, each);
+		if (step.mayBeGone) this.gone.set(key, each);
 		const keys = this.#byLane.get(lane);
 		if (keys) keys.add(key);
 		else this.#byLane.set(lane, new Set([key]));
-		if (each.place === undefined) return;
+		if (step.mayBeGone || each.place === undefined) return;
 		this.#places.push(each);
 		this.#isSorted = false;
 	}
 
 	delete(asked: Asked): void {
 		const key = keyOf(asked);
+		this.gone.delete(key);
 		if (this.#all.delete(key)) this.#byLane.get(asked.lane)?.delete(key);
 	}
 
 	forget(lane: string): void {
-		for (const key of this.#byLane.get(lane) ?? []) this.#all.delete(key);
+		for (const key of this.#byLane.get(lane) ?? []) {
+			this.#all.delete(key);
+			this.gone.delete(key);
+		}
 		this.#byLane.delete(lane);
 	}
 
@@ -499,11 +520,8 @@ class Unasked {
 				return place === undefined || (last.place ?? 0) < place ? last : undefined;
 			this.#places.pop();
 		}
-		return place === undefined ? this.first() : undefined;
-	}
-
-	first(): Unheard | undefined {
-		return this.#all.values().next().value;
+		// What has only begun is asked for before anything new begins.
+		return place === undefined ? this.#all.values().find(({ mayBeGone }) => !mayBeGone) : undefined;
 	}
 }
 

@@ -1,5 +1,6 @@
 /** One program over a lane: in order, and with a record of its end where it ends by throwing. */
 import { type Scope, systemTimers } from "@reyn/wal";
+import { endedBy } from "./failure.ts";
 import { Lane } from "./lane.ts";
 import { Order, ProgramEnded } from "./order.ts";
 import { laneFailed } from "./records.ts";
@@ -28,7 +29,7 @@ export async function runProgram<T>(
 	} catch (error) {
 		using.signal.throwIfAborted();
 		end();
-		if (isOwnEnd(error)) await using.log.append(laneFailed({ lane: path }), scope).durable;
+		if (isOwnEnd(error)) await using.log.append(laneFailed({ lane: path, ...endedBy(error) }), scope).durable;
 		throw error;
 	} finally {
 		end();
