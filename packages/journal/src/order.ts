@@ -9,6 +9,8 @@
 import type { Seq, Timers } from "@reyn/wal";
 import { innerLane, type Recorded } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
+import { Gate } from "./gate.ts";
+import { Unasked, type Unheard } from "./unasked.ts";
 
 /** What is told first: what leaves no record, what this program has recorded, what it takes over from before an edit. */
 export type Rank = 0 | 1 | 2;
@@ -458,106 +460,6 @@ const ASSUMED = 2 ** 50;
 
 /** See `patienceMs`. */
 const PATIENCE_MS = 200;
-
-interface Unheard extends Recorded {
-	readonly lane: string;
-	describe(): string;
-}
-
-/** What is recorded and was not asked for. */
-class Unasked {
-	readonly #all = new Map<string, Unheard>();
-	/** The effects among them that may not be asked for again. */
-	readonly gone = new Map<string, Unheard>();
-	readonly #byLane = new Map<string, Set<string>>();
-	/** Those with a place that have to be asked for, the smallest last; what was asked for meanwhile is still among them. */
-	#places: Unheard[] = [];
-	#isSorted = true;
-
-	/** What the program has to ask for, and effects that it may ask for. */
-	get size(): number {
-		return this.#all.size;
-	}
-
-	values(): MapIterator<Unheard> {
-		return this.#all.values();
-	}
-
-	add(lane: string, step: Recorded, describe: () => string): void {
-		if (step.mayBeGone && !step.isEffect) return;
-		const each: Unheard = { ...step, lane, describe };
-		const key = keyOf(each);
-		this.#all.set(key, each);
-		if (step.mayBeGone) this.gone.set(key, each);
-		const keys = this.#byLane.get(lane);
-		if (keys) keys.add(key);
-		else this.#byLane.set(lane, new Set([key]));
-		if (step.mayBeGone || each.place === undefined) return;
-		this.#places.push(each);
-		this.#isSorted = false;
-	}
-
-	delete(asked: Asked): void {
-		const key = keyOf(asked);
-		this.gone.delete(key);
-		if (this.#all.delete(key)) this.#byLane.get(asked.lane)?.delete(key);
-	}
-
-	forget(lane: string): void {
-		for (const key of this.#byLane.get(lane) ?? []) {
-			this.#all.delete(key);
-			this.gone.delete(key);
-		}
-		this.#byLane.delete(lane);
-	}
-
-	/** What has to come before a place; without one, whatever there is. */
-	next(place: number | undefined): Unheard | undefined {
-		if (!this.#isSorted) this.#places.sort((a, b) => (b.place ?? 0) - (a.place ?? 0));
-		this.#isSorted = true;
-		for (let last = this.#places.at(-1); last; last = this.#places.at(-1)) {
-			if (this.#all.get(keyOf(last)) === last)
-				return place === undefined || (last.place ?? 0) < place ? last : undefined;
-			this.#places.pop();
-		}
-		// What has only begun is asked for before anything new begins.
-		return place === undefined ? this.#all.values().find(({ mayBeGone }) => !mayBeGone) : undefined;
-	}
-}
-
-/** Opened once, or refused; nothing waits where it is open already. */
-class Gate {
-	#state: "shut" | "open" | Error = "shut";
-	#told: (() => void) | undefined;
-
-	open(): void {
-		if (this.#state === "shut") this.#state = "open";
-		this.#told?.();
-	}
-
-	refuse(error: Error): void {
-		if (this.#state === "shut") this.#state = error;
-		this.#told?.();
-	}
-
-	/** Undefined where it is open. */
-	wait(signal: AbortSignal): Promise<void> | undefined {
-		if (this.#state === "open") return undefined;
-		return new Promise((resolve, reject) => {
-			const stop = (): void => reject(signal.reason);
-			this.#told = () => {
-				signal.removeEventListener("abort", stop);
-				if (this.#state instanceof Error) reject(this.#state);
-				else resolve();
-			};
-			if (this.#state !== "shut") return this.#told();
-			if (signal.aborted) return stop();
-			signal.addEventListener("abort", stop, { once: true });
-		});
-	}
-}
-
-const keyOf = ({ lane, fp, occ }: Pick<Asked, "lane" | "fp" | "occ">): string => `${lane} ${fp}:${occ}`;
 
 const isBefore = (a: Ticket, b: Ticket): boolean =>
 	a.rank === b.rank ? (a.place ?? 0) < (b.place ?? 0) : a.rank < b.rank;
