@@ -3,7 +3,7 @@ import type { Seq } from "@reyn/wal";
 import { z } from "zod";
 import type { Reason } from "./errors.ts";
 import type { Usage } from "./ports.ts";
-import { type Purity, purities } from "./purity.ts";
+import { type Purity, purities, startsDurably } from "./purity.ts";
 import { keptSchema, reasonSchema, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 import type { Kept } from "./results.ts";
 
@@ -42,6 +42,8 @@ export const entrySchema = z.object({
 	order: z.int().optional(),
 	/** The newest outcome that the program had been told of when it made the call. */
 	after: z.int(),
+	/** It was made after the failure that its program ended by: where that call succeeds, the program may go another way. */
+	mayBeGone: z.literal(true).optional(),
 });
 
 export type JournalEntry = z.infer<typeof entrySchema>;
@@ -78,6 +80,9 @@ export interface RecordedStep extends Pick<Identity, "fp" | "occ" | "name"> {
 	/** When the program was told; absent: it was not. */
 	readonly place?: Seq | undefined;
 	readonly started?: Seq | undefined;
+	/** The program may not ask for it again. */
+	readonly mayBeGone?: boolean | undefined;
+	readonly isEffect?: boolean | undefined;
 }
 
 export const smallestOf = (places: readonly (Seq | undefined)[]): Seq | undefined =>
@@ -87,9 +92,9 @@ export const smallestOf = (places: readonly (Seq | undefined)[]): Seq | undefine
 	);
 
 /** @param key as {@link entryKey} makes it */
-export function recordedOf(key: string, { name, order, started }: JournalEntry): RecordedStep {
+export function recordedOf(key: string, { name, purity, order, started, mayBeGone }: JournalEntry): RecordedStep {
 	const [fp = "", occ] = key.split(":");
-	return { fp, occ: Number(occ), name, place: order, started };
+	return { fp, occ: Number(occ), name, place: order, started, mayBeGone, isEffect: startsDurably(purity) };
 }
 
 /** The entry after one more record of its step. */
@@ -159,6 +164,14 @@ export function forgotten(entry: JournalEntry, asked: Seq): JournalEntry {
 	// The far side knows it by the same key, and it has all its tries again.
 	return { ...rest, attempt: 0, outcome: { ...outcome, told: false, retryable: true } };
 }
+
+/** The seq where its program was told of the failure that it then ended by, if the call may be made again. */
+export const forgottenAt = (entry: JournalEntry | undefined): Seq | undefined =>
+	entry && forgotten(entry, 0) !== entry ? entry.order : undefined;
+
+/** A failure that the program was told of there is forgotten: what it asked for later, it may not ask for again. */
+export const goneFrom = (entry: JournalEntry, seq: Seq): JournalEntry =>
+	entry.after < seq ? entry : { ...entry, mayBeGone: true };
 
 /** What the log says of a step that is about to be called. `order` is its place where the program is told of it. */
 export type Recall =

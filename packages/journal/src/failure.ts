@@ -1,6 +1,7 @@
 /** What a program sees of a call that failed: the same when it fails and in every replay. */
 import { canonicalJson } from "@reyn/wal";
 import { JournalError, type Reason, reasonOf } from "./errors.ts";
+import type { CallKey } from "./records.ts";
 import { toJson } from "./results.ts";
 
 /** A larger detail is left out, in characters of JSON. */
@@ -24,29 +25,40 @@ export function failureOf(error: unknown, redact: (text: string) => string = (te
 const shortened = (text: string): string =>
 	text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE)}… (${text.length} characters)`;
 
-/** What programs were told of their calls; all else that a call throws is a failure of what is beneath it. */
-const told = new WeakSet<Error>();
+/** What programs were told of their calls, and of which; all else that a call throws is a failure of what is beneath it. */
+const told = new WeakMap<Error, CallKey>();
 
 /** Is this how a call ended, now or before? */
 export const isFailureOfCall = (error: unknown): boolean => error instanceof Error && told.has(error);
 
+/** Of an error that a program has ended by: the call whose failure it let through, as the record of that end has it. */
+export function endedBy(error: unknown): { readonly by?: CallKey } {
+	const seen = new Set<unknown>();
+	for (let each = error; each instanceof Error && !seen.has(each); each = each.cause) {
+		const call = told.get(each);
+		if (call) return { by: { lane: call.lane, fp: call.fp, occ: call.occ } };
+		seen.add(each);
+	}
+	return {};
+}
+
 /** What is thrown of a failure: the error itself where a replay can say all that it says, else one that says what is recorded. */
-export function thrownAs(error: unknown, reason: Reason): Error {
+export function thrownAs(error: unknown, reason: Reason, call: CallKey): Error {
 	const isAll =
 		error instanceof Error &&
 		error.message === reason.message &&
 		canonicalJson(failureOf(error)) === canonicalJson(reason) &&
 		hasDetail(error) === hasDetail(reason);
 	const thrown = isAll ? error : errorOf(reason, error);
-	told.add(thrown);
+	told.set(thrown, call);
 	return thrown;
 }
 
 /** A failure that is recalled, with the message, code, name and detail of the first one; its cause is a JournalError `STEP_FAILED`. */
-export function recalledAs(reason: Reason, name: string, lane: string): Error {
-	const why = `${name} failed before, and is not tried again: ${reason.message}`;
-	const thrown = errorOf(reason, new JournalError("STEP_FAILED", why, { lane, reason }));
-	told.add(thrown);
+export function recalledAs(reason: Reason, call: CallKey & { readonly name: string }): Error {
+	const why = `${call.name} failed before, and is not tried again: ${reason.message}`;
+	const thrown = errorOf(reason, new JournalError("STEP_FAILED", why, { lane: call.lane, reason }));
+	told.set(thrown, call);
 	return thrown;
 }
 

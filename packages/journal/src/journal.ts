@@ -8,7 +8,10 @@ import {
 	entryKey,
 	entrySchema,
 	forgotten,
+	forgottenAt,
+	goneFrom,
 	type Identity,
+	innerLane,
 	isOpen,
 	type JournalEntry,
 	type Recall,
@@ -18,7 +21,7 @@ import {
 	smallestOf,
 } from "./entry.ts";
 import { startsDurably } from "./purity.ts";
-import { laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
+import { type CallKey, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 
 /** The lanes under a name, which is one part of a path; what is closed is gone. */
 export interface JournalState {
@@ -62,9 +65,14 @@ export const journal = defineProjection<JournalState>({
 		on(stepStarted, (state, _, record) => afterRecord(state, record)),
 		on(stepCompleted, (state, _, record) => afterRecord(state, record)),
 		on(stepFailed, (state, _, record) => afterRecord(state, record)),
-		on(laneFailed, (state, { lane }) => {
-			const parts = lane.split("/");
-			return laneAt(state, lane) ? within(state, parts, nothingMore, (found) => withoutFailures(found, 0)) : state;
+		on(laneFailed, (state, { lane, by }) => {
+			const at = by && forgottenAt(entryAt(state, by));
+			const next = changed(state, lane, (found) => withoutFailures(found, 0));
+			if (!by || at === undefined) return next;
+			return withoutLast(
+				changed(next, lane, (found) => allGoneFrom(found, at)),
+				by,
+			);
 		}),
 		on(laneClosed, (state, { lane }) => without(state, lane.split("/"))),
 	],
@@ -129,8 +137,7 @@ export function openStarts(state: JournalState): readonly Seq[] {
 /** Is this the outcome of a step that has none here? */
 export function isAwaited(state: JournalState, { data }: Draft): boolean {
 	const { started, ...step } = data as Identity & { started?: Seq };
-	const lane = laneAt(state, step.lane);
-	const entry = lane && getIn(lane.entries, entryKey(step));
+	const entry = entryAt(state, step);
 	return started !== undefined && entry?.started === started && isOpen(entry);
 }
 
@@ -156,10 +163,13 @@ function laneAt(state: JournalState, path: string): JournalState | undefined {
 	return lane;
 }
 
+const entryAt = (state: JournalState, step: CallKey): JournalEntry | undefined =>
+	getIn(laneAt(state, step.lane)?.entries ?? emptyDict, entryKey(step));
+
 function afterRecord(state: JournalState, record: WalRecord): JournalState {
 	const step = record.data as Identity & { readonly within?: Seq };
 	const path = step.lane.split("/");
-	const before = getIn(laneAt(state, step.lane)?.entries ?? emptyDict, entryKey(step));
+	const before = entryAt(state, step);
 	const entry = entryAfter(before, record);
 	const isEffect = record.kind === stepStarted.kind && startsDurably(step.purity);
 	const more = { effect: isEffect ? record.seq : 0, begun: step.within ?? entry.after };
@@ -196,6 +206,10 @@ function within(
 	};
 }
 
+/** The state with one lane changed, if it is there. */
+const changed = (state: JournalState, path: string, change: (lane: JournalState) => JournalState): JournalState =>
+	laneAt(state, path) ? within(state, path.split("/"), nothingMore, change) : state;
+
 const nothingMore: More = { effect: 0, begun: Number.MAX_SAFE_INTEGER };
 
 /** When the newest began of the lanes that a lane does not lead through or to: of those beside it, around it and in it. */
@@ -224,6 +238,21 @@ function withoutFailures(lane: JournalState, around: Seq): JournalState {
 	for (const [i, [part, each]] of below.entries()) lanes = setIn(lanes, part, withoutFailures(each, others(i)));
 	return { ...lane, entries: mapped(lane.entries, (entry) => forgotten(entry, Math.max(asked, ...begun))), lanes };
 }
+
+/** Without the failure that a program has let through, and those inside that call. */
+function withoutLast(state: JournalState, by: CallKey): JournalState {
+	const key = entryKey(by);
+	const entry = entryAt(state, by);
+	const next =
+		entry && changed(state, by.lane, (lane) => ({ ...lane, entries: setIn(lane.entries, key, forgotten(entry, 0)) }));
+	return changed(next ?? state, innerLane(by), (inside) => withoutFailures(inside, 0));
+}
+
+const allGoneFrom = (lane: JournalState, seq: Seq): JournalState => ({
+	...lane,
+	entries: mapped(lane.entries, (entry) => goneFrom(entry, seq)),
+	lanes: mapped(lane.lanes, (below) => allGoneFrom(below, seq)),
+});
 
 function mapped<A, B>(dict: Dict<A>, change: (value: A) => B): Dict<B> {
 	let changed: Dict<B> = emptyDict;

@@ -9,6 +9,8 @@
 import type { Seq, Timers } from "@reyn/wal";
 import { innerLane, type RecordedStep } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
+import { Gate } from "./gate.ts";
+import { Unasked, type Unheard } from "./unasked.ts";
 
 /** What is told first: what leaves no record, what this program has recorded, what it takes over from before an edit. */
 export type Rank = 0 | 1 | 2;
@@ -156,6 +158,8 @@ export class Order {
 	/** What is recorded and not asked for; known once calls overlap, in the lanes that were asked in. */
 	#unasked: Unasked | undefined;
 	readonly #lanes = new Map<string, (step: RecordedStep) => boolean>();
+	/** Have calls of it been under way at the same time? */
+	#hasOverlaps = false;
 	#patience: "fresh" | "waiting" | "over" = "fresh";
 	#isLoose = false;
 	/** Resolves when the record that waits for space is written. */
@@ -197,8 +201,9 @@ export class Order {
 	 */
 	ask(asked: Asked, place: Seq | undefined, rank: Rank = 1, inside?: Seq): Ticket {
 		const ticket = new Ticket(this, asked, this.#told);
-		const isAlone = this.#unasked === undefined && ![...this.#open].some((each) => !isInside(asked, each.asked));
-		if (!isAlone) this.#arm();
+		this.#hasOverlaps ||= this.#open.values().some((each) => !isInside(asked, each.asked));
+		if (this.#hasOverlaps) this.#arm();
+		const isAlone = this.#unasked === undefined;
 		this.#unasked?.delete(asked);
 		if (this.#begun && isInside(asked, this.#begun.asked)) this.#begun = undefined;
 		this.#open.add(ticket);
@@ -293,7 +298,7 @@ export class Order {
 		if (this.#isLooking) return;
 		this.#isLooking = true;
 		try {
-			if (this.#ended) for (const { tell } of [...this.#placed]) tell?.();
+			if (this.#ended) for (const { tell } of this.#placed.toReversed()) tell?.();
 			else while (this.#isResting && !this.#telling && this.#next());
 		} finally {
 			this.#isLooking = false;
@@ -390,13 +395,16 @@ export class Order {
 
 	/** Why an effect must not begin. */
 	#guard({ asked }: Ticket): ReplayDivergenceError | undefined {
-		const unasked = this.#unasked?.size ?? 0;
-		if ("onIdle" in this.#options || !asked.isUnheardOf || unasked === 0) return undefined;
-		if (this.#options.changed === "go on") {
-			this.#options.onChanged?.(asked, unasked);
+		const isStrict = "onIdle" in this.#options;
+		if (!asked.isUnheardOf || !this.#hasOverlaps || !this.#unasked) return undefined;
+		// A script that has not changed is held to all else before.
+		const left = isStrict ? this.#unasked.gone : this.#unasked;
+		if (left.size === 0 || (isStrict && this.#isLoose)) return undefined;
+		if ("changed" in this.#options && this.#options.changed === "go on") {
+			this.#options.onChanged?.(asked, left.size);
 			return undefined;
 		}
-		const first = this.#unasked?.first();
+		const first = left.values().next().value;
 		return new ReplayDivergenceError(
 			{
 				expected: first?.describe() ?? "",
@@ -404,7 +412,9 @@ export class Order {
 				seq: first?.place ?? first?.started,
 				path: asked.lane,
 			},
-			`Nothing was called: ${unasked} recorded steps are not asked for, so this may be one of them in another order. Await nothing but steps in branches that share state, give each branch a lane of its own, or open the journal with { changed: "go on" }`,
+			isStrict
+				? "Nothing was called: the effect that is recorded was made before the script failed, and this may be the same with what it knows now. Change the script, or discard the run and begin anew"
+				: `Nothing was called: ${left.size} recorded steps are not asked for, so this may be one of them in another order. Await nothing but steps in branches that share state, give each branch a lane of its own, or open the journal with { changed: "go on" }`,
 		);
 	}
 
@@ -450,96 +460,6 @@ const ASSUMED = 2 ** 50;
 
 /** See `patienceMs`. */
 const PATIENCE_MS = 200;
-
-interface Unheard extends RecordedStep {
-	readonly lane: string;
-	describe(): string;
-}
-
-/** What is recorded and was not asked for. */
-class Unasked {
-	readonly #all = new Map<string, Unheard>();
-	readonly #byLane = new Map<string, Set<string>>();
-	/** Those with a place, the smallest last; what was asked for meanwhile is still among them. */
-	#places: Unheard[] = [];
-	#isSorted = true;
-
-	get size(): number {
-		return this.#all.size;
-	}
-
-	add(lane: string, step: RecordedStep, describe: () => string): void {
-		const each: Unheard = { ...step, lane, describe };
-		const key = keyOf(each);
-		this.#all.set(key, each);
-		const keys = this.#byLane.get(lane);
-		if (keys) keys.add(key);
-		else this.#byLane.set(lane, new Set([key]));
-		if (each.place === undefined) return;
-		this.#places.push(each);
-		this.#isSorted = false;
-	}
-
-	delete(asked: Asked): void {
-		const key = keyOf(asked);
-		if (this.#all.delete(key)) this.#byLane.get(asked.lane)?.delete(key);
-	}
-
-	forget(lane: string): void {
-		for (const key of this.#byLane.get(lane) ?? []) this.#all.delete(key);
-		this.#byLane.delete(lane);
-	}
-
-	/** What has to come before a place; without one, whatever there is. */
-	next(place: number | undefined): Unheard | undefined {
-		if (!this.#isSorted) this.#places.sort((a, b) => (b.place ?? 0) - (a.place ?? 0));
-		this.#isSorted = true;
-		for (let last = this.#places.at(-1); last; last = this.#places.at(-1)) {
-			if (this.#all.get(keyOf(last)) === last)
-				return place === undefined || (last.place ?? 0) < place ? last : undefined;
-			this.#places.pop();
-		}
-		return place === undefined ? this.first() : undefined;
-	}
-
-	first(): Unheard | undefined {
-		return this.#all.values().next().value;
-	}
-}
-
-/** Opened once, or refused; nothing waits where it is open already. */
-class Gate {
-	#state: "shut" | "open" | Error = "shut";
-	#told: (() => void) | undefined;
-
-	open(): void {
-		if (this.#state === "shut") this.#state = "open";
-		this.#told?.();
-	}
-
-	refuse(error: Error): void {
-		if (this.#state === "shut") this.#state = error;
-		this.#told?.();
-	}
-
-	/** Undefined where it is open. */
-	wait(signal: AbortSignal): Promise<void> | undefined {
-		if (this.#state === "open") return undefined;
-		return new Promise((resolve, reject) => {
-			const stop = (): void => reject(signal.reason);
-			this.#told = () => {
-				signal.removeEventListener("abort", stop);
-				if (this.#state instanceof Error) reject(this.#state);
-				else resolve();
-			};
-			if (this.#state !== "shut") return this.#told();
-			if (signal.aborted) return stop();
-			signal.addEventListener("abort", stop, { once: true });
-		});
-	}
-}
-
-const keyOf = ({ lane, fp, occ }: Pick<Asked, "lane" | "fp" | "occ">): string => `${lane} ${fp}:${occ}`;
 
 const isBefore = (a: Ticket, b: Ticket): boolean =>
 	a.rank === b.rank ? (a.place ?? 0) < (b.place ?? 0) : a.rank < b.rank;

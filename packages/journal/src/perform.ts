@@ -137,7 +137,7 @@ class Performance<T> implements Asked<T> {
 				const { reason, from } = known;
 				return {
 					give: () => {
-						throw recalledAs(reason, this.#id.name, this.#id.lane);
+						throw recalledAs(reason, this.#id);
 					},
 					event: { type: "failed", reason: reason.message },
 					...(from !== undefined && { adopt: () => this.#adoptFailure(from, known) }),
@@ -302,7 +302,7 @@ class Performance<T> implements Asked<T> {
 		}
 		const { clock = systemClock } = this.#using;
 		const give = (): never => {
-			throw thrownAs(error, reason);
+			throw thrownAs(error, reason, this.#id);
 		};
 		return { failed: { attempt, at: clock.now(), reason, ...paused, ...start }, ending: { give } };
 	}

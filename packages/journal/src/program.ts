@@ -1,5 +1,6 @@
 /** One program over a lane: in order, and with a record of its end where it ends by throwing. */
 import { type Scope, systemTimers } from "@reyn/wal";
+import { endedBy } from "./failure.ts";
 import { Lane } from "./lane.ts";
 import { Order, ProgramEnded } from "./order.ts";
 import { laneFailed } from "./records.ts";
@@ -20,16 +21,18 @@ export async function runProgram<T>(
 ): Promise<T> {
 	const { timers = systemTimers, recordedIn } = using;
 	const order = new Order({ program: path, recordedIn: recordedIn?.bind(using), recordsItsEnd: true, timers });
+	const end = (): void => order.end(new ProgramEnded(`the program in ${path} has ended`));
 	try {
 		const result = await program(new Lane(path, scope, using, undefined, order));
 		using.signal.throwIfAborted();
 		return result;
 	} catch (error) {
 		using.signal.throwIfAborted();
-		if (isOwnEnd(error)) await using.log.append(laneFailed({ lane: path }), scope).durable;
+		end();
+		if (isOwnEnd(error)) await using.log.append(laneFailed({ lane: path, ...endedBy(error) }), scope).durable;
 		throw error;
 	} finally {
-		order.end(new ProgramEnded(`the program in ${path} has ended`));
+		end();
 	}
 }
 

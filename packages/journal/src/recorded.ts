@@ -4,7 +4,10 @@ import {
 	entryAfter,
 	entryKey,
 	forgotten,
+	forgottenAt,
+	goneFrom,
 	type Identity,
+	innerLane,
 	type JournalEntry,
 	type Recall,
 	type RecordedStep,
@@ -14,7 +17,7 @@ import {
 	stepKinds,
 } from "./entry.ts";
 import { startsDurably } from "./purity.ts";
-import { laneClosed, laneFailed, stepStarted } from "./records.ts";
+import { type CallKey, laneClosed, laneFailed, stepStarted } from "./records.ts";
 
 interface RecordedLane {
 	readonly entries: Map<string, JournalEntry>;
@@ -57,7 +60,7 @@ export class Recorded {
 		return recallEntry(entry, { lastEffect: own[0]?.lastEffect ?? 0, asked });
 	}
 
-	/** The steps of one lane, as an order of replay wants them. */
+	/** The steps of one lane as an order of replay wants them. */
 	*stepsIn(lane: string): Generator<RecordedStep> {
 		for (const [key, entry] of this.#laneAt(lane)?.entries ?? []) yield recordedOf(key, entry);
 	}
@@ -73,7 +76,7 @@ export class Recorded {
 		if (laneClosed.is(record)) close(this.#root, record.data.lane.split("/"));
 		if (laneFailed.is(record)) {
 			const lane = this.#laneAt(record.data.lane);
-			if (lane) forgetFailures(lane);
+			if (lane) this.#forgetIn(lane, record.data.by);
 		}
 		if (!stepKinds.includes(record.kind)) return;
 		const step = record.data as Identity & { readonly within?: number };
@@ -94,9 +97,22 @@ export class Recorded {
 		for (const each of path) each.begun = Math.min(each.begun, step.within ?? entry.after);
 	}
 
-	/** The program of all its lanes has ended by throwing: what failed, and nothing rests on, is to be called again. */
-	forgetFailures(): void {
-		forgetFailures(this.#root);
+	/** The program of all its lanes has ended by throwing. @param by as in `lane_failed` */
+	forgetFailures(by?: CallKey): void {
+		this.#forgetIn(this.#root, by);
+	}
+
+	#forgetIn(lane: RecordedLane, by: CallKey | undefined): void {
+		const at = by && forgottenAt(this.lookup(by));
+		forgetFailures(lane);
+		if (!by || at === undefined) return;
+		for (const each of lanesBelow(lane))
+			for (const [key, entry] of each.entries) each.entries.set(key, goneFrom(entry, at));
+		const last = this.#laneAt(by.lane)?.entries;
+		const entry = last?.get(entryKey(by));
+		if (entry) last?.set(entryKey(by), forgotten(entry, 0));
+		const inside = this.#laneAt(innerLane(by));
+		if (inside) forgetFailures(inside);
 	}
 
 	/** Every step, lane by lane, in the order of their first records. */
@@ -138,7 +154,7 @@ function newestBeside(path: readonly RecordedLane[]): number {
 	return newest;
 }
 
-/** @param above the lanes around it */
+/** What failed there, and nothing rests on, is to be called again. @param above the lanes around it */
 function forgetFailures(lane: RecordedLane, above: readonly RecordedLane[] = []): void {
 	const path = [...above, lane];
 	const asked = Math.max(...path.map((each) => each.asked), newestBeside(path));
@@ -146,9 +162,13 @@ function forgetFailures(lane: RecordedLane, above: readonly RecordedLane[] = [])
 	for (const below of lane.lanes.values()) forgetFailures(below, path);
 }
 
-function* entriesBelow({ entries, lanes }: RecordedLane): Generator<JournalEntry> {
-	yield* entries.values();
-	for (const lane of lanes.values()) yield* entriesBelow(lane);
+function* entriesBelow(lane: RecordedLane): Generator<JournalEntry> {
+	for (const { entries } of lanesBelow(lane)) yield* entries.values();
+}
+
+function* lanesBelow(lane: RecordedLane): Generator<RecordedLane> {
+	yield lane;
+	for (const below of lane.lanes.values()) yield* lanesBelow(below);
 }
 
 function close(lane: RecordedLane, [part, ...rest]: readonly string[]): void {

@@ -17,11 +17,19 @@ const place = z.object({
 });
 
 /** Which call this is: the `occ`-th one in its lane with this fingerprint. */
-const identity = {
+const callKey = {
 	lane: z.string(),
 	/** SHA-256 of kind, name and canonical arguments. */
 	fp: z.string(),
 	occ: z.int().nonnegative(),
+};
+
+export const callKeySchema = z.object(callKey);
+
+export type CallKey = z.infer<typeof callKeySchema>;
+
+const identity = {
+	...callKey,
 	/** What sort of call: `model`, `tool`, `step` … */
 	kind: z.string(),
 	name: z.string(),
@@ -92,8 +100,11 @@ export const stepFailed = defineRecord(
 	}),
 );
 
-/** The program behind a lane has ended by throwing: what failed in it, and nothing rests on, is tried again when it is run again. */
-export const laneFailed = defineRecord("lane_failed", z.object({ lane: z.string() }));
+/**
+ * The program behind a lane has ended by throwing. What failed in it, and nothing rests on, is called again when it is run again; so
+ * is the call whose failure it let through (`by`), whatever its other branches did meanwhile.
+ */
+export const laneFailed = defineRecord("lane_failed", z.object({ lane: z.string(), by: callKeySchema.optional() }));
 
 /** The unit of work behind a lane is over: its outcome is recorded elsewhere, and its steps will not be asked for again. */
 export const laneClosed = defineRecord("lane_closed", z.object({ lane: z.string() }));

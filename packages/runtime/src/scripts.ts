@@ -18,6 +18,7 @@ import {
 	checkScript as checkModule,
 	type EndStatus,
 	type Explanation,
+	endedBy,
 	eventOfRecord,
 	eventOfStep,
 	explain,
@@ -310,8 +311,12 @@ export class Scripts {
 		const scope = scopeOf(session, run);
 		const keep = <T>(write: () => T | Promise<T>): Promise<T> =>
 			this.#ports.space.keep(`script run ${run}`, "how it ended", write, signal);
+		let by: ReturnType<typeof endedBy> = {};
 		const end = await outcomeOf(async () => {
-			const result = await work();
+			const result = await work().catch((error: unknown) => {
+				by = endedBy(error);
+				throw error;
+			});
 			const kept =
 				result === undefined ? undefined : await keep(() => this.#filesOf(run).keepResult(this.#written(result)));
 			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }) });
@@ -326,7 +331,7 @@ export class Scripts {
 		}, signal);
 		if (end.status !== "failed") return end;
 		try {
-			const failed = scriptFailed({ run, reason: this.#written(end.reason) });
+			const failed = scriptFailed({ run, reason: this.#written(end.reason), ...by });
 			const { durable } = await keep(() => log.append(failed, scope));
 			await durable;
 			return end;

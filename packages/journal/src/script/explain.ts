@@ -228,7 +228,7 @@ class Explorer {
 				return given((await revive(known.kept, this.#ports.results)) as T);
 			case "failed":
 				return () => {
-					throw recalledAs(known.reason, id.name, id.lane);
+					throw recalledAs(known.reason, id);
 				};
 			case "in_doubt":
 				this.#calls[at] = this.#row(id, known);
@@ -251,7 +251,7 @@ class Explorer {
 	explanation(beyond: string | undefined): Explanation {
 		const { memo, isOver } = this.#ports;
 		for (const { id, entry } of isOver && beyond === undefined ? memo.calls() : []) {
-			if (!id.place || isInner(id.lane) || this.#made.has(`${id.lane} ${id.place.at}`)) continue;
+			if (!id.place || isInner(id.lane) || entry.mayBeGone || this.#made.has(`${id.lane} ${id.place.at}`)) continue;
 			const seq = seqOf({ entry }).seq;
 			this.#divergences.push({ expected: describe(id), got: "no call", seq, path: `${id.lane}[${id.place.at}]` });
 		}

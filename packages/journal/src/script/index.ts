@@ -1,4 +1,5 @@
 /** Scripts: TypeScript files over durable steps, that survive any crash and any edit. */
+export { endedBy } from "../failure.ts";
 export { isInner, scriptLane } from "./branches.ts";
 export type {
 	AgentOptions,

@@ -18,7 +18,7 @@ import {
 import { describe } from "../perform.ts";
 import { startsDurably } from "../purity.ts";
 import { Recorded } from "../recorded.ts";
-import { stepCompleted, stepStarted } from "../records.ts";
+import { type CallKey, stepCompleted, stepStarted } from "../records.ts";
 import { isInner } from "./branches.ts";
 import { scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
 
@@ -93,7 +93,7 @@ export class ScriptMemo {
 	record(record: WalRecord): void {
 		if (scriptStarted.is(record)) this.#isWhole = true;
 		if (scriptStarted.is(record) || scriptResumed.is(record)) this.begin(record.data);
-		if (scriptFailed.is(record)) this.#forgetFailures();
+		if (scriptFailed.is(record)) this.#forgetFailures(record.data.by);
 		if (!stepKinds.includes(record.kind)) return;
 		const id = record.data as Identity & { adopts?: Seq };
 		const key = keyOf(id);
@@ -144,6 +144,8 @@ export class ScriptMemo {
 				...id,
 				place: entry.order,
 				started: entry.started,
+				mayBeGone: entry.mayBeGone,
+				isEffect: startsDurably(entry.purity),
 				describe: () => describe(id),
 			}));
 	}
@@ -189,11 +191,10 @@ export class ScriptMemo {
 		this.#steps = new Recorded();
 	}
 
-	/** The script has ended by throwing: what failed in it, and no later call rests on, is to be called again. */
-	#forgetFailures(): void {
-		this.#steps.forgetFailures();
-		for (const each of this.#here.values())
-			if (each.entry.outcome?.type === "failed") each.entry = this.#steps.lookup(each.id) ?? each.entry;
+	/** The script has ended by throwing. @param by as in `lane_failed` */
+	#forgetFailures(by: CallKey | undefined): void {
+		this.#steps.forgetFailures(by);
+		for (const each of this.#here.values()) each.entry = this.#steps.lookup(each.id) ?? each.entry;
 	}
 
 	#find(id: Identity, { chain, loose }: Place): Remembered | undefined {

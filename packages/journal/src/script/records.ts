@@ -1,6 +1,7 @@
 /** What a script run adds to the log, beside its steps. */
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
+import { callKeySchema } from "../records.ts";
 
 const run = z.string();
 /** SHA-256 of the script's text, and of its canonical arguments. */
@@ -25,6 +26,8 @@ export const scriptFailed = defineRecord(
 	z.object({
 		run,
 		reason: z.object({ message: z.string(), code: z.string().optional(), detail: z.unknown().optional() }),
+		/** The call whose failure it let through: it is called again when the run goes on. */
+		by: callKeySchema.optional(),
 	}),
 );
 

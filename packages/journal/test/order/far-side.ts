@@ -182,6 +182,12 @@ export function tokenStore(store: BlobStore): BlobStore & { readonly begins: Rea
 	};
 }
 
+/** Behind how many records stands the one that says that a program has failed? Undefined: none does so behind the first `from`. */
+export function failedIn(records: readonly { readonly kind: string }[], from: number): number | undefined {
+	const at = records.findLastIndex(({ kind }) => kind === "lane_failed" || kind === "script_failed") + 1;
+	return at > from ? at : undefined;
+}
+
 /** The answers whose outcome is among some records. @param inside those of steps inside a call too */
 export function tokensIn(
 	records: readonly { readonly kind: string; readonly data: unknown }[],

@@ -49,7 +49,8 @@ export async function outcomeOf(
 		return { status: "completed", why: "", result };
 	} catch (error) {
 		const refused = notes.find(({ line }) => line.startsWith("refused"))?.line;
-		const why = refused ?? String((error as { code?: string }).code ?? (error as Error).message);
+		const { code = "", message } = error as { code?: string; message: string };
+		const why = refused ?? `${code} ${message}`.trim();
 		const status = error instanceof Stuck ? "stuck" : refused || isRefusal(error) ? "refused" : "failed";
 		return { status, why, result: undefined };
 	}

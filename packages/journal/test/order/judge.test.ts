@@ -92,7 +92,7 @@ describe("the judge", () => {
 
 	test("lets a run that has failed try the last failure again, and no other", async () => {
 		const failed = (notes: readonly string[]): Life =>
-			life(1, [], ["c0.0"], ["c0.0"], { status: "failed", notes: notes.map((line) => ({ line, tip: 1 })) });
+			life(1, [], ["c0.0"], ["c0.0"], { status: "failed", failed: 2, notes: notes.map((line) => ({ line, tip: 1 })) });
 		const told = ["asked p llm c0()", "failed p llm c0() c0.0:no"];
 		const again = life(2, ["c0.1", "c1.0", "c2.0"], ["c0.1", "c1.0", "c2.0"], []);
 		expect(await kinds(again, failed(told))).toEqual([]);

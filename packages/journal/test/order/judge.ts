@@ -127,7 +127,7 @@ function askedIn(cuts: readonly Cut[]): Map<string, number> {
 }
 
 /**
- * The failures that the next life need not be told again: no call that is recorded in a lane along theirs was asked for later. One of
+ * The failures that the next life need not be told again: no call that is recorded in their lane, or one around it, was asked for later; or the program was ended by it. One of
  * another lane may rest on them all the same, through what branches share.
  */
 function forgottenAfter(
@@ -138,8 +138,8 @@ function forgottenAfter(
 	kept: ReadonlySet<string>,
 	{ forgets }: Rules,
 ): { readonly told: readonly string[]; readonly untold: readonly Made[]; readonly isShaken: boolean } {
-	if (forgets === "after a failure" && !(life.status === "failed" && at === life.tip))
-		return { told: [], untold: [], isShaken: false };
+	const hasFailed = life.failed !== undefined && life.failed <= at;
+	if (forgets === "after a failure" && !hasFailed) return { told: [], untold: [], isShaken: false };
 	const specs = new Map([...callsOf(program)].map((each) => [each.id, each]));
 	// On what the program was never told, since it had ended, nothing rests.
 	const untold = life.made.filter(
@@ -153,9 +153,15 @@ function forgottenAfter(
 	let isShaken = false;
 	const heard = told.flatMap((failed, i) => {
 		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
+		// Its branch has ended by it, and the others have not seen it.
 		const later = told.flatMap((each, n) => (n > i && each.type === "asked" ? [{ ...each, n }] : []));
 		const recorded = later.filter(({ n }) => isRecorded(n, life, at, told, kept));
-		if (recorded.some(({ path }) => isAlong(path, failed.path))) return [];
+		// Its branch has ended by it; what else has seen it may go another way now.
+		if (hasFailed && life.why.includes(`${failed.token}:`)) {
+			isShaken ||= recorded.length > 0;
+			return [failed.key];
+		}
+		if (recorded.some(({ path }) => isAround(path, failed.path))) return [];
 		// Of a call that is made of calls the ledger knows no start.
 		isShaken ||= recorded.length > 0 || later.some(({ key }) => specs.get(idOf(key))?.type === "nested");
 		return [failed.key];
@@ -163,9 +169,8 @@ function forgottenAfter(
 	return { told: heard, untold, isShaken };
 }
 
-/** Is one of two lanes around the other, or the same? */
-const isAlong = (one: string, other: string): boolean =>
-	`${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
+/** Is a lane around the other, or the same? */
+const isAround = (outer: string, lane: string): boolean => `${lane}/`.startsWith(`${outer}/`);
 
 const mayBeTriedAgain = (spec: Call | Nested | undefined): boolean =>
 	spec === undefined || spec.type === "nested" || spec.retryable || spec.kind === "llm" || spec.kind === "look";
@@ -193,8 +198,18 @@ async function outOfOrder(cuts: readonly Cut[], forgotten: readonly string[]): P
 		const next = cuts[i + 1]?.life;
 		if (!next) break;
 		const [kept, inside] = [await life.tokens(at, false), await life.tokens(at)];
+		// What the world says again does not tell whose answer is recorded.
+		const answers = Map.groupBy(
+			toldIn(life).filter(({ type }) => !type.startsWith("asked")),
+			({ token }) => token,
+		);
+		const isSaidOften = (token: string): boolean =>
+			new Set(answers.get(token)?.map(({ path, key }) => `${path.split("/")[0]} ${key}`)).size > 1;
 		const counts = ({ type, path, token, key }: Told): boolean =>
-			!type.startsWith("asked") && (path.startsWith("inside") ? inside : kept).has(token) && !forgotten.includes(key);
+			!type.startsWith("asked") &&
+			!isSaidOften(token) &&
+			(path.startsWith("inside") ? inside : kept).has(token) &&
+			!forgotten.includes(key);
 		const after = toldBy(next, counts);
 		for (const [who, told] of toldBy(life, counts)) {
 			const again = after.get(who) ?? [];

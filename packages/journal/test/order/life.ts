@@ -9,6 +9,8 @@ export interface Life {
 	/** Of `refused` and `failed`: the code, or the message. */
 	readonly why: string;
 	readonly result: string | undefined;
+	/** How long the log was when it said that the program had failed. */
+	readonly failed?: number | undefined;
 	readonly notes: readonly Note[];
 	/** All that was made so far, by the lives before too. */
 	readonly made: readonly Made[];

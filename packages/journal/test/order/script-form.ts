@@ -10,7 +10,7 @@ import {
 	type ScriptPorts,
 } from "../../src/script/index.ts";
 import { Log, Process, type ProcessOptions, run, scope } from "../script/script-process.ts";
-import { FarSide, Stuck, tokenStore, tokensIn } from "./far-side.ts";
+import { FarSide, failedIn, Stuck, tokenStore, tokensIn } from "./far-side.ts";
 import type { Form, Note } from "./life.ts";
 import { type Calls, follow, type Kind, type Program } from "./program.ts";
 
@@ -64,14 +64,15 @@ export const scripts: Form<Scripts> = {
 			const error = "error" in ended ? ended.error : undefined;
 			const refused = notes.find(({ line }) => /^refused (?!SCRIPT_WAITING)/.test(line))?.line;
 			const isRefused = refused !== undefined || REFUSALS.includes(String(error?.code));
-			const why = refused ?? error?.code ?? error?.message ?? "";
+			const why = refused ?? `${error?.code ?? ""} ${error?.message ?? ""}`.trim();
 			const status = isRefused
 				? "refused"
 				: ended.status === "stopped" || ended.status === "killed"
 					? "stuck"
 					: ended.status;
 			const result = "result" in ended ? String(ended.result) : undefined;
-			return { ...left, status, why, result, tip: tip(), now: far.time.now(), tokens, verify };
+			const failed = failedIn(log.records, from);
+			return { ...left, status, why, result, failed, tip: tip(), now: far.time.now(), tokens, verify };
 		} catch (error) {
 			if (!(error instanceof Stuck)) throw error;
 			return { ...left, status: "stuck", why: "", result: undefined, tip: tip(), now: far.time.now(), tokens, verify };

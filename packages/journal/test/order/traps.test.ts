@@ -221,6 +221,39 @@ describe("a run that has failed and is run again", () => {
 		expect([await run.live(source), run.made]).toEqual([{ status: "completed", result: ["a!", "mail done"] }, ["a"]]);
 	});
 
+	test("makes the call that ended it again, also where it said so to somebody", async () => {
+		const source = script(`try { return await ctx.agent("a"); }
+	catch (error) { await ctx.tool("mail", { text: "it failed" }); throw error; }
+	finally { await ctx.agent("note it down"); }`);
+		const run = new Run((text, life) => (life < 3 && text === "a" ? { says: new Error("overloaded") } : undefined));
+		expect(await run.live(source)).toMatchObject({ status: "failed", error: { message: "overloaded" } });
+		expect(run.made).toEqual(["a", "mail it failed", "note it down"]);
+		expect([await run.live(source), run.made]).toMatchObject([{ status: "failed" }, ["a"]]);
+		expect([await run.live(source), run.made]).toEqual([{ status: "completed", result: "a!" }, ["a"]]);
+		const { status } = await run.live(source);
+		expect([status, run.made]).toEqual(["completed", []]);
+	});
+
+	test("makes no effect with what it knows now, where a branch made it with what it knew then", async () => {
+		const source = script(`const found = [];
+	let say;
+	const said = new Promise((resolve) => { say = resolve; });
+	const first = (async () => {
+		try { found.push(await ctx.agent("a")); } finally { say(); }
+	})();
+	first.catch(() => {});
+	await Promise.all([said, ctx.agent("b")]);
+	await ctx.tool("mail", { text: found.join() });
+	await first;
+	return ctx.agent("c");`);
+		const run = new Run((text, life) => (life === 1 && text === "a" ? { says: new Error("overloaded") } : undefined));
+		expect(await run.live(source)).toMatchObject({ status: "failed", error: { message: "overloaded" } });
+		expect(run.made).toEqual(["a", "b", "mail "]);
+		const again = await run.live(source);
+		expect(again).toMatchObject({ status: "failed", error: { code: "REPLAY_DIVERGENCE" } });
+		expect(run.made).toEqual(["a"]);
+	});
+
 	test("never forgets a failure because it was stopped or killed", async () => {
 		const source = script(`const heard = await ctx.agent("a").catch(() => "nothing");
 	return ctx.tool("mail", { text: heard });`);

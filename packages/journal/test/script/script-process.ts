@@ -3,6 +3,7 @@ import type { Appended, Appender, Clock, Draft, Scope, Seq, Timers, WalRecord } 
 import type { Identity, InDoubtPolicy, Model, ModelPart, ModelRequest, Recall, Tool } from "../../src/index.ts";
 import {
 	type EndStatus,
+	endedBy,
 	eventOfStep,
 	explain,
 	loadScript,
@@ -200,7 +201,10 @@ export class Process implements Appender {
 			if (ended.status === "completed") this.append(scriptCompleted({ run }), scope);
 			if (ended.status === "failed") {
 				const { message, code } = ended.error;
-				this.append(scriptFailed({ run, reason: { message, ...(code === undefined ? {} : { code }) } }), scope);
+				this.append(
+					scriptFailed({ run, reason: { message, ...(code === undefined ? {} : { code }) }, ...endedBy(ended.error) }),
+					scope,
+				);
 			}
 		} catch (error) {
 			return { status: "killed", error: error as Error };

@@ -3,7 +3,7 @@ import type { Model } from "@reyn/journal";
 import { memoryEngine } from "@reyn/wal";
 import { z } from "zod";
 import { type CutEngine, cutEngine } from "../../../journal/test/order/cut-engine.ts";
-import { FarSide, tokenStore, tokensIn } from "../../../journal/test/order/far-side.ts";
+import { FarSide, failedIn, tokenStore, tokensIn } from "../../../journal/test/order/far-side.ts";
 import {
 	insides,
 	isRefusal,
@@ -42,9 +42,10 @@ export const skills: Form<Skills> = {
 		const ports = { results: store, clock: far.time, timers: far.time };
 		const ended = await outcomeOf(far, notes, () => process.work(skillOf(program, far, note), {}, ports));
 		await process[Symbol.asyncDispose]();
+		const failed = failedIn(await recordsOf(engine, tip()), from);
 		const tokens = async (through: number, inside?: boolean): Promise<ReadonlySet<string>> =>
 			tokensIn(await recordsOf(engine, through), store.begins, inside);
-		return { number: life, ...ended, notes, from, made: far.made, tip: tip(), now: far.time.now(), tokens };
+		return { number: life, ...ended, failed, notes, from, made: far.made, tip: tip(), now: far.time.now(), tokens };
 	},
 };
 

@@ -225,4 +225,36 @@ describe("a phase that has failed and is run again", () => {
 		await run.live(body, { appends: 2 }).catch(() => undefined);
 		expect([await run.live(body), run.made]).toEqual(["a?", ["a"]]);
 	});
+
+	test("has not begun what waited when it failed", async () => {
+		const failed = { says: new Error("no network") };
+		await using run = new Run((text) => ({ turns: 0, ...(text === "look b" ? failed : {}) }));
+		const body: Body = ({ look, mail }) => Promise.all([look("a").then(mail), look("b")]);
+		await expect(run.live(body)).rejects.toThrow("no network");
+		for (let turn = 0; turn < 50; turn++) await setImmediate();
+		expect(run.made).toEqual(["look a", "look b"]);
+	});
+
+	test("makes the call again that ended it, whatever its other branches did meanwhile", async () => {
+		await using run = new Run((text, life) =>
+			text === "a" ? { turns: 10, ...(life < 3 ? { says: new Error("overloaded") } : {}) } : undefined,
+		);
+		const body: Body = async ({ model }) => {
+			const chain = async (): Promise<string> => {
+				let last = "b";
+				for (let i = 0; i < 40; i++) last = await model(`b${i}`);
+				return last;
+			};
+			const ended = await Promise.allSettled([model("a"), chain()]);
+			return ended.map((each) => {
+				if (each.status === "rejected") throw each.reason;
+				return each.value;
+			});
+		};
+		await expect(run.live(body)).rejects.toThrow("overloaded");
+		expect(run.made).toHaveLength(41);
+		await expect(run.live(body)).rejects.toThrow("overloaded");
+		expect(run.made).toEqual(["a"]);
+		expect([await run.live(body), run.made]).toEqual([["a!", "b39!"], ["a"]]);
+	});
 });
