@@ -189,6 +189,19 @@ test("after three of five calls a preview says 49 % free and 3600 tokens to pay,
 		isWhole: true,
 	});
 	expect([await hashOf(here.state), modelCalls(here).length]).toEqual(before);
+
+	// As a kill leaves it between the write of the third answer and its acknowledgement.
+	const killed = { ...here, state: join(root, "costs-killed") };
+	await cp(here.state, killed.state, { recursive: true });
+	const log = join(killed.state, "state/wal.jsonl");
+	const lines = (await readFile(log, "utf8")).split("\n");
+	const third = lines.findLastIndex((line) => line.includes('"kind":"agent"') && line.includes('"step_completed"'));
+	await writeFile(
+		log,
+		lines.slice(0, third + 1).map((line) => `${line}\n`),
+	);
+	await rm(join(killed.state, "state/wal.head"));
+	expect((await run(killed, ["script", "resume", id, "--explain"])).stdout).toContain("3600 tokens still to pay\n");
 });
 
 /** A prompt that costs just so many tokens. */

@@ -99,8 +99,11 @@ export interface RuntimeOptions {
 	readonly skills?: readonly Skill[];
 	readonly limits?: Partial<PlanLimits>;
 	readonly skillResume?: SkillResume;
-	/** Look without the lock: nothing is written and nothing runs. Default: false. */
-	readonly readOnly?: boolean;
+	/**
+	 * Look without the lock: nothing is written and nothing runs. `true` shows what is known to be durable, `as recovered` what
+	 * a process would find that went on now: of `explain`, `check` and `verify` only that is what a resume does. Default: false.
+	 */
+	readonly readOnly?: boolean | "as recovered";
 	/** Told of everything as it happens. */
 	onEvent?(event: RuntimeEvent): void;
 	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
@@ -279,7 +282,7 @@ export class Runtime implements AsyncDisposable {
 			wal: this.wal,
 			snapshots: this.#snapshots,
 			projections,
-			readOnly,
+			readOnly: readOnly !== false,
 			kept: fileBlobs(this.#layout.kept),
 			keptKinds: [sessionOpened.kind, rewindNote.kind],
 			keptScopes: async () => this.#sessions.everOpened(),
