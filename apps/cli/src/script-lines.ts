@@ -15,6 +15,7 @@ import { clean, oneLine } from "./clean.ts";
 export function scriptEventLine(event: ScriptEvent): string | undefined {
 	switch (event.type) {
 		case "begun":
+		case "part":
 		case "ended":
 			return undefined;
 		case "printed":
@@ -106,9 +107,10 @@ export function runLines(runs: readonly ScriptRunEntry[]): readonly string[] {
 /** All that a run has done, as it stands. */
 export function viewLines(view: RunView): readonly string[] {
 	const { name, status, reason, saved, paid } = view;
+	const recalled = saved === undefined ? "recalled: unknown" : `${saved} tokens recalled`;
 	return [
 		...callsOf(view).map(callLine),
-		`${clean(name)}: ${status}${reason === undefined ? "" : `, ${oneLine(reason, 120)}`}   ${saved} tokens recalled, ${paid} paid`,
+		`${clean(name)}: ${status}${reason === undefined ? "" : `, ${oneLine(reason, 120)}`}   ${recalled}, ${paid} tokens paid`,
 	];
 }
 
