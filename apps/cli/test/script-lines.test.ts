@@ -1,6 +1,36 @@
-import { emptyRunView, nextRunView, type ScriptEvent } from "@reyn/runtime";
+import { type Explanation, emptyRunView, nextRunView, type ScriptEvent } from "@reyn/runtime";
 import { expect, test } from "vitest";
-import { viewLines } from "../src/script-lines.ts";
+import { explanationLines, viewLines } from "../src/script-lines.ts";
+
+const explanation: Explanation = {
+	calls: [
+		{ lane: "script/r1", at: 0, kind: "agent", label: "b", state: "live", why: "changed", saved: 0, toPay: 11 },
+		{ lane: "script/r1", at: 1, kind: "agent", label: "c", state: "hit", seq: 6, saved: 22, toPay: 0, isGuessed: true },
+	],
+	saved: 22,
+	guessed: 22,
+	toPay: 11,
+	unknown: 0,
+	percentFree: undefined,
+	isWhole: true,
+	assumed: 1,
+	divergences: [],
+};
+
+test("what a preview cannot know to be all is said to be the least", () => {
+	expect(explanationLines(explanation)).toEqual([
+		"    live  agent b  11 to pay  changed",
+		"#6  hit   agent c  22 saved   if what is assumed comes so",
+		"unknown % replayed free   22 tokens saved, 22 of them only if what is assumed comes so   at least 11 tokens still to pay",
+		"1 of them not recorded: what follows them may come otherwise",
+	]);
+	const beyond = { ...explanation, guessed: 0, isWhole: false, beyond: "it threw" };
+	expect(explanationLines(beyond)).toContain(
+		"unknown % replayed free   22 tokens saved   at least 11 tokens still to pay",
+	);
+	const whole = { ...explanation, guessed: 0, percentFree: 67 };
+	expect(explanationLines(whole)).toContain("67 % replayed free   22 tokens saved   11 tokens still to pay");
+});
 
 test("a watched run that goes on says what it paid, and what it recalled once that is known", () => {
 	const begun: ScriptEvent = { type: "begun", name: "five.ts", isResumed: true, isReadBack: true };

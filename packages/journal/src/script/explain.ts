@@ -42,16 +42,20 @@ export interface ExplainedCall {
 	readonly toPay: number | undefined;
 	/** An effect that was made before and would be made a second time. */
 	readonly repeats?: Seq;
+	/** It was found after the script had been told what is only assumed: if that comes otherwise, this may be another call, and to pay. */
+	readonly isGuessed?: true;
 }
 
 export interface Explanation {
 	readonly calls: readonly ExplainedCall[];
 	readonly saved: number;
-	/** Of the calls whose price is known. */
+	/** Of `saved`, what is saved only if answers come as they are assumed here: of models, of effects, of a world that is asked again. */
+	readonly guessed: number;
+	/** Of the calls whose price is known; what is guessed may be to pay too. */
 	readonly toPay: number;
 	/** How many live calls have no known price. */
 	readonly unknown: number;
-	/** Saved tokens of all tokens, 0 to 100; undefined when a price is unknown, or the rest of the script. */
+	/** Saved tokens of all tokens, 0 to 100; undefined when a price is unknown, or the rest of the script, or where some are guessed. */
 	readonly percentFree: number | undefined;
 	/** Is the script known to its end? Else `beyond` says what it did with what it was told. */
 	readonly isWhole: boolean;
@@ -115,6 +119,8 @@ class Explorer {
 	readonly #made = new Set<string>();
 	readonly #enough = new AbortController();
 	#assumed = 0;
+	/** Has the script been told what is only assumed? */
+	#isGuessing = false;
 
 	constructor(ports: ExplainPorts) {
 		this.#ports = ports;
@@ -161,6 +167,7 @@ class Explorer {
 		const { memo } = this.#ports;
 		this.#made.add(`${id.lane} ${id.place?.at}`);
 		const known = memo.recall(id);
+		const guessed = this.#isGuessing ? { isGuessed: true as const } : {};
 		const at = this.#calls.push(undefined) - 1;
 		const asked = { ...id, isUnheardOf: false, describe: () => describe(id) };
 		const isTold = known.kind === "ghost" || known.kind === "world" || known.kind === "failed";
@@ -168,7 +175,7 @@ class Explorer {
 		const rank = isPure ? 0 : isTold && known.from !== undefined ? 2 : 1;
 		const ticket = order.ask(asked, isTold ? known.order : undefined, rank);
 		const told = async (): Promise<T> => {
-			if (isTold || isPure) this.#calls[at] = this.#row(id, known);
+			if (isTold || isPure) this.#calls[at] = { ...this.#row(id, known), ...guessed };
 			else await ticket.mayBegin(this.using.signal);
 			const ending = await this.#ending(lane, id, step, known, at, ticket);
 			await ticket.turn(this.using.signal);
@@ -222,10 +229,16 @@ class Explorer {
 		ticket: Ticket,
 	): Promise<() => T> {
 		const given = (value: T) => () => value;
+		const guessed = (value: T) => () => {
+			this.#isGuessing = true;
+			return value;
+		};
 		switch (known.kind) {
 			case "ghost":
-			case "world":
-				return given((await revive(known.kept, this.#ports.results)) as T);
+			case "world": {
+				const value = (await revive(known.kept, this.#ports.results)) as T;
+				return known.kind === "world" && !known.settled ? guessed(value) : given(value);
+			}
 			case "failed":
 				return () => {
 					throw recalledAs(known.reason, id);
@@ -233,7 +246,7 @@ class Explorer {
 			case "in_doubt":
 				this.#calls[at] = this.#row(id, known);
 				ticket.assumed(at);
-				return given(await this.#assume(id, step));
+				return guessed(await this.#assume(id, step));
 			case "fresh": {
 				const { signal } = this.using;
 				if (!leavesOutcome(id.purity))
@@ -243,7 +256,7 @@ class Explorer {
 				ticket.assumed(at);
 				const parts = await this.#followParts(lane, id, step);
 				this.#calls[at] = { ...live, saved: parts.saved, toPay: this.#toPay(id, step, parts) };
-				return given(parts.end ? parts.end.result : await this.#assume(id, step));
+				return parts.end ? given(parts.end.result) : guessed(await this.#assume(id, step));
 			}
 		}
 	}
@@ -258,6 +271,7 @@ class Explorer {
 		const calls = this.#calls.filter((call) => call !== undefined);
 		const sum = (of: (call: ExplainedCall) => number): number => calls.reduce((all, call) => all + of(call), 0);
 		const saved = sum((call) => call.saved);
+		const guessed = sum((call) => (call.isGuessed ? call.saved : 0));
 		const toPay = sum((call) => call.toPay ?? 0);
 		const unknown = sum((call) => (call.toPay === undefined ? 1 : 0));
 		const isWhole = beyond === undefined;
@@ -265,9 +279,10 @@ class Explorer {
 		return {
 			calls,
 			saved,
+			guessed,
 			toPay,
 			unknown,
-			percentFree: isWhole && unknown === 0 && all > 0 ? Math.round((100 * saved) / all) : undefined,
+			percentFree: isWhole && unknown + guessed === 0 && all > 0 ? Math.round((100 * saved) / all) : undefined,
 			isWhole,
 			...(beyond === undefined ? {} : { beyond }),
 			assumed: this.#assumed,
