@@ -4,8 +4,18 @@ import { explanationLines, viewLines } from "../src/script-lines.ts";
 
 const explanation: Explanation = {
 	calls: [
-		{ lane: "script/r1", at: 0, kind: "agent", label: "b", state: "live", why: "changed", saved: 0, toPay: 11 },
-		{ lane: "script/r1", at: 1, kind: "agent", label: "c", state: "hit", seq: 6, saved: 22, toPay: 0, isGuessed: true },
+		{
+			lane: "script/r1",
+			at: 0,
+			kind: "agent",
+			label: "b",
+			state: "live",
+			why: "changed",
+			saved: 0,
+			guessed: 0,
+			toPay: 11,
+		},
+		{ lane: "script/r1", at: 1, kind: "agent", label: "c", state: "hit", seq: 6, saved: 22, guessed: 22, toPay: 0 },
 	],
 	saved: 22,
 	guessed: 22,

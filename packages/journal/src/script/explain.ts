@@ -38,12 +38,12 @@ export interface ExplainedCall {
 	readonly seq?: Seq;
 	/** Tokens that are recalled. */
 	readonly saved: number;
+	/** Of them, those that are recalled only if what is assumed before comes so: else this may be another call, and to pay. */
+	readonly guessed: number;
 	/** Tokens that it costs: what the same call cost before, else the estimate of the script. Undefined: unknown. */
 	readonly toPay: number | undefined;
 	/** An effect that was made before and would be made a second time. */
 	readonly repeats?: Seq;
-	/** It was found after the script had been told what is only assumed: if that comes otherwise, this may be another call, and to pay. */
-	readonly isGuessed?: true;
 }
 
 export interface Explanation {
@@ -167,7 +167,7 @@ class Explorer {
 		const { memo } = this.#ports;
 		this.#made.add(`${id.lane} ${id.place?.at}`);
 		const known = memo.recall(id);
-		const guessed = this.#isGuessing ? { isGuessed: true as const } : {};
+		const isGuess = this.#isGuessing;
 		const at = this.#calls.push(undefined) - 1;
 		const asked = { ...id, isUnheardOf: false, describe: () => describe(id) };
 		const isTold = known.kind === "ghost" || known.kind === "world" || known.kind === "failed";
@@ -175,9 +175,11 @@ class Explorer {
 		const rank = isPure ? 0 : isTold && known.from !== undefined ? 2 : 1;
 		const ticket = order.ask(asked, isTold ? known.order : undefined, rank);
 		const told = async (): Promise<T> => {
-			if (isTold || isPure) this.#calls[at] = { ...this.#row(id, known), ...guessed };
+			if (isTold || isPure) this.#calls[at] = this.#row(id, known);
 			else await ticket.mayBegin(this.using.signal);
 			const ending = await this.#ending(lane, id, step, known, at, ticket);
+			const row = this.#calls[at];
+			if (isGuess && row) this.#calls[at] = { ...row, guessed: row.saved };
 			await ticket.turn(this.using.signal);
 			return ending();
 		};
@@ -189,11 +191,11 @@ class Explorer {
 		const { memo } = this.#ports;
 		const here = memo.at(id.lane, id.place?.at ?? 0);
 		const row = { lane: id.lane, at: id.place?.at ?? 0, kind: id.kind, label: id.place?.label ?? id.name };
-		const free = { saved: 0, toPay: 0 };
+		const free = { saved: 0, guessed: 0, toPay: 0 };
 		switch (known.kind) {
 			case "ghost": {
 				const seq = known.from === undefined ? seqOf(here) : { seq: known.from };
-				return { ...row, state: "hit", ...seq, saved: tokensOf(known.usage), toPay: 0 };
+				return { ...row, ...free, state: "hit", ...seq, saved: tokensOf(known.usage) };
 			}
 			case "world":
 				return { ...row, state: known.settled ? "hit" : "again", ...seqOf(here), ...free };
@@ -255,8 +257,10 @@ class Explorer {
 				this.#calls[at] = live;
 				ticket.assumed(at);
 				const parts = await this.#followParts(lane, id, step);
-				this.#calls[at] = { ...live, saved: parts.saved, toPay: this.#toPay(id, step, parts) };
-				return parts.end ? given(parts.end.result) : guessed(await this.#assume(id, step));
+				const { saved, guessed: some } = parts;
+				this.#calls[at] = { ...live, saved, guessed: some, toPay: this.#toPay(id, step, parts) };
+				if (!parts.end) return guessed(await this.#assume(id, step));
+				return parts.end.isGuess ? guessed(parts.end.result) : given(parts.end.result);
 			}
 		}
 	}
@@ -271,7 +275,7 @@ class Explorer {
 		const calls = this.#calls.filter((call) => call !== undefined);
 		const sum = (of: (call: ExplainedCall) => number): number => calls.reduce((all, call) => all + of(call), 0);
 		const saved = sum((call) => call.saved);
-		const guessed = sum((call) => (call.isGuessed ? call.saved : 0));
+		const guessed = sum((call) => call.guessed);
 		const toPay = sum((call) => call.toPay ?? 0);
 		const unknown = sum((call) => (call.toPay === undefined ? 1 : 0));
 		const isWhole = beyond === undefined;
@@ -308,19 +312,27 @@ class Explorer {
 
 	/** Goes through the parts of a call that was cut off, as far as they are recorded. */
 	async #followParts<T>(lane: Lane, id: Identity, step: ScriptStep<T>): Promise<Parts<T>> {
-		if (!step.usage) return { saved: 0 };
-		let saved = 0;
+		const { using } = this;
+		let [saved, guessed, isGuess] = [0, 0, false];
+		if (!step.usage) return { saved, guessed };
 		const inner = lane.inside(id, {
-			...this.using,
+			...using,
+			recall: (part, program) => {
+				const known = this.#ports.memo.recall(part);
+				isGuess ||= known.kind === "world" && !known.settled;
+				return using.recall(part, program);
+			},
 			observe(event) {
-				if (event.type === "ghost") saved += tokensOf(event.usage);
+				if (event.type !== "ghost") return;
+				saved += tokensOf(event.usage);
+				if (isGuess) guessed += tokensOf(event.usage);
 			},
 		});
 		try {
-			const result = await step.call({ signal: this.using.signal, attempt: 1, lane: inner });
-			return { saved, end: { result } };
+			const result = await step.call({ signal: using.signal, attempt: 1, lane: inner });
+			return { saved, guessed, end: { result, isGuess } };
 		} catch {
-			return { saved };
+			return { saved, guessed };
 		}
 	}
 
@@ -373,8 +385,10 @@ class Explorer {
 interface Parts<T> {
 	/** Tokens of those that are recorded. */
 	readonly saved: number;
+	/** Of them, those that come after a world that is asked again. */
+	readonly guessed: number;
 	/** Where all of them are. */
-	readonly end?: { readonly result: T };
+	readonly end?: { readonly result: T; readonly isGuess: boolean };
 }
 
 /** Nothing is called, and nothing written. */

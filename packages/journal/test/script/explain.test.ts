@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Tool } from "../../src/index.ts";
+import type { Model, Tool } from "../../src/index.ts";
 import type { Explanation } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, type Program, plain, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
@@ -219,7 +219,7 @@ describe("what is found after a guess is said to be one", () => {
 		await run.work(source("a"));
 		const other = await run.next().explain(source("b"), { reuse: "content" });
 		expect(other).toMatchObject({ saved: 11, guessed: 11, toPay: 11, unknown: 0, percentFree: undefined });
-		expect(other.calls).toMatchObject([{ state: "live" }, { state: "hit", isGuessed: true }]);
+		expect(other.calls).toMatchObject([{ state: "live" }, { state: "hit", guessed: 11 }]);
 		const resumed = run.next();
 		await resumed.work(source("b"), { reuse: "content" });
 		expect(resumed.made).toEqual(["b", "so b!"]);
@@ -236,6 +236,25 @@ describe("what is found after a guess is said to be one", () => {
 		const resumed = run.next({ tools: [{ ...look, call: async () => "grey" }] });
 		await resumed.work(source);
 		expect(resumed.made).toEqual(["look {}", "it is grey"]);
+	});
+
+	test("the world that an agent looked at before it was cut, and that is asked again", async () => {
+		const asks: Model = {
+			id: "asks",
+			async *generate({ messages }) {
+				if (messages.length > 1) yield { type: "text", text: messages.at(-1)?.text ?? "" };
+				else yield { type: "toolCall", call: { id: "c1", name: "look", args: {} } };
+				yield { type: "usage", usage: { inputTokens: 100, outputTokens: 10 } };
+			},
+		};
+		const source = script('await ctx.agent("see", { tools: ["look"], estimate: 220 });');
+		const run = new Process({ model: asks, tools: [look], appends: 3 });
+		expect(await run.work(source)).toMatchObject({ status: "killed" });
+		const explanation = await run.next().explain(source);
+		expect(explanation).toMatchObject({ saved: 220, guessed: 110, toPay: 0, percentFree: undefined });
+		const resumed = run.next({ tools: [{ ...look, call: async () => "grey" }] });
+		await resumed.work(source);
+		expect(resumed.made).toEqual(["look {}", "see"]);
 	});
 
 	test("and nothing else: what is told before the first guess is certain", async () => {
