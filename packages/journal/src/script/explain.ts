@@ -5,7 +5,7 @@
 import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry, Recall } from "../entry.ts";
 import { type Divergence, JournalError, reasonOf } from "../errors.ts";
-import { recalledAs } from "../failure.ts";
+import { failureOf, recalledAs, thrownAs } from "../failure.ts";
 import type { Lane } from "../lane.ts";
 import type { Order, Ticket } from "../order.ts";
 import { type Asked, describe } from "../perform.ts";
@@ -259,8 +259,12 @@ class Explorer {
 				const parts = await this.#followParts(lane, id, step);
 				const { saved, guessed: some } = parts;
 				this.#calls[at] = { ...live, saved, guessed: some, toPay: this.#toPay(id, step, parts) };
-				if (!parts.end) return guessed(await this.#assume(id, step));
-				return parts.end.isGuess ? guessed(parts.end.result) : given(parts.end.result);
+				const { end } = parts;
+				if (!end) return guessed(await this.#assume(id, step));
+				return () => {
+					this.#isGuessing ||= end.isGuess;
+					return end.give();
+				};
 			}
 		}
 	}
@@ -330,9 +334,15 @@ class Explorer {
 		});
 		try {
 			const result = await step.call({ signal: using.signal, attempt: 1, lane: inner });
-			return { saved, guessed, end: { result, isGuess } };
-		} catch {
-			return { saved, guessed };
+			return { saved, guessed, end: { give: () => result, isGuess } };
+		} catch (error) {
+			const isCut = error instanceof Unrecorded || using.signal.aborted || reasonOf(error).code === "STEP_DISCARDED";
+			if (isCut) return { saved, guessed };
+			// What failed in it is recorded, and fails it again.
+			const give = (): never => {
+				throw thrownAs(error, failureOf(error, using.redact), id);
+			};
+			return { saved, guessed, end: { give, isGuess } };
 		}
 	}
 
@@ -387,14 +397,16 @@ interface Parts<T> {
 	readonly saved: number;
 	/** Of them, those that come after a world that is asked again. */
 	readonly guessed: number;
-	/** Where all of them are. */
-	readonly end?: { readonly result: T; readonly isGuess: boolean };
+	/** Where all of them are. `give` throws where it has failed. */
+	readonly end?: { readonly isGuess: boolean; give(): T };
 }
 
 /** Nothing is called, and nothing written. */
 function unrecorded(): never {
-	throw new JournalError("REPLAY_DIVERGENCE", "this is not recorded");
+	throw new Unrecorded("REPLAY_DIVERGENCE", "this is not recorded");
 }
+
+class Unrecorded extends JournalError {}
 
 /** The first field that is not the same, in the order in which the call names them now. */
 function firstDifference(was: Identity, is: Identity): NonNullable<ExplainedCall["differs"]> {

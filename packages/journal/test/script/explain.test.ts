@@ -342,6 +342,25 @@ describe("an agent that was cut off in its middle", () => {
 		expect(resumed.made).toHaveLength(3);
 	});
 
+	test("has nothing to pay where what failed in it is recorded", async () => {
+		const refuses: Model = {
+			id: "refuses",
+			generate() {
+				throw new Error("no");
+			},
+		};
+		const caught = script(
+			'try { await ctx.agent("a", { estimate: 300 }); } catch { return ctx.agent("b", { estimate: 50 }); }',
+		);
+		const run = new Process({ model: refuses, appends: 1 });
+		expect(await run.work(caught)).toMatchObject({ status: "killed" });
+		const explanation = await run.next().explain(caught);
+		expect(explanation).toMatchObject({ toPay: 50, isWhole: true, calls: [{ toPay: 0 }, { label: "b" }] });
+		const resumed = run.next({ model: { ...echo(), id: "refuses" } });
+		await resumed.work(caught);
+		expect(resumed.made).toEqual(["b"]);
+	});
+
 	test("has all of it to pay where an edit changes what went before it", async () => {
 		const run = new Process({ model: asks, tools: [writer()], appends: 3 });
 		await run.work(source);
