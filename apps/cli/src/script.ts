@@ -36,7 +36,7 @@ interface With {
 interface ResumeOptions extends With {
 	readonly explain?: boolean;
 	readonly strict?: boolean;
-	readonly reuse: "prefix" | "content";
+	readonly reuse?: "prefix" | "content";
 	readonly policy?: "retry" | "skip" | "discard";
 }
 
@@ -84,10 +84,8 @@ export function addScriptCommands(
 		.addOption(
 			new Option(
 				"--reuse <how>",
-				"what an edited script keeps: the unchanged beginning of each branch, or equal calls too",
-			)
-				.choices(["prefix", "content"])
-				.default("prefix"),
+				'what an edited script keeps: the unchanged beginning of each branch, or equal calls too (default: as before; at first "prefix")',
+			).choices(["prefix", "content"]),
 		)
 		.addOption(
 			new Option("--policy <what>", "for effects that may or may not have happened").choices([

@@ -42,7 +42,7 @@ export const entrySchema = z.object({
 	order: z.int().optional(),
 	/** The newest outcome that the program had been told of when it made the call. */
 	after: z.int(),
-	/** It was made after the failure that its program ended by: where that call succeeds, the program may go another way. */
+	/** What the program had been told when it was made is told no more: a failure that it ended by, or what the world said. */
 	mayBeGone: z.literal(true).optional(),
 });
 
@@ -80,6 +80,8 @@ export interface RecordedStep extends Pick<Identity, "fp" | "occ" | "name"> {
 	/** When the program was told; absent: it was not. */
 	readonly place?: Seq | undefined;
 	readonly started?: Seq | undefined;
+	/** The newest place that had been told when it was asked for. */
+	readonly after: Seq;
 	/** The program may not ask for it again. */
 	readonly mayBeGone?: boolean | undefined;
 	readonly isEffect?: boolean | undefined;
@@ -92,9 +94,12 @@ export const smallestOf = (places: readonly (Seq | undefined)[]): Seq | undefine
 	);
 
 /** @param key as {@link entryKey} makes it */
-export function recordedOf(key: string, { name, purity, order, started, mayBeGone }: JournalEntry): RecordedStep {
+export function recordedOf(
+	key: string,
+	{ name, purity, order, started, after, mayBeGone }: JournalEntry,
+): RecordedStep {
 	const [fp = "", occ] = key.split(":");
-	return { fp, occ: Number(occ), name, place: order, started, mayBeGone, isEffect: startsDurably(purity) };
+	return { fp, occ: Number(occ), name, place: order, started, after, mayBeGone, isEffect: startsDurably(purity) };
 }
 
 /** The entry after one more record of its step. */
@@ -159,17 +164,25 @@ const isForgettable = ({ purity, outcome }: JournalEntry): boolean =>
  */
 export function forgotten(entry: JournalEntry, asked: Seq): JournalEntry {
 	const { outcome, order = 0 } = entry;
-	if (outcome?.type !== "failed" || !isForgettable(entry) || asked >= order) return entry;
-	const { order: _, ...rest } = entry;
-	// The far side knows it by the same key, and it has all its tries again.
+	return outcome?.type === "failed" && isForgettable(entry) && asked < order ? withoutFailure(entry, outcome) : entry;
+}
+
+/** The far side knows it by the same key, and it has all its tries again. */
+function withoutFailure(
+	{ order: _, ...rest }: JournalEntry,
+	outcome: JournalEntry["outcome"] & { type: "failed" },
+): JournalEntry {
 	return { ...rest, attempt: 0, outcome: { ...outcome, told: false, retryable: true } };
 }
 
-/** The seq where its program was told of the failure that it then ended by, if the call may be made again. */
-export const forgottenAt = (entry: JournalEntry | undefined): Seq | undefined =>
-	entry && forgotten(entry, 0) !== entry ? entry.order : undefined;
+/** Its program has let this failure through: whoever runs it again wants the call again, unless nobody knows whether it happened. */
+export function letThrough(entry: JournalEntry): JournalEntry {
+	const { outcome, purity } = entry;
+	if (outcome?.type !== "failed" || !outcome.told) return entry;
+	return startsDurably(purity) && outcome.reason.code === "STEP_TIMEOUT" ? entry : withoutFailure(entry, outcome);
+}
 
-/** A failure that the program was told of there is forgotten: what it asked for later, it may not ask for again. */
+/** What the program was told at a place is told no more: what it asked for later, it may not ask for again. */
 export const goneFrom = (entry: JournalEntry, seq: Seq): JournalEntry =>
 	entry.after < seq ? entry : { ...entry, mayBeGone: true };
 

@@ -9,6 +9,9 @@ const MAX_DETAIL = 32 * 1024;
 /** A longer message is cut: a record holds 8 MiB. */
 const MAX_MESSAGE = 32 * 1024;
 
+/** More are not named as the causes of an end. */
+const MAX_CAUSES = 100;
+
 /** What is recorded of an error. @param redact takes out of a text what must not be written */
 export function failureOf(error: unknown, redact: (text: string) => string = (text) => text): Reason {
 	const { message, code } = reasonOf(error);
@@ -31,15 +34,19 @@ const told = new WeakMap<Error, CallKey>();
 /** Is this how a call ended, now or before? */
 export const isFailureOfCall = (error: unknown): boolean => error instanceof Error && told.has(error);
 
-/** Of an error that a program has ended by: the call whose failure it let through, as the record of that end has it. */
-export function endedBy(error: unknown): { readonly by?: CallKey } {
+/** Of an error that a program has ended by: the calls whose failures it let through, or wrapped, as the record of that end has them. */
+export function endedBy(error: unknown): { readonly by?: CallKey[] } {
 	const seen = new Set<unknown>();
-	for (let each = error; each instanceof Error && !seen.has(each); each = each.cause) {
-		const call = told.get(each);
-		if (call) return { by: { lane: call.lane, fp: call.fp, occ: call.occ } };
+	const by: CallKey[] = [];
+	const look = (each: unknown): void => {
+		if (!(each instanceof Error) || seen.has(each) || by.length === MAX_CAUSES) return;
 		seen.add(each);
-	}
-	return {};
+		const call = told.get(each);
+		if (call) by.push({ lane: call.lane, fp: call.fp, occ: call.occ });
+		else for (const cause of [each.cause, ...(each instanceof AggregateError ? each.errors : [])]) look(cause);
+	};
+	look(error);
+	return by.length > 0 ? { by } : {};
 }
 
 /** What is thrown of a failure: the error itself where a replay can say all that it says, else one that says what is recorded. */

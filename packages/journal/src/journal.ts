@@ -8,12 +8,12 @@ import {
 	entryKey,
 	entrySchema,
 	forgotten,
-	forgottenAt,
 	goneFrom,
 	type Identity,
 	innerLane,
 	isOpen,
 	type JournalEntry,
+	letThrough,
 	type Recall,
 	type RecordedStep,
 	recallEntry,
@@ -65,14 +65,9 @@ export const journal = defineProjection<JournalState>({
 		on(stepStarted, (state, _, record) => afterRecord(state, record)),
 		on(stepCompleted, (state, _, record) => afterRecord(state, record)),
 		on(stepFailed, (state, _, record) => afterRecord(state, record)),
-		on(laneFailed, (state, { lane, by }) => {
-			const at = by && forgottenAt(entryAt(state, by));
-			const next = changed(state, lane, (found) => withoutFailures(found, 0));
-			if (!by || at === undefined) return next;
-			return withoutLast(
-				changed(next, lane, (found) => allGoneFrom(found, at)),
-				by,
-			);
+		on(laneFailed, (state, { lane, by = [] }) => {
+			const next = by.reduce((all, call) => withoutLast(all, lane, call), state);
+			return changed(next, lane, (found) => withoutFailures(found, 0));
 		}),
 		on(laneClosed, (state, { lane }) => without(state, lane.split("/"))),
 	],
@@ -167,13 +162,16 @@ const entryAt = (state: JournalState, step: CallKey): JournalEntry | undefined =
 	getIn(laneAt(state, step.lane)?.entries ?? emptyDict, entryKey(step));
 
 function afterRecord(state: JournalState, record: WalRecord): JournalState {
-	const step = record.data as Identity & { readonly within?: Seq };
+	const step = record.data as Identity & { readonly within?: Seq; readonly moves?: string };
 	const path = step.lane.split("/");
 	const before = entryAt(state, step);
 	const entry = entryAfter(before, record);
 	const isEffect = record.kind === stepStarted.kind && startsDurably(step.purity);
 	const more = { effect: isEffect ? record.seq : 0, begun: step.within ?? entry.after };
-	return within(state, path, more, (lane) => ({
+	const { moves } = step;
+	const gone = (lane: JournalState): JournalState => allGoneFrom(lane, before?.order ?? record.seq);
+	const moved = moves === undefined ? state : moves === "" ? gone(state) : changed(state, moves, gone);
+	return within(moved, path, more, (lane) => ({
 		...lane,
 		entries: setIn(lane.entries, entryKey(step), entry),
 		asked: Math.max(lane.asked, entry.after),
@@ -239,13 +237,15 @@ function withoutFailures(lane: JournalState, around: Seq): JournalState {
 	return { ...lane, entries: mapped(lane.entries, (entry) => forgotten(entry, Math.max(asked, ...begun))), lanes };
 }
 
-/** Without the failure that a program has let through, and those inside that call. */
-function withoutLast(state: JournalState, by: CallKey): JournalState {
-	const key = entryKey(by);
-	const entry = entryAt(state, by);
-	const next =
-		entry && changed(state, by.lane, (lane) => ({ ...lane, entries: setIn(lane.entries, key, forgotten(entry, 0)) }));
-	return changed(next ?? state, innerLane(by), (inside) => withoutFailures(inside, 0));
+/** Without a failure that a program has let through, and those inside that call. */
+function withoutLast(state: JournalState, program: string, call: CallKey): JournalState {
+	const entry = entryAt(state, call);
+	const next = entry && letThrough(entry);
+	if (!next || next === entry) return state;
+	const gone = changed(state, program, (found) => allGoneFrom(found, entry.order ?? 0));
+	const key = entryKey(call);
+	const without = changed(gone, call.lane, (lane) => ({ ...lane, entries: setIn(lane.entries, key, next) }));
+	return changed(without, innerLane(call), (inside) => withoutFailures(inside, 0));
 }
 
 const allGoneFrom = (lane: JournalState, seq: Seq): JournalState => ({

@@ -259,9 +259,14 @@ export class Order {
 		this.look();
 	}
 
-	/** A world that has moved, or whoever asks for it: what is recorded need not be asked for any more. */
+	/** What is recorded need not be asked for any more. */
 	goOn(): void {
 		this.#isLoose = true;
+	}
+
+	/** The world says otherwise than before: what was asked for since may not be asked for again. */
+	moved(place: Seq): void {
+		this.#unasked?.moved(place);
 	}
 
 	/** The program has ended: what waits is not begun, and nothing waits for its turn any more. */
@@ -395,33 +400,34 @@ export class Order {
 
 	/** Why an effect must not begin. */
 	#guard({ asked }: Ticket): ReplayDivergenceError | undefined {
-		const isStrict = "onIdle" in this.#options;
 		if (!asked.isUnheardOf || !this.#hasOverlaps || !this.#unasked) return undefined;
+		const isStrict = "onIdle" in this.#options;
 		// A script that has not changed is held to all else before.
-		const left = isStrict ? this.#unasked.gone : this.#unasked;
-		if (left.size === 0 || (isStrict && this.#isLoose)) return undefined;
+		const unasked = isStrict ? 0 : this.#unasked.size;
+		const same = this.#unasked.sameAs(asked);
+		const first = unasked > 0 ? this.#unasked.first() : same;
+		if (!first) return undefined;
 		if ("changed" in this.#options && this.#options.changed === "go on") {
-			this.#options.onChanged?.(asked, left.size);
+			this.#options.onChanged?.(asked, Math.max(1, unasked));
 			return undefined;
 		}
-		const first = left.values().next().value;
 		return new ReplayDivergenceError(
 			{
-				expected: first?.describe() ?? "",
+				expected: first.describe(),
 				got: asked.describe(),
-				seq: first?.place ?? first?.started,
+				seq: first.place ?? first.started,
 				path: asked.lane,
 			},
-			isStrict
-				? "Nothing was called: the effect that is recorded was made before the script failed, and this may be the same with what it knows now. Change the script, or discard the run and begin anew"
-				: `Nothing was called: ${left.size} recorded steps are not asked for, so this may be one of them in another order. Await nothing but steps in branches that share state, give each branch a lane of its own, or open the journal with { changed: "go on" }`,
+			first === same
+				? "Nothing was called: that effect was made after the failure that the run had ended by, and this one may be meant in its place. Where both are meant, change the script, or the name of one"
+				: `Nothing was called: ${unasked} recorded steps are not asked for, so this may be one of them in another order. Await nothing but steps in branches that share state, give each branch a lane of its own, or open the journal with { changed: "go on" }`,
 		);
 	}
 
 	/** Is nothing recorded that may yet be asked for? */
 	get #isLive(): boolean {
 		if ("onIdle" in this.#options) return false;
-		return this.#unasked?.size === 0 && this.#waiting.length + this.#placed.length === 0;
+		return this.#unasked?.isEmpty === true && this.#waiting.length + this.#placed.length === 0;
 	}
 
 	/** Once two calls are under way at the same time their order matters, and what is recorded of them has to be known. */

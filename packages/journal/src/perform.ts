@@ -320,7 +320,9 @@ class Performance<T> implements Asked<T> {
 		}
 		// A world that says the same again needs no second record of it.
 		const isSame = before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept)));
-		if (before && !isSame) this.#using.order?.goOn();
+		const { order } = this.#using;
+		const moves = before && !isSame ? order?.program : undefined;
+		if (moves !== undefined) order?.moved(this.#ticket?.place ?? 0);
 		const usage = this.#step.usage?.(result);
 		const told = isSame
 			? before
@@ -333,6 +335,7 @@ class Performance<T> implements Asked<T> {
 							...(started === undefined ? {} : { started }),
 							...kept,
 							...(usage ? { usage } : {}),
+							...(moves === undefined ? {} : { moves }),
 						}),
 						true,
 					)

@@ -4,11 +4,11 @@ import {
 	entryAfter,
 	entryKey,
 	forgotten,
-	forgottenAt,
 	goneFrom,
 	type Identity,
 	innerLane,
 	type JournalEntry,
+	letThrough,
 	type Recall,
 	type RecordedStep,
 	recallEntry,
@@ -79,7 +79,7 @@ export class Recorded {
 			if (lane) this.#forgetIn(lane, record.data.by);
 		}
 		if (!stepKinds.includes(record.kind)) return;
-		const step = record.data as Identity & { readonly within?: number };
+		const step = record.data as Identity & { readonly within?: number; readonly moves?: string };
 		const isEffect = record.kind === stepStarted.kind && startsDurably(step.purity);
 		const path = [this.#root];
 		for (const part of step.lane.split("/")) {
@@ -90,7 +90,10 @@ export class Recorded {
 		}
 		const lane = path.at(-1) as RecordedLane;
 		const key = entryKey(step);
-		const entry = entryAfter(lane.entries.get(key), record);
+		const before = lane.entries.get(key);
+		const program = step.moves === "" ? this.#root : step.moves && this.#laneAt(step.moves);
+		if (program) changeAll(program, (each) => goneFrom(each, before?.order ?? record.seq));
+		const entry = entryAfter(before, record);
 		lane.entries.set(key, entry);
 		lane.asked = Math.max(lane.asked, entry.after);
 		if (isEffect) for (const each of path) each.lastEffect = record.seq;
@@ -98,21 +101,22 @@ export class Recorded {
 	}
 
 	/** The program of all its lanes has ended by throwing. @param by as in `lane_failed` */
-	forgetFailures(by?: CallKey): void {
+	forgetFailures(by?: readonly CallKey[]): void {
 		this.#forgetIn(this.#root, by);
 	}
 
-	#forgetIn(lane: RecordedLane, by: CallKey | undefined): void {
-		const at = by && forgottenAt(this.lookup(by));
+	#forgetIn(lane: RecordedLane, by: readonly CallKey[] = []): void {
+		for (const call of by) {
+			const entries = this.#laneAt(call.lane)?.entries;
+			const entry = entries?.get(entryKey(call));
+			const next = entry && letThrough(entry);
+			if (!next || next === entry) continue;
+			changeAll(lane, (each) => goneFrom(each, entry.order ?? 0));
+			entries?.set(entryKey(call), next);
+			const inside = this.#laneAt(innerLane(call));
+			if (inside) forgetFailures(inside);
+		}
 		forgetFailures(lane);
-		if (!by || at === undefined) return;
-		for (const each of lanesBelow(lane))
-			for (const [key, entry] of each.entries) each.entries.set(key, goneFrom(entry, at));
-		const last = this.#laneAt(by.lane)?.entries;
-		const entry = last?.get(entryKey(by));
-		if (entry) last?.set(entryKey(by), forgotten(entry, 0));
-		const inside = this.#laneAt(innerLane(by));
-		if (inside) forgetFailures(inside);
 	}
 
 	/** Every step, lane by lane, in the order of their first records. */
@@ -160,6 +164,10 @@ function forgetFailures(lane: RecordedLane, above: readonly RecordedLane[] = [])
 	const asked = Math.max(...path.map((each) => each.asked), newestBeside(path));
 	for (const [key, entry] of lane.entries) lane.entries.set(key, forgotten(entry, asked));
 	for (const below of lane.lanes.values()) forgetFailures(below, path);
+}
+
+function changeAll(lane: RecordedLane, change: (entry: JournalEntry) => JournalEntry): void {
+	for (const { entries } of lanesBelow(lane)) for (const [key, entry] of entries) entries.set(key, change(entry));
 }
 
 function* entriesBelow(lane: RecordedLane): Generator<JournalEntry> {

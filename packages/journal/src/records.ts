@@ -71,7 +71,14 @@ const ending = {
 /** How a call ended. */
 export const stepCompleted = defineRecord(
 	"step_completed",
-	z.object({ ...identity, ...ending, ...kept, usage: usage.optional() }),
+	z.object({
+		...identity,
+		...ending,
+		...kept,
+		usage: usage.optional(),
+		/** The world says otherwise than before: what the program of this lane asked for since, it may not ask for again. */
+		moves: z.string().optional(),
+	}),
 );
 
 /** Why a call failed, as far as whoever made it can see. */
@@ -102,9 +109,12 @@ export const stepFailed = defineRecord(
 
 /**
  * The program behind a lane has ended by throwing. What failed in it, and nothing rests on, is called again when it is run again; so
- * is the call whose failure it let through (`by`), whatever its other branches did meanwhile.
+ * are the calls whose failures it let through (`by`), whatever its other branches did meanwhile.
  */
-export const laneFailed = defineRecord("lane_failed", z.object({ lane: z.string(), by: callKeySchema.optional() }));
+export const laneFailed = defineRecord(
+	"lane_failed",
+	z.object({ lane: z.string(), by: z.array(callKeySchema).optional() }),
+);
 
 /** The unit of work behind a lane is over: its outcome is recorded elsewhere, and its steps will not be asked for again. */
 export const laneClosed = defineRecord("lane_closed", z.object({ lane: z.string() }));

@@ -1,4 +1,5 @@
 /** What is recorded of a program, and was not asked for in this life. */
+import type { Seq } from "@reyn/wal";
 import type { Identity, RecordedStep } from "./entry.ts";
 
 export interface Unheard extends RecordedStep {
@@ -8,28 +9,36 @@ export interface Unheard extends RecordedStep {
 
 export class Unasked {
 	readonly #all = new Map<string, Unheard>();
-	/** The effects among them that may not be asked for again. */
-	readonly gone = new Map<string, Unheard>();
+	/** Effects that may not be asked for again. */
+	readonly #gone = new Map<string, Unheard>();
 	readonly #byLane = new Map<string, Set<string>>();
 	/** Those with a place that have to be asked for, the smallest last; what was asked for meanwhile is still among them. */
 	#places: Unheard[] = [];
 	#isSorted = true;
 
-	/** What the program has to ask for, and effects that it may ask for. */
 	get size(): number {
 		return this.#all.size;
 	}
 
-	values(): MapIterator<Unheard> {
-		return this.#all.values();
+	get isEmpty(): boolean {
+		return this.#all.size + this.#gone.size === 0;
+	}
+
+	first(): Unheard | undefined {
+		return this.#all.values().next().value;
+	}
+
+	/** An effect that may not be asked for as it was, and that another one of its name may be in its place. */
+	sameAs({ lane, name }: Called & { readonly name: string }): Unheard | undefined {
+		return this.#gone.values().find((each) => each.lane === lane && each.name === name);
 	}
 
 	add(lane: string, step: RecordedStep, describe: () => string): void {
 		if (step.mayBeGone && !step.isEffect) return;
 		const each: Unheard = { ...step, lane, describe };
 		const key = keyOf(each);
-		this.#all.set(key, each);
-		if (step.mayBeGone) this.gone.set(key, each);
+		if (step.mayBeGone) this.#gone.set(key, each);
+		else this.#all.set(key, each);
 		const keys = this.#byLane.get(lane);
 		if (keys) keys.add(key);
 		else this.#byLane.set(lane, new Set([key]));
@@ -40,16 +49,25 @@ export class Unasked {
 
 	delete(asked: Called): void {
 		const key = keyOf(asked);
-		this.gone.delete(key);
+		this.#gone.delete(key);
 		if (this.#all.delete(key)) this.#byLane.get(asked.lane)?.delete(key);
 	}
 
 	forget(lane: string): void {
 		for (const key of this.#byLane.get(lane) ?? []) {
 			this.#all.delete(key);
-			this.gone.delete(key);
+			this.#gone.delete(key);
 		}
 		this.#byLane.delete(lane);
+	}
+
+	/** What was asked for after a place was told may not be asked for again. */
+	moved(place: Seq): void {
+		for (const [key, each] of this.#all) {
+			if (each.after < place) continue;
+			this.#all.delete(key);
+			if (each.isEffect) this.#gone.set(key, each);
+		}
 	}
 
 	/** What has to come before a place; without one, whatever there is. */
@@ -62,7 +80,7 @@ export class Unasked {
 			this.#places.pop();
 		}
 		// What has only begun is asked for before anything new begins.
-		return place === undefined ? this.#all.values().find(({ mayBeGone }) => !mayBeGone) : undefined;
+		return place === undefined ? this.first() : undefined;
 	}
 }
 

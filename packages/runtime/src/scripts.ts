@@ -40,7 +40,7 @@ import {
 } from "@reyn/journal/script";
 import type { View } from "@reyn/snapshot";
 import type { Timeline } from "@reyn/timetravel";
-import { type Appender, canonicalJson, type Ids, type Scope, type Wal } from "@reyn/wal";
+import { type Appender, canonicalJson, type Ids, type Scope, type Wal, type WalRecord } from "@reyn/wal";
 import { stopReason } from "./background.ts";
 import { RuntimeError } from "./errors.ts";
 import type { RuntimeEvent } from "./events.ts";
@@ -150,7 +150,11 @@ export class Scripts {
 		const session = this.#ownerOf(run);
 		return this.#launch(session, run, async () => {
 			const version = await this.#checked(session, run, how);
-			const resumed = scriptResumed({ run, ...(await this.#keep(run, version)), reuse: how.reuse ?? "prefix" });
+			const resumed = scriptResumed({
+				run,
+				...(await this.#keep(run, version)),
+				reuse: how.reuse ?? runOf(session, run).reuse ?? "prefix",
+			});
 			await session.log.append(resumed, scopeOf(session, run)).durable;
 			return { ...version, isResumed: true, whenInDoubt: how.whenInDoubt };
 		});
@@ -168,11 +172,15 @@ export class Scripts {
 	}
 
 	/** What {@link resume} would do and cost. Reads only. @throws as {@link check} does where it is not strict */
-	async explain(run: string, how: ScriptResume = {}): Promise<Explanation> {
+	explain(run: string, how: ScriptResume = {}): Promise<Explanation> {
+		return this.#foresee(run, how, "to go on");
+	}
+
+	async #foresee(run: string, how: ScriptResume, as: As): Promise<Explanation> {
 		const session = this.#ownerOf(run);
 		const found = runOf(session, run);
 		const { module, args } = await this.#versionOf(session, run, how);
-		const memo = await this.#memoOf(session, run);
+		const memo = await this.#memoOf(session, run, as);
 		memo.begin({ run, script: module.hash, args: versionOf(argsText(args)), reuse: how.reuse });
 		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
 		return explanation;
@@ -188,7 +196,7 @@ export class Scripts {
 		const found = runOf(session, run);
 		this.#assertWhole(session, run);
 		const { module, args } = await this.#versionOf(session, run, { script });
-		const memo = await this.#memoOf(session, run);
+		const memo = await this.#memoOf(session, run, "as it was");
 		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
 		const divergences = [...explanation.divergences];
 		if (found.status === "completed" && divergences.length === 0) {
@@ -375,7 +383,7 @@ export class Scripts {
 		const version = await this.#versionOf(session, run, how);
 		if (!how.strict) return version;
 		this.#assertWhole(session, run);
-		const { divergences } = await this.explain(run, how);
+		const { divergences } = await this.#foresee(run, how, "as it was");
 		const advice = `Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`;
 		if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
 		return version;
@@ -395,15 +403,22 @@ export class Scripts {
 		return { module: await checkScript({ name: found.name, source }, given), args: given };
 	}
 
-	/** What is recorded of a run on the current line of history. */
-	async #memoOf(session: Session, run: string): Promise<ScriptMemo> {
+	/** What is recorded of a run on the current line of history: with the failure that it ended by, or to be called again. */
+	async #memoOf(session: Session, run: string, as: As = "to go on"): Promise<ScriptMemo> {
 		const { wal, timeline } = this.#ports;
 		const { lineage } = timeline();
 		const memo = new ScriptMemo();
 		const { started } = runOf(session, run);
 		const kinds = [...journalRecords, ...scriptRecords].map(({ kind }) => kind);
 		const range = { after: Math.max(started, wal.first) - 1, scope: scopeOf(session, run), kinds: { only: kinds } };
-		for await (const record of wal.read(range)) if (lineage.isActive(record)) memo.record(record);
+		let end: WalRecord | undefined;
+		for await (const record of wal.read(range)) {
+			if (!lineage.isActive(record)) continue;
+			if (end) memo.record(end);
+			end = scriptFailed.is(record) ? record : undefined;
+			if (!end) memo.record(record);
+		}
+		if (end && as === "to go on") memo.record(end);
 		return memo;
 	}
 
@@ -468,6 +483,8 @@ export interface StartedScript {
 
 /** Earlier runs of a script that are asked what its calls cost. */
 const MAX_EARLIER = 3;
+
+type As = "as it was" | "to go on";
 
 async function outcomeOf(work: () => Promise<unknown>, signal: AbortSignal): Promise<ScriptEnd> {
 	try {

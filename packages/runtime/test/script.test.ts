@@ -221,6 +221,38 @@ describe("a run that is resumed", () => {
 		await runtime.close();
 	});
 
+	test("by content goes on so when nothing else is said", async () => {
+		const model = echo();
+		const { runtime } = await open(project, { model });
+		const { run } = await runToEnd(runtime, five());
+		await resumeToEnd(runtime, run, { script: five({ 1: "other" }), reuse: "content" });
+		expect(prompts(model).slice(5)).toEqual(["other"]);
+		expect(await runtime.scripts.explain(run)).toMatchObject({ toPay: 0 });
+		expect(await resumeToEnd(runtime, run)).toMatchObject({ status: "completed" });
+		await resumeToEnd(runtime, run, { script: five({ 2: "another" }) });
+		expect(prompts(model).slice(6)).toEqual(["another"]);
+		await runtime.close();
+	});
+
+	test("strictly goes on where it had failed, and its run is as it was", async () => {
+		let isDown = true;
+		const model = scripted((request) => {
+			if (isDown && lastOf(request) === "a") throw new Error("overloaded");
+			return `echo: ${lastOf(request)}`;
+		});
+		const { runtime } = await open(project, { model });
+		const { run, end } = await runToEnd(
+			runtime,
+			script("try { return await ctx.agent('a'); } finally { await ctx.agent('note'); }"),
+		);
+		expect(end).toMatchObject({ status: "failed" });
+		expect((await runtime.scripts.verify(run)).divergences).toEqual([]);
+		isDown = false;
+		expect(await resumeToEnd(runtime, run, { strict: true })).toEqual({ status: "completed", result: "echo: a" });
+		expect(prompts(model)).toEqual(["a", "note", "a"]);
+		await runtime.close();
+	});
+
 	test("with other arguments makes what rests on them, and keeps them", async () => {
 		const model = echo();
 		const { runtime } = await open(project, { model });

@@ -27,8 +27,12 @@ export interface Outside {
 export interface Inside {
 	/** Runs the top level of a script. Gives the exports beside the default one as JSON text; `fail` is told as of `run`. */
 	load(script: () => void, done: (exports: string) => void, fail: (said: string) => void): void;
-	/** Runs the default export. `fail` is told {@link Said} as JSON text, and the host's error where it was one. */
-	run(args: string, done: (result: string | undefined) => void, fail: (said: string, origin: unknown) => void): void;
+	/** Runs the default export. `fail` is told {@link Said} as JSON text, the host's error where it was one, and those that it came from. */
+	run(
+		args: string,
+		done: (result: string | undefined) => void,
+		fail: (said: string, origin: unknown, causes: readonly unknown[]) => void,
+	): void;
 	/** What a value that was thrown in the realm says: {@link Said} as JSON text. */
 	describe(error: unknown, told: (said: string) => void): void;
 }
@@ -67,6 +71,8 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 
 	/** The errors of the host, by those that the script was given in place of them. */
 	const origins = new WeakMap<object, unknown>();
+	/** What the branches failed with, by the error that says that they did. */
+	const parts = new WeakMap<object, unknown>();
 	let isOver = false;
 	let main: ((ctx: ScriptContext, args: unknown) => unknown) | undefined;
 
@@ -132,7 +138,7 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 	async function run(
 		args: string,
 		done: (result: string | undefined) => void,
-		failed: (said: string, origin: unknown) => void,
+		failed: (said: string, origin: unknown, causes: readonly unknown[]) => void,
 	): Promise<void> {
 		await undefined;
 		let text: string | undefined;
@@ -141,7 +147,9 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 			if (result !== undefined) text = write(result, "result");
 		} catch (error) {
 			isOver = true;
-			failed(describe(error), apply(getOf, origins, [error]));
+			const causes: unknown[] = [];
+			addCauses(error, causes, 0);
+			failed(describe(error), apply(getOf, origins, [error]), causes);
 			return;
 		}
 		isOver = true;
@@ -252,18 +260,24 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		const outcomes = await runBranches(kind, "", bodies);
 		const results: unknown[] = [];
 		const failures: unknown[] = [];
+		const values: unknown[] = [];
 		for (let i = 0; i < outcomes.length; i++) {
 			const { failed, value } = outcomes[i] as Outcome;
-			if (failed) push(failures, failureAt(i, value));
-			else push(results, value);
+			if (!failed) push(results, value);
+			else {
+				push(failures, failureAt(i, value));
+				push(values, value);
+			}
 		}
 		if (failures.length === 0) return results;
 		const first = failures[0] as { message: string };
-		throw fail(
+		const error = fail(
 			"SCRIPT_BRANCH_FAILED",
 			`${failures.length} of ${bodies.length} branches of ctx.${kind}() failed, the first with: ${first.message}`,
 			{ failed: failures, branches: bodies.length },
 		);
+		apply(setOf, parts, [error, values]);
+		throw error;
 	}
 
 	async function phase(name: string, body: Body): Promise<unknown> {
@@ -422,6 +436,25 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		if (said.name !== undefined) define(error, "name", said.name);
 		apply(setOf, origins, [error, origin]);
 		return error;
+	}
+
+	/** The errors of the host that one of the realm came from: itself, its cause, those of its branches, those that it gathers. */
+	function addCauses(error: unknown, causes: unknown[], depth: number): void {
+		if (typeof error !== "object" || error === null || depth > 8 || causes.length >= 100) return;
+		const origin = apply(getOf, origins, [error]);
+		if (origin !== undefined) {
+			push(causes, origin);
+			return;
+		}
+		const branches = apply(getOf, parts, [error]) as unknown[] | undefined;
+		if (branches) for (let i = 0; i < branches.length; i++) addCauses(branches[i], causes, depth + 1);
+		try {
+			const { cause, errors } = error as { cause?: unknown; errors?: unknown };
+			addCauses(cause, causes, depth + 1);
+			if (isArray(errors)) for (let i = 0; i < errors.length && i < 100; i++) addCauses(errors[i], causes, depth + 1);
+		} catch {
+			// A getter of the script's own.
+		}
 	}
 
 	/** A script may throw anything: a text, or an object whose getters throw again. */

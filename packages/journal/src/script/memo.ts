@@ -113,6 +113,7 @@ export class ScriptMemo {
 		const isEffect = record.kind === stepStarted.kind || id.adopts !== undefined;
 		if (isEffect && startsDurably(id.purity)) this.#lastEffect = record.seq;
 		this.#steps.record(record);
+		if (stepCompleted.is(record) && record.data.moves !== undefined) this.#learnAll();
 	}
 
 	/** What is known of a call that is about to be made. An answer that is found by content is taken. */
@@ -144,6 +145,7 @@ export class ScriptMemo {
 				...id,
 				place: entry.order,
 				started: entry.started,
+				after: entry.after,
 				mayBeGone: entry.mayBeGone,
 				isEffect: startsDurably(entry.purity),
 				describe: () => describe(id),
@@ -172,7 +174,7 @@ export class ScriptMemo {
 	}
 
 	/** What a `script_started` or `script_resumed` record does; for a preview without one. */
-	begin({ run, script, args, reuse = "prefix" }: Begun): void {
+	begin({ run, script, args, reuse = this.#reuse }: Begun): void {
 		this.#run = run;
 		const version = `${script} ${args}`;
 		// A run that goes on unchanged finds everything where it was.
@@ -192,8 +194,13 @@ export class ScriptMemo {
 	}
 
 	/** The script has ended by throwing. @param by as in `lane_failed` */
-	#forgetFailures(by: CallKey | undefined): void {
+	#forgetFailures(by: readonly CallKey[] | undefined): void {
 		this.#steps.forgetFailures(by);
+		this.#learnAll();
+	}
+
+	/** What an end, or a moved world, says of calls before. */
+	#learnAll(): void {
 		for (const each of this.#here.values()) each.entry = this.#steps.lookup(each.id) ?? each.entry;
 	}
 

@@ -192,6 +192,14 @@ function loadError(error: Error, file: string): Error {
 	);
 }
 
+/** @param causes errors of the host in a list of the realm, which the script may have taught to be read otherwise than by index */
+function errorFrom(error: Error, causes: readonly unknown[]): Error {
+	const all: unknown[] = [];
+	for (let i = 0; i < causes.length; i++) all.push(causes[i]);
+	if (all.length > 0) error.cause = new AggregateError(all);
+	return error;
+}
+
 function run(args: string, inside: Inside, life: Life, file: string): Promise<string | undefined> {
 	return new Promise((resolve, reject) => {
 		life.failed = reject;
@@ -202,9 +210,9 @@ function run(args: string, inside: Inside, life: Life, file: string): Promise<st
 					life.isOver = true;
 					resolve(result);
 				},
-				(said, origin) => {
+				(said, origin, causes) => {
 					life.isOver = true;
-					reject(origin ?? errorOf(JSON.parse(said), file));
+					reject(origin ?? errorFrom(errorOf(JSON.parse(said), file), causes));
 				},
 			),
 		);

@@ -32,8 +32,8 @@ export const scriptFailed = defineRecord(
 	z.object({
 		run,
 		reason: z.object({ message: z.string(), code: z.string().optional(), detail: z.unknown().optional() }),
-		/** The call whose failure it let through: it is called again when the run goes on. */
-		by: callKeySchema.optional(),
+		/** The calls whose failures it let through: they are called again when the run goes on. */
+		by: z.array(callKeySchema).optional(),
 		recalled,
 	}),
 );

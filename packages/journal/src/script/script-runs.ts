@@ -7,6 +7,8 @@ const scriptRun = z.object({
 	/** SHA-256 of the text and of the arguments that it has now. */
 	script: z.string(),
 	args: z.string(),
+	/** What it keeps of those before; absent: as by default. */
+	reuse: z.enum(["prefix", "content"]).optional(),
 	/** How many texts or arguments it had, this one included. */
 	revision: z.int(),
 	/** The seq of its first record. */
@@ -36,11 +38,12 @@ export const scriptRuns = defineProjection<ScriptRuns>({
 			...state,
 			[run]: { name, script, args, revision: 1, started: seq, at: ts, status: "open" },
 		})),
-		on(scriptResumed, (state, { run, script, args }) =>
+		on(scriptResumed, (state, { run, script, args, reuse }) =>
 			withRun(state, run, ({ result, reason, ...before }) => ({
 				...before,
 				script,
 				args,
+				reuse,
 				revision: before.script === script && before.args === args ? before.revision : before.revision + 1,
 				status: "open",
 			})),

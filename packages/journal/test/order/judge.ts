@@ -152,7 +152,7 @@ function forgottenAfter(
 	);
 	let isShaken = false;
 	const heard = told.flatMap((failed, i) => {
-		if (failed.type !== "failed" || !mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
+		if (failed.type !== "failed") return [];
 		// Its branch has ended by it, and the others have not seen it.
 		const later = told.flatMap((each, n) => (n > i && each.type === "asked" ? [{ ...each, n }] : []));
 		const recorded = later.filter(({ n }) => isRecorded(n, life, at, told, kept));
@@ -161,6 +161,7 @@ function forgottenAfter(
 			isShaken ||= recorded.length > 0;
 			return [failed.key];
 		}
+		if (!mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
 		if (recorded.some(({ path }) => isAround(path, failed.path))) return [];
 		// Of a call that is made of calls the ledger knows no start.
 		isShaken ||= recorded.length > 0 || later.some(({ key }) => specs.get(idOf(key))?.type === "nested");

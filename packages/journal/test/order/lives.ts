@@ -15,6 +15,7 @@ export type Says = (text: string, life: number) => { readonly ms?: number; reado
 /** Each tool is named after what it is to the world. */
 const purities: Readonly<Record<string, Purity>> = {
 	mail: "side_effect",
+	post: "external",
 	look: "world",
 	count: "pure",
 };

@@ -66,7 +66,7 @@ export const scripts: Form<Scripts> = {
 			const error = "error" in ended ? ended.error : undefined;
 			const refused = notes.find(({ line }) => /^refused (?!SCRIPT_WAITING)/.test(line))?.line;
 			const isRefused = refused !== undefined || REFUSALS.includes(String(error?.code));
-			const why = refused ?? `${error?.code ?? ""} ${error?.message ?? ""}`.trim();
+			const why = refused ?? [error?.code, error?.message, JSON.stringify(error?.detail)].join(" ").trim();
 			const status = isRefused
 				? "refused"
 				: ended.status === "stopped" || ended.status === "killed"

@@ -111,6 +111,23 @@ describe("a script that runs again recalls", () => {
 		await expectRecalled(source, slower, ["look "]);
 	});
 
+	test("what the world said the second time, and what was asked for then", async () => {
+		const source = script(`const heard = await ctx.tool("look");
+	const thought = await ctx.agent("think of " + heard);
+	await ctx.tool("mail", { text: thought });
+	return ctx.agent("sum up " + thought);`);
+		const run = new Run((text, life) => (text === "look " ? { says: `price ${Math.min(life, 2)}` } : undefined));
+		expect(await run.live(source)).toMatchObject({ status: "completed" });
+		run.loseFrom((data) => data.includes("mail"));
+		const ended = await run.live(source);
+		expect(ended).toMatchObject({ status: "completed", result: "sum up think of price 2!!" });
+		expect(run.made).toEqual(["look ", "think of price 2", "mail think of price 2!", "sum up think of price 2!"]);
+		run.loseFrom((data) => data.includes("sum up"));
+		expect([await run.live(source), run.made]).toEqual([ended, ["sum up think of price 2!"]]);
+		run.lose(1);
+		expect([await run.live(source), run.made]).toEqual([ended, []]);
+	});
+
 	test("the world's first answer, when it fails the second time", async () => {
 		const source = script(`const heard = await ctx.tool("look");
 	return ctx.agent("sum up " + heard);`);
@@ -232,6 +249,44 @@ describe("a run that has failed and is run again", () => {
 		expect([await run.live(source), run.made]).toEqual([{ status: "completed", result: "a!" }, ["a"]]);
 		const { status } = await run.live(source);
 		expect([status, run.made]).toEqual(["completed", []]);
+	});
+
+	test.each([
+		[
+			"in a branch that went on",
+			"ctx.parallel([async () => { try { return await A; } finally { await ctx.now(); } }])",
+		],
+		[
+			"as the cause of its own",
+			'A.catch(async (cause) => { await ctx.agent("why"); throw new Error("no way", { cause }); })',
+		],
+		[
+			"gathered with others",
+			'Promise.allSettled([A]).then(async ([{ reason }]) => { if (!reason) return; await ctx.agent("why"); throw new AggregateError([reason]); })',
+		],
+	])("makes the call again whose failure it let through %s", async (_, what) => {
+		for (const call of ['ctx.agent("a")', 'ctx.tool("mail", { text: "a" })']) {
+			const source = script(`return ${what.replace("A", call)}`);
+			const isFailing = (text: string): boolean => text === "a" || text === "mail a";
+			const run = new Run((text, life) => (life < 3 && isFailing(text) ? { says: new Error("no") } : undefined));
+			for (let life = 1; life < 3; life++) {
+				expect(await run.live(source)).toMatchObject({ status: "failed" });
+				expect(run.made.filter(isFailing)).toHaveLength(1);
+			}
+			expect(await run.live(source)).toMatchObject({ status: "completed" });
+			expect(run.made).toHaveLength(1);
+		}
+	});
+
+	test("closes what it has opened, once", async () => {
+		const source = script(`try {
+		await Promise.all([ctx.agent("a"), ctx.agent("b")]);
+		await ctx.tool("mail", { text: "good" });
+	} finally { await ctx.tool("post", {}); }`);
+		const run = new Run((text, life) => (life === 1 && text === "a" ? { says: new Error("no") } : undefined));
+		expect(await run.live(source)).toMatchObject({ status: "failed" });
+		expect(run.made).toContain("post ");
+		expect([await run.live(source), run.made]).toMatchObject([{ status: "completed" }, ["a", "mail good"]]);
 	});
 
 	test("makes no effect with what it knows now, where a branch made it with what it knew then", async () => {
