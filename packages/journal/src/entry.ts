@@ -87,12 +87,6 @@ export interface RecordedStep extends Pick<Identity, "fp" | "occ" | "name"> {
 	readonly isEffect?: boolean | undefined;
 }
 
-export const smallestOf = (places: readonly (Seq | undefined)[]): Seq | undefined =>
-	places.reduce(
-		(least, place) => (least === undefined || (place !== undefined && place < least) ? place : least),
-		undefined,
-	);
-
 /** @param key as {@link entryKey} makes it */
 export function recordedOf(
 	key: string,

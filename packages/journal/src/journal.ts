@@ -18,7 +18,6 @@ import {
 	type RecordedStep,
 	recallEntry,
 	recordedOf,
-	smallestOf,
 } from "./entry.ts";
 import { startsDurably } from "./purity.ts";
 import { type CallKey, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
@@ -104,10 +103,9 @@ export function* recordedIn(state: JournalState, lane: string): Generator<Record
 	for (const [key, entry] of entriesIn(laneAt(state, lane)?.entries ?? emptyDict)) yield recordedOf(key, entry);
 }
 
-/** The smallest place of the steps in a lane and below it, as {@link Using} wants it. */
+/** What had been told when the first step in a lane or below it was asked for, as {@link Using} wants it. */
 export function firstBelow(state: JournalState, lane: string): Seq | undefined {
-	const found = laneAt(state, lane);
-	return found && smallestOf([...allEntries(found)].map(({ order }) => order));
+	return laneAt(state, lane)?.begun;
 }
 
 /** The steps of one lane, in the order of their first records as far as they are known. */

@@ -197,7 +197,7 @@ export class Order {
 	 *
 	 * @param place where its end is recorded; undefined: nowhere
 	 * @param rank 0: it is made at once, and told before all else
-	 * @param inside of a call without a place: where the first step inside it is told, which it has to have begun for
+	 * @param inside of a call without a place: what had been told when the first step inside it was asked for
 	 */
 	ask(asked: Asked, place: Seq | undefined, rank: Rank = 1, inside?: Seq): Ticket {
 		const ticket = new Ticket(this, asked, this.#told);
@@ -211,13 +211,14 @@ export class Order {
 		if (this.#ended) ticket.refuse(this.#ended);
 		else if (rank === 0) this.place(ticket, 0, this.#count++);
 		else if (place !== undefined) this.place(ticket, rank, place);
+		else if (inside !== undefined) {
+			// Nothing more is told before it has asked for that step: it may ask with what it knows then.
+			ticket.isToBegin = true;
+			this.place(ticket, 1, inside + 0.5);
+		}
 		// With nothing else asked for, and with nothing recorded left, there is nothing that it could overtake.
 		else if (isAlone || this.#isLive) ticket.begin();
-		else if (inside === undefined) this.#waiting.push(ticket);
-		else {
-			ticket.isToBegin = true;
-			this.place(ticket, 1, inside - 0.5);
-		}
+		else this.#waiting.push(ticket);
 		return ticket;
 	}
 
@@ -229,8 +230,8 @@ export class Order {
 		let [low, high] = [0, this.#placed.length];
 		while (low < high) {
 			const middle = (low + high) >>> 1;
-			if (isBefore(this.#placed[middle] as Ticket, ticket)) high = middle;
-			else low = middle + 1;
+			if (isBefore(ticket, this.#placed[middle] as Ticket)) low = middle + 1;
+			else high = middle;
 		}
 		this.#placed.splice(low, 0, ticket);
 	}

@@ -13,7 +13,6 @@ import {
 	type RecordedStep,
 	recallEntry,
 	recordedOf,
-	smallestOf,
 	stepKinds,
 } from "./entry.ts";
 import { startsDurably } from "./purity.ts";
@@ -65,10 +64,9 @@ export class Recorded {
 		for (const [key, entry] of this.#laneAt(lane)?.entries ?? []) yield recordedOf(key, entry);
 	}
 
-	/** The smallest place of the steps in a lane and below it. */
+	/** What had been told when the first step in a lane or below it was asked for. */
 	firstBelow(lane: string): number | undefined {
-		const found = this.#laneAt(lane);
-		return found && smallestOf([...entriesBelow(found)].map(({ order }) => order));
+		return this.#laneAt(lane)?.begun;
 	}
 
 	/** Takes one more record. */

@@ -62,7 +62,7 @@ export interface Using {
 	recall(step: Identity, program: string): Recall;
 	/** The steps that the log has in a lane. Absent: nobody waits for what is not asked for. */
 	readonly recordedIn?: ((lane: string) => Iterable<RecordedStep>) | undefined;
-	/** The smallest place of the steps that the log has in a lane and below it. Absent: steps inside steps may be told later. */
+	/** What had been told when the first step that the log has in a lane or below it was asked for. Absent: steps inside steps may be told later. */
 	readonly firstBelow?: ((lane: string) => Seq | undefined) | undefined;
 	/** Of lanes that share state: in which order their program is told how their steps ended. Absent: a lane is a program of its own. */
 	readonly order?: Order | undefined;

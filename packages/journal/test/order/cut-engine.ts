@@ -54,6 +54,8 @@ function over(engine: LogEngine, before: Written, blobs = engine.blobs(REALM)): 
 						},
 					}),
 				async append(lease, expect, more) {
+					// As on a disk, the program goes on meanwhile.
+					await new Promise((resolve) => setImmediate(resolve));
 					await log.append(lease, expect, more);
 					lines.push(...more);
 				},

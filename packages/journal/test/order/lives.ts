@@ -104,8 +104,8 @@ export interface Steps {
 	count(text: string): Promise<string>;
 	/** A line of its own. */
 	lane(path: string): Steps;
-	/** A model's call that is made of steps. */
-	inside(text: string, body: (steps: Steps) => Promise<string>): Promise<string>;
+	/** A call that is made of steps; of a model, unless it says otherwise. */
+	inside(text: string, body: (steps: Steps) => Promise<string>, purity?: Purity): Promise<string>;
 }
 
 export type StepProgram = (steps: Steps) => Promise<unknown>;
@@ -142,6 +142,11 @@ export class Journals {
 		}
 	}
 
+	/** What is recorded. */
+	get lines(): readonly string[] {
+		return this.#engine.lines;
+	}
+
 	/** The process dies before its last records are written. */
 	async lose(records: number): Promise<void> {
 		this.time.kill();
@@ -167,8 +172,8 @@ function stepsOf(journal: Journal, answer: (text: string) => Promise<string>): S
 			look: (text, more) => call("look", "world", text, more),
 			count: (text) => call("count", "pure", text),
 			lane: (path) => over((step) => journal.lane(path).perform(step)),
-			inside: (text, body) =>
-				call("inside", "llm", text, { call: ({ lane }) => body(over((step) => lane.perform(step))) }),
+			inside: (text, body, purity = "llm") =>
+				call("inside", purity, text, { call: ({ lane }) => body(over((step) => lane.perform(step))) }),
 		};
 	};
 	return over(({ name, call, kind: _, ...options }) => journal.step(name, call, options));

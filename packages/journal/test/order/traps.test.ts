@@ -1,7 +1,8 @@
 /** Programs that once paid twice when they were run again: each is run to its end, and run again over the same log. */
 import { describe, expect, test } from "vitest";
+import type { Purity } from "../../src/index.ts";
 import { script } from "../script/script-process.ts";
-import { Journals, Run, type Says, type StepProgram } from "./lives.ts";
+import { Journals, Run, type Says, type StepProgram, type Steps } from "./lives.ts";
 
 /** A run to its end, killed before the end was recorded, and run again: the same end, and nothing is called but what is allowed. */
 async function expectRecalled(source: string, says: Says, allowed: readonly string[] = []): Promise<Run> {
@@ -467,6 +468,20 @@ async function expectStepsRecalled(program: StepProgram, says: Says, allowed: re
 	}
 }
 
+/** A program to its end; and again with its last records lost, as long as something is kept: the same end, and no other calls. */
+async function expectRecalledAnywhere(program: StepProgram, says: Says, kept = ""): Promise<void> {
+	for (let lost = 1; ; lost++) {
+		const journals = new Journals(says);
+		const ended = await journals.live(program);
+		const { made } = journals;
+		await journals.lose(lost);
+		if (journals.lines.length < 2 || !journals.lines.join().includes(kept)) return;
+		const again = await journals.live(program).catch((error: Error) => error.message);
+		const other = journals.made.filter((text) => !made.includes(text));
+		expect({ ended: again, other }, `${lost} lost`).toEqual({ ended, other: [] });
+	}
+}
+
 /** What each branch found, in the order in which they ended; then a mail and a sum of that. */
 const together =
 	(...branches: readonly ((...given: Parameters<StepProgram>) => Promise<string>)[]): StepProgram =>
@@ -516,6 +531,48 @@ describe("a program of steps that runs again recalls", () => {
 		const ended = await journals.live(parts);
 		await journals.lose(1);
 		expect([await journals.live(parts), journals.made]).toEqual([ended, []]);
+	});
+
+	/** A call with steps inside, beside a branch that finds b, c and d. */
+	const beside =
+		(
+			purity: Purity,
+			body: (steps: Steps, found: readonly string[]) => Promise<string>,
+			isSecond = false,
+		): StepProgram =>
+		async (steps) => {
+			const found: string[] = [];
+			const branch = async (): Promise<void> => {
+				for (const text of ["b", "c", "d"]) found.push(await steps.llm(text));
+			};
+			const work = (): Promise<unknown> => steps.inside("work", (inner) => body(inner, found), purity);
+			await Promise.all((isSecond ? [branch, work] : [work, branch]).map((each) => each()));
+			return found;
+		};
+
+	const purities = ["llm", "side_effect"] as const;
+	const inner = ["llm", "mail"] as const;
+	const both = purities.flatMap((purity) => inner.map((kind) => [purity, kind] as const));
+
+	test.each(both)("what a call (%s) was made of, and what its %s knew", async (purity, kind) => {
+		const slow: Says = (text) => ({ ms: { a: 5, b: 1, c: 15, d: 15 }[text] ?? 30 });
+		const program = beside(purity, async (steps, found) => {
+			await steps.llm("a");
+			return steps[kind](`sum up ${found}`);
+		});
+		await expectRecalledAnywhere(program, slow);
+	});
+
+	test.each(both)("what a call (%s) knew when it began with its %s", async (purity, kind) => {
+		const slow: Says = (text) => ({ ms: { b: 1, c: 15, d: 15 }[text] ?? 10 });
+		// A model's call leaves nothing before it ends.
+		const kept = kind === "llm" ? "sum up" : "";
+		for (const isSecond of [false, true])
+			await expectRecalledAnywhere(
+				beside(purity, (steps, found) => steps[kind](`sum up ${found}`), isSecond),
+				slow,
+				kept,
+			);
 	});
 
 	test("an effect that failed and was tried again by a loop of the program's own", async () => {
