@@ -233,10 +233,14 @@ describe("what lies behind a link is somebody else's, and stays", () => {
 	])("%s, when snapshots are collected", async (_, link, below, text) => {
 		const { runtime } = await open(project);
 		await talk({ runtime, events: [], shown: [] }, 3);
+		const counts: number[] = [];
 		const gone = async (path: string): Promise<boolean> => {
 			await mkdir(dirname(path), { recursive: true });
 			await writeFile(path, text);
-			await runtime.gc(all);
+			for (const dryRun of [true, false]) {
+				const { snapshots, chunks, artifacts } = await runtime.gc({ ...all, dryRun });
+				counts.push(snapshots + chunks + artifacts.files + artifacts.bytes);
+			}
 			return !(await exists(path));
 		};
 		const name = `${below}${"0".repeat(20)}.blob`;
@@ -247,7 +251,9 @@ describe("what lies behind a link is somebody else's, and stays", () => {
 		const outside = join(project.root, "outside");
 		await mkdir(outside);
 		await symlink(outside, at, "junction");
+		counts.length = 0;
 		expect(await gone(join(outside, name))).toBe(false);
+		expect(counts, "nor is it counted").toEqual([0, 0]);
 		await runtime.close();
 	});
 

@@ -135,6 +135,7 @@ describe("what lies in the directory", () => {
 		await moved.delete("b/a");
 		expect(await moved.list("")).toEqual(["a", "b/a", "c"]);
 		expect(await moved.get("b/a")).toEqual(Buffer.from("b/a"));
+		expect(await Promise.all([theirs, blobs, moved].map((each) => each.isOwn?.()))).toEqual([true, true, false]);
 	});
 
 	test("temporary files, and what others left there, are no blobs", async () => {

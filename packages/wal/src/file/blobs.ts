@@ -64,6 +64,9 @@ export function fileBlobs(directory: string, { disk }: FileBlobsOptions = {}): B
 			const path = blobOf(name);
 			if (!(await hasLink([directory, ...foldersOf(name)]))) await files.remove(path);
 		},
+		async isOwn() {
+			return !(await files.isLink(directory));
+		},
 	};
 }
 
