@@ -49,7 +49,10 @@ export function addScriptCommands(
 	const script = program
 		.command("script")
 		.description("scripts of agents: run, kill, edit, go on")
-		.addHelpText("after", "\nExample: reyn script run review.ts");
+		.addHelpText(
+			"after",
+			"\nA script has no clock, dice, files or network but what ctx gives, so that each of its runs is the same. That keeps\naccidents out and is no sandbox: run scripts that you trust.\n\nExample: reyn script run review.ts",
+		);
 	const theRun = "the id of a run: reyn script list has them";
 	const answer = (): Option =>
 		new Option("--answer <text>", "an answer to what the script asks; may be given several times").argParser(

@@ -1,10 +1,10 @@
 /** Where a script's calls stand: a tree of lanes, each with the chain of what was called in it. */
-import { AsyncLocalStorage } from "node:async_hooks";
 import { hash } from "node:crypto";
 import type { Scope } from "@reyn/wal";
 import { Line } from "../key.ts";
 import { Lane } from "../lane.ts";
 import type { Using } from "../step.ts";
+import { standing } from "./standing.ts";
 
 /** One line of calls: the script's own, or one of a `parallel`, a `pipeline` or a `phase`. */
 export class Branch {
@@ -80,7 +80,7 @@ export class Branches {
 	}
 
 	get current(): Branch {
-		for (let at = standing.getStore(); at; at = at.outside) if (at.of === this) return at.branch;
+		for (let at = here(); at; at = at.outside) if (at.of === this) return at.branch;
 		return this.#root;
 	}
 
@@ -89,9 +89,11 @@ export class Branches {
 	}
 
 	enter<T>(fork: number, branch: number, body: () => T): T {
-		let outside = standing.getStore();
+		let outside = here();
 		if (outside?.of === this) outside = outside.outside;
-		return standing.run({ of: this, branch: this.#forks[fork]?.branches[branch] ?? this.#root, outside }, body);
+		const place = Symbol();
+		places.set(place, { of: this, branch: this.#forks[fork]?.branches[branch] ?? this.#root, outside });
+		return standing.run(place, body);
 	}
 
 	join(fork: number): void {
@@ -107,8 +109,12 @@ interface Standing {
 	readonly outside: Standing | undefined;
 }
 
-/** One for all runs: it is never given up, and in Node 22 each one makes every `await` of the process dearer. */
-const standing = new AsyncLocalStorage<Standing>();
+const places = new WeakMap<symbol, Standing>();
+
+function here(): Standing | undefined {
+	const place = standing.getStore();
+	return place && places.get(place);
+}
 
 /** All steps of a run are in lanes below this one. */
 export const scriptLane = (run: string): string => `script/${run}`;

@@ -22,7 +22,7 @@ export function guardRealm(fail: Fail): void {
 		" Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError URIError SuppressedError globalThis" +
 		" JSON Math Intl ArrayBuffer Uint8Array Int8Array Uint16Array Int16Array Uint32Array Int32Array Float16Array" +
 		" Float32Array Float64Array Uint8ClampedArray BigUint64Array BigInt64Array DataView Map BigInt Set Iterator WeakMap" +
-		" WeakSet Proxy Reflect decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape isFinite isNaN" +
+		" WeakSet Reflect decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape isFinite isNaN" +
 		" DisposableStack AsyncDisposableStack console queueMicrotask ";
 
 	const insteadOf: Members = {
@@ -51,6 +51,8 @@ export function guardRealm(fail: Fail): void {
 		SharedArrayBuffer: "ArrayBuffer",
 		WebAssembly: "ctx.tool()",
 		Temporal: "Date",
+		// Node asks a promise that failed for names of its own: what answers there would run outside of the script's time.
+		Proxy: "an object with getters",
 	};
 
 	const refused = (what: string, substitute: string): Error =>
@@ -68,6 +70,7 @@ export function guardRealm(fail: Fail): void {
 	guardDate();
 	guardLocales();
 	guardPromise();
+	guardSymbols();
 	guardCodeFromStrings();
 	guardErrors();
 	guardGlobals();
@@ -202,6 +205,34 @@ export function guardRealm(fail: Fail): void {
 		freeze(Promise.prototype);
 	}
 
+	/** Where hooks of the host follow promises, Node keeps on each what is different in every run, under symbols. */
+	function guardSymbols(): void {
+		const { getOwnPropertySymbols, getOwnPropertyDescriptors } = Object;
+		const NativePromise = Promise;
+		const isOfNode = (key: PropertyKey): boolean => {
+			if (typeof key !== "symbol") return false;
+			const kept = getOwnPropertySymbols(new NativePromise(() => {}));
+			for (let i = 0; i < kept.length; i++) if (kept[i] === key) return true;
+			return false;
+		};
+		const shown = (keys: readonly PropertyKey[]): PropertyKey[] => {
+			const list: PropertyKey[] = [];
+			for (let i = 0; i < keys.length; i++) {
+				const key = keys[i] as PropertyKey;
+				if (!isOfNode(key)) replace(list, list.length, key, true);
+			}
+			return list;
+		};
+		replace(Object, "getOwnPropertySymbols", (object: unknown) => shown(getOwnPropertySymbols(object)));
+		replace(Reflect, "ownKeys", (object: object) => shown(ownKeys(object)));
+		replace(Object, "getOwnPropertyDescriptors", (object: unknown) => {
+			const all = getOwnPropertyDescriptors(object) as Record<PropertyKey, PropertyDescriptor>;
+			const kept = getOwnPropertySymbols(all);
+			for (let i = 0; i < kept.length; i++) if (isOfNode(kept[i] as symbol)) delete all[kept[i] as symbol];
+			return all;
+		});
+	}
+
 	function guardCodeFromStrings(): void {
 		const kinds = [() => {}, async () => {}, function* () {}, async function* () {}];
 		for (const each of kinds) {
@@ -264,7 +295,7 @@ export function guardRealm(fail: Fail): void {
 		});
 	}
 
-	function replace(target: object, name: string, value: unknown): void {
-		defineProperty(target, name, { value, writable: true, enumerable: false, configurable: true });
+	function replace(target: object, name: PropertyKey, value: unknown, enumerable = false): void {
+		defineProperty(target, name, { value, writable: true, enumerable, configurable: true });
 	}
 }

@@ -10,8 +10,8 @@ import type { ScriptCalls } from "./context.ts";
 import { guardRealm } from "./guards.ts";
 import type { ScriptModule } from "./load.ts";
 import { realmJson } from "./realm-json.ts";
-import { watchRejections } from "./rejections.ts";
-import { errorOf, placeOf, sayOf } from "./said.ts";
+import { placeOf, standsHere } from "./rejections.ts";
+import { errorOf, lineOf, sayOf } from "./said.ts";
 import { STRETCH_MS, Stretches } from "./stretch.ts";
 
 /** What a script reaches, on the side of the host. */
@@ -76,25 +76,19 @@ export async function openRealm(module: ScriptModule, bridge: Bridge, stretchMs 
 		codeGeneration: { strings: false, wasm: false },
 		microtaskMode: "afterEvaluate",
 	});
-	const promises: object = context.Promise.prototype;
-	const stretches = new Stretches(context, file, stretchMs, (line) => bridge.log(line));
-	const life: Life = { isOver: false, stretches, rested: () => bridge.rested() };
+	const tell = (reason: unknown): void => {
+		const print = (said: string): void =>
+			stretches.print(`nobody waited for what failed here: ${errorOf(JSON.parse(said), file).stack}`);
+		goOn(life, () => inside.describe(reason, print));
+	};
+	const stretches = new Stretches(context, file, stretchMs, placeOf(tell), (line) => bridge.log(line));
+	const life: Life = { isOver: false, stretches, tell, rested: () => bridge.rested() };
 	const compiled = <T>(inner: T): T =>
 		new Script(`"use strict"; (${inner})`, { filename: "reyn:realm" }).runInContext(context);
 	const inside = compiled(bootstrap)(outsideOf(bridge, life), compiled(realmJson), compiled(guardRealm));
-	const watched = <T>(work: () => Promise<T>): Promise<T> =>
-		watchRejections(
-			promises,
-			(reason) => {
-				const print = (said: string): void =>
-					life.stretches.print(`nobody waited for what failed here: ${errorOf(JSON.parse(said), file).stack}`);
-				goOn(life, () => inside.describe(reason, print));
-			},
-			work,
-		);
 	return {
-		exports: await watched(() => load(module, context, inside, life)),
-		run: (args) => watched(() => run(args, inside, life, file)),
+		exports: await load(module, context, inside, life),
+		run: (args) => run(args, inside, life, file),
 		burst: (answers) => guarded(life, () => stretches.burst(answers)),
 		say: (what) => stretches.say(what),
 	};
@@ -106,6 +100,8 @@ interface Life {
 	/** Told where a stretch was cut. */
 	failed?: (error: unknown) => void;
 	readonly stretches: Stretches;
+	/** Told of what fails while nobody waits for it. */
+	tell(reason: unknown): void;
 	rested(): void;
 }
 
@@ -142,7 +138,11 @@ function outsideOf(bridge: Bridge, life: Life): Outside {
 			);
 		},
 		fork: (kind, name, branches) => bridge.fork(kind, name, branches),
-		enter: (fork, branch, body) => bridge.enter(fork, branch, body),
+		enter: (fork, branch, body) =>
+			bridge.enter(fork, branch, () => {
+				standsHere(life.tell);
+				body();
+			}),
 		join: (fork) => bridge.join(fork),
 		random: () => bridge.random(),
 		uuid: () => bridge.uuid(),
@@ -183,7 +183,7 @@ function loadError(error: Error, file: string): Error {
 	const { code, detail } = error as Partial<JournalError>;
 	if (code === "DETERMINISM") return error;
 	if (code === "SCRIPT_INVALID") return new JournalError(code, `${file}: ${error.message}`, { file, ...detail });
-	const at = placeOf(error);
+	const at = lineOf(error);
 	return new JournalError(
 		"SCRIPT_INVALID",
 		`${file}${at ? `:${at.line}:${at.column}` : ""}: the script failed before its function was called: ${error.message}`,

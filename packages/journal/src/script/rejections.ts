@@ -1,37 +1,61 @@
 /** Promises of a script that fail while nobody waits for them: they must not end the process of its host. */
+import { standing } from "./standing.ts";
 
-interface Watch {
-	/** What the promises of the realm inherit from. */
-	readonly prototype: object;
-	readonly tell: (reason: unknown) => void;
+type Tell = (reason: unknown) => void;
+
+/** Whose code stands there. A promise says nothing of that: the script may have taken its prototype away. */
+const owners = new WeakMap<symbol, Tell>();
+/** Promises that failed. The script may come to wait for them later. */
+const told = new WeakSet<object>();
+let isListening = false;
+
+/** A place to stand for the code of a realm: of what fails there, it is told. */
+export function placeOf(tell: Tell): symbol {
+	if (!isListening) listen();
+	isListening = true;
+	const place = Symbol();
+	owners.set(place, tell);
+	return place;
 }
 
-const watches = new Set<Watch>();
+/** The code of a realm goes on where it stands now. */
+export function standsHere(tell: Tell): void {
+	const place = standing.getStore();
+	if (place) owners.set(place, tell);
+}
 
-/** Tells of what fails in a realm while `work` goes on. Promises of everybody else fail as they would without this. */
-export async function watchRejections<T>(
-	prototype: object,
-	tell: (reason: unknown) => void,
-	work: () => Promise<T>,
-): Promise<T> {
-	const watch = { prototype, tell };
-	if (watches.size === 0) process.on("unhandledRejection", onRejection);
-	watches.add(watch);
-	try {
-		return await work();
-	} finally {
-		// Node speaks of a rejection when the microtasks of its turn are over.
-		setImmediate(() => {
-			watches.delete(watch);
-			if (watches.size === 0) process.off("unhandledRejection", onRejection);
-		});
+/**
+ * Listeners of the host, one of which may end the process, hear of promises of everybody else only, and where there are no
+ * listeners Node does what it always does.
+ */
+function listen(): void {
+	const { emit } = process;
+	process.emit = function (this: unknown, name: string, ...given: readonly unknown[]): boolean {
+		return isOfScript(name, given) || Reflect.apply(emit, this, [name, ...given]);
+	} as typeof emit;
+}
+
+function isOfScript(name: string, given: readonly unknown[]): boolean {
+	switch (name) {
+		case "unhandledRejection": {
+			const [reason, promise] = given;
+			// Node says it from where the promise failed; Node 22, from where it was made.
+			const tell = ownerHere();
+			if (!tell) return false;
+			told.add(promise as object);
+			standing.run(undefined, tell, reason);
+			return true;
+		}
+		case "rejectionHandled":
+			return told.has(given[0] as object);
+		case "multipleResolves":
+			return ownerHere() !== undefined;
+		default:
+			return false;
 	}
 }
 
-function onRejection(reason: unknown, promise: Promise<unknown>): void {
-	const prototype = Object.getPrototypeOf(promise);
-	const watch = [...watches].find((each) => each.prototype === prototype);
-	if (watch) watch.tell(reason);
-	// With a listener Node leaves it to that one; if there is no other, this is what it would have done.
-	else if (process.listenerCount("unhandledRejection") === 1) throw reason;
+function ownerHere(): Tell | undefined {
+	const place = standing.getStore();
+	return place && owners.get(place);
 }

@@ -40,7 +40,7 @@ export function errorOf({ name = "Error", message, stack = "", code, detail }: S
 }
 
 /** Where in the script the stack of {@link errorOf} begins; both from 1. */
-export function placeOf({ stack = "" }: Error): { readonly line: number; readonly column: number } | undefined {
+export function lineOf({ stack = "" }: Error): { readonly line: number; readonly column: number } | undefined {
 	const [, line, column] = /:(\d+):(\d+)\)?$/m.exec(stack.slice(stack.indexOf("\n    at "))) ?? [];
 	return line === undefined ? undefined : { line: Number(line), column: Number(column) };
 }

@@ -1,6 +1,9 @@
 /** What a script computes at a stretch, from an answer until it waits again: for so long nothing else of the process runs. */
+import { AsyncResource } from "node:async_hooks";
 import { type Context, createContext, Script } from "node:vm";
 import { JournalError } from "../errors.ts";
+import { withOwnTexts } from "./stack-texts.ts";
+import { standing } from "./standing.ts";
 
 /** How long a stretch may be. What computes for longer belongs in a tool. */
 export const STRETCH_MS = 5000;
@@ -17,6 +20,11 @@ export const hasLimit = Number.parseInt(process.versions.node, 10) >= 24;
 /** The microtasks of the context run whenever a script in it ends, whatever the script is; and the limit is for both. */
 const nothing = new Script("0", { filename: "reyn:realm" });
 
+const root = new AsyncResource("reyn:realm");
+
+/** Node 22 puts on each promise of a script what the stores of its host hold: there it runs where they hold nothing. */
+const withoutStores = (work: () => void): void => (hasLimit ? work() : root.runInAsyncScope(work));
+
 /** So long recorded answers are given under one limit, in milliseconds: to set one takes longer than an answer. */
 const BURST_MS = 25;
 
@@ -32,6 +40,7 @@ export class Stretches {
 	readonly #context: Context;
 	readonly #file: string;
 	readonly #limitMs: number;
+	readonly #place: symbol;
 	readonly #print: (line: string) => void;
 	#begun: (() => void)[] = [];
 	#printed: string[] = [];
@@ -39,11 +48,15 @@ export class Stretches {
 	#held: (() => void)[] | undefined;
 	#isCut = false;
 
-	/** @param context with microtasks of its own (`microtaskMode: "afterEvaluate"`) */
-	constructor(context: Context, file: string, limitMs: number, print: (line: string) => void) {
+	/**
+	 * @param context with microtasks of its own (`microtaskMode: "afterEvaluate"`)
+	 * @param place where the script stands
+	 */
+	constructor(context: Context, file: string, limitMs: number, place: symbol, print: (line: string) => void) {
 		this.#context = context;
 		this.#file = file;
 		this.#limitMs = limitMs;
+		this.#place = place;
 		this.#print = print;
 	}
 
@@ -55,9 +68,12 @@ export class Stretches {
 	 */
 	run(wake: () => void): void {
 		if (this.#isCut) return;
-		wake();
-		if (this.#held) nothing.runInContext(this.#context);
-		else this.#within(this.#limitMs, (limit) => nothing.runInContext(this.#context, limit));
+		const work = (): void => {
+			wake();
+			if (this.#held) nothing.runInContext(this.#context);
+			else this.#within(this.#limitMs, (limit) => nothing.runInContext(this.#context, limit));
+		};
+		withoutStores(() => standing.run(this.#place, withOwnTexts, work));
 		for (const line of this.#printed.splice(0)) this.say(() => this.#print(line));
 		for (const begin of this.#begun.splice(0)) begin();
 	}
@@ -74,7 +90,9 @@ export class Stretches {
 		this.#held = held;
 		try {
 			limited.work = () => stretches(() => performance.now() < until);
-			this.#within(this.#limitMs + BURST_MS, (limit) => work.runInContext(limited, limit));
+			const within = (): void => this.#within(this.#limitMs + BURST_MS, (limit) => work.runInContext(limited, limit));
+			// Where a stretch of it is cut, nothing is put back there: neither the store nor who makes texts.
+			standing.run(standing.getStore(), withOwnTexts, within);
 		} finally {
 			this.#held = undefined;
 			for (const say of held) say();

@@ -357,6 +357,66 @@ describe("in a process of its own", () => {
 		]);
 	});
 
+	test.each([
+		["of a subclass", "class P extends Promise {} new P((_, fail) => fail(no));"],
+		["of a subclass, at once", "class P extends Promise {} P.reject(no);"],
+		[
+			"of a subclass without a prototype",
+			"class P extends Promise {} Object.setPrototypeOf(P.prototype, null); new P((_, fail) => fail(no));",
+		],
+		["without a prototype", "Object.setPrototypeOf(Promise.reject(no), null);"],
+		[
+			"with any prototype",
+			"Object.setPrototypeOf(Promise.reject(no), { get constructor() { throw no; }, get then() { throw no; } });",
+		],
+		[
+			"with another constructor",
+			"const p = Promise.reject(no); Object.defineProperty(p, 'constructor', { value: class extends Promise {} }); p.then(() => 1);",
+		],
+		["made for another class", "Reflect.construct(Promise, [(_, fail) => fail(no)], Object);"],
+		[
+			"made for a class without a prototype",
+			"function F() {} F.prototype = Object.create(null); Reflect.construct(Promise, [(_, fail) => fail(no)], F);",
+		],
+		[
+			"of a function in a branch",
+			"await ctx.parallel([() => void (async () => { await ctx.now(); throw no; })()]); await ctx.now();",
+		],
+		[
+			"that nobody can read",
+			"Object.setPrototypeOf(Promise.reject({ get message() { throw no; }, get name() { throw no; } }), null); Promise.reject(no);",
+		],
+	])("a promise %s does not end it, nor another run", (_, body) => {
+		const { status, stdout, stderr } = inProcess(`
+			const slowly = () => testHost(() => new Promise((resolve) => setTimeout(resolve, 20, "an answer")));
+			const host = slowly();
+			process.on("unhandledRejection", () => process.exit(5));
+			const other = runBody("await ctx.agent('x'); return ctx.agent('y');", slowly());
+			await runBody(${JSON.stringify(`const no = new Error("no"); ${body}; await ctx.agent("x");`)}, host);
+			console.log(await other, host.notes.filter((note) => note.startsWith("log: nobody waited for what failed here: Error: no")).length);
+		`);
+		expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "an answer 1\n", stderr: "" });
+	});
+
+	test("listeners of the host hear of no promise of a script", () => {
+		const { status, stdout, stderr } = inProcess(`
+			for (const name of ["unhandledRejection", "rejectionHandled", "multipleResolves"])
+				process.on(name, () => console.log("heard of", name));
+			const host = testHost(() => new Promise((resolve) => setTimeout(resolve, 5)));
+			await runBody("const late = Promise.reject(1); new Promise((done, fail) => { done(); fail(2); }); await ctx.agent('x'); late.catch(() => 1);", host);
+			await new Promise((resolve) => setTimeout(resolve, 5));
+			Promise.reject(3).catch(() => {});
+			const late = Promise.reject(4);
+			await new Promise((resolve) => setTimeout(resolve, 5));
+			late.catch(() => 1);
+		`);
+		expect({ status, stdout }).toEqual({
+			status: 0,
+			stdout: "heard of unhandledRejection\nheard of rejectionHandled\n",
+		});
+		expect(stderr).not.toContain("handled asynchronously");
+	});
+
 	test("a rejection of the host itself does, while a script runs and after", () => {
 		const during = inProcess(`
 			const host = testHost(() => new Promise((resolve) => setTimeout(resolve, 50, "late")));
@@ -367,9 +427,22 @@ describe("in a process of its own", () => {
 		expect(during).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining("of the host") });
 		const after = inProcess(`
 			await runBody("");
+			process.on("exit", () => console.log("ended"));
+			Promise.reject(new Error("of the host"));
 			await new Promise((resolve) => setTimeout(resolve, 5));
-			console.log(process.listenerCount("unhandledRejection"));
+			console.log("not reached");
 		`);
-		expect(after).toMatchObject({ status: 0, stdout: "0\n" });
+		expect(after).toMatchObject({ status: 1, stdout: "ended\n", stderr: expect.stringContaining("of the host") });
+		const heard = inProcess(`
+			process.on("unhandledRejection", (reason) => console.log(reason.message));
+			const host = testHost(async () => {
+				Promise.reject(new Error("in a call"));
+				await new Promise((resolve) => setTimeout(resolve, 5));
+			});
+			await runBody("await ctx.parallel([() => ctx.agent('x')]); Promise.reject(new Error('of the script'));", host);
+			Promise.reject(new Error("behind it"));
+			await new Promise((resolve) => setTimeout(resolve, 5));
+		`);
+		expect(heard).toMatchObject({ status: 0, stdout: "in a call\nbehind it\n", stderr: "" });
 	});
 });
