@@ -1,10 +1,9 @@
 /** What a plan keeps beside the log: `decomposition.json`, as the model made it and never made again, and large results of steps. */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { join, posix } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { type SpilledText, spilledResults } from "@reyn/journal";
 import { asFileName } from "@reyn/snapshot";
-import { atomicWrite, type Draft } from "@reyn/wal";
+import { assertOwnDirectory, atomicWrite, type Draft, readOwnFile } from "@reyn/wal";
 import { type Decomposition, decompositionSchema } from "./decomposition.ts";
 import type { PlanRuns } from "./plan-runs.ts";
 import { planStarted, planStepCompleted } from "./records.ts";
@@ -39,6 +38,9 @@ export const spilledStepResults = {
 
 const FILE = "/decomposition.json";
 
+/** No text is longer, so none was written. */
+const MAX_BYTES = 512 * 1024 * 1024;
+
 const nameOf = (plan: string): string => asFileName(plan) + FILE;
 
 /** Where it is, and where an older version has put it: under the name of the plan as it was, if that led nowhere else. */
@@ -55,7 +57,9 @@ export async function writeDecomposition(
 	decomposition: Decomposition,
 ): Promise<string> {
 	const text = `${JSON.stringify(decomposition, null, "\t")}\n`;
-	await atomicWrite(decompositionPath(directory, plan), text);
+	const path = decompositionPath(directory, plan);
+	for (const each of [directory, dirname(path)]) assertOwnDirectory(each);
+	await atomicWrite(path, text);
 	return sha256(text);
 }
 
@@ -63,6 +67,7 @@ export async function writeDecomposition(
 export async function readDecomposition(directory: string, plan: string, expected: string): Promise<ReadDecomposition> {
 	const path = decompositionPath(directory, plan);
 	let text: string | undefined;
+	assertOwnDirectory(directory);
 	for (const name of namesOf(plan)) text ??= await textOf(join(directory, name));
 	if (text === undefined) return { kind: "lost", why: `${path} is gone` };
 	if (sha256(text) !== expected) return { kind: "lost", why: `${path} is not what was written: its hash has changed` };
@@ -72,7 +77,7 @@ export async function readDecomposition(directory: string, plan: string, expecte
 /** Undefined where there is none, and where there can be none. */
 async function textOf(path: string): Promise<string | undefined> {
 	try {
-		return await readFile(path, "utf8");
+		return (await readOwnFile(path, MAX_BYTES))?.toString();
 	} catch (error) {
 		if (!["ENOENT", "ENOTDIR", "ENAMETOOLONG"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
 		return undefined;

@@ -1,10 +1,9 @@
 /** What a script run keeps beside the log: its text, its arguments and its result, each under its own hash, so that no two lives mix. */
 import { hash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ScriptRuns, scriptRecords } from "@reyn/journal/script";
 import { asFileName } from "@reyn/snapshot";
-import { atomicWrite, canonicalJson, type Draft } from "@reyn/wal";
+import { assertOwnDirectory, atomicWrite, canonicalJson, type Draft, readOwnFile } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 
@@ -13,6 +12,9 @@ export const versionOf = (text: string): string => hash("sha256", text, "hex");
 
 /** Arguments as they are kept. @throws WalError `WAL_NOT_JSON` naming the field */
 export const argsText = (args: unknown): string => canonicalJson(args ?? null);
+
+/** No text is longer, so none was written. */
+const MAX_BYTES = 512 * 1024 * 1024;
 
 export interface ScriptText {
 	/** The name of its file, without a directory. */
@@ -58,18 +60,20 @@ export class ScriptFiles {
 
 	async #keep(what: string, ending: string, text: string): Promise<string> {
 		const sha256 = versionOf(text);
-		await this.#gate.pass(() => atomicWrite(this.#pathOf(what, ending, sha256), text));
+		await this.#gate.pass(async () => {
+			assertOwnDirectory(this.#directory);
+			await atomicWrite(this.#pathOf(what, ending, sha256), text);
+		});
 		return sha256;
 	}
 
 	async #read(what: string, ending: string, sha256: string): Promise<string> {
 		const path = this.#pathOf(what, ending, sha256);
-		let text: string;
-		try {
-			text = await readFile(path, "utf8");
-		} catch (error) {
-			throw lost(path, (error as Error).message);
-		}
+		const bytes = await readOwnFile(path, MAX_BYTES).catch((error: Error & { code?: unknown }) => {
+			throw error.code === "WAL_UNSAFE" ? error : lost(path, error.message);
+		});
+		if (!bytes) throw lost(path, "it is gone");
+		const text = bytes.toString();
 		if (versionOf(text) !== sha256) throw lost(path, "it is not what its name and the log say");
 		return text;
 	}

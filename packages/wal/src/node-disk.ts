@@ -35,7 +35,14 @@ export const nodeDisk: Disk = {
 			fs.closeSync(directory);
 		}
 	},
-	identity: (path) => unless("ENOENT", () => identityOf(fs.lstatSync(path))),
+	identity(path) {
+		try {
+			return unless("ENOENT", () => identityOf(fs.lstatSync(path)));
+		} catch (error) {
+			assertOwnDirectory(dirname(path));
+			throw error;
+		}
+	},
 	version(directory) {
 		const found = unless("ENOENT", () => fs.statSync(directory, { bigint: true }));
 		if (!found) return "gone";
