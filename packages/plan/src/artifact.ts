@@ -4,7 +4,7 @@ import { dirname, join, posix } from "node:path";
 import { type SpilledText, spilledResults } from "@reyn/journal";
 import { asFileName } from "@reyn/snapshot";
 import { assertOwnDirectory, atomicWrite, type Draft, readOwnFile } from "@reyn/wal";
-import { type Decomposition, decompositionSchema } from "./decomposition.ts";
+import { type Decomposition, decompositionSchema, MAX_BYTES, textOf } from "./decomposition.ts";
 import type { PlanRuns } from "./plan-runs.ts";
 import { planStarted, planStepCompleted } from "./records.ts";
 
@@ -38,9 +38,6 @@ export const spilledStepResults = {
 
 const FILE = "/decomposition.json";
 
-/** No text is longer, so none was written. */
-const MAX_BYTES = 512 * 1024 * 1024;
-
 const nameOf = (plan: string): string => asFileName(plan) + FILE;
 
 /** Where it is, and where an older version has put it: under the name of the plan as it was, if that led nowhere else. */
@@ -56,7 +53,7 @@ export async function writeDecomposition(
 	plan: string,
 	decomposition: Decomposition,
 ): Promise<string> {
-	const text = `${JSON.stringify(decomposition, null, "\t")}\n`;
+	const text = textOf(decomposition);
 	const path = decompositionPath(directory, plan);
 	for (const each of [directory, dirname(path)]) assertOwnDirectory(each);
 	await atomicWrite(path, text);
@@ -68,14 +65,20 @@ export async function readDecomposition(directory: string, plan: string, expecte
 	const path = decompositionPath(directory, plan);
 	let text: string | undefined;
 	assertOwnDirectory(directory);
-	for (const name of namesOf(plan)) text ??= await textOf(join(directory, name));
+	try {
+		for (const name of namesOf(plan)) text ??= await read(join(directory, name));
+	} catch (error) {
+		const { code, message } = error as { code?: unknown; message: string };
+		if (code === "WAL_TOO_LARGE") return { kind: "lost", why: message };
+		throw error;
+	}
 	if (text === undefined) return { kind: "lost", why: `${path} is gone` };
 	if (sha256(text) !== expected) return { kind: "lost", why: `${path} is not what was written: its hash has changed` };
 	return { kind: "sound", decomposition: decompositionSchema.parse(JSON.parse(text)) };
 }
 
 /** Undefined where there is none, and where there can be none. */
-async function textOf(path: string): Promise<string | undefined> {
+async function read(path: string): Promise<string | undefined> {
 	try {
 		return (await readOwnFile(path, MAX_BYTES))?.toString();
 	} catch (error) {
