@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { allRecords, offlineModel } from "@reyn/runtime";
+import { allRecords, type MeterReading, offlineModel } from "@reyn/runtime";
 import { openWal } from "@reyn/wal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Ended, modelCalls, type Place, run, start, streamLines } from "../cli.ts";
@@ -51,7 +51,7 @@ interface Summary {
 	readonly result?: unknown;
 	readonly reason?: { readonly code?: string };
 	readonly exitCode: number;
-	readonly meter: { readonly paid: { readonly calls: number }; readonly replayed: { readonly calls: number } };
+	readonly meter: Pick<MeterReading, "paid" | "replayed">;
 }
 
 /** What a command prints as JSON, which has to be one document. */
@@ -189,6 +189,19 @@ test("after three of five calls a preview says 49 % free and 3600 tokens to pay,
 		isWhole: true,
 	});
 	expect([await hashOf(here.state), modelCalls(here).length]).toEqual(before);
+
+	// As a kill leaves it between the write of the third answer and its acknowledgement.
+	const killed = { ...here, state: join(root, "costs-killed") };
+	await cp(here.state, killed.state, { recursive: true });
+	const log = join(killed.state, "state/wal.jsonl");
+	const lines = (await readFile(log, "utf8")).split("\n");
+	const third = lines.findLastIndex((line) => line.includes('"kind":"agent"') && line.includes('"step_completed"'));
+	await writeFile(
+		log,
+		lines.slice(0, third + 1).map((line) => `${line}\n`),
+	);
+	await rm(join(killed.state, "state/wal.head"));
+	expect((await run(killed, ["script", "resume", id, "--explain"])).stdout).toContain("3600 tokens still to pay\n");
 });
 
 /** A prompt that costs just so many tokens. */
@@ -214,13 +227,18 @@ describe("a finished run", () => {
 		({ run: id } = await json(here(), ["script", "run", path]));
 	});
 
-	test("that has not changed makes no call when it is resumed", async () => {
+	test("that has not changed makes no call when it is resumed, and whoever watches is told what was recalled", async () => {
 		const calls = modelCalls(here()).length;
-		expect(await json(here(), ["script", "resume", id])).toMatchObject({
+		const { status, meter } = await json(here(), ["script", "resume", id]);
+		expect({ status, meter }).toMatchObject({
 			status: "completed",
 			meter: { paid: { calls: 0 }, replayed: { calls: 5 } },
 		});
 		expect(modelCalls(here()).length).toBe(calls);
+		const { tokens } = meter.replayed;
+		expect((await run(here(), ["script", "watch", id])).stdout).toContain(
+			`five.ts: completed   ${tokens} tokens recalled, 0 tokens paid\n`,
+		);
 	});
 
 	test("whose third call is edited has two hits and three live ones, as the preview says", async () => {

@@ -42,7 +42,7 @@ const work = ["run", "-p", "and by night?"];
 
 describe.runIf(process.platform !== "win32")("is refused with exit 5, its path and how to go on", () => {
 	test.each([
-		["wal.lock", [work, ["gc", "--yes"]]],
+		["wal.lock", [work, ["skill", "run", "digest", "foxes"]]],
 		["wal.head", [work, ["resume"], ["wal", "verify"], ["wal", "repair", "--apply", "--accept-loss", "none"]]],
 	])("%s is a link, and what it leads to stays as it is", async (name, commands) => {
 		const place = await copy();

@@ -17,7 +17,7 @@ interface Defect {
 	readonly file: string;
 	readonly from: string;
 	readonly to: string;
-	/** Tried in order until one goes red: `vitest <file of packages/wal/test>` or `faults <name>`. */
+	/** Tried in order until one goes red: `vitest <file of packages/wal/test>`, `journal <file of packages/journal/test>` or `faults <name>`. */
 	readonly tests: readonly string[];
 }
 
@@ -377,6 +377,37 @@ const defects: readonly Defect[] = [
 		to: "",
 		tests: ["faults in-doubt"],
 	},
+	{
+		name: "price a call by what stood at its place",
+		package: "journal",
+		file: "script/explain.ts",
+		from: "const cost = this.#alike(id);",
+		to: "const cost = this.#atThisPlace(id);",
+		tests: ["journal order/to-pay"],
+	},
+	{
+		name: "take a price that nobody knows for 0",
+		package: "journal",
+		file: "script/explain.ts",
+		from: "whole === undefined ? undefined :",
+		to: "whole === undefined ? 0 :",
+		tests: ["journal order/to-pay"],
+	},
+	{
+		name: "take what is guessed for certain",
+		package: "journal",
+		file: "script/explain.ts",
+		from: "this.#isGuessing = true;",
+		to: "",
+		tests: ["journal order/to-pay"],
+	},
+	{
+		name: "preview as far as is proven alone",
+		file: "wal.ts",
+		from: 'readOnly === "as recovered" ? found : seq',
+		to: "seq",
+		tests: ["vitest log-file"],
+	},
 ];
 
 export const fault: Fault = {
@@ -424,6 +455,8 @@ async function withCopy<T>(defect: Defect | undefined, use: (root: string) => Pr
 		for (const path of [
 			"packages/wal/test",
 			"packages/wal/vitest.config.ts",
+			"packages/journal/test",
+			"packages/journal/vitest.config.ts",
 			"vitest.base.ts",
 			"tests/package.json",
 			"tests/node_modules",
@@ -448,9 +481,10 @@ async function withCopy<T>(defect: Defect | undefined, use: (root: string) => Pr
 
 async function isRed(root: string, test: string): Promise<boolean> {
 	const [kind = "", name = ""] = test.split(" ");
+	const tested = { vitest: "packages/wal", journal: "packages/journal" }[kind];
 	const args =
-		kind === "vitest"
-			? [join(root, "node_modules/vitest/vitest.mjs"), "run", "--root", join(root, "packages/wal"), name]
+		tested !== undefined
+			? [join(root, "node_modules/vitest/vitest.mjs"), "run", "--root", join(root, tested), name]
 			: ["--conditions=@reyn/source", join(root, "tests/faults/run.ts"), name, "--short"];
 	const env = { ...process.env, REYN_STATES: "16" };
 	delete (env as Record<string, string | undefined>).VITEST;

@@ -31,9 +31,12 @@ export function stateOf({ cwd, state }: Globals): string {
 }
 
 /** Opens the state to look at it: no lock, nothing written, nothing run. */
-export async function openForReading(globals: Globals): Promise<Runtime> {
+export async function openForReading(
+	globals: Globals,
+	readOnly: NonNullable<RuntimeOptions["readOnly"]> = true,
+): Promise<Runtime> {
 	try {
-		return await openRuntime({ ...options(globals), readOnly: true });
+		return await openRuntime({ ...options(globals), readOnly });
 	} catch (error) {
 		const { code, detail } = error as { code?: unknown; detail?: { code?: unknown } };
 		if (code !== "WAL_IO" || detail?.code !== "ENOENT") throw error;
@@ -48,6 +51,12 @@ export async function openForReading(globals: Globals): Promise<Runtime> {
 export async function reading<T>(globals: Globals, read: (runtime: Runtime) => Promise<T>): Promise<T> {
 	await using runtime = await openForReading(globals);
 	return await read(runtime);
+}
+
+/** Looks at what a process would find that went on now: after a kill that may be more than is known to be durable. */
+export async function foreseeing<T>(globals: Globals, look: (runtime: Runtime) => Promise<T>): Promise<T> {
+	await using runtime = await openForReading(globals, "as recovered");
+	return await look(runtime);
 }
 
 /** Opens the state to work in it. The directory has to be one that a question can be asked about. */

@@ -15,6 +15,7 @@ import { clean, oneLine } from "./clean.ts";
 export function scriptEventLine(event: ScriptEvent): string | undefined {
 	switch (event.type) {
 		case "begun":
+		case "part":
 		case "ended":
 			return undefined;
 		case "printed":
@@ -51,7 +52,7 @@ function branchOf(lane: string): string {
 
 /** What a resume would do, before anything is spent. */
 export function explanationLines(explanation: Explanation): readonly string[] {
-	const { calls, saved, toPay, unknown, percentFree, isWhole, beyond, assumed } = explanation;
+	const { calls, saved, guessed, toPay, unknown, percentFree, isWhole, beyond, assumed } = explanation;
 	const rows = calls.map((call) => [
 		call.seq === undefined ? "" : `#${call.seq}`,
 		call.state.replace("_", " "),
@@ -62,6 +63,8 @@ export function explanationLines(explanation: Explanation): readonly string[] {
 	const widths = [0, 1, 2, 3].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)));
 	const repeats = calls.filter((call) => call.repeats !== undefined);
 	const free = percentFree === undefined ? "unknown %" : `${percentFree} %`;
+	const ifSo = guessed > 0 ? `, ${guessed} of them only if what is assumed comes so` : "";
+	const least = guessed > 0 || !isWhole ? "at least " : "";
 	const rest = unknown > 0 ? `, and ${unknown} call${unknown === 1 ? "" : "s"} of unknown price` : "";
 	return [
 		...rows.map((row) =>
@@ -70,7 +73,7 @@ export function explanationLines(explanation: Explanation): readonly string[] {
 				.join("  ")
 				.trimEnd(),
 		),
-		`${free} replayed free   ${saved} tokens saved   ${toPay} tokens still to pay${rest}`,
+		`${free} replayed free   ${saved} tokens saved${ifSo}   ${least}${toPay} tokens still to pay${rest}`,
 		...repeats.map((call) => `made a second time: ${callName(call.kind, call.label)}, first at #${call.repeats}`),
 		...(assumed > 0 ? [`${assumed} of them not recorded: what follows them may come otherwise`] : []),
 		...(isWhole ? [] : [`beyond this nothing is known: ${oneLine(beyond ?? "", 120)}`]),
@@ -83,7 +86,7 @@ function priceOf({ state, saved, toPay }: ExplainedCall): string {
 	return saved > 0 ? `${cost}, ${saved} saved` : cost;
 }
 
-function whyOf({ kind, state, why, differs }: ExplainedCall): string {
+function whyOf({ kind, state, why, differs, guessed }: ExplainedCall): string {
 	if (state === "in_doubt" && kind === "ask") return "asked, and not answered yet";
 	if (state === "in_doubt") return "started, and nobody knows whether it happened";
 	if (state === "again") return "the world is asked again";
@@ -91,7 +94,7 @@ function whyOf({ kind, state, why, differs }: ExplainedCall): string {
 		const [was, is] = [differs.was, differs.is].map((value) => oneLine(value ?? "nothing", 50));
 		return `${differs.field}: ${was} → ${is}`;
 	}
-	return why ?? "";
+	return why ?? (guessed > 0 ? "if what is assumed comes so" : "");
 }
 
 export function runLines(runs: readonly ScriptRunEntry[]): readonly string[] {
@@ -106,9 +109,10 @@ export function runLines(runs: readonly ScriptRunEntry[]): readonly string[] {
 /** All that a run has done, as it stands. */
 export function viewLines(view: RunView): readonly string[] {
 	const { name, status, reason, saved, paid } = view;
+	const recalled = saved === undefined ? "recalled: unknown" : `${saved} tokens recalled`;
 	return [
 		...callsOf(view).map(callLine),
-		`${clean(name)}: ${status}${reason === undefined ? "" : `, ${oneLine(reason, 120)}`}   ${saved} tokens recalled, ${paid} paid`,
+		`${clean(name)}: ${status}${reason === undefined ? "" : `, ${oneLine(reason, 120)}`}   ${recalled}, ${paid} tokens paid`,
 	];
 }
 

@@ -17,7 +17,7 @@ import {
 } from "@reyn/runtime";
 import { type Command, Option } from "commander";
 import { clean } from "./clean.ts";
-import { type Globals, openForReading, openForWork, reading } from "./context.ts";
+import { foreseeing, type Globals, openForReading, openForWork, reading } from "./context.ts";
 import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { explanationLines, runLines, scriptEventLine, verificationLines, viewLines } from "./script-lines.ts";
 import { eventLine, meterLine, saySpace, stoppedLine, write } from "./speak.ts";
@@ -112,13 +112,13 @@ export function addScriptCommands(
 				});
 				if (explain) {
 					const how = await given();
-					const explanation = await reading(globals(), (runtime) => runtime.scripts.explain(run, how));
+					const explanation = await foreseeing(globals(), (runtime) => runtime.scripts.explain(run, how));
 					const json = formatOf(globals(), options.outputFormat) !== "text";
 					return print({ ...globals(), json }, explanation, explanationLines(explanation));
 				}
 				const prepare = async (): Promise<Begin> => {
 					const how = await given();
-					await reading(globals(), (runtime) => runtime.scripts.check(run, how));
+					await foreseeing(globals(), (runtime) => runtime.scripts.check(run, how));
 					return (runtime) => runtime.scripts.resume(run, how);
 				};
 				done(await runIt(globals(), options, prepare));
@@ -171,7 +171,7 @@ export function addScriptCommands(
 		.addHelpText("after", "\nExample: reyn script verify r395df1eb review.ts")
 		.action(async (run: string, file: string | undefined) => {
 			const text = file === undefined ? undefined : await readScript(file);
-			const verification = await reading(globals(), (runtime) => runtime.scripts.verify(run, text));
+			const verification = await foreseeing(globals(), (runtime) => runtime.scripts.verify(run, text));
 			print(globals(), verification, verificationLines(verification, run));
 			done(verification.divergences.length === 0 ? exitCodes.ok : exitCodes.failed);
 		});

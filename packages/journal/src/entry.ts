@@ -76,7 +76,7 @@ type StepRecord = { readonly seq: Seq; readonly ts: number; readonly kind: strin
 export const stepKinds: readonly string[] = [stepStarted.kind, stepCompleted.kind, stepFailed.kind];
 
 /** A step that is recorded, as far as the order of replay needs it. */
-export interface Recorded extends Pick<Identity, "fp" | "occ" | "name"> {
+export interface RecordedStep extends Pick<Identity, "fp" | "occ" | "name"> {
 	/** When the program was told; absent: it was not. */
 	readonly place?: Seq | undefined;
 	readonly started?: Seq | undefined;
@@ -92,7 +92,7 @@ export const smallestOf = (places: readonly (Seq | undefined)[]): Seq | undefine
 	);
 
 /** @param key as {@link entryKey} makes it */
-export function recordedOf(key: string, { name, purity, order, started, mayBeGone }: JournalEntry): Recorded {
+export function recordedOf(key: string, { name, purity, order, started, mayBeGone }: JournalEntry): RecordedStep {
 	const [fp = "", occ] = key.split(":");
 	return { fp, occ: Number(occ), name, place: order, started, mayBeGone, isEffect: startsDurably(purity) };
 }

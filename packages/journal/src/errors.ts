@@ -104,7 +104,40 @@ export function isFinal(error: unknown): boolean {
 	return code === "NON_RETRYABLE" || retryable === false;
 }
 
-/** Throw an error with `retryable: true` to say that trying again may help; all others are final. */
+/** Throw an error with `retryable: true` to say that trying again may help. */
 export function isRetryable(error: unknown): boolean {
 	return error instanceof Error && (error as Error & { retryable?: unknown }).retryable === true;
 }
+
+/** Was there no connection, or has it broken? An error, or what caused it, says so by its code. */
+export function isDropped(error: unknown): boolean {
+	for (let [each, depth] = [error, 0]; each instanceof Object && depth < MAX_CAUSES; each = causeOf(each), depth++) {
+		if (dropped.includes(String((each as { code?: unknown }).code))) return true;
+		// Of a `fetch` that says nothing more, nothing more is known; a bad certificate, say, is named as the cause.
+		if (each instanceof TypeError && each.message === "fetch failed" && causeOf(each) === undefined) return true;
+	}
+	return false;
+}
+
+const causeOf = (error: object): unknown => (error as { cause?: unknown }).cause;
+
+/** A cause may lead back to its error. */
+const MAX_CAUSES = 8;
+
+/** Of the system, of the look-up of names, and of the client behind `fetch`. */
+const dropped: readonly string[] = [
+	"ECONNABORTED",
+	"ECONNREFUSED",
+	"ECONNRESET",
+	"EHOSTUNREACH",
+	"ENETDOWN",
+	"ENETUNREACH",
+	"EPIPE",
+	"ETIMEDOUT",
+	"EAI_AGAIN",
+	"ENOTFOUND",
+	"UND_ERR_BODY_TIMEOUT",
+	"UND_ERR_CONNECT_TIMEOUT",
+	"UND_ERR_HEADERS_TIMEOUT",
+	"UND_ERR_SOCKET",
+];

@@ -1,5 +1,5 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
-export type { FailedTry, Identity, JournalEntry, Place, Recall, Recorded as RecordedStep } from "./entry.ts";
+export type { FailedTry, Identity, JournalEntry, Place, Recall, RecordedStep } from "./entry.ts";
 export {
 	type Divergence,
 	isRetryable,

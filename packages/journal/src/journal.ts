@@ -15,7 +15,7 @@ import {
 	isOpen,
 	type JournalEntry,
 	type Recall,
-	type Recorded,
+	type RecordedStep,
 	recallEntry,
 	recordedOf,
 	smallestOf,
@@ -105,7 +105,7 @@ export function recall(state: JournalState, step: Identity, program = step.lane)
 }
 
 /** The steps that are recorded in one lane, as {@link Using} wants them. */
-export function* recordedIn(state: JournalState, lane: string): Generator<Recorded> {
+export function* recordedIn(state: JournalState, lane: string): Generator<RecordedStep> {
 	for (const [key, entry] of entriesIn(laneAt(state, lane)?.entries ?? emptyDict)) yield recordedOf(key, entry);
 }
 

@@ -1,6 +1,6 @@
 /** Lines of steps: who says which call is which. */
 import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
-import { type Identity, innerLane, type Recorded } from "./entry.ts";
+import { type Identity, innerLane, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
@@ -145,7 +145,7 @@ export class Lane {
 		return new Lane(path, this.#scope, inner, line);
 	}
 
-	#isAsked({ fp, occ }: Recorded): boolean {
+	#isAsked({ fp, occ }: RecordedStep): boolean {
 		return occ < (this.#calls.get(fp) ?? 0);
 	}
 }

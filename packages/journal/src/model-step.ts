@@ -1,5 +1,5 @@
 /** One question to a model, and one tool call that it asks for, as steps; and the one policy of how often a model is asked. */
-import { asError, isRetryable, JournalError, reasonOf } from "./errors.ts";
+import { asError, isDropped, isRetryable, JournalError, reasonOf } from "./errors.ts";
 import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import type { Model, ModelRequest, Tool, ToolCall, ToolSpec, Usage } from "./ports.ts";
@@ -20,8 +20,14 @@ const defaultRetry: RetryPolicy = {
 	maxIntervalMs: 60_000,
 	jitter: 0.25,
 	maxRetryAfterMs: 300_000,
-	shouldRetry: (error) => isRetryable(error) || (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT",
+	shouldRetry: mayAnswerLater,
 };
+
+/** What may pass, of all that a model's call fails with. It has no effect but its price, so a lost one is simply made again. */
+function mayAnswerLater(error: unknown): boolean {
+	const isLate = (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT";
+	return isLate || isRetryable(error) || isDropped(error);
+}
 
 const DEFAULT_TIMEOUT_MS = 600_000;
 

@@ -7,7 +7,7 @@
  * after one that is lost.
  */
 import type { Seq, Timers } from "@reyn/wal";
-import { innerLane, type Recorded } from "./entry.ts";
+import { innerLane, type RecordedStep } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
 import { Gate } from "./gate.ts";
 import { Unasked, type Unheard } from "./unasked.ts";
@@ -32,7 +32,7 @@ export interface OrderOptions {
 	/** All lanes of the program are below this one; "" is all of a journal. */
 	readonly program: string;
 	/** The steps that are recorded in a lane. Absent: nobody waits for what is not asked for. */
-	readonly recordedIn?: ((lane: string) => Iterable<Recorded>) | undefined;
+	readonly recordedIn?: ((lane: string) => Iterable<RecordedStep>) | undefined;
 	readonly timers: Timers;
 	/** Is `lane_failed` recorded when the program ends by throwing? Default: false. */
 	readonly recordsItsEnd?: boolean | undefined;
@@ -48,7 +48,7 @@ export interface OrderOptions {
 export interface StrictOptions {
 	readonly program: string;
 	/** What the program is known to ask for. Absent: it may ask for anything. */
-	readonly recorded?: Iterable<Recorded & { readonly lane: string; describe(): string }> | undefined;
+	readonly recorded?: Iterable<RecordedStep & { readonly lane: string; describe(): string }> | undefined;
 	/** The program does not do what is recorded. Nothing more is told, and nothing begins, unless `goOn` is called. */
 	onDivergence(divergence: Divergence): void;
 	/** The program rests, and nothing can be told or begun. */
@@ -157,7 +157,7 @@ export class Order {
 	#ended: ProgramEnded | undefined;
 	/** What is recorded and not asked for; known once calls overlap, in the lanes that were asked in. */
 	#unasked: Unasked | undefined;
-	readonly #lanes = new Map<string, (step: Recorded) => boolean>();
+	readonly #lanes = new Map<string, (step: RecordedStep) => boolean>();
 	/** Have calls of it been under way at the same time? */
 	#hasOverlaps = false;
 	#patience: "fresh" | "waiting" | "over" = "fresh";
@@ -186,7 +186,7 @@ export class Order {
 	 *
 	 * @param isAsked was the step asked for in this life?
 	 */
-	enter(lane: string, isAsked: (step: Recorded) => boolean): void {
+	enter(lane: string, isAsked: (step: RecordedStep) => boolean): void {
 		if ("onIdle" in this.#options || !this.#options.recordedIn) return;
 		this.#lanes.set(lane, isAsked);
 		if (this.#unasked) this.#learn(lane, isAsked);
@@ -432,7 +432,7 @@ export class Order {
 		this.#lanes.clear();
 	}
 
-	#learn(lane: string, isAsked: (step: Recorded) => boolean): void {
+	#learn(lane: string, isAsked: (step: RecordedStep) => boolean): void {
 		if ("onIdle" in this.#options) return;
 		for (const step of this.#options.recordedIn?.(lane) ?? [])
 			if (!isAsked(step)) this.#unasked?.add(lane, step, () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ})`);

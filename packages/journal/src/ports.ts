@@ -2,8 +2,9 @@ import type { Purity } from "./purity.ts";
 
 /**
  * A language model, seen from Reyn: one request in, parts out. Adapters wrap a provider; `generate` must stop when `signal` aborts.
- * What may pass, a rate limit or an outage, is thrown with `retryable: true`, and with `retryAfterMs` if the provider says when;
- * every other failure is final.
+ * What may pass, a rate limit or an outage, is thrown with `retryable: true`, and with `retryAfterMs` if the provider says when. A
+ * connection that is refused or breaks may pass too, as its `code` or its `cause` says, unless it is thrown with `retryable: false`.
+ * Every other failure is final.
  */
 export interface Model {
 	/** Names the model in records and keys: `offline`, `openai/gpt-5`. */

@@ -4,6 +4,7 @@ import { endedBy } from "./failure.ts";
 import { Lane } from "./lane.ts";
 import { Order, ProgramEnded } from "./order.ts";
 import { laneFailed } from "./records.ts";
+import { whenSpace } from "./retry.ts";
 import type { Using } from "./step.ts";
 
 /**
@@ -29,7 +30,13 @@ export async function runProgram<T>(
 	} catch (error) {
 		using.signal.throwIfAborted();
 		end();
-		if (isOwnEnd(error)) await using.log.append(laneFailed({ lane: path, ...endedBy(error) }), scope).durable;
+		if (isOwnEnd(error)) {
+			const failed = laneFailed({ lane: path, ...endedBy(error) });
+			const waiting = ({ code, message }: Error & { readonly code: string }): void =>
+				using.observe?.({ type: "no_space", lane: path, kind: "lane", name: path, code, reason: message });
+			const { durable } = await whenSpace(() => using.log.append(failed, scope), waiting, timers, using.signal);
+			await durable;
+		}
 		throw error;
 	} finally {
 		end();

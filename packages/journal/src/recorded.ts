@@ -10,7 +10,7 @@ import {
 	innerLane,
 	type JournalEntry,
 	type Recall,
-	type Recorded as RecordedStep,
+	type RecordedStep,
 	recallEntry,
 	recordedOf,
 	smallestOf,

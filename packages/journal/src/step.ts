@@ -1,6 +1,6 @@
 /** What a step is: the call, what it runs on, and what it tells. */
 import type { Appender, BlobStore, Clock, Seq, Timers } from "@reyn/wal";
-import type { Identity, Recall, Recorded } from "./entry.ts";
+import type { Identity, Recall, RecordedStep } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { Order } from "./order.ts";
 import type { Usage } from "./ports.ts";
@@ -61,7 +61,7 @@ export interface Using {
 	 */
 	recall(step: Identity, program: string): Recall;
 	/** The steps that the log has in a lane. Absent: nobody waits for what is not asked for. */
-	readonly recordedIn?: ((lane: string) => Iterable<Recorded>) | undefined;
+	readonly recordedIn?: ((lane: string) => Iterable<RecordedStep>) | undefined;
 	/** The smallest place of the steps that the log has in a lane and below it. Absent: steps inside steps may be told later. */
 	readonly firstBelow?: ((lane: string) => Seq | undefined) | undefined;
 	/** Of lanes that share state: in which order their program is told how their steps ended. Absent: a lane is a program of its own. */

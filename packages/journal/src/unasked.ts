@@ -1,7 +1,7 @@
 /** What is recorded of a program, and was not asked for in this life. */
-import type { Identity, Recorded } from "./entry.ts";
+import type { Identity, RecordedStep } from "./entry.ts";
 
-export interface Unheard extends Recorded {
+export interface Unheard extends RecordedStep {
 	readonly lane: string;
 	describe(): string;
 }
@@ -24,7 +24,7 @@ export class Unasked {
 		return this.#all.values();
 	}
 
-	add(lane: string, step: Recorded, describe: () => string): void {
+	add(lane: string, step: RecordedStep, describe: () => string): void {
 		if (step.mayBeGone && !step.isEffect) return;
 		const each: Unheard = { ...step, lane, describe };
 		const key = keyOf(each);

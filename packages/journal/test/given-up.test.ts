@@ -2,7 +2,7 @@
 import type { Appended } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { type InDoubtPolicy, Lane, type Reconciled, type Step, type Using } from "../src/index.ts";
-import { DyingLog, quiet, scope, using } from "./dying-log.ts";
+import { DyingLog, quiet, SimulatedTime, scope, using } from "./dying-log.ts";
 
 /** A log that is durable when it is told to be. */
 class SlowLog extends DyingLog {
@@ -128,4 +128,47 @@ test("a step that is stopped by a discarded one inside it has not failed: it sta
 	for (let i = 0; i < 2; i++) await expect(outer("discard")).rejects.toMatchObject({ code: "STEP_DISCARDED" });
 	expect(log.kinds).not.toContain("step_failed");
 	expect(await outer("retry")).toBe("sent");
+});
+
+test("a try that was given up asks for a step inside it: it gets none, and what is recorded there is missed by nobody", async () => {
+	const time = new SimulatedTime();
+	const log = new DyingLog(2, time);
+	const calls: string[] = [];
+	const send = (name: string, more: Partial<Step<string>> = {}): Step<string> => ({
+		...new Sending().step(more),
+		name,
+		call: async () => {
+			calls.push(name);
+			return name;
+		},
+	});
+	const hasty = (begin: Promise<void>, asked: (inner: Promise<string>) => void): Step<string> => ({
+		...send("outer", { timeoutMs: 100 }),
+		async call({ lane }) {
+			await begin;
+			const inner = lane.perform(send("inner", { purity: "llm" }));
+			asked(inner);
+			return inner;
+		},
+	});
+	const life = (): Lane => new Lane("a", scope, using(log, { clock: time, timers: time }));
+	await expect(life().perform(hasty(Promise.resolve(), () => {}))).rejects.toThrow("killed");
+	expect(log.kinds, "the inner step is recorded, and the outer one is open").toEqual([
+		"step_started",
+		"step_completed",
+	]);
+
+	log.revive();
+	const lane = life();
+	const begin = Promise.withResolvers<void>();
+	const late = Promise.withResolvers<unknown>();
+	const outer = lane.perform(hasty(begin.promise, (inner) => late.resolve(inner.catch((error: unknown) => error))));
+	outer.catch(() => {});
+	// Two calls at a time: from here on it counts what is recorded and not asked for.
+	expect(await time.until(lane.perform(send("beside")))).toBe("beside");
+	await expect(time.until(outer)).rejects.toMatchObject({ code: "STEP_TIMEOUT" });
+	begin.resolve();
+	expect(await late.promise).toMatchObject({ code: "STEP_TIMEOUT" });
+	expect(await time.until(lane.perform(send("next")))).toBe("next");
+	expect(calls).toEqual(["inner", "beside", "next"]);
 });

@@ -12,6 +12,15 @@ import { DyingLog, quiet, SimulatedTime, scope, using } from "./dying-log.ts";
 
 const request = { system: "", messages: [], tools: [] };
 
+const coded = (code: string, more: object = {}): Error =>
+	Object.assign(new Error(`it says ${code}`), { code, ...more });
+
+function circular(): Error {
+	const error = new Error("round and round");
+	error.cause = error;
+	return error;
+}
+
 const busy = (more: object = {}): Error => Object.assign(new Error("busy"), { retryable: true, ...more });
 
 /** A provider that refuses calls on cue, over all lives of the process. */
@@ -266,10 +275,30 @@ describe("a model that takes too long", () => {
 	});
 });
 
+describe("a connection that is refused or breaks", () => {
+	test.each([
+		["by its code", coded("ETIMEDOUT")],
+		[
+			"by the code of a cause of its cause",
+			new Error("no answer", { cause: new TypeError("fetch failed", { cause: coded("EPIPE") }) }),
+		],
+		["as a fetch that knows no more", new TypeError("fetch failed")],
+		["as an object that is no Error", { message: "gone", code: "ECONNREFUSED" }],
+	])("is tried again, known %s", async (_, error) => {
+		const provider = new Provider(error);
+		expect(await provider.live()).toBe("hello");
+		expect([provider.calls, provider.pauses]).toEqual([2, [1000]]);
+		expect(provider.failedTries).toMatchObject([{ attempt: 1, retryable: true }]);
+	});
+});
+
 describe("a failure that no try can help", () => {
 	test.each([
 		["that does not say that it may pass", new Error("no credit")],
 		["a NonRetryableError", Object.assign(new NonRetryableError("401"), { retryable: true })],
+		["a broken connection that says so", coded("ECONNRESET", { retryable: false })],
+		["a bad certificate", new TypeError("fetch failed", { cause: coded("CERT_HAS_EXPIRED") })],
+		["a cause of itself", circular()],
 	])("%s is thrown as it is, at once", async (_, error) => {
 		const provider = new Provider(error);
 		await expect(provider.live()).rejects.toMatchObject({ message: error.message });

@@ -104,9 +104,14 @@ export async function execute(
 	const text = await textOf(last, ports.results);
 	const failed = decomposition.steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
 	await (last.status === "completed" && last.spilled ? ports.deliver(text, last.spilled) : ports.deliver(text));
-	// A process that died between a step's outcome and the end of its lane has left the lane open.
-	ports.log.append(laneClosed({ lane: planLane(plan) }), scope);
-	await ports.log.append(planCompleted({ plan }), scope).durable;
+	const lane = planLane(plan);
+	// Both or none: within a turn of the event loop the log does not fill up.
+	const { durable } = await patiently(lane, ports, () => {
+		// A process that died between a step's outcome and the end of its lane has left the lane open.
+		ports.log.append(laneClosed({ lane }), scope);
+		return ports.log.append(planCompleted({ plan }), scope);
+	});
+	await durable;
 	return { text, failed };
 }
 
@@ -129,19 +134,24 @@ async function executeStep(
 			change,
 		});
 	const before = stepOf(ports.run(), step.id);
-	report({ status: before.status === "running" ? "resumed" : "running" });
-	if (before.status !== "running")
-		ports.log.append(planStepStarted({ plan, step: step.id, attempt: before.attempt }), scope);
-
 	const lane = `${planLane(plan)}/${step.id}/${before.attempt}`;
+	report({ status: before.status === "running" ? "resumed" : "running" });
+	if (before.status !== "running") {
+		const started = planStepStarted({ plan, step: step.id, attempt: before.attempt });
+		await patiently(lane, ports, () => ports.log.append(started, scope));
+	}
+
 	const outcome = await tryStep(lane, decomposition, step, scope, ports, report);
 	const record =
 		outcome.kind === "completed"
 			? planStepCompleted({ plan, step: step.id, ...(await kept(lane, outcome.reply, ports)), cost: outcome.cost })
 			: planStepFailed({ plan, step: step.id, reason: outcome.reason });
-	ports.log.append(record, scope);
+	const { durable } = await patiently(lane, ports, () => {
+		ports.log.append(record, scope);
+		return ports.log.append(laneClosed({ lane }), scope);
+	});
 	// Said only when it is kept: a step that was reported done is never paid again.
-	await ports.log.append(laneClosed({ lane }), scope).durable;
+	await durable;
 	report(
 		outcome.kind === "completed"
 			? { status: "completed", cost: outcome.cost }
@@ -199,12 +209,21 @@ async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<R
 async function kept(
 	lane: string,
 	reply: ModelReply,
-	{ results, observe, timers = systemTimers, signal }: PlanPorts,
+	ports: PlanPorts,
 ): Promise<{ readonly result: string } | { readonly spilled: SpilledText }> {
+	const spilled = await patiently(lane, ports, () => spillText(reply, ports.results));
+	return spilled ? { spilled } : { result: reply.text };
+}
+
+/** Writes, and waits while there is no space. @throws the signal's reason, and what `write` throws of anything else */
+function patiently<T>(
+	lane: string,
+	{ observe, timers = systemTimers, signal }: PlanPorts,
+	write: () => T | Promise<T>,
+): Promise<T> {
 	const waiting = ({ code, message }: Error & { readonly code: string }): void =>
 		observe?.({ type: "no_space", lane, kind: "plan_step", name: lane, code, reason: message });
-	const spilled = await whenSpace(() => spillText(reply, results), waiting, timers, signal);
-	return spilled ? { spilled } : { result: reply.text };
+	return whenSpace(write, waiting, timers, signal);
 }
 
 /** A longer reason does not go into the record, nor to a step that reads it, in characters. */

@@ -1,5 +1,5 @@
 import { journal, type Model, type Tool } from "@reyn/journal";
-import { memoryBlobs, type Timers } from "@reyn/wal";
+import { type Appender, memoryBlobs, type Timers } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import type { PlanPorts, PlanProgress } from "../src/index.ts";
@@ -107,6 +107,36 @@ describe("a fresh plan", () => {
 		await using next = await process.next();
 		expect(await next.execute(plan)).toEqual({ text: "s2 done", failed: [] });
 		expect(next.view.get(outbox)).toEqual([{ plan: "p1", text: "s2 done" }]);
+		expect(model.paid).toEqual(["s1/0", "s2/0"]);
+	});
+
+	test("waits for space before each record of its own, and writes each once", async () => {
+		const model = scripted({ s1: new Error("no model") });
+		await using process = await Process.start({ model });
+		const refused: string[] = [];
+		const log: Appender = {
+			append(draft, scope) {
+				const what = JSON.stringify(draft);
+				// What is written in one go is refused as a whole.
+				const isFirst = draft.kind.startsWith("plan_step") || what.includes('"lane":"plan/p1"');
+				if (!isFirst || refused.includes(what)) return process.append(draft, scope);
+				refused.push(what);
+				throw Object.assign(new Error("the disk is full"), { code: "WAL_FULL" });
+			},
+		};
+		expect(await process.execute(planOf("s1", "s2 needs s1"), { log })).toEqual({ text: "s2 done", failed: ["s1"] });
+		const waited = process.events.filter(({ type }) => type === "no_space").map(({ lane }) => lane);
+		expect(waited).toEqual(["plan/p1/s1/0", "plan/p1/s1/0", "plan/p1/s2/0", "plan/p1/s2/0", "plan/p1"]);
+		const kinds = (await process.kinds()).filter((kind) => kind.startsWith("plan_"));
+		expect(kinds).toEqual([
+			"plan_started",
+			"plan_step_started",
+			"plan_step_failed",
+			"plan_step_started",
+			"plan_step_completed",
+			"plan_completed",
+		]);
+		expect(process.view.get(outbox)).toEqual([{ plan: "p1", text: "s2 done" }]);
 		expect(model.paid).toEqual(["s1/0", "s2/0"]);
 	});
 

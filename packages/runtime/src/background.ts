@@ -10,7 +10,13 @@ import { assistantMessage } from "./records.ts";
 import type { Session } from "./session.ts";
 
 /** Shows what a plan or a skill run has said in a session and nobody has seen. */
-export type Show = (session: Session, from: string) => Promise<void>;
+export type Show = (session: Session, from: string, signal?: AbortSignal) => Promise<void>;
+
+/** Writes the records of an end, all in one turn of the event loop: within that the log does not fill up, so it is all or none. */
+export type Keep = <T>(write: () => T) => Promise<T>;
+
+/** For a person, who is refused while there is no space, and asks again: nothing is written then. */
+export const atOnce: Keep = async (write) => write();
 
 export type From = { readonly plan: string } | { readonly skill: string };
 
@@ -40,22 +46,30 @@ export function sayOnce(
 	return session.log.append(assistantMessage({ ...said, ...from }), session.scope);
 }
 
-/** Work that was given up, as its record says. */
-export interface Ended {
+/** Work that is given up. */
+export interface End {
 	readonly from: From;
 	readonly scope: Scope;
 	readonly lane: string;
-	/** The seq of that record, and what is to be said of it. */
-	readonly ended: { readonly seq: Seq; readonly tell?: string | undefined };
+	/** Records that it is, where that is not recorded yet. */
+	giveUp?(): void;
+	/** The seq of that record, its reason, and what is to be said of it. */
+	ended(): { readonly seq: Seq; readonly reason: string; readonly tell?: string | undefined } | undefined;
 }
 
 /**
- * Says what work that was given up has to say, once it is recorded that it was, and closes its lane, which says that this was said: a
+ * Says what work that is given up has to say, once it is recorded that it is, and closes its lane, which says that this was said: a
  * process that dies in between does the rest at its next start. Nobody is shown anything before all of it is durable.
  */
-export async function sayEnd(session: Session, { from, scope, lane, ended }: Ended): Promise<void> {
-	if (ended.tell !== undefined) sayOnce(session, from, ended.seq, ended.tell);
-	await session.log.append(laneClosed({ lane }), scope).durable;
+export async function sayEnd(session: Session, { from, scope, lane, giveUp, ended }: End, keep: Keep): Promise<Went> {
+	const said = await keep(() => {
+		giveUp?.();
+		const end = ended();
+		if (end?.tell !== undefined) sayOnce(session, from, end.seq, end.tell);
+		return end && { reason: end.reason, durable: session.log.append(laneClosed({ lane }), scope).durable };
+	});
+	await said?.durable;
+	return { outcome: "discarded", ...(said && { reason: said.reason }) };
 }
 
 /** What work that was given up has still to say: a process died before it had. */

@@ -20,7 +20,7 @@ import {
 } from "@reyn/plan";
 import { entryAt } from "@reyn/snapshot";
 import type { Scope, Seq } from "@reyn/wal";
-import { type Show, sayEnd, sayOnce, shownWhenOver, type Went } from "./background.ts";
+import { atOnce, type End, type Keep, type Show, sayEnd, sayOnce, shownWhenOver, type Went } from "./background.ts";
 import { hasMessageFrom } from "./conversation.ts";
 import type { RuntimeEvent } from "./events.ts";
 import type { Gate } from "./gate.ts";
@@ -94,7 +94,7 @@ export class PlanHost {
 		const run = runOf(session, plan);
 		if (session.isRunning(work) || !(run?.status === "running" || run?.ended)) return;
 		session.start(work, async (signal) => {
-			const show = (): Promise<void> => this.#ports.show(session, plan);
+			const show = (): Promise<void> => this.#ports.show(session, plan, signal);
 			this.#emitEnd(session, plan, await shownWhenOver(() => this.#run(session, plan, signal), show, signal));
 		});
 	}
@@ -108,7 +108,7 @@ export class PlanHost {
 		await session.stop(planWork(session.scope, plan), reason);
 		findPlan(session.view.get(planRuns), plan);
 		const text = `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
-		const went = await this.#giveUp(session, plan, reason, text, { by: "person" });
+		const went = await this.#giveUp(session, plan, reason, text, atOnce, { by: "person" });
 		await this.#ports.show(session, plan);
 		this.#emitEnd(session, plan, went);
 	}
@@ -138,12 +138,13 @@ export class PlanHost {
 	async #run(session: Session, plan: string, signal: AbortSignal): Promise<Went> {
 		const { layout, emit, meter, limits, model, tools } = this.#ports;
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
-		if (current().ended) return this.#sayEnd(session, plan);
+		const keep: Keep = (write) => this.#ports.space.keep(`plan ${plan}`, "how it ended", write, signal);
+		if (current().ended) return sayEnd(session, endOf(session, plan), keep);
 		const read = await readDecomposition(layout.plans(session.scope), plan, current().decomposition);
 		if (read.kind === "lost") {
 			// Never made again by the model: new steps would not be the ones whose results are recorded.
 			const text = `Plan ${plan} was discarded, because its steps are lost: ${read.why}. Please ask again.`;
-			return this.#giveUp(session, plan, read.why, text);
+			return this.#giveUp(session, plan, read.why, text, keep);
 		}
 		const done = costOf(current());
 		meter.replayed(done.calls, done.tokens);
@@ -157,10 +158,12 @@ export class PlanHost {
 			limits,
 			run: current,
 			progress: (progress) => emit({ type: "plan_step", scope: session.scope, ...progress }),
-			deliver: async (text, spilled) =>
-				void (await sayOnce(session, { plan }, current().since, text, spilled)?.durable),
+			deliver: async (text, spilled) => {
+				const said = await keep(() => sayOnce(session, { plan }, current().since, text, spilled));
+				await said?.durable;
+			},
 			onBoundary: async (kind, title, at) => {
-				const seq = await session.checkpoint(kind, title, at);
+				const seq = await keep(() => session.checkpoint(kind, title, at));
 				emit({ type: "checkpoint", seq, kind, title });
 			},
 		});
@@ -168,18 +171,18 @@ export class PlanHost {
 	}
 
 	/** Records that a plan is over and what is to be said of it; nothing where its answer has been said. */
-	#giveUp(session: Session, plan: string, reason: string, text: string, who: { by?: "person" } = {}): Promise<Went> {
+	#giveUp(
+		session: Session,
+		plan: string,
+		reason: string,
+		text: string,
+		keep: Keep,
+		who: { by?: "person" } = {},
+	): Promise<Went> {
 		const isAnswered = hasMessageFrom(session.conversation, plan, runOf(session, plan)?.since ?? 0);
 		const aborted = planAborted({ plan, reason, ...who, ...(isAnswered ? {} : { tell: text }) });
-		session.log.append(aborted, planScope(session, plan));
-		return this.#sayEnd(session, plan);
-	}
-
-	async #sayEnd(session: Session, plan: string): Promise<Went> {
-		const ended = runOf(session, plan)?.ended;
-		if (!ended) return { outcome: "discarded" };
-		await sayEnd(session, { from: { plan }, scope: planScope(session, plan), lane: planLane(plan), ended });
-		return { outcome: "discarded", reason: ended.reason };
+		const giveUp = (): void => void session.log.append(aborted, planScope(session, plan));
+		return sayEnd(session, { ...endOf(session, plan), giveUp }, keep);
 	}
 
 	#emitEnd({ scope }: Session, plan: string, went: Went): void {
@@ -188,6 +191,13 @@ export class PlanHost {
 }
 
 const runOf = ({ view }: Session, plan: string): PlanRun | undefined => entryAt(view.get(planRuns), plan);
+
+const endOf = (session: Session, plan: string): End => ({
+	from: { plan },
+	scope: planScope(session, plan),
+	lane: planLane(plan),
+	ended: () => runOf(session, plan)?.ended,
+});
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
 

@@ -54,6 +54,7 @@ import {
 	type Timeline,
 } from "@reyn/timetravel";
 import {
+	type Appended,
 	type BlobStore,
 	type Clock,
 	fileBlobs,
@@ -98,8 +99,11 @@ export interface RuntimeOptions {
 	readonly skills?: readonly Skill[];
 	readonly limits?: Partial<PlanLimits>;
 	readonly skillResume?: SkillResume;
-	/** Look without the lock: nothing is written and nothing runs. Default: false. */
-	readonly readOnly?: boolean;
+	/**
+	 * Look without the lock: nothing is written and nothing runs. `true` shows what is known to be durable, `as recovered` what
+	 * a process would find that went on now: of `explain`, `check` and `verify` only that is what a resume does. Default: false.
+	 */
+	readonly readOnly?: boolean | "as recovered";
 	/** Told of everything as it happens. */
 	onEvent?(event: RuntimeEvent): void;
 	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
@@ -246,7 +250,7 @@ export class Runtime implements AsyncDisposable {
 			model: options.model,
 			using: (session: Session, signal: AbortSignal) => this.#using(session, signal),
 			emit: (event: RuntimeEvent) => this.#emit(event),
-			show: (session: Session, from: string) => this.#show(session, from),
+			show: (session: Session, from: string, signal?: AbortSignal) => this.#show(session, from, signal),
 		};
 		this.#plans = new PlanHost({
 			...shared,
@@ -279,7 +283,7 @@ export class Runtime implements AsyncDisposable {
 			wal: this.wal,
 			snapshots: this.#snapshots,
 			projections,
-			readOnly,
+			readOnly: readOnly !== false,
 			kept: fileBlobs(this.#layout.kept),
 			keptKinds: [sessionOpened.kind, rewindNote.kind],
 			keptScopes: async () => this.#sessions.everOpened(),
@@ -360,8 +364,13 @@ export class Runtime implements AsyncDisposable {
 			// What goes on shows what it has said itself, once it is over.
 			const waiting = this.#undelivered(session).filter(({ from }) => !this.#isGoingOn(session, from));
 			if (waiting.length > 0)
-				session.start(deliveryWork(session.scope), async () => {
-					for (const message of waiting) await this.#deliver(message);
+				session.start(deliveryWork(session.scope), async (signal) => {
+					try {
+						for (const message of waiting) await this.#deliver(message, signal);
+					} catch (error) {
+						// What was shown while there was no space to record it is shown again at the next start.
+						if (error !== signal.reason) throw error;
+					}
 				});
 		}
 	}
@@ -480,17 +489,27 @@ export class Runtime implements AsyncDisposable {
 		return this.#plans.resume(this.#ownerOfPlan(plan), plan, from);
 	}
 
-	/** What a rewind to a seq would do. Reads only. */
-	planRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPlan> {
+	/**
+	 * What a rewind to a seq would do. Reads only.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `planRewind` of `@reyn/rewind-modes` does
+	 */
+	async planRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPlan> {
+		this.#sessions.at(sessionOf(scope));
 		return planRewind(this.#timeline, facets, seq, mode, scope);
 	}
 
-	/** Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the plan is of, or else the main one. */
+	/**
+	 * Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the plan is of, or else the main one.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
+	 */
 	async applyRewind(
 		plan: RewindPlan,
 		actor: string,
 		scope: SessionScope = sessionOf(plan.scope),
 	): Promise<RewindResult> {
+		this.#sessions.at(sessionOf(plan.scope));
 		const session = this.#sessions.at(scope);
 		return applyRewind(this.#timeline, facets, plan, {
 			actor,
@@ -704,22 +723,25 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/** Shows what a plan or a skill run has said and nobody has seen. */
-	async #show(session: Session, from: string): Promise<void> {
-		for (const message of this.#undelivered(session)) if (message.from === from) await this.#deliver(message);
+	async #show(session: Session, from: string, signal?: AbortSignal): Promise<void> {
+		for (const message of this.#undelivered(session)) if (message.from === from) await this.#deliver(message, signal);
 	}
 
-	async #deliver({ spilled, ...message }: Undelivered): Promise<void> {
+	/** Shows a message, and records that. While there is no space for that it counts as being shown, so that nobody is shown it again. */
+	async #deliver({ spilled, ...message }: Undelivered, signal = new AbortController().signal): Promise<void> {
 		const { onMessage } = this.#options;
 		if (!onMessage || this.#showing.has(message.seq)) return;
 		this.#showing.add(message.seq);
 		try {
 			await onMessage({ ...message, text: await wholeText({ text: message.text, spilled }, this.#results) });
+			const write = (): Appended | undefined => {
+				const session = this.#sessions.find(message.scope);
+				const isWaiting = session?.conversation.undelivered.includes(message.seq);
+				return isWaiting ? session?.log.append(messageDelivered({ message: message.seq }), message.scope) : undefined;
+			};
+			await (await this.#space.keep(message.from, "that it was shown", write, signal))?.durable;
 		} finally {
 			this.#showing.delete(message.seq);
-		}
-		const session = this.#sessions.find(message.scope);
-		if (session?.conversation.undelivered.includes(message.seq)) {
-			await session.log.append(messageDelivered({ message: message.seq }), message.scope).durable;
 		}
 	}
 

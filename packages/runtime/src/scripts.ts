@@ -280,7 +280,8 @@ export class Scripts {
 			},
 		};
 		tell({ type: "begun", name: module.file, isResumed });
-		const end = await this.#recorded(session, run, using, () =>
+		let recalled = 0;
+		const work = (): Promise<unknown> =>
 			runScript(module, run, args, scope, {
 				...using,
 				log,
@@ -288,6 +289,7 @@ export class Scripts {
 				expected: memo.expected(),
 				observe: (event: StepEvent) => {
 					using.observe?.(event);
+					if (event.type === "ghost" && event.usage) recalled += event.usage.inputTokens + event.usage.outputTokens;
 					const shown = eventOfStep(event);
 					if (shown) tell(shown);
 				},
@@ -295,8 +297,8 @@ export class Scripts {
 				tools,
 				ask,
 				print: (line) => tell({ type: "printed", line }),
-			}),
-		);
+			});
+		const end = await this.#recorded(session, run, using, work, () => recalled);
 		tell({ type: "ended", status: end.status, ...(end.status === "completed" ? {} : { reason: end.reason.message }) });
 		return end;
 	}
@@ -307,6 +309,7 @@ export class Scripts {
 		run: string,
 		{ log, signal }: Using,
 		work: () => Promise<unknown>,
+		recalled: () => number,
 	): Promise<ScriptEnd> {
 		const scope = scopeOf(session, run);
 		const keep = <T>(write: () => T | Promise<T>): Promise<T> =>
@@ -319,7 +322,7 @@ export class Scripts {
 			});
 			const kept =
 				result === undefined ? undefined : await keep(() => this.#filesOf(run).keepResult(this.#written(result)));
-			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }) });
+			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }), recalled: recalled() });
 			// Both or none: within a turn of the event loop the log does not fill up.
 			const { durable } = await keep(() => {
 				log.append(done, scope);
@@ -331,7 +334,7 @@ export class Scripts {
 		}, signal);
 		if (end.status !== "failed") return end;
 		try {
-			const failed = scriptFailed({ run, reason: this.#written(end.reason), ...by });
+			const failed = scriptFailed({ run, reason: this.#written(end.reason), ...by, recalled: recalled() });
 			const { durable } = await keep(() => log.append(failed, scope));
 			await durable;
 			return end;

@@ -48,8 +48,10 @@ export class Sessions implements Iterable<Session> {
 	at(scope: SessionScope): Session {
 		const session = this.find(scope);
 		if (session) return session;
-		const known = [...this.#sessions.keys()].join(", ");
-		throw new RuntimeError("RUNTIME_UNKNOWN_SESSION", `no session ${scopeKey(scope)}; there are ${known}`, { scope });
+		const [name, known] = [scopeKey(scope), [...this.#sessions.keys()].join(", ")];
+		const isGone = this.everOpened().some((each) => scopeKey(each) === name);
+		const advice = isGone ? ". It was opened, and a rewind took it away: undo that, or check out a seq of it" : "";
+		throw new RuntimeError("RUNTIME_UNKNOWN_SESSION", `no session ${name}; there are ${known}${advice}`, { scope });
 	}
 
 	/** The session whose state has something; for what is in none the main session, whose own check then says what there is. */

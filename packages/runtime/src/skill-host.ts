@@ -17,7 +17,17 @@ import {
 } from "@reyn/skill-resume";
 import { entryAt } from "@reyn/snapshot";
 import type { Ids, Scope } from "@reyn/wal";
-import { type Show, sayEnd, sayOnce, shownWhenOver, stopReason, type Went } from "./background.ts";
+import {
+	atOnce,
+	type End,
+	type Keep,
+	type Show,
+	sayEnd,
+	sayOnce,
+	shownWhenOver,
+	stopReason,
+	type Went,
+} from "./background.ts";
 import { hasMessageFrom } from "./conversation.ts";
 import type { RuntimeEvent } from "./events.ts";
 import type { Session } from "./session.ts";
@@ -64,7 +74,7 @@ export class SkillHost {
 		const found = runOf(session, run);
 		if (session.isRunning(work) || !(found?.status === "running" || found?.ended)) return;
 		session.start(work, async (signal) => {
-			const show = (): Promise<void> => this.#ports.show(session, run);
+			const show = (): Promise<void> => this.#ports.show(session, run, signal);
 			this.#emitEnd(session, run, await shownWhenOver(() => this.#work(session, run, signal), show, signal));
 		});
 	}
@@ -83,26 +93,27 @@ export class SkillHost {
 	async discard(session: Session, run: string, reason: string): Promise<void> {
 		await session.stop(skillWork(session.scope, run), reason);
 		findRun(session.view.get(skillRuns), run);
-		const went = await this.#giveUp(session, run, reason, { by: "person" });
+		const went = await this.#giveUp(session, run, reason, atOnce, { by: "person" });
 		await this.#ports.show(session, run);
 		this.#emitEnd(session, run, went);
 	}
 
 	async #work(session: Session, run: string, signal: AbortSignal): Promise<Went> {
-		if (runOf(session, run)?.ended) return this.#sayEnd(session, run);
+		const keep: Keep = (write) => this.#ports.space.keep(`skill run ${run}`, "how it ended", write, signal);
+		if (runOf(session, run)?.ended) return sayEnd(session, endOf(session, run), keep);
 		try {
-			return await this.#run(session, run, signal);
+			return await this.#run(session, run, signal, keep);
 		} catch (error) {
 			if ((error as { code?: unknown } | undefined)?.code !== "STEP_DISCARDED") throw error;
-			return this.#giveUp(session, run, stopReason(signal, error));
+			return this.#giveUp(session, run, stopReason(signal, error), keep);
 		}
 	}
 
-	async #run(session: Session, id: string, signal: AbortSignal): Promise<Went> {
+	async #run(session: Session, id: string, signal: AbortSignal, keep: Keep): Promise<Went> {
 		const current = (): SkillRun => runOf(session, id) as SkillRun;
 		const skill = this.#find(current().skill);
 		const decision = decide(analyze(id, current(), skill.start, session.view.get(journal)), this.#ports.resume);
-		if (decision.kind === "discard") return this.#giveUp(session, id, decision.reason);
+		if (decision.kind === "discard") return this.#giveUp(session, id, decision.reason, keep);
 		const using = this.#ports.using(session, signal);
 		await runSkill(id, skill, runScope(session, id), {
 			...using,
@@ -114,10 +125,11 @@ export class SkillHost {
 				const text = typeof output === "string" ? output : JSON.stringify(output);
 				const spill = () => spillText(text, using.results);
 				const spilled = await this.#ports.space.keep(`skill run ${id}`, "what it gives", spill, signal);
-				await sayOnce(session, { skill: id }, current().since, text, spilled)?.durable;
+				const said = await keep(() => sayOnce(session, { skill: id }, current().since, text, spilled));
+				await said?.durable;
 			},
 			onBoundary: async (kind, title, at) => {
-				const seq = await session.checkpoint(kind, title, at);
+				const seq = await keep(() => session.checkpoint(kind, title, at));
 				this.#ports.emit({ type: "checkpoint", seq, kind, title });
 			},
 		});
@@ -125,18 +137,12 @@ export class SkillHost {
 	}
 
 	/** Records that a run is over and what is to be said of it; nothing where its output has been said. */
-	#giveUp(session: Session, run: string, reason: string, who: { by?: "person" } = {}): Promise<Went> {
+	#giveUp(session: Session, run: string, reason: string, keep: Keep, who: { by?: "person" } = {}): Promise<Went> {
 		const isAnswered = hasMessageFrom(session.conversation, run, runOf(session, run)?.since ?? 0);
 		const tell = isAnswered ? {} : { tell: `The skill run ${run} was discarded: ${reason}.` };
-		session.log.append(skillRunDiscarded({ run, reason, ...who, ...tell }), runScope(session, run));
-		return this.#sayEnd(session, run);
-	}
-
-	async #sayEnd(session: Session, run: string): Promise<Went> {
-		const ended = runOf(session, run)?.ended;
-		if (!ended) return { outcome: "discarded" };
-		await sayEnd(session, { from: { skill: run }, scope: runScope(session, run), lane: runLane(run), ended });
-		return { outcome: "discarded", reason: ended.reason };
+		const discarded = skillRunDiscarded({ run, reason, ...who, ...tell });
+		const giveUp = (): void => void session.log.append(discarded, runScope(session, run));
+		return sayEnd(session, { ...endOf(session, run), giveUp }, keep);
 	}
 
 	#emitEnd({ scope }: Session, run: string, { outcome, reason }: Went): void {
@@ -155,5 +161,12 @@ export class SkillHost {
 }
 
 const runOf = ({ view }: Session, run: string): SkillRun | undefined => entryAt(view.get(skillRuns), run);
+
+const endOf = (session: Session, run: string): End => ({
+	from: { skill: run },
+	scope: runScope(session, run),
+	lane: runLane(run),
+	ended: () => runOf(session, run)?.ended,
+});
 
 const runScope = ({ scope }: Session, run: string): Scope => ({ ...scope, run });

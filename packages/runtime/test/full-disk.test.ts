@@ -1,11 +1,14 @@
 /** A runtime whose disk is full: it says so and waits, and its end waits for nothing. */
-import { PLAN_TOOL } from "@reyn/plan";
+import { rm } from "node:fs/promises";
+import { PLAN_TOOL, planAborted, planCompleted } from "@reyn/plan";
+import { defineSkill, done, skillResumeSchema, skillRunCompleted, skillRunDiscarded } from "@reyn/skill-resume";
 import { memorySnapshots } from "@reyn/snapshot";
+import { Timeline } from "@reyn/timetravel";
 import { type DiskFile, fileEngine, openWal, type Timers } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { Gate } from "../src/gate.ts";
-import { allRecords, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
+import { allRecords, mainSession, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
 import { layoutOf } from "../src/layout.ts";
 import { Runtime } from "../src/runtime.ts";
 import { Space } from "../src/space.ts";
@@ -40,7 +43,11 @@ const impatient: Timers = {
 	},
 };
 
-async function openOn(disk: FillingDisk, { state }: Project, options: Pick<RuntimeOptions, "model">) {
+async function openOn(
+	disk: FillingDisk,
+	{ state }: Project,
+	options: Pick<RuntimeOptions, "model" | "skills" | "skillResume" | "onMessage">,
+) {
 	const events: RuntimeEvent[] = [];
 	const onEvent = (event: RuntimeEvent): void => void events.push(event);
 	const space = new Space(onEvent);
@@ -99,6 +106,15 @@ function filler(disk: FillingDisk, { runtime, types }: Awaited<ReturnType<typeof
 		},
 	};
 }
+
+/** Is there an end in the log, as far as it is durable? */
+async function isRecorded({ wal }: Runtime, kind: string): Promise<boolean> {
+	for await (const record of wal.read({ through: wal.durableTip })) if (record.kind === kind) return true;
+	return false;
+}
+
+/** What gets as far as it can without space has done so: it is tried again each quarter of a second. */
+const aWhile = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 600));
 
 const notices = (events: readonly RuntimeEvent[]): readonly string[] =>
 	events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
@@ -323,4 +339,243 @@ test("closed while its failure cannot be recorded, a script is stopped and open"
 	const { runtime } = await openOn(disk, project, { model: scripted(() => "said") });
 	expect(runtime.restored().scripts).toMatchObject([{ run: first.run }]);
 	await runtime.close();
+});
+
+describe("the end of background work, on a disk that fills up just then,", () => {
+	const PLAN = {
+		goal: "say it",
+		steps: [
+			{ id: "a", description: "think", tools: [], depends_on: [] },
+			{ id: "b", description: "say so", tools: [], depends_on: ["a"] },
+		],
+	};
+	const planning = () =>
+		scripted((request) => (lastOf(request) === "plan!" ? [{ name: PLAN_TOOL, args: PLAN }] : "said"));
+	const skill = defineSkill({
+		name: "say",
+		description: "says it",
+		input: { "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }) } },
+		start: "one",
+		phases: { one: async ({ step }) => done(await step("say", async () => "said", { purity: "external" })) },
+	});
+
+	/** A runtime that notes who is told what, and whether its end is recorded by then. */
+	async function listening(disk: FillingDisk, project: Project, more: Partial<RuntimeOptions> = {}) {
+		const told: { readonly text: string; readonly isOver: boolean }[] = [];
+		const isOver = async (): Promise<boolean> =>
+			(await isRecorded(opened.runtime, planCompleted.kind)) ||
+			(await isRecorded(opened.runtime, planAborted.kind)) ||
+			(await isRecorded(opened.runtime, skillRunCompleted.kind)) ||
+			isRecorded(opened.runtime, skillRunDiscarded.kind);
+		const opened = await openOn(disk, project, {
+			model: planning(),
+			skills: [skill],
+			onMessage: async ({ text }) => void told.push({ text, isOver: await isOver() }),
+			...more,
+		});
+		return { ...opened, ...filler(disk, opened), told };
+	}
+
+	/** The disk is full when the checkpoint of this title is there, and the log knows. */
+	function fillingAfter(title: RegExp, fill: () => Promise<void>): void {
+		const { checkpoint } = Timeline.prototype;
+		vi.spyOn(Timeline.prototype, "checkpoint").mockImplementation(async function (this: Timeline, ...args) {
+			const seq = await checkpoint.apply(this, args);
+			if (title.test(args[1])) await fill();
+			return seq;
+		});
+	}
+
+	const work: Record<string, { begin(runtime: Runtime): Promise<unknown>; last: RegExp; end: string }> = {
+		"a plan": { begin: (runtime) => runtime.prompt("plan!"), last: /^p\d+ b: /, end: "plan_end" },
+		"a skill run": { begin: (runtime) => runtime.runSkill("say", {}), last: /^say one$/, end: "skill_end" },
+	};
+
+	test.each(Object.keys(work))("is told once, when it is recorded, and nobody is told before (%s)", async (what) => {
+		const { begin, last, end } = work[what] as (typeof work)[string];
+		await using project = await makeProject();
+		const disk = new FillingDisk();
+		const { runtime, events, types, told, fill, waiting } = await listening(disk, project);
+		fillingAfter(last, fill);
+		await begin(runtime);
+		await until(() => types().includes("disk_full"));
+		await aWhile();
+		expect([told, types().filter((type) => type === end)]).toEqual([[], []]);
+		disk.isFull = false;
+		await until(() => types().includes(end));
+		await Promise.all(waiting);
+		await runtime.idle();
+		expect(told).toEqual([{ text: "said", isOver: true }]);
+		expect(events.filter(({ type }) => type === end)).toMatchObject([{ outcome: "completed" }]);
+		expect(runtime.restored()).toMatchObject({ plans: [], runs: [], undelivered: [] });
+		await runtime.close();
+	});
+
+	test.each(Object.keys(work))("is not told again while there is no space to record that it was (%s)", async (what) => {
+		const { begin, end } = work[what] as (typeof work)[string];
+		await using project = await makeProject();
+		const disk = new FillingDisk();
+		const texts: string[] = [];
+		const opened = await openOn(disk, project, {
+			model: planning(),
+			skills: [skill],
+			async onMessage({ text }) {
+				texts.push(text);
+				if (texts.length === 1) await fill();
+			},
+		});
+		const { runtime, types } = opened;
+		const { fill, waiting } = filler(disk, opened);
+		await begin(runtime);
+		await until(() => types().includes("disk_full"));
+		await aWhile();
+		runtime.resume();
+		await aWhile();
+		expect([texts, types().includes(end)]).toEqual([["said"], false]);
+		disk.isFull = false;
+		await Promise.all(waiting);
+		await runtime.idle();
+		expect([texts, types().filter((type) => type === end)]).toEqual([["said"], [end]]);
+		expect(runtime.restored().undelivered).toEqual([]);
+		await runtime.close();
+	});
+
+	/** Work that was under way when its process ended, and is given up at the next start. */
+	const givenUp: Record<string, { begin(runtime: Runtime): Promise<unknown>; end: string; says: RegExp }> = {
+		"a plan whose steps are lost": {
+			begin: (runtime) => runtime.prompt("plan!"),
+			end: "plan_end",
+			says: /steps are lost/,
+		},
+		"a skill run that policy discards": {
+			begin: (runtime) => runtime.runSkill("say", {}),
+			end: "skill_end",
+			says: /nobody knows whether say happened/,
+		},
+	};
+
+	test.each(Object.keys(givenUp))("that it was given up is told once, when it is recorded (%s)", async (what) => {
+		const { begin, end, says } = givenUp[what] as (typeof givenUp)[string];
+		await using project = await makeProject();
+		const disk = new FillingDisk();
+		const held = gate();
+		let isHeld = false;
+		const hold = async (): Promise<string> => {
+			isHeld = true;
+			await held.opened;
+			return "said";
+		};
+		const first = await listening(disk, project, {
+			model: scripted((request) => (lastOf(request) === "plan!" ? [{ name: PLAN_TOOL, args: PLAN }] : hold())),
+			skills: [
+				{
+					...skill,
+					phases: {
+						one: async ({ step, signal }) =>
+							done(
+								await step(
+									"say",
+									() => Promise.race([hold(), new Promise<string>((_, no) => signal.addEventListener("abort", no))]),
+									{ purity: "external" },
+								),
+							),
+					},
+				},
+			],
+		});
+		await begin(first.runtime);
+		await until(() => isHeld);
+		await first.runtime.close();
+		await rm(layoutOf(project.state).plans(mainSession), { recursive: true, force: true });
+
+		const skillResume = skillResumeSchema.parse({ default: "discard_skill" });
+		const { runtime, events, types, told, fill, waiting } = await listening(disk, project, { skillResume });
+		await fill();
+		runtime.resume();
+		await aWhile();
+		expect([told, types().filter((type) => type === end)]).toEqual([[], []]);
+		disk.isFull = false;
+		await until(() => types().includes(end));
+		await Promise.all(waiting);
+		await runtime.idle();
+		expect(told).toEqual([{ text: expect.stringMatching(says), isOver: true }]);
+		expect(events.filter(({ type }) => type === end)).toMatchObject([{ outcome: "discarded" }]);
+		expect(runtime.restored()).toMatchObject({ plans: [], runs: [], undelivered: [] });
+		await runtime.close();
+	});
+
+	test("a person who discards it is refused, nobody is told, and asked again it is told once", async () => {
+		await using project = await makeProject();
+		const disk = new FillingDisk();
+		const held = gate();
+		let isHeld = false;
+		const model = scripted(async (request) => {
+			if (lastOf(request) === "plan!") return [{ name: PLAN_TOOL, args: PLAN }];
+			isHeld ||= lastOf(request).startsWith("Goal:");
+			if (lastOf(request).startsWith("Goal:")) await held.opened;
+			return "said";
+		});
+		const { runtime, types, told, fill, waiting } = await listening(disk, project, { model });
+		const plan = `p${await runtime.prompt("plan!")}`;
+		await until(() => isHeld);
+		await fill();
+		await expect(runtime.discardPlan(plan)).rejects.toMatchObject({ code: "WAL_FULL" });
+		expect(told).toEqual([]);
+		disk.isFull = false;
+		await Promise.all(waiting);
+		await runtime.discardPlan(plan);
+		await runtime.idle();
+		expect(told).toEqual([{ text: expect.stringContaining("was discarded"), isOver: true }]);
+		expect(types().filter((type) => type === "plan_end")).toHaveLength(2);
+		expect(runtime.restored()).toMatchObject({ plans: [], undelivered: [] });
+		await runtime.close();
+	});
+
+	test.each(Object.keys(work))("closed meanwhile, it is told by the life after, once (%s)", async (what) => {
+		const { begin, last } = work[what] as (typeof work)[string];
+		await using project = await makeProject();
+		const disk = new FillingDisk();
+		const first = await listening(disk, project);
+		fillingAfter(last, first.fill);
+		await begin(first.runtime);
+		await until(() => first.types().includes("disk_full"));
+		await aWhile();
+		const refused = Promise.allSettled(first.waiting);
+		await expect(first.runtime.close()).rejects.toMatchObject({ code: "WAL_FULL" });
+		expect([first.told, await refused]).toMatchObject([[], [{ status: "rejected" }]]);
+		vi.restoreAllMocks();
+		disk.isFull = false;
+		const { runtime, told } = await listening(disk, project);
+		runtime.resume();
+		await runtime.idle();
+		expect(told).toEqual([{ text: "said", isOver: true }]);
+		await runtime.close();
+	});
+
+	test.each(Object.keys(work))("closed before it is recorded that it was told, it is told again (%s)", async (what) => {
+		const { begin } = work[what] as (typeof work)[string];
+		await using project = await makeProject();
+		const disk = new FillingDisk();
+		const model = planning();
+		const unseen = await openOn(disk, project, { model, skills: [skill] });
+		await begin(unseen.runtime);
+		await unseen.runtime.idle();
+		await unseen.runtime.close();
+
+		const first = await openOn(disk, project, { model, onMessage: () => fill() });
+		const { fill, waiting } = filler(disk, first);
+		first.runtime.resume();
+		await until(() => first.types().includes("disk_full"));
+		await aWhile();
+		const refused = Promise.allSettled(waiting);
+		await expect(first.runtime.close()).rejects.toMatchObject({ code: "WAL_FULL" });
+		expect(await refused).toMatchObject([{ status: "rejected" }]);
+
+		disk.isFull = false;
+		const { runtime, told } = await listening(disk, project);
+		runtime.resume();
+		await runtime.idle();
+		expect(told).toEqual([{ text: "said", isOver: true }]);
+		await runtime.close();
+	});
 });

@@ -13,6 +13,7 @@ import {
 	messagesBefore,
 	openRuntime,
 	reportState,
+	rewindModes,
 } from "../src/index.ts";
 import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
 
@@ -490,6 +491,41 @@ describe("after a rewind", () => {
 		await runtime.checkout(tip, "test");
 		expect(runtime.sessions()).toEqual([mainSession, other]);
 		expect(runtime.conversation(other).items).toHaveLength(2);
+		await runtime.close();
+	});
+
+	test("of a session that a rewind took away there is no preview, and one from before does nothing", async () => {
+		const { runtime } = await open(project, { model: scripted(planning) });
+		const other = { agent: "default", session: "other" };
+		const turn = await runtime.prompt("hi", other);
+		await runtime.idle();
+		const scopes = [other, { ...other, run: "p1" }];
+		const plans = await Promise.all(scopes.map((scope) => runtime.planRewind(0, "both", scope)));
+		const { seq: moved } = await runtime.checkout(0, "test");
+		const gone = {
+			code: "RUNTIME_UNKNOWN_SESSION",
+			message:
+				"no session default/other; there are default/main. It was opened, and a rewind took it away: undo that, or check out a seq of it",
+		};
+		const { tip } = runtime.wal;
+		for (const scope of scopes)
+			for (const mode of rewindModes) await expect(runtime.planRewind(0, mode, scope)).rejects.toMatchObject(gone);
+		for (const plan of plans) {
+			await expect(runtime.applyRewind(plan, "test")).rejects.toMatchObject(gone);
+			await expect(runtime.applyRewind(plan, "test", mainSession)).rejects.toMatchObject(gone);
+			// Also one that nobody was given.
+			await expect(runtime.applyRewind({ ...plan, tip }, "test", mainSession)).rejects.toMatchObject(gone);
+		}
+		expect(runtime.wal.tip).toBe(tip);
+		await runtime.checkout(turn, "test", other);
+		expect(await runtime.planRewind(0, "both", other)).toMatchObject({ kind: "undo", scope: other });
+		await runtime.undo("test");
+		await runtime.undo("test", { of: moved });
+		expect(await runtime.planRewind(0, "both", other)).toMatchObject({ kind: "undo", scope: other });
+		await expect(runtime.planRewind(0, "both", { ...other, session: "never" })).rejects.toMatchObject({
+			code: "RUNTIME_UNKNOWN_SESSION",
+			message: "no session default/never; there are default/main, default/other",
+		});
 		await runtime.close();
 	});
 });

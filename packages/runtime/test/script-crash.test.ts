@@ -1,11 +1,13 @@
 /** Script runs after a crash at any moment, and after the front of the log has gone. */
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { fileEngine, openWal } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { decodeLine, encodeHead } from "../../wal/src/codec.ts";
 import { allRecords, sessionOpened } from "../src/index.ts";
 import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
-import { echo, five, nameOf, prompts, recordsOf, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
+import { echo, five, hashOf, nameOf, prompts, recordsOf, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -72,6 +74,66 @@ test("cut after any record, a run comes to the same end, and nothing that is rec
 		await rm(place.state, { recursive: true });
 	}
 	expect(resumed).toBe(lines.length - 2);
+}, 60_000);
+
+/** What a head says that was written when so many records were durable. */
+function headAfter(lines: readonly string[], seq: number): string {
+	const bytes = Buffer.from(
+		lines
+			.slice(0, seq + 1)
+			.join("\n")
+			.concat("\n"),
+	);
+	const first = decodeLine(Buffer.from(lines[0] ?? ""));
+	if (first.type !== "header") throw new Error("the log has no header");
+	const { log, first: segment } = first.header;
+	const sum = crc32(bytes).toString(16).padStart(8, "0");
+	return encodeHead({ log, segment, seq, offset: bytes.length, sum, epoch: 1 });
+}
+
+test("killed behind any record, whatever of it is proven durable, a preview says what the resume then pays", async () => {
+	const work = script(`
+		const plan = await ctx.agent("plan", { estimate: 11 });
+		const parts = await ctx.parallel(["north", "south", "west"].map((side) => () => ctx.agent("look at " + side, { estimate: 11 })));
+		await ctx.tool("pay", { what: plan });
+		return ctx.agent("sum up " + parts.join(", "), { estimate: 11 });
+	`);
+	const first = await open(project, { model: echo(), tools: [till()] });
+	const { run, end } = await runToEnd(first.runtime, work);
+	await first.runtime.close();
+	const lines = (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").slice(0, -1);
+	const begun = lines.findIndex((line, i) => i > 0 && parseRecord(line).kind === "script_started");
+
+	const seen = { images: 0, behind: 0, costs: new Set<number>() };
+	for (let kept = begun; kept < lines.length; kept++) {
+		const place = await cutAfter(lines, kept + 1);
+		const previews: object[] = [];
+		// A record says how much was durable when it was written.
+		const { dur } = JSON.parse(lines[kept] ?? "") as { dur: number };
+		for (let proven = kept; proven >= dur; proven--) {
+			await writeFile(join(place.state, "state/wal.head"), headAfter(lines, proven));
+			const before = await hashOf(place.state);
+			const { runtime } = await open(place, { readOnly: "as recovered", model: echo(), tools: [till()] });
+			const { toPay, saved, unknown } = await runtime.scripts.explain(run);
+			previews.push({ kept, proven, toPay, saved, unknown });
+			await runtime.scripts.check(run, { strict: true });
+			await runtime.close();
+			expect(await hashOf(place.state)).toBe(before);
+			seen.images++;
+			if (proven < kept) seen.behind++;
+		}
+		const { runtime } = await open(place, { model: echo(), tools: [till()] });
+		expect(await resumeToEnd(runtime, run)).toEqual(end);
+		const { paid, replayed } = runtime.meter;
+		const real = { kept, toPay: paid.tokens, saved: replayed.tokens, unknown: 0 };
+		expect(previews).toEqual(previews.map((_, i) => ({ ...real, proven: kept - i })));
+		await runtime.close();
+		await rm(place.state, { recursive: true });
+		seen.costs.add(paid.tokens);
+	}
+	expect(seen.images).toBeGreaterThan(25);
+	expect(seen.behind).toBeGreaterThan(10);
+	expect([...seen.costs]).toEqual([55, 44, 33, 22, 11, 0]);
 }, 60_000);
 
 test("an effect that was under way is made again under the same key, or as the policy says", async () => {

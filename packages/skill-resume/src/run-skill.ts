@@ -1,7 +1,16 @@
 /** Runs a skill from wherever it stands: a fresh run and a resumed one take the same path. */
-import { askModel, type JournalState, type Lane, laneClosed, type Model, runProgram, type Using } from "@reyn/journal";
+import {
+	askModel,
+	type JournalState,
+	type Lane,
+	laneClosed,
+	type Model,
+	runProgram,
+	type Using,
+	whenSpace,
+} from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
-import type { Scope } from "@reyn/wal";
+import { type Scope, systemTimers } from "@reyn/wal";
 import type { PhaseContext, Skill, Transition } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
 import { phaseCompleted, phaseEntered, skillRunCompleted, skillRunStarted } from "./records.ts";
@@ -52,9 +61,14 @@ export async function runSkill<Input>(
 		const { at } = analyze(id, run, skill.start, ports.journal());
 		if (at.kind === "end") {
 			await ports.deliver(run.last?.output);
-			// A process that died between a phase's outcome and the end of its lane has left the lane open.
-			ports.log.append(laneClosed({ lane: runLane(id) }), scope);
-			await ports.log.append(skillRunCompleted({ run: id }), scope).durable;
+			const lane = runLane(id);
+			// Both or none: within a turn of the event loop the log does not fill up.
+			const { durable } = await patiently(lane, ports, () => {
+				// A process that died between a phase's outcome and the end of its lane has left the lane open.
+				ports.log.append(laneClosed({ lane }), scope);
+				return ports.log.append(skillRunCompleted({ run: id }), scope);
+			});
+			await durable;
 			return run.last?.output;
 		}
 		await runPhase(id, skill, at, run, scope, ports);
@@ -77,17 +91,32 @@ async function runPhase<Input>(
 			`${skill.name} would visit "${phase}" for the ${visit}th time; its limit is ${skill.maxVisits}`,
 			{ phase, visit },
 		);
-	if (!entered) ports.log.append(phaseEntered({ run: id, phase, visit }), scope);
-
 	const path = laneOf(id, phase, visit);
+	if (!entered) await patiently(path, ports, () => ports.log.append(phaseEntered({ run: id, phase, visit }), scope));
+
 	const input = parseInput(skill, run.input);
 	const result = await runProgram(path, scope, ports, (lane) =>
 		body(contextOf(lane, visit, ports), input, run.last?.output),
 	);
 
-	ports.log.append(phaseCompleted({ run: id, phase, visit, ...landing(skill, result) }), scope);
-	await ports.log.append(laneClosed({ lane: path }), scope).durable;
+	const completed = phaseCompleted({ run: id, phase, visit, ...landing(skill, result) });
+	const { durable } = await patiently(path, ports, () => {
+		ports.log.append(completed, scope);
+		return ports.log.append(laneClosed({ lane: path }), scope);
+	});
+	await durable;
 	await ports.onBoundary("phase", `${skill.name} ${phase}`, scope);
+}
+
+/** Writes, and waits while there is no space. @throws the signal's reason, and what `write` throws of anything else */
+function patiently<T>(
+	lane: string,
+	{ observe, timers = systemTimers, signal }: SkillPorts,
+	write: () => T,
+): Promise<T> {
+	const waiting = ({ code, message }: Error & { readonly code: string }): void =>
+		observe?.({ type: "no_space", lane, kind: "phase", name: lane, code, reason: message });
+	return whenSpace(write, waiting, timers, signal);
 }
 
 function contextOf(lane: Lane, visit: number, ports: SkillPorts): PhaseContext {

@@ -1,8 +1,18 @@
 import { journal } from "@reyn/journal";
+import type { Appender, Draft, Timers } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineSkill, done, next, type Phase, type PhaseContext, type Skill, skillRuns } from "../src/index.ts";
+import {
+	defineSkill,
+	done,
+	next,
+	type Phase,
+	type PhaseContext,
+	type Skill,
+	skillRuns,
+	type Transition,
+} from "../src/index.ts";
 import { echo, outbox, Process, question } from "./skill-process.ts";
 
 /** A skill of these phases, of which the first is the start, and that takes any input. */
@@ -103,6 +113,42 @@ describe("a run", () => {
 		const keys = made.map(([, key]) => key);
 		expect(new Set(keys).size).toBe(3);
 		expect(keys).toEqual(keys.map(() => expect.stringMatching(/^[0-9a-f]{32}:\d+$/)));
+	});
+
+	test("waits for space before each record of its own, and writes each once", async () => {
+		const entered: string[] = [];
+		const phase =
+			(name: string, then: Transition): Phase<unknown> =>
+			async () => {
+				entered.push(name);
+				return then;
+			};
+		const skill = skillOf({ gather: phase("gather", next("write", {})), write: phase("write", done("a report")) });
+		await using process = await Process.start();
+		await process.start(skill, {});
+		// What is written in one go is refused as a whole.
+		const isFirst = ({ kind, data }: Draft): boolean =>
+			kind.startsWith("skill_phase_") || JSON.stringify(data).includes('"lane":"skill/r1"');
+		expect(await process.work(skill, {}, { log: fullOnce(process, isFirst), timers: atOnce })).toBe("a report");
+		const waited = process.events.filter(({ type }) => type === "no_space").map(({ lane }) => lane);
+		expect(waited).toHaveLength(5);
+		expect(new Set(waited).size).toBe(3);
+		expect(entered).toEqual(["gather", "write"]);
+		expect(process.view.get(outbox)).toEqual(["a report"]);
+		expect(process.run()).toMatchObject({ status: "completed", visits: { gather: 1, write: 1 } });
+	});
+
+	test("waits for space before it says that a phase has failed", async () => {
+		const skill = skillOf({
+			write: async () => {
+				throw new Error("no idea");
+			},
+		});
+		await using process = await Process.start();
+		const log = fullOnce(process, ({ kind }) => kind === "lane_failed");
+		await expect(process.work(skill, {}, { log, timers: atOnce })).rejects.toThrow("no idea");
+		expect(process.events).toMatchObject([{ type: "no_space" }]);
+		expect((await process.kinds()).at(-1)).toBe("lane_failed");
 	});
 
 	test("is over when that is durable, and no sooner: else it delivers again", async () => {
@@ -310,3 +356,23 @@ describe("a run that stops halfway is kept", () => {
 		expect(await process.work(skill)).toBe("hello!");
 	});
 });
+
+/** A log that has no space for some of its records the first time. */
+function fullOnce(log: Appender, isRefused: (draft: Draft) => boolean): Appender {
+	const refused = new Set<string>();
+	return {
+		append(draft, scope) {
+			const what = JSON.stringify(draft);
+			if (!isRefused(draft) || refused.has(what)) return log.append(draft, scope);
+			refused.add(what);
+			throw Object.assign(new Error("the disk is full"), { code: "WAL_FULL" });
+		},
+	};
+}
+
+const atOnce: Timers = {
+	after(_, run) {
+		const timer = setImmediate(run);
+		return () => clearImmediate(timer);
+	},
+};

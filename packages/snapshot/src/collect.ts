@@ -22,13 +22,15 @@ export interface CollectOptions {
 
 /**
  * Removes the snapshots that are not kept, and then the chunks that none of the others names. Killed in between, it leaves
- * chunks that are of no use, and the next collection takes them. Only the writer of the log may collect.
+ * chunks that are of no use, and the next collection takes them. Only the writer of the log may collect. Of a store whose blobs
+ * are not its own to take away nothing goes, and nothing is set aside.
  *
  * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, and nothing was removed: what a newer version needs is not known here. What
  * the store throws where it cannot be read, and nothing was removed either
  */
 export function collect(snapshots: SnapshotStore, { keep, dryRun = false }: CollectOptions): Promise<Collected> {
 	return snapshots.exclusively(async () => {
+		if (!(await snapshots.isOwn())) return { roots: [], chunks: 0, damaged: [] };
 		const gone: { name: string; scope: Scope; seq: Seq }[] = [];
 		const damaged = new Set<string>();
 		const needed = new Set<string>();

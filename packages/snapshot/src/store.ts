@@ -142,6 +142,11 @@ export class SnapshotStore {
 		return (await this.#list(CHUNKS)).map((name) => name.slice(CHUNKS.length));
 	}
 
+	/** May what is not needed be taken away? */
+	async isOwn(): Promise<boolean> {
+		return (await this.#blobs.isOwn?.()) ?? true;
+	}
+
 	removeRoot(name: string): Promise<void> {
 		this.#roots.clear();
 		return this.#blobs.delete(name);

@@ -12,6 +12,7 @@ import {
 	did,
 	House,
 	type HouseOptions,
+	keeping,
 	main,
 	plan,
 	said,
@@ -244,7 +245,7 @@ test("of what was taken away since nobody knows whether it speaks against a move
 		house.do(text);
 		await house.mark(text);
 	}
-	await house.timeline.gc({ now: Date.now() + 1e12, keepDays: 0, keepCheckpoints: 1 });
+	await house.timeline.gc(keeping(1));
 	expect(house.timeline.retainedFrom).toBeGreaterThan(tip + 1);
 	await expect(house.timeline.checkout(0, { expect: tip })).rejects.toMatchObject(stale);
 });

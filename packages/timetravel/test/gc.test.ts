@@ -8,11 +8,7 @@ import { CrashDisk, type MemoryDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { openTimeline } from "../src/index.ts";
-import { alice, answered, asked, bob, collect, House, main, plan, side, story } from "./house.ts";
-
-/** Whatever the clock of the log says, all of it is older than any policy keeps. */
-const later = Number.MAX_SAFE_INTEGER;
-const keeping = (keepCheckpoints: number) => ({ keepDays: 30, keepCheckpoints, now: later });
+import { alice, answered, asked, bob, collect, House, keeping, main, plan, side, story } from "./house.ts";
 
 /** Checkpoints after each of some lines. */
 async function told(house: House, lines: readonly string[], scope: Scope = main): Promise<number[]> {

@@ -15,7 +15,14 @@ import {
 	within,
 } from "@reyn/wal";
 import { z } from "zod";
-import { type CheckpointKind, type Deeds, openTimeline, type Timeline, timetravelRecords } from "../src/index.ts";
+import {
+	type CheckpointKind,
+	type Deeds,
+	openTimeline,
+	type RetentionPolicy,
+	type Timeline,
+	timetravelRecords,
+} from "../src/index.ts";
 
 export const alice: Scope = { agent: "alice" };
 export const main: Scope = { agent: "alice", session: "main" };
@@ -52,6 +59,13 @@ export const waiting = defineProjection<string[]>({
 		on(asked, (state, { text }) => [...state, text]),
 		on(answered, (state, { text }) => state.filter((each) => each !== text)),
 	],
+});
+
+/** Whatever the clock of the log says, all of it is older than what this keeps by its age. */
+export const keeping = (keepCheckpoints: number): RetentionPolicy => ({
+	keepDays: 30,
+	keepCheckpoints,
+	now: Number.MAX_SAFE_INTEGER,
 });
 
 export interface HouseOptions {

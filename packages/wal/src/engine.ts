@@ -56,7 +56,7 @@ export interface RealmLog {
 	/** How far the log is durable; undefined when there is none. The writer's own view is never behind its acknowledgements. */
 	tail(): Promise<Tail | undefined>;
 	/**
-	 * The durable records of `(after, through]`, in order, some at a time. A gap is `WAL_CORRUPT`, what retention took away
+	 * The durable records of `(after, through]`, or those up to what `tail` found, in order, some at a time. A gap is `WAL_CORRUPT`, what retention took away
 	 * `WAL_TRUNCATED`. The data of records that are not wanted may be left out: to parse it is most of the work.
 	 */
 	read(after: Seq, through: Seq, wants?: Wants): AsyncIterable<readonly StoredRecord[]>;
@@ -115,6 +115,8 @@ export interface Tail {
 	readonly first: Seq;
 	/** The last durable record; `first - 1` when there is none. */
 	readonly seq: Seq;
+	/** The last record that a writer would find, where whole ones lie behind it that nothing proves durable, as a kill leaves them. */
+	readonly found?: Seq;
 	/** The epoch of the last writer. */
 	readonly epoch: number;
 	/** Bytes behind it that are not whole; whether they will be, a writer knows. */
@@ -151,4 +153,6 @@ export interface BlobStore {
 	list(prefix: string): Promise<readonly string[]>;
 	/** Durable when it resolves. Does nothing when there is none. */
 	delete(name: string): Promise<void>;
+	/** May what lies here be taken away? Where not, it may be somebody else's, and `delete` does nothing. Absent: it may. */
+	isOwn?(): Promise<boolean>;
 }

@@ -48,7 +48,7 @@ export interface Wal extends Appender, AsyncDisposable {
 	readonly first: Seq;
 	/** The last seq given out. A reader's is the last one that was durable when it opened; `follow` goes on from there. */
 	readonly tip: Seq;
-	/** The last seq that is on disk. */
+	/** The last seq that is on disk. A reader's is its tip. */
 	readonly durableTip: Seq;
 	/** What was cut from the end when the log was opened, if anything was, or before by an opening that came no further. */
 	readonly torn: TornTail | undefined;
@@ -80,8 +80,12 @@ export interface Wal extends Appender, AsyncDisposable {
 export interface OpenWalOptions {
 	/** The kinds that may be written; their data is checked on reading too. */
 	readonly records: readonly AnyRecordKind[];
-	/** Look without the lock: nothing is repaired or written. Default: false. */
-	readonly readOnly?: boolean;
+	/**
+	 * Look without the lock: nothing is repaired or written. `true` shows what is known to be durable. `as recovered` shows what a
+	 * writer would find now: behind a kill, records that were written and never acknowledged, too. For who says what a writer would
+	 * do; a power cut may yet take them. Default: false.
+	 */
+	readonly readOnly?: boolean | "as recovered";
 	/**
 	 * The highest seq that something outside the log proves to have been durable, such as its newest snapshot: a log that
 	 * ends before it has lost acknowledged records, and is refused. Default: 0, nothing.
@@ -120,7 +124,9 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 					code: "ENOENT",
 				},
 			);
-		return new OpenedWal({ log, kinds, clock, at: tail, writer: undefined });
+		const { seq, found = seq } = tail;
+		const shown = { ...tail, seq: readOnly === "as recovered" ? found : seq };
+		return new OpenedWal({ log, kinds, clock, at: shown, writer: undefined });
 	}
 	const lease = await log.acquire({
 		owner: owner(),

@@ -136,6 +136,7 @@ describe("what lies in the directory", () => {
 		for (const use of [moved.put("c", Buffer.from("c")), moved.delete("a"), moved.list(""), moved.get("b/a")])
 			await expect(use).rejects.toMatchObject({ code: "WAL_UNSAFE", detail: { path: `${directory}-moved` } });
 		expect(await theirs.list("")).toEqual(["a", "b/a"]);
+		expect(await Promise.all([theirs, blobs, moved].map((each) => each.isOwn?.()))).toEqual([true, true, false]);
 	});
 
 	test("temporary files, and what others left there, are no blobs", async () => {

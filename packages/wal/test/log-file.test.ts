@@ -2,8 +2,17 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { decodeLine, encodeHead, type Head } from "../src/codec.ts";
-import { type Disk, type DiskFile, defineRecord, fileEngine, openWal, type Wal, walRecovered } from "../src/index.ts";
-import { CrashDisk, MemoryDisk } from "../src/testing/index.ts";
+import {
+	type Disk,
+	type DiskFile,
+	defineRecord,
+	fileEngine,
+	type OpenWalOptions,
+	openWal,
+	type Wal,
+	walRecovered,
+} from "../src/index.ts";
+import { CrashDisk, MemoryDisk, MortalDisk } from "../src/testing/index.ts";
 import { applyRepair, planRepair } from "../src/tools.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
@@ -659,4 +668,40 @@ test("a reader is told of records that the writer has taken away since it looked
 	await expect(texts(reader)).rejects.toMatchObject({ code: "WAL_TRUNCATED", detail: { first: wal.first } });
 	await using later = await open(true);
 	expect((await texts(later, later.first - 1)).at(-1)).toBe(many.at(-1));
+});
+
+test("behind a kill at any change of any file, a look as recovered shows what the next writer finds; any other what is proven", async () => {
+	const lookAt = async (disk: Disk, readOnly: NonNullable<OpenWalOptions["readOnly"]>): Promise<string[]> => {
+		await using wal = await openWal(fileEngine("/log", { disk, ...small }), { records: [said], readOnly });
+		const all = await texts(wal);
+		// From any place on, what is not known to be durable too.
+		for (let after = 0; after <= wal.tip; after++) for await (const { seq } of wal.read({ after })) void seq;
+		return all;
+	};
+	let more = 0;
+	let hasEnded = false;
+	for (let n = 20; !hasEnded; n++) {
+		const disk = new MortalDisk();
+		disk.dieAt(n);
+		const acknowledged: string[] = [];
+		try {
+			const wal = await openWal(fileEngine("/log", { disk, ...small }), { records: [said] });
+			for (const text of many.slice(0, 24)) {
+				await Promise.all([text, `${text}, too`].map((each) => wal.append(said({ text: each }), {}).durable));
+				acknowledged.push(text, `${text}, too`);
+			}
+			await wal.close();
+		} catch (error) {
+			if (!disk.dead) throw error;
+		}
+		hasEnded = !disk.dead;
+		disk.live();
+		const proven = await lookAt(disk, true);
+		const found = await lookAt(disk, "as recovered");
+		expect(await lookAt(disk, false), `killed before change ${n}`).toEqual(found);
+		expect(proven).toEqual(found.slice(0, proven.length));
+		expect(proven.slice(0, acknowledged.length)).toEqual(acknowledged);
+		if (found.length > proven.length) more++;
+	}
+	expect(more).toBeGreaterThan(10);
 });

@@ -10,10 +10,24 @@ import { isInner } from "./branches.ts";
 import { scriptCompleted, scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
 
 export type ScriptEvent =
-	| { readonly type: "begun"; readonly name?: string; readonly isResumed: boolean }
+	| {
+			readonly type: "begun";
+			readonly name?: string;
+			readonly isResumed: boolean;
+			/** It is read from the log: most of what it recalls leaves no record, and is not told. */
+			readonly isReadBack?: true;
+	  }
 	| CallEvent
+	/** A model's answer inside a call was recalled, or paid; the call itself says what it cost in all its lives. */
+	| { readonly type: "part"; readonly lane: string; readonly state: "hit" | "live"; readonly tokens: number }
 	| { readonly type: "printed"; readonly line: string }
-	| { readonly type: "ended"; readonly status: EndStatus; readonly reason?: string };
+	| {
+			readonly type: "ended";
+			readonly status: EndStatus;
+			readonly reason?: string;
+			/** Tokens that this life recalled. Absent: whoever was told of the calls has counted them, or nobody knows. */
+			readonly recalled?: number;
+	  };
 
 /** `stopped` and `waiting`: it stays open, and can be resumed. */
 export type EndStatus = "completed" | "failed" | "stopped" | "waiting";
@@ -34,10 +48,11 @@ export interface CallEvent {
 /** Of an earlier life of the run, and not asked for again yet: `kept` is recorded, `cut` was under way when it ended. */
 export type CallState = "calling" | "hit" | "live" | "failed" | "retrying" | "in_doubt" | "kept" | "cut";
 
-/** What a step of a script says while it goes on; undefined for the parts of a call. */
+/** What a step of a script says while it goes on; of the parts of a call, what they cost. */
 export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
 	const { lane, kind, at, label = event.name } = event;
-	if (at === undefined || isInner(lane)) return undefined;
+	if (isInner(lane)) return partOfStep(event);
+	if (at === undefined) return undefined;
 	const call = { type: "call", lane, at, kind, label } as const;
 	switch (event.type) {
 		case "calling":
@@ -63,18 +78,36 @@ export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
 	}
 }
 
+function partOfStep(event: StepEvent): ScriptEvent | undefined {
+	const { lane, type } = event;
+	if (type === "ghost") return partOf(lane, "hit", event.usage);
+	// The steps inside it have said so one by one.
+	return type === "live" && !event.inner ? partOf(lane, "live", event.usage) : undefined;
+}
+
+const partOf = (lane: string, state: "hit" | "live", usage: Usage | undefined): ScriptEvent | undefined =>
+	usage && { type: "part", lane, state, tokens: usage.inputTokens + usage.outputTokens };
+
 /** The event that a record stands for, if it does for one. */
 export function eventOfRecord(record: WalRecord): ScriptEvent | undefined {
 	if (scriptStarted.is(record)) return { type: "begun", name: record.data.name, isResumed: false };
-	if (scriptResumed.is(record)) return { type: "begun", isResumed: true };
-	if (scriptCompleted.is(record)) return { type: "ended", status: "completed" };
-	if (scriptFailed.is(record)) return { type: "ended", status: "failed", reason: record.data.reason.message };
+	if (scriptResumed.is(record)) return { type: "begun", isResumed: true, isReadBack: true };
+	if (scriptCompleted.is(record)) return { type: "ended", status: "completed", ...recalledIn(record.data) };
+	if (scriptFailed.is(record)) {
+		const { reason } = record.data;
+		return { type: "ended", status: "failed", reason: reason.message, ...recalledIn(record.data) };
+	}
 	const { lane, kind, name, place, usage, reason, adopts } = record.data as Partial<Identity> & {
 		usage?: Usage;
 		reason?: Reason;
 		adopts?: number;
 	};
-	if (lane === undefined || !place || isInner(lane)) return undefined;
+	if (lane === undefined) return undefined;
+	if (isInner(lane))
+		return kind === "model" && stepCompleted.is(record)
+			? partOf(lane, adopts === undefined ? "live" : "hit", usage)
+			: undefined;
+	if (!place) return undefined;
 	const call = { type: "call", lane, at: place.at, kind: kind ?? "step", label: place.label || (name ?? "") } as const;
 	switch (record.kind) {
 		case stepStarted.kind:
@@ -96,8 +129,9 @@ export interface RunView {
 	readonly calls: Dict<ShownCall>;
 	/** How many calls it has. */
 	readonly size: number;
-	/** Tokens of this life of the run. */
-	readonly saved: number;
+	/** Tokens that this life of the run recalled; undefined where that is not known, since it is read back and not over. */
+	readonly saved: number | undefined;
+	/** Tokens that this life of the run paid. */
 	readonly paid: number;
 }
 
@@ -120,23 +154,38 @@ export function nextRunView(view: RunView, event: ScriptEvent): RunView {
 			let calls: Dict<ShownCall> = emptyDict;
 			for (const [key, call] of entriesIn(view.calls))
 				calls = setIn(calls, key, { ...call, state: isEnded(call) ? "kept" : "cut" });
-			return { ...before, name: event.name ?? view.name, status: "open", calls, saved: 0, paid: 0 };
+			const saved = event.isReadBack ? undefined : 0;
+			return { ...before, name: event.name ?? view.name, status: "open", calls, saved, paid: 0 };
 		}
 		case "call": {
 			const key = `${event.lane} ${event.at}`;
 			const { order = view.size } = getIn(view.calls, key) ?? {};
 			const calls = setIn(view.calls, key, { ...event, order });
 			const size = Math.max(view.size, order + 1);
-			const tokens = event.tokens ?? 0;
-			if (event.state === "hit") return { ...view, calls, size, saved: view.saved + tokens };
-			return { ...view, calls, size, paid: view.paid + (event.state === "live" ? tokens : 0) };
+			const saved = event.state === "hit" ? more(view.saved, event.tokens) : view.saved;
+			return { ...view, calls, size, saved };
 		}
+		case "part":
+			return event.state === "hit"
+				? { ...view, saved: more(view.saved, event.tokens) }
+				: { ...view, paid: view.paid + event.tokens };
 		case "printed":
 			return view;
 		case "ended":
-			return { ...view, status: event.status, ...(event.reason === undefined ? {} : { reason: event.reason }) };
+			return {
+				...view,
+				status: event.status,
+				saved: event.recalled ?? view.saved,
+				...(event.reason === undefined ? {} : { reason: event.reason }),
+			};
 	}
 }
+
+const more = (saved: number | undefined, tokens = 0): number | undefined =>
+	saved === undefined ? undefined : saved + tokens;
+
+const recalledIn = ({ recalled }: { readonly recalled?: number | undefined }): { recalled?: number } =>
+	recalled === undefined ? {} : { recalled };
 
 const isEnded = ({ state }: CallEvent): boolean =>
 	state === "hit" || state === "live" || state === "failed" || state === "kept";

@@ -5,7 +5,7 @@
 import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry, Recall } from "../entry.ts";
 import { type Divergence, JournalError, reasonOf } from "../errors.ts";
-import { recalledAs } from "../failure.ts";
+import { failureOf, recalledAs, thrownAs } from "../failure.ts";
 import type { Lane } from "../lane.ts";
 import type { Order, Ticket } from "../order.ts";
 import { type Asked, describe } from "../perform.ts";
@@ -38,6 +38,8 @@ export interface ExplainedCall {
 	readonly seq?: Seq;
 	/** Tokens that are recalled. */
 	readonly saved: number;
+	/** Of them, those that are recalled only if what is assumed before comes so: else this may be another call, and to pay. */
+	readonly guessed: number;
 	/** Tokens that it costs: what the same call cost before, else the estimate of the script. Undefined: unknown. */
 	readonly toPay: number | undefined;
 	/** An effect that was made before and would be made a second time. */
@@ -47,11 +49,13 @@ export interface ExplainedCall {
 export interface Explanation {
 	readonly calls: readonly ExplainedCall[];
 	readonly saved: number;
-	/** Of the calls whose price is known. */
+	/** Of `saved`, what is saved only if answers come as they are assumed here: of models, of effects, of a world that is asked again. */
+	readonly guessed: number;
+	/** Of the calls whose price is known; what is guessed may be to pay too. */
 	readonly toPay: number;
 	/** How many live calls have no known price. */
 	readonly unknown: number;
-	/** Saved tokens of all tokens, 0 to 100; undefined when a price is unknown, or the rest of the script. */
+	/** Saved tokens of all tokens, 0 to 100; undefined when a price is unknown, or the rest of the script, or where some are guessed. */
 	readonly percentFree: number | undefined;
 	/** Is the script known to its end? Else `beyond` says what it did with what it was told. */
 	readonly isWhole: boolean;
@@ -115,6 +119,8 @@ class Explorer {
 	readonly #made = new Set<string>();
 	readonly #enough = new AbortController();
 	#assumed = 0;
+	/** Has the script been told what is only assumed? */
+	#isGuessing = false;
 
 	constructor(ports: ExplainPorts) {
 		this.#ports = ports;
@@ -161,6 +167,7 @@ class Explorer {
 		const { memo } = this.#ports;
 		this.#made.add(`${id.lane} ${id.place?.at}`);
 		const known = memo.recall(id);
+		const isGuess = this.#isGuessing;
 		const at = this.#calls.push(undefined) - 1;
 		const asked = { ...id, isUnheardOf: false, describe: () => describe(id) };
 		const isTold = known.kind === "ghost" || known.kind === "world" || known.kind === "failed";
@@ -171,6 +178,8 @@ class Explorer {
 			if (isTold || isPure) this.#calls[at] = this.#row(id, known);
 			else await ticket.mayBegin(this.using.signal);
 			const ending = await this.#ending(lane, id, step, known, at, ticket);
+			const row = this.#calls[at];
+			if (isGuess && row) this.#calls[at] = { ...row, guessed: row.saved };
 			await ticket.turn(this.using.signal);
 			return ending();
 		};
@@ -182,11 +191,11 @@ class Explorer {
 		const { memo } = this.#ports;
 		const here = memo.at(id.lane, id.place?.at ?? 0);
 		const row = { lane: id.lane, at: id.place?.at ?? 0, kind: id.kind, label: id.place?.label ?? id.name };
-		const free = { saved: 0, toPay: 0 };
+		const free = { saved: 0, guessed: 0, toPay: 0 };
 		switch (known.kind) {
 			case "ghost": {
 				const seq = known.from === undefined ? seqOf(here) : { seq: known.from };
-				return { ...row, state: "hit", ...seq, saved: tokensOf(known.usage), toPay: 0 };
+				return { ...row, ...free, state: "hit", ...seq, saved: tokensOf(known.usage) };
 			}
 			case "world":
 				return { ...row, state: known.settled ? "hit" : "again", ...seqOf(here), ...free };
@@ -222,10 +231,16 @@ class Explorer {
 		ticket: Ticket,
 	): Promise<() => T> {
 		const given = (value: T) => () => value;
+		const guessed = (value: T) => () => {
+			this.#isGuessing = true;
+			return value;
+		};
 		switch (known.kind) {
 			case "ghost":
-			case "world":
-				return given((await revive(known.kept, this.#ports.results)) as T);
+			case "world": {
+				const value = (await revive(known.kept, this.#ports.results)) as T;
+				return known.kind === "world" && !known.settled ? guessed(value) : given(value);
+			}
 			case "failed":
 				return () => {
 					throw recalledAs(known.reason, id);
@@ -233,7 +248,7 @@ class Explorer {
 			case "in_doubt":
 				this.#calls[at] = this.#row(id, known);
 				ticket.assumed(at);
-				return given(await this.#assume(id, step));
+				return guessed(await this.#assume(id, step));
 			case "fresh": {
 				const { signal } = this.using;
 				if (!leavesOutcome(id.purity))
@@ -242,8 +257,14 @@ class Explorer {
 				this.#calls[at] = live;
 				ticket.assumed(at);
 				const parts = await this.#followParts(lane, id, step);
-				this.#calls[at] = { ...live, saved: parts.saved, toPay: this.#toPay(id, step, parts) };
-				return given(parts.end ? parts.end.result : await this.#assume(id, step));
+				const { saved, guessed: some } = parts;
+				this.#calls[at] = { ...live, saved, guessed: some, toPay: this.#toPay(id, step, parts) };
+				const { end } = parts;
+				if (!end) return guessed(await this.#assume(id, step));
+				return () => {
+					this.#isGuessing ||= end.isGuess;
+					return end.give();
+				};
 			}
 		}
 	}
@@ -258,6 +279,7 @@ class Explorer {
 		const calls = this.#calls.filter((call) => call !== undefined);
 		const sum = (of: (call: ExplainedCall) => number): number => calls.reduce((all, call) => all + of(call), 0);
 		const saved = sum((call) => call.saved);
+		const guessed = sum((call) => call.guessed);
 		const toPay = sum((call) => call.toPay ?? 0);
 		const unknown = sum((call) => (call.toPay === undefined ? 1 : 0));
 		const isWhole = beyond === undefined;
@@ -265,9 +287,10 @@ class Explorer {
 		return {
 			calls,
 			saved,
+			guessed,
 			toPay,
 			unknown,
-			percentFree: isWhole && unknown === 0 && all > 0 ? Math.round((100 * saved) / all) : undefined,
+			percentFree: isWhole && unknown + guessed === 0 && all > 0 ? Math.round((100 * saved) / all) : undefined,
 			isWhole,
 			...(beyond === undefined ? {} : { beyond }),
 			assumed: this.#assumed,
@@ -293,19 +316,33 @@ class Explorer {
 
 	/** Goes through the parts of a call that was cut off, as far as they are recorded. */
 	async #followParts<T>(lane: Lane, id: Identity, step: ScriptStep<T>): Promise<Parts<T>> {
-		if (!step.usage) return { saved: 0 };
-		let saved = 0;
+		const { using } = this;
+		let [saved, guessed, isGuess] = [0, 0, false];
+		if (!step.usage) return { saved, guessed };
 		const inner = lane.inside(id, {
-			...this.using,
+			...using,
+			recall: (part, program) => {
+				const known = this.#ports.memo.recall(part);
+				isGuess ||= known.kind === "world" && !known.settled;
+				return using.recall(part, program);
+			},
 			observe(event) {
-				if (event.type === "ghost") saved += tokensOf(event.usage);
+				if (event.type !== "ghost") return;
+				saved += tokensOf(event.usage);
+				if (isGuess) guessed += tokensOf(event.usage);
 			},
 		});
 		try {
-			const result = await step.call({ signal: this.using.signal, attempt: 1, lane: inner });
-			return { saved, end: { result } };
-		} catch {
-			return { saved };
+			const result = await step.call({ signal: using.signal, attempt: 1, lane: inner });
+			return { saved, guessed, end: { give: () => result, isGuess } };
+		} catch (error) {
+			const isCut = error instanceof Unrecorded || using.signal.aborted || reasonOf(error).code === "STEP_DISCARDED";
+			if (isCut) return { saved, guessed };
+			// What failed in it is recorded, and fails it again.
+			const give = (): never => {
+				throw thrownAs(error, failureOf(error, using.redact), id);
+			};
+			return { saved, guessed, end: { give, isGuess } };
 		}
 	}
 
@@ -358,14 +395,18 @@ class Explorer {
 interface Parts<T> {
 	/** Tokens of those that are recorded. */
 	readonly saved: number;
-	/** Where all of them are. */
-	readonly end?: { readonly result: T };
+	/** Of them, those that come after a world that is asked again. */
+	readonly guessed: number;
+	/** Where all of them are. `give` throws where it has failed. */
+	readonly end?: { readonly isGuess: boolean; give(): T };
 }
 
 /** Nothing is called, and nothing written. */
 function unrecorded(): never {
-	throw new JournalError("REPLAY_DIVERGENCE", "this is not recorded");
+	throw new Unrecorded("REPLAY_DIVERGENCE", "this is not recorded");
 }
+
+class Unrecorded extends JournalError {}
 
 /** The first field that is not the same, in the order in which the call names them now. */
 function firstDifference(was: Identity, is: Identity): NonNullable<ExplainedCall["differs"]> {

@@ -11,13 +11,13 @@ import {
 	type JournalEntry,
 	type Place,
 	type Recall,
-	type Recorded,
+	type RecordedStep,
 	recallEntry,
 	stepKinds,
 } from "../entry.ts";
 import { describe } from "../perform.ts";
 import { startsDurably } from "../purity.ts";
-import { Recorded as Steps } from "../recorded.ts";
+import { Recorded } from "../recorded.ts";
 import { type CallKey, stepCompleted, stepStarted } from "../records.ts";
 import { isInner } from "./branches.ts";
 import { scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
@@ -41,7 +41,7 @@ interface Answer {
 }
 
 /** A call that an unchanged script asks for. */
-export type Expected = Omit<Recorded, "place"> & {
+export type Expected = Omit<RecordedStep, "place"> & {
 	readonly lane: string;
 	/** When it is told; absent: it was begun, and its end is not known. */
 	readonly place: Seq | undefined;
@@ -60,7 +60,7 @@ export class ScriptMemo {
 	/** The newest effect that was started in any revision. */
 	#lastEffect: Seq = 0;
 	/** Of this revision, as the fold of a journal has them: it says what rests on a failure. */
-	#steps = new Steps();
+	#steps = new Recorded();
 	/** Is all that was recorded of the run here? */
 	#isWhole = false;
 	/** Of the calls of this revision that have begun. */
@@ -188,7 +188,7 @@ export class ScriptMemo {
 		for (const all of this.#byFingerprint.values()) for (const each of all) each.answer.usedBy = undefined;
 		this.#here = new Map();
 		this.#answers = new Map();
-		this.#steps = new Steps();
+		this.#steps = new Recorded();
 	}
 
 	/** The script has ended by throwing. @param by as in `lane_failed` */

@@ -18,8 +18,14 @@ export const scriptResumed = defineRecord(
 	z.object({ run, ...version, reuse: z.enum(["prefix", "content"]) }),
 );
 
+/** Tokens of what this life of the run was given from the log: a recall leaves no record of its own. Absent: not known. */
+const recalled = z.int().nonnegative().optional();
+
 /** The result lies beside the log, under its hash; none when the script gave nothing. */
-export const scriptCompleted = defineRecord("script_completed", z.object({ run, result: z.string().optional() }));
+export const scriptCompleted = defineRecord(
+	"script_completed",
+	z.object({ run, result: z.string().optional(), recalled }),
+);
 
 export const scriptFailed = defineRecord(
 	"script_failed",
@@ -28,6 +34,7 @@ export const scriptFailed = defineRecord(
 		reason: z.object({ message: z.string(), code: z.string().optional(), detail: z.unknown().optional() }),
 		/** The call whose failure it let through: it is called again when the run goes on. */
 		by: callKeySchema.optional(),
+		recalled,
 	}),
 );
 

@@ -32,7 +32,7 @@ export type Part =
 /** `llm`: a model. `mail`, `post`: effects. `look`: the world. `count`: pure. `ask`: a person. */
 export type Kind = "llm" | "mail" | "post" | "look" | "count" | "ask";
 
-export interface Call extends Manner {
+export interface Call extends Manner, Priced {
 	readonly type: "call";
 	readonly id: string;
 	readonly kind: Kind;
@@ -45,7 +45,7 @@ export interface Call extends Manner {
 }
 
 /** A call that is made of calls. */
-export interface Nested {
+export interface Nested extends Priced {
 	readonly type: "nested";
 	readonly id: string;
 	readonly kind: "llm" | "post";
@@ -53,6 +53,14 @@ export interface Nested {
 	readonly note: boolean;
 	readonly body: readonly Call[];
 	readonly together: boolean;
+}
+
+/** Of a model's call. */
+interface Priced {
+	/** Tokens of each of its answers. Default: 2. */
+	readonly tokens?: number;
+	/** What the program declares that it costs. */
+	readonly estimate?: number;
 }
 
 /** How the far side of a call behaves. */
@@ -294,28 +302,35 @@ export function bodiesOf(part: Part): readonly Program[] {
 	}
 }
 
-/** The same program with each part in its place replaced. */
-export function mapParts(program: Program, change: (part: Part) => Part): Program {
-	const all = (bodies: readonly Program[]): Program[] => bodies.map((body) => mapParts(body, change));
-	return program.map((part): Part => {
-		switch (part.type) {
-			case "all":
-			case "first":
-				return change({ ...part, branches: all(part.branches) });
-			case "pipeline":
-				return change({ ...part, stages: all(part.stages) });
-			case "early": {
-				const [first = [], rest = [], meanwhile = []] = all([part.first, part.rest, part.meanwhile]);
-				return change({ ...part, first, rest, meanwhile, others: all(part.others) });
-			}
-			case "try":
-			case "phase":
-				return change({ ...part, body: mapParts(part.body, change) });
-			default:
-				return change(part);
+/** The part with each of its bodies replaced. */
+export function mapBodies(part: Part, change: (body: Program) => Program): Part {
+	switch (part.type) {
+		case "all":
+		case "first":
+			return { ...part, branches: part.branches.map(change) };
+		case "pipeline":
+			return { ...part, stages: part.stages.map(change) };
+		case "early": {
+			const { first, rest, meanwhile, others } = part;
+			return {
+				...part,
+				first: change(first),
+				rest: change(rest),
+				meanwhile: change(meanwhile),
+				others: others.map(change),
+			};
 		}
-	});
+		case "try":
+		case "phase":
+			return { ...part, body: change(part.body) };
+		default:
+			return part;
+	}
 }
+
+/** The same program with each part in its place replaced. */
+export const mapParts = (program: Program, change: (part: Part) => Part): Program =>
+	program.map((part) => change(mapBodies(part, (body) => mapParts(body, change))));
 
 /** Gives each call a name of its own, and ends with a mail and a model's word on all that was noted. */
 function named(program: Program): Program {

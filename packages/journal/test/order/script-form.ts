@@ -2,8 +2,10 @@
 import { type BlobStore, memoryEngine } from "@reyn/wal";
 import type { Model, Tool } from "../../src/index.ts";
 import {
+	type Explanation,
 	explain,
 	loadScript,
+	type Reuse,
 	runScript,
 	type ScriptContext,
 	ScriptMemo,
@@ -14,7 +16,7 @@ import { FarSide, failedIn, Stuck, tokenStore, tokensIn } from "./far-side.ts";
 import type { Form, Note } from "./life.ts";
 import { type Calls, follow, type Kind, type Program } from "./program.ts";
 
-interface Scripts {
+export interface Scripts {
 	log: Log;
 	readonly store: BlobStore & { readonly begins: ReadonlyMap<string, string> };
 }
@@ -80,6 +82,21 @@ export const scripts: Form<Scripts> = {
 	},
 };
 
+/** What a resume would do, with runs that were before. */
+export function preview(
+	{ log, store }: Scripts,
+	program: Program,
+	reuse: Reuse,
+	earlier: readonly Scripts[],
+): Promise<Explanation> {
+	const far = new FarSide(program, { life: 0, delays: [0], tip: () => 0, made: [], now: 0 });
+	const { ports } = new Noting({ log, model: modelOf(far), tools: toolsOf(far) }, store, () => {});
+	const memo = new ScriptMemo(log.records);
+	memo.begin({ run, script: module.hash, args: JSON.stringify(program), reuse });
+	const before = earlier.map((each) => new ScriptMemo(each.log.records));
+	return far.time.until(explain(module, run, program, scope, { ...ports, memo, isOver: false, earlier: before }), 1);
+}
+
 export const REFUSALS: readonly string[] = [
 	"REPLAY_DIVERGENCE",
 	"CONCURRENT_LANE",
@@ -108,13 +125,18 @@ class Noting extends Process {
 function scriptCalls(ctx: ScriptContext): Calls {
 	return {
 		root: "p",
-		call: (_, { kind }, text) =>
-			kind === "llm" ? ctx.agent(text) : kind === "ask" ? ctx.ask(text) : ctx.tool(kind, { text }),
-		nested: async (at, { body }, text) => {
+		call: (_, { kind, estimate }, text) =>
+			kind === "llm"
+				? ctx.agent(text, estimate === undefined ? {} : { estimate })
+				: kind === "ask"
+					? ctx.ask(text)
+					: ctx.tool(kind, { text }),
+		nested: async (at, { body, estimate }, text) => {
 			// What it is made of.
 			for (const turn of [0, 1]) console.log(`asked* ${at.path} llm ${text}#${turn}`);
 			for (const part of body) console.log(`asked* ${at.path} ${part.kind} ${part.id}(${text})`);
-			return ctx.agent(text, { tools: [...new Set(body.map((part) => part.kind))].filter((tool) => tool !== "llm") });
+			const tools = [...new Set(body.map((part) => part.kind))].filter((tool) => tool !== "llm");
+			return ctx.agent(text, { tools, ...(estimate === undefined ? {} : { estimate }) });
 		},
 		lanes: (at, bodies) => {
 			const fork = at.forks++;
@@ -166,7 +188,7 @@ function modelOf(far: FarSide): Model {
 						type: "toolCall",
 						call: { id: `${i}`, name: part.kind, args: { text: `${part.id}(${text})` } },
 					};
-			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+			yield { type: "usage", usage: { inputTokens: (spec.tokens ?? 2) - 1, outputTokens: 1 } };
 		},
 	};
 }

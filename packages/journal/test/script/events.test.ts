@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { Model } from "../../src/index.ts";
 import {
 	type CallEvent,
 	callsOf,
@@ -73,8 +74,11 @@ test("a run that goes on and one that is read back add up to the same", async ()
 				const shown = callsOf(live).map(placeOf);
 				for (const place of outcomesIn(run.log)) expect(shown).toContain(place);
 				expect([live.name, live.status, live.reason]).toEqual([recorded.name, recorded.status, recorded.reason]);
-				expect(recorded.saved).toBeLessThanOrEqual(live.saved);
-				expect(recorded.paid).toBe(live.paid);
+				expect([recorded.saved, recorded.paid]).toEqual([live.saved, live.paid]);
+				const told = callsOf(live).filter(({ state }) => state === "hit" || state === "live");
+				const cost = told.reduce((all, { tokens = 0 }) => all + tokens, 0);
+				const paid = 11 * run.made.filter((each) => !each.startsWith("write ")).length;
+				expect({ saved: live.saved, paid: live.paid }).toEqual({ saved: cost - paid, paid });
 			}
 		}),
 		{ numRuns: RUNS, ...SEED },
@@ -103,6 +107,30 @@ test("a run tells each call as it goes on", async () => {
 	const view = viewOf([...run.events, ...again.events]);
 	expect(callsOf(view).map(({ state }) => state)).toEqual(["hit", "failed", "hit"]);
 	expect(view).toMatchObject({ status: "completed", paid: 0, saved: 22, size: 3 });
+});
+
+test("an agent that was cut in its middle costs what is paid of it now; what was paid before is recalled", async () => {
+	const model: Model = {
+		id: "asks",
+		async *generate({ messages }) {
+			if (messages.length > 1) yield { type: "text", text: "done" };
+			else yield { type: "toolCall", call: { id: "c1", name: "write", args: {} } };
+			yield { type: "usage", usage: { inputTokens: 100, outputTokens: 10 } };
+		},
+	};
+	const source = script('await ctx.agent("first"); await ctx.agent("fill", { tools: ["write"] });');
+	const run = new Process({ model, tools: [writer()], appends: 6 });
+	expect(await run.work(source)).toMatchObject({ status: "killed" });
+	expect(readBack(run.log)).toMatchObject({ saved: 0, paid: 330 });
+	const cut = run.next({ appends: 0 });
+	await cut.work(source);
+	// Whatever it has recalled, nobody wrote it down.
+	expect(readBack(run.log)).toMatchObject({ saved: undefined, paid: 0 });
+	const last = cut.next();
+	await last.work(source);
+	expect(last.made).toHaveLength(1);
+	for (const view of [readBack(run.log), viewOf(last.events)])
+		expect(view).toMatchObject({ status: "completed", saved: 330, paid: 110 });
 });
 
 test("a failure that an edit brings back is recorded at its place, as a result is", async () => {

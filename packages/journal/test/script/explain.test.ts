@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { Model, Tool } from "../../src/index.ts";
 import type { Explanation } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, type Program, plain, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
@@ -113,7 +114,7 @@ describe("a preview says what the resume then does", () => {
 				const hits = (of: readonly object[]): unknown[] =>
 					of.flatMap((each) => {
 						const { state, lane, at } = each as { state?: string; lane?: string; at?: number };
-						return state === "hit" ? [`${lane} ${at}`] : [];
+						return state === "hit" && at !== undefined ? [`${lane} ${at}`] : [];
 					});
 				expect(hits(explanation.calls).toSorted()).toEqual(hits(run.events).toSorted());
 			}),
@@ -200,6 +201,74 @@ test("an effect that was begun and has no outcome is in doubt, and what follows 
 	]);
 });
 
+describe("what is found after a guess is said to be one", () => {
+	const look: Tool = {
+		name: "look",
+		description: "",
+		parameters: { type: "object" },
+		purity: "world",
+		call: async () => "sunny",
+	};
+
+	test("the answer of a call that is new, by content", async () => {
+		const source = (first: string): string =>
+			script(
+				`const a = await ctx.agent(${JSON.stringify(first)}, { estimate: 11 }); await ctx.agent("so " + a, { estimate: 11 });`,
+			);
+		const run = new Process({ model: echo((prompt) => `${prompt}!`) });
+		await run.work(source("a"));
+		const other = await run.next().explain(source("b"), { reuse: "content" });
+		expect(other).toMatchObject({ saved: 11, guessed: 11, toPay: 11, unknown: 0, percentFree: undefined });
+		expect(other.calls).toMatchObject([{ state: "live" }, { state: "hit", guessed: 11 }]);
+		const resumed = run.next();
+		await resumed.work(source("b"), { reuse: "content" });
+		expect(resumed.made).toEqual(["b", "so b!"]);
+	});
+
+	test("the answer of a world that is asked again", async () => {
+		const source = script(
+			'const sky = await ctx.tool("look", {}); await ctx.agent("it is " + sky); await ctx.agent("b");',
+		);
+		const run = new Process({ tools: [look] });
+		await run.work(source);
+		const explanation = await run.next().explain(source);
+		expect(explanation).toMatchObject({ saved: 22, guessed: 22, toPay: 0, percentFree: undefined });
+		const resumed = run.next({ tools: [{ ...look, call: async () => "grey" }] });
+		await resumed.work(source);
+		expect(resumed.made).toEqual(["look {}", "it is grey"]);
+	});
+
+	test("the world that an agent looked at before it was cut, and that is asked again", async () => {
+		const asks: Model = {
+			id: "asks",
+			async *generate({ messages }) {
+				if (messages.length > 1) yield { type: "text", text: messages.at(-1)?.text ?? "" };
+				else yield { type: "toolCall", call: { id: "c1", name: "look", args: {} } };
+				yield { type: "usage", usage: { inputTokens: 100, outputTokens: 10 } };
+			},
+		};
+		const source = script('await ctx.agent("see", { tools: ["look"], estimate: 220 });');
+		const run = new Process({ model: asks, tools: [look], appends: 3 });
+		expect(await run.work(source)).toMatchObject({ status: "killed" });
+		const explanation = await run.next().explain(source);
+		expect(explanation).toMatchObject({ saved: 220, guessed: 110, toPay: 0, percentFree: undefined });
+		const resumed = run.next({ tools: [{ ...look, call: async () => "grey" }] });
+		await resumed.work(source);
+		expect(resumed.made).toEqual(["look {}", "see"]);
+	});
+
+	test("and nothing else: what is told before the first guess is certain", async () => {
+		const source = (last: string): string =>
+			script(
+				`await ctx.parallel([() => ctx.agent("new", { estimate: 11 }), async () => { await ctx.agent("a"); await ctx.agent("b"); }]); ${last}`,
+			);
+		const run = new Process();
+		await run.work(source("").replace("new", "old"));
+		const explanation = await run.next().explain(source('await ctx.agent("c", { estimate: 11 });'));
+		expect(explanation).toMatchObject({ saved: 22, guessed: 0, toPay: 22, percentFree: 50 });
+	});
+});
+
 test("a failure that is recorded is said as one, and the script sees it", async () => {
 	const source = script('try { await ctx.tool("write", {}); } catch (error) { return ctx.agent(error.message); }');
 	const tools = [writer(() => Promise.reject(new Error("disk full")))];
@@ -271,6 +340,25 @@ describe("an agent that was cut off in its middle", () => {
 		const resumed = run.next();
 		await resumed.work(next);
 		expect(resumed.made).toHaveLength(3);
+	});
+
+	test("has nothing to pay where what failed in it is recorded", async () => {
+		const refuses: Model = {
+			id: "refuses",
+			generate() {
+				throw new Error("no");
+			},
+		};
+		const caught = script(
+			'try { await ctx.agent("a", { estimate: 300 }); } catch { return ctx.agent("b", { estimate: 50 }); }',
+		);
+		const run = new Process({ model: refuses, appends: 1 });
+		expect(await run.work(caught)).toMatchObject({ status: "killed" });
+		const explanation = await run.next().explain(caught);
+		expect(explanation).toMatchObject({ toPay: 50, isWhole: true, calls: [{ toPay: 0 }, { label: "b" }] });
+		const resumed = run.next({ model: { ...echo(), id: "refuses" } });
+		await resumed.work(caught);
+		expect(resumed.made).toEqual(["b"]);
 	});
 
 	test("has all of it to pay where an edit changes what went before it", async () => {

@@ -95,6 +95,8 @@ export class Process implements Appender {
 	readonly memo: ScriptMemo;
 	readonly #options: ProcessOptions;
 	readonly #controller = new AbortController();
+	/** Tokens. */
+	#recalled = 0;
 	#left = Number.POSITIVE_INFINITY;
 
 	constructor(options: ProcessOptions = {}) {
@@ -135,6 +137,7 @@ export class Process implements Appender {
 			observe: (event) => {
 				const shown = eventOfStep(event);
 				if (shown) this.events.push(shown);
+				if (event.type === "ghost" && event.usage) this.#recalled += event.usage.inputTokens + event.usage.outputTokens;
 			},
 			model: {
 				id: model.id,
@@ -198,13 +201,11 @@ export class Process implements Appender {
 	async end(work: () => Promise<unknown>): Promise<Ended> {
 		const ended = await this.#outcomeOf(work);
 		try {
-			if (ended.status === "completed") this.append(scriptCompleted({ run }), scope);
+			if (ended.status === "completed") this.append(scriptCompleted({ run, recalled: this.#recalled }), scope);
 			if (ended.status === "failed") {
 				const { message, code } = ended.error;
-				this.append(
-					scriptFailed({ run, reason: { message, ...(code === undefined ? {} : { code }) }, ...endedBy(ended.error) }),
-					scope,
-				);
+				const reason = { message, ...(code === undefined ? {} : { code }) };
+				this.append(scriptFailed({ run, reason, ...endedBy(ended.error), recalled: this.#recalled }), scope);
 			}
 		} catch (error) {
 			return { status: "killed", error: error as Error };

@@ -63,6 +63,12 @@ export function fileBlobs(directory: string, { disk }: FileBlobsOptions = {}): B
 			await assertOwn(name);
 			await files.remove(path);
 		},
+		async isOwn() {
+			return files.assertOwn([directory]).then(
+				() => true,
+				() => false,
+			);
+		},
 	};
 }
 

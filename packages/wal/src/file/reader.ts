@@ -1,4 +1,4 @@
-/** A log that somebody else may be writing: read without its lock, only as far as it is known to be durable. */
+/** A log that somebody else may be writing: read without its lock, as far as it is known to be durable, or as a writer would find it. */
 import type { StoredRecord } from "../codec.ts";
 import type { Disk } from "../disk.ts";
 import type { Tail, Wants } from "../engine.ts";
@@ -46,6 +46,7 @@ export class Reader {
 			log: header.log,
 			first: sealed[0]?.header.first ?? header.first,
 			seq: Math.min(sound, acknowledged),
+			...(sound > acknowledged ? { found: sound } : {}),
 			epoch: active?.epoch ?? last?.epoch ?? header.epoch,
 			torn,
 		};
@@ -63,13 +64,14 @@ export class Reader {
 		const header = this.#activeHeader();
 		if (!header) return view.tail;
 		const sealed = sealedFirsts(this.#disk.list(this.#directory));
-		const tail: Tail = { ...view.tail, first: sealed[0] ?? header.first, seq: head.seq, epoch: head.epoch };
+		const { found, ...before } = view.tail;
+		const tail: Tail = { ...before, first: sealed[0] ?? header.first, seq: head.seq, epoch: head.epoch };
 		this.#view = { tail, segments: new Segments(this.#disk, this.#directory, { header, sealed }) };
 		return tail;
 	}
 
 	async *read(after: Seq, through: Seq, wants?: Wants): AsyncGenerator<readonly StoredRecord[]> {
-		if (!this.#view || through > this.#view.tail.seq) await this.tail();
+		if (!this.#view || through > lastOf(this.#view.tail)) await this.tail();
 		if (!this.#view) return;
 		let reached = after;
 		try {
@@ -96,3 +98,5 @@ export class Reader {
 		}
 	}
 }
+
+const lastOf = ({ seq, found = seq }: Tail): Seq => found;
