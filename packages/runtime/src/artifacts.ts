@@ -122,7 +122,9 @@ const kindsIn = (layout: Layout): readonly Kind[] => [
 	{
 		directoryOf: (scope) => layout.plans(scope),
 		directories: async () =>
-			(await entriesOf(layout.agents)).map(({ name }) => layout.plansIn(join(layout.agents, name))),
+			(await entriesOf(layout.agents))
+				.filter((entry) => !entry.isFile())
+				.map(({ name }) => layout.plansIn(join(layout.agents, name))),
 		// The ids that plans have here: `p` and the seq of a turn.
 		isName: (name) => /^p\d+\//.test(name) && decompositions.isName(name),
 		ofRecord: decompositions.ofRecord,

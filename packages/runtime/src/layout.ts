@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { lstatSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { asFileName } from "@reyn/snapshot";
 import { assertOwnDirectory, type Scope, scopeKey } from "@reyn/wal";
@@ -53,6 +53,7 @@ export function assertOwnState({ root, wal, snapshots, kept, results, runs, agen
 	for (const directory of [root, wal, snapshots, kept, results, runs, agents]) assertOwnDirectory(directory);
 	for (const name of namesIn(agents)) {
 		const agent = join(agents, name);
+		if (lstatSync(agent, { throwIfNoEntry: false })?.isFile()) continue;
 		for (const directory of [agent, workspaceIn(agent), dirname(plansIn(agent)), plansIn(agent)])
 			assertOwnDirectory(directory);
 	}
