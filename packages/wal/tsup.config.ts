@@ -14,6 +14,10 @@ export default defineConfig({
 	target: "node22",
 	splitting: true,
 	sourcemap: true,
+	// The log is taken alone, by who wants little to download: a trace has its lines without the texts.
+	esbuildOptions(options) {
+		options.sourcesContent = false;
+	},
 	clean: true,
 	dts: false,
 });

@@ -62,6 +62,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	WAL_CORRUPT: exitCodes.damaged,
 	WAL_LOCKED: exitCodes.refused,
 	WAL_NEWER_FORMAT: exitCodes.refused,
+	WAL_UNSAFE: exitCodes.damaged,
 };
 
 /** An error of the command line itself. */

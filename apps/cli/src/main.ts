@@ -53,7 +53,7 @@ function report(error: unknown, { json, verbose }: { json?: boolean; verbose?: b
 
 const EXIT_CODES = `
 Exit codes: 0 done · 1 failed while running · 2 usage · 3 not found · 4 refused (needs --yes, in use, newer format)
-            5 the log is damaged · 6 finished, some plan steps failed · 129, 130, 141 and 143 stopped by a signal`;
+            5 the log is damaged, or not safe to use · 6 finished, some plan steps failed · 129, 130, 141 and 143 stopped by a signal`;
 
 function commands(done: (exitCode: number) => void): Command {
 	const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {

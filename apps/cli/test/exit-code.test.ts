@@ -4,6 +4,7 @@ import { CliError, exitCodeOf } from "../src/exit-code.ts";
 test.each([
 	["WAL_LOCKED", 4],
 	["WAL_CORRUPT", 5],
+	["WAL_UNSAFE", 5],
 	["TIMETRAVEL_OUT_OF_RANGE", 3],
 	["RUNTIME_BAD_REF", 2],
 	["SOMETHING_ELSE", 1],

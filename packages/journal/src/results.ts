@@ -56,7 +56,9 @@ function copyOf(json: unknown): unknown {
 export const nameOf = (sha256: string): string => `${sha256.slice(0, 2)}/${sha256}`;
 
 async function readSpilled(spilled: { sha256: string; bytes: number }, blobs?: BlobStore): Promise<unknown> {
-	const bytes = await blobs?.get(nameOf(spilled.sha256));
+	const bytes = await blobs?.get(nameOf(spilled.sha256), spilled.bytes).catch((error: { code?: unknown }) => {
+		throw error.code === "WAL_TOO_LARGE" ? lost(spilled.sha256, `has changed: ${(error as Error).message}`) : error;
+	});
 	if (!bytes)
 		throw lost(spilled.sha256, blobs ? "is missing" : "cannot be read, since no store of results is given here");
 	if (hash("sha256", bytes, "hex") !== spilled.sha256)

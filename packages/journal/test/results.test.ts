@@ -1,6 +1,9 @@
 /** What results come back as. `REYN_STATES` sets how many states are looked at for each power cut, `REYN_SEED` which. */
 import { hash } from "node:crypto";
-import { type BlobStore, fileEngine, memoryBlobs, memoryEngine } from "@reyn/wal";
+import { mkdtemp, rm, truncate } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type BlobStore, fileBlobs, fileEngine, memoryBlobs, memoryEngine } from "@reyn/wal";
 import { CrashDisk, MemoryDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import {
@@ -9,8 +12,10 @@ import {
 	type OpenJournalOptions,
 	openJournal,
 	type Purity,
+	readText,
 	type StepEvent,
 	type StepOptions,
+	spillText,
 } from "../src/index.ts";
 import { DyingLog, scope, using } from "./dying-log.ts";
 
@@ -415,3 +420,22 @@ function seeded(seed: number): () => number {
 		return (state >>> 0) / 4294967296;
 	};
 }
+
+test("a result that lies beside the log is asked for with its recorded size, and is lost where it is larger", async () => {
+	const directory = await mkdtemp(join(tmpdir(), "reyn-results-"));
+	try {
+		const blobs = fileBlobs(directory);
+		const text = textOf(INLINE_BYTES + 1);
+		const spilled = await spillText(text, blobs);
+		if (!spilled) throw new Error("it was kept in the record");
+		expect(await readText(spilled, blobs)).toBe(text);
+		// It takes no space: nothing but its size is there.
+		await truncate(join(directory, spilled.sha256.slice(0, 2), `${spilled.sha256}.blob`), 8 * 1024 ** 3);
+		await expect(readText(spilled, blobs)).rejects.toMatchObject({
+			code: "RESULT_LOST",
+			message: expect.stringContaining(`at most ${spilled.bytes} were written`),
+		});
+	} finally {
+		await rm(directory, { recursive: true, force: true });
+	}
+});

@@ -1,11 +1,10 @@
 /** What a plan keeps beside the log: `decomposition.json`, as the model made it and never made again, and large results of steps. */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { join, posix } from "node:path";
+import { dirname, join, posix } from "node:path";
 import { type SpilledText, spilledResults } from "@reyn/journal";
 import { asFileName } from "@reyn/snapshot";
-import { atomicWrite, type Draft } from "@reyn/wal";
-import { type Decomposition, decompositionSchema } from "./decomposition.ts";
+import { assertOwnDirectory, atomicWrite, type Draft, readOwnFile } from "@reyn/wal";
+import { type Decomposition, decompositionSchema, MAX_BYTES, textOf } from "./decomposition.ts";
 import type { PlanRuns } from "./plan-runs.ts";
 import { planStarted, planStepCompleted } from "./records.ts";
 
@@ -54,8 +53,10 @@ export async function writeDecomposition(
 	plan: string,
 	decomposition: Decomposition,
 ): Promise<string> {
-	const text = `${JSON.stringify(decomposition, null, "\t")}\n`;
-	await atomicWrite(decompositionPath(directory, plan), text);
+	const text = textOf(decomposition);
+	const path = decompositionPath(directory, plan);
+	for (const each of [directory, dirname(path)]) assertOwnDirectory(each);
+	await atomicWrite(path, text);
 	return sha256(text);
 }
 
@@ -63,16 +64,23 @@ export async function writeDecomposition(
 export async function readDecomposition(directory: string, plan: string, expected: string): Promise<ReadDecomposition> {
 	const path = decompositionPath(directory, plan);
 	let text: string | undefined;
-	for (const name of namesOf(plan)) text ??= await textOf(join(directory, name));
+	assertOwnDirectory(directory);
+	try {
+		for (const name of namesOf(plan)) text ??= await read(join(directory, name));
+	} catch (error) {
+		const { code, message } = error as { code?: unknown; message: string };
+		if (code === "WAL_TOO_LARGE") return { kind: "lost", why: message };
+		throw error;
+	}
 	if (text === undefined) return { kind: "lost", why: `${path} is gone` };
 	if (sha256(text) !== expected) return { kind: "lost", why: `${path} is not what was written: its hash has changed` };
 	return { kind: "sound", decomposition: decompositionSchema.parse(JSON.parse(text)) };
 }
 
 /** Undefined where there is none, and where there can be none. */
-async function textOf(path: string): Promise<string | undefined> {
+async function read(path: string): Promise<string | undefined> {
 	try {
-		return await readFile(path, "utf8");
+		return (await readOwnFile(path, MAX_BYTES))?.toString();
 	} catch (error) {
 		if (!["ENOENT", "ENOTDIR", "ENAMETOOLONG"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
 		return undefined;

@@ -20,6 +20,10 @@ export const decompositionSchema = z.strictObject({
 export type PlanStep = z.infer<typeof step>;
 export type Decomposition = z.infer<typeof decompositionSchema>;
 
+/** How a plan is kept, and how long that may be. */
+export const textOf = (decomposition: Decomposition): string => `${JSON.stringify(decomposition, null, "\t")}\n`;
+export const MAX_BYTES = 1024 * 1024;
+
 /** The name of the tool by which a model proposes a plan. */
 export const PLAN_TOOL = "plan";
 
@@ -42,6 +46,8 @@ export function parseDecomposition(proposal: unknown, tools: readonly string[]):
 	if (!parsed.success)
 		throw invalid(parsed.error.issues.map(({ path, message }) => `${path.join(".") || "plan"}: ${message}`));
 	const problems = [...unknownNames(parsed.data, tools), ...cycle(parsed.data), ...ends(parsed.data)];
+	const bytes = Buffer.byteLength(textOf(parsed.data));
+	if (bytes > MAX_BYTES) problems.push(`the plan has ${bytes} bytes; ${MAX_BYTES} are allowed`);
 	if (problems.length > 0) throw invalid(problems);
 	return parsed.data;
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -117,4 +117,13 @@ test("the record of a start, and a state with the plan, name its file below the 
 			decompositions.isName,
 		),
 	).toEqual([true, false, false, false]);
+});
+
+test("one that is larger than any plan may be is lost, and is not read", async () => {
+	const hash = await writeDecomposition(directory, "p1", plan);
+	const path = decompositionPath(directory, "p1");
+	// It takes no space: nothing but its size is there.
+	await truncate(path, 8 * 1024 ** 3);
+	const why = expect.stringContaining(`${path} has 8589934592 bytes; at most 1048576 were written`);
+	expect(await readDecomposition(directory, "p1", hash)).toEqual({ kind: "lost", why });
 });

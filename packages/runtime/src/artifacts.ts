@@ -7,7 +7,16 @@ import { scriptRuns } from "@reyn/journal/script";
 import { decompositions, planRuns, spilledStepResults } from "@reyn/plan";
 import type { View } from "@reyn/snapshot";
 import { type Collection as Cut, isMeta, stepLate, type Timeline } from "@reyn/timetravel";
-import { type Draft, isTemporaryName, removeFiles, type Scope, type Seq, type Wal, type WalRecord } from "@reyn/wal";
+import {
+	assertOwnDirectory,
+	type Draft,
+	isTemporaryName,
+	removeFiles,
+	type Scope,
+	type Seq,
+	type Wal,
+	type WalRecord,
+} from "@reyn/wal";
 import { conversation } from "./conversation.ts";
 import type { Gate } from "./gate.ts";
 import { allRecords } from "./kinds.ts";
@@ -113,7 +122,9 @@ const kindsIn = (layout: Layout): readonly Kind[] => [
 	{
 		directoryOf: (scope) => layout.plans(scope),
 		directories: async () =>
-			(await entriesOf(layout.agents)).map(({ name }) => layout.plansIn(join(layout.agents, name))),
+			(await entriesOf(layout.agents))
+				.filter((entry) => !entry.isFile())
+				.map(({ name }) => layout.plansIn(join(layout.agents, name))),
 		// The ids that plans have here: `p` and the seq of a turn.
 		isName: (name) => /^p\d+\//.test(name) && decompositions.isName(name),
 		ofRecord: decompositions.ofRecord,
@@ -155,7 +166,7 @@ async function* recordsAfter({ retainedFrom, was, kept }: Cut, { wal, timeline, 
 	}
 }
 
-/** The names that are not needed, by directory. What is no artifact, or lies behind a link, is somebody else's, and stays. */
+/** The names that are not needed, by directory. What is no artifact is somebody else's, and stays. @throws WalError `WAL_UNSAFE` */
 async function unneeded(
 	kind: Kind,
 	needed: ReadonlySet<string>,
@@ -163,7 +174,7 @@ async function unneeded(
 ): Promise<ReadonlyMap<string, readonly { readonly name: string }[]>> {
 	const found: { readonly parentPath: string; readonly name: string }[] = [];
 	for (const place of await kind.directories()) {
-		if (await isBehindLink(place, root)) continue;
+		assertOwnWay(root, place);
 		for await (const { name, parentPath } of filesBelow(place)) {
 			const path = join(parentPath, name);
 			const isOne = kind.isName(relative(place, path).replaceAll(sep, "/"));
@@ -174,21 +185,19 @@ async function unneeded(
 	return Map.groupBy(found, ({ parentPath }) => parentPath);
 }
 
-/** Is a directory on the way from the root to this one, or this one, a link? */
-async function isBehindLink(directory: string, root: string): Promise<boolean> {
+/** Looks at the root, at a directory below it, and at those between. */
+function assertOwnWay(root: string, directory: string): void {
 	const parts = relative(root, directory).split(sep);
-	for (let at = root; parts.length > 0; ) {
-		at = join(at, parts.shift() as string);
-		if ((await statsOf(at))?.isSymbolicLink()) return true;
-	}
-	return false;
+	for (let i = 0; i <= parts.length; i++) assertOwnDirectory(join(root, ...parts.slice(0, i)));
 }
 
-/** All but what a link leads to. By hand: a recursive `readdir` follows links in some versions of Node. */
+/** By hand: a recursive `readdir` follows links in some versions of Node. */
 async function* filesBelow(directory: string): AsyncGenerator<Dirent> {
+	assertOwnDirectory(directory);
 	for (const entry of await entriesOf(directory)) {
 		if (entry.isFile()) yield entry;
-		if (entry.isDirectory()) yield* filesBelow(join(directory, entry.name));
+		// A link is none, and refused: it may be meant to lead there.
+		else yield* filesBelow(join(directory, entry.name));
 	}
 }
 

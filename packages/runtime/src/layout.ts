@@ -1,7 +1,7 @@
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { lstatSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { asFileName } from "@reyn/snapshot";
-import { type Scope, scopeKey } from "@reyn/wal";
+import { assertOwnDirectory, type Scope, scopeKey } from "@reyn/wal";
 
 /** Every path under a state directory (`.reyn/`), once. */
 export interface Layout {
@@ -42,8 +42,21 @@ export function layoutOf(root: string): Layout {
 		agents,
 		plans: (scope) => plansIn(agent(scope)),
 		plansIn,
-		workspace: (scope) => join(agent(scope), "workspace"),
+		workspace: (scope) => workspaceIn(agent(scope)),
 	};
+}
+
+const workspaceIn = (agent: string): string => join(agent, "workspace");
+
+/** Refuses a state that a link, or what others may write to, is a directory of. @throws WalError `WAL_UNSAFE` */
+export function assertOwnState({ root, wal, snapshots, kept, results, runs, agents, plansIn }: Layout): void {
+	for (const directory of [root, wal, snapshots, kept, results, runs, agents]) assertOwnDirectory(directory);
+	for (const name of namesIn(agents)) {
+		const agent = join(agents, name);
+		if (lstatSync(agent, { throwIfNoEntry: false })?.isFile()) continue;
+		for (const directory of [agent, workspaceIn(agent), dirname(plansIn(agent)), plansIn(agent)])
+			assertOwnDirectory(directory);
+	}
 }
 
 /** The name of an agent's directory. Older versions have made others for names that are not plain, and those stay. */

@@ -76,7 +76,7 @@ import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
 import { allRecords, begins, facets } from "./kinds.ts";
 import { wholeText } from "./large-texts.ts";
-import { type Layout, layoutOf } from "./layout.ts";
+import { assertOwnState, type Layout, layoutOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { PlanHost } from "./plan-host.ts";
 import { messageDelivered, sessionOpened, turnInterrupted, userPrompt } from "./records.ts";
@@ -189,6 +189,7 @@ const projections: readonly AnyProjection[] = [conversation, journal, planRuns, 
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 	const { state, readOnly = false, allowNetwork = false, clock = systemClock, ids = randomIds } = options;
 	const layout = layoutOf(state);
+	assertOwnState(layout);
 	const snapshots = fileSnapshots(layout.snapshots);
 	const space = new Space((event) => options.onEvent?.(event));
 	const wal = await openWal(fileEngine(layout.wal, { allowNetwork }), {

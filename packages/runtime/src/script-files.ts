@@ -1,10 +1,9 @@
 /** What a script run keeps beside the log: its text, its arguments and its result, each under its own hash, so that no two lives mix. */
 import { hash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type ScriptRuns, scriptRecords } from "@reyn/journal/script";
 import { asFileName } from "@reyn/snapshot";
-import { atomicWrite, canonicalJson, type Draft } from "@reyn/wal";
+import { assertOwnDirectory, atomicWrite, canonicalJson, type Draft, readOwnFile, WalError } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 
@@ -13,6 +12,15 @@ export const versionOf = (text: string): string => hash("sha256", text, "hex");
 
 /** Arguments as they are kept. @throws WalError `WAL_NOT_JSON` naming the field */
 export const argsText = (args: unknown): string => canonicalJson(args ?? null);
+
+/** Of a text, and of arguments, in bytes: the most that a record could have. */
+const MAX_GIVEN = 8 * 1024 * 1024;
+/** No text is longer, so no result was written that is. */
+const MAX_RESULT = 512 * 1024 * 1024;
+
+const limits = { script: MAX_GIVEN, args: MAX_GIVEN, result: MAX_RESULT } as const;
+type What = keyof typeof limits;
+const names = { script: "text", args: "arguments", result: "result" } as const satisfies Record<What, string>;
 
 export interface ScriptText {
 	/** The name of its file, without a directory. */
@@ -56,20 +64,29 @@ export class ScriptFiles {
 		return JSON.parse(await this.#read("result", "json", sha256));
 	}
 
-	async #keep(what: string, ending: string, text: string): Promise<string> {
+	async #keep(what: What, ending: string, text: string): Promise<string> {
+		const bytes = Buffer.byteLength(text);
+		if (bytes > limits[what])
+			throw new WalError(
+				"WAL_TOO_LARGE",
+				`the ${names[what]} of a script run may have ${limits[what]} bytes; found ${bytes}. Keep what is large in a file, and give its path`,
+				{ bytes, limit: limits[what] },
+			);
 		const sha256 = versionOf(text);
-		await this.#gate.pass(() => atomicWrite(this.#pathOf(what, ending, sha256), text));
+		await this.#gate.pass(async () => {
+			assertOwnDirectory(this.#directory);
+			await atomicWrite(this.#pathOf(what, ending, sha256), text);
+		});
 		return sha256;
 	}
 
-	async #read(what: string, ending: string, sha256: string): Promise<string> {
+	async #read(what: What, ending: string, sha256: string): Promise<string> {
 		const path = this.#pathOf(what, ending, sha256);
-		let text: string;
-		try {
-			text = await readFile(path, "utf8");
-		} catch (error) {
-			throw lost(path, (error as Error).message);
-		}
+		const bytes = await readOwnFile(path, limits[what]).catch((error: Error & { code?: unknown }) => {
+			throw error.code === "WAL_UNSAFE" ? error : lost(path, error.message);
+		});
+		if (!bytes) throw lost(path, "it is gone");
+		const text = bytes.toString();
 		if (versionOf(text) !== sha256) throw lost(path, "it is not what its name and the log say");
 		return text;
 	}
@@ -109,7 +126,9 @@ const namesIn = (run: string, { script, args, result }: Files): readonly string[
 		result !== undefined && fileName("result", "json", result),
 	].flatMap((name) => (name ? [`${asFileName(run)}/${name}`] : []));
 
-const fileName = (what: string, ending: string, sha256: string): string => `${what}-${sha256.slice(0, 16)}.${ending}`;
+/** A record says the hash, and may say anything. */
+const fileName = (what: string, ending: string, sha256: string): string =>
+	`${what}-${asFileName(sha256.slice(0, 16))}.${ending}`;
 
 function lost(path: string, why: string): RuntimeError {
 	return new RuntimeError(

@@ -110,7 +110,10 @@ export async function newestSnapshot(snapshots: SnapshotStore, logId: string, sc
 	for (const scope of scopes) {
 		for (const seq of await snapshots.roots(scope, true)) {
 			if (seq <= newest) break;
-			const read = readRoot((await snapshots.root(scope, seq).catch(() => undefined)) ?? "");
+			const text = await snapshots.root(scope, seq).catch((error: unknown) => {
+				if (!(error instanceof Unreadable)) throw error;
+			});
+			const read = readRoot(text ?? "");
 			if (read.kind === "root" && read.root.log === logId && read.root.seq === seq) newest = seq;
 		}
 	}

@@ -87,7 +87,7 @@ export class SnapshotStore {
 		return this.#list(ROOTS);
 	}
 
-	/** The text of a scope's root at a seq. @throws Unreadable */
+	/** The text of a scope's root at a seq. @throws Unreadable; WalError `WAL_UNSAFE` */
 	root(scope: Scope, seq: Seq): Promise<string | undefined> {
 		return this.rootNamed(rootName(scope, seq));
 	}
@@ -180,7 +180,7 @@ export class SnapshotStore {
 		try {
 			return await this.#blobs.get(name);
 		} catch (error) {
-			throw new Unreadable(`${name}: ${(error as Error).message}`, { cause: error });
+			throw unreadable(name, error);
 		}
 	}
 
@@ -188,9 +188,15 @@ export class SnapshotStore {
 		try {
 			return await this.#blobs.list(prefix);
 		} catch (error) {
-			throw new Unreadable(`${prefix}: ${(error as Error).message}`, { cause: error });
+			throw unreadable(prefix, error);
 		}
 	}
+}
+
+/** What may be somebody else's is not passed over: nothing here is to be trusted then. */
+function unreadable(name: string, error: unknown): unknown {
+	const { code, message } = error as { code?: unknown; message: string };
+	return code === "WAL_UNSAFE" ? error : new Unreadable(`${name}: ${message}`, { cause: error });
 }
 
 /** Snapshots in memory; they end with the process. */

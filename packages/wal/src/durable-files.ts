@@ -14,8 +14,8 @@ export class DurableFiles {
 	}
 
 	/** Undefined when there is none. */
-	read(path: string): Promise<Uint8Array | undefined> {
-		return this.#files.read(path);
+	read(path: string, limit = MAX_BYTES): Promise<Uint8Array | undefined> {
+		return this.#files.read(path, limit);
 	}
 
 	/** The names in a directory, without the temporary ones; none when it is missing. */
@@ -23,8 +23,9 @@ export class DurableFiles {
 		return (await this.#files.list(directory)).filter((name) => !name.endsWith(TEMPORARY));
 	}
 
-	isLink(path: string): Promise<boolean> {
-		return this.#files.isLink(path);
+	/** @throws WalError `WAL_UNSAFE` */
+	async assertOwn(directories: readonly string[]): Promise<void> {
+		for (const directory of directories) await this.#files.assertOwn(directory);
 	}
 
 	/**
@@ -61,6 +62,7 @@ export class DurableFiles {
 
 	/** Those of these names in a directory. Synced though they are gone: who removed them may not have come to that. */
 	async removeAll(directory: string, names: readonly string[]): Promise<void> {
+		await this.#files.assertOwn(directory);
 		for (const name of names) await this.#files.remove(join(directory, name));
 		await this.#files.syncDirectory(directory).catch(unlessCode("ENOENT"));
 	}
@@ -92,6 +94,9 @@ export class DurableFiles {
 
 /** Those of the real file system. */
 export const durableFiles = new DurableFiles(nodeFiles);
+
+/** No text is longer, so none was written. */
+const MAX_BYTES = 512 * 1024 * 1024;
 
 /** How the name of a temporary file ends. */
 const TEMPORARY = ".tmp";

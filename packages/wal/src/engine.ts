@@ -143,8 +143,12 @@ export interface BlobStore {
 	 * any may be the last.
 	 */
 	put(name: string, bytes: Uint8Array): Promise<void>;
-	/** Undefined when there is none. What a `put` that was cut has left may be there, and not be durable. */
-	get(name: string): Promise<Uint8Array | undefined>;
+	/**
+	 * Undefined when there is none. What a `put` that was cut has left may be there, and not be durable.
+	 *
+	 * @param limit more bytes were never put there: a store may refuse a larger blob with `WAL_TOO_LARGE`, instead of reading it
+	 */
+	get(name: string, limit?: number): Promise<Uint8Array | undefined>;
 	/** The names that begin so, in order. */
 	list(prefix: string): Promise<readonly string[]>;
 	/** Durable when it resolves. Does nothing when there is none. */

@@ -34,7 +34,8 @@ export type WalCode =
 	| "WAL_SEQ_MISMATCH"
 	| "WAL_TOO_LARGE"
 	| "WAL_TRUNCATED"
-	| "WAL_UNAVAILABLE";
+	| "WAL_UNAVAILABLE"
+	| "WAL_UNSAFE";
 
 /** An error of the log; each code is a heading in this package's README. */
 export class WalError extends ReynError<WalCode> {}

@@ -8,12 +8,12 @@ import { withFile } from "./file/records.ts";
 export interface Files {
 	/** Makes a file to be written; refuses one that is there. */
 	create(path: string): Promise<NewFile>;
-	/** All bytes of a file; undefined when there is none. */
-	read(path: string): Promise<Uint8Array | undefined>;
+	/** All bytes of a file; undefined when there is none. Refuses one that has more of them than `limit`. */
+	read(path: string, limit: number): Promise<Uint8Array | undefined>;
 	/** The names in a directory; none when it is missing, or no directory. */
 	list(directory: string): Promise<readonly string[]>;
-	/** Does this name lead elsewhere? */
-	isLink(path: string): Promise<boolean>;
+	/** Refuses a directory that is there, and is a link or no matter of this user alone. */
+	assertOwn(directory: string): Promise<void>;
 	/** Makes one directory; false when it is there already. */
 	makeDirectory(path: string): Promise<boolean>;
 	rename(from: string, to: string): Promise<void>;
@@ -47,8 +47,8 @@ export function filesOf(disk: Disk): Files {
 			return exists(path) ? withFile(disk, path, (file) => readAt(file, 0, file.size())) : undefined;
 		},
 		list: async (directory) => disk.list(directory),
-		// The port has none.
-		isLink: async () => false,
+		// The disk sees to that itself.
+		assertOwn: async () => {},
 		makeDirectory: async (path) => disk.makeDirectory(path),
 		rename: async (from, to) => disk.rename(from, to),
 		async remove(path) {

@@ -1,26 +1,48 @@
 /// <reference path="./fs-native-extensions.d.ts" />
 import fs from "node:fs";
+import { dirname } from "node:path";
 import { tryLock } from "fs-native-extensions";
 import type { Disk, DiskFile, DiskLock } from "./disk.ts";
+import { assertOwnDirectory, openOwn } from "./own-files.ts";
 
-/** The real file system. */
+const { O_CREAT, O_DIRECTORY = 0, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
+
+/** The real file system. What is no plain file, or no directory, of this user alone is refused with `WAL_UNSAFE`. */
 export const nodeDisk: Disk = {
-	open: (path, how) => new NodeFile(fs.openSync(path, { read: "r", write: "r+", create: "wx+" }[how], 0o600)),
-	list: (directory) => unless("ENOENT", () => fs.readdirSync(directory)) ?? [],
+	open: (path, how) =>
+		new NodeFile(openOwn(path, { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_EXCL }[how])),
+	list(directory) {
+		assertOwnDirectory(directory);
+		return unless("ENOENT", () => fs.readdirSync(directory)) ?? [];
+	},
 	makeDirectory: (path) => unless("EEXIST", () => fs.mkdirSync(path, { mode: 0o700 }) === undefined) ?? false,
-	rename: (from, to) => fs.renameSync(from, to),
-	remove: (path) => fs.unlinkSync(path),
+	rename(from, to) {
+		assertOwnDirectory(dirname(from));
+		assertOwnDirectory(dirname(to));
+		fs.renameSync(from, to);
+	},
+	remove(path) {
+		assertOwnDirectory(dirname(path));
+		fs.unlinkSync(path);
+	},
 	syncDirectory(path) {
 		// Windows has no such call, and keeps its directories in order without one.
 		if (process.platform === "win32") return;
-		const directory = fs.openSync(path, "r");
+		const directory = fs.openSync(path, O_RDONLY | O_DIRECTORY);
 		try {
 			fs.fsyncSync(directory);
 		} finally {
 			fs.closeSync(directory);
 		}
 	},
-	identity: (path) => unless("ENOENT", () => identityOf(fs.statSync(path))),
+	identity(path) {
+		try {
+			return unless("ENOENT", () => identityOf(fs.lstatSync(path)));
+		} catch (error) {
+			assertOwnDirectory(dirname(path));
+			throw error;
+		}
+	},
 	version(directory) {
 		const found = unless("ENOENT", () => fs.statSync(directory, { bigint: true }));
 		if (!found) return "gone";
@@ -29,10 +51,11 @@ export const nodeDisk: Disk = {
 		return Date.now() - Number(ctimeMs) < TICK_MS ? undefined : `${dev}:${ino}:${mtimeNs}:${ctimeNs}`;
 	},
 	lock(path, text): DiskLock | { heldBy: string } {
-		const file = fs.openSync(path, "a+", 0o600);
+		const file = openOwn(path, O_RDWR | O_CREAT);
 		try {
 			if (!tryLock(file, LOCKED_AT, 1)) {
-				const heldBy = fs.readFileSync(path, "utf8");
+				const note = Buffer.alloc(NOTE_BYTES);
+				const heldBy = note.toString("utf8", 0, fs.readSync(file, note, 0, NOTE_BYTES, 0));
 				fs.closeSync(file);
 				return { heldBy };
 			}
@@ -44,7 +67,8 @@ export const nodeDisk: Disk = {
 		}
 		return { release: () => fs.closeSync(file) };
 	},
-	networkFileSystem: (path) => (process.platform === "linux" ? networkTypes.get(fs.statfsSync(path).type) : undefined),
+	networkFileSystem: (path) =>
+		process.platform === "linux" ? unless("ENOENT", () => networkTypes.get(fs.statfsSync(path).type)) : undefined,
 };
 
 /** `statfs` magic numbers (linux/magic.h and the modules' own). */
@@ -63,6 +87,9 @@ const networkTypes: ReadonlyMap<number, string> = new Map([
 
 /** Longer than the ticks of any clock that file systems have. */
 const TICK_MS = 20;
+
+/** Longer than what a holder says of itself. */
+const NOTE_BYTES = 16 * 1024;
 
 /** A byte behind all that is written: Windows lets nobody read what another has locked. */
 const LOCKED_AT = 2 ** 31 - 1;

@@ -1,5 +1,7 @@
-import { lstat, mkdir, open, readdir, readFile, rename, unlink } from "node:fs/promises";
+import { constants } from "node:fs";
+import { lstat, mkdir, open, readdir, rename, unlink } from "node:fs/promises";
 import type { Files } from "./files.ts";
+import { assertOwnDirectory, readOwnFile } from "./own-files.ts";
 
 /** The files of the real file system, each call in a thread of libuv's. */
 export const nodeFiles: Files = {
@@ -11,9 +13,14 @@ export const nodeFiles: Files = {
 			close: () => file.close(),
 		};
 	},
-	read: (path) => unless(["ENOENT"], readFile(path)),
-	list: async (directory) => (await unless(["ENOENT", "ENOTDIR"], readdir(directory))) ?? [],
-	isLink: async (path) => (await unless(["ENOENT", "ENOTDIR"], lstat(path)))?.isSymbolicLink() ?? false,
+	read: readOwnFile,
+	async list(directory) {
+		const found = await unless(["ENOENT", "ENOTDIR"], lstat(directory));
+		if (!found || found.isFile()) return [];
+		assertOwnDirectory(directory);
+		return (await unless(["ENOENT"], readdir(directory))) ?? [];
+	},
+	assertOwn: async (directory) => assertOwnDirectory(directory),
 	makeDirectory: async (path) =>
 		(await unless(
 			["EEXIST"],
@@ -24,7 +31,7 @@ export const nodeFiles: Files = {
 	async syncDirectory(path) {
 		// Windows has no such call, and keeps its directories in order without one.
 		if (process.platform === "win32") return;
-		const directory = await open(path, "r");
+		const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
 		try {
 			await directory.sync();
 		} finally {

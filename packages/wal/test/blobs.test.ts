@@ -111,7 +111,7 @@ describe("what lies in the directory", () => {
 		expect(read).toEqual([`${ROOT}/roots`, `${ROOT}/roots/x`, `${ROOT}/roots/xy`]);
 	});
 
-	test("behind a link nothing is listed or deleted; a directory that is one itself is read and written", async () => {
+	test("nothing is done behind a link, also where the directory itself is one", async () => {
 		const outside = await fresh();
 		const theirs = fileBlobs(outside);
 		for (const name of ["a", "b/a"]) await theirs.put(name, Buffer.from(name));
@@ -119,22 +119,23 @@ describe("what lies in the directory", () => {
 		const blobs = fileBlobs(directory);
 		await blobs.put("mine/a", Buffer.from("mine"));
 		await symlink(outside, join(directory, "theirs"), "junction");
-		expect(await Promise.all(["", "the", "theirs/", "theirs/b"].map((prefix) => blobs.list(prefix)))).toEqual([
-			["mine/a"],
-			[],
-			[],
-			[],
-		]);
-		for (const name of ["theirs/a", "theirs/b/a"]) await blobs.delete(name);
+		const refused = { code: "WAL_UNSAFE", detail: { path: join(directory, "theirs") } };
+		for (const prefix of ["", "the", "theirs/", "theirs/b"])
+			await expect(blobs.list(prefix)).rejects.toMatchObject(refused);
+		expect(await blobs.list("mine/")).toEqual(["mine/a"]);
+		for (const name of ["theirs/a", "theirs/b/a"]) {
+			await expect(blobs.delete(name)).rejects.toMatchObject(refused);
+			await expect(blobs.get(name)).rejects.toMatchObject(refused);
+			await expect(blobs.put(name, Buffer.from("mine"))).rejects.toMatchObject(refused);
+		}
 		expect(await theirs.list("")).toEqual(["a", "b/a"]);
+		expect(await theirs.get("a")).toEqual(Buffer.from("a"));
 
 		await symlink(outside, `${directory}-moved`, "junction");
 		const moved = fileBlobs(`${directory}-moved`);
-		await moved.put("c", Buffer.from("c"));
-		await moved.delete("a");
-		await moved.delete("b/a");
-		expect(await moved.list("")).toEqual(["a", "b/a", "c"]);
-		expect(await moved.get("b/a")).toEqual(Buffer.from("b/a"));
+		for (const use of [moved.put("c", Buffer.from("c")), moved.delete("a"), moved.list(""), moved.get("b/a")])
+			await expect(use).rejects.toMatchObject({ code: "WAL_UNSAFE", detail: { path: `${directory}-moved` } });
+		expect(await theirs.list("")).toEqual(["a", "b/a"]);
 		expect(await Promise.all([theirs, blobs, moved].map((each) => each.isOwn?.()))).toEqual([true, true, false]);
 	});
 

@@ -13,27 +13,20 @@ export interface FileBlobsOptions {
 
 /**
  * Blobs in a directory, which the first `put` makes: a file each, in nested directories as its name says. `list` reads only
- * directories that the prefix leads to. Behind a link nothing is listed or deleted, since it may be somebody else's; a
- * `directory` that is a link itself is read and written, and nothing in it deleted. Errors are those of the system, with their
- * `code`; a `put` that failed left the old bytes, unless it was the sync of the directory that failed. What a crash leaves of a
- * `put` is a `*.tmp` that nothing reads.
+ * directories that the prefix leads to. What is no directory or file of this user alone is refused with `WAL_UNSAFE`: behind a
+ * link lies what may be somebody else's. Other errors are those of the system, with their `code`; a `put` that failed left the
+ * old bytes, unless it was the sync of the directory that failed. What a crash leaves of a `put` is a `*.tmp` that nothing reads.
  */
 export function fileBlobs(directory: string, { disk }: FileBlobsOptions = {}): BlobStore {
 	const files = disk ? new DurableFiles(filesOf(disk)) : durableFiles;
 	const pathOf = (name: string): string => join(directory, ...name.split("/").map(fileNameOf));
 	const blobOf = (name: string): string => pathOf(checkedBlobName(name)) + BLOB;
 
-	/** The directories below ours that lead to what has this name, or begins so. */
-	const foldersOf = (name: string): readonly string[] =>
-		name
-			.split("/")
-			.slice(0, -1)
-			.map((_, i, parts) => pathOf(parts.slice(0, i + 1).join("/")));
-
-	async function hasLink(folders: readonly string[]): Promise<boolean> {
-		for (const folder of folders) if (await files.isLink(folder)) return true;
-		return false;
-	}
+	/** Looks at the directories that lead to what has this name, or begins so. */
+	const assertOwn = (name: string): Promise<void> => {
+		const folders = name.split("/").slice(0, -1);
+		return files.assertOwn([directory, ...folders.map((_, i) => pathOf(folders.slice(0, i + 1).join("/")))]);
+	};
 
 	/** Those under `at`, which is empty or ends with a slash. */
 	async function collect(at: string, prefix: string, names: string[]): Promise<void> {
@@ -42,30 +35,39 @@ export function fileBlobs(directory: string, { disk }: FileBlobsOptions = {}): B
 			const name = at + partOf(isBlob ? entry.slice(0, -BLOB.length) : entry);
 			if (!name.startsWith(prefix) || !isBlobName(name)) continue;
 			if (isBlob) names.push(name);
-			else if (!(await files.isLink(pathOf(name)))) await collect(`${name}/`, prefix, names);
+			else await collect(`${name}/`, prefix, names);
 		}
 	}
 
 	return {
 		async put(name, bytes) {
+			const path = blobOf(name);
 			// What the caller does to the bytes meanwhile is not written.
-			await files.write(blobOf(name), Buffer.from(bytes));
+			const copy = Buffer.from(bytes);
+			await assertOwn(name);
+			await files.write(path, copy);
 		},
-		async get(name) {
-			return files.read(blobOf(name));
+		async get(name, limit) {
+			const path = blobOf(name);
+			await assertOwn(name);
+			return files.read(path, limit);
 		},
 		async list(prefix) {
 			const names: string[] = [];
-			if (await hasLink(foldersOf(prefix))) return names;
+			await assertOwn(prefix);
 			await collect(prefix.slice(0, prefix.lastIndexOf("/") + 1), prefix, names);
 			return names.sort();
 		},
 		async delete(name) {
 			const path = blobOf(name);
-			if (!(await hasLink([directory, ...foldersOf(name)]))) await files.remove(path);
+			await assertOwn(name);
+			await files.remove(path);
 		},
 		async isOwn() {
-			return !(await files.isLink(directory));
+			return files.assertOwn([directory]).then(
+				() => true,
+				() => false,
+			);
 		},
 	};
 }

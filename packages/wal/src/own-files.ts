@@ -1,0 +1,125 @@
+/**
+ * What may be a file or a directory of a state: a clone can carry a link to any file, and in a directory that others write to
+ * anybody can plant a pipe.
+ */
+import fs from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { WalError } from "./errors.ts";
+
+const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = fs.constants;
+
+/** Opens a file of a state. @throws WalError `WAL_UNSAFE`, with nothing changed; else an error of the system */
+export function openOwn(path: string, flags: number): number {
+	assertOwnDirectory(dirname(path));
+	let file: number;
+	try {
+		file = fs.openSync(path, carefully(path, flags), 0o600);
+	} catch (error) {
+		assertOwnFile(statOf(path), path);
+		throw error;
+	}
+	try {
+		assertOwnFile(fs.fstatSync(file), path);
+		return file;
+	} catch (error) {
+		fs.closeSync(file);
+		throw error;
+	}
+}
+
+/**
+ * All bytes of a file of a state, off the event loop; undefined when there is none.
+ *
+ * @throws WalError `WAL_UNSAFE`, `WAL_TOO_LARGE` when it has more bytes than `limit`; else an error of the system
+ */
+export async function readOwnFile(path: string, limit: number): Promise<Buffer | undefined> {
+	assertOwnDirectory(dirname(path));
+	let file: FileHandle;
+	try {
+		file = await open(path, carefully(path, O_RDONLY));
+	} catch (error) {
+		assertOwnFile(statOf(path), path);
+		if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+		throw error;
+	}
+	try {
+		const stats = await file.stat();
+		assertOwnFile(stats, path);
+		if (stats.size <= limit) return await file.readFile();
+		throw new WalError(
+			"WAL_TOO_LARGE",
+			`${path} has ${stats.size} bytes; at most ${limit} were written there. Bring it back from a copy, or move it away`,
+			{ path, bytes: stats.size, limit },
+		);
+	} finally {
+		await file.close();
+	}
+}
+
+/**
+ * Refuses what is there and is no directory of this user that no other may change: so what was looked at in it stays what it
+ * is. One that is missing is none to refuse.
+ *
+ * @throws WalError `WAL_UNSAFE`
+ */
+export function assertOwnDirectory(path: string): void {
+	const found = statOf(path);
+	if (!found) return;
+	if (!found.isDirectory()) throw unsafe(path, DIRECTORY, kindOf(found), "move it away");
+	assertOwner(found, path, DIRECTORY);
+	// Windows has no such bits, and says that all are set.
+	if (process.platform !== "win32" && found.mode & 0o002)
+		throw unsafe(path, DIRECTORY, "one that all users may write to", `look at what is in it, then: chmod o-w ${path}`);
+}
+
+function assertOwnFile(found: fs.Stats | undefined, path: string): void {
+	if (!found) return;
+	if (!found.isFile()) throw unsafe(path, FILE, kindOf(found), "move it away");
+	assertOwner(found, path, FILE);
+	// None is left of one that was removed meanwhile.
+	if (found.nlink > 1)
+		throw unsafe(
+			path,
+			FILE,
+			`one with ${found.nlink} names (hard links)`,
+			"put a copy in its place, under this name alone",
+		);
+}
+
+function assertOwner({ uid }: fs.Stats, path: string, expected: string): void {
+	const own = process.geteuid?.() ?? uid;
+	if (uid !== own)
+		throw unsafe(path, expected, `one of user ${uid}`, `work as that user, or give it to user ${own} (chown)`);
+}
+
+const DIRECTORY = "a directory of this user that no other user may write to";
+const FILE = "a plain file of this user";
+
+function unsafe(path: string, expected: string, found: string, remedy: string): WalError {
+	return new WalError(
+		"WAL_UNSAFE",
+		`${path} is not used: expected ${expected}, found ${found}. Nothing of it was read or changed. If you know how it came there, ${remedy}; else trust nothing in this state`,
+		{ path, expected, found },
+	);
+}
+
+const kindOf = (found: fs.Stats): string =>
+	found.isSymbolicLink()
+		? "a symbolic link"
+		: found.isDirectory()
+			? "a directory"
+			: found.isFIFO()
+				? "a pipe (FIFO)"
+				: found.isFile()
+					? "a file"
+					: "a device or a socket";
+
+/** Follows no link, and waits for nobody at the other end of a pipe. */
+function carefully(path: string, flags: number): number {
+	// Windows cannot say so when it opens.
+	if (O_NOFOLLOW === 0) assertOwnFile(statOf(path), path);
+	return flags | O_NOFOLLOW | O_NONBLOCK;
+}
+
+const statOf = (path: string): fs.Stats | undefined => fs.lstatSync(path, { throwIfNoEntry: false });
