@@ -72,8 +72,7 @@ function budget(tarballs: readonly Tarball[]): void {
 		const kib = Math.ceil(statSync(log.file).size / 1024);
 		const dependencies = Object.keys(log.manifest.dependencies ?? {});
 		expectNone([
-			// Two thirds of it are source maps, with the source in them.
-			...(kib > 220 ? [`the tarball has ${kib} KiB; 220 are allowed`] : []),
+			...(kib > 140 ? [`the tarball has ${kib} KiB; 140 are allowed`] : []),
 			...(dependencies.join() === "fs-native-extensions" ? [] : [`it depends on ${dependencies.join(", ")}`]),
 		]);
 		const loaded = loadedBy(join(temp, "unpacked/@reyn/wal/package/dist"), "index.js");
