@@ -11,6 +11,7 @@ const { positionals, values } = parseArgs({
 		kills: { type: "string" },
 		seed: { type: "string" },
 		short: { type: "boolean" },
+		help: { type: "boolean" },
 	},
 });
 const [name] = positionals;
@@ -23,7 +24,10 @@ const settings: Settings = {
 	short: all || values.short === true,
 };
 
-if (name === undefined) {
+if (name === undefined || values.help) {
+	console.log(
+		"pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]; all: each in its short form\n",
+	);
 	for (const { name: each, rows, title } of faults)
 		console.log(`${each.padEnd(10)} ${title} ${rows.length > 0 ? `(row ${rows.join(", ")})` : ""}`);
 } else {
