@@ -94,7 +94,8 @@ export class Schedule {
 	}
 
 	#goOn(): void {
-		const [timer] = this.#held === 0 ? this.#timers : [];
+		// Time stands still while anything else can go on.
+		const [timer] = this.#held === 0 || this.#waiting.length === 0 ? this.#timers : [];
 		const choices = this.#waiting.length + (timer ? 1 : 0);
 		if (choices === 0) throw new Error("the run waits for something that will never happen");
 		const chosen = Math.floor(this.#next() * choices);

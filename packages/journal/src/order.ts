@@ -211,8 +211,6 @@ export class Order {
 		if (this.#ended) ticket.refuse(this.#ended);
 		else if (rank === 0) this.place(ticket, 0, this.#count++);
 		else if (place !== undefined) this.place(ticket, rank, place);
-		// As it did then, beside pure calls too, which leave no record of when they were told.
-		else if (inside !== undefined && isAlone && inside <= this.#told) this.#begin(ticket);
 		else if (inside !== undefined) {
 			// Nothing more is told before it has asked for that step: it may ask with what it knows then.
 			ticket.isToBegin = true;
@@ -275,7 +273,8 @@ export class Order {
 	/** The program has ended: what waits is not begun, and nothing waits for its turn any more. */
 	end(reason: ProgramEnded): void {
 		this.#ended = reason;
-		for (const ticket of this.#waiting.splice(0)) ticket.refuse(reason);
+		const cut = this.#placed.filter(({ isToBegin }) => isToBegin);
+		for (const ticket of [...this.#waiting.splice(0), ...cut]) ticket.refuse(reason);
 		this.look();
 	}
 
@@ -323,8 +322,8 @@ export class Order {
 
 	/** @returns is there perhaps more to be done? */
 	#next(): boolean {
+		if (this.#begun) return false;
 		const first = this.#placed.at(-1);
-		if (this.#begun && first?.rank !== 0) return false;
 		if (first) {
 			if (!this.#agrees(first)) return false;
 			return this.#tellFirst(first);
