@@ -90,8 +90,10 @@ async function endAfter(
 	let seen = "";
 	child.stdout?.on("data", (data) => {
 		seen += data;
+		const whole = seen.split("\n").slice(0, -1);
+		const answered = whole.filter((line) => line.includes('"state":"live"') && !line.includes('"type":"part"'));
 		// Once: a second one would not be waited for.
-		if (seen.split('"state":"live"').length > answers && !child.killed) child.kill(signal);
+		if (answered.length >= answers && !child.killed) child.kill(signal);
 	});
 	return ended;
 }

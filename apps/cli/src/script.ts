@@ -51,7 +51,7 @@ export function addScriptCommands(
 		.description("scripts of agents: run, kill, edit, go on")
 		.addHelpText(
 			"after",
-			"\nA script has no clock, dice, files or network but what ctx gives, so that each of its runs is the same. That keeps\naccidents out and is no sandbox: run scripts that you trust.\n\nExample: reyn script run review.ts",
+			"\nA script has no clock, dice, files or network but what ctx gives, so that each\nof its runs is the same. That keeps accidents out and is no sandbox: run scripts\nthat you trust.\n\nExample: reyn script run review.ts",
 		);
 	const theRun = "the id of a run: reyn script list has them";
 	const answer = (): Option =>

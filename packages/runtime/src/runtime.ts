@@ -571,6 +571,8 @@ export class Runtime implements AsyncDisposable {
 	 * work throws; the first error is thrown then.
 	 */
 	async close(): Promise<void> {
+		// What would begin now would be waited for to its end: it is recorded, and begins at the next start.
+		for (const session of this.#sessions) session.hold(() => true);
 		this.cancel();
 		const [quiet] = await Promise.allSettled([Promise.race([this.idle(), this.#space.whenNone])]);
 		const [closed] = await Promise.allSettled([this.wal.close()]);

@@ -100,6 +100,7 @@ export function scripted(script: Script, { deaf = false } = {}): Model & { reado
 }
 
 async function aborted(signal: AbortSignal): Promise<never> {
+	signal.throwIfAborted();
 	await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
 	throw signal.reason;
 }
