@@ -5,7 +5,7 @@ import { PLAN_TOOL } from "@reyn/plan";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { layoutOf, mainSession, type Runtime } from "../src/index.ts";
 import { eachCut } from "./cut.ts";
-import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
+import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -85,4 +85,19 @@ test("one whose steps cannot be kept is not asked for again: the person is told 
 	expect(events.flatMap((event) => (event.type === "text" ? [event.delta] : []))).toEqual(said);
 	expect(runtime.restored()).toMatchObject({ turns: [], plans: [] });
 	await runtime.close();
+});
+
+test("one that a turn has just started is left for the next start when the runtime is closed", async () => {
+	const model = scripted(async (request) => {
+		if (lastOf(request) === "plan!") return [{ name: PLAN_TOOL, args: plan }];
+		await new Promise(() => {});
+		return "never";
+	});
+	const { runtime } = await open(project, { model });
+	await runtime.prompt("plan!");
+	await until(() => runtime.restored().plans.length > 0);
+	await runtime.close();
+	const next = await open(project, { readOnly: true });
+	expect(next.runtime.restored().plans).toHaveLength(1);
+	await next.runtime.close();
 });

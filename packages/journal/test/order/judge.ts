@@ -101,8 +101,10 @@ function tooMany(
 		const times = all.length - (mayBeMade.get(key) ?? 0);
 		const [{ kind }] = all as [Made];
 		const isEffect = kind === "mail" || kind === "post";
-		if (times > 0) wrong.push({ kind: isEffect ? "effect" : "paid", what: `${kind} ${key}`, times });
-		else if (isEffect && !asked.has(key)) wrong.push({ kind: "orphan", what: `${kind} ${key}`, times: 1 });
+		// Made once, and not asked for any more: nothing is doubled.
+		if (isEffect && !asked.has(key) && all.length === 1)
+			wrong.push({ kind: "orphan", what: `${kind} ${key}`, times: 1 });
+		else if (times > 0) wrong.push({ kind: isEffect ? "effect" : "paid", what: `${kind} ${key}`, times });
 	}
 	return wrong;
 }
