@@ -440,10 +440,16 @@ export class Order {
 		this.#lanes.clear();
 	}
 
-	#learn(lane: string, isAsked: (step: RecordedStep) => boolean): void {
+	/** @param isGone what is inside a call that may not be asked for again goes with it */
+	#learn(lane: string, isAsked: (step: RecordedStep) => boolean, isGone = false): void {
 		if ("onIdle" in this.#options) return;
-		for (const step of this.#options.recordedIn?.(lane) ?? [])
-			if (!isAsked(step)) this.#unasked?.add(lane, step, () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ})`);
+		for (const step of this.#options.recordedIn?.(lane) ?? []) {
+			if (isAsked(step)) continue;
+			const mayBeGone = isGone || step.mayBeGone;
+			const describe = (): string => `${step.name} (${step.fp.slice(0, 8)}:${step.occ})`;
+			this.#unasked?.add(lane, { ...step, mayBeGone }, describe);
+			if (mayBeGone) this.#learn(innerLane({ lane, ...step }), () => false, true);
+		}
 	}
 
 	/** The program runs: it is quiet again when its microtasks have run, unless somebody else knows better. */

@@ -28,9 +28,10 @@ export class Unasked {
 		return this.#all.values().next().value;
 	}
 
-	/** An effect that may not be asked for as it was, and that another one of its name may be in its place. */
-	sameAs({ lane, name }: Called & { readonly name: string }): Unheard | undefined {
-		return this.#gone.values().find((each) => each.lane === lane && each.name === name);
+	/** An effect that may not be asked for as it was, and that another one of its name may be: it asks the same, or in its place. */
+	sameAs({ lane, name, fp }: Called & { readonly name: string }): Unheard | undefined {
+		const where = placeOf(lane);
+		return this.#gone.values().find((each) => each.name === name && (each.fp === fp || placeOf(each.lane) === where));
 	}
 
 	add(lane: string, step: RecordedStep, describe: () => string): void {
@@ -54,11 +55,14 @@ export class Unasked {
 	}
 
 	forget(lane: string): void {
-		for (const key of this.#byLane.get(lane) ?? []) {
-			this.#all.delete(key);
-			this.#gone.delete(key);
+		const below = this.#gone.size > 0 ? this.#byLane.keys().filter((each) => each.startsWith(`${lane}/`)) : [];
+		for (const each of [lane, ...below]) {
+			for (const key of this.#byLane.get(each) ?? []) {
+				this.#all.delete(key);
+				this.#gone.delete(key);
+			}
+			this.#byLane.delete(each);
 		}
-		this.#byLane.delete(lane);
 	}
 
 	/** What was asked for after a place was told may not be asked for again. */
@@ -85,5 +89,8 @@ export class Unasked {
 }
 
 const keyOf = ({ lane, fp, occ }: Called): string => `${lane} ${fp}:${occ}`;
+
+/** A lane without the arguments of the calls that it is inside of. */
+const placeOf = (lane: string): string => lane.replace(/\/[0-9a-f]{16}:/g, "/:");
 
 type Called = Pick<Identity, "lane" | "fp" | "occ">;

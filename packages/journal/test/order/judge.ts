@@ -160,7 +160,7 @@ function forgottenAfter(
 		const recorded = later.filter(({ n }) => isRecorded(n, life, at, told, kept));
 		// Its branch has ended by it; what else has seen it may go another way now.
 		if (hasFailed && life.why.includes(`${failed.token}:`)) {
-			isShaken ||= recorded.length > 0;
+			isShaken ||= told.some(({ type }, n) => n > i && type.startsWith("asked"));
 			return [failed.key];
 		}
 		if (!mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];

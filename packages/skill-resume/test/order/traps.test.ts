@@ -16,6 +16,8 @@ interface Calls {
 	mail(text: string): Promise<string>;
 	look(text: string): Promise<string>;
 	count(text: string): Promise<string>;
+	/** A call that makes a mail. */
+	inside(text: string, mail: string): Promise<string>;
 }
 
 /** One phase over several lives; it sees nothing but what it calls. */
@@ -65,6 +67,20 @@ function skillOf(body: Body, answer: (text: string) => Promise<string>): Skill<u
 			mail: named("mail", "side_effect"),
 			look: named("look", "world"),
 			count: named("count", "pure"),
+			inside: (text, mail) =>
+				step(
+					"inside",
+					({ lane }) =>
+						lane.perform<string>({
+							kind: "step",
+							name: "mail",
+							args: { mail },
+							purity: "side_effect",
+							call: () => answer(`mail ${mail}`),
+							empty: "",
+						}),
+					{ args: { text }, purity: "llm" },
+				),
 		};
 	};
 	return defineSkill({
@@ -256,5 +272,21 @@ describe("a phase that has failed and is run again", () => {
 		await expect(run.live(body)).rejects.toThrow("overloaded");
 		expect(run.made).toEqual(["a"]);
 		expect([await run.live(body), run.made]).toEqual([["a!", "b39!"], ["a"]]);
+	});
+
+	test("makes no effect again inside a call that asks with what it knows now", async () => {
+		await using run = new Run((text, life) => (life === 1 && text === "a" ? { says: new Error("no") } : undefined));
+		const body: Body = async ({ model, inside }) => {
+			const found: string[] = [];
+			const first = model("a").then((said) => void found.push(said));
+			await Promise.allSettled([first, model("b")]);
+			await inside(found.join(), "to all");
+			await first;
+			return model("c");
+		};
+		await expect(run.live(body)).rejects.toThrow("no");
+		expect(run.made).toEqual(["a", "b", "mail to all"]);
+		await expect(run.live(body)).rejects.toMatchObject({ code: "REPLAY_DIVERGENCE" });
+		expect(run.made).toEqual(["a"]);
 	});
 });
