@@ -572,7 +572,7 @@ export class Runtime implements AsyncDisposable {
 	 */
 	async close(): Promise<void> {
 		// What would begin now would be waited for to its end: it is recorded, and begins at the next start.
-		for (const session of this.#sessions) session.hold(() => true);
+		for (const session of this.#sessions) session.close();
 		this.cancel();
 		const [quiet] = await Promise.allSettled([Promise.race([this.idle(), this.#space.whenNone])]);
 		const [closed] = await Promise.allSettled([this.wal.close()]);

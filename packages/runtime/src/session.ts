@@ -25,6 +25,7 @@ export class Session {
 	readonly #begun = new Set<string>();
 	/** What must not begin now. */
 	#held: ((work: Classes) => boolean)[] = [];
+	#isClosing = false;
 
 	constructor(scope: SessionScope, timeline: Timeline, live: Live) {
 		this.scope = scope;
@@ -62,7 +63,7 @@ export class Session {
 	start(work: Work, body: (signal: AbortSignal) => Promise<void>): void {
 		const { name } = work;
 		this.#begun.add(name);
-		if (this.#held.some((isHeld) => isHeld(work))) return;
+		if (this.#isClosing || this.#held.some((isHeld) => isHeld(work))) return;
 		const controller = new AbortController();
 		const done = body(controller.signal).finally(() => {
 			if (this.#work.get(name)?.controller === controller) this.#work.delete(name);
@@ -91,6 +92,11 @@ export class Session {
 		const chosen = [...this.#work.values()].filter(which);
 		for (const { controller } of chosen) controller.abort(new Error(reason));
 		return chosen.map(({ name }) => name);
+	}
+
+	/** From now on no work begins, whatever a rewind that is under way releases. */
+	close(): void {
+		this.#isClosing = true;
 	}
 
 	/** Until `release`, no work of this kind begins. */
