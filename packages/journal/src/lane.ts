@@ -141,7 +141,7 @@ export class Lane {
 		const line = call.place && this.#line?.inside(call.place);
 		if (!line && !isAlone) return new Lane(path, this.#scope, using, undefined, this.#order);
 		// Nobody but the call itself sees them: they have an order of their own.
-		const inner = { ...using, order: undefined, within: after };
+		const inner = { ...using, order: undefined, within: after, around: this.#order };
 		return new Lane(path, this.#scope, inner, line);
 	}
 
@@ -152,6 +152,6 @@ export class Lane {
 
 /** A program of its own, unless its lanes are given an order. */
 function orderOf(path: string, using: Using): Order {
-	const { timers = systemTimers, recordedIn } = using;
-	return using.order ?? new Order({ program: path, recordedIn: recordedIn?.bind(using), timers });
+	const { timers = systemTimers, recordedIn, around } = using;
+	return using.order ?? new Order({ program: path, recordedIn: recordedIn?.bind(using), timers, around });
 }

@@ -34,6 +34,8 @@ export interface OrderOptions {
 	/** The steps that are recorded in a lane. Absent: nobody waits for what is not asked for. */
 	readonly recordedIn?: ((lane: string) => Iterable<RecordedStep>) | undefined;
 	readonly timers: Timers;
+	/** Of the call that this program is inside of. */
+	readonly around?: Order | undefined;
 	/** Is `lane_failed` recorded when the program ends by throwing? Default: false. */
 	readonly recordsItsEnd?: boolean | undefined;
 	/** How long a program that awaits more than its steps is waited for, in milliseconds, once. Default: 200. */
@@ -204,7 +206,7 @@ export class Order {
 		this.#hasOverlaps ||= this.#open.values().some((each) => !isInside(asked, each.asked));
 		if (this.#hasOverlaps) this.#arm();
 		const isAlone = this.#unasked === undefined;
-		this.#unasked?.delete(asked);
+		this.#heard(asked);
 		if (this.#begun && isInside(asked, this.#begun.asked)) this.#begun = undefined;
 		this.#open.add(ticket);
 		this.#rouse();
@@ -217,7 +219,7 @@ export class Order {
 			this.place(ticket, 1, inside + 0.5);
 		}
 		// With nothing else asked for, and with nothing recorded left, there is nothing that it could overtake.
-		else if (isAlone || this.#isLive) ticket.begin();
+		else if (isAlone || this.#isLive) this.#beginUnlessGuarded(ticket);
 		else this.#waiting.push(ticket);
 		return ticket;
 	}
@@ -334,12 +336,14 @@ export class Order {
 			return false;
 		}
 		if (!this.#agrees(next)) return false;
-		for (const ticket of this.#waiting.splice(0)) {
-			const error = this.#guard(ticket);
-			if (error) ticket.refuse(error);
-			else ticket.begin();
-		}
+		for (const ticket of this.#waiting.splice(0)) this.#beginUnlessGuarded(ticket);
 		return true;
+	}
+
+	#beginUnlessGuarded(ticket: Ticket): void {
+		const error = this.#guard(ticket);
+		if (error) ticket.refuse(error);
+		else ticket.begin();
 	}
 
 	#tellFirst(first: Ticket): boolean {
@@ -402,12 +406,11 @@ export class Order {
 
 	/** Why an effect must not begin. */
 	#guard({ asked }: Ticket): ReplayDivergenceError | undefined {
-		if (!asked.isUnheardOf || !this.#hasOverlaps || !this.#unasked) return undefined;
-		const isStrict = "onIdle" in this.#options;
+		if (!asked.isUnheardOf) return undefined;
 		// A script that has not changed is held to all else before.
-		const unasked = isStrict ? 0 : this.#unasked.size;
-		const same = this.#unasked.sameAs(asked);
-		const first = unasked > 0 ? this.#unasked.first() : same;
+		const unasked = "onIdle" in this.#options || !this.#hasOverlaps ? 0 : (this.#unasked?.size ?? 0);
+		const same = this.#sameAs(asked);
+		const first = unasked > 0 ? this.#unasked?.first() : same;
 		if (!first) return undefined;
 		if ("changed" in this.#options && this.#options.changed === "go on") {
 			this.#options.onChanged?.(asked, Math.max(1, unasked));
@@ -424,6 +427,23 @@ export class Order {
 				? "Nothing was called: that effect was made after the failure that the run had ended by, and this one may be meant in its place. Where both are meant, change the script, or the name of one"
 				: `Nothing was called: ${unasked} recorded steps are not asked for, so this may be one of them in another order. Await nothing but steps in branches that share state, give each branch a lane of its own, or open the journal with { changed: "go on" }`,
 		);
+	}
+
+	#sameAs(asked: Asked): Unheard | undefined {
+		const own = this.#hasOverlaps ? this.#unasked?.sameAs(asked) : undefined;
+		const around = this.#around;
+		return own ?? (around && around.#sameAs(asked));
+	}
+
+	/** It is asked for, in this program or in one inside of one of its calls. */
+	#heard(asked: Asked): void {
+		this.#unasked?.delete(asked);
+		const around = this.#around;
+		if (around) around.#heard(asked);
+	}
+
+	get #around(): Order | undefined {
+		return "around" in this.#options ? this.#options.around : undefined;
 	}
 
 	/** Is nothing recorded that may yet be asked for? */

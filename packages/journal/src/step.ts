@@ -68,6 +68,8 @@ export interface Using {
 	readonly order?: Order | undefined;
 	/** Of steps inside a call that have an order of their own: what had been told when that call was asked for. */
 	readonly within?: Seq | undefined;
+	/** Of the same steps: the order of that call. */
+	readonly around?: Order | undefined;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
 	readonly signal: AbortSignal;
 	/** Told of each step, for meters and notices. */

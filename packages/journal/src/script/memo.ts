@@ -138,18 +138,14 @@ export class ScriptMemo {
 	 */
 	expected(): readonly Expected[] | undefined {
 		if (!this.#isWhole) return undefined;
-		const calls = [...this.#here.values()].filter(({ id }) => id.place && !isInner(id.lane));
-		return calls
-			.filter(({ entry }) => entry.order !== undefined || entry.started !== undefined)
-			.map(({ id, entry }) => ({
-				...id,
-				place: entry.order,
-				started: entry.started,
-				after: entry.after,
-				mayBeGone: entry.mayBeGone,
-				isEffect: startsDurably(entry.purity),
-				describe: () => describe(id),
-			}));
+		const all = [...this.#here.values()].filter(
+			({ entry }) => entry.order !== undefined || entry.started !== undefined,
+		);
+		const calls = all.filter(({ id }) => id.place && !isInner(id.lane));
+		const gone = new Set(calls.filter(({ entry }) => entry.mayBeGone).map(({ id }) => callOf(id)));
+		// What is inside a call that may not be asked for again goes with it.
+		const inside = all.filter(({ id }) => isInner(id.lane) && gone.has(callOf(id)));
+		return [...calls.map((each) => expectedOf(each, each.entry.mayBeGone)), ...inside.map((each) => expectedOf(each, true))];
 	}
 
 	/** The newest call that was recorded at a position of a lane, whatever it was. */
@@ -227,6 +223,16 @@ export class ScriptMemo {
 		return answer;
 	}
 }
+
+const expectedOf = ({ id, entry }: Memory, mayBeGone: boolean | undefined): Expected => ({
+	...id,
+	place: entry.order,
+	started: entry.started,
+	after: entry.after,
+	mayBeGone,
+	isEffect: startsDurably(entry.purity),
+	describe: () => describe(id),
+});
 
 interface Begun {
 	readonly run: string;

@@ -18,9 +18,9 @@ const SAMPLE = 2_144_518_759;
 const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
 
 /**
- * `REYN_RUNS` sets how many are told, and prints what was counted; `REYN_SEED` which.
+ * `REYN_RUNS` sets how many are told, and prints each that went wrong and what was counted; `REYN_SEED` which.
  *
- * @throws the smallest that went wrong
+ * @throws the smallest of the sample that went wrong
  */
 export async function tellHistories<State>(form: Form<State>, sample: number): Promise<void> {
 	const { REYN_RUNS } = process.env;
@@ -28,7 +28,7 @@ export async function tellHistories<State>(form: Form<State>, sample: number): P
 	const times: Record<string, number> = {};
 	const within: Record<string, number> = {};
 	let [wrong, lives] = [0, 0];
-	const told = async (seen: Seen): Promise<void> => {
+	const told = (seen: Seen): void => {
 		lives += seen.lives;
 		if (isWrong(seen.wrong)) wrong++;
 		for (const each of seen.wrong) times[each.kind] = (times[each.kind] ?? 0) + each.times;
@@ -36,10 +36,15 @@ export async function tellHistories<State>(form: Form<State>, sample: number): P
 	};
 	// The sample of every day is the same one; which others there are, the deep run looks for.
 	const seed = SEED.seed ?? (REYN_RUNS === undefined ? SAMPLE : Date.now() % 2 ** 31);
-	for (const history of fc.sample(anyHistory, { numRuns, seed })) await told(await run(form, history));
+	for (const history of fc.sample(anyHistory, { numRuns, seed })) {
+		const seen = await run(form, history);
+		told(seen);
+		if (REYN_RUNS !== undefined && isWrong(seen.wrong)) console.log(form.name, JSON.stringify({ ...seen, history }));
+	}
 	if (REYN_RUNS !== undefined)
 		console.log(form.name, JSON.stringify({ seed, histories: numRuns, wrong, lives, times, in: within }));
 	if (wrong === 0) return;
+	if (REYN_RUNS !== undefined) throw new Error(`${wrong} of ${numRuns} histories went wrong`);
 	await fc.assert(
 		fc.asyncProperty(anyHistory, async (history) => {
 			const seen = await run(form, history);

@@ -1,6 +1,6 @@
 /** Programs that once paid twice when they were run again: each is run to its end, and run again over the same log. */
 import { describe, expect, test } from "vitest";
-import type { Purity } from "../../src/index.ts";
+import type { Model, ModelPart, Purity } from "../../src/index.ts";
 import { script } from "../script/script-process.ts";
 import { Journals, Run, type Says, type StepProgram, type Steps } from "./lives.ts";
 
@@ -308,6 +308,38 @@ describe("a run that has failed and is run again", () => {
 		const again = await run.live(source);
 		expect(again).toMatchObject({ status: "failed", error: { code: "REPLAY_DIVERGENCE" } });
 		expect(run.made).toEqual(["a"]);
+	});
+
+	test("makes no effect again inside an agent that is asked with what it knows now", async () => {
+		const source = script(`const found = [];
+	const first = ctx.agent("a");
+	const said = first.then((text) => { found.push(text); }, () => {});
+	first.catch(() => {});
+	await Promise.all([said, ctx.agent("b")]);
+	await ctx.agent("mail " + found.join(), { tools: ["mail"] });
+	await first;
+	return ctx.agent("c");`);
+		let life = 0;
+		const mailing: Model = {
+			id: "mailing",
+			async *generate({ messages }): AsyncIterable<ModelPart> {
+				const [first] = messages;
+				const text = first?.role === "user" ? first.text : "";
+				if (life === 1 && text === "a") throw new Error("overloaded");
+				const isToMail = text.startsWith("mail") && messages.length === 1;
+				yield isToMail
+					? { type: "toolCall", call: { id: "1", name: "mail", args: { text: "to all" } } }
+					: { type: "text", text: `${text}!` };
+				yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+			},
+		};
+		const run = new Run(() => undefined, { model: mailing });
+		life = 1;
+		expect(await run.live(source)).toMatchObject({ status: "failed", error: { message: "overloaded" } });
+		expect(run.made).toEqual(["mail to all"]);
+		life = 2;
+		expect(await run.live(source)).toMatchObject({ status: "failed", error: { code: "REPLAY_DIVERGENCE" } });
+		expect(run.made).toEqual([]);
 	});
 
 	test("never forgets a failure because it was stopped or killed", async () => {
