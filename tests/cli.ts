@@ -23,11 +23,13 @@ export interface Place {
 	readonly cwd: string;
 	readonly state: string;
 	readonly trace: string;
+	/** Made somewhere else, and trusted. */
+	readonly isCopy?: true;
 }
 
 /** @param via a command to start it with */
 export function start(
-	{ cwd, state, trace }: Place,
+	{ cwd, state, trace, isCopy }: Place,
 	args: readonly string[],
 	input?: string,
 	via: readonly string[] = [],
@@ -41,6 +43,7 @@ export function start(
 		cwd,
 		"--state",
 		state,
+		...(isCopy ? ["--trust"] : []),
 		...args,
 	];
 	const child = spawn(command, rest, {

@@ -38,7 +38,7 @@ async function damaged(name: string, change: (log: string) => string): Promise<P
 	await cp(here.state, state, { recursive: true });
 	const path = join(state, "state/wal.jsonl");
 	await writeFile(path, change(await readFile(path, "utf8")));
-	return { ...here, state };
+	return { ...here, state, isCopy: true };
 }
 
 /** A command that drops the superuser's rights, nothing where there are none to drop, or why it cannot be done. */

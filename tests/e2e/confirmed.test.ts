@@ -18,7 +18,7 @@ let first: number;
 
 beforeEach(async () => {
 	root = await mkdtemp(join(tmpdir(), "reyn-confirmed-"));
-	here = { cwd: join(root, "project"), state: join(root, "state"), trace: join(root, "calls.jsonl") };
+	here = { cwd: join(root, "project"), state: join(root, "state"), trace: join(root, "calls.jsonl"), isCopy: true };
 	await mkdir(here.cwd);
 	await writeFile(join(here.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
 	await inAnother(async (runtime) => {

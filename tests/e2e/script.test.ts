@@ -193,7 +193,7 @@ test("after three of five calls a preview says 49 % free and 3600 tokens to pay,
 	expect([await hashOf(here.state), modelCalls(here).length]).toEqual(before);
 
 	// As a kill leaves it between the write of the third answer and its acknowledgement.
-	const killed = { ...here, state: join(root, "costs-killed") };
+	const killed: Place = { ...here, state: join(root, "costs-killed"), isCopy: true };
 	await cp(here.state, killed.state, { recursive: true });
 	const log = join(killed.state, "state/wal.jsonl");
 	const lines = (await readFile(log, "utf8")).split("\n");
@@ -245,7 +245,7 @@ describe("a finished run", () => {
 
 	test("whose third call is edited has two hits and three live ones, as the preview says", async () => {
 		const edited = await file("edited/five.ts", five({ 3: "What is another part?" }));
-		const copy = { ...place("edited-state") };
+		const copy: Place = { ...place("edited-state"), isCopy: true };
 		await cp(here().state, copy.state, { recursive: true });
 		const { calls } = await json<{ calls: { state: string }[] }>(copy, ["script", "resume", id, edited, "--explain"]);
 		expect(calls.map(({ state }) => state)).toEqual(["hit", "hit", "live", "live", "live"]);
@@ -446,7 +446,7 @@ describe("a stream ends with its result, and a command with the code that says w
 });
 
 describe("what is no script, or has no fitting arguments, ends with one line, and changes nothing", () => {
-	const here = (): Place => place("bad");
+	const here = (): Place => place("bad state");
 	const shape =
 		'export const args = { type: "object", properties: { topic: { type: "string" } }, required: ["topic"] };\n';
 	let id: string;

@@ -34,7 +34,7 @@ async function run(place: Place, ...args: readonly string[]): Promise<Ended> {
 async function copy(): Promise<Place> {
 	const state = join(root, `copy-${++copies}`);
 	await cp(here.state, state, { recursive: true });
-	return { ...here, state };
+	return { ...here, state, isCopy: true };
 }
 
 const refused = (path: string) => ({ code: 5, stderr: expect.stringContaining(`reyn: ${path} is not used: expected`) });

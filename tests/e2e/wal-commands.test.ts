@@ -30,7 +30,7 @@ const logOf = ({ state }: Place): string => join(state, "state/wal.jsonl");
 async function copy(change: (log: string) => string = (log) => log): Promise<Place> {
 	const state = join(root, `copy-${++copies}`);
 	await cp(here.state, state, { recursive: true });
-	const place = { ...here, state };
+	const place: Place = { ...here, state, isCopy: true };
 	await writeFile(logOf(place), change(await readFile(logOf(place), "utf8")));
 	return place;
 }

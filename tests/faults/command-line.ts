@@ -30,7 +30,7 @@ export async function onTerminal(here: Place, args: readonly string[]): Promise<
 	await rm(note("after"), { force: true });
 	const script = [
 		`stty -g > ${note("before")}`,
-		`sh -c 'echo $$ > ${note("pid")}; exec ${reyn} --cwd ${here.cwd} --state ${here.state} ${args.join(" ")}'`,
+		`sh -c 'echo $$ > ${note("pid")}; exec ${reyn} --cwd ${here.cwd} --state ${here.state}${here.isCopy ? " --trust" : ""} ${args.join(" ")}'`,
 		`echo $? > ${note("code")}`,
 		`stty -g > ${note("after.tmp")}; mv ${note("after.tmp")} ${note("after")}`,
 	].join("\n");

@@ -73,7 +73,12 @@ async function withoutRoom(log: string, store: string, ...how: readonly (string 
 async function answered(): Promise<string> {
 	const { run } = await import("../cli.ts");
 	return withDirectory(async (root) => {
-		const here = { cwd: join(root, "project"), state: join(root, "reyn"), trace: join(root, "calls.jsonl") };
+		const here = {
+			cwd: join(root, "project"),
+			state: join(root, "reyn"),
+			trace: join(root, "calls.jsonl"),
+			isCopy: true as const,
+		};
 		const snapshots = join(here.state, "state/snapshots");
 		await mkdir(here.cwd);
 		await mkdir(snapshots, { recursive: true });

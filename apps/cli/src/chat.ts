@@ -13,7 +13,7 @@ import {
 import pc from "picocolors";
 import { radiusLines } from "./blast-radius.ts";
 import { clean, oneLine } from "./clean.ts";
-import { type Globals, openForWork, stateOf } from "./context.ts";
+import { assertReady, type Globals, openForWork, stateOf } from "./context.ts";
 import { bySignal, CliError, exitCodes } from "./exit-code.ts";
 import { graphLines } from "./history.ts";
 import { keysOf, Pastes } from "./pastes.ts";
@@ -35,6 +35,8 @@ const HELP = [
 ];
 
 export async function chat(globals: Globals, restore: boolean): Promise<number> {
+	// Before a key is read: what is typed ahead is no answer to this.
+	await assertReady(globals);
 	const pastes = new Pastes();
 	const keys = process.stdin.isTTY ? keysOf(process.stdin, process.stdout, pastes) : undefined;
 	const lines = createInterface({

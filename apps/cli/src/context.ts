@@ -15,6 +15,7 @@ import {
 import { CliError } from "./exit-code.ts";
 import { saySpace } from "./speak.ts";
 import { finishUnread } from "./stop.ts";
+import { assertTrusted } from "./trust.ts";
 
 export interface Globals {
 	readonly cwd: string;
@@ -23,6 +24,7 @@ export interface Globals {
 	readonly verbose?: boolean;
 	readonly pace: number;
 	readonly allowNetwork?: boolean;
+	readonly trust?: boolean;
 }
 
 /** The state directory: `.reyn` of the working directory, unless told otherwise. */
@@ -53,8 +55,12 @@ export async function reading<T>(globals: Globals, read: (runtime: Runtime) => P
 	return await read(runtime);
 }
 
-/** Looks at what a process would find that went on now: after a kill that may be more than is known to be durable. */
+/**
+ * Looks at what a process would find that went on now: after a kill that may be more than is known to be durable. What looks
+ * so runs scripts, so the state has to be trusted.
+ */
 export async function foreseeing<T>(globals: Globals, look: (runtime: Runtime) => Promise<T>): Promise<T> {
+	await assertOurs(globals, false);
 	await using runtime = await openForReading(globals, "as recovered");
 	return await look(runtime);
 }
@@ -64,11 +70,26 @@ export async function openForWork(
 	globals: Globals,
 	more: Pick<RuntimeOptions, "ask" | "onEvent" | "onMessage"> = {},
 ): Promise<Runtime> {
-	await assertUsable(globals.cwd);
+	await assertReady(globals);
 	finishUnread();
 	const runtime = await openRuntime({ ...options(globals), onEvent: saySpace, ...more });
 	await hideFromGit(stateOf(globals));
 	return runtime;
+}
+
+/** There is something to ask about, and the state is this user's own. @throws CliError `CLI_USAGE`, `CLI_REFUSED` */
+export async function assertReady(globals: Globals): Promise<void> {
+	await assertUsable(globals.cwd);
+	await assertOurs(globals);
+}
+
+function assertOurs(globals: Globals, isToBeMade = true): Promise<void> {
+	return assertTrusted(stateOf(globals), { trust: globals.trust === true, isToBeMade }, () =>
+		reading(globals, async (runtime) => runtime.restored()).catch((error) => {
+			if (error.code !== "CLI_NOT_FOUND") throw error;
+			return undefined;
+		}),
+	);
 }
 
 function options(globals: Globals): RuntimeOptions {

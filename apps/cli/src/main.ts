@@ -68,6 +68,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.option("--state <dir>", "where the history is kept (default: .reyn in the directory)")
 		.option("--json", "one JSON document on stdout")
 		.option("-v, --verbose", "show stack traces")
+		.option("--trust", "go on in a state that was copied, moved, or made by somebody else; it is known from then on")
 		.option("--allow-network", "keep the history on a network file system, at your own risk")
 		.addOption(new Option("--pace <ms>", "slow the offline model down, per call").argParser(wholeNumber).default(0))
 		.addHelpText("after", EXIT_CODES)

@@ -60,3 +60,4 @@ export { digestSkill } from "./skills/digest.ts";
 export { reportState, type StateReport } from "./state-report.ts";
 export { createFileTools } from "./tools/file-tools.ts";
 export { topicsOf } from "./tools/topics.ts";
+export { type StateOrigin, stateOrigin, trustState } from "./trust.ts";

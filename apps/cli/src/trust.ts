@@ -1,0 +1,56 @@
+/** A state that came from elsewhere is looked at, and nothing in it goes on before a person has said that it may. */
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { type Restored, stateOrigin, trustState } from "@reyn/runtime";
+import { oneLine } from "./clean.ts";
+import { confirm } from "./confirm.ts";
+import { CliError } from "./exit-code.ts";
+import { restoredLines } from "./speak.ts";
+
+/**
+ * Asks once where the state is not known; off a terminal nobody is asked, and `--trust` says it.
+ *
+ * @param isToBeMade is a state that is new about to be made? Then it is this user's own
+ * @param restored what would go on in it; undefined where there is no log
+ * @throws CliError `CLI_REFUSED`
+ */
+export async function assertTrusted(
+	state: string,
+	{ trust, isToBeMade }: { readonly trust: boolean; readonly isToBeMade: boolean },
+	restored: () => Promise<Restored | undefined>,
+): Promise<void> {
+	const secrets = secretsDirectory();
+	const origin = await stateOrigin(state, secrets);
+	if (origin === "own" || (origin === "new" && !isToBeMade)) return;
+	if (origin === "unknown" && !trust) await ask(state, await restored());
+	try {
+		await trustState(state, secrets);
+	} catch (error) {
+		const { code, message } = error as NodeJS.ErrnoException;
+		if (code === "WAL_UNSAFE") throw error;
+		process.stderr.write(
+			`this state cannot be known again (${oneLine(message, 200)}): the next command asks, or wants --trust\n`,
+		);
+	}
+}
+
+async function ask(state: string, restored: Restored | undefined): Promise<void> {
+	const lines = restored ? restoredLines(restored) : [];
+	const unknown = `the state in ${state} was not made there by this user: it was copied, moved, made by an older reyn, or came from somebody else`;
+	const goesOn = `in flight in it: ${lines.length > 0 ? lines.join("; ") : "nothing"}; what was said in it goes to the model`;
+	if (!process.stdin.isTTY)
+		throw new CliError(
+			"CLI_REFUSED",
+			`${unknown}. Nothing was run or changed; ${goesOn}. Look at it with reyn log and reyn show; if you trust it, say --trust`,
+		);
+	process.stderr.write(`${[unknown, goesOn].join("\n")}\n`);
+	await confirm("trust it, and go on?");
+}
+
+/** What reyn keeps for this user, outside all states (XDG Base Directory). */
+function secretsDirectory(): string {
+	const { XDG_STATE_HOME = "", LOCALAPPDATA = "" } = process.env;
+	if (isAbsolute(XDG_STATE_HOME)) return join(XDG_STATE_HOME, "reyn");
+	if (process.platform === "win32" && isAbsolute(LOCALAPPDATA)) return join(LOCALAPPDATA, "reyn");
+	return join(homedir(), ".local", "state", "reyn");
+}

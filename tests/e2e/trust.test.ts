@@ -1,0 +1,94 @@
+/** A state that came from elsewhere, as a person meets it: it is looked at, and nothing in it goes on before they trust it. */
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createFileTools, offlineModel, openRuntime } from "@reyn/runtime";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { modelCalls, type Place, run } from "../cli.ts";
+import { leaves, onTerminal, QUESTION, says } from "../faults/command-line.ts";
+import { needsAll } from "../faults/fault.ts";
+
+const noTerminal = needsAll("script", "stty");
+
+let root: string;
+/** Made by a process that keeps no secret for this user. */
+let foreign: Place;
+let script: string;
+
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-trust-"));
+	foreign = { cwd: join(root, "project"), state: join(root, ".reyn"), trace: join(root, "calls.jsonl") };
+	await mkdir(foreign.cwd);
+	await writeFile(join(foreign.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day. The den of a fox has two doors.\n");
+	const planned = Promise.withResolvers<void>();
+	const runtime = await openRuntime({
+		state: foreign.state,
+		model: offlineModel({ paceMs: 10 }),
+		tools: createFileTools(foreign.cwd),
+		onEvent: ({ type }) => type === "plan_started" && planned.resolve(),
+	});
+	const source = 'export default async (ctx) => ctx.agent("What is a fox?");';
+	const started = await runtime.scripts.start({ name: "fox.ts", source }, {});
+	await started.ended;
+	script = started.run;
+	await runtime.prompt(QUESTION);
+	await planned.promise;
+	await runtime.close();
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+/** One hash over the names and bytes of all files of the state. */
+async function hash(): Promise<string> {
+	const all = createHash("sha256");
+	const entries = await readdir(foreign.state, { recursive: true, withFileTypes: true });
+	for (const path of entries.map((entry) => join(entry.parentPath, entry.name)).sort())
+		all.update(path).update(await readFile(path).catch(() => ""));
+	return all.digest("hex");
+}
+
+test("off a terminal nothing in it goes on, and what would is said; looking works", async () => {
+	const before = await hash();
+	const goingOn = [
+		["run", "-p", "what is a fox?"],
+		["resume"],
+		["label", "@", "here"],
+		["script", "verify", script],
+		["script", "resume", script, "--explain"],
+		["chat"],
+	];
+	for (const args of goingOn) {
+		const { code, stderr } = await run(foreign, args, "hello\n");
+		expect({ args, code, stderr }).toMatchObject({
+			args,
+			code: 4,
+			stderr: expect.stringContaining("was not made there by this user"),
+		});
+		expect(stderr).toMatch(/in flight in it: restored: plan \S+, \d of \d steps done.*--trust/);
+	}
+	for (const args of [
+		["log"],
+		["show", "@"],
+		["plan", "list"],
+		["script", "list"],
+		["wal", "verify"],
+		["gc", "--dry-run"],
+	])
+		expect(await run(foreign, args)).toMatchObject({ code: 0, stderr: "" });
+	expect([await hash(), modelCalls(foreign)]).toEqual([before, []]);
+});
+
+test.skipIf(typeof noTerminal === "string")("on a terminal a person is asked once", async () => {
+	const asked = async (args: readonly string[], answer: string, code: number): Promise<void> => {
+		const terminal = await onTerminal(foreign, args);
+		await says(terminal, "stdout", "trust it, and go on? [y/N]");
+		terminal.stdin?.write(`${answer}\n`);
+		await leaves(foreign, code);
+	};
+	const before = await hash();
+	await asked(["script", "verify", script], "n", 4);
+	expect(await hash()).toBe(before);
+	await asked(["script", "verify", script], "y", 0);
+	expect(await run(foreign, ["resume"])).toMatchObject({ code: 0 });
+	expect(modelCalls(foreign).length).toBeGreaterThan(0);
+});
