@@ -7,7 +7,8 @@ if (major < 22 || (major === 22 && minor < 18)) {
 }
 const { heedReaders } = await import("./stop.ts");
 heedReaders();
-const { main } = await import("./main.ts");
+const { main, reportUncaught } = await import("./main.ts");
+process.on("uncaughtException", (error) => process.exit(reportUncaught(error)));
 const exitCode = await main(process.argv);
 // Set already where nobody has read the last that was said.
 process.exitCode ??= exitCode;

@@ -1,5 +1,5 @@
 /** `reyn chat`: one line in, answers as they come, plans reporting in between. */
-import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
+import type { Interface } from "node:readline";
 import {
 	type BackgroundMessage,
 	blastRadius,
@@ -10,14 +10,14 @@ import {
 	readHistory,
 	rewindModes,
 } from "@reyn/runtime";
-import pc from "picocolors";
 import { radiusLines } from "./blast-radius.ts";
-import { clean, oneLine } from "./clean.ts";
+import { oneLine } from "./clean.ts";
 import { assertReady, type Globals, openForWork, stateOf } from "./context.ts";
 import { bySignal, CliError, exitCodes } from "./exit-code.ts";
 import { graphLines } from "./history.ts";
 import { keysOf, Pastes } from "./pastes.ts";
-import { eventLine, isUnfinished, messageText, meterLine, restoredLines, write } from "./speak.ts";
+import { asked, coloured, type Line, out, terminal, typedLines } from "./print.ts";
+import { eventLines, isUnfinished, messageText, meterLine, restoredLines } from "./speak.ts";
 import { untilStopped } from "./stop.ts";
 import { moveText, nextMove, rewound } from "./travel.ts";
 
@@ -38,13 +38,8 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 	// Before a key is read: what is typed ahead is no answer to this.
 	await assertReady(globals);
 	const pastes = new Pastes();
-	const keys = process.stdin.isTTY ? keysOf(process.stdin, process.stdout, pastes) : undefined;
-	const lines = createInterface({
-		input: keys ?? process.stdin,
-		output: process.stdout,
-		terminal: process.stdin.isTTY === true,
-		prompt: "> ",
-	});
+	const keys = process.stdin.isTTY ? keysOf(process.stdin, terminal, pastes) : undefined;
+	const lines = typedLines(keys ?? process.stdin, process.stdin.isTTY === true);
 	// The terminal has gone: its lines end, and with them the chat. It may be told of this in the middle of a close.
 	lines.on("error", () => setImmediate(() => lines.close()));
 	lines.on("close", () => keys?.close());
@@ -74,8 +69,7 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 	});
 	const again = stopped?.wasFull ? ", and what found no space is done again" : "";
 	const command = `reyn chat${globals.state === undefined ? "" : ` --state ${stateOf(globals)}`}`;
-	if (isUnfinished || stopped?.wasFull)
-		process.stdout.write(`unfinished work is kept${again}; go on later with: ${command}\n`);
+	if (isUnfinished || stopped?.wasFull) out.line(`unfinished work is kept${again}; go on later with: ${command}`);
 	return stopped ? bySignal[stopped.by] : exitCodes.ok;
 }
 
@@ -88,7 +82,7 @@ async function converse(
 	signal: AbortSignal,
 ): Promise<void> {
 	const found = restoredLines(runtime.restored(), "/");
-	screen.print(found.length > 0 ? found.map((line) => pc.cyan(line)).join("\n") : "nothing was in flight");
+	screen.lines(found.length > 0 ? found.map((line) => coloured("cyan", line)) : ["nothing was in flight"]);
 	if (restore) runtime.resume();
 	else if (found.length > 0) screen.print("--no-restore: it stays as it is until the next start");
 	screen.print("ask something, or /help");
@@ -98,7 +92,7 @@ async function converse(
 		if (signal.aborted || line === "/exit") break;
 		await handle(line, pastes.expand(line), runtime, screen).catch((error: Error) => {
 			// Cut by the stop, and that is said at the end.
-			if (!signal.aborted) screen.print(pc.red(`reyn: ${clean(error.message)}`));
+			if (!signal.aborted) screen.print(coloured("red", `reyn: ${error.message}`));
 		});
 		if (!process.stdin.isTTY) await runtime.idle();
 		screen.prompt();
@@ -116,13 +110,9 @@ async function handle(typed: string, whole: string, runtime: Runtime, screen: Sc
 	const [command, ...args] = text.split(/\s+/);
 	switch (command) {
 		case "/help":
-			return screen.print(HELP.join("\n"));
+			return screen.lines(HELP);
 		case "/tree":
-			return screen.print(
-				graphLines(await readHistory(runtime), "/")
-					.map(clean)
-					.join("\n"),
-			);
+			return screen.lines(graphLines(await readHistory(runtime), "/"));
 		case "/meter":
 			return screen.print(meterLine(runtime.meter));
 		case "/resume": {
@@ -160,24 +150,22 @@ async function rewind(
 			.checkpoints()
 			.filter((checkpoint) => checkpoint.active)
 			.slice(-10);
-		return screen.print(
-			[
-				...active.map(({ seq, kind, title }) => `#${seq}  ${kind}  ${oneLine(title, 70)}`),
-				"now: /rewind <seq> [mode]",
-			].join("\n"),
-		);
+		return screen.lines([
+			...active.map(({ seq, kind, title }) => `#${seq}  ${kind}  ${oneLine(title, 70)}`),
+			"now: /rewind <seq> [mode]",
+		]);
 	}
 	if (!(rewindModes as readonly string[]).includes(mode))
 		throw new CliError("CLI_USAGE", `there is no mode "${mode}"; there are ${rewindModes.join(", ")}`);
 	const plan = await runtime.planRewind(await parseRef(ref, runtime), mode as RewindMode);
 	const radius = radiusLines(await blastRadius(runtime, plan), plan.target);
-	screen.print([...plan.summary, ...radius].map(clean).join("\n"));
+	screen.lines([...plan.summary, ...radius]);
 	if (plan.mode === "cancel") return;
 	if (!(await screen.confirm(`rewind to #${plan.target}?`, rest.includes("--yes"))))
 		return screen.print("nothing was changed");
 	const result = await runtime.applyRewind(plan, "user");
-	screen.print(rewound(result, "/undo").join("\n"));
-	screen.print(pausedLines(runtime));
+	screen.lines(rewound(result, "/undo"));
+	screen.lines(pausedLines(runtime));
 }
 
 async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
@@ -186,12 +174,12 @@ async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, scr
 	const { kind, target, tip } = await runtime.timeline.preview(seq);
 	if (kind === "none") return screen.print("you are there already");
 	const radius = radiusLines(await blastRadius(runtime, { target, scope: {} }), target);
-	screen.print(radius.map(clean).join("\n"));
+	screen.lines(radius);
 	if (!(await screen.confirm(`check out #${target}?`, rest.includes("--yes"))))
 		return screen.print("nothing was changed");
 	const result = await runtime.checkout(seq, "user", {}, { expect: tip });
 	screen.print(`you are at #${result.target} now. Files in your workspace were not touched`);
-	screen.print(pausedLines(runtime));
+	screen.lines(pausedLines(runtime));
 }
 
 async function step(
@@ -208,18 +196,16 @@ async function step(
 	if (!(await screen.confirm(`${what}?`, options.includes("--yes")))) return screen.print("nothing was changed");
 	await runtime[verb]("user", { of: move.seq, expect: tip });
 	screen.print(`done: ${what}. Files in your workspace were not touched`);
-	screen.print(pausedLines(runtime));
+	screen.lines(pausedLines(runtime));
 }
 
 async function plans([verb, id, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
 	const { plans: found } = runtime.restored();
 	if (verb === "list" || verb === undefined) {
-		return screen.print(
+		return screen.lines(
 			found.length > 0
-				? found
-						.map((each) => `${each.plan}  ${each.status}  ${each.finished}/${each.size}  ${oneLine(each.goal, 70)}`)
-						.join("\n")
-				: "no plan is in flight",
+				? found.map((each) => `${each.plan}  ${each.status}  ${each.finished}/${each.size}  ${oneLine(each.goal, 70)}`)
+				: ["no plan is in flight"],
 		);
 	}
 	if (id === undefined) throw new CliError("CLI_USAGE", `say which plan: /plan ${verb} <id>`);
@@ -233,10 +219,10 @@ async function plans([verb, id, ...rest]: readonly string[], runtime: Runtime, s
 async function skills([verb, name, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
 	const { runs } = runtime.restored();
 	if (verb === "list" || verb === undefined) {
-		return screen.print(
+		return screen.lines(
 			runs.length > 0
-				? runs.map((each) => `${each.run}  ${each.skill}  ${each.status}  ${each.phase ?? ""}`).join("\n")
-				: "no skill run is in flight",
+				? runs.map((each) => `${each.run}  ${each.skill}  ${each.status}  ${each.phase ?? ""}`)
+				: ["no skill run is in flight"],
 		);
 	}
 	if (name === undefined) throw new CliError("CLI_USAGE", `say which: /skill ${verb} <name>`);
@@ -246,11 +232,9 @@ async function skills([verb, name, ...rest]: readonly string[], runtime: Runtime
 	screen.print(`skill run ${await runtime.runSkill(name, { topic: rest.join(" ") })} started`);
 }
 
-function pausedLines(runtime: Runtime): string {
+function pausedLines(runtime: Runtime): readonly string[] {
 	const waiting = runtime.restored().plans.filter(({ status }) => status === "paused");
-	return waiting
-		.map(({ plan }) => `plan ${plan} is unfinished there and waits; go on with /plan resume ${plan}`)
-		.join("\n");
+	return waiting.map(({ plan }) => `plan ${plan} is unfinished there and waits; go on with /plan resume ${plan}`);
 }
 
 /** Once clears what was typed, or stops the turn; twice within 1.5 seconds leaves. Plans are never stopped by it. */
@@ -303,7 +287,7 @@ function inputQueue(lines: Interface): AsyncIterable<string> {
 /** The terminal: answers stream, everything else comes as whole lines above what is being typed. */
 class Screen {
 	readonly #lines: Interface;
-	readonly #tty = process.stdout.isTTY === true && process.stdin.isTTY === true;
+	readonly #tty = out.isTerminal && process.stdin.isTTY === true;
 	#streaming = false;
 	#closed = false;
 
@@ -314,10 +298,14 @@ class Screen {
 		});
 	}
 
-	print(text: string): void {
-		if (text === "") return;
+	print(line: Line): void {
+		this.lines([line]);
+	}
+
+	lines(lines: readonly Line[]): void {
+		if (lines.length === 0) return;
 		this.#above();
-		process.stdout.write(`${text}\n`);
+		out.lines(lines);
 		this.#redraw();
 	}
 
@@ -325,16 +313,15 @@ class Screen {
 		if (event.type === "text") {
 			if (!this.#streaming) this.#above();
 			this.#streaming = true;
-			process.stdout.write(clean(event.delta));
+			out.piece(event.delta);
 			return;
 		}
 		if (event.type === "turn_end" && this.#streaming) {
 			this.#streaming = false;
-			process.stdout.write("\n");
+			out.text("");
 			this.#redraw();
 		}
-		const line = eventLine(event);
-		if (line !== undefined) this.print(pc.dim(line));
+		this.lines(eventLines(event).map((line) => coloured("dim", line)));
 		// What ends with the chat itself is said of there; a turn that does is not `stopped`.
 		if (isUnfinished(event) && (event.type === "turn_end" || !this.#closed))
 			this.print("go on with /resume, or ask on");
@@ -342,7 +329,7 @@ class Screen {
 
 	async message(message: BackgroundMessage): Promise<void> {
 		this.#above();
-		await write(process.stdout, `${messageText(message)}\n`);
+		await out.text(messageText(message));
 		this.#redraw();
 	}
 
@@ -355,17 +342,16 @@ class Screen {
 		if (yes) return true;
 		if (!this.#tty)
 			throw new CliError("CLI_REFUSED", "nothing was changed: this is not a terminal, so add --yes to go ahead");
-		const answer = await new Promise<string>((resolve) => this.#lines.question(`${question} [y/N] `, resolve));
+		const answer = await new Promise<string>((resolve) => this.#lines.question(asked(`${question} [y/N]`), resolve));
 		return /^y(es)?$/i.test(answer.trim());
 	}
 
 	#above(): void {
 		if (this.#streaming) {
 			this.#streaming = false;
-			process.stdout.write("\n");
+			out.text("");
 		} else if (this.#tty) {
-			clearLine(process.stdout, 0);
-			cursorTo(process.stdout, 0);
+			terminal.clearLine();
 		}
 	}
 

@@ -1,14 +1,40 @@
-// Taken out one by one, so that a sequence that is cut between two pieces of a stream is harmless as well.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about.
-const unsafe = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/** What no text may have that is shown: pure, for `print.ts`, through which all goes, and for what cuts a text to a width. */
 
-/** Text from models, tools and files without control codes: it cannot move the cursor, colour or rename the terminal. */
+/**
+ * What acts on a terminal (control codes), on the order of what is read (bidi controls), or draws nothing and so says something
+ * that nobody sees (tags, fillers, joiners of words, selectors beyond the common ones), line ends that are no `\n`, marks of
+ * annotations, and halves of characters. Of what draws nothing stay those that words are spelt with: the joiner and the
+ * non-joiner (Persian, Indic scripts, emoji made of several), the selectors U+FE00–FE0F (emoji) and the Mongolian ones. None
+ * of these acts on anything but the letters beside it. A `\r` goes: it would let the end of a line hide its beginning.
+ *
+ * Taken out one by one, so that a sequence that is cut between two pieces of a stream is harmless as well.
+ */
+const unsafe =
+	/[[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]--[\n\t\u200c\u200d\ufe00-\ufe0f\u180b-\u180f]]/gv;
+
+/** Text from models, tools, files and logs: it cannot move the cursor, colour or rename the terminal, or turn its letters round. */
 export function clean(text: string): string {
 	return text.replace(unsafe, "");
 }
 
-/** The same on one line, cut to a width. */
+/** The same as a line: what would begin another is a space. */
+export function asLine(text: string): string {
+	return clean(text).replace(/\n\s*/g, " ");
+}
+
+/** The same, cut to a width. */
 export function oneLine(text: string, width = 100): string {
 	const line = clean(text).replace(/\s+/g, " ").trim();
 	return line.length > width ? `${line.slice(0, width - 1)}…` : line;
 }
+
+/** JSON of the same value, in which all that text may not have is escaped, so that it is seen and not done. */
+export function asJson(value: unknown, indent?: number): string {
+	return JSON.stringify(value, null, indent).replace(unsafe, escaped);
+}
+
+const escaped = (character: string): string =>
+	Array.from(
+		{ length: character.length },
+		(_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
+	).join("");

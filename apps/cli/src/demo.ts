@@ -16,12 +16,12 @@ import {
 	reportState,
 	rewindModes,
 } from "@reyn/runtime";
-import pc from "picocolors";
-import { clean, oneLine } from "./clean.ts";
+import { oneLine } from "./clean.ts";
 import { assertUsable, type Globals } from "./context.ts";
 import { chooseQuestions } from "./demo-questions.ts";
 import { CliError, exitCodes } from "./exit-code.ts";
-import { eventLine, messageText, restoredLines, type StreamLine } from "./speak.ts";
+import { coloured, type Line, out } from "./print.ts";
+import { eventLines, messageText, restoredLines, type StreamLine } from "./speak.ts";
 
 /** How slow the offline model answers here, in milliseconds a call: it would be done before anybody could kill it. */
 const PACE_MS = 220;
@@ -102,7 +102,8 @@ async function askAndKill(stage: Stage, question: string, crashAt: number | unde
 	if (!child.wasKilled)
 		throw new Error(`the plan was over before the kill: ${size.done} of ${size.steps} steps had finished`);
 	stage.say(
-		pc.red(
+		coloured(
+			"red",
 			`killed: process ${child.pid}, SIGKILL, after ${size.done} of ${size.steps} steps, with ${running} under way`,
 		),
 	);
@@ -130,7 +131,7 @@ async function resume(stage: Stage, killed: Killed): Promise<boolean> {
 	const lost = killed.calls.length - turn - finished - unfinished;
 	const resent = calls.filter((request) => killed.calls.includes(request)).length;
 	stage.say("");
-	stage.say(pc.bold("what died, what was free, what was paid"));
+	stage.say(coloured("bold", "what died, what was free, what was paid"));
 	stage.say(`  died      process ${killed.pid}; it had sent ${killed.calls.length} model calls`);
 	stage.say(
 		`              ${turn + finished + unfinished} answers were on disk (${turn} for the question, ${finished} of finished steps, ${unfinished} of unfinished ones)`,
@@ -179,7 +180,8 @@ async function comeBack(stage: Stage, { abandonedTip, hash }: Forked): Promise<b
 		return (await reportState(runtime, last?.seq ?? 0)).hash;
 	});
 	stage.say(`  state at #${abandonedTip}: ${hash} when we left it`);
-	stage.say(`  state now:     ${now}   ${now === hash ? pc.green("equal") : pc.red("NOT EQUAL")}`);
+	const verdict = now === hash ? coloured("green", "equal") : coloured("red", "NOT EQUAL");
+	stage.say([`  state now:     ${now}   `, verdict]);
 	return now === hash;
 }
 
@@ -235,16 +237,17 @@ class Stage {
 		this.#trace = join(state, "model-calls.jsonl");
 	}
 
-	say(line: string): void {
-		process.stdout.write(`${line}\n`);
+	say(line: Line): void {
+		out.line(line);
 	}
 
 	title(text: string): void {
-		this.say(`\n${pc.bold(text)}`);
+		this.say("");
+		this.say(coloured("bold", text));
 	}
 
 	command(args: readonly string[]): void {
-		this.say(pc.cyan(`$ reyn ${args.map(quote).join(" ")}`));
+		this.say(coloured("cyan", `$ reyn ${args.map(quote).join(" ")}`));
 	}
 
 	/** Runs a command as a person would, and shows what it prints. */
@@ -328,7 +331,7 @@ function parse(text: string): StreamLine | undefined {
 	}
 }
 
-function linesOf(line: StreamLine): string[] {
+function linesOf(line: StreamLine): readonly string[] {
 	switch (line.type) {
 		case "restored":
 			return restoredLines(line.restored);
@@ -340,10 +343,7 @@ function linesOf(line: StreamLine): string[] {
 		case "text":
 			return [];
 		default:
-			return (eventLine(line) ?? "")
-				.split("\n")
-				.filter((text) => text !== "")
-				.map((text) => clean(text));
+			return eventLines(line);
 	}
 }
 

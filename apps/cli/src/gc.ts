@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { type Globals, openForReading, openForWork } from "./context.ts";
+import { err } from "./print.ts";
 import { wholeNumber } from "./whole-number.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
@@ -31,7 +32,7 @@ export function addGcCommand(program: Command, globals: () => Globals, print: Pr
 				planned.retainedFrom === planned.was && planned.snapshots + planned.chunks + planned.artifacts.files === 0;
 			if (dryRun || isIdle)
 				return print(globals(), { ...planned, applied: false }, linesOf(planned, policy, "would go"));
-			if (!globals().json) process.stderr.write(`${linesOf(planned, policy, "would go").join("\n")}\n`);
+			if (!globals().json) err.lines(linesOf(planned, policy, "would go"));
 			await confirm("take this away for good?", yes);
 			await using runtime = await openForWork(globals());
 			const done = await runtime.gc(policy);

@@ -1,12 +1,15 @@
 /** argv → what a package function does. */
 import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
+import { isNativeError } from "node:util/types";
 import { parseRef, type Restored, readHistory, reportState } from "@reyn/runtime";
-import { Command, CommanderError, Option } from "commander";
-import { clean } from "./clean.ts";
+import { Command, CommanderError, Option, type OutputConfiguration } from "commander";
+import { asJson } from "./clean.ts";
 import { type Globals, openForReading, openForWork, reading } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addGcCommand } from "./gc.ts";
 import { graphLines, listLines } from "./history.ts";
+import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { stateLines } from "./state.ts";
 import { addTravelCommands } from "./travel.ts";
@@ -27,8 +30,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 			if (error.exitCode === 0) return exitCodes.ok;
 			// The parser has told people already.
 			const message = error.message.replace(/^error: /, "");
-			if (argv.includes("--json"))
-				process.stdout.write(`${JSON.stringify({ error: { code: "CLI_USAGE", message, details: {} } })}\n`);
+			if (argv.includes("--json")) out.json({ error: { code: "CLI_USAGE", message, details: {} } });
 			return exitCodes.usage;
 		}
 		return report(error, program.opts());
@@ -45,11 +47,34 @@ function withDefaultCommand(program: Command, argv: readonly string[]): string[]
 /** One line for people; as JSON too when that was asked for. A stack trace only with -v. */
 function report(error: unknown, { json, verbose }: { json?: boolean; verbose?: boolean }): number {
 	const { code = "ERROR", message, detail } = error as Error & { code?: string; detail?: unknown };
-	if (json) process.stdout.write(`${JSON.stringify({ error: { code, message, details: detail ?? {} } })}\n`);
-	process.stderr.write(`reyn: ${clean(message).replace(/\s*\n\s*/g, " ")}\n`);
-	if (verbose) process.stderr.write(`${(error as Error).stack}\n`);
+	if (json) out.json({ error: { code, message, details: detail ?? {} } });
+	err.line(`reyn: ${message}`);
+	if (verbose) err.lines(framesOf(error as Error));
 	return exitCodeOf(error);
 }
+
+/** The stack without the message, which may be of many lines, and is said already. */
+function framesOf({ stack = "", message }: Error): readonly string[] {
+	const at = stack.indexOf(message);
+	const lines = (at < 0 ? stack : stack.slice(at + message.length)).split("\n");
+	return lines.filter((line) => line.startsWith("    at "));
+}
+
+/** What nothing has caught ends the process, as it would without this, which cleans what is said of it. */
+export function reportUncaught(error: unknown): number {
+	return report(isNativeError(error) ? error : new Error(inspect(error)), { verbose: true });
+}
+
+/** What the parser says may quote what was typed, of which nothing begins a line; what it suggests does. */
+const parserOutput: OutputConfiguration = {
+	writeOut: (text) => void out.text(text.replace(/\n$/, "")),
+	writeErr: (text) => void err.text(text.replace(/\n$/, "")),
+	outputError(text) {
+		const lines = text.trimEnd().split("\n");
+		const hint = lines.findLastIndex((line) => line.startsWith("(Did you mean "));
+		err.lines(hint > 0 ? [lines.slice(0, hint).join("\n"), lines.slice(hint).join("\n")] : [lines.join("\n")]);
+	},
+};
 
 const EXIT_CODES = `
 Exit codes: 0 done · 1 failed while running · 2 usage · 3 not found · 4 refused (needs --yes, in use, newer format)
@@ -72,6 +97,7 @@ function commands(done: (exitCode: number) => void): Command {
 		.option("--allow-network", "keep the history on a network file system, at your own risk")
 		.addOption(new Option("--pace <ms>", "slow the offline model down, per call").argParser(wholeNumber).default(0))
 		.addHelpText("after", EXIT_CODES)
+		.configureOutput(parserOutput)
 		.exitOverride()
 		.showHelpAfterError("(reyn --help says what there is)");
 	const globals = (): Globals => program.opts<Globals>();
@@ -140,7 +166,7 @@ function commands(done: (exitCode: number) => void): Command {
 			}
 			const record = await runtime.timeline.record(seq);
 			if (!record) throw new CliError("CLI_NOT_FOUND", "genesis is before the first record; the first one is #1");
-			print(globals(), record, [JSON.stringify(record, null, 2)]);
+			print(globals(), record, asJson(record, 2).split("\n"));
 		});
 
 	addTravelCommands(program, globals, print);
@@ -312,5 +338,6 @@ function assertInFlight({ turns, plans, runs, undelivered }: Restored): void {
 }
 
 function print({ json }: Globals, value: unknown, lines: readonly string[]): void {
-	process.stdout.write(json ? `${JSON.stringify(value)}\n` : `${lines.map(clean).join("\n")}\n`);
+	if (json) out.json(value);
+	else out.lines(lines);
 }

@@ -5,7 +5,8 @@ import { stripVTControlCharacters } from "node:util";
 import { clean } from "./clean.ts";
 
 /** Tells the terminal to put its marks around what is pasted; else that looks like lines that are typed. */
-const MODE = { on: "\x1b[?2004h", off: "\x1b[?2004l" };
+const MODE = { on: "\x1b[?2004h", off: "\x1b[?2004l" } as const;
+export type PasteMode = (typeof MODE)[keyof typeof MODE];
 const START = "\x1b[200~";
 const END = "\x1b[201~";
 
@@ -93,7 +94,7 @@ export interface Keys extends Transform {
 /** The keys of a terminal, without its pastes. */
 export function keysOf(
 	terminal: NodeJS.ReadStream,
-	screen: { readonly isTTY?: boolean; write(text: string): unknown },
+	screen: { readonly isTTY?: boolean; write(mode: PasteMode): unknown },
 	pastes: Pastes,
 ): Keys {
 	const decoder = new StringDecoder("utf8");

@@ -9,19 +9,19 @@ import {
 	type ScriptRunEntry,
 	type Verification,
 } from "@reyn/runtime";
-import { clean, oneLine } from "./clean.ts";
+import { oneLine } from "./clean.ts";
 
-/** A line for what happens in a run, or nothing where it is not worth one. */
-export function scriptEventLine(event: ScriptEvent): string | undefined {
+/** Lines for what happens in a run; none where it is not worth one. */
+export function scriptEventLines(event: ScriptEvent): readonly string[] {
 	switch (event.type) {
 		case "begun":
 		case "part":
 		case "ended":
-			return undefined;
+			return [];
 		case "printed":
-			return `  ${clean(event.line)}`;
+			return event.line.split("\n").map((line) => `  ${line}`);
 		case "call":
-			return callLine(event);
+			return [callLine(event)];
 	}
 }
 
@@ -102,7 +102,7 @@ export function runLines(runs: readonly ScriptRunEntry[]): readonly string[] {
 	return runs.map(({ run, name, status, revision, at, question, reason }) => {
 		const when = new Date(at).toISOString().slice(0, 16).replace("T", " ");
 		const more = question ? `  waits for: ${oneLine(question, 60)}` : reason ? `  ${oneLine(reason.message, 60)}` : "";
-		return `${run}  ${status.padEnd(9)}  ${when}  ${clean(name)}${revision > 1 ? ` (revision ${revision})` : ""}${more}`;
+		return `${run}  ${status.padEnd(9)}  ${when}  ${oneLine(name, 60)}${revision > 1 ? ` (revision ${revision})` : ""}${more}`;
 	});
 }
 
@@ -112,14 +112,14 @@ export function viewLines(view: RunView): readonly string[] {
 	const recalled = saved === undefined ? "recalled: unknown" : `${saved} tokens recalled`;
 	return [
 		...callsOf(view).map(callLine),
-		`${clean(name)}: ${status}${reason === undefined ? "" : `, ${oneLine(reason, 120)}`}   ${recalled}, ${paid} tokens paid`,
+		`${oneLine(name, 60)}: ${status}${reason === undefined ? "" : `, ${oneLine(reason, 120)}`}   ${recalled}, ${paid} tokens paid`,
 	];
 }
 
 export function verificationLines({ explanation, divergences }: Verification, run: string): readonly string[] {
 	if (divergences.length === 0)
 		return [`${run} replays: ${explanation.calls.length} calls, each as it is recorded, none made`];
-	return divergences.map(({ expected, got, seq, path }) =>
-		clean(`${path}${seq === undefined ? "" : ` #${seq}`}: expected ${expected}; got ${got}`),
+	return divergences.map(
+		({ expected, got, seq, path }) => `${path}${seq === undefined ? "" : ` #${seq}`}: expected ${expected}; got ${got}`,
 	);
 }

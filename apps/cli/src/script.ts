@@ -1,7 +1,6 @@
 /** `reyn script`: programs of agents that go on where they were cut, after any crash and any edit. */
 import { readFile, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import { createInterface } from "node:readline/promises";
 import {
 	callsOf,
 	checkScript,
@@ -16,11 +15,12 @@ import {
 	type StartedScript,
 } from "@reyn/runtime";
 import { type Command, Option } from "commander";
-import { clean } from "./clean.ts";
+import { asJson } from "./clean.ts";
 import { foreseeing, type Globals, openForReading, openForWork, reading } from "./context.ts";
 import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
-import { explanationLines, runLines, scriptEventLine, verificationLines, viewLines } from "./script-lines.ts";
-import { eventLine, meterLine, saySpace, stoppedLine, write } from "./speak.ts";
+import { answerLines, asked, err, out } from "./print.ts";
+import { explanationLines, runLines, scriptEventLines, verificationLines, viewLines } from "./script-lines.ts";
+import { eventLines, meterLine, saySpace, stoppedLine } from "./speak.ts";
 import { type Stopped, untilStopped } from "./stop.ts";
 import { formatOf, type OutputFormat, outputFormat } from "./work.ts";
 
@@ -210,13 +210,13 @@ async function runToItsEnd(
 	answers: readonly string[],
 	begin: Begin,
 ): Promise<number> {
-	const say = (line: string | undefined): void => {
-		if (format === "text" && line !== undefined) process.stderr.write(`${line}\n`);
+	const say = (lines: readonly string[]): void => {
+		if (format === "text") err.lines(lines);
 	};
 	const onEvent = (event: RuntimeEvent): void => {
 		if (format === "stream-json") stream(event);
 		else if (format === "json") saySpace(event);
-		else say(eventLine(event));
+		else say(eventLines(event));
 	};
 	const runtime = await openForWork(globals, { onEvent, ask: asker(answers) });
 	// A stop may come before there is a run, or its end.
@@ -226,7 +226,7 @@ async function runToItsEnd(
 	const stopped = await untilStopped(runtime, async () => {
 		if (format === "stream-json") stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
 		const { run, end } = await begin(runtime);
-		say(`script run ${run}`);
+		say([`script run ${run}`]);
 		ended.run = run;
 		ended.end = await end;
 	});
@@ -235,24 +235,23 @@ async function runToItsEnd(
 	const { meter } = runtime;
 	const summary = { run, ...end, tip: runtime.wal.durableTip, meter, exitCode };
 	if (format === "stream-json") stream({ type: "result", ...summary });
-	else if (format === "json") process.stdout.write(`${JSON.stringify(summary)}\n`);
+	else if (format === "json") out.json(summary);
 	else {
-		if (end.status === "completed" && end.result !== undefined) process.stdout.write(`${resultText(end.result)}\n`);
-		if (end.status !== "completed" && !stopped) say(`${end.status}: ${clean(end.reason.message)}`);
-		say(run === undefined ? "stopped before it began" : goOnLine(run, end, stopped));
-		say(meterLine(meter));
+		if (end.status === "completed" && end.result !== undefined) out.text(resultText(end.result));
+		if (end.status !== "completed" && !stopped) say([`${end.status}: ${end.reason.message}`]);
+		say(run === undefined ? ["stopped before it began"] : goOnLines(run, end, stopped));
+		say([meterLine(meter)]);
 	}
 	return exitCode;
 }
 
-const stream = (line: unknown): void => void process.stdout.write(lineOf(line));
-const lineOf = (line: unknown): string => `${JSON.stringify(line)}\n`;
+const stream = (line: unknown): void => void out.json(line);
 
-function goOnLine(run: string, { status }: ScriptEnd, stopped: Stopped | undefined): string | undefined {
-	if (status === "completed") return undefined;
+function goOnLines(run: string, { status }: ScriptEnd, stopped: Stopped | undefined): readonly string[] {
+	if (status === "completed") return [];
 	const resume = `reyn script resume ${run}`;
-	if (stopped) return stoppedLine(stopped, resume);
-	return status === "waiting" ? `answer with: ${resume} --answer "…"` : `go on with: ${resume}`;
+	if (stopped) return [stoppedLine(stopped, resume)];
+	return [status === "waiting" ? `answer with: ${resume} --answer "…"` : `go on with: ${resume}`];
 }
 
 function exitCodeOfEnd(end: ScriptEnd): number {
@@ -267,8 +266,7 @@ function exitCodeOfEnd(end: ScriptEnd): number {
 	}
 }
 
-const resultText = (result: unknown): string =>
-	clean(typeof result === "string" ? result : JSON.stringify(result, null, 2));
+const resultText = (result: unknown): string => (typeof result === "string" ? result : asJson(result, 2));
 
 /** Answers what a script asks: with what was given first; then the person does, where there is one, a question at a time. */
 function asker(given: readonly string[]): (question: Question) => Promise<string | undefined> {
@@ -286,13 +284,13 @@ function asker(given: readonly string[]): (question: Question) => Promise<string
 /** Undefined when the person leaves it open, with Ctrl-D. */
 async function askPerson({ question, choices, signal }: Question): Promise<string | undefined> {
 	signal.throwIfAborted();
-	const lines = createInterface({ input: process.stdin, output: process.stderr });
+	const lines = answerLines();
 	const left = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
 	// Ctrl-C is a key here, and no signal; without this it would be the failure of the question.
 	lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
 	try {
-		const text = `${clean(question)}${choices ? ` (${choices.map(clean).join(", ")})` : ""} `;
-		return await Promise.race([lines.question(text, { signal }), left]);
+		const text = `${question}${choices ? ` (${choices.join(", ")})` : ""}`;
+		return await Promise.race([lines.question(asked(text), { signal }), left]);
 	} finally {
 		lines.close();
 	}
@@ -305,16 +303,15 @@ async function watch(globals: Globals, run: string, format: OutputFormat): Promi
 	let view = emptyRunView;
 	for await (const event of runtime.scripts.watch(run, controller.signal)) {
 		view = nextRunView(view, event);
-		const line = scriptEventLine(event);
-		if (format === "stream-json") await write(process.stdout, lineOf(event));
-		else if (format === "text" && line !== undefined) await write(process.stdout, `${line}\n`);
+		if (format === "stream-json") await out.json(event);
+		else if (format === "text") await out.lines(scriptEventLines(event));
 	}
 	const exitCode = controller.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
 	const { status, saved, paid } = view;
 	const last = viewLines(view).at(-1) ?? "";
 	if (format === "stream-json") stream({ type: "result", run, status, saved, paid, exitCode });
-	if (format === "json") await write(process.stdout, `${JSON.stringify({ ...view, calls: callsOf(view) })}\n`);
-	if (format === "text") await write(process.stdout, `${last}\n`);
+	if (format === "json") await out.json({ ...view, calls: callsOf(view) });
+	if (format === "text") await out.line(last);
 	return exitCode;
 }
 

@@ -1,7 +1,8 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
-import { clean, oneLine } from "./clean.ts";
-import { scriptEventLine } from "./script-lines.ts";
+import { asJson, asLine, oneLine } from "./clean.ts";
+import { err } from "./print.ts";
+import { scriptEventLines } from "./script-lines.ts";
 import type { Stopped } from "./stop.ts";
 
 /** A line of `stream-json`. The last one of a stream is always `result`. */
@@ -18,14 +19,9 @@ export type StreamLine =
 			readonly error?: { readonly code: string; readonly message: string };
 	  };
 
-/** Resolves when the text has left the process: what is reported as shown has been shown. */
-export function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
-	return new Promise((resolve, reject) => stream.write(text, (error) => (error ? reject(error) : resolve())));
-}
-
 /** Says what has to be said however little is: a command that waits for space would seem to hang. */
 export function saySpace(event: RuntimeEvent): void {
-	if (event.type === "disk_full" || event.type === "disk_free") process.stderr.write(`${eventLine(event)}\n`);
+	if (event.type === "disk_full" || event.type === "disk_free") err.lines(eventLines(event));
 }
 
 /** How to go on after a stop, for people. */
@@ -36,20 +32,25 @@ export const stoppedLine = ({ wasFull }: Stopped, goOn: string): string =>
 export const isUnfinished = (event: RuntimeEvent): event is Extract<RuntimeEvent, { outcome: unknown }> =>
 	(event.type === "turn_end" || event.type === "plan_end" || event.type === "skill_end") && event.outcome === "stopped";
 
-/** A line for people, or nothing where an event is not worth one. */
-export function eventLine(event: RuntimeEvent): string | undefined {
+/** Lines for people; none where an event is not worth one. */
+export function eventLines(event: RuntimeEvent): readonly string[] {
+	if (event.type === "script") return scriptEventLines(event.event);
+	if (event.type !== "plan_started") return [eventLine(event) ?? []].flat();
+	const { plan, steps, finished } = event;
+	const resumed = finished > 0 ? ` (resumed: ${finished} of ${steps.length} steps are done and cost nothing)` : "";
+	return [
+		`plan ${plan} ▸ ${steps.length} steps${resumed}`,
+		...steps.map(({ id, description }) => `    ${id}  ${oneLine(description, 70)}`),
+	];
+}
+
+type OneLineEvent = Exclude<RuntimeEvent, { type: "script" | "plan_started" }>;
+
+function eventLine(event: OneLineEvent): string | undefined {
 	switch (event.type) {
 		case "tool":
 			// A plan is announced step by step as soon as it starts.
-			return event.name === "plan" ? undefined : `· ${event.name} ${oneLine(JSON.stringify(event.args), 90)}`;
-		case "plan_started": {
-			const steps = event.steps.map(({ id, description }) => `    ${id}  ${oneLine(description, 70)}`);
-			const resumed =
-				event.finished > 0
-					? ` (resumed: ${event.finished} of ${event.steps.length} steps are done and cost nothing)`
-					: "";
-			return [`plan ${event.plan} ▸ ${event.steps.length} steps${resumed}`, ...steps].join("\n");
-		}
+			return event.name === "plan" ? undefined : `· ${event.name} ${oneLine(asJson(event.args), 90)}`;
 		case "plan_step": {
 			const { change } = event;
 			const at = `plan ${event.plan} ▸ ${event.step} ${oneLine(event.description, 60)}`;
@@ -88,13 +89,11 @@ export function eventLine(event: RuntimeEvent): string | undefined {
 			return `the model gave no answer (try ${event.attempt} of ${event.limit}: ${oneLine(event.reason, 60)}); it is asked again in ${seconds} s`;
 		}
 		case "disk_full":
-			return `${clean(event.text)}. Or stop with Ctrl-C: nothing that is recorded is lost`;
+			return `${event.text}. Or stop with Ctrl-C: nothing that is recorded is lost`;
 		case "disk_free":
 			return "there is space again: what waited is written";
 		case "notice":
-			return clean(event.text);
-		case "script":
-			return scriptEventLine(event.event);
+			return event.text;
 		case "text":
 		case "checkpoint":
 			return undefined;
@@ -134,6 +133,6 @@ export function meterLine({ replayed, paid, percentFree }: MeterReading): string
 	return `replayed free: ${count(replayed.calls, "model call")}, ${replayed.tokens} tokens (${percentFree} %)   ${now}`;
 }
 
-export const messageText = ({ from, text }: BackgroundMessage): string => `[${from}] ${clean(text)}`;
+export const messageText = ({ from, text }: BackgroundMessage): string => `[${asLine(from)}] ${text}`;
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`;

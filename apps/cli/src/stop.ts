@@ -1,6 +1,7 @@
 /** What ends a command before it is done: a signal, or that its output reaches nobody. */
 import type { Runtime } from "@reyn/runtime";
 import { type bySignal, exitCodes } from "./exit-code.ts";
+import { err, heedUnwritten, type OutputName } from "./print.ts";
 
 type StoppedBy = keyof typeof bySignal;
 
@@ -11,8 +12,8 @@ export interface Stopped {
 }
 
 /** While something is only shown, a reader that goes has seen enough. */
-let unread = (stream: NodeJS.WriteStream): void => {
-	if (stream === process.stdout) process.exit();
+let unread = (name: OutputName): void => {
+	if (name === "stdout") process.exit();
 };
 
 /** A write failed though somebody may read: whatever else is done, the process fails. */
@@ -20,22 +21,20 @@ let isUnwritten = false;
 
 /** Called once, before anything is said. */
 export function heedReaders(): void {
-	for (const stream of [process.stdout, process.stderr])
-		stream.on("error", ({ code }: NodeJS.ErrnoException) => {
-			// The terminal has gone. A signal says so too, and what is under way is closed by that.
-			if (code === "EIO") return;
-			if (code !== "EPIPE") failUnwritten(stream, code);
-			unread(stream);
-		});
+	heedUnwritten((name, code) => {
+		// The terminal has gone. A signal says so too, and what is under way is closed by that.
+		if (code === "EIO") return;
+		if (code !== "EPIPE") failUnwritten(name, code);
+		unread(name);
+	});
 }
 
 /** Said once: it may find no space either. */
-function failUnwritten(stream: NodeJS.WriteStream, code = "unknown"): void {
+function failUnwritten(name: OutputName, code = "unknown"): void {
 	if (isUnwritten) return;
 	isUnwritten = true;
 	process.exitCode = exitCodes.failed;
-	const name = stream === process.stdout ? "stdout" : "stderr";
-	process.stderr.write(`reyn: cannot write to ${name} (${code}); send it to where it can be written\n`);
+	err.line(`reyn: cannot write to ${name} (${code}); send it to where it can be written`);
 }
 
 /** From here on a change is under way: it is finished, and its log closed, whether or not anybody reads of it. */

@@ -19,10 +19,10 @@ import {
 import type { Scope } from "@reyn/wal";
 import { type Command, Option } from "commander";
 import { counted, radiusLines } from "./blast-radius.ts";
-import { clean } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { type Globals, openForWork, reading } from "./context.ts";
 import { diffText, statOf, statText } from "./diff.ts";
+import { err } from "./print.ts";
 import { parseSession, scopeText } from "./scope.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
@@ -69,7 +69,7 @@ export function addTravelCommands(program: Command, globals: () => Globals, prin
 				const result: RewindResult = { kind: "none", seq, target, affected, dropped };
 				return print(globals(), { plan, blastRadius: radius, applied: false, result }, rewound(result));
 			}
-			if (!globals().json) process.stderr.write(`${preview.map(clean).join("\n")}\n`);
+			if (!globals().json) err.lines(preview);
 			await confirm(`rewind to #${plan.target}?`, yes);
 			await using runtime = await openForWork(globals());
 			const result = await runtime.applyRewind(plan, actor);
@@ -103,7 +103,7 @@ export function addTravelCommands(program: Command, globals: () => Globals, prin
 				const { seq, hash } = state;
 				return print(globals(), { ...plan, seq, hash, applied: false }, [hereAlready(plan), `state ${hash}`]);
 			}
-			if (!globals().json) process.stderr.write(`${preview.map(clean).join("\n")}\n`);
+			if (!globals().json) err.lines(preview);
 			await confirm(`check out #${plan.target}?`, yes);
 			await using runtime = await openForWork(globals());
 			const result = await runtime.checkout(plan.target, actor, plan.scope, { expect: plan.tip });

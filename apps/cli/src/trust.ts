@@ -5,6 +5,7 @@ import { type Restored, stateOrigin, trustState } from "@reyn/runtime";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { CliError } from "./exit-code.ts";
+import { err } from "./print.ts";
 import { restoredLines } from "./speak.ts";
 
 /**
@@ -28,9 +29,7 @@ export async function assertTrusted(
 	} catch (error) {
 		const { code, message } = error as NodeJS.ErrnoException;
 		if (code === "WAL_UNSAFE") throw error;
-		process.stderr.write(
-			`this state cannot be known again (${oneLine(message, 200)}): the next command asks, or wants --trust\n`,
-		);
+		err.line(`this state cannot be known again (${oneLine(message, 200)}): the next command asks, or wants --trust`);
 	}
 }
 
@@ -43,7 +42,7 @@ async function ask(state: string, restored: Restored | undefined): Promise<void>
 			"CLI_REFUSED",
 			`${unknown}. Nothing was run or changed; ${goesOn}. Look at it with reyn log and reyn show; if you trust it, say --trust`,
 		);
-	process.stderr.write(`${[unknown, goesOn].join("\n")}\n`);
+	err.lines([unknown, goesOn]);
 	await confirm("trust it, and go on?");
 }
 

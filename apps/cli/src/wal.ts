@@ -6,10 +6,10 @@ import { layoutOf } from "@reyn/runtime";
 import type { Wal, WalRecord } from "@reyn/wal";
 import type { LogProblem, LogStats, LogVerdict, RepairPlan } from "@reyn/wal/tools";
 import { type Command, InvalidArgumentError } from "commander";
-import { clean, oneLine } from "./clean.ts";
+import { asJson, oneLine } from "./clean.ts";
 import { type Globals, stateOf } from "./context.ts";
 import { CliError, exitCodes } from "./exit-code.ts";
-import { write } from "./speak.ts";
+import { err, out } from "./print.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
 
@@ -72,7 +72,7 @@ export function addWalCommands(
 			const plan = await onLog(globals(), ({ planRepair }, directory) => planRepair(directory));
 			if (!apply || plan.kind === "nothing")
 				return print(globals(), { plan, applied: false }, [...planLines(plan), ...howTo(plan)]);
-			if (!globals().json) process.stderr.write(`${planLines(plan).map(clean).join("\n")}\n`);
+			if (!globals().json) err.lines(planLines(plan));
 			if (acceptLoss !== plan.accept)
 				throw new CliError(
 					"CLI_REFUSED",
@@ -130,14 +130,13 @@ async function showAfter(globals: Globals, after: (log: Wal) => number): Promise
 }
 
 async function show({ json }: Globals, record: WalRecord, whole = false): Promise<void> {
-	const text = json ? JSON.stringify(record) : whole ? clean(JSON.stringify(record, null, 2)) : recordLine(record);
-	await write(process.stdout, `${text}\n`);
+	await (json ? out.json(record) : whole ? out.text(asJson(record, 2)) : out.line(recordLine(record)));
 }
 
 function recordLine({ seq, ts, kind, scope, data }: WalRecord): string {
 	const where = Object.values(scope).join("/");
 	const time = new Date(ts).toISOString();
-	return oneLine(`#${seq}  ${time}  ${kind}${where ? `  ${where}` : ""}  ${JSON.stringify(data)}`, 160);
+	return oneLine(`#${seq}  ${time}  ${kind}${where ? `  ${where}` : ""}  ${asJson(data)}`, 160);
 }
 
 const POLL_MS = 100;

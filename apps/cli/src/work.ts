@@ -1,11 +1,11 @@
 /** A process that works and ends: `reyn run`, `reyn resume`, `reyn skill run`. */
 import type { Runtime, RuntimeEvent } from "@reyn/runtime";
 import { Option } from "commander";
-import { clean } from "./clean.ts";
 import { type Globals, openForWork } from "./context.ts";
 import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { err, out } from "./print.ts";
 import {
-	eventLine,
+	eventLines,
 	isUnfinished,
 	messageText,
 	meterLine,
@@ -13,7 +13,6 @@ import {
 	type StreamLine,
 	saySpace,
 	stoppedLine,
-	write,
 } from "./speak.ts";
 import { type Stopped, untilStopped } from "./stop.ts";
 
@@ -37,7 +36,7 @@ export interface Work {
 
 /** Gives the exit code. Progress goes to stderr and answers to stdout, except that `stream-json` is all on stdout. */
 export async function work({ globals, format, restore = true, start }: Work): Promise<number> {
-	const stream = (line: StreamLine): void => void process.stdout.write(lineOf(line));
+	const stream = (line: StreamLine): void => void out.json(line);
 	const answers: { from: string; text: string }[] = [];
 	let failedSteps = 0;
 	let isCut = false;
@@ -47,12 +46,12 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 	/** Off a terminal a text is shown when it counts: what a model says before it breaks off is not, since it begins anew. */
 	let held = { lane: "", text: "" };
 	const showHeld = (): void => {
-		if (held.text !== "") process.stdout.write(`${clean(held.text)}\n`);
+		if (held.text !== "") out.text(held.text);
 		held = { lane: "", text: "" };
 	};
 
-	const say = (line: string): void => {
-		if (format === "text") process.stderr.write(`${line}\n`);
+	const say = (lines: readonly string[]): void => {
+		if (format === "text") err.lines(lines);
 	};
 	const onEvent = (event: RuntimeEvent): void => {
 		if (event.type === "plan_end") failedSteps += event.failed.length;
@@ -61,9 +60,9 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 		if (format === "stream-json") return void stream(event);
 		if (format === "json") return void saySpace(event);
 		if (event.type === "text") {
-			if (!process.stdout.isTTY) held = { lane: `turn/${event.turn}`, text: held.text + event.delta };
+			if (!out.isTerminal) held = { lane: `turn/${event.turn}`, text: held.text + event.delta };
 			else {
-				process.stdout.write(clean(event.delta));
+				out.piece(event.delta);
 				streaming = true;
 			}
 			return;
@@ -72,18 +71,17 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 			event.type === "model_retry" ? event.lane === held.lane : event.type === "turn_end" && isUnfinished(event);
 		if (isVoid) held = { lane: "", text: "" };
 		if (event.type === "tool" || event.type === "turn_end") showHeld();
-		if (streaming) process.stdout.write("\n");
+		if (streaming) out.text("");
 		streaming = false;
-		const line = eventLine(event);
-		if (line !== undefined) say(line);
+		say(eventLines(event));
 	};
 
 	const runtime = await openForWork(globals, {
 		onEvent,
 		async onMessage(message) {
 			answers.push({ from: message.from, text: message.text });
-			if (format === "stream-json") await write(process.stdout, lineOf({ type: "message", message }));
-			if (format === "text") await write(process.stdout, `${messageText(message)}\n`);
+			if (format === "stream-json") await out.json({ type: "message", message } satisfies StreamLine);
+			if (format === "text") await out.text(messageText(message));
 		},
 	});
 	let stopped: Stopped | undefined;
@@ -94,20 +92,20 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 			if (format === "stream-json") {
 				stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
 				stream({ type: "restored", restored });
-			} else for (const line of restoredLines(restored)) say(line);
+			} else say(restoredLines(restored));
 			if (restore) runtime.resume();
 			await start(runtime);
 			await runtime.idle();
 		});
 	} catch (error) {
 		if ((error as { code?: unknown }).code === "WAL_FULL")
-			say("what is recorded is kept. Once there is space: reyn resume");
+			say(["what is recorded is kept. Once there is space: reyn resume"]);
 		if (format !== "stream-json") throw error;
 		failure = error as Error;
 	}
 	showHeld();
-	if (stopped) say(stoppedLine(stopped, "reyn resume"));
-	else if (unfinished.length > 0) say("go on with: reyn resume");
+	if (stopped) say([stoppedLine(stopped, "reyn resume")]);
+	else if (unfinished.length > 0) say(["go on with: reyn resume"]);
 	let exitCode: number = failedSteps > 0 ? exitCodes.stepsFailed : exitCodes.ok;
 	if (isCut || unfinished.length > 0) exitCode = exitCodes.failed;
 	if (failure) exitCode = exitCodeOf(failure);
@@ -123,11 +121,9 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 			.findLast((item) => item.type === "reply");
 		const left = unfinished.length > 0 ? { unfinished, goOn: "reyn resume" } : {};
 		const document = { reply: reply?.text ?? "", messages: answers, tip, meter, exitCode, ...left };
-		process.stdout.write(`${JSON.stringify(document)}\n`);
-	} else say(meterLine(meter));
+		out.json(document);
+	} else say([meterLine(meter)]);
 	return exitCode;
 }
-
-const lineOf = (line: StreamLine): string => `${JSON.stringify(line)}\n`;
 
 const told = ({ code = "ERROR", message }: Error & { code?: string }) => ({ code, message });

@@ -1,0 +1,123 @@
+/**
+ * All that the command line says goes out here, and is cleaned here: whatever it was made of, and whoever forgets it. Nothing
+ * else may touch a stream (`print.test.ts` looks). Colours are put around what was cleaned, so that no text brings its own.
+ */
+import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
+import { type Interface as Answers, createInterface as createAnswers } from "node:readline/promises";
+import pc from "picocolors";
+import { asJson, asLine, clean } from "./clean.ts";
+import type { PasteMode } from "./pastes.ts";
+
+type Colour = "bold" | "cyan" | "dim" | "green" | "red";
+
+/** A piece of a line in a colour. */
+interface Coloured {
+	readonly colour: Colour;
+	readonly text: string;
+}
+
+type Piece = string | Coloured;
+
+/** One line, whatever its pieces hold. */
+export type Line = Piece | readonly Piece[];
+
+export const coloured = (colour: Colour, text: string): Coloured => ({ colour, text });
+
+const isPieces = (line: Line): line is readonly Piece[] => Array.isArray(line);
+
+/** Whatever it is cut into, a line has no end but its own. */
+const lineText = (line: Line): string => (isPieces(line) ? line : [line]).map(pieceText).join("");
+
+const pieceText = (piece: Piece): string =>
+	typeof piece === "string" ? asLine(piece) : pc[piece.colour](asLine(piece.text));
+
+/** Each method resolves when the text has left the process: what is reported as shown has been shown. Nobody needs to wait. */
+class Output {
+	readonly #stream: NodeJS.WriteStream;
+	/** The first half of a character whose second comes with the next piece. */
+	#half = "";
+
+	constructor(stream: NodeJS.WriteStream) {
+		this.#stream = stream;
+	}
+
+	get isTerminal(): boolean {
+		return this.#stream.isTTY === true;
+	}
+
+	line(line: Line): Promise<void> {
+		return this.lines([line]);
+	}
+
+	lines(lines: readonly Line[]): Promise<void> {
+		return this.#write(lines.map((line) => `${lineText(line)}\n`).join(""));
+	}
+
+	/** Of as many lines as it has. */
+	text(text: string): Promise<void> {
+		return this.#write(`${clean(text)}\n`);
+	}
+
+	/** A line of JSON: the value as it is. */
+	json(value: unknown): Promise<void> {
+		return this.#write(`${asJson(value)}\n`);
+	}
+
+	/** A text as it comes. */
+	piece(delta: string): Promise<void> {
+		const text = this.#half + delta;
+		const half = /[\ud800-\udbff]$/.exec(text)?.[0] ?? "";
+		const written = this.#write(clean(half === "" ? text : text.slice(0, -1)));
+		this.#half = half;
+		return written;
+	}
+
+	#write(text: string): Promise<void> {
+		this.#half = "";
+		if (text === "") return Promise.resolve();
+		const written = new Promise<void>((resolve, reject) =>
+			this.#stream.write(text, (error) => (error ? reject(error) : resolve())),
+		);
+		// A failure is heard of in `heedUnwritten`, also by whoever does not wait.
+		written.catch(() => {});
+		return written;
+	}
+}
+
+/** What was asked for. */
+export const out = new Output(process.stdout);
+/** What there is to say about it. */
+export const err = new Output(process.stderr);
+
+export type OutputName = "stdout" | "stderr";
+
+/** Told when what was written reaches nobody. */
+export function heedUnwritten(heed: (name: OutputName, code: string | undefined) => void): void {
+	for (const name of ["stdout", "stderr"] as const)
+		process[name].on("error", ({ code }: NodeJS.ErrnoException) => heed(name, code));
+}
+
+/** The terminal behind stdout: what it is told is no text. */
+export const terminal = {
+	get isTTY(): boolean {
+		return out.isTerminal;
+	},
+	write(mode: PasteMode): void {
+		process.stdout.write(mode);
+	},
+	/** Whatever stood in the line of the cursor is gone. */
+	clearLine(): void {
+		clearLine(process.stdout, 0);
+		cursorTo(process.stdout, 0);
+	},
+};
+
+/** The lines that a person types below all that is said. */
+export const typedLines = (input: NodeJS.ReadableStream, isTerminal: boolean): Interface =>
+	createInterface({ input, output: process.stdout, terminal: isTerminal, prompt: "> " });
+
+/** The lines that a person types in answer to a question, which is no part of the output. */
+export const answerLines = (): Answers => createAnswers({ input: process.stdin, output: process.stderr });
+
+/** A question as either of them puts it. */
+export const asked = (question: string): string => `${asLine(question)} `;
