@@ -131,6 +131,8 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 	[["wal", "stats"], ["unknown.kind"]],
 	[["wal", "tail", "-n", "40"], ["script-2"]],
 	[["wal", "repair"], []],
+	// Nothing goes on in a state from elsewhere, and what would is said.
+	[["resume"], ["plan-2", "plan_started.goal", "skill-2", "user_prompt.text"], 4],
 	// What is refused says what there is, or what it was asked for.
 	[["plan", "discard", hostile("asked")], ["asked", "plan-2"], 3],
 	[["plan", "resume", hostile("asked")], ["asked", "plan-2"], 3],
@@ -140,8 +142,8 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 	[["script", "run", path("asked.ts")], ["asked.ts"], 3],
 	[["script", "run", import.meta.filename, "--args", hostile("asked")], ["asked"], 2],
 	[["script", "save", ids.openScript, "/nowhere/kept.ts"], [], 2],
-	[["script", "verify", ids.openScript], [], 1],
-	[["script", "resume", ids.openScript, "--explain"], ["labelled"]],
+	[["--trust", "script", "verify", ids.openScript], [], 1],
+	[["--trust", "script", "resume", ids.openScript, "--explain"], ["labelled"]],
 	[["show", hostile("asked")], ["asked"], 2],
 	[["wal", "inspect", hostile("asked")], ["asked"], 2],
 	[["rewind", "3"], [], 4],
@@ -226,9 +228,11 @@ test.each(works.map(([argv, marks]) => [argv.join(" ").replace(/[^ -~]/g, ""), a
 	"%s, of what is under way",
 	async (_, argv, marks) => {
 		const said = await reyn(
-			["-v", ...argv.map((word) => (word === "review.ts" ? join(cwd, word) : word))],
+			["-v", "--trust", ...argv.map((word) => (word === "review.ts" ? join(cwd, word) : word))],
 			await copied(),
 		);
+		// It has worked, and was not refused.
+		expect([0, 1, 2, 3], said.stderr).toContain(said.code);
 		expect(raw((said.stdout + said.stderr).replaceAll(/[\n\t]/g, ""))).toEqual([]);
 		// An answer may have as many lines as it likes; what is said of it has none but its own.
 		expect(said.stderr).not.toMatch(/^FAKE/m);
@@ -251,7 +255,7 @@ test("chat, of all that it has to show", async () => {
 	const asks = [`/plan discard ${"asked"}\u009b\u202e`, "which fox sleeps by night?", "/exit"];
 	const stdin = Object.assign(Readable.from([`${[...words, ...asks].join("\n")}\n`]), { isTTY: false });
 	vi.spyOn(process, "stdin", "get").mockReturnValue(stdin as never);
-	const said = await reyn(["chat", "--no-restore"], await copied());
+	const said = await reyn(["--trust", "chat", "--no-restore"], await copied());
 	expect(raw((said.stdout + said.stderr).replaceAll(/[\n\t]/g, ""))).toEqual([]);
 	for (const mark of ["plan-2", "skill-2", "user_prompt.text", "checkpoint.title", "/asked", "label-1"])
 		expect(said.stdout).toContain(mark);
