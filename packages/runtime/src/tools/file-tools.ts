@@ -1,26 +1,46 @@
+/** `list`, `search` and `read`: the tools that look at one directory. */
 import type { Tool } from "@reyn/journal";
+import { systemTimers } from "@reyn/wal";
+import { Effort, type Limits } from "./effort.ts";
 import { listFiles } from "./list-files.ts";
 import { readFile } from "./read-file.ts";
-import { openRoot, type RootDirectory } from "./root-directory.ts";
+import { openRoot, type RootDirectory, type RootOptions } from "./root-directory.ts";
 import { searchFiles } from "./search-files.ts";
 
-export interface FileToolOptions {
+export interface FileToolOptions extends RootOptions {
 	/** Files above this size are named but not read or searched. Default 1 MB. */
 	readonly maxFileBytes?: number;
-	/** A walk stops after this many files and says so. Default 20,000. */
+	/** A walk stops after this many files and directories and says so. Default 20,000. */
 	readonly maxFiles?: number;
 }
 
 /** What each file tool works on. */
 export interface Workspace {
 	readonly maxFileBytes: number;
-	readonly maxFiles: number;
 	root(): Promise<RootDirectory>;
+	/** What one call may use. */
+	effort(signal: AbortSignal): Effort;
 }
+
+export const defaultLimits: Limits = {
+	maxFiles: 20_000,
+	maxBytes: 256_000_000,
+	maxMs: 20_000,
+	maxCompared: 200_000_000,
+};
 
 /** `list`, `search` and `read` over one directory. They only look, never leave the directory and follow no symbolic link. */
 export function createFileTools(root: string, options: FileToolOptions = {}): readonly Tool[] {
-	const { maxFileBytes = 1_000_000, maxFiles = 20_000 } = options;
-	const workspace: Workspace = { maxFileBytes, maxFiles, root: () => openRoot(root) };
-	return [listFiles(workspace), searchFiles(workspace), readFile(workspace)];
+	const { maxFileBytes = 1_000_000, maxFiles = defaultLimits.maxFiles } = options;
+	return fileToolsOver({
+		maxFileBytes,
+		root: () => openRoot(root, options),
+		effort: (signal) => new Effort({ ...defaultLimits, maxFiles }, signal, systemTimers),
+	});
 }
+
+export const fileToolsOver = (workspace: Workspace): readonly Tool[] => [
+	listFiles(workspace),
+	searchFiles(workspace),
+	readFile(workspace),
+];

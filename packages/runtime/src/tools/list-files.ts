@@ -1,17 +1,23 @@
+/** `list`: the files below a directory. */
 import type { Tool } from "@reyn/journal";
 import { z } from "zod";
 import { defineLookup } from "./define-tool.ts";
+import type { Effort } from "./effort.ts";
 import type { Workspace } from "./file-tools.ts";
-import { compareBytes, parsePath, type RootDirectory, showPath } from "./root-directory.ts";
+import { compareBytes, maxPathLength, parsePath, type RootDirectory, showPath } from "./root-directory.ts";
 import { readText, showBytes, showCount, splitLines } from "./text-file.ts";
-import { rulesAbove, walk } from "./walk.ts";
+import { enter, walk } from "./walk.ts";
 
 const maxEntries = 200;
 // Counting the lines of a larger file is not worth the reading.
 const maxCountedBytes = 128_000;
 
 const schema = z.strictObject({
-	path: z.string().optional().describe("Directory to list, relative to the root; the root itself when absent"),
+	path: z
+		.string()
+		.max(maxPathLength)
+		.optional()
+		.describe("Directory to list, relative to the root; the root itself when absent"),
 	depth: z
 		.int()
 		.min(1)
@@ -38,9 +44,10 @@ export function listFiles(workspace: Workspace): Tool {
 		async call({ path = "", depth }, { signal }) {
 			const root = await workspace.root();
 			const start = parsePath(path);
-			const { found, complete, unreadable } = await collect(root, start, workspace.maxFiles, signal);
+			using effort = workspace.effort(signal);
+			const { found, unreadable } = await collect(root, start, effort);
 			const name = start.length === 0 ? "the root" : showPath(start.join("/"));
-			if (found.length === 0) return `${name} has no files to show`;
+			if (found.length === 0) return [`${name} has no files to show`, ...effort.remarks()].join("\n");
 
 			const level = depth ?? deepestThatFits(found);
 			const shown = found.filter(
@@ -53,10 +60,11 @@ export function listFiles(workspace: Workspace): Tool {
 			}
 			const files = found.filter((entry) => entry.kind === "file").map((entry) => entry.path);
 			return [
-				`${name}: ${showCount(files.length, "file")}${complete ? "" : " and more; the walk stopped there"}${endings(files)}`,
+				`${name}: ${showCount(files.length, "file")}${effort.stopped === undefined ? "" : " and more; the walk stopped there"}${endings(files)}`,
 				...lines,
 				...(shown.length > maxEntries ? [`… and ${showCount(shown.length - maxEntries)} more`] : []),
 				...(unreadable > 0 ? [`${showCount(unreadable)} directories could not be read`] : []),
+				...effort.remarks(),
 			].join("\n");
 		},
 	});
@@ -77,28 +85,19 @@ function endings(paths: readonly string[]): string {
 				.join(", ")})`;
 }
 
-async function collect(root: RootDirectory, path: readonly string[], maxFiles: number, signal: AbortSignal) {
+async function collect(root: RootDirectory, path: readonly string[], effort: Effort) {
 	const found: Found[] = [];
-	let files = 0;
 	let unreadable = 0;
-	let complete = true;
-	const rules = await rulesAbove(root.directory, path);
-	const start = await root.directory(path);
+	const { start, rules } = await enter(root, path, effort);
 	try {
 		const onUnreadable = () => {
 			unreadable++;
 		};
-		for await (const visited of walk(start, { rules, signal, onUnreadable })) {
+		for await (const visited of walk(start, { rules, effort, onUnreadable })) {
 			const add = (names: readonly string[], kind: Found["kind"]) => {
 				for (const name of names) found.push({ path: visited.directory.below(name), kind, depth: visited.depth });
 			};
-			const room = maxFiles - files;
-			add(visited.files.slice(0, room), "file");
-			files += visited.files.length;
-			if (visited.files.length > room) {
-				complete = false;
-				break;
-			}
+			add(visited.files, "file");
 			add(visited.directories, "directory");
 			add(visited.links, "link");
 		}
@@ -106,7 +105,7 @@ async function collect(root: RootDirectory, path: readonly string[], maxFiles: n
 		await start.close();
 	}
 	const key = (entry: Found) => (entry.kind === "directory" ? `${entry.path}/` : entry.path);
-	return { found: found.sort((a, b) => compareBytes(key(a), key(b))), complete, unreadable };
+	return { found: found.sort((a, b) => compareBytes(key(a), key(b))), unreadable };
 }
 
 function deepestThatFits(found: readonly Found[]): number {

@@ -1,8 +1,9 @@
+/** `read`: the lines of one file. */
 import type { Tool } from "@reyn/journal";
 import { z } from "zod";
 import { defineLookup } from "./define-tool.ts";
 import type { Workspace } from "./file-tools.ts";
-import { parsePath, showPath } from "./root-directory.ts";
+import { maxPathLength, parsePath, showPath } from "./root-directory.ts";
 import { readText, showBytes, showCount, splitLines } from "./text-file.ts";
 import { ToolError } from "./tool-error.ts";
 
@@ -10,7 +11,7 @@ const maxOutputBytes = 16_000;
 const maxLineLength = 2_000;
 
 const schema = z.strictObject({
-	path: z.string().min(1).describe("File to read, relative to the root, such as src/index.ts"),
+	path: z.string().min(1).max(maxPathLength).describe("File to read, relative to the root, such as src/index.ts"),
 	from: z.int().min(1).default(1).describe("First line to show"),
 	lines: z.int().min(1).max(2_000).default(200).describe("How many lines to show"),
 });

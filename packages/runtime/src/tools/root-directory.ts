@@ -1,6 +1,9 @@
+/** The only door to the disk for the file tools: below one root, never through a symbolic link, never into the state directory. */
 import { constants, type Stats } from "node:fs";
-import { type FileHandle, lstat, open, readdir, realpath } from "node:fs/promises";
-import { join } from "node:path";
+import { type FileHandle, lstat, open, opendir, realpath, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Effort } from "./effort.ts";
+import { showCount } from "./text-file.ts";
 import { ToolError } from "./tool-error.ts";
 
 /** What a directory holds, in byte order of the paths below it (a directory sorts as `name/`). */
@@ -11,7 +14,16 @@ export interface Entries {
 	readonly links: readonly string[];
 }
 
-/** The only door to the disk for the file tools: below one root, never through a symbolic link. */
+export interface RootOptions {
+	/** The state directory: closed to the tools by what it is, whatever it is called and however it is reached. */
+	readonly state?: string;
+	/**
+	 * Work also where the system has no safe way to open a file below a directory (macOS, Windows, no /proc): a directory that
+	 * somebody swaps for a link in the right moment then leads outside. Default: the tools refuse, with `TOOL_UNSAFE_PATHS`.
+	 */
+	readonly allowUnsafePaths?: boolean;
+}
+
 export interface RootDirectory {
 	/** Opens the directory at a path of `parsePath`; the caller closes it. */
 	directory(path: readonly string[]): Promise<Directory>;
@@ -25,7 +37,13 @@ export interface OpenFile {
 	readonly bytes: number;
 }
 
-const closed = new Set([".git", ".reyn"]);
+/** Longer ones are not asked for, and not walked. */
+export const maxPathLength = 4_096;
+// More entries of one directory are not looked at.
+const maxNames = 100_000;
+
+// A directory called .reyn is the state of some run, if not of this one.
+const closedNames = new Set([".git", ".reyn"]);
 
 /** `"src/./a.ts"` → `["src", "a.ts"]`; refuses what could leave the root or reach the state of git and of Reyn. */
 export function parsePath(path: string): readonly string[] {
@@ -37,7 +55,7 @@ export function parsePath(path: string): readonly string[] {
 	}
 	const names = path.split(windows ? /[/\\]/ : "/").filter((name) => name !== "" && name !== ".");
 	if (names.includes("..")) throw outside(`path ${shown} contains ".."; the file tools never leave the root`);
-	const inside = names.find((name) => closed.has(name.toLowerCase()));
+	const inside = names.find((name) => closedNames.has(name.toLowerCase()));
 	if (inside !== undefined) throw outside(`path ${shown} lies in ${inside}, which is closed to the file tools`);
 	return names;
 }
@@ -49,18 +67,41 @@ export function showPath(path: string): string {
 }
 
 /** Names that a walk never enters. */
-export const isSkipped = (name: string): boolean => closed.has(name.toLowerCase()) || name === "node_modules";
+export const isSkipped = (name: string): boolean => closedNames.has(name.toLowerCase()) || name === "node_modules";
+
+/** Where the system shows open descriptors as directories. */
+const descriptorDirectories = ["/proc/self/fd", "/dev/fd"];
 
 /**
- * `procfs`: open each component relative to the descriptor of the one before, so that no rename or link swapped in
- * between is ever followed. Without procfs each component is looked at first and compared with what was opened.
+ * Each component is opened relative to the descriptor of the one before, so that no rename or link swapped in between is
+ * ever followed. With `allowUnsafePaths`, where that cannot be done, each is looked at first and compared with what was opened.
+ *
+ * @throws ToolError `TOOL_UNSAFE_PATHS`
  */
-export async function openRoot(root: string, { procfs }: { procfs?: boolean } = {}): Promise<RootDirectory> {
+export async function openRoot(
+	root: string,
+	{ state, allowUnsafePaths = false }: RootOptions = {},
+	descriptors: readonly string[] = descriptorDirectories,
+): Promise<RootDirectory> {
 	const real = await realpath(root).catch((error: unknown) => {
 		throw failure(error, root);
 	});
-	const anchored = procfs ?? (await hasProcfs());
-	const top = () => Directory.open(real, "", anchored);
+	const closed = state === undefined ? undefined : await identityAt(state);
+	if (closed !== undefined && (await liesIn(real, closed))) {
+		throw outside(`${showPath(root)} lies in the state directory, which is closed to the file tools`);
+	}
+	const anchors = await anchorsFor(real, descriptors);
+	if (anchors === undefined && !allowUnsafePaths) {
+		throw new ToolError(
+			"TOOL_UNSAFE_PATHS",
+			`the file tools do nothing here: this system has no ${descriptors[0] ?? "/proc/self/fd"}, so a directory that is swapped for a link could lead them out of the root; where nobody else can change the directory, allow it with --allow-unsafe-paths (allowUnsafePaths of createFileTools)`,
+			{ root: real },
+		);
+	}
+	const top = () =>
+		Directory.open(real, { anchors, closed }).catch((error: unknown) => {
+			throw error instanceof ToolError ? error : failure(error, "");
+		});
 
 	const directory = async (path: readonly string[]): Promise<Directory> => {
 		let at = await top();
@@ -93,55 +134,100 @@ export async function openRoot(root: string, { procfs }: { procfs?: boolean } = 
 	};
 }
 
+/** Which directory it is, whatever its name. */
+interface Identity {
+	readonly dev: bigint;
+	readonly ino: bigint;
+}
+
+interface Ground {
+	/** Where open descriptors are shown; undefined where they are not. */
+	readonly anchors: string | undefined;
+	readonly closed: Identity | undefined;
+}
+
 /** One open directory. */
 export class Directory {
-	/** Relative to the root, with `/`; empty for the root itself. */
-	readonly path: string;
+	/** The names below the root that lead here. */
+	readonly names: readonly string[];
 	readonly #disk: string;
+	readonly #ground: Ground;
 	readonly #anchor: FileHandle | undefined;
 
-	private constructor(disk: string, path: string, anchor: FileHandle | undefined) {
+	private constructor(disk: string, names: readonly string[], ground: Ground, anchor: FileHandle | undefined) {
 		this.#disk = disk;
-		this.path = path;
+		this.names = names;
+		this.#ground = ground;
 		this.#anchor = anchor;
 	}
 
-	static async open(disk: string, path: string, anchored: boolean): Promise<Directory> {
-		const fail = (error: unknown) => {
-			throw failure(error, path);
-		};
-		if (anchored) return new Directory(disk, path, await openDirectory(disk).catch(fail));
-		const stats = await lstat(disk).catch(fail);
+	static async open(disk: string, ground: Ground, names: readonly string[] = [], at = disk): Promise<Directory> {
+		const path = names.join("/");
+		if (ground.anchors !== undefined) {
+			const anchor = await openDirectory(at);
+			if (same(await anchor.stat({ bigint: true }), ground.closed)) {
+				await anchor.close();
+				throw closedState(path);
+			}
+			return new Directory(disk, names, ground, anchor);
+		}
+		const stats = await lstat(at, { bigint: true });
 		if (!stats.isDirectory()) throw notADirectory(path, stats);
-		return new Directory(disk, path, undefined);
+		if (same(stats, ground.closed)) throw closedState(path);
+		return new Directory(disk, names, ground, undefined);
+	}
+
+	/** Relative to the root, with `/`; empty for the root itself. */
+	get path(): string {
+		return this.names.join("/");
 	}
 
 	/** The path below the root of an entry. */
 	below(name: string): string {
-		return this.path === "" ? name : `${this.path}/${name}`;
+		return [...this.names, name].join("/");
 	}
 
-	async entries(): Promise<Entries> {
+	/** Is this entry the state directory? */
+	async isClosed(name: string): Promise<boolean> {
+		if (this.#ground.closed === undefined) return false;
+		const entry = await lstat(join(this.#base(), name), { bigint: true }).catch(() => undefined);
+		return entry !== undefined && same(entry, this.#ground.closed);
+	}
+
+	async entries(effort: Effort): Promise<Entries> {
 		const directories: string[] = [];
 		const files: string[] = [];
 		const links: string[] = [];
-		const found = await readdir(this.#base(), { withFileTypes: true }).catch((error: unknown) => {
+		let count = 0;
+		try {
+			for await (const entry of await opendir(this.#base(), { bufferSize: 1_000 })) {
+				if (++count > maxNames) {
+					effort.note(
+						`${showPath(this.path)} has more than ${showCount(maxNames)} entries; the others were not looked at`,
+					);
+					break;
+				}
+				if (entry.isSymbolicLink()) links.push(entry.name);
+				else if (entry.isDirectory()) directories.push(entry.name);
+				else if (entry.isFile()) files.push(entry.name);
+				if (effort.worked(100)) await effort.turn();
+			}
+		} catch (error) {
+			effort.signal.throwIfAborted();
 			throw failure(error, this.path);
-		});
-		for (const entry of found) {
-			if (entry.isSymbolicLink()) links.push(entry.name);
-			else if (entry.isDirectory()) directories.push(entry.name);
-			else if (entry.isFile()) files.push(entry.name);
 		}
 		const byPath = (suffix: string) => (a: string, b: string) => compareBytes(a + suffix, b + suffix);
 		return { directories: directories.sort(byPath("/")), files: files.sort(byPath("")), links: links.sort(byPath("")) };
 	}
 
 	async directory(name: string): Promise<Directory> {
-		const disk = join(this.#disk, name);
-		if (this.#anchor === undefined) return Directory.open(disk, this.below(name), false);
 		try {
-			return new Directory(disk, this.below(name), await openDirectory(join(this.#base(), name)));
+			return await Directory.open(
+				join(this.#disk, name),
+				this.#ground,
+				[...this.names, name],
+				join(this.#base(), name),
+			);
 		} catch (error) {
 			throw await this.#explain(name, error);
 		}
@@ -176,7 +262,7 @@ export class Directory {
 	}
 
 	#base(): string {
-		return this.#anchor === undefined ? this.#disk : `/proc/self/fd/${this.#anchor.fd}`;
+		return this.#anchor === undefined ? this.#disk : `${this.#ground.anchors}/${this.#anchor.fd}`;
 	}
 
 	#look(name: string): Promise<Stats> {
@@ -213,13 +299,43 @@ const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff;
 const openDirectory = (at: string): Promise<FileHandle> =>
 	open(at, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 
-const hasProcfs = (): Promise<boolean> =>
-	process.platform === "linux"
-		? readdir("/proc/self/fd").then(
-				() => true,
-				() => false,
-			)
-		: Promise.resolve(false);
+/** Where open descriptors are shown as directories that lead to what is open, tried with this very directory. */
+async function anchorsFor(directory: string, places: readonly string[]): Promise<string | undefined> {
+	const handle = await openDirectory(directory).catch((error: unknown) => {
+		throw failure(error, directory);
+	});
+	try {
+		const opened = await handle.stat({ bigint: true });
+		for (const place of places) {
+			const shown = await identityAt(`${place}/${handle.fd}/.`).catch(() => undefined);
+			if (same(opened, shown)) return place;
+		}
+		return undefined;
+	} finally {
+		await handle.close();
+	}
+}
+
+/** Undefined where nothing is. */
+async function identityAt(path: string): Promise<Identity | undefined> {
+	try {
+		return await stat(path, { bigint: true });
+	} catch (error) {
+		if (codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR") return undefined;
+		throw failure(error, path);
+	}
+}
+
+/** Is a directory the closed one, or below it? */
+async function liesIn(directory: string, closed: Identity): Promise<boolean> {
+	for (let at = directory; ; at = dirname(at)) {
+		if (same(await identityAt(at).catch(() => undefined), closed)) return true;
+		if (dirname(at) === at) return false;
+	}
+}
+
+const same = (a: Identity | undefined, b: Identity | undefined): boolean =>
+	a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 
 function failure(error: unknown, path: string): Error {
 	const shown = path === "" ? "the root" : showPath(path);
@@ -230,7 +346,7 @@ function failure(error: unknown, path: string): Error {
 	return new ToolError("TOOL_UNREADABLE", `${shown} cannot be read (${code ?? String(error)})`, {}, { cause: error });
 }
 
-function notADirectory(path: string, stats: Stats): ToolError {
+function notADirectory(path: string, stats: Pick<Stats, "isSymbolicLink">): ToolError {
 	if (stats.isSymbolicLink()) return isALink(path);
 	return new ToolError("TOOL_NOT_FOUND", `${showPath(path)} is not a directory; read shows a file`);
 }
@@ -243,6 +359,9 @@ function notAFile(path: string, stats: Stats): ToolError {
 
 const isALink = (path: string): ToolError =>
 	outside(`${showPath(path)} is a symbolic link; the file tools follow none, so that they never leave the root`);
+
+const closedState = (path: string): ToolError =>
+	outside(`${showPath(path)} is the state directory, which is closed to the file tools`);
 
 const outside = (message: string): ToolError => new ToolError("TOOL_OUTSIDE_ROOT", message);
 

@@ -1,3 +1,4 @@
+/** The text of one open file, and how texts, sizes and counts are shown. */
 import type { OpenFile } from "./root-directory.ts";
 
 export type TextFile =
@@ -5,10 +6,15 @@ export type TextFile =
 	| { readonly kind: "binary" }
 	| { readonly kind: "tooLarge"; readonly bytes: number };
 
-/** Everything in an open file, unless it is too large or binary (a NUL byte in its first 8 KB). Closes it. */
-export async function readText({ handle, bytes: size }: OpenFile, maxBytes: number): Promise<TextFile> {
+/** Everything in an open file, or how it begins, unless it is too large or binary (a NUL byte in its first 8 KB). Closes it. */
+export async function readText(
+	{ handle, bytes }: OpenFile,
+	maxBytes: number,
+	part: "all" | "begin" = "all",
+): Promise<TextFile> {
 	try {
-		if (size > maxBytes) return { kind: "tooLarge", bytes: size };
+		if (bytes > maxBytes && part === "all") return { kind: "tooLarge", bytes };
+		const size = Math.min(bytes, maxBytes);
 		const buffer = Buffer.allocUnsafe(size);
 		let length = 0;
 		while (length < size) {
@@ -16,9 +22,9 @@ export async function readText({ handle, bytes: size }: OpenFile, maxBytes: numb
 			if (bytesRead === 0) break;
 			length += bytesRead;
 		}
-		const bytes = buffer.subarray(0, length);
-		if (bytes.subarray(0, 8192).includes(0)) return { kind: "binary" };
-		return { kind: "text", text: new TextDecoder().decode(bytes) };
+		const read = buffer.subarray(0, length);
+		if (read.subarray(0, 8192).includes(0)) return { kind: "binary" };
+		return { kind: "text", text: new TextDecoder().decode(read) };
 	} finally {
 		await handle.close();
 	}
@@ -56,3 +62,6 @@ export function excerpt(line: string, width: number, at = 0): string {
 		.toWellFormed();
 	return `${from > 0 ? "…" : ""}${cut}${from + width < text.length ? "…" : ""}`;
 }
+
+/** The same text in memory of its own. A slice holds on to the whole text that it was cut from. */
+export const copyText = (text: string): string => Buffer.from(text.toWellFormed()).toString();

@@ -6,7 +6,8 @@ export type ToolCode =
 	| "TOOL_NOT_TEXT"
 	| "TOOL_OUTSIDE_ROOT"
 	| "TOOL_TOO_LARGE"
-	| "TOOL_UNREADABLE";
+	| "TOOL_UNREADABLE"
+	| "TOOL_UNSAFE_PATHS";
 
 /** What a file tool could not do. The message is read by the model and by people: one line, with the way out. */
 export class ToolError extends ReynError<ToolCode> {}

@@ -1,5 +1,9 @@
+/** What a directory is about, by the names of its files. */
+import { systemTimers } from "@reyn/wal";
+import { Effort } from "./effort.ts";
+import { defaultLimits } from "./file-tools.ts";
 import { pathKind } from "./line-kind.ts";
-import { openRoot } from "./root-directory.ts";
+import { openRoot, type RootOptions } from "./root-directory.ts";
 import { walk } from "./walk.ts";
 
 const dull = new Set([
@@ -26,13 +30,13 @@ const dull = new Set([
 const maxFiles = 5_000;
 
 /** What a directory is about, most common first: the words that the names of its source files, or else of all its files, share. */
-export async function topicsOf(root: string): Promise<readonly string[]> {
-	const top = await (await openRoot(root)).directory([]);
+export async function topicsOf(root: string, options: RootOptions = {}): Promise<readonly string[]> {
+	const top = await (await openRoot(root, options)).directory([]);
 	const paths: string[] = [];
+	using effort = new Effort({ ...defaultLimits, maxFiles }, new AbortController().signal, systemTimers);
 	try {
-		for await (const { directory, files } of walk(top, { rules: [], signal: new AbortController().signal })) {
-			paths.push(...files.map((name) => directory.below(name)));
-			if (paths.length > maxFiles) break;
+		for await (const { directory, files } of walk(top, { rules: [], effort })) {
+			for (const name of files) paths.push(directory.below(name));
 		}
 	} finally {
 		await top.close();
