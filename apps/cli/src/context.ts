@@ -25,12 +25,16 @@ export interface Globals {
 	readonly pace: number;
 	readonly allowNetwork?: boolean;
 	readonly trust?: boolean;
+	readonly allowUnsafePaths?: boolean;
 }
 
 /** The state directory: `.reyn` of the working directory, unless told otherwise. */
 export function stateOf({ cwd, state }: Globals): string {
 	return resolve(state ?? join(cwd, ".reyn"));
 }
+
+/** What the file tools may do where the system cannot keep them inside their directory. */
+export const unsafePathsOf = ({ allowUnsafePaths = false }: Globals) => ({ allowUnsafePaths });
 
 /** Opens the state to look at it: no lock, nothing written, nothing run. */
 export async function openForReading(
@@ -96,7 +100,7 @@ function options(globals: Globals): RuntimeOptions {
 	const state = stateOf(globals);
 	const model = offlineModel({ paceMs: globals.pace });
 	const trace = process.env.REYN_MODEL_TRACE;
-	const tools = createFileTools(globals.cwd);
+	const tools = createFileTools(globals.cwd, { state, ...unsafePathsOf(globals) });
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),

@@ -8,8 +8,12 @@ export interface DemoQuestions {
 }
 
 /** Questions about a directory that nobody has described. `first` replaces the one that needs several sources. */
-export async function chooseQuestions(cwd: string, first?: string): Promise<DemoQuestions> {
-	const [one = "the files", two = "the rest", three = one] = await topicsOf(cwd);
+export async function chooseQuestions(
+	cwd: string,
+	first: string | undefined,
+	reading: Parameters<typeof topicsOf>[1],
+): Promise<DemoQuestions> {
+	const [one = "the files", two = "the rest", three = one] = await topicsOf(cwd, reading);
 	return {
 		first: first ?? `How do "${one}" and "${two}" work together, and where is each of them tested or explained?`,
 		second: `Where is "${three}" defined?`,

@@ -17,7 +17,7 @@ import {
 	rewindModes,
 } from "@reyn/runtime";
 import { oneLine } from "./clean.ts";
-import { assertUsable, type Globals } from "./context.ts";
+import { assertUsable, type Globals, unsafePathsOf } from "./context.ts";
 import { chooseQuestions } from "./demo-questions.ts";
 import { CliError, exitCodes } from "./exit-code.ts";
 import { coloured, type Line, out } from "./print.ts";
@@ -41,8 +41,8 @@ export async function demo(globals: Globals, options: DemoOptions): Promise<numb
 			"CLI_REFUSED",
 			`${state} has a history already; --keep takes a new directory, so that nothing of yours is mixed with the demo`,
 		);
-	const questions = await chooseQuestions(cwd, options.question);
-	const stage = new Stage(cwd, state);
+	const questions = await chooseQuestions(cwd, options.question, { state, ...unsafePathsOf(globals) });
+	const stage = new Stage(cwd, state, globals.allowUnsafePaths ? ["--allow-unsafe-paths"] : []);
 
 	stage.say(`reyn demo on ${cwd}`);
 	stage.say(
@@ -229,11 +229,13 @@ async function answersOnDisk(runtime: Runtime, plan: string): Promise<Pick<Kille
 class Stage {
 	readonly #cwd: string;
 	readonly #state: string;
+	readonly #allowances: readonly string[];
 	readonly #trace: string;
 
-	constructor(cwd: string, state: string) {
+	constructor(cwd: string, state: string, allowances: readonly string[]) {
 		this.#cwd = cwd;
 		this.#state = state;
+		this.#allowances = allowances;
 		this.#trace = join(state, "model-calls.jsonl");
 	}
 
@@ -280,7 +282,7 @@ class Stage {
 	}
 
 	#spawn(args: readonly string[], stdio: ["ignore", "pipe" | "inherit", "inherit"]): ChildProcess {
-		const globals = ["--cwd", this.#cwd, "--state", this.#state, "--pace", String(PACE_MS)];
+		const globals = ["--cwd", this.#cwd, "--state", this.#state, "--pace", String(PACE_MS), ...this.#allowances];
 		return spawn(process.execPath, [...process.execArgv, process.argv[1] as string, ...globals, ...args], {
 			stdio,
 			env: { ...process.env, REYN_MODEL_TRACE: this.#trace },

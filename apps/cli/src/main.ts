@@ -95,6 +95,10 @@ function commands(done: (exitCode: number) => void): Command {
 		.option("-v, --verbose", "show stack traces")
 		.option("--trust", "go on in a state that was copied, moved, or made by somebody else; it is known from then on")
 		.option("--allow-network", "keep the history on a network file system, at your own risk")
+		.option(
+			"--allow-unsafe-paths",
+			"let the file tools work without /proc, where a directory swapped for a link can lead them elsewhere",
+		)
 		.addOption(new Option("--pace <ms>", "slow the offline model down, per call").argParser(wholeNumber).default(0))
 		.addHelpText("after", EXIT_CODES)
 		.configureOutput(parserOutput)

@@ -27,6 +27,7 @@ export class Effort implements Disposable {
 	#over = false;
 	#files = 0;
 	#bytes = 0;
+	#allRead = false;
 	#compared = 0;
 	#sinceTurn = 0;
 
@@ -62,11 +63,15 @@ export class Effort implements Disposable {
 		return true;
 	}
 
-	/** May so many bytes more be read? */
+	/** May so many bytes more be read? After the first no, nothing. */
 	mayRead(bytes: number): boolean {
-		if (this.#bytes + bytes > this.#limits.maxBytes) this.stop(`reading ${showBytes(this.#bytes)}`);
-		else if (!this.#over) this.#bytes += bytes;
-		return !this.#over;
+		if (this.#bytes + bytes > this.#limits.maxBytes) {
+			this.#stopped ??= `reading ${showBytes(this.#bytes)}`;
+			this.#allRead = true;
+		}
+		if (this.#over || this.#allRead) return false;
+		this.#bytes += bytes;
+		return true;
 	}
 
 	/** Patterns were compared: is it time for `turn`? */
