@@ -257,6 +257,15 @@ describe("a walk ends", () => {
 		expect(await call("read", { path: `${deep}a.txt` })).toContain("1| needle");
 	});
 
+	test("behind the first entries of a directory that has more than anybody looks at, which is said", async () => {
+		await files(Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`${n}.txt`, ""])));
+		const effort = effortOf();
+		const top = await (await openRoot(root)).directory([]);
+		expect((await top.entries(effort, 5)).files).toHaveLength(5);
+		expect(effort.remarks()).toEqual(["the root has more than 5 entries; the others were not looked at"]);
+		await top.close();
+	});
+
 	test.runIf(process.platform === "linux")("past pipes", async () => {
 		execFileSync("mkfifo", [join(root, "pipe"), join(root, ".gitignore")]);
 		await files({ "b.txt": "needle" });

@@ -3,9 +3,11 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Tool } from "@reyn/journal";
+import { systemTimers } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createFileTools } from "../src/tools/file-tools.ts";
-import { compareBytes, openRoot, parsePath } from "../src/tools/root-directory.ts";
+import { Effort } from "../src/tools/effort.ts";
+import { createFileTools, defaultLimits, fileToolsOver } from "../src/tools/file-tools.ts";
+import { compareBytes, openRoot, parsePath, type RootOptions } from "../src/tools/root-directory.ts";
 import { readText } from "../src/tools/text-file.ts";
 
 let base: string;
@@ -75,6 +77,11 @@ describe("nothing leaves the root", () => {
 		]);
 	});
 
+	test("the tools of a runtime are given its state directory, and what is allowed", async () => {
+		const [list] = createFileTools(root, { state: join(root, "src") });
+		expect(await list?.call({}, { signal })).toBe("the root has no files to show");
+	});
+
 	test("the root itself may be reached through a link", async () => {
 		await symlink(root, join(base, "shortcut"));
 		const [list] = createFileTools(join(base, "shortcut"));
@@ -106,6 +113,97 @@ describe("nothing leaves the root", () => {
 		await expect(plain.file(["door", "outside.txt"])).rejects.toMatchObject({ code: "TOOL_OUTSIDE_ROOT" });
 		await expect(plain.file(["peep.txt"])).rejects.toMatchObject({ code: "TOOL_OUTSIDE_ROOT" });
 		await expect(plain.directory(["nowhere"])).rejects.toMatchObject({ code: "TOOL_NOT_FOUND" });
+	});
+});
+
+describe("where the system has no safe way to open a file below a directory", () => {
+	const bare = (options: RootOptions = {}): readonly Tool[] =>
+		fileToolsOver({
+			maxFileBytes: 1_000,
+			root: () => openRoot(root, options, []),
+			effort: (its) => new Effort(defaultLimits, its, systemTimers),
+		});
+
+	test.each([
+		["list", {}],
+		["search", { query: "inside" }],
+		["read", { path: "src/inside.txt" }],
+	])("%s refuses, and says why and how to go on", async (name, args) => {
+		const of = (tools: readonly Tool[]) => tools.find((each) => each.name === name)?.call(args, { signal });
+		await expect(of(bare())).rejects.toMatchObject({
+			code: "TOOL_UNSAFE_PATHS",
+			message: expect.stringMatching(
+				/no \/proc\/self\/fd, .*--allow-unsafe-paths \(allowUnsafePaths of createFileTools\)$/,
+			),
+		});
+		expect(await of(bare({ allowUnsafePaths: true }))).toContain("inside");
+	});
+
+	test("a place that only looks like one is none", async () => {
+		await mkdir(join(base, "fd"));
+		for (let fd = 0; fd < 100; fd++) await mkdir(join(base, "fd", String(fd)));
+		await expect(openRoot(root, {}, [join(base, "fd")])).rejects.toMatchObject({ code: "TOOL_UNSAFE_PATHS" });
+	});
+});
+
+describe.each([
+	["with procfs", undefined],
+	["without", []],
+])("the state directory is closed to the tools, %s", (_, descriptors) => {
+	const over = (state: string, at = root): readonly Tool[] =>
+		fileToolsOver({
+			maxFileBytes: 1_000,
+			root: () => openRoot(at, { state, allowUnsafePaths: true }, descriptors),
+			effort: (its) => new Effort(defaultLimits, its, systemTimers),
+		});
+	const use = async (state: string, name: string, args: object, at?: string): Promise<string> =>
+		(await over(state, at)
+			.find((each) => each.name === name)
+			?.call(args, { signal })) ?? "";
+
+	beforeEach(async () => {
+		await file("root/work/history/state/wal.jsonl", "needle");
+		await symlink(join(base, "root"), join(base, "other"));
+	});
+
+	test.each(["root/work/history", "root/./work/../work/history/", "other/work/history"])(
+		"called anything, given as %s",
+		async (spelling) => {
+			const state = `${base}/${spelling}`;
+			for (const [name, args] of [
+				["read", { path: "work/./history/state/wal.jsonl" }],
+				["list", { path: "work/history" }],
+				["list", { path: "work/history/state" }],
+				["search", { path: "work/history/state", query: "needle" }],
+				["search", { path: "work/history/state/wal.jsonl", query: "needle" }],
+			] as const) {
+				await expect(use(state, name, args)).rejects.toMatchObject({
+					code: "TOOL_OUTSIDE_ROOT",
+					message: "work/history is the state directory, which is closed to the file tools",
+				});
+			}
+			expect(await use(state, "search", { query: "needle" })).toBe('No line contains "needle" (1 file searched).');
+			expect(await use(state, "list", { depth: 9 })).not.toContain("history");
+			expect(await use(state, "list", { depth: 2 })).not.toContain("history");
+		},
+	);
+
+	test("when it is renamed, and when the root lies in it", async () => {
+		const state = join(base, "root/work/history");
+		const tools = await openRoot(root, { state, allowUnsafePaths: true }, descriptors);
+		await rename(state, join(base, "root/src/else"));
+		await expect(tools.directory(["src", "else"])).rejects.toMatchObject({ code: "TOOL_OUTSIDE_ROOT" });
+		await rename(join(base, "root/src/else"), state);
+		for (const at of ["root/work/history", "root/work/history/state", "other/work/history/state"]) {
+			await expect(use(state, "list", {}, join(base, at))).rejects.toMatchObject({
+				code: "TOOL_OUTSIDE_ROOT",
+				message: expect.stringContaining("lies in the state directory, which is closed to the file tools"),
+			});
+		}
+	});
+
+	test("and a state that is not there yet closes nothing", async () => {
+		expect(await use(join(base, "root/nowhere"), "read", { path: "src/inside.txt" })).toContain("inside");
 	});
 });
 

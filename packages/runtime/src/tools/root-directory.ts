@@ -194,16 +194,16 @@ export class Directory {
 		return entry !== undefined && same(entry, this.#ground.closed);
 	}
 
-	async entries(effort: Effort): Promise<Entries> {
+	async entries(effort: Effort, most = maxNames): Promise<Entries> {
 		const directories: string[] = [];
 		const files: string[] = [];
 		const links: string[] = [];
 		let count = 0;
 		try {
 			for await (const entry of await opendir(this.#base(), { bufferSize: 1_000 })) {
-				if (++count > maxNames) {
+				if (++count > most) {
 					effort.note(
-						`${showPath(this.path)} has more than ${showCount(maxNames)} entries; the others were not looked at`,
+						`${this.path === "" ? "the root" : showPath(this.path)} has more than ${showCount(most)} entries; the others were not looked at`,
 					);
 					break;
 				}
