@@ -15,7 +15,7 @@ import {
 import { CliError } from "./exit-code.ts";
 import { saySpace } from "./speak.ts";
 import { finishUnread } from "./stop.ts";
-import { assertTrusted } from "./trust.ts";
+import { assertTrusted, secretsDirectory } from "./trust.ts";
 
 export interface Globals {
 	readonly cwd: string;
@@ -33,8 +33,11 @@ export function stateOf({ cwd, state }: Globals): string {
 	return resolve(state ?? join(cwd, ".reyn"));
 }
 
-/** What the file tools may do where the system cannot keep them inside their directory. */
-export const unsafePathsOf = ({ allowUnsafePaths = false }: Globals) => ({ allowUnsafePaths });
+/** What is closed to the file tools, and what they may do where the system cannot keep them inside their directory. */
+export const rootOptionsOf = ({ allowUnsafePaths = false }: Globals, state: string) => ({
+	closed: [state, secretsDirectory()],
+	allowUnsafePaths,
+});
 
 /** Opens the state to look at it: no lock, nothing written, nothing run. */
 export async function openForReading(
@@ -100,7 +103,7 @@ function options(globals: Globals): RuntimeOptions {
 	const state = stateOf(globals);
 	const model = offlineModel({ paceMs: globals.pace });
 	const trace = process.env.REYN_MODEL_TRACE;
-	const tools = createFileTools(globals.cwd, { state, ...unsafePathsOf(globals) });
+	const tools = createFileTools(globals.cwd, rootOptionsOf(globals, state));
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),

@@ -17,7 +17,7 @@ import {
 	rewindModes,
 } from "@reyn/runtime";
 import { oneLine } from "./clean.ts";
-import { assertUsable, type Globals, unsafePathsOf } from "./context.ts";
+import { assertUsable, type Globals, rootOptionsOf } from "./context.ts";
 import { chooseQuestions } from "./demo-questions.ts";
 import { CliError, exitCodes } from "./exit-code.ts";
 import { coloured, type Line, out } from "./print.ts";
@@ -41,7 +41,7 @@ export async function demo(globals: Globals, options: DemoOptions): Promise<numb
 			"CLI_REFUSED",
 			`${state} has a history already; --keep takes a new directory, so that nothing of yours is mixed with the demo`,
 		);
-	const questions = await chooseQuestions(cwd, options.question, { state, ...unsafePathsOf(globals) });
+	const questions = await chooseQuestions(cwd, options.question, rootOptionsOf(globals, state));
 	const stage = new Stage(cwd, state, globals.allowUnsafePaths ? ["--allow-unsafe-paths"] : []);
 
 	stage.say(`reyn demo on ${cwd}`);

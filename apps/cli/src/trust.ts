@@ -47,7 +47,7 @@ async function ask(state: string, restored: Restored | undefined): Promise<void>
 }
 
 /** What reyn keeps for this user, outside all states (XDG Base Directory). */
-function secretsDirectory(): string {
+export function secretsDirectory(): string {
 	const { XDG_STATE_HOME = "", LOCALAPPDATA = "" } = process.env;
 	if (isAbsolute(XDG_STATE_HOME)) return join(XDG_STATE_HOME, "reyn");
 	if (process.platform === "win32" && isAbsolute(LOCALAPPDATA)) return join(LOCALAPPDATA, "reyn");

@@ -77,8 +77,8 @@ describe("nothing leaves the root", () => {
 		]);
 	});
 
-	test("the tools of a runtime are given its state directory, and what is allowed", async () => {
-		const [list] = createFileTools(root, { state: join(root, "src") });
+	test("what its embedder closes is closed", async () => {
+		const [list] = createFileTools(root, { closed: [join(root, "src")] });
 		expect(await list?.call({}, { signal })).toBe("the root has no files to show");
 	});
 
@@ -153,7 +153,7 @@ describe.each([
 	const over = (state: string, at = root): readonly Tool[] =>
 		fileToolsOver({
 			maxFileBytes: 1_000,
-			root: () => openRoot(at, { state, allowUnsafePaths: true }, descriptors),
+			root: () => openRoot(at, { closed: [join(base, "gone"), state], allowUnsafePaths: true }, descriptors),
 			effort: (its) => new Effort(defaultLimits, its, systemTimers),
 		});
 	const use = async (state: string, name: string, args: object, at?: string): Promise<string> =>
@@ -179,7 +179,7 @@ describe.each([
 			] as const) {
 				await expect(use(state, name, args)).rejects.toMatchObject({
 					code: "TOOL_OUTSIDE_ROOT",
-					message: "work/history is the state directory, which is closed to the file tools",
+					message: "work/history is closed to the file tools",
 				});
 			}
 			expect(await use(state, "search", { query: "needle" })).toBe('No line contains "needle" (1 file searched).');
@@ -190,14 +190,14 @@ describe.each([
 
 	test("when it is renamed, and when the root lies in it", async () => {
 		const state = join(base, "root/work/history");
-		const tools = await openRoot(root, { state, allowUnsafePaths: true }, descriptors);
+		const tools = await openRoot(root, { closed: [state], allowUnsafePaths: true }, descriptors);
 		await rename(state, join(base, "root/src/else"));
 		await expect(tools.directory(["src", "else"])).rejects.toMatchObject({ code: "TOOL_OUTSIDE_ROOT" });
 		await rename(join(base, "root/src/else"), state);
 		for (const at of ["root/work/history", "root/work/history/state", "other/work/history/state"]) {
 			await expect(use(state, "list", {}, join(base, at))).rejects.toMatchObject({
 				code: "TOOL_OUTSIDE_ROOT",
-				message: expect.stringContaining("lies in the state directory, which is closed to the file tools"),
+				message: expect.stringContaining("lies in a directory that is closed to the file tools"),
 			});
 		}
 	});

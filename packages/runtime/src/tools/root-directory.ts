@@ -1,4 +1,4 @@
-/** The only door to the disk for the file tools: below one root, never through a symbolic link, never into the state directory. */
+/** The only door to the disk for the file tools: below one root, never through a symbolic link, never into what is closed. */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, opendir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -15,8 +15,11 @@ export interface Entries {
 }
 
 export interface RootOptions {
-	/** The state directory: closed to the tools by what it is, whatever it is called and however it is reached. */
-	readonly state?: string;
+	/**
+	 * Directories that are closed to the tools by what they are, whatever they are called and however they are reached: the
+	 * state directory, and where secrets lie. One that is not there closes nothing.
+	 */
+	readonly closed?: readonly string[];
 	/**
 	 * Work also where the system has no safe way to open a file below a directory (macOS, Windows, no /proc): a directory that
 	 * somebody swaps for a link in the right moment then leads outside. Default: the tools refuse, with `TOOL_UNSAFE_PATHS`.
@@ -80,15 +83,15 @@ const descriptorDirectories = ["/proc/self/fd", "/dev/fd"];
  */
 export async function openRoot(
 	root: string,
-	{ state, allowUnsafePaths = false }: RootOptions = {},
+	{ closed: closedPaths = [], allowUnsafePaths = false }: RootOptions = {},
 	descriptors: readonly string[] = descriptorDirectories,
 ): Promise<RootDirectory> {
 	const real = await realpath(root).catch((error: unknown) => {
 		throw failure(error, root);
 	});
-	const closed = state === undefined ? undefined : await identityAt(state);
-	if (closed !== undefined && (await liesIn(real, closed))) {
-		throw outside(`${showPath(root)} lies in the state directory, which is closed to the file tools`);
+	const closed = (await Promise.all(closedPaths.map(identityAt))).filter((each) => each !== undefined);
+	if (await liesIn(real, closed)) {
+		throw outside(`${showPath(root)} lies in a directory that is closed to the file tools`);
 	}
 	const anchors = await anchorsFor(real, descriptors);
 	if (anchors === undefined && !allowUnsafePaths) {
@@ -143,7 +146,7 @@ interface Identity {
 interface Ground {
 	/** Where open descriptors are shown; undefined where they are not. */
 	readonly anchors: string | undefined;
-	readonly closed: Identity | undefined;
+	readonly closed: readonly Identity[];
 }
 
 /** One open directory. */
@@ -165,15 +168,15 @@ export class Directory {
 		const path = names.join("/");
 		if (ground.anchors !== undefined) {
 			const anchor = await openDirectory(at);
-			if (same(await anchor.stat({ bigint: true }), ground.closed)) {
+			if (isOneOf(ground.closed, await anchor.stat({ bigint: true }))) {
 				await anchor.close();
-				throw closedState(path);
+				throw isClosed(path);
 			}
 			return new Directory(disk, names, ground, anchor);
 		}
 		const stats = await lstat(at, { bigint: true });
 		if (!stats.isDirectory()) throw notADirectory(path, stats);
-		if (same(stats, ground.closed)) throw closedState(path);
+		if (isOneOf(ground.closed, stats)) throw isClosed(path);
 		return new Directory(disk, names, ground, undefined);
 	}
 
@@ -187,11 +190,11 @@ export class Directory {
 		return [...this.names, name].join("/");
 	}
 
-	/** Is this entry the state directory? */
+	/** Is this entry a directory that is closed to the tools? */
 	async isClosed(name: string): Promise<boolean> {
-		if (this.#ground.closed === undefined) return false;
+		if (this.#ground.closed.length === 0) return false;
 		const entry = await lstat(join(this.#base(), name), { bigint: true }).catch(() => undefined);
-		return entry !== undefined && same(entry, this.#ground.closed);
+		return isOneOf(this.#ground.closed, entry);
 	}
 
 	async entries(effort: Effort, most = maxNames): Promise<Entries> {
@@ -308,7 +311,7 @@ async function anchorsFor(directory: string, places: readonly string[]): Promise
 		const opened = await handle.stat({ bigint: true });
 		for (const place of places) {
 			const shown = await identityAt(`${place}/${handle.fd}/.`).catch(() => undefined);
-			if (same(opened, shown)) return place;
+			if (isOneOf([opened], shown)) return place;
 		}
 		return undefined;
 	} finally {
@@ -326,16 +329,16 @@ async function identityAt(path: string): Promise<Identity | undefined> {
 	}
 }
 
-/** Is a directory the closed one, or below it? */
-async function liesIn(directory: string, closed: Identity): Promise<boolean> {
+/** Is a directory one of these, or below one? */
+async function liesIn(directory: string, closed: readonly Identity[]): Promise<boolean> {
 	for (let at = directory; ; at = dirname(at)) {
-		if (same(await identityAt(at).catch(() => undefined), closed)) return true;
+		if (isOneOf(closed, await identityAt(at).catch(() => undefined))) return true;
 		if (dirname(at) === at) return false;
 	}
 }
 
-const same = (a: Identity | undefined, b: Identity | undefined): boolean =>
-	a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
+const isOneOf = (those: readonly Identity[], found: Identity | undefined): boolean =>
+	found !== undefined && those.some(({ dev, ino }) => dev === found.dev && ino === found.ino);
 
 function failure(error: unknown, path: string): Error {
 	const shown = path === "" ? "the root" : showPath(path);
@@ -360,8 +363,7 @@ function notAFile(path: string, stats: Stats): ToolError {
 const isALink = (path: string): ToolError =>
 	outside(`${showPath(path)} is a symbolic link; the file tools follow none, so that they never leave the root`);
 
-const closedState = (path: string): ToolError =>
-	outside(`${showPath(path)} is the state directory, which is closed to the file tools`);
+const isClosed = (path: string): ToolError => outside(`${showPath(path)} is closed to the file tools`);
 
 const outside = (message: string): ToolError => new ToolError("TOOL_OUTSIDE_ROOT", message);
 
