@@ -2,7 +2,7 @@
 import { keptPerFile, type ScannedFile } from "./scan-text.ts";
 
 /** About characters: what is kept of all files together, so that a search takes megabytes whatever it finds. */
-export const mostKept = 8_000_000;
+const mostKept = 8_000_000;
 
 export class KeptLines {
 	readonly #most: number;
