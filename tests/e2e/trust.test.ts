@@ -30,7 +30,7 @@ beforeAll(async () => {
 	});
 	const source = 'export default async (ctx) => ctx.agent("What is a fox?");';
 	const started = await runtime.scripts.start({ name: "fox.ts", source }, {});
-	await started.ended;
+	await started.end;
 	script = started.run;
 	await runtime.prompt(QUESTION);
 	await planned.promise;
