@@ -96,6 +96,38 @@ export function recordedOf(
 	return { fp, occ: Number(occ), name, place: order, started, after, mayBeGone, isEffect: startsDurably(purity) };
 }
 
+/**
+ * The calls of a lane of which nothing is recorded but steps inside them.
+ *
+ * @param keys of the lane's own steps, as {@link entryKey} makes them
+ * @param lanes below it: their names, and the steps in them and below
+ */
+export function* cutCalls(
+	keys: Iterable<string>,
+	lanes: Iterable<readonly [name: string, steps: Iterable<JournalEntry>]>,
+): Generator<RecordedStep> {
+	let known: Set<string> | undefined;
+	for (const [name, steps] of lanes) {
+		const [, fp, occ] = /^([0-9a-f]{16}):(\d+)$/.exec(name) ?? [];
+		if (fp === undefined) continue;
+		known ??= new Set([...keys].map(shortKey));
+		const [first, ...others] = known.has(name) ? [] : steps;
+		if (!first) continue;
+		const all = [first, ...others];
+		yield {
+			fp,
+			occ: Number(occ),
+			name: "a call that was cut",
+			after: Math.min(...all.map(({ after }) => after)),
+			mayBeGone: all.every(({ mayBeGone }) => mayBeGone),
+			isEffect: all.some(({ purity }) => startsDurably(purity)),
+		};
+	}
+}
+
+/** As a lane below is named. */
+const shortKey = (key: string): string => key.replace(/^([0-9a-f]{16})[0-9a-f]*/, "$1");
+
 /** The entry after one more record of its step. */
 export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
 	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq };

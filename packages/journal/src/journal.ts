@@ -4,6 +4,7 @@ import type { Draft, Seq, WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { type Dict, deleteIn, dictOf, emptyDict, entriesIn, getIn, setIn } from "./dict.ts";
 import {
+	cutCalls,
 	entryAfter,
 	entryKey,
 	entrySchema,
@@ -100,7 +101,13 @@ export function recall(state: JournalState, step: Identity, program = step.lane)
 
 /** The steps that are recorded in one lane, as {@link Using} wants them. */
 export function* recordedIn(state: JournalState, lane: string): Generator<RecordedStep> {
-	for (const [key, entry] of entriesIn(laneAt(state, lane)?.entries ?? emptyDict)) yield recordedOf(key, entry);
+	const { entries, lanes } = laneAt(state, lane) ?? empty;
+	for (const [key, entry] of entriesIn(entries)) yield recordedOf(key, entry);
+	const keys = [...entriesIn(entries)].map(([key]) => key);
+	yield* cutCalls(
+		keys,
+		[...entriesIn(lanes)].map(([name, below]) => [name, allEntries(below)] as const),
+	);
 }
 
 /** What had been told when the first step in a lane or below it was asked for, as {@link Using} wants it. */

@@ -145,8 +145,10 @@ export class Lane {
 		return new Lane(path, this.#scope, inner, line);
 	}
 
+	/** Of a call that was cut, the fingerprint is not known to its end. */
 	#isAsked({ fp, occ }: RecordedStep): boolean {
-		return occ < (this.#calls.get(fp) ?? 0);
+		const asked = this.#calls.get(fp) ?? this.#calls.entries().find(([each]) => each.startsWith(fp))?.[1] ?? 0;
+		return occ < asked;
 	}
 }
 

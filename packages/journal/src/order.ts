@@ -10,6 +10,7 @@ import type { Seq, Timers } from "@reyn/wal";
 import { innerLane, type RecordedStep } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
 import { Gate } from "./gate.ts";
+import { GoneEffects } from "./gone.ts";
 import { Unasked, type Unheard } from "./unasked.ts";
 
 /** What is told first: what leaves no record, what this program has recorded, what it takes over from before an edit. */
@@ -159,6 +160,7 @@ export class Order {
 	#ended: ProgramEnded | undefined;
 	/** What is recorded and not asked for; known once calls overlap, in the lanes that were asked in. */
 	#unasked: Unasked | undefined;
+	readonly #gone = new GoneEffects();
 	readonly #lanes = new Map<string, (step: RecordedStep) => boolean>();
 	/** Have calls of it been under way at the same time? */
 	#hasOverlaps = false;
@@ -174,7 +176,7 @@ export class Order {
 		if (!("onIdle" in options)) return;
 		this.#isLoose = options.recorded === undefined;
 		this.#unasked = new Unasked();
-		for (const step of options.recorded ?? []) this.#unasked.add(step.lane, step, () => step.describe());
+		for (const step of options.recorded ?? []) (step.mayBeGone ? this.#gone : this.#unasked).add(step);
 		this.#patience = "over";
 	}
 
@@ -192,6 +194,8 @@ export class Order {
 		if ("onIdle" in this.#options || !this.#options.recordedIn) return;
 		this.#lanes.set(lane, isAsked);
 		if (this.#unasked) this.#learn(lane, isAsked);
+		// Where a program goes on after it has failed, it may ask otherwise, in whatever order.
+		else if (this.recordsItsEnd) this.#learnGone(lane, isAsked);
 	}
 
 	/**
@@ -269,7 +273,7 @@ export class Order {
 
 	/** The world says otherwise than before: what was asked for since may not be asked for again. */
 	moved(place: Seq): void {
-		this.#unasked?.moved(place);
+		for (const each of this.#unasked?.takeAfter(place) ?? []) this.#gone.add(each);
 	}
 
 	/** The program has ended: what waits is not begun, and nothing waits for its turn any more. */
@@ -283,7 +287,9 @@ export class Order {
 	/** Nothing more is asked for in a lane. */
 	close(lane: string): void {
 		this.#lanes.delete(lane);
-		if (!("onIdle" in this.#options)) this.#unasked?.forget(lane);
+		if ("onIdle" in this.#options) return;
+		this.#unasked?.forget(lane);
+		this.#gone.forget(lane);
 	}
 
 	/** Writes in the order of the calls, also where a record waits for space: what comes later waits behind it. */
@@ -430,7 +436,8 @@ export class Order {
 	}
 
 	#sameAs(asked: Asked): Unheard | undefined {
-		const own = this.#hasOverlaps ? this.#unasked?.sameAs(asked) : undefined;
+		// Where calls overlapped, its arguments may be those of another order.
+		const own = this.#gone.sameAs(asked, this.#hasOverlaps);
 		const around = this.#around;
 		return own ?? (around && around.#sameAs(asked));
 	}
@@ -438,6 +445,7 @@ export class Order {
 	/** It is asked for, in this program or in one inside of one of its calls. */
 	#heard(asked: Asked): void {
 		this.#unasked?.delete(asked);
+		this.#gone.delete(asked);
 		const around = this.#around;
 		if (around) around.#heard(asked);
 	}
@@ -449,7 +457,7 @@ export class Order {
 	/** Is nothing recorded that may yet be asked for? */
 	get #isLive(): boolean {
 		if ("onIdle" in this.#options) return false;
-		return this.#unasked?.isEmpty === true && this.#waiting.length + this.#placed.length === 0;
+		return this.#unasked?.size === 0 && this.#gone.isEmpty && this.#waiting.length + this.#placed.length === 0;
 	}
 
 	/** Once two calls are under way at the same time their order matters, and what is recorded of them has to be known. */
@@ -460,16 +468,26 @@ export class Order {
 		this.#lanes.clear();
 	}
 
-	/** @param isGone what is inside a call that may not be asked for again goes with it */
-	#learn(lane: string, isAsked: (step: RecordedStep) => boolean, isGone = false): void {
-		if ("onIdle" in this.#options) return;
-		for (const step of this.#options.recordedIn?.(lane) ?? []) {
-			if (isAsked(step)) continue;
-			const mayBeGone = isGone || step.mayBeGone;
-			const describe = (): string => `${step.name} (${step.fp.slice(0, 8)}:${step.occ})`;
-			this.#unasked?.add(lane, { ...step, mayBeGone }, describe);
-			if (mayBeGone) this.#learn(innerLane({ lane, ...step }), () => false, true);
+	#learn(lane: string, isAsked: (step: RecordedStep) => boolean): void {
+		for (const step of this.#recordedIn(lane)) {
+			if (!step.mayBeGone && !isAsked(step)) this.#unasked?.add(unheard(lane, step));
 		}
+		this.#learnGone(lane, isAsked);
+	}
+
+	#learnGone(lane: string, isAsked: (step: RecordedStep) => boolean): void {
+		for (const step of this.#recordedIn(lane)) if (step.mayBeGone && !isAsked(step)) this.#addGone(lane, step);
+	}
+
+	/** What is inside a call that may not be asked for again goes with it. */
+	#addGone(lane: string, step: RecordedStep): void {
+		this.#gone.add(unheard(lane, step));
+		const inside = innerLane({ lane, ...step });
+		for (const each of this.#recordedIn(inside)) this.#addGone(inside, each);
+	}
+
+	#recordedIn(lane: string): Iterable<RecordedStep> {
+		return "onIdle" in this.#options ? [] : (this.#options.recordedIn?.(lane) ?? []);
 	}
 
 	/** The program runs: it is quiet again when its microtasks have run, unless somebody else knows better. */
@@ -485,6 +503,12 @@ export class Order {
 		);
 	}
 }
+
+const unheard = (lane: string, step: RecordedStep): Unheard => ({
+	...step,
+	lane,
+	describe: () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ})`,
+});
 
 /** Nobody is told any more how a call ends, and what waits is not begun. */
 export class ProgramEnded extends Error {}

@@ -1,6 +1,7 @@
 /** The steps of one log in memory, for who is their only writer: the fold of the projection, in place. */
 import type { WalRecord } from "@reyn/wal";
 import {
+	cutCalls,
 	entryAfter,
 	entryKey,
 	forgotten,
@@ -61,7 +62,13 @@ export class Recorded {
 
 	/** The steps of one lane as an order of replay wants them. */
 	*stepsIn(lane: string): Generator<RecordedStep> {
-		for (const [key, entry] of this.#laneAt(lane)?.entries ?? []) yield recordedOf(key, entry);
+		const found = this.#laneAt(lane);
+		if (!found) return;
+		for (const [key, entry] of found.entries) yield recordedOf(key, entry);
+		yield* cutCalls(
+			found.entries.keys(),
+			found.lanes.entries().map(([name, below]) => [name, entriesBelow(below)]),
+		);
 	}
 
 	/** What had been told when the first step in a lane or below it was asked for. */

@@ -300,13 +300,15 @@ class Explorer {
 
 	#whyLive(id: Identity, here: Memory | undefined): Pick<ExplainedCall, "why" | "differs" | "seq" | "repeats"> {
 		const { memo, isOver } = this.#ports;
-		const repeated = startsDurably(id.purity) ? memo.effectLike(id) : undefined;
-		const repeats = repeated?.entry.started === undefined ? {} : { repeats: repeated.entry.started };
+		const repeated = startsDurably(id.purity) ? memo.effectLike(id)?.entry.started : here && memo.effectIn(here);
+		const repeats = repeated === undefined ? {} : { repeats: repeated };
 		const path = `${id.lane}[${id.place?.at}]`;
 		// A call that was begun and has no outcome is this very one.
 		if (here && here.id.fp !== id.fp) {
 			const differs = firstDifference(here.id, id);
-			this.#divergences.push({ expected: describe(here.id), got: describe(id), seq: seqOf(here).seq, path });
+			const divergence = { expected: describe(here.id), got: describe(id), seq: seqOf(here).seq, path };
+			// A run that has failed and goes on may ask otherwise than it did after that failure.
+			if (!here.entry.mayBeGone) this.#divergences.push(divergence);
 			return { why: "changed", differs, ...seqOf(here), ...repeats };
 		}
 		if (here?.entry.outcome?.type === "completed") return { why: "after a change", ...seqOf(here), ...repeats };

@@ -72,6 +72,8 @@ export class ScriptMemo {
 	readonly #byOutcome = new Map<Seq, Remembered>();
 	/** Of all revisions, by fingerprint: the newest that has a result. */
 	readonly #completed = new Map<string, JournalEntry>();
+	/** Of all revisions, by the call of the script: the newest effect that was started inside it. */
+	readonly #effectsIn = new Map<string, Seq>();
 	/** Of all revisions, by lane and position: the newest. */
 	readonly #byPosition = new Map<string, Remembered>();
 
@@ -111,7 +113,10 @@ export class ScriptMemo {
 		if (record.kind === stepCompleted.kind) this.#completed.set(id.fp, found.entry);
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
 		const isEffect = record.kind === stepStarted.kind || id.adopts !== undefined;
-		if (isEffect && startsDurably(id.purity)) this.#lastEffect = record.seq;
+		if (isEffect && startsDurably(id.purity)) {
+			this.#lastEffect = record.seq;
+			if (isInner(id.lane)) this.#effectsIn.set(callOf(id), record.seq);
+		}
 		this.#steps.record(record);
 		if (stepCompleted.is(record) && record.data.moves !== undefined) this.#learnAll();
 	}
@@ -142,10 +147,13 @@ export class ScriptMemo {
 			({ entry }) => entry.order !== undefined || entry.started !== undefined,
 		);
 		const calls = all.filter(({ id }) => id.place && !isInner(id.lane));
-		const gone = new Set(calls.filter(({ entry }) => entry.mayBeGone).map(({ id }) => callOf(id)));
-		// What is inside a call that may not be asked for again goes with it.
-		const inside = all.filter(({ id }) => isInner(id.lane) && gone.has(callOf(id)));
-		return [...calls.map((each) => expectedOf(each, each.entry.mayBeGone)), ...inside.map((each) => expectedOf(each, true))];
+		const asked = new Set(calls.filter(({ entry }) => !entry.mayBeGone).map(({ id }) => callOf(id)));
+		// What is inside a call that was cut, or may not be asked for again, may go with it.
+		const inside = all.filter(({ id }) => isInner(id.lane) && !asked.has(callOf(id)));
+		return [
+			...calls.map((each) => expectedOf(each, each.entry.mayBeGone)),
+			...inside.map((each) => expectedOf(each, true)),
+		];
 	}
 
 	/** The newest call that was recorded at a position of a lane, whatever it was. */
@@ -167,6 +175,11 @@ export class ScriptMemo {
 	effectLike({ fp }: Identity): Memory | undefined {
 		const all = [...(this.#byFingerprint.get(fp) ?? []), ...this.#here.values()];
 		return all.find(({ id, entry }) => id.fp === fp && startsDurably(id.purity) && entry.started !== undefined);
+	}
+
+	/** An effect that was started inside a call, which another one in its place may make again. */
+	effectIn({ id }: Memory): Seq | undefined {
+		return this.#effectsIn.get(callOf(id));
 	}
 
 	/** What a `script_started` or `script_resumed` record does; for a preview without one. */

@@ -164,9 +164,16 @@ function forgottenAfter(
 			return [failed.key];
 		}
 		if (!mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
-		if (recorded.some(({ path }) => isAround(path, failed.path))) return [];
-		// Of a call that is made of calls the ledger knows no start.
-		isShaken ||= recorded.length > 0 || later.some(({ key }) => specs.get(idOf(key))?.type === "nested");
+		// What the world says is the same to all who ask, so the ledger does not know whose answer is recorded.
+		const isSure = ({ kind, key, path }: Told): boolean =>
+			kind !== "look" || !told.some((each) => each.key === key && each.path !== path);
+		if (recorded.some((each) => isSure(each) && isAround(each.path, failed.path))) return [];
+		// Of a call that is made of calls the ledger knows no start, of an effect none before it is made, of a model tries that failed.
+		const mayHaveBegun = ({ key, kind, tip }: Told): boolean =>
+			specs.get(idOf(key))?.type === "nested" ||
+			((kind === "mail" || kind === "post") && tip < at) ||
+			life.made.some((each) => each.key === key && each.followed && each.tip < at);
+		isShaken ||= recorded.length > 0 || later.some(mayHaveBegun);
 		return [failed.key];
 	});
 	return { told: heard, untold, isShaken };
@@ -206,8 +213,7 @@ async function outOfOrder(cuts: readonly Cut[], forgotten: readonly string[]): P
 			toldIn(life).filter(({ type }) => !type.startsWith("asked")),
 			({ token }) => token,
 		);
-		const isSaidOften = (token: string): boolean =>
-			new Set(answers.get(token)?.map(({ path, key }) => `${path.split("/")[0]} ${key}`)).size > 1;
+		const isSaidOften = (token: string): boolean => (answers.get(token)?.length ?? 0) > 1;
 		const counts = ({ type, path, token, key }: Told): boolean =>
 			!type.startsWith("asked") &&
 			!isSaidOften(token) &&

@@ -310,36 +310,62 @@ describe("a run that has failed and is run again", () => {
 		expect(run.made).toEqual(["a"]);
 	});
 
-	test("makes no effect again inside an agent that is asked with what it knows now", async () => {
-		const source = script(`const found = [];
+	/** A model whose prompts may begin with `mail` or `mail ... too`: it then makes that mail before it answers. */
+	const mailing = (fails: (text: string) => boolean): Model => ({
+		id: "mailing",
+		async *generate({ messages }): AsyncIterable<ModelPart> {
+			const [first] = messages;
+			const text = first?.role === "user" ? first.text : "";
+			if (fails(text)) throw new Error("overloaded");
+			yield text.startsWith("mail") && messages.length === 1
+				? { type: "toolCall", call: { id: "1", name: "mail", args: { text: "to all" } } }
+				: { type: "text", text: `${text}!` };
+			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+		},
+	});
+
+	test.each([
+		[
+			"beside it",
+			`const found = [];
 	const first = ctx.agent("a");
 	const said = first.then((text) => { found.push(text); }, () => {});
 	first.catch(() => {});
 	await Promise.all([said, ctx.agent("b")]);
 	await ctx.agent("mail " + found.join(), { tools: ["mail"] });
 	await first;
-	return ctx.agent("c");`);
+	return ctx.agent("c");`,
+		],
+		[
+			"on its way out",
+			`let found = "nothing";
+	try { found = await ctx.agent("a"); } finally { await ctx.agent("mail " + found, { tools: ["mail"] }); }
+	return ctx.agent("c");`,
+		],
+	])("makes no effect again inside an agent that it asked %s, and asks with what it knows now", async (_, body) => {
 		let life = 0;
-		const mailing: Model = {
-			id: "mailing",
-			async *generate({ messages }): AsyncIterable<ModelPart> {
-				const [first] = messages;
-				const text = first?.role === "user" ? first.text : "";
-				if (life === 1 && text === "a") throw new Error("overloaded");
-				const isToMail = text.startsWith("mail") && messages.length === 1;
-				yield isToMail
-					? { type: "toolCall", call: { id: "1", name: "mail", args: { text: "to all" } } }
-					: { type: "text", text: `${text}!` };
-				yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
-			},
-		};
-		const run = new Run(() => undefined, { model: mailing });
+		const run = new Run(() => undefined, { model: mailing((text) => life === 1 && text === "a") });
 		life = 1;
-		expect(await run.live(source)).toMatchObject({ status: "failed", error: { message: "overloaded" } });
+		expect(await run.live(script(body))).toMatchObject({ status: "failed", error: { message: "overloaded" } });
 		expect(run.made).toEqual(["mail to all"]);
 		life = 2;
-		expect(await run.live(source)).toMatchObject({ status: "failed", error: { code: "REPLAY_DIVERGENCE" } });
+		expect(await run.live(script(body))).toMatchObject({ status: "failed", error: { code: "REPLAY_DIVERGENCE" } });
 		expect(run.made).toEqual([]);
+	});
+
+	test("says another thing than on its way out, and is as it was where it is cut", async () => {
+		const source =
+			script(`try { await ctx.agent("a"); await ctx.agent("second"); } finally { await ctx.tool("mail", { text: "over" }); }
+	return ctx.tool("mail", { text: "and done" });`);
+		const run = new Run((text, life) => (life === 1 && text === "a" ? { says: new Error("overloaded") } : undefined));
+		expect(await run.live(source)).toMatchObject({ status: "failed" });
+		expect(run.made).toEqual(["a", "mail over"]);
+		expect(await run.live(source)).toMatchObject({ status: "completed" });
+		expect(run.made).toEqual(["a", "second", "mail and done"]);
+		run.loseFrom((data) => data.includes("second"));
+		expect(await run.time.until(run.process.verify(source))).toEqual([]);
+		expect(await run.live(source)).toMatchObject({ status: "completed" });
+		expect(run.made).toEqual(["second", "mail and done"]);
 	});
 
 	test("never forgets a failure because it was stopped or killed", async () => {

@@ -239,7 +239,12 @@ export class Process implements Appender {
 	/** Where a script does something else than a run that is over. */
 	async verify(source: string): Promise<Preview["divergences"]> {
 		const memo = new ScriptMemo(this.log.records);
-		return (await this.#preview(loadScript(source, "s.ts"), {}, memo, { earlier: [], isOver: true })).divergences;
+		return (
+			await this.#preview(loadScript(source, "s.ts"), {}, memo, {
+				earlier: [],
+				isOver: this.kinds.at(-1) === "script_completed",
+			})
+		).divergences;
 	}
 
 	#preview(
