@@ -439,7 +439,7 @@ export class Order {
 		// Where calls overlapped, its arguments may be those of another order.
 		const own = this.#gone.sameAs(asked, this.#hasOverlaps);
 		const around = this.#around;
-		return own ?? (around && around.#sameAs(asked));
+		return own ?? (around ? around.#sameAs(asked) : undefined);
 	}
 
 	/** It is asked for, in this program or in one inside of one of its calls. */

@@ -159,11 +159,17 @@ function forgottenAfter(
 		const later = told.flatMap((each, n) => (n > i && each.type === "asked" ? [{ ...each, n }] : []));
 		const recorded = later.filter(({ n }) => isRecorded(n, life, at, told, kept));
 		// Its branch has ended by it; what else has seen it may go another way now.
-		if (hasFailed && life.why.includes(`${failed.token}:`)) {
+		const spec = specs.get(idOf(failed.key));
+		// Of branches within branches, the first alone is named.
+		const isGathered =
+			life.why.includes("SCRIPT_BRANCH_FAILED") &&
+			!(spec && "caught" in spec && spec.caught) &&
+			!later.some(({ path }) => path === failed.path);
+		if (hasFailed && (isGathered || life.why.includes(`${failed.token}:`))) {
 			isShaken ||= told.some(({ type }, n) => n > i && type.startsWith("asked"));
 			return [failed.key];
 		}
-		if (!mayBeTriedAgain(specs.get(idOf(failed.key)))) return [];
+		if (!mayBeTriedAgain(spec)) return [];
 		// What the world says is the same to all who ask, so the ledger does not know whose answer is recorded.
 		const isSure = ({ kind, key, path }: Told): boolean =>
 			kind !== "look" || !told.some((each) => each.key === key && each.path !== path);
