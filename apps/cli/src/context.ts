@@ -10,6 +10,7 @@ import {
 	openRuntime,
 	type Runtime,
 	type RuntimeOptions,
+	redactSecrets,
 	tracedModel,
 } from "@reyn/runtime";
 import { CliError } from "./exit-code.ts";
@@ -110,6 +111,7 @@ function options(globals: Globals): RuntimeOptions {
 		model: trace ? tracedModel(model, trace) : model,
 		tools,
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
+		redact: redactSecrets(process.env),
 	};
 }
 

@@ -34,6 +34,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	RUNTIME_SCRIPT_OTHER: exitCodes.refused,
 	RUNTIME_SCRIPT_PRUNED: exitCodes.refused,
 	RUNTIME_SCRIPT_RUNS: exitCodes.refused,
+	RUNTIME_SECRET: exitCodes.usage,
 	RUNTIME_UNKNOWN_SCRIPT_RUN: exitCodes.notFound,
 	SCRIPT_ARGS: exitCodes.usage,
 	SCRIPT_INVALID: exitCodes.usage,

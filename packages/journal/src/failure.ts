@@ -19,8 +19,8 @@ export function failureOf(error: unknown, redact: (text: string) => string = (te
 	const kept = detail === undefined ? undefined : detailOf(detail, redact);
 	return {
 		message: shortened(redact(message)),
-		...(code === undefined ? {} : { code }),
-		...(typeof name === "string" && name !== "Error" ? { name } : {}),
+		...(code === undefined ? {} : { code: redact(code) }),
+		...(typeof name === "string" && name !== "Error" ? { name: redact(name) } : {}),
 		...(kept === undefined ? {} : { detail: kept }),
 	};
 }

@@ -78,7 +78,8 @@ export class Line {
 	#fieldsOf(args: unknown): Record<string, string> {
 		const fields: Record<string, string> = {};
 		const rest: string[] = [];
-		for (const [path, value] of leavesOf(args, "")) {
+		for (const [at, value] of leavesOf(args, "")) {
+			const path = this.#redact(at);
 			const json = JSON.stringify(typeof value === "string" ? this.#redact(value) : value);
 			if (Object.keys(fields).length >= FIELDS) rest.push(path, json);
 			else

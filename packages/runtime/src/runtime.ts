@@ -80,6 +80,7 @@ import { assertOwnState, type Layout, layoutOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { PlanHost } from "./plan-host.ts";
 import { messageDelivered, sessionOpened, turnInterrupted, userPrompt } from "./records.ts";
+import { assertTold, redacted } from "./redact.ts";
 import { quiesce, rebuild } from "./rewind.ts";
 import { Scripts } from "./scripts.ts";
 import type { Session, SessionScope } from "./session.ts";
@@ -108,7 +109,11 @@ export interface RuntimeOptions {
 	onEvent?(event: RuntimeEvent): void;
 	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
 	onMessage?(message: BackgroundMessage): Promise<void>;
-	/** Takes out of a text what must not be written, a key say: from results of steps and from what failures say. */
+	/**
+	 * Takes out of a text what must not be written, a key say: out of all that is recorded, with what it leaves being what models,
+	 * tools and people are given of it. `redactSecrets(process.env)` knows the usual ones. What it takes out once it has to leave
+	 * as it is. Default: nothing.
+	 */
 	redact?(text: string): string;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
@@ -198,6 +203,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 		clock,
 		ids,
 		proven: (logId) => newestSnapshot(snapshots, logId, [mainSession]),
+		redact: (draft) => redacted(draft, options),
 		onFull: (why) => space.heard(why),
 	});
 	try {
@@ -394,8 +400,16 @@ export class Runtime implements AsyncDisposable {
 	 * comes during a rewind of the session waits for its end: it belongs to the line of history that this leads to. Turns that
 	 * were cut, by a crash or for want of the model, go on first; who asks the same again means them, and asks nothing new.
 	 */
-	async prompt(text: string, scope: SessionScope = mainSession): Promise<Seq> {
+	async prompt(given: string, scope: SessionScope = mainSession): Promise<Seq> {
+		const { redact } = this.#options;
+		const text = redact?.(given) ?? given;
+		for (const name of [scope.agent, scope.session]) assertTold("the name of a session", name, redact?.(name));
 		const session = await this.#sessions.ensure(scope);
+		if (text !== given)
+			this.#emit({
+				type: "notice",
+				text: "what looks like a secret was taken out of the prompt: it is not written down, and the model is not told",
+			});
 		const again = this.#cutTurn(session, text);
 		if (again === undefined) {
 			const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);

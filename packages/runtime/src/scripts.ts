@@ -46,6 +46,7 @@ import { RuntimeError } from "./errors.ts";
 import type { RuntimeEvent } from "./events.ts";
 import type { Gate } from "./gate.ts";
 import type { Layout } from "./layout.ts";
+import { assertTold } from "./redact.ts";
 import { argsText, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
 import type { Session, SessionScope } from "./session.ts";
 import { mainSession, type Sessions } from "./sessions.ts";
@@ -133,6 +134,7 @@ export class Scripts {
 		const run = `r${ids.hex(4)}`;
 		return this.#launch(session, run, async () => {
 			const module = await checkScript(script, args);
+			this.#assertTold({ module, args });
 			const started = scriptStarted({ run, name: script.name, ...(await this.#keep(run, { module, args })) });
 			await session.log.append(started, scopeOf(session, run)).durable;
 			return { module, args, isResumed: false };
@@ -201,8 +203,8 @@ export class Scripts {
 		const divergences = [...explanation.divergences];
 		if (found.status === "completed" && divergences.length === 0) {
 			const before = found.result === undefined ? undefined : await this.#filesOf(run).readResult(found.result);
-			const [expected, got] = [before, this.#written(result)].map((each) =>
-				each === undefined ? "nothing" : canonicalJson(each),
+			const [expected, got] = [before, result].map((each) =>
+				each === undefined ? "nothing" : canonicalJson(this.#written(each)),
 			);
 			const beyond = explanation.beyond === undefined ? got : `it failed: ${explanation.beyond}`;
 			if (expected !== got || explanation.beyond !== undefined)
@@ -381,6 +383,7 @@ export class Scripts {
 	/** What a resume would run. @throws as {@link check} does */
 	async #checked(session: Session, run: string, how: ScriptResume): Promise<Version> {
 		const version = await this.#versionOf(session, run, how);
+		this.#assertTold(version, runOf(session, run));
 		if (!how.strict) return version;
 		this.#assertWhole(session, run);
 		const { divergences } = await this.#foresee(run, how, "as it was");
@@ -438,6 +441,23 @@ export class Scripts {
 	async #keep(run: string, { module, args }: Version): Promise<{ readonly script: string; readonly args: string }> {
 		const files = this.#filesOf(run);
 		return { script: await files.keepScript(module.source), args: await files.keepArgs(args) };
+	}
+
+	/**
+	 * A text and arguments are kept as they are given, since a hash names them and another text would be another script: so no
+	 * secret may be in them, unless that is kept already.
+	 *
+	 * @throws RuntimeError `RUNTIME_SECRET`
+	 */
+	#assertTold({ module, args }: Version, kept?: Pick<ScriptRun, "script" | "args">): void {
+		const { redact } = this.#ports;
+		if (!redact) return;
+		const { file, source } = module;
+		assertTold("the name of a script", file, redact(file));
+		if (module.hash !== kept?.script) assertTold(file, source, redact(source));
+		if (versionOf(argsText(args)) === kept?.args) return;
+		const [given, left] = [args, this.#written(args)].map((each) => JSON.stringify(each ?? null, undefined, "\t"));
+		assertTold("its arguments", given as string, left);
 	}
 
 	/** A value as it may be written. */

@@ -95,6 +95,8 @@ export interface OpenWalOptions {
 	readonly realm?: string;
 	/** Take over from a writer whose lease has not ended; it gets `WAL_FENCED`. Default: false. */
 	readonly steal?: boolean;
+	/** What is to be written of a record: takes out what must not be, a key say. Readers, this process among them, see what it leaves. */
+	redact?(draft: Draft): Draft;
 	/** Told when the disk is full and the log begins to wait for space, with the `WAL_FULL`; and with nothing when it goes on. */
 	onFull?(why: WalError | undefined): void;
 	readonly clock?: Clock;
@@ -109,7 +111,7 @@ export interface OpenWalOptions {
  */
 export async function openWal(at: string | LogEngine, options: OpenWalOptions): Promise<Wal> {
 	const { records, realm = "main", readOnly = false, steal = false } = options;
-	const { clock = systemClock, ids = randomIds, timers = systemTimers, proven, onFull } = options;
+	const { clock = systemClock, ids = randomIds, timers = systemTimers, proven, redact, onFull } = options;
 	const kinds = registry(records);
 	const engine = typeof at === "string" ? fileEngine(at) : at;
 	const log = engine.log(realm);
@@ -147,13 +149,16 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		kinds,
 		clock,
 		at: opened,
-		writer: { writer, lease, leaseMs: engine.caps.leaseMs, timers },
+		writer: { writer, lease, leaseMs: engine.caps.leaseMs, timers, redact },
 	});
 }
 
 function owner(): Owner {
 	const started = new Date(performance.timeOrigin).toISOString();
-	return { pid: process.pid, host: hostname(), started, command: process.argv.slice(1, 4).join(" ") };
+	// The program and what it was told first, where that is a word: what follows may be anything, a key too.
+	const [, program = "", word = ""] = process.argv;
+	const command = [basename(program), ...(/^[a-z][a-z-]{0,19}$/.test(word) ? [word] : [])].join(" ");
+	return { pid: process.pid, host: hostname(), started, command };
 }
 
 /** Who writes from here on, and what was cut before. */
@@ -177,6 +182,7 @@ interface Writing {
 	readonly lease: Lease;
 	readonly leaseMs: number | undefined;
 	readonly timers: Timers;
+	readonly redact: OpenWalOptions["redact"];
 }
 
 interface OpenedWalOptions {
@@ -227,10 +233,10 @@ class OpenedWal implements Wal {
 	}
 
 	append(draft: Draft, scope: Scope): Appended {
-		const { writer } = this.#assertWritable();
+		const { writer, redact } = this.#assertWritable();
 		writer.assertOpen();
 		const { kind } = draft;
-		const { json, data } = this.#serialised(draft);
+		const { json, data } = this.#serialised(redact ? { ...redact(draft), kind } : draft);
 		const checked = checkedScope(scope);
 		const ts = this.#clock.now();
 		if (!Number.isFinite(ts))

@@ -32,15 +32,24 @@ const SYSTEM =
 
 const MAX_TURNS = 12;
 
-/** @throws JournalError `SCRIPT_UNKNOWN_TOOL`, naming those that there are; the step itself `AGENT_TURNS`, `AGENT_ANSWER` */
-export function agentStep(call: AgentCall, model: Model, all: readonly Tool[]): ScriptStep<AgentAnswer> {
+/**
+ * @param redact takes out of a text what must not be written
+ * @throws JournalError `SCRIPT_UNKNOWN_TOOL`, naming those that there are; the step itself `AGENT_TURNS`, `AGENT_ANSWER`
+ */
+export function agentStep(
+	call: AgentCall,
+	model: Model,
+	all: readonly Tool[],
+	redact: (text: string) => string,
+): ScriptStep<AgentAnswer> {
 	// Neither what it is called nor what it may cost makes it another call.
 	const { label, estimate, ...asked } = call;
 	const tools = (asked.tools ?? []).map((name) => findTool(all, name));
 	return {
 		kind: "agent",
 		name: model.id,
-		label: label ?? firstLine(asked.prompt),
+		// Before it is cut: a part of a secret is none that anybody knows.
+		label: label ?? firstLine(redact(asked.prompt)),
 		args: asked,
 		purity: "llm",
 		usage: ({ usage }) => usage,

@@ -33,7 +33,8 @@ export class Branch {
 
 	fork(kind: string, name: string, branches: number): Fork {
 		this.settle();
-		const what = name === "" ? kind : `${kind}.${encodeURIComponent(name)}`;
+		const { using } = this.#tree;
+		const what = name === "" ? kind : `${kind}.${encodeURIComponent(using.redact?.(name) ?? name)}`;
 		const visit = this.#visits.get(what) ?? 0;
 		this.#visits.set(what, visit + 1);
 		// What is begun in one go leaves from the same chain.

@@ -259,7 +259,7 @@ export class ScriptHost {
 		const { signal: over } = this.#over;
 		switch (op) {
 			case "agent": {
-				const step = agentStep(agentCall.parse(call), model, tools);
+				const step = agentStep(agentCall.parse(call), model, tools, (text) => lane.redact(text));
 				// Only what is called takes a turn: what is recalled costs nothing.
 				const limited = { ...step, call: this.#turns.limit(step.call, AbortSignal.any([signal, over])) };
 				return this.#placeStep(lane, limited, ({ value }) => value);
