@@ -18,8 +18,8 @@ export function redactSecrets(
 interface Secret {
 	/** At least three. */
 	readonly begins: string;
-	/** Where a word begins only. */
-	readonly isWord?: true;
+	/** What it cannot stand behind: it would be a part of something else. */
+	readonly notBehind?: Uint8Array;
 	/** Which part goes, of what begins here; undefined where this is no such secret. */
 	find(text: string, at: number): Part | undefined;
 }
@@ -73,7 +73,7 @@ class Finder {
 	#findAt(text: string, at: number, hash: number, kept: number): Part | undefined {
 		for (const secret of this.#byHash.get(hash) ?? []) {
 			// What follows something that was taken out begins a word, as it will when it is asked again.
-			if (secret.isWord && (at > kept || at === 0) && !isWordStart(text, at)) continue;
+			if (secret.notBehind && (at > kept || at === 0) && isBehind(secret.notBehind, text, at)) continue;
 			const part = text.startsWith(secret.begins, at) ? secret.find(text, at) : undefined;
 			if (part) return part;
 		}
@@ -91,10 +91,10 @@ function hashAt(text: string, at: number): number {
 	return ((a << (2 * SHIFT)) + (b << SHIFT) + c) & MASK;
 }
 
-/** Behind no letter, digit or part of a word; a letter that belongs to an escape, as in `\n`, is none. */
-function isWordStart(text: string, at: number): boolean {
-	if (!isIn(wordly, text.charCodeAt(at - 1))) return true;
-	return "nrtbf".includes(text.charAt(at - 1)) && text.charAt(at - 2) === "\\";
+/** Does such a character stand before? A letter that belongs to an escape, as in `\n`, is none. */
+function isBehind(chars: Uint8Array, text: string, at: number): boolean {
+	if (!isIn(chars, text.charCodeAt(at - 1))) return false;
+	return !("nrtbf".includes(text.charAt(at - 1)) && text.charAt(at - 2) === "\\");
 }
 
 /** Which ASCII characters a class of a pattern has. */
@@ -122,7 +122,7 @@ function shaped(kind: string, beginnings: readonly string[], least: RegExp, char
 		sticky.lastIndex = at;
 		return sticky.test(text) ? { from: at, to: endOf(chars, text, sticky.lastIndex), kind } : undefined;
 	};
-	return beginnings.map((begins) => ({ begins, isWord: true, find }));
+	return beginnings.map((begins) => ({ begins, notBehind: alphanumeric, find }));
 }
 
 /** What follows words like these, which stay. */
@@ -141,7 +141,8 @@ function headed(kind: string, heads: readonly string[], head: RegExp, least: Reg
 /** Three parts with points between them, or the five of an encrypted one. */
 const webToken: Secret = {
 	begins: "eyJ",
-	isWord: true,
+	// Each word is read once so.
+	notBehind: wordly,
 	find(text, at) {
 		let to = endOf(wordly, text, at);
 		if (to < at + 11) return undefined;
