@@ -8,7 +8,7 @@ import { root } from "./workspace.ts";
 
 test.each(["release", "test:pack"])("%s begins with no output of an older build", async (name) => {
 	const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-	expect(scripts[name]).toMatch(/^node tools\/clean\.ts && turbo run build\b/);
+	expect(scripts[name]).toMatch(/^node tools\/clean\.ts && node tools\/turbo\.ts run build\b/);
 });
 
 test("what builds have left is taken away, and nothing else", async () => {
