@@ -137,7 +137,9 @@ export async function assertUsable(cwd: string): Promise<void> {
 
 /** The state ignores itself, so that nobody commits it by accident and no file of the user's is edited. */
 async function hideFromGit(state: string): Promise<void> {
-	await writeFile(join(state, ".gitignore"), "*\n", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
-		if (error.code !== "EEXIST") throw error;
-	});
+	await writeFile(join(state, ".gitignore"), "*\n", { flag: "wx", mode: 0o600 }).catch(
+		(error: NodeJS.ErrnoException) => {
+			if (error.code !== "EEXIST") throw error;
+		},
+	);
 }

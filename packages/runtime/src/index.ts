@@ -42,8 +42,8 @@ export {
 	turnInterrupted,
 	userPrompt,
 } from "./records.ts";
-export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
 export { redactSecrets } from "./redact-secrets.ts";
+export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
 export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ScriptText } from "./script-files.ts";
 export {

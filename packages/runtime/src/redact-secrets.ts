@@ -278,7 +278,8 @@ function secretsIn(name: string, value: string): readonly string[] {
 
 const SECRET_WORD = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH)S?$|^(?:PASS|PWD|PAT)$/;
 /** A last word that says that something about a secret is meant. */
-const ABOUT = /^(?:TYPE|MODE|URL|URI|FILE|PATH|DIR|NAME|USER|PROVIDER|METHOD|HOST|PORT|SOCK|ENDPOINT|TTL|EXPIRY|ALGORITHM)$/;
+const ABOUT =
+	/^(?:TYPE|MODE|URL|URI|FILE|PATH|DIR|NAME|USER|PROVIDER|METHOD|HOST|PORT|SOCK|ENDPOINT|TTL|EXPIRY|ALGORITHM)$/;
 
 /** Does a name have a word that ends like one for secrets? `author` does not. */
 function isSecretName(name: string): boolean {

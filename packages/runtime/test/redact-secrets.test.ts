@@ -85,11 +85,16 @@ describe("the environment", () => {
 	test.each([0, 1, 2])("has secrets that are found in base64 behind %d bytes", (n) => {
 		const redact = redactSecrets({ DEPLOY_TOKEN: VALUE });
 		for (const encoding of ["base64", "base64url"] as const)
-			expect(redact(Buffer.from(`${"u".repeat(n)}${VALUE}tail`).toString(encoding))).toContain("[redacted DEPLOY_TOKEN]");
+			expect(redact(Buffer.from(`${"u".repeat(n)}${VALUE}tail`).toString(encoding))).toContain(
+				"[redacted DEPLOY_TOKEN]",
+			);
 	});
 
 	test("has the lines of a key, each found alone, and passwords in addresses", () => {
-		const redact = redactSecrets({ SIGNING_KEY: `${long(64)}\n${long(30, "xY9")}\nend`, DATABASE_URL: "pg://u:pa55word!@h" });
+		const redact = redactSecrets({
+			SIGNING_KEY: `${long(64)}\n${long(30, "xY9")}\nend`,
+			DATABASE_URL: "pg://u:pa55word!@h",
+		});
 		expect(redact(`2: ${long(30, "xY9")}; pa55word!`)).toBe("2: [redacted SIGNING_KEY]; [redacted DATABASE_URL]");
 	});
 
@@ -103,9 +108,7 @@ describe("the environment", () => {
 		"npm_config_//registry/:_authToken",
 		"BASIC_AUTH",
 	])("is secret where its name says so: %s", (name) => {
-		expect(redactSecrets({ [name]: "v4lue-of-it" })("v4lue-of-it")).toBe(
-			`[redacted ${name.replace(/\W/g, "_")}]`,
-		);
+		expect(redactSecrets({ [name]: "v4lue-of-it" })("v4lue-of-it")).toBe(`[redacted ${name.replace(/\W/g, "_")}]`);
 	});
 
 	test.each([
@@ -127,7 +130,9 @@ describe("the environment", () => {
 	test("has many secrets, of which the longest is found", () => {
 		const environment = { A_KEY: "common-1", B_KEY: "common-1-and-more", C_KEY: "other-22" };
 		const redact = redactSecrets(environment);
-		expect(redact("common-1-and-more common-1-and common-1")).toBe("[redacted B_KEY] [redacted A_KEY]-and [redacted A_KEY]");
+		expect(redact("common-1-and-more common-1-and common-1")).toBe(
+			"[redacted B_KEY] [redacted A_KEY]-and [redacted A_KEY]",
+		);
 	});
 });
 
@@ -137,7 +142,23 @@ test("what was taken out stays as it is, whatever stands around it", () => {
 	const pieces = [
 		...shapes.map(([, secret]) => secret),
 		...Object.values(environment),
-		...[" ", "\n", "-", "_", ".", "://u:", "@", "Bearer ", "authorization: basic ", "[redacted", "]", "\\n", "a", "é", "1"],
+		...[
+			" ",
+			"\n",
+			"-",
+			"_",
+			".",
+			"://u:",
+			"@",
+			"Bearer ",
+			"authorization: basic ",
+			"[redacted",
+			"]",
+			"\\n",
+			"a",
+			"é",
+			"1",
+		],
 	];
 	let seed = 1;
 	const below = (n: number): number => (seed = (seed * 48271) % 0x7fffffff) % n;
@@ -151,7 +172,16 @@ test("what was taken out stays as it is, whatever stands around it", () => {
 
 /** What is made to be read again and again, or without end; what takes time with the square of its length never ends here. */
 test.each([
-	...[" ", "sk-", "eyJ_", "_eyJ", "eyJaaaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----\n", "-----"],
+	...[
+		" ",
+		"sk-",
+		"eyJ_",
+		"_eyJ",
+		"eyJaaaaaaaaaaa.",
+		"-----BEGIN PRIVATE KEY-----",
+		"-----BEGIN PRIVATE KEY-----\n",
+		"-----",
+	],
 	...["://", "://a:b", "authorization: bearer ", "bearer a", "s3cret-valu"],
 	...["sk-1", "-----BEGIN PRIVATE KEY-----", "eyJ", "Bearer 1", "://a:"].map((head) => [head, "a"] as const),
 ])("a megabyte of %j is read once", (piece) => {

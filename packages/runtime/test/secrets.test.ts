@@ -3,9 +3,9 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Tool } from "@reyn/journal";
 import { defineSkill, done, next, type Skill } from "@reyn/skill-resume";
-import { z } from "zod";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { redactSecrets, type Runtime, type RuntimeOptions } from "../src/index.ts";
+import { z } from "zod";
+import { type Runtime, type RuntimeOptions, redactSecrets } from "../src/index.ts";
 import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
 import { recordsOf, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
 
@@ -30,7 +30,13 @@ async function found(state = project.state): Promise<readonly string[]> {
 		Buffer.from(JSON.stringify(JSON.stringify(secret).slice(1, -1)).slice(1, -1)),
 		Buffer.from(encodeURIComponent(secret)),
 		Buffer.from(secret, "utf16le"),
-		...[0, 1, 2].map((n) => Buffer.from(Buffer.from("x".repeat(n) + secret).toString("base64").slice(4, -4))),
+		...[0, 1, 2].map((n) =>
+			Buffer.from(
+				Buffer.from("x".repeat(n) + secret)
+					.toString("base64")
+					.slice(4, -4),
+			),
+		),
 	]);
 	const entries = await readdir(state, { recursive: true, withFileTypes: true });
 	const hits: string[] = [];
@@ -126,7 +132,9 @@ describe("a secret that is met everywhere", () => {
 		expect(await recordsOf(runtime, "tool_failed")).not.toHaveLength(0);
 		await runtime.close();
 		expect(await found()).toEqual([]);
-		expect(await readFile(join(project.state, "state/wal.jsonl"), "utf8")).toContain("[redacted DEPLOY_TOKEN] and [redacted Anthropic key]");
+		expect(await readFile(join(project.state, "state/wal.jsonl"), "utf8")).toContain(
+			"[redacted DEPLOY_TOKEN] and [redacted Anthropic key]",
+		);
 		// The next life reads all of it, and writes more.
 		const again = await open(project, { redact, tools: [], model: scripted(() => BOTH) });
 		again.runtime.resume();
@@ -141,7 +149,10 @@ describe("a secret that is met everywhere", () => {
 		await runtime.close();
 		const places = (await found()).map((each) => each.slice(project.state.length, each.indexOf(":")));
 		for (const part of ["state/wal.jsonl", "results/", "plans/", "runs/"])
-			expect(places.filter((each) => each.includes(part)), part).not.toEqual([]);
+			expect(
+				places.filter((each) => each.includes(part)),
+				part,
+			).not.toEqual([]);
 	});
 });
 
@@ -150,14 +161,19 @@ test("what was asked is known again without its secret, and the person is told",
 	const { runtime, events } = await open(project, { redact, model });
 	await runtime.prompt(`use ${KEY}`);
 	await runtime.idle();
-	expect(events).toContainEqual({ type: "notice", text: expect.stringContaining("a secret was taken out of the prompt") });
+	expect(events).toContainEqual({
+		type: "notice",
+		text: expect.stringContaining("a secret was taken out of the prompt"),
+	});
 	expect(model.asked.map(lastOf)).toEqual(["use [redacted Anthropic key]"]);
 	await runtime.close();
 });
 
 test("a session has no name with a secret", async () => {
 	const { runtime } = await open(project, { redact });
-	await expect(runtime.prompt("hello", { agent: "default", session: KEY })).rejects.toMatchObject({ code: "RUNTIME_SECRET" });
+	await expect(runtime.prompt("hello", { agent: "default", session: KEY })).rejects.toMatchObject({
+		code: "RUNTIME_SECRET",
+	});
 	await runtime.close();
 	expect(await found()).toEqual([]);
 });
@@ -169,7 +185,10 @@ describe("a script", () => {
 		const start = (name: string, source: string, args: unknown) => runtime.scripts.start({ name, source }, args);
 		const source = "export default async (ctx) => 1;";
 		const refusal = { code: "RUNTIME_SECRET", message: expect.not.stringContaining("cAnary9") };
-		await expect(start("a.ts", `${source}\n// ${KEY}\n`, {})).rejects.toMatchObject({ ...refusal, detail: { what: "a.ts", line: 2 } });
+		await expect(start("a.ts", `${source}\n// ${KEY}\n`, {})).rejects.toMatchObject({
+			...refusal,
+			detail: { what: "a.ts", line: 2 },
+		});
 		await expect(start(`${KEY}.ts`, source, {})).rejects.toMatchObject(refusal);
 		await expect(start("a.ts", source, { a: 1, b: [KEY] })).rejects.toMatchObject({ ...refusal, detail: { line: 4 } });
 		await expect(start("a.ts", source, { [VALUE]: 1 })).rejects.toMatchObject(refusal);
@@ -198,7 +217,9 @@ describe("a script", () => {
 
 	test("that pays with what is secret is known again, also when the secret is no more", async () => {
 		const pay = till();
-		const text = script(`const key = String.fromCharCode(${[...KEY].map((c) => c.charCodeAt(0))}); await ctx.tool("pay", { key }); return "paid";`);
+		const text = script(
+			`const key = String.fromCharCode(${[...KEY].map((c) => c.charCodeAt(0))}); await ctx.tool("pay", { key }); return "paid";`,
+		);
 		const first = await open(project, { tools: [pay], redact });
 		const { run } = await runToEnd(first.runtime, text);
 		await first.runtime.close();
