@@ -78,10 +78,7 @@ export function askModel(
 /** Whoever asks later may get an answer: that is for the caller to decide. */
 function unavailable(lane: Lane, { id }: Model, attempts: number, cause: unknown): JournalError {
 	const said = reasonOf(cause);
-	const reason = {
-		message: lane.redact(said.message),
-		...(said.code === undefined ? {} : { code: lane.redact(said.code) }),
-	};
+	const reason = { ...said, message: lane.redact(said.message) };
 	const tries = attempts === 1 ? "1 try" : `${attempts} tries`;
 	const retryAfterMs = retryAfterOf(cause);
 	const when = retryAfterMs > 0 ? ` (it says to ask again in ${Math.ceil(retryAfterMs / 1000)} s)` : "";

@@ -193,7 +193,7 @@ async function tryStep(
 		return { kind: "completed", ...(await runStep(lane, ports.model, request, tools, stepMaxIterations)) };
 	} catch (error) {
 		ports.signal.throwIfAborted();
-		return { kind: "failed", reason: cut(lane.redact(reasonOf(error).message), MAX_REASON) };
+		return { kind: "failed", reason: cut(reasonOf(error).message, MAX_REASON) };
 	}
 }
 

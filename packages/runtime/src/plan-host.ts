@@ -1,5 +1,5 @@
 /** Plans of a session: starting one for a turn, running it in the background, and delivering its answer. */
-import { type Model, type Tool, toJson, type Using } from "@reyn/journal";
+import type { Model, Tool, Using } from "@reyn/journal";
 import {
 	costOf,
 	execute,
@@ -66,8 +66,7 @@ export class PlanHost {
 				if (runOf(session, plan)) return started(plan);
 				let decomposition: ReturnType<typeof parseDecomposition>;
 				try {
-					const { redact } = this.#ports.using(session, signal);
-					decomposition = parseDecomposition(toJson(args, redact).json, names);
+					decomposition = parseDecomposition(args, names);
 				} catch (error) {
 					return `ERROR: ${(error as Error).message}`;
 				}

@@ -107,7 +107,7 @@ async function doAll(options: Partial<RuntimeOptions>): Promise<{ runtime: Runti
 	const made = [VALUE, KEY].map((each) => [...each].map((c) => c.charCodeAt(0)));
 	const text = script(`const [value, key] = ${JSON.stringify(made)}.map((codes) => String.fromCharCode(...codes));
 		const both = value + " and " + key;
-		await ctx.agent("x".repeat(50) + " " + both + both, { system: both });
+		await ctx.agent("x".repeat(44) + " " + both + both, { system: both });
 		await ctx.agent("first", { label: both });
 		await ctx.ask("is it " + both + "?");
 		await ctx.tool("pay", { [value]: { [key]: [both] } });

@@ -1,0 +1,26 @@
+/** What a log says of who has it open. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { openWal } from "../src/index.ts";
+
+const { argv } = process;
+afterEach(() => {
+	process.argv = argv;
+});
+
+test.each([
+	[["run", "-p", "use s3cret-value"], "reyn.js run"],
+	[["run", "--prompt=use s3cret-value"], "reyn.js run"],
+	[["--key=s3cret-value", "run"], "reyn.js"],
+	[["s3cret-value"], "reyn.js"],
+	[[], "reyn.js"],
+])("of the command line it says the program and a word: %j", async (args, command) => {
+	const directory = await mkdtemp(join(tmpdir(), "reyn-owner-"));
+	process.argv = [process.execPath, "/home/s3cret-value/reyn.js", ...args];
+	await using wal = await openWal(directory, { records: [] });
+	expect(JSON.parse(await readFile(join(directory, "wal.lock"), "utf8"))).toMatchObject({ command });
+	await wal.close();
+	await rm(directory, { recursive: true });
+});
