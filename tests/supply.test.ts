@@ -43,7 +43,14 @@ describe("the release", () => {
 
 	test("proves where it comes from, verifies what it is made of, and lists it", async () => {
 		const text = await readFile(join(root, ".github/workflows/release.yml"), "utf8");
-		for (const part of ["id-token: write", "NPM_CONFIG_PROVENANCE", "audit signatures", "sbom", "--frozen-lockfile", ".ci/run"])
+		for (const part of [
+			"id-token: write",
+			"NPM_CONFIG_PROVENANCE",
+			"audit signatures",
+			"sbom",
+			"--frozen-lockfile",
+			".ci/run",
+		])
 			expect(text).toContain(part);
 		const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 		expect(text).toContain("pnpm@12.21.0 release");

@@ -167,13 +167,14 @@ describe("a run", () => {
 		});
 		const { runtime } = await open(project, { model, redact, tools: [till()] });
 		const text = script(
-			`await ctx.agent("first", { label: args.key, system: args.key }); await ctx.tool("pay", { with: args.key });
-			if (args.isGood) return { [args.key]: [args.key] };
-			await ctx.agent("fail with " + args.key).catch(() => {});
-			throw Object.assign(new Error("no " + args.key), { code: "NO", detail: { [args.key]: [args.key] } });`,
+			`const key = "sk-" + args.number;
+			await ctx.agent("first", { label: key, system: key }); await ctx.tool("pay", { with: key });
+			if (args.isGood) return { [key]: [key] };
+			await ctx.agent("fail with " + key).catch(() => {});
+			throw Object.assign(new Error("no " + key), { code: "NO", detail: { [key]: [key] } });`,
 		);
-		await runToEnd(runtime, text, { key: SECRET });
-		const { run, end } = await runToEnd(runtime, text, { key: SECRET, isGood: true });
+		await runToEnd(runtime, text, { number: 12345 });
+		const { run, end } = await runToEnd(runtime, text, { number: 12345, isGood: true });
 		expect(end).toMatchObject({ status: "completed" });
 		expect(await runtime.scripts.result(run)).toEqual({ "[key]": ["[key]"] });
 		expect((await runtime.scripts.verify(run)).divergences).toEqual([]);

@@ -57,6 +57,20 @@ test("types are those of the schema", () => {
 	expect(noted({ text: "a" }).kind).toBe("noted");
 });
 
+test("a record is written as redaction leaves it, and read so at once", async () => {
+	const noted = defineRecord("noted", z.object({ text: z.string() }));
+	const engine = memoryEngine();
+	const redact = ({ data }: Draft): Draft => ({
+		kind: "other",
+		data: { text: (data as { text: string }).text.replace("key", "…") },
+	});
+	await using wal = await openWal(engine, { records: [noted], redact });
+	expect(wal.append(noted({ text: "a key" }), {}).record).toMatchObject({ kind: "noted", data: { text: "a …" } });
+	const read: WalRecord[] = [];
+	for await (const record of wal.read({ kinds: { only: ["noted"] } })) read.push(record);
+	expect(read).toMatchObject([{ data: { text: "a …" } }]);
+});
+
 describe("data that would not come back as it went in is refused, and takes no seq", () => {
 	const cyclic: Record<string, unknown> = {};
 	cyclic.self = cyclic;
