@@ -10,6 +10,7 @@ export interface Manifest {
 	/** Command → a file. */
 	readonly bin?: Readonly<Record<string, string>>;
 	readonly exports?: Exports;
+	readonly scripts?: Readonly<Record<string, string>>;
 	readonly dependencies?: Ranges;
 	readonly devDependencies?: Ranges;
 	readonly peerDependencies?: Ranges;
