@@ -1,4 +1,5 @@
 /** `pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone it lists them. */
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Fault, FaultError, type Figures, type Settings } from "./fault.ts";
 import { faults } from "./index.ts";
@@ -14,6 +15,9 @@ const { positionals, values } = parseArgs({
 		help: { type: "boolean" },
 	},
 });
+// What the command line keeps for its user: that of the faults is not the user's own.
+process.env.XDG_STATE_HOME ??= join(import.meta.dirname, "../../node_modules/.state");
+
 const [name] = positionals;
 const all = name === "all";
 const settings: Settings = {
