@@ -749,6 +749,28 @@ describe("a program of steps that let a failure through", () => {
 		expect([await journals.live(program), journals.made]).toEqual(["b!", ["b"]]);
 	});
 
+	test("makes no effect again inside a call that was cut, and is asked for with what it knows now", async () => {
+		const journals = new Journals((text, life) => ({
+			ms: { a: 10, b: life * 20 - 19 }[text] ?? 1,
+			...(life === 1 && text === "b" ? { says: new Error("overloaded") } : {}),
+		}));
+		const program: StepProgram = async (steps) => {
+			const found: string[] = [];
+			const [one, two] = [steps.lane("one"), steps.lane("two")];
+			const work = async (): Promise<string> => {
+				await one.llm("a");
+				return one.inside(`work on ${found}`, ({ mail }) => mail("to all"));
+			};
+			const other = async (): Promise<unknown> => found.push(await two.llm("b").catch(() => "nothing"));
+			return Promise.all([work(), other()]);
+		};
+		await journals.live(program);
+		expect(journals.made).toEqual(["a", "b", "mail to all"]);
+		await journals.lose(1);
+		await expect(journals.live(program)).rejects.toMatchObject({ code: "REPLAY_DIVERGENCE" });
+		expect(journals.made).toEqual(["b"]);
+	});
+
 	test("never makes that call again once an effect inside a later one rests on it", async () => {
 		const program: StepProgram = async ({ llm, inside }) => {
 			const heard = await llm("a").catch(() => "nothing");

@@ -74,6 +74,15 @@ describe("five calls of 1200, 800, 1500, 1500 and 2100 tokens, killed after the 
 });
 
 /** Answers are the same for ever, so what a preview assumes is what is answered. */
+/** A model that calls one tool, and then is done. */
+const asks: Model = {
+	id: "asks",
+	async *generate({ messages }) {
+		if (messages.length > 1) yield { type: "text", text: "done" };
+		else yield { type: "toolCall", call: { id: "c1", name: "write", args: {} } };
+		yield { type: "usage", usage: { inputTokens: 100, outputTokens: 10 } };
+	},
+};
 const steady = { model: echo(() => "yes"), tools: [writer(() => "yes")] };
 
 describe("a preview says what the resume then does", () => {
@@ -170,6 +179,16 @@ describe("each call says why it is made", () => {
 		expect(calls.map(({ repeats }) => repeats)).toEqual([undefined, undefined, start?.seq, undefined]);
 		const unchanged = await run.explain(source);
 		expect(unchanged.calls.map(({ repeats }) => repeats)).toEqual([undefined, undefined, undefined, undefined]);
+	});
+
+	test("an agent that an edit asks again names the effect that was made inside it", async () => {
+		const filling = script('await ctx.agent("fill", { tools: ["write"] }); return ctx.agent("fill no more");');
+		const run = new Process({ model: asks, tools: [writer()] });
+		expect(await run.work(filling)).toMatchObject({ status: "completed" });
+		const start = run.log.records.find(({ kind }) => kind === "step_started");
+		const { calls } = await run.next().explain(filling.replace('"fill"', '"fill up"'));
+		expect(calls.map(({ repeats }) => repeats)).toEqual([start?.seq, undefined]);
+		expect((await run.explain(filling)).calls.map(({ repeats }) => repeats)).toEqual([undefined, undefined]);
 	});
 
 	test("a call behind all that is recorded is new", async () => {
@@ -314,14 +333,6 @@ describe("a script that goes where nothing is recorded", () => {
 });
 
 describe("an agent that was cut off in its middle", () => {
-	const asks = {
-		id: "asks",
-		async *generate({ messages }: { messages: readonly unknown[] }) {
-			if (messages.length > 1) yield { type: "text", text: "done" } as const;
-			else yield { type: "toolCall", call: { id: "c1", name: "write", args: {} } } as const;
-			yield { type: "usage", usage: { inputTokens: 100, outputTokens: 10 } } as const;
-		},
-	};
 	const source = script(
 		'await ctx.agent("fill", { tools: ["write"], estimate: 300 }); await ctx.agent("last", { estimate: 50 });',
 	);

@@ -274,6 +274,23 @@ describe("a phase that has failed and is run again", () => {
 		expect([await run.live(body), run.made]).toEqual([["a!", "b39!"], ["a"]]);
 	});
 
+	test("makes no effect again inside a call on its way out that asks with what it knows now", async () => {
+		await using run = new Run((text, life) => (life === 1 && text === "a" ? { says: new Error("no") } : undefined));
+		const body: Body = async ({ model, inside }) => {
+			let found = "nothing";
+			try {
+				found = await model("a");
+			} finally {
+				await inside(found, "to all");
+			}
+			return model("c");
+		};
+		await expect(run.live(body)).rejects.toThrow("no");
+		expect(run.made).toEqual(["a", "mail to all"]);
+		await expect(run.live(body)).rejects.toMatchObject({ code: "REPLAY_DIVERGENCE" });
+		expect(run.made).toEqual(["a"]);
+	});
+
 	test("makes no effect again inside a call that asks with what it knows now", async () => {
 		await using run = new Run((text, life) => (life === 1 && text === "a" ? { says: new Error("no") } : undefined));
 		const body: Body = async ({ model, inside }) => {
