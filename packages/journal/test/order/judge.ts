@@ -101,8 +101,8 @@ function tooMany(
 		const times = all.length - (mayBeMade.get(key) ?? 0);
 		const [{ kind }] = all as [Made];
 		const isEffect = kind === "mail" || kind === "post";
-		// Made once, and not asked for any more: nothing is doubled.
-		if (isEffect && !asked.has(key) && all.length === 1)
+		// Made once, or once again as it may be, and not asked for any more: nothing is doubled.
+		if (isEffect && !asked.has(key) && (all.length === 1 || times === 1))
 			wrong.push({ kind: "orphan", what: `${kind} ${key}`, times: 1 });
 		else if (times > 0) wrong.push({ kind: isEffect ? "effect" : "paid", what: `${kind} ${key}`, times });
 	}
@@ -160,9 +160,9 @@ function forgottenAfter(
 		const recorded = later.filter(({ n }) => isRecorded(n, life, at, told, kept));
 		// Its branch has ended by it; what else has seen it may go another way now.
 		const spec = specs.get(idOf(failed.key));
-		// Of branches within branches, the first alone is named.
+		// Of branches within branches, the first alone is named; of `Promise.any`, none.
 		const isGathered =
-			life.why.includes("SCRIPT_BRANCH_FAILED") &&
+			/SCRIPT_BRANCH_FAILED|All promises were rejected/.test(life.why) &&
 			!(spec && "caught" in spec && spec.caught) &&
 			!later.some(({ path }) => path === failed.path);
 		if (hasFailed && (isGathered || life.why.includes(`${failed.token}:`))) {
