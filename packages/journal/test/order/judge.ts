@@ -161,10 +161,9 @@ function forgottenAfter(
 		// Its branch has ended by it; what else has seen it may go another way now.
 		const spec = specs.get(idOf(failed.key));
 		// Of branches within branches, the first alone is named; of `Promise.any`, none.
-		const isGathered =
-			/SCRIPT_BRANCH_FAILED|All promises were rejected/.test(life.why) &&
-			!(spec && "caught" in spec && spec.caught) &&
-			!later.some(({ path }) => path === failed.path);
+		const isUncaught = !(spec && "caught" in spec && spec.caught);
+		const isLast = life.why.includes("SCRIPT_BRANCH_FAILED") && !later.some(({ path }) => path === failed.path);
+		const isGathered = isUncaught && (isLast || life.why.includes("All promises were rejected"));
 		if (hasFailed && (isGathered || life.why.includes(`${failed.token}:`))) {
 			isShaken ||= told.some(({ type }, n) => n > i && type.startsWith("asked"));
 			return [failed.key];
