@@ -507,7 +507,7 @@ export class Order {
 const unheard = (lane: string, step: RecordedStep): Unheard => ({
 	...step,
 	lane,
-	describe: () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ})`,
+	describe: () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ}) in ${lane}`,
 });
 
 /** Nobody is told any more how a call ends, and what waits is not begun. */
