@@ -1,4 +1,5 @@
 import { ReynError, type Seq } from "@reyn/wal";
+import type { z } from "zod";
 
 export type JournalCode =
 	| "AGENT_ANSWER"
@@ -6,6 +7,7 @@ export type JournalCode =
 	| "CONCURRENT_LANE"
 	| "DETERMINISM"
 	| "LOG_NOT_FOLDED"
+	| "MODEL_ANSWER"
 	| "MODEL_UNAVAILABLE"
 	| "NON_RETRYABLE"
 	| "REPLAY_DIVERGENCE"
@@ -20,7 +22,9 @@ export type JournalCode =
 	| "SCRIPT_WAITING"
 	| "STEP_DISCARDED"
 	| "STEP_FAILED"
-	| "STEP_TIMEOUT";
+	| "STEP_PURITY"
+	| "STEP_TIMEOUT"
+	| "STEP_USAGE";
 
 /** An error of this package; each code is a heading in its README. */
 export class JournalError extends ReynError<JournalCode> {}
@@ -70,11 +74,39 @@ export interface Reason {
 	readonly name?: string | undefined;
 	/** JSON of up to 32 KiB. */
 	readonly detail?: unknown;
+	/** The call was made to its end, and what it gave cannot be kept: it is not made again. */
+	readonly made?: true | undefined;
 }
 
 export function reasonOf(error: unknown): Reason {
 	const { message, code } = asError(error);
 	return { message: String(message), ...(typeof code === "string" ? { code } : {}) };
+}
+
+/** All that is looked at of what was thrown. */
+const looked = ["message", "code", "name", "detail", "cause", "retryable", "retryAfterMs"] as const;
+
+/** What was thrown as it is; where a getter of it throws, or it is a Proxy that does, an error with what can be read. */
+export function readable(thrown: unknown): unknown {
+	try {
+		reasonOf(thrown);
+		for (let [each, depth] = [thrown, 0]; each instanceof Object && depth < MAX_CAUSES; each = causeOf(each), depth++)
+			for (const name of looked) Reflect.get(each, name);
+		return thrown;
+	} catch {
+		const { message, ...said } = Object.fromEntries(looked.map((name) => [name, read(thrown, name)]));
+		const { code, retryable, retryAfterMs } = said;
+		const text = typeof message === "string" ? message : "what it threw cannot be read: it throws when it is looked at";
+		return Object.assign(new Error(text), { code, retryable, retryAfterMs });
+	}
+}
+
+function read(from: unknown, name: string): unknown {
+	try {
+		return (from as Readonly<Record<string, unknown>>)[name];
+	} catch {
+		return undefined;
+	}
 }
 
 /** What was thrown, as an error with its text: a provider's client may throw anything, and what it says of itself counts. */
@@ -85,7 +117,9 @@ export function asError(thrown: unknown): Error & { readonly code?: unknown } {
 }
 
 const pick = (from: unknown, ...names: readonly string[]): Readonly<Record<string, unknown>> =>
-	Object.fromEntries(Object.entries(Object(from)).filter(([name]) => names.includes(name)));
+	Object.fromEntries(
+		names.filter((name) => Object.hasOwn(Object(from), name)).map((name) => [name, Object(from)[name]]),
+	);
 
 function textOf(thrown: unknown): string {
 	if (typeof thrown !== "object" || thrown === null) return String(thrown);
@@ -97,6 +131,10 @@ function textOf(thrown: unknown): string {
 		return Object.prototype.toString.call(thrown);
 	}
 }
+
+/** What does not fit a schema: each field by its path. */
+export const issuesOf = ({ issues }: z.ZodError): string =>
+	issues.map(({ path, message }) => [path.map(String).join("."), message].filter(Boolean).join(": ")).join("; ");
 
 /** Does an error say that no further try can help? */
 export function isFinal(error: unknown): boolean {

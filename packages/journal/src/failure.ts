@@ -1,5 +1,5 @@
 /** What a program sees of a call that failed: the same when it fails and in every replay. */
-import { canonicalJson } from "@reyn/wal";
+import { canonicalJson, isReynError } from "@reyn/wal";
 import { JournalError, type Reason, reasonOf } from "./errors.ts";
 import type { CallKey } from "./records.ts";
 import { toJson } from "./results.ts";
@@ -13,14 +13,14 @@ const MAX_MESSAGE = 32 * 1024;
 const MAX_CAUSES = 100;
 
 /** What is recorded of an error. @param redact takes out of a text what must not be written */
-export function failureOf(error: unknown, redact: (text: string) => string = (text) => text): Reason {
+export function failureOf(error: unknown, redact: (text: string) => string = (text) => text): Omit<Reason, "made"> {
 	const { message, code } = reasonOf(error);
 	const { name, detail } = (error instanceof Error ? error : {}) as { name?: unknown; detail?: unknown };
 	const kept = detail === undefined ? undefined : detailOf(detail, redact);
 	return {
 		message: shortened(redact(message)),
-		...(code === undefined ? {} : { code: redact(code) }),
-		...(typeof name === "string" && name !== "Error" ? { name: redact(name) } : {}),
+		...(code === undefined ? {} : { code: shortened(redact(code)) }),
+		...(typeof name === "string" && name !== "Error" ? { name: shortened(redact(name)) } : {}),
 		...(kept === undefined ? {} : { detail: kept }),
 	};
 }
@@ -33,6 +33,17 @@ const told = new WeakMap<Error, CallKey>();
 
 /** Is this how a call ended, now or before? */
 export const isFailureOfCall = (error: unknown): boolean => error instanceof Error && told.has(error);
+
+/** Does a call that ends so have no outcome? It was stopped by what is around it, or inside it and must not be made. */
+export const isNoOutcome = (error: unknown): boolean =>
+	!isFailureOfCall(error) && isReynError(error, "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE");
+
+/** Is it what is beneath a program that failed, the log above all, and not the program? */
+export function isBeneath(error: unknown): boolean {
+	if (isNoOutcome(error)) return true;
+	const isOfLog = isReynError(error) && error.code.startsWith("WAL_") && error.code !== "WAL_NOT_JSON";
+	return isOfLog && !isFailureOfCall(error);
+}
 
 /** Of an error that a program has ended by: the calls whose failures it let through, or wrapped, as the record of that end has them. */
 export function endedBy(error: unknown): { readonly by?: CallKey[] } {
@@ -55,7 +66,8 @@ export function thrownAs(error: unknown, reason: Reason, call: CallKey): Error {
 		error instanceof Error &&
 		error.message === reason.message &&
 		canonicalJson(failureOf(error)) === canonicalJson(reason) &&
-		hasDetail(error) === hasDetail(reason);
+		hasDetail(error) === hasDetail(reason) &&
+		!isCut(error, reason);
 	const thrown = isAll ? error : errorOf(reason, error);
 	told.set(thrown, call);
 	return thrown;
@@ -83,5 +95,9 @@ function detailOf(detail: unknown, redact: (text: string) => string): unknown {
 		return undefined;
 	}
 }
+
+/** Has a code or a name been shortened? */
+const isCut = (error: Error & { readonly code?: unknown }, { code, name = error.name }: Reason): boolean =>
+	(typeof error.code === "string" && error.code !== code) || (typeof error.name === "string" && error.name !== name);
 
 const hasDetail = (of: object): boolean => (of as { detail?: unknown }).detail !== undefined;

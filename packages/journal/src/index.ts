@@ -29,7 +29,7 @@ export { Order, type OrderOptions } from "./order.ts";
 export { type StepSaid, stepOutcomes } from "./outcomes.ts";
 export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
 export { runProgram } from "./program.ts";
-export { leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
+export { assertPurity, leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
 export { Recorded } from "./recorded.ts";
 export { journalRecords, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 export { type Kept, toJson } from "./results.ts";

@@ -1,9 +1,11 @@
 /** One question to a model, and one tool call that it asks for, as steps; and the one policy of how often a model is asked. */
-import { asError, isDropped, isRetryable, JournalError, reasonOf } from "./errors.ts";
+import { z } from "zod";
+import { asError, isDropped, isRetryable, issuesOf, JournalError, readable, reasonOf } from "./errors.ts";
 import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import type { Model, ModelRequest, Tool, ToolCall, ToolSpec, Usage } from "./ports.ts";
-import { type ModelPolicy, mayPass, nextAfter, type RetryPolicy, retryAfterOf } from "./retry.ts";
+import { usageSchema } from "./records.ts";
+import { type ModelPolicy, mayPass, type RetryPolicy, retryAfterOf } from "./retry.ts";
 
 /** A model's whole answer. */
 export interface ModelReply {
@@ -36,7 +38,8 @@ const DEFAULT_TIMEOUT_MS = 600_000;
  * breaks, is cancelled or takes too long is no answer. What may pass is tried again, as the `modelPolicy` of what the lane runs
  * on says, and `onText` then sees the answer from its beginning.
  *
- * @throws JournalError `MODEL_UNAVAILABLE` or `STEP_TIMEOUT` after the last try; what the model threw, if no try can help
+ * @throws JournalError `MODEL_UNAVAILABLE` after the last try; `MODEL_ANSWER`, or a WalError `WAL_NOT_JSON` or `WAL_TOO_LARGE`, if
+ * what it gave is no answer: it is not asked again; what the model threw, if no try can help
  */
 export function askModel(
 	lane: Lane,
@@ -45,8 +48,6 @@ export function askModel(
 	onText?: (delta: string) => void,
 ): Promise<ModelReply> {
 	let streamed = false;
-	/** What the caller is told in the end, now and in every replay. */
-	let end: unknown;
 	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
 	const policy = { ...defaultRetry, ...more.retry };
 	const asked: ModelRequest = { ...request, tools: request.tools.map(describe) };
@@ -56,16 +57,13 @@ export function askModel(
 		args: asked,
 		purity: "llm",
 		usage: ({ usage }) => usage,
-		retry: { ...policy, shouldRetry: (error) => error !== end && mayPass(error, policy) },
+		retry: policy,
 		timeoutMs,
-		async call({ signal, attempt }) {
+		endedBy: (error, attempt) => (mayPass(error, policy) ? unavailable(lane, model, attempt, error) : error),
+		async call({ signal }) {
 			streamed = true;
 			return readReply(model, asked, signal, onText).catch((thrown) => {
-				const error = asError(thrown);
-				const isLast = nextAfter(error, attempt, policy, () => 0).kind === "never";
-				if (!isLast || !mayPass(error, policy)) throw error;
-				end = unavailable(lane, model, attempt, error);
-				throw end;
+				throw asError(readable(thrown));
 			});
 		},
 	});
@@ -132,6 +130,16 @@ export async function answerCall(
 /** What a model may know of a tool, of which more may have been given. */
 const describe = ({ name, description, parameters }: ToolSpec): ToolSpec => ({ name, description, parameters });
 
+const partSchema = z.discriminatedUnion("type", [
+	z.object({ type: z.literal("text"), text: z.string() }),
+	// What else is in a call is the provider's: it is given back as it was.
+	z.object({
+		type: z.literal("toolCall"),
+		call: z.looseObject({ id: z.string().min(1), name: z.string().min(1), args: z.unknown().optional() }),
+	}),
+	z.object({ type: z.literal("usage"), usage: usageSchema }),
+]);
+
 async function readReply(
 	model: Model,
 	request: ModelRequest,
@@ -141,8 +149,12 @@ async function readReply(
 	let text = "";
 	const toolCalls: ToolCall[] = [];
 	let usage: Usage | undefined;
-	for await (const part of model.generate(request, { signal })) {
+	let parts = 0;
+	for await (const given of model.generate(request, { signal })) {
 		signal.throwIfAborted();
+		const read = partSchema.safeParse(given);
+		if (!read.success) throw noAnswer(model, parts, issuesOf(read.error));
+		const part = read.data;
 		switch (part.type) {
 			case "text":
 				text += part.text;
@@ -152,9 +164,17 @@ async function readReply(
 				toolCalls.push(part.call);
 				break;
 			case "usage":
+				if (usage) throw noAnswer(model, parts, "a second usage; there has to be exactly one");
 				usage = part.usage;
 		}
+		parts++;
 	}
 	if (!usage) throw Object.assign(new Error(`the answer of ${model.id} broke off before its end`), { retryable: true });
 	return { text, toolCalls, usage };
+}
+
+/** Of an answer that was paid for: another one would be paid for too, and be no better. */
+function noAnswer({ id }: Model, part: number, why: string): JournalError {
+	const text = `part ${part} of what ${id} gave is no part of an answer: ${why}. It is not asked again for this call: mend its adapter`;
+	return Object.assign(new JournalError("MODEL_ANSWER", text, { model: id, part }), { retryable: false });
 }

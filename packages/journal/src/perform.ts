@@ -1,12 +1,22 @@
 /** The one place where a side effect happens: recall it, or start durably, call, complete; and tell it when it is its turn. */
-import { type Appended, canonicalJson, type Draft, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
+import {
+	type Appended,
+	canonicalJson,
+	type Draft,
+	isReynError,
+	type Scope,
+	type Seq,
+	systemClock,
+	systemTimers,
+} from "@reyn/wal";
 import { type FailedTry, type Identity, innerLane, type Recall } from "./entry.ts";
-import { isFinal, isRetryable, JournalError } from "./errors.ts";
-import { failureOf, recalledAs, thrownAs } from "./failure.ts";
+import { isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
+import { failureOf, isFailureOfCall, isNoOutcome, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import { ProgramEnded, type Ticket } from "./order.ts";
-import { leavesOutcome, startsDurably } from "./purity.ts";
-import { stepCompleted, stepFailed, stepStarted } from "./records.ts";
+import type { Usage } from "./ports.ts";
+import { assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
+import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
 import { type Kept, keep, revive } from "./results.ts";
 import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
 import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
@@ -41,7 +51,7 @@ export interface Asked<T> {
 export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings): Asked<T> {
 	const { order } = using;
 	using.signal.throwIfAborted();
-	const known = using.recall(id, order?.program ?? id.lane);
+	const known = standing(using.recall(id, order?.program ?? id.lane));
 	const asked = {
 		...id,
 		isUnheardOf: startsDurably(id.purity) && known.kind === "fresh" && !known.failed,
@@ -53,6 +63,13 @@ export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, 
 	const inside = place === undefined && !isPure && !id.place ? using.firstBelow?.(innerLane(id)) : undefined;
 	const ticket = order?.ask(asked, place, isPure ? 0 : rankOf(known), inside);
 	return new Performance(step, id, scope, using, lane, known, ticket);
+}
+
+/** What was made, and gave what cannot be kept, is not made again. */
+function standing(known: Recall): Recall {
+	if (known.kind !== "failed" || !known.reason.made) return known;
+	const { again: _, ...failed } = known;
+	return failed;
 }
 
 /** Undefined: it is to be called. */
@@ -93,6 +110,7 @@ class Performance<T> implements Asked<T> {
 	}
 
 	async told(): Promise<T> {
+		assertPurity(this.#id);
 		const ending = await this.#ending(this.known);
 		await this.#ticket?.turn(this.#using.signal);
 		// What the log says of this place is what the program hears from here on.
@@ -149,6 +167,7 @@ class Performance<T> implements Asked<T> {
 			case "world":
 				return known.settled ? this.#worldThen(known) : this.#try({ attempt: 1, before: known.kept });
 			case "fresh":
+				if (known.failed?.reason.made) return this.#failAgain(known.failed);
 				if (leavesOutcome(this.#id.purity)) await this.#mayBegin();
 				return this.#tryNext(known.failed);
 		}
@@ -158,6 +177,21 @@ class Performance<T> implements Asked<T> {
 	async #forget({ reason, started }: Recall & { kind: "failed" }): Promise<void> {
 		const start = started === undefined ? {} : { started };
 		await this.#append(stepFailed({ ...this.#id, ...start, retryable: true, forgotten: true, reason }));
+	}
+
+	/** Its program has let that failure through before, and hears of it again. */
+	async #failAgain({ reason, started }: FailedTry): Promise<Ending<T>> {
+		const start = started === undefined ? {} : { started };
+		await this.#append(
+			stepFailed({ ...this.#id, ...this.#after, ...start, retryable: false, told: true, reason }),
+			true,
+		);
+		return {
+			give: () => {
+				throw recalledAs(reason, this.#id);
+			},
+			event: { type: "failed", reason: reason.message },
+		};
 	}
 
 	async #mayBegin(): Promise<void> {
@@ -244,24 +278,39 @@ class Performance<T> implements Asked<T> {
 			this.#tell({ type: "calling", attempt });
 			// A call that ends although it was cancelled has an outcome: it is kept, or a paid answer would be paid again.
 			({ result, inner } = await this.#call(attempt, started));
-		} catch (error) {
+		} catch (thrown) {
+			const error = readable(thrown);
 			// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
 			// doubt, anything else is simply called again.
-			if (this.#using.signal.aborted || isNoOutcome(error)) throw error;
-			const { random = Math.random } = this.#using;
-			const next: Next = retry ? nextAfter(error, attempt, retry, random) : { kind: "never" };
+			if (this.#using.signal.aborted || error instanceof ProgramEnded || isNoOutcome(error)) throw error;
 			// Another try is not worth more than what it said.
-			if (before)
-				return this.#worldThen(this.known as Recall & { kind: "world" }, failureOf(error, this.#redact).message);
-			const { failed, ending } = await this.#fail(error, attempt, started, next);
+			if (before) return this.#worldStands(error);
+			const next = this.#nextAfter(error, attempt);
+			const isMade = isReynError(error, "MODEL_ANSWER") && !isFailureOfCall(error);
+			const end = next.kind === "again" ? error : (this.#step.endedBy?.(error, attempt) ?? error);
+			const { failed, ending } = await this.#fail(end, attempt, started, next, isMade);
 			if (!retry || next.kind === "never") return ending;
 			const { message } = failed.reason;
 			this.#tell({ type: "retrying", attempt, limit: retry.maxAttempts, reason: message, pauseMs: next.pauseMs });
 			return this.#tryNext(failed);
 		}
-		const usage = this.#step.usage?.(result);
-		this.#tell({ type: "live", ...(usage ? { usage } : {}), inner: inner.isUsed });
-		return this.#complete(started, attempt, result, before);
+		return this.#complete(started, attempt, result, { before, inner });
+	}
+
+	/** What follows a try that failed; where the policy itself throws, none does. */
+	#nextAfter(error: unknown, attempt: number): Next {
+		const { random = Math.random } = this.#using;
+		const { retry } = this.#step;
+		if (!retry) return { kind: "never" };
+		try {
+			return nextAfter(error, attempt, retry, random);
+		} catch {
+			return { kind: "never" };
+		}
+	}
+
+	#worldStands(error: unknown): Promise<Ending<T>> {
+		return this.#worldThen(this.known as Recall & { kind: "world" }, failureOf(error, this.#redact).message);
 	}
 
 	async #call(attempt: number, started: Seq | undefined): Promise<{ result: T; inner: Lane }> {
@@ -285,9 +334,11 @@ class Performance<T> implements Asked<T> {
 		attempt: number,
 		started: Seq | undefined,
 		next: Next,
+		isMade = false,
 	): Promise<{ failed: FailedTry; ending: Ending<T> }> {
 		const again = next.kind === "again";
-		const reason = failureOf(error, this.#redact);
+		const said = failureOf(error, this.#redact);
+		const reason: Reason = { ...said, ...(isMade ? { made: true } : {}) };
 		if (!again) this.#tell({ type: "failed", reason: reason.message });
 		const start = started === undefined ? {} : { started };
 		const paused = again ? { pauseMs: next.pauseMs } : {};
@@ -302,47 +353,69 @@ class Performance<T> implements Asked<T> {
 		}
 		const { clock = systemClock } = this.#using;
 		const give = (): never => {
-			throw thrownAs(error, reason, this.#id);
+			throw thrownAs(error, said, this.#id);
 		};
 		return { failed: { attempt, at: clock.now(), reason, ...paused, ...start }, ending: { give } };
 	}
 
-	async #complete(started: Seq | undefined, attempt: number, result: T, before?: Kept): Promise<Ending<T>> {
-		const { results, redact } = this.#using;
-		if (!leavesOutcome(this.#id.purity)) return { give: () => result };
-		let kept: Kept;
+	/**
+	 * It has happened: where what it gave cannot be kept, that is how it ended, and it does not happen again.
+	 *
+	 * @param inner the lane of the steps inside, where it was called just now
+	 */
+	async #complete(
+		started: Seq | undefined,
+		attempt: number,
+		result: T,
+		{ before, inner }: { before?: Kept | undefined; inner?: Lane } = {},
+	): Promise<Ending<T>> {
+		const { results, redact, order } = this.#using;
+		const paid = this.#paid(result);
+		if (inner) this.#tell({ type: "live", ...(paid.usage ? { usage: paid.usage } : {}), inner: inner.isUsed });
+		let told: Kept;
 		try {
-			kept = await this.#whenSpace(() => keep(result, results, redact && this.#redact));
+			if (paid.wrong) throw paid.wrong;
+			if (!leavesOutcome(this.#id.purity)) return { give: () => result };
+			const kept = await this.#whenSpace(() => keep(result, results, redact && this.#redact));
+			// A world that says the same again needs no second record of it.
+			const isSame = before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept)));
+			const moves = before && !isSame ? order?.program : undefined;
+			if (moves !== undefined) order?.moved(this.#ticket?.place ?? 0);
+			const completed = stepCompleted({
+				...this.#id,
+				...numbered(attempt),
+				...this.#after,
+				...(started === undefined ? {} : { started }),
+				...kept,
+				...(paid.usage ? { usage: paid.usage } : {}),
+				...(moves === undefined ? {} : { moves }),
+			});
+			told = isSame ? before : ((await this.#append(completed, true)).record.data as Kept);
 		} catch (error) {
-			// It happened, and is not to happen again because of what it gave.
-			if ((error as { code?: unknown }).code !== "WAL_NOT_JSON") throw error;
-			return (await this.#fail(error, attempt, started, { kind: "never" })).ending;
+			if (!isReynError(error, "STEP_USAGE", "WAL_NOT_JSON", "WAL_TOO_LARGE", "WAL_INVALID_RECORD")) throw error;
+			if (before) return this.#worldStands(error);
+			return (await this.#fail(error, attempt, started, { kind: "never" }, true)).ending;
 		}
-		// A world that says the same again needs no second record of it.
-		const isSame = before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept)));
-		const { order } = this.#using;
-		const moves = before && !isSame ? order?.program : undefined;
-		if (moves !== undefined) order?.moved(this.#ticket?.place ?? 0);
-		const usage = this.#step.usage?.(result);
-		const told = isSame
-			? before
-			: ((
-					await this.#append(
-						stepCompleted({
-							...this.#id,
-							...numbered(attempt),
-							...this.#after,
-							...(started === undefined ? {} : { started }),
-							...kept,
-							...(usage ? { usage } : {}),
-							...(moves === undefined ? {} : { moves }),
-						}),
-						true,
-					)
-				).record.data as Kept);
 		// What the first run goes on with is what every replay will see.
 		const value = (await revive(told, results)) as T;
 		return { give: () => value };
+	}
+
+	/** What a result cost, or why nobody knows. */
+	#paid(result: T): { readonly usage?: Usage; readonly wrong?: JournalError } {
+		const { name } = this.#id;
+		const wrong = (why: string): { wrong: JournalError } => {
+			const text = `${name} was called, and its usage has to be token counts; ${why}. It is not called again: mend \`usage\``;
+			return { wrong: new JournalError("STEP_USAGE", text, { name }) };
+		};
+		try {
+			const given = this.#step.usage?.(result);
+			if (given === undefined) return {};
+			const read = usageSchema.safeParse(given);
+			return read.success ? { usage: read.data } : wrong(issuesOf(read.error));
+		} catch (error) {
+			return wrong(`it threw: ${reasonOf(readable(error)).message}`);
+		}
 	}
 
 	/** Records a result here that was found at another place, so that the next replay finds it here. */
@@ -392,7 +465,7 @@ class Performance<T> implements Asked<T> {
 
 	/** What the log says now; what has come to an end meanwhile has its place. */
 	#recalled(): Recall {
-		const now = this.#using.recall(this.#id, this.#using.order?.program ?? this.#id.lane);
+		const now = standing(this.#using.recall(this.#id, this.#using.order?.program ?? this.#id.lane));
 		if (now.kind === "ghost" || now.kind === "failed") this.#ticket?.placed(now.order);
 		return now;
 	}
@@ -463,12 +536,6 @@ export type Untold = StepEvent extends infer Event
 		? Omit<Event, keyof Called>
 		: never
 	: never;
-
-/** Failures of what is around a call, and none of its own. */
-const noOutcome: readonly unknown[] = ["STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"];
-
-const isNoOutcome = (error: unknown): boolean =>
-	error instanceof ProgramEnded || noOutcome.includes((error as { code?: unknown } | undefined)?.code);
 
 const numbered = (attempt: number): { attempt?: number } => (attempt > 1 ? { attempt } : {});
 

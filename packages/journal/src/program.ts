@@ -1,6 +1,6 @@
 /** One program over a lane: in order, and with a record of its end where it ends by throwing. */
 import { type Scope, systemTimers } from "@reyn/wal";
-import { endedBy } from "./failure.ts";
+import { endedBy, isBeneath } from "./failure.ts";
 import { Lane } from "./lane.ts";
 import { Order, ProgramEnded } from "./order.ts";
 import { laneFailed } from "./records.ts";
@@ -30,7 +30,7 @@ export async function runProgram<T>(
 	} catch (error) {
 		using.signal.throwIfAborted();
 		end();
-		if (isOwnEnd(error)) {
+		if (!isBeneath(error)) {
 			const failed = laneFailed({ lane: path, ...endedBy(error) });
 			const waiting = ({ code, message }: Error & { readonly code: string }): void =>
 				using.observe?.({ type: "no_space", lane: path, kind: "lane", name: path, code, reason: message });
@@ -41,11 +41,4 @@ export async function runProgram<T>(
 	} finally {
 		end();
 	}
-}
-
-/** Is it the program that failed, and not what is beneath it? */
-function isOwnEnd(error: unknown): boolean {
-	const code = String((error as { code?: unknown } | undefined)?.code);
-	const isBeneath = code.startsWith("WAL_") && code !== "WAL_NOT_JSON";
-	return !isBeneath && !["STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"].includes(code);
 }

@@ -1,3 +1,5 @@
+import { JournalError } from "./errors.ts";
+
 /**
  * What a step does to the world, and so what a resume may do with it.
  *
@@ -15,6 +17,14 @@ export const purities = ["pure", "world", "side_effect", "external", "llm"] as c
 
 /** Must the start be durable before the call? Then a start without an outcome is in doubt. */
 export const startsDurably = (purity: Purity): boolean => purity === "side_effect" || purity === "external";
+
+/** @throws JournalError `STEP_PURITY`: what a call does to the world has to be known before it is made */
+export function assertPurity({ name, purity }: { readonly name: string; readonly purity: unknown }): void {
+	if (purities.includes(purity as Purity)) return;
+	const found = purity === undefined ? "none" : typeof purity === "string" ? `"${purity}"` : typeof purity;
+	const why = `the purity of ${name} has to be one of ${purities.join(", ")}; found ${found}. Nothing was called`;
+	throw new JournalError("STEP_PURITY", why, { name });
+}
 
 /** Is the outcome recorded at all? */
 export const leavesOutcome = (purity: Purity): boolean => purity !== "pure";

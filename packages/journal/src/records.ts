@@ -43,7 +43,7 @@ const identity = {
 	place: place.optional(),
 };
 
-const usage = z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() });
+export const usageSchema = z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() });
 
 /** A result as it is kept: in the record, or beside the log under its own hash. */
 const kept = {
@@ -75,7 +75,7 @@ export const stepCompleted = defineRecord(
 		...identity,
 		...ending,
 		...kept,
-		usage: usage.optional(),
+		usage: usageSchema.optional(),
 		/** The world says otherwise than before: what the program of this lane asked for since, it may not ask for again. */
 		moves: z.string().optional(),
 	}),
@@ -88,6 +88,8 @@ export const reasonSchema = z.object({
 	/** Of the error's class, where that is not `Error`. */
 	name: z.string().optional(),
 	detail: z.unknown().optional(),
+	/** The call was made to its end, and what it gave cannot be kept: it is not made again. */
+	made: z.literal(true).optional(),
 });
 
 /** A try that failed: for good, or such that another may help (`retryable`). */

@@ -1,10 +1,14 @@
 /** Results as they are kept: JSON in the record up to 32 KiB, beside the log under its own hash above that, bytes and all. */
 import { hash } from "node:crypto";
-import { type BlobStore, WalError } from "@reyn/wal";
-import { JournalError } from "./errors.ts";
+import { types } from "node:util";
+import { type BlobStore, isReynError, WalError } from "@reyn/wal";
+import { JournalError, readable, reasonOf } from "./errors.ts";
 
 /** A larger result does not go into the record, in bytes of JSON. */
 const INLINE_BYTES = 32 * 1024;
+
+/** A record holds 64 levels, and some are around the result. */
+const MAX_LEVELS = 60;
 
 export interface Kept {
 	readonly result?: unknown;
@@ -17,7 +21,7 @@ export interface Kept {
  * Keeps a result. What is too large is durable beside the log when this resolves; without a place for it, it stays in the record.
  *
  * @param redact what may not be written of a text
- * @throws WalError `WAL_NOT_JSON` naming the field
+ * @throws WalError `WAL_NOT_JSON`, `WAL_TOO_LARGE` naming the field
  */
 export async function keep(result: unknown, blobs?: BlobStore, redact?: (text: string) => string): Promise<Kept> {
 	const { json, binary } = toJson(result, redact);
@@ -79,23 +83,32 @@ function lost(sha256: string, why: string): JournalError {
  * bytes are not. Where nothing has to change it is the value itself.
  *
  * @returns `binary`: JSON pointers (RFC 6901) to the strings that stand for bytes
- * @throws WalError `WAL_NOT_JSON` naming the field
+ * @throws WalError naming the field: `WAL_NOT_JSON`, `WAL_TOO_LARGE` where it is nested more than 60 deep
  */
 export function toJson(
 	value: unknown,
 	redact?: (text: string) => string,
 ): { readonly json: unknown; readonly binary: readonly string[] } {
-	const binary: string[] = [];
-	return { json: walk(value, "", new Set(), binary, redact), binary };
+	const walk: Walk = { at: "", above: new Set(), binary: [], redact };
+	try {
+		return { json: jsonOf(value, "", walk), binary: walk.binary };
+	} catch (error) {
+		if (isReynError(error, "WAL_NOT_JSON", "WAL_TOO_LARGE")) throw error;
+		throw notJson(walk.at, `what throws when it is read (${reasonOf(readable(error)).message})`);
+	}
 }
 
-function walk(
-	value: unknown,
-	at: string,
-	above: Set<object>,
-	binary: string[],
-	redact?: (text: string) => string,
-): unknown {
+interface Walk {
+	/** What is being read. */
+	at: string;
+	readonly above: Set<object>;
+	readonly binary: string[];
+	readonly redact: ((text: string) => string) | undefined;
+}
+
+function jsonOf(value: unknown, at: string, walk: Walk): unknown {
+	const { above, binary, redact } = walk;
+	walk.at = at;
 	if (typeof value === "string") return redact ? redact(value) : value;
 	if (typeof value === "bigint" || typeof value === "function" || typeof value === "symbol")
 		throw notJson(at, `a ${typeof value}`);
@@ -107,21 +120,36 @@ function walk(
 	if (value instanceof Map || value instanceof Set) throw notJson(at, `a ${value.constructor.name}`);
 	if (above.has(value)) throw notJson(at, "a cycle");
 	const { toJSON } = value as { toJSON?: unknown };
-	if (typeof toJSON === "function") return walk(toJSON.call(value), at, above, binary, redact);
+	if (typeof toJSON === "function") return jsonOf(toJSON.call(value), at, walk);
+	if (above.size === MAX_LEVELS) throw tooDeep(at);
 	above.add(value);
+	const isProxy = types.isProxy(value);
 	let copy: Record<string, unknown> | unknown[] | undefined;
-	for (const [key, field] of Object.entries(value)) {
+	for (const key of Object.keys(value)) {
 		const name = redact && !Array.isArray(value) ? redact(key) : key;
 		const below = `${at}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
-		const next = walk(field, below, above, binary, redact);
+		walk.at = below;
+		const field = (value as Readonly<Record<string, unknown>>)[key];
+		const next = jsonOf(field, below, walk);
+		// What a getter or a Proxy gives may be something else when it is written.
+		const isFixed = !isProxy && Object.getOwnPropertyDescriptor(value, key)?.get === undefined;
 		// Of two fields that come to have one name, the later one is kept: also when the earlier one was renamed to it.
-		if (!copy && next === field && name === key) continue;
+		if (!copy && isFixed && next === field && name === key) continue;
 		copy ??= Array.isArray(value) ? [...value] : { ...value };
 		if (name !== key) delete (copy as Record<string, unknown>)[key];
 		(copy as Record<string, unknown>)[name] = next;
 	}
 	above.delete(value);
 	return copy ?? value;
+}
+
+function tooDeep(at: string): WalError {
+	const path = at.length > 100 ? `${at.slice(0, 100)}…` : at;
+	return new WalError(
+		"WAL_TOO_LARGE",
+		`the result of a step may be nested ${MAX_LEVELS} deep; found more at ${path}; flatten it, or give it as text`,
+		{ path },
+	);
 }
 
 function notJson(at: string, found: string): WalError {

@@ -19,7 +19,7 @@ export interface Step<T> {
 	readonly purity: Purity;
 	/** Makes the call. The result has to be JSON, or hold bytes as `Uint8Array`, and comes back as such. */
 	call(context: StepContext): Promise<T>;
-	/** The tokens that a result cost, for calls that cost tokens. */
+	/** The tokens that a result cost, for calls that cost tokens. Where it gives no counts, the call has failed: `STEP_USAGE`. */
 	usage?(result: T): Usage;
 	/** Asks the far side what became of an earlier try. Asked before any policy, and after a timeout. */
 	reconcile?(idempotencyKey: string): Promise<Reconciled<T>>;
@@ -27,6 +27,8 @@ export interface Step<T> {
 	readonly empty?: T;
 	/** How often a failing call is tried, and with what pauses. Default: once. */
 	readonly retry?: RetryPolicy | undefined;
+	/** What its caller is told in place of how the last try failed. */
+	endedBy?(error: unknown, attempt: number): unknown;
 	/** How long one try may take, in milliseconds. Its signal aborts then, and the try has failed. Default: no limit. */
 	readonly timeoutMs?: number | undefined;
 }

@@ -268,6 +268,27 @@ describe("a model that takes too long", () => {
 		expect(provider.failedTries).toMatchObject([{ attempt: 1, reason: { code: "STEP_TIMEOUT" } }]);
 	});
 
+	test.each([1, 3])(
+		"each time of %i, it gave no answer: MODEL_UNAVAILABLE, and the next run asks again",
+		async (tries) => {
+			const provider = new Provider();
+			const policy = { timeoutMs: 5000, retry: { maxAttempts: tries } };
+			const never: Model = {
+				id: "m",
+				async *generate() {
+					provider.calls++;
+					await new Promise(() => {});
+					yield* provider.generate();
+				},
+			};
+			const late = { code: "MODEL_UNAVAILABLE", detail: { attempts: tries, reason: { code: "STEP_TIMEOUT" } } };
+			await expect(provider.live(policy, never)).rejects.toMatchObject(late);
+			expect(provider.calls).toBe(tries);
+			expect(provider.failedTries.at(-1)).toMatchObject({ retryable: false, reason: late });
+			expect(await provider.live(policy)).toBe("hello");
+		},
+	);
+
 	test("by default that is ten minutes", async () => {
 		const provider = new Provider();
 		await provider.live();

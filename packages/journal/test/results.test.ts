@@ -214,7 +214,7 @@ describe("a spilled result that is", () => {
 	});
 });
 
-describe("what is no JSON is WAL_NOT_JSON, names the place, and an effect that gave it is not made again", () => {
+describe("what is no JSON is WAL_NOT_JSON, names the place, and what gave it is not called again", () => {
 	const cycle: Record<string, unknown> = { name: "x" };
 	cycle.self = { again: [cycle] };
 	test.each<[string, unknown, string]>([
@@ -243,7 +243,7 @@ describe("what is no JSON is WAL_NOT_JSON, names the place, and an effect that g
 		const ask = (journal: Journal): Promise<unknown> => journal.step("ask", call, { purity: "llm" });
 		await expect(live(disk, ask)).rejects.toMatchObject(refused);
 		await expect(live(disk, ask)).rejects.toMatchObject(refused);
-		expect([calls, spillsOn(disk)]).toEqual([3, []]);
+		expect([calls, spillsOn(disk)]).toEqual([2, []]);
 	});
 
 	test("one value at two places is no cycle", async () => {

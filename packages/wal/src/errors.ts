@@ -1,3 +1,6 @@
+/** On the errors of every copy of a package. */
+const own = Symbol.for("@reyn/error");
+
 /**
  * The root of every error that Reyn throws. Branch on `code`, never on the class: two copies of a package may be
  * loaded at once. A message says what was expected, what was found and what to do.
@@ -12,6 +15,20 @@ export class ReynError<Code extends string = string> extends Error {
 		this.name = new.target.name;
 		this.code = code;
 		this.detail = detail;
+	}
+
+	get [own](): true {
+		return true;
+	}
+}
+
+/** Is it an error of Reyn's own with one of these codes (none: with any), and not another one that only has such a code? */
+export function isReynError<Code extends string>(error: unknown, ...codes: readonly Code[]): error is ReynError<Code> {
+	try {
+		const { [own]: isOwn, code } = error as { [own]?: unknown; code?: unknown };
+		return isOwn === true && (codes.length === 0 || codes.includes(code as Code));
+	} catch {
+		return false;
 	}
 }
 

@@ -3,7 +3,7 @@ import { canonicalJson, type Scope, systemClock, systemTimers } from "@reyn/wal"
 import { z } from "zod";
 import type { Recall } from "../entry.ts";
 import { type Divergence, JournalError, ReplayDivergenceError } from "../errors.ts";
-import { failureOf } from "../failure.ts";
+import { failureOf, isBeneath } from "../failure.ts";
 import type { Lane } from "../lane.ts";
 import { Order, ProgramEnded } from "../order.ts";
 import type { Asked } from "../perform.ts";
@@ -209,7 +209,8 @@ export class ScriptHost {
 		try {
 			asked = ask();
 		} catch (error) {
-			if (isFatal(error)) this.#of.suspend(error as Error);
+			// Nothing that a script may handle: the run ends here, and stays open.
+			if (isBeneath(error)) this.#of.suspend(error as Error);
 			reply.fail(error);
 			return;
 		}
@@ -245,7 +246,7 @@ export class ScriptHost {
 				done();
 			},
 			(error) => {
-				if (isFatal(error)) this.#of.suspend(error as Error);
+				if (isBeneath(error)) this.#of.suspend(error as Error);
 				asked.done();
 				reply.fail(asFirstSeen(error, lane));
 				done();
@@ -451,17 +452,6 @@ function assertArgs(file: string, schema: unknown, args: unknown): void {
 		"SCRIPT_ARGS",
 		`${file}: the arguments do not fit: ${issues.map(({ path, message }) => `${path || "args"}: ${message}`).join("; ")}`,
 		{ file, path: first?.path, issues },
-	);
-}
-
-/** Nothing that a script may handle: the run ends here, and stays open. */
-function isFatal(error: unknown): boolean {
-	const code = String((error as { code?: unknown }).code);
-	return (
-		code === "STEP_DISCARDED" ||
-		code === "STALE_LINEAGE" ||
-		code === "REPLAY_DIVERGENCE" ||
-		(code.startsWith("WAL_") && code !== "WAL_NOT_JSON")
 	);
 }
 
