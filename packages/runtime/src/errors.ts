@@ -2,6 +2,7 @@ import { ReynError } from "@reyn/wal";
 
 export type RuntimeCode =
 	| "RUNTIME_BAD_REF"
+	| "RUNTIME_CLOSED"
 	| "RUNTIME_NOT_QUIET"
 	| "RUNTIME_SCRIPT_LOST"
 	| "RUNTIME_SCRIPT_OTHER"

@@ -1,5 +1,6 @@
 /** The composition: one log, its timeline, and sessions with turns, plans and skills over it. */
 import {
+	assertPurity,
 	firstBelow,
 	journal,
 	type Model,
@@ -60,6 +61,7 @@ import {
 	fileBlobs,
 	fileEngine,
 	type Ids,
+	isReynError,
 	openWal,
 	randomIds,
 	type Scope,
@@ -72,6 +74,7 @@ import {
 import { type Collection, collectArtifacts } from "./artifacts.ts";
 import { stopReason, unsaidIn } from "./background.ts";
 import { type ConversationState, conversation, inToolCycle, promptText, since } from "./conversation.ts";
+import { RuntimeError } from "./errors.ts";
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
 import { allRecords, begins, facets } from "./kinds.ts";
@@ -189,10 +192,11 @@ const projections: readonly AnyProjection[] = [conversation, journal, planRuns, 
 /**
  * Opens a state directory and restores what is in it. Nothing runs yet: `resume()` goes on with what was in flight.
  *
- * @throws WalError, SnapshotError, TimetravelError as their packages say; nothing is changed then
+ * @throws WalError, SnapshotError, TimetravelError as their packages say; JournalError `STEP_PURITY` of a tool; nothing is changed then
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 	const { state, readOnly = false, allowNetwork = false, clock = systemClock, ids = randomIds } = options;
+	for (const tool of options.tools) assertPurity(tool);
 	const layout = layoutOf(state);
 	assertOwnState(layout);
 	const snapshots = fileSnapshots(layout.snapshots);
@@ -236,6 +240,7 @@ export class Runtime implements AsyncDisposable {
 	#timeline!: Timeline;
 	/** The messages that are being shown. */
 	readonly #showing = new Set<Seq>();
+	#isClosing = false;
 	/** Resolves when no `gc` is under way. */
 	#collecting: Promise<unknown> = Promise.resolve();
 
@@ -279,6 +284,7 @@ export class Runtime implements AsyncDisposable {
 			ids: options.ids ?? randomIds,
 			ask: async (question) => options.ask?.(question),
 			redact: options.redact && ((text) => options.redact?.(text) ?? text),
+			assertOpen: () => this.#assertOpen(),
 		});
 	}
 
@@ -399,8 +405,11 @@ export class Runtime implements AsyncDisposable {
 	 * Gives a prompt to a session and resolves with its turn once the prompt is durable; the answer comes as events. One that
 	 * comes during a rewind of the session waits for its end: it belongs to the line of history that this leads to. Turns that
 	 * were cut, by a crash or for want of the model, go on first; who asks the same again means them, and asks nothing new.
+	 *
+	 * @throws RuntimeError `RUNTIME_CLOSED` once `close` has been called, as all does that begins or changes something
 	 */
 	async prompt(given: string, scope: SessionScope = mainSession): Promise<Seq> {
+		this.#assertOpen();
 		const { redact } = this.#options;
 		const text = redact?.(given) ?? given;
 		for (const name of [scope.agent, scope.session]) assertTold("the name of a session", name, redact?.(name));
@@ -447,6 +456,7 @@ export class Runtime implements AsyncDisposable {
 
 	/** Starts a skill, after a rewind of the session that is under way; gives the id of the run. */
 	async runSkill(name: string, input: unknown, scope: SessionScope = mainSession): Promise<string> {
+		this.#assertOpen();
 		await this.#sessions.rewound(scope);
 		return this.#skills.start(this.#sessions.at(scope), name, input);
 	}
@@ -466,12 +476,14 @@ export class Runtime implements AsyncDisposable {
 	 * @throws SkillError `SKILL_UNKNOWN_RUN`
 	 */
 	async resumeSkillRun(run: string): Promise<void> {
+		this.#assertOpen();
 		this.findSkillRun(run);
 		await this.#skills.resume(this.#ownerOfRun(run), run);
 	}
 
 	/** @throws SkillError `SKILL_UNKNOWN_RUN`; TimetravelError `TIMETRAVEL_STALE` */
 	async discardSkillRun(run: string, { expect }: Confirmed = {}): Promise<void> {
+		this.#assertOpen();
 		const session = this.#ownerOfRun(run);
 		await this.#timeline.ifStill(expect, skillWork(session.scope, run).scope, () => this.findSkillRun(run));
 		await this.#skills.discard(session, run, "discarded by the user");
@@ -488,6 +500,7 @@ export class Runtime implements AsyncDisposable {
 
 	/** @throws PlanError `PLAN_UNKNOWN`; TimetravelError `TIMETRAVEL_STALE` */
 	async discardPlan(plan: string, { expect }: Confirmed = {}): Promise<void> {
+		this.#assertOpen();
 		const session = this.#ownerOfPlan(plan);
 		await this.#timeline.ifStill(expect, planWork(session.scope, plan).scope, () => this.findPlan(plan));
 		await this.#plans.discard(session, plan, "discarded by the user");
@@ -499,6 +512,7 @@ export class Runtime implements AsyncDisposable {
 	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`
 	 */
 	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
+		this.#assertOpen();
 		this.findPlan(plan);
 		return this.#plans.resume(this.#ownerOfPlan(plan), plan, from);
 	}
@@ -523,6 +537,7 @@ export class Runtime implements AsyncDisposable {
 		actor: string,
 		scope: SessionScope = sessionOf(plan.scope),
 	): Promise<RewindResult> {
+		this.#assertOpen();
 		this.#sessions.at(sessionOf(plan.scope));
 		const session = this.#sessions.at(scope);
 		return applyRewind(this.#timeline, facets, plan, {
@@ -533,7 +548,8 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/** Goes to any seq: an undo on the current line, a switch of branches elsewhere. What is outside the scope stays as it is. */
-	checkout(seq: Seq, actor: string, scope: Scope = {}, { expect }: Confirmed = {}): Promise<Checkout> {
+	async checkout(seq: Seq, actor: string, scope: Scope = {}, { expect }: Confirmed = {}): Promise<Checkout> {
+		this.#assertOpen();
 		return this.#timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }) });
 	}
 
@@ -547,11 +563,13 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/** Takes back the newest thing that a person did to the history, as `Timeline.undo` does: the one that was confirmed, or none. */
-	undo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
+	async undo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
+		this.#assertOpen();
 		return this.#timeline.undo({ ...confirmed, actor });
 	}
 
-	redo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
+	async redo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
+		this.#assertOpen();
 		return this.#timeline.redo({ ...confirmed, actor });
 	}
 
@@ -559,7 +577,8 @@ export class Runtime implements AsyncDisposable {
 	 * Takes away what is older than the policy keeps, as `Timeline.gc` does, and then the files beside the log that nothing refers
 	 * to any more. One that is begun meanwhile waits for its end.
 	 */
-	gc(policy: CollectionPolicy = {}): Promise<Collection> {
+	async gc(policy: CollectionPolicy = {}): Promise<Collection> {
+		this.#assertOpen();
 		const collection = this.#collecting.then(() => this.#collect(policy));
 		this.#collecting = collection.catch(() => {});
 		return collection;
@@ -585,6 +604,7 @@ export class Runtime implements AsyncDisposable {
 	 * work throws; the first error is thrown then.
 	 */
 	async close(): Promise<void> {
+		this.#isClosing = true;
 		// What would begin now would be waited for to its end: it is recorded, and begins at the next start.
 		for (const session of this.#sessions) session.close();
 		this.cancel();
@@ -598,6 +618,13 @@ export class Runtime implements AsyncDisposable {
 
 	[Symbol.asyncDispose](): Promise<void> {
 		return this.close();
+	}
+
+	/** @throws RuntimeError `RUNTIME_CLOSED` */
+	#assertOpen(): void {
+		if (!this.#isClosing) return;
+		const why = "this runtime has been told to close: it begins nothing any more, and nothing was written";
+		throw new RuntimeError("RUNTIME_CLOSED", `${why}; open the state again with openRuntime`);
 	}
 
 	/** Answers the open prompts of a session one after the other. */
@@ -665,15 +692,14 @@ export class Runtime implements AsyncDisposable {
 	): Promise<"over" | "kept"> {
 		const { scope } = session;
 		const reason = stopReason(signal, error);
-		const { code } = (error ?? {}) as { code?: unknown };
-		const isAway = code === "MODEL_UNAVAILABLE" || code === "STEP_TIMEOUT";
+		const isAway = (error as { code?: unknown } | undefined)?.code === "MODEL_UNAVAILABLE";
 		if (isAway && !signal.aborted) {
 			// What waits behind it was not begun, and is meant by who asks it again.
 			for (const open of session.conversation.open) this.#asked.delete(open);
 			this.#emit({ type: "turn_end", scope, turn, outcome: "stopped", reason });
 			return "kept";
 		}
-		const isFinal = code !== "STALE_LINEAGE" && (!signal.aborted || reason === "interrupted by the user");
+		const isFinal = !isReynError(error, "STALE_LINEAGE") && (!signal.aborted || reason === "interrupted by the user");
 		try {
 			const keep = this.#keeperOf(turn, signal);
 			if (isFinal) await (await keep(() => log.append(turnInterrupted({ turn, reason }), scope))).durable;

@@ -40,7 +40,7 @@ import {
 } from "@reyn/journal/script";
 import type { View } from "@reyn/snapshot";
 import type { Timeline } from "@reyn/timetravel";
-import { type Appender, canonicalJson, type Ids, type Scope, type Wal, type WalRecord } from "@reyn/wal";
+import { type Appender, canonicalJson, type Ids, isReynError, type Scope, type Wal, type WalRecord } from "@reyn/wal";
 import { stopReason } from "./background.ts";
 import { RuntimeError } from "./errors.ts";
 import type { RuntimeEvent } from "./events.ts";
@@ -67,6 +67,8 @@ export interface ScriptsPorts {
 	emit(event: RuntimeEvent): void;
 	ask(question: Question): Promise<string | undefined>;
 	redact?: ((text: string) => string) | undefined;
+	/** @throws RuntimeError `RUNTIME_CLOSED` */
+	assertOpen(): void;
 }
 
 /** With what a run goes on: absent is as it was. */
@@ -124,11 +126,12 @@ export class Scripts {
 	 * Keeps a script and its arguments and runs it, after a rewind of the session that is under way. Gives the id of the run at
 	 * once, and how it ends. A run that is cut off stays open, and is never resumed by itself.
 	 *
-	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; nothing is
-	 * written then
+	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; RuntimeError
+	 * `RUNTIME_CLOSED`; nothing is written then
 	 */
 	async start(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
-		const { sessions, ids } = this.#ports;
+		const { sessions, ids, assertOpen } = this.#ports;
+		assertOpen();
 		await sessions.rewound(scope);
 		const session = sessions.at(scope);
 		const run = `r${ids.hex(4)}`;
@@ -145,9 +148,10 @@ export class Scripts {
 	 * Goes on with a run, perhaps with an edited script or other arguments, after a rewind of its session that is under way. What
 	 * is recorded is not called again.
 	 *
-	 * @throws RuntimeError `RUNTIME_SCRIPT_RUNS`, and what {@link check} throws; nothing is written then
+	 * @throws RuntimeError `RUNTIME_CLOSED`, `RUNTIME_SCRIPT_RUNS`, and what {@link check} throws; nothing is written then
 	 */
 	async resume(run: string, how: ScriptResume = {}): Promise<StartedScript> {
+		this.#ports.assertOpen();
 		await this.#ports.sessions.rewound(this.#ownerOf(run).scope);
 		const session = this.#ownerOf(run);
 		return this.#launch(session, run, async () => {
@@ -513,7 +517,7 @@ async function outcomeOf(work: () => Promise<unknown>, signal: AbortSignal): Pro
 		const { code, detail, message = String(error) } = error as { code?: unknown; detail?: unknown; message?: string };
 		if (signal.aborted) return { status: "stopped", reason: { message: stopReason(signal, error) } };
 		const reason = { message, ...(typeof code === "string" ? { code } : {}), ...(isJson(detail) ? { detail } : {}) };
-		if (["STEP_DISCARDED", "STALE_LINEAGE", "REPLAY_DIVERGENCE"].includes(String(code)))
+		if (isReynError(error, "STEP_DISCARDED", "STALE_LINEAGE", "REPLAY_DIVERGENCE"))
 			return { status: "stopped", reason };
 		return { status: code === "SCRIPT_WAITING" ? "waiting" : "failed", reason };
 	}

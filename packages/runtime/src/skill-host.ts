@@ -16,7 +16,7 @@ import {
 	startRun,
 } from "@reyn/skill-resume";
 import { entryAt } from "@reyn/snapshot";
-import type { Ids, Scope } from "@reyn/wal";
+import { type Ids, isReynError, type Scope } from "@reyn/wal";
 import {
 	atOnce,
 	type End,
@@ -104,7 +104,7 @@ export class SkillHost {
 		try {
 			return await this.#run(session, run, signal, keep);
 		} catch (error) {
-			if ((error as { code?: unknown } | undefined)?.code !== "STEP_DISCARDED") throw error;
+			if (!isReynError(error, "STEP_DISCARDED")) throw error;
 			return this.#giveUp(session, run, stopReason(signal, error), keep);
 		}
 	}
