@@ -3,7 +3,7 @@ const own = Symbol.for("@reyn/error");
 
 /**
  * The root of every error that Reyn throws. Branch on `code`, never on the class: two copies of a package may be
- * loaded at once. A message says what was expected, what was found and what to do.
+ * loaded at once, which {@link isReynError} knows. A message says what was expected, what was found and what to do.
  */
 export class ReynError<Code extends string = string> extends Error {
 	readonly code: Code;
