@@ -181,7 +181,10 @@ export const isOpen = (entry: JournalEntry): entry is JournalEntry & { started: 
 
 /** A failure that another try may help against, and that whoever made the call was told of. */
 const isForgettable = ({ purity, outcome }: JournalEntry): boolean =>
-	outcome?.type === "failed" && outcome.told && (outcome.retryable || purity === "llm" || purity === "world");
+	outcome?.type === "failed" &&
+	outcome.told &&
+	!outcome.reason.made &&
+	(outcome.retryable || purity === "llm" || purity === "world");
 
 /**
  * Its program has ended by throwing: what failed in it, and no later call rests on, is to be called again.
@@ -204,7 +207,8 @@ function withoutFailure(
 /** Its program has let this failure through: whoever runs it again wants the call again, unless nobody knows whether it happened. */
 export function letThrough(entry: JournalEntry): JournalEntry {
 	const { outcome, purity } = entry;
-	if (outcome?.type !== "failed" || !outcome.told) return entry;
+	// What was made, and gave what cannot be kept, is not made again.
+	if (outcome?.type !== "failed" || !outcome.told || outcome.reason.made) return entry;
 	return startsDurably(purity) && outcome.reason.code === "STEP_TIMEOUT" ? entry : withoutFailure(entry, outcome);
 }
 

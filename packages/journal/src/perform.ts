@@ -51,7 +51,7 @@ export interface Asked<T> {
 export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings): Asked<T> {
 	const { order } = using;
 	using.signal.throwIfAborted();
-	const known = standing(using.recall(id, order?.program ?? id.lane));
+	const known = using.recall(id, order?.program ?? id.lane);
 	const asked = {
 		...id,
 		isUnheardOf: startsDurably(id.purity) && known.kind === "fresh" && !known.failed,
@@ -63,13 +63,6 @@ export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, 
 	const inside = place === undefined && !isPure && !id.place ? using.firstBelow?.(innerLane(id)) : undefined;
 	const ticket = order?.ask(asked, place, isPure ? 0 : rankOf(known), inside);
 	return new Performance(step, id, scope, using, lane, known, ticket);
-}
-
-/** What was made, and gave what cannot be kept, is not made again. */
-function standing(known: Recall): Recall {
-	if (known.kind !== "failed" || !known.reason.made) return known;
-	const { again: _, ...failed } = known;
-	return failed;
 }
 
 /** Undefined: it is to be called. */
@@ -167,7 +160,6 @@ class Performance<T> implements Asked<T> {
 			case "world":
 				return known.settled ? this.#worldThen(known) : this.#try({ attempt: 1, before: known.kept });
 			case "fresh":
-				if (known.failed?.reason.made) return this.#failAgain(known.failed);
 				if (leavesOutcome(this.#id.purity)) await this.#mayBegin();
 				return this.#tryNext(known.failed);
 		}
@@ -177,21 +169,6 @@ class Performance<T> implements Asked<T> {
 	async #forget({ reason, started }: Recall & { kind: "failed" }): Promise<void> {
 		const start = started === undefined ? {} : { started };
 		await this.#append(stepFailed({ ...this.#id, ...start, retryable: true, forgotten: true, reason }));
-	}
-
-	/** Its program has let that failure through before, and hears of it again. */
-	async #failAgain({ reason, started }: FailedTry): Promise<Ending<T>> {
-		const start = started === undefined ? {} : { started };
-		await this.#append(
-			stepFailed({ ...this.#id, ...this.#after, ...start, retryable: false, told: true, reason }),
-			true,
-		);
-		return {
-			give: () => {
-				throw recalledAs(reason, this.#id);
-			},
-			event: { type: "failed", reason: reason.message },
-		};
 	}
 
 	async #mayBegin(): Promise<void> {
@@ -465,7 +442,7 @@ class Performance<T> implements Asked<T> {
 
 	/** What the log says now; what has come to an end meanwhile has its place. */
 	#recalled(): Recall {
-		const now = standing(this.#using.recall(this.#id, this.#using.order?.program ?? this.#id.lane));
+		const now = this.#using.recall(this.#id, this.#using.order?.program ?? this.#id.lane);
 		if (now.kind === "ghost" || now.kind === "failed") this.#ticket?.placed(now.order);
 		return now;
 	}
