@@ -1,7 +1,7 @@
 /** Scripts on the real command line: killed, resumed, edited, watched, and given what is no script. */
 import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { allRecords, type MeterReading, offlineModel } from "@reyn/runtime";
@@ -294,6 +294,11 @@ describe("a finished run", () => {
 		expect(await readFile(kept, "utf8")).toBe("mine");
 		expect(await json<object>(here(), ["script", "save", id, kept, "--force"])).toEqual({ run: id, path: kept });
 		expect(await readFile(kept, "utf8")).toBe(five());
+		const [link, target] = [join(root, "link.ts"), join(root, "target.ts")];
+		await writeFile(target, "mine");
+		await symlink(target, link);
+		expect(await run(here(), ["script", "save", id, link, "--force"])).toMatchObject({ code: 0 });
+		expect([await readFile(target, "utf8"), await readFile(link, "utf8")]).toEqual(["mine", five()]);
 		expect(await run(here(), ["script", "save", id, join(root, "no/such/kept.ts")])).toMatchObject({
 			code: 2,
 			stderr: expect.stringMatching(/cannot be written \(ENOENT\)/),

@@ -1,6 +1,6 @@
 /** A state that came from elsewhere, as a person meets it: it is looked at, and nothing in it goes on before they trust it. */
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createFileTools, offlineModel, openRuntime } from "@reyn/runtime";
@@ -76,6 +76,25 @@ test("off a terminal nothing in it goes on, and what would is said; looking work
 	])
 		expect(await run(foreign, args)).toMatchObject({ code: 0, stderr: "" });
 	expect([await hash(), modelCalls(foreign)]).toEqual([before, []]);
+});
+
+test("files of a log that come into a state of one's own make it another's, and what only a start would find is said", async () => {
+	const here: Place = { ...foreign, state: join(root, "pulled") };
+	await mkdir(here.state);
+	// As a repository may have it: what ignores nothing is no file of ours.
+	await writeFile(join(here.state, ".gitignore"), "!*\n");
+	expect(await run(here, ["run", "-p", "what is a fox?"])).toMatchObject({ code: 0 });
+	expect(await readFile(join(here.state, ".gitignore"), "utf8")).toBe("*\n");
+	expect(await run(here, ["script", "list"])).toMatchObject({ code: 0 });
+	for (const part of ["state", "runs"])
+		await cp(join(foreign.state, part), join(here.state, part), { recursive: true });
+	await rm(join(here.state, "state/wal.head"));
+	const { code, stderr } = await run(here, ["resume"]);
+	expect({ code, stderr }).toMatchObject({
+		code: 4,
+		stderr: expect.stringContaining("was not made there by this user"),
+	});
+	expect(stderr).toContain("in flight in it: restored: plan");
 });
 
 test.skipIf(typeof noTerminal === "string")("on a terminal a person is asked once", async () => {

@@ -1,5 +1,5 @@
 /** What every command starts from: where to work, where the state is, how to speak. */
-import { readdir, stat, writeFile } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import {
 	createFileTools,
@@ -16,7 +16,7 @@ import {
 import { CliError } from "./exit-code.ts";
 import { saySpace } from "./speak.ts";
 import { finishUnread } from "./stop.ts";
-import { assertTrusted, secretsDirectory } from "./trust.ts";
+import { assertKnown, assertTrusted, secretsDirectory } from "./trust.ts";
 
 export interface Globals {
 	readonly cwd: string;
@@ -68,7 +68,7 @@ export async function reading<T>(globals: Globals, read: (runtime: Runtime) => P
  * so runs scripts, so the state has to be trusted.
  */
 export async function foreseeing<T>(globals: Globals, look: (runtime: Runtime) => Promise<T>): Promise<T> {
-	await assertOurs(globals, false);
+	await assertOurs(globals);
 	await using runtime = await openForReading(globals, "as recovered");
 	return await look(runtime);
 }
@@ -81,7 +81,7 @@ export async function openForWork(
 	await assertReady(globals);
 	finishUnread();
 	const runtime = await openRuntime({ ...options(globals), onEvent: saySpace, ...more });
-	await hideFromGit(stateOf(globals));
+	await assertKnown(stateOf(globals));
 	return runtime;
 }
 
@@ -91,13 +91,17 @@ export async function assertReady(globals: Globals): Promise<void> {
 	await assertOurs(globals);
 }
 
-function assertOurs(globals: Globals, isToBeMade = true): Promise<void> {
-	return assertTrusted(stateOf(globals), { trust: globals.trust === true, isToBeMade }, () =>
-		reading(globals, async (runtime) => runtime.restored()).catch((error) => {
-			if (error.code !== "CLI_NOT_FOUND") throw error;
+function assertOurs(globals: Globals): Promise<void> {
+	return assertTrusted(stateOf(globals), globals.trust === true, async () => {
+		try {
+			// What would go on is more than what is known to be durable.
+			await using runtime = await openForReading(globals, "as recovered");
+			return runtime.restored();
+		} catch (error) {
+			if ((error as CliError).code !== "CLI_NOT_FOUND") throw error;
 			return undefined;
-		}),
-	);
+		}
+	});
 }
 
 function options(globals: Globals): RuntimeOptions {
@@ -133,13 +137,4 @@ export async function assertUsable(cwd: string): Promise<void> {
 	if (names.every((name) => name === ".git" || name === ".reyn")) {
 		throw new CliError("CLI_USAGE", `${path} has no files; --cwd takes a directory with something to ask about`);
 	}
-}
-
-/** The state ignores itself, so that nobody commits it by accident and no file of the user's is edited. */
-async function hideFromGit(state: string): Promise<void> {
-	await writeFile(join(state, ".gitignore"), "*\n", { flag: "wx", mode: 0o600 }).catch(
-		(error: NodeJS.ErrnoException) => {
-			if (error.code !== "EEXIST") throw error;
-		},
-	);
 }

@@ -1,5 +1,6 @@
 /** `reyn script`: programs of agents that go on where they were cut, after any crash and any edit. */
-import { readFile, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import {
 	callsOf,
@@ -15,7 +16,7 @@ import {
 	type StartedScript,
 } from "@reyn/runtime";
 import { type Command, Option } from "commander";
-import { asJson } from "./clean.ts";
+import { asJson, oneLine } from "./clean.ts";
 import { foreseeing, type Globals, openForReading, openForWork, reading } from "./context.ts";
 import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { answerLines, asked, err, out } from "./print.ts";
@@ -155,8 +156,9 @@ export function addScriptCommands(
 		.addHelpText("after", "\nExample: reyn script save r395df1eb kept.ts")
 		.action(async (run: string, file: string | undefined, { force }: { force?: boolean }) => {
 			const { name, source } = await reading(globals(), (runtime) => runtime.scripts.text(run));
-			const path = resolve(file ?? basename(name));
-			await writeFile(path, source, { flag: force ? "w" : "wx" }).catch(({ code }: NodeJS.ErrnoException) => {
+			const path = resolve(file ?? ownName(name));
+			const written = force ? replaceFile(path, source) : writeFile(path, source, { flag: "wx" });
+			await written.catch(({ code }: NodeJS.ErrnoException) => {
 				if (code === "EEXIST")
 					throw new CliError("CLI_REFUSED", `${path} is there already; give another name, or --force`);
 				throw new CliError("CLI_USAGE", `${path} cannot be written (${code}); give the path of a file`);
@@ -176,6 +178,22 @@ export function addScriptCommands(
 			print(globals(), verification, verificationLines(verification, run));
 			done(verification.divergences.length === 0 ? exitCodes.ok : exitCodes.failed);
 		});
+}
+
+/** The name that a record has of a script, where it is a plain one. @throws CliError `CLI_USAGE` */
+function ownName(name: string): string {
+	if (/^[\p{L}\p{N}_][\p{L}\p{N}_ .-]*\.[cm]?[jt]s$/u.test(basename(name))) return basename(name);
+	throw new CliError(
+		"CLI_USAGE",
+		`the script is called ${oneLine(name)}, which is no plain name of a script; give a file`,
+	);
+}
+
+/** A link in its place is replaced, and not followed. */
+async function replaceFile(path: string, text: string): Promise<void> {
+	const made = `${path}.${randomBytes(6).toString("hex")}.tmp`;
+	await writeFile(made, text, { flag: "wx" });
+	await rename(made, path);
 }
 
 /** Begins a run, once everything that it needs is there. */

@@ -2,6 +2,7 @@
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import { type Restored, stateOrigin, trustState } from "@reyn/runtime";
+import { atomicWrite } from "@reyn/wal";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { CliError } from "./exit-code.ts";
@@ -11,21 +12,30 @@ import { restoredLines } from "./speak.ts";
 /**
  * Asks once where the state is not known; off a terminal nobody is asked, and `--trust` says it.
  *
- * @param isToBeMade is a state that is new about to be made? Then it is this user's own
  * @param restored what would go on in it; undefined where there is no log
  * @throws CliError `CLI_REFUSED`
  */
 export async function assertTrusted(
 	state: string,
-	{ trust, isToBeMade }: { readonly trust: boolean; readonly isToBeMade: boolean },
+	trust: boolean,
 	restored: () => Promise<Restored | undefined>,
 ): Promise<void> {
-	const secrets = secretsDirectory();
-	const origin = await stateOrigin(state, secrets);
-	if (origin === "own" || (origin === "new" && !isToBeMade)) return;
-	if (origin === "unknown" && !trust) await ask(state, await restored());
+	if ((await stateOrigin(state, secretsDirectory())) !== "unknown") return;
+	if (!trust) await ask(state, await restored());
+	await remember(state);
+}
+
+/** Knows a state again that this process works in, and that was made just now. */
+export async function assertKnown(state: string): Promise<void> {
+	if ((await stateOrigin(state, secretsDirectory())) === "own") return;
+	await remember(state);
+}
+
+/** It ignores itself besides, whatever it brought along, so that nobody commits it by accident. */
+async function remember(state: string): Promise<void> {
+	await atomicWrite(join(state, ".gitignore"), "*\n");
 	try {
-		await trustState(state, secrets);
+		await trustState(state, secretsDirectory());
 	} catch (error) {
 		const { code, message } = error as NodeJS.ErrnoException;
 		if (code === "WAL_UNSAFE") throw error;

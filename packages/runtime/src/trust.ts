@@ -1,11 +1,13 @@
 /**
  * Whether a state directory was made where it lies, by this user: what goes on by itself in one that came from elsewhere was
- * begun by somebody else. A state says so by a code over its real path, made with a secret that lies outside all states.
+ * begun by somebody else. A state says so by a code over its real path and the id of its log, made with a secret that lies outside
+ * all states: who puts files in it, as a pull of what git ignores does, has neither the secret nor the id.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdirSync, readdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { assertOwnDirectory, atomicWrite, readOwnFile, removeFiles, WalError } from "@reyn/wal";
+import { assertOwnDirectory, atomicWrite, logIdIn, readOwnFile, removeFiles, WalError } from "@reyn/wal";
+import { layoutOf } from "./layout.ts";
 
 /** `new`: there is nothing in it. `own`: made, or trusted, at this path with this secret. `unknown`: anything else. */
 export type StateOrigin = "new" | "own" | "unknown";
@@ -25,14 +27,15 @@ export async function stateOrigin(state: string, secrets: string): Promise<State
 	const names = namesIn(state);
 	if (names.every((name) => EMPTY.has(name))) return "new";
 	const secret = await secretIn(secrets);
-	const found = await readOwnFile(join(state, CODE), 1000);
+	const found = await codeIn(state);
 	if (!secret || !found) return "unknown";
 	const expected = Buffer.from(codeOf(state, secret));
 	return found.length === expected.length && timingSafeEqual(found, expected) ? "own" : "unknown";
 }
 
 /**
- * Makes a state this user's own, at the path where it lies. A directory that is missing is made.
+ * Makes a state this user's own, at the path where it lies and with the log that is in it. One that is made anew is so once its log
+ * is there. A directory that is missing is made.
  *
  * @throws WalError `WAL_UNSAFE` when the state or the secret is not this user's own
  */
@@ -43,8 +46,18 @@ export async function trustState(state: string, secrets: string): Promise<void> 
 	await atomicWrite(join(state, CODE), codeOf(state, secret));
 }
 
+async function codeIn(state: string): Promise<Buffer | undefined> {
+	try {
+		return await readOwnFile(join(state, CODE), 1000);
+	} catch (error) {
+		if ((error as WalError).code !== "WAL_TOO_LARGE") throw error;
+		return undefined;
+	}
+}
+
 function codeOf(state: string, secret: Buffer): string {
-	const mac = createHmac("sha256", secret).update(`reyn state\n${realpathSync.native(state)}`);
+	const said = JSON.stringify(["reyn state", realpathSync.native(state), logIdIn(layoutOf(state).wal) ?? ""]);
+	const mac = createHmac("sha256", secret).update(said);
 	return `${mac.digest("hex")}\n`;
 }
 

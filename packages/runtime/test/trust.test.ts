@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openWal } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { stateOrigin, trustState } from "../src/index.ts";
 
@@ -44,6 +45,17 @@ test("a state that was made here is known, through a link above it too", async (
 	expect(await stateOrigin(join(home, "other name", ".reyn"), secrets)).toBe("own");
 });
 
+test("a state whose log is another one is not known: files may come into it that nobody saw", async () => {
+	const log = await openWal(join(state, "state"), { records: [] });
+	await log.close();
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+	await trustState(state, secrets);
+	expect(await stateOrigin(state, secrets)).toBe("own");
+	rmSync(join(state, "state"), { recursive: true });
+	await (await openWal(join(state, "state"), { records: [] })).close();
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+});
+
 test("a copy, a state that was moved, and one of another user are not", async () => {
 	await ownState();
 	cpSync(state, join(home, "copy"), { recursive: true });
@@ -59,6 +71,7 @@ test.each([
 	["no code", undefined],
 	["none of its own", "0".repeat(64)],
 	["an empty one", ""],
+	["a large one", "0".repeat(10_000)],
 ])("a state with %s is not known until somebody trusts it", async (_, code) => {
 	await ownState();
 	if (code === undefined) rmSync(join(state, "own"));
