@@ -1,6 +1,6 @@
 /**
  * Kills the real command line with SIGKILL while a plan works, again and again, and looks at what is left each time.
- * `REYN_KILLS` sets how many kills (default 24), `REYN_SEED` the moments; both are in the test's name.
+ * `REYN_KILLS` sets how many kills (default 16), `REYN_SEED` the moments; both are in the test's name.
  */
 import type { ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { modelCalls, type Place, run, start, streamLines } from "../cli.ts";
 import { random } from "../faults/fault.ts";
 
-const KILLS = Number(process.env.REYN_KILLS ?? 24);
+const KILLS = Number(process.env.REYN_KILLS ?? 16);
 const SEED = Number(process.env.REYN_SEED ?? 1);
 const QUESTION = "How do the parser and the printer work together, and where is each of them tested?";
 const ASK = ["--pace", "60", "run", "-p", QUESTION, "--output-format", "stream-json"];

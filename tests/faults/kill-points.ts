@@ -36,7 +36,7 @@ export async function killAtCalls<Before>(killed: Killed<Before>, { short, seed 
 		const whole = await runToEnd(program, state, options, ["strace", "-f", "-qq", "-y", ...oneThread, "-o", log]);
 		await check(state, before, whole);
 		const calls = await callsIn(join(state, below), log);
-		const stride = short ? Math.ceil(calls.length / 4) : 1;
+		const stride = short ? Math.ceil(calls.length / 2) : 1;
 		const first = Math.floor(random(seed)() * stride);
 		const chosen = calls.filter((_, i) => i % stride === first);
 		const found = new Map<number, number>();

@@ -32,7 +32,7 @@ export class Line {
 	}
 
 	/** Takes the place of the next call of the lane; what people see of it is made when somebody looks. */
-	next(fp: string, args: unknown, label: string): Place {
+	next(fp: string, args: unknown, label: string | (() => string)): Place {
 		const chain = link(this.#chain, fp);
 		const loose = link(this.#loose, fp);
 		const at = this.#at++;
@@ -42,7 +42,8 @@ export class Line {
 		const show = (): Pick<Place, "label" | "fields"> => {
 			if (shown) return shown;
 			const { "": whole, ...fields } = this.#fieldsOf(args);
-			shown = { label: this.#redact(label), fields: whole === undefined ? fields : { value: whole } };
+			const said = typeof label === "string" ? label : label();
+			shown = { label: this.#redact(said), fields: whole === undefined ? fields : { value: whole } };
 			return shown;
 		};
 		return {

@@ -13,7 +13,7 @@ export interface Step<T> {
 	readonly kind: string;
 	readonly name: string;
 	/** For people, where the name says little. No part of what a call is known by. */
-	readonly label?: string;
+	readonly label?: string | (() => string);
 	/** JSON. Two calls with equal kind, name and arguments in one lane are told apart by their order. */
 	readonly args: unknown;
 	readonly purity: Purity;

@@ -48,8 +48,9 @@ export function agentStep(
 	return {
 		kind: "agent",
 		name: model.id,
-		// Before it is cut: a part of a secret is none that anybody knows.
-		label: label ?? firstLine(redact(asked.prompt)),
+		// Before it is cut, since a part of a secret is none that anybody knows; and when somebody looks, since a script may be
+		// stopped in the middle of what it asks.
+		label: label ?? (() => firstLine(redact(asked.prompt))),
 		args: asked,
 		purity: "llm",
 		usage: ({ usage }) => usage,

@@ -6,6 +6,6 @@ import { scripts } from "./script-form.ts";
 
 const LONG = 3_600_000;
 
-test("scripts", () => tellHistories(scripts, 50), LONG);
+test("scripts", () => tellHistories(scripts, 30), LONG);
 
 test("programs of steps", () => tellHistories(journals, 120), LONG);
