@@ -1,17 +1,23 @@
-/** What must not be written: the secrets of an environment, and what has the shape of a key. Each is read past once, so any text takes linear time. */
+/** What must not be written: the secrets of an environment, and what has the shape of a key. Any text takes time with its length. */
+import { type Part, partsAcrossLines, Texts, withoutParts } from "./find-texts.ts";
+import { secretValues } from "./secret-values.ts";
 
 /**
  * Takes secrets out of a text, each for `[redacted ...]` with what it was: the values of variables whose names say that they are
- * secret, also as JSON, percent-encoded and in base64, and what looks like a key whoever it belongs to. What it has taken out
- * stays as it is when it is asked again. A part of a secret is not known.
+ * secret, also as JSON, as JSON in JSON, percent-encoded and in base64, and what looks like a key whoever it belongs to. What it
+ * has taken out stays as it is when it is asked again. A part of a secret is not known, but for a beginning of 256 characters.
  *
  * @param environment names and values, `process.env` say; read once
  */
 export function redactSecrets(
 	environment: Readonly<Record<string, string | undefined>> = {},
 ): (text: string) => string {
-	const values = new Finder(valuesOf(environment));
-	return (text) => keyShapes.redacted(urlPasswords(values.redacted(text)));
+	const values = secretValues(environment, kinds);
+	const [plain, base64] = [new Texts(values.plain), new Texts(values.base64)];
+	return (text) => {
+		const left = withoutParts(text, plain.in(text));
+		return keyShapes.redacted(urlPasswords.redacted(withoutParts(left, partsAcrossLines(base64, left))));
+	};
 }
 
 /** Something that is taken out wherever it begins with these characters. */
@@ -22,13 +28,6 @@ interface Secret {
 	readonly notBehind?: Uint8Array;
 	/** Which part goes, of what begins here; undefined where this is no such secret. */
 	find(text: string, at: number): Part | undefined;
-}
-
-interface Part {
-	readonly from: number;
-	readonly to: number;
-	/** What it was. */
-	readonly kind: string;
 }
 
 /** Replaces secrets in one pass over a text, by a table of their first three characters. */
@@ -50,8 +49,8 @@ class Finder {
 
 	redacted(text: string): string {
 		const mayBegin = this.#mayBegin;
-		const end = this.#byHash.size === 0 ? 0 : text.length - 2;
-		const parts: string[] = [];
+		const end = text.length - 2;
+		const parts: Part[] = [];
 		let kept = 0;
 		let hash = 0;
 		for (let at = 0, next = 0; at < end; at++) {
@@ -61,13 +60,12 @@ class Finder {
 			if (mayBegin[hash] === 0) continue;
 			const found = this.#findAt(text, at, hash, kept);
 			if (!found) continue;
-			const { from, to, kind } = found;
-			parts.push(text.slice(kept, from), `[redacted ${kind}]`);
-			kept = to;
-			next = to;
-			at = to - 1;
+			parts.push(found);
+			kept = found.to;
+			next = kept;
+			at = kept - 1;
 		}
-		return kept === 0 ? text : parts.join("") + text.slice(kept);
+		return withoutParts(text, parts);
 	}
 
 	#findAt(text: string, at: number, hash: number, kept: number): Part | undefined {
@@ -174,6 +172,13 @@ const privateKey: Secret = {
 	},
 };
 
+/** What stands for what was found by its shape. */
+const kinds: readonly string[] = [
+	...["Anthropic key", "API key", "GitHub token", "GitLab token", "npm token", "Hugging Face token", "Slack token"],
+	...["Stripe key", "AWS key id", "Google key", "Google token", "JWT", "private key", "authorization", "bearer token"],
+	"password",
+];
+
 /** All that is read of a text in vain is bounded, or begins once a word. */
 const keyShapes = new Finder([
 	privateKey,
@@ -210,105 +215,29 @@ const keyShapes = new Finder([
 	),
 ]);
 
-/** The password of a URL, whose length and whose user's have limits: no text is read again and again. */
-const URL_PASSWORD = /(:\/\/[^\s/?#@:"'`<>[\]\\]{0,256}:)([^\s/?#@:"'`<>[\]\\]{1,512})(?=@)/g;
+const USER = /:\/\/[^\s/?#@:"'`<>[\]\\]{0,256}:/y;
+const PORT = /\d{1,5}[/?#,)]/y;
+const notInPassword = classOf(/[\s"'`<>[\]\\]/);
 
-const urlPasswords = (text: string): string =>
-	text.includes("://") ? text.replace(URL_PASSWORD, "$1[redacted password]") : text;
+/** Up to the last `@`, since a password may have one, and `/`, `?` and `#`. Nothing is read again and again: both have limits. */
+const urlPasswords = new Finder([
+	{
+		begins: "://",
+		find(text, at) {
+			USER.lastIndex = at;
+			if (!USER.test(text)) return undefined;
+			const from = USER.lastIndex;
+			PORT.lastIndex = from;
+			if (PORT.test(text)) return undefined;
+			let to = from;
+			for (let end = from; end <= from + 512 && end < text.length; end++) {
+				const code = text.charCodeAt(end);
+				if (isIn(notInPassword, code) || text.startsWith("://", end)) break;
+				if (code === AT) to = end;
+			}
+			return to === from ? undefined : { from, to, kind: "password" };
+		},
+	},
+]);
 
-/** The secrets of an environment in all forms that are known. */
-function valuesOf(environment: Readonly<Record<string, string | undefined>>): readonly Secret[] {
-	const found = new Map<string, string>();
-	for (const name of Object.keys(environment).sort()) {
-		const kind = name.replace(/\W/g, "_").slice(0, 64);
-		const value = environment[name] ?? "";
-		for (const secret of secretsIn(name, value.trim()))
-			for (const form of formsOf(secret)) if (!found.has(form)) found.set(form, kind);
-	}
-	const kinds = [...new Set(found.values())].map((kind) => `[redacted ${kind}]`);
-	const forms = new Map<string, Forms>();
-	for (const [form, kind] of found) {
-		if (kinds.some((each) => each.includes(form))) continue;
-		const begins = form.slice(0, 3);
-		let node = forms.get(begins) ?? new Forms();
-		forms.set(begins, node);
-		for (let i = 3; i < form.length; i++) node = node.at(form.charCodeAt(i));
-		node.kind = kind;
-	}
-	return [...forms].map(([begins, root]) => ({ begins, find: (text, at) => root.longest(text, at) }));
-}
-
-/** What values go on with, a character a node: many that begin alike are looked for at once. */
-class Forms {
-	/** Of the value that ends here. */
-	kind: string | undefined;
-	readonly #next = new Map<number, Forms>();
-
-	at(code: number): Forms {
-		const next = this.#next.get(code) ?? new Forms();
-		this.#next.set(code, next);
-		return next;
-	}
-
-	/** The longest value of which three characters stand at a place, and the rest here. */
-	longest(text: string, at: number): Part | undefined {
-		let found: Part | undefined;
-		let node: Forms | undefined = this;
-		for (let to = at + 3; node; to++) {
-			if (node.kind !== undefined) found = { from: at, to, kind: node.kind };
-			node = node.#next.get(text.charCodeAt(to));
-		}
-		return found;
-	}
-}
-
-/** A shorter value says too little: it would be found everywhere. */
-const SHORTEST = 8;
-/** A line of a longer value that may be met alone. */
-const SHORTEST_LINE = 24;
-
-/** What is secret about a variable. */
-function secretsIn(name: string, value: string): readonly string[] {
-	const [, , password] = new RegExp(URL_PASSWORD.source).exec(value) ?? [];
-	if (password !== undefined) return password.length >= SHORTEST ? [password] : [];
-	if (!isSecretName(name) || isPlain(value)) return [];
-	const lines = value.split(/\r?\n/).map((line) => line.trim());
-	return [value, ...(lines.length > 1 ? lines.filter((line) => line.length >= SHORTEST_LINE) : [])];
-}
-
-const SECRET_WORD = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH)S?$|^(?:PASS|PWD|PAT)$/;
-/** A last word that says that something about a secret is meant. */
-const ABOUT =
-	/^(?:TYPE|MODE|URL|URI|FILE|PATH|DIR|NAME|USER|PROVIDER|METHOD|HOST|PORT|SOCK|ENDPOINT|TTL|EXPIRY|ALGORITHM)$/;
-
-/** Does a name have a word that ends like one for secrets? `author` does not. */
-function isSecretName(name: string): boolean {
-	const words = name.toUpperCase().split(/[^A-Z0-9]+/);
-	return words.some((word) => SECRET_WORD.test(word)) && !ABOUT.test(words.at(-1) ?? "");
-}
-
-/** A value that texts have for other reasons: a word or three, a number, an address, a path. */
-function isPlain(value: string): boolean {
-	if (value.length < SHORTEST) return true;
-	if (/^[\d.,:+-]+$/.test(value)) return true;
-	if (value.length <= 32 && /^\p{L}+(?:[ ._-]\p{L}+){0,2}$/u.test(value)) return true;
-	if (/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return true;
-	const isPath = /^(?:\.{0,2}|~)\/|^[A-Za-z]:[\\/]/.test(value);
-	return isPath && !(value.match(/[A-Za-z0-9+]{20,}/g) ?? []).some(isMixed);
-}
-
-const isMixed = (text: string): boolean => [/[a-z]/, /[A-Z]/, /\d/].every((each) => each.test(text));
-
-/** A value as it is, and as it comes to stand in JSON, in an address, and in what is in base64. */
-function formsOf(value: string): readonly string[] {
-	const sound = value.toWellFormed();
-	const inBase64 = [0, 1, 2].flatMap((before) => base64Of(sound, before));
-	return [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(sound), ...inBase64];
-}
-
-/** What base64 makes of it behind so many other bytes, but for the characters that those and later ones have a part in. */
-function base64Of(text: string, before: number): readonly string[] {
-	const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
-	const own = bytes.toString("base64").slice([0, 2, 3][before], Math.floor((bytes.length * 8) / 6));
-	return own.length < 10 ? [] : [own, own.replaceAll("+", "-").replaceAll("/", "_")];
-}
+const AT = "@".charCodeAt(0);

@@ -12,6 +12,8 @@ export function tracedModel(model: Model, path: string): Model {
 			appendFileSync(
 				path,
 				`${JSON.stringify({ pid: process.pid, model: model.id, request: fingerprint("model", model.id, request) })}\n`,
+				// Its owner's alone, as all that lies in a state.
+				{ mode: 0o600 },
 			);
 			return model.generate(request, options);
 		},
