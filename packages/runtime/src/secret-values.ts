@@ -116,7 +116,7 @@ const isPath = (value: string): boolean => /^(?:\.{0,2}|~)\/|^[A-Za-z]:[\\/]/.te
 function opaqueOf(value: string): readonly string[] {
 	if (!isAddress(value)) return [];
 	const runs = value.replace(/^[^:]+:\/\/[^/?#]*/, "").match(/[\w-]{12,}/g) ?? [];
-	return runs.filter((run) => /\d/.test(run) && /[a-z]/i.test(run) && (run.length >= 20 || isMixed(run)));
+	return runs.filter((run) => isMixed(run) || (run.length >= 20 && /\d|[a-z][A-Z]/.test(run) && /[a-z]/i.test(run)));
 }
 
 const hasMixed = (value: string, runs: RegExp): boolean => (value.match(runs) ?? []).some(isMixed);

@@ -1,4 +1,4 @@
-import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fingerprint } from "@reyn/journal";
 import { capture, fileSnapshots } from "@reyn/snapshot";
@@ -83,7 +83,7 @@ test("a second resume of a finished log does nothing", async () => {
 	await runtime.close();
 });
 
-test("the trace names a call as the log does", async () => {
+test("the trace names a call as the log does, for its owner alone", async () => {
 	const request = { system: "s", messages: [{ role: "user", text: "hello" }], tools: [] } as const;
 	const trace = join(project.root, "one.calls");
 	for await (const _ of tracedModel(offlineModel(), trace).generate(request, { signal: new AbortController().signal }));
@@ -92,6 +92,7 @@ test("the trace names a call as the log does", async () => {
 		model: "offline",
 		request: fingerprint("model", "offline", request),
 	});
+	if (process.platform !== "win32") expect(((await stat(trace)).mode & 0o777).toString(8)).toBe("600");
 });
 
 test("a log that ends before its newest snapshot has lost acknowledged records, and is refused though its head is gone too", async () => {

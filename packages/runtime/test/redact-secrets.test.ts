@@ -45,6 +45,9 @@ describe("what has the shape of a key", () => {
 		[`curl -H 'X: Bearer ${long(24)}'`, "curl -H 'X: Bearer [redacted bearer token]'"],
 		["postgres://me:s3cret@host/db", "postgres://me:[redacted password]@host/db"],
 		["redis://:s3cret@host", "redis://:[redacted password]@host"],
+		["postgres://u:s3c#ret/Pw?9@host/db or", "postgres://u:[redacted password]@host/db or"],
+		["pg://u:p@ss#w0rd@h:5432/db", "pg://u:[redacted password]@h:5432/db"],
+		["http://h:80,http://u:pw@h", "http://h:80,http://u:[redacted password]@h"],
 	])("loses the secret alone: %s", (text, left) => {
 		expect(redact(text)).toBe(left);
 	});
@@ -61,6 +64,7 @@ describe("what has the shape of a key", () => {
 		"risk-management-framework-for-enterprises",
 		"task-2026-11-22-some-long-name-of-a-task",
 		"http://localhost:8080/a?b=c@d",
+		"https://registry:443/@scope/name, http://h:80 me@example.com",
 		"npm_config_cache npm_lifecycle_event",
 		"the bearer of this letter; Bearer authentication, Basic authentication",
 		"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
@@ -81,6 +85,36 @@ describe("the environment", () => {
 	])("has secrets that are found %s", (_, form) => {
 		expect(redactSecrets({ DEPLOY_TOKEN: VALUE })(`a ${form} b`)).toBe("a [redacted DEPLOY_TOKEN] b");
 	});
+
+	const php = (text: string): string => JSON.stringify(text).replaceAll("/", "\\/");
+	const ascii = (text: string): string => text.replaceAll("é", "\\u00e9");
+	test.each([
+		["as PHP has it", ascii(php(VALUE)).slice(1, -1)],
+		["as Python has it", ascii(JSON.stringify(VALUE)).slice(1, -1)],
+		["in capitals", JSON.stringify(VALUE).replaceAll("é", "\\u00E9").slice(1, -1)],
+		["as Go has it", JSON.stringify(VALUE).replaceAll("&", "\\u0026").slice(1, -1)],
+		["in JSON within JSON", JSON.stringify(JSON.stringify(VALUE)).slice(3, -3)],
+		["in PHP's within Python's", JSON.stringify(ascii(php(VALUE))).slice(3, -3)],
+		["in an address in small letters", encodeURIComponent(VALUE).replace(/%../g, (code) => code.toLowerCase())],
+		["in a form", `${new URLSearchParams({ a: VALUE })}`.slice(2)],
+	])("has secrets that are found %s", (_, form) => {
+		expect(redactSecrets({ DEPLOY_TOKEN: VALUE })(`a ${form} b`)).toBe("a [redacted DEPLOY_TOKEN] b");
+	});
+
+	test.each(["\n", "\r\n", "\\n", "\\\\r\\\\n", "\n    "])(
+		"has secrets that are found in lines of base64, with %j",
+		(line) => {
+			const redact = redactSecrets({ DEPLOY_TOKEN: VALUE, OTHER_TOKEN: "another-v4lue" });
+			for (let before = 40; before < 64; before++) {
+				const inBase64 = Buffer.from(`${"u".repeat(before)}${VALUE}${"v".repeat(90)}another-v4lue!`).toString("base64");
+				const left = redact(`first:${line}${inBase64.replace(/.{76}/g, `$&${line}`)}${line}last`);
+				expect(left).toMatch(/\[redacted DEPLOY_TOKEN\].*\[redacted OTHER_TOKEN\]/s);
+				// What is not secret stays, line breaks too.
+				expect(left.replaceAll(line, "")).toBe(`first:${redact(inBase64)}last`);
+				expect([left.startsWith(`first:${line}dXV1`), left.endsWith(`${line}last`)]).toEqual([true, true]);
+			}
+		},
+	);
 
 	test.each([0, 1, 2])("has secrets that are found in base64 behind %d bytes", (n) => {
 		const redact = redactSecrets({ DEPLOY_TOKEN: VALUE });
@@ -112,6 +146,48 @@ describe("the environment", () => {
 	});
 
 	test.each([
+		["SMTP_PASSWORD", "qwhzkxvmpljdnrtb"],
+		["DB_PASSWORD", "correct-horse-battery"],
+		["DB_PASS", "correct.horse"],
+		["DB_PWD", "CorrectHorse"],
+		["ROOT_PASSWD", "20261122"],
+		["ACCESS_TOKEN", "9182736455463728"],
+		["API_KEY", "/ab/cd+ef=gh-1234"],
+		["PRIVATE_KEY", "/aB3dE/fGh1jKlMn0p/q"],
+		["CREDENTIALS", "my dog eats pie"],
+		["TOKEN_2", "qwhzkxvmpljdnrtb"],
+		["SLACK_SECRET", "https://hooks.slack.com/services/T0AAAAAAA/B0BBBBBBB/abcDEFghiJKLmnoPQRstuVWX"],
+		["HOOK_SECRET", "https://example.com/hook?token=abcDEF123456789"],
+	])("is secret for a name that says nothing else, however plain it looks: %s=%s", (name, value) => {
+		expect(redactSecrets({ [name]: value })(`a ${value} b`)).toBe(`a [redacted ${name}] b`);
+	});
+
+	test("has passwords of addresses whatever is in them, also decoded", () => {
+		const redact = redactSecrets({
+			DATABASE_URL: "postgres://u:s3c#r?t/[p@ss]@h/db?to=me@x",
+			MONGO: "m://u:p%40ssw0rd@h",
+		});
+		expect(redact("it is s3c#r?t/[p@ss], p%40ssw0rd, p@ssw0rd")).toBe(
+			"it is [redacted DATABASE_URL], [redacted MONGO], [redacted MONGO]",
+		);
+	});
+
+	test("has long secrets, of which a beginning of 256 characters is known, as far as it goes on", () => {
+		const value = `${long(300)}é${long(400, "q1R")}`;
+		const redact = redactSecrets({ A_TOKEN: value, B_TOKEN: `${value.slice(0, 280)}!` });
+		expect(redact(`a ${value} b`)).toBe("a [redacted A_TOKEN] b");
+		expect(redact(`a ${value.slice(0, 500)} b`)).toBe("a [redacted A_TOKEN] b");
+		expect(redact(`a ${value.slice(0, 280)}! b`)).toBe("a [redacted B_TOKEN] b");
+	});
+
+	test.each([
+		["PWD", "/home/jane/MyProject2024BackupFolder"],
+		["OLDPWD", "/home/jane/MyProject2024BackupFolder"],
+		["DB_PASSWORD", "password"],
+		["SECRET", "disabled"],
+		["MAX_TOKENS", "200000000"],
+		["GOOGLE_APPLICATION_CREDENTIALS", "/home/jane/keys/service-account.json"],
+		["TOKEN_FILE", "/run/aB3dEfGhIjKlMnOpQrStUv/token"],
 		["GIT_AUTHOR_EMAIL", "jane@example.com"],
 		["SSH_AUTH_SOCK", "/tmp/ssh-aB3dEf/agent.12"],
 		["KEYBOARD_LAYOUT", "us-dvorak-1"],
@@ -137,7 +213,14 @@ describe("the environment", () => {
 });
 
 test("what was taken out stays as it is, whatever stands around it", () => {
-	const environment = { A_KEY: "s3cret-value", B_KEY: 'x"y\\z-1234', PIN_KEY: "redacted A_KEY" };
+	const environment = {
+		A_KEY: "s3cret-value",
+		B_KEY: 'x"y\\z-1234',
+		PIN_KEY: "redacted A_KEY",
+		PIN_TOKEN: "authorization",
+		C_TOKEN: "bearer token",
+		D_TOKEN: "A_KEY] s3cret",
+	};
 	const redact = redactSecrets(environment);
 	const pieces = [
 		...shapes.map(([, secret]) => secret),
@@ -158,6 +241,9 @@ test("what was taken out stays as it is, whatever stands around it", () => {
 			"a",
 			"é",
 			"1",
+			"#",
+			Buffer.from("s3cret-value").toString("base64"),
+			"czNjcmV0\nLXZhbHVl",
 		],
 	];
 	let seed = 1;
@@ -191,4 +277,30 @@ test.each([
 	const [head, rest] = typeof piece === "string" ? ["", piece] : piece;
 	const text = head + rest.repeat((1 << 20) / rest.length);
 	expect(typeof redactSecrets({ A_KEY: "s3cret-value" })(text)).toBe("string");
+});
+
+test("no character is read again and again for a value that repeats itself, nor for many that begin alike", () => {
+	const long = (value: string) => `${value}1`;
+	const environment = {
+		A_TOKEN: long("a".repeat(2000)),
+		B_TOKEN: long("a".repeat(200)),
+		C_TOKEN: long("ab".repeat(2000)),
+		...Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`D${i}_TOKEN`, `${"b".repeat(200)}${i}`])),
+	};
+	const redact = redactSecrets(environment);
+	const { charCodeAt } = String.prototype;
+	for (const piece of ["a", "ab", `${"b".repeat(199)}a`, `${"a".repeat(255)}b`]) {
+		const text = piece.repeat(20_000 / piece.length);
+		let reads = 0;
+		String.prototype.charCodeAt = function (at) {
+			reads++;
+			return charCodeAt.call(this, at);
+		};
+		try {
+			redact(text);
+		} finally {
+			String.prototype.charCodeAt = charCodeAt;
+		}
+		expect(reads).toBeLessThan(12 * text.length);
+	}
 });
