@@ -231,7 +231,7 @@ describe("a finished run", () => {
 
 	test("that has not changed makes no call when it is resumed, and whoever watches is told what was recalled", async () => {
 		const calls = modelCalls(here()).length;
-		const { status, meter } = await json(here(), ["script", "resume", id]);
+		const { status, meter } = await json(here(), ["script", "resume", id, "--isolate"]);
 		expect({ status, meter }).toMatchObject({
 			status: "completed",
 			meter: { paid: { calls: 0 }, replayed: { calls: 5 } },
@@ -265,7 +265,7 @@ describe("a finished run", () => {
 
 	test("verifies, and fails where the script does something else", async () => {
 		const before = await hashOf(here().state);
-		expect(await run(here(), ["script", "verify", id])).toMatchObject({
+		expect(await run(here(), ["script", "verify", id, "--isolate"])).toMatchObject({
 			code: 0,
 			stdout: expect.stringMatching(/replays: 5 calls/),
 		});

@@ -122,7 +122,8 @@ function consume(tarballs: readonly Tarball[]): void {
 
 	const installs = ["install", "--no-audit", "--no-fund", "--prefer-offline"];
 	if (!step("npm installs the tarballs", () => run("npm", installs, home))) {
-		for (const name of [...entries, ...commands, "a TypeScript consumer"]) skip(name, "nothing is installed");
+		for (const name of [...entries, ...commands, "a TypeScript consumer", "an isolated script"])
+			skip(name, "nothing is installed");
 		return;
 	}
 
@@ -147,6 +148,12 @@ function consume(tarballs: readonly Tarball[]): void {
 			expectNone([...versions].filter((version) => !said.includes(version)).map((v) => `it says ${said}, not ${v}`));
 		});
 	}
+
+	step("a script runs in a process of its own", () => {
+		const program = `import { checkScript, loadScript } from "@reyn/journal/script";
+await checkScript(loadScript("export default () => {};", "s.ts"), {}, { isolate: true });`;
+		run(process.execPath, ["--input-type=module", "-e", program], home);
+	});
 }
 
 /**

@@ -43,10 +43,10 @@ export const rootOptionsOf = ({ allowUnsafePaths = false }: Globals, state: stri
 /** Opens the state to look at it: no lock, nothing written, nothing run. */
 export async function openForReading(
 	globals: Globals,
-	readOnly: NonNullable<RuntimeOptions["readOnly"]> = true,
+	more: Pick<RuntimeOptions, "readOnly" | "isolate"> = {},
 ): Promise<Runtime> {
 	try {
-		return await openRuntime({ ...options(globals), readOnly });
+		return await openRuntime({ ...options(globals), readOnly: true, ...more });
 	} catch (error) {
 		const { code, detail } = error as { code?: unknown; detail?: { code?: unknown } };
 		if (code !== "WAL_IO" || detail?.code !== "ENOENT") throw error;
@@ -67,16 +67,20 @@ export async function reading<T>(globals: Globals, read: (runtime: Runtime) => P
  * Looks at what a process would find that went on now: after a kill that may be more than is known to be durable. What looks
  * so runs scripts, so the state has to be trusted.
  */
-export async function foreseeing<T>(globals: Globals, look: (runtime: Runtime) => Promise<T>): Promise<T> {
+export async function foreseeing<T>(
+	globals: Globals,
+	isolate: boolean,
+	look: (runtime: Runtime) => Promise<T>,
+): Promise<T> {
 	await assertOurs(globals);
-	await using runtime = await openForReading(globals, "as recovered");
+	await using runtime = await openForReading(globals, { readOnly: "as recovered", isolate });
 	return await look(runtime);
 }
 
 /** Opens the state to work in it. The directory has to be one that a question can be asked about. */
 export async function openForWork(
 	globals: Globals,
-	more: Pick<RuntimeOptions, "ask" | "onEvent" | "onMessage"> = {},
+	more: Pick<RuntimeOptions, "ask" | "isolate" | "onEvent" | "onMessage"> = {},
 ): Promise<Runtime> {
 	await assertReady(globals);
 	finishUnread();
@@ -95,7 +99,7 @@ function assertOurs(globals: Globals): Promise<void> {
 	return assertTrusted(stateOf(globals), globals.trust === true, async () => {
 		try {
 			// What would go on is more than what is known to be durable.
-			await using runtime = await openForReading(globals, "as recovered");
+			await using runtime = await openForReading(globals, { readOnly: "as recovered" });
 			return runtime.restored();
 		} catch (error) {
 			if ((error as CliError).code !== "CLI_NOT_FOUND") throw error;

@@ -38,6 +38,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	RUNTIME_UNKNOWN_SCRIPT_RUN: exitCodes.notFound,
 	SCRIPT_ARGS: exitCodes.usage,
 	SCRIPT_INVALID: exitCodes.usage,
+	SCRIPT_ISOLATION: exitCodes.usage,
 	SCRIPT_TIMEOUT: exitCodes.usage,
 	SCRIPT_WAITING: exitCodes.refused,
 	REWIND_MODE: exitCodes.usage,

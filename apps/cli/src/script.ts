@@ -31,6 +31,7 @@ interface With {
 	readonly args?: string;
 	readonly argsFile?: string;
 	readonly answer?: readonly string[];
+	readonly isolate?: boolean;
 	readonly outputFormat: OutputFormat;
 }
 
@@ -52,13 +53,15 @@ export function addScriptCommands(
 		.description("scripts of agents: run, kill, edit, go on")
 		.addHelpText(
 			"after",
-			"\nA script has no clock, dice, files or network but what ctx gives, so that each\nof its runs is the same. That keeps accidents out and is no sandbox: run scripts\nthat you trust.\n\nExample: reyn script run review.ts",
+			"\nA script has no clock, dice, files or network but what ctx gives, so that each\nof its runs is the same. That keeps accidents out and is no sandbox: run scripts\nthat you trust, or others with --isolate, in a process that has no files,\nprograms or environment. What its calls do, tools do all the same.\n\nExample: reyn script run review.ts",
 		);
 	const theRun = "the id of a run: reyn script list has them";
 	const answer = (): Option =>
 		new Option("--answer <text>", "an answer to what the script asks; may be given several times").argParser(
 			(text: string, before: readonly string[] = []) => [...before, text],
 		);
+
+	const isolate = ["--isolate", "run the script in a process of its own that has nothing but its calls"] as const;
 
 	script
 		.command("run")
@@ -67,12 +70,13 @@ export function addScriptCommands(
 		.option("--args <json>", "its arguments")
 		.option("--args-file <path>", "the same from a file")
 		.addOption(answer())
+		.option(...isolate)
 		.addOption(outputFormat())
 		.addHelpText("after", '\nExample: reyn script run review.ts --args \'{"topic":"recovery"}\'')
 		.action(async (file: string, options: With) => {
 			const prepare = async (): Promise<Begin> => {
 				const [text, args] = [await readScript(file), await argsOf(options)];
-				await checkScript(text, args);
+				await checkScript(text, args, options);
 				return (runtime) => runtime.scripts.start(text, args);
 			};
 			done(await runIt(globals(), options, prepare));
@@ -101,6 +105,7 @@ export function addScriptCommands(
 		.option("--args <json>", "other arguments")
 		.option("--args-file <path>", "the same from a file")
 		.addOption(answer())
+		.option(...isolate)
 		.addOption(outputFormat())
 		.addHelpText("after", "\nExample: reyn script resume r395df1eb review.ts --explain")
 		.action(
@@ -114,13 +119,15 @@ export function addScriptCommands(
 				});
 				if (explain) {
 					const how = await given();
-					const explanation = await foreseeing(globals(), (runtime) => runtime.scripts.explain(run, how));
+					const explanation = await foreseeing(globals(), options.isolate ?? false, (runtime) =>
+						runtime.scripts.explain(run, how),
+					);
 					const json = formatOf(globals(), options.outputFormat) !== "text";
 					return print({ ...globals(), json }, explanation, explanationLines(explanation));
 				}
 				const prepare = async (): Promise<Begin> => {
 					const how = await given();
-					await foreseeing(globals(), (runtime) => runtime.scripts.check(run, how));
+					await foreseeing(globals(), options.isolate ?? false, (runtime) => runtime.scripts.check(run, how));
 					return (runtime) => runtime.scripts.resume(run, how);
 				};
 				done(await runIt(globals(), options, prepare));
@@ -171,10 +178,11 @@ export function addScriptCommands(
 		.argument("<run>", theRun)
 		.argument("[file]", "the script as it is now (default: as it was)")
 		.description("replay a run without a single call; fails when the script does something else than is recorded")
+		.option(...isolate)
 		.addHelpText("after", "\nExample: reyn script verify r395df1eb review.ts")
-		.action(async (run: string, file: string | undefined) => {
+		.action(async (run: string, file: string | undefined, { isolate = false }: { isolate?: boolean }) => {
 			const text = file === undefined ? undefined : await readScript(file);
-			const verification = await foreseeing(globals(), (runtime) => runtime.scripts.verify(run, text));
+			const verification = await foreseeing(globals(), isolate, (runtime) => runtime.scripts.verify(run, text));
 			print(globals(), verification, verificationLines(verification, run));
 			done(verification.divergences.length === 0 ? exitCodes.ok : exitCodes.failed);
 		});
@@ -204,9 +212,9 @@ type Begin = (runtime: Runtime) => Promise<StartedScript>;
  *
  * @param prepare reads and checks: what it refuses is refused before the state is opened for work
  */
-function runIt(globals: Globals, { answer = [], outputFormat }: With, prepare: () => Promise<Begin>): Promise<number> {
-	const format = formatOf(globals, outputFormat);
-	return endingWithResult(format, async () => runToItsEnd(globals, format, answer, await prepare()));
+function runIt(globals: Globals, options: With, prepare: () => Promise<Begin>): Promise<number> {
+	const format = formatOf(globals, options.outputFormat);
+	return endingWithResult(format, async () => runToItsEnd(globals, format, options, await prepare()));
 }
 
 /** A stream says at its end that it failed, too. */
@@ -225,7 +233,7 @@ async function endingWithResult(format: OutputFormat, work: () => Promise<number
 async function runToItsEnd(
 	globals: Globals,
 	format: OutputFormat,
-	answers: readonly string[],
+	{ answer = [], isolate = false }: With,
 	begin: Begin,
 ): Promise<number> {
 	const say = (lines: readonly string[]): void => {
@@ -236,7 +244,7 @@ async function runToItsEnd(
 		else if (format === "json") saySpace(event);
 		else say(eventLines(event));
 	};
-	const runtime = await openForWork(globals, { onEvent, ask: asker(answers) });
+	const runtime = await openForWork(globals, { onEvent, ask: asker(answer), isolate });
 	// A stop may come before there is a run, or its end.
 	const ended: { run?: string; end: ScriptEnd } = {
 		end: { status: "stopped", reason: { message: "the process was asked to stop" } },

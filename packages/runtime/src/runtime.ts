@@ -130,6 +130,11 @@ export interface RuntimeOptions {
 	readonly allowNetwork?: boolean;
 	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
 	ask?(question: Question): Promise<string | undefined>;
+	/**
+	 * Run scripts in a process of their own, which has no files, programs or environment, only the calls of the script: `checkScript`
+	 * has the same option. Default: false.
+	 */
+	readonly isolate?: boolean;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number;
 }
@@ -283,6 +288,7 @@ export class Runtime implements AsyncDisposable {
 			timeline: () => this.#timeline,
 			ids: options.ids ?? randomIds,
 			ask: async (question) => options.ask?.(question),
+			isolate: options.isolate,
 			redact: options.redact && ((text) => options.redact?.(text) ?? text),
 			assertOpen: () => this.#assertOpen(),
 		});

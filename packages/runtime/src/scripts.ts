@@ -69,6 +69,7 @@ export interface ScriptsPorts {
 	redact?: ((text: string) => string) | undefined;
 	/** @throws RuntimeError `RUNTIME_CLOSED` */
 	assertOpen(): void;
+	readonly isolate: boolean | undefined;
 }
 
 /** With what a run goes on: absent is as it was. */
@@ -126,8 +127,7 @@ export class Scripts {
 	 * Keeps a script and its arguments and runs it, after a rewind of the session that is under way. Gives the id of the run at
 	 * once, and how it ends. A run that is cut off stays open, and is never resumed by itself.
 	 *
-	 * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; RuntimeError
-	 * `RUNTIME_CLOSED`; nothing is written then
+	 * @throws what {@link checkScript} does; RuntimeError `RUNTIME_CLOSED`; nothing is written then
 	 */
 	async start(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
 		const { sessions, ids, assertOpen } = this.#ports;
@@ -136,7 +136,7 @@ export class Scripts {
 		const session = sessions.at(scope);
 		const run = `r${ids.hex(4)}`;
 		return this.#launch(session, run, async () => {
-			const module = await checkScript(script, args);
+			const module = await checkScript(script, args, this.#ports);
 			this.#assertTold({ module, args });
 			const started = scriptStarted({ run, name: script.name, ...(await this.#keep(run, { module, args })) });
 			await session.log.append(started, scopeOf(session, run)).durable;
@@ -169,9 +169,8 @@ export class Scripts {
 	/**
 	 * Does nothing where {@link resume} would begin. Reads only.
 	 *
-	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; JournalError
-	 * `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`; where it is strict, also
-	 * `REPLAY_DIVERGENCE` and `RUNTIME_SCRIPT_PRUNED`
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; what {@link checkScript}
+	 * does; where it is strict, also `REPLAY_DIVERGENCE` and `RUNTIME_SCRIPT_PRUNED`
 	 */
 	async check(run: string, how: ScriptResume = {}): Promise<void> {
 		await this.#checked(this.#ownerOf(run), run, how);
@@ -282,7 +281,7 @@ export class Scripts {
 	async #run(session: Session, run: string, ready: Ready, base: Using): Promise<ScriptEnd> {
 		const { module, args, isResumed, whenInDoubt } = ready;
 		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
-		const { model, tools, ask } = this.#ports;
+		const { model, tools, ask, isolate } = this.#ports;
 		const scope = scopeOf(session, run);
 		const memo = await this.#memoOf(session, run);
 		const tell = (event: ScriptEvent): void => this.#ports.emit({ type: "script", scope: session.scope, run, event });
@@ -310,6 +309,7 @@ export class Scripts {
 				model,
 				tools,
 				ask,
+				isolate,
 				print: (line) => tell({ type: "printed", line }),
 			});
 		const end = await this.#recorded(session, run, using, work, () => recalled);
@@ -378,6 +378,7 @@ export class Scripts {
 			...(redact && { redact }),
 			model: this.#ports.model,
 			tools: this.#ports.tools,
+			isolate: this.#ports.isolate,
 			memo,
 			earlier: await Promise.all(others.map(([id]) => this.#memoOf(session, id))),
 			isOver: status === "completed",
@@ -407,7 +408,7 @@ export class Scripts {
 		const files = this.#filesOf(run);
 		const source = script?.source ?? (await files.readScript(found.script));
 		const given = args === undefined ? await files.readArgs(found.args) : args;
-		return { module: await checkScript({ name: found.name, source }, given), args: given };
+		return { module: await checkScript({ name: found.name, source }, given, this.#ports), args: given };
 	}
 
 	/** What is recorded of a run on the current line of history: with the failure that it ended by, or to be called again. */
@@ -478,12 +479,17 @@ export class Scripts {
 /**
  * Reads a script and its arguments, and makes no call: what is wrong with them is known before anything is written.
  *
- * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; WalError `WAL_NOT_JSON`
+ * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`, where it is isolated `SCRIPT_ISOLATION` and
+ * `SCRIPT_LOST`; WalError `WAL_NOT_JSON`
  */
-export async function checkScript({ name, source }: ScriptText, args: unknown): Promise<ScriptModule> {
+export async function checkScript(
+	{ name, source }: ScriptText,
+	args: unknown,
+	{ isolate }: { readonly isolate?: boolean | undefined } = {},
+): Promise<ScriptModule> {
 	const module = loadScript(source, name);
 	argsText(args);
-	await checkModule(module, args);
+	await checkModule(module, args, { isolate });
 	return module;
 }
 
@@ -510,6 +516,15 @@ const MAX_EARLIER = 3;
 
 type As = "as it was" | "to go on";
 
+/** What ends a life of a run, and is no failure of its script: nothing is recorded, and it goes on when it is resumed. */
+const notOfScript = [
+	"STEP_DISCARDED",
+	"STALE_LINEAGE",
+	"REPLAY_DIVERGENCE",
+	"SCRIPT_ISOLATION",
+	"SCRIPT_LOST",
+] as const;
+
 async function outcomeOf(work: () => Promise<unknown>, signal: AbortSignal): Promise<ScriptEnd> {
 	try {
 		return { status: "completed", result: await work() };
@@ -517,8 +532,7 @@ async function outcomeOf(work: () => Promise<unknown>, signal: AbortSignal): Pro
 		const { code, detail, message = String(error) } = error as { code?: unknown; detail?: unknown; message?: string };
 		if (signal.aborted) return { status: "stopped", reason: { message: stopReason(signal, error) } };
 		const reason = { message, ...(typeof code === "string" ? { code } : {}), ...(isJson(detail) ? { detail } : {}) };
-		if (isReynError(error, "STEP_DISCARDED", "STALE_LINEAGE", "REPLAY_DIVERGENCE"))
-			return { status: "stopped", reason };
+		if (isReynError(error, ...notOfScript)) return { status: "stopped", reason };
 		return { status: code === "SCRIPT_WAITING" ? "waiting" : "failed", reason };
 	}
 }

@@ -5,6 +5,7 @@ import type { Lane } from "../lane.ts";
 import { answerCall, askModel } from "../model-step.ts";
 import type { Message, Model, Tool, Usage } from "../ports.ts";
 import type { ScriptStep } from "./run-script.ts";
+import { fit, shapeOf } from "./schemas.ts";
 
 export const agentCall = z.strictObject({
 	prompt: z.string(),
@@ -78,7 +79,7 @@ async function converse(
 	tools: readonly Tool[],
 ): Promise<AgentAnswer> {
 	const specs = tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
-	const shape = schema && z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+	const shape = schema && shapeOf(schema);
 	const text = schema
 		? `${prompt}\n\nAnswer with JSON alone that fits this JSON Schema:\n${JSON.stringify(schema)}`
 		: prompt;
@@ -116,13 +117,12 @@ async function converse(
 
 function readJson(text: string, shape: z.ZodType): { kind: "fits"; value: unknown } | { kind: "not"; why: string } {
 	const [, fenced] = /```(?:json)?\s*\n([\s\S]*?)\n```/.exec(text) ?? [];
-	let value: unknown;
+	let result: z.ZodSafeParseResult<unknown>;
 	try {
-		value = JSON.parse(fenced ?? text);
+		result = fit(shape, JSON.parse(fenced ?? text));
 	} catch (error) {
 		return { kind: "not", why: (error as Error).message };
 	}
-	const result = shape.safeParse(value);
 	return result.success
 		? { kind: "fits", value: result.data }
 		: { kind: "not", why: z.prettifyError(result.error).replaceAll("\n", " ") };

@@ -1,25 +1,26 @@
 /** Where a script's calls stand: a tree of lanes, each with the chain of what was called in it. */
-import { hash } from "node:crypto";
 import type { Scope } from "@reyn/wal";
 import { Line } from "../key.ts";
 import { Lane } from "../lane.ts";
 import type { Using } from "../step.ts";
+import { Draws } from "./draws.ts";
 import { standing } from "./standing.ts";
 
 /** One line of calls: the script's own, or one of a `parallel`, a `pipeline` or a `phase`. */
 export class Branch {
 	readonly lane: Lane;
+	readonly draws: Draws;
 	readonly #line: Line;
 	readonly #tree: Tree;
 	/** Those that left here and are not part of the chain yet, in their order. */
 	#forks: Fork[] = [];
 	readonly #visits = new Map<string, number>();
-	#drawn = 0;
 
 	constructor(path: string, line: Line, tree: Tree) {
 		this.#line = line;
 		this.#tree = tree;
 		this.lane = new Lane(path, tree.scope, tree.using, line);
+		this.draws = new Draws(`${tree.seed}\n${path}`);
 	}
 
 	/** To be called before each call: what it may rest on is now part of the chain. */
@@ -51,11 +52,6 @@ export class Branch {
 		};
 		this.#forks.push(fork);
 		return fork;
-	}
-
-	/** 32 hex digits for each draw: the same at the same place of every run of this id. */
-	draw(): string {
-		return hash("sha256", `${this.#tree.seed}\n${this.lane.path}\n${this.#drawn++}`, "hex").slice(0, 32);
 	}
 }
 

@@ -73,15 +73,21 @@ export interface ExplainPorts extends Pick<Using, "logId" | "results" | "redact"
 	readonly memo: ScriptMemo;
 	/** Earlier runs of a script of the same name, newest first: what their calls cost. */
 	readonly earlier?: readonly ScriptMemo[];
+	/** Does the script run in a process of its own? Default: false. */
+	readonly isolate?: boolean | undefined;
 	/** Is the run over? Then every call has to be recorded. */
 	readonly isOver: boolean;
 }
+
+/** What says nothing of what the script would do. */
+const notOfScript = ["SCRIPT_INVALID", "SCRIPT_ARGS", "DETERMINISM", "SCRIPT_ISOLATION", "SCRIPT_LOST"];
 
 /** So many calls that are only assumed are followed; a script may go on for ever with what it is told. */
 const MAX_ASSUMED = 1000;
 
 /**
- * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`; what the script itself throws is part of the answer
+ * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `DETERMINISM`, `SCRIPT_ISOLATION`, `SCRIPT_LOST`; what the script itself
+ * throws is part of the answer
  */
 export async function explain(
 	module: ScriptModule,
@@ -101,7 +107,7 @@ export async function explain(
 		end = { result: await host.run(module, args) };
 	} catch (error) {
 		const { code } = error as { code?: unknown };
-		const isOfScript = !["SCRIPT_INVALID", "SCRIPT_ARGS", "DETERMINISM"].includes(String(code));
+		const isOfScript = !notOfScript.includes(String(code));
 		if (!isOfScript) throw error;
 		end = { beyond: reasonOf(error).message };
 	}

@@ -1,17 +1,17 @@
 /**
  * The place that a script runs in: a context of its own in this thread, where everything that is not the same in every
  * run throws, and the world is one object. This is a guard against accidents and no sandbox against malice: a script
- * runs in the process of its host, and may use up its time and its memory.
+ * may use up the time and the memory of its process, which is that of its host or, where it is isolated, one of its own.
  */
 import { type Context, constants, createContext, Script } from "node:vm";
-import { JournalError } from "../errors.ts";
 import { bootstrap, type Inside, type Outside } from "./bootstrap.ts";
 import type { ScriptCalls } from "./context.ts";
+import type { Draws } from "./draws.ts";
 import { guardRealm } from "./guards.ts";
 import type { ScriptModule } from "./load.ts";
 import { realmJson } from "./realm-json.ts";
 import { placeOf, standsHere } from "./rejections.ts";
-import { errorOf, lineOf, sayOf } from "./said.ts";
+import { errorOf, lineOf, type MakeError, sayOf } from "./said.ts";
 import { STRETCH_MS, Stretches } from "./stretch.ts";
 
 /** What a script reaches, on the side of the host. */
@@ -29,11 +29,13 @@ export interface Bridge {
 	enter<T>(fork: number, branch: number, body: () => T): T;
 	/** All branches of a fork are over. */
 	join(fork: number): void;
-	/** Uniform in [0, 1): derived from the place in the script, as the UUID is. */
-	random(): number;
-	uuid(): string;
+	/** The dice of the branch that the caller is in. */
+	draws(): Pick<Draws, "seed" | "random" | "uuid">;
 	/** A line that the script has printed. */
 	log(text: string): void;
+	readonly error: MakeError;
+	/** Is there nobody else in this process? Then it may end where a stretch is cut. */
+	readonly isAlone?: boolean;
 }
 
 /** How the host answers a call, once, while the script waits. What the script does then is done when this returns. */
@@ -59,6 +61,8 @@ export interface Realm {
 	burst(answers: (isShort: () => boolean) => void): void;
 	/** Does what is not of the script alone, when a burst is over. */
 	say(what: () => void): void;
+	/** Nothing runs in it any more. */
+	close(): void;
 }
 
 /**
@@ -68,7 +72,11 @@ export interface Realm {
  * @throws JournalError `SCRIPT_INVALID` (no default export that is a function; the top level throws; exports that are
  * not JSON), `DETERMINISM`, `SCRIPT_TIMEOUT`
  */
-export async function openRealm(module: ScriptModule, bridge: Bridge, stretchMs = STRETCH_MS): Promise<Realm> {
+export async function openRealm(
+	module: Pick<ScriptModule, "file" | "code">,
+	bridge: Bridge,
+	stretchMs = STRETCH_MS,
+): Promise<Realm> {
 	const { file } = module;
 	// A context without a sandbox object: there is no object of the host to be reached.
 	const context = createContext(constants.DONT_CONTEXTIFY, {
@@ -78,19 +86,20 @@ export async function openRealm(module: ScriptModule, bridge: Bridge, stretchMs 
 	});
 	const tell = (reason: unknown): void => {
 		const print = (said: string): void =>
-			stretches.print(`nobody waited for what failed here: ${errorOf(JSON.parse(said), file).stack}`);
+			stretches.print(`nobody waited for what failed here: ${errorOf(JSON.parse(said), file, bridge.error).stack}`);
 		goOn(life, () => inside.describe(reason, print));
 	};
-	const stretches = new Stretches(context, file, stretchMs, placeOf(tell), (line) => bridge.log(line));
+	const stretches = new Stretches(context, file, stretchMs, placeOf(tell), bridge);
 	const life: Life = { isOver: false, stretches, tell, rested: () => bridge.rested() };
 	const compiled = <T>(inner: T): T =>
 		new Script(`"use strict"; (${inner})`, { filename: "reyn:realm" }).runInContext(context);
 	const inside = compiled(bootstrap)(outsideOf(bridge, life), compiled(realmJson), compiled(guardRealm));
 	return {
-		exports: await load(module, context, inside, life),
-		run: (args) => run(args, inside, life, file),
+		exports: await load(module, context, inside, life, bridge),
+		run: (args) => run(args, inside, life, file, bridge),
 		burst: (answers) => guarded(life, () => stretches.burst(answers)),
 		say: (what) => stretches.say(what),
+		close() {},
 	};
 }
 
@@ -144,18 +153,19 @@ function outsideOf(bridge: Bridge, life: Life): Outside {
 				body();
 			}),
 		join: (fork) => bridge.join(fork),
-		random: () => bridge.random(),
-		uuid: () => bridge.uuid(),
+		random: () => bridge.draws().random(),
+		uuid: () => bridge.draws().uuid(),
 		log: (text) => life.stretches.print(text),
 		describe: sayOf,
 	};
 }
 
 function load(
-	{ file, code }: ScriptModule,
+	{ file, code }: Pick<ScriptModule, "file" | "code">,
 	context: Context,
 	inside: Inside,
 	life: Life,
+	{ error: make }: Bridge,
 ): Promise<Readonly<Record<string, unknown>>> {
 	let script: () => void;
 	try {
@@ -164,7 +174,7 @@ function load(
 			context,
 		);
 	} catch (error) {
-		throw new JournalError("SCRIPT_INVALID", `${file}: ${(error as Error).message}`, { file });
+		throw make("SCRIPT_INVALID", `${file}: ${(error as Error).message}`, { file });
 	}
 	return new Promise((resolve, reject) => {
 		life.failed = reject;
@@ -172,19 +182,19 @@ function load(
 			inside.load(
 				script,
 				(exports) => resolve(JSON.parse(exports)),
-				(said) => reject(loadError(errorOf(JSON.parse(said), file), file)),
+				(said) => reject(loadError(errorOf(JSON.parse(said), file, make), file, make)),
 			),
 		);
 	});
 }
 
 /** What it says to who has written the script that its top level failed. */
-function loadError(error: Error, file: string): Error {
-	const { code, detail } = error as Partial<JournalError>;
+function loadError(error: Error, file: string, make: MakeError): Error {
+	const { code, detail } = error as { readonly code?: unknown; readonly detail?: object };
 	if (code === "DETERMINISM") return error;
-	if (code === "SCRIPT_INVALID") return new JournalError(code, `${file}: ${error.message}`, { file, ...detail });
+	if (code === "SCRIPT_INVALID") return make(code, `${file}: ${error.message}`, { file, ...detail });
 	const at = lineOf(error);
-	return new JournalError(
+	return make(
 		"SCRIPT_INVALID",
 		`${file}${at ? `:${at.line}:${at.column}` : ""}: the script failed before its function was called: ${error.message}`,
 		{ file, ...at },
@@ -200,7 +210,13 @@ function errorFrom(error: Error, causes: readonly unknown[]): Error {
 	return error;
 }
 
-function run(args: string, inside: Inside, life: Life, file: string): Promise<string | undefined> {
+function run(
+	args: string,
+	inside: Inside,
+	life: Life,
+	file: string,
+	{ error: make }: Bridge,
+): Promise<string | undefined> {
 	return new Promise((resolve, reject) => {
 		life.failed = reject;
 		goOn(life, () =>
@@ -212,7 +228,7 @@ function run(args: string, inside: Inside, life: Life, file: string): Promise<st
 				},
 				(said, origin, causes) => {
 					life.isOver = true;
-					reject(origin ?? errorFrom(errorOf(JSON.parse(said), file), causes));
+					reject(origin ?? errorFrom(errorOf(JSON.parse(said), file, make), causes));
 				},
 			),
 		);

@@ -12,9 +12,11 @@ import { pause } from "../retry.ts";
 import type { Step, Using } from "../step.ts";
 import { agentCall, agentStep, findTool } from "./agent.ts";
 import { Branches, scriptLane } from "./branches.ts";
+import { openIsolated } from "./isolated.ts";
 import type { ScriptModule } from "./load.ts";
 import type { Expected } from "./memo.ts";
 import { type Bridge, openRealm, type Realm, type Reply } from "./realm.ts";
+import { fit, shapeOf } from "./schemas.ts";
 
 export interface ScriptPorts extends Using {
 	readonly model: Model;
@@ -25,6 +27,8 @@ export interface ScriptPorts extends Using {
 	print(line: string): void;
 	/** Agents that ask the model at the same time; the others wait for their turn. Default: 8. */
 	readonly concurrency?: number;
+	/** Does it run in a process of its own, that has nothing but its calls? Default: false. */
+	readonly isolate?: boolean | undefined;
 	/** How long the script may compute until it waits for something, in milliseconds. Default: 5000. */
 	readonly stretchMs?: number;
 	/** The calls that the script is known to make, as a memo says: it is stopped where it makes others. Absent: it may make any. */
@@ -53,8 +57,8 @@ export interface ScriptStep<T> extends Step<T> {
  * @param run names the run: its lanes, and its random numbers
  * @param args JSON
  * @throws what the script throws; JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_NOT_JSON`, `SCRIPT_WAITING`,
- * `SCRIPT_STUCK`, `SCRIPT_TIMEOUT`, `DETERMINISM`, `REPLAY_DIVERGENCE` (before anything is called); the signal's reason when it is
- * cancelled
+ * `SCRIPT_STUCK`, `SCRIPT_TIMEOUT`, `DETERMINISM`, `REPLAY_DIVERGENCE` (before anything is called); where it is isolated
+ * `SCRIPT_ISOLATION`, `SCRIPT_LOST`; the signal's reason when it is cancelled
  */
 export async function runScript(
 	module: ScriptModule,
@@ -85,26 +89,40 @@ const UNCHANGED =
 /**
  * Reads a script and its arguments, and makes no call: what is wrong with them is known before anything is written.
  *
- * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`
+ * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; where it is isolated
+ * `SCRIPT_ISOLATION`, `SCRIPT_LOST`
  */
-export async function checkScript(module: ScriptModule, args: unknown): Promise<void> {
+export async function checkScript(module: ScriptModule, args: unknown, how: How = {}): Promise<void> {
 	const refuse = (): never => {
 		throw new JournalError("SCRIPT_INVALID", `${module.file}: calls belong in the default export`, {
 			file: module.file,
 		});
 	};
-	const realm = await openRealm(module, {
+	const bridge: Bridge = {
 		call: refuse,
 		fork: refuse,
 		enter: refuse,
 		join: refuse,
-		random: refuse,
-		uuid: refuse,
+		draws: refuse,
 		rested() {},
 		log() {},
-	});
-	assertArgs(module.file, realm.exports.args, args);
+		error: journalError,
+	};
+	const realm = await open(module, bridge, how);
+	try {
+		assertArgs(module.file, realm.exports.args, args);
+	} finally {
+		realm.close();
+	}
 }
+
+/** How a script runs. */
+type How = Pick<ScriptPorts, "isolate" | "stretchMs"> & { readonly signal?: AbortSignal };
+
+const open = (module: ScriptModule, bridge: Bridge, how: How): Promise<Realm> =>
+	how.isolate ? openIsolated(module, bridge, how) : openRealm(module, bridge, how.stretchMs);
+
+const journalError: Bridge["error"] = (...given) => new JournalError(...given);
 
 /** What becomes of the calls of a script. */
 export interface HostOf {
@@ -157,23 +175,25 @@ export class ScriptHost {
 			fork: (kind, name, branches) => this.#branches.fork(kind, name, branches),
 			enter: (fork, branch, body) => this.#branches.enter(fork, branch, body),
 			join: (fork) => this.#branches.join(fork),
-			random: () => Number.parseInt(this.#branches.current.draw().slice(0, 13), 16) / 2 ** 52,
-			uuid: () => uuidOf(this.#branches.current.draw()),
+			draws: () => this.#branches.current.draws,
 			// Its top level makes no calls.
 			rested: () => this.#realm && this.#order.rest(),
 			log: (text) => this.#ports.print(text),
+			error: journalError,
 		};
-		const realm = await openRealm(module, bridge, this.#ports.stretchMs);
+		const realm = await open(module, bridge, this.#ports);
 		this.#realm = realm;
-		assertArgs(module.file, realm.exports.args, args);
 		const { promise: stopped, reject } = Promise.withResolvers<never>();
 		const stop = (): void => reject(signal.reason);
 		signal.addEventListener("abort", stop, { once: true });
 		try {
+			signal.throwIfAborted();
+			assertArgs(module.file, realm.exports.args, args);
 			const result = await Promise.race([realm.run(canonicalJson(args ?? null)), stopped]);
 			return result === undefined ? undefined : JSON.parse(result);
 		} finally {
 			signal.removeEventListener("abort", stop);
+			realm.close();
 			const ended = new ProgramEnded("the script has ended");
 			this.#over.abort(ended);
 			this.#order.end(ended);
@@ -432,19 +452,13 @@ const sleepCall = z.strictObject({ ms: z.number().nonnegative() });
 /** @throws JournalError `SCRIPT_ARGS` naming the field */
 function assertArgs(file: string, schema: unknown, args: unknown): void {
 	if (schema === undefined) return;
-	let shape: z.ZodType;
+	let result: z.ZodSafeParseResult<unknown>;
 	try {
-		shape = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+		result = fit(shapeOf(schema), args ?? null);
 	} catch (error) {
-		throw new JournalError(
-			"SCRIPT_INVALID",
-			`${file}: its export "args" is no JSON Schema: ${(error as Error).message}`,
-			{
-				file,
-			},
-		);
+		const why = `its export "args" is no JSON Schema that arguments can be held against: ${(error as Error).message}`;
+		throw new JournalError("SCRIPT_INVALID", `${file}: ${why}`, { file });
 	}
-	const result = shape.safeParse(args ?? null);
 	if (result.success) return;
 	const issues = result.error.issues.map(({ path, message }) => ({ path: path.map(String).join("."), message }));
 	const [first] = issues;
@@ -464,10 +478,4 @@ function asFirstSeen(error: unknown, lane: Lane): unknown {
 		code === undefined ? {} : { code },
 		detail === undefined ? {} : { detail },
 	);
-}
-
-function uuidOf(hex: string): string {
-	const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
-	const text = `${hex.slice(0, 12)}4${hex.slice(13, 16)}${variant}${hex.slice(17)}`;
-	return [text.slice(0, 8), text.slice(8, 12), text.slice(12, 16), text.slice(16, 20), text.slice(20)].join("-");
 }

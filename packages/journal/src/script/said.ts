@@ -1,11 +1,9 @@
 /** Errors on their way between host and realm, as text: an object of the one must not reach the other. */
-import { JournalError } from "../errors.ts";
-
 export interface Said {
-	readonly name?: string;
+	readonly name?: string | undefined;
 	readonly message: string;
-	readonly stack?: string;
-	readonly code?: string;
+	readonly stack?: string | undefined;
+	readonly code?: string | undefined;
 	readonly detail?: unknown;
 }
 
@@ -21,13 +19,25 @@ export function sayOf(error: unknown): string {
 	}
 }
 
-const own = ["DETERMINISM", "SCRIPT_BRANCH_FAILED", "SCRIPT_INVALID", "SCRIPT_NOT_JSON"] as const;
+const own = ["DETERMINISM", "SCRIPT_BRANCH_FAILED", "SCRIPT_INVALID", "SCRIPT_NOT_JSON", "SCRIPT_TIMEOUT"] as const;
+
+/** Makes an error of this package. Where a script runs, it is told how: a child process loads nothing but what it needs. */
+export type MakeError = (
+	code: (typeof own)[number],
+	message: string,
+	detail: Readonly<Record<string, unknown>>,
+	options?: ErrorOptions,
+) => Error;
 
 /** An error of the host in place of what was thrown in a realm. Its stack has the lines of the script alone. */
-export function errorOf({ name = "Error", message, stack = "", code, detail }: Said, file: string): Error {
+export function errorOf(
+	{ name = "Error", message, stack = "", code, detail }: Said,
+	file: string,
+	make: MakeError,
+): Error {
 	const known = own.find((each) => each === code);
 	const error = known
-		? new JournalError(known, message, (detail ?? {}) as Record<string, unknown>)
+		? make(known, message, (detail ?? {}) as Record<string, unknown>)
 		: Object.assign(new Error(message), {
 				name,
 				...(code === undefined ? {} : { code }),

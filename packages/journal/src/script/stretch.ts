@@ -1,7 +1,7 @@
 /** What a script computes at a stretch, from an answer until it waits again: for so long nothing else of the process runs. */
 import { AsyncResource } from "node:async_hooks";
 import { type Context, createContext, Script } from "node:vm";
-import { JournalError } from "../errors.ts";
+import type { Bridge } from "./realm.ts";
 import { withOwnTexts } from "./stack-texts.ts";
 import { standing } from "./standing.ts";
 
@@ -41,7 +41,7 @@ export class Stretches {
 	readonly #file: string;
 	readonly #limitMs: number;
 	readonly #place: symbol;
-	readonly #print: (line: string) => void;
+	readonly #host: Pick<Bridge, "log" | "error" | "isAlone">;
 	#begun: (() => void)[] = [];
 	#printed: string[] = [];
 	/** What a burst leaves to be done after it. */
@@ -52,12 +52,18 @@ export class Stretches {
 	 * @param context with microtasks of its own (`microtaskMode: "afterEvaluate"`)
 	 * @param place where the script stands
 	 */
-	constructor(context: Context, file: string, limitMs: number, place: symbol, print: (line: string) => void) {
+	constructor(
+		context: Context,
+		file: string,
+		limitMs: number,
+		place: symbol,
+		host: Pick<Bridge, "log" | "error" | "isAlone">,
+	) {
 		this.#context = context;
 		this.#file = file;
 		this.#limitMs = limitMs;
 		this.#place = place;
-		this.#print = print;
+		this.#host = host;
 	}
 
 	/**
@@ -74,7 +80,7 @@ export class Stretches {
 			else this.#within(this.#limitMs, (limit) => nothing.runInContext(this.#context, limit));
 		};
 		withoutStores(() => standing.run(this.#place, withOwnTexts, work));
-		for (const line of this.#printed.splice(0)) this.say(() => this.#print(line));
+		for (const line of this.#printed.splice(0)) this.say(() => this.#host.log(line));
 		for (const begin of this.#begun.splice(0)) begin();
 	}
 
@@ -116,12 +122,12 @@ export class Stretches {
 
 	#within(ms: number, run: (limit: { timeout?: number }) => void): void {
 		try {
-			run(hasLimit ? { timeout: ms } : {});
+			run(hasLimit || this.#host.isAlone ? { timeout: ms } : {});
 		} catch (error) {
 			if ((error as { code?: unknown }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
 			this.#isCut = true;
-			for (const line of this.#printed.slice(0, SHOWN_LINES)) this.say(() => this.#print(line));
-			throw new JournalError(
+			for (const line of this.#printed.slice(0, SHOWN_LINES)) this.say(() => this.#host.log(line));
+			throw this.#host.error(
 				"SCRIPT_TIMEOUT",
 				`${this.#file} computed for ${this.#limitMs} ms without waiting for anything, and was stopped: mend the loop, or do such work in a tool`,
 				{ file: this.#file, limitMs: this.#limitMs },

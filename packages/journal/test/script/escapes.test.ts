@@ -135,7 +135,7 @@ describe("what differs between runs throws DETERMINISM and says what to use", ()
 
 test("what the host throws is not handed on where nobody can read it", async () => {
 	const host = testHost();
-	host.random = () => {
+	host.draws = () => {
 		throw Object.defineProperty(new Error("unreadable"), "message", {
 			get() {
 				throw new Error("of the host");

@@ -1,5 +1,6 @@
 /** A host for scripts in tests: it notes what it is asked, with the branch that it was asked from. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { JournalError } from "../../src/errors.ts";
 import { loadScript } from "../../src/script/load.ts";
 import { type Bridge, openRealm } from "../../src/script/realm.ts";
 
@@ -28,10 +29,10 @@ export function testHost(answers: (op: string, args: string) => Promise<unknown>
 		},
 		enter: (fork, branch, body) => lane.run(`${fork}.${branch}`, body),
 		join: (fork) => void notes.push(`${at()}: join ${fork}`),
-		random: () => 0.25,
-		uuid: () => "00000000-0000-4000-8000-000000000000",
+		draws: () => ({ seed: at(), random: () => 0.25, uuid: () => "00000000-0000-4000-8000-000000000000" }),
 		rested() {},
 		log: (text) => void notes.push(`log: ${text}`),
+		error: (...given) => new JournalError(...given),
 	};
 }
 

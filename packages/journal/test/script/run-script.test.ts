@@ -283,6 +283,12 @@ describe("arguments", () => {
 		expect(ended).toHaveProperty("error.message", expect.stringContaining(`s.ts: the arguments do not fit: ${path}: `));
 	});
 
+	test("are not held for ever against a pattern that has no end", async () => {
+		const source = `export const args = { type: "string", pattern: "^(a+)+$" };\n${script("return 1;")}`;
+		const ended = await new Process().work(source, { args: `${"a".repeat(50)}!` });
+		expect(ended).toMatchObject({ status: "failed", error: { code: "SCRIPT_INVALID" } });
+	});
+
 	test("that are others begin a revision, in which a call hits until one before it depends on them", async () => {
 		const source =
 			'export default async (ctx, args) => [await ctx.agent("a"), await ctx.agent("b " + args.n), await ctx.agent("c")];';

@@ -61,6 +61,7 @@ export interface ProcessOptions {
 	readonly policy?: InDoubtPolicy;
 	readonly redact?: (text: string) => string;
 	readonly stretchMs?: number;
+	readonly isolate?: boolean;
 	/** Are records missing? Then nobody knows what the script is to do. */
 	readonly isTorn?: boolean;
 	/** Appends that it lives for, after the one that begins the run. */
@@ -122,7 +123,7 @@ export class Process implements Appender {
 
 	get ports(): ScriptPorts {
 		const { model = echo(), tools = [], ask = async () => undefined, policy = "retry", time } = this.#options;
-		const { redact, stretchMs } = this.#options;
+		const { redact, stretchMs, isolate } = this.#options;
 		return {
 			log: this,
 			logId: "log",
@@ -159,6 +160,7 @@ export class Process implements Appender {
 			print: (line) => this.printed.push(line),
 			...(redact ? { redact } : {}),
 			...(stretchMs === undefined ? {} : { stretchMs }),
+			isolate,
 			...(time ? { clock: time, timers: time } : {}),
 		};
 	}
@@ -222,7 +224,8 @@ export class Process implements Appender {
 		} catch (thrown) {
 			const error = thrown as Error & Failure;
 			if (this.isDead) return { status: "killed", error };
-			if (this.#controller.signal.aborted || error.code === "STEP_DISCARDED") return { status: "stopped", error };
+			if (this.#controller.signal.aborted || ["STEP_DISCARDED", "SCRIPT_LOST"].includes(String(error.code)))
+				return { status: "stopped", error };
 			return { status: error.code === "SCRIPT_WAITING" ? "waiting" : "failed", error };
 		}
 	}

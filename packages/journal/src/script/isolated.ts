@@ -1,0 +1,367 @@
+/**
+ * The place that a script has in a process of its own, seen from its host: the realm is there, and all that comes back is a report
+ * at the end of each stretch. Nothing in a report is believed before it has been looked at.
+ */
+import { z } from "zod";
+import { JournalError } from "../errors.ts";
+import { type At, type FromChild, frameOf, HEAD, type Operation, type ToChild } from "./channel.ts";
+import type { ScriptModule } from "./load.ts";
+import type { Bridge, Realm, Reply } from "./realm.ts";
+import { errorOf, sayOf } from "./said.ts";
+import { type Child, startChild } from "./start-child.ts";
+import { STRETCH_MS } from "./stretch.ts";
+
+/** A longer report is no report, in bytes. */
+const MAX_REPORT = 32 * 1024 * 1024;
+
+/** So many branches a run may have, so deep, under names so long: each costs its host memory. */
+const MAX_BRANCHES = 100_000;
+const MAX_DEPTH = 256;
+const MAX_NAME = 1000;
+
+/** How much longer than a stretch may take its report is waited for, in milliseconds. */
+const GRACE_MS = 5000;
+
+/** The same for the first one, which waits for the process to start. */
+const START_MS = 30_000;
+
+/**
+ * As `openRealm`, in a process that has nothing but this channel.
+ *
+ * @throws what `openRealm` does; JournalError `SCRIPT_ISOLATION`, `SCRIPT_LOST`; the signal's reason
+ */
+export async function openIsolated(
+	module: ScriptModule,
+	bridge: Bridge,
+	{
+		stretchMs = STRETCH_MS,
+		signal,
+	}: { readonly stretchMs?: number | undefined; readonly signal?: AbortSignal | undefined },
+): Promise<Realm> {
+	const isolated = new Isolated(module, bridge, stretchMs);
+	const stop = (): void => isolated.end(signal?.reason);
+	signal?.addEventListener("abort", stop, { once: true });
+	try {
+		return await isolated.open();
+	} finally {
+		signal?.removeEventListener("abort", stop);
+	}
+}
+
+class Isolated {
+	readonly #module: ScriptModule;
+	readonly #bridge: Bridge;
+	readonly #stretchMs: number;
+	readonly #child: Child;
+	/** What has come of a report that is not whole. */
+	#chunks: Buffer[] = [];
+	#size = 0;
+	/** Is the script running? Then it hears nothing else. */
+	#isBusy = false;
+	/** What it is to hear next. */
+	readonly #next: ToChild[] = [];
+	/** What it has asked for in the stretch that it is in. */
+	readonly #asked: (() => void)[] = [];
+	/** What it asked for before. */
+	#toBegin: (() => void)[] = [];
+	#calls = 0;
+	readonly #forks: Fork[] = [];
+	#branches = 0;
+	/** What calls of it failed with. */
+	readonly #failures = new Map<number, unknown>();
+	readonly #opened = Promise.withResolvers<Readonly<Record<string, unknown>>>();
+	readonly #ended = Promise.withResolvers<string | undefined>();
+	#state: "opening" | "opened" | "running" | "over" = "opening";
+	#limit: NodeJS.Timeout | undefined;
+
+	constructor(module: ScriptModule, bridge: Bridge, stretchMs: number) {
+		this.#module = module;
+		this.#bridge = bridge;
+		this.#stretchMs = stretchMs;
+		for (const { promise } of [this.#opened, this.#ended]) promise.catch(() => {});
+		this.#child = startChild({
+			data: (bytes) => this.#hear(bytes),
+			gone: (how) => this.#lose(how),
+		});
+	}
+
+	async open(): Promise<Realm> {
+		const { file, code } = this.#module;
+		this.#send({ type: "open", file, code, stretchMs: this.#stretchMs }, START_MS);
+		return {
+			exports: await this.#opened.promise,
+			run: (args) => {
+				this.#state = "running";
+				this.#send({ type: "run", args });
+				return this.#ended.promise;
+			},
+			// Between two answers there is a way to go and come back: one limit for both would gain nothing.
+			burst: (answers) => answers(() => false),
+			say: (what) => what(),
+			close: () => this.#close(),
+		};
+	}
+
+	/** It ends here, with this error. */
+	end(error: unknown): void {
+		this.#close();
+		this.#opened.reject(error);
+		this.#ended.reject(error);
+	}
+
+	#close(): void {
+		this.#state = "over";
+		clearTimeout(this.#limit);
+		this.#limit = undefined;
+		this.#child.kill();
+	}
+
+	#lose(how: string): void {
+		if (this.#state === "over") return;
+		const { file } = this.#module;
+		this.end(
+			new JournalError(
+				"SCRIPT_LOST",
+				`the process that ${file} ran in is lost: ${how}. All that it called is recorded; resume the run to go on`,
+				{ file, how },
+			),
+		);
+	}
+
+	#send(message: ToChild, more = 0): void {
+		if (this.#state === "over") return;
+		if (this.#isBusy) {
+			this.#next.push(message);
+			return;
+		}
+		this.#isBusy = true;
+		const limitMs = this.#stretchMs + GRACE_MS + more;
+		const late = (): void => {
+			if (this.#limit === limit) this.#lose(`it did not answer within ${limitMs} ms`);
+		};
+		// What came while this process was busy itself is heard before.
+		const limit = setTimeout(() => setImmediate(late), limitMs);
+		this.#limit = limit;
+		this.#child.write(frameOf(message));
+	}
+
+	#hear(bytes: Buffer): void {
+		if (this.#state === "over") return;
+		try {
+			const report = this.#read(bytes);
+			if (report) this.#take(report);
+		} catch (error) {
+			this.#lose((error as Error).message);
+		}
+	}
+
+	/** Reports come in pieces. Undefined: it is not whole. @throws where it is none */
+	#read(bytes: Buffer): FromChild | undefined {
+		this.#chunks.push(bytes);
+		this.#size += bytes.length;
+		if (this.#size < HEAD) return undefined;
+		const length = this.#joined(HEAD).readUInt32LE();
+		if (length > MAX_REPORT) throw new Error(`it sent a report of ${length} bytes; ${MAX_REPORT} are allowed`);
+		if (this.#size < HEAD + length) return undefined;
+		const whole = this.#joined(HEAD + length);
+		// It says nothing more before it is answered.
+		if (this.#size > HEAD + length || !this.#isBusy) throw new Error("it spoke without being asked");
+		this.#chunks = [];
+		this.#size = 0;
+		try {
+			return fromChild.parse(JSON.parse(whole.toString("utf8", HEAD)));
+		} catch (error) {
+			throw new Error(`its report cannot be read: ${(error as Error).message.slice(0, 200)}`);
+		}
+	}
+
+	/** The pieces that have so many bytes, as one. */
+	#joined(size: number): Buffer {
+		const [first] = this.#chunks;
+		if (first && first.length >= size) return first;
+		this.#chunks = [Buffer.concat(this.#chunks)];
+		return this.#chunks[0] as Buffer;
+	}
+
+	/** Does in the place of the script what it did in a stretch, and then what that asked for. @throws where it says what cannot be */
+	#take(report: FromChild): void {
+		if (this.#state === "opening" && report.operations.length > 0)
+			throw new Error("it made calls before its function ran");
+		for (const operation of report.operations) this.#operate(operation);
+		for (const line of report.printed) this.#bridge.log(line);
+		if (report.type === "seed") {
+			this.#child.write(frameOf({ type: "seed", seed: this.#within(report.at, () => this.#bridge.draws().seed) }));
+			return;
+		}
+		clearTimeout(this.#limit);
+		this.#limit = undefined;
+		this.#isBusy = false;
+		const isCut = report.type === "failed" && report.isCut;
+		const asked = this.#asked.splice(0);
+		// What an answer given in the middle of this list led to comes before the rest of it.
+		if (!isCut) this.#toBegin = asked.concat(this.#toBegin);
+		if (this.#state === "opening") this.#toldOfOpening(report);
+		else this.#toldOfRunning(report);
+	}
+
+	#toldOfOpening(report: FromChild): void {
+		if (report.type === "opened") {
+			this.#state = "opened";
+			this.#opened.resolve(report.exports);
+		} else if (report.type === "failed") this.end(this.#errorOf(report));
+		else throw new Error(`it said "${report.type}" before its function ran`);
+	}
+
+	#toldOfRunning(report: FromChild): void {
+		switch (report.type) {
+			case "rested":
+				break;
+			case "completed":
+				if (report.result !== undefined) assertJson(report.result);
+				this.#close();
+				this.#ended.resolve(report.result);
+				break;
+			case "failed by":
+				this.end(this.#failureOf(report.call));
+				break;
+			case "failed":
+				this.end(this.#errorOf(report));
+				break;
+			default:
+				throw new Error(`it said "${report.type}" while its function ran`);
+		}
+		this.#goOn();
+	}
+
+	#operate(operation: Operation): void {
+		const { op, at } = operation;
+		switch (op) {
+			case "fork": {
+				const { kind, name, branches } = operation;
+				const depth = at ? (this.#forks[at[0]]?.depth ?? 0) + 1 : 1;
+				this.#branches += branches;
+				if (this.#branches > MAX_BRANCHES) throw new Error(`it opened more than ${MAX_BRANCHES} branches`);
+				if (depth > MAX_DEPTH) throw new Error(`it opened branches more than ${MAX_DEPTH} levels deep`);
+				const id = this.#within(at, () => this.#bridge.fork(kind, name, branches));
+				this.#forks.push({ id, branches, depth });
+				return;
+			}
+			case "join": {
+				const { id } = this.#forkAt(operation.fork);
+				this.#within(at, () => this.#bridge.join(id));
+				return;
+			}
+			case "call": {
+				const call = this.#calls++;
+				const begin = this.#within(at, () => this.#bridge.call(operation.name, operation.args));
+				const reply: Reply = {
+					answer: (text) => this.#send({ type: "answer", call, text }),
+					fail: (error) => {
+						this.#failures.set(call, error);
+						this.#send({ type: "fail", call, said: sayOf(error) });
+					},
+				};
+				this.#asked.push(() => begin(reply));
+			}
+		}
+	}
+
+	#within<T>(at: At | undefined, body: () => T): T {
+		if (!at) return body();
+		const { id, branches } = this.#forkAt(at[0]);
+		if (at[1] >= branches) throw new Error(`it is in branch ${at[1]} of ${branches}`);
+		return this.#bridge.enter(id, at[1], body);
+	}
+
+	#forkAt(index: number): Fork {
+		const fork = this.#forks[index];
+		if (!fork) throw new Error(`it named fork ${index} of ${this.#forks.length}`);
+		return fork;
+	}
+
+	/** Begins what was asked for, until the script is to hear something; else it waits for what comes. */
+	#goOn(): void {
+		try {
+			while (!this.#isBusy) {
+				const begin = this.#toBegin.shift();
+				if (!begin) break;
+				begin();
+			}
+			if (this.#isBusy || this.#state === "over") return;
+			const next = this.#next.shift();
+			if (next) this.#send(next);
+			else this.#bridge.rested();
+		} catch (error) {
+			this.end(error);
+		}
+	}
+
+	#errorOf({ said, causes }: FromChild & { readonly type: "failed" }): Error {
+		const error = errorOf(said, this.#module.file, this.#bridge.error);
+		if (causes.length > 0) error.cause = new AggregateError(causes.map((call) => this.#failureOf(call)));
+		return error;
+	}
+
+	/** @throws where it names a call that did not fail */
+	#failureOf(call: number): unknown {
+		if (!this.#failures.has(call)) throw new Error(`it named call ${call}, which did not fail`);
+		return this.#failures.get(call);
+	}
+}
+
+function assertJson(text: string): void {
+	try {
+		JSON.parse(text);
+	} catch {
+		throw new Error("its result is no JSON");
+	}
+}
+
+interface Fork {
+	/** The number that the bridge gave it. */
+	readonly id: number;
+	readonly branches: number;
+	readonly depth: number;
+}
+
+const count = z.int().nonnegative();
+const at = z.tuple([count, count]).optional();
+
+const fork = { op: z.literal("fork"), at };
+
+const operation = z.discriminatedUnion("op", [
+	z.discriminatedUnion("kind", [
+		z.strictObject({ ...fork, kind: z.enum(["parallel", "pipeline"]), name: z.literal(""), branches: count }),
+		z.strictObject({ ...fork, kind: z.literal("phase"), name: z.string().max(MAX_NAME), branches: z.literal(1) }),
+	]),
+	z.strictObject({ op: z.literal("join"), at, fork: count }),
+	z.strictObject({
+		op: z.literal("call"),
+		at,
+		name: z.enum(["agent", "tool", "ask", "now", "sleep"]),
+		args: z.string(),
+	}),
+]);
+
+const stretch = { operations: z.array(operation), printed: z.array(z.string()) };
+
+const fromChild: z.ZodType<FromChild> = z.discriminatedUnion("type", [
+	z.strictObject({ ...stretch, type: z.literal("seed"), at }),
+	z.strictObject({ ...stretch, type: z.literal("opened"), exports: z.record(z.string(), z.unknown()) }),
+	z.strictObject({ ...stretch, type: z.literal("rested") }),
+	z.strictObject({ ...stretch, type: z.literal("completed"), result: z.string().optional() }),
+	z.strictObject({ ...stretch, type: z.literal("failed by"), call: count }),
+	z.strictObject({
+		...stretch,
+		type: z.literal("failed"),
+		said: z.strictObject({
+			name: z.string().optional(),
+			message: z.string(),
+			stack: z.string().optional(),
+			code: z.string().optional(),
+			detail: z.unknown().optional(),
+		}),
+		causes: z.array(count).max(1000),
+		isCut: z.boolean(),
+	}),
+]);

@@ -1,0 +1,80 @@
+/** Starts the process that a script has for itself, with all that Node can take from a process taken from it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { JournalError } from "../errors.ts";
+import { CHILD_READS, CHILD_WRITES } from "./channel.ts";
+
+export interface Child {
+	write(frame: Buffer): void;
+	kill(): void;
+}
+
+export interface ChildEvents {
+	data(bytes: Buffer): void;
+	/** It is gone, and all that it has written was heard. @param how for people */
+	gone(how: string): void;
+}
+
+/** What the script and the realm around it may use of memory, in MiB. */
+const HEAP_MB = 512;
+
+/** So much of what Node says of its end is kept, in bytes. */
+const MAX_SAID = 16 * 1024;
+
+const isSource = import.meta.url.endsWith(".ts");
+
+/** @throws JournalError `SCRIPT_ISOLATION` */
+export function startChild({ data, gone }: ChildEvents): Child {
+	const entry = fileURLToPath(new URL(isSource ? "./child.ts" : "./child.js", import.meta.url));
+	const refuse = (why: string): never => {
+		throw new JournalError("SCRIPT_ISOLATION", `a script can have no process of its own here: ${why}`, { entry });
+	};
+	if (!process.allowedNodeEnvironmentFlags.has("--permission"))
+		refuse(`Node.js ${process.versions.node} has no permission model; use a newer one`);
+	if (!existsSync(entry))
+		refuse(`${entry} is not there; do not bundle @reyn/journal into one file, or install it again`);
+	const child = spawnChild(entry, dirname(dirname(entry)));
+	const input = child.stdio[CHILD_READS] as Writable;
+	const output = child.stdio[CHILD_WRITES] as Readable;
+	let said = "";
+	child.stderr?.on("data", (bytes: Buffer) => (said = (said + bytes).slice(0, MAX_SAID)));
+	output.on("data", data);
+	// That it is gone is told once.
+	for (const stream of [input, output]) stream.on("error", () => {});
+	child.on("error", ({ message }) => gone(`it could not be started: ${message}`));
+	child.on("close", (code, signal) => {
+		const isFull = said.includes("heap out of memory");
+		gone(
+			isFull
+				? `it used up its ${HEAP_MB} MiB of memory`
+				: signal
+					? `it was ended by ${signal}`
+					: `it ended with ${code}`,
+		);
+	});
+	return { write: (frame) => void input.write(frame), kill: () => void child.kill("SIGKILL") };
+}
+
+/** @param code all that it may read: the code of this package, and nothing of anybody */
+export const spawnChild = (entry: string, code: string): ChildProcess =>
+	spawn(
+		process.execPath,
+		[
+			"--permission",
+			`--allow-fs-read=${code}/*`,
+			"--disallow-code-generation-from-strings",
+			`--max-old-space-size=${HEAP_MB}`,
+			entry,
+		],
+		{
+			cwd: "/",
+			env: {},
+			// Ctrl-C is meant for the host, which stops it.
+			detached: true,
+			windowsHide: true,
+			stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],
+		},
+	);
