@@ -349,7 +349,7 @@ const defects: readonly Defect[] = [
 		name: "take what a discarded step has stopped for failed",
 		package: "journal",
 		file: "perform.ts",
-		from: "if (this.#using.signal.aborted || isNoOutcome(error)) throw error;",
+		from: "if (this.#using.signal.aborted || error instanceof ProgramEnded || isNoOutcome(error)) throw error;",
 		to: "if (this.#using.signal.aborted) throw error;",
 		tests: ["faults in-doubt"],
 	},
