@@ -612,6 +612,21 @@ test("nothing that a script says, asks or gives can move the cursor", async () =
 	expect(shown.join("")).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
 });
 
+test("nor can its text, which Node itself prints where promises fail while the stack is used up", async () => {
+	const path = await file(
+		"deep.ts",
+		`export default async () => {
+	const f = () => { (async () => { throw 1 })().catch(() => {}); f(); }; /* \u001b]0;title\u0007\u001b[2J\u202e\rall is well */
+	try { f(); } catch { return "caught"; }
+};`,
+	);
+	const { code, stdout, stderr } = await run(place("deep"), ["script", "run", path]);
+	// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this looks for
+	expect(stdout + stderr).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/);
+	expect(stderr).toContain("deep.ts:2:");
+	expect(code).not.toBe(0);
+});
+
 test.each(["", "run", "resume", "list", "watch", "save", "verify"])(
 	"help of script %s has its usage and an example, in 80 columns",
 	async (command) => {

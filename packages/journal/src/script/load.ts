@@ -19,17 +19,55 @@ export interface ScriptModule {
 /**
  * Reads a script. Nothing of it runs.
  *
- * @throws JournalError `SCRIPT_INVALID` for what is no TypeScript with erasable types, `DETERMINISM` for what would
+ * @throws JournalError `SCRIPT_INVALID` for what is no TypeScript with erasable types or has characters that nobody sees, `DETERMINISM` for what would
  * bring in code from elsewhere; message and detail say file, line and column (both from 1) and what to do
  */
 export function loadScript(source: string, file: string): ScriptModule {
+	refuseUnseen(source, file);
 	const hash = createHash("sha256").update(source).digest("hex");
-	const plain = stripTypes(source, file);
+	// The mark of an encoding that some editors begin a file with: a space in its place keeps the columns.
+	const plain = stripTypes(source.replace(/^\ufeff/, " "), file);
 	const tokens: Token[] = [];
 	const program = parseModule(plain, file, tokens);
 	refuseForeignCode(program, plain, file);
 	return { file, source, hash, code: rewriteExports(program, plain, tokens) };
 }
+
+/**
+ * What acts on a terminal or is not drawn: control codes, bidi controls, tags, halves of characters. Where the stack is used up
+ * while a promise fails, Node itself writes the name of the file and the line to stderr, as they are. What words are spelt
+ * with stays, and so does a line end with a `\r`.
+ */
+const unseen =
+	/(?!\r\n)[[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]--[\n\t\u200c\u200d\ufe00-\ufe0f\u180b-\u180f]]/v;
+
+function refuseUnseen(source: string, file: string): void {
+	const inName = unseen.exec(file);
+	if (inName) {
+		const shown = file.replace(new RegExp(unseen, "gv"), (character) => `<${codePoint(character)}>`);
+		throw new JournalError(
+			"SCRIPT_INVALID",
+			`the name of the script "${shown}" has the character ${codePoint(inName[0])}, which is not drawn or acts on a terminal: rename it`,
+			{ file: shown },
+		);
+	}
+	const from = source.startsWith("\ufeff") ? 1 : 0;
+	const found = unseen.exec(source.slice(from));
+	if (!found) return;
+	const before = source.slice(0, from + found.index).split("\n");
+	const at = { line: before.length, column: (before.at(-1) as string).length + 1 };
+	const [character] = found;
+	throw invalid(
+		file,
+		at,
+		`the character ${codePoint(character)} is not drawn or acts on a terminal: take it out, or write it in a text as ${escaped(character)}`,
+	);
+}
+
+const hex = (code: number): string => code.toString(16).padStart(4, "0");
+const codePoint = (character: string): string => `U+${hex(character.codePointAt(0) as number).toUpperCase()}`;
+const escaped = (character: string): string =>
+	Array.from({ length: character.length }, (_, at) => `\\u${hex(character.charCodeAt(at))}`).join("");
 
 function stripTypes(source: string, file: string): string {
 	const { emitWarning } = process;

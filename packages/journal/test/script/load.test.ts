@@ -89,6 +89,40 @@ describe("what cannot be run says where and what to do", () => {
 		expect(found.detail).toMatchObject({ file: "a.ts", ...detail });
 	});
 
+	test.each([
+		["an escape", "a();\n /* \x1b[2J */", "U+001B", "\\u001b", 2, 5],
+		["a carriage return", "a(); // \r b", "U+000D", "\\u000d", 1, 9],
+		["a form feed", "\fa();", "U+000C", "\\u000c", 1, 1],
+		["a C1 control", "'\x9b'", "U+009B", "\\u009b", 1, 2],
+		["a bidi control", "'\u202e'", "U+202E", "\\u202e", 1, 2],
+		["a line separator", "'\u2028'", "U+2028", "\\u2028", 1, 2],
+		["a space of no width", "'\u200b'", "U+200B", "\\u200b", 1, 2],
+		["a tag", "'\u{e0041}'", "U+E0041", "\\udb40\\udc41", 1, 2],
+		["half a character", "'\ud83d'", "U+D83D", "\\ud83d", 1, 2],
+		["a second mark of an encoding", "\ufeff\ufeffa();", "U+FEFF", "\\ufeff", 1, 2],
+	])("%s in the text", (_, source, name, escape, line, column) => {
+		const found = refusal(source);
+		expect(found).toMatchObject({ code: "SCRIPT_INVALID", detail: { file: "a.ts", line, column } });
+		expect(found.message).toContain(`a.ts:${line}:${column}: the character ${name} `);
+		expect(found.message.endsWith(`write it in a text as ${escape}`)).toBe(true);
+	});
+
+	test("a name that acts on a terminal", () => {
+		expect(() => loadScript("export default () => 1;", "a\x1b]0;b\u202e.ts")).toThrow(
+			expect.objectContaining({
+				code: "SCRIPT_INVALID",
+				message:
+					'the name of the script "a<U+001B>]0;b<U+202E>.ts" has the character U+001B, which is not drawn or acts on a terminal: rename it',
+			}),
+		);
+	});
+
+	test("what words are spelt with, lines that end in CRLF, and the mark of an encoding are taken, in the same columns", () => {
+		const { code } = loadScript("\ufeffconst here = '👩\u200d👧 ❤\ufe0f می\u200cخواهم';\r\n\tthere();", "a.ts");
+		expect(code).not.toContain("\ufeff");
+		expect(places(code).slice(0, 2)).toEqual(["1:7 here", "2:1 there"]);
+	});
+
 	test("what only looks like it is taken", () => {
 		expect(() =>
 			loadScript('const a = { import: (b) => b };\na.import("fs"); "<!--"; `<!--`; // import("x")\n1 < !--b;', "a.ts"),
