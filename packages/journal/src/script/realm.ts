@@ -84,10 +84,13 @@ export async function openRealm(
 		codeGeneration: { strings: false, wasm: false },
 		microtaskMode: "afterEvaluate",
 	});
-	const tell = (reason: unknown): void => {
+	const tell = (reasons: readonly unknown[], more: number): void => {
 		const print = (said: string): void =>
 			stretches.print(`nobody waited for what failed here: ${errorOf(JSON.parse(said), file, bridge.error).stack}`);
-		goOn(life, () => inside.describe(reason, print));
+		goOn(life, () => {
+			for (const reason of reasons) inside.describe(reason, print);
+		});
+		if (more > 0) stretches.say(() => bridge.log(`nobody waited for what failed here: and ${more} more`));
 	};
 	const stretches = new Stretches(context, file, stretchMs, placeOf(tell), bridge);
 	const life: Life = { isOver: false, stretches, tell, rested: () => bridge.rested() };
@@ -110,7 +113,7 @@ interface Life {
 	failed?: (error: unknown) => void;
 	readonly stretches: Stretches;
 	/** Told of what fails while nobody waits for it. */
-	tell(reason: unknown): void;
+	tell(reasons: readonly unknown[], more: number): void;
 	rested(): void;
 }
 

@@ -1,12 +1,18 @@
 /** Promises of a script that fail while nobody waits for them: they must not end the process of its host. */
 import { standing } from "./standing.ts";
 
-type Tell = (reason: unknown) => void;
+/** @param more so many more have failed, which is all that is said of them */
+type Tell = (reasons: readonly unknown[], more: number) => void;
+
+/** So many are told one by one: what a script computes has a limit of time, and this is work of its host. */
+const TOLD = 1000;
 
 /** Whose code stands there. A promise says nothing of that: the script may have taken its prototype away. */
 const owners = new WeakMap<symbol, Tell>();
 /** Promises that failed. The script may come to wait for them later. */
 const told = new WeakSet<object>();
+/** What has failed and is told in a moment, all at once. */
+const waiting = new Map<Tell, { readonly reasons: unknown[]; more: number }>();
 let isListening = false;
 
 /** A place to stand for the code of a realm: of what fails there, it is told. */
@@ -43,7 +49,7 @@ function isOfScript(name: string, given: readonly unknown[]): boolean {
 			const tell = ownerHere();
 			if (!tell) return false;
 			told.add(promise as object);
-			standing.run(undefined, tell, reason);
+			keep(tell, reason);
 			return true;
 		}
 		case "rejectionHandled":
@@ -53,6 +59,22 @@ function isOfScript(name: string, given: readonly unknown[]): boolean {
 		default:
 			return false;
 	}
+}
+
+function keep(tell: Tell, reason: unknown): void {
+	const kept = waiting.get(tell);
+	if (!kept) {
+		waiting.set(tell, { reasons: [reason], more: 0 });
+		// Node does this when it has gone through all that has failed.
+		standing.run(undefined, process.nextTick, tellAll, tell);
+	} else if (kept.reasons.length < TOLD) kept.reasons.push(reason);
+	else kept.more++;
+}
+
+function tellAll(tell: Tell): void {
+	const { reasons = [], more = 0 } = waiting.get(tell) ?? {};
+	waiting.delete(tell);
+	tell(reasons, more);
 }
 
 function ownerHere(): Tell | undefined {

@@ -8,6 +8,10 @@ import { standing } from "./standing.ts";
 /** How long a stretch may be. What computes for longer belongs in a tool. */
 export const STRETCH_MS = 5000;
 
+/** Of what one stretch prints, so much is shown: to show it is work of its host, which no limit of time ends. */
+const PRINTED_LINES = 1000;
+const PRINTED_CHARACTERS = 2 ** 20;
+
 /** Of what a stretch without an end has printed, so much is shown. */
 const SHOWN_LINES = 100;
 
@@ -44,6 +48,10 @@ export class Stretches {
 	readonly #host: Pick<Bridge, "log" | "error" | "isAlone">;
 	#begun: (() => void)[] = [];
 	#printed: string[] = [];
+	/** What may still be printed in this stretch. */
+	#room = PRINTED_CHARACTERS;
+	/** Lines that are not shown, or not all of it. */
+	#unshown = 0;
 	/** What a burst leaves to be done after it. */
 	#held: (() => void)[] | undefined;
 	#isCut = false;
@@ -80,7 +88,7 @@ export class Stretches {
 			else this.#within(this.#limitMs, (limit) => nothing.runInContext(this.#context, limit));
 		};
 		withoutStores(() => standing.run(this.#place, withOwnTexts, work));
-		for (const line of this.#printed.splice(0)) this.say(() => this.#host.log(line));
+		this.#show();
 		for (const begin of this.#begun.splice(0)) begin();
 	}
 
@@ -117,7 +125,24 @@ export class Stretches {
 	}
 
 	print(line: string): void {
-		this.#printed.push(line);
+		if (line.length > this.#room || this.#printed.length >= PRINTED_LINES) this.#unshown++;
+		if (this.#room === 0 || this.#printed.length >= PRINTED_LINES) return;
+		const shown = line.slice(0, this.#room);
+		this.#room -= shown.length;
+		this.#printed.push(shown);
+	}
+
+	#show(): void {
+		for (const line of this.#printed.splice(0)) this.say(() => this.#host.log(line));
+		const unshown = this.#unshown;
+		if (unshown > 0)
+			this.say(() =>
+				this.#host.log(
+					`${this.#file} printed more than ${PRINTED_LINES} lines or ${PRINTED_CHARACTERS} characters without waiting for anything: ${unshown} lines are cut or left out`,
+				),
+			);
+		this.#room = PRINTED_CHARACTERS;
+		this.#unshown = 0;
 	}
 
 	#within(ms: number, run: (limit: { timeout?: number }) => void): void {

@@ -1,11 +1,12 @@
 /** A script that computes without an end is cut: nothing of its host is left in between. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { Script } from "node:vm";
+import { describe, expect, test, vi } from "vitest";
 import { loadScript } from "../../src/script/load.ts";
 import { openRealm } from "../../src/script/realm.ts";
 import { hasLimit } from "../../src/script/stretch.ts";
-import { testHost } from "./host.ts";
+import { runBody, testHost } from "./host.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 
 const LIMIT_MS = 100;
@@ -130,6 +131,35 @@ test.skipIf(!hasLimit)("what it has printed until then is shown, as far as it is
 	await expect(ended('console.log("before"); for (;;) console.log("again");', host)).rejects.toMatchObject(cut);
 	expect(host.notes[0]).toBe("log: before");
 	expect(host.notes).toHaveLength(100);
+});
+
+test("of many promises that fail in a stretch a thousand are told, in one stretch, and the rest is counted", async () => {
+	const host = testHost(() => nextTurn("later"));
+	const limited = vi.spyOn(Script.prototype, "runInContext");
+	const lines = 'for (let i = 0; i < 5000; i++) Promise.reject(new Error("no " + i)); return ctx.agent("a");';
+	await expect(runBody(lines, host)).resolves.toBe("later");
+	const stretches = limited.mock.calls.length;
+	limited.mockRestore();
+	const told = host.notes.filter((note) => note.startsWith("log: "));
+	expect(told).toHaveLength(1001);
+	expect(told[999]).toMatch(/^log: nobody waited for what failed here: Error: no 999\n/);
+	expect(told[1000]).toBe("log: nobody waited for what failed here: and 4000 more");
+	expect(stretches).toBeLessThan(20);
+});
+
+test.each([
+	["lines", "for (let i = 0; i < 5000; i++) console.log(i);", 1000, 2890, 4000],
+	["characters", "for (let i = 0; i < 300; i++) console.log('x'.repeat(1e6));", 2, 2 ** 20, 299],
+])("of many %s that a stretch prints the first are shown, and it is said", async (_, lines, count, length, unshown) => {
+	const host = testHost();
+	await runBody(`${lines} await ctx.agent("a"); console.log("after");`, host);
+	const shown = host.notes.flatMap((note) => (note.startsWith("log: ") ? [note.slice(5)] : []));
+	expect(shown.at(-1)).toBe("after");
+	expect(shown.at(-2)).toBe(
+		`s.ts printed more than 1000 lines or 1048576 characters without waiting for anything: ${unshown} lines are cut or left out`,
+	);
+	expect(shown).toHaveLength(count + 2);
+	expect(shown.slice(0, -2).join("")).toHaveLength(length);
 });
 
 test.skipIf(!hasLimit)(
