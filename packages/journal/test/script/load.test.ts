@@ -100,11 +100,11 @@ describe("what cannot be run says where and what to do", () => {
 		["a tag", "'\u{e0041}'", "U+E0041", "\\udb40\\udc41", 1, 2],
 		["half a character", "'\ud83d'", "U+D83D", "\\ud83d", 1, 2],
 		["a second mark of an encoding", "\ufeff\ufeffa();", "U+FEFF", "\\ufeff", 1, 2],
-	])("%s in the text", (_, source, name, escape, line, column) => {
+	])("%s in the text", (_, source, name, written, line, column) => {
 		const found = refusal(source);
 		expect(found).toMatchObject({ code: "SCRIPT_INVALID", detail: { file: "a.ts", line, column } });
 		expect(found.message).toContain(`a.ts:${line}:${column}: the character ${name} `);
-		expect(found.message.endsWith(`write it in a text as ${escape}`)).toBe(true);
+		expect(found.message.endsWith(`write it in a text as ${written}`)).toBe(true);
 	});
 
 	test("a name that acts on a terminal", () => {
