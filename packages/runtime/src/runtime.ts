@@ -583,9 +583,11 @@ export class Runtime implements AsyncDisposable {
 	 * Takes away what is older than the policy keeps, as `Timeline.gc` does, and then the files beside the log that nothing refers
 	 * to any more. One that is begun meanwhile waits for its end.
 	 */
-	async gc(policy: CollectionPolicy = {}): Promise<Collection> {
-		this.#assertOpen();
-		const collection = this.#collecting.then(() => this.#collect(policy));
+	gc(policy: CollectionPolicy = {}): Promise<Collection> {
+		const collection = this.#collecting.then(() => {
+			this.#assertOpen();
+			return this.#collect(policy);
+		});
 		this.#collecting = collection.catch(() => {});
 		return collection;
 	}
