@@ -220,10 +220,7 @@ const works: readonly (readonly [argv: readonly string[], marks: readonly string
 		["script", "run", "review.ts", ...stream],
 		["labelled", "printed", "thrown"],
 	],
-	[
-		["script", "resume", ids.openScript],
-		["script_started.name"],
-	],
+	[["script", "resume", ids.openScript], ["script_started.name"]],
 	[["rewind", "3", "--yes"], ["plan-2"]],
 	[["--json", "checkout", "3", "--yes"], ["plan-2"]],
 	[["label", "@", hostile("asked"), "--actor", hostile("actor")], ["asked"]],
