@@ -66,7 +66,7 @@ function agentIn(agents: string, name: string): string {
 }
 
 /** As they are written: a file system that folds case would find others too. */
-function namesIn(directory: string): readonly string[] {
+export function namesIn(directory: string): readonly string[] {
 	try {
 		return readdirSync(directory);
 	} catch (error) {

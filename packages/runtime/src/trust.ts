@@ -4,10 +4,10 @@
  * all states: who puts files in it, as a pull of what git ignores does, has neither the secret nor the id.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import { mkdirSync, readdirSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { assertOwnDirectory, atomicWrite, logIdIn, readOwnFile, removeFiles, WalError } from "@reyn/wal";
-import { layoutOf } from "./layout.ts";
+import { layoutOf, namesIn } from "./layout.ts";
 
 /** `new`: there is nothing in it. `own`: made, or trusted, at this path with this secret. `unknown`: anything else. */
 export type StateOrigin = "new" | "own" | "unknown";
@@ -90,13 +90,4 @@ async function makeSecret(secrets: string): Promise<Buffer> {
 	const secret = await secretIn(secrets);
 	if (!secret) throw failure;
 	return secret;
-}
-
-function namesIn(directory: string): readonly string[] {
-	try {
-		return readdirSync(directory);
-	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-		throw error;
-	}
 }
