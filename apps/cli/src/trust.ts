@@ -1,13 +1,13 @@
 /** A state that came from elsewhere is looked at, and nothing in it goes on before a person has said that it may. */
-import { homedir } from "node:os";
+import { homedir, userInfo } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { type Restored, stateOrigin, trustState } from "@reyn/runtime";
+import { claimState, type Restored, stateOrigin, trustState } from "@reyn/runtime";
 import { atomicWrite } from "@reyn/wal";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { CliError } from "./exit-code.ts";
 import { err } from "./print.ts";
-import { restoredLines } from "./speak.ts";
+import { restoredLines, tornLine } from "./speak.ts";
 
 /**
  * Asks once where the state is not known; off a terminal nobody is asked, and `--trust` says it.
@@ -17,28 +17,31 @@ import { restoredLines } from "./speak.ts";
  */
 export async function assertTrusted(
 	state: string,
-	trust: boolean,
+	{ trust = false, allowNetwork = false }: { readonly trust?: boolean; readonly allowNetwork?: boolean },
 	restored: () => Promise<Restored | undefined>,
 ): Promise<void> {
 	if ((await stateOrigin(state, secretsDirectory())) !== "unknown") return;
 	if (!trust) await ask(state, await restored());
-	await remember(state);
+	await remember(state, async (secrets) => {
+		const torn = await trustState(state, secrets, { allowNetwork });
+		if (torn) err.line(tornLine(torn));
+	});
 }
 
 /** Knows a state again that this process works in, and that was made just now. */
 export async function assertKnown(state: string): Promise<void> {
 	if ((await stateOrigin(state, secretsDirectory())) === "own") return;
-	await remember(state);
+	await remember(state, (secrets) => claimState(state, secrets));
 }
 
 /** It ignores itself besides, whatever it brought along, so that nobody commits it by accident. */
-async function remember(state: string): Promise<void> {
+async function remember(state: string, how: (secrets: string) => Promise<void>): Promise<void> {
 	await atomicWrite(join(state, ".gitignore"), "*\n");
 	try {
-		await trustState(state, secretsDirectory());
+		await how(secretsDirectory());
 	} catch (error) {
-		const { code, message } = error as NodeJS.ErrnoException;
-		if (code === "WAL_UNSAFE") throw error;
+		const { code = "", message } = error as NodeJS.ErrnoException;
+		if (code.startsWith("WAL_")) throw error;
 		err.line(`this state cannot be known again (${oneLine(message, 200)}): the next command asks, or wants --trust`);
 	}
 }
@@ -61,5 +64,12 @@ export function secretsDirectory(): string {
 	const { XDG_STATE_HOME = "", LOCALAPPDATA = "" } = process.env;
 	if (isAbsolute(XDG_STATE_HOME)) return join(XDG_STATE_HOME, "reyn");
 	if (process.platform === "win32" && isAbsolute(LOCALAPPDATA)) return join(LOCALAPPDATA, "reyn");
-	return join(homedir(), ".local", "state", "reyn");
+	// With a `HOME` that is empty or relative it would lie in the directory of a project, which may bring a secret along.
+	const home = [homedir(), userInfo().homedir].find(isAbsolute);
+	if (home === undefined)
+		throw new CliError(
+			"CLI_USAGE",
+			"this user has no home directory, so there is no place for what tells states of this user from others: set HOME or XDG_STATE_HOME to an absolute path",
+		);
+	return join(home, ".local", "state", "reyn");
 }

@@ -1,13 +1,29 @@
 /**
  * Whether a state directory was made where it lies, by this user: what goes on by itself in one that came from elsewhere was
- * begun by somebody else. A state says so by a code over its real path and the id of its log, made with a secret that lies outside
- * all states: who puts files in it, as a pull of what git ignores does, has neither the secret nor the id.
+ * begun by somebody else. A state says so by a code over its real path and who its log is, made with a secret that lies outside
+ * all states: who puts files in it, as a pull of what git ignores does, has neither the secret nor what the log says of itself.
+ * Whoever a state came from knows that of it, so a log that is trusted says something new from then on, and what was sealed
+ * before has to stay as it was seen.
  */
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { assertOwnDirectory, atomicWrite, logIdIn, readOwnFile, removeFiles, WalError } from "@reyn/wal";
+import { basename, dirname, join } from "node:path";
+import { fileSnapshots, newestSnapshot } from "@reyn/snapshot";
+import {
+	assertOwnDirectory,
+	atomicWrite,
+	fileEngine,
+	type LogIdentity,
+	logIdentityIn,
+	openWal,
+	readOwnFile,
+	removeFiles,
+	type TornTail,
+	WalError,
+} from "@reyn/wal";
+import { allRecords } from "./kinds.ts";
 import { layoutOf, namesIn } from "./layout.ts";
+import { mainSession } from "./sessions.ts";
 
 /** `new`: there is nothing in it. `own`: made, or trusted, at this path with this secret. `unknown`: anything else. */
 export type StateOrigin = "new" | "own" | "unknown";
@@ -15,6 +31,9 @@ export type StateOrigin = "new" | "own" | "unknown";
 /** Where a state says it. */
 const CODE = "own";
 const SECRET_BYTES = 32;
+/** A line for each segment of a log that came from elsewhere. */
+const MAX_CODE_BYTES = 1024 * 1024;
+const MAX_SEGMENT_BYTES = 512 * 1024 * 1024;
 /** What a directory may have and still have nothing in it: neither goes on by itself. */
 const EMPTY: ReadonlySet<string> = new Set([".gitignore", CODE]);
 
@@ -29,36 +48,98 @@ export async function stateOrigin(state: string, secrets: string): Promise<State
 	const secret = await secretIn(secrets);
 	const found = await codeIn(state);
 	if (!secret || !found) return "unknown";
-	const expected = Buffer.from(codeOf(state, secret));
-	return found.length === expected.length && timingSafeEqual(found, expected) ? "own" : "unknown";
+	const identity = identityIn(state);
+	if (identity === "unknown") return "unknown";
+	const [, ...lines] = found.toString("latin1").trimEnd().split("\n");
+	const expected = Buffer.from(codeOf(state, identity, lines, secret));
+	if (found.length !== expected.length || !timingSafeEqual(found, expected)) return "unknown";
+	for (const path of identity?.sealed ?? []) {
+		const line = lines.find((each) => each.startsWith(`${basename(path)} `));
+		if (line !== undefined && line !== (await lineOf(path))) return "unknown";
+	}
+	return "own";
 }
 
 /**
- * Makes a state this user's own, at the path where it lies and with the log that is in it. One that is made anew is so once its log
- * is there. A directory that is missing is made.
+ * Makes a state this user's own that a person trusts, wherever it came from, at the path where it lies and with the log that is in it.
+ * Gives what was set aside of its log, as an opening does: the next one finds it done.
+ *
+ * @throws WalError `WAL_UNSAFE` when the state or the secret is not this user's own; and as `openWal` does, of the log in it
+ */
+export async function trustState(
+	state: string,
+	secrets: string,
+	{ allowNetwork = false }: { readonly allowNetwork?: boolean } = {},
+): Promise<TornTail | undefined> {
+	assertOwnDirectory(state);
+	const { wal, snapshots } = layoutOf(state);
+	if (identityIn(state) === undefined) {
+		await claimState(state, secrets);
+		return undefined;
+	}
+	const adopt = randomBytes(16).toString("hex");
+	const adopted = await openWal(fileEngine(wal, { allowNetwork, adopt }), {
+		records: allRecords,
+		proven: (logId) => newestSnapshot(fileSnapshots(snapshots), logId, [mainSession]),
+	});
+	await adopted.close();
+	const { sealed } = logIdentityIn(wal) as LogIdentity;
+	const lines: string[] = [];
+	for (const path of sealed) lines.push(await lineOf(path));
+	await bind(state, secrets, lines);
+	return adopted.torn;
+}
+
+/**
+ * Makes a state this user's own whose log was made in this process, or is not made yet: then it is so once it is claimed again. A
+ * directory that is missing is made.
  *
  * @throws WalError `WAL_UNSAFE` when the state or the secret is not this user's own
  */
-export async function trustState(state: string, secrets: string): Promise<void> {
+export async function claimState(state: string, secrets: string): Promise<void> {
 	assertOwnDirectory(state);
 	mkdirSync(state, { recursive: true, mode: 0o700 });
+	await bind(state, secrets, []);
+}
+
+async function bind(state: string, secrets: string, lines: readonly string[]): Promise<void> {
 	const secret = (await secretIn(secrets)) ?? (await makeSecret(secrets));
-	await atomicWrite(join(state, CODE), codeOf(state, secret));
+	const identity = identityIn(state);
+	if (identity === "unknown") return;
+	await atomicWrite(join(state, CODE), codeOf(state, identity, lines, secret));
+}
+
+/** A log that does not say who it is, is nobody's. */
+function identityIn(state: string): LogIdentity | undefined | "unknown" {
+	try {
+		return logIdentityIn(layoutOf(state).wal);
+	} catch (error) {
+		if ((error as WalError).code !== "WAL_CORRUPT") throw error;
+		return "unknown";
+	}
 }
 
 async function codeIn(state: string): Promise<Buffer | undefined> {
 	try {
-		return await readOwnFile(join(state, CODE), 1000);
+		return await readOwnFile(join(state, CODE), MAX_CODE_BYTES);
 	} catch (error) {
 		if ((error as WalError).code !== "WAL_TOO_LARGE") throw error;
 		return undefined;
 	}
 }
 
-function codeOf(state: string, secret: Buffer): string {
-	const said = JSON.stringify(["reyn state", realpathSync.native(state), logIdIn(layoutOf(state).wal) ?? ""]);
-	const mac = createHmac("sha256", secret).update(said);
-	return `${mac.digest("hex")}\n`;
+/** @param lines of the segments that were sealed when the log was trusted */
+function codeOf(state: string, identity: LogIdentity | undefined, lines: readonly string[], secret: Buffer): string {
+	const { log = "", adopted } = identity ?? {};
+	const who = [log, ...(adopted === undefined ? [] : [adopted, ...lines])];
+	const said = JSON.stringify(["reyn state", realpathSync.native(state), ...who]);
+	const mac = createHmac("sha256", secret).update(said).digest("hex");
+	return [mac, ...lines, ""].join("\n");
+}
+
+async function lineOf(path: string): Promise<string> {
+	const bytes = (await readOwnFile(path, MAX_SEGMENT_BYTES)) ?? Buffer.alloc(0);
+	return `${basename(path)} ${hash("sha256", bytes)}`;
 }
 
 // A directory of its own: of two processes that make it at once, one alone can put it in its place.

@@ -78,6 +78,42 @@ describe("a script that is resumed", () => {
 	);
 });
 
+describe.each([
+	["in its host", false],
+	["isolated", true],
+])("a script %s that fails with what no record holds has failed, and says what there is room for", (_, isolate) => {
+	test.each([
+		["a detail nested 61 deep", "detail: nested(61)", "no", 2],
+		["a detail nested 3,000 deep", "detail: nested(3000)", "no", 2],
+		["a detail of 9 MB", "detail: 'x'.repeat(9e6)", "no", 2],
+		["a code of 9 MB", "code: 'x'.repeat(9e6)", "no", 2],
+		["a message of 9 MB", "message: 'x'.repeat(9e6)", "x… (9000000 characters)", 263_000],
+	])("%s", async (_, said, ending, longest) => {
+		for (const redact of [undefined, (text: string) => text.replaceAll("xx", "[redacted secret]")]) {
+			const { runtime } = await open(project, { isolate, ...(redact && { redact }) });
+			const source = `const nested = (n) => { let list = []; while (--n) list = [list]; return list; };
+				export default async () => { throw Object.assign(new Error("no"), { ${said} }); };`;
+			const { run, end } = await runtime.scripts.start({ name: "s.ts", source }, {});
+			const { status, reason } = (await end) as { status: string; reason: { message: string; detail?: unknown } };
+			expect([status, reason.message.endsWith(ending), reason.detail]).toEqual(["failed", true, undefined]);
+			expect(reason.message.length).toBeLessThanOrEqual(longest);
+			await runtime.close();
+			const { runtime: next } = await open(project);
+			expect(next.scripts.list().find((each) => each.run === run)).toMatchObject({ status: "failed" });
+			await next.close();
+		}
+	});
+
+	test("a detail that a record holds stays", async () => {
+		const { runtime } = await open(project, { isolate });
+		const source =
+			"export default async () => { throw Object.assign(new Error('no'), { detail: { list: 'x'.repeat(200_000) } }); };";
+		const { end } = await runtime.scripts.start({ name: "s.ts", source }, {});
+		expect(await end).toEqual({ status: "failed", reason: { message: "no", detail: { list: "x".repeat(200_000) } } });
+		await runtime.close();
+	});
+});
+
 describe("a purity that is none", () => {
 	test("of a tool is refused when the runtime is opened", async () => {
 		for (const purity of ["sideeffect", undefined] as unknown[] as Purity[]) {

@@ -37,12 +37,13 @@ beforeAll(async () => {
 }, 30 * 60_000);
 
 /** Who does something with the files and directories that match. */
-const everything = ["log", "verify", "repair", "script verify", "resume", "run", "gc", "repair --apply"];
+const everything = ["trust", "log", "verify", "repair", "script verify", "resume", "run", "gc", "repair --apply"];
 const ofRuntime = ["log", "script verify", "resume", "run", "gc"];
 const users: readonly (readonly [at: RegExp, does: readonly string[]])[] = [
 	[/^(state)?$/, everything],
 	[/^state\/wal(-\d+)?\.(jsonl|head|base)$/, everything],
-	[/^state\/wal\.lock$/, ["resume", "run", "gc", "repair --apply"]],
+	[/^own$/, ["trust"]],
+	[/^state\/wal\.lock$/, ["trust", "resume", "run", "gc", "repair --apply"]],
 	[/^(runs|agents|agents\/default|agents\/default\/state(\/plans)?|state\/(results|kept|snapshots))$/, ofRuntime],
 	[/^state\/snapshots\/roots(\/.*)?$/, ofRuntime],
 	[/^state\/kept\/roots(\/[^.]+)?$/, ["gc"]],

@@ -25,7 +25,7 @@ import { join } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { assertOwnDirectory } from "@reyn/wal";
 import { applyRepair, planRepair, verifyLog } from "@reyn/wal/tools";
-import { type Runtime, readHistory } from "../src/index.ts";
+import { type Runtime, readHistory, stateOrigin, trustState } from "../src/index.ts";
 import { makeOld, seal } from "./kept-files.ts";
 import { lastOf, open, type Project, payingPlan, scripted, until } from "./project.ts";
 import { five, runToEnd, till } from "./script-runs.ts";
@@ -95,10 +95,16 @@ interface Place {
 	readonly state: string;
 	readonly outside: string;
 	readonly run: string;
+	/** Where this user's secret lies. */
+	readonly secrets: string;
 }
 
 /** Each looks at a state or works in it, and ends. */
 const doings: Readonly<Record<string, (place: Place) => Promise<unknown>>> = {
+	trust: async ({ state, secrets }) => {
+		await stateOrigin(state, secrets);
+		await trustState(state, secrets);
+	},
 	log: ({ state }) => using(opened(state, { readOnly: true }), readHistory),
 	verify: async ({ state }) => verifyLog(logOf(state)),
 	repair: async ({ state }) => planRepair(logOf(state)),
@@ -229,6 +235,7 @@ function fingerprintOf(path: string): string {
 /** All is tried with a link and a pipe; with the rest, which one look tells from ours, what reads or writes most. */
 function isTried(path: string, what: string, does: string): boolean {
 	const isOfLog = path === "" || path === "state" || path.startsWith("state/wal");
+	if (does === "trust" && !isOfLog) return path === "own";
 	if (!isOfLog && /verify$|^repair/.test(does) && does !== "script verify") return false;
 	return /^a link to a (file|directory)$|^a pipe$/.test(what) || /verify$|^resume$|^gc$/.test(does);
 }
@@ -241,6 +248,7 @@ async function tryAll(): Promise<void> {
 	process.on("exit", () => rmSync(root, { recursive: true, force: true }));
 	const golden = join(root, "golden");
 	const run = await makeState(golden);
+	await trustState(golden, join(root, "secrets"));
 	const { files, directories } = placesOf(golden);
 	const all = [
 		...Object.entries(plantedFiles).flatMap((plant) => files.map((path) => [...plant, path] as const)),
@@ -256,7 +264,7 @@ async function tryAll(): Promise<void> {
 	for (const [what, plant, path] of all) {
 		if (hindered.has(plant)) continue;
 		const home = mkdtempSync(join(root, "case-"));
-		const place = { state: join(home, "state"), outside: join(home, "outside"), run };
+		const place = { state: join(home, "state"), outside: join(home, "outside"), run, secrets: join(root, "secrets") };
 		cpSync(golden, place.state, { recursive: true, preserveTimestamps: true });
 		mkdirSync(place.outside);
 		plant(join(place.state, path), place.outside);

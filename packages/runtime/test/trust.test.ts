@@ -12,9 +12,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openWal } from "@reyn/wal";
+import { defineRecord, fileEngine, openWal } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { stateOrigin, trustState } from "../src/index.ts";
+import { z } from "zod";
+import { claimState, stateOrigin, trustState } from "../src/index.ts";
+
+const said = defineRecord("said", z.object({ text: z.string() }));
 
 let home: string;
 let state: string;
@@ -25,9 +28,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-/** A state with something in it, as `trustState` and then work leave it. */
+/** A state with something in it, as `claimState` and then work leave it. */
 async function ownState(): Promise<void> {
-	await trustState(state, secrets);
+	await claimState(state, secrets);
 	mkdirSync(join(state, "state"), { mode: 0o700 });
 }
 
@@ -54,6 +57,53 @@ test("a state whose log is another one is not known: files may come into it that
 	rmSync(join(state, "state"), { recursive: true });
 	await (await openWal(join(state, "state"), { records: [] })).close();
 	expect(await stateOrigin(state, secrets)).toBe("unknown");
+});
+
+/** A log with so many records, in segments of 4 KiB. */
+async function write(directory: string, records: number): Promise<void> {
+	const wal = await openWal(fileEngine(directory, { segmentBytes: 4096 }), { records: [said] });
+	for (let i = 0; i < records; i++) await wal.append(said({ text: "x".repeat(500) }), {}).durable;
+	await wal.close();
+}
+
+test("whoever a trusted state came from can put nothing more into it: what they send goes on in their log, not in this one", async () => {
+	const theirs = join(home, "theirs");
+	await write(theirs, 30);
+	cpSync(theirs, join(state, "state"), { recursive: true });
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+	await trustState(state, secrets);
+	await write(join(state, "state"), 30);
+	expect(await stateOrigin(state, secrets)).toBe("own");
+	cpSync(state, join(home, "kept"), { recursive: true });
+
+	// A pull of all that it has, and of each file.
+	await write(theirs, 1);
+	const names = readdirSync(theirs).filter((name) => name !== "wal.lock");
+	expect(names.length).toBeGreaterThan(3);
+	for (const pulled of [names, ...names.map((name) => [name])]) {
+		rmSync(state, { recursive: true });
+		cpSync(join(home, "kept"), state, { recursive: true });
+		for (const name of pulled) {
+			const bytes = readFileSync(join(theirs, name));
+			// Their segments as they were sealed are known already: these say something else.
+			if (name.startsWith("wal-")) bytes[600] = (bytes[600] as number) ^ 1;
+			writeFileSync(join(state, "state", name), bytes);
+		}
+		// The head says how far the log was durable: no more than a log of its own bears out.
+		expect([pulled, await stateOrigin(state, secrets)]).toEqual([
+			pulled,
+			pulled.join() === "wal.head" ? "own" : "unknown",
+		]);
+	}
+});
+
+test("a log that does not say who it is, is not known", async () => {
+	await ownState();
+	writeFileSync(join(state, "state", "wal.jsonl"), `${" ".repeat(2000)}\n`, { mode: 0o600 });
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+	await claimState(state, secrets);
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+	await expect(trustState(state, secrets)).rejects.toMatchObject({ code: "WAL_CORRUPT" });
 });
 
 test("a copy, a state that was moved, and one of another user are not", async () => {

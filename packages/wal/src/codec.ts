@@ -25,6 +25,8 @@ export interface SegmentHeader {
 	/** The writer's epoch when the segment was made. */
 	readonly epoch: number;
 	readonly created: number;
+	/** 32 hex digits that nobody else knows: given to a log that came from elsewhere, when its new owner takes it over. */
+	readonly adopted?: string;
 }
 
 /** The last line of a sealed segment. */
@@ -97,9 +99,10 @@ export function encodeRecord(parts: LineParts): { readonly line: string; readonl
 	);
 }
 
-export function encodeHeader({ log, first, prev, epoch, created }: SegmentHeader): string {
+export function encodeHeader({ log, first, prev, epoch, created, adopted }: SegmentHeader): string {
+	const more = adopted === undefined ? "" : `,"adopted":"${adopted}"`;
 	return sealed(
-		`{"v":${FORMAT_VERSION},"log":"${log}","first":${first},"prev":"${prev}","epoch":${epoch},"created":${created}`,
+		`{"v":${FORMAT_VERSION},"log":"${log}","first":${first},"prev":"${prev}","epoch":${epoch},"created":${created}${more}`,
 	).line;
 }
 
@@ -245,7 +248,8 @@ function isHeader(value: Fields<SegmentHeader>): value is SegmentHeader {
 		value.first > 0 &&
 		typeof value.prev === "string" &&
 		isSeq(value.epoch) &&
-		typeof value.created === "number"
+		typeof value.created === "number" &&
+		(value.adopted === undefined || typeof value.adopted === "string")
 	);
 }
 

@@ -20,7 +20,7 @@ export { isReynError, ReynError, type WalCode, WalError } from "./errors.ts";
 export { type FileBlobsOptions, fileBlobs } from "./file/blobs.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";
-export { logIdIn } from "./file/log-id.ts";
+export { type LogIdentity, logIdentityIn } from "./file/log-identity.ts";
 export { isFull } from "./full.ts";
 export { assertJson, canonicalJson } from "./json.ts";
 export { memoryBlobs } from "./memory-blobs.ts";

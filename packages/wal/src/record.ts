@@ -98,8 +98,16 @@ export function within(inner: Scope, outer: Scope): boolean {
 export function scopeKey({ agent, session, run }: Scope): string {
 	return [agent, session, run]
 		.filter((part) => part !== undefined)
-		.map(encoded)
+		.map(keyOf)
 		.join("/");
+}
+
+/** A log may have any name. Half a character, which no new record may have in one, is `%ud800`: no whole name becomes that. */
+function keyOf(name: string): string {
+	if (name.isWellFormed()) return encoded(name);
+	return name.replace(/(\p{Cs})|\P{Cs}+/gu, (piece, half?: string) =>
+		half === undefined ? encodeURIComponent(piece) : `%u${half.charCodeAt(0).toString(16)}`,
+	);
 }
 
 /** A name that can be read back, without a `/`; `.` and `..` are escaped too. */

@@ -562,15 +562,13 @@ function assertSeq(name: string, seq: Seq, last: Seq): void {
 /** A part of a scope stands only under the part above it. */
 function checkedScope(scope: Scope): Scope {
 	const { agent, session, run } = scope;
-	const isPart = (part: unknown): boolean => part === undefined || typeof part === "string";
+	const isPart = (part: unknown): boolean => part === undefined || (typeof part === "string" && part.isWellFormed());
 	const gap = (session !== undefined && agent === undefined) || (run !== undefined && session === undefined);
 	if (gap || ![agent, session, run].every(isPart))
 		throw new WalError(
 			"WAL_INVALID_RECORD",
-			`a scope nests agent, session, run, each a string; found ${JSON.stringify(scope)}`,
-			{
-				scope,
-			},
+			`a scope nests agent, session, run, each a string without half a character; found ${JSON.stringify(scope)}`,
+			{ scope },
 		);
 	if (agent === undefined) return {};
 	if (session === undefined) return { agent };

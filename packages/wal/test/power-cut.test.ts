@@ -17,7 +17,10 @@ const said = defineRecord("said", z.object({ text: z.string() }));
 const ABOVE = "/state";
 const options = { segmentBytes: 4096, allocateBytes: 1024 };
 
-const openOn = (disk: MemoryDisk) => openWal(fileEngine(`${ABOVE}/log`, { disk, ...options }), { records: [said] });
+const openOn = (disk: MemoryDisk, adopt?: string) =>
+	openWal(fileEngine(`${ABOVE}/log`, { disk, ...options, ...(adopt === undefined ? {} : { adopt }) }), {
+		records: [said],
+	});
 
 function random(seed: number): () => number {
 	let state = seed;
@@ -99,6 +102,46 @@ test(`after a power cut at any operation, everything acknowledged is there (${ST
 	console.log(`${disk.cuts} cuts, ${states} states`);
 	expect([...disk.files.keys()].filter((path) => /wal-\d+\.jsonl$/.test(path)).length).toBeGreaterThan(1);
 }, 120_000);
+
+/** What the newest segment says. */
+const adoptedOn = (disk: MemoryDisk): unknown => {
+	const [line = ""] = Buffer.from(disk.files.get(`${ABOVE}/log/wal.jsonl`)?.bytes ?? [])
+		.toString()
+		.split("\n");
+	return JSON.parse(line).adopted;
+};
+
+test.each([
+	["with records in its newest segment", 3],
+	["whose newest segment is empty", 0],
+])(
+	"a log %s that is taken over loses nothing, wherever that is cut, and says so from then on",
+	async (_, appends) => {
+		const [mine, other] = ["a".repeat(32), "b".repeat(32)];
+		const first = new CrashDisk();
+		const wal = await openOn(first);
+		for (let i = 0; i < appends; i++) await wal.append(said({ text: `${i}` }), {}).durable;
+		await wal.close();
+		const before = await recordsOn(settled(first));
+		// In a newest segment that is empty nothing was written since a seal.
+		if (appends === 0) await (await openOn(first, other)).close();
+		const disk = settled(first);
+		const taken = await openOn(disk, mine);
+		const known = disk.cuts;
+		for (let i = 0; i < 40; i++) await taken.append(said({ text: "more ".repeat(100) }), {}).durable;
+		await taken.close();
+		expect([...disk.files.keys()].filter((path) => /wal-\d+\.jsonl$/.test(path)).length).toBeGreaterThan(2);
+		const next = random(SEED);
+		for (let cut = 0; cut <= disk.cuts; cut++) {
+			for (const state of disk.states(cut, { limit: 4, random: next })) {
+				const records = await recordsOn(state);
+				check(records, before.slice(0, -1));
+				if (cut >= known) expect(adoptedOn(state)).toBe(mine);
+			}
+		}
+	},
+	120_000,
+);
 
 test(`a recovery that is cut itself comes to the same (seed ${SEED})`, async () => {
 	const disk = new CrashDisk();

@@ -23,6 +23,8 @@ export interface LogFileOptions {
 	readonly allocateBytes: number;
 	/** Take a network file system, whose locks and syncs may not hold. Default: false. */
 	readonly allowNetwork: boolean;
+	/** Take over a log that came from elsewhere: its newest segment says this from now on, 32 hex digits that nobody else knows. Default: it stays as it is. */
+	readonly adopt?: string;
 }
 
 export const defaultLogFileOptions: LogFileOptions = {
@@ -52,6 +54,10 @@ export interface OpenedFile {
 }
 
 const NEWLINE = 0x0a;
+
+/** A segment says what the one before it says. */
+const adoptedAs = (header: SegmentHeader | undefined): Pick<SegmentHeader, "adopted"> =>
+	header?.adopted === undefined ? {} : { adopted: header.adopted };
 
 export class LogFile {
 	readonly #disk: Disk;
@@ -137,6 +143,24 @@ export class LogFile {
 	 * @throws WalError `WAL_CORRUPT`, `WAL_NEWER_FORMAT`; nothing is changed then
 	 */
 	recover(proven: Seq, fresh: Fresh): OpenedFile {
+		const opened = this.#recover(proven, fresh);
+		const { adopt } = this.#options;
+		return adopt === undefined ? opened : this.#adopt(adopt, opened);
+	}
+
+	/** What was sealed before keeps what it says. */
+	#adopt(adopted: string, opened: OpenedFile): OpenedFile {
+		if (this.#tail.seq >= this.#header.first) this.#seal();
+		else {
+			this.#active.close();
+			this.#next = this.#header;
+		}
+		this.#next = { ...(this.#next as SegmentHeader), adopted };
+		this.#beginNext();
+		return { ...opened, header: this.#header, sealed: [...this.#sealed] };
+	}
+
+	#recover(proven: Seq, fresh: Fresh): OpenedFile {
 		this.#opening = fresh.now;
 		const found = survey(this.#disk, this.#directory, "quick");
 		const decision = decide(found, proven);
@@ -159,7 +183,12 @@ export class LogFile {
 				clean();
 				// The rename that sealed the last segment may not be durable, and what begins now takes the name that it had.
 				this.#disk.syncDirectory(this.#directory);
-				this.#begin({ ...decision.header, epoch: decision.epoch, created: fresh.now });
+				this.#begin({
+					...decision.header,
+					epoch: decision.epoch,
+					created: fresh.now,
+					...adoptedAs(found.sealed.at(-1)?.header),
+				});
 				return this.#opened(sealed, first ?? decision.header.first, decision.epoch, []);
 			case "seal": {
 				const { scan } = decision;
@@ -171,7 +200,8 @@ export class LogFile {
 				const torn = this.#unrecorded(scan);
 				this.#active.close();
 				this.#renameSealed(header.first);
-				this.#begin({ log: header.log, first: scan.next, prev: scan.prev, epoch: scan.epoch, created: fresh.now });
+				const { next, prev, epoch } = scan;
+				this.#begin({ log: header.log, first: next, prev, epoch, created: fresh.now, ...adoptedAs(header) });
 				return this.#opened([...sealed, header.first], first ?? header.first, scan.epoch, torn);
 			}
 			case "open": {
@@ -454,7 +484,8 @@ export class LogFile {
 		this.#active.sync();
 		this.#head?.sync();
 		this.#active.close();
-		this.#next = { log, first: last + 1, prev: crc, epoch: this.#epoch, created: this.#opening };
+		const next = { log, first: last + 1, prev: crc, epoch: this.#epoch, created: this.#opening };
+		this.#next = { ...next, ...adoptedAs(this.#header) };
 		this.#renameSealed(first);
 		this.#sealed.push(first);
 	}

@@ -1,0 +1,39 @@
+/** Commands that are suggested. A person copies them, so what a log, a file or an argument has named must be one word of them, and the same. */
+import { asLine } from "./clean.ts";
+
+/** Writes a command: the texts are ours, the words between them are anybody's. */
+export type Suggest = (texts: readonly string[], ...words: readonly string[]) => string;
+
+/** For a POSIX shell: reyn`plan resume ${id}`. */
+export const reyn: Suggest = (texts, ...words) => written("reyn ", texts, words.map(inShell));
+
+/** For a chat, whose lines have no quotes: slash`plan resume ${id}`. */
+export const slash: Suggest = (texts, ...words) =>
+	written(
+		"/",
+		texts,
+		words.map((word) => (isPlain(word) ? inShell(word) : undefined)),
+	);
+
+/** For a shell again, of all that `reyn` was given: what begins with a dash is an option. */
+export const asTyped = (args: readonly string[]): string =>
+	written(
+		"reyn",
+		args.map(() => " "),
+		args.map((arg) => (isPlain(arg) ? arg : inShell(arg))),
+	);
+
+/** What was cut or changed would name something else, or nothing. */
+function written(before: string, texts: readonly string[], words: readonly (string | undefined)[]): string {
+	if (words.includes(undefined)) return "(no command is shown: the name in it cannot be typed as it is)";
+	return before + texts.map((text, at) => text + (words[at] ?? "")).join("");
+}
+
+function inShell(word: string): string | undefined {
+	// A tab is a key of a shell, and what begins with a dash would be an option.
+	if (asLine(word) !== word || /^-|\t/.test(word)) return undefined;
+	return isPlain(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** What means itself in any shell. Where it begins a word, `=` means something to zsh. */
+const isPlain = (word: string): boolean => /^(?!=)[\w./:@%+=,-]+$/.test(word);

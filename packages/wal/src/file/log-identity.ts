@@ -1,0 +1,64 @@
+/** Which log lies in a directory, and whose, without reading it. */
+import fs from "node:fs";
+import { join } from "node:path";
+import { decodeLine } from "../codec.ts";
+import { WalError } from "../errors.ts";
+import { assertOwnDirectory, openOwn } from "../own-files.ts";
+import { activePath, sealedPaths } from "./names.ts";
+
+/** A header is shorter. */
+const HEADER_BYTES = 1024;
+
+/** Texts that are drawn at random. */
+export interface LogIdentity {
+	/** Given to the log when it was made. */
+	readonly log: string;
+	/** Given to it by the option `adopt`, the last time. */
+	readonly adopted?: string;
+	/** The paths of its sealed segments, oldest first. */
+	readonly sealed: readonly string[];
+}
+
+/**
+ * Who a log over files is, as its newest segment says; undefined where there is no segment.
+ *
+ * @param directory of the log
+ * @throws WalError `WAL_CORRUPT` when the newest segment does not say it, `WAL_UNSAFE` when it or a file of it is not this user's own;
+ * else an error of the system
+ */
+export function logIdentityIn(directory: string): LogIdentity | undefined {
+	assertOwnDirectory(directory);
+	const names = namesIn(directory);
+	const sealed = sealedPaths(directory, names);
+	const active = activePath(directory);
+	const newest = names.some((name) => join(directory, name) === active) ? active : sealed.at(-1);
+	if (newest === undefined) return undefined;
+	const decoded = decodeLine(firstLine(newest));
+	if (decoded.type !== "header")
+		throw new WalError("WAL_CORRUPT", `${newest} does not begin with the header of a segment`, {
+			path: newest,
+		});
+	const { log, adopted } = decoded.header;
+	return { log, ...(adopted === undefined ? {} : { adopted }), sealed };
+}
+
+function firstLine(path: string): Buffer {
+	const file = openOwn(path, fs.constants.O_RDONLY);
+	try {
+		const bytes = Buffer.alloc(HEADER_BYTES);
+		const read = bytes.subarray(0, fs.readSync(file, bytes, 0, HEADER_BYTES, 0));
+		const end = read.indexOf("\n");
+		return end < 0 ? read : read.subarray(0, end);
+	} finally {
+		fs.closeSync(file);
+	}
+}
+
+function namesIn(directory: string): readonly string[] {
+	try {
+		return fs.readdirSync(directory);
+	} catch (error) {
+		if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+		throw error;
+	}
+}
