@@ -14,7 +14,6 @@ export {
 	type Checkout,
 	type CheckoutOptions,
 	type Checkpoint,
-	type CheckpointKind,
 	type Collection,
 	type Label,
 	openTimeline,

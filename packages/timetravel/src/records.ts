@@ -1,15 +1,18 @@
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
-export const checkpointKinds = ["turn", "plan_step", "phase"] as const;
-
 export interface CheckpointData {
-	readonly kind: (typeof checkpointKinds)[number];
+	/** What ended: 1 to 64 letters a to z, digits and `_`, the first a letter. Whoever cuts checkpoints names theirs. */
+	readonly kind: string;
 	readonly title: string;
 }
 
+const checkpointKind = z
+	.string()
+	.regex(/^[a-z][a-z0-9_]{0,63}$/, "a kind of 1 to 64 letters a to z, digits and `_`, the first a letter");
+
 /** The end of a unit of work: the last record of its boundary. Its seq addresses the snapshot that is cut there. */
-export const checkpoint = defineRecord("checkpoint", z.object({ kind: z.enum(checkpointKinds), title: z.string() }));
+export const checkpoint = defineRecord("checkpoint", z.object({ kind: checkpointKind, title: z.string() }));
 
 /**
  * Makes the state as of `target` the current one, for the classes that it covers: those in the record's own scope whose

@@ -39,14 +39,13 @@ import { type Mark, Register } from "./register.ts";
 import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
 import { assertKeepable, keepBefore } from "./truncation.ts";
 
-export type CheckpointKind = CheckpointData["kind"];
-
 /** A boundary that one can go back to. */
 export interface Checkpoint {
 	readonly seq: Seq;
 	readonly ts: number;
 	readonly scope: Scope;
-	readonly kind: CheckpointKind;
+	/** What ended: 1 to 64 letters a to z, digits and `_`. */
+	readonly kind: string;
 	/** What happened there, in a few words. */
 	readonly title: string;
 	/** Is it on the line of history that leads to the tip? */
@@ -317,10 +316,12 @@ export class Timeline {
 	 * Writes a checkpoint and, once it is durable and a snapshot is due, that too: any checkpoint's state is a snapshot before
 	 * it and a short replay.
 	 *
+	 * @param kind what ended, as {@link Checkpoint} has it: `turn`, say
 	 * @param view the state of now, which has seen every record of its scope
-	 * @throws TimetravelError `STALE_LINEAGE` when that is the state of a line that was left since
+	 * @throws TimetravelError `STALE_LINEAGE` when that is the state of a line that was left since; WalError `WAL_INVALID_RECORD` of another
+	 * kind or title
 	 */
-	async checkpoint(kind: CheckpointKind, title: string, scope: Scope, view: View): Promise<Seq> {
+	async checkpoint(kind: string, title: string, scope: Scope, view: View): Promise<Seq> {
 		if (!this.lineage.path(this.#wal.tip, view.scope).isBase(view.seq, this.#folded))
 			throw new TimetravelError(
 				"STALE_LINEAGE",

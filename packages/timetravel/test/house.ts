@@ -15,14 +15,7 @@ import {
 	within,
 } from "@reyn/wal";
 import { z } from "zod";
-import {
-	type CheckpointKind,
-	type Deeds,
-	openTimeline,
-	type RetentionPolicy,
-	type Timeline,
-	timetravelRecords,
-} from "../src/index.ts";
+import { type Deeds, openTimeline, type RetentionPolicy, type Timeline, timetravelRecords } from "../src/index.ts";
 
 export const alice: Scope = { agent: "alice" };
 export const main: Scope = { agent: "alice", session: "main" };
@@ -161,7 +154,7 @@ export class House implements AsyncDisposable {
 	/** Cuts a checkpoint; `of` is the scope whose state is stored. */
 	async mark(
 		title: string,
-		{ scope = main, of = scope, kind = "turn" }: { scope?: Scope; of?: Scope; kind?: CheckpointKind } = {},
+		{ scope = main, of = scope, kind = "turn" }: { scope?: Scope; of?: Scope; kind?: string } = {},
 	): Promise<Seq> {
 		if (!this.#views.has(scopeKey(of))) await this.live(of);
 		return this.timeline.checkpoint(kind, title, scope, this.#views.get(scopeKey(of)) as View);

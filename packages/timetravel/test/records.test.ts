@@ -21,7 +21,10 @@ test.each<[what: string, draft: Draft]>([
 	["a target before genesis", reset({ ...whole, target: -1 })],
 	["a target between two seqs", reset({ ...whole, target: 1.5 })],
 	["a count below zero", reset({ ...whole, counts: { code: -1 } })],
-	["a checkpoint of no kind of boundary", checkpoint({ kind: "lunch" as never, title: "" })],
+	["a checkpoint without a kind", checkpoint({ kind: "", title: "" })],
+	["a checkpoint of a kind that acts on a terminal", checkpoint({ kind: "turn\u001b[2J", title: "" })],
+	["a checkpoint of a kind with capitals", checkpoint({ kind: "Lunch", title: "" })],
+	["a checkpoint of a kind that is a text", checkpoint({ kind: "a".repeat(65), title: "" })],
 	["the settling of no reset", resetSettled({ reset: 0 })],
 ])("%s is not written", async (_, draft) => {
 	await using wal = await openWal(memoryEngine(), { records: timetravelRecords });
@@ -37,4 +40,12 @@ test("a reset is read back as it was written, with a drop list or without", asyn
 	const read: unknown[] = [];
 	for await (const record of wal.read({ kinds: { only: [reset.kind] } })) read.push(record.data);
 	expect(read).toEqual(resets);
+});
+
+test("whoever cuts a checkpoint names its kind", async () => {
+	await using wal = await openWal(memoryEngine(), { records: timetravelRecords });
+	for (const kind of ["turn", "task_2", "a".repeat(64)]) wal.append(checkpoint({ kind, title: "" }), {});
+	const read: unknown[] = [];
+	for await (const record of wal.read({ kinds: { only: [checkpoint.kind] } })) read.push(record.data);
+	expect(read).toMatchObject([{ kind: "turn" }, { kind: "task_2" }, { kind: "a".repeat(64) }]);
 });
