@@ -21,7 +21,7 @@ export function dictOf<V>(value: z.ZodType<V>): z.ZodType<Dict<V>> {
 		(node) => (typeof node === "object" && node && !Array.isArray(node) ? Object.entries(node) : undefined),
 		z.array(z.tuple([z.string(), value])),
 	);
-	const leaf = pairs.transform((entries): Leaf<V> => Object.fromEntries(entries));
+	const leaf = pairs.transform(leafOf<V>);
 	const dict: z.ZodType<Dict<V>> = z.lazy(() => z.union([z.array(dict.nullable()).length(WIDTH), leaf]));
 	return dict;
 }
@@ -52,7 +52,7 @@ function put<V>(node: Dict<V> | null, hash: number, depth: number, key: string, 
 		const digit = hash % WIDTH;
 		return node.with(digit, put(node[digit] ?? null, hash >>> WIDTH_BITS, depth + 1, key, value));
 	}
-	const leaf = { ...node, [key]: value };
+	const leaf = withEntry(node ?? {}, key, value);
 	const keys = Object.keys(leaf);
 	return keys.length <= WIDTH || depth === DEPTH ? leaf : split(leaf, keys, depth);
 }
@@ -75,8 +75,30 @@ function remove<V>(node: Dict<V>, hash: number, key: string): Dict<V> | null {
 		const left = node.with(digit, child ? remove(child, hash >>> WIDTH_BITS, key) : null);
 		return left.some((each) => each !== null) ? left : null;
 	}
-	const { [key]: gone, ...rest } = node;
-	return Object.keys(rest).length > 0 ? rest : null;
+	const rest = Object.entries(node).filter(([each]) => each !== key);
+	return rest.length > 0 ? leafOf(rest) : null;
+}
+
+function withEntry<V>(node: Leaf<V>, key: string, value: V): Leaf<V> {
+	const entries = Object.entries(node);
+	const at = Object.hasOwn(node, key) ? entries.findIndex(([each]) => each === key) : entries.length;
+	return leafOf(entries.toSpliced(at, 1, [key, value]));
+}
+
+/**
+ * V8 keeps names that are numbers in an array up to the largest of them, some KB for a leaf of a few, unless one of them cannot be
+ * written to.
+ */
+function leafOf<V>(entries: readonly (readonly [key: string, value: V])[]): Leaf<V> {
+	const numbered = entries.find(([key]) => /^\d+$/.test(key));
+	if (!numbered) return Object.fromEntries(entries);
+	const leaf = Object.defineProperty({}, numbered[0], { value: numbered[1], enumerable: true });
+	for (const each of entries) {
+		if (each === numbered) continue;
+		const [key, value] = each;
+		Object.defineProperty(leaf, key, { value, enumerable: true, writable: true, configurable: true });
+	}
+	return leaf;
 }
 
 const isBranch = <V>(node: Dict<V> | null | undefined): node is readonly (Dict<V> | null)[] => Array.isArray(node);

@@ -21,13 +21,43 @@ export class Gate {
 		return new Promise((resolve, reject) => {
 			const stop = (): void => reject(signal.reason);
 			this.#told = () => {
-				signal.removeEventListener("abort", stop);
+				forget(signal, stop);
 				if (this.#state instanceof Error) reject(this.#state);
 				else resolve();
 			};
 			if (this.#state !== "shut") return this.#told();
 			if (signal.aborted) return stop();
-			signal.addEventListener("abort", stop, { once: true });
+			listen(signal, stop);
 		});
 	}
+}
+
+interface Listening {
+	readonly stops: Set<() => void>;
+	readonly stopAll: () => void;
+}
+
+/** One listener for all that wait: a signal looks through those that it has for each one more. */
+const listening = new WeakMap<AbortSignal, Listening>();
+
+function listen(signal: AbortSignal, stop: () => void): void {
+	const known = listening.get(signal);
+	if (known) {
+		known.stops.add(stop);
+		return;
+	}
+	const stops = new Set([stop]);
+	const stopAll = (): void => {
+		listening.delete(signal);
+		for (const each of stops) each();
+	};
+	listening.set(signal, { stops, stopAll });
+	signal.addEventListener("abort", stopAll, { once: true });
+}
+
+function forget(signal: AbortSignal, stop: () => void): void {
+	const known = listening.get(signal);
+	if (!known?.stops.delete(stop) || known.stops.size > 0) return;
+	listening.delete(signal);
+	signal.removeEventListener("abort", known.stopAll);
 }

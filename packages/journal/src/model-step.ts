@@ -130,7 +130,8 @@ export async function answerCall(
 /** What a model may know of a tool, of which more may have been given. */
 const describe = ({ name, description, parameters }: ToolSpec): ToolSpec => ({ name, description, parameters });
 
-const partSchema = z.discriminatedUnion("type", [
+/** A part of an answer, as it has to be. */
+export const partSchema = z.discriminatedUnion("type", [
 	z.object({ type: z.literal("text"), text: z.string() }),
 	// What else is in a call is the provider's: it is given back as it was.
 	z.object({

@@ -6,6 +6,7 @@
  * before, so a replay, which knows more, takes the same one at each point. A crash loses the largest places, and no call was begun
  * after one that is lost.
  */
+import { setImmediate } from "node:timers";
 import type { Seq, Timers } from "@reyn/wal";
 import { innerLane, type RecordedStep } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
@@ -166,6 +167,8 @@ export class Order {
 	#hasOverlaps = false;
 	#patience: "fresh" | "waiting" | "over" = "fresh";
 	#isLoose = false;
+	/** What a script may be told before the process has a turn; below 0 while it has one. */
+	#breath = TOLD_AT_A_TIME;
 	/** Resolves when the record that waits for space is written. */
 	#stalled: Promise<unknown> | undefined;
 
@@ -314,10 +317,30 @@ export class Order {
 		this.#isLooking = true;
 		try {
 			if (this.#ended) for (const { tell } of this.#placed.toReversed()) tell?.();
-			else while (this.#isResting && !this.#telling && this.#next());
+			else while (this.#isResting && !this.#telling && !this.#isBreathing() && this.#next());
 		} finally {
 			this.#isLooking = false;
 		}
+	}
+
+	/**
+	 * A script and its answers may go on for ever without the process ever coming to its timers, signals and files: the log would
+	 * be written at the end. What is told later is the same: whatever comes meanwhile has a larger place.
+	 */
+	#isBreathing(): boolean {
+		if (!("onIdle" in this.#options)) return false;
+		if (this.#breath > 0) {
+			this.#breath--;
+			return false;
+		}
+		if (this.#breath === 0) {
+			this.#breath = -1;
+			setImmediate(() => {
+				this.#breath = TOLD_AT_A_TIME;
+				this.look();
+			});
+		}
+		return true;
 	}
 
 	/** Tells what needs nothing but to be told, while `isShort` says so. To be called while one is told. */
@@ -515,6 +538,9 @@ export class ProgramEnded extends Error {}
 
 /** No seq is as large. */
 const ASSUMED = 2 ** 50;
+
+/** A burst of recorded answers counts as one. */
+const TOLD_AT_A_TIME = 50;
 
 /** See `patienceMs`. */
 const PATIENCE_MS = 200;

@@ -19,7 +19,7 @@ import { assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
 import { type Kept, keep, revive } from "./results.ts";
 import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
-import type { Called, Reconciled, Step, StepEvent, Using } from "./step.ts";
+import type { Called, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";
 
 /** The lane of a step, as far as the step needs it. */
 export interface Surroundings {
@@ -250,11 +250,11 @@ class Performance<T> implements Asked<T> {
 		// It may have been given up while it waited.
 		this.#using.signal.throwIfAborted();
 		let result: T;
-		let inner: Lane;
+		let isUsed: boolean;
 		try {
 			this.#tell({ type: "calling", attempt });
 			// A call that ends although it was cancelled has an outcome: it is kept, or a paid answer would be paid again.
-			({ result, inner } = await this.#call(attempt, started));
+			({ result, isUsed } = await this.#call(attempt, started));
 		} catch (thrown) {
 			const error = readable(thrown);
 			// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
@@ -271,7 +271,7 @@ class Performance<T> implements Asked<T> {
 			this.#tell({ type: "retrying", attempt, limit: retry.maxAttempts, reason: message, pauseMs: next.pauseMs });
 			return this.#tryNext(failed);
 		}
-		return this.#complete(started, attempt, result, { before, inner });
+		return this.#complete(started, attempt, result, { before, isUsed });
 	}
 
 	/** What follows a try that failed; where the policy itself throws, none does. */
@@ -290,16 +290,27 @@ class Performance<T> implements Asked<T> {
 		return this.#worldThen(this.known as Recall & { kind: "world" }, failureOf(error, this.#redact).message);
 	}
 
-	async #call(attempt: number, started: Seq | undefined): Promise<{ result: T; inner: Lane }> {
+	async #call(attempt: number, started: Seq | undefined): Promise<Made<T>> {
 		const { timeoutMs } = this.#step;
 		const { name } = this.#id;
 		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
 		// What has a place already is waited for by all others.
 		const isAlone = this.#ticket?.place !== undefined;
-		const make = async (signal: AbortSignal): Promise<{ result: T; inner: Lane }> => {
+		const make = async (signal: AbortSignal): Promise<Made<T>> => {
 			const using = signal === this.#using.signal ? this.#using : { ...this.#using, signal };
-			const inner = this.#lane.inside(using, isAlone, this.#ticket?.after);
-			return { result: await this.#step.call({ signal, ...key, attempt, lane: inner }), inner };
+			let lane: Lane | undefined;
+			const inside = (): Lane => (lane ??= this.#lane.inside(using, isAlone, this.#ticket?.after));
+			const context: StepContext = {
+				signal,
+				...key,
+				attempt,
+				// With an order of its own it is the largest part of a call, and few ask for it.
+				get lane() {
+					return inside();
+				},
+			};
+			const result = await this.#step.call(context);
+			return { result, isUsed: lane?.isUsed ?? false };
 		};
 		const { signal, timers = systemTimers } = this.#using;
 		return timeoutMs === undefined ? make(signal) : within(timeoutMs, name, make, timers, signal);
@@ -338,17 +349,17 @@ class Performance<T> implements Asked<T> {
 	/**
 	 * It has happened: where what it gave cannot be kept, that is how it ended, and it does not happen again.
 	 *
-	 * @param inner the lane of the steps inside, where it was called just now
+	 * @param isUsed were steps made inside it, where it was called just now?
 	 */
 	async #complete(
 		started: Seq | undefined,
 		attempt: number,
 		result: T,
-		{ before, inner }: { before?: Kept | undefined; inner?: Lane } = {},
+		{ before, isUsed }: { before?: Kept | undefined; isUsed?: boolean } = {},
 	): Promise<Ending<T>> {
 		const { results, redact, order } = this.#using;
 		const paid = this.#paid(result);
-		if (inner) this.#tell({ type: "live", ...(paid.usage ? { usage: paid.usage } : {}), inner: inner.isUsed });
+		if (isUsed !== undefined) this.#tell({ type: "live", ...(paid.usage ? { usage: paid.usage } : {}), inner: isUsed });
 		let told: Kept;
 		try {
 			if (paid.wrong) throw paid.wrong;
@@ -497,6 +508,12 @@ interface Ending<T> {
 	readonly event?: Untold;
 	/** Records it here, when it is told. */
 	adopt?(): Promise<Seq>;
+}
+
+/** What a call gave just now, and whether steps were made inside it. */
+interface Made<T> {
+	readonly result: T;
+	readonly isUsed: boolean;
 }
 
 interface Try {

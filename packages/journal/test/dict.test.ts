@@ -1,4 +1,6 @@
 /** `REYN_RUNS` sets how many random histories are told, `REYN_SEED` which. */
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -130,6 +132,25 @@ test("a change makes a few nodes of at most 16 entries, at a hundred entries and
 	// A path from the root to a leaf, and the 16 leaves of one that is split.
 	expect(most.get(100)).toBeLessThanOrEqual(2 + 16);
 	expect(most.get(99_999)).toBeLessThanOrEqual(5 + 16);
+});
+
+test("names that are numbers take as much memory as others", () => {
+	setFlagsFromString("--expose-gc");
+	const collect = runInNewContext("gc") as () => void;
+	const sizeOf = (prefix: string): number => {
+		let dict: Dict<Value> = emptyDict;
+		collect();
+		const before = process.memoryUsage().heapUsed;
+		for (let n = 0; n < 2000; n++) dict = setIn(dict, `${prefix}${n}`, { n });
+		dict = schema.parse(JSON.parse(JSON.stringify(deleteIn(dict, `${prefix}7`))));
+		collect();
+		const size = process.memoryUsage().heapUsed - before;
+		expect([...entriesIn(dict)]).toHaveLength(1999);
+		return size;
+	};
+	sizeOf("warm ");
+	const named = sizeOf("n");
+	expect(sizeOf("")).toBeLessThan(3 * named);
 });
 
 function nodesOf(node: Dict<Value>): Dict<Value>[] {

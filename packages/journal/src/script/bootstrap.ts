@@ -1,6 +1,7 @@
 /** Inside the realm: `ctx`, the console, and the only ways to the host and back. */
 import type { ScriptCalls, ScriptContext } from "./context.ts";
 import type { guardRealm } from "./guards.ts";
+import type { RealmErrors } from "./realm-errors.ts";
 import type { realmJson } from "./realm-json.ts";
 import type { Said } from "./said.ts";
 
@@ -26,7 +27,11 @@ export interface Outside {
 /** What the host calls of the realm. All of it only queues a microtask: what the script does then is done in a stretch. */
 export interface Inside {
 	/** Runs the top level of a script. Gives the exports beside the default one as JSON text; `fail` is told as of `run`. */
-	load(script: () => void, done: (exports: string) => void, fail: (said: string) => void): void;
+	load(
+		script: (clean: RealmErrors["clean"]) => void,
+		done: (exports: string) => void,
+		fail: (said: string) => void,
+	): void;
 	/** Runs the default export. `fail` is told {@link Said} as JSON text, the host's error where it was one, and those that it came from. */
 	run(
 		args: string,
@@ -49,8 +54,14 @@ export type Fail = (code: string | undefined, message: string, detail?: unknown)
  * that this runs, nothing here is looked up on one: what is needed is kept from before, lists are read by index and
  * written by definition, and objects that are read have no prototype.
  */
-export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof guardRealm): Inside {
+export function bootstrap(
+	host: Outside,
+	json: typeof realmJson,
+	guard: typeof guardRealm,
+	errors: RealmErrors,
+): Inside {
 	type Body = () => unknown;
+	type Script = (clean: RealmErrors["clean"]) => void;
 	type Check = readonly [expected: string, is: (value: unknown) => boolean];
 
 	interface Outcome {
@@ -58,21 +69,27 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		failed?: boolean;
 	}
 
+	/** So many calls may have no answer yet, and so many branches be under way: each costs the host about 20 KB. */
+	const MOST_AT_A_TIME = 10_000;
+
 	const { parse } = JSON;
 	const { apply } = Reflect;
 	const { isArray } = Array;
 	const { isInteger, isFinite: isFiniteNumber } = Number;
 	const { defineProperty, freeze, keys } = Object;
 	const { then } = Promise.prototype;
+	const { isWellFormed } = String.prototype;
 	const { get: getOf, set: setOf } = WeakMap.prototype;
 	const NativeError = Error;
 	const NativePromise = Promise;
 	const toText = String;
+	const { clean } = errors;
 
 	/** The errors of the host, by those that the script was given in place of them. */
 	const origins = new WeakMap<object, unknown>();
 	/** What the branches failed with, by the error that says that they did. */
 	const parts = new WeakMap<object, unknown>();
+	const underWay = { __proto__: null, calls: 0, branches: 0 };
 	let isOver = false;
 	let main: ((ctx: ScriptContext, args: unknown) => unknown) | undefined;
 
@@ -85,10 +102,9 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 	const write = json(fail);
 	const ctx = context();
 
-	// The host's frames come before those that wait: with the usual ten, no stack would name the line that does.
-	define(NativeError, "stackTraceLimit", 64);
 	define(globalThis, "console", printer());
 	define(globalThis, "queueMicrotask", queueMicrotask);
+	errors.guard(fail);
 	guard(fail);
 
 	return {
@@ -102,11 +118,7 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		told(describe(error));
 	}
 
-	async function load(
-		script: () => void,
-		done: (exports: string) => void,
-		failed: (said: string) => void,
-	): Promise<void> {
+	async function load(script: Script, done: (exports: string) => void, failed: (said: string) => void): Promise<void> {
 		await undefined;
 		let exports: string;
 		try {
@@ -118,9 +130,9 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		done(exports);
 	}
 
-	function exportsOf(script: () => void): string {
+	function exportsOf(script: Script): string {
 		const module = { __proto__: null } as { main?: unknown; exports?: Readonly<Record<string, unknown>> };
-		apply(script, module, []);
+		apply(script, module, [clean]);
 		if (typeof module.main !== "function")
 			throw fail(
 				"SCRIPT_INVALID",
@@ -223,6 +235,9 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 			phase: (...given: unknown[]) => {
 				begin("phase", given, 2, 2);
 				need("phase", "the name", given[0], text);
+				// It becomes part of the place of each call in it, of which nothing else could be made.
+				if (!apply(isWellFormed, given[0], []))
+					throw wrong("phase", "the name to have whole characters", "half of one: cut texts with Array.from(text)");
 				need("phase", "the body", given[1], ["a function", (value) => typeof value === "function"]);
 				return quiet(() => phase(given[0] as string, given[1] as Body));
 			},
@@ -231,6 +246,8 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 
 	/** Sends a call out, and gives the answer to the script. */
 	function leave(op: keyof ScriptCalls, args: string): Promise<unknown> {
+		assertRoom(op, "calls", 1);
+		underWay.calls++;
 		return quiet(async () => {
 			let answer: unknown;
 			let failed = false;
@@ -251,6 +268,7 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 					end(true, error);
 				}
 			});
+			underWay.calls--;
 			if (failed) throw foreign(answer);
 			return answer === undefined ? undefined : parse(answer as string);
 		});
@@ -292,7 +310,9 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		name: string,
 		bodies: readonly Body[],
 	): Promise<readonly Outcome[]> {
+		assertRoom(kind, "branches", bodies.length);
 		const fork = outside(() => host.fork(kind, name, bodies.length));
+		underWay.branches += bodies.length;
 		const outcomes: Outcome[] = [];
 		const running: Promise<void>[] = [];
 		for (let i = 0; i < bodies.length; i++) {
@@ -302,6 +322,7 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		}
 		for (let i = 0; i < running.length; i++) await running[i];
 		outside(() => host.join(fork));
+		underWay.branches -= bodies.length;
 		return outcomes;
 	}
 
@@ -339,6 +360,7 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		if (!isArray(list)) throw wrong(call, `${what} to be a list of functions`, kindOf(list));
 		const functions: Body[] = [];
 		const { length } = list;
+		assertRoom(call, "branches", length);
 		for (let i = 0; i < length; i++) {
 			const each = list[i];
 			if (typeof each !== "function") {
@@ -362,6 +384,7 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 		) => unknown)[];
 		const bodies: Body[] = [];
 		const { length } = items;
+		assertRoom("pipeline", "branches", length);
 		for (let i = 0; i < length; i++) {
 			const item = items[i];
 			push(bodies, async () => {
@@ -383,6 +406,16 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 			const expected = most === undefined ? `${least} or more` : least === most ? `${least}` : `${least} to ${most}`;
 			throw wrong(call, `${expected} arguments`, `${length}`);
 		}
+	}
+
+	function assertRoom(call: string, what: "calls" | "branches", more: number): void {
+		const found = underWay[what] + more;
+		if (found > MOST_AT_A_TIME)
+			throw fail(
+				"SCRIPT_INVALID",
+				`ctx.${call}(): expected at most ${MOST_AT_A_TIME} ${what} under way at a time; found ${found}: await some before more are begun, as in groups of 1000`,
+				{ call, limit: MOST_AT_A_TIME, found },
+			);
 	}
 
 	function need(call: string, what: string, value: unknown, check: Check): void {
@@ -461,6 +494,7 @@ export function bootstrap(host: Outside, json: typeof realmJson, guard: typeof g
 	function describe(error: unknown): string {
 		try {
 			if (typeof error !== "object" || error === null) return write({ message: toText(error) }, "error");
+			clean(error);
 			const { name, message, stack, code, detail } = error as Record<string, unknown>;
 			const said = {
 				name: textOf(name),

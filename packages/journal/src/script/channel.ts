@@ -1,5 +1,6 @@
 /** What a script in a process of its own and its host say to each other: frames of JSON. Each message of the host has one report. */
 import type { ScriptCalls } from "./context.ts";
+import type { ScriptCode } from "./load.ts";
 import type { Said } from "./said.ts";
 
 /** The branch that an operation comes from. Absent: the script's own line of calls. */
@@ -19,7 +20,7 @@ export type Operation =
 
 /** Each lets the script run for a stretch. */
 export type ToChild =
-	| { readonly type: "open"; readonly file: string; readonly code: string; readonly stretchMs: number }
+	| ({ readonly type: "open"; readonly stretchMs: number } & ScriptCode)
 	| { readonly type: "run"; readonly args: string }
 	| { readonly type: "answer"; readonly call: number; readonly text: string | undefined }
 	/** @param said what the error says, as JSON text */

@@ -72,7 +72,6 @@ export function guardRealm(fail: Fail): void {
 	guardPromise();
 	guardSymbols();
 	guardCodeFromStrings();
-	guardErrors();
 	guardGlobals();
 
 	function guardMath(): void {
@@ -246,17 +245,6 @@ export function guardRealm(fail: Fail): void {
 			replace(prototype, "constructor", Guarded);
 			if (name === "Function") replace(globalThis, "Function", Guarded);
 		}
-	}
-
-	/** With a hook here a script would be given the frames of the host. */
-	function guardErrors(): void {
-		defineProperty(Error, "prepareStackTrace", {
-			get: () => undefined,
-			set() {
-				throw refused("Error.prepareStackTrace", "error.stack, which is text");
-			},
-			configurable: false,
-		});
 	}
 
 	/** Frozen too: Node asks the global `Error` for that hook. */

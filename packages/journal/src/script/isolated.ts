@@ -14,8 +14,9 @@ import { STRETCH_MS } from "./stretch.ts";
 /** A longer report is no report, in bytes. */
 const MAX_REPORT = 32 * 1024 * 1024;
 
-/** So many branches a run may have, so deep, under names so long: each costs its host memory. */
+/** So many branches a run may have, so deep, under names so long, and so many calls without an answer: each costs its host memory. */
 const MAX_BRANCHES = 100_000;
+const MAX_CALLS = 10_000;
 const MAX_DEPTH = 256;
 const MAX_NAME = 1000;
 
@@ -65,6 +66,8 @@ class Isolated {
 	/** What it asked for before. */
 	#toBegin: (() => void)[] = [];
 	#calls = 0;
+	/** Calls that have no answer yet. */
+	#open = 0;
 	readonly #forks: Fork[] = [];
 	#branches = 0;
 	/** What calls of it failed with. */
@@ -86,8 +89,8 @@ class Isolated {
 	}
 
 	async open(): Promise<Realm> {
-		const { file, code } = this.#module;
-		this.#send({ type: "open", file, code, stretchMs: this.#stretchMs }, START_MS);
+		const { file, code, clean, moved } = this.#module;
+		this.#send({ type: "open", file, code, clean, moved, stretchMs: this.#stretchMs }, START_MS);
 		return {
 			exports: await this.#opened.promise,
 			run: (args) => {
@@ -253,10 +256,15 @@ class Isolated {
 			}
 			case "call": {
 				const call = this.#calls++;
+				if (++this.#open > MAX_CALLS) throw new Error(`it waits for more than ${MAX_CALLS} calls`);
 				const begin = this.#within(at, () => this.#bridge.call(operation.name, operation.args));
 				const reply: Reply = {
-					answer: (text) => this.#send({ type: "answer", call, text }),
+					answer: (text) => {
+						this.#open--;
+						this.#send({ type: "answer", call, text });
+					},
 					fail: (error) => {
+						this.#open--;
 						this.#failures.set(call, error);
 						this.#send({ type: "fail", call, said: sayOf(error) });
 					},

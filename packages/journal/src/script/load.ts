@@ -4,16 +4,30 @@ import { stripTypeScriptTypes } from "node:module";
 import { type AnyNode, type Expression, getLineInfo, type Pattern, type Program, parse, type Token } from "acorn";
 import { JournalError } from "../errors.ts";
 
-export interface ScriptModule {
+/** What runs of a script. */
+export interface ScriptCode {
 	readonly file: string;
+	/**
+	 * The body of a function that is called with an empty object as `this`, and leaves the default export in `main` and
+	 * the others in `exports` of it. The lines are those of the source, and but for what was moved the columns.
+	 */
+	readonly code: string;
+	/** The parameter of that function: called with each error that the script catches, before it sees it. */
+	readonly clean: string;
+	readonly moved: readonly Moved[];
+}
+
+export interface ScriptModule extends ScriptCode {
 	readonly source: string;
 	/** SHA-256 of the source, hex. */
 	readonly hash: string;
-	/**
-	 * The body of a function that is called with an empty object as `this`, and leaves the default export in `main` and
-	 * the others in `exports` of it. Line and column of everything are those of the source.
-	 */
-	readonly code: string;
+}
+
+/** From this place of the source on (both from 1) the code has so many characters more in the line. */
+export interface Moved {
+	readonly line: number;
+	readonly column: number;
+	readonly by: number;
 }
 
 /**
@@ -30,7 +44,13 @@ export function loadScript(source: string, file: string): ScriptModule {
 	const tokens: Token[] = [];
 	const program = parseModule(plain, file, tokens);
 	refuseForeignCode(program, plain, file);
-	return { file, source, hash, code: rewriteExports(program, plain, tokens) };
+	// A name that the script has nowhere, however it is written.
+	const names = new Set(tokens.map((token) => (token as Token & { readonly value?: unknown }).value));
+	let clean = "$";
+	while (names.has(clean) || names.has(`${clean}0`)) clean += "$";
+	// What ends a block comes before what follows it in the same place.
+	const edits = [...catchEdits(program, plain, clean), ...exportEdits(program, plain, tokens)];
+	return { file, source, hash, clean, ...apply(edits, plain) };
 }
 
 /**
@@ -198,13 +218,13 @@ function foreign(file: string, at: Place, source: Expression): JournalError {
  * Blanks the keyword `export` and assigns at the end. A default export that is a value is assigned where it stands, in
  * the same columns: `export default f` becomes `this.  main  = f`.
  */
-function rewriteExports(program: Program, plain: string, tokens: readonly Token[]): string {
+function exportEdits(program: Program, plain: string, tokens: readonly Token[]): Edit[] {
 	const edits: Edit[] = [];
 	const exports: string[] = [];
 	let main = "";
 	/** Blank, and a semicolon where a whole statement goes, or its neighbours might become one. */
 	const erase = (start: number, end: number, first = " "): void => {
-		edits.push({ start, end, text: first + plain.slice(start + 1, end).replace(/[^\r\n]/g, " ") });
+		edits.push({ start, end, text: first + blank(plain.slice(start + 1, end)) });
 	};
 	const add = (exported: string, local: string): void => {
 		if (exported === "default") main = `this.main = ${local};`;
@@ -240,8 +260,33 @@ function rewriteExports(program: Program, plain: string, tokens: readonly Token[
 			}
 		}
 	}
-	return `${apply(edits, plain)}\n;${main}this.exports = { ${exports.join(", ")} };`;
+	const { length } = plain;
+	edits.push({ start: length, end: length, text: `\n;${main}this.exports = { ${exports.join(", ")} };` });
+	return edits;
 }
+
+/**
+ * What is caught is made clean first: `catch (e) {` becomes `catch (e) {$(e);`, and `catch ({ message }) { … }` becomes
+ * `catch ($0) {let { message }=$($0);{ … }}`: what the block declares, a pattern does not see.
+ */
+function catchEdits(node: AnyNode, plain: string, clean: string): Edit[] {
+	const edits: Edit[] = [];
+	const insert = (at: number, text: string): void => void edits.push({ start: at, end: at, text });
+	if (node.type === "CatchClause" && node.param) {
+		const { param, body } = node;
+		if (param.type === "Identifier") insert(body.start + 1, `${clean}(${param.name});`);
+		else {
+			insert(param.start, `${clean}0) {let `);
+			insert(param.end, `=${clean}(${clean}0);`);
+			edits.push({ start: param.end, end: body.start, text: blank(plain.slice(param.end, body.start)) });
+			insert(body.end, "}");
+		}
+	}
+	for (const child of Object.values(node).flat()) if (isNode(child)) edits.push(...catchEdits(child, plain, clean));
+	return edits;
+}
+
+const blank = (text: string): string => text.replace(/[^\r\n]/g, " ");
 
 const nameOf = (name: AnyNode & { type: "Identifier" | "Literal" }): string =>
 	name.type === "Identifier" ? name.name : String(name.value);
@@ -277,14 +322,16 @@ interface Edit {
 	readonly text: string;
 }
 
-/** @param edits in the order of their places */
-function apply(edits: readonly Edit[], text: string): string {
-	let [done, from] = ["", 0];
-	for (const edit of edits) {
-		done += text.slice(from, edit.start) + edit.text;
-		from = edit.end;
+function apply(edits: readonly Edit[], plain: string): Pick<ScriptCode, "code" | "moved"> {
+	let [code, from] = ["", 0];
+	const moved: Moved[] = [];
+	// What stands at one place stays in its order.
+	for (const { start, end, text } of edits.toSorted((a, b) => a.start - b.start)) {
+		code += plain.slice(from, start) + text;
+		from = end;
+		if (start === end) moved.push({ ...place(plain, start), by: text.length });
 	}
-	return done + text.slice(from);
+	return { code: code + plain.slice(from), moved };
 }
 
 const place = (text: string, offset: number): Place => {

@@ -8,7 +8,8 @@ import { bootstrap, type Inside, type Outside } from "./bootstrap.ts";
 import type { ScriptCalls } from "./context.ts";
 import type { Draws } from "./draws.ts";
 import { guardRealm } from "./guards.ts";
-import type { ScriptModule } from "./load.ts";
+import type { ScriptCode } from "./load.ts";
+import { realmErrors } from "./realm-errors.ts";
 import { realmJson } from "./realm-json.ts";
 import { placeOf, standsHere } from "./rejections.ts";
 import { errorOf, lineOf, type MakeError, sayOf } from "./said.ts";
@@ -72,11 +73,7 @@ export interface Realm {
  * @throws JournalError `SCRIPT_INVALID` (no default export that is a function; the top level throws; exports that are
  * not JSON), `DETERMINISM`, `SCRIPT_TIMEOUT`
  */
-export async function openRealm(
-	module: Pick<ScriptModule, "file" | "code">,
-	bridge: Bridge,
-	stretchMs = STRETCH_MS,
-): Promise<Realm> {
+export async function openRealm(module: ScriptCode, bridge: Bridge, stretchMs = STRETCH_MS): Promise<Realm> {
 	const { file } = module;
 	// A context without a sandbox object: there is no object of the host to be reached.
 	const context = createContext(constants.DONT_CONTEXTIFY, {
@@ -96,7 +93,8 @@ export async function openRealm(
 	const life: Life = { isOver: false, stretches, tell, rested: () => bridge.rested() };
 	const compiled = <T>(inner: T): T =>
 		new Script(`"use strict"; (${inner})`, { filename: "reyn:realm" }).runInContext(context);
-	const inside = compiled(bootstrap)(outsideOf(bridge, life), compiled(realmJson), compiled(guardRealm));
+	const errors = compiled(realmErrors)(file, JSON.stringify(module.moved));
+	const inside = compiled(bootstrap)(outsideOf(bridge, life), compiled(realmJson), compiled(guardRealm), errors);
 	return {
 		exports: await load(module, context, inside, life, bridge),
 		run: (args) => run(args, inside, life, file, bridge),
@@ -164,18 +162,19 @@ function outsideOf(bridge: Bridge, life: Life): Outside {
 }
 
 function load(
-	{ file, code }: Pick<ScriptModule, "file" | "code">,
+	{ file, code, clean }: ScriptCode,
 	context: Context,
 	inside: Inside,
 	life: Life,
 	{ error: make }: Bridge,
 ): Promise<Readonly<Record<string, unknown>>> {
-	let script: () => void;
+	let script: Parameters<Inside["load"]>[0];
 	try {
 		// The first line is this one, so the script begins at line 1.
-		script = new Script(`"use strict"; (function () {\n${code}\n})`, { filename: file, lineOffset: -1 }).runInContext(
-			context,
-		);
+		script = new Script(`"use strict"; (function (${clean}) {\n${code}\n})`, {
+			filename: file,
+			lineOffset: -1,
+		}).runInContext(context);
 	} catch (error) {
 		throw make("SCRIPT_INVALID", `${file}: ${(error as Error).message}`, { file });
 	}

@@ -472,10 +472,11 @@ function assertArgs(file: string, schema: unknown, args: unknown): void {
 /** The same failure for the script whether it comes from the call or from the log. */
 function asFirstSeen(error: unknown, lane: Lane): unknown {
 	if (lane.signal.aborted) return error;
-	const { message, code, detail } = failureOf(error, (text) => lane.redact(text));
+	const { message, code, name, detail } = failureOf(error, (text) => lane.redact(text));
 	return Object.assign(
 		new Error(message, { cause: error }),
 		code === undefined ? {} : { code },
+		name === undefined ? {} : { name },
 		detail === undefined ? {} : { detail },
 	);
 }

@@ -198,7 +198,10 @@ function ofModelsOnly(program: Program): Program {
 				return calm(part);
 			case "loop":
 				return { ...part, call: calm(part.call) };
-			// Of equal calls each takes the oldest answer that is left, whichever branch it was of.
+			// Of equal calls each takes the oldest answer that is left, whichever branch it was of: so of those that look at the clock.
+			case "now":
+			case "sleep":
+				return { type: "ticks", count: 1 };
 			case "pipeline":
 				return { ...part, items: part.items.slice(0, 1) };
 			case "nested": {

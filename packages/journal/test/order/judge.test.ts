@@ -99,5 +99,8 @@ describe("the judge", () => {
 		const later = ["asked p mail c2()", "told p mail c2() c2.9"];
 		const rests = { ...failed([...told, ...later]), tokens: async () => new Set(["c0.0", "c2.9"]) };
 		expect(await kinds(again, rests)).toContain("paid");
+		const pure = ["asked p count c3()", "told p count c3() c3.p"];
+		const restsOnNothing = { ...failed([...told, ...pure]), tokens: async () => new Set(["c0.0", "c3.p"]) };
+		expect(await kinds(again, restsOnNothing), "a pure call leaves no record").not.toContain("paid");
 	});
 });

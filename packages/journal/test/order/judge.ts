@@ -192,7 +192,9 @@ const mayBeTriedAgain = (spec: Call | Nested | undefined): boolean =>
 
 /** Is a call recorded that was asked for then: by its outcome, or as an effect by its start? Of equal ones the first are. */
 function isRecorded(n: number, life: Life, at: number, told: readonly Told[], kept: ReadonlySet<string>): boolean {
-	const { key, path } = told[n] as Told;
+	const { key, path, kind } = told[n] as Told;
+	// A pure call leaves no record, although what it said may stand in the arguments of others.
+	if (kind === "count") return false;
 	const same = told.filter((each) => each.key === key && each.path === path);
 	const isInOneLane = same.length === told.filter((each) => each.key === key).length;
 	const isStarted = ({ kind, tip }: Made): boolean => kind !== "llm" && tip <= at;

@@ -37,12 +37,17 @@ export function testHost(answers: (op: string, args: string) => Promise<unknown>
 }
 
 /** Runs a whole script, as `s.ts`. */
-export async function runSource(source: string, host: Bridge = testHost(), args = "{}"): Promise<unknown> {
-	const realm = await openRealm(loadScript(source, "s.ts"), host);
+export async function runSource(
+	source: string,
+	host: Bridge = testHost(),
+	args = "{}",
+	stretchMs?: number,
+): Promise<unknown> {
+	const realm = await openRealm(loadScript(source, "s.ts"), host, stretchMs);
 	const result = await realm.run(args);
 	return result === undefined ? undefined : JSON.parse(result);
 }
 
 /** Runs the body of a script's function. */
-export const runBody = (body: string, host?: Bridge, args?: string): Promise<unknown> =>
-	runSource(`export default async (ctx: any, args: any) => {\n${body}\n};`, host, args);
+export const runBody = (body: string, host?: Bridge, args?: string, stretchMs?: number): Promise<unknown> =>
+	runSource(`export default async (ctx: any, args: any) => {\n${body}\n};`, host, args, stretchMs);

@@ -99,6 +99,7 @@ describe("it is the same run in a process of its own", () => {
 	test.each([
 		["its own error", 'const error = new TypeError("own"); error.code = "OWN"; error.detail = { n: 1 }; throw error;'],
 		["an error without more", 'throw new Error("plain");'],
+		["a phase whose name has half a character", 'await ctx.phase("a\\ud83e", () => ctx.now());'],
 		["the failure of a call", 'await ctx.tool("write", { at: "broken" });'],
 		[
 			"failures of branches and calls",
@@ -165,6 +166,16 @@ describe("it ends, and its host does not", () => {
 		expect(expected).toMatchObject({ status: "failed", error: { code: "SCRIPT_TIMEOUT" } });
 		expect(got).toEqual(expected);
 		expect(isolated?.made).toEqual(['write {"at":"a"}']);
+	});
+
+	test("what V8 does not stop: a list that says it is endless", async () => {
+		const source = script('await ctx.tool("write", { at: "a" }); [].lastIndexOf.call({ length: 2 ** 53 - 1 }, 1);');
+		const run = new Process({ ...options, isolate: true, stretchMs: 100 });
+		expect(await run.work(source)).toMatchObject({
+			status: "stopped",
+			error: { code: "SCRIPT_LOST", message: expect.stringContaining("did not answer") },
+		});
+		expect(run.made).toEqual(['write {"at":"a"}']);
 	});
 
 	test("all memory used up", async () => {
@@ -236,6 +247,7 @@ describe("of a process that says what it likes, nothing is believed", () => {
 		["a call of a branch beyond the last", asks([fork(1), { ...now, at: [0, 1] }]), "branch 1 of 1"],
 		["the end of branches that there are not", asks([{ op: "join", fork: 0 }]), "fork 0 of 0"],
 		["more branches than fit", asks([fork(1), fork(100_000)]), "more than 100000"],
+		["more calls than fit", asks(Array(10_001).fill(now)), "more than 10000 calls"],
 		["branches without a floor", asks(nested), "256 levels"],
 		["two branches of a phase", asks([{ ...fork(2), kind: "phase" }]), "cannot be read"],
 		["the seed of a branch that there is not", { ...report, type: "seed", at: [0, 0] }, "fork 0 of 0"],

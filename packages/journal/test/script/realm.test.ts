@@ -126,6 +126,14 @@ describe("arguments", () => {
 		["ctx.pipeline({}, () => 1)", "the items to be a list"],
 		["ctx.phase('x')", "2 arguments; found 1"],
 		["ctx.phase(() => 1, 'x')", "the name to be a string"],
+		[
+			"ctx.phase('a\\ud83e', () => 1)",
+			"the name to have whole characters; found half of one: cut texts with Array.from",
+		],
+		[
+			"String.prototype.isWellFormed = () => true; ctx.phase('\\udd8a\\ud83e', () => 1)",
+			"the name to have whole characters",
+		],
 	])("%s is refused at once", async (call, words) => {
 		const body = `try { ${call}; } catch ({ code, message }) { return [code, message]; }`;
 		await expect(runBody(body)).resolves.toEqual(["SCRIPT_INVALID", expect.stringContaining(words)]);
