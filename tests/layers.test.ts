@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { basename, join, posix, sep } from "node:path";
 import { expect, test } from "vitest";
-import { entriesOf, findPackages, isPublished, type Package, specifier } from "./workspace.ts";
+import { entriesOf, findPackages, isPublished, type Package, type Ranges, specifier } from "./workspace.ts";
 
 /** Who may import whom. A new package is a new row. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -15,8 +15,27 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 	plan: ["journal", "snapshot", "wal"],
 	"skill-resume": ["journal", "snapshot", "wal"],
 	runtime: ["rewind-modes", "plan", "skill-resume", "timetravel", "journal", "snapshot", "wal"],
+	tools: ["journal", "wal"],
+	"offline-model": ["tools", "journal", "wal"],
 	ui: ["runtime"],
-	cli: ["ui", "runtime", "rewind-modes", "plan", "skill-resume", "timetravel", "journal", "snapshot", "wal"],
+	cli: [
+		"ui",
+		"runtime",
+		"tools",
+		"offline-model",
+		"rewind-modes",
+		"plan",
+		"skill-resume",
+		"timetravel",
+		"journal",
+		"snapshot",
+		"wal",
+	],
+};
+
+/** What tests alone may have besides: a package at the side, which nothing of theirs needs. */
+const allowedInTests: Readonly<Record<string, readonly string[]>> = {
+	runtime: ["tools", "offline-model"],
 };
 
 interface Source {
@@ -67,6 +86,16 @@ test.each([
 		withManifest("@reyn/journal", { devDependencies: { "@reyn/timetravel": "workspace:^" } }),
 		"@reyn/journal depends on @reyn/timetravel",
 	],
+	[
+		"a package at the side that tests alone may have",
+		withManifest("@reyn/runtime", { dependencies: { "@reyn/tools": "workspace:^" } }),
+		"@reyn/runtime depends on @reyn/tools",
+	],
+	[
+		"an import of a package that tests alone have",
+		withSource("@reyn/runtime", 'import { createFileTools } from "@reyn/tools";'),
+		"@reyn/runtime: src/planted/index.ts imports @reyn/tools, which its package.json does not declare",
+	],
 	["a package that has no row", withManifest("@reyn/wal", { name: "@reyn/attic" }), "@reyn/attic has no row"],
 	[
 		"an import of an undeclared package",
@@ -112,9 +141,17 @@ function edgeViolations({ manifest }: Room): string[] {
 	const row = allowed[manifest.name.replace("@reyn/", "")];
 	if (!row) return [`${manifest.name} has no row in tests/layers.test.ts: say what it may import`];
 	const { dependencies, peerDependencies, optionalDependencies, devDependencies } = manifest;
-	return Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies, ...devDependencies })
-		.filter((name) => isOurs(name) && !row.includes(name.replace("@reyn/", "")))
-		.map((name) => `${manifest.name} depends on ${name}; the diagram allows ${row.join(", ") || "nothing of ours"}`);
+	const inTests = [...row, ...(allowedInTests[manifest.name.replace("@reyn/", "")] ?? [])];
+	const beyond = (ranges: Ranges, names: readonly string[]) =>
+		Object.keys(ranges)
+			.filter((name) => isOurs(name) && !names.includes(name.replace("@reyn/", "")))
+			.map(
+				(name) => `${manifest.name} depends on ${name}; the diagram allows ${names.join(", ") || "nothing of ours"}`,
+			);
+	return [
+		...beyond({ ...dependencies, ...peerDependencies, ...optionalDependencies }, row),
+		...beyond(devDependencies ?? {}, inTests),
+	];
 }
 
 function importViolations(room: Room, source: Source, byName: ReadonlyMap<string, Room>): string[] {

@@ -1,9 +1,11 @@
 /** On a terminal a person looks at a preview for a while: what they say yes to is done, or nothing is. */
 import type { ChildProcess } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createFileTools, offlineModel, openRuntime, type Runtime } from "@reyn/runtime";
+import { offlineModel } from "@reyn/offline-model";
+import { openRuntime, type Runtime } from "@reyn/runtime";
+import { createFileTools } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Place, run } from "../cli.ts";
 import { leaves, onTerminal, says } from "../faults/command-line.ts";
@@ -41,7 +43,9 @@ async function inAnother(work: (runtime: Runtime) => Promise<unknown>): Promise<
 
 /** All that counts: a start of its own leaves a record too, which says nothing. */
 async function records(): Promise<readonly string[]> {
-	const log = await readFile(join(here.state, "state/wal.jsonl"), "utf8");
+	const directory = join(here.state, "state");
+	const segments = (await readdir(directory)).filter((name) => name.endsWith(".jsonl")).sort();
+	const log = (await Promise.all(segments.map((name) => readFile(join(directory, name), "utf8")))).join("");
 	return log.split("\n").filter((line) => line.includes('"kind":') && !line.includes('"kind":"wal_'));
 }
 

@@ -1,5 +1,5 @@
 /** The main job, as the README promises it. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -42,7 +42,20 @@ test.each<[string, string, string[]]>([
 		expect(stdout).toMatch(/a note about all since #\d+ joined the conversation/);
 
 		const again = await run({ cwd, state: keep, trace: join(root, "trace") }, ["demo", "--keep", keep]);
-		expect(again).toMatchObject({ code: 4, stderr: expect.stringMatching(/has a history already/) });
+		expect(again).toMatchObject({ code: 4, stderr: expect.stringMatching(/has something in it already/) });
 	},
 	60_000,
 );
+
+test("a directory that has something of somebody else in it is not used, and nothing is asked in it", async () => {
+	const keep = join(root, "taken");
+	await mkdir(keep);
+	await writeFile(join(keep, "notes.txt"), "mine");
+	const taken = await run({ cwd: join(import.meta.dirname, "../.."), state: keep, trace: join(root, "none") }, [
+		"demo",
+		"--keep",
+		keep,
+	]);
+	expect(taken).toMatchObject({ code: 4, stdout: "", stderr: expect.stringMatching(/has something in it already/) });
+	expect(await readdir(keep)).toEqual(["notes.txt"]);
+});

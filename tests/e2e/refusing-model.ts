@@ -5,7 +5,7 @@ import type { Model } from "@reyn/journal";
 
 registerHooks({
 	load(url, context, next) {
-		if (!url.endsWith("/models/traced.ts")) return next(url, context);
+		if (!url.endsWith("/offline-model/src/traced-model.ts")) return next(url, context);
 		const source = `export { tracedModel } from ${JSON.stringify(import.meta.url)};`;
 		return { format: "module", shortCircuit: true, source };
 	},

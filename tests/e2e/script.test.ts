@@ -4,7 +4,8 @@ import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { allRecords, type MeterReading, offlineModel } from "@reyn/runtime";
+import { offlineModel } from "@reyn/offline-model";
+import { allRecords, type MeterReading } from "@reyn/runtime";
 import { openWal } from "@reyn/wal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Ended, modelCalls, type Place, run, start, streamLines } from "../cli.ts";
@@ -531,7 +532,7 @@ describe("what is no script, or has no fitting arguments, ends with one line, an
 			"a run of another script",
 			() => ["resume", id, at.other ?? ""],
 			4,
-			/is of good\.ts; found other\.ts\. .*reyn script run other\.ts/,
+			/is of good\.ts; found other\.ts\. .*reyn script run <file>/,
 		],
 		["an edit that does not load", () => ["resume", id, at.syntax ?? ""], 4, /is of good\.ts/],
 		[

@@ -2,7 +2,9 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createFileTools, offlineModel, openRuntime } from "@reyn/runtime";
+import { offlineModel } from "@reyn/offline-model";
+import { openRuntime } from "@reyn/runtime";
+import { createFileTools } from "@reyn/tools";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Ended, type Place, run } from "../cli.ts";
 

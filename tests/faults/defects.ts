@@ -367,7 +367,7 @@ const defects: readonly Defect[] = [
 		file: "perform.ts",
 		from: "\t\t// It may have been given up while it waited.\n\t\tthis.#using.signal.throwIfAborted();\n",
 		to: "",
-		tests: ["faults in-doubt"],
+		tests: ["journal given-up", "faults in-doubt"],
 	},
 	{
 		name: "do not look again after the far side was asked",

@@ -5,7 +5,8 @@ import { unmount } from "./loop-disk.ts";
 
 /** @param size as `mount` takes it: `64k` */
 export async function mounted<T>(where: string, size: string, use: () => Promise<T>): Promise<T> {
-	mount(where, `size=${size}`);
+	// A state may lie in no directory that others may write to.
+	mount(where, `size=${size},mode=0700`);
 	try {
 		return await use();
 	} finally {

@@ -19,7 +19,8 @@ import { keysOf, Pastes } from "./pastes.ts";
 import { asked, coloured, type Line, out, terminal, typedLines } from "./print.ts";
 import { eventLines, isUnfinished, messageText, meterLine, restoredLines } from "./speak.ts";
 import { untilStopped } from "./stop.ts";
-import { moveText, nextMove, rewound } from "./travel.ts";
+import { reyn, slash } from "./suggest.ts";
+import { moveText, nextMove, paused, rewound } from "./travel.ts";
 
 const HELP = [
 	"/rewind [ref] [mode]   go back: preview, confirm, apply (modes: both, conversation_only, code_only, summarize, cancel)",
@@ -68,7 +69,7 @@ export async function chat(globals: Globals, restore: boolean): Promise<number> 
 		}
 	});
 	const again = stopped?.wasFull ? ", and what found no space is done again" : "";
-	const command = `reyn chat${globals.state === undefined ? "" : ` --state ${stateOf(globals)}`}`;
+	const command = globals.state === undefined ? "reyn chat" : reyn`chat --state ${stateOf(globals)}`;
 	if (isUnfinished || stopped?.wasFull) out.line(`unfinished work is kept${again}; go on later with: ${command}`);
 	return stopped ? bySignal[stopped.by] : exitCodes.ok;
 }
@@ -81,7 +82,7 @@ async function converse(
 	restore: boolean,
 	signal: AbortSignal,
 ): Promise<void> {
-	const found = restoredLines(runtime.restored(), "/");
+	const found = restoredLines(runtime.restored(), slash);
 	screen.lines(found.length > 0 ? found.map((line) => coloured("cyan", line)) : ["nothing was in flight"]);
 	if (restore) runtime.resume();
 	else if (found.length > 0) screen.print("--no-restore: it stays as it is until the next start");
@@ -165,7 +166,7 @@ async function rewind(
 		return screen.print("nothing was changed");
 	const result = await runtime.applyRewind(plan, "user");
 	screen.lines(rewound(result, "/undo"));
-	screen.lines(pausedLines(runtime));
+	screen.lines(paused(runtime, slash));
 }
 
 async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
@@ -179,7 +180,7 @@ async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, scr
 		return screen.print("nothing was changed");
 	const result = await runtime.checkout(seq, "user", {}, { expect: tip });
 	screen.print(`you are at #${result.target} now. Files in your workspace were not touched`);
-	screen.lines(pausedLines(runtime));
+	screen.lines(paused(runtime, slash));
 }
 
 async function step(
@@ -196,7 +197,7 @@ async function step(
 	if (!(await screen.confirm(`${what}?`, options.includes("--yes")))) return screen.print("nothing was changed");
 	await runtime[verb]("user", { of: move.seq, expect: tip });
 	screen.print(`done: ${what}. Files in your workspace were not touched`);
-	screen.lines(pausedLines(runtime));
+	screen.lines(paused(runtime, slash));
 }
 
 async function plans([verb, id, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
@@ -208,7 +209,7 @@ async function plans([verb, id, ...rest]: readonly string[], runtime: Runtime, s
 				: ["no plan is in flight"],
 		);
 	}
-	if (id === undefined) throw new CliError("CLI_USAGE", `say which plan: /plan ${verb} <id>`);
+	if (id === undefined) throw new CliError("CLI_USAGE", `say which plan: ${slash`plan ${verb} <id>`}`);
 	if (verb === "discard") return runtime.discardPlan(id);
 	if (verb !== "resume") throw new CliError("CLI_USAGE", "/plan knows list, discard and resume");
 	const from = rest[0] === "--from" ? rest[1] : undefined;
@@ -225,16 +226,11 @@ async function skills([verb, name, ...rest]: readonly string[], runtime: Runtime
 				: ["no skill run is in flight"],
 		);
 	}
-	if (name === undefined) throw new CliError("CLI_USAGE", `say which: /skill ${verb} <name>`);
+	if (name === undefined) throw new CliError("CLI_USAGE", `say which: ${slash`skill ${verb} <name>`}`);
 	if (verb === "discard") return runtime.discardSkillRun(name);
 	if (verb === "resume") return runtime.resumeSkillRun(name);
 	if (verb !== "run") throw new CliError("CLI_USAGE", "/skill knows list, run, resume and discard");
 	screen.print(`skill run ${await runtime.runSkill(name, { topic: rest.join(" ") })} started`);
-}
-
-function pausedLines(runtime: Runtime): readonly string[] {
-	const waiting = runtime.restored().plans.filter(({ status }) => status === "paused");
-	return waiting.map(({ plan }) => `plan ${plan} is unfinished there and waits; go on with /plan resume ${plan}`);
 }
 
 /** Once clears what was typed, or stops the turn; twice within 1.5 seconds leaves. Plans are never stopped by it. */

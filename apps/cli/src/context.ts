@@ -1,18 +1,17 @@
 /** What every command starts from: where to work, where the state is, how to speak. */
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { offlineModel, tracedModel } from "@reyn/offline-model";
 import {
-	createFileTools,
 	digestSkill,
 	layoutOf,
 	mainSession,
-	offlineModel,
 	openRuntime,
 	type Runtime,
 	type RuntimeOptions,
 	redactSecrets,
-	tracedModel,
 } from "@reyn/runtime";
+import { createFileTools } from "@reyn/tools";
 import { CliError } from "./exit-code.ts";
 import { saySpace } from "./speak.ts";
 import { finishUnread } from "./stop.ts";
@@ -96,7 +95,7 @@ export async function assertReady(globals: Globals): Promise<void> {
 }
 
 function assertOurs(globals: Globals): Promise<void> {
-	return assertTrusted(stateOf(globals), globals.trust === true, async () => {
+	return assertTrusted(stateOf(globals), globals, async () => {
 		try {
 			// What would go on is more than what is known to be durable.
 			await using runtime = await openForReading(globals, { readOnly: "as recovered" });

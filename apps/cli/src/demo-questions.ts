@@ -1,4 +1,4 @@
-import { topicsOf } from "@reyn/runtime";
+import { topicsOf } from "@reyn/tools";
 
 export interface DemoQuestions {
 	/** Needs several sources. */

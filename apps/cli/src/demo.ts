@@ -1,27 +1,28 @@
 /** `reyn demo`: the whole story with real processes on a real directory. Every step is a command that one can type. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomInt } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { offlineModel } from "@reyn/offline-model";
 import {
-	layoutOf,
 	type MeterReading,
-	offlineModel,
 	openRuntime,
 	type Runtime,
 	readHistory,
 	reportState,
 	rewindModes,
+	stateOrigin,
 } from "@reyn/runtime";
-import { oneLine } from "./clean.ts";
 import { assertUsable, type Globals, rootOptionsOf } from "./context.ts";
 import { chooseQuestions } from "./demo-questions.ts";
 import { CliError, exitCodes } from "./exit-code.ts";
 import { coloured, type Line, out } from "./print.ts";
 import { eventLines, messageText, restoredLines, type StreamLine } from "./speak.ts";
+import { asTyped } from "./suggest.ts";
+import { secretsDirectory } from "./trust.ts";
 
 /** How slow the offline model answers here, in milliseconds a call: it would be done before anybody could kill it. */
 const PACE_MS = 220;
@@ -36,15 +37,15 @@ export async function demo(globals: Globals, options: DemoOptions): Promise<numb
 	const cwd = resolve(globals.cwd);
 	await assertUsable(cwd);
 	const state = options.keep === undefined ? await mkdtemp(join(tmpdir(), "reyn-demo-")) : resolve(options.keep);
-	if (existsSync(join(layoutOf(state).wal, "wal.jsonl")))
+	if ((await stateOrigin(state, secretsDirectory())) !== "new")
 		throw new CliError(
 			"CLI_REFUSED",
-			`${state} has a history already; --keep takes a new directory, so that nothing of yours is mixed with the demo`,
+			`${state} has something in it already; --keep takes a new or an empty directory, so that nothing of yours is mixed with the demo`,
 		);
 	const questions = await chooseQuestions(cwd, options.question, rootOptionsOf(globals, state));
 	const stage = new Stage(cwd, state, globals.allowUnsafePaths ? ["--allow-unsafe-paths"] : []);
 
-	stage.say(`reyn demo on ${cwd}`);
+	stage.say(["reyn demo on ", cwd]);
 	stage.say(
 		`the state is kept in ${state}; the model is the offline one (no key, no network: it searches and quotes, so judge the runtime and not the prose), paced at ${PACE_MS} ms a call`,
 	);
@@ -56,10 +57,10 @@ export async function demo(globals: Globals, options: DemoOptions): Promise<numb
 	const proven = await comeBack(stage, forked);
 	await modes(stage);
 	stage.title("What is left");
-	const own = `--cwd ${quote(cwd)} --state ${quote(state)}`;
 	if (process.env.npm_lifecycle_event !== undefined)
 		stage.say("  (from a clone, write `npx -y pnpm@12.21.0 reyn` for `reyn`)");
-	for (const command of ["chat", "log --graph", `show ${forked.abandonedTip}`]) stage.say(`  reyn ${own} ${command}`);
+	for (const command of [["chat"], ["log", "--graph"], ["show", String(forked.abandonedTip)]])
+		stage.say(["  ", asTyped(["--cwd", cwd, "--state", state, ...command])]);
 	return proven ? exitCodes.ok : exitCodes.failed;
 }
 
@@ -249,7 +250,7 @@ class Stage {
 	}
 
 	command(args: readonly string[]): void {
-		this.say(coloured("cyan", `$ reyn ${args.map(quote).join(" ")}`));
+		this.say(coloured("cyan", `$ ${asTyped(args)}`));
 	}
 
 	/** Runs a command as a person would, and shows what it prints. */
@@ -257,7 +258,7 @@ class Stage {
 		this.command(args);
 		const child = this.#spawn(args, ["ignore", "inherit", "inherit"]);
 		const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
-		if (code !== 0) throw new Error(`reyn ${args[0]} ended with ${code}`);
+		if (code !== 0) throw new Error(`${args[0]} ended with ${code}`);
 	}
 
 	start(args: readonly string[]): StreamingChild {
@@ -348,6 +349,3 @@ function linesOf(line: StreamLine): readonly string[] {
 			return eventLines(line);
 	}
 }
-
-const quote = (word: string): string =>
-	/^[\w@./:=-]+$/.test(word) ? word : `"${oneLine(word, 200).replaceAll('"', '\\"')}"`;

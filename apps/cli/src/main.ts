@@ -12,6 +12,7 @@ import { graphLines, listLines } from "./history.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { stateLines } from "./state.ts";
+import { reyn } from "./suggest.ts";
 import { addTravelCommands } from "./travel.ts";
 import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
@@ -187,7 +188,7 @@ function commands(done: (exitCode: number) => void): Command {
 				const lines = labels.map((label) => `#${label.seq}  ${label.name}`);
 				return print(globals(), labels, lines.length > 0 ? lines : ["there is no label"]);
 			}
-			if (name === undefined) throw new CliError("CLI_USAGE", `expected a name: reyn label ${ref} <name>`);
+			if (name === undefined) throw new CliError("CLI_USAGE", "expected a name: reyn label <ref> <name>");
 			const { seq, shown } = await reading(globals(), async (runtime) => {
 				const found = await parseRef(ref, runtime);
 				await runtime.timeline.record(found);
@@ -337,7 +338,7 @@ function commands(done: (exitCode: number) => void): Command {
 function assertInFlight({ turns, plans, runs, undelivered }: Restored): void {
 	const running = [...plans, ...runs].filter(({ status }) => status === "running");
 	if (turns.length + running.length + undelivered.length > 0) return;
-	const waiting = plans.length > 0 ? `; paused: ${plans.map(({ plan }) => `reyn plan resume ${plan}`).join(", ")}` : "";
+	const waiting = plans.length > 0 ? `; paused: ${plans.map(({ plan }) => reyn`plan resume ${plan}`).join(", ")}` : "";
 	throw new CliError("CLI_NOT_FOUND", `nothing is in flight${waiting}`);
 }
 

@@ -23,6 +23,7 @@ import { answerLines, asked, err, out } from "./print.ts";
 import { explanationLines, runLines, scriptEventLines, verificationLines, viewLines } from "./script-lines.ts";
 import { eventLines, meterLine, saySpace, stoppedLine } from "./speak.ts";
 import { type Stopped, untilStopped } from "./stop.ts";
+import { reyn } from "./suggest.ts";
 import { formatOf, type OutputFormat, outputFormat } from "./work.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
@@ -275,9 +276,9 @@ const stream = (line: unknown): void => void out.json(line);
 
 function goOnLines(run: string, { status }: ScriptEnd, stopped: Stopped | undefined): readonly string[] {
 	if (status === "completed") return [];
-	const resume = `reyn script resume ${run}`;
+	const resume = reyn`script resume ${run}`;
 	if (stopped) return [stoppedLine(stopped, resume)];
-	return [status === "waiting" ? `answer with: ${resume} --answer "…"` : `go on with: ${resume}`];
+	return [status === "waiting" ? `answer with: ${reyn`script resume ${run} --answer "…"`}` : `go on with: ${resume}`];
 }
 
 function exitCodeOfEnd(end: ScriptEnd): number {

@@ -4,6 +4,7 @@ import { asJson, asLine, oneLine } from "./clean.ts";
 import { err } from "./print.ts";
 import { scriptEventLines } from "./script-lines.ts";
 import type { Stopped } from "./stop.ts";
+import { reyn, type Suggest } from "./suggest.ts";
 
 /** A line of `stream-json`. The last one of a stream is always `result`. */
 export type StreamLine =
@@ -101,28 +102,27 @@ function eventLine(event: OneLineEvent): string | undefined {
 	return undefined;
 }
 
-/** What was found at the start, for people. `command` is how they say `plan resume` where they are. */
+export const tornLine = ({ bytes, keptIn = "place" }: NonNullable<Restored["torn"]>): string =>
+	`the log ended in ${bytes} torn bytes that were never acknowledged; they are kept in ${keptIn}`;
+
+/** What was found at the start, for people. `command` is how they say `plan resume` where they are; scripts are a shell's. */
 export function restoredLines(
 	{ torn, turns, plans, runs, scripts, undelivered }: Restored,
-	command = "reyn ",
+	command: Suggest = reyn,
 ): string[] {
 	return [
-		...(torn
-			? [
-					`the log ended in ${torn.bytes} torn bytes that were never acknowledged; they are kept in ${torn.keptIn ?? "place"}`,
-				]
-			: []),
+		...(torn ? [tornLine(torn)] : []),
 		...turns.map(({ text }) => `restored: an unanswered question: ${oneLine(text, 70)}`),
 		...plans.map(({ plan, status, finished, size, calls, tokens, goal }) => {
 			const then =
-				status === "paused" ? `paused; go on with ${command}plan resume ${plan}` : `${size - finished} to run`;
+				status === "paused" ? `paused; go on with ${command`plan resume ${plan}`}` : `${size - finished} to run`;
 			return `restored: plan ${plan}, ${finished} of ${size} steps done (${count(calls, "call")}, ${tokens} tokens, not paid again), ${then}: ${oneLine(goal, 60)}`;
 		}),
 		...runs.map(({ run, skill, phase, status }) => {
 			const where = phase === undefined ? "" : ` in phase ${phase}`;
-			return `restored: skill ${skill} ${run}, ${status}${where}${status === "paused" ? `; go on with ${command}skill resume ${run}` : ""}`;
+			return `restored: skill ${skill} ${run}, ${status}${where}${status === "paused" ? `; go on with ${command`skill resume ${run}`}` : ""}`;
 		}),
-		...scripts.map(({ run, name }) => `open: script ${name} ${run}; go on with reyn script resume ${run}`),
+		...scripts.map(({ run, name }) => `open: script ${name} ${run}; go on with ${reyn`script resume ${run}`}`),
 		...(undelivered.length > 0 ? [`restored: ${undelivered.length} message(s) that you have not seen`] : []),
 	];
 }

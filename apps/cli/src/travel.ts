@@ -24,6 +24,7 @@ import { type Globals, openForWork, reading } from "./context.ts";
 import { diffText, statOf, statText } from "./diff.ts";
 import { err } from "./print.ts";
 import { parseSession, scopeText } from "./scope.ts";
+import { reyn } from "./suggest.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
 
@@ -192,9 +193,10 @@ export function rewound({ kind, seq, target, dropped }: RewindResult, command = 
 	}
 }
 
-function paused(runtime: Runtime): string[] {
+/** @param command how people say `plan resume` where they are */
+export function paused(runtime: Runtime, command = reyn): string[] {
 	return runtime
 		.restored()
 		.plans.filter(({ status }) => status === "paused")
-		.map(({ plan }) => `plan ${plan} is unfinished there and waits; go on with: reyn plan resume ${plan}`);
+		.map(({ plan }) => `plan ${plan} is unfinished there and waits; go on with: ${command`plan resume ${plan}`}`);
 }

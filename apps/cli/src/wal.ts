@@ -10,6 +10,7 @@ import { asJson, oneLine } from "./clean.ts";
 import { type Globals, stateOf } from "./context.ts";
 import { CliError, exitCodes } from "./exit-code.ts";
 import { err, out } from "./print.ts";
+import { reyn } from "./suggest.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
 
@@ -247,6 +248,6 @@ function howTo({ kind, accept }: RepairPlan): string[] {
 		? []
 		: [
 				"nothing was changed. A copy of the directory is worth more than any repair; without one, accept the loss with:",
-				`reyn wal repair --apply --accept-loss ${accept}`,
+				reyn`wal repair --apply --accept-loss ${accept}`,
 			];
 }

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { asLine, clean, oneLine } from "../src/clean.ts";
 import { HOSTILE, raw } from "./hostile.ts";
@@ -8,6 +10,15 @@ test("whatever acts, turns letters round or is not drawn is taken out, each for 
 		if (raw(character).length > 0 && clean(`a${character}b`) !== "ab") expect.fail(raw(character)[0]);
 	}
 	expect(clean(`a${HOSTILE}b`)).toBe("a]8;;b");
+});
+
+/** Neither package is the other's to ask: what a terminal takes is no business of a journal, nor acorn of all that is printed. */
+test("the text of a script is refused for the same characters", () => {
+	const [here, there] = ["../src/clean.ts", "../../../packages/journal/src/script/load.ts"].map(
+		(file) => /\[\[\\p\{Cc\}.*\]\]/.exec(readFileSync(join(import.meta.dirname, file), "utf8"))?.[0],
+	);
+	expect(here).toContain("Default_Ignorable_Code_Point");
+	expect(there).toBe(here);
 });
 
 test("what words are written with stays", () => {

@@ -91,13 +91,13 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 		["checkpoint.title", "reset.mode"],
 	],
 	[["branches"], []],
-	[["label"], ["label-1"]],
+	[["label"], ["label_1"]],
 	[
 		["show", "@"],
 		["user_prompt.text", "assistant_message.text", "call.name", "plan-1", "plan_started.goal", "skill-2"],
 	],
 	[["show", "@", "--entry"], ["assistant_message.text"]],
-	[["show", "label-1"], []],
+	[["show", "label_1"], []],
 	[
 		["diff", "1", "@"],
 		["user_prompt.text", "plan-2", "skill-2", "plan_started.goal"],
@@ -128,7 +128,7 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 		["agent-1", "session-1", "plan-2", "skill-2", "script-2"],
 	],
 	[["checkout", "3", "--dry-run"], ["plan-2"]],
-	[["undo", "--dry-run"], ["label-1"]],
+	[["undo", "--dry-run"], ["label_1"]],
 	[["redo", "--dry-run"], []],
 	[["gc", "--dry-run", "--keep-days", "0", "--keep-checkpoints", "0"], []],
 	[["wal", "verify"], []],
@@ -259,7 +259,7 @@ test("chat, of all that it has to show", async () => {
 	vi.spyOn(process, "stdin", "get").mockReturnValue(stdin as never);
 	const said = await reyn(["--trust", "chat", "--no-restore"], await copied());
 	expect(raw((said.stdout + said.stderr).replaceAll(/[\n\t]/g, ""))).toEqual([]);
-	for (const mark of ["plan-2", "skill-2", "user_prompt.text", "checkpoint.title", "/asked", "label-1"])
+	for (const mark of ["plan-2", "skill-2", "user_prompt.text", "checkpoint.title", "/asked", "label_1"])
 		expect(said.stdout).toContain(mark);
 });
 

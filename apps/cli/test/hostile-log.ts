@@ -14,21 +14,19 @@ import { HOSTILE } from "./hostile.ts";
 /** Hostile on both sides, and with a line that nobody has said. The mark is what is left of it in print. */
 export const hostile = (mark: string): string => `${mark}${HOSTILE}\nFAKE ${mark}${HOSTILE}`;
 
-/** A name has no halves of characters. */
-const whole = (text: string): string => text.replaceAll("\ud800", "");
-
 /** What names the same thing in several records. */
 export const ids = {
-	plan: whole(hostile("plan-1")),
-	openPlan: whole(hostile("plan-2")),
+	plan: hostile("plan-1"),
+	openPlan: hostile("plan-2"),
 	step: hostile("step-1"),
-	skillRun: whole(hostile("skill-1")),
-	openSkillRun: whole(hostile("skill-2")),
-	script: whole(hostile("script-1")),
-	openScript: whole(hostile("script-2")),
-	agent: whole(hostile("agent-1")),
-	session: whole(hostile("session-1")),
-	label: "label-1",
+	skillRun: hostile("skill-1"),
+	openSkillRun: hostile("skill-2"),
+	script: hostile("script-1"),
+	openScript: hostile("script-2"),
+	agent: hostile("agent-1"),
+	session: hostile("session-1"),
+	// What a field that takes plain names alone has.
+	label: "label_1",
 };
 
 const main: Scope = { agent: "default", session: "main" };

@@ -30,8 +30,6 @@ export { type History, type HistoryEntry, readHistory } from "./history.ts";
 export { allRecords, facets } from "./kinds.ts";
 export { type Layout, layoutOf } from "./layout.ts";
 export type { MeterReading } from "./meter.ts";
-export { approximateTokens, offlineModel } from "./models/offline.ts";
-export { tracedModel } from "./models/traced.ts";
 export {
 	assistantMessage,
 	messageDelivered,
@@ -59,6 +57,4 @@ export type { SessionScope } from "./session.ts";
 export { mainSession, sessionOf } from "./sessions.ts";
 export { digestSkill } from "./skills/digest.ts";
 export { reportState, type StateReport } from "./state-report.ts";
-export { createFileTools } from "./tools/file-tools.ts";
-export { topicsOf } from "./tools/topics.ts";
-export { type StateOrigin, stateOrigin, trustState } from "./trust.ts";
+export { claimState, type StateOrigin, stateOrigin, trustState } from "./trust.ts";

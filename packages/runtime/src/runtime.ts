@@ -58,6 +58,7 @@ import {
 	type Appended,
 	type BlobStore,
 	type Clock,
+	type Draft,
 	fileBlobs,
 	fileEngine,
 	type Ids,
@@ -246,6 +247,8 @@ export class Runtime implements AsyncDisposable {
 	/** The messages that are being shown. */
 	readonly #showing = new Set<Seq>();
 	#isClosing = false;
+	/** Each resolves when something is over that ends or moves something. */
+	readonly #ending = new Set<Promise<void>>();
 	/** Resolves when no `gc` is under way. */
 	#collecting: Promise<unknown> = Promise.resolve();
 
@@ -258,7 +261,7 @@ export class Runtime implements AsyncDisposable {
 		this.#space = space;
 		const results = fileBlobs(layout.results);
 		this.#results = { ...results, put: (name, bytes) => this.#gate.pass(() => results.put(name, bytes)) };
-		this.#sessions = new Sessions({ timeline: () => this.#timeline });
+		this.#sessions = new Sessions({ timeline: () => this.#timeline, assertOpen: () => this.#assertOpen() });
 		const shared = {
 			layout,
 			gate: this.#gate,
@@ -419,7 +422,7 @@ export class Runtime implements AsyncDisposable {
 		const { redact } = this.#options;
 		const text = redact?.(given) ?? given;
 		for (const name of [scope.agent, scope.session]) assertTold("the name of a session", name, redact?.(name));
-		const session = await this.#sessions.ensure(scope);
+		const session = await this.#beforeClose(this.#sessions.ensure(scope));
 		if (text !== given)
 			this.#emit({
 				type: "notice",
@@ -463,7 +466,7 @@ export class Runtime implements AsyncDisposable {
 	/** Starts a skill, after a rewind of the session that is under way; gives the id of the run. */
 	async runSkill(name: string, input: unknown, scope: SessionScope = mainSession): Promise<string> {
 		this.#assertOpen();
-		await this.#sessions.rewound(scope);
+		await this.#beforeClose(this.#sessions.rewound(scope));
 		return this.#skills.start(this.#sessions.at(scope), name, input);
 	}
 
@@ -491,8 +494,10 @@ export class Runtime implements AsyncDisposable {
 	async discardSkillRun(run: string, { expect }: Confirmed = {}): Promise<void> {
 		this.#assertOpen();
 		const session = this.#ownerOfRun(run);
-		await this.#timeline.ifStill(expect, skillWork(session.scope, run).scope, () => this.findSkillRun(run));
-		await this.#skills.discard(session, run, "discarded by the user");
+		await this.#toItsEnd(async () => {
+			await this.#timeline.ifStill(expect, skillWork(session.scope, run).scope, () => this.findSkillRun(run));
+			await this.#skills.discard(session, run, "discarded by the user");
+		});
 	}
 
 	/**
@@ -508,8 +513,10 @@ export class Runtime implements AsyncDisposable {
 	async discardPlan(plan: string, { expect }: Confirmed = {}): Promise<void> {
 		this.#assertOpen();
 		const session = this.#ownerOfPlan(plan);
-		await this.#timeline.ifStill(expect, planWork(session.scope, plan).scope, () => this.findPlan(plan));
-		await this.#plans.discard(session, plan, "discarded by the user");
+		await this.#toItsEnd(async () => {
+			await this.#timeline.ifStill(expect, planWork(session.scope, plan).scope, () => this.findPlan(plan));
+			await this.#plans.discard(session, plan, "discarded by the user");
+		});
 	}
 
 	/**
@@ -546,17 +553,15 @@ export class Runtime implements AsyncDisposable {
 		this.#assertOpen();
 		this.#sessions.at(sessionOf(plan.scope));
 		const session = this.#sessions.at(scope);
-		return applyRewind(this.#timeline, facets, plan, {
-			actor,
-			log: { append: (draft, at) => session.log.append(draft, at) },
-			session: session.scope,
-		});
+		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
+		return this.#move(() => applyRewind(this.#timeline, facets, plan, { actor, log, session: session.scope }));
 	}
 
 	/** Goes to any seq: an undo on the current line, a switch of branches elsewhere. What is outside the scope stays as it is. */
 	async checkout(seq: Seq, actor: string, scope: Scope = {}, { expect }: Confirmed = {}): Promise<Checkout> {
-		this.#assertOpen();
-		return this.#timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }) });
+		return this.#move(() =>
+			this.#timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }) }),
+		);
 	}
 
 	/**
@@ -570,13 +575,46 @@ export class Runtime implements AsyncDisposable {
 
 	/** Takes back the newest thing that a person did to the history, as `Timeline.undo` does: the one that was confirmed, or none. */
 	async undo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
-		this.#assertOpen();
-		return this.#timeline.undo({ ...confirmed, actor });
+		return this.#move(() => this.#timeline.undo({ ...confirmed, actor }));
 	}
 
 	async redo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
+		return this.#move(() => this.#timeline.redo({ ...confirmed, actor }));
+	}
+
+	/** What a person asks for from now on belongs to where this leads. */
+	async #move<T>(move: () => Promise<T>): Promise<T> {
 		this.#assertOpen();
-		return this.#timeline.redo({ ...confirmed, actor });
+		return this.#toItsEnd(() => {
+			const moved = move();
+			this.#sessions.begin(moved);
+			return moved;
+		});
+	}
+
+	/** What ends or moves something is told as it ended: a close waits for it. */
+	async #toItsEnd<T>(act: () => Promise<T>): Promise<T> {
+		const acted = act();
+		const ended = acted.then(
+			() => {},
+			() => {},
+		);
+		this.#ending.add(ended);
+		try {
+			return await acted;
+		} finally {
+			this.#ending.delete(ended);
+		}
+	}
+
+	/** Waits for what has to be before something is begun. @throws RuntimeError `RUNTIME_CLOSED` when a close came meanwhile */
+	async #beforeClose<T>(ready: Promise<T>): Promise<T> {
+		try {
+			return await ready;
+		} finally {
+			// Where it failed too: for the want of an open log, say.
+			this.#assertOpen();
+		}
 	}
 
 	/**
@@ -607,7 +645,7 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Cancels what is under way, waits until it is quiet, and closes the log. A full disk is not waited for: it then rejects with
+	 * Cancels what is under way, waits until it is quiet, a tool that does not stop as long as that takes, and until what ends or moves something is over, a `gc` too; then it closes the log. A full disk is not waited for: it then rejects with
 	 * `WAL_FULL`, and what was not durable, so never acknowledged, is done again at the next start. The log is closed whatever the
 	 * work throws; the first error is thrown then.
 	 */
@@ -616,7 +654,8 @@ export class Runtime implements AsyncDisposable {
 		// What would begin now would be waited for to its end: it is recorded, and begins at the next start.
 		for (const session of this.#sessions) session.close();
 		this.cancel();
-		const [quiet] = await Promise.allSettled([Promise.race([this.idle(), this.#space.whenNone])]);
+		const over = Promise.all([this.idle(), this.#collecting, ...this.#ending]);
+		const [quiet] = await Promise.allSettled([Promise.race([over, this.#space.whenNone])]);
 		const [closed] = await Promise.allSettled([this.wal.close()]);
 		// What waited for space is told by now that there is none; what has begun meanwhile ends too.
 		this.cancel();

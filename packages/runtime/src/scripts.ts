@@ -133,6 +133,7 @@ export class Scripts {
 		const { sessions, ids, assertOpen } = this.#ports;
 		assertOpen();
 		await sessions.rewound(scope);
+		assertOpen();
 		const session = sessions.at(scope);
 		const run = `r${ids.hex(4)}`;
 		return this.#launch(session, run, async () => {
@@ -153,6 +154,7 @@ export class Scripts {
 	async resume(run: string, how: ScriptResume = {}): Promise<StartedScript> {
 		this.#ports.assertOpen();
 		await this.#ports.sessions.rewound(this.#ownerOf(run).scope);
+		this.#ports.assertOpen();
 		const session = this.#ownerOf(run);
 		return this.#launch(session, run, async () => {
 			const version = await this.#checked(session, run, how);
@@ -348,7 +350,9 @@ export class Scripts {
 		}, signal);
 		if (end.status !== "failed") return end;
 		try {
-			const failed = scriptFailed({ run, reason: this.#written(end.reason), ...by, recalled: recalled() });
+			// What is written in place of a secret may be longer than it.
+			const reason = asRecorded(this.#written(end.reason));
+			const failed = scriptFailed({ run, reason, ...by, recalled: recalled() });
 			const { durable } = await keep(() => log.append(failed, scope));
 			await durable;
 			return end;
@@ -392,7 +396,7 @@ export class Scripts {
 		if (!how.strict) return version;
 		this.#assertWhole(session, run);
 		const { divergences } = await this.#foresee(run, how, "as it was");
-		const advice = `Nothing was called; see what a resume would do with: reyn script resume ${run} --explain`;
+		const advice = "Nothing was called; see what a resume would do with: reyn script resume <run> --explain";
 		if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
 		return version;
 	}
@@ -402,7 +406,7 @@ export class Scripts {
 		if (script && script.name !== found.name)
 			throw new RuntimeError(
 				"RUNTIME_SCRIPT_OTHER",
-				`the run ${run} is of ${found.name}; found ${script.name}. Give an edited ${found.name}, or start a run of its own with: reyn script run ${script.name}`,
+				`the run ${run} is of ${found.name}; found ${script.name}. Give an edited ${found.name}, or start a run of its own with: reyn script run <file>`,
 				{ run, expected: found.name, found: script.name },
 			);
 		const files = this.#filesOf(run);
@@ -531,15 +535,32 @@ async function outcomeOf(work: () => Promise<unknown>, signal: AbortSignal): Pro
 	} catch (error) {
 		const { code, detail, message = String(error) } = error as { code?: unknown; detail?: unknown; message?: string };
 		if (signal.aborted) return { status: "stopped", reason: { message: stopReason(signal, error) } };
-		const reason = { message, ...(typeof code === "string" ? { code } : {}), ...(isJson(detail) ? { detail } : {}) };
+		const reason = asRecorded({ message: String(message), ...(typeof code === "string" ? { code } : {}), detail });
 		if (isReynError(error, ...notOfScript)) return { status: "stopped", reason };
 		return { status: code === "SCRIPT_WAITING" ? "waiting" : "failed", reason };
 	}
 }
 
-function isJson(value: unknown): boolean {
+type Reason = Exclude<ScriptEnd, { status: "completed" }>["reason"];
+
+/** In characters: a record has 8 MiB for all of a reason, and a character may be six bytes of it. */
+const MAX_TEXT = 256 * 1024;
+
+/** A reason as there is room for it in a record: longer texts are cut, a detail that is larger, deeper or no JSON is left out. */
+function asRecorded({ message, code, detail }: Reason): Reason {
+	return {
+		message: shortened(message),
+		...(code === undefined ? {} : { code: shortened(code) }),
+		...(isKept(detail) ? { detail } : {}),
+	};
+}
+
+const shortened = (text: string): string =>
+	text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}… (${text.length} characters)`;
+
+function isKept(detail: unknown): boolean {
 	try {
-		return value !== undefined && typeof canonicalJson(value) === "string";
+		return detail !== undefined && canonicalJson(toJson(detail).json).length <= MAX_TEXT;
 	} catch {
 		return false;
 	}

@@ -1,6 +1,6 @@
 /** One conversation as it is now: its state, the way to append to it, and the work that is under way in it. */
 import type { View } from "@reyn/snapshot";
-import type { CheckpointKind, Live, Timeline } from "@reyn/timetravel";
+import type { Live, Timeline } from "@reyn/timetravel";
 import type { Appender, Scope, Seq } from "@reyn/wal";
 import { type ConversationState, conversation } from "./conversation.ts";
 import type { Classes, Work } from "./work.ts";
@@ -52,7 +52,7 @@ export class Session {
 		this.#live.close();
 	}
 
-	checkpoint(kind: CheckpointKind, title: string, scope: Scope = this.scope): Promise<Seq> {
+	checkpoint(kind: string, title: string, scope: Scope = this.scope): Promise<Seq> {
 		return this.#timeline.checkpoint(kind, title, scope, this.view);
 	}
 

@@ -15,6 +15,8 @@ export const sessionOf = ({ agent, session }: Scope): SessionScope =>
 
 export interface SessionsPorts {
 	readonly timeline: () => Timeline;
+	/** @throws where nothing may begin any more */
+	assertOpen(): void;
 }
 
 export class Sessions implements Iterable<Session> {
@@ -22,8 +24,9 @@ export class Sessions implements Iterable<Session> {
 	readonly #sessions = new Map<string, Session>();
 	/** Each session's first record, also where it was abandoned. */
 	readonly #opened: WalRecord[] = [];
-	/** The rewind that is under way. */
+	/** The rewind that is under way. Until it says what it covers, that may be anything: `over` is then when it says so. */
 	#rewind: { covers(work: Classes): boolean; readonly over: Promise<void> } | undefined;
+	#planned: (() => void) | undefined;
 
 	constructor(ports: SessionsPorts) {
 		this.#ports = ports;
@@ -91,11 +94,26 @@ export class Sessions implements Iterable<Session> {
 		for (const [key, scope] of known) if (!this.#sessions.has(key)) await this.#load(scope);
 	}
 
+	/** A move was asked for: who asks for a session from now on waits until it covers others, or is over. What is under way goes on. */
+	begin(move: Promise<unknown>): void {
+		if (this.#rewind) return;
+		const { promise, resolve } = Promise.withResolvers<void>();
+		const rewind = { covers: () => true, over: promise };
+		this.#rewind = rewind;
+		this.#planned = resolve;
+		const ended = (): void => {
+			if (this.#rewind === rewind) this.#rewind = undefined;
+			resolve();
+		};
+		move.then(ended, ended);
+	}
+
 	/** Until a rewind is over, no work that it covers begins, and whoever asks for a session that it covers waits. */
 	hold(covers: (work: Classes) => boolean, over: Promise<void>): void {
 		const held = [...this];
 		for (const session of held) session.hold(covers);
 		this.#rewind = { covers, over };
+		this.#planned?.();
 		void over.then(() => {
 			for (const session of held) session.release();
 			this.#rewind = undefined;
@@ -125,6 +143,7 @@ export class Sessions implements Iterable<Session> {
 			const known = this.#sessions.get(key);
 			if (known) return known;
 			if (isNew && this.#isRewinding(scope)) continue;
+			if (isNew) this.#ports.assertOpen();
 			const session = new Session(scope, timeline, live);
 			this.#sessions.set(key, session);
 			if (isNew) this.#opened.push(session.log.append(sessionOpened({}), scope).record);

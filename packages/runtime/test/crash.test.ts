@@ -1,9 +1,9 @@
-import { cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fingerprint } from "@reyn/journal";
+import { offlineModel, tracedModel } from "@reyn/offline-model";
 import { capture, fileSnapshots } from "@reyn/snapshot";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { mainSession, offlineModel, tracedModel } from "../src/index.ts";
+import { mainSession } from "../src/index.ts";
 import { makeProject, open, type Project } from "./project.ts";
 
 const QUESTION = "How do the parser and the printer work together, and where is each of them tested?";
@@ -81,18 +81,6 @@ test("a second resume of a finished log does nothing", async () => {
 	await runtime.idle();
 	expect([shown, events, runtime.wal.tip]).toEqual([[], [], tip]);
 	await runtime.close();
-});
-
-test("the trace names a call as the log does, for its owner alone", async () => {
-	const request = { system: "s", messages: [{ role: "user", text: "hello" }], tools: [] } as const;
-	const trace = join(project.root, "one.calls");
-	for await (const _ of tracedModel(offlineModel(), trace).generate(request, { signal: new AbortController().signal }));
-	expect(JSON.parse(await readFile(trace, "utf8"))).toMatchObject({
-		pid: process.pid,
-		model: "offline",
-		request: fingerprint("model", "offline", request),
-	});
-	if (process.platform !== "win32") expect(((await stat(trace)).mode & 0o777).toString(8)).toBe("600");
 });
 
 test("a log that ends before its newest snapshot has lost acknowledged records, and is refused though its head is gone too", async () => {

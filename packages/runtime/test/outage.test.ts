@@ -2,6 +2,7 @@ import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Model, Tool } from "@reyn/journal";
 import { defineSkill, done, type Skill } from "@reyn/skill-resume";
+import type { Clock } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type Runtime, turnInterrupted } from "../src/index.ts";
@@ -14,6 +15,9 @@ beforeEach(async () => {
 afterEach(() => project[Symbol.asyncDispose]());
 
 const QUESTION = "charge them";
+
+/** For exact pauses: what is left of one is what a clock says, and a real one goes on meanwhile. */
+const still: Clock = { now: () => 1_767_225_600_000 };
 
 /** The calls of a turn: it looks, charges, and says so. */
 const CALLS = ["look", "charge", "say"] as const;
@@ -327,6 +331,7 @@ describe("a turn whose model is away", () => {
 				},
 			},
 			timers: pauseless(world.waits),
+			clock: still,
 			random: () => 0.5,
 			modelPolicy: { retry: { maxAttempts: 2, jitter: 1 }, timeoutMs: 600_001 },
 		});
@@ -353,6 +358,7 @@ describe("a turn whose model is away", () => {
 					return () => {};
 				},
 			},
+			clock: still,
 			modelPolicy: { timeoutMs: 5000, retry: { maxAttempts: 2, jitter: 0 } },
 		});
 		await runtime.prompt("hello");

@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Model, ModelRequest, ToolCall } from "@reyn/journal";
+import { offlineModel } from "@reyn/offline-model";
+import { createFileTools } from "@reyn/tools";
 import type { Timers } from "@reyn/wal";
 import {
 	type BackgroundMessage,
-	createFileTools,
-	offlineModel,
 	openRuntime,
 	type Runtime,
 	type RuntimeEvent,

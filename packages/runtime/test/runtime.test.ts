@@ -2,10 +2,10 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { isMeta } from "@reyn/timetravel";
+import { createFileTools } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
 	allRecords,
-	createFileTools,
 	digestSkill,
 	facets,
 	layoutOf,

@@ -3,12 +3,12 @@ import type { Tool } from "@reyn/journal";
 import { z } from "zod";
 import { defineLookup } from "./define-tool.ts";
 import type { Effort } from "./effort.ts";
+import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
 import { KeptLines } from "./kept-lines.ts";
 import { compareBytes, type Directory, maxPathLength, parsePath, showPath } from "./root-directory.ts";
 import { asWord, holds, inside, type Line, type ScannedFile, scanText, sum } from "./scan-text.ts";
 import { readText, showBytes, showCount } from "./text-file.ts";
-import { ToolError } from "./tool-error.ts";
 import { enter, type Rules, walk } from "./walk.ts";
 
 const maxTerms = 12;

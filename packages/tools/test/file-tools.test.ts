@@ -2,8 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Tool } from "@reyn/journal";
+import { testTool } from "@reyn/journal/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createFileTools, type FileToolOptions } from "../src/tools/file-tools.ts";
+import { createFileTools, type FileToolOptions } from "../src/file-tools.ts";
 
 let root: string;
 
@@ -28,6 +29,31 @@ function call(name: string, args: unknown, options?: FileToolOptions): Promise<s
 	const tool = createFileTools(root, options).find((each) => each.name === name) as Tool;
 	return tool.call(args, { signal });
 }
+
+describe("each file tool holds to the contract", () => {
+	beforeEach(() => files({ "src/fox.md": "# Foxes\n\nA fox sleeps by day.\n" }));
+
+	const of = (name: string) => (): Tool => createFileTools(root).find((each) => each.name === name) as Tool;
+	const runner = { describe, test, expect };
+	testTool(runner, {
+		name: "list",
+		make: of("list"),
+		args: { path: "src" },
+		refused: [{ path: "../x" }, { depth: 0.5 }],
+	});
+	testTool(runner, {
+		name: "search",
+		make: of("search"),
+		args: { query: "fox" },
+		refused: [{}, { query: "" }, { query: "fox", path: "/etc" }],
+	});
+	testTool(runner, {
+		name: "read",
+		make: of("read"),
+		args: { path: "src/fox.md" },
+		refused: [{}, { path: "src" }, { path: "src/gone.md" }, { path: "src/fox.md", from: 99 }],
+	});
+});
 
 test("the file tools are list, search and read; they only look, and say what they take", () => {
 	const tools = createFileTools(root);

@@ -3,8 +3,8 @@ import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, opendir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Effort } from "./effort.ts";
+import { ToolError } from "./errors.ts";
 import { showCount } from "./text-file.ts";
-import { ToolError } from "./tool-error.ts";
 
 /** What a directory holds, in byte order of the paths below it (a directory sorts as `name/`). */
 export interface Entries {

@@ -2,9 +2,15 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Message, ModelPart, ModelRequest, ToolCall, ToolSpec } from "@reyn/journal";
+import { testModel } from "@reyn/journal/testing";
+import { createFileTools } from "@reyn/tools";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { approximateTokens, offlineModel } from "../src/models/offline.ts";
-import { createFileTools } from "../src/tools/file-tools.ts";
+import { approximateTokens, offlineModel } from "../src/offline-model.ts";
+
+testModel(
+	{ describe, test, expect },
+	{ name: "offline", make: offlineModel, makeSilent: () => offlineModel({ paceMs: 1e9 }) },
+);
 
 let root: string;
 

@@ -8,12 +8,12 @@ import { runInNewContext } from "node:vm";
 import type { Tool } from "@reyn/journal";
 import { systemTimers, type Timers } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Effort, type Limits } from "../src/tools/effort.ts";
-import { defaultLimits, fileToolsOver } from "../src/tools/file-tools.ts";
-import { maxPatterns, parseIgnoreFile, verdict } from "../src/tools/gitignore.ts";
-import { KeptLines } from "../src/tools/kept-lines.ts";
-import { openRoot } from "../src/tools/root-directory.ts";
-import { type ScannedFile, scanText } from "../src/tools/scan-text.ts";
+import { Effort, type Limits } from "../src/effort.ts";
+import { defaultLimits, fileToolsOver } from "../src/file-tools.ts";
+import { maxPatterns, parseIgnoreFile, verdict } from "../src/gitignore.ts";
+import { KeptLines } from "../src/kept-lines.ts";
+import { openRoot } from "../src/root-directory.ts";
+import { type ScannedFile, scanText } from "../src/scan-text.ts";
 
 let root: string;
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Model, ModelRequest, Usage } from "@reyn/journal";
-import { type Reply, reply } from "./offline/reply.ts";
+import { type Reply, reply } from "./reply.ts";
 
 export interface OfflineModelOptions {
 	/** How long a call takes, spread over its parts, so that people can watch. Default 0. */

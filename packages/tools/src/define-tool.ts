@@ -1,6 +1,6 @@
 import type { Tool, ToolContext } from "@reyn/journal";
 import { z } from "zod";
-import { ToolError } from "./tool-error.ts";
+import { ToolError } from "./errors.ts";
 
 /** A tool that only looks: its arguments are parsed by `schema`, which is also what the model is shown. */
 export function defineLookup<Args>(spec: {

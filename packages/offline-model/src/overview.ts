@@ -1,5 +1,4 @@
-import { definitionIn, isComment, isImport, pathKind } from "../../tools/line-kind.ts";
-import { showCount } from "../../tools/text-file.ts";
+import { definitionIn, isComment, isImport, pathKind, showCount } from "@reyn/tools/text";
 import type { Listing, NumberedLine, Piece } from "./evidence.ts";
 import { bullet, indentOf, inWords } from "./quote.ts";
 import { matched } from "./rank.ts";

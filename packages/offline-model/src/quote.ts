@@ -1,5 +1,4 @@
-import { excerpt } from "../../tools/text-file.ts";
-import { placeOf } from "../../tools/word-match.ts";
+import { excerpt, placeOf } from "@reyn/tools/text";
 import type { Hit } from "./evidence.ts";
 import type { Term } from "./terms.ts";
 

@@ -1,5 +1,4 @@
-import { pathKind } from "../../tools/line-kind.ts";
-import { excerpt } from "../../tools/text-file.ts";
+import { excerpt, pathKind } from "@reyn/tools/text";
 import { type Hit, parseHit } from "./evidence.ts";
 import { inquire } from "./inquiry.ts";
 import { comparing } from "./parts.ts";

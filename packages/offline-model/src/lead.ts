@@ -1,4 +1,4 @@
-import { definitionIn, pathKind } from "../../tools/line-kind.ts";
+import { definitionIn, pathKind } from "@reyn/tools/text";
 import type { Evidence, Hit } from "./evidence.ts";
 import { type Inquiry, soughtIn } from "./inquiry.ts";
 import { about } from "./overview.ts";

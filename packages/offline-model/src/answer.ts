@@ -1,4 +1,4 @@
-import { isImport } from "../../tools/line-kind.ts";
+import { isImport } from "@reyn/tools/text";
 import type { Evidence, Hit, NumberedLine, Piece } from "./evidence.ts";
 import { type Inquiry, soughtIn } from "./inquiry.ts";
 import { lead } from "./lead.ts";

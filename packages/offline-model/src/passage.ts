@@ -1,4 +1,4 @@
-import { definitionIn, explains, isComment, isImport, pathKind } from "../../tools/line-kind.ts";
+import { definitionIn, explains, isComment, isImport, pathKind } from "@reyn/tools/text";
 import type { NumberedLine, Piece } from "./evidence.ts";
 import type { Inquiry } from "./inquiry.ts";
 import { indentOf } from "./quote.ts";

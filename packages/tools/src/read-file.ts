@@ -2,10 +2,10 @@
 import type { Tool } from "@reyn/journal";
 import { z } from "zod";
 import { defineLookup } from "./define-tool.ts";
+import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
 import { maxPathLength, parsePath, showPath } from "./root-directory.ts";
 import { readText, showBytes, showCount, splitLines } from "./text-file.ts";
-import { ToolError } from "./tool-error.ts";
 
 const maxOutputBytes = 16_000;
 const maxLineLength = 2_000;

@@ -1,5 +1,4 @@
-import { definitionIn, explains, isComment, isImport, pathKind } from "../../tools/line-kind.ts";
-import { strengthOf } from "../../tools/word-match.ts";
+import { definitionIn, explains, isComment, isImport, pathKind, strengthOf } from "@reyn/tools/text";
 import type { Found, Hit, NumberedLine } from "./evidence.ts";
 import type { Inquiry } from "./inquiry.ts";
 import { type Term, weakWeight } from "./terms.ts";

@@ -1,5 +1,4 @@
-import { excerpt } from "../../tools/text-file.ts";
-import { placeOf } from "../../tools/word-match.ts";
+import { excerpt, placeOf } from "@reyn/tools/text";
 import { findings } from "./answer.ts";
 import { parseSearch } from "./evidence.ts";
 import { inquire } from "./inquiry.ts";

@@ -5,10 +5,10 @@ import { dirname, join } from "node:path";
 import type { Tool } from "@reyn/journal";
 import { systemTimers } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Effort } from "../src/tools/effort.ts";
-import { createFileTools, defaultLimits, fileToolsOver } from "../src/tools/file-tools.ts";
-import { compareBytes, openRoot, parsePath, type RootOptions } from "../src/tools/root-directory.ts";
-import { readText } from "../src/tools/text-file.ts";
+import { Effort } from "../src/effort.ts";
+import { createFileTools, defaultLimits, fileToolsOver } from "../src/file-tools.ts";
+import { compareBytes, openRoot, parsePath, type RootOptions } from "../src/root-directory.ts";
+import { readText } from "../src/text-file.ts";
 
 let base: string;
 let root: string;

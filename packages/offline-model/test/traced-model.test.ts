@@ -1,0 +1,31 @@
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fingerprint } from "@reyn/journal";
+import { testModel } from "@reyn/journal/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { offlineModel } from "../src/offline-model.ts";
+import { tracedModel } from "../src/traced-model.ts";
+
+let root: string;
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-traced-"));
+});
+afterAll(() => rm(root, { recursive: true }));
+
+testModel(
+	{ describe, test, expect },
+	{ name: "offline, traced", make: () => tracedModel(offlineModel(), join(root, "all.calls")) },
+);
+
+test("the trace names a call as the log does, for its owner alone", async () => {
+	const request = { system: "s", messages: [{ role: "user", text: "hello" }], tools: [] } as const;
+	const trace = join(root, "one.calls");
+	for await (const _ of tracedModel(offlineModel(), trace).generate(request, { signal: new AbortController().signal }));
+	expect(JSON.parse(await readFile(trace, "utf8"))).toMatchObject({
+		pid: process.pid,
+		model: "offline",
+		request: fingerprint("model", "offline", request),
+	});
+	if (process.platform !== "win32") expect(((await stat(trace)).mode & 0o777).toString(8)).toBe("600");
+});

@@ -1,0 +1,5 @@
+/** Tools that look at one directory and never leave it: list, search, read. */
+export { type ToolCode, ToolError } from "./errors.ts";
+export { createFileTools, type FileToolOptions } from "./file-tools.ts";
+export type { RootOptions } from "./root-directory.ts";
+export { topicsOf } from "./topics.ts";
