@@ -21,7 +21,7 @@ import { conversation } from "./conversation.ts";
 import type { Gate } from "./gate.ts";
 import { allRecords } from "./kinds.ts";
 import { spilledMessages } from "./large-texts.ts";
-import type { Layout } from "./layout.ts";
+import { allStoredStates, type Layout, storedStatesOf } from "./layout.ts";
 import { scriptFiles } from "./script-files.ts";
 import type { SessionScope } from "./session.ts";
 
@@ -130,10 +130,10 @@ const kindsIn = (layout: Layout): readonly Kind[] => [
 		ofRecord: decompositions.ofRecord,
 		ofView: (view) => decompositions.ofState(view.get(planRuns)),
 	},
-	// Which states are needed is not known here: only what writes have left goes.
-	...[layout.snapshots, layout.kept].map((directory) => ({
+	// Which states are needed is not known here: only what writes have left goes, and what a log had before it was taken over.
+	...allStoredStates(layout).map((directory) => ({
 		...inOne(directory),
-		isName: () => false,
+		isName: () => !Object.values(storedStatesOf(layout)).includes(directory),
 		ofRecord: () => [],
 		ofView: () => [],
 	})),

@@ -43,7 +43,7 @@ import {
 	skillRunDiscarded,
 	skillRuns,
 } from "@reyn/skill-resume";
-import { type AnyProjection, fileSnapshots, newestSnapshot, type SnapshotStore, type View } from "@reyn/snapshot";
+import { type AnyProjection, fileSnapshots, newestSnapshot, type View } from "@reyn/snapshot";
 import {
 	type Checkout,
 	type Deeds,
@@ -80,7 +80,7 @@ import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
 import { Gate } from "./gate.ts";
 import { allRecords, begins, facets } from "./kinds.ts";
 import { wholeText } from "./large-texts.ts";
-import { assertOwnState, type Layout, layoutOf } from "./layout.ts";
+import { assertOwnState, type Layout, layoutOf, storedStatesOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { PlanHost } from "./plan-host.ts";
 import { messageDelivered, sessionOpened, turnInterrupted, userPrompt } from "./records.ts";
@@ -205,19 +205,19 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 	for (const tool of options.tools) assertPurity(tool);
 	const layout = layoutOf(state);
 	assertOwnState(layout);
-	const snapshots = fileSnapshots(layout.snapshots);
 	const space = new Space((event) => options.onEvent?.(event));
 	const wal = await openWal(fileEngine(layout.wal, { allowNetwork }), {
 		records: allRecords,
 		readOnly,
 		clock,
 		ids,
-		proven: (logId) => newestSnapshot(snapshots, logId, [mainSession]),
+		// The log is locked by now: nobody takes it over meanwhile.
+		proven: (logId) => newestSnapshot(fileSnapshots(storedStatesOf(layout).snapshots), logId, [mainSession]),
 		redact: (draft) => redacted(draft, options),
 		onFull: (why) => space.heard(why),
 	});
 	try {
-		const runtime = new Runtime(options, wal, layout, snapshots, space);
+		const runtime = new Runtime(options, wal, layout, space);
 		await runtime.open();
 		return runtime;
 	} catch (error) {
@@ -231,7 +231,6 @@ export class Runtime implements AsyncDisposable {
 	/** Script runs: start, resume, preview and verify them. */
 	readonly scripts: Scripts;
 	readonly #options: RuntimeOptions;
-	readonly #snapshots: SnapshotStore;
 	readonly #layout: Layout;
 	readonly #results: BlobStore;
 	/** Files beside the log are written through it, and taken away while none is. */
@@ -253,10 +252,9 @@ export class Runtime implements AsyncDisposable {
 	#collecting: Promise<unknown> = Promise.resolve();
 
 	/** Use {@link openRuntime}. */
-	constructor(options: RuntimeOptions, wal: Wal, layout: Layout, snapshots: SnapshotStore, space: Space) {
+	constructor(options: RuntimeOptions, wal: Wal, layout: Layout, space: Space) {
 		this.wal = wal;
 		this.#options = options;
-		this.#snapshots = snapshots;
 		this.#layout = layout;
 		this.#space = space;
 		const results = fileBlobs(layout.results);
@@ -300,12 +298,13 @@ export class Runtime implements AsyncDisposable {
 	/** Called once by {@link openRuntime}. */
 	async open(): Promise<void> {
 		const { readOnly = false } = this.#options;
+		const { snapshots, kept } = storedStatesOf(this.#layout);
 		this.#timeline = await openTimeline({
 			wal: this.wal,
-			snapshots: this.#snapshots,
+			snapshots: fileSnapshots(snapshots),
 			projections,
 			readOnly: readOnly !== false,
-			kept: fileBlobs(this.#layout.kept),
+			kept: fileBlobs(kept),
 			keptKinds: [sessionOpened.kind, rewindNote.kind],
 			keptScopes: async () => this.#sessions.everOpened(),
 			inCycle: (view) => inToolCycle(view.get(conversation)),

@@ -3,7 +3,7 @@
  * begun by somebody else. A state says so by a code over its real path and who its log is, made with a secret that lies outside
  * all states: who puts files in it, as a pull of what git ignores does, has neither the secret nor what the log says of itself.
  * Whoever a state came from knows that of it, so a log that is trusted says something new from then on, and what was sealed
- * before has to stay as it was seen.
+ * before has to stay as it was seen. What stands for records that are gone is copied to where only this log has it.
  */
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
@@ -12,6 +12,8 @@ import { fileSnapshots, newestSnapshot } from "@reyn/snapshot";
 import {
 	assertOwnDirectory,
 	atomicWrite,
+	type BlobStore,
+	fileBlobs,
 	fileEngine,
 	type LogIdentity,
 	logIdentityIn,
@@ -22,7 +24,7 @@ import {
 	WalError,
 } from "@reyn/wal";
 import { allRecords } from "./kinds.ts";
-import { layoutOf, namesIn } from "./layout.ts";
+import { assertOwnState, layoutOf, namesIn, storedStatesOf } from "./layout.ts";
 import { mainSession } from "./sessions.ts";
 
 /** `new`: there is nothing in it. `own`: made, or trusted, at this path with this secret. `unknown`: anything else. */
@@ -72,18 +74,28 @@ export async function trustState(
 	{ allowNetwork = false }: { readonly allowNetwork?: boolean } = {},
 ): Promise<TornTail | undefined> {
 	assertOwnDirectory(state);
-	const { wal, snapshots } = layoutOf(state);
+	const layout = layoutOf(state);
+	assertOwnState(layout);
 	if (identityIn(state) === undefined) {
 		await claimState(state, secrets);
 		return undefined;
 	}
 	const adopt = randomBytes(16).toString("hex");
-	const adopted = await openWal(fileEngine(wal, { allowNetwork, adopt }), {
+	const { kept } = storedStatesOf(layout, adopt);
+	const adopted = await openWal(fileEngine(layout.wal, { allowNetwork, adopt }), {
 		records: allRecords,
-		proven: (logId) => newestSnapshot(fileSnapshots(snapshots), logId, [mainSession]),
+		// The log is locked by now, and not taken over yet: a cut leaves it as it was.
+		async proven(logId) {
+			const theirs = storedStatesOf(layout);
+			await copyBlobs(fileBlobs(theirs.kept), fileBlobs(kept));
+			return newestSnapshot(fileSnapshots(theirs.snapshots), logId, [mainSession]);
+		},
+	}).catch((error) => {
+		rmSync(kept, { recursive: true, force: true });
+		throw error;
 	});
 	await adopted.close();
-	const { sealed } = logIdentityIn(wal) as LogIdentity;
+	const { sealed } = logIdentityIn(layout.wal) as LogIdentity;
 	const lines: string[] = [];
 	for (const path of sealed) lines.push(await lineOf(path));
 	await bind(state, secrets, lines);
@@ -107,6 +119,10 @@ async function bind(state: string, secrets: string, lines: readonly string[]): P
 	const identity = identityIn(state);
 	if (identity === "unknown") return;
 	await atomicWrite(join(state, CODE), codeOf(state, identity, lines, secret));
+}
+
+async function copyBlobs(from: BlobStore, to: BlobStore): Promise<void> {
+	for (const name of await from.list("")) await to.put(name, (await from.get(name)) ?? Buffer.alloc(0));
 }
 
 /** A log that does not say who it is, is nobody's. */

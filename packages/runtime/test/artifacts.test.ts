@@ -8,6 +8,7 @@ import { type Clock, defineRecord, fileBlobs, fileEngine, openWal, systemClock }
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { allRecords, layoutOf, mainSession } from "../src/index.ts";
+import { storedStatesOf } from "../src/layout.ts";
 import { exists, filesOf, makeOld, seal } from "./kept-files.ts";
 import { lastOf, makeProject, type Opened, open, type Project, payingPlan, scripted, until } from "./project.ts";
 import { five, resumeToEnd, runToEnd, till } from "./script-runs.ts";
@@ -351,7 +352,7 @@ test("a record of a kind that is not known here may refer to anything: nothing g
 test("as long as the cut is not durable, nothing goes", async () => {
 	const { opened } = await twoRuns();
 	const before = await namesOf();
-	const { kept } = layoutOf(project.state);
+	const { kept } = storedStatesOf(layoutOf(project.state));
 	await rm(kept, { recursive: true, force: true });
 	await writeFile(kept, "no directory");
 	await expect(opened.runtime.gc(all)).rejects.toThrow();

@@ -2,7 +2,6 @@
 import { rm } from "node:fs/promises";
 import { PLAN_TOOL, planAborted, planCompleted } from "@reyn/plan";
 import { defineSkill, done, skillResumeSchema, skillRunCompleted, skillRunDiscarded } from "@reyn/skill-resume";
-import { memorySnapshots } from "@reyn/snapshot";
 import { Timeline } from "@reyn/timetravel";
 import { type DiskFile, fileEngine, openWal, type Timers } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
@@ -53,13 +52,7 @@ async function openOn(
 	const space = new Space(onEvent);
 	const onFull: Space["heard"] = (why) => space.heard(why);
 	const wal = await openWal(fileEngine("/log", { disk }), { records: allRecords, timers: impatient, onFull });
-	const runtime = new Runtime(
-		{ state, tools: [], onEvent, ...options },
-		wal,
-		layoutOf(state),
-		memorySnapshots(),
-		space,
-	);
+	const runtime = new Runtime({ state, tools: [], onEvent, ...options }, wal, layoutOf(state), space);
 	await runtime.open();
 	const types = (): readonly string[] => events.map(({ type }) => type);
 	return { runtime, events, types };

@@ -249,7 +249,7 @@ function isHeader(value: Fields<SegmentHeader>): value is SegmentHeader {
 		typeof value.prev === "string" &&
 		isSeq(value.epoch) &&
 		typeof value.created === "number" &&
-		(value.adopted === undefined || typeof value.adopted === "string")
+		(value.adopted === undefined || (typeof value.adopted === "string" && /^[0-9a-f]{32}$/.test(value.adopted)))
 	);
 }
 
