@@ -2,16 +2,9 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { offlineModel, tracedModel } from "@reyn/offline-model";
-import {
-	digestSkill,
-	layoutOf,
-	mainSession,
-	openRuntime,
-	type Runtime,
-	type RuntimeOptions,
-	redactSecrets,
-} from "@reyn/runtime";
+import { layoutOf, mainSession, openRuntime, type Runtime, type RuntimeOptions, redactSecrets } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
+import { digestSkill } from "./digest-skill.ts";
 import { CliError } from "./exit-code.ts";
 import { saySpace } from "./speak.ts";
 import { finishUnread } from "./stop.ts";

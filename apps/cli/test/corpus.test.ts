@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { layoutOf } from "@reyn/runtime";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { allRecords } from "../../../packages/runtime/src/kinds.ts";
+import { allRecords } from "../../../packages/runtime/src/kernel/kinds.ts";
 import { walRecords } from "../../../packages/wal/src/wal-records.ts";
 import { main } from "../src/main.ts";
 import { HOSTILE, raw } from "./hostile.ts";

@@ -21,15 +21,12 @@ export {
 	type StepOptions,
 	type Stepped,
 } from "@reyn/timetravel";
-export type { ArtifactsGone, Collection } from "./artifacts.ts";
-export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./blast-radius.ts";
-export { type ConversationItem, type ConversationState, conversation, messagesBefore } from "./conversation.ts";
-export { type RuntimeCode, RuntimeError } from "./errors.ts";
-export type { BackgroundMessage, RuntimeEvent } from "./events.ts";
-export { type History, type HistoryEntry, readHistory } from "./history.ts";
-export { allRecords, facets } from "./kinds.ts";
-export { type Layout, layoutOf } from "./layout.ts";
-export type { MeterReading } from "./meter.ts";
+export {
+	type ConversationItem,
+	type ConversationState,
+	conversation,
+	messagesBefore,
+} from "./features/conversation/conversation.ts";
 export {
 	assistantMessage,
 	messageDelivered,
@@ -39,11 +36,8 @@ export {
 	turnCompleted,
 	turnInterrupted,
 	userPrompt,
-} from "./records.ts";
-export { redactSecrets } from "./redact-secrets.ts";
-export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
-export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
-export type { ScriptText } from "./script-files.ts";
+} from "./features/conversation/records.ts";
+export type { ScriptText } from "./features/script/script-files.ts";
 export {
 	checkScript,
 	type ScriptEnd,
@@ -52,9 +46,19 @@ export {
 	type Scripts,
 	type StartedScript,
 	type Verification,
-} from "./scripts.ts";
-export type { SessionScope } from "./session.ts";
-export { mainSession, sessionOf } from "./sessions.ts";
-export { digestSkill } from "./skills/digest.ts";
-export { reportState, type StateReport } from "./state-report.ts";
-export { claimState, type StateOrigin, stateOrigin, trustState } from "./trust.ts";
+} from "./features/script/scripts.ts";
+export { type RuntimeCode, RuntimeError } from "./kernel/errors.ts";
+export type { BackgroundMessage, RuntimeEvent } from "./kernel/events.ts";
+export { allRecords, facets } from "./kernel/kinds.ts";
+export type { MeterReading } from "./kernel/meter.ts";
+export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./kernel/runtime.ts";
+export type { SessionScope } from "./kernel/session.ts";
+export { mainSession, sessionOf } from "./kernel/sessions.ts";
+export { redactSecrets } from "./redaction/redact-secrets.ts";
+export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./reports/blast-radius.ts";
+export { type History, type HistoryEntry, readHistory } from "./reports/history.ts";
+export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./reports/refs.ts";
+export { reportState, type StateReport } from "./reports/state-report.ts";
+export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
+export { type Layout, layoutOf } from "./stores/layout.ts";
+export { claimState, type StateOrigin, stateOrigin, trustState } from "./stores/trust.ts";

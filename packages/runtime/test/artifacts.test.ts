@@ -8,7 +8,7 @@ import { type Clock, defineRecord, fileBlobs, fileEngine, openWal, systemClock }
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { allRecords, layoutOf, mainSession } from "../src/index.ts";
-import { storedStatesOf } from "../src/layout.ts";
+import { storedStatesOf } from "../src/stores/layout.ts";
 import { exists, filesOf, makeOld, seal } from "./kept-files.ts";
 import { lastOf, makeProject, type Opened, open, type Project, payingPlan, scripted, until } from "./project.ts";
 import { five, resumeToEnd, runToEnd, till } from "./script-runs.ts";

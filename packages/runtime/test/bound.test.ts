@@ -6,7 +6,7 @@ import type { Seq, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { allRecords, blastRadius, mainSession, type RewindMode, type Runtime, rewindModes } from "../src/index.ts";
-import { begins } from "../src/kinds.ts";
+import { begins } from "../src/kernel/kinds.ts";
 import { gate, lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 import { script } from "./script-runs.ts";
 

@@ -1,6 +1,6 @@
 /** The table of texts against looking for each of them at each place. */
 import { expect, test } from "vitest";
-import { type Part, Texts } from "../src/find-texts.ts";
+import { type Part, Texts } from "../src/redaction/find-texts.ts";
 
 /** At the first place where there is one, the longest. */
 function oneByOne(texts: readonly string[], text: string): readonly Part[] {

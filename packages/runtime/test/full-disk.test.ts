@@ -6,11 +6,11 @@ import { Timeline } from "@reyn/timetravel";
 import { type DiskFile, fileEngine, openWal, type Timers } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Gate } from "../src/gate.ts";
 import { allRecords, mainSession, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
-import { layoutOf } from "../src/layout.ts";
-import { Runtime } from "../src/runtime.ts";
-import { Space } from "../src/space.ts";
+import { Space } from "../src/kernel/disk-space.ts";
+import { Runtime } from "../src/kernel/runtime.ts";
+import { Gate } from "../src/kernel/shared-lock.ts";
+import { layoutOf } from "../src/stores/layout.ts";
 import { gate, lastOf, makeProject, type Project, scripted, until } from "./project.ts";
 import { recordsOf, runToEnd, script } from "./script-runs.ts";
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { Gate } from "../src/gate.ts";
+import { Gate } from "../src/kernel/shared-lock.ts";
 
 /** Says when each piece of work begins and ends. */
 function watched() {

@@ -1,12 +1,10 @@
-import { readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { rm } from "node:fs/promises";
 import { PLAN_TOOL } from "@reyn/plan";
 import { isMeta } from "@reyn/timetravel";
 import { createFileTools } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
 	allRecords,
-	digestSkill,
 	facets,
 	layoutOf,
 	mainSession,
@@ -526,28 +524,6 @@ describe("after a rewind", () => {
 			code: "RUNTIME_UNKNOWN_SESSION",
 			message: "no session default/never; there are default/main, default/other",
 		});
-		await runtime.close();
-	});
-});
-
-describe("the bundled skill", () => {
-	test("writes its digest once, and delivers it", async () => {
-		const tools = createFileTools(project.cwd);
-		const workspace = layoutOf(project.state).workspace(mainSession);
-		const { runtime, shown } = await open(project, { skills: [digestSkill(tools, workspace)] });
-		await runtime.runSkill("digest", { topic: "parser" });
-		await runtime.idle();
-		expect(await readFile(join(workspace, "digest-parser.md"), "utf8")).toContain("src/parser.ts:");
-		expect(shown).toHaveLength(1);
-		expect(runtime.timeline.checkpoints().map(({ kind }) => kind)).toEqual(["phase", "phase"]);
-		await runtime.checkout(runtime.timeline.checkpoints()[0]?.seq ?? 0, "test");
-		const [{ run = "", status = "" } = {}] = runtime.restored().runs;
-		expect(status).toBe("paused");
-		await runtime.resumeSkillRun(run);
-		await runtime.idle();
-		expect(shown).toHaveLength(2); // once on each line of history
-		await expect(runtime.runSkill("digest", { topic: 7 })).rejects.toMatchObject({ code: "SKILL_INVALID_INPUT" });
-		await expect(runtime.runSkill("dig", {})).rejects.toMatchObject({ code: "SKILL_UNKNOWN" });
 		await runtime.close();
 	});
 });

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Gate } from "../src/gate.ts";
-import { ScriptFiles } from "../src/script-files.ts";
+import { ScriptFiles } from "../src/features/script/script-files.ts";
+import { Gate } from "../src/kernel/shared-lock.ts";
 
 let root: string;
 let directory: string;

@@ -5,7 +5,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { layoutOf, readHistory, stateOrigin, trustState } from "../src/index.ts";
-import { allStoredStates, storedStatesOf } from "../src/layout.ts";
+import { allStoredStates, storedStatesOf } from "../src/stores/layout.ts";
 import { makeOld, seal } from "./kept-files.ts";
 import { makeProject, open, type Project, scripted } from "./project.ts";
 

@@ -17,13 +17,13 @@ import {
 	type Wal,
 	type WalRecord,
 } from "@reyn/wal";
-import { conversation } from "./conversation.ts";
-import type { Gate } from "./gate.ts";
-import { allRecords } from "./kinds.ts";
-import { spilledMessages } from "./large-texts.ts";
+import { conversation } from "../features/conversation/conversation.ts";
+import { spilledMessages } from "../features/conversation/large-texts.ts";
+import { scriptFiles } from "../features/script/script-files.ts";
+import { allRecords } from "../kernel/kinds.ts";
+import type { SessionScope } from "../kernel/session.ts";
+import type { Gate } from "../kernel/shared-lock.ts";
 import { allStoredStates, type Layout, storedStatesOf } from "./layout.ts";
-import { scriptFiles } from "./script-files.ts";
-import type { SessionScope } from "./session.ts";
 
 /** What `gc` has done, or would do, in the log and beside it. */
 export interface Collection extends Cut {

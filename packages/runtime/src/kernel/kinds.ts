@@ -15,7 +15,7 @@ import {
 	turnCompleted,
 	turnInterrupted,
 	userPrompt,
-} from "./records.ts";
+} from "../features/conversation/records.ts";
 
 export const allRecords: readonly AnyRecordKind[] = [
 	...sessionRecords,

@@ -4,7 +4,7 @@ import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import type { Coverage } from "@reyn/timetravel";
 import type { Seq } from "@reyn/wal";
-import { conversation } from "./conversation.ts";
+import { conversation } from "../features/conversation/conversation.ts";
 import { isCovered, planWork, skillWork, turnWork } from "./work.ts";
 
 export interface Settlement {

@@ -3,10 +3,10 @@ import { planRuns } from "@reyn/plan";
 import { skillRuns } from "@reyn/skill-resume";
 import type { Timeline } from "@reyn/timetravel";
 import type { Seq } from "@reyn/wal";
-import { type ConversationItem, conversation } from "./conversation.ts";
-import type { Runtime } from "./runtime.ts";
-import type { SessionScope } from "./session.ts";
-import { mainSession } from "./sessions.ts";
+import { type ConversationItem, conversation } from "../features/conversation/conversation.ts";
+import type { Runtime } from "../kernel/runtime.ts";
+import type { SessionScope } from "../kernel/session.ts";
+import { mainSession } from "../kernel/sessions.ts";
 
 export interface StateReport {
 	readonly seq: number;

@@ -41,17 +41,17 @@ import {
 import type { View } from "@reyn/snapshot";
 import type { Timeline } from "@reyn/timetravel";
 import { type Appender, canonicalJson, type Ids, isReynError, type Scope, type Wal, type WalRecord } from "@reyn/wal";
-import { stopReason } from "./background.ts";
-import { RuntimeError } from "./errors.ts";
-import type { RuntimeEvent } from "./events.ts";
-import type { Gate } from "./gate.ts";
-import type { Layout } from "./layout.ts";
-import { assertTold } from "./redact.ts";
+import { stopReason } from "../../kernel/background.ts";
+import type { Space } from "../../kernel/disk-space.ts";
+import { RuntimeError } from "../../kernel/errors.ts";
+import type { RuntimeEvent } from "../../kernel/events.ts";
+import type { Session, SessionScope } from "../../kernel/session.ts";
+import { mainSession, type Sessions } from "../../kernel/sessions.ts";
+import type { Gate } from "../../kernel/shared-lock.ts";
+import { scriptWork } from "../../kernel/work.ts";
+import { assertTold } from "../../redaction/redact.ts";
+import type { Layout } from "../../stores/layout.ts";
 import { argsText, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
-import type { Session, SessionScope } from "./session.ts";
-import { mainSession, type Sessions } from "./sessions.ts";
-import type { Space } from "./space.ts";
-import { scriptWork } from "./work.ts";
 
 export interface ScriptsPorts {
 	readonly sessions: Sessions;

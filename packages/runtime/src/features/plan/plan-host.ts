@@ -20,15 +20,24 @@ import {
 } from "@reyn/plan";
 import { entryAt } from "@reyn/snapshot";
 import type { Scope, Seq } from "@reyn/wal";
-import { atOnce, type End, type Keep, type Show, sayEnd, sayOnce, shownWhenOver, type Went } from "./background.ts";
-import { hasMessageFrom } from "./conversation.ts";
-import type { RuntimeEvent } from "./events.ts";
-import type { Gate } from "./gate.ts";
-import type { Layout } from "./layout.ts";
-import type { Meter } from "./meter.ts";
-import type { Session } from "./session.ts";
-import type { Space } from "./space.ts";
-import { planWork } from "./work.ts";
+import {
+	atOnce,
+	type End,
+	type Keep,
+	type Show,
+	sayEnd,
+	sayOnce,
+	shownWhenOver,
+	type Went,
+} from "../../kernel/background.ts";
+import type { Space } from "../../kernel/disk-space.ts";
+import type { RuntimeEvent } from "../../kernel/events.ts";
+import type { Meter } from "../../kernel/meter.ts";
+import type { Session } from "../../kernel/session.ts";
+import type { Gate } from "../../kernel/shared-lock.ts";
+import { planWork } from "../../kernel/work.ts";
+import type { Layout } from "../../stores/layout.ts";
+import { hasMessageFrom } from "../conversation/conversation.ts";
 
 export interface PlanHostPorts {
 	readonly layout: Layout;

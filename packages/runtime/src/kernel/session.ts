@@ -2,7 +2,7 @@
 import type { View } from "@reyn/snapshot";
 import type { Live, Timeline } from "@reyn/timetravel";
 import type { Appender, Scope, Seq } from "@reyn/wal";
-import { type ConversationState, conversation } from "./conversation.ts";
+import { type ConversationState, conversation } from "../features/conversation/conversation.ts";
 import type { Classes, Work } from "./work.ts";
 
 export interface SessionScope {

@@ -12,7 +12,7 @@ import {
 	turnCompleted,
 	turnInterrupted,
 	userPrompt,
-} from "./records.ts";
+} from "../features/conversation/records.ts";
 
 /** The classes of records that a piece of work writes. */
 export interface Classes {

@@ -2,8 +2,8 @@
 import type { View } from "@reyn/snapshot";
 import type { Timeline } from "@reyn/timetravel";
 import { type Scope, scopeKey, type WalRecord } from "@reyn/wal";
+import { sessionOpened } from "../features/conversation/records.ts";
 import { RuntimeError } from "./errors.ts";
-import { sessionOpened } from "./records.ts";
 import { Session, type SessionScope } from "./session.ts";
 import { type Classes, turnWork } from "./work.ts";
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { type ScriptRuns, scriptRecords } from "@reyn/journal/script";
 import { asFileName } from "@reyn/snapshot";
 import { assertOwnDirectory, atomicWrite, canonicalJson, type Draft, readOwnFile, WalError } from "@reyn/wal";
-import { RuntimeError } from "./errors.ts";
-import type { Gate } from "./gate.ts";
+import { RuntimeError } from "../../kernel/errors.ts";
+import type { Gate } from "../../kernel/shared-lock.ts";
 
 /** The hash that names a version of a script, or of its arguments. */
 export const versionOf = (text: string): string => hash("sha256", text, "hex");

@@ -27,12 +27,12 @@ import {
 	shownWhenOver,
 	stopReason,
 	type Went,
-} from "./background.ts";
-import { hasMessageFrom } from "./conversation.ts";
-import type { RuntimeEvent } from "./events.ts";
-import type { Session } from "./session.ts";
-import type { Space } from "./space.ts";
-import { skillWork } from "./work.ts";
+} from "../../kernel/background.ts";
+import type { Space } from "../../kernel/disk-space.ts";
+import type { RuntimeEvent } from "../../kernel/events.ts";
+import type { Session } from "../../kernel/session.ts";
+import { skillWork } from "../../kernel/work.ts";
+import { hasMessageFrom } from "../conversation/conversation.ts";
 
 export interface SkillHostPorts {
 	readonly model: Model;

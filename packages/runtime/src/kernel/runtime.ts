@@ -72,27 +72,33 @@ import {
 	type TornTail,
 	type Wal,
 } from "@reyn/wal";
-import { type Collection, collectArtifacts } from "./artifacts.ts";
+import {
+	type ConversationState,
+	conversation,
+	inToolCycle,
+	promptText,
+	since,
+} from "../features/conversation/conversation.ts";
+import { wholeText } from "../features/conversation/large-texts.ts";
+import { messageDelivered, sessionOpened, turnInterrupted, userPrompt } from "../features/conversation/records.ts";
+import { runTurn } from "../features/conversation/turn.ts";
+import { PlanHost } from "../features/plan/plan-host.ts";
+import { Scripts } from "../features/script/scripts.ts";
+import { SkillHost } from "../features/skill/skill-host.ts";
+import { assertTold, redacted } from "../redaction/redact.ts";
+import { type Collection, collectArtifacts } from "../stores/artifacts.ts";
+import { assertOwnState, type Layout, layoutOf, storedStatesOf } from "../stores/layout.ts";
 import { stopReason, unsaidIn } from "./background.ts";
-import { type ConversationState, conversation, inToolCycle, promptText, since } from "./conversation.ts";
+import { Space } from "./disk-space.ts";
 import { RuntimeError } from "./errors.ts";
 import type { BackgroundMessage, RuntimeEvent } from "./events.ts";
-import { Gate } from "./gate.ts";
 import { allRecords, begins, facets } from "./kinds.ts";
-import { wholeText } from "./large-texts.ts";
-import { assertOwnState, type Layout, layoutOf, storedStatesOf } from "./layout.ts";
 import { Meter, type MeterReading } from "./meter.ts";
-import { PlanHost } from "./plan-host.ts";
-import { messageDelivered, sessionOpened, turnInterrupted, userPrompt } from "./records.ts";
-import { assertTold, redacted } from "./redact.ts";
 import { quiesce, rebuild } from "./rewind.ts";
-import { Scripts } from "./scripts.ts";
 import type { Session, SessionScope } from "./session.ts";
 import { mainSession, Sessions, sessionOf } from "./sessions.ts";
 import type { Settlement } from "./settle.ts";
-import { SkillHost } from "./skill-host.ts";
-import { Space } from "./space.ts";
-import { runTurn } from "./turn.ts";
+import { Gate } from "./shared-lock.ts";
 import { deliveryWork, planWork, skillWork, turnWork } from "./work.ts";
 
 export interface RuntimeOptions {

@@ -3,10 +3,10 @@ import { laneClosed, reasonOf, type SpilledText } from "@reyn/journal";
 import { planRuns } from "@reyn/plan";
 import { skillRuns } from "@reyn/skill-resume";
 import type { Appended, Scope, Seq } from "@reyn/wal";
-import { hasMessageFrom } from "./conversation.ts";
+import { hasMessageFrom } from "../features/conversation/conversation.ts";
+import { beginningOf } from "../features/conversation/large-texts.ts";
+import { assistantMessage } from "../features/conversation/records.ts";
 import type { BackgroundMessage } from "./events.ts";
-import { beginningOf } from "./large-texts.ts";
-import { assistantMessage } from "./records.ts";
 import type { Session } from "./session.ts";
 
 /** Shows what a plan or a skill run has said in a session and nobody has seen. */

@@ -1,8 +1,8 @@
 /** Where redaction meets what a runtime writes: each record, and what has to be kept as it is given. */
 import { journalRecords, toJson } from "@reyn/journal";
 import type { Draft } from "@reyn/wal";
-import { RuntimeError } from "./errors.ts";
-import type { RuntimeOptions } from "./runtime.ts";
+import { RuntimeError } from "../kernel/errors.ts";
+import type { RuntimeOptions } from "../kernel/runtime.ts";
 
 /** Steps are redacted where they are made: what runs goes on with what is left, and bytes stay as they are. */
 const ofSteps: readonly string[] = journalRecords.map(({ kind }) => kind);

@@ -15,10 +15,10 @@ import {
 } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import type { BlobStore, Seq } from "@reyn/wal";
+import type { Session } from "../../kernel/session.ts";
 import { messagesBefore, promptText, since, turnLane, turnOf } from "./conversation.ts";
 import { wholeTextsBefore } from "./large-texts.ts";
 import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
-import type { Session } from "./session.ts";
 
 /** Rounds of model and tools that one turn may take. */
 const MAX_ROUNDS = 12;

@@ -23,9 +23,9 @@ import {
 	type TornTail,
 	WalError,
 } from "@reyn/wal";
-import { allRecords } from "./kinds.ts";
+import { allRecords } from "../kernel/kinds.ts";
+import { mainSession } from "../kernel/sessions.ts";
 import { assertOwnState, layoutOf, namesIn, storedStatesOf } from "./layout.ts";
-import { mainSession } from "./sessions.ts";
 
 /** `new`: there is nothing in it. `own`: made, or trusted, at this path with this secret. `unknown`: anything else. */
 export type StateOrigin = "new" | "own" | "unknown";

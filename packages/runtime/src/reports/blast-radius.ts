@@ -6,12 +6,12 @@ import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import { type Coverage, isMeta } from "@reyn/timetravel";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
-import { conversation } from "./conversation.ts";
-import { facets } from "./kinds.ts";
-import { userPrompt } from "./records.ts";
-import type { Runtime } from "./runtime.ts";
-import type { SessionScope } from "./session.ts";
-import { settlement } from "./settle.ts";
+import { conversation } from "../features/conversation/conversation.ts";
+import { userPrompt } from "../features/conversation/records.ts";
+import { facets } from "../kernel/kinds.ts";
+import type { Runtime } from "../kernel/runtime.ts";
+import type { SessionScope } from "../kernel/session.ts";
+import { settlement } from "../kernel/settle.ts";
 
 export interface BlastRadius {
 	/** What counts now, and would not any more. */
