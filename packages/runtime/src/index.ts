@@ -21,22 +21,24 @@ export {
 	type StepOptions,
 	type Stepped,
 } from "@reyn/timetravel";
+export type { RuntimeEvent } from "./events.ts";
 export {
 	type ConversationItem,
 	type ConversationState,
 	conversation,
 	messagesBefore,
 } from "./features/conversation/conversation.ts";
+export type { BackgroundMessage } from "./features/conversation/events.ts";
 export {
 	assistantMessage,
+	conversationRecords,
 	messageDelivered,
-	sessionOpened,
-	sessionRecords,
 	toolFailed,
 	turnCompleted,
 	turnInterrupted,
 	userPrompt,
 } from "./features/conversation/records.ts";
+export { allRecords, facets } from "./features/index.ts";
 export type { ScriptText } from "./features/script/script-files.ts";
 export {
 	checkScript,
@@ -48,17 +50,37 @@ export {
 	type Verification,
 } from "./features/script/scripts.ts";
 export { type RuntimeCode, RuntimeError } from "./kernel/errors.ts";
-export type { BackgroundMessage, RuntimeEvent } from "./kernel/events.ts";
-export { allRecords, facets } from "./kernel/kinds.ts";
+export type {
+	Agent,
+	Facet,
+	Feature,
+	FeatureHost,
+	Frame,
+	Kernel,
+	Piece,
+	Settled,
+} from "./kernel/feature.ts";
 export type { MeterReading } from "./kernel/meter.ts";
-export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./kernel/runtime.ts";
-export type { SessionScope } from "./kernel/session.ts";
+export { sessionOpened } from "./kernel/records.ts";
+export {
+	type AnyService,
+	type From,
+	type Served,
+	type Service,
+	type Speaker,
+	serve,
+	service,
+	speaker,
+} from "./kernel/services.ts";
+export type { Session, SessionScope } from "./kernel/session.ts";
 export { mainSession, sessionOf } from "./kernel/sessions.ts";
+export { kindsOf, type Work } from "./kernel/work.ts";
 export { redactSecrets } from "./redaction/redact-secrets.ts";
 export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./reports/blast-radius.ts";
 export { type History, type HistoryEntry, readHistory } from "./reports/history.ts";
 export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./reports/refs.ts";
 export { reportState, type StateReport } from "./reports/state-report.ts";
+export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";
 export { claimState, type StateOrigin, stateOrigin, trustState } from "./stores/trust.ts";

@@ -5,8 +5,9 @@ import { isMeta } from "@reyn/timetravel";
 import type { Seq, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { builtIn } from "../src/features/index.ts";
 import { allRecords, blastRadius, mainSession, type RewindMode, type Runtime, rewindModes } from "../src/index.ts";
-import { begins } from "../src/kernel/kinds.ts";
+import { compose } from "../src/kernel/compose.ts";
 import { gate, lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 import { script } from "./script-runs.ts";
 
@@ -248,6 +249,7 @@ describe("a plan that works", () => {
 });
 
 test("what begins something is said of each kind, and all others go on with it", () => {
+	const { begins } = compose(builtIn({}).list);
 	expect([...begins].sort()).toEqual(
 		[
 			"plan_resumed",

@@ -7,9 +7,11 @@ import { type DiskFile, fileEngine, openWal, type Timers } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { allRecords, mainSession, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
+import { compose } from "../src/kernel/compose.ts";
 import { Space } from "../src/kernel/disk-space.ts";
-import { Runtime } from "../src/kernel/runtime.ts";
+import { startKernel } from "../src/kernel/kernel.ts";
 import { Gate } from "../src/kernel/shared-lock.ts";
+import { partsOf, Runtime } from "../src/runtime.ts";
 import { layoutOf } from "../src/stores/layout.ts";
 import { gate, lastOf, makeProject, type Project, scripted, until } from "./project.ts";
 import { recordsOf, runToEnd, script } from "./script-runs.ts";
@@ -52,8 +54,9 @@ async function openOn(
 	const space = new Space(onEvent);
 	const onFull: Space["heard"] = (why) => space.heard(why);
 	const wal = await openWal(fileEngine("/log", { disk }), { records: allRecords, timers: impatient, onFull });
-	const runtime = new Runtime({ state, tools: [], onEvent, ...options }, wal, layoutOf(state), space);
-	await runtime.open();
+	const { kernel, builtIn } = partsOf({ state, tools: [], onEvent, ...options });
+	const parts = { composition: compose(kernel.features), layout: layoutOf(state), space, wal };
+	const runtime = new Runtime(await startKernel(kernel, parts), builtIn);
 	const types = (): readonly string[] => events.map(({ type }) => type);
 	return { runtime, events, types };
 }

@@ -46,6 +46,7 @@ const users: readonly (readonly [at: RegExp, does: readonly string[]])[] = [
 	[/^state\/wal\.lock$/, ["trust", "resume", "run", "gc", "repair --apply"]],
 	[/^(runs|agents|agents\/default|agents\/default\/state(\/plans)?|state\/(results|kept|snapshots))$/, ofRuntime],
 	[/^state\/snapshots\/roots(\/.*)?$/, ofRuntime],
+	[/^state\/kept(\/.*)?$/, ["trust"]],
 	[/^state\/kept\/roots(\/[^.]+)?$/, ["gc"]],
 	[/^state\/kept\/branches\.blob$/, ofRuntime],
 	[/^state\/(kept|snapshots)\/log\.blob$/, ["resume", "run"]],

@@ -25,7 +25,7 @@ import { join } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { assertOwnDirectory } from "@reyn/wal";
 import { applyRepair, planRepair, verifyLog } from "@reyn/wal/tools";
-import { type Runtime, readHistory, stateOrigin, trustState } from "../src/index.ts";
+import { claimState, type Runtime, readHistory, stateOrigin, trustState } from "../src/index.ts";
 import { makeOld, seal } from "./kept-files.ts";
 import { lastOf, open, type Project, payingPlan, scripted, until } from "./project.ts";
 import { five, runToEnd, till } from "./script-runs.ts";
@@ -235,7 +235,7 @@ function fingerprintOf(path: string): string {
 /** All is tried with a link and a pipe; with the rest, which one look tells from ours, what reads or writes most. */
 function isTried(path: string, what: string, does: string): boolean {
 	const isOfLog = path === "" || path === "state" || path.startsWith("state/wal");
-	if (does === "trust" && !isOfLog) return path === "own";
+	if (does === "trust" && !isOfLog) return path === "own" || path.startsWith("state/kept");
 	if (!isOfLog && /verify$|^repair/.test(does) && does !== "script verify") return false;
 	return /^a link to a (file|directory)$|^a pipe$/.test(what) || /verify$|^resume$|^gc$/.test(does);
 }
@@ -248,7 +248,7 @@ async function tryAll(): Promise<void> {
 	process.on("exit", () => rmSync(root, { recursive: true, force: true }));
 	const golden = join(root, "golden");
 	const run = await makeState(golden);
-	await trustState(golden, join(root, "secrets"));
+	await claimState(golden, join(root, "secrets"));
 	const { files, directories } = placesOf(golden);
 	const all = [
 		...Object.entries(plantedFiles).flatMap((plant) => files.map((path) => [...plant, path] as const)),

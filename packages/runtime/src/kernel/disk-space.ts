@@ -1,13 +1,13 @@
 /** Is there space? What is recorded waits until there is, and so do the files beside the log; the end of a runtime does not. */
 import { whenSpace } from "@reyn/journal";
 import { systemTimers, type WalError } from "@reyn/wal";
-import type { RuntimeEvent } from "./events.ts";
+import type { KernelEvent } from "./events.ts";
 
 export class Space {
-	readonly #emit: (event: RuntimeEvent) => void;
+	readonly #emit: (event: KernelEvent) => void;
 	#none = Promise.withResolvers<void>();
 
-	constructor(emit: (event: RuntimeEvent) => void) {
+	constructor(emit: (event: KernelEvent) => void) {
 		this.#emit = emit;
 	}
 

@@ -3,7 +3,9 @@ import { ReynError } from "@reyn/wal";
 export type RuntimeCode =
 	| "RUNTIME_BAD_REF"
 	| "RUNTIME_CLOSED"
+	| "RUNTIME_FEATURES"
 	| "RUNTIME_NOT_QUIET"
+	| "RUNTIME_NO_SERVICE"
 	| "RUNTIME_SCRIPT_LOST"
 	| "RUNTIME_SCRIPT_OTHER"
 	| "RUNTIME_SCRIPT_PRUNED"

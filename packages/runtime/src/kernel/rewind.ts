@@ -1,14 +1,12 @@
 /** What a rewind does to the sessions: what it covers is quiet before the reset is written, and as the reset says afterwards. */
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { planPaused } from "@reyn/plan";
-import { skillRunPaused } from "@reyn/skill-resume";
 import type { Coverage, Reset, Timeline } from "@reyn/timetravel";
 import { type Scope, type Seq, within } from "@reyn/wal";
-import { turnInterrupted } from "../features/conversation/records.ts";
 import { RuntimeError } from "./errors.ts";
+import type { Feature, Piece } from "./feature.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
-import { type Settlement, settlement } from "./settle.ts";
+import { settlement } from "./settle.ts";
 import { type Classes, isCovered } from "./work.ts";
 
 /**
@@ -44,27 +42,24 @@ export async function quiesce(
 
 export interface RebuildPorts {
 	readonly timeline: Timeline;
+	readonly features: readonly Feature[];
 	/** Sets work going again that ran before the rewind. */
-	relaunch(session: Session, work: Settlement["relaunch"]): void;
+	relaunch(session: Session, piece: Piece): void;
 }
 
-/** After the reset at a seq, of which the states know: takes up the sessions that there are then, and settles their background work. */
+/** After the reset at a seq, of which the states know: takes up the sessions that there are then, and settles their work. */
 export async function rebuild(sessions: Sessions, seq: Seq, scope: Scope, ports: RebuildPorts): Promise<void> {
-	const { timeline } = ports;
+	const { timeline, features, relaunch } = ports;
 	const reset = timeline.lineage.resets.find((each) => each.seq === seq) as Reset;
 	await sessions.follow();
 	const moved = [...sessions].filter((each) => within(each.scope, scope) || within(scope, each.scope));
 	for (const session of moved) {
-		const due = settlement(await timeline.at(seq - 1, session.scope), session.view, reset);
-		settle(session, due);
+		const due = settlement(features, await timeline.at(seq - 1, session.scope), session.view, reset);
+		for (const { draft, piece } of due) if (draft) session.log.append(draft, piece.work.scope);
+		const again = due.filter(({ becomes }) => becomes === "running");
 		// Until the rewind is recorded as settled, nothing but this is appended here.
-		void sessions.rewinding?.then(() => ports.relaunch(session, due.relaunch));
+		void sessions.rewinding?.then(() => {
+			for (const { piece } of again) relaunch(session, piece);
+		});
 	}
-}
-
-function settle({ log, scope }: Session, { interrupt, pause }: Settlement): void {
-	for (const turn of interrupt)
-		log.append(turnInterrupted({ turn, reason: "a rewind went back into this turn" }), scope);
-	for (const plan of pause.plans) log.append(planPaused({ plan }), { ...scope, run: plan });
-	for (const run of pause.runs) log.append(skillRunPaused({ run }), { ...scope, run });
 }

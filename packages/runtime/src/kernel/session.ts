@@ -2,7 +2,6 @@
 import type { View } from "@reyn/snapshot";
 import type { Live, Timeline } from "@reyn/timetravel";
 import type { Appender, Scope, Seq } from "@reyn/wal";
-import { type ConversationState, conversation } from "../features/conversation/conversation.ts";
 import type { Classes, Work } from "./work.ts";
 
 export interface SessionScope {
@@ -36,10 +35,6 @@ export class Session {
 	/** The state as of the last record that was appended. */
 	get view(): View {
 		return this.#live.view;
-	}
-
-	get conversation(): ConversationState {
-		return this.view.get(conversation);
 	}
 
 	/** Appends to the line of history that this session is on now; after a rewind an older one refuses what was covered. */
@@ -120,5 +115,10 @@ export class Session {
 	/** The names of what is under way. */
 	running(which: (work: Classes) => boolean = () => true): readonly string[] {
 		return [...this.#work.values()].filter(which).map(({ name }) => name);
+	}
+
+	/** The scopes of what is under way. */
+	scopesUnderWay(): readonly Scope[] {
+		return [...this.#work.values()].map(({ scope }) => scope);
 	}
 }

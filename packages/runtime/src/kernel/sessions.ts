@@ -2,10 +2,10 @@
 import type { View } from "@reyn/snapshot";
 import type { Timeline } from "@reyn/timetravel";
 import { type Scope, scopeKey, type WalRecord } from "@reyn/wal";
-import { sessionOpened } from "../features/conversation/records.ts";
 import { RuntimeError } from "./errors.ts";
+import { sessionOpened } from "./records.ts";
 import { Session, type SessionScope } from "./session.ts";
-import { type Classes, turnWork } from "./work.ts";
+import type { Classes } from "./work.ts";
 
 export const mainSession: SessionScope = { agent: "default", session: "main" };
 
@@ -14,7 +14,9 @@ export const sessionOf = ({ agent, session }: Scope): SessionScope =>
 	agent !== undefined && session !== undefined ? { agent, session } : mainSession;
 
 export interface SessionsPorts {
-	readonly timeline: () => Timeline;
+	readonly timeline: Timeline;
+	/** The kinds of record that begin something. */
+	readonly begins: readonly string[];
 	/** @throws where nothing may begin any more */
 	assertOpen(): void;
 }
@@ -34,7 +36,7 @@ export class Sessions implements Iterable<Session> {
 
 	/** Finds the sessions in the log. Called once, when the timeline is open. */
 	async open(): Promise<void> {
-		this.#opened.push(...(await this.#ports.timeline().records()).filter(sessionOpened.is));
+		this.#opened.push(...(await this.#ports.timeline.records()).filter(sessionOpened.is));
 		await this.follow();
 	}
 
@@ -78,7 +80,7 @@ export class Sessions implements Iterable<Session> {
 
 	/** Leaves the sessions that the current line of history does not have, and loads those that it has. */
 	async follow(): Promise<void> {
-		const { lineage } = this.#ports.timeline();
+		const { lineage } = this.#ports.timeline;
 		const known = new Map(
 			// A part of a session may have gone back to before its opening, and the rest is kept.
 			scopesOf(this.#opened.filter(({ seq, scope }) => lineage.isAncestorInAny(seq, scope))).map((scope) => [
@@ -131,12 +133,12 @@ export class Sessions implements Iterable<Session> {
 	}
 
 	#isRewinding(scope: SessionScope): boolean {
-		return this.#rewind?.covers(turnWork(scope)) === true;
+		return this.#rewind?.covers({ scope, kinds: this.#ports.begins }) === true;
 	}
 
 	async #load(scope: SessionScope, { isNew = false } = {}): Promise<Session> {
 		const key = scopeKey(scope);
-		const timeline = this.#ports.timeline();
+		const timeline = this.#ports.timeline;
 		for (;;) {
 			if (isNew) await this.rewound(scope);
 			const live = await timeline.live(scope);
@@ -151,6 +153,10 @@ export class Sessions implements Iterable<Session> {
 		}
 	}
 }
+
+/** The scopes whose states outlive their records, by the records that do. */
+export const keptScopes = (kept: readonly WalRecord[]): readonly SessionScope[] =>
+	scopesOf(kept.filter(sessionOpened.is));
 
 function scopesOf(opened: readonly WalRecord[]): readonly SessionScope[] {
 	const scopes = new Map([[scopeKey(mainSession), mainSession]]);

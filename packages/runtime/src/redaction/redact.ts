@@ -2,13 +2,12 @@
 import { journalRecords, toJson } from "@reyn/journal";
 import type { Draft } from "@reyn/wal";
 import { RuntimeError } from "../kernel/errors.ts";
-import type { RuntimeOptions } from "../kernel/runtime.ts";
 
 /** Steps are redacted where they are made: what runs goes on with what is left, and bytes stay as they are. */
 const ofSteps: readonly string[] = journalRecords.map(({ kind }) => kind);
 
 /** A record as it may be written. */
-export function redacted(draft: Draft, { redact }: Pick<RuntimeOptions, "redact">): Draft {
+export function redacted(draft: Draft, redact: ((text: string) => string) | undefined): Draft {
 	if (!redact || ofSteps.includes(draft.kind)) return draft;
 	return { kind: draft.kind, data: toJson(draft.data, redact).json };
 }

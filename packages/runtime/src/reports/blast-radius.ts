@@ -1,17 +1,20 @@
 /** What a rewind or a checkout would touch, before anything is written. Reads only. */
 import { openRuns, scriptRuns } from "@reyn/journal/script";
-import { costOf, inFlight, planRuns } from "@reyn/plan";
+import { inFlight, planRuns } from "@reyn/plan";
 import { dropOf, meaningOf, type RewindMode } from "@reyn/rewind-modes";
 import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
 import { type Coverage, isMeta } from "@reyn/timetravel";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { conversation } from "../features/conversation/conversation.ts";
+import { TURN } from "../features/conversation/pieces.ts";
 import { userPrompt } from "../features/conversation/records.ts";
-import { facets } from "../kernel/kinds.ts";
-import type { Runtime } from "../kernel/runtime.ts";
+import { PLAN, plansIn } from "../features/plan/pieces.ts";
+import { SKILL } from "../features/skill/pieces.ts";
+import type { Feature, Settled } from "../kernel/feature.ts";
 import type { SessionScope } from "../kernel/session.ts";
 import { settlement } from "../kernel/settle.ts";
+import type { Runtime } from "../runtime.ts";
 
 export interface BlastRadius {
 	/** What counts now, and would not any more. */
@@ -61,7 +64,7 @@ export async function blastRadius(
 	const { lineage, retainedFrom } = timeline;
 	const { tip } = lineage;
 	// A note and a cancel take nothing back.
-	const drop = meaningOf(mode).drops.length > 0 ? dropOf(mode, facets) : [];
+	const drop = meaningOf(mode).drops.length > 0 ? dropOf(mode, runtime.facets) : [];
 	const coverage = { scope, ...(drop ? { drop } : {}) };
 	const foresight = timeline.foresee(target, coverage);
 
@@ -90,22 +93,25 @@ export async function blastRadius(
 		leaves: leaves.extent(plans, scripts),
 		returns: returns.extent(plans, scripts),
 		stays: stays.extent(plans, scripts),
-		...unfinishedOf(states, coverage),
+		...unfinishedOf(runtime.features, states, coverage),
 	};
 }
 
 /** What becomes of unfinished work, by the same rule as after the reset. */
 function unfinishedOf(
+	features: readonly Feature[],
 	states: readonly { readonly before: View; readonly now: View }[],
 	coverage: Coverage,
 ): Pick<BlastRadius, "cancels" | "interrupts" | "relaunches" | "pauses"> {
-	const settlements = states.map(({ before, now }) => settlement(before, now, coverage));
-	const relaunched = settlements.flatMap(({ relaunch }) => relaunch.plans);
+	const settled = states.flatMap(({ before, now }) => settlement(features, before, now, coverage));
+	const idsOf = (becomes: Settled["becomes"], kind: string): readonly string[] =>
+		settled.filter((each) => each.becomes === becomes && each.piece.kind === kind).map(({ piece }) => piece.id);
+	const plans = idsOf("running", PLAN);
 	const paid = (when: "before" | "now", what: "calls" | "tokens"): number =>
 		states
-			.flatMap((views) => Object.entries(views[when].get(planRuns)))
-			.filter(([plan]) => relaunched.includes(plan))
-			.reduce((sum, [, run]) => sum + costOf(run)[what], 0);
+			.flatMap((views) => plansIn(views[when]))
+			.filter(({ id }) => plans.includes(id))
+			.reduce((sum, { spent }) => sum + (spent?.[what] ?? 0), 0);
 	return {
 		cancels: {
 			turns: gone(states, (view) => view.get(conversation).open),
@@ -113,17 +119,14 @@ function unfinishedOf(
 			runs: gone(states, (view) => inFlightRuns(view.get(skillRuns)).map(([run]) => run)),
 			scripts: gone(states, (view) => openRuns(view.get(scriptRuns)).map(([run]) => run)),
 		},
-		interrupts: settlements.flatMap(({ interrupt }) => interrupt),
+		interrupts: idsOf("over", TURN).map(Number),
 		relaunches: {
-			plans: relaunched,
-			runs: settlements.flatMap(({ relaunch }) => relaunch.runs),
+			plans,
+			runs: idsOf("running", SKILL),
 			calls: paid("before", "calls") - paid("now", "calls"),
 			tokens: paid("before", "tokens") - paid("now", "tokens"),
 		},
-		pauses: {
-			plans: settlements.flatMap(({ pause }) => pause.plans),
-			runs: settlements.flatMap(({ pause }) => pause.runs),
-		},
+		pauses: { plans: idsOf("waiting", PLAN), runs: idsOf("waiting", SKILL) },
 	};
 }
 

@@ -2,7 +2,7 @@
 import { rewindNote } from "@reyn/rewind-modes";
 import { reset } from "@reyn/timetravel";
 import { type Seq, scopeKey } from "@reyn/wal";
-import type { Runtime } from "../kernel/runtime.ts";
+import type { Runtime } from "../runtime.ts";
 
 export interface HistoryEntry {
 	readonly seq: Seq;

@@ -1,8 +1,8 @@
 /** How people point at a moment: `142`, `@` (the tip), `@-3` (checkpoints back), `b7` (the end of a branch), a label; and at whose. */
 import type { Scope, Seq } from "@reyn/wal";
 import { RuntimeError } from "../kernel/errors.ts";
-import type { Runtime } from "../kernel/runtime.ts";
 import { mainSession } from "../kernel/sessions.ts";
+import type { Runtime } from "../runtime.ts";
 
 /** How much goes back: everything, or the agent or the session that a moment is of. */
 export const scopeWidths = ["process", "agent", "session"] as const;

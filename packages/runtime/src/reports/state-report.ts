@@ -4,9 +4,9 @@ import { skillRuns } from "@reyn/skill-resume";
 import type { Timeline } from "@reyn/timetravel";
 import type { Seq } from "@reyn/wal";
 import { type ConversationItem, conversation } from "../features/conversation/conversation.ts";
-import type { Runtime } from "../kernel/runtime.ts";
 import type { SessionScope } from "../kernel/session.ts";
 import { mainSession } from "../kernel/sessions.ts";
+import type { Runtime } from "../runtime.ts";
 
 export interface StateReport {
 	readonly seq: number;

@@ -20,7 +20,6 @@ import {
 import { conversation } from "../features/conversation/conversation.ts";
 import { spilledMessages } from "../features/conversation/large-texts.ts";
 import { scriptFiles } from "../features/script/script-files.ts";
-import { allRecords } from "../kernel/kinds.ts";
 import type { SessionScope } from "../kernel/session.ts";
 import type { Gate } from "../kernel/shared-lock.ts";
 import { allStoredStates, type Layout, storedStatesOf } from "./layout.ts";
@@ -46,6 +45,8 @@ export interface ArtifactPorts {
 	/** Through which they are written. */
 	readonly gate: Gate;
 	readonly wal: Wal;
+	/** The kinds of record that are known here. */
+	readonly known: readonly string[];
 	readonly timeline: Timeline;
 	/** The sessions that there ever were, whose states are kept. */
 	readonly sessions: readonly SessionScope[];
@@ -60,6 +61,8 @@ export interface ArtifactPorts {
  */
 export async function collectArtifacts(cut: Cut, ports: ArtifactPorts): Promise<ArtifactsGone> {
 	const kinds = kindsIn(ports.layout);
+	const known = new Set(ports.known);
+	const isKnown = (kind: string): boolean => known.has(kind) || isMeta(kind);
 	const needed = new Set<string>();
 	for await (const record of recordsAfter(cut, ports)) {
 		const said = stepLate.is(record) ? record.data : record;
@@ -151,10 +154,6 @@ const namedByRecord = (kinds: readonly Kind[], said: Draft, scope: Scope): reado
 
 const namedByView = (kinds: readonly Kind[], view: View): readonly string[] =>
 	kinds.flatMap((kind) => kind.ofView(view).map((name) => join(kind.directoryOf(view.scope), name)));
-
-const knownKinds = new Set(allRecords.map(({ kind }) => kind));
-
-const isKnown = (kind: string): boolean => knownKinds.has(kind) || isMeta(kind);
 
 /** All that the log has: also what a cut leaves before its first record that counts, since script runs are looked up there. */
 async function* recordsAfter({ retainedFrom, was, kept }: Cut, { wal, timeline, dryRun }: ArtifactPorts) {

@@ -23,7 +23,6 @@ import {
 	type TornTail,
 	WalError,
 } from "@reyn/wal";
-import { allRecords } from "../kernel/kinds.ts";
 import { mainSession } from "../kernel/sessions.ts";
 import { assertOwnState, layoutOf, namesIn, storedStatesOf } from "./layout.ts";
 
@@ -83,7 +82,7 @@ export async function trustState(
 	const adopt = randomBytes(16).toString("hex");
 	const { kept } = storedStatesOf(layout, adopt);
 	const adopted = await openWal(fileEngine(layout.wal, { allowNetwork, adopt }), {
-		records: allRecords,
+		records: [],
 		// The log is locked by now, and not taken over yet: a cut leaves it as it was.
 		async proven(logId) {
 			const theirs = storedStatesOf(layout);

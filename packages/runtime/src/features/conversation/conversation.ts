@@ -72,7 +72,7 @@ export const conversation = defineProjection({
 		})),
 		on(assistantMessage, (state, message, { seq }) => {
 			if ("turn" in message) return add(state, { type: "reply", seq, ...message });
-			const from = "plan" in message ? message.plan : message.skill;
+			const from = "from" in message ? message.from.id : "plan" in message ? message.plan : message.skill;
 			const { text, spilled } = message;
 			return {
 				...add(state, { type: "message", seq, from, text, ...(spilled ? { spilled } : {}) }),

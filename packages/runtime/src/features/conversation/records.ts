@@ -1,4 +1,4 @@
-/** What a session adds to the log. */
+/** What a conversation adds to the log. */
 import { spilledTextSchema } from "@reyn/journal";
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
@@ -6,19 +6,23 @@ import { z } from "zod";
 /** The seq of the prompt that a turn answers names the turn. */
 const turn = z.int().positive();
 
-/** A conversation that is not `default/main`, which always exists. Its scope says which. */
-export const sessionOpened = defineRecord("session_opened", z.object({}));
-
 export const userPrompt = defineRecord("user_prompt", z.object({ text: z.string(), by: z.enum(["person", "skill"]) }));
 
 /**
- * A text of the agent: the `round`-th answer of a turn, or what a plan or a skill delivers from the background. Of a text that is
+ * A text of the agent: the `round`-th answer of a turn, or what a piece of work delivers from the background. Of a text that is
  * `spilled`, which lies beside the log, it has the beginning.
  */
 export const assistantMessage = defineRecord(
 	"assistant_message",
 	z.union([
 		z.object({ text: z.string(), turn, round: z.int().nonnegative() }),
+		z.object({
+			text: z.string(),
+			/** By the feature's word for it: `plan`, `skill`. */
+			from: z.object({ kind: z.string(), id: z.string() }),
+			spilled: spilledTextSchema.optional(),
+		}),
+		// As older versions wrote it.
 		z.object({ text: z.string(), plan: z.string(), spilled: spilledTextSchema.optional() }),
 		z.object({ text: z.string(), skill: z.string(), spilled: spilledTextSchema.optional() }),
 	]),
@@ -34,8 +38,7 @@ export const turnInterrupted = defineRecord("turn_interrupted", z.object({ turn,
 /** The user has been shown a message that came from the background. */
 export const messageDelivered = defineRecord("message_delivered", z.object({ message: z.int().positive() }));
 
-export const sessionRecords = [
-	sessionOpened,
+export const conversationRecords = [
 	userPrompt,
 	assistantMessage,
 	toolFailed,

@@ -1,5 +1,5 @@
 /** Plans of a session: starting one for a turn, running it in the background, and delivering its answer. */
-import type { Model, Tool, Using } from "@reyn/journal";
+import type { Tool, Using } from "@reyn/journal";
 import {
 	costOf,
 	execute,
@@ -19,57 +19,39 @@ import {
 	writeDecomposition,
 } from "@reyn/plan";
 import { entryAt } from "@reyn/snapshot";
-import type { Scope, Seq } from "@reyn/wal";
-import {
-	atOnce,
-	type End,
-	type Keep,
-	type Show,
-	sayEnd,
-	sayOnce,
-	shownWhenOver,
-	type Went,
-} from "../../kernel/background.ts";
-import type { Space } from "../../kernel/disk-space.ts";
-import type { RuntimeEvent } from "../../kernel/events.ts";
-import type { Meter } from "../../kernel/meter.ts";
+import type { Scope } from "@reyn/wal";
+import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
+import type { KernelEvent } from "../../kernel/events.ts";
+import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
+import { type From, type Speaker, speaker } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
-import type { Gate } from "../../kernel/shared-lock.ts";
-import { planWork } from "../../kernel/work.ts";
-import type { Layout } from "../../stores/layout.ts";
-import { hasMessageFrom } from "../conversation/conversation.ts";
+import type { PlanEvent } from "./events.ts";
+import { PLAN, planWork } from "./pieces.ts";
 
-export interface PlanHostPorts {
-	readonly layout: Layout;
-	readonly gate: Gate;
-	readonly space: Space;
-	readonly model: Model;
-	/** The tools that steps may use. */
-	readonly tools: readonly Tool[];
-	readonly limits: PlanLimits;
-	readonly meter: Meter;
-	/** What steps run on, for work in a session that stops with a signal. */
-	using(session: Session, signal: AbortSignal): Using;
-	emit(event: RuntimeEvent): void;
-	readonly show: Show;
-}
+export class PlanHost implements FeatureHost {
+	readonly #kernel: Kernel;
+	readonly #limits: PlanLimits;
+	readonly #speaker: Speaker;
 
-export class PlanHost {
-	readonly #ports: PlanHostPorts;
-
-	constructor(ports: PlanHostPorts) {
-		this.#ports = ports;
+	constructor(kernel: Kernel, limits: PlanLimits) {
+		this.#kernel = kernel;
+		this.#limits = limits;
+		this.#speaker = kernel.get(speaker);
 	}
 
-	/** The `plan` tool of a turn. It may be called twice for one turn, around a crash: there is one plan all the same. */
-	toolFor(session: Session, turn: Seq): Tool {
-		const names = this.#ports.tools.map(({ name }) => name);
+	/** A turn may start a plan. */
+	tools({ session, piece, for: who }: Frame): readonly Tool[] {
+		return who === "turn" ? [this.#toolFor(session, `p${piece.id}`)] : [];
+	}
+
+	/** It may be called twice for one turn, around a crash: there is one plan all the same. */
+	#toolFor(session: Session, plan: string): Tool {
+		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
 		return {
 			...planTool(names),
 			purity: "side_effect",
 			call: async (args, { signal }) => {
-				const plan = `p${turn}`;
-				const { layout, gate, space } = this.#ports;
+				const { layout, gate, space } = this.#kernel;
 				// The log of now: while this waits, a rewind may make another one the session's.
 				const { log } = session;
 				if (runOf(session, plan)) return started(plan);
@@ -88,22 +70,23 @@ export class PlanHost {
 				const record = planStarted({ plan, goal, steps: steps.length, decomposition: hash });
 				const { durable } = await keep(() => log.append(record, planScope(session, plan)));
 				await durable;
-				this.launch(session, plan);
+				this.#launch(session, plan);
 				return started(plan);
 			},
 		};
 	}
 
-	/**
-	 * Runs a plan in the background from wherever it stands, or says that it was given up where a process died before it had. One that
-	 * runs already, or is not to run, is left alone.
-	 */
-	launch(session: Session, plan: string): void {
+	/** Runs a plan in the background from wherever it stands, or says that it was given up where a process died before it had. */
+	goOn(session: Session, { id }: Piece): void {
+		this.#launch(session, id);
+	}
+
+	#launch(session: Session, plan: string): void {
 		const work = planWork(session.scope, plan);
 		const run = runOf(session, plan);
 		if (session.isRunning(work) || !(run?.status === "running" || run?.ended)) return;
 		session.start(work, async (signal) => {
-			const show = (): Promise<void> => this.#ports.show(session, plan, signal);
+			const show = (): Promise<void> => this.#speaker.show(session, fromOf(plan), signal);
 			this.#emitEnd(session, plan, await shownWhenOver(() => this.#run(session, plan, signal), show, signal));
 		});
 	}
@@ -118,7 +101,7 @@ export class PlanHost {
 		findPlan(session.view.get(planRuns), plan);
 		const text = `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
 		const went = await this.#giveUp(session, plan, reason, text, atOnce, { by: "person" });
-		await this.#ports.show(session, plan);
+		await this.#speaker.show(session, fromOf(plan));
 		this.#emitEnd(session, plan, went);
 	}
 
@@ -131,7 +114,7 @@ export class PlanHost {
 		const run = findPlan(session.view.get(planRuns), plan);
 		let again: readonly string[] = [];
 		if (from !== undefined) {
-			const read = await readDecomposition(this.#ports.layout.plans(session.scope), plan, run.decomposition);
+			const read = await readDecomposition(this.#kernel.layout.plans(session.scope), plan, run.decomposition);
 			if (read.kind === "sound") again = withDependents(read.decomposition, from);
 		}
 		await session.stop(planWork(session.scope, plan), "it is resumed from a step");
@@ -140,15 +123,16 @@ export class PlanHost {
 		const scope = planScope(session, plan);
 		if (again.length > 0) session.log.append(planStepsReset({ plan, steps: [...again] }), scope);
 		await session.log.append(planResumed({ plan }), scope).durable;
-		this.launch(session, plan);
+		this.#launch(session, plan);
 		return again;
 	}
 
 	async #run(session: Session, plan: string, signal: AbortSignal): Promise<Went> {
-		const { layout, emit, meter, limits, model, tools } = this.#ports;
+		const { layout } = this.#kernel;
+		const { model, tools } = this.#kernel.agent(session.scope);
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
-		const keep: Keep = (write) => this.#ports.space.keep(`plan ${plan}`, "how it ended", write, signal);
-		if (current().ended) return sayEnd(session, endOf(session, plan), keep);
+		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "how it ended", write, signal);
+		if (current().ended) return sayEnd(session, endOf(session, plan), this.#speaker, keep);
 		const read = await readDecomposition(layout.plans(session.scope), plan, current().decomposition);
 		if (read.kind === "lost") {
 			// Never made again by the model: new steps would not be the ones whose results are recorded.
@@ -156,24 +140,24 @@ export class PlanHost {
 			return this.#giveUp(session, plan, read.why, text, keep);
 		}
 		const done = costOf(current());
-		meter.replayed(done.calls, done.tokens);
+		this.#kernel.saved(done.calls, done.tokens);
 		const { goal, steps } = read.decomposition;
-		emit({ type: "plan_started", scope: session.scope, plan, goal, steps, finished: done.steps });
+		this.#emit({ type: "plan_started", scope: session.scope, plan, goal, steps, finished: done.steps });
 		const scope = planScope(session, plan);
 		const { failed } = await execute(plan, read.decomposition, scope, {
-			...this.#ports.using(session, signal),
+			...this.#using(session, signal),
 			model,
 			tools,
-			limits,
+			limits: this.#limits,
 			run: current,
-			progress: (progress) => emit({ type: "plan_step", scope: session.scope, ...progress }),
+			progress: (progress) => this.#emit({ type: "plan_step", scope: session.scope, ...progress }),
 			deliver: async (text, spilled) => {
-				const said = await keep(() => sayOnce(session, { plan }, current().since, text, spilled));
+				const said = await keep(() => this.#speaker.say(session, fromOf(plan), current().since, text, spilled));
 				await said?.durable;
 			},
 			onBoundary: async (kind, title, at) => {
 				const seq = await keep(() => session.checkpoint(kind, title, at));
-				emit({ type: "checkpoint", seq, kind, title });
+				this.#emit({ type: "checkpoint", seq, kind, title });
 			},
 		});
 		return { outcome: "completed", failed };
@@ -188,25 +172,40 @@ export class PlanHost {
 		keep: Keep,
 		who: { by?: "person" } = {},
 	): Promise<Went> {
-		const isAnswered = hasMessageFrom(session.conversation, plan, runOf(session, plan)?.since ?? 0);
+		const isAnswered = this.#speaker.hasSaid(session, fromOf(plan), runOf(session, plan)?.since ?? 0);
 		const aborted = planAborted({ plan, reason, ...who, ...(isAnswered ? {} : { tell: text }) });
 		const giveUp = (): void => void session.log.append(aborted, planScope(session, plan));
-		return sayEnd(session, { ...endOf(session, plan), giveUp }, keep);
+		return sayEnd(session, { ...endOf(session, plan), giveUp }, this.#speaker, keep);
 	}
 
 	#emitEnd({ scope }: Session, plan: string, went: Went): void {
-		this.#ports.emit({ type: "plan_end", scope, plan, failed: [], ...went });
+		this.#emit({ type: "plan_end", scope, plan, failed: [], ...went });
+	}
+
+	/** Tries of a step's model are told as progress of the step. */
+	#using(session: Session, signal: AbortSignal): Using {
+		const using = this.#kernel.using(session, signal);
+		const observe: Using["observe"] = (event) => {
+			if (event.type !== "retrying" || event.kind !== "model") using.observe?.(event);
+		};
+		return { ...using, observe };
+	}
+
+	#emit(event: PlanEvent | KernelEvent): void {
+		this.#kernel.emit(event);
 	}
 }
 
 const runOf = ({ view }: Session, plan: string): PlanRun | undefined => entryAt(view.get(planRuns), plan);
 
 const endOf = (session: Session, plan: string): End => ({
-	from: { plan },
+	from: fromOf(plan),
 	scope: planScope(session, plan),
 	lane: planLane(plan),
 	ended: () => runOf(session, plan)?.ended,
 });
+
+const fromOf = (plan: string): From => ({ kind: PLAN, id: plan });
 
 const planScope = ({ scope }: Session, plan: string): Scope => ({ ...scope, run: plan });
 

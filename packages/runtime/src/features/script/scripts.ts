@@ -7,10 +7,8 @@ import {
 	journalRecords,
 	laneClosed,
 	lanesOf,
-	type Model,
 	ReplayDivergenceError,
 	type StepEvent,
-	type Tool,
 	toJson,
 	type Using,
 } from "@reyn/journal";
@@ -39,37 +37,22 @@ import {
 	scriptStarted,
 } from "@reyn/journal/script";
 import type { View } from "@reyn/snapshot";
-import type { Timeline } from "@reyn/timetravel";
-import { type Appender, canonicalJson, type Ids, isReynError, type Scope, type Wal, type WalRecord } from "@reyn/wal";
+import { type Appender, canonicalJson, isReynError, type Scope, type WalRecord } from "@reyn/wal";
 import { stopReason } from "../../kernel/background.ts";
-import type { Space } from "../../kernel/disk-space.ts";
 import { RuntimeError } from "../../kernel/errors.ts";
-import type { RuntimeEvent } from "../../kernel/events.ts";
+import type { Kernel } from "../../kernel/feature.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
-import { mainSession, type Sessions } from "../../kernel/sessions.ts";
-import type { Gate } from "../../kernel/shared-lock.ts";
-import { scriptWork } from "../../kernel/work.ts";
+import { mainSession } from "../../kernel/sessions.ts";
 import { assertTold } from "../../redaction/redact.ts";
-import type { Layout } from "../../stores/layout.ts";
+import type { ScriptRunEvent } from "./events.ts";
+import { scriptWork } from "./pieces.ts";
 import { argsText, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
 
-export interface ScriptsPorts {
-	readonly sessions: Sessions;
-	readonly layout: Layout;
-	readonly gate: Gate;
-	readonly space: Space;
-	readonly model: Model;
-	readonly tools: readonly Tool[];
-	readonly wal: Wal;
-	readonly timeline: () => Timeline;
-	readonly ids: Ids;
-	using(session: Session, signal: AbortSignal): Using;
-	emit(event: RuntimeEvent): void;
-	ask(question: Question): Promise<string | undefined>;
-	redact?: ((text: string) => string) | undefined;
-	/** @throws RuntimeError `RUNTIME_CLOSED` */
-	assertOpen(): void;
-	readonly isolate: boolean | undefined;
+export interface ScriptOptions {
+	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
+	ask?: ((question: Question) => Promise<string | undefined>) | undefined;
+	/** Run scripts in a process of their own. Default: false. */
+	readonly isolate?: boolean | undefined;
 }
 
 /** With what a run goes on: absent is as it was. */
@@ -105,16 +88,18 @@ export interface ScriptRunEntry extends ScriptRun {
 
 /** The script runs of a runtime, each by its id, whichever session it is of. */
 export class Scripts {
-	readonly #ports: ScriptsPorts;
+	readonly #kernel: Kernel;
+	readonly #options: ScriptOptions;
 
 	/** Use `scripts` of a runtime. */
-	constructor(ports: ScriptsPorts) {
-		this.#ports = ports;
+	constructor(kernel: Kernel, options: ScriptOptions) {
+		this.#kernel = kernel;
+		this.#options = options;
 	}
 
 	/** The runs of all sessions, newest first. */
 	list(): readonly ScriptRunEntry[] {
-		const all = [...this.#ports.sessions].flatMap(({ scope, view }) =>
+		const all = [...this.#kernel.sessions].flatMap(({ scope, view }) =>
 			Object.entries(view.get(scriptRuns)).map(([run, state]) => {
 				const question = openQuestion(view, run);
 				return { run, scope, ...state, ...(question === undefined ? {} : { question }) };
@@ -130,14 +115,14 @@ export class Scripts {
 	 * @throws what {@link checkScript} does; RuntimeError `RUNTIME_CLOSED`; nothing is written then
 	 */
 	async start(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
-		const { sessions, ids, assertOpen } = this.#ports;
-		assertOpen();
+		const { sessions, ids } = this.#kernel;
+		this.#kernel.assertOpen();
 		await sessions.rewound(scope);
-		assertOpen();
+		this.#kernel.assertOpen();
 		const session = sessions.at(scope);
 		const run = `r${ids.hex(4)}`;
 		return this.#launch(session, run, async () => {
-			const module = await checkScript(script, args, this.#ports);
+			const module = await checkScript(script, args, this.#options);
 			this.#assertTold({ module, args });
 			const started = scriptStarted({ run, name: script.name, ...(await this.#keep(run, { module, args })) });
 			await session.log.append(started, scopeOf(session, run)).durable;
@@ -152,9 +137,9 @@ export class Scripts {
 	 * @throws RuntimeError `RUNTIME_CLOSED`, `RUNTIME_SCRIPT_RUNS`, and what {@link check} throws; nothing is written then
 	 */
 	async resume(run: string, how: ScriptResume = {}): Promise<StartedScript> {
-		this.#ports.assertOpen();
-		await this.#ports.sessions.rewound(this.#ownerOf(run).scope);
-		this.#ports.assertOpen();
+		this.#kernel.assertOpen();
+		await this.#kernel.sessions.rewound(this.#ownerOf(run).scope);
+		this.#kernel.assertOpen();
 		const session = this.#ownerOf(run);
 		return this.#launch(session, run, async () => {
 			const version = await this.#checked(session, run, how);
@@ -225,9 +210,9 @@ export class Scripts {
 	 */
 	async *watch(run: string, signal: AbortSignal): AsyncGenerator<ScriptEvent> {
 		const session = this.#ownerOf(run);
-		const { wal, timeline } = this.#ports;
+		const { wal, timeline } = this.#kernel;
 		const { status, started } = runOf(session, run);
-		const { lineage } = timeline();
+		const { lineage } = timeline;
 		const { tip } = lineage;
 		const range = { after: Math.max(started, wal.first) - 1, scope: scopeOf(session, run) };
 		for await (const record of wal.read({ ...range, through: tip })) {
@@ -255,7 +240,7 @@ export class Scripts {
 	}
 
 	#ownerOf(run: string): Session {
-		return this.#ports.sessions.ownerOf((view) => Object.hasOwn(view.get(scriptRuns), run));
+		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(scriptRuns), run));
 	}
 
 	/** Prepares a run and makes it, as one piece of work: a second one of the same run is refused from the first moment on. */
@@ -267,7 +252,7 @@ export class Scripts {
 			session.start(work, async (signal) => {
 				try {
 					const ready = await prepare();
-					const end = this.#run(session, run, ready, this.#ports.using(session, signal));
+					const end = this.#run(session, run, ready, this.#kernel.using(session, signal));
 					begun.resolve({ run, end });
 					await end;
 				} catch (error) {
@@ -283,10 +268,14 @@ export class Scripts {
 	async #run(session: Session, run: string, ready: Ready, base: Using): Promise<ScriptEnd> {
 		const { module, args, isResumed, whenInDoubt } = ready;
 		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
-		const { model, tools, ask, isolate } = this.#ports;
+		const { model, tools } = this.#kernel.agent(session.scope);
+		const { ask, isolate } = this.#options;
 		const scope = scopeOf(session, run);
 		const memo = await this.#memoOf(session, run);
-		const tell = (event: ScriptEvent): void => this.#ports.emit({ type: "script", scope: session.scope, run, event });
+		const tell = (event: ScriptEvent): void => {
+			const told: ScriptRunEvent = { type: "script", scope: session.scope, run, event };
+			this.#kernel.emit(told);
+		};
 		const log: Appender = {
 			append(draft, at) {
 				const appended = using.log.append(draft, at);
@@ -310,7 +299,7 @@ export class Scripts {
 				},
 				model,
 				tools,
-				ask,
+				ask: async (question) => ask?.(question),
 				isolate,
 				print: (line) => tell({ type: "printed", line }),
 			});
@@ -329,7 +318,7 @@ export class Scripts {
 	): Promise<ScriptEnd> {
 		const scope = scopeOf(session, run);
 		const keep = <T>(write: () => T | Promise<T>): Promise<T> =>
-			this.#ports.space.keep(`script run ${run}`, "how it ended", write, signal);
+			this.#kernel.space.keep(`script run ${run}`, "how it ended", write, signal);
 		let by: ReturnType<typeof endedBy> = {};
 		const end = await outcomeOf(async () => {
 			const result = await work().catch((error: unknown) => {
@@ -375,14 +364,15 @@ export class Scripts {
 			.filter(([id, each]) => id !== run && each.name === name && each.started < started)
 			.sort(([, a], [, b]) => b.started - a.started)
 			.slice(0, MAX_EARLIER);
-		const { logId, results, redact } = this.#ports.using(session, new AbortController().signal);
+		const { logId, results, redact } = this.#kernel.using(session, new AbortController().signal);
+		const { model, tools } = this.#kernel.agent(session.scope);
 		return explain(module, run, args, scopeOf(session, run), {
 			logId,
 			results,
 			...(redact && { redact }),
-			model: this.#ports.model,
-			tools: this.#ports.tools,
-			isolate: this.#ports.isolate,
+			model,
+			tools,
+			isolate: this.#options.isolate,
 			memo,
 			earlier: await Promise.all(others.map(([id]) => this.#memoOf(session, id))),
 			isOver: status === "completed",
@@ -412,13 +402,13 @@ export class Scripts {
 		const files = this.#filesOf(run);
 		const source = script?.source ?? (await files.readScript(found.script));
 		const given = args === undefined ? await files.readArgs(found.args) : args;
-		return { module: await checkScript({ name: found.name, source }, given, this.#ports), args: given };
+		return { module: await checkScript({ name: found.name, source }, given, this.#options), args: given };
 	}
 
 	/** What is recorded of a run on the current line of history: with the failure that it ended by, or to be called again. */
 	async #memoOf(session: Session, run: string, as: As = "to go on"): Promise<ScriptMemo> {
-		const { wal, timeline } = this.#ports;
-		const { lineage } = timeline();
+		const { wal, timeline } = this.#kernel;
+		const { lineage } = timeline;
 		const memo = new ScriptMemo();
 		const { started } = runOf(session, run);
 		const kinds = [...journalRecords, ...scriptRecords].map(({ kind }) => kind);
@@ -437,7 +427,7 @@ export class Scripts {
 	/** @throws RuntimeError `RUNTIME_SCRIPT_PRUNED`: what is gone cannot be told from what was never there */
 	#assertWhole(session: Session, run: string): void {
 		const { started } = runOf(session, run);
-		const { first } = this.#ports.wal;
+		const { first } = this.#kernel.wal;
 		if (started >= first) return;
 		throw new RuntimeError(
 			"RUNTIME_SCRIPT_PRUNED",
@@ -459,7 +449,7 @@ export class Scripts {
 	 * @throws RuntimeError `RUNTIME_SECRET`
 	 */
 	#assertTold({ module, args }: Version, kept?: Pick<ScriptRun, "script" | "args">): void {
-		const { redact } = this.#ports;
+		const { redact } = this.#kernel;
 		if (!redact) return;
 		const { file, source } = module;
 		assertTold("the name of a script", file, redact(file));
@@ -471,12 +461,12 @@ export class Scripts {
 
 	/** A value as it may be written. */
 	#written<T>(value: T): T {
-		const { redact } = this.#ports;
+		const { redact } = this.#kernel;
 		return redact ? (toJson(value, redact).json as T) : value;
 	}
 
 	#filesOf(run: string): ScriptFiles {
-		return new ScriptFiles(this.#ports.layout.run(run), this.#ports.gate);
+		return new ScriptFiles(this.#kernel.layout.run(run), this.#kernel.gate);
 	}
 }
 

@@ -1,0 +1,24 @@
+import type { Scope, Seq } from "@reyn/wal";
+
+/** What turns say while they work. */
+export type TurnEvent =
+	/** A piece of the answer as it comes. */
+	| { readonly type: "text"; readonly scope: Scope; readonly turn: Seq; readonly delta: string }
+	| { readonly type: "tool"; readonly scope: Scope; readonly name: string; readonly args: unknown }
+	| {
+			readonly type: "turn_end";
+			readonly scope: Scope;
+			readonly turn: Seq;
+			/** `interrupted`: over without an answer, or cut; `stopped`: kept for want of the model, and `resume()` or a prompt goes on with it. */
+			readonly outcome: "completed" | "interrupted" | "stopped";
+			readonly reason?: string;
+	  };
+
+/** A text from the background, for the user. */
+export interface BackgroundMessage {
+	readonly seq: Seq;
+	readonly scope: Scope;
+	/** The plan or skill run that it comes from. */
+	readonly from: string;
+	readonly text: string;
+}

@@ -1,0 +1,58 @@
+/** Conversations: prompts and their turns, what comes from the background, and what a model is shown of it all. */
+import type { Feature, FeatureHost, Kernel } from "../../kernel/feature.ts";
+import { serve, speaker } from "../../kernel/services.ts";
+import { conversation, inToolCycle } from "./conversation.ts";
+import type { BackgroundMessage } from "./events.ts";
+import { Outbox } from "./outbox.ts";
+import { messagesIn, TURN, turnsIn } from "./pieces.ts";
+import {
+	assistantMessage,
+	messageDelivered,
+	toolFailed,
+	turnCompleted,
+	turnInterrupted,
+	userPrompt,
+} from "./records.ts";
+import { Turns } from "./turns.ts";
+
+export interface ConversationOptions {
+	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
+	onMessage?(message: BackgroundMessage): Promise<void>;
+}
+
+export interface ConversationHost extends FeatureHost {
+	readonly turns: Turns;
+	readonly outbox: Outbox;
+}
+
+export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Feature<ConversationHost> => ({
+	name: "conversation",
+	records: {
+		conversation: [userPrompt, assistantMessage, turnCompleted, turnInterrupted, messageDelivered],
+		code: [toolFailed],
+	},
+	projections: [conversation],
+	begins: [userPrompt],
+	undo: { [userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined) },
+	provides: [speaker],
+	inCycle: (view) => inToolCycle(view.get(conversation)),
+	pieces: (view) => [...turnsIn(view), ...messagesIn(view)],
+	settle({ kind, id }) {
+		if (kind !== TURN) return undefined;
+		const reason = "a rewind went back into this turn";
+		return { becomes: "over", draft: turnInterrupted({ turn: Number(id), reason }) };
+	},
+	start(kernel: Kernel) {
+		const outbox = new Outbox(kernel, onMessage);
+		const turns = new Turns(kernel);
+		return {
+			turns,
+			outbox,
+			services: [serve(speaker, outbox)],
+			goOn(session, { kind }) {
+				if (kind === TURN) turns.run(session);
+				else outbox.deliverWaiting(session);
+			},
+		};
+	},
+});

@@ -1,0 +1,74 @@
+/** Texts from the background: recorded once, shown when their work is over, and recorded as shown. */
+import type { SpilledText } from "@reyn/journal";
+import type { Appended, Seq } from "@reyn/wal";
+import type { Kernel } from "../../kernel/feature.ts";
+import type { From, Speaker } from "../../kernel/services.ts";
+import type { Session } from "../../kernel/session.ts";
+import { conversation, hasMessageFrom } from "./conversation.ts";
+import type { BackgroundMessage } from "./events.ts";
+import { beginningOf, wholeText } from "./large-texts.ts";
+import { deliveryWork, type Undelivered, undeliveredIn } from "./pieces.ts";
+import { assistantMessage, messageDelivered } from "./records.ts";
+
+export class Outbox implements Speaker {
+	readonly #kernel: Kernel;
+	readonly #onMessage: ((message: BackgroundMessage) => Promise<void>) | undefined;
+	/** The messages that are being shown. */
+	readonly #showing = new Set<Seq>();
+
+	constructor(kernel: Kernel, onMessage: ((message: BackgroundMessage) => Promise<void>) | undefined) {
+		this.#kernel = kernel;
+		this.#onMessage = onMessage;
+	}
+
+	say(session: Session, from: From, since: Seq, text: string, spilled?: SpilledText): Appended | undefined {
+		if (this.hasSaid(session, from, since)) return undefined;
+		const said = spilled ? { text: beginningOf(text), spilled } : { text };
+		const { kind, id } = from;
+		return session.log.append(assistantMessage({ ...said, from: { kind, id } }), session.scope);
+	}
+
+	hasSaid({ view }: Session, { id }: From, since: Seq): boolean {
+		return hasMessageFrom(view.get(conversation), id, since);
+	}
+
+	async show(session: Session, { id }: From, signal?: AbortSignal): Promise<void> {
+		for (const message of undeliveredIn(session.view)) if (message.from === id) await this.#deliver(message, signal);
+	}
+
+	/** Shows what waits in a session. What goes on shows what it has said itself, once it is over. */
+	deliverWaiting(session: Session): void {
+		const work = deliveryWork(session.scope);
+		if (session.isRunning(work)) return;
+		session.start(work, async (signal) => {
+			// All that goes on has begun then.
+			await undefined;
+			const under = session.scopesUnderWay();
+			try {
+				for (const message of undeliveredIn(session.view))
+					if (!under.some(({ run }) => run === message.from)) await this.#deliver(message, signal);
+			} catch (error) {
+				// What was shown while there was no space to record it is shown again at the next start.
+				if (error !== signal.reason) throw error;
+			}
+		});
+	}
+
+	/** Shows a message, and records that. While there is no space for that it counts as being shown, so that nobody is shown it again. */
+	async #deliver({ spilled, ...message }: Undelivered, signal = new AbortController().signal): Promise<void> {
+		const { sessions, results, space } = this.#kernel;
+		if (!this.#onMessage || this.#showing.has(message.seq)) return;
+		this.#showing.add(message.seq);
+		try {
+			await this.#onMessage({ ...message, text: await wholeText({ text: message.text, spilled }, results) });
+			const write = (): Appended | undefined => {
+				const session = sessions.find(message.scope);
+				const isWaiting = session?.view.get(conversation).undelivered.includes(message.seq);
+				return isWaiting ? session?.log.append(messageDelivered({ message: message.seq }), message.scope) : undefined;
+			};
+			await (await space.keep(message.from, "that it was shown", write, signal))?.durable;
+		} finally {
+			this.#showing.delete(message.seq);
+		}
+	}
+}

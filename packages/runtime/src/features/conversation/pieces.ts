@@ -1,0 +1,63 @@
+/** The work that a conversation knows: open prompts, and texts that wait to be shown. */
+import { journalRecords, type SpilledText } from "@reyn/journal";
+import type { View } from "@reyn/snapshot";
+import type { Scope } from "@reyn/wal";
+import type { Piece } from "../../kernel/feature.ts";
+import { kindsOf, type Work } from "../../kernel/work.ts";
+import { conversation, promptText, since } from "./conversation.ts";
+import type { BackgroundMessage } from "./events.ts";
+import { conversationRecords, messageDelivered } from "./records.ts";
+
+/** The kind of piece that an open prompt is. */
+export const TURN = "turn";
+
+const kindsOfTurn = kindsOf([...conversationRecords.filter((each) => each !== messageDelivered), ...journalRecords]);
+
+/** The turns of a session are one after the other. */
+export const turnWork = (session: Scope): Work => ({ name: TURN, scope: session, kinds: kindsOfTurn });
+
+export const deliveryWork = (session: Scope): Work => ({
+	name: "deliver",
+	scope: session,
+	kinds: [messageDelivered.kind],
+});
+
+export function turnsIn(view: View): readonly Piece[] {
+	const state = view.get(conversation);
+	return state.open.map((turn) => ({
+		kind: TURN,
+		id: String(turn),
+		work: turnWork(view.scope),
+		status: "running",
+		title: promptText(state, turn),
+		since: turn,
+	}));
+}
+
+export const messagesIn = (view: View): readonly Piece[] =>
+	undeliveredIn(view).map(({ seq, text }) => ({
+		kind: "message",
+		id: String(seq),
+		work: deliveryWork(view.scope),
+		status: "running",
+		title: text,
+		since: seq,
+	}));
+
+/** A message that nobody was shown; of one that lies beside the log it has how it begins. */
+export type Undelivered = BackgroundMessage & { readonly spilled: SpilledText | undefined };
+
+/** Oldest first. */
+export function undeliveredIn(view: View): readonly Undelivered[] {
+	const { scope } = view;
+	const state = view.get(conversation);
+	const { undelivered } = state;
+	return since(state, undelivered[0] ?? Number.POSITIVE_INFINITY)
+		.flatMap(([item]) =>
+			item.type === "message" && undelivered.includes(item.seq)
+				? [{ seq: item.seq, scope, from: item.from, text: item.text, spilled: item.spilled }]
+				: [],
+		)
+		.toArray()
+		.reverse();
+}

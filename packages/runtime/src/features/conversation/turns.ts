@@ -1,0 +1,161 @@
+/** The turns of all sessions: prompts are taken, and answered one after the other. */
+import type { Seq } from "@reyn/wal";
+import { isReynError } from "@reyn/wal";
+import { stopReason } from "../../kernel/background.ts";
+import type { KernelEvent } from "../../kernel/events.ts";
+import type { Kernel } from "../../kernel/feature.ts";
+import type { Session, SessionScope } from "../../kernel/session.ts";
+import { assertTold } from "../../redaction/redact.ts";
+import { conversation, promptText } from "./conversation.ts";
+import type { TurnEvent } from "./events.ts";
+import { TURN, turnWork } from "./pieces.ts";
+import { turnInterrupted, userPrompt } from "./records.ts";
+import { runTurn } from "./turn.ts";
+
+export class Turns {
+	readonly #kernel: Kernel;
+	/** The turns that were asked for here, and whose first go is not over. */
+	readonly #asked = new Set<Seq>();
+
+	constructor(kernel: Kernel) {
+		this.#kernel = kernel;
+	}
+
+	/** Gives a prompt to a session, and its turn once the prompt is durable. Who asks again what was cut, means that. */
+	async prompt(given: string, scope: SessionScope): Promise<Seq> {
+		const { redact, sessions } = this.#kernel;
+		this.#kernel.assertOpen();
+		const text = redact?.(given) ?? given;
+		for (const name of [scope.agent, scope.session]) assertTold("the name of a session", name, redact?.(name));
+		const session = await this.#kernel.beforeClose(sessions.ensure(scope));
+		if (text !== given)
+			this.#notice(
+				"what looks like a secret was taken out of the prompt: it is not written down, and the model is not told",
+			);
+		const again = this.#cutTurn(session, text);
+		if (again === undefined) {
+			const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
+			this.#asked.add(seq);
+			await durable;
+			this.run(session);
+			return seq;
+		}
+		this.#notice(`this was asked in #${again} and is open: it goes on, and nothing is paid twice`);
+		this.run(session);
+		return again;
+	}
+
+	/** Stops the running turn of a session, if there is one. */
+	async interrupt(session: Session): Promise<boolean> {
+		const turn = turnWork(session.scope);
+		if (!session.isRunning(turn)) return false;
+		await session.stop(turn, INTERRUPTED);
+		return true;
+	}
+
+	/** Answers the open prompts of a session one after the other. */
+	run(session: Session): void {
+		const work = turnWork(session.scope);
+		const open = (): readonly Seq[] => session.view.get(conversation).open;
+		if (session.isRunning(work) || open().length === 0) return;
+		session.start(work, async (signal) => {
+			try {
+				for (let [turn] = open(); turn !== undefined && !signal.aborted; [turn] = open()) {
+					// The next one may rest on its answer.
+					if ((await this.#turn(session, turn, signal)) === "kept") return;
+				}
+			} catch {
+				// The log takes nothing, not even that a turn has stopped: it stays open, and goes on at the next start.
+			}
+		});
+	}
+
+	/** A turn with this prompt that was under way once, and was cut. */
+	#cutTurn({ view }: Session, text: string): Seq | undefined {
+		const state = view.get(conversation);
+		return state.open.find((turn) => !this.#asked.has(turn) && promptText(state, turn) === text);
+	}
+
+	async #turn(session: Session, turn: Seq, signal: AbortSignal): Promise<"over" | "kept"> {
+		const { scope, log } = session;
+		const kernel = this.#kernel;
+		const keep = this.#keeperOf(turn, signal);
+		const title = promptText(session.view.get(conversation), turn);
+		const piece = {
+			kind: TURN,
+			id: String(turn),
+			work: turnWork(scope),
+			status: "running",
+			title,
+			since: turn,
+		} as const;
+		const { model, instructions } = kernel.agent(scope);
+		try {
+			await runTurn(session, turn, {
+				...kernel.using(session, signal),
+				// A conversation is folded from the steps of its turns: they hold what was said themselves.
+				results: undefined,
+				texts: kernel.results,
+				keep,
+				model,
+				instructions,
+				tools: kernel.tools({ session, piece, for: "turn" }),
+				onText: (delta) => this.#emit({ type: "text", scope, turn, delta }),
+				onTool: ({ name, args }) => this.#emit({ type: "tool", scope, name, args }),
+			});
+			const seq = await keep(() => session.checkpoint("turn", title.length > 60 ? `${title.slice(0, 59)}…` : title));
+			this.#emit({ type: "turn_end", scope, turn, outcome: "completed" });
+			kernel.emit({ type: "checkpoint", seq, kind: "turn", title });
+			return "over";
+		} catch (error) {
+			return this.#stopped(session, log, turn, signal, error);
+		} finally {
+			this.#asked.delete(turn);
+		}
+	}
+
+	#keeperOf(turn: Seq, signal: AbortSignal) {
+		return <T>(write: () => T | Promise<T>): Promise<T> =>
+			this.#kernel.space.keep(`turn ${turn}`, "what was said", write, signal);
+	}
+
+	/**
+	 * A turn that a rewind or the end of the process cut stays open: the rewind closes it, or the next start goes on with it. So does
+	 * one whose model is away: what it has paid for and done is kept until a person resumes it, or gives it up.
+	 */
+	async #stopped(
+		session: Session,
+		log: Session["log"],
+		turn: Seq,
+		signal: AbortSignal,
+		error: unknown,
+	): Promise<"over" | "kept"> {
+		const { scope } = session;
+		const reason = stopReason(signal, error);
+		const isAway = (error as { code?: unknown } | undefined)?.code === "MODEL_UNAVAILABLE";
+		if (isAway && !signal.aborted) {
+			// What waits behind it was not begun, and is meant by who asks it again.
+			for (const open of session.view.get(conversation).open) this.#asked.delete(open);
+			this.#emit({ type: "turn_end", scope, turn, outcome: "stopped", reason });
+			return "kept";
+		}
+		const isFinal = !isReynError(error, "STALE_LINEAGE") && (!signal.aborted || reason === INTERRUPTED);
+		try {
+			const keep = this.#keeperOf(turn, signal);
+			if (isFinal) await (await keep(() => log.append(turnInterrupted({ turn, reason }), scope))).durable;
+		} finally {
+			this.#emit({ type: "turn_end", scope, turn, outcome: "interrupted", reason });
+		}
+		return "over";
+	}
+
+	#emit(event: TurnEvent): void {
+		this.#kernel.emit(event);
+	}
+
+	#notice(text: string): void {
+		this.#kernel.emit({ type: "notice", text } satisfies KernelEvent);
+	}
+}
+
+const INTERRUPTED = "interrupted by the user";

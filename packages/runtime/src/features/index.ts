@@ -1,0 +1,34 @@
+/** The kinds of work that a runtime has by itself, in their order. */
+import { compose } from "../kernel/compose.ts";
+import type { Feature } from "../kernel/feature.ts";
+import { type ConversationHost, type ConversationOptions, conversationFeature } from "./conversation/index.ts";
+import { type PlanOptions, planFeature } from "./plan/index.ts";
+import type { PlanHost } from "./plan/plan-host.ts";
+import { type ScriptHost, scriptFeature } from "./script/index.ts";
+import type { ScriptOptions } from "./script/scripts.ts";
+import { type SkillFeatureOptions, skillFeature } from "./skill/index.ts";
+import type { SkillHost } from "./skill/skill-host.ts";
+
+export interface BuiltIn {
+	readonly conversation: Feature<ConversationHost>;
+	readonly plan: Feature<PlanHost>;
+	readonly skill: Feature<SkillHost>;
+	readonly script: Feature<ScriptHost>;
+	readonly list: readonly Feature[];
+}
+
+export interface BuiltInOptions extends ConversationOptions, PlanOptions, ScriptOptions {
+	readonly skills?: SkillFeatureOptions["skills"];
+	readonly skillResume?: SkillFeatureOptions["resume"];
+}
+
+export function builtIn({ skills, skillResume, ...options }: BuiltInOptions): BuiltIn {
+	const conversation = conversationFeature(options);
+	const plan = planFeature(options);
+	const skill = skillFeature({ skills, resume: skillResume });
+	const script = scriptFeature(options);
+	return { conversation, plan, skill, script, list: [conversation, plan, skill, script] };
+}
+
+/** Every kind of record that a runtime writes that has no features of one's own, and which of them are talk and which are work. */
+export const { records: allRecords, facets } = compose(builtIn({}).list);

@@ -1,0 +1,37 @@
+/** Plans: steps in the background that a turn has asked for. */
+import {
+	defaultPlanLimits,
+	type PlanLimits,
+	planAborted,
+	planPaused,
+	planRecords,
+	planResumed,
+	planRuns,
+	planStarted,
+	planStepsReset,
+} from "@reyn/plan";
+import type { Feature } from "../../kernel/feature.ts";
+import { speaker } from "../../kernel/services.ts";
+import { plansIn } from "./pieces.ts";
+import { PlanHost } from "./plan-host.ts";
+
+export interface PlanOptions {
+	readonly limits?: Partial<PlanLimits> | undefined;
+}
+
+export const planFeature = ({ limits }: PlanOptions = {}): Feature<PlanHost> => ({
+	name: "plan",
+	records: { code: planRecords },
+	projections: [planRuns],
+	begins: [planStarted, planStepsReset, planResumed],
+	undo: {
+		[planAborted.kind]: (record) =>
+			planAborted.is(record) && record.data.by === "person" ? { takenBackBy: { scope: record.scope } } : undefined,
+	},
+	needs: [speaker],
+	pieces: plansIn,
+	// It costs again, and nobody waits for it any more: a person says so.
+	settle: ({ id }, before) =>
+		before ? { becomes: "running" } : { becomes: "waiting", draft: planPaused({ plan: id }) },
+	start: (kernel) => new PlanHost(kernel, { ...defaultPlanLimits, ...limits }),
+});

@@ -1,0 +1,38 @@
+/** Plans as pieces of work. */
+import { journalRecords } from "@reyn/journal";
+import { costOf, isInFlight, type PlanRun, planRecords, planRuns } from "@reyn/plan";
+import type { View } from "@reyn/snapshot";
+import type { Scope } from "@reyn/wal";
+import type { Piece } from "../../kernel/feature.ts";
+import { kindsOf, type Work } from "../../kernel/work.ts";
+
+export const PLAN = "plan";
+
+const kindsOfPlan = kindsOf([...planRecords, ...journalRecords]);
+
+export const planWork = (session: Scope, plan: string): Work => ({
+	name: `${PLAN} ${plan}`,
+	scope: { ...session, run: plan },
+	kinds: kindsOfPlan,
+});
+
+export const plansIn = (view: View): readonly Piece[] =>
+	Object.entries(view.get(planRuns))
+		.sort(([, a], [, b]) => a.started - b.started)
+		.map(([id, run]) => {
+			const { calls, tokens } = costOf(run);
+			return {
+				kind: PLAN,
+				id,
+				work: planWork(view.scope, id),
+				status: statusOf(run),
+				title: run.goal,
+				since: run.since,
+				spent: { calls, tokens },
+			};
+		});
+
+function statusOf(run: PlanRun): Piece["status"] {
+	if (isInFlight(run)) return run.status === "paused" ? "paused" : "running";
+	return run.ended ? "ending" : "over";
+}

@@ -1,0 +1,18 @@
+/** Scripts: programs of a person's own, over durable calls. */
+import { scriptRecords, scriptResumed, scriptRuns, scriptStarted } from "@reyn/journal/script";
+import type { Feature, FeatureHost } from "../../kernel/feature.ts";
+import { scriptRunsIn } from "./pieces.ts";
+import { type ScriptOptions, Scripts } from "./scripts.ts";
+
+export interface ScriptHost extends FeatureHost {
+	readonly scripts: Scripts;
+}
+
+export const scriptFeature = (options: ScriptOptions = {}): Feature<ScriptHost> => ({
+	name: "script",
+	records: { code: scriptRecords },
+	projections: [scriptRuns],
+	begins: [scriptStarted, scriptResumed],
+	pieces: scriptRunsIn,
+	start: (kernel) => ({ scripts: new Scripts(kernel, options) }),
+});

@@ -1,0 +1,39 @@
+/** Skills: work in phases that goes on where a killed process stopped. */
+import {
+	type Skill,
+	type SkillResume,
+	skillRecords,
+	skillResumeSchema,
+	skillRunDiscarded,
+	skillRunPaused,
+	skillRunResumed,
+	skillRunStarted,
+	skillRuns,
+} from "@reyn/skill-resume";
+import type { Feature } from "../../kernel/feature.ts";
+import { speaker } from "../../kernel/services.ts";
+import { skillRunsIn } from "./pieces.ts";
+import { SkillHost } from "./skill-host.ts";
+
+export interface SkillFeatureOptions {
+	readonly skills?: readonly Skill[] | undefined;
+	readonly resume?: SkillResume | undefined;
+}
+
+export const skillFeature = ({ skills = [], resume }: SkillFeatureOptions = {}): Feature<SkillHost> => ({
+	name: "skill",
+	records: { code: skillRecords },
+	projections: [skillRuns],
+	begins: [skillRunStarted, skillRunResumed],
+	undo: {
+		[skillRunDiscarded.kind]: (record) =>
+			skillRunDiscarded.is(record) && record.data.by === "person"
+				? { takenBackBy: { scope: record.scope } }
+				: undefined,
+	},
+	needs: [speaker],
+	pieces: skillRunsIn,
+	settle: ({ id }, before) =>
+		before ? { becomes: "running" } : { becomes: "waiting", draft: skillRunPaused({ run: id }) },
+	start: (kernel) => new SkillHost(kernel, { skills, resume: resume ?? skillResumeSchema.parse({}) }),
+});

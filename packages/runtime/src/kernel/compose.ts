@@ -1,0 +1,94 @@
+/** What all features say together, checked before anything is opened. */
+import { journal, journalRecords } from "@reyn/journal";
+import { type Facets, rewindNote, rewindRecords } from "@reyn/rewind-modes";
+import type { AnyProjection, View } from "@reyn/snapshot";
+import { type Deeds, isMeta, timetravelRecords } from "@reyn/timetravel";
+import type { AnyRecordKind } from "@reyn/wal";
+import { RuntimeError } from "./errors.ts";
+import type { Facet, Feature } from "./feature.ts";
+import { sessionOpened } from "./records.ts";
+import { kindsOf } from "./work.ts";
+
+export interface Composition {
+	/** Every kind of record that may be appended. */
+	readonly records: readonly AnyRecordKind[];
+	/** Which of them are talk and which are work. */
+	readonly facets: Facets;
+	readonly projections: readonly AnyProjection[];
+	/** Kinds whose records outlive `gc`. */
+	readonly keeps: readonly string[];
+	/** Kinds that begin something, or set it going again: one that comes makes a preview stale. All others go on with what was begun. */
+	readonly begins: readonly string[];
+	readonly undo: Deeds;
+	inCycle(view: View): boolean;
+}
+
+/** What there is without any feature: sessions, steps, rewinds. */
+const own = {
+	records: { conversation: [rewindNote], code: [sessionOpened, ...journalRecords] },
+	keeps: [sessionOpened, rewindNote],
+	undo: { [rewindNote.kind]: ({ scope }) => ({ takenBackBy: { scope, drop: [rewindNote.kind] } }) },
+} as const satisfies Pick<Feature, "records" | "keeps" | "undo">;
+
+/** @throws RuntimeError `RUNTIME_FEATURES` */
+export function compose(features: readonly Feature[]): Composition {
+	check(features);
+	const all = [own, ...features];
+	const ofFacet = (facet: Facet): readonly string[] =>
+		all.flatMap(({ records }) => kindsOf((records as Feature["records"])?.[facet] ?? []));
+	return {
+		records: [...recordsOf(features), sessionOpened, ...journalRecords, ...rewindRecords, ...timetravelRecords],
+		facets: { conversation: ofFacet("conversation"), code: ofFacet("code") },
+		projections: [journal, ...features.flatMap(({ projections = [] }) => projections)],
+		keeps: all.flatMap(({ keeps = [] }) => kindsOf(keeps)),
+		begins: [sessionOpened.kind, ...features.flatMap(({ begins = [] }) => kindsOf(begins))],
+		undo: Object.assign({}, ...all.map(({ undo = {} }) => undo)),
+		inCycle: (view) => features.some((feature) => feature.inCycle?.(view)),
+	};
+}
+
+const recordsOf = (features: readonly Feature[]): readonly AnyRecordKind[] =>
+	features.flatMap(({ records = {} }) => Object.values(records).flat());
+
+function check(features: readonly Feature[]): void {
+	const taken = new Map<string, string>();
+	const take = (what: string, name: string, by: string): void => {
+		const key = `${what} ${name}`;
+		const other = taken.get(key);
+		if (other !== undefined) throw wrong(`${key} is of the features ${other} and ${by}; rename one`, by);
+		taken.set(key, by);
+	};
+	for (const { kind } of [sessionOpened, ...journalRecords, ...rewindRecords, ...timetravelRecords])
+		take("the kind of record", kind, "(runtime)");
+	take("the projection", journal.name, "(runtime)");
+	const provided = new Set<string>();
+	for (const feature of features) {
+		const { name, projections = [], needs = [], provides = [], keeps = [], begins = [], undo = {} } = feature;
+		take("the feature", name, name);
+		for (const { kind } of recordsOf([feature])) {
+			if (isMeta(kind)) throw wrong(`the kind of record ${kind} of the feature ${name} is reserved; rename it`, name);
+			take("the kind of record", kind, name);
+		}
+		for (const projection of projections) take("the projection", projection.name, name);
+		const known = kindsOf(recordsOf([feature]));
+		for (const kind of [...kindsOf([...keeps, ...begins]), ...Object.keys(undo)])
+			if (!known.includes(kind))
+				throw wrong(
+					`the feature ${name} says something of ${kind}, which is not among its records; add it there`,
+					name,
+				);
+		const missing = needs.find(({ service }) => !provided.has(service));
+		if (missing)
+			throw wrong(
+				`the feature ${name} needs the service ${missing.service}, which no feature before it provides; put one that does before it`,
+				name,
+			);
+		for (const { service } of provides) {
+			take("the service", service, name);
+			provided.add(service);
+		}
+	}
+}
+
+const wrong = (why: string, feature: string): RuntimeError =>
+	new RuntimeError("RUNTIME_FEATURES", `${why}. Nothing was opened`, { feature });

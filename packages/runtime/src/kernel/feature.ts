@@ -1,0 +1,135 @@
+/** What the kernel knows of a feature, and what a feature gets of the kernel. No feature knows another. */
+import type { Model, ModelPolicy, Tool, Using } from "@reyn/journal";
+import type { AnyProjection, View } from "@reyn/snapshot";
+import type { Deeds, Timeline } from "@reyn/timetravel";
+import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal } from "@reyn/wal";
+import type { Layout } from "../stores/layout.ts";
+import type { Space } from "./disk-space.ts";
+import type { AnyService, Served, Service } from "./services.ts";
+import type { Session, SessionScope } from "./session.ts";
+import type { Sessions } from "./sessions.ts";
+import type { Gate } from "./shared-lock.ts";
+import type { Work } from "./work.ts";
+
+/** What a rewind by mode takes along: what was said, or what was done. */
+export type Facet = "conversation" | "code";
+
+/** A kind of work: pure facts, checked before the log is opened, and one way to begin. */
+export interface Feature<Host extends FeatureHost = FeatureHost> {
+	/** Names, kinds, projections and services are unique among features. */
+	readonly name: string;
+	/** Its kinds of record in the list that says what each is: none can be left unclassified. */
+	readonly records?: Readonly<Partial<Record<Facet, readonly AnyRecordKind[]>>>;
+	/** Kinds whose records outlive `gc`: few and small. */
+	readonly keeps?: readonly AnyRecordKind[];
+	readonly projections?: readonly AnyProjection[];
+	/** Kinds that begin something, or set it going again: one that comes makes a preview stale. */
+	readonly begins?: readonly AnyRecordKind[];
+	/** Its records that a person's `undo` takes back, or after which nothing can be redone. */
+	readonly undo?: Deeds;
+	/** Services without which it cannot be: a feature before it in the list provides them. */
+	readonly needs?: readonly AnyService[];
+	readonly provides?: readonly AnyService[];
+	/** Is a cycle of calls open in this state, whose results are missing? A cut is never made there. */
+	inCycle?(view: View): boolean;
+	/** All work that the state of a session knows, oldest first, finished work too. */
+	pieces?(view: View): readonly Piece[];
+	/**
+	 * What a rewind that has moved a running piece makes of it; nothing: it stays as it is.
+	 *
+	 * @param before as it ran before the rewind, where it did
+	 */
+	settle?(now: Piece, before: Piece | undefined): Settled | undefined;
+	/** Called once, in the order of the list, also where one only reads. Writes nothing, runs nothing. */
+	start(kernel: Kernel): Host;
+}
+
+/** A piece of work as it is in one state: a turn, a plan, a run, a message that waits to be shown. */
+export interface Piece {
+	readonly kind: string;
+	/** Unique among the pieces of its kind. */
+	readonly id: string;
+	/** What runs where it goes on. */
+	readonly work: Work;
+	/**
+	 * `running` goes on by itself at the next start, and so does `ending`, which is given up and has that still to say; `paused` and
+	 * `waiting` go on when somebody says so, or answers.
+	 */
+	readonly status: "running" | "ending" | "paused" | "waiting" | "over";
+	/** For people. */
+	readonly title: string;
+	/** When it was last set going: what it says counts from there. */
+	readonly since: Seq;
+	/** What would be paid again if it were lost. */
+	readonly spent?: { readonly calls: number; readonly tokens: number };
+}
+
+/** What is `running` again is set going after the move, if it ran in this process. The draft makes it paused or over. */
+export interface Settled {
+	readonly becomes: "running" | "waiting" | "over";
+	readonly draft?: Draft;
+}
+
+/** What a feature does once the kernel is there. */
+export interface FeatureHost {
+	readonly services?: readonly Served[];
+	/** Sets a piece going that runs or ends, from wherever it stands. Where it is under way it does nothing. Never throws. */
+	goOn?(session: Session, piece: Piece): void;
+	/** Tools for whoever asks a model; made for this frame, so that they may close over it. */
+	tools?(frame: Frame): readonly Tool[];
+}
+
+/** Where a model is asked. Work may be started from a turn; from a step it may not. */
+export interface Frame {
+	readonly session: Session;
+	readonly piece: Piece;
+	readonly for: "turn" | "step";
+}
+
+/** Who works in a session: what it is told, whom it asks, and what it may use. */
+export interface Agent {
+	readonly model: Model;
+	readonly tools: readonly Tool[];
+	/** Before each conversation. */
+	readonly instructions: string;
+}
+
+/** The kernel, as a feature sees it. */
+export interface Kernel {
+	readonly isReadOnly: boolean;
+	/** To read and to follow; one appends through a session. */
+	readonly wal: Wal;
+	readonly timeline: Timeline;
+	readonly sessions: Sessions;
+	readonly space: Space;
+	readonly ids: Ids;
+	readonly clock: Clock;
+	readonly timers: Timers;
+	readonly modelPolicy: ModelPolicy | undefined;
+	/** Results that are too large for a record. */
+	readonly results: BlobStore;
+	readonly layout: Layout;
+	/** Through which files beside the log are written. */
+	readonly gate: Gate;
+	agent(scope: Scope): Agent;
+	/** The agent's own tools, and what features offer to this frame. */
+	tools(frame: Frame): readonly Tool[];
+	/** What steps run on: the log of now, recall, results, the meter. They stop with the signal. */
+	using(session: Session, signal: AbortSignal): Using;
+	/** Takes out of a text what must not be written; absent: nothing is. */
+	readonly redact: ((text: string) => string) | undefined;
+	/** For what no record says: pieces of text, notices. */
+	emit<Event extends { readonly type: string }>(event: Event): void;
+	/** Work that was finished before and is not even asked for: the meter counts it as free. */
+	saved(calls: number, tokens: number): void;
+	/** @throws RuntimeError `RUNTIME_CLOSED` once the runtime has been told to close */
+	assertOpen(): void;
+	/** Waits for what has to be before something is begun. @throws RuntimeError `RUNTIME_CLOSED` when a close came meanwhile */
+	beforeClose<T>(ready: Promise<T>): Promise<T>;
+	/** What ends something is told as it ended: a close waits for it. */
+	toItsEnd<T>(act: () => Promise<T>): Promise<T>;
+	/** @throws RuntimeError `RUNTIME_NO_SERVICE` for a key that stands in no `needs` */
+	get<T>(key: Service<T>): T;
+}
+
+export type { SessionScope };

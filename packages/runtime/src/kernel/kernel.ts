@@ -1,0 +1,398 @@
+/** What every kind of work stands on: one log, its timeline, the sessions over it, and what features do in them. */
+import {
+	firstBelow,
+	journal,
+	type ModelPolicy,
+	recall,
+	recordedIn,
+	type StepEvent,
+	stepOutcomes,
+	type Using,
+} from "@reyn/journal";
+import { fileSnapshots, newestSnapshot } from "@reyn/snapshot";
+import { openTimeline, type RetentionPolicy, type Timeline } from "@reyn/timetravel";
+import {
+	type BlobStore,
+	type Clock,
+	fileBlobs,
+	fileEngine,
+	type Ids,
+	openWal,
+	randomIds,
+	type Scope,
+	systemClock,
+	systemTimers,
+	type Timers,
+	type Wal,
+} from "@reyn/wal";
+import { redacted } from "../redaction/redact.ts";
+import { type Collection, collectArtifacts } from "../stores/artifacts.ts";
+import { assertOwnState, type Layout, layoutOf, storedStatesOf } from "../stores/layout.ts";
+import { type Composition, compose } from "./compose.ts";
+import { Space } from "./disk-space.ts";
+import { RuntimeError } from "./errors.ts";
+import type { KernelEvent } from "./events.ts";
+import type { Agent, Feature, FeatureHost, Frame, Kernel, Piece } from "./feature.ts";
+import { Meter, type MeterReading } from "./meter.ts";
+import { quiesce, rebuild } from "./rewind.ts";
+import type { Service } from "./services.ts";
+import type { Session } from "./session.ts";
+import { keptScopes, mainSession, Sessions } from "./sessions.ts";
+import { isSame } from "./settle.ts";
+import { Gate } from "./shared-lock.ts";
+import { kindsOf } from "./work.ts";
+
+export interface KernelOptions {
+	/** The state directory. */
+	readonly state: string;
+	readonly features: readonly Feature[];
+	readonly readOnly?: boolean | "as recovered" | undefined;
+	readonly allowNetwork?: boolean | undefined;
+	readonly clock?: Clock | undefined;
+	readonly ids?: Ids | undefined;
+	readonly timers?: Timers | undefined;
+	readonly random?: (() => number) | undefined;
+	readonly modelPolicy?: ModelPolicy | undefined;
+	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
+	readonly quietMs?: number | undefined;
+	/** Takes out of a record what must not be written. */
+	redact?: ((text: string) => string) | undefined;
+	agent(scope: Scope): Agent;
+	emit<Event extends { readonly type: string }>(event: Event): void;
+}
+
+/** How far `gc` goes, and whether it only says so. */
+export type CollectionPolicy = Omit<RetentionPolicy, "now"> & {
+	/** Only say what would go. Default: false. */
+	readonly dryRun?: boolean;
+};
+
+/**
+ * Opens a state directory and restores what is in it. Nothing runs yet.
+ *
+ * @throws RuntimeError `RUNTIME_FEATURES`; WalError, SnapshotError, TimetravelError as their packages say; nothing is changed then
+ */
+export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
+	const { state, readOnly = false, allowNetwork = false, clock, ids, redact } = options;
+	const composition = compose(options.features);
+	const layout = layoutOf(state);
+	assertOwnState(layout);
+	const space = new Space(options.emit);
+	const wal = await openWal(fileEngine(layout.wal, { allowNetwork }), {
+		records: composition.records,
+		readOnly,
+		...(clock && { clock }),
+		...(ids && { ids }),
+		// The log is locked by now: nobody takes it over meanwhile.
+		proven: (logId) => newestSnapshot(fileSnapshots(storedStatesOf(layout).snapshots), logId, [mainSession]),
+		redact: (draft) => redacted(draft, redact),
+		onFull: (why) => space.heard(why),
+	});
+	return startKernel(options, { composition, layout, space, wal });
+}
+
+/** What a kernel is made of. */
+export interface KernelParts {
+	readonly composition: Composition;
+	readonly layout: Layout;
+	readonly space: Space;
+	readonly wal: Wal;
+}
+
+/** Takes over the log: it is closed if this fails. */
+export async function startKernel(options: KernelOptions, parts: KernelParts): Promise<OpenKernel> {
+	const { composition, layout, wal } = parts;
+	const { readOnly = false } = options;
+	try {
+		const { snapshots, kept } = storedStatesOf(layout);
+		let kernel: OpenKernel;
+		const timeline = await openTimeline({
+			wal,
+			snapshots: fileSnapshots(snapshots),
+			projections: composition.projections,
+			readOnly: readOnly !== false,
+			kept: fileBlobs(kept),
+			keptKinds: composition.keeps,
+			keptScopes: async () => keptScopes(await timeline.records()),
+			inCycle: composition.inCycle,
+			quiesce: (scope, { drop, over }) => kernel.quiesce({ scope, ...(drop ? { drop } : {}) }, over),
+			rebuild: (seq, scope) => kernel.rebuild(seq, scope),
+			deeds: composition.undo,
+			outcomes: stepOutcomes,
+			begins: composition.begins,
+			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
+			snapshotFailed: (error) => options.emit({ type: "notice", text: error.message } satisfies KernelEvent),
+		});
+		kernel = new OpenKernel(options, parts, timeline);
+		await kernel.sessions.open();
+		if (!readOnly) await timeline.settle();
+		return kernel;
+	} catch (error) {
+		await wal.close();
+		throw error;
+	}
+}
+
+export class OpenKernel implements Kernel {
+	readonly wal: Wal;
+	readonly timeline: Timeline;
+	readonly sessions: Sessions;
+	readonly space: Space;
+	readonly layout: Layout;
+	readonly gate = new Gate();
+	readonly results: BlobStore;
+	readonly composition: Composition;
+	readonly isReadOnly: boolean;
+	readonly ids: Ids;
+	readonly clock: Clock;
+	readonly timers: Timers;
+	readonly modelPolicy: ModelPolicy | undefined;
+	readonly redact: ((text: string) => string) | undefined;
+	readonly #options: KernelOptions;
+	readonly #meter = new Meter();
+	readonly #hosts = new Map<Feature, FeatureHost>();
+	readonly #services = new Map<string, unknown>();
+	#isClosing = false;
+	/** Each resolves when something is over that ends or moves something. */
+	readonly #ending = new Set<Promise<void>>();
+	/** Resolves when no `gc` is under way. */
+	#collecting: Promise<unknown> = Promise.resolve();
+
+	/** Use {@link openKernel}. */
+	constructor(options: KernelOptions, { composition, layout, space, wal }: KernelParts, timeline: Timeline) {
+		const { ids = randomIds, clock = systemClock, timers = systemTimers, modelPolicy, redact } = options;
+		this.#options = options;
+		this.wal = wal;
+		this.timeline = timeline;
+		this.space = space;
+		this.layout = layout;
+		this.composition = composition;
+		this.isReadOnly = (options.readOnly ?? false) !== false;
+		[this.ids, this.clock, this.timers] = [ids, clock, timers];
+		this.modelPolicy = modelPolicy;
+		this.redact = redact && ((text) => redact(text));
+		const results = fileBlobs(layout.results);
+		this.results = { ...results, put: (name, bytes) => this.gate.pass(() => results.put(name, bytes)) };
+		const { begins } = composition;
+		this.sessions = new Sessions({ timeline, begins, assertOpen: () => this.assertOpen() });
+		for (const feature of options.features) {
+			const host = feature.start(this);
+			this.#hosts.set(feature, host);
+			for (const { key, value } of host.services ?? []) this.#services.set(key.service, value);
+		}
+	}
+
+	/** What a feature of this kernel has made of it. */
+	hostOf<Host extends FeatureHost>(feature: Feature<Host>): Host {
+		return this.#hosts.get(feature) as Host;
+	}
+
+	get<T>(key: Service<T>): T {
+		if (this.#services.has(key.service)) return this.#services.get(key.service) as T;
+		throw new RuntimeError(
+			"RUNTIME_NO_SERVICE",
+			`no feature has provided the service ${key.service} so far; name it in \`needs\``,
+			{ service: key.service },
+		);
+	}
+
+	get features(): readonly Feature[] {
+		return this.#options.features;
+	}
+
+	get meter(): MeterReading {
+		return this.#meter.read();
+	}
+
+	agent(scope: Scope): Agent {
+		return this.#options.agent(scope);
+	}
+
+	tools(frame: Frame): ReturnType<Kernel["tools"]> {
+		const offered = [...this.#hosts.values()].flatMap((host) => host.tools?.(frame) ?? []);
+		return [...this.agent(frame.session.scope).tools, ...offered];
+	}
+
+	/** Work that a session knows, of all features. */
+	pieces(session: Session): readonly Piece[] {
+		return this.#options.features.flatMap((feature) => feature.pieces?.(session.view) ?? []);
+	}
+
+	/** Goes on with all that runs by itself, in the order of the features. Paused work stays paused. */
+	resume(): void {
+		for (const session of this.sessions)
+			for (const piece of this.pieces(session))
+				if (piece.status === "running" || piece.status === "ending") this.#goOn(session, piece);
+	}
+
+	#goOn(session: Session, piece: Piece): void {
+		for (const [feature, host] of this.#hosts)
+			if (feature.pieces?.(session.view).some((each) => isSame(each, piece))) host.goOn?.(session, piece);
+	}
+
+	using(session: Session, signal: AbortSignal): Using {
+		// The log of now: what was started before a rewind keeps the one that no longer accepts it.
+		const { log } = session;
+		const { clock, timers, modelPolicy, random, redact } = this.#options;
+		return {
+			log,
+			logId: this.wal.id,
+			signal,
+			recall: (step, program) => recall(session.view.get(journal), step, program),
+			recordedIn: (lane) => recordedIn(session.view.get(journal), lane),
+			firstBelow: (lane) => firstBelow(session.view.get(journal), lane),
+			whenInDoubt: () => "retry",
+			observe: (event) => this.#observe(session.scope, event),
+			results: this.results,
+			...(redact && { redact }),
+			...(random && { random }),
+			clock,
+			timers,
+			modelPolicy,
+		};
+	}
+
+	#observe(scope: Scope, event: StepEvent): void {
+		this.#meter.observe(event);
+		if (event.type === "no_space") {
+			this.space.waiting(`${event.name} (${event.lane})`, "its result", event.code, event.reason);
+			return;
+		}
+		const told = toldOf(scope, event);
+		if (told) this.emit(told);
+	}
+
+	emit<Event extends { readonly type: string }>(event: Event): void {
+		this.#options.emit(event);
+	}
+
+	saved(calls: number, tokens: number): void {
+		this.#meter.replayed(calls, tokens);
+	}
+
+	/** Cancels what a reset would cover and waits until it is quiet. @throws RuntimeError `RUNTIME_NOT_QUIET` */
+	quiesce(coverage: Parameters<typeof quiesce>[1], over: Promise<void>): Promise<void> {
+		return quiesce(this.sessions, coverage, over, this.#options.quietMs ?? 5000);
+	}
+
+	/** Brings the sessions in line with the reset at a seq. */
+	rebuild(seq: Parameters<typeof rebuild>[1], scope: Scope): Promise<void> {
+		return rebuild(this.sessions, seq, scope, {
+			timeline: this.timeline,
+			features: this.#options.features,
+			// What nobody has gone on with in this process waits for the next start, as it would have without the rewind.
+			relaunch: (session, piece) => {
+				if (session.hasBegun(piece.work)) this.#goOn(session, piece);
+			},
+		});
+	}
+
+	/** What a person asks for from now on belongs to where this leads. */
+	async move<T>(move: () => Promise<T>): Promise<T> {
+		this.assertOpen();
+		return this.toItsEnd(() => {
+			const moved = move();
+			this.sessions.begin(moved);
+			return moved;
+		});
+	}
+
+	async toItsEnd<T>(act: () => Promise<T>): Promise<T> {
+		const acted = act();
+		const ended = acted.then(
+			() => {},
+			() => {},
+		);
+		this.#ending.add(ended);
+		try {
+			return await acted;
+		} finally {
+			this.#ending.delete(ended);
+		}
+	}
+
+	async beforeClose<T>(ready: Promise<T>): Promise<T> {
+		try {
+			return await ready;
+		} finally {
+			// Where it failed too: for the want of an open log, say.
+			this.assertOpen();
+		}
+	}
+
+	/** As `Timeline.gc` does, and then the files beside the log that nothing refers to. One that is begun meanwhile waits for its end. */
+	gc(policy: CollectionPolicy = {}): Promise<Collection> {
+		const collection = this.#collecting.then(() => {
+			this.assertOpen();
+			return this.#collect(policy);
+		});
+		this.#collecting = collection.catch(() => {});
+		return collection;
+	}
+
+	async #collect({ dryRun = false, ...policy }: CollectionPolicy): Promise<Collection> {
+		const { wal, timeline, layout, gate } = this;
+		const known = kindsOf(this.composition.records);
+		const cut = await timeline.gc({ ...policy, dryRun, now: this.clock.now() });
+		const sessions = this.sessions.everOpened();
+		return { ...cut, artifacts: await collectArtifacts(cut, { layout, gate, wal, known, timeline, sessions, dryRun }) };
+	}
+
+	/** Resolves when nothing is running. */
+	async idle(): Promise<void> {
+		for (const session of this.sessions) await session.idle();
+	}
+
+	/** Stops all that is under way; it stays in flight, and goes on at the next start. */
+	cancel(): void {
+		for (const session of this.sessions) session.cancel("the process was asked to stop");
+	}
+
+	/**
+	 * Cancels what is under way, waits until it is quiet and until what ends or moves something is over, and closes the log. A full
+	 * disk is not waited for. The log is closed whatever the work throws; the first error is thrown then.
+	 */
+	async close(): Promise<void> {
+		this.#isClosing = true;
+		// What would begin now would be waited for to its end: it is recorded, and begins at the next start.
+		for (const session of this.sessions) session.close();
+		this.cancel();
+		const over = Promise.all([this.idle(), this.#collecting, ...this.#ending]);
+		const [quiet] = await Promise.allSettled([Promise.race([over, this.space.whenNone])]);
+		const [closed] = await Promise.allSettled([this.wal.close()]);
+		// What waited for space is told by now that there is none; what has begun meanwhile ends too.
+		this.cancel();
+		const [ended] = await Promise.allSettled([this.idle()]);
+		for (const each of [quiet, closed, ended]) if (each.status === "rejected") throw each.reason;
+	}
+
+	assertOpen(): void {
+		if (!this.#isClosing) return;
+		const why = "this runtime has been told to close: it begins nothing any more, and nothing was written";
+		throw new RuntimeError("RUNTIME_CLOSED", `${why}; open the state again with openRuntime`);
+	}
+}
+
+/** What a person is told of a step while it is made; undefined where there is nothing to be told. */
+function toldOf(scope: Scope, event: StepEvent): KernelEvent | undefined {
+	const notice = (text: string): KernelEvent => ({ type: "notice", text });
+	if (event.type === "retrying" && event.kind === "model") {
+		const { lane, name: model, attempt, limit, reason, pauseMs } = event;
+		return { type: "model_retry", scope, lane, model, attempt, limit, reason, pauseMs };
+	}
+	// A question that nobody has answered is simply asked again.
+	if (event.type === "in_doubt" && event.kind !== "ask") {
+		const then = {
+			retry: "it is made again",
+			skip: "it is skipped, so data may be missing",
+			discard: "the run is discarded",
+			reconciled: "it had happened",
+		};
+		return notice(
+			`${event.name} (${event.lane}) was under way when the process ended, and nobody knows whether it happened: ${then[event.decision]}`,
+		);
+	}
+	if (event.type === "world_kept")
+		return notice(`${event.name} (${event.lane}) is not asked again: later work rests on what it said`);
+	return undefined;
+}

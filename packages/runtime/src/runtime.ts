@@ -1,0 +1,441 @@
+/** The composition: one log, its timeline, and sessions with turns, plans, skills and scripts over it. */
+import { assertPurity, type Model, type ModelPolicy, type Tool } from "@reyn/journal";
+import { openRuns, type Question, scriptRuns } from "@reyn/journal/script";
+import { costOf, findPlan, inFlight, type PlanLimits, type PlanRun, planRuns } from "@reyn/plan";
+import {
+	applyRewind,
+	type Facets,
+	planRewind,
+	type RewindMode,
+	type RewindPlan,
+	type RewindResult,
+} from "@reyn/rewind-modes";
+import { findRun, inFlightRuns, type Skill, type SkillResume, type SkillRun, skillRuns } from "@reyn/skill-resume";
+import type { View } from "@reyn/snapshot";
+import type { Checkout, StateDiff, StepOptions, Stepped, Timeline } from "@reyn/timetravel";
+import type { Clock, Draft, Ids, Scope, Seq, Timers, TornTail, Wal } from "@reyn/wal";
+import type { RuntimeEvent } from "./events.ts";
+import {
+	type ConversationState,
+	conversation,
+	hasMessageFrom,
+	promptText,
+} from "./features/conversation/conversation.ts";
+import type { BackgroundMessage } from "./features/conversation/events.ts";
+import { undeliveredIn } from "./features/conversation/pieces.ts";
+import { INSTRUCTIONS } from "./features/conversation/turn.ts";
+import { type BuiltIn, builtIn } from "./features/index.ts";
+import { planWork } from "./features/plan/pieces.ts";
+import type { Scripts } from "./features/script/scripts.ts";
+import { skillWork } from "./features/skill/pieces.ts";
+import type { Agent, Feature } from "./kernel/feature.ts";
+import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel } from "./kernel/kernel.ts";
+import type { MeterReading } from "./kernel/meter.ts";
+import type { Session, SessionScope } from "./kernel/session.ts";
+import { mainSession, sessionOf } from "./kernel/sessions.ts";
+import type { Collection } from "./stores/artifacts.ts";
+
+export interface RuntimeOptions {
+	/** The state directory, usually `.reyn`. */
+	readonly state: string;
+	readonly model: Model;
+	/** What turns and plan steps may use. */
+	readonly tools: readonly Tool[];
+	/** What an agent is told before each conversation. Default: to answer from files, with sources. */
+	readonly instructions?: string;
+	/** Agents that differ from that, by name: each has what is given here, and the rest as above. */
+	readonly agents?: Readonly<Record<string, Partial<Agent>>>;
+	/** Kinds of work of your own, beside conversations, plans, skills and scripts. */
+	readonly features?: readonly Feature[];
+	readonly skills?: readonly Skill[];
+	readonly limits?: Partial<PlanLimits>;
+	readonly skillResume?: SkillResume;
+	/**
+	 * Look without the lock: nothing is written and nothing runs. `true` shows what is known to be durable, `as recovered` what
+	 * a process would find that went on now: of `explain`, `check` and `verify` only that is what a resume does. Default: false.
+	 */
+	readonly readOnly?: boolean | "as recovered";
+	/** Told of everything as it happens. */
+	onEvent?(event: RuntimeEvent): void;
+	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
+	onMessage?(message: BackgroundMessage): Promise<void>;
+	/**
+	 * Takes out of a text what must not be written, a key say: out of all that is recorded, with what it leaves being what models,
+	 * tools and people are given of it. `redactSecrets(process.env)` knows the usual ones. What it takes out once it has to leave
+	 * as it is. Default: nothing.
+	 */
+	redact?(text: string): string;
+	readonly clock?: Clock;
+	readonly ids?: Ids;
+	/** Where the pauses between tries come from, and the limits of calls. */
+	readonly timers?: Timers;
+	/** Draws from 0 to below 1, for pauses. Default: `Math.random`. */
+	random?(): number;
+	/** How often a model is asked for an answer, and how long that may take, where that is not as `askModel` of `@reyn/journal` has it. */
+	readonly modelPolicy?: ModelPolicy;
+	/** Keep the log on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
+	readonly allowNetwork?: boolean;
+	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
+	ask?(question: Question): Promise<string | undefined>;
+	/**
+	 * Run scripts in a process of their own, which has no files, programs or environment, only the calls of the script: `checkScript`
+	 * has the same option. Default: false.
+	 */
+	readonly isolate?: boolean;
+	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
+	readonly quietMs?: number;
+}
+
+/** What was found when the state was opened. */
+export interface Restored {
+	readonly tip: Seq;
+	/** Bytes after the last sound record that were set aside. */
+	readonly torn: TornTail | undefined;
+	readonly turns: readonly { readonly scope: SessionScope; readonly turn: Seq; readonly text: string }[];
+	readonly plans: readonly {
+		readonly scope: SessionScope;
+		readonly plan: string;
+		readonly goal: string;
+		readonly status: string;
+		/** Steps that are finished, of how many, and what their model calls cost: none of it is paid again. */
+		readonly finished: number;
+		readonly size: number;
+		readonly calls: number;
+		readonly tokens: number;
+	}[];
+	readonly runs: readonly {
+		readonly scope: SessionScope;
+		readonly run: string;
+		readonly skill: string;
+		readonly phase: string | undefined;
+		readonly status: string;
+	}[];
+	/** Script runs that are open; each is resumed by name. */
+	readonly scripts: readonly { readonly scope: SessionScope; readonly run: string; readonly name: string }[];
+	/** Of a large one, how it begins. */
+	readonly undelivered: readonly BackgroundMessage[];
+}
+
+/** What was shown before it was confirmed: what speaks against it since refuses the move. Absent: nothing does. */
+export interface Confirmed {
+	/** The tip then. */
+	readonly expect?: Seq;
+}
+
+/**
+ * Opens a state directory and restores what is in it. Nothing runs yet: `resume()` goes on with what was in flight.
+ *
+ * @throws RuntimeError `RUNTIME_FEATURES`; WalError, SnapshotError, TimetravelError as their packages say; JournalError `STEP_PURITY` of a
+ * tool; nothing is changed then
+ */
+export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
+	const parts = partsOf(options);
+	return new Runtime(await openKernel(parts.kernel), parts.builtIn);
+}
+
+/** What a kernel is opened with, as the options say. @throws JournalError `STEP_PURITY` of a tool */
+export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptions; readonly builtIn: BuiltIn } {
+	const { agents = {}, features = [], onEvent, redact, instructions = INSTRUCTIONS, model, tools } = options;
+	for (const each of [tools, ...Object.values(agents).map((agent) => agent.tools ?? [])])
+		for (const tool of each) assertPurity(tool);
+	const ours = builtIn(options);
+	const kernel: KernelOptions = {
+		...options,
+		features: [...ours.list, ...features],
+		redact: redact && ((text) => redact(text)),
+		agent: ({ agent = mainSession.agent }) => ({
+			model,
+			tools,
+			instructions,
+			...(Object.hasOwn(agents, agent) ? agents[agent] : {}),
+		}),
+		// What a feature of one's own says comes here too.
+		emit: (event) => onEvent?.(event as RuntimeEvent),
+	};
+	return { kernel, builtIn: ours };
+}
+
+export class Runtime implements AsyncDisposable {
+	/** Script runs: start, resume, preview and verify them. */
+	readonly scripts: Scripts;
+	readonly #kernel: OpenKernel;
+	readonly #builtIn: BuiltIn;
+
+	/** Use {@link openRuntime}. */
+	constructor(kernel: OpenKernel, builtIn: BuiltIn) {
+		this.#kernel = kernel;
+		this.#builtIn = builtIn;
+		this.scripts = kernel.hostOf(builtIn.script).scripts;
+	}
+
+	get wal(): Wal {
+		return this.#kernel.wal;
+	}
+
+	get timeline(): Timeline {
+		return this.#kernel.timeline;
+	}
+
+	/** The kinds of work that there are. */
+	get features(): readonly Feature[] {
+		return this.#kernel.features;
+	}
+
+	/** Which kinds of record are talk and which are work: what a rewind by mode takes along. */
+	get facets(): Facets {
+		return this.#kernel.composition.facets;
+	}
+
+	/** Model calls and tokens of this process: replayed free, and paid. */
+	get meter(): MeterReading {
+		return this.#kernel.meter;
+	}
+
+	/** What is in flight or waits to be shown. */
+	restored(): Restored {
+		const sessions = [...this.#kernel.sessions];
+		return {
+			tip: this.wal.tip,
+			torn: this.wal.torn,
+			turns: sessions.flatMap((session) =>
+				stateOf(session).open.map((turn) => ({
+					scope: session.scope,
+					turn,
+					text: promptText(stateOf(session), turn),
+				})),
+			),
+			plans: sessions.flatMap(({ scope, view }) =>
+				inFlight(view.get(planRuns)).map(([plan, run]) => {
+					const { steps, calls, tokens } = costOf(run);
+					return { scope, plan, goal: run.goal, status: run.status, finished: steps, size: run.size, calls, tokens };
+				}),
+			),
+			runs: sessions.flatMap(({ scope, view }) =>
+				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status }]) => ({
+					scope,
+					run,
+					skill,
+					phase,
+					status,
+				})),
+			),
+			scripts: sessions.flatMap(({ scope, view }) =>
+				openRuns(view.get(scriptRuns)).map(([run, { name }]) => ({ scope, run, name })),
+			),
+			undelivered: sessions.flatMap((session) => [
+				...undeliveredIn(session.view).map(({ spilled: _beside, ...each }) => each),
+				...unsaidIn(session),
+			]),
+		};
+	}
+
+	/**
+	 * Goes on with everything that was in flight: turns first, then skills and plans in the background. Paused work stays paused.
+	 * Called again, it goes on with what has stopped since.
+	 */
+	resume(): void {
+		this.#kernel.resume();
+	}
+
+	/** The conversation as it is now. `default/main` always exists; another one is made by its first prompt. */
+	conversation(scope: SessionScope = mainSession): ConversationState {
+		return stateOf(this.#kernel.sessions.at(scope));
+	}
+
+	/** The sessions that there are. */
+	sessions(): readonly SessionScope[] {
+		return [...this.#kernel.sessions].map(({ scope }) => scope);
+	}
+
+	view(scope: SessionScope = mainSession): View {
+		return this.#kernel.sessions.at(scope).view;
+	}
+
+	/**
+	 * Gives a prompt to a session and resolves with its turn once the prompt is durable; the answer comes as events. One that
+	 * comes during a rewind of the session waits for its end: it belongs to the line of history that this leads to. Turns that
+	 * were cut, by a crash or for want of the model, go on first; who asks the same again means them, and asks nothing new.
+	 *
+	 * @throws RuntimeError `RUNTIME_CLOSED` once `close` has been called, as all does that begins or changes something
+	 */
+	prompt(text: string, scope: SessionScope = mainSession): Promise<Seq> {
+		return this.#kernel.hostOf(this.#builtIn.conversation).turns.prompt(text, scope);
+	}
+
+	/** Stops the running turn of a session, if there is one; plans go on. */
+	interrupt(scope: SessionScope = mainSession): Promise<boolean> {
+		return this.#kernel.hostOf(this.#builtIn.conversation).turns.interrupt(this.#kernel.sessions.at(scope));
+	}
+
+	/** Resolves when no turn, plan or skill is running. */
+	idle(): Promise<void> {
+		return this.#kernel.idle();
+	}
+
+	/** Starts a skill, after a rewind of the session that is under way; gives the id of the run. */
+	async runSkill(name: string, input: unknown, scope: SessionScope = mainSession): Promise<string> {
+		this.#kernel.assertOpen();
+		await this.#kernel.beforeClose(this.#kernel.sessions.rewound(scope));
+		return this.#kernel.hostOf(this.#builtIn.skill).start(this.#kernel.sessions.at(scope), name, input);
+	}
+
+	/**
+	 * A skill run that is in flight.
+	 *
+	 * @throws SkillError `SKILL_UNKNOWN_RUN`, naming those that are
+	 */
+	findSkillRun(run: string): SkillRun {
+		return findRun(this.#ownerOfRun(run).view.get(skillRuns), run);
+	}
+
+	/**
+	 * Goes on with a skill run that a rewind has paused.
+	 *
+	 * @throws SkillError `SKILL_UNKNOWN_RUN`
+	 */
+	async resumeSkillRun(run: string): Promise<void> {
+		this.#kernel.assertOpen();
+		this.findSkillRun(run);
+		await this.#kernel.hostOf(this.#builtIn.skill).resume(this.#ownerOfRun(run), run);
+	}
+
+	/** @throws SkillError `SKILL_UNKNOWN_RUN`; TimetravelError `TIMETRAVEL_STALE` */
+	async discardSkillRun(run: string, { expect }: Confirmed = {}): Promise<void> {
+		this.#kernel.assertOpen();
+		const session = this.#ownerOfRun(run);
+		await this.#kernel.toItsEnd(async () => {
+			await this.timeline.ifStill(expect, skillWork(session.scope, run).scope, () => this.findSkillRun(run));
+			await this.#kernel.hostOf(this.#builtIn.skill).discard(session, run, "discarded by the user");
+		});
+	}
+
+	/**
+	 * A plan that is in flight.
+	 *
+	 * @throws PlanError `PLAN_UNKNOWN`, naming those that are
+	 */
+	findPlan(plan: string): PlanRun {
+		return findPlan(this.#ownerOfPlan(plan).view.get(planRuns), plan);
+	}
+
+	/** @throws PlanError `PLAN_UNKNOWN`; TimetravelError `TIMETRAVEL_STALE` */
+	async discardPlan(plan: string, { expect }: Confirmed = {}): Promise<void> {
+		this.#kernel.assertOpen();
+		const session = this.#ownerOfPlan(plan);
+		await this.#kernel.toItsEnd(async () => {
+			await this.timeline.ifStill(expect, planWork(session.scope, plan).scope, () => this.findPlan(plan));
+			await this.#kernel.hostOf(this.#builtIn.plan).discard(session, plan, "discarded by the user");
+		});
+	}
+
+	/**
+	 * Goes on with a plan, again from a step if one is named. Gives the steps that run again.
+	 *
+	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`
+	 */
+	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
+		this.#kernel.assertOpen();
+		this.findPlan(plan);
+		return this.#kernel.hostOf(this.#builtIn.plan).resume(this.#ownerOfPlan(plan), plan, from);
+	}
+
+	/**
+	 * What a rewind to a seq would do. Reads only.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `planRewind` of `@reyn/rewind-modes` does
+	 */
+	async planRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPlan> {
+		this.#kernel.sessions.at(sessionOf(scope));
+		return planRewind(this.timeline, this.facets, seq, mode, scope);
+	}
+
+	/**
+	 * Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the plan is of, or else the main one.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
+	 */
+	async applyRewind(
+		plan: RewindPlan,
+		actor: string,
+		scope: SessionScope = sessionOf(plan.scope),
+	): Promise<RewindResult> {
+		this.#kernel.assertOpen();
+		this.#kernel.sessions.at(sessionOf(plan.scope));
+		const session = this.#kernel.sessions.at(scope);
+		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
+		return this.#kernel.move(() =>
+			applyRewind(this.timeline, this.facets, plan, { actor, log, session: session.scope }),
+		);
+	}
+
+	/** Goes to any seq: an undo on the current line, a switch of branches elsewhere. What is outside the scope stays as it is. */
+	async checkout(seq: Seq, actor: string, scope: Scope = {}, { expect }: Confirmed = {}): Promise<Checkout> {
+		return this.#kernel.move(() =>
+			this.timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }) }),
+		);
+	}
+
+	/**
+	 * What differs between the states of a session at two seqs.
+	 *
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
+	 */
+	async diff(a: Seq, b: Seq, scope: SessionScope = mainSession): Promise<StateDiff> {
+		return this.timeline.diff(a, b, this.#kernel.sessions.at(scope).scope);
+	}
+
+	/** Takes back the newest thing that a person did to the history, as `Timeline.undo` does: the one that was confirmed, or none. */
+	async undo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
+		return this.#kernel.move(() => this.timeline.undo({ ...confirmed, actor }));
+	}
+
+	async redo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
+		return this.#kernel.move(() => this.timeline.redo({ ...confirmed, actor }));
+	}
+
+	/**
+	 * Takes away what is older than the policy keeps, as `Timeline.gc` does, and then the files beside the log that nothing refers
+	 * to any more. One that is begun meanwhile waits for its end.
+	 */
+	gc(policy: CollectionPolicy = {}): Promise<Collection> {
+		return this.#kernel.gc(policy);
+	}
+
+	/** Stops all that is under way; it stays in flight, and goes on at the next start. */
+	cancel(): void {
+		this.#kernel.cancel();
+	}
+
+	/**
+	 * Cancels what is under way, waits until it is quiet, a tool that does not stop as long as that takes, and until what ends or moves something is over, a `gc` too; then it closes the log. A full disk is not waited for: it then rejects with
+	 * `WAL_FULL`, and what was not durable, so never acknowledged, is done again at the next start. The log is closed whatever the
+	 * work throws; the first error is thrown then.
+	 */
+	close(): Promise<void> {
+		return this.#kernel.close();
+	}
+
+	[Symbol.asyncDispose](): Promise<void> {
+		return this.close();
+	}
+
+	/** The session that a plan belongs to; for an unknown one the main session, whose own check then says what there is. */
+	#ownerOfPlan(plan: string): Session {
+		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(planRuns), plan));
+	}
+
+	#ownerOfRun(run: string): Session {
+		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(skillRuns), run));
+	}
+}
+
+const stateOf = ({ view }: Session): ConversationState => view.get(conversation);
+
+/** What work that was given up has still to say: a process died before it had. */
+function unsaidIn({ scope, view }: Session): readonly BackgroundMessage[] {
+	return [...Object.entries(view.get(planRuns)), ...Object.entries(view.get(skillRuns))].flatMap(([from, { ended }]) =>
+		ended?.tell === undefined || hasMessageFrom(view.get(conversation), from, ended.seq)
+			? []
+			: [{ seq: ended.seq, scope, from, text: ended.tell }],
+	);
+}
