@@ -38,6 +38,26 @@ const allowedInTests: Readonly<Record<string, readonly string[]>> = {
 	runtime: ["tools", "offline-model"],
 };
 
+/** The folders of runtime: which others of it each may import, and which packages of ours. */
+const folders: Readonly<Record<string, { readonly folders: readonly string[]; readonly packages: readonly string[] }>> =
+	{
+		kernel: {
+			folders: ["redaction", "stores"],
+			packages: ["wal", "snapshot", "timetravel", "journal", "rewind-modes"],
+		},
+		redaction: { folders: ["kernel"], packages: ["wal", "journal"] },
+		"features/conversation": {
+			folders: ["kernel", "redaction"],
+			packages: ["wal", "snapshot", "journal", "rewind-modes", "plan"],
+		},
+		"features/plan": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "plan"] },
+		"features/skill": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "skill-resume"] },
+		"features/script": {
+			folders: ["kernel", "redaction"],
+			packages: ["wal", "snapshot", "timetravel", "journal", "journal/script"],
+		},
+	};
+
 interface Source {
 	/** From the package's folder, with forward slashes: `src/index.ts`. */
 	readonly path: string;
@@ -118,6 +138,35 @@ test.each([
 		"@reyn/snapshot: src/planted/index.ts imports ../../../wal/src/codec.ts, which is outside its package",
 	],
 	[
+		"a kernel that knows a feature",
+		withSource(
+			"@reyn/runtime",
+			'import { conversation } from "../features/conversation/conversation.ts";',
+			"src/kernel/x.ts",
+		),
+		"src/kernel/x.ts imports ../features/conversation/conversation.ts; kernel may not know features/conversation",
+	],
+	[
+		"a kernel that knows the list of features",
+		withSource("@reyn/runtime", 'import { builtIn } from "../features/index.ts";', "src/kernel/x.ts"),
+		"src/kernel/x.ts imports ../features/index.ts; kernel may not know features",
+	],
+	[
+		"a kernel that knows a feature's package",
+		withSource("@reyn/runtime", 'import { planRuns } from "@reyn/plan";', "src/kernel/x.ts"),
+		"src/kernel/x.ts imports @reyn/plan; kernel may not know plan",
+	],
+	[
+		"a feature that knows another",
+		withSource("@reyn/runtime", 'import { PLAN } from "../plan/pieces.ts";', "src/features/skill/x.ts"),
+		"src/features/skill/x.ts imports ../plan/pieces.ts; features/skill may not know features/plan",
+	],
+	[
+		"a feature that knows what is above it",
+		withSource("@reyn/runtime", 'import { Runtime } from "../../runtime.ts";', "src/features/skill/x.ts"),
+		"src/features/skill/x.ts imports ../../runtime.ts; features/skill may not know what is above it",
+	],
+	[
 		"an index that exports whatever there is",
 		withSource("@reyn/journal", 'export * from "./perform.ts";'),
 		"@reyn/journal: src/planted/index.ts has `export *`",
@@ -133,7 +182,11 @@ function violations(rooms: readonly Room[]): string[] {
 	const byName = new Map(rooms.map((room) => [room.manifest.name, room]));
 	return rooms.flatMap((room) => [
 		...edgeViolations(room),
-		...room.sources.flatMap((source) => [...importViolations(room, source, byName), ...indexViolations(room, source)]),
+		...room.sources.flatMap((source) => [
+			...importViolations(room, source, byName),
+			...indexViolations(room, source),
+			...(room.manifest.name === "@reyn/runtime" ? folderViolations(source) : []),
+		]),
 	]);
 }
 
@@ -174,6 +227,26 @@ function importViolations(room: Room, source: Source, byName: ReadonlyMap<string
 		return entries?.includes(target) === false ? [`${at}, which ${owner} does not export`] : [];
 	});
 }
+
+/** The kernel knows no feature, and no feature another. */
+function folderViolations({ path, text }: Source): string[] {
+	const own = folderOf(path);
+	const row = own === undefined ? undefined : folders[own];
+	if (!row) return [];
+	return importsIn(text).flatMap((target) => {
+		const isWithin = target.startsWith(".");
+		const name = isWithin ? folderOf(posix.join(posix.dirname(path), target)) : target.replace("@reyn/", "");
+		const isAllowed = isWithin
+			? name === own || row.folders.includes(name ?? "")
+			: !isOurs(target) || row.packages.includes(name ?? "");
+		return isAllowed
+			? []
+			: [`@reyn/runtime: ${path} imports ${target}; ${own} may not know ${name ?? "what is above it"}`];
+	});
+}
+
+/** `features/plan` of `src/features/plan/index.ts`; nothing of what lies in `src` itself. */
+const folderOf = (path: string): string | undefined => /^src\/((?:features\/[^/]+|[^/]+))\/[^/]+$/.exec(path)?.[1];
 
 function indexViolations(room: Room, { path, text }: Source): string[] {
 	if (basename(path) !== "index.ts" || !/^\s*export\s+(type\s+)?\*/m.test(text)) return [];
@@ -218,8 +291,8 @@ function withManifest(name: string, change: Partial<Package["manifest"]>): (room
 	return changing(name, (room) => ({ ...room, manifest: { ...room.manifest, ...change } }));
 }
 
-function withSource(name: string, text: string): (rooms: readonly Room[]) => Room[] {
-	return changing(name, (room) => ({ ...room, sources: [...room.sources, { path: "src/planted/index.ts", text }] }));
+function withSource(name: string, text: string, path = "src/planted/index.ts"): (rooms: readonly Room[]) => Room[] {
+	return changing(name, (room) => ({ ...room, sources: [...room.sources, { path, text }] }));
 }
 
 function changing(name: string, change: (room: Room) => Room): (rooms: readonly Room[]) => Room[] {

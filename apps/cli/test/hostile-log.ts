@@ -4,9 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { layoutOf } from "@reyn/runtime";
+import { allRecords, layoutOf } from "@reyn/runtime";
 import { type Draft, fileEngine, type Scope } from "@reyn/wal";
-import { allRecords } from "../../../packages/runtime/src/kernel/kinds.ts";
 import { encodeRecord } from "../../../packages/wal/src/codec.ts";
 import { walRecords } from "../../../packages/wal/src/wal-records.ts";
 import { HOSTILE } from "./hostile.ts";

@@ -6,7 +6,7 @@ import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, W
 import type { Layout } from "../stores/layout.ts";
 import type { Space } from "./disk-space.ts";
 import type { AnyService, Served, Service } from "./services.ts";
-import type { Session, SessionScope } from "./session.ts";
+import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 import type { Gate } from "./shared-lock.ts";
 import type { Work } from "./work.ts";
@@ -131,5 +131,3 @@ export interface Kernel {
 	/** @throws RuntimeError `RUNTIME_NO_SERVICE` for a key that stands in no `needs` */
 	get<T>(key: Service<T>): T;
 }
-
-export type { SessionScope };
