@@ -28,7 +28,7 @@ import { type BuiltIn, builtIn } from "./features/index.ts";
 import { planWork } from "./features/plan/pieces.ts";
 import type { Scripts } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
-import type { Agent, Feature } from "./kernel/feature.ts";
+import type { Agent, Feature, FeatureHost } from "./kernel/feature.ts";
 import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel } from "./kernel/kernel.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Session, SessionScope } from "./kernel/session.ts";
@@ -174,6 +174,11 @@ export class Runtime implements AsyncDisposable {
 
 	get timeline(): Timeline {
 		return this.#kernel.timeline;
+	}
+
+	/** What a feature of one's own has made of this runtime. */
+	hostOf<Host extends FeatureHost>(feature: Feature<Host>): Host {
+		return this.#kernel.hostOf(feature);
 	}
 
 	/** The kinds of work that there are. */

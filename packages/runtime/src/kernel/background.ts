@@ -1,8 +1,48 @@
 /** Work behind the conversation: it brings a text, and ends before anybody is told so. */
-import { laneClosed, reasonOf } from "@reyn/journal";
-import type { Scope, Seq } from "@reyn/wal";
-import type { From, Speaker } from "./services.ts";
+import { type Lane, laneClosed, reasonOf, runProgram } from "@reyn/journal";
+import { type Draft, isReynError, type Scope, type Seq } from "@reyn/wal";
+import type { KernelEvent } from "./events.ts";
+import type { Kernel, Piece } from "./feature.ts";
+import { type From, type Speaker, speaker } from "./services.ts";
 import type { Session } from "./session.ts";
+
+/** How a piece of work is over: what is recorded of it, and what is said in the conversation. */
+export interface Ending {
+	readonly records: readonly Draft[];
+	readonly say?: string;
+}
+
+/**
+ * Does a piece of work behind the conversation, where it is not under way: its steps, in a lane of its own, then its end, all or
+ * nothing of it recorded before anybody is shown what it says. What is cut goes on with `goOn`. The feature needs `speaker`.
+ */
+export function inBackground(
+	kernel: Kernel,
+	session: Session,
+	piece: Piece,
+	steps: (lane: Lane) => Promise<Ending>,
+): void {
+	const { work, since } = piece;
+	if (session.isRunning(work)) return;
+	const path = `${piece.kind}/${piece.id}`;
+	session.start(work, async (signal) => {
+		try {
+			const using = kernel.using(session, signal);
+			const { records, say } = await runProgram(path, work.scope, using, steps);
+			const end = (): Promise<void> => {
+				if (say !== undefined) kernel.get(speaker).say(session, piece, since, say);
+				for (const record of records) using.log.append(record, work.scope);
+				return using.log.append(laneClosed({ lane: path }), work.scope).durable;
+			};
+			await kernel.space.keep(work.name, "how it ended", end, signal);
+			await kernel.get(speaker).show(session, piece, signal);
+		} catch (error) {
+			const isCut = signal.aborted || isReynError(error, "STALE_LINEAGE");
+			const text = `${work.name} has stopped, and goes on with resume or at the next start: ${stopReason(signal, error)}`;
+			if (!isCut) kernel.emit({ type: "notice", text } satisfies KernelEvent);
+		}
+	});
+}
 
 /** Writes the records of an end, all in one turn of the event loop: within that the log does not fill up, so it is all or none. */
 export type Keep = <T>(write: () => T) => Promise<T>;

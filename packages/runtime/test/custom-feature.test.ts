@@ -1,0 +1,250 @@
+/** A feature that nothing of the runtime names: it goes on after any kill, and every rewind, undo and gc take it along. */
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Board, pollFeature, polls } from "../../../examples/custom-feature/poll.ts";
+import { type Feature, facets, mainSession, type Runtime } from "../src/index.ts";
+import { exists } from "./kept-files.ts";
+import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
+
+let project: Project;
+let posted: Map<string, string>;
+beforeEach(async () => {
+	project = await makeProject();
+	posted = new Map();
+});
+afterEach(() => project[Symbol.asyncDispose]());
+
+const board = (): Board => ({
+	post: async (result, key) => void posted.set(`${key}#${posted.size}`, result),
+	has: async (key) => [...posted.keys()].some((each) => each.startsWith(`${key}#`)),
+});
+
+/** Opens a poll of two where it is asked to. */
+const model = scripted((request) =>
+	lastOf(request) === "ask them"
+		? [{ name: "open_poll", args: { question: "Tea?", voters: 2 } }]
+		: `echo ${lastOf(request)}`,
+);
+
+async function opened(at: Project = project) {
+	const feature = pollFeature(board());
+	const found = await open(at, { model, tools: [], features: [feature] });
+	return { ...found, polls: found.runtime.hostOf(feature) };
+}
+
+const stateOf = (runtime: Runtime) => runtime.view().get(polls);
+
+const messages = (runtime: Runtime): readonly string[] =>
+	runtime
+		.conversation()
+		.items.toArray()
+		.flatMap((item) => (item.type === "message" ? [`${item.from}: ${item.text}`] : []));
+
+const ID = "poll2";
+
+async function ask(runtime: Runtime): Promise<void> {
+	await runtime.prompt("ask them");
+	await runtime.idle();
+}
+
+test("a turn opens it, and it brings its result by itself", async () => {
+	const { runtime, polls, shown } = await opened();
+	await ask(runtime);
+	expect(stateOf(runtime)).toMatchObject({ [ID]: { question: "Tea?", status: "waiting" } });
+	await polls.vote(ID, "ada", "yes");
+	await polls.vote(ID, "bo", "yes");
+	await runtime.idle();
+	expect([...posted.values()]).toEqual(["Tea? yes (2 of 2)"]);
+	expect(shown.map(({ from, text }) => [from, text])).toEqual([[ID, "Tea? yes (2 of 2)"]]);
+	await runtime.prompt("and?");
+	await runtime.idle();
+	expect(messages(runtime)).toEqual(["poll2: Tea? yes (2 of 2)"]);
+	await runtime.close();
+});
+
+test("killed after any record, it goes on where it was, posts once and says it once", async () => {
+	const { runtime, polls } = await opened();
+	await ask(runtime);
+	await polls.vote(ID, "ada", "yes");
+	await polls.vote(ID, "bo", "no");
+	await runtime.idle();
+	await runtime.close();
+	const text = await readFile(join(project.state, "state/wal.jsonl"), "utf8");
+	const lines = text.trimEnd().split("\n");
+	const key = [...posted.keys()][0] as string;
+	const kindAt = (line: number): string => JSON.parse(lines[line] as string).kind;
+	let cuts = 0;
+	for (let cut = 2; cut <= lines.length; cut++) {
+		// Before its start was durable nothing was posted. Between start and outcome it may have been, or not.
+		const before = lines.slice(0, cut);
+		const isStarted = before.some((line) => line.includes("step_started") && line.includes('"name":"post"'));
+		for (const happened of isStarted ? [true, ...(kindAt(cut - 1) === "step_started" ? [false] : [])] : [false]) {
+			posted = new Map(happened ? [[key, "Tea? yes (1 of 2)"]] : []);
+			const copy = { ...project, state: join(project.root, `cut-${cut}-${happened}`) };
+			await cp(project.state, copy.state, { recursive: true });
+			await rm(join(copy.state, "state/wal.head"), { force: true });
+			await rm(join(copy.state, "state/snapshots"), { recursive: true, force: true });
+			await writeFile(join(copy.state, "state/wal.jsonl"), `${before.join("\n")}\n`);
+			const { runtime, polls, shown } = await opened(copy);
+			runtime.resume();
+			await runtime.idle();
+			if (!stateOf(runtime)[ID]) await ask(runtime);
+			const id = Object.keys(stateOf(runtime))[0] as string;
+			for (const [voter, choice] of [
+				["ada", "yes"],
+				["bo", "no"],
+			] as const)
+				if (!stateOf(runtime)[id]?.votes[voter]) await polls.vote(id, voter, choice);
+			await runtime.idle();
+			expect([cut, happened, [...posted.values()]]).toEqual([cut, happened, ["Tea? yes (1 of 2)"]]);
+			expect(messages(runtime)).toEqual([`${id}: Tea? yes (1 of 2)`]);
+			expect(shown.length).toBeLessThanOrEqual(1);
+			expect(runtime.conversation().undelivered).toEqual([]);
+			await runtime.close();
+			cuts++;
+		}
+	}
+	expect(cuts).toBeGreaterThan(15);
+});
+
+test("a rewind takes it back, whole or by mode, and an undo brings it again", async () => {
+	const { runtime, polls } = await opened();
+	await runtime.prompt("hello");
+	await runtime.idle();
+	const start = runtime.wal.tip;
+	await ask(runtime);
+	const [id = ""] = Object.keys(stateOf(runtime));
+	await polls.vote(id, "ada", "yes");
+	const then = stateOf(runtime);
+	await runtime.checkout(start, "test");
+	expect(stateOf(runtime)).toEqual({});
+	await runtime.undo("test");
+	expect(stateOf(runtime)).toEqual(then);
+	await runtime.applyRewind(await runtime.planRewind(start, "conversation_only"), "test");
+	expect(stateOf(runtime)).toEqual(then);
+	await runtime.undo("test");
+	await runtime.applyRewind(await runtime.planRewind(start, "code_only"), "test");
+	expect(stateOf(runtime)).toEqual({});
+	expect(facets.code).not.toContain("poll_opened");
+	expect(runtime.facets.code).toContain("poll_opened");
+	await runtime.undo("test");
+	await polls.vote(id, "bo", "no");
+	await runtime.idle();
+	expect(messages(runtime)).toEqual([`${id}: Tea? yes (1 of 2)`]);
+	await runtime.close();
+});
+
+test("what was counted before a rewind is counted again from where it went back to, and only then", async () => {
+	const { runtime, polls } = await opened();
+	await ask(runtime);
+	await polls.vote(ID, "ada", "yes");
+	const before = runtime.wal.tip;
+	await polls.vote(ID, "bo", "yes");
+	await runtime.idle();
+	await runtime.checkout(before, "test");
+	expect(stateOf(runtime)[ID]).toMatchObject({ status: "waiting", votes: { ada: "yes" } });
+	await polls.vote(ID, "bo", "no");
+	await runtime.idle();
+	expect([...posted.values()]).toEqual(["Tea? yes (2 of 2)", "Tea? yes (1 of 2)"]);
+	await runtime.close();
+});
+
+test("a person's stop is taken back by undo", async () => {
+	const { runtime, polls } = await opened();
+	await ask(runtime);
+	await polls.vote(ID, "ada", "yes");
+	await polls.stop(ID);
+	await runtime.idle();
+	expect(stateOf(runtime)[ID]?.status).toBe("over");
+	await runtime.undo("test");
+	expect(stateOf(runtime)[ID]).toMatchObject({ status: "waiting", votes: { ada: "yes" } });
+	await runtime.close();
+});
+
+test("its state outlives its records", async () => {
+	let { runtime, polls } = await opened();
+	await ask(runtime);
+	await polls.vote(ID, "ada", "yes");
+	for (let turn = 0; turn < 4; turn++) {
+		await runtime.prompt(`hello ${turn}`);
+		await runtime.idle();
+	}
+	const then = stateOf(runtime);
+	expect((await runtime.gc({ keepDays: 0, keepCheckpoints: 1 })).retainedFrom).toBeGreaterThan(20);
+	await runtime.close();
+	({ runtime, polls } = await opened());
+	expect(stateOf(runtime)).toEqual(then);
+	await polls.vote(ID, "bo", "yes");
+	await runtime.idle();
+	expect(messages(runtime)).toEqual(["poll2: Tea? yes (2 of 2)"]);
+	await runtime.close();
+});
+
+test("left out for one opening, it is as it was", async () => {
+	const { runtime, polls } = await opened();
+	await runtime.prompt("hello");
+	await runtime.idle();
+	const start = runtime.wal.tip;
+	await ask(runtime);
+	const [id = ""] = Object.keys(stateOf(runtime));
+	await polls.vote(id, "ada", "yes");
+	const then = stateOf(runtime);
+	await runtime.close();
+	const { runtime: without } = await open(project, { model, tools: [] });
+	without.resume();
+	await without.prompt("meanwhile");
+	await without.idle();
+	await without.checkout(start, "test");
+	await without.undo("test");
+	await without.close();
+	const again = await opened();
+	expect(stateOf(again.runtime)).toEqual(then);
+	await again.polls.vote(id, "bo", "yes");
+	await again.runtime.idle();
+	expect([...posted.values()]).toEqual(["Tea? yes (2 of 2)"]);
+	await again.runtime.close();
+});
+
+describe("features that cannot be together are refused before anything is opened", () => {
+	const bare = (more: Partial<Feature>): Feature => ({ name: "bare", start: () => ({}), ...more });
+	const poll = pollFeature(board());
+	const cases: readonly (readonly [what: string, features: readonly Feature[], said: string])[] = [
+		["two of a name", [poll, poll], "the feature poll is of the features poll and poll"],
+		[
+			"a kind of record twice",
+			[poll, bare({ records: { code: poll.records?.code ?? [] } })],
+			"the kind of record poll_opened is of the features poll and bare",
+		],
+		[
+			"a projection twice",
+			[poll, bare({ projections: [polls] })],
+			"the projection polls is of the features poll and bare",
+		],
+		["a need that nobody meets", [bare({ needs: [{ service: "oracle" }] })], "needs the service oracle"],
+		[
+			"a service twice",
+			[bare({ provides: [{ service: "speaker" }] })],
+			"the service speaker is of the features conversation and bare",
+		],
+		[
+			"an undo rule of somebody else's record",
+			[bare({ undo: { user_prompt: () => undefined } })],
+			"says something of user_prompt",
+		],
+	];
+	test.each(cases)("%s", async (_, features, said) => {
+		const refused = open(project, { model, tools: [], features });
+		await expect(refused).rejects.toMatchObject({ code: "RUNTIME_FEATURES", message: expect.stringContaining(said) });
+		expect(await exists(project.state)).toBe(false);
+	});
+});
+
+test("a service that was not asked for is not given", async () => {
+	const feature: Feature = { name: "curious", start: (kernel) => kernel.get({ service: "oracle" }) as never };
+	const refused = open(project, { model, tools: [], features: [feature] });
+	await expect(refused).rejects.toMatchObject({ code: "RUNTIME_NO_SERVICE" });
+	const { runtime } = await open(project, { model, tools: [] });
+	expect(runtime.conversation(mainSession).items.length).toBe(0);
+	await runtime.close();
+});
