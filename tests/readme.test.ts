@@ -78,7 +78,7 @@ describe.each(readmes)("$name", ({ dir, text }) => {
 			[...each.matchAll(/^### ([A-Z][A-Z0-9_]+)$/gm)].map(([, code = ""]) => code),
 		);
 		if (own.length === 0) expect(headings).toEqual(headings.toSorted());
-		expect(headings.toSorted()).toEqual(errorCodes(join(dir, "src", "errors.ts")));
+		expect(headings.toSorted()).toEqual(errorCodes(join(dir, "src")));
 	});
 });
 
@@ -216,8 +216,12 @@ function install(name: string, at: string): void {
 }
 
 /** The members of the union that types a package's errors, in order; a package without an errors.ts has none. */
-function errorCodes(path: string): string[] {
-	if (!existsSync(path)) return [];
+/** The codes of a package, which stand in one `errors.ts`, wherever it lies. */
+function errorCodes(src: string): string[] {
+	const found = existsSync(src) ? readdirSync(src, { recursive: true, encoding: "utf8" }) : [];
+	const name = found.find((each) => basename(each) === "errors.ts");
+	if (name === undefined) return [];
+	const path = join(src, name);
 	const [, union] = /export type \w+Code =([^;]+);/.exec(readFileSync(path, "utf8")) ?? [];
 	if (union === undefined) throw new Error(`${path} has no \`export type …Code =\``);
 	return [...union.matchAll(/"([^"]+)"/g)].map(([, code = ""]) => code).sort();
