@@ -1,7 +1,7 @@
 /** The preview: what lies beyond the target, and what each mode would do with it. Reads only. */
 import { isDeepStrictEqual } from "node:util";
 import type { Checkout, Timeline } from "@reyn/timetravel";
-import { isMeta, TimetravelError } from "@reyn/timetravel";
+import { isMeta, isOutside, TimetravelError } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 import { scopeKey } from "@reyn/wal";
 import { RewindError } from "./errors.ts";
@@ -18,7 +18,7 @@ export interface RewindPlan {
 	/** The tip when this was previewed: what begins after it makes the plan stale. */
 	readonly tip: Seq;
 	readonly scope: Scope;
-	/** The active records beyond the target, whatever the mode. */
+	/** The active records beyond the target, whatever the mode; without facts, which no mode takes back. */
 	readonly affected: Counts;
 	/** Those of them that this mode takes away. */
 	readonly dropped: Counts;
@@ -119,7 +119,7 @@ async function interval(
 	const sessions = new Set<string>();
 	const runs = new Set<string>();
 	for await (const { kind, scope: own } of timeline.history(target, scope, through)) {
-		if (isMeta(kind)) continue;
+		if (isMeta(kind) || isOutside(kind)) continue;
 		counts[facetOf(kind, facets)]++;
 		if (own.session !== undefined)
 			sessions.add(scopeKey({ ...(own.agent === undefined ? {} : { agent: own.agent }), session: own.session }));

@@ -37,14 +37,17 @@ const kinds = {
 	result: defineRecord("result", text),
 	/** A kind that is neither talk nor work. */
 	config: defineRecord("config", text),
+	/** What no rewind takes back. */
+	seen: defineRecord("fact_seen", text),
 };
-export const { prompt, reply, call, result, config } = Object.fromEntries(
+export const { prompt, reply, call, result, config, seen } = Object.fromEntries(
 	Object.entries(kinds).map(([name, kind]) => [name, (text: string) => kind({ text })]),
 ) as Record<keyof typeof kinds, (text: string) => Draft>;
 
 export const facets: Facets = {
 	conversation: [kinds.prompt.kind, kinds.reply.kind, rewindNote.kind],
-	code: [kinds.call.kind, kinds.result.kind],
+	// Whoever names a fact here has no say in it.
+	code: [kinds.call.kind, kinds.result.kind, kinds.seen.kind],
 };
 
 /** All that was said and done, in order. */

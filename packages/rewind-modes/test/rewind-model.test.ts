@@ -3,7 +3,7 @@ import { isMeta } from "@reyn/timetravel";
 import { type Scope, type WalRecord, within } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { type Counts, facetOf, meanings, type RewindMode, rewindModes } from "../src/index.ts";
-import { Chat, call, collect, config, facets, main, plan, prompt, reply, result, side } from "./chat.ts";
+import { Chat, call, collect, config, facets, main, plan, prompt, reply, result, seen, side } from "./chat.ts";
 
 const histories = Number(process.env.REYN_RUNS ?? 200);
 const timeout = 30_000 + histories * 100;
@@ -70,7 +70,8 @@ async function come(chat: Chat, random: (below: number) => number): Promise<void
 	else if (what === 2) await chat.timeline.undo().catch(() => undefined);
 	else if (what === 3) await chat.checkpoint();
 	else if (what === 4) chat.write(oneOf([main, plan, side], random), prompt(`t${written++}`));
-	else chat.write(oneOf([main, plan, side], random), oneOf([reply, call, result, config], random)(`t${written++}`));
+	else
+		chat.write(oneOf([main, plan, side], random), oneOf([reply, call, result, config, seen], random)(`t${written++}`));
 }
 
 /** @param between what happens after the preview; gives whether it is still good */
@@ -88,7 +89,8 @@ async function rewindAndCompare(
 		expect(preview.code, seed).toBe("TIMETRAVEL_NOT_ACTIVE");
 		return "refused";
 	}
-	const isBeyond = (record: WalRecord) => record.seq > target && within(record.scope, scope);
+	const isBeyond = (record: WalRecord) =>
+		record.seq > target && within(record.scope, scope) && !record.kind.startsWith("fact_");
 	const goes = (record: WalRecord) => isBeyond(record) && meanings[mode].drops.includes(facetOf(record.kind, facets));
 	expect(preview.affected, seed).toEqual(countsOf(shown.filter(isBeyond)));
 	expect(preview.dropped, seed).toEqual(countsOf(shown.filter(goes)));
@@ -136,7 +138,7 @@ function countsOf(records: readonly WalRecord[]): Counts {
 }
 
 const scopes: readonly Scope[] = [{}, {}, { agent: "alice" }, main, side, plan];
-const drafts = [prompt, reply, call, result, config];
+const drafts = [prompt, reply, call, result, config, seen];
 let written = 0;
 
 function writeSome(chat: Chat, random: (below: number) => number): void {

@@ -1,4 +1,4 @@
-import type { Scope, Seq } from "@reyn/wal";
+import type { Scope, Seq, WalRecord } from "@reyn/wal";
 
 /** The records in `(after, through]`. */
 export interface SeqRange {
@@ -11,8 +11,13 @@ export interface Path {
 	/** The seq whose state this is. */
 	readonly tip: Seq;
 	readonly scope: Scope;
-	/** Ascending, disjoint, maximal; every record of the path lies in one of them. */
+	/** Ascending, disjoint; every record of the path lies in one of them, or is at hand. */
 	readonly ranges: readonly SeqRange[];
+	/**
+	 * Records of the path that need not be read: those after a seq, in order, also where the log has them no more. They may lie in
+	 * the ranges too, and be of other scopes or kinds. Absent: none are.
+	 */
+	atHand?(after: Seq): Iterable<WalRecord>;
 	/** Is the record on the path of its own class? */
 	has(record: { readonly seq: Seq; readonly scope: Scope; readonly kind: string }): boolean;
 	/** Is the state at `seq`, of records of these kinds in `scope`, a beginning of this path's? */

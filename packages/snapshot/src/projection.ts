@@ -24,6 +24,8 @@ export type AnyProjection = Projection<any>;
 
 export interface Handler<S> {
 	readonly kind: string;
+	/** Of the data; the log has checked what it gives. Absent: what comes from elsewhere is taken as it is. */
+	readonly schema?: StandardSchemaV1<unknown, unknown>;
 	apply(state: S, record: WalRecord): S;
 }
 
@@ -84,6 +86,7 @@ export function defineProjection<Rest, Lists extends ListSchemas = NoLists>(
 	type S = StateOf<Rest, Lists>;
 	const on: On<S> = (kind, next) => ({
 		kind: (kind as AnyRecordKind).kind,
+		schema: (kind as AnyRecordKind).schema,
 		// The log has checked the data against the kind's schema before it comes here.
 		apply: (state, record) => next(state, record.data as never, record as never),
 	});

@@ -1,4 +1,4 @@
-import type { Scope, Seq, Wal } from "@reyn/wal";
+import { parseData, type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
 import { SnapshotError } from "./errors.ts";
 import { kindsOf, View } from "./fold.ts";
 import type { Path } from "./path.ts";
@@ -48,20 +48,46 @@ export async function restore(from: Sources, path: Path): Promise<View> {
 
 /** A view after the records of a path that it has not seen. */
 async function replay(from: Sources, path: Path, base: View): Promise<View> {
-	let view = base;
 	const kinds = kindsOf(from.projections);
+	let view = base;
+	const atHand = handed(from, path, base.seq);
+	let next = atHand.next();
+	const takeBefore = (seq: Seq): void => {
+		for (; !next.done && next.value.seq < seq; next = atHand.next())
+			if (next.value.seq > view.seq) view = view.apply(next.value);
+	};
 	for (const { after, through } of path.ranges) {
-		if (through <= view.seq) continue;
-		const range = { after: Math.max(after, view.seq), through, scope: path.scope, kinds: { only: kinds } };
+		if (through <= base.seq) continue;
+		const range = { after: Math.max(after, base.seq), through, scope: path.scope, kinds: { only: kinds } };
 		try {
 			for await (const record of from.wal.read(range)) {
-				if (path.has(record)) view = view.apply(record);
+				if (!path.has(record)) continue;
+				takeBefore(record.seq);
+				view = view.apply(record);
 			}
 		} catch (error) {
 			throw (error as { code?: unknown }).code === "WAL_TRUNCATED" ? noBase(path, base.seq, error) : error;
 		}
 	}
+	takeBefore(path.tip + 1);
 	return view.at(path.tip);
+}
+
+/** What is at hand of a path, after a seq, as the log would give it: it may have been put by before somebody knew its kind. */
+function* handed(
+	{ projections }: Pick<Sources, "projections">,
+	path: Path,
+	after: Seq,
+): Generator<WalRecord, undefined> {
+	if (!path.atHand) return;
+	const handlers = new Map(projections.flatMap((each) => [...each.handlers]));
+	for (const record of path.atHand(after)) {
+		if (record.seq > path.tip) return;
+		const handler = handlers.get(record.kind);
+		if (!handler || !within(record.scope, path.scope)) continue;
+		const { kind, schema } = handler;
+		yield schema ? { ...record, data: parseData({ kind, schema }, record.data, record.seq) } : record;
+	}
 }
 
 /**
@@ -140,7 +166,7 @@ async function newestBase(
 			await snapshots.assertOf(wal.id, false);
 			for (const seq of await seqs()) {
 				if (seq > path.tip || !path.isBase(seq, kinds)) continue;
-				const base = await baseAt(from, path.scope, seq, bases);
+				const base = await baseAt(from, path, seq, bases);
 				if (base) return base;
 			}
 		} catch (error) {
@@ -153,10 +179,11 @@ async function newestBase(
 /** The snapshot of a record, if it is sound and of use here. */
 async function baseAt(
 	{ wal, snapshots, projections, readOnly }: Sources,
-	scope: Scope,
+	path: Path,
 	seq: Seq,
 	bases?: Bases,
 ): Promise<View | undefined> {
+	const { scope } = path;
 	const name = rootName(scope, seq);
 	try {
 		const [text, crc] = await Promise.all([snapshots.rootNamed(name), bases?.crcs.get(seq) ?? crcAt(wal, seq)]);
@@ -167,7 +194,7 @@ async function baseAt(
 		if (read.kind === "newer") throw newer(key, read.version);
 		const loaded = await loadSnapshot(read.root, key, projections, snapshots, {
 			bytes: text.length,
-			...(bases ? { before: bases.kinds } : {}),
+			...(bases ? { before: bases.kinds, atHand: handed({ projections }, path, 0) } : {}),
 		});
 		if (loaded.kind === "newer") throw newer(key, loaded.version);
 		return loaded.kind === "view" ? loaded.view : undefined;

@@ -1,5 +1,5 @@
 /** A stored view: a root that says of which log, seq and record it is, with the small states in it and the lists in chunks. */
-import { assertJson, type Scope, type Seq, scopeKey } from "@reyn/wal";
+import { assertJson, type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { encodeList, type Fresh, loadList, type StoredList, storedList } from "./chunks.ts";
 import { entryAt } from "./entry-at.ts";
@@ -109,6 +109,8 @@ interface Loading {
 	readonly bytes: number;
 	/** The kinds of record before the snapshot, where they are known: a projection of others alone has its first state there. */
 	readonly before?: ReadonlySet<string>;
+	/** Records that such a projection folds all the same, in order. */
+	readonly atHand?: Iterable<WalRecord>;
 }
 
 /** @throws Damage when a chunk is not there or not sound */
@@ -117,7 +119,7 @@ export async function loadSnapshot(
 	key: SnapshotKey,
 	projections: readonly AnyProjection[],
 	store: SnapshotStore,
-	{ bytes, before }: Loading,
+	{ bytes, before, atHand = [] }: Loading,
 ): Promise<Loaded> {
 	const isOurs = log === key.log && seq === key.seq && crc === key.crc && scopeKey(scope) === scopeKey(key.scope);
 	if (!isOurs) return { kind: "foreign", why: "it is of another record, or another scope" };
@@ -132,11 +134,13 @@ export async function loadSnapshot(
 			return { kind: "foreign", why: `"${name}" folded other kinds of record` };
 		if (stored.version < version && !projection.migrate) return { kind: "foreign", why: `"${name}" has no migrate()` };
 	}
+	const younger = projections.filter(({ name }) => !entryAt(states, name));
+	const begun = foldUpTo(seq, younger.length > 0 ? atHand : [], View.empty(key.scope, younger));
 	const loaded = new Map<string, unknown>();
 	for (const projection of projections) {
 		try {
 			const stored = entryAt(states, projection.name);
-			loaded.set(projection.name, stored ? await loadState(projection, stored, store) : projection.init());
+			loaded.set(projection.name, stored ? await loadState(projection, stored, store) : begun.get(projection));
 		} catch (error) {
 			if (!(error instanceof Misfit)) throw error;
 			return { kind: "foreign", why: error.message };
@@ -147,6 +151,15 @@ export async function loadSnapshot(
 
 const isYounger = ({ handlers }: AnyProjection, before: ReadonlySet<string> | undefined): boolean =>
 	before !== undefined && [...handlers.keys()].every((kind) => !before.has(kind));
+
+function foldUpTo(seq: Seq, records: Iterable<WalRecord>, empty: View): View {
+	let view = empty;
+	for (const record of records) {
+		if (record.seq > seq) break;
+		view = view.apply(record);
+	}
+	return view;
+}
 
 async function loadState(
 	projection: AnyProjection,

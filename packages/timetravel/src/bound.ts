@@ -2,7 +2,7 @@
 import { type Scope, type WalRecord, within } from "@reyn/wal";
 import { TimetravelError } from "./errors.ts";
 import { type Deeds, deedOf } from "./moves.ts";
-import { isMeta, label, reset } from "./records.ts";
+import { isMeta, isOutside, label, reset } from "./records.ts";
 
 /** What begins something, or is a move of a person; all other records go on with what was begun before. */
 export interface Beginnings {
@@ -13,12 +13,12 @@ export interface Beginnings {
 
 /**
  * Does a record that came after the preview of a move in a scope speak against the move? Another move does, wherever, since the
- * way back is one for all. What begins in the scope does: nobody was shown that it would go. Progress does not.
+ * way back is one for all. What begins in the scope does: nobody was shown that it would go. Progress does not, and no fact.
  */
 export function speaksAgainst(record: WalRecord, scope: Scope, { deeds, begins }: Beginnings): boolean {
 	const { kind } = record;
 	if (kind === reset.kind || kind === label.kind) return true;
-	if (isMeta(kind)) return false;
+	if (isMeta(kind) || isOutside(kind)) return false;
 	const deed = deedOf(record, deeds);
 	if (typeof deed === "object") return true;
 	const isBeginning = deed === "turn" || begins?.includes(kind) !== false;

@@ -8,7 +8,7 @@ export { Lineage, type LineageOptions, type Reset } from "./lineage.ts";
 export type { Live } from "./live.ts";
 export type { Coverage, Deed, Deeds, Move, Moves } from "./moves.ts";
 export type { Outcomes, Said } from "./outcomes.ts";
-export { checkpoint, isMeta, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
+export { checkpoint, isMeta, isOutside, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
 export type { Floor, RetentionPolicy } from "./retention.ts";
 export {
 	type Checkout,

@@ -4,6 +4,7 @@ import type { BlobStore, Seq, Wal } from "@reyn/wal";
 import { type BranchIndex, isKept, pathIn, readBranchIndex, writeBranchIndex } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
 import type { Lineage, Reset } from "./lineage.ts";
+import { isOutside } from "./records.ts";
 import { goesOnFromOne } from "./truncation.ts";
 
 interface Place {
@@ -54,7 +55,10 @@ export class Kept {
 		if (!this.#place) return from;
 		const { bases, kinds } = this.#index;
 		const crcs = new Map(bases.map(({ seq, crc }) => [seq, crc]));
-		return { ...from, bases: { snapshots: this.#place.bases, crcs, kinds: new Set(kinds) } };
+		return {
+			...from,
+			bases: { snapshots: this.#place.bases, crcs, kinds: new Set(kinds.filter((kind) => !isOutside(kind))) },
+		};
 	}
 
 	/** Can it be gone back to, if it was ever there? */

@@ -2,6 +2,7 @@
 import type { Path, SeqRange } from "@reyn/snapshot";
 import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { type Branch, branchTree } from "./branches.ts";
+import { isOutside } from "./records.ts";
 
 /** The parts of a reset record that lineage needs. */
 export interface Reset {
@@ -10,7 +11,7 @@ export interface Reset {
 	readonly target: Seq;
 	/** The record's own scope: the reset covers classes in it. */
 	readonly scope: Scope;
-	/** The kinds that it covers: absent means all, `[]` none. A meta kind is never covered, listed or not. */
+	/** The kinds that it covers: absent means all, `[]` none. A meta kind and an outside one are never covered, listed or not. */
 	readonly drop?: readonly string[];
 }
 
@@ -28,6 +29,7 @@ type Located = Pick<WalRecord, "seq" | "scope" | "kind">;
  * A class is a scope and a kind. The parent of s is s - 1, except that the parent of a reset is its target in the
  * classes that it covers. The path of a class to s is s with all its ancestors; genesis, 0, is the last of them. A meta
  * record has no class: it is on a path if it is an ancestor in every class in its own scope, the scopes below included.
+ * A record of an outside kind has none either: it is on every path that ends at it or after it.
  *
  * Scopes must nest: records and resets that name a session name its agent too, or none does.
  */
@@ -87,12 +89,13 @@ export class Lineage {
 
 	/**
 	 * The reset that left this record behind: the newest on the path to the tip that covers the record's class and has
-	 * target < seq < reset; for a meta record, the newest of any class in its scope. A record that is active has none.
+	 * target < seq < reset; for a meta record, the newest of any class in its scope. A record that is active has none, and so has
+	 * a fact.
 	 */
 	abandonedBy(record: Located): Seq | undefined {
 		if (record.seq > this.tip) return undefined;
 		const resets = this.#current.classesOf(record).map((path) => gapEnd(path, record.seq));
-		return Math.max(...resets) || undefined;
+		return Math.max(0, ...resets) || undefined;
 	}
 
 	/** The tree that a picker draws, in log order; `main` comes first. */
@@ -140,22 +143,27 @@ class Paths {
 	readonly #to: Seq;
 	readonly #ofClass = new Map<number, Edges>();
 	readonly #inEvery = new Map<number, Edges>();
+	/** As if there were no resets: that of facts. */
+	readonly #straight: Edges;
 
 	constructor(groups: Groups, to: Seq) {
 		this.groups = groups;
 		this.#to = to;
+		this.#straight = Float64Array.of(0, to);
 	}
 
 	/** The seqs at which a record of this scope and kind is on its path. */
 	of({ scope, kind }: Located): Edges {
+		if (isOutside(kind)) return this.#straight;
 		if (this.groups.isOne) return this.#walk({}, OTHER);
 		const group = this.groups.ofKind(kind);
 		return group === META ? this.inEvery(scope) : this.#walk(scope, group);
 	}
 
-	/** The path of the record's class; for a meta record, those of all classes in its scope. */
+	/** The path of the record's class; for a meta record, those of all classes in its scope; for a fact, none. */
 	classesOf({ scope, kind }: Located): Edges[] {
 		const group = this.groups.ofKind(kind);
+		if (group === OUTSIDE) return [];
 		return group === META ? this.#classesIn(scope) : [this.#walk(scope, group)];
 	}
 
@@ -164,8 +172,9 @@ class Paths {
 		const groups = kinds && new Set(kinds.map((kind) => this.groups.ofKind(kind)));
 		// What holds a meta record is judged as the record itself is: by all classes.
 		if (!groups || groups.has(META)) return this.inEvery(scope);
+		groups.delete(OUTSIDE);
 		const paths = this.#classesIn(scope, [...groups]);
-		return paths.length > 0 ? overlay(paths, paths.length) : Float64Array.of(0, this.#to);
+		return paths.length > 0 ? overlay(paths, paths.length) : this.#straight;
 	}
 
 	/** The seqs that are ancestors in every class in the scope. */
@@ -205,6 +214,8 @@ class Paths {
 const OTHER = 0;
 /** The number of a kind that forms no class. */
 const META = -1;
+/** That of a kind whose records are on every path. */
+const OUTSIDE = -2;
 
 /**
  * Sorts the endless scopes and kinds into the few that these resets tell apart, and numbers them. Classes with the same
@@ -243,7 +254,8 @@ class Groups {
 		const lists = new Map(different.flatMap(({ drop }) => (drop ? [[nameOf(drop), drop]] : [])));
 		const standsIn = new Map<string, string>();
 		for (const [name, list] of lists) {
-			for (const kind of new Set(list)) if (!isMeta(kind)) standsIn.set(kind, (standsIn.get(kind) ?? "") + name);
+			for (const kind of new Set(list))
+				if (!isMeta(kind) && !isOutside(kind)) standsIn.set(kind, (standsIn.get(kind) ?? "") + name);
 		}
 		const alike = ["", ...new Set(standsIn.values())];
 		this.kinds = [...alike.keys()];
@@ -255,7 +267,7 @@ class Groups {
 	ofKind(kind: string): number {
 		let number = this.#kinds.get(kind);
 		if (number === undefined) {
-			number = this.#isMeta(kind) ? META : OTHER;
+			number = isOutside(kind) ? OUTSIDE : this.#isMeta(kind) ? META : OTHER;
 			this.#kinds.set(kind, number);
 		}
 		return number;

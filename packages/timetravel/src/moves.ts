@@ -1,6 +1,6 @@
 /** Undo and redo: two stacks that are a fold of the log, so that they are the same after any restart. */
 import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
-import { label, reset } from "./records.ts";
+import { isOutside, label, reset } from "./records.ts";
 
 /** The classes that a reset covers: kinds in `drop` (absent: all) of records in the scope. */
 export interface Coverage {
@@ -71,10 +71,10 @@ function moveOf(record: WalRecord, deeds: Deeds): Move | "turn" | undefined {
 	return typeof deed === "object" ? { seq, inverse: { kind: "reset", ...deed.takenBackBy } } : deed;
 }
 
-/** A kind of another application may have any name. */
+/** A kind of another application may have any name. A fact is no deed: nothing takes it back. */
 export const deedOf = (record: WalRecord, deeds: Deeds): Deed =>
-	Object.hasOwn(deeds, record.kind) ? deeds[record.kind]?.(record) : undefined;
+	Object.hasOwn(deeds, record.kind) && !isOutside(record.kind) ? deeds[record.kind]?.(record) : undefined;
 
 /** Does a reset of this coverage take a record of this scope and kind back? */
 export const covers = ({ scope, drop }: Coverage, record: Pick<WalRecord, "scope" | "kind">): boolean =>
-	within(record.scope, scope) && drop?.includes(record.kind) !== false;
+	within(record.scope, scope) && drop?.includes(record.kind) !== false && !isOutside(record.kind);

@@ -72,3 +72,9 @@ const ownMeta: ReadonlySet<string> = new Set(timetravelRecords.map(({ kind }) =>
 
 /** Is this a kind that no reset covers and no state folds? The log's own and this package's are. */
 export const isMeta = (kind: string): boolean => ownMeta.has(kind) || kind.startsWith("wal_");
+
+/**
+ * Is this a kind of facts about the world, which no rewind takes back: an approval, say? They count on every line of history, and
+ * outlive the log. The name alone says so: if it were known from code, a program without that code would change history.
+ */
+export const isOutside = (kind: string): boolean => kind.startsWith("fact_");

@@ -2,7 +2,7 @@
 import type { Scope, Seq, Wal, WalRecord } from "@reyn/wal";
 import type { BranchIndex } from "./branch-index.ts";
 import { type Deeds, follow, type Move, type Moves, moveKinds } from "./moves.ts";
-import { type CheckpointData, checkpoint, label, reset, resetSettled } from "./records.ts";
+import { type CheckpointData, checkpoint, isOutside, label, reset, resetSettled } from "./records.ts";
 import { Spans } from "./spans.ts";
 
 /** A checkpoint, in as few objects as there can be: of a long log there are many, and each is looked at when memory is collected. */
@@ -28,18 +28,19 @@ export class Register {
 	readonly spans: Spans;
 	/** The records that outlive the others, in order. */
 	readonly kept: WalRecord[];
+	/** The facts among them. */
+	readonly #facts: WalRecord[];
 	checkpoints: Mark[] = [];
 	/** The newest reset whose rebuild was finished. */
 	settled: Seq;
 	readonly labels = new Map<string, Seq>();
 	readonly #wal: Wal;
 	readonly #deeds: Deeds;
-	/** The kinds whose records outlive the others. */
-	readonly keptKinds: ReadonlySet<string>;
+	readonly #keptKinds: ReadonlySet<string>;
 	readonly #moves: { readonly past: Move[]; readonly future: Move[] };
 	#reading: Promise<void> | undefined;
 
-	/** @param keptKinds the kinds whose records outlive the others, beside resets and labels */
+	/** @param keptKinds the kinds whose records outlive the others, beside resets, labels and facts */
 	constructor(
 		wal: Wal,
 		{ records, retainedFrom, settled, moves }: BranchIndex,
@@ -48,13 +49,25 @@ export class Register {
 	) {
 		this.#wal = wal;
 		this.#deeds = deeds;
-		this.keptKinds = new Set([reset.kind, label.kind, ...keptKinds]);
+		this.#keptKinds = new Set([reset.kind, label.kind, ...keptKinds]);
 		this.seen = retainedFrom - 1;
 		this.spans = new Spans(this.seen);
-		this.kept = records.filter(({ kind }) => this.keptKinds.has(kind));
+		this.kept = records.filter(({ kind }) => this.keeps(kind));
+		this.#facts = this.kept.filter(({ kind }) => isOutside(kind));
 		this.settled = settled;
 		this.#moves = { past: [...moves.past], future: [...moves.future] };
 		for (const record of records) this.#takeNamed(record);
+	}
+
+	/** Do records of this kind outlive the others? */
+	keeps(kind: string): boolean {
+		return this.#keptKinds.has(kind) || isOutside(kind);
+	}
+
+	/** The facts after a seq, of all scopes and lines, in order. */
+	*factsAfter(after: Seq): Generator<WalRecord> {
+		const from = this.#facts.findLastIndex(({ seq }) => seq <= after) + 1;
+		for (let i = from; i < this.#facts.length; i++) yield this.#facts[i] as WalRecord;
 	}
 
 	get moves(): Moves {
@@ -77,17 +90,18 @@ export class Register {
 
 	async #read(): Promise<void> {
 		const { durableTip: through } = this.#wal;
-		const dataOf = [...this.keptKinds, ...moveKinds(this.#deeds), checkpoint.kind, resetSettled.kind];
-		const withData = new Set(dataOf);
+		const named = new Set([...this.#keptKinds, ...moveKinds(this.#deeds), checkpoint.kind, resetSettled.kind]);
+		const dataOf = (kind: string): boolean => named.has(kind) || isOutside(kind);
 		for await (const record of this.#wal.read({ after: this.seen, through, dataOf })) {
 			this.seen = record.seq;
 			this.spans.add(record.seq, record.scope);
-			if (withData.has(record.kind)) this.#take(record);
+			if (dataOf(record.kind)) this.#take(record);
 		}
 	}
 
 	#take(record: WalRecord): void {
-		if (this.keptKinds.has(record.kind)) this.kept.push(record);
+		if (this.keeps(record.kind)) this.kept.push(record);
+		if (isOutside(record.kind)) this.#facts.push(record);
 		if (resetSettled.is(record)) this.settled = Math.max(this.settled, record.data.reset);
 		follow(this.#moves, record, this.#deeds);
 		this.#takeNamed(record);

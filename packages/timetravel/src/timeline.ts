@@ -34,7 +34,17 @@ import { type Live, type LiveState, Lives } from "./live.ts";
 import { type Coverage, covers, type Deeds, type Move, type Moves, moveKinds } from "./moves.ts";
 import { type Outcomes, outcomesBeyond, scopesBeyond } from "./outcomes.ts";
 import { recordAt } from "./record-at.ts";
-import { type CheckpointData, checkpoint, isMeta, label, labelName, reset, resetSettled, stepLate } from "./records.ts";
+import {
+	type CheckpointData,
+	checkpoint,
+	isMeta,
+	isOutside,
+	label,
+	labelName,
+	reset,
+	resetSettled,
+	stepLate,
+} from "./records.ts";
 import { type Mark, Register } from "./register.ts";
 import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
 import { assertKeepable, keepBefore } from "./truncation.ts";
@@ -191,6 +201,7 @@ export class Timeline {
 	readonly #kept: Kept;
 	readonly #register: Register;
 	readonly #folded: readonly string[];
+	readonly #foldsFacts: boolean;
 	readonly #lives: Lives;
 	#lineage: Lineage;
 	/** The move that is under way: resolves when it has ended. */
@@ -206,6 +217,7 @@ export class Timeline {
 		this.#kept = kept;
 		this.#register = register;
 		this.#folded = kindsOf(options.projections);
+		this.#foldsFacts = this.#folded.some(isOutside);
 		this.#lives = new Lives({
 			now: (scope) => ({ tip: this.#wal.tip, reset: this.#newest, view: this.at(this.#wal.tip, scope) }),
 			handle: (newest) => this.#handle(newest),
@@ -287,7 +299,7 @@ export class Timeline {
 		for await (const record of this.#wal.read({ after: from, through, scope })) if (path.has(record)) yield record;
 	}
 
-	/** The records that outlive the others, abandoned ones too, in order: resets, labels, and those of `keptKinds`. */
+	/** The records that outlive the others, abandoned ones too, in order: resets, labels, facts, and those of `keptKinds`. */
 	async records(): Promise<readonly WalRecord[]> {
 		await this.#register.catchUp();
 		return this.#register.kept;
@@ -626,8 +638,9 @@ export class Timeline {
 		const { index } = this.#kept;
 		if (path.tip - register.seen > UNSEEN) await register.catchUp();
 		const kept = pathIn(index, path);
+		const read = withRanges(kept, register.spans.within(path.scope, kept.ranges));
 		try {
-			return await restore(this.#sources, withRanges(kept, register.spans.within(path.scope, kept.ranges)));
+			return await restore(this.#sources, this.#foldsFacts ? withFacts(read, register) : read);
 		} catch (error) {
 			// Truncated meanwhile: there is a state now for what was being read.
 			if (index !== this.#kept.index) return this.#restore(path);
@@ -677,7 +690,7 @@ export class Timeline {
 			labelled,
 			scopes: await this.#scopes(),
 			folded: this.#folded,
-			keptKinds: this.#register.keptKinds,
+			keeps: (kind) => this.#register.keeps(kind),
 			deeds: this.#options.deeds ?? {},
 			store: async (seq, scope) => {
 				if (dryRun) return;
@@ -872,6 +885,17 @@ export class Timeline {
 		}
 		return undefined;
 	}
+}
+
+/** The same path with the facts: those that nobody has looked for yet are read, wherever they lie. */
+function withFacts(path: Path, register: Register): Path {
+	const { seen } = register;
+	const atHand = (after: Seq) => register.factsAfter(after);
+	if (seen >= path.tip) return { ...path, atHand };
+	const known = path.ranges
+		.filter(({ after }) => after < seen)
+		.map(({ after, through }) => ({ after, through: Math.min(through, seen) }));
+	return { ...path, ranges: [...known, { after: seen, through: path.tip }], atHand };
 }
 
 const scopeOf = ({ inverse }: Move): Scope => (inverse.kind === "reset" ? inverse.scope : {});

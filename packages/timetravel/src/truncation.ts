@@ -5,7 +5,7 @@ import { TimetravelError } from "./errors.ts";
 import type { Lineage, Reset } from "./lineage.ts";
 import { type Deeds, follow, type Move } from "./moves.ts";
 import { recordAt } from "./record-at.ts";
-import { isMeta, resetSettled } from "./records.ts";
+import { isMeta, isOutside, resetSettled } from "./records.ts";
 
 export interface Truncation {
 	/** The first record that stays. */
@@ -19,9 +19,9 @@ export interface Truncation {
 	readonly scopes: readonly Scope[];
 	/** The kinds of record that states are folded from. */
 	readonly folded: readonly string[];
-	/** The kinds whose records outlive the log. */
-	readonly keptKinds: ReadonlySet<string>;
 	readonly deeds: Deeds;
+	/** Do records of this kind outlive the log? */
+	keeps(kind: string): boolean;
 	/** Keeps the state of a scope at a seq. */
 	store(seq: Seq, scope: Scope): Promise<void>;
 }
@@ -62,10 +62,10 @@ export async function keepBefore(truncation: Truncation): Promise<BranchIndex> {
 
 /** Goes through the records that will not count any more. */
 async function scan(
-	{ before, wal, index, scopes: given, folded, keptKinds, deeds }: Truncation,
+	{ before, wal, index, scopes: given, folded, keeps, deeds }: Truncation,
 	wanted: ReadonlyMap<Seq, unknown>,
 ): Promise<Pick<BranchIndex, "records" | "scopes" | "had" | "kinds" | "settled" | "moves">> {
-	const isKeptRecord = ({ seq, kind }: WalRecord): boolean => keptKinds.has(kind) || wanted.has(seq);
+	const isKeptRecord = ({ seq, kind }: WalRecord): boolean => keeps(kind) || wanted.has(seq);
 	const records = index.records.filter(isKeptRecord);
 	const firsts = new Map<string, { scope: Scope; first: Seq }>();
 	for (const scope of [...given, ...index.scopes.map((each) => each.scope)]) {
@@ -84,7 +84,8 @@ async function scan(
 		follow(moves, record, deeds);
 		kinds.add(record.kind);
 		const key = scopeKey(record.scope);
-		if (isMeta(record.kind) || !folded.includes(record.kind) || seen.has(key)) continue;
+		// A fact is kept itself, whatever its scope.
+		if (isMeta(record.kind) || isOutside(record.kind) || !folded.includes(record.kind) || seen.has(key)) continue;
 		seen.add(key);
 		had.set(key, record.scope);
 		const owners = given.filter((scope) => within(record.scope, scope));

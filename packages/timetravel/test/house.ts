@@ -32,6 +32,8 @@ export const did = defineRecord("did", text);
 /** A tool was asked, and has answered. */
 export const asked = defineRecord("asked", text);
 export const answered = defineRecord("answered", text);
+/** A fact about the world, which no rewind takes back. */
+export const noted = defineRecord("fact_noted", text);
 
 /** Everything that was said and done, in order. */
 export const story = defineProjection<string[]>({
@@ -40,6 +42,15 @@ export const story = defineProjection<string[]>({
 	schema: z.array(z.string()),
 	init: () => [],
 	handle: (on) => [said, did].map((kind) => on(kind, (state, { text }) => [...state, text])),
+});
+
+/** The facts, and nothing else. */
+export const notes = defineProjection<string[]>({
+	name: "notes",
+	version: 1,
+	schema: z.array(z.string()),
+	init: () => [],
+	handle: (on) => [on(noted, (state, { text }) => [...state, text])],
 });
 
 /** The tools that have not answered yet. */
@@ -98,7 +109,7 @@ export class House implements AsyncDisposable {
 	static async open(options: HouseOptions = {}): Promise<House> {
 		const { engine = memoryEngine(), snapshots = memorySnapshots(), kept = memoryBlobs() } = options;
 		const { projections = [story, waiting] } = options;
-		const wal = await openWal(engine, { records: [said, did, asked, answered, ...timetravelRecords] });
+		const wal = await openWal(engine, { records: [said, did, asked, answered, noted, ...timetravelRecords] });
 		const house = new House(wal, engine, snapshots, kept, options);
 		house.timeline = await openTimeline({
 			wal,
@@ -143,6 +154,10 @@ export class House implements AsyncDisposable {
 
 	answer(text: string, scope: Scope = main): Seq {
 		return this.append(answered({ text }), scope).seq;
+	}
+
+	note(text: string, scope: Scope = main): Seq {
+		return this.append(noted({ text }), scope).seq;
 	}
 
 	append(...[draft, scope]: Parameters<Wal["append"]>): WalRecord {

@@ -3,7 +3,7 @@ import { type Scope, type Seq, within } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Lineage } from "../src/lineage.ts";
-import { type Class, copyEverything, covers, type Entry, isMeta, resetsOf } from "./naive-model.ts";
+import { type Class, copyEverything, covers, type Entry, isFact, isMeta, resetsOf } from "./naive-model.ts";
 
 const runs = Number(process.env.REYN_RUNS ?? 2_000);
 const timeout = 30_000 + runs * 20;
@@ -20,8 +20,25 @@ const scopes: readonly Scope[] = [
 ];
 /** No drop list names z: it is every other kind. */
 const kinds = ["x", "y", "z"];
-const drops = [undefined, undefined, ["x"], ["y"], ["x", "y"], ["y", "x"], ["x", "checkpoint"], ["label"], []];
+/** What no reset covers: resets name the one, and not the other. */
+const facts = ["fact_f", "fact_g"];
+const drops = [
+	undefined,
+	undefined,
+	["x"],
+	["y"],
+	["x", "y"],
+	["y", "x"],
+	["x", "checkpoint"],
+	["label"],
+	[],
+	["fact_f"],
+	["x", "fact_f"],
+];
+/** Of lines of history. */
 const classes: readonly Class[] = scopes.flatMap((scope) => kinds.map((kind) => ({ scope, kind })));
+const factClasses: readonly Class[] = scopes.flatMap((scope) => facts.map((kind) => ({ scope, kind })));
+const allClasses = [...classes, ...factClasses];
 
 const anyScope = fc.constantFrom(...scopes);
 const anyDrop = fc.constantFrom(...drops);
@@ -29,9 +46,10 @@ const anyDrop = fc.constantFrom(...drops);
 /** Half of the resets take the whole process; the target may lie anywhere before. */
 const step = fc.oneof(
 	{ weight: 5, arbitrary: fc.record({ scope: anyScope, kind: fc.constantFrom(...kinds) }) },
+	{ weight: 2, arbitrary: fc.record({ scope: anyScope, kind: fc.constantFrom(...facts) }) },
 	{ weight: 1, arbitrary: fc.record({ scope: anyScope, kind: fc.constantFrom("checkpoint", "label", "wal_epoch") }) },
 	{
-		weight: 3,
+		weight: 4,
 		arbitrary: fc.record({
 			scope: fc.oneof({ weight: 1, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: anyScope }),
 			drop: anyDrop,
@@ -62,23 +80,21 @@ describe("in any history", () => {
 	test("what is active is what a model that copies everything has kept", { timeout }, () => {
 		check(fc.tuple(anyLog), ([log]) => {
 			const active = log.filter(({ kind }) => !isMeta(kind)).filter((entry) => lineageOf(log).isActive(entry));
-			expect(seqs(active)).toEqual(union(copyEverything(log, classes)[log.length], classes));
+			expect(seqs(active)).toEqual(union(copyEverything(log, allClasses)[log.length], allClasses));
 		});
 	});
 
-	test("the ranges and `has` of a path to any seq, in any scope, give the records that the model has there", {
+	test("the ranges and `has` of a path to any seq, in any scope, give the records that the model has there; facts lie anywhere", {
 		timeout,
 	}, () => {
 		check(fc.tuple(anyLog, anyScope), ([log, scope]) => {
 			const lineage = lineageOf(log);
-			copyEverything(log, classes).forEach((state, to) => {
+			copyEverything(log, allClasses).forEach((state, to) => {
 				const path = lineage.path(to, scope);
 				const inRanges = path.ranges.flatMap(({ after, through }) => log.slice(after, through));
-				const found = inRanges.filter((entry) => within(entry.scope, scope) && !isMeta(entry.kind) && path.has(entry));
-				expect(seqs(found)).toEqual(union(state, classesIn(scope)));
-				expect(
-					log.filter((entry) => within(entry.scope, scope) && path.has(entry) && !inRanges.includes(entry)),
-				).toEqual([]);
+				const onPath = log.filter((entry) => within(entry.scope, scope) && path.has(entry));
+				expect(seqs(onPath.filter(({ kind }) => !isMeta(kind)))).toEqual(union(state, allClassesIn(scope)));
+				expect(onPath.filter((entry) => !isFact(entry.kind) && !inRanges.includes(entry))).toEqual([]);
 			});
 		});
 	});
@@ -100,9 +116,9 @@ describe("in any history", () => {
 	test("a state is a base where it is an ancestor in every class, and the rest of the path continues it", {
 		timeout,
 	}, () => {
-		check(fc.tuple(anyLog, anyScope, fc.subarray([...kinds, "checkpoint"])), ([log, scope, folded]) => {
+		check(fc.tuple(anyLog, anyScope, fc.subarray([...kinds, "checkpoint", ...facts])), ([log, scope, folded]) => {
 			const lineage = lineageOf(log);
-			const states = copyEverything(log, classes);
+			const states = copyEverything(log, allClasses);
 			const judged = folded.includes("checkpoint") ? classesIn(scope) : classesIn(scope, folded);
 			states.forEach((state, to) => {
 				const path = lineage.path(to, scope);
@@ -116,8 +132,12 @@ describe("in any history", () => {
 					const added = log.filter((entry) => entry.seq > base && is(entry, each) && path.has(entry));
 					return [...(states[base]?.get(each) ?? []), ...seqs(added)];
 				};
-				const expected = judged.map((each) => state.get(each));
-				expect(bases.map((base) => judged.map(continued(base)))).toEqual(bases.map(() => expected));
+				const all = [
+					...judged,
+					...factClasses.filter((each) => within(each.scope, scope) && folded.includes(each.kind)),
+				];
+				const expected = all.map((each) => state.get(each));
+				expect(bases.map((base) => all.map(continued(base)))).toEqual(bases.map(() => expected));
 			});
 		});
 	});
@@ -232,6 +252,10 @@ function ancestorsOf(to: Seq, each: Class, log: readonly Entry[]): Set<Seq> {
 
 function classesIn(scope: Scope, of: readonly string[] = kinds): readonly Class[] {
 	return classes.filter((each) => within(each.scope, scope) && of.includes(each.kind));
+}
+
+function allClassesIn(scope: Scope): readonly Class[] {
+	return allClasses.filter((each) => within(each.scope, scope));
 }
 
 function is(entry: Class, each: Class): boolean {

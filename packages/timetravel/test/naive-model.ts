@@ -18,9 +18,14 @@ export function isMeta(kind: string): boolean {
 	return kind === "reset" || kind === "checkpoint" || kind === "label" || kind.startsWith("wal_");
 }
 
+/** A fact about the world. */
+export function isFact(kind: string): boolean {
+	return kind.startsWith("fact_");
+}
+
 /** What a reset of this scope and drop covers. */
 export function covers(reset: Pick<Entry, "scope" | "drop">, { scope, kind }: Class): boolean {
-	return within(scope, reset.scope) && (reset.drop === undefined || reset.drop.includes(kind));
+	return !isFact(kind) && within(scope, reset.scope) && (reset.drop === undefined || reset.drop.includes(kind));
 }
 
 export function resetsOf(log: readonly Entry[]): Reset[] {

@@ -17,7 +17,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { branchTree, type Deeds, label, openTimeline, reset, type Timeline } from "../src/index.ts";
-import { alice, answered, asked, bob, did, House, main, plan, said, side, story } from "./house.ts";
+import { alice, answered, asked, bob, did, House, main, noted, notes, plan, said, side, story } from "./house.ts";
 import { after, type Class, covers, type Entry, genesis, resetsOf, type State } from "./naive-model.ts";
 import { RememberedMoves } from "./remembered-moves.ts";
 
@@ -26,8 +26,12 @@ const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.e
 const timeout = 30_000 + RUNS * 200;
 
 const scopes: readonly Scope[] = [{}, alice, main, plan, { ...main, run: "p2" }, side, bob];
-const drops = [undefined, undefined, [said.kind], [did.kind], [said.kind, asked.kind], []];
-const classes: readonly Class[] = scopes.flatMap((scope) => [said, did, asked].map(({ kind }) => ({ scope, kind })));
+const drops = [undefined, undefined, [said.kind], [did.kind, noted.kind], [said.kind, asked.kind], []];
+const classesOf = (kinds: readonly { readonly kind: string }[]): readonly Class[] =>
+	scopes.flatMap((scope) => kinds.map(({ kind }) => ({ scope, kind })));
+/** Of lines of history. */
+const lines = classesOf([said, did, asked]);
+const classes = [...lines, ...classesOf([noted])];
 
 /** A second projection over other kinds: a snapshot holds both, and may start a fold only if it fits both. */
 const questions = defineProjection<string[]>({
@@ -37,7 +41,15 @@ const questions = defineProjection<string[]>({
 	init: () => [],
 	handle: (on) => [on(asked, (state, { text }) => [...state, text])],
 });
-const projections = [story, questions];
+/** It counts facts among what was done, in order. */
+const diary = defineProjection<string[]>({
+	name: "diary",
+	version: 1,
+	schema: z.array(z.string()),
+	init: () => [],
+	handle: (on) => [did, noted].map((kind) => on(kind, (state, { text }) => [...state, text])),
+});
+const projections = [story, questions, notes, diary];
 
 /** A question begins a turn of a person; an answer, which no state is folded from, is a move. */
 const deeds: Deeds = {
@@ -46,7 +58,7 @@ const deeds: Deeds = {
 };
 
 type Command =
-	| { readonly type: "write"; readonly scope: Scope; readonly kind: "say" | "do" | "ask" | "answer" }
+	| { readonly type: "write"; readonly scope: Scope; readonly kind: "say" | "do" | "ask" | "answer" | "note" }
 	| { readonly type: "mark"; readonly scope: Scope; readonly of: Scope }
 	| {
 			readonly type: "go";
@@ -73,7 +85,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 		arbitrary: fc.record({
 			type: fc.constant("write" as const),
 			scope: anyScope,
-			kind: fc.constantFrom("say", "say", "do", "do", "ask", "answer"),
+			kind: fc.constantFrom("say", "say", "do", "do", "ask", "answer", "note"),
 		}),
 	},
 	{ weight: 14, arbitrary: fc.record({ type: fc.constant("mark" as const), scope: anyScope, of: anyScope }) },
@@ -346,7 +358,7 @@ class World {
 	}
 
 	#seqsOf(state: State | undefined, scope: Scope): readonly Seq[] {
-		return classes.filter((each) => within(each.scope, scope)).flatMap((each) => state?.get(each) ?? []);
+		return lines.filter((each) => within(each.scope, scope)).flatMap((each) => state?.get(each) ?? []);
 	}
 
 	async #step(verb: "undo" | "redo"): Promise<void> {
@@ -474,7 +486,7 @@ class World {
 				.flatMap((each) => state?.get(each) ?? [])
 				.sort((a, b) => a - b)
 				.map((seq) => this.#texts.get(seq) as string);
-		return [texts([said.kind, did.kind]), texts([asked.kind])];
+		return [[said.kind, did.kind], [asked.kind], [noted.kind], [did.kind, noted.kind]].map(texts);
 	}
 }
 
@@ -540,5 +552,5 @@ const isOf = (entry: Entry, each: Class): boolean =>
 	entry.kind === each.kind && scopeKey(entry.scope) === scopeKey(each.scope);
 
 function told(view: Awaited<ReturnType<House["live"]>>): readonly string[][] {
-	return [view.get(story), view.get(questions)];
+	return [story, questions, notes, diary].map((each) => view.get(each));
 }

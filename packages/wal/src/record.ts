@@ -64,7 +64,11 @@ export function defineRecord<Input, Output>(
 }
 
 /** The data as its kind's schema gives it back; `WAL_INVALID_RECORD` names the kind and the field. */
-export function parseData<Output>(kind: RecordKind<never, Output>, data: unknown, seq?: Seq): Output {
+export function parseData<Output>(
+	kind: { readonly kind: string; readonly schema: StandardSchemaV1<unknown, Output> },
+	data: unknown,
+	seq?: Seq,
+): Output {
 	const result = kind.schema["~standard"].validate(data);
 	if (result instanceof Promise) {
 		throw new WalError(

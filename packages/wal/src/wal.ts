@@ -32,8 +32,8 @@ export interface Range {
 	readonly through: Seq;
 	readonly scope?: Scope;
 	readonly kinds?: { readonly only: readonly string[] } | { readonly except: readonly string[] };
-	/** The kinds whose data is wanted; other records come without it, for half of the time. Default: all. */
-	readonly dataOf?: readonly string[];
+	/** The kinds whose data is wanted, or what says of a kind that it is; other records come without it, for half of the time. Default: all. */
+	readonly dataOf?: readonly string[] | ((kind: string) => boolean);
 }
 
 /** What to follow. */
@@ -274,9 +274,9 @@ class OpenedWal implements Wal {
 		dataOf,
 	}: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
 		const isWanted = wanting(scope, kinds);
-		const withData = dataOf && new Set(dataOf);
-		const wantsData: Wants = (kind, each) => withData?.has(kind) !== false && isWanted(kind, each);
-		return new Reading(this.#batches(after, through, wantsData), this.#taking(isWanted, withData));
+		const hasData = typeof dataOf === "object" ? isIn(dataOf) : dataOf;
+		const wantsData: Wants = (kind, each) => hasData?.(kind) !== false && isWanted(kind, each);
+		return new Reading(this.#batches(after, through, wantsData), this.#taking(isWanted, hasData));
 	}
 
 	follow({ after = this.#tip, scope, kinds, signal }: Follow = {}): AsyncIterableIterator<WalRecord> {
@@ -284,13 +284,13 @@ class OpenedWal implements Wal {
 	}
 
 	/** What becomes of a stored record for a reader; undefined when it is not wanted. */
-	#taking(isWanted: Wants, withData?: ReadonlySet<string>) {
+	#taking(isWanted: Wants, hasData?: (kind: string) => boolean) {
 		return (record: StoredRecord): WalRecord | undefined => {
 			if (!isWanted(record.kind, record.scope)) return undefined;
 			const kind = this.#kinds.get(record.kind);
 			// Made for this reader a moment ago, so it may be changed in place.
 			const changing = record as { data: unknown };
-			if (withData?.has(record.kind) === false) changing.data = undefined;
+			if (hasData?.(record.kind) === false) changing.data = undefined;
 			else if (kind) changing.data = parseData(kind, record.data, record.seq);
 			return record;
 		};
@@ -575,12 +575,17 @@ function checkedScope(scope: Scope): Scope {
 	return run === undefined ? { agent, session } : { agent, session, run };
 }
 
+function isIn(kinds: readonly string[]): (kind: string) => boolean {
+	const named = new Set(kinds);
+	return (kind) => named.has(kind);
+}
+
 function wanting(scope: Scope = {}, kinds: Range["kinds"] = undefined): Wants {
 	const inScope: Wants = (_, each) => within(each, scope);
 	if (!kinds) return inScope;
-	const named = new Set("only" in kinds ? kinds.only : kinds.except);
+	const isNamed = isIn("only" in kinds ? kinds.only : kinds.except);
 	const isOnly = "only" in kinds;
-	return (kind, each) => named.has(kind) === isOnly && inScope(kind, each);
+	return (kind, each) => isNamed(kind) === isOnly && inScope(kind, each);
 }
 
 const closed = (): WalError => new WalError("WAL_CLOSED", "this log is closed; open it again with openWal");

@@ -4,7 +4,7 @@ import { inFlight, planRuns } from "@reyn/plan";
 import { dropOf, meaningOf, type RewindMode } from "@reyn/rewind-modes";
 import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
-import { type Coverage, isMeta } from "@reyn/timetravel";
+import { type Coverage, isMeta, isOutside } from "@reyn/timetravel";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { conversation } from "../features/conversation/conversation.ts";
 import { TURN } from "../features/conversation/pieces.ts";
@@ -35,7 +35,7 @@ export interface BlastRadius {
 
 /** How much of the history, and whose. */
 export interface Extent {
-	/** Without those that no rewind moves: checkpoints, resets, labels. */
+	/** Without those that no rewind moves: checkpoints, resets, labels, facts. */
 	readonly records: number;
 	readonly turns: number;
 	/** As `agent/session`. */
@@ -72,7 +72,7 @@ export async function blastRadius(
 	// Up to the lowest target all lines of history are one; up to an ancestor a checkout changes nothing.
 	const fork = lineage.isAncestor(target, scope, drop) ? target : Math.min(target, lowestTarget(lineage.resets));
 	for await (const record of wal.read({ after: Math.max(fork, retainedFrom - 1), through: tip })) {
-		if (isMeta(record.kind)) continue;
+		if (isMeta(record.kind) || isOutside(record.kind)) continue;
 		const [is, willBe] = [lineage.isActive(record), foresight.isActive(record)];
 		if (is && !willBe) leaves.add(record);
 		if (!is && willBe) returns.add(record);

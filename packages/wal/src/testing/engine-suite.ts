@@ -291,8 +291,10 @@ function testLog({ test, expect }: Runner, { make }: EngineUnderTest): void {
 			expect(await all(from, { after: first, scope: { agent: "a" } })).toEqual(ofA);
 			expect(await all(from, { after: first, kinds: { except: ["said"] } })).toEqual([]);
 			expect(await all(from, { after: first, dataOf: ["said"] })).toEqual(whole);
+			expect(await all(from, { after: first, dataOf: (kind) => kind.startsWith("sa") })).toEqual(whole);
 			const bare = await all(from, { after: first, scope: { agent: "a" }, dataOf: [] });
 			expect(bare).toEqual(ofA.map((record) => ({ ...record, data: undefined })));
+			expect(await all(from, { after: first, scope: { agent: "a" }, dataOf: () => false })).toEqual(bare);
 		}
 	});
 
