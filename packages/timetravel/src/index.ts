@@ -10,6 +10,7 @@ export type { Coverage, Deed, Deeds, Move, Moves } from "./moves.ts";
 export type { Outcomes, Said } from "./outcomes.ts";
 export { checkpoint, isMeta, isOutside, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
 export type { Floor, RetentionPolicy } from "./retention.ts";
+export { type Moved, type MovedBy, type MoveParts, type MovePlan, type Moving, moveWith, settleWith } from "./steps.ts";
 export {
 	type Checkout,
 	type CheckoutOptions,

@@ -30,6 +30,8 @@ export const reset = defineRecord(
 		/** The move that it takes back, or the undo that it takes back. */
 		undoes: z.int().positive().optional(),
 		redoes: z.int().positive().optional(),
+		/** What goes along with it outside the log, by whom it concerns. */
+		along: z.record(z.string(), z.json()).optional(),
 	}),
 );
 

@@ -47,6 +47,7 @@ import {
 } from "./records.ts";
 import { type Mark, Register } from "./register.ts";
 import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
+import { type Moved, type MovedBy, type MoveParts, type MovePlan, type Moving, moveWith, settleWith } from "./steps.ts";
 import { assertKeepable, keepBefore } from "./truncation.ts";
 
 /** A boundary that one can go back to. */
@@ -206,6 +207,10 @@ export class Timeline {
 	#lineage: Lineage;
 	/** The move that is under way: resolves when it has ended. */
 	#moving: Promise<void> | undefined;
+	/** The plan that alone may be written meanwhile. */
+	#held: MovePlan | undefined;
+	/** Moves whose rebuild nobody has finished, oldest first. */
+	#unsettled: readonly Moved[];
 	readonly #beginnings: Beginnings;
 	/** Each hears of what is appended here, while somebody looks whether a preview still holds. */
 	readonly #listening = new Set<WalRecord[]>();
@@ -225,6 +230,9 @@ export class Timeline {
 		this.#beginnings = { deeds: options.deeds ?? {}, begins: options.begins };
 		const resets = register.kept.flatMap((record) => (reset.is(record) ? [asReset(record)] : []));
 		this.#lineage = new Lineage(resets, options.wal.tip, { isMeta });
+		this.#unsettled = register.kept.flatMap((record) =>
+			reset.is(record) && record.seq > register.settled ? [asMoved(record)] : [],
+		);
 	}
 
 	/** The resets up to now as a value: paths, ancestry, branches. */
@@ -460,15 +468,93 @@ export class Timeline {
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
 	async preview(seq: Seq, { drop, scope = {} }: CheckoutOptions = {}): Promise<Preview> {
-		// Of this moment: what comes while it is worked out is not previewed.
+		const { kind, target, snappedFrom, seen } = await this.plan(seq, { scope, ...(drop ? { drop } : {}) });
+		return { kind: kind as Preview["kind"], target, ...(snappedFrom === undefined ? {} : { snappedFrom }), tip: seen };
+	}
+
+	/**
+	 * The first step of a move: what going to a seq would do. {@link moveWith} does the others.
+	 *
+	 * @param coverage what moves; default: all
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
+	 */
+	async plan(seq: Seq, { drop, scope = {} }: Partial<Coverage> = {}): Promise<MovePlan> {
+		// Of this moment: what comes while it is worked out is not planned.
 		const { lineage } = this;
 		const { tip } = lineage;
 		this.#kept.assertHas(seq);
 		const target = await this.#snapped(seq);
-		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), tip };
+		const coverage = { scope, ...(drop ? { drop } : {}) };
+		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), coverage, seen: tip };
 		if (target === tip) return { kind: "none", ...where };
-		this.#kept.assertCanGo({ target, scope, ...(drop ? { drop } : {}) }, lineage, this.#folded);
+		this.#kept.assertCanGo({ target, ...coverage }, lineage, this.#folded);
 		return { kind: lineage.isAncestor(target, scope, drop) ? "undo" : "fork_switch", ...where };
+	}
+
+	/**
+	 * What {@link undo} would do.
+	 *
+	 * @param options `of`: the move that is meant, by its seq; default: the newest
+	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_STALE`, `TIMETRAVEL_PRUNED`
+	 */
+	planUndo({ of }: Pick<StepOptions, "of"> = {}): Promise<MovePlan> {
+		return this.#planStep("undo", of, undefined);
+	}
+
+	/**
+	 * What {@link redo} would do.
+	 *
+	 * @param options as of {@link planUndo}
+	 * @throws TimetravelError `NOTHING_TO_REDO`, `TIMETRAVEL_STALE`, `TIMETRAVEL_PRUNED`
+	 */
+	planRedo({ of }: Pick<StepOptions, "of"> = {}): Promise<MovePlan> {
+		return this.#planStep("redo", of, undefined);
+	}
+
+	/**
+	 * The second step: writes a plan as one durable record, unless something speaks against it. All that it covers has to be quiet.
+	 *
+	 * @param plan as it was given, in this process or another; with `along`, if something goes along
+	 * @throws TimetravelError `TIMETRAVEL_STALE`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_PRUNED`, `TIMETRAVEL_ACTOR`; nothing is written then
+	 */
+	async write(plan: MovePlan, by: MovedBy): Promise<Moved> {
+		if (this.#held !== plan) return this.exclusively(plan, () => this.write(plan, by));
+		if (plan.kind === "none") throw new RangeError("a plan of nothing cannot be written; leave it");
+		// It may have been planned before a truncation.
+		if (plan.kind !== "label" || plan.undoes === undefined) this.#kept.assertHas(plan.target);
+		if (plan.kind !== "label")
+			this.#kept.assertCanGo({ target: plan.target, ...plan.coverage }, this.lineage, this.#folded);
+		return this.#write(plan, by, plan.seen);
+	}
+
+	/** Moves whose reset is durable and whose rebuild nobody has finished, oldest first: after {@link write}, and at an open after a crash. */
+	unsettled(): readonly Moved[] {
+		return this.#unsettled;
+	}
+
+	/** The third step, of what is the timeline's own: live states are made anew, and know what is known beyond the cut. Twice is once. */
+	async rebuild({ target, coverage }: Moved): Promise<void> {
+		await this.#rebuildLives(target, coverage.scope);
+	}
+
+	/** Says that all is in line with a move, the oldest that is unsettled. One that is settled already changes nothing. */
+	settled({ seq }: Moved): void {
+		const [oldest] = this.#unsettled;
+		if (!this.#unsettled.some((each) => each.seq === seq)) return;
+		if (oldest?.seq !== seq)
+			throw new RangeError(`expected the move at seq ${oldest?.seq} to be settled first; got that at seq ${seq}`);
+		// Not waited for: without it the next start does the same once more, which changes nothing.
+		this.#append(resetSettled({ reset: seq }), {});
+		this.#unsettled = this.#unsettled.slice(1);
+	}
+
+	/**
+	 * One move at a time: while `work` runs, this plan alone can be written, and nothing is collected.
+	 *
+	 * @throws TimetravelError `TIMETRAVEL_BUSY`; `work` was not called then
+	 */
+	exclusively<T>(plan: MovePlan, work: () => Promise<T>): Promise<T> {
+		return this.#alone(work, plan);
 	}
 
 	/**
@@ -487,17 +573,22 @@ export class Timeline {
 		return this.#alone(async () => {
 			assertActor(actor);
 			// What comes while the work gets quiet changes neither kind nor target: only a reset would, and this is the only one.
-			const { tip, ...planned } = await this.preview(seq, options);
+			const plan = await this.plan(seq, { scope, ...(drop ? { drop } : {}) });
+			const { target, snappedFrom } = plan;
 			// Before anything is stopped for it.
 			await this.ifStill(expect, scope, () => {});
-			if (expect !== undefined && planned.target > expect) throw this.#stale(expect, { seq: planned.target });
-			// Work has gone on since then, and what was confirmed takes nothing of it back.
-			if (planned.target === (expect ?? tip)) return { ...planned, kind: "none", seq: this.#wal.tip };
-			if (onlyUndo && planned.kind === "fork_switch") throw this.#notActive(seq);
-			const how = { mode, actor, ...(counts ? { counts: { ...counts } } : {}) };
-			const coverage = { scope, ...(drop ? { drop } : {}) };
-			await this.#quiesce(coverage);
-			return { ...planned, seq: await this.#reset(planned.target, coverage, how, expect) };
+			if (expect !== undefined && target > expect) throw this.#stale(expect, { seq: target });
+			// Work may have gone on since what was confirmed, which takes nothing of it back then.
+			const isNone = target === (expect ?? plan.seen);
+			if (!isNone && onlyUndo && plan.kind === "fork_switch") throw this.#notActive(seq);
+			const how = { mode, actor, ...(counts ? { counts } : {}) };
+			const moved = isNone ? undefined : await moveWith(this.#parts, this.#steps(expect), plan, how);
+			return {
+				kind: moved ? (plan.kind as Checkout["kind"]) : "none",
+				seq: moved?.seq ?? this.#wal.tip,
+				target,
+				...(snappedFrom === undefined ? {} : { snappedFrom }),
+			};
 		});
 	}
 
@@ -600,17 +691,7 @@ export class Timeline {
 	/** Finishes what was cut short: a truncation after its index, a move between its reset and the rebuild. Nothing to finish: does nothing. */
 	async settle(): Promise<void> {
 		await this.#kept.finish();
-		await this.#settleMoves();
-	}
-
-	async #settleMoves(): Promise<void> {
-		for (const { seq, target, scope } of this.#lineage.resets.filter((each) => each.seq > this.#register.settled)) {
-			await this.#rebuildLives(target, scope);
-			await this.#options.rebuild?.(seq, scope);
-			// Not waited for: without it the next start does the same once more, which changes nothing.
-			this.#append(resetSettled({ reset: seq }), {});
-			this.#register.settled = seq;
-		}
+		await settleWith(this.#parts.rebuild, this);
 	}
 
 	async #rebuildLives(target: Seq, scope: Scope): Promise<void> {
@@ -724,33 +805,56 @@ export class Timeline {
 		return moves.slice(moves.findLastIndex((move) => !this.#kept.has(needs(move))) + 1);
 	}
 
-	/** One durable reset, and all that is in memory brought in line with it. */
-	async #reset(
-		target: Seq,
-		{ scope, drop }: Coverage,
-		how: Omit<Parameters<typeof reset>[0], "target" | "drop">,
-		expect: Seq | undefined,
-	): Promise<Seq> {
+	/** What `quiesce` and `rebuild` of the options do. */
+	get #parts(): MoveParts {
+		const { quiesce, rebuild } = this.#options;
+		return {
+			quiet: async ({ coverage: { scope, drop } }) => {
+				await quiesce?.(scope, { ...(drop ? { drop } : {}), over: this.#moving ?? Promise.resolve() });
+				return () => {};
+			},
+			rebuild: async ({ seq, coverage }) => rebuild?.(seq, coverage.scope),
+		};
+	}
+
+	/** The steps of a move that has this timeline alone already, and is bound to what was shown of it, if anything was. */
+	#steps(expect: Seq | undefined): Moving {
+		return {
+			exclusively: (_, work) => work(),
+			write: (plan, by) => this.#write(plan, by, expect),
+			unsettled: () => this.unsettled(),
+			rebuild: (move) => this.rebuild(move),
+			settled: (move) => this.settled(move),
+		};
+	}
+
+	/** One durable record. */
+	async #write(plan: MovePlan, by: MovedBy, expect: Seq | undefined): Promise<Moved> {
+		assertActor(by.actor);
+		const { scope } = plan.coverage;
 		const { seq, durable } = await this.ifStill(expect, scope, () => {
-			const appended = this.#append(reset({ target, ...(drop ? { drop: [...drop] } : {}), ...how }), scope);
+			if (plan.kind === "label") return this.#append(labelOf(plan, by), {});
+			const appended = this.#append(resetOf(plan, by), scope);
 			this.#lineage = this.lineage.with(asReset(appended.record as WalRecord<ResetData>));
 			return appended;
 		});
 		await durable;
-		await this.#settleMoves();
-		return seq;
-	}
-
-	async #quiesce({ scope, drop }: Coverage): Promise<void> {
-		await this.#options.quiesce?.(scope, { ...(drop ? { drop } : {}), over: this.#moving ?? Promise.resolve() });
+		const { target, coverage, undoes, redoes, label: name, along } = plan;
+		const moved = { seq, target, coverage, ...given({ undoes, redoes, label: name, along }) };
+		if (plan.kind !== "label") this.#unsettled = [...this.#unsettled, moved];
+		return moved;
 	}
 
 	#take(verb: "undo" | "redo", { actor = "user", of, expect }: StepOptions): Promise<Stepped> {
 		return this.#alone(async () => {
 			assertActor(actor);
 			const shown = expect ?? (of === undefined ? undefined : this.#wal.tip);
-			const move = await this.#quietMove(verb, of, shown);
-			return this.#step(move, { actor, [verb === "undo" ? "undoes" : "redoes"]: move.seq }, shown);
+			const plan = await this.#quietStep(verb, of, shown);
+			const { seq } = await this.#write(plan, { actor }, shown);
+			const stepped = { seq, of: (plan.undoes ?? plan.redoes) as Seq };
+			if (plan.kind === "label") return stepped;
+			await settleWith(this.#parts.rebuild, this);
+			return { ...stepped, target: plan.target };
 		});
 	}
 
@@ -758,55 +862,58 @@ export class Timeline {
 	 * The move to take back or to make again, with all that it covers quiet. What a person does while that takes its time
 	 * counts: the move may not be the newest any more, or there may be none.
 	 */
-	async #quietMove(verb: "undo" | "redo", of: Seq | undefined, expect: Seq | undefined): Promise<Move> {
+	async #quietStep(verb: "undo" | "redo", of: Seq | undefined, expect: Seq | undefined): Promise<MovePlan> {
 		let quiet: Seq | undefined;
 		for (;;) {
-			// Waits for what is queued: of what is not durable yet, the stacks know nothing.
-			await recordAt(this.#wal, this.#wal.tip);
-			const { past, future } = await this.moves();
-			const move = (verb === "undo" ? past : future).at(-1);
-			if (of !== undefined && move?.seq !== of)
-				throw new TimetravelError(
-					"TIMETRAVEL_STALE",
-					`${verb} was asked of what was done at seq ${of}, and ${move ? `seq ${move.seq} is next` : "there is none any more"}; look again what it would be`,
-					{ of, ...(move ? { newest: move.seq } : {}) },
-				);
-			// Nothing is stopped for what will not be done.
-			await this.ifStill(expect, move ? scopeOf(move) : {}, () => {});
-			if (!move) throw this.#nothing(verb);
-			if (move.inverse.kind === "label" || move.seq === quiet) return move;
-			this.#kept.assertCanGo({ target: move.seq - 1, ...move.inverse }, this.lineage, this.#folded);
-			await this.#quiesce(move.inverse);
-			quiet = move.seq;
+			const plan = await this.#planStep(verb, of, expect);
+			const move = plan.undoes ?? plan.redoes;
+			if (plan.kind === "label" || move === quiet) return plan;
+			await this.#parts.quiet(plan);
+			quiet = move;
 		}
 	}
 
-	async #step(
-		{ seq, inverse }: Move,
-		by: { actor: string; undoes?: Seq; redoes?: Seq },
-		expect: Seq | undefined,
-	): Promise<Stepped> {
+	async #planStep(verb: "undo" | "redo", of: Seq | undefined, expect: Seq | undefined): Promise<MovePlan> {
+		// Waits for what is queued: of what is not durable yet, the stacks know nothing.
+		await recordAt(this.#wal, this.#wal.tip);
+		const { past, future } = await this.moves();
+		// What the stacks are of: a move that has come since then is none of theirs.
+		const { seen } = this.#register;
+		const move = (verb === "undo" ? past : future).at(-1);
+		if (of !== undefined && move?.seq !== of)
+			throw new TimetravelError(
+				"TIMETRAVEL_STALE",
+				`${verb} was asked of what was done at seq ${of}, and ${move ? `seq ${move.seq} is next` : "there is none any more"}; look again what it would be`,
+				{ of, ...(move ? { newest: move.seq } : {}) },
+			);
+		// Nothing is stopped for what will not be done.
+		await this.ifStill(expect, move ? scopeOf(move) : {}, () => {});
+		if (!move) throw this.#nothing(verb);
+		const { seq, inverse } = move;
+		const step = { seen, [verb === "undo" ? "undoes" : "redoes"]: seq };
 		if (inverse.kind === "label") {
 			const { name, target } = inverse;
-			const gone = by.undoes === undefined ? {} : { gone: true };
-			const appended = await this.ifStill(expect, {}, () => this.#append(label({ name, target, ...gone, ...by }), {}));
-			await appended.durable;
-			return { seq: appended.seq, of: seq };
+			return { kind: "label", target, coverage: { scope: {}, drop: [] }, label: name, ...step };
 		}
-		const mode = by.undoes === undefined ? "redo" : "undo";
-		return { seq: await this.#reset(seq - 1, inverse, { mode, ...by }, expect), of: seq, target: seq - 1 };
+		const { kind: _, ...coverage } = inverse;
+		const target = seq - 1;
+		this.#kept.assertCanGo({ target, ...coverage }, this.lineage, this.#folded);
+		const isUndo = this.lineage.isAncestor(target, coverage.scope, coverage.drop);
+		return { kind: isUndo ? "undo" : "fork_switch", target, coverage, ...step };
 	}
 
 	/** One move at a time. */
-	async #alone<T>(move: () => Promise<T>): Promise<T> {
+	async #alone<T>(work: () => Promise<T>, plan?: MovePlan): Promise<T> {
 		if (this.#moving)
 			throw new TimetravelError("TIMETRAVEL_BUSY", "another rewind is under way; wait until it is done");
 		const { promise, resolve } = Promise.withResolvers<void>();
 		this.#moving = promise;
+		this.#held = plan;
 		try {
-			return await move();
+			return await work();
 		} finally {
 			this.#moving = undefined;
+			this.#held = undefined;
 			resolve();
 		}
 	}
@@ -900,10 +1007,36 @@ function withFacts(path: Path, register: Register): Path {
 
 const scopeOf = ({ inverse }: Move): Scope => (inverse.kind === "reset" ? inverse.scope : {});
 
-type ResetData = { target: Seq; drop?: string[] | undefined };
+type ResetData = Parameters<typeof reset>[0];
 
 function asReset({ seq, scope, data }: WalRecord<ResetData>): Reset {
 	return { seq, scope, target: data.target, ...(data.drop ? { drop: data.drop } : {}) };
+}
+
+function asMoved({ seq, scope, data }: WalRecord<ResetData>): Moved {
+	const { target, drop, undoes, redoes, along } = data;
+	return { seq, target, coverage: { scope, ...given({ drop }) }, ...given({ undoes, redoes, along }) };
+}
+
+function resetOf({ target, coverage, undoes, redoes, along }: MovePlan, by: MovedBy): Draft {
+	const { drop } = coverage;
+	const mode = undoes === undefined ? (redoes === undefined ? "both" : "redo") : "undo";
+	return reset({
+		target,
+		mode: by.mode ?? mode,
+		actor: by.actor,
+		...given({ drop: drop && [...drop], counts: by.counts && { ...by.counts }, undoes, redoes }),
+		...(along ? { along: along as NonNullable<ResetData["along"]> } : {}),
+	});
+}
+
+function labelOf({ label: name = "", target, undoes, redoes }: MovePlan, { actor }: MovedBy): Draft {
+	return label({ name, target, actor, ...given({ gone: undoes === undefined ? undefined : true, undoes, redoes }) });
+}
+
+/** Without what is undefined. */
+function given<T extends object>(fields: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+	return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }
 
 const isOfSnapshots = (error: unknown): error is SnapshotError =>
