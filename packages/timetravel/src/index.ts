@@ -1,26 +1,18 @@
 /** Rewind, fork and return over a log: lineage, branches, checkpoints, checkout. Nothing is ever erased. */
 export { assertActor } from "./bound.ts";
 export { type Branch, branchTree } from "./branches.ts";
+export type { Collection } from "./collecting.ts";
 export { type Change, diffLines, diffViews, type StateDiff } from "./diff.ts";
 export { type TimetravelCode, TimetravelError } from "./errors.ts";
 export type { Foresight } from "./foresight.ts";
 export { Lineage, type LineageOptions, type Reset } from "./lineage.ts";
 export type { Live } from "./live.ts";
 export type { Coverage, Deed, Deeds, Move, Moves } from "./moves.ts";
+export type { Checkout, CheckoutOptions, Preview, StepOptions, Stepped } from "./moving.ts";
+export type { TimelineOptions } from "./options.ts";
 export type { Outcomes, Said } from "./outcomes.ts";
+export type { Checkpoint, Label } from "./reading.ts";
 export { checkpoint, isMeta, isOutside, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
 export type { Floor, RetentionPolicy } from "./retention.ts";
 export { type Moved, type MovedBy, type MoveParts, type MovePlan, type Moving, moveWith, settleWith } from "./steps.ts";
-export {
-	type Checkout,
-	type CheckoutOptions,
-	type Checkpoint,
-	type Collection,
-	type Label,
-	openTimeline,
-	type Preview,
-	type StepOptions,
-	type Stepped,
-	Timeline,
-	type TimelineOptions,
-} from "./timeline.ts";
+export { openTimeline, Timeline } from "./timeline.ts";

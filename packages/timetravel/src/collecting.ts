@@ -1,0 +1,132 @@
+/** Takes the front of a log away: how far policy and live work allow, what stands for it, and what nothing needs any more. */
+import { capture, collect } from "@reyn/snapshot";
+import type { Scope, Seq } from "@reyn/wal";
+import type { BranchIndex } from "./branch-index.ts";
+import type { TimelineOptions } from "./options.ts";
+import type { Label, Reading } from "./reading.ts";
+import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
+import { assertKeepable, keepBefore } from "./truncation.ts";
+
+/** What `gc` has done, or would do. */
+export interface Collection {
+	/** The first record that stays. What is before it can be reached by a label only. */
+	readonly retainedFrom: Seq;
+	/** The one that was the first before. */
+	readonly was: Seq;
+	/** The first record that is still on disk: the log goes in whole segments. */
+	readonly first: Seq;
+	/** Live work that needs older records than the policy keeps. */
+	readonly heldBy?: Floor;
+	/** Labels of what was before; their states are kept. */
+	readonly labels: readonly Label[];
+	/** The seqs whose states outlive their records, newest first: that before the cut, labels, and rewinds that mix lines. */
+	readonly kept: readonly Seq[];
+	/** Stored states, and parts of them, that nothing needs any more. */
+	readonly snapshots: number;
+	readonly chunks: number;
+}
+
+export class Collecting {
+	readonly #reading: Reading;
+	readonly #options: Pick<TimelineOptions, "keptScopes" | "deeds" | "snapshots">;
+	readonly #snapped: (seq: Seq) => Promise<Seq>;
+
+	/** @param snapped the seq that a checkout of one goes to */
+	constructor(
+		reading: Reading,
+		options: Pick<TimelineOptions, "keptScopes" | "deeds" | "snapshots">,
+		snapped: (seq: Seq) => Promise<Seq>,
+	) {
+		this.#reading = reading;
+		this.#options = options;
+		this.#snapped = snapped;
+	}
+
+	/** No move may be under way. */
+	async gc({ dryRun = false, ...policy }: RetentionPolicy & { readonly dryRun?: boolean }): Promise<Collection> {
+		const was = this.#reading.kept.retainedFrom;
+		const { before, heldBy } = await this.#retention(policy);
+		const labels = (await this.#reading.labels()).filter(({ seq }) => seq > 0 && seq < before - 1);
+		const index = before > was ? await this.#indexBefore(before, dryRun) : this.#reading.kept.index;
+		if (!dryRun) {
+			await (before > was ? this.#truncate(index) : this.#reading.kept.finish());
+			await this.#reading.kept.collect();
+		}
+		const { roots, chunks } = await collect(this.#options.snapshots, { keep: (_, seq) => seq >= before - 1, dryRun });
+		return {
+			retainedFrom: before,
+			was,
+			first: this.#reading.wal.first,
+			...(heldBy ? { heldBy } : {}),
+			labels,
+			kept: index.bases.map(({ seq }) => seq),
+			snapshots: roots.length,
+			chunks,
+		};
+	}
+
+	/** Where the log may be cut: behind a checkpoint, as far as policy and live work allow. */
+	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor }> {
+		const was = this.#reading.kept.retainedFrom;
+		const checkpoints = this.#reading.register.checkpoints.filter(({ seq }) => seq >= was);
+		const scopes = await this.#scopes();
+		let last = firstToKeep(checkpoints, policy);
+		let heldBy: Floor | undefined;
+		while (last !== undefined && last >= was) {
+			const before = last + 1;
+			const lowest = await this.#lowestFloor(before, scopes);
+			if (lowest === undefined || lowest.seq >= before) return { before, ...(heldBy ? { heldBy } : {}) };
+			heldBy = lowest;
+			last = checkpoints.findLast(({ seq }) => seq < lowest.seq)?.seq;
+		}
+		return { before: was, ...(heldBy ? { heldBy } : {}) };
+	}
+
+	/** Work may be live at the tip, at the cut, or in what a reset behind the cut went back to. */
+	async #lowestFloor(before: Seq, scopes: readonly Scope[]): Promise<Floor | undefined> {
+		const back = this.#reading.lineage.resets.filter(({ seq, target }) => seq >= before && target < before);
+		let lowest: Floor | undefined;
+		for (const scope of scopes) {
+			for (const seq of [this.#reading.wal.tip, before - 1, ...back.map((each) => each.seq)]) {
+				const floor = floorOf(await this.#reading.at(seq, scope));
+				if (floor && floor.seq < (lowest?.seq ?? Number.POSITIVE_INFINITY)) lowest = floor;
+			}
+		}
+		return lowest;
+	}
+
+	/** What stands for all before a seq, once it is gone; the states are stored, unless it is only to be said. */
+	async #indexBefore(before: Seq, dryRun: boolean): Promise<BranchIndex> {
+		const labelled = new Map<Seq, Seq>();
+		for (const { seq } of await this.#reading.labels()) labelled.set(seq, await this.#snapped(seq));
+		return keepBefore({
+			before,
+			wal: this.#reading.wal,
+			index: this.#reading.kept.index,
+			lineage: this.#reading.lineage,
+			labelled,
+			scopes: await this.#scopes(),
+			folded: this.#reading.folded,
+			keeps: (kind) => this.#reading.register.keeps(kind),
+			deeds: this.#options.deeds ?? {},
+			store: async (seq, scope) => {
+				if (dryRun) return;
+				const { bases } = this.#reading.kept.place;
+				await capture({ ...this.#reading.sources, snapshots: bases }, await this.#reading.at(seq, scope));
+			},
+		});
+	}
+
+	async #truncate(index: BranchIndex): Promise<void> {
+		await this.#reading.kept.truncate(index);
+		this.#reading.register.checkpoints = this.#reading.register.checkpoints.filter(({ seq }) =>
+			this.#reading.kept.has(seq),
+		);
+	}
+
+	async #scopes(): Promise<readonly Scope[]> {
+		const scopes = (await this.#options.keptScopes?.()) ?? [{}];
+		assertKeepable(this.#reading.kept.index, scopes);
+		return scopes;
+	}
+}

@@ -1,0 +1,413 @@
+/** Moves: one at a time, bound to what was previewed, and settled when all that is in memory is in line with them. */
+import type { Draft, Scope, Seq, WalRecord } from "@reyn/wal";
+import { assertActor, type Beginnings, speaksAgainst } from "./bound.ts";
+import { TimetravelError } from "./errors.ts";
+import { type Coverage, type Move, type Moves, moveKinds } from "./moves.ts";
+import type { TimelineOptions } from "./options.ts";
+import type { Present } from "./present.ts";
+import type { Reading } from "./reading.ts";
+import { recordAt } from "./record-at.ts";
+import { label, labelName, reset, resetSettled } from "./records.ts";
+import type { Snapping } from "./snapping.ts";
+import { type Moved, type MovedBy, type MoveParts, type MovePlan, type Moving, moveWith, settleWith } from "./steps.ts";
+
+export interface CheckoutOptions {
+	/** Kinds to take back to the target; absent: all. */
+	readonly drop?: readonly string[];
+	/** Whose records move. Default: the whole process. */
+	readonly scope?: Scope;
+	/** Who asked, in 1 to 256 bytes. Default: `"user"`. */
+	readonly actor?: string;
+	/** The tip of the preview that was confirmed: what speaks against it since is `TIMETRAVEL_STALE`. Absent: nothing does. */
+	readonly expect?: Seq;
+	/** A name for what is meant, for people. Default: `"both"`. */
+	readonly mode?: string;
+	readonly counts?: Readonly<Record<string, number>>;
+}
+
+export interface StepOptions {
+	/** Who asked, in 1 to 256 bytes. Default: `"user"`. */
+	readonly actor?: string;
+	/** The move that was confirmed, by its seq: another one is `TIMETRAVEL_STALE`. Absent: the newest, whichever it is. */
+	readonly of?: Seq;
+	/** The tip when that was shown, as for a checkout. Default: with `of` the tip of now. */
+	readonly expect?: Seq;
+}
+
+/** What a checkout did. */
+export interface Checkout {
+	/** `none`: the target is the tip already, and nothing was written. */
+	readonly kind: "undo" | "fork_switch" | "none";
+	/** The seq of the reset that was written; the tip for `none`. */
+	readonly seq: Seq;
+	readonly target: Seq;
+	/** The seq that was asked for, where it lay inside a tool cycle: the target is then the checkpoint before it. */
+	readonly snappedFrom?: Seq;
+}
+
+/** What a checkout would do. */
+export interface Preview extends Omit<Checkout, "seq"> {
+	/** The tip that this is said of: give it as `expect`. */
+	readonly tip: Seq;
+}
+
+/** What an undo or a redo did. */
+export interface Stepped {
+	/** The seq of the record that was written. */
+	readonly seq: Seq;
+	/** The move that was taken back, or made again. */
+	readonly of: Seq;
+	/** The seq whose state it is now for what was moved; absent for a label. */
+	readonly target?: Seq;
+}
+
+export interface MoverPorts {
+	readonly reading: Reading;
+	readonly present: Present;
+	readonly snapping: Snapping;
+	readonly options: Pick<TimelineOptions, "quiesce" | "rebuild" | "deeds" | "begins">;
+}
+
+export class Mover implements Moving {
+	readonly #reading: Reading;
+	readonly #present: Present;
+	readonly #snapping: Snapping;
+	readonly #options: MoverPorts["options"];
+	readonly #beginnings: Beginnings;
+	/** The move that is under way: resolves when it has ended. */
+	#moving: Promise<void> | undefined;
+	/** The plan that alone may be written meanwhile. */
+	#held: MovePlan | undefined;
+	/** Moves whose rebuild nobody has finished, oldest first. */
+	#unsettled: readonly Moved[];
+
+	constructor({ reading, present, snapping, options }: MoverPorts) {
+		this.#reading = reading;
+		this.#present = present;
+		this.#snapping = snapping;
+		this.#options = options;
+		this.#beginnings = { deeds: options.deeds ?? {}, begins: options.begins };
+		const { kept, settled } = reading.register;
+		this.#unsettled = kept.flatMap((record) => (reset.is(record) && record.seq > settled ? [movedOf(record)] : []));
+	}
+
+	async plan(seq: Seq, { drop, scope = {} }: Partial<Coverage> = {}): Promise<MovePlan> {
+		// Of this moment: what comes while it is worked out is not planned.
+		const { lineage } = this.#reading;
+		const { tip } = lineage;
+		this.#reading.kept.assertHas(seq);
+		const target = await this.#snapping.snapped(seq);
+		const coverage = { scope, ...(drop ? { drop } : {}) };
+		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), coverage, seen: tip };
+		if (target === tip) return { kind: "none", ...where };
+		this.#reading.kept.assertCanGo({ target, ...coverage }, lineage, this.#reading.folded);
+		return { kind: lineage.isAncestor(target, scope, drop) ? "undo" : "fork_switch", ...where };
+	}
+
+	/** @param expect as of {@link ifStill}: looked at before anything is refused for another reason */
+	async planStep(verb: "undo" | "redo", of?: Seq, expect?: Seq): Promise<MovePlan> {
+		// Waits for what is queued: of what is not durable yet, the stacks know nothing.
+		await recordAt(this.#reading.wal, this.#reading.wal.tip);
+		const { past, future } = await this.moves();
+		// What the stacks are of: a move that has come since then is none of theirs.
+		const { seen } = this.#reading.register;
+		const move = (verb === "undo" ? past : future).at(-1);
+		if (of !== undefined && move?.seq !== of)
+			throw new TimetravelError(
+				"TIMETRAVEL_STALE",
+				`${verb} was asked of what was done at seq ${of}, and ${move ? `seq ${move.seq} is next` : "there is none any more"}; look again what it would be`,
+				{ of, ...(move ? { newest: move.seq } : {}) },
+			);
+		// Nothing is stopped for what will not be done.
+		await this.ifStill(expect, move ? scopeOf(move) : {}, () => {});
+		if (!move) throw this.#nothing(verb);
+		const { seq, inverse } = move;
+		const step = { seen, [verb === "undo" ? "undoes" : "redoes"]: seq };
+		if (inverse.kind === "label") {
+			const { name, target } = inverse;
+			return { kind: "label", target, coverage: { scope: {}, drop: [] }, label: name, ...step };
+		}
+		const { kind: _, ...coverage } = inverse;
+		const target = seq - 1;
+		this.#reading.kept.assertCanGo({ target, ...coverage }, this.#reading.lineage, this.#reading.folded);
+		const isUndo = this.#reading.lineage.isAncestor(target, coverage.scope, coverage.drop);
+		return { kind: isUndo ? "undo" : "fork_switch", target, coverage, ...step };
+	}
+
+	async write(plan: MovePlan, by: MovedBy): Promise<Moved> {
+		if (this.#held !== plan) return this.exclusively(plan, () => this.write(plan, by));
+		if (plan.kind === "none") throw new RangeError("a plan of nothing cannot be written; leave it");
+		// It may have been planned before a truncation.
+		if (plan.kind !== "label" || plan.undoes === undefined) this.#reading.kept.assertHas(plan.target);
+		if (plan.kind !== "label")
+			this.#reading.kept.assertCanGo(
+				{ target: plan.target, ...plan.coverage },
+				this.#reading.lineage,
+				this.#reading.folded,
+			);
+		return this.#write(plan, by, plan.seen);
+	}
+
+	unsettled(): readonly Moved[] {
+		return this.#unsettled;
+	}
+
+	rebuild(move: Moved): Promise<void> {
+		return this.#present.rebuild(move);
+	}
+
+	settled({ seq }: Moved): void {
+		const [oldest] = this.#unsettled;
+		if (!this.#unsettled.some((each) => each.seq === seq)) return;
+		if (oldest?.seq !== seq)
+			throw new RangeError(`expected the move at seq ${oldest?.seq} to be settled first; got that at seq ${seq}`);
+		// Not waited for: without it the next start does the same once more, which changes nothing.
+		this.#present.append(resetSettled({ reset: seq }), {});
+		this.#unsettled = this.#unsettled.slice(1);
+	}
+
+	/** @param plan what alone may be written meanwhile; undefined: nothing, but for what `work` writes by itself */
+	async exclusively<T>(plan: MovePlan | undefined, work: () => Promise<T>): Promise<T> {
+		if (this.#moving)
+			throw new TimetravelError("TIMETRAVEL_BUSY", "another rewind is under way; wait until it is done");
+		const { promise, resolve } = Promise.withResolvers<void>();
+		this.#moving = promise;
+		this.#held = plan;
+		try {
+			return await work();
+		} finally {
+			this.#moving = undefined;
+			this.#held = undefined;
+			resolve();
+		}
+	}
+
+	/** Finishes the moves that a crash cut short. */
+	settle(): Promise<void> {
+		return settleWith(this.#parts.rebuild, this);
+	}
+
+	go(seq: Seq, options: CheckoutOptions, { onlyUndo }: { onlyUndo: boolean }): Promise<Checkout> {
+		const { drop, scope = {}, actor = "user", mode = "both", counts, expect } = options;
+		return this.exclusively(undefined, async () => {
+			assertActor(actor);
+			// What comes while the work gets quiet changes neither kind nor target: only a reset would, and this is the only one.
+			const plan = await this.plan(seq, { scope, ...(drop ? { drop } : {}) });
+			const { target, snappedFrom } = plan;
+			// Before anything is stopped for it.
+			await this.ifStill(expect, scope, () => {});
+			if (expect !== undefined && target > expect) throw this.#stale(expect, { seq: target });
+			// Work may have gone on since what was confirmed, which takes nothing of it back then.
+			const isNone = target === (expect ?? plan.seen);
+			if (!isNone && onlyUndo && plan.kind === "fork_switch") throw this.#notActive(seq);
+			const how = { mode, actor, ...(counts ? { counts } : {}) };
+			const moved = isNone ? undefined : await moveWith(this.#parts, this.#steps(expect), plan, how);
+			return {
+				kind: moved ? (plan.kind as Checkout["kind"]) : "none",
+				seq: moved?.seq ?? this.#reading.wal.tip,
+				target,
+				...(snappedFrom === undefined ? {} : { snappedFrom }),
+			};
+		});
+	}
+
+	step(verb: "undo" | "redo", { actor = "user", of, expect }: StepOptions): Promise<Stepped> {
+		return this.exclusively(undefined, async () => {
+			assertActor(actor);
+			const shown = expect ?? (of === undefined ? undefined : this.#reading.wal.tip);
+			const plan = await this.#quietStep(verb, of, shown);
+			const { seq } = await this.#write(plan, { actor }, shown);
+			const stepped = { seq, of: (plan.undoes ?? plan.redoes) as Seq };
+			if (plan.kind === "label") return stepped;
+			await this.settle();
+			return { ...stepped, target: plan.target };
+		});
+	}
+
+	async moves(): Promise<Moves> {
+		await this.#reading.register.catchUp();
+		const { past, future } = this.#reading.register.moves;
+		return { past: this.#possible("undo", past), future: this.#possible("redo", future) };
+	}
+
+	async label(
+		seq: Seq,
+		name: string,
+		{ actor = "user", expect }: Pick<CheckoutOptions, "actor" | "expect">,
+	): Promise<void> {
+		assertActor(actor);
+		this.#reading.kept.assertHas(seq);
+		const { error } = labelName.safeParse(name);
+		if (error)
+			throw new TimetravelError(
+				"TIMETRAVEL_LABEL",
+				`"${name}" cannot be a label: expected ${error.issues[0]?.message}`,
+				{ name },
+			);
+		await this.exclusively(undefined, async () => {
+			await this.#reading.register.catchUp();
+			const known = this.#reading.register.labels.get(name);
+			if (known !== undefined)
+				throw new TimetravelError(
+					"TIMETRAVEL_LABEL",
+					`"${name}" is the label of seq ${known} already; choose another`,
+					{ name, seq: known },
+				);
+			const { durable } = await this.ifStill(expect, {}, () =>
+				this.#present.append(label({ name, target: seq, actor }), {}),
+			);
+			await durable;
+		});
+	}
+
+	async ifStill<T>(expect: Seq | undefined, scope: Scope, act: () => T): Promise<T> {
+		if (expect === undefined) return act();
+		const { tip } = this.#reading.wal;
+		if (!Number.isSafeInteger(expect) || expect < this.#reading.kept.retainedFrom - 1 || expect > tip)
+			throw new TimetravelError(
+				"TIMETRAVEL_STALE",
+				`nothing can be said of what came since seq ${expect}: this log has ${this.#reading.kept.retainedFrom} to ${tip}. Preview it again`,
+				{ previewed: expect, first: this.#reading.kept.retainedFrom, last: tip },
+			);
+		const heard: WalRecord[] = [];
+		this.#present.listening.add(heard);
+		try {
+			let seen = expect;
+			const judge = (record: WalRecord): void => {
+				if (speaksAgainst(record, scope, this.#beginnings)) throw this.#stale(expect, record);
+				seen = record.seq;
+			};
+			for (;;) {
+				const { tip: through } = this.#reading.wal;
+				const dataOf = moveKinds(this.#beginnings.deeds);
+				for await (const record of this.#reading.wal.read({ after: seen, through, dataOf })) judge(record);
+				// From here to `act` nobody else's turn comes: what was heard of meanwhile is all there is, or it is read too.
+				for (const record of heard) if (record.seq === seen + 1) judge(record);
+				// A full disk is not waited for, and takes no record either: to append says so.
+				if (seen === this.#reading.wal.tip || this.#reading.wal.durableTip < through) return act();
+			}
+		} finally {
+			this.#present.listening.delete(heard);
+		}
+	}
+
+	/** What `quiesce` and `rebuild` of the options do. */
+	get #parts(): MoveParts {
+		const options = this.#options;
+		return {
+			quiet: async ({ coverage: { scope, drop } }) => {
+				await options.quiesce?.(scope, { ...(drop ? { drop } : {}), over: this.#moving ?? Promise.resolve() });
+				return () => {};
+			},
+			rebuild: async ({ seq, coverage }) => options.rebuild?.(seq, coverage.scope),
+		};
+	}
+
+	/** The steps of a move that has this timeline alone already, and is bound to what was shown of it, if anything was. */
+	#steps(expect: Seq | undefined): Moving {
+		return {
+			exclusively: (_, work) => work(),
+			write: (plan, by) => this.#write(plan, by, expect),
+			unsettled: () => this.unsettled(),
+			rebuild: (move) => this.rebuild(move),
+			settled: (move) => this.settled(move),
+		};
+	}
+
+	/** One durable record. */
+	async #write(plan: MovePlan, by: MovedBy, expect: Seq | undefined): Promise<Moved> {
+		assertActor(by.actor);
+		const { scope } = plan.coverage;
+		const { seq, durable } = await this.ifStill(expect, scope, () => {
+			if (plan.kind === "label") return this.#present.append(labelOf(plan, by), {});
+			const appended = this.#present.append(resetOf(plan, by), scope);
+			this.#reading.moved(appended.record);
+			return appended;
+		});
+		await durable;
+		const { target, coverage, undoes, redoes, label: name, along } = plan;
+		const moved = { seq, target, coverage, ...given({ undoes, redoes, label: name, along }) };
+		if (plan.kind !== "label") this.#unsettled = [...this.#unsettled, moved];
+		return moved;
+	}
+
+	/**
+	 * The move to take back or to make again, with all that it covers quiet. What a person does while that takes its time
+	 * counts: the move may not be the newest any more, or there may be none.
+	 */
+	async #quietStep(verb: "undo" | "redo", of: Seq | undefined, expect: Seq | undefined): Promise<MovePlan> {
+		let quiet: Seq | undefined;
+		for (;;) {
+			const plan = await this.planStep(verb, of, expect);
+			const move = plan.undoes ?? plan.redoes;
+			if (plan.kind === "label" || move === quiet) return plan;
+			await this.#parts.quiet(plan);
+			quiet = move;
+		}
+	}
+
+	/** Moves up from the newest that led away from something that is gone, or names it. */
+	#possible(verb: "undo" | "redo", moves: readonly Move[]): readonly Move[] {
+		const needs = ({ seq, inverse }: Move): Seq => {
+			if (inverse.kind === "reset") return seq - 1;
+			return verb === "redo" ? inverse.target : 0;
+		};
+		return moves.slice(moves.findLastIndex((move) => !this.#reading.kept.has(needs(move))) + 1);
+	}
+
+	#stale(previewed: Seq, { seq, kind = "it" }: { readonly seq: Seq; readonly kind?: string }): TimetravelError {
+		return new TimetravelError(
+			"TIMETRAVEL_STALE",
+			`this was previewed at seq ${previewed}, and ${kind} came at seq ${seq}; nothing was written. Preview it again`,
+			{ previewed, seq, kind },
+		);
+	}
+
+	#notActive(seq: Seq): TimetravelError {
+		const branch = this.#reading.lineage.branches().findLast(({ first }) => first <= seq)?.name;
+		return new TimetravelError(
+			"TIMETRAVEL_NOT_ACTIVE",
+			`seq ${seq} lies on the abandoned branch ${branch}; a rewind stays on the current one. Use checkout to go there`,
+			{ seq, branch },
+		);
+	}
+
+	#nothing(verb: "undo" | "redo"): TimetravelError {
+		const branches = this.#reading.lineage.branches().map(({ name, last }) => `${name} (to seq ${last})`);
+		return new TimetravelError(
+			verb === "undo" ? "NOTHING_TO_UNDO" : "NOTHING_TO_REDO",
+			`there is nothing to ${verb}; to go elsewhere, check out one of ${branches.slice(-8).join(", ")}`,
+			{ branches: this.#reading.lineage.branches().map(({ name }) => name) },
+		);
+	}
+}
+
+const scopeOf = ({ inverse }: Move): Scope => (inverse.kind === "reset" ? inverse.scope : {});
+
+type ResetData = Parameters<typeof reset>[0];
+
+function movedOf({ seq, scope, data }: WalRecord<ResetData>): Moved {
+	const { target, drop, undoes, redoes, along } = data;
+	return { seq, target, coverage: { scope, ...given({ drop }) }, ...given({ undoes, redoes, along }) };
+}
+
+function resetOf({ target, coverage, undoes, redoes, along }: MovePlan, by: MovedBy): Draft {
+	const { drop } = coverage;
+	const mode = undoes === undefined ? (redoes === undefined ? "both" : "redo") : "undo";
+	return reset({
+		target,
+		mode: by.mode ?? mode,
+		actor: by.actor,
+		...given({ drop: drop && [...drop], counts: by.counts && { ...by.counts }, undoes, redoes }),
+		...(along ? { along: along as NonNullable<ResetData["along"]> } : {}),
+	});
+}
+
+function labelOf({ label: name = "", target, undoes, redoes }: MovePlan, { actor }: MovedBy): Draft {
+	return label({ name, target, actor, ...given({ gone: undoes === undefined ? undefined : true, undoes, redoes }) });
+}
+
+/** Without what is undefined. */
+function given<T extends object>(fields: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+	return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}

@@ -1,0 +1,114 @@
+/** The line of history of now: live states, and handles that append to it and refuse what was left. */
+import { type Appended, type Appender, type Draft, type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
+import { TimetravelError } from "./errors.ts";
+import { type Live, type LiveState, Lives } from "./live.ts";
+import type { TimelineOptions } from "./options.ts";
+import { outcomesBeyond, scopesBeyond } from "./outcomes.ts";
+import type { Reading } from "./reading.ts";
+import { stepLate } from "./records.ts";
+import type { Moved } from "./steps.ts";
+
+export class Present {
+	readonly #reading: Reading;
+	readonly #options: Pick<TimelineOptions, "outcomes" | "readOnly">;
+	readonly #lives: Lives;
+	/** Each hears of what is appended here, while somebody looks whether a preview still holds. */
+	readonly listening = new Set<WalRecord[]>();
+
+	constructor(reading: Reading, options: Pick<TimelineOptions, "outcomes" | "readOnly">) {
+		this.#reading = reading;
+		this.#options = options;
+		this.#lives = new Lives({
+			now: (scope) => {
+				const { tip } = reading.wal;
+				return { tip, reset: reading.newest, view: reading.at(tip, scope) };
+			},
+			handle: (newest) => this.#handle(newest),
+		});
+	}
+
+	async live(scope: Scope): Promise<Live> {
+		const known = this.#lives.find(scope);
+		const live = known ?? this.#lives.add(scope);
+		if (!known) live.opened = this.#open(live);
+		await live.opened;
+		return live;
+	}
+
+	async #open(live: LiveState): Promise<void> {
+		try {
+			await live.rebuild();
+			await this.#adopt([live]);
+		} catch (error) {
+			live.close();
+			throw error;
+		}
+	}
+
+	handle(): Appender {
+		return this.#handle(this.#reading.newest);
+	}
+
+	#handle(bound: Seq): Appender {
+		return {
+			append: (draft: Draft, at: Scope): Appended => {
+				const moved = this.#reading.movedSince(bound, { scope: at, kind: draft.kind });
+				if (moved === undefined) return this.append(draft, at);
+				this.#keep(draft, at, moved);
+				throw new TimetravelError(
+					"STALE_LINEAGE",
+					`this work belongs to a line of history that was left by the rewind at seq ${moved}; its records may not land on the new one`,
+					{ reset: moved, kind: draft.kind },
+				);
+			},
+		};
+	}
+
+	/** Live states and whoever judges a move hear of it at once. */
+	append(draft: Draft, at: Scope): Appended {
+		const appended = this.#reading.wal.append(draft, at);
+		this.#lives.take(appended.record);
+		for (const heard of this.listening) heard.push(appended.record);
+		return appended;
+	}
+
+	async rebuild({ target, coverage: { scope } }: Pick<Moved, "target" | "coverage">): Promise<void> {
+		const lives = this.#lives.overlapping(scope);
+		for (const live of lives) await live.rebuild();
+		if (lives.length > 0) return this.#adopt(lives);
+		const { outcomes } = this.#options;
+		if (!outcomes) return;
+		// Who follows its states itself finds in them what was known beyond the cut.
+		for (const each of await scopesBeyond(target, { wal: this.#reading.wal, lineage: this.#reading.lineage, outcomes }))
+			(await this.live(each)).close();
+	}
+
+	/** Whoever appends too late has to stop. An outcome is kept all the same: as it is where a live state waits for it, else aside. */
+	#keep(draft: Draft, at: Scope, moved: Seq): void {
+		const { outcomes } = this.#options;
+		const said = outcomes?.kinds.includes(draft.kind) ? outcomes.read(draft) : undefined;
+		if (!outcomes || !said || said.what === "begun") return;
+		const waits = (live: LiveState): boolean => live.knows >= moved && outcomes.isAwaited(live.view, draft);
+		const { kind, data } = draft;
+		const aside = (): Draft => stepLate({ reset: moved, kind, data: data as Record<string, unknown> });
+		this.append(this.#lives.holding(at).some(waits) ? draft : aside(), at);
+	}
+
+	/** What is open in these states, and known on another line of history, is known here from now on. */
+	async #adopt(lives: readonly LiveState[]): Promise<void> {
+		const { outcomes, readOnly = false } = this.#options;
+		if (!outcomes || readOnly) return;
+		const starts = new Set(lives.flatMap(({ view }) => outcomes.openStarts(view)));
+		const first = [...starts].reduce((least, start) => Math.min(least, start), this.#reading.wal.tip);
+		// Without a rewind since, there is no other line that could know.
+		if (starts.size === 0 || this.#reading.newest < first) return;
+		const ports = { wal: this.#reading.wal, lineage: this.#reading.lineage, outcomes };
+		for (const { draft, scope } of await outcomesBeyond(first, (start) => starts.has(start), ports)) {
+			const waits = (live: LiveState): boolean =>
+				within(scope, live.scope) &&
+				this.#reading.movedSince(live.knows, { scope, kind: draft.kind }) === undefined &&
+				outcomes.isAwaited(live.view, draft);
+			if (lives.some(waits)) this.append(draft, scope);
+		}
+	}
+}

@@ -1,0 +1,161 @@
+/** What the log says of any moment: states on every line of history, records, boundaries, branches and names. Writes nothing. */
+import { type AnyProjection, kindsOf, type Path, restore, type Sources, type View } from "@reyn/snapshot";
+import { type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
+import { pathIn, withRanges } from "./branch-index.ts";
+import { diffViews, type StateDiff } from "./diff.ts";
+import { type Foresight, foresee } from "./foresight.ts";
+import type { Kept } from "./kept.ts";
+import { Lineage, type Reset } from "./lineage.ts";
+import { type Coverage, covers } from "./moves.ts";
+import { recordAt } from "./record-at.ts";
+import { checkpoint, isMeta, isOutside, reset } from "./records.ts";
+import type { Register } from "./register.ts";
+
+/** A boundary that one can go back to. */
+export interface Checkpoint {
+	readonly seq: Seq;
+	readonly ts: number;
+	readonly scope: Scope;
+	/** What ended: 1 to 64 letters a to z, digits and `_`. */
+	readonly kind: string;
+	/** What happened there, in a few words. */
+	readonly title: string;
+	/** Is it on the line of history that leads to the tip? */
+	readonly active: boolean;
+}
+
+/** A name that a person gave a seq. */
+export interface Label {
+	readonly name: string;
+	readonly seq: Seq;
+}
+
+/** So many records that nobody has looked through are read over with the rest. */
+const UNSEEN = 1024;
+
+export class Reading {
+	readonly wal: Wal;
+	readonly kept: Kept;
+	readonly register: Register;
+	/** The kinds of record that states are folded from. */
+	readonly folded: readonly string[];
+	readonly #from: Sources;
+	readonly #foldsFacts: boolean;
+	#lineage: Lineage;
+
+	constructor(from: Sources, kept: Kept, register: Register) {
+		this.wal = from.wal;
+		this.kept = kept;
+		this.register = register;
+		this.folded = kindsOf(from.projections);
+		this.#from = from;
+		this.#foldsFacts = this.folded.some(isOutside);
+		const resets = register.kept.flatMap((record) => (reset.is(record) ? [resetOf(record)] : []));
+		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta });
+	}
+
+	get lineage(): Lineage {
+		if (this.#lineage.tip !== this.wal.tip) this.#lineage = this.#lineage.advance(this.wal.tip);
+		return this.#lineage;
+	}
+
+	/** Takes in a reset that was appended just now. */
+	moved(record: WalRecord): void {
+		if (reset.is(record)) this.#lineage = this.lineage.with(resetOf(record));
+	}
+
+	/** The seq of the newest reset, or 0. */
+	get newest(): Seq {
+		return this.#lineage.resets.at(-1)?.seq ?? 0;
+	}
+
+	/** The newest reset after `bound` that covers a record's class. */
+	movedSince(bound: Seq, record: Pick<WalRecord, "scope" | "kind">): Seq | undefined {
+		const { resets } = this.#lineage;
+		if (isMeta(record.kind)) return undefined;
+		for (let i = resets.length - 1; i >= 0; i--) {
+			const each = resets[i] as Reset;
+			if (each.seq <= bound) return undefined;
+			if (covers(each, record)) return each.seq;
+		}
+		return undefined;
+	}
+
+	async at(seq: Seq, scope: Scope): Promise<View> {
+		this.kept.assertHas(seq);
+		return this.#restore(this.lineage.path(seq, scope));
+	}
+
+	async diff(a: Seq, b: Seq, scope: Scope, projections?: readonly AnyProjection[]): Promise<StateDiff> {
+		return diffViews(await this.at(a, scope), await this.at(b, scope), projections);
+	}
+
+	foresee(target: Seq, { drop, scope = {} }: Partial<Coverage>): Foresight {
+		this.kept.assertHas(target);
+		return foresee(this.lineage, target, { scope, ...(drop ? { drop } : {}) }, (path) => this.#restore(path));
+	}
+
+	async *history(after: Seq, scope: Scope, through: Seq = this.wal.tip): AsyncIterable<WalRecord> {
+		const path = this.lineage.path(through, {});
+		const from = Math.max(after, this.kept.retainedFrom - 1);
+		for await (const record of this.wal.read({ after: from, through, scope })) if (path.has(record)) yield record;
+	}
+
+	async records(): Promise<readonly WalRecord[]> {
+		await this.register.catchUp();
+		return this.register.kept;
+	}
+
+	async record(seq: Seq): Promise<WalRecord | undefined> {
+		this.kept.assertHas(seq);
+		if (seq === 0) return undefined;
+		return this.kept.index.records.find((record) => record.seq === seq) ?? recordAt(this.wal, seq);
+	}
+
+	checkpoints(scope: Scope): readonly Checkpoint[] {
+		const { lineage } = this;
+		return this.register.checkpoints
+			.filter((mark) => within(mark.scope, scope))
+			.map((mark) => ({ ...mark, active: lineage.isActive({ ...mark, kind: checkpoint.kind }) }));
+	}
+
+	async labels(): Promise<readonly Label[]> {
+		await this.register.catchUp();
+		return [...this.register.labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq);
+	}
+
+	/** What states are made from. */
+	get sources(): Sources {
+		return this.kept.sources(this.#from);
+	}
+
+	async #restore(path: Path): Promise<View> {
+		const register = this.register;
+		const { index } = this.kept;
+		if (path.tip - register.seen > UNSEEN) await register.catchUp();
+		const kept = pathIn(index, path);
+		const read = withRanges(kept, register.spans.within(path.scope, kept.ranges));
+		try {
+			return await restore(this.sources, this.#foldsFacts ? withFacts(read, register) : read);
+		} catch (error) {
+			// Truncated meanwhile: there is a state now for what was being read.
+			if (index !== this.kept.index) return this.#restore(path);
+			throw error;
+		}
+	}
+}
+
+/** The same path with the facts: those that nobody has looked for yet are read, wherever they lie. */
+function withFacts(path: Path, register: Register): Path {
+	const { seen } = register;
+	const atHand = (after: Seq) => register.factsAfter(after);
+	if (seen >= path.tip) return { ...path, atHand };
+	const known = path.ranges
+		.filter(({ after }) => after < seen)
+		.map(({ after, through }) => ({ after, through: Math.min(through, seen) }));
+	return { ...path, ranges: [...known, { after: seen, through: path.tip }], atHand };
+}
+
+function resetOf({ seq, scope, data }: WalRecord<{ target: Seq; drop?: string[] | undefined }>): Reset {
+	return { seq, scope, target: data.target, ...(data.drop ? { drop: data.drop } : {}) };
+}

@@ -1,0 +1,87 @@
+/** Boundaries: cuts a checkpoint where work ends, and goes to the one before where a cut would lie inside a tool cycle. */
+import { capture, type SnapshotError, type View } from "@reyn/snapshot";
+import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
+import { pathIn } from "./branch-index.ts";
+import { TimetravelError } from "./errors.ts";
+import type { TimelineOptions } from "./options.ts";
+import type { Present } from "./present.ts";
+import type { Reading } from "./reading.ts";
+import { recordAt } from "./record-at.ts";
+import { type CheckpointData, checkpoint } from "./records.ts";
+import type { Mark } from "./register.ts";
+
+export class Snapping {
+	readonly #reading: Reading;
+	readonly #present: Present;
+	readonly #options: Pick<TimelineOptions, "inCycle" | "snapshotDue" | "snapshotFailed">;
+
+	constructor(
+		reading: Reading,
+		present: Present,
+		options: Pick<TimelineOptions, "inCycle" | "snapshotDue" | "snapshotFailed">,
+	) {
+		this.#reading = reading;
+		this.#present = present;
+		this.#options = options;
+	}
+
+	async checkpoint(kind: string, title: string, scope: Scope, view: View): Promise<Seq> {
+		if (!this.#reading.lineage.path(this.#reading.wal.tip, view.scope).isBase(view.seq, this.#reading.folded))
+			throw new TimetravelError(
+				"STALE_LINEAGE",
+				`this checkpoint is of a line of history that was left after seq ${view.seq}; its state may not be stored on the new one`,
+				{ seq: view.seq },
+			);
+		const { seq, record, durable } = this.#present.append(checkpoint({ kind, title }), scope);
+		const state = view.at(seq);
+		this.#reading.register.wrote(record as WalRecord<CheckpointData>);
+		await durable;
+		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return seq;
+		try {
+			await capture(this.#reading.sources, state);
+		} catch (error) {
+			if (!isOfSnapshots(error) || !this.#options.snapshotFailed) throw error;
+			this.#options.snapshotFailed(error);
+		}
+		return seq;
+	}
+
+	/** A cut inside a tool cycle would leave calls without results: go to the checkpoint before, on the same path. */
+	async snapped(seq: Seq): Promise<Seq> {
+		const { inCycle } = this.#options;
+		if (!inCycle || seq === 0) return seq;
+		// Found out before what is around it was taken away.
+		if (seq < this.#reading.kept.retainedFrom)
+			return this.#reading.kept.index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
+		const owner = await this.#scopeAt(seq);
+		if (!owner || !inCycle(await this.#reading.at(seq, owner))) return seq;
+		const path = this.#reading.lineage.path(seq, owner);
+		const { checkpoints } = this.#reading.register;
+		for (let i = checkpoints.findLastIndex((mark) => mark.seq < seq); i >= 0; i--) {
+			const mark = checkpoints[i] as Mark;
+			if (!within(mark.scope, owner) || !path.has({ ...mark, kind: checkpoint.kind })) continue;
+			// A plan in the background may have cut it inside the same cycle.
+			if (!inCycle(await this.#reading.at(mark.seq, owner))) return mark.seq;
+		}
+		const { retainedFrom } = this.#reading.kept;
+		if (
+			retainedFrom === 1 ||
+			pathIn(this.#reading.kept.index, path).ranges.every(({ after }) => after >= retainedFrom - 1)
+		)
+			return 0;
+		throw new TimetravelError(
+			"TIMETRAVEL_PRUNED",
+			`seq ${seq} lies inside a tool cycle, and the checkpoint before it was taken away by gc. Go to a later checkpoint, or to a label`,
+			{ seq, retainedFrom },
+		);
+	}
+
+	/** The session that a record belongs to, if it belongs to one. */
+	async #scopeAt(seq: Seq): Promise<Scope | undefined> {
+		const { agent, session } = (await recordAt(this.#reading.wal, seq))?.scope ?? {};
+		return agent !== undefined && session !== undefined ? { agent, session } : undefined;
+	}
+}
+
+const isOfSnapshots = (error: unknown): error is SnapshotError =>
+	String((error as { code?: unknown }).code).startsWith("SNAPSHOT_");
