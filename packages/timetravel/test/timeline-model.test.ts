@@ -17,7 +17,22 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { branchTree, type Deeds, label, openTimeline, reset, type Timeline } from "../src/index.ts";
-import { alice, answered, asked, bob, did, House, main, noted, notes, plan, said, side, story } from "./house.ts";
+import {
+	alice,
+	answered,
+	asked,
+	bob,
+	did,
+	House,
+	type HouseOptions,
+	main,
+	noted,
+	notes,
+	plan,
+	said,
+	side,
+	story,
+} from "./house.ts";
 import { after, type Class, covers, type Entry, genesis, resetsOf, type State } from "./naive-model.ts";
 import { RememberedMoves } from "./remembered-moves.ts";
 
@@ -68,7 +83,9 @@ type Command =
 			readonly killed: boolean;
 	  }
 	| { readonly type: "label"; readonly to: number }
-	| { readonly type: "undo" | "redo" | "restart" }
+	| { readonly type: "undo" | "redo" }
+	/** Now and then without the projection of facts alone. */
+	| { readonly type: "restart"; readonly without: boolean }
 	| { readonly type: "lose"; readonly which: number }
 	/** Killed before the n-th change, if there are as many. */
 	| { readonly type: "gc"; readonly keep: number; readonly killedAt: number | undefined };
@@ -101,7 +118,7 @@ const anyCommand: fc.Arbitrary<Command> = fc.oneof(
 	},
 	{ weight: 4, arbitrary: fc.record({ type: fc.constant("label" as const), to: fc.nat(1_000) }) },
 	{ weight: 4, arbitrary: fc.record({ type: fc.constantFrom("undo" as const, "undo" as const, "redo" as const) }) },
-	{ weight: 1, arbitrary: fc.record({ type: fc.constant("restart" as const) }) },
+	{ weight: 2, arbitrary: fc.record({ type: fc.constant("restart" as const), without: fc.boolean() }) },
 	{ weight: 1, arbitrary: fc.record({ type: fc.constant("lose" as const), which: fc.nat(9) }) },
 	{ weight: 3, arbitrary: anyGc },
 );
@@ -168,12 +185,14 @@ class World {
 	#below: ReadonlySet<Seq> = new Set();
 	readonly #process = new Mortal();
 	#killed = false;
+	#without = false;
+	#options: HouseOptions = {};
 
 	/** @param segment the log goes in steps of so many records */
 	static async start(segment: number): Promise<World> {
 		const world = new World();
 		const blobs = memoryBlobs();
-		world.#house = await House.open({
+		world.#options = {
 			projections,
 			deeds,
 			engine: world.#process.engine(memoryEngine(), segment),
@@ -183,14 +202,19 @@ class World {
 			rebuild: async () => {
 				if (world.#killed) throw new Error("killed");
 			},
-		});
+		};
+		world.#house = await House.open(world.#options);
 		await world.#moveIn();
 		return world;
 	}
 
 	/** Another process over the same log. */
-	async #restart(): Promise<void> {
-		this.#house = await this.#house.reopen();
+	async #restart({ without = this.#without }: { readonly without?: boolean } = {}): Promise<void> {
+		this.#without = without;
+		this.#house = await this.#house.reopen({
+			...this.#options,
+			projections: projections.filter((each) => !without || each !== notes),
+		});
 		await this.#moveIn();
 	}
 
@@ -255,7 +279,7 @@ class World {
 				await this.#house.mark(text, command);
 				break;
 			case "restart":
-				await this.#restart();
+				await this.#restart(command);
 				break;
 			case "lose": {
 				const names = await snapshots.rootNames();
@@ -449,11 +473,14 @@ class World {
 
 	async checkLiveViews(): Promise<void> {
 		for (const scope of scopes)
-			expect(told(await this.#house.live(scope))).toEqual(this.#modelled(this.#states.at(-1), scope));
+			expect(told(await this.#house.live(scope))).toEqual(
+				this.#modelled(this.#states.at(-1), scope).filter((_, i) => !this.#without || projections[i] !== notes),
+			);
 	}
 
 	/** Snapshots save time and nothing else: any of them may be missing, but for those that are kept. */
 	async checkEveryState(dice: Iterator<number>): Promise<void> {
+		if (this.#without) await this.#restart({ without: false });
 		const { timeline } = this.#house;
 		const throughThose = [timeline, await this.#poorer(dice), await this.#poorer()];
 		for (const [seq, state] of this.#states.entries()) {
@@ -552,5 +579,5 @@ const isOf = (entry: Entry, each: Class): boolean =>
 	entry.kind === each.kind && scopeKey(entry.scope) === scopeKey(each.scope);
 
 function told(view: Awaited<ReturnType<House["live"]>>): readonly string[][] {
-	return [story, questions, notes, diary].map((each) => view.get(each));
+	return view.projections.map((each) => view.get(each));
 }
