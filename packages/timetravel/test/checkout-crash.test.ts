@@ -6,7 +6,7 @@
 import { fileEngine, type Scope } from "@reyn/wal";
 import { CrashDisk, type MemoryDisk, MortalDisk } from "@reyn/wal/testing";
 import { beforeAll, expect, test } from "vitest";
-import { reset, resetSettled, type Timeline } from "../src/index.ts";
+import { type MovePlan, moveWith, reset, resetSettled, type Timeline } from "../src/index.ts";
 import { bob, did, House, main, plan, said, side } from "./house.ts";
 import { seeded } from "./seeded.ts";
 
@@ -55,7 +55,34 @@ const moves: readonly { readonly name: string; readonly kind?: string; readonly 
 	{ name: "a rewind of some kinds", kind: "undo", run: (timeline) => timeline.checkout(at.a, { drop: [said.kind] }) },
 	{ name: "undo", run: (timeline) => timeline.undo() as Promise<object> },
 	{ name: "redo", run: (timeline) => timeline.redo() as Promise<object> },
+	{
+		name: "a move in three steps",
+		kind: "fork_switch",
+		run: async (timeline) => steps(timeline, await timeline.plan(at.c)),
+	},
+	{
+		name: "an undo in three steps",
+		kind: "fork_switch",
+		run: async (timeline) => steps(timeline, await timeline.planUndo()),
+	},
 ];
+
+/** As a runtime of one's own makes a move, with what stops and what is rebuilt in each of these houses. */
+async function steps(timeline: Timeline, plan: MovePlan): Promise<MovePlan> {
+	const { quiesce, rebuild } = partsOf.get(timeline) as HouseParts;
+	const quiet = async (): Promise<() => void> => {
+		await quiesce();
+		return () => {};
+	};
+	await moveWith({ quiet, rebuild: ({ seq }) => rebuild(seq) }, timeline, plan, { actor: "user" });
+	return plan;
+}
+
+interface HouseParts {
+	quiesce(): Promise<void>;
+	rebuild(seq: number): Promise<void>;
+}
+const partsOf = new WeakMap<Timeline, HouseParts>();
 
 test.each(moves)("$name, killed at any point, and its finish too", { timeout: 120_000 }, async ({ run, kind }) => {
 	const expected = await pictures(run, kind);
@@ -98,8 +125,7 @@ test.each(moves)("$name, and a power cut at any point", { timeout: 120_000 }, as
 
 /** A process: what it stops has a last word, and its rebuild writes two records, unless they are there. */
 async function enter(disk: MemoryDisk, { lastWord = true } = {}): Promise<House> {
-	const house: House = await House.open({
-		engine: fileEngine(DIRECTORY, { disk }),
+	const parts: HouseParts = {
 		quiesce: async () => {
 			if (lastWord) await house.wal.append(said({ text: "last" }), bob).durable;
 		},
@@ -109,7 +135,9 @@ async function enter(disk: MemoryDisk, { lastWord = true } = {}): Promise<House>
 				if (!(await house.told()).includes(text)) await house.wal.append(did({ text }), main).durable;
 			}
 		},
-	});
+	};
+	const house: House = await House.open({ engine: fileEngine(DIRECTORY, { disk }), begins: [], ...parts });
+	partsOf.set(house.timeline, parts);
 	return house;
 }
 
