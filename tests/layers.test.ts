@@ -89,6 +89,21 @@ export const query = from("not");
 	expect(importsIn(text)).toEqual(["a", "b", "c", "d", "e", "f"]);
 });
 
+test("a tool is called in one place: there it is permitted, performed and observed", () => {
+	expect(readRooms().flatMap(toolCallsIn)).toEqual([]);
+});
+
+test.each([
+	"const text = await tool.call(args, { signal });",
+	"const text = await findTool(tools, name).call(args, context);",
+	"return tools.find((each) => each.name === name)?.call(args, context);",
+	"const { purity, call: run } = findTool(tools, name);",
+	"const { call } = tool;",
+])("a second caller of a tool is reported: %s", (line) => {
+	const reports = withSource("@reyn/plan", line)(readRooms()).flatMap(toolCallsIn);
+	expect(reports).toEqual([`@reyn/plan: src/planted/index.ts calls a tool: ${line}`]);
+});
+
 // The checker is itself checked: each defect is planted in memory and must be reported by name.
 test.each([
 	[
@@ -251,6 +266,22 @@ const folderOf = (path: string): string | undefined => /^src\/((?:features\/[^/]
 function indexViolations(room: Room, { path, text }: Source): string[] {
 	if (basename(path) !== "index.ts" || !/^\s*export\s+(type\s+)?\*/m.test(text)) return [];
 	return [`${room.manifest.name}: ${path} has \`export *\`; list the names one by one`];
+}
+
+/** The only one, and the suite that asks a tool what it holds to. */
+const callers = ["src/call-tool.ts", "src/testing/tool-suite.ts"];
+
+/** Whose lines call a tool, or take what calls it, as far as names say so. */
+function toolCallsIn({ manifest: { name }, sources }: Room): string[] {
+	const calls = /\btools?\w*\b.*\.call\(|\w*Tool\w*\b.*\.call\(|\{[^}]*\bcall\b[^}]*\}\s*=\s.*tool/i;
+	return sources
+		.filter(({ path }) => name !== "@reyn/journal" || !callers.includes(path))
+		.flatMap(({ path, text }) =>
+			text.split("\n").flatMap((line) => {
+				const code = line.trim();
+				return calls.test(code) && !/^(\/\/|\/?\*)/.test(code) ? [`${name}: ${path} calls a tool: ${code}`] : [];
+			}),
+		);
 }
 
 /** The modules that a file names, in order. Statements start a line (biome sees to it), so no parser is needed. */

@@ -35,6 +35,8 @@ export const entrySchema = z.object({
 	purity: z.enum(purities),
 	/** The first durable start. */
 	started: z.int().optional(),
+	/** What the newest start was prepared with. */
+	prepared: z.unknown().optional(),
 	/** The last try that is known of; 0 when none counts any more. */
 	attempt: z.int(),
 	outcome: outcome.optional(),
@@ -130,13 +132,15 @@ const shortKey = (key: string): string => key.replace(/^([0-9a-f]{16})[0-9a-f]*/
 
 /** The entry after one more record of its step. */
 export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
-	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq };
+	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq; prepared?: unknown };
 	const { name, purity, place, attempt = Math.max(1, before?.attempt ?? 1) } = step;
 	// The key that the far side knows is that of the first start.
 	const started = kind === stepStarted.kind ? (before?.started ?? seq) : (step.started ?? before?.started);
 	const label = place ? { label: place.label } : {};
 	const after = before?.after ?? step.after ?? seq - 1;
-	const next = { name, ...label, purity, attempt, after, ...(started === undefined ? {} : { started }) };
+	const { prepared = before?.prepared } = step;
+	const start = { ...(started === undefined ? {} : { started }), ...(prepared === undefined ? {} : { prepared }) };
+	const next = { name, ...label, purity, attempt, after, ...start };
 	// A result that is called for again is told where the first one was; what is adopted is told where it is adopted.
 	const isSecond = before?.outcome?.type === "completed" && step.adopts === undefined;
 	const order = isSecond ? (before.order ?? before.outcome?.seq ?? seq) : seq;
@@ -226,6 +230,7 @@ export type Recall =
 			readonly kept: Kept;
 			readonly usage?: Usage | undefined;
 			readonly started?: Seq;
+			readonly prepared?: unknown;
 			readonly from?: Seq;
 			readonly order: Seq;
 	  }
@@ -247,7 +252,7 @@ export type Recall =
 			readonly again?: FailedTry;
 	  }
 	/** Started, and the outcome unknown. */
-	| { readonly kind: "in_doubt"; readonly started: Seq; readonly attempt: number };
+	| { readonly kind: "in_doubt"; readonly started: Seq; readonly prepared?: unknown; readonly attempt: number };
 
 /** An earlier try that may be followed by another. */
 export interface FailedTry {
@@ -260,6 +265,8 @@ export interface FailedTry {
 	readonly reason: Reason;
 	/** Its first durable start, where it has one. */
 	readonly started?: Seq;
+	/** What its newest start was prepared with. */
+	readonly prepared?: unknown;
 }
 
 /** What is known of the program around a step. */
@@ -272,25 +279,26 @@ export interface Around {
 
 export function recallEntry(entry: JournalEntry | undefined, { lastEffect, asked }: Around): Recall {
 	if (!entry) return { kind: "fresh" };
-	const { started, attempt, outcome } = entry;
+	const { started, prepared, attempt, outcome } = entry;
 	const start = started === undefined ? {} : { started };
+	const made = prepared === undefined ? {} : { prepared };
 	switch (outcome?.type) {
 		case "completed": {
 			const { kept, usage, seq } = outcome;
 			const { order = seq } = entry;
 			if (entry.purity === "world") return { kind: "world", kept, settled: lastEffect > order, order };
-			return { kind: "ghost", kept, usage, ...start, order };
+			return { kind: "ghost", kept, usage, ...start, ...made, order };
 		}
 		case "failed": {
 			const { reason, at, pauseMs, seq } = outcome;
 			const { order = seq } = entry;
-			const failed: FailedTry = { attempt, at, pauseMs, reason, ...start };
+			const failed: FailedTry = { attempt, at, pauseMs, reason, ...start, ...made };
 			if (!outcome.told) return { kind: "fresh", failed };
 			const again = isForgettable(entry) && asked < order ? { again: { ...failed, attempt: 0 } } : {};
 			return { kind: "failed", reason, ...start, order, ...again };
 		}
 		default:
-			return started === undefined ? { kind: "fresh" } : { kind: "in_doubt", started, attempt };
+			return started === undefined ? { kind: "fresh" } : { kind: "in_doubt", started, ...made, attempt };
 	}
 }
 

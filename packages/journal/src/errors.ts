@@ -4,6 +4,7 @@ import type { z } from "zod";
 export type JournalCode =
 	| "AGENT_ANSWER"
 	| "AGENT_TURNS"
+	| "CALL_WAITING"
 	| "CONCURRENT_LANE"
 	| "DETERMINISM"
 	| "LOG_NOT_FOLDED"
@@ -26,7 +27,8 @@ export type JournalCode =
 	| "STEP_FAILED"
 	| "STEP_PURITY"
 	| "STEP_TIMEOUT"
-	| "STEP_USAGE";
+	| "STEP_USAGE"
+	| "TOOL_ERROR";
 
 /** An error of this package; each code is a heading in its README. */
 export class JournalError extends ReynError<JournalCode> {}

@@ -36,7 +36,7 @@ export const isFailureOfCall = (error: unknown): boolean => error instanceof Err
 
 /** Does a call that ends so have no outcome? It was stopped by what is around it, or inside it and must not be made. */
 export const isNoOutcome = (error: unknown): boolean =>
-	!isFailureOfCall(error) && isReynError(error, "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE");
+	!isFailureOfCall(error) && isReynError(error, "CALL_WAITING", "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE");
 
 /** Is it what is beneath a program that failed, the log above all, and not the program? */
 export function isBeneath(error: unknown): boolean {

@@ -1,4 +1,5 @@
 /** Durable steps: recall what already happened, or start durably, call, complete. */
+export { callTool, shownOf, type ToolResult } from "./call-tool.ts";
 export type { FailedTry, Identity, JournalEntry, Place, Recall, RecordedStep } from "./entry.ts";
 export {
 	type Divergence,
@@ -23,11 +24,25 @@ export {
 } from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { Lane } from "./lane.ts";
-export { answerCall, askModel, type ModelReply, type ToolAnswer } from "./model-step.ts";
+export { askModel, type ModelReply } from "./model-step.ts";
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
 export { Order, type OrderOptions } from "./order.ts";
 export { type StepSaid, stepOutcomes } from "./outcomes.ts";
-export type { Message, Model, ModelPart, ModelRequest, Tool, ToolCall, ToolContext, ToolSpec, Usage } from "./ports.ts";
+export type { GatedCall, Verdict } from "./permit.ts";
+export type {
+	Json,
+	Message,
+	Model,
+	ModelPart,
+	ModelRequest,
+	Tool,
+	ToolAnswer,
+	ToolCall,
+	ToolContext,
+	ToolSource,
+	ToolSpec,
+	Usage,
+} from "./ports.ts";
 export { runProgram } from "./program.ts";
 export { assertPurity, leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
 export { Recorded } from "./recorded.ts";
@@ -36,4 +51,4 @@ export { type Kept, toJson } from "./results.ts";
 export { type ModelPolicy, type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";
 export { readText, type SpilledText, spilledTextSchema, spillText } from "./spilled-text.ts";
-export type { Called, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";
+export type { Called, InDoubt, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";

@@ -1,9 +1,8 @@
-/** One question to a model, and one tool call that it asks for, as steps; and the one policy of how often a model is asked. */
+/** One question to a model, as a step; and the one policy of how often a model is asked. */
 import { z } from "zod";
 import { asError, isDropped, isRetryable, issuesOf, JournalError, readable, reasonOf } from "./errors.ts";
-import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
-import type { Model, ModelRequest, Tool, ToolCall, ToolSpec, Usage } from "./ports.ts";
+import type { Model, ModelRequest, ToolCall, ToolSpec, Usage } from "./ports.ts";
 import { usageSchema } from "./records.ts";
 import { type ModelPolicy, mayPass, type RetryPolicy, retryAfterOf } from "./retry.ts";
 
@@ -38,6 +37,7 @@ const DEFAULT_TIMEOUT_MS = 600_000;
  * breaks, is cancelled or takes too long is no answer. What may pass is tried again, as the `modelPolicy` of what the lane runs
  * on says, and `onText` then sees the answer from its beginning.
  *
+ * @param retry what is other than that policy
  * @throws JournalError `MODEL_UNAVAILABLE` after the last try; `MODEL_ANSWER`, or a WalError `WAL_NOT_JSON` or `WAL_TOO_LARGE`, if
  * what it gave is no answer: it is not asked again; what the model threw, if no try can help
  */
@@ -46,10 +46,11 @@ export function askModel(
 	model: Model,
 	request: ModelRequest,
 	onText?: (delta: string) => void,
+	retry?: Partial<RetryPolicy>,
 ): Promise<ModelReply> {
 	let streamed = false;
 	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
-	const policy = { ...defaultRetry, ...more.retry };
+	const policy = { ...defaultRetry, ...more.retry, ...retry };
 	const asked: ModelRequest = { ...request, tools: request.tools.map(describe) };
 	const reply = lane.perform<ModelReply>({
 		kind: "model",
@@ -86,45 +87,6 @@ function unavailable(lane: Lane, { id }: Model, attempts: number, cause: unknown
 		{ model: id, attempts, reason, ...(retryAfterMs > 0 ? { retryAfterMs } : {}) },
 		{ cause },
 	);
-}
-
-/** What a model is told of a tool call that it asked for. */
-export interface ToolAnswer {
-	/** The tool's text, or `ERROR: ` and why it failed: the model may know another way. */
-	readonly text: string;
-	readonly failed: boolean;
-}
-
-/**
- * Calls a tool that a model asked for, as a step of the tool's purity.
- *
- * @throws the signal's reason when it is cancelled, and whatever fails beneath the tool, the log above all
- */
-export async function answerCall(
-	lane: Lane,
-	tools: readonly Tool[],
-	{ name, args = {} }: ToolCall,
-): Promise<ToolAnswer> {
-	const tool = tools.find((each) => each.name === name);
-	if (!tool) {
-		const known = tools.map((each) => each.name).join(", ");
-		return { failed: true, text: `ERROR: there is no tool "${name}" here; there are ${known || "none"}` };
-	}
-	try {
-		const text = await lane.perform({
-			kind: "tool",
-			name,
-			args,
-			purity: tool.purity,
-			call: (context) => tool.call(args, context),
-			empty: "(skipped: nobody knows whether this call happened before the process ended)",
-		});
-		return { failed: false, text };
-	} catch (error) {
-		lane.signal.throwIfAborted();
-		if (!isFailureOfCall(error)) throw error;
-		return { failed: true, text: `ERROR: ${lane.redact(reasonOf(error).message)}` };
-	}
 }
 
 /** What a model may know of a tool, of which more may have been given. */

@@ -9,15 +9,16 @@ import {
 	systemClock,
 	systemTimers,
 } from "@reyn/wal";
-import { type FailedTry, type Identity, innerLane, type Recall } from "./entry.ts";
+import { entryKey, type FailedTry, type Identity, innerLane, type Recall } from "./entry.ts";
 import { isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
 import { failureOf, isFailureOfCall, isNoOutcome, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import { ProgramEnded, type Ticket } from "./order.ts";
+import { deniedBy, type GatedCall, isGated, waitingFor } from "./permit.ts";
 import type { Usage } from "./ports.ts";
-import { assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
+import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
-import { type Kept, keep, revive } from "./results.ts";
+import { type Kept, keep, revive, toJson } from "./results.ts";
 import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
 import type { Called, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";
 
@@ -83,6 +84,8 @@ class Performance<T> implements Asked<T> {
 	readonly #lane: Surroundings;
 	/** Absent where nobody waits for a turn. */
 	readonly #ticket: Ticket | undefined;
+	/** Has whoever may forbid it let it pass? */
+	#isPermitted = false;
 
 	constructor(
 		step: Step<T>,
@@ -104,6 +107,7 @@ class Performance<T> implements Asked<T> {
 
 	async told(): Promise<T> {
 		assertPurity(this.#id);
+		if (this.#step.prepare) assertPreparable(this.#id);
 		const ending = await this.#ending(this.known);
 		await this.#ticket?.turn(this.#using.signal);
 		// What the log says of this place is what the program hears from here on.
@@ -130,7 +134,7 @@ class Performance<T> implements Asked<T> {
 		switch (known.kind) {
 			case "ghost": {
 				const result = await this.#revived(known.kept);
-				if (result.kind === "lost") return this.#callLost(known.started, result.error);
+				if (result.kind === "lost") return this.#callLost(known, result.error);
 				const { usage, from } = known;
 				const event = { type: "ghost" as const, ...(usage ? { usage } : {}) };
 				return {
@@ -156,7 +160,7 @@ class Performance<T> implements Asked<T> {
 			}
 			case "in_doubt":
 				await this.#mayBegin();
-				return this.#settle(known.started, known.attempt);
+				return this.#settle(known);
 			case "world":
 				return known.settled ? this.#worldThen(known) : this.#try({ attempt: 1, before: known.kept });
 			case "fresh":
@@ -178,15 +182,15 @@ class Performance<T> implements Asked<T> {
 	/** What the world said then stands. */
 	async #worldThen({ kept, from }: Recall & { kind: "world" }, reason?: string): Promise<Ending<T>> {
 		const result = await this.#revived(kept);
-		if (result.kind === "lost") return this.#callLost(undefined, result.error);
+		if (result.kind === "lost") return this.#callLost({}, result.error);
 		const adopt = from === undefined ? {} : { adopt: () => this.#adopt(from, { kept }) };
 		const event = { type: "world_kept" as const, ...(reason === undefined ? {} : { reason }) };
 		return { give: () => result.value, event, ...adopt };
 	}
 
 	/** The far side is asked first; policy decides only what stays unknown. */
-	async #settle(started: Seq, attempt: number): Promise<Ending<T>> {
-		const found = await this.#reconcile(started);
+	async #settle({ started, prepared, attempt }: Recall & { kind: "in_doubt" }): Promise<Ending<T>> {
+		const found = await this.#reconcile(started, prepared);
 		// Meanwhile this may have been given up with the call around it, or an earlier call that was given up may have ended.
 		this.#using.signal.throwIfAborted();
 		const now = this.#recalled();
@@ -196,11 +200,15 @@ class Performance<T> implements Asked<T> {
 			return this.#complete(started, attempt, found.result);
 		}
 		const { name, lane } = this.#id;
-		const decision = found.kind === "not_done" ? "retry" : this.#using.whenInDoubt({ name, lane });
+		const policy =
+			found.kind === "not_done" ? "retry" : (this.#step.inDoubt ?? this.#using.whenInDoubt({ name, lane }));
+		const denied = policy === "ask" ? await this.#denied(true) : undefined;
+		if (denied) return this.#fail(denied, { attempt, started }, { kind: "never" });
+		const decision = policy === "ask" ? "retry" : policy;
 		this.#tell({ type: "in_doubt", decision });
 		switch (decision) {
 			case "retry":
-				return this.#try({ attempt, started });
+				return this.#try({ attempt, started, prepared });
 			case "skip":
 				return this.#complete(started, attempt, this.#step.empty as T);
 			case "discard":
@@ -223,20 +231,36 @@ class Performance<T> implements Asked<T> {
 			// A clock that was put back makes no pause longer than it was to be.
 			await pause(Math.min(pauseMs, failed.at + pauseMs - clock.now()), timers, signal);
 		}
-		const { started } = failed;
+		const { started, prepared } = failed;
 		// What took too long may have happened all the same.
-		if (failed.reason.code === "STEP_TIMEOUT" && started !== undefined) {
-			const found = await this.#reconcile(started);
-			if (found.kind === "done") return this.#complete(started, failed.attempt, found.result);
-		}
-		return this.#try({ attempt, ...(started === undefined ? {} : { started }) });
+		if (failed.reason.code !== "STEP_TIMEOUT" || started === undefined) return this.#try({ attempt, started });
+		const found = await this.#reconcile(started, prepared);
+		if (found.kind === "done") return this.#complete(started, failed.attempt, found.result);
+		return this.#try({ attempt, started, prepared });
 	}
 
-	async #try({ attempt, started, before }: Try): Promise<Ending<T>> {
-		const { retry } = this.#step;
+	async #try(next: Try): Promise<Ending<T>> {
+		const { attempt, before } = next;
+		let { started, prepared } = next;
+		if (this.#isAsked) {
+			const denied = await this.#denied();
+			// Another try is not worth more than what it said.
+			if (denied) return before ? this.#worldStands(denied) : this.#fail(denied, next, { kind: "never" });
+			const now = this.#recalled();
+			if (now.kind === "ghost") return this.#ending(now);
+		}
 		if (startsDurably(this.#id.purity)) {
+			if (this.#step.prepare && prepared === undefined) {
+				try {
+					prepared = toJson(await this.#step.prepare({ signal: this.#using.signal, attempt }), this.#redact).json;
+				} catch (thrown) {
+					return this.#thrown(thrown, next);
+				}
+			}
+			const made = prepared === undefined ? {} : { prepared };
 			// Each call has a start of its own: one that is open may be of this process, and not durable yet.
-			const { seq, durable } = await this.#append(stepStarted({ ...this.#id, ...numbered(attempt), ...this.#after }));
+			const start = stepStarted({ ...this.#id, ...numbered(attempt), ...this.#after, ...made });
+			const { seq, durable, record } = await this.#append(start);
 			// Durable before the effect: if this cannot be kept, the call is never made.
 			await durable;
 			// Meanwhile an earlier call that was given up may have ended.
@@ -244,6 +268,8 @@ class Performance<T> implements Asked<T> {
 			if (now.kind === "ghost") return this.#ending(now);
 			// A repeated try keeps the key of the first: that is how the far side knows it.
 			started ??= seq;
+			// The call is given what the far side will be asked with.
+			({ prepared } = record.data as { prepared?: unknown });
 		}
 		// What was paid before in this lane is kept before more is paid: a crash, or a full disk, costs the open call alone.
 		if (this.#id.purity === "llm") await this.#lane.durable();
@@ -254,24 +280,62 @@ class Performance<T> implements Asked<T> {
 		try {
 			this.#tell({ type: "calling", attempt });
 			// A call that ends although it was cancelled has an outcome: it is kept, or a paid answer would be paid again.
-			({ result, isUsed } = await this.#call(attempt, started));
+			({ result, isUsed } = await this.#call(attempt, started, prepared));
 		} catch (thrown) {
-			const error = readable(thrown);
-			// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
-			// doubt, anything else is simply called again.
-			if (this.#using.signal.aborted || error instanceof ProgramEnded || isNoOutcome(error)) throw error;
-			// Another try is not worth more than what it said.
-			if (before) return this.#worldStands(error);
-			const next = this.#nextAfter(error, attempt);
-			const isMade = isReynError(error, "MODEL_ANSWER") && !isFailureOfCall(error);
-			const end = next.kind === "again" ? error : (this.#step.endedBy?.(error, attempt) ?? error);
-			const { failed, ending } = await this.#fail(end, attempt, started, next, isMade);
-			if (!retry || next.kind === "never") return ending;
-			const { message } = failed.reason;
-			this.#tell({ type: "retrying", attempt, limit: retry.maxAttempts, reason: message, pauseMs: next.pauseMs });
-			return this.#tryNext(failed);
+			return this.#thrown(thrown, { attempt, started, prepared, before });
 		}
 		return this.#complete(started, attempt, result, { before, isUsed });
+	}
+
+	/** What follows a try that has thrown. @throws what is no outcome of it */
+	async #thrown(thrown: unknown, made: Try): Promise<Ending<T>> {
+		const { attempt, before } = made;
+		const { retry } = this.#step;
+		const error = readable(thrown);
+		// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
+		// doubt, anything else is simply called again.
+		if (this.#using.signal.aborted || error instanceof ProgramEnded || isNoOutcome(error)) throw error;
+		// Another try is not worth more than what it said.
+		if (before) return this.#worldStands(error);
+		const next = this.#nextAfter(error, attempt);
+		const isMade = isReynError(error, "MODEL_ANSWER") && !isFailureOfCall(error);
+		const end = next.kind === "again" ? error : (this.#step.endedBy?.(error, attempt) ?? error);
+		const { failed, ...ending } = await this.#fail(end, made, next, isMade);
+		if (!retry || next.kind === "never") return ending;
+		const { message } = failed.reason;
+		this.#tell({ type: "retrying", attempt, limit: retry.maxAttempts, reason: message, pauseMs: next.pauseMs });
+		return this.#tryNext(failed);
+	}
+
+	/** Has somebody to be asked before it is called? */
+	get #isAsked(): boolean {
+		return !this.#isPermitted && this.#using.gate !== undefined && isGated(this.#id.kind);
+	}
+
+	/**
+	 * Asks whether it may be called. Nothing of it has begun.
+	 *
+	 * @returns why not
+	 * @throws JournalError `CALL_WAITING`; the signal's reason
+	 */
+	async #denied(inDoubt = false): Promise<Error | undefined> {
+		const { kind: type, name, lane, purity } = this.#id;
+		const { signal } = this.#using;
+		const call = { name, args: this.#step.args, key: `${lane} ${entryKey(this.#id)}`, lane, purity, signal };
+		if (!isGated(type) || !this.#using.gate) throw waitingFor("somebody who knows whether it happened", call);
+		const gated: GatedCall = { type, ...call, ...(inDoubt ? { inDoubt } : {}) };
+		const verdict = await this.#using.gate(gated);
+		// It may have been given up while somebody was asked.
+		signal.throwIfAborted();
+		switch (verdict.kind) {
+			case "pass":
+				this.#isPermitted = true;
+				return undefined;
+			case "deny":
+				return deniedBy(verdict);
+			case "wait":
+				throw waitingFor(verdict.for, call);
+		}
 	}
 
 	/** What follows a try that failed; where the policy itself throws, none does. */
@@ -290,7 +354,7 @@ class Performance<T> implements Asked<T> {
 		return this.#worldThen(this.known as Recall & { kind: "world" }, failureOf(error, this.#redact).message);
 	}
 
-	async #call(attempt: number, started: Seq | undefined): Promise<Made<T>> {
+	async #call(attempt: number, started: Seq | undefined, prepared: unknown): Promise<Made<T>> {
 		const { timeoutMs } = this.#step;
 		const { name } = this.#id;
 		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
@@ -303,6 +367,7 @@ class Performance<T> implements Asked<T> {
 			const context: StepContext = {
 				signal,
 				...key,
+				...(prepared === undefined ? {} : { prepared }),
 				attempt,
 				// With an order of its own it is the largest part of a call, and few ask for it.
 				get lane() {
@@ -319,11 +384,10 @@ class Performance<T> implements Asked<T> {
 	/** What a failed call leaves: that it was tried, and how its caller will hear of it. */
 	async #fail(
 		error: unknown,
-		attempt: number,
-		started: Seq | undefined,
+		{ attempt, started, prepared }: Try,
 		next: Next,
 		isMade = false,
-	): Promise<{ failed: FailedTry; ending: Ending<T> }> {
+	): Promise<Ending<T> & { readonly failed: FailedTry }> {
 		const again = next.kind === "again";
 		const said = failureOf(error, this.#redact);
 		const reason: Reason = { ...said, ...(isMade ? { made: true } : {}) };
@@ -343,7 +407,7 @@ class Performance<T> implements Asked<T> {
 		const give = (): never => {
 			throw thrownAs(error, said, this.#id);
 		};
-		return { failed: { attempt, at: clock.now(), reason, ...paused, ...start }, ending: { give } };
+		return { failed: { attempt, at: clock.now(), reason, ...paused, ...start, prepared }, give };
 	}
 
 	/**
@@ -382,7 +446,7 @@ class Performance<T> implements Asked<T> {
 		} catch (error) {
 			if (!isReynError(error, "STEP_USAGE", "WAL_NOT_JSON", "WAL_TOO_LARGE", "WAL_INVALID_RECORD")) throw error;
 			if (before) return this.#worldStands(error);
-			return (await this.#fail(error, attempt, started, { kind: "never" }, true)).ending;
+			return this.#fail(error, { attempt, started }, { kind: "never" }, true);
 		}
 		// What the first run goes on with is what every replay will see.
 		const value = (await revive(told, results)) as T;
@@ -430,10 +494,13 @@ class Performance<T> implements Asked<T> {
 	}
 
 	/** A result that was recorded and cannot be read: never half of it. An effect is not made again without the far side's word. */
-	async #callLost(started: Seq | undefined, error: JournalError): Promise<Ending<T>> {
+	async #callLost(
+		{ started, prepared }: { readonly started?: Seq; readonly prepared?: unknown },
+		error: JournalError,
+	): Promise<Ending<T>> {
 		this.#tell({ type: "lost", reason: error.message });
 		if (!startsDurably(this.#id.purity)) return this.#try({ attempt: 1 });
-		const found = started === undefined ? undefined : await this.#reconcile(started);
+		const found = started === undefined ? undefined : await this.#reconcile(started, prepared);
 		if (found?.kind === "done") return this.#complete(started, 1, found.result);
 		return {
 			give: () => {
@@ -458,8 +525,8 @@ class Performance<T> implements Asked<T> {
 		return now;
 	}
 
-	async #reconcile(started: Seq): Promise<Reconciled<T>> {
-		return (await this.#step.reconcile?.(this.#keyOf(started))) ?? { kind: "unknown" };
+	async #reconcile(started: Seq, prepared: unknown): Promise<Reconciled<T>> {
+		return (await this.#step.reconcile?.(this.#keyOf(started), prepared)) ?? { kind: "unknown" };
 	}
 
 	/** @param isEnd its caller will be told of it: this is its place */
@@ -519,9 +586,11 @@ interface Made<T> {
 interface Try {
 	readonly attempt: number;
 	/** The first durable start, where there was one. */
-	started?: Seq;
+	readonly started?: Seq | undefined;
+	/** What a try of which nobody knows whether it happened was prepared with. */
+	readonly prepared?: unknown;
 	/** What the world said before. */
-	readonly before?: Kept;
+	readonly before?: Kept | undefined;
 }
 
 /** An event without the call that it is about. */

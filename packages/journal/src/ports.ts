@@ -1,4 +1,6 @@
 import type { Purity } from "./purity.ts";
+import type { RetryPolicy } from "./retry.ts";
+import type { InDoubt, Reconciled } from "./step.ts";
 
 /**
  * A language model, seen from Reyn: one request in, parts out. Adapters wrap a provider; `generate` must stop when `signal` aborts.
@@ -50,15 +52,50 @@ export interface Usage {
 	readonly outputTokens: number;
 }
 
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
 /** A tool that a model may call. */
 export interface Tool extends ToolSpec {
 	readonly purity: Purity;
+	/** Once it has answered, and that is no error, the turn is over: what comes of it comes by itself. */
+	readonly endsTurn?: true | undefined;
+	/**
+	 * Of an effect: what has to be known before it is made. It is durable with the start of the call, and `call` and `reconcile` are
+	 * given it; a call of which nobody knows whether it happened is not prepared again.
+	 */
+	prepare?(args: unknown, context: Pick<ToolContext, "signal">): Promise<Json>;
 	/** Answers with the text that the model sees. Throws an error whose message a person understands. */
-	call(args: unknown, context: ToolContext): Promise<string>;
+	call(args: unknown, context: ToolContext): Promise<string | ToolAnswer>;
+	/** Asks the far side what became of a call of which nobody knows whether it happened. */
+	reconcile?(idempotencyKey: string, prepared?: Json): Promise<Reconciled<string | ToolAnswer>>;
+	/** What becomes of such a call where the far side does not know. Default: as `whenInDoubt` says. */
+	readonly inDoubt?: InDoubt | undefined;
+	/** How often a failing call is tried, and with what pauses. Default: once. */
+	readonly retry?: RetryPolicy | undefined;
+	/** How long one try may take, in milliseconds. Default: no limit. */
+	readonly timeoutMs?: number | undefined;
+	/** What is taken for the answer of a call that is skipped. Default: a text that says so. */
+	readonly empty?: string | undefined;
+}
+
+/** `isError`: the call was made, and came to nothing; the text says why. */
+export interface ToolAnswer {
+	readonly text: string;
+	readonly isError?: boolean | undefined;
 }
 
 export interface ToolContext {
 	readonly signal: AbortSignal;
 	/** The same on a retry of the same step; for the far side to recognise a repeat. Absent for pure and world tools. */
 	readonly idempotencyKey?: string;
+	/** What `prepare` gave, as it is recorded. */
+	readonly prepared?: Json;
+}
+
+/** Tools that may come and go while it is open: those of a server, say. */
+export interface ToolSource {
+	tools(): readonly Tool[];
+	/** @returns what ends it */
+	onChange(listener: () => void): () => void;
+	close(): Promise<void>;
 }

@@ -26,5 +26,12 @@ export function assertPurity({ name, purity }: { readonly name: string; readonly
 	throw new JournalError("STEP_PURITY", why, { name });
 }
 
+/** @throws JournalError `STEP_PURITY`: what a call is prepared with is recorded with its start, which only an effect has */
+export function assertPreparable({ name, purity }: { readonly name: string; readonly purity: Purity }): void {
+	if (startsDurably(purity)) return;
+	const why = `${name} prepares its call, so its purity has to be side_effect or external; found "${purity}". Nothing was called`;
+	throw new JournalError("STEP_PURITY", why, { name });
+}
+
 /** Is the outcome recorded at all? */
 export const leavesOutcome = (purity: Purity): boolean => purity !== "pure";

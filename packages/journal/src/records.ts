@@ -58,7 +58,14 @@ const kept = {
 export const keptSchema = z.object(kept);
 
 /** Durable before the call of a side effect: from here on the outcome is in doubt until it is recorded. */
-export const stepStarted = defineRecord("step_started", z.object(identity));
+export const stepStarted = defineRecord(
+	"step_started",
+	z.object({
+		...identity,
+		/** What the call was prepared with: it is what the far side is asked with too. */
+		prepared: z.unknown().optional(),
+	}),
+);
 
 /** Of an outcome: */
 const ending = {

@@ -3,6 +3,7 @@ import type { Appender, BlobStore, Clock, Seq, Timers } from "@reyn/wal";
 import type { Identity, Recall, RecordedStep } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { Order } from "./order.ts";
+import type { GatedCall, Verdict } from "./permit.ts";
 import type { Usage } from "./ports.ts";
 import type { Purity } from "./purity.ts";
 import type { ModelPolicy, RetryPolicy } from "./retry.ts";
@@ -21,8 +22,15 @@ export interface Step<T> {
 	call(context: StepContext): Promise<T>;
 	/** The tokens that a result cost, for calls that cost tokens. Where it gives no counts, the call has failed: `STEP_USAGE`. */
 	usage?(result: T): Usage;
+	/**
+	 * What has to be known before an effect is made: a hash of what it replaces, the id of a request. JSON, durable with the start of
+	 * the try; a try after one of which nobody knows whether it happened is given what that one had.
+	 */
+	prepare?(context: Pick<StepContext, "signal" | "attempt">): Promise<unknown>;
 	/** Asks the far side what became of an earlier try. Asked before any policy, and after a timeout. */
-	reconcile?(idempotencyKey: string): Promise<Reconciled<T>>;
+	reconcile?(idempotencyKey: string, prepared?: unknown): Promise<Reconciled<T>>;
+	/** What becomes of it in doubt, as {@link InDoubt} has it. Default: as `whenInDoubt` says. */
+	readonly inDoubt?: InDoubt | undefined;
 	/** What `skip` gives as the result of a step in doubt. */
 	readonly empty?: T;
 	/** How often a failing call is tried, and with what pauses. Default: once. */
@@ -39,6 +47,8 @@ export interface StepContext {
 	readonly idempotencyKey?: string;
 	/** 1 for the first try. */
 	readonly attempt: number;
+	/** What `prepare` gave, as it is recorded. */
+	readonly prepared?: unknown;
 	/** For steps inside this one: they are recorded one by one, so what they cost is not paid again when this call is. */
 	readonly lane: Lane;
 }
@@ -50,6 +60,9 @@ export type Reconciled<T> =
 
 /** What to do with a step that was started and whose outcome nobody knows. */
 export type InDoubtPolicy = "retry" | "skip" | "discard";
+
+/** What a call says of itself for that case. `ask`: the gate decides whether it is called again; where there is none, it waits. */
+export type InDoubt = "retry" | "skip" | "ask";
 
 /** What steps run on. */
 export interface Using {
@@ -73,6 +86,8 @@ export interface Using {
 	/** Of the same steps: the order of that call. */
 	readonly around?: Order | undefined;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
+	/** Asked before each call of a tool or a model that is made, and not recalled: once, however often it is tried. Absent: all pass. */
+	readonly gate?: ((call: GatedCall) => Promise<Verdict>) | undefined;
 	readonly signal: AbortSignal;
 	/** Told of each step, for meters and notices. */
 	observe?(event: StepEvent): void;

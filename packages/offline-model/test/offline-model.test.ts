@@ -100,7 +100,7 @@ async function ask(messages: readonly Message[], tools = inChat, planned: readon
 					: await (
 							lookups.find(({ name }) => name === call.name)?.call(call.args, { signal: live }) ??
 							Promise.reject(new Error("no tool"))
-						).catch((error: Error) => `ERROR: ${error.message}`);
+						).then(String, (error: Error) => `ERROR: ${error.message}`);
 			all.push({ role: "tool", callId: call.id, name: call.name, text: answer });
 		}
 	}

@@ -12,7 +12,7 @@ import {
 	type Using,
 	whenSpace,
 } from "@reyn/journal";
-import { type Scope, systemTimers } from "@reyn/wal";
+import { isReynError, type Scope, systemTimers } from "@reyn/wal";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
@@ -193,6 +193,8 @@ async function tryStep(
 		return { kind: "completed", ...(await runStep(lane, ports.model, request, tools, stepMaxIterations)) };
 	} catch (error) {
 		ports.signal.throwIfAborted();
+		// It has not failed: it is asked again when the plan goes on.
+		if (isReynError(error, "CALL_WAITING")) throw error;
 		return { kind: "failed", reason: cut(reasonOf(error).message, MAX_REASON) };
 	}
 }

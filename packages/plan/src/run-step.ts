@@ -1,7 +1,7 @@
 /** One step: a narrow loop of model and tools until the model has nothing more to ask. */
 import {
-	answerCall,
 	askModel,
+	callTool,
 	type Lane,
 	type Message,
 	type Model,
@@ -31,7 +31,7 @@ export async function runStep(
 		if (toolCalls.length === 0) return { reply, cost };
 		messages.push({ role: "assistant", text, toolCalls });
 		for (const call of toolCalls) {
-			const { text: answer } = await answerCall(lane, tools, call);
+			const { text: answer } = await callTool(lane, tools, call);
 			messages.push({ role: "tool", callId: call.id, name: call.name, text: answer });
 		}
 	}

@@ -4,7 +4,7 @@
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Model, Tool, ToolCall } from "@reyn/journal";
+import { type Model, shownOf, type Tool, type ToolCall } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { defineSkill, done, next } from "@reyn/skill-resume";
 import type { Clock, Ids, Seq, WalRecord } from "@reyn/wal";
@@ -285,9 +285,11 @@ function groups(records: readonly WalRecord[]): readonly string[] {
 		const group = lines.get(of) ?? [];
 		lines.set(of, group);
 		names.set(record.seq, `${of}#${group.length}`);
-		const data = JSON.stringify(record.data, (key, value: unknown) =>
-			typeof value === "number" && seqs.has(key) ? (names.get(value) ?? value) : value,
-		);
+		const data = JSON.stringify(record.data, (key, value: unknown) => {
+			// Since they were recorded, an error is one by what its record says; before, by how its text begins.
+			if (key === "result" && (value as { isError?: true }).isError) return shownOf(value);
+			return typeof value === "number" && seqs.has(key) ? (names.get(value) ?? value) : value;
+		});
 		group.push(`${record.kind} ${data}`);
 	}
 	return [...lines].map(([of, group]) => section(of, group));

@@ -27,7 +27,7 @@ const { signal } = new AbortController();
 
 function call(name: string, args: unknown, options?: FileToolOptions): Promise<string> {
 	const tool = createFileTools(root, options).find((each) => each.name === name) as Tool;
-	return tool.call(args, { signal });
+	return tool.call(args, { signal }).then(String);
 }
 
 describe("each file tool holds to the contract", () => {

@@ -44,7 +44,7 @@ function call(name: string, args: unknown, limits: Partial<Limits> = {}, of = si
 		root: () => openRoot(root),
 		effort: (its) => effortOf(limits, its, timers),
 	});
-	return (tools.find((each) => each.name === name) as Tool).call(args, { signal: of });
+	return (tools.find((each) => each.name === name) as Tool).call(args, { signal: of }).then(String);
 }
 
 describe("a search", () => {

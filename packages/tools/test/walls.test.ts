@@ -32,7 +32,7 @@ async function file(path: string, content: string): Promise<void> {
 const { signal } = new AbortController();
 
 const call = (name: string, args: unknown): Promise<string> =>
-	(createFileTools(root).find((each) => each.name === name) as Tool).call(args, { signal });
+	(createFileTools(root).find((each) => each.name === name) as Tool).call(args, { signal }).then(String);
 
 describe("nothing leaves the root", () => {
 	test.each([
@@ -159,7 +159,8 @@ describe.each([
 	const use = async (state: string, name: string, args: object, at?: string): Promise<string> =>
 		(await over(state, at)
 			.find((each) => each.name === name)
-			?.call(args, { signal })) ?? "";
+			?.call(args, { signal })
+			.then(String)) ?? "";
 
 	beforeEach(async () => {
 		await file("root/work/history/state/wal.jsonl", "needle");

@@ -1,8 +1,9 @@
 /** `agent()`: a model with tools until it has nothing more to ask, as one call whose parts are recorded one by one. */
 import { z } from "zod";
+import { callTool } from "../call-tool.ts";
 import { JournalError } from "../errors.ts";
 import type { Lane } from "../lane.ts";
-import { answerCall, askModel } from "../model-step.ts";
+import { askModel } from "../model-step.ts";
 import type { Message, Model, Tool, Usage } from "../ports.ts";
 import type { ScriptStep } from "./run-script.ts";
 import { fit, shapeOf } from "./schemas.ts";
@@ -94,7 +95,7 @@ async function converse(
 		};
 		messages.push({ role: "assistant", text: reply.text, toolCalls: reply.toolCalls });
 		for (const call of reply.toolCalls) {
-			const answer = await answerCall(lane, tools, call);
+			const answer = await callTool(lane, tools, call);
 			messages.push({ role: "tool", callId: call.id, name: call.name, text: answer.text });
 		}
 		if (reply.toolCalls.length > 0) continue;

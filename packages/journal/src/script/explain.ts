@@ -134,7 +134,8 @@ class Explorer {
 			...ports,
 			model: { id: ports.model.id, generate: unrecorded },
 			// What is pure is recorded nowhere, and costs and changes nothing.
-			tools: ports.tools.map((tool) => (leavesOutcome(tool.purity) ? { ...tool, call: unrecorded } : tool)),
+			tools: ports.tools.map((tool) => (leavesOutcome(tool.purity) ? uncalled(tool) : tool)),
+			gate: undefined,
 			log: { append: unrecorded },
 			expected: ports.memo.expected(),
 			// For the parts of a call. What the world says now is not known: it may well be what it said before.
@@ -415,6 +416,15 @@ function unrecorded(): never {
 }
 
 class Unrecorded extends JournalError {}
+
+/** A tool whose far side is asked nothing, neither to do something nor what it did. */
+const uncalled = ({ name, description, parameters, purity }: Tool): Tool => ({
+	name,
+	description,
+	parameters,
+	purity,
+	call: unrecorded,
+});
 
 /** The first field that is not the same, in the order in which the call names them now. */
 function firstDifference(was: Identity, is: Identity): NonNullable<ExplainedCall["differs"]> {

@@ -1,6 +1,7 @@
 /** Runs a script from wherever it stands: a fresh run and a resumed one take the same path. */
-import { canonicalJson, type Scope, systemClock, systemTimers } from "@reyn/wal";
+import { canonicalJson, isReynError, type Scope, systemClock, systemTimers } from "@reyn/wal";
 import { z } from "zod";
+import { toolStepThatThrows } from "../call-tool.ts";
 import type { Recall } from "../entry.ts";
 import { type Divergence, JournalError, ReplayDivergenceError } from "../errors.ts";
 import { failureOf, isBeneath } from "../failure.ts";
@@ -266,6 +267,12 @@ export class ScriptHost {
 				done();
 			},
 			(error) => {
+				// It is never told of: the run ends when nothing but that is under way.
+				if (isReynError(error, "CALL_WAITING")) {
+					this.#questions.add({ question: error.message });
+					this.#order.look();
+					return done();
+				}
 				if (isBeneath(error)) this.#of.suspend(error as Error);
 				asked.done();
 				reply.fail(asFirstSeen(error, lane));
@@ -287,16 +294,7 @@ export class ScriptHost {
 			}
 			case "tool": {
 				const { name, args } = toolCall.parse(call);
-				const { purity, call: run } = findTool(tools, name);
-				return this.#placeStep(lane, {
-					kind: "tool",
-					name,
-					args,
-					purity,
-					call: (context) => run(args, context),
-					empty: "",
-					assumed: "",
-				});
+				return this.#placeStep(lane, { ...toolStepThatThrows(findTool(tools, name), args), assumed: "" });
 			}
 			case "ask":
 				return this.#ask(lane, askCall.parse(call));

@@ -15,13 +15,20 @@ export interface ToolUnderTest {
 }
 
 /**
- * Runs over a tool what `answerCall`, models and the log need of it. What it cannot see: whether its purity is true, and
+ * Runs over a tool what `callTool`, models and the log need of it. What it cannot see: whether its purity is true, and
  * whether its far side recognises a repeat by the `idempotencyKey`. Its schema is read by `z.fromJSONSchema`, which knows what
  * zod knows: no `if`, no `not`.
  */
 export function testTool({ describe, test, expect }: Runner, { name, make, args, refused = [] }: ToolUnderTest): void {
-	const call = async (given: unknown, signal = new AbortController().signal): Promise<string> =>
-		make().call(frozen(given), { signal, idempotencyKey: "0".repeat(64) });
+	const call = async (given: unknown, signal = new AbortController().signal): Promise<string> => {
+		const tool = make();
+		const prepared = tool.prepare && { prepared: await tool.prepare(frozen(given), { signal }) };
+		const answer = await tool.call(frozen(given), { signal, idempotencyKey: "0".repeat(64), ...prepared });
+		if (typeof answer !== "object") return answer;
+		// What is answered as an error has no code.
+		if (answer.isError) throw new Error(answer.text);
+		return answer.text;
+	};
 
 	describe(`the tool ${name}`, () => {
 		test("says what it is called, what it is for, and what it does to the world", async () => {

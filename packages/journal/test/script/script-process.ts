@@ -60,6 +60,7 @@ export interface ProcessOptions {
 	readonly time?: Clock & Timers;
 	readonly policy?: InDoubtPolicy;
 	readonly redact?: (text: string) => string;
+	readonly gate?: ScriptPorts["gate"];
 	readonly stretchMs?: number;
 	readonly isolate?: boolean;
 	/** Are records missing? Then nobody knows what the script is to do. */
@@ -123,7 +124,7 @@ export class Process implements Appender {
 
 	get ports(): ScriptPorts {
 		const { model = echo(), tools = [], ask = async () => undefined, policy = "retry", time } = this.#options;
-		const { redact, stretchMs, isolate } = this.#options;
+		const { redact, stretchMs, isolate, gate } = this.#options;
 		return {
 			log: this,
 			logId: "log",
@@ -161,6 +162,7 @@ export class Process implements Appender {
 			...(redact ? { redact } : {}),
 			...(stretchMs === undefined ? {} : { stretchMs }),
 			isolate,
+			gate,
 			...(time ? { clock: time, timers: time } : {}),
 		};
 	}

@@ -1,5 +1,5 @@
 /** The conversation of a session: a fold, and the messages that a model is shown of it. */
-import { type Message, spilledTextSchema, stepCompleted, type ToolCall } from "@reyn/journal";
+import { type Message, shownOf, spilledTextSchema, stepCompleted, type ToolCall } from "@reyn/journal";
 import { rewindNote } from "@reyn/rewind-modes";
 import { defineProjection, List } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
@@ -84,7 +84,7 @@ export const conversation = defineProjection({
 			const turn = turnOf(lane);
 			if (turn === undefined) return state;
 			if (kind === "tool")
-				return answered(state, { type: "result", seq, turn, step: `${fp}:${occ}`, text: String(result) });
+				return answered(state, { type: "result", seq, turn, step: `${fp}:${occ}`, text: String(shownOf(result)) });
 			const { toolCalls } = result as { toolCalls?: ToolCall[] };
 			return kind === "model" && toolCalls && toolCalls.length > 0
 				? add(state, { type: "calls", seq, turn, calls: toolCalls })

@@ -1,7 +1,7 @@
 /** One turn: a prompt, then model and tools in turn until there is an answer. A turn that was cut short goes on where it stopped. */
 import {
-	answerCall,
 	askModel,
+	callTool,
 	journal,
 	Lane,
 	laneClosed,
@@ -9,8 +9,8 @@ import {
 	type Message,
 	type Model,
 	type Tool,
-	type ToolAnswer,
 	type ToolCall,
+	type ToolResult,
 	type Using,
 } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
@@ -64,18 +64,18 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 		if (text) await say(session, turn, round, text, ports);
 		if (toolCalls.length === 0) return finish(session, turn, ports);
 		messages.push({ role: "assistant", text, toolCalls });
-		const plans: ToolAnswer[] = [];
+		const plans: ToolResult[] = [];
 		for (const call of toolCalls) {
 			const answered = await answer(session, turn, lane, call, ports);
 			messages.push({ role: "tool", callId: call.id, name: call.name, text: answered.text });
 			if (call.name === PLAN_TOOL) plans.push(answered);
 		}
 		// A plan works in the background from here on, and brings the answer itself.
-		if (plans.some(({ text }) => !isError(text))) return finish(session, turn, ports);
+		if (plans.some(({ error }) => error === undefined)) return finish(session, turn, ports);
 		if (plans.length > 0) refusals++;
 		const refusal = plans.find(({ failed }) => failed) ?? (refusals > PLAN_REASKS ? plans.at(-1) : undefined);
 		if (refusal) {
-			const said = `No plan was started: ${refusal.text.replace(ERROR, "")}`;
+			const said = `No plan was started: ${refusal.error}`;
 			await say(session, turn, round + 1, said, ports);
 			ports.onText(said);
 			return finish(session, turn, ports);
@@ -119,9 +119,9 @@ async function answer(
 	lane: Lane,
 	call: ToolCall,
 	{ tools, log, keep, onTool }: TurnPorts,
-): Promise<ToolAnswer> {
+): Promise<ToolResult> {
 	onTool(call);
-	const answered = await answerCall(lane, tools, call);
+	const answered = await callTool(lane, tools, call);
 	const { text, failed } = answered;
 	const known = since(view.get(conversation), turn).some(
 		([item]) => item.type === "result" && item.turn === turn && item.step === call.id,
@@ -129,8 +129,3 @@ async function answer(
 	if (failed && !known) await keep(() => log.append(toolFailed({ turn, call: call.id, text }), scope));
 	return answered;
 }
-
-/** How an answer begins by which a model is told that its call came to nothing. */
-const ERROR = /^ERROR(: )?/;
-
-const isError = (text: string): boolean => ERROR.test(text);

@@ -121,7 +121,8 @@ export class Turns {
 
 	/**
 	 * A turn that a rewind or the end of the process cut stays open: the rewind closes it, or the next start goes on with it. So does
-	 * one whose model is away: what it has paid for and done is kept until a person resumes it, or gives it up.
+	 * one whose model is away, or that waits for somebody to let a call pass: what it has paid for and done is kept until a person
+	 * resumes it, or gives it up.
 	 */
 	async #stopped(
 		session: Session,
@@ -132,8 +133,9 @@ export class Turns {
 	): Promise<"over" | "kept"> {
 		const { scope } = session;
 		const reason = stopReason(signal, error);
-		const isAway = (error as { code?: unknown } | undefined)?.code === "MODEL_UNAVAILABLE";
-		if (isAway && !signal.aborted) {
+		const { code } = (error ?? {}) as { code?: unknown };
+		const waits = code === "MODEL_UNAVAILABLE" || code === "CALL_WAITING";
+		if (waits && !signal.aborted) {
 			// What waits behind it was not begun, and is meant by who asks it again.
 			for (const open of session.view.get(conversation).open) this.#asked.delete(open);
 			this.#emit({ type: "turn_end", scope, turn, outcome: "stopped", reason });

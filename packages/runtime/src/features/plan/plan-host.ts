@@ -50,6 +50,7 @@ export class PlanHost implements FeatureHost {
 		return {
 			...planTool(names),
 			purity: "side_effect",
+			endsTurn: true,
 			call: async (args, { signal }) => {
 				const { layout, gate, space } = this.#kernel;
 				// The log of now: while this waits, a rewind may make another one the session's.
@@ -59,7 +60,7 @@ export class PlanHost implements FeatureHost {
 				try {
 					decomposition = parseDecomposition(args, names);
 				} catch (error) {
-					return `ERROR: ${(error as Error).message}`;
+					return { text: (error as Error).message, isError: true };
 				}
 				const directory = layout.plans(session.scope);
 				const keep = <T>(write: () => T | Promise<T>): Promise<T> =>
