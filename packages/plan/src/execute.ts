@@ -1,5 +1,6 @@
 /** Runs a plan from wherever it stands: a fresh one and a resumed one take the same path. */
 import {
+	agentLoop,
 	Lane,
 	laneClosed,
 	type Model,
@@ -17,7 +18,6 @@ import { type Decomposition, type PlanStep, terminalStep } from "./decomposition
 import { PlanError } from "./errors.ts";
 import type { PlanRun } from "./plan-runs.ts";
 import { type Cost, planCompleted, planLane, planStepCompleted, planStepFailed, planStepStarted } from "./records.ts";
-import { runStep } from "./run-step.ts";
 import { stepRequest } from "./step-prompt.ts";
 import { isFinished, isSettled, readySteps, stepOf, textOf } from "./step-status.ts";
 
@@ -72,7 +72,10 @@ export interface PlanResult {
 	readonly failed: readonly string[];
 }
 
-/** @throws the signal's reason when it is cancelled; the plan can then be executed again from where it stopped */
+/**
+ * @throws the signal's reason when it is cancelled, and a JournalError `CALL_WAITING` where a step waits for somebody to let a call
+ * pass; the plan can then be executed again from where it stopped
+ */
 export async function execute(
 	plan: string,
 	decomposition: Decomposition,
@@ -173,15 +176,13 @@ async function tryStep(
 ): Promise<StepOutcome> {
 	const tools = ports.tools.filter(({ name }) => step.tools.includes(name));
 	const request = stepRequest(decomposition, step, await resultsFor(step, ports), tools);
-	const { retryLimit: limit, stepMaxIterations } = ports.limits;
-	const retry = { ...ports.modelPolicy?.retry, maxAttempts: limit + 1 };
+	const { retryLimit: limit, stepMaxIterations: maxRounds } = ports.limits;
 	const { timers = systemTimers } = ports;
 	const recordedIn = ports.recordedIn?.bind(ports);
 	// A step that has failed says so in a record of its own: killed before that, it has failed all the same.
 	const order = new Order({ program: path, recordedIn, timers, recordsItsEnd: true });
 	const using: Using = {
 		...ports,
-		modelPolicy: { ...ports.modelPolicy, retry },
 		observe(event) {
 			ports.observe?.(event);
 			if (event.type === "retrying" && event.kind === "model")
@@ -189,8 +190,10 @@ async function tryStep(
 		},
 	};
 	const lane = new Lane(path, scope, using, undefined, order);
+	const retry = { maxAttempts: limit + 1 };
 	try {
-		return { kind: "completed", ...(await runStep(lane, ports.model, request, tools, stepMaxIterations)) };
+		const end = await agentLoop(lane, ports.model, request, tools, { maxRounds, tooMany: stillAsking, retry });
+		return { kind: "completed", reply: end.reply, cost: { calls: end.rounds, ...end.usage } };
 	} catch (error) {
 		ports.signal.throwIfAborted();
 		// It has not failed: it is asked again when the plan goes on.
@@ -198,6 +201,13 @@ async function tryStep(
 		return { kind: "failed", reason: cut(reasonOf(error).message, MAX_REASON) };
 	}
 }
+
+const stillAsking = (maxIterations: number): PlanError =>
+	new PlanError(
+		"PLAN_STEP_ITERATIONS",
+		`the step still asked for tools after ${maxIterations} turns; raise plan.step_max_iterations or split the step`,
+		{ maxIterations },
+	);
 
 /** What the steps that a step depends on have given. */
 async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<ReadonlyMap<string, string>> {

@@ -1,10 +1,10 @@
 /** `agent()`: a model with tools until it has nothing more to ask, as one call whose parts are recorded one by one. */
 import { z } from "zod";
-import { callTool } from "../call-tool.ts";
+import { agentLoop } from "../agent-loop.ts";
 import { JournalError } from "../errors.ts";
 import type { Lane } from "../lane.ts";
-import { askModel } from "../model-step.ts";
-import type { Message, Model, Tool, Usage } from "../ports.ts";
+import type { ModelReply } from "../model-step.ts";
+import type { Model, Tool, Usage } from "../ports.ts";
 import type { ScriptStep } from "./run-script.ts";
 import { fit, shapeOf } from "./schemas.ts";
 
@@ -79,41 +79,28 @@ async function converse(
 	{ prompt, system = SYSTEM, maxTurns = MAX_TURNS, schema }: AgentCall,
 	tools: readonly Tool[],
 ): Promise<AgentAnswer> {
-	const specs = tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
 	const shape = schema && shapeOf(schema);
 	const text = schema
 		? `${prompt}\n\nAnswer with JSON alone that fits this JSON Schema:\n${JSON.stringify(schema)}`
 		: prompt;
-	const messages: Message[] = [{ role: "user", text }];
-	let usage: Usage = { inputTokens: 0, outputTokens: 0 };
+	let value: unknown;
 	let mayMend = true;
-	for (let turn = 0; turn < maxTurns; turn++) {
-		const reply = await askModel(lane, model, { system, messages: [...messages], tools: specs });
-		usage = {
-			inputTokens: usage.inputTokens + reply.usage.inputTokens,
-			outputTokens: usage.outputTokens + reply.usage.outputTokens,
-		};
-		messages.push({ role: "assistant", text: reply.text, toolCalls: reply.toolCalls });
-		for (const call of reply.toolCalls) {
-			const answer = await callTool(lane, tools, call);
-			messages.push({ role: "tool", callId: call.id, name: call.name, text: answer.text });
+	const mend = (reply: ModelReply): string | undefined => {
+		const read = shape ? readJson(reply.text, shape) : { kind: "fits" as const, value: reply.text };
+		if (read.kind === "fits") {
+			value = read.value;
+			return undefined;
 		}
-		if (reply.toolCalls.length > 0) continue;
-		if (!shape) return { value: reply.text, usage };
-		const read = readJson(reply.text, shape);
-		if (read.kind === "fits") return { value: read.value, usage };
 		if (!mayMend)
 			throw new JournalError("AGENT_ANSWER", `the answer does not fit its schema, asked twice: ${read.why}`, {
 				answer: reply.text.slice(0, 2000),
 			});
 		mayMend = false;
-		messages.push({ role: "user", text: `That does not fit: ${read.why}. Answer again, with JSON alone.` });
-	}
-	throw new JournalError(
-		"AGENT_TURNS",
-		`the agent still asked for tools after ${maxTurns} turns; raise maxTurns or ask for less`,
-		{ maxTurns },
-	);
+		return `That does not fit: ${read.why}. Answer again, with JSON alone.`;
+	};
+	const request = { system, messages: [{ role: "user" as const, text }] };
+	const { usage } = await agentLoop(lane, model, request, tools, { maxRounds: maxTurns, mend });
+	return { value, usage };
 }
 
 function readJson(text: string, shape: z.ZodType): { kind: "fits"; value: unknown } | { kind: "not"; why: string } {

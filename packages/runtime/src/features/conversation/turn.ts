@@ -1,7 +1,7 @@
 /** One turn: a prompt, then model and tools in turn until there is an answer. A turn that was cut short goes on where it stopped. */
 import {
-	askModel,
-	callTool,
+	agentLoop,
+	JournalError,
 	journal,
 	Lane,
 	laneClosed,
@@ -13,7 +13,6 @@ import {
 	type ToolResult,
 	type Using,
 } from "@reyn/journal";
-import { PLAN_TOOL } from "@reyn/plan";
 import type { BlobStore, Seq } from "@reyn/wal";
 import type { Session } from "../../kernel/session.ts";
 import { conversation, messagesBefore, promptText, since, turnLane, turnOf } from "./conversation.ts";
@@ -23,8 +22,8 @@ import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
 /** Rounds of model and tools that one turn may take. */
 const MAX_ROUNDS = 12;
 
-/** How often a model may mend a plan that cannot be run. One that cannot be kept is not for the model to mend. */
-const PLAN_REASKS = 1;
+/** How often a model may mend what it hands over, a plan that cannot be run. */
+const MENDINGS = 1;
 
 /** What an agent is told that is told nothing else. */
 export const INSTRUCTIONS =
@@ -33,7 +32,7 @@ export const INSTRUCTIONS =
 export interface TurnPorts extends Using {
 	readonly model: Model;
 	readonly instructions: string;
-	/** All tools of the turn, `plan` among them. */
+	/** All tools of the turn, those that end it among them. */
 	readonly tools: readonly Tool[];
 	/** Where messages lie that are too large for the log. */
 	readonly texts: BlobStore;
@@ -51,38 +50,33 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 		...messagesBefore(session.view.get(conversation), turn, beside),
 		{ role: "user", text: promptText(session.view.get(conversation), turn) },
 	];
-	const tools = ports.tools.map(({ name, description, parameters }) => ({ name, description, parameters }));
-	let refusals = 0;
-
-	for (let round = 0; round < MAX_ROUNDS; round++) {
-		const { text, toolCalls } = await askModel(
-			lane,
-			ports.model,
-			{ system: ports.instructions, messages: [...messages], tools },
-			ports.onText,
-		);
-		if (text) await say(session, turn, round, text, ports);
-		if (toolCalls.length === 0) return finish(session, turn, ports);
-		messages.push({ role: "assistant", text, toolCalls });
-		const plans: ToolResult[] = [];
-		for (const call of toolCalls) {
-			const answered = await answer(session, turn, lane, call, ports);
-			messages.push({ role: "tool", callId: call.id, name: call.name, text: answered.text });
-			if (call.name === PLAN_TOOL) plans.push(answered);
-		}
-		// A plan works in the background from here on, and brings the answer itself.
-		if (plans.some(({ error }) => error === undefined)) return finish(session, turn, ports);
-		if (plans.length > 0) refusals++;
-		const refusal = plans.find(({ failed }) => failed) ?? (refusals > PLAN_REASKS ? plans.at(-1) : undefined);
-		if (refusal) {
-			const said = `No plan was started: ${refusal.error}`;
-			await say(session, turn, round + 1, said, ports);
-			ports.onText(said);
-			return finish(session, turn, ports);
-		}
+	const { rounds, handedOver } = await agentLoop(
+		lane,
+		ports.model,
+		{ system: ports.instructions, messages },
+		ports.tools,
+		{
+			maxRounds: MAX_ROUNDS,
+			tooMany,
+			handsOver: { mendings: MENDINGS },
+			onText: ports.onText,
+			onCall: ports.onTool,
+			async onReply({ text }, round) {
+				if (text) await say(session, turn, round, text, ports);
+			},
+			onResult: (call, result) => keepFailure(session, turn, call, result, ports),
+		},
+	);
+	if (handedOver?.error !== undefined) {
+		const said = `No ${handedOver.name} was started: ${handedOver.error}`;
+		await say(session, turn, rounds, said, ports);
+		ports.onText(said);
 	}
-	throw new Error(`the turn took ${MAX_ROUNDS} rounds without an answer`);
+	return finish(session, turn, ports);
 }
+
+const tooMany = (maxTurns: number): JournalError =>
+	new JournalError("AGENT_TURNS", `the turn took ${maxTurns} rounds without an answer`, { maxTurns });
 
 /** Once. */
 async function say(
@@ -113,19 +107,15 @@ async function finish(session: Session, turn: Seq, { log, keep }: TurnPorts): Pr
 }
 
 /** Steps record what succeeds; what fails has a record of its own, so that the cycle is closed. */
-async function answer(
+async function keepFailure(
 	{ scope, view }: Session,
 	turn: Seq,
-	lane: Lane,
-	call: ToolCall,
-	{ tools, log, keep, onTool }: TurnPorts,
-): Promise<ToolResult> {
-	onTool(call);
-	const answered = await callTool(lane, tools, call);
-	const { text, failed } = answered;
+	{ id }: ToolCall,
+	{ text, failed }: ToolResult,
+	{ log, keep }: TurnPorts,
+): Promise<void> {
 	const known = since(view.get(conversation), turn).some(
-		([item]) => item.type === "result" && item.turn === turn && item.step === call.id,
+		([item]) => item.type === "result" && item.turn === turn && item.step === id,
 	);
-	if (failed && !known) await keep(() => log.append(toolFailed({ turn, call: call.id, text }), scope));
-	return answered;
+	if (failed && !known) await keep(() => log.append(toolFailed({ turn, call: id, text }), scope));
 }

@@ -1,0 +1,109 @@
+/** The loop of an agent: a model is asked, its tools are called, and it is shown what they say, until it has nothing more to ask. */
+import { callTool, type ToolResult } from "./call-tool.ts";
+import { JournalError } from "./errors.ts";
+import type { Lane } from "./lane.ts";
+import { askModel, type ModelReply } from "./model-step.ts";
+import type { Message, Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
+import type { RetryPolicy } from "./retry.ts";
+
+export interface LoopOptions {
+	/** So often the model is asked. */
+	readonly maxRounds: number;
+	/** What is thrown when it still asks for tools then. Default: a JournalError `AGENT_TURNS`. */
+	tooMany?(maxRounds: number): Error;
+	/** What is other than by the lane's policy where the model is asked. */
+	readonly retry?: Partial<RetryPolicy>;
+	/** Told of each piece of text; of a recorded answer in one piece. */
+	onText?(delta: string): void;
+	/** Told of each answer, before its tools are called. @param round from 0 */
+	onReply?(reply: ModelReply, round: number): Promise<void>;
+	onCall?(call: ToolCall): void;
+	/** Told what came of a call, before the next one. */
+	onResult?(call: ToolCall, result: ToolResult): Promise<void>;
+	/** What an answer without calls lacks, as the model is told: it answers again. Default: nothing. */
+	mend?(reply: ModelReply): string | undefined;
+	/**
+	 * Ends the loop by tools with `endsTurn`; without this they are tools like others. So often, and once more, the model may be told
+	 * of an error in place of that; one that has no answer ends it at once.
+	 */
+	readonly handsOver?: { readonly mendings: number } | undefined;
+}
+
+export interface LoopEnd {
+	/** The last answer of the model. */
+	readonly reply: ModelReply;
+	/** How often it was asked. */
+	readonly rounds: number;
+	/** What that cost, paid now or recalled. */
+	readonly usage: Usage;
+	/** The call that has ended the loop, of a tool with `endsTurn`; absent: the model had nothing more to ask. */
+	readonly handedOver?: HandedOver;
+}
+
+export interface HandedOver extends ToolResult {
+	/** Of the tool. */
+	readonly name: string;
+}
+
+/**
+ * Runs it in a lane: what is recorded there is not asked for again.
+ *
+ * @throws what `askModel` and `callTool` throw, and what `tooMany` says
+ */
+export async function agentLoop(
+	lane: Lane,
+	model: Model,
+	{ system, messages: given }: Pick<ModelRequest, "system" | "messages">,
+	tools: readonly Tool[],
+	options: LoopOptions,
+): Promise<LoopEnd> {
+	const { maxRounds, tooMany = stillAsking, retry, onText, handsOver } = options;
+	const messages: Message[] = [...given];
+	let usage: Usage = { inputTokens: 0, outputTokens: 0 };
+	let mended = 0;
+	for (let round = 0; round < maxRounds; round++) {
+		const reply = await askModel(lane, model, { system, messages: [...messages], tools }, onText, retry);
+		usage = sum(usage, reply.usage);
+		await options.onReply?.(reply, round);
+		const { text, toolCalls } = reply;
+		const end = { reply, rounds: round + 1, usage };
+		messages.push({ role: "assistant", text, toolCalls });
+		if (toolCalls.length === 0) {
+			const lacks = options.mend?.(reply);
+			if (lacks === undefined) return end;
+			messages.push({ role: "user", text: lacks });
+			continue;
+		}
+		const ending: HandedOver[] = [];
+		for (const call of toolCalls) {
+			const { id: callId, name } = call;
+			options.onCall?.(call);
+			const result = await callTool(lane, tools, call);
+			await options.onResult?.(call, result);
+			messages.push({ role: "tool", callId, name, text: result.text });
+			if (tools.find((tool) => tool.name === name)?.endsTurn) ending.push({ name, ...result });
+		}
+		if (!handsOver || ending.length === 0) continue;
+		const handedOver = endOf(ending, mended++ < handsOver.mendings);
+		if (handedOver) return { ...end, handedOver };
+	}
+	throw tooMany(maxRounds);
+}
+
+/** Which of the calls of a round ends the loop: one that has worked, or one that came to nothing and is not to be mended. */
+function endOf(calls: readonly HandedOver[], mayMend: boolean): HandedOver | undefined {
+	const taken = calls.find(({ error }) => error === undefined);
+	return taken ?? calls.find(({ failed }) => failed) ?? (mayMend ? undefined : calls.at(-1));
+}
+
+const sum = (a: Usage, b: Usage): Usage => ({
+	inputTokens: a.inputTokens + b.inputTokens,
+	outputTokens: a.outputTokens + b.outputTokens,
+});
+
+const stillAsking = (maxTurns: number): Error =>
+	new JournalError(
+		"AGENT_TURNS",
+		`the agent still asked for tools after ${maxTurns} turns; raise maxTurns or ask for less`,
+		{ maxTurns },
+	);
