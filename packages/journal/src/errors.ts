@@ -28,7 +28,8 @@ export type JournalCode =
 	| "STEP_PURITY"
 	| "STEP_TIMEOUT"
 	| "STEP_USAGE"
-	| "TOOL_ERROR";
+	| "TOOL_ERROR"
+	| "TOOL_INVALID_ARGS";
 
 /** An error of this package; each code is a heading in its README. */
 export class JournalError extends ReynError<JournalCode> {}

@@ -16,6 +16,7 @@ import {
 } from "@reyn/wal";
 import { Lane } from "./lane.ts";
 import { Order } from "./order.ts";
+import type { GatedCall, Verdict } from "./permit.ts";
 import { Recorded } from "./recorded.ts";
 import { journalRecords, laneClosed } from "./records.ts";
 import type { InDoubtPolicy, Step, StepContext, StepEvent, Using } from "./step.ts";
@@ -23,6 +24,8 @@ import type { InDoubtPolicy, Step, StepContext, StepEvent, Using } from "./step.
 export interface OpenJournalOptions {
 	/** What to do with a step that was started and whose outcome nobody knows, when the far side does not know either. Default: `retry`. */
 	whenInDoubt?(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
+	/** Asked before each call of a tool or a model that is made, and not recalled. Default: all pass. */
+	gate?(call: GatedCall): Promise<Verdict>;
 	/** Stops what is under way. Effects stay in doubt then, and are settled at the next start. */
 	readonly signal?: AbortSignal;
 	/** Told of each step. */
@@ -120,6 +123,7 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		firstBelow: (lane) => recorded.firstBelow(lane),
 		order,
 		whenInDoubt: (step) => options.whenInDoubt?.(step) ?? "retry",
+		...(options.gate && { gate: async (call) => (await options.gate?.(call)) ?? { kind: "pass" } }),
 		signal,
 		observe: (event) => options.observe?.(event),
 		...(redact && { redact }),

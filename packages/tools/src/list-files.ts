@@ -1,7 +1,6 @@
 /** `list`: the files below a directory. */
-import type { Tool } from "@reyn/journal";
+import { defineTool, type Tool } from "@reyn/journal";
 import { z } from "zod";
-import { defineLookup } from "./define-tool.ts";
 import type { Effort } from "./effort.ts";
 import type { Workspace } from "./file-tools.ts";
 import { compareBytes, maxPathLength, parsePath, type RootDirectory, showPath } from "./root-directory.ts";
@@ -36,11 +35,12 @@ interface Found {
 
 /** `list`: the files below a directory, with sizes and line counts. */
 export function listFiles(workspace: Workspace): Tool {
-	return defineLookup({
+	return defineTool({
 		name: "list",
 		description:
 			"List the files below a directory, with sizes and line counts. What .gitignore names and symbolic links point to is left out.",
-		schema,
+		input: schema,
+		purity: "world",
 		async call({ path = "", depth }, { signal }) {
 			const root = await workspace.root();
 			const start = parsePath(path);

@@ -1,7 +1,6 @@
 /** `read`: the lines of one file. */
-import type { Tool } from "@reyn/journal";
+import { defineTool, type Tool } from "@reyn/journal";
 import { z } from "zod";
-import { defineLookup } from "./define-tool.ts";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
 import { maxPathLength, parsePath, showPath } from "./root-directory.ts";
@@ -18,10 +17,11 @@ const schema = z.strictObject({
 
 /** `read`: the lines of one file, numbered. */
 export function readFile(workspace: Workspace): Tool {
-	return defineLookup({
+	return defineTool({
 		name: "read",
 		description: "Read a text file. Lines come numbered as `N| text`; long files come in pieces: go on with `from`.",
-		schema,
+		input: schema,
+		purity: "world",
 		async call({ path, from, lines: wanted }, { signal }) {
 			const root = await workspace.root();
 			const name = showPath(parsePath(path).join("/"));

@@ -1,7 +1,6 @@
 /** `search`: the lines that hold any of the words, the most telling first. */
-import type { Tool } from "@reyn/journal";
+import { defineTool, type Tool } from "@reyn/journal";
 import { z } from "zod";
-import { defineLookup } from "./define-tool.ts";
 import type { Effort } from "./effort.ts";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
@@ -32,11 +31,12 @@ const schema = z.strictObject({
 
 /** `search`: the lines that contain any of the words, the most telling first. */
 export function searchFiles(workspace: Workspace): Tool {
-	return defineLookup({
+	return defineTool({
 		name: "search",
 		description:
 			"Search the text of all files for plain words. Answers with `path:line: text`; lines with more of the words, rarer words and definitions come first.",
-		schema,
+		input: schema,
+		purity: "world",
 		async call({ query, path = "", maxResults }, { signal }) {
 			const terms = parseQuery(query);
 			if (terms.length === 0) {

@@ -1,0 +1,38 @@
+/** A tool by the schema of its arguments: they are checked by it, and it is what a model is shown. */
+import { z } from "zod";
+import { JournalError } from "./errors.ts";
+import type { Json, Tool, ToolAnswer, ToolContext } from "./ports.ts";
+
+export interface ToolDefinition<Args> extends Omit<Tool, "parameters" | "prepare" | "call"> {
+	/** Of an object; what it makes of the arguments is what the functions are given. Not asynchronous. */
+	readonly input: z.ZodType<Args>;
+	prepare?(args: Args, context: Pick<ToolContext, "signal">): Promise<Json>;
+	call(args: Args, context: ToolContext): Promise<string | ToolAnswer>;
+}
+
+/** Wrong arguments are refused with a JournalError `TOOL_INVALID_ARGS`, whose message a model can mend them by. */
+export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
+	const { input, prepare, call, ...rest } = definition;
+	const { $schema: _, ...parameters } = z.toJSONSchema(input, { io: "input" });
+	const checked = (args: unknown): Args => {
+		const read = input.safeParse(args);
+		if (read.success) return read.data;
+		throw new JournalError("TOOL_INVALID_ARGS", `${rest.name}: ${complaint(read.error)}`, { tool: rest.name });
+	};
+	return {
+		...rest,
+		parameters,
+		...(prepare && { prepare: async (args, context) => prepare.call(definition, checked(args), context) }),
+		async call(args, context) {
+			context.signal.throwIfAborted();
+			return call.call(definition, checked(args), context);
+		},
+	};
+}
+
+/** In one line: each field with what it has to be. */
+const complaint = ({ issues }: z.ZodError): string =>
+	issues
+		.map(({ path, message }) => (path.length === 0 ? message : `"${path.join(".")}": ${message}`))
+		.join("; ")
+		.replaceAll("\n", " ");
