@@ -37,7 +37,7 @@ export async function callTool(lane: Lane, tools: readonly Tool[], { name, args 
 }
 
 /** A call of a tool. Its result is what the tool answered, as it is recorded. */
-export function toolStep(tool: Tool, args: unknown): Step<string | ToolAnswer> {
+function toolStep(tool: Tool, args: unknown): Step<string | ToolAnswer> {
 	const { name, purity, retry, timeoutMs, inDoubt, empty = SKIPPED } = tool;
 	const { prepare, reconcile } = tool;
 	return {
