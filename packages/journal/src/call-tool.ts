@@ -60,20 +60,25 @@ function toolStep(tool: Tool, args: unknown): Step<string | ToolAnswer> {
 /** The same where a program hears of it as it does of its other calls: what came to nothing is thrown. */
 export function toolStepThatThrows(tool: Tool, args: unknown): Step<string> {
 	const { reconcile, ...step } = toolStep(tool, args);
-	const textOf = (result: string | ToolAnswer): string => {
+	const read = (result: string | ToolAnswer): Reconciled<string> & { kind: "done" | "failed" } => {
 		const { text, isError } = answerOf(result);
+		if (!isError) return { kind: "done", result: text };
 		// It is what the tool has to say, so no other try says more.
-		if (isError) throw Object.assign(new JournalError("TOOL_ERROR", text, { tool: tool.name }), { retryable: false });
-		return text;
+		const error = new JournalError("TOOL_ERROR", text, { tool: tool.name });
+		return { kind: "failed", error: Object.assign(error, { retryable: false }) };
 	};
 	return {
 		...step,
 		empty: tool.empty ?? "",
-		call: async (context) => textOf(await step.call(context)),
+		async call(context) {
+			const answer = read(await step.call(context));
+			if (answer.kind === "failed") throw answer.error;
+			return answer.result;
+		},
 		...(reconcile && {
 			async reconcile(key, prepared) {
 				const found = await reconcile(key, prepared);
-				return found.kind === "done" ? { ...found, result: textOf(found.result) } : found;
+				return found.kind === "done" ? read(found.result) : found;
 			},
 		}),
 	};

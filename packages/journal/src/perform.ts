@@ -195,9 +195,9 @@ class Performance<T> implements Asked<T> {
 		this.#using.signal.throwIfAborted();
 		const now = this.#recalled();
 		if (now.kind !== "in_doubt") return this.#ending(now);
-		if (found.kind === "done") {
+		if (isKnown(found)) {
 			this.#tell({ type: "in_doubt", decision: "reconciled" });
-			return this.#complete(started, attempt, found.result);
+			return this.#found(found, { attempt, started });
 		}
 		const { name, lane } = this.#id;
 		const policy =
@@ -235,7 +235,7 @@ class Performance<T> implements Asked<T> {
 		// What took too long may have happened all the same.
 		if (failed.reason.code !== "STEP_TIMEOUT" || started === undefined) return this.#try({ attempt, started });
 		const found = await this.#reconcile(started, prepared);
-		if (found.kind === "done") return this.#complete(started, failed.attempt, found.result);
+		if (isKnown(found)) return this.#found(found, { attempt: failed.attempt, started });
 		return this.#try({ attempt, started, prepared });
 	}
 
@@ -501,7 +501,7 @@ class Performance<T> implements Asked<T> {
 		this.#tell({ type: "lost", reason: error.message });
 		if (!startsDurably(this.#id.purity)) return this.#try({ attempt: 1 });
 		const found = started === undefined ? undefined : await this.#reconcile(started, prepared);
-		if (found?.kind === "done") return this.#complete(started, 1, found.result);
+		if (found && isKnown(found)) return this.#found(found, { attempt: 1, started });
 		return {
 			give: () => {
 				throw error;
@@ -527,6 +527,11 @@ class Performance<T> implements Asked<T> {
 
 	async #reconcile(started: Seq, prepared: unknown): Promise<Reconciled<T>> {
 		return (await this.#step.reconcile?.(this.#keyOf(started), prepared)) ?? { kind: "unknown" };
+	}
+
+	async #found(found: Known<T>, made: Try): Promise<Ending<T>> {
+		if (found.kind === "done") return this.#complete(made.started, made.attempt, found.result);
+		return this.#fail(found.error, made, { kind: "never" });
 	}
 
 	/** @param isEnd its caller will be told of it: this is its place */
@@ -592,6 +597,11 @@ interface Try {
 	/** What the world said before. */
 	readonly before?: Kept | undefined;
 }
+
+/** What the far side says of a call that is over. */
+type Known<T> = Exclude<Reconciled<T>, { kind: "not_done" | "unknown" }>;
+
+const isKnown = <T>(found: Reconciled<T>): found is Known<T> => found.kind === "done" || found.kind === "failed";
 
 /** An event without the call that it is about. */
 export type Untold = StepEvent extends infer Event

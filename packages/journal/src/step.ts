@@ -55,6 +55,8 @@ export interface StepContext {
 
 export type Reconciled<T> =
 	| { readonly kind: "done"; readonly result: T }
+	/** It came to an end, and that is how it failed. */
+	| { readonly kind: "failed"; readonly error: Error }
 	| { readonly kind: "not_done" }
 	| { readonly kind: "unknown" };
 

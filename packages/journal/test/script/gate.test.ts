@@ -106,6 +106,19 @@ describe("a tool that answers with an error", () => {
 		expect(await ended.next({ tools: [pay] }).work(uncaught)).toEqual({ status: "completed", result: "paid" });
 	});
 
+	test("as its far side says after a crash, fails the call too", async () => {
+		const reconcile: NonNullable<Tool["reconcile"]> = async () => ({
+			kind: "done",
+			result: { text: "no such account", isError: true },
+		});
+		const run = new Process({ tools: [{ ...pay, reconcile }], appends: 1 });
+		expect(await run.work(own)).toMatchObject({ status: "killed" });
+		const again = run.next();
+		const caught = { status: "completed", result: "TOOL_ERROR: no such account" };
+		expect([await again.work(own), again.made]).toEqual([caught, []]);
+		expect(await again.next().work(own)).toEqual(caught);
+	});
+
 	test("is shown to an agent as one", async () => {
 		const run = new Process({ model: payer, tools: [refusing] });
 		expect(await run.work(agent)).toMatchObject({ result: "ERROR: no such account" });
