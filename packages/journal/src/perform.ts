@@ -202,8 +202,12 @@ class Performance<T> implements Asked<T> {
 		const { name, lane } = this.#id;
 		const policy =
 			found.kind === "not_done" ? "retry" : (this.#step.inDoubt ?? this.#using.whenInDoubt({ name, lane }));
-		const denied = policy === "ask" ? await this.#denied(true) : undefined;
-		if (denied) return this.#fail(denied, { attempt, started }, { kind: "never" });
+		if (policy === "ask") {
+			const denied = await this.#denied(true);
+			const after = this.#recalled();
+			if (after.kind !== "in_doubt") return this.#ending(after);
+			if (denied) return this.#fail(denied, { attempt, started }, { kind: "never" });
+		}
 		const decision = policy === "ask" ? "retry" : policy;
 		this.#tell({ type: "in_doubt", decision });
 		switch (decision) {
@@ -244,10 +248,11 @@ class Performance<T> implements Asked<T> {
 		let { started, prepared } = next;
 		if (this.#isAsked) {
 			const denied = await this.#denied();
-			// Another try is not worth more than what it said.
-			if (denied) return before ? this.#worldStands(denied) : this.#fail(denied, next, { kind: "never" });
+			// Meanwhile an earlier call that was given up may have ended.
 			const now = this.#recalled();
 			if (now.kind === "ghost") return this.#ending(now);
+			// Another try is not worth more than what it said.
+			if (denied) return before ? this.#worldStands(denied) : this.#fail(denied, next, { kind: "never" });
 		}
 		if (startsDurably(this.#id.purity)) {
 			if (this.#step.prepare && prepared === undefined) {
@@ -256,6 +261,8 @@ class Performance<T> implements Asked<T> {
 				} catch (thrown) {
 					return this.#thrown(thrown, next);
 				}
+				// Nothing has begun: it may have been given up meanwhile.
+				this.#using.signal.throwIfAborted();
 			}
 			const made = prepared === undefined ? {} : { prepared };
 			// Each call has a start of its own: one that is open may be of this process, and not durable yet.

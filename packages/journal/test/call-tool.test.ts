@@ -196,6 +196,19 @@ describe("a call in doubt", () => {
 		expect([asked.length, tool.made.length]).toEqual([1, made]);
 	});
 
+	test("that ends while somebody is asked about it has ended so, whatever they say", async () => {
+		const tool = payer({ inDoubt: "ask" });
+		const log = await inDoubt(tool);
+		const [{ seq, data }] = log.records as unknown as [{ seq: number; data: object }];
+		// The call of before, which was given up, and which nobody can stop.
+		const gate = async (): Promise<Verdict> => {
+			log.append({ kind: "step_completed", data: { ...data, started: seq, result: "paid late" } }, scope);
+			return deny;
+		};
+		expect(await life(log, tool, { gate })).toEqual({ text: "paid late", failed: false });
+		expect([log.kinds, tool.made.length]).toEqual([["step_started", "step_completed"], 1]);
+	});
+
 	test("that its far side knows of is not asked for, by anybody", async () => {
 		const reconcile = async (): Promise<{ kind: "done"; result: ToolAnswer }> => ({
 			kind: "done",
@@ -303,6 +316,19 @@ describe("what a call is prepared with", () => {
 		const { tool, calls } = writer({ prepare: () => Promise.reject(new Error("no such file")) });
 		expect(await life(log, tool)).toMatchObject({ text: "ERROR: no such file", failed: true });
 		expect([log.kinds, calls]).toEqual([["step_failed"], []]);
+	});
+
+	test("is of no use for a call that was given up meanwhile: it does not begin", async () => {
+		const log = new DyingLog();
+		const stop = new AbortController();
+		const { tool, calls } = writer({
+			prepare: async () => {
+				stop.abort(new Error("given up"));
+				return "late";
+			},
+		});
+		await expect(life(log, tool, { signal: stop.signal })).rejects.toThrow("given up");
+		expect([log.kinds, calls]).toEqual([[], []]);
 	});
 
 	test("is for effects alone", async () => {
