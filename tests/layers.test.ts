@@ -48,7 +48,7 @@ const folders: Readonly<Record<string, { readonly folders: readonly string[]; re
 		redaction: { folders: ["kernel"], packages: ["wal", "journal"] },
 		"features/conversation": {
 			folders: ["kernel", "redaction"],
-			packages: ["wal", "snapshot", "journal", "rewind-modes", "plan"],
+			packages: ["wal", "snapshot", "journal", "rewind-modes"],
 		},
 		"features/plan": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "plan"] },
 		"features/skill": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "skill-resume"] },
