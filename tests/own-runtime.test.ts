@@ -128,8 +128,13 @@ class Own {
 			snapshots: memorySnapshots(),
 			projections: [journal],
 			outcomes: stepOutcomes,
+		});
+		timeline.attend({
 			// It stops its work, and does not wait for a far side that does not listen.
-			quiesce: async () => stop.now.abort(new Error("a rewind")),
+			quiet: async () => {
+				stop.now.abort(new Error("a rewind"));
+				return () => {};
+			},
 			rebuild: async () => {
 				for (const take of rebuilds) await take();
 			},

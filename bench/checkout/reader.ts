@@ -29,14 +29,15 @@ export async function openReader(directory: string, sessions: number) {
 	let view = await timeline.at(wal.tip, session);
 
 	/** As the runtime opens it: a target is looked at before the reset, and the session is folded anew after it. */
-	function openedTimeline(): Promise<Timeline> {
-		return openTimeline({
-			...stores,
-			inCycle: () => false,
+	async function openedTimeline(): Promise<Timeline> {
+		const opened = await openTimeline(stores);
+		opened.attend({
+			quiet: async () => () => {},
 			rebuild: async () => {
-				view = await timeline.at(wal.tip, session);
+				view = await opened.at(wal.tip, session);
 			},
 		});
+		return opened;
 	}
 
 	/** In ms, for each place; in between it is checked that the state is right. */

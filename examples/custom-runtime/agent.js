@@ -39,9 +39,12 @@ const timeline = await openTimeline({
 	wal,
 	snapshots: fileSnapshots("state/snapshots"),
 	projections: [talk],
-	async quiesce() {
+});
+timeline.attend({
+	async quiet() {
 		turn?.stop.abort();
 		await turn?.ended;
+		return () => {}; // nothing begins by itself meanwhile
 	},
 	rebuild: async () => crash(),
 });

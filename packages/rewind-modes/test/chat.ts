@@ -69,7 +69,11 @@ const calls = defineProjection<string[]>({
 	schema: z.array(z.string()),
 	init: () => [],
 	handle: (on) => [on(kinds.call, (state, { text }) => [...state, text]), on(kinds.result, (state) => state.slice(1))],
+	inCycle: (state) => state.length > 0,
 });
+
+/** The same, where a cut may lie anywhere. */
+const { inCycle: _, ...uncut } = calls;
 
 export interface ChatOptions {
 	readonly engine?: LogEngine;
@@ -99,11 +103,10 @@ export class Chat implements AsyncDisposable {
 		chat.timeline = await openTimeline({
 			wal: chat.wal,
 			snapshots: memorySnapshots(),
-			projections: [story, calls],
-			quiesce,
+			projections: [story, cycles ? calls : uncut],
 			...(begins && { begins }),
-			...(cycles && { inCycle: (view) => view.get(calls).length > 0 }),
 		});
+		chat.timeline.attend({ quiet: () => quiesce().then(() => () => {}), rebuild: async () => {} });
 		return chat;
 	}
 

@@ -16,6 +16,8 @@ export interface Projection<S> {
 	/** Absent: snapshots of older versions are not used. */
 	readonly migrate?: (state: unknown, fromVersion: number) => unknown;
 	floor(state: S): Seq | undefined;
+	/** Is a cycle of calls open whose results are missing? Nothing is cut there. */
+	inCycle?(state: S): boolean;
 }
 
 /** Any projection, whatever its state: for lists of projections. */
@@ -69,6 +71,8 @@ export interface ProjectionSpec<Rest, Lists extends ListSchemas = NoLists> {
 	migrate?(state: unknown, fromVersion: number): unknown;
 	/** The oldest record that this state still needs. */
 	floor?(state: StateOf<Rest, Lists>): Seq | undefined;
+	/** Is a cycle of calls open in this state: calls made, results missing? A rewind never cuts there. Default: never. */
+	inCycle?(state: StateOf<Rest, Lists>): boolean;
 }
 
 /**
@@ -99,5 +103,6 @@ export function defineProjection<Rest, Lists extends ListSchemas = NoLists>(
 		handlers: new Map(spec.handle(on).map((handler) => [handler.kind, handler])),
 		...(spec.migrate && { migrate: (state, from) => spec.migrate?.(state, from) }),
 		floor: (state) => spec.floor?.(state),
+		...(spec.inCycle && { inCycle: (state) => spec.inCycle?.(state) ?? false }),
 	};
 }

@@ -125,7 +125,7 @@ export class Collecting {
 	}
 
 	async #scopes(): Promise<readonly Scope[]> {
-		const scopes = (await this.#options.keptScopes?.()) ?? [{}];
+		const scopes = this.#options.keptScopes?.(await this.#reading.records()) ?? [{}];
 		assertKeepable(this.#reading.kept.index, scopes);
 		return scopes;
 	}

@@ -65,14 +65,14 @@ export interface MoverPorts {
 	readonly reading: Reading;
 	readonly present: Present;
 	readonly snapping: Snapping;
-	readonly options: Pick<TimelineOptions, "quiesce" | "rebuild" | "deeds" | "begins">;
+	readonly options: Pick<TimelineOptions, "deeds" | "begins">;
 }
 
 export class Mover implements Moving {
 	readonly #reading: Reading;
 	readonly #present: Present;
 	readonly #snapping: Snapping;
-	readonly #options: MoverPorts["options"];
+	#parts: MoveParts = alone;
 	readonly #beginnings: Beginnings;
 	/** The move that is under way: resolves when it has ended. */
 	#moving: Promise<void> | undefined;
@@ -85,7 +85,6 @@ export class Mover implements Moving {
 		this.#reading = reading;
 		this.#present = present;
 		this.#snapping = snapping;
-		this.#options = options;
 		this.#beginnings = { deeds: options.deeds ?? {}, begins: options.begins };
 		const { kept, settled } = reading.register;
 		this.#unsettled = kept.flatMap((record) => (reset.is(record) && record.seq > settled ? [movedOf(record)] : []));
@@ -182,6 +181,10 @@ export class Mover implements Moving {
 		}
 	}
 
+	attend(parts: MoveParts): void {
+		this.#parts = parts;
+	}
+
 	/** Finishes the moves that a crash cut short. */
 	settle(): Promise<void> {
 		return settleWith(this.#parts.rebuild, this);
@@ -211,17 +214,23 @@ export class Mover implements Moving {
 		});
 	}
 
-	step(verb: "undo" | "redo", { actor = "user", of, expect }: StepOptions): Promise<Stepped> {
-		return this.exclusively(undefined, async () => {
-			assertActor(actor);
-			const shown = expect ?? (of === undefined ? undefined : this.#reading.wal.tip);
-			const plan = await this.#quietStep(verb, of, shown);
-			const { seq } = await this.#write(plan, { actor }, shown);
-			const stepped = { seq, of: (plan.undoes ?? plan.redoes) as Seq };
-			if (plan.kind === "label") return stepped;
-			await this.settle();
-			return { ...stepped, target: plan.target };
-		});
+	async step(verb: "undo" | "redo", { actor = "user", of, expect }: StepOptions): Promise<Stepped> {
+		const held: (() => void)[] = [];
+		try {
+			return await this.exclusively(undefined, async () => {
+				assertActor(actor);
+				const shown = expect ?? (of === undefined ? undefined : this.#reading.wal.tip);
+				const plan = await this.#quietStep(verb, of, shown, held);
+				const { seq } = await this.#write(plan, { actor }, shown);
+				const stepped = { seq, of: (plan.undoes ?? plan.redoes) as Seq };
+				if (plan.kind === "label") return stepped;
+				await this.settle();
+				return { ...stepped, target: plan.target };
+			});
+		} finally {
+			// Who begins again may ask for another move.
+			for (const over of held) over();
+		}
 	}
 
 	async moves(): Promise<Moves> {
@@ -291,18 +300,6 @@ export class Mover implements Moving {
 		}
 	}
 
-	/** What `quiesce` and `rebuild` of the options do. */
-	get #parts(): MoveParts {
-		const options = this.#options;
-		return {
-			quiet: async ({ coverage: { scope, drop } }) => {
-				await options.quiesce?.(scope, { ...(drop ? { drop } : {}), over: this.#moving ?? Promise.resolve() });
-				return () => {};
-			},
-			rebuild: async ({ seq, coverage }) => options.rebuild?.(seq, coverage.scope),
-		};
-	}
-
 	/** The steps of a move that has this timeline alone already, and is bound to what was shown of it, if anything was. */
 	#steps(expect: Seq | undefined): Moving {
 		return {
@@ -334,14 +331,21 @@ export class Mover implements Moving {
 	/**
 	 * The move to take back or to make again, with all that it covers quiet. What a person does while that takes its time
 	 * counts: the move may not be the newest any more, or there may be none.
+	 *
+	 * @param held gets what lets work begin again
 	 */
-	async #quietStep(verb: "undo" | "redo", of: Seq | undefined, expect: Seq | undefined): Promise<MovePlan> {
+	async #quietStep(
+		verb: "undo" | "redo",
+		of: Seq | undefined,
+		expect: Seq | undefined,
+		held: (() => void)[],
+	): Promise<MovePlan> {
 		let quiet: Seq | undefined;
 		for (;;) {
 			const plan = await this.planStep(verb, of, expect);
 			const move = plan.undoes ?? plan.redoes;
 			if (plan.kind === "label" || move === quiet) return plan;
-			await this.#parts.quiet(plan);
+			held.push(await this.#parts.quiet(plan));
 			quiet = move;
 		}
 	}
@@ -381,6 +385,9 @@ export class Mover implements Moving {
 		);
 	}
 }
+
+/** Nothing lies beside the log. */
+const alone: MoveParts = { quiet: async () => () => {}, rebuild: async () => {} };
 
 const scopeOf = ({ inverse }: Move): Scope => (inverse.kind === "reset" ? inverse.scope : {});
 

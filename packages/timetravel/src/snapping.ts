@@ -13,12 +13,12 @@ import type { Mark } from "./register.ts";
 export class Snapping {
 	readonly #reading: Reading;
 	readonly #present: Present;
-	readonly #options: Pick<TimelineOptions, "inCycle" | "snapshotDue" | "snapshotFailed">;
+	readonly #options: Pick<TimelineOptions, "projections" | "snapshotDue" | "snapshotFailed">;
 
 	constructor(
 		reading: Reading,
 		present: Present,
-		options: Pick<TimelineOptions, "inCycle" | "snapshotDue" | "snapshotFailed">,
+		options: Pick<TimelineOptions, "projections" | "snapshotDue" | "snapshotFailed">,
 	) {
 		this.#reading = reading;
 		this.#present = present;
@@ -48,8 +48,9 @@ export class Snapping {
 
 	/** A cut inside a tool cycle would leave calls without results: go to the checkpoint before, on the same path. */
 	async snapped(seq: Seq): Promise<Seq> {
-		const { inCycle } = this.#options;
-		if (!inCycle || seq === 0) return seq;
+		const cyclic = this.#options.projections.filter((each) => each.inCycle);
+		if (cyclic.length === 0 || seq === 0) return seq;
+		const inCycle = (view: View): boolean => cyclic.some((each) => each.inCycle?.(view.get(each)));
 		// Found out before what is around it was taken away.
 		if (seq < this.#reading.kept.retainedFrom)
 			return this.#reading.kept.index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;

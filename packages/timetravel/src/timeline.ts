@@ -16,7 +16,7 @@ import { type Checkpoint, type Label, Reading } from "./reading.ts";
 import { Register } from "./register.ts";
 import type { RetentionPolicy } from "./retention.ts";
 import { Snapping } from "./snapping.ts";
-import type { Moved, MovedBy, MovePlan, Moving } from "./steps.ts";
+import type { Moved, MovedBy, MoveParts, MovePlan, Moving } from "./steps.ts";
 
 /**
  * Reads a log once.
@@ -223,6 +223,14 @@ export class Timeline implements Moving {
 	}
 
 	/**
+	 * From now on `checkout`, `rewindTo`, `undo`, `redo` and `settle` do this as their second and last step. Default: nothing runs
+	 * beside the log, and nothing is in memory.
+	 */
+	attend(parts: MoveParts): void {
+		this.#mover.attend(parts);
+	}
+
+	/**
 	 * One move at a time: while `work` runs, this plan alone can be written, and nothing is collected.
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_BUSY`; `work` was not called then
@@ -235,7 +243,7 @@ export class Timeline implements Moving {
 	 * Makes the state as of `seq` the current one: an undo when it is an ancestor of the tip, else a switch to the branch
 	 * that holds it. One durable record; nothing is erased.
 	 *
-	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what `quiesce` throws. Nothing is
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what {@link attend} was given throws. Nothing is
 	 * written then
 	 */
 	checkout(seq: Seq, options: CheckoutOptions = {}): Promise<Checkout> {
@@ -255,7 +263,7 @@ export class Timeline implements Moving {
 	 * Takes the newest move back that was not yet: what it covered is again as it was just before it. Moves are rewinds,
 	 * labels, and what `deeds` says.
 	 *
-	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what `quiesce` throws. Nothing is written then
+	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what {@link attend} was given throws. Nothing is written then
 	 */
 	undo(options: StepOptions = {}): Promise<Stepped> {
 		return this.#mover.step("undo", options);
@@ -264,7 +272,7 @@ export class Timeline implements Moving {
 	/**
 	 * Makes the newest move again that was taken back.
 	 *
-	 * @throws TimetravelError `NOTHING_TO_REDO`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what `quiesce` throws. Nothing is written then
+	 * @throws TimetravelError `NOTHING_TO_REDO`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what {@link attend} was given throws. Nothing is written then
 	 */
 	redo(options: StepOptions = {}): Promise<Stepped> {
 		return this.#mover.step("redo", options);

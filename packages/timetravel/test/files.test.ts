@@ -292,8 +292,10 @@ class Desk {
 			wal: this.wal,
 			snapshots: this.#snapshots,
 			projections: [files],
-			quiesce: () => this.record(),
-			rebuild: async (seq) => {
+		});
+		this.timeline.attend({
+			quiet: () => this.record().then(() => () => {}),
+			rebuild: async ({ seq }) => {
 				if (this.dies === "before") throw new Error("killed");
 				await this.#files.restore(await this.at(seq - 1), await this.at(seq));
 				if (this.dies === "after") throw new Error("killed");

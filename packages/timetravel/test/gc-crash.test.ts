@@ -34,7 +34,7 @@ const openOn = (disk: MemoryDisk): Promise<House> =>
 		snapshots: new SnapshotStore(fileBlobs("/state/snapshots", { disk })),
 		kept: fileBlobs("/state/kept", { disk }),
 		projections: [talk],
-		keptScopes: async () => scopes,
+		keptScopes: () => scopes,
 	});
 
 /** The same disk, everything on it durable. */

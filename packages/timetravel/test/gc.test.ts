@@ -47,7 +47,7 @@ test("takes away what is before the checkpoints that stay, and every state after
 
 describe("what stays", () => {
 	test("a session that comes to be after a cut begins empty, below an agent whose state is kept too", async () => {
-		await using house = await House.open({ keptScopes: async () => [{}, alice, main] });
+		await using house = await House.open({ keptScopes: () => [{}, alice, main] });
 		await told(house, ["a", "b", "c"]);
 		await house.timeline.gc(keeping(1));
 		expect(await house.told(house.wal.tip, side)).toBe("");
@@ -285,7 +285,7 @@ describe("refuses, and takes nothing away", () => {
 	});
 
 	test("a record of a scope whose state nobody keeps", async () => {
-		await using house = await House.open({ keptScopes: async () => [main] });
+		await using house = await House.open({ keptScopes: () => [main] });
 		const seq = house.say("x", bob);
 		await told(house, ["a", "b", "c"]);
 		const before = await stored(house);
@@ -298,7 +298,7 @@ describe("refuses, and takes nothing away", () => {
 
 	test("a scope that was none of those to keep when its records went", async () => {
 		let scopes: readonly Scope[] = [{}];
-		await using house = await House.open({ keptScopes: async () => scopes });
+		await using house = await House.open({ keptScopes: () => scopes });
 		await told(house, ["a", "b", "c"]);
 		await house.timeline.gc(keeping(1));
 		scopes = [{}, main];
@@ -481,7 +481,7 @@ describe("while the log is appended to", () => {
 				engine: fileEngine("/state/log", { disk, segmentBytes: 1024, allocateBytes: 256 }),
 				snapshots: new SnapshotStore(fileBlobs("/state/snapshots", { disk })),
 				kept: fileBlobs("/state/kept", { disk }),
-				keptScopes: async () => [main],
+				keptScopes: () => [main],
 			});
 			const disk = new CrashDisk();
 			const house = await House.open(over(disk));

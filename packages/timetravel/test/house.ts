@@ -63,6 +63,7 @@ export const waiting = defineProjection<string[]>({
 		on(asked, (state, { text }) => [...state, text]),
 		on(answered, (state, { text }) => state.filter((each) => each !== text)),
 	],
+	inCycle: (state) => state.length > 0,
 });
 
 /** Whatever the clock of the log says, all of it is older than what this keeps by its age. */
@@ -81,7 +82,7 @@ export interface HouseOptions {
 	readonly begins?: readonly string[];
 	readonly kept?: BlobStore;
 	/** Default: all that there may be. */
-	keptScopes?(): Promise<readonly Scope[]>;
+	keptScopes?(): readonly Scope[];
 	quiesce?(scope: Scope): Promise<void>;
 	/** Comes before the house takes its own views to the new state; what it throws is a crash. */
 	rebuild?(seq: Seq, scope: Scope): Promise<void>;
@@ -116,13 +117,17 @@ export class House implements AsyncDisposable {
 			snapshots,
 			projections,
 			kept,
-			keptScopes: options.keptScopes ?? (async () => houseScopes),
+			keptScopes: options.keptScopes ?? (() => houseScopes),
 			snapshotDue: () => true,
 			...(options.deeds && { deeds: options.deeds }),
 			...(options.begins && { begins: options.begins }),
-			inCycle: (view) => projections.includes(waiting) && view.get(waiting).length > 0,
-			quiesce: async (scope) => options.quiesce?.(scope),
-			rebuild: async (seq, scope) => {
+		});
+		house.timeline.attend({
+			quiet: async ({ coverage: { scope } }) => {
+				await options.quiesce?.(scope);
+				return () => {};
+			},
+			rebuild: async ({ seq, coverage: { scope } }) => {
 				await options.rebuild?.(seq, scope);
 				await house.#rebuild(scope);
 			},

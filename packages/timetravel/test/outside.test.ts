@@ -82,7 +82,7 @@ describe("a fact", () => {
 	});
 
 	test("outlives the log, of an abandoned line and in any scope, and a scope of facts alone holds no truncation", async () => {
-		await using house = await House.open({ projections, keptScopes: async () => [main] });
+		await using house = await House.open({ projections, keptScopes: () => [main] });
 		const a = house.say("a");
 		house.note("abandoned");
 		house.note("of bob", bob);
@@ -130,7 +130,7 @@ describe("a program that does not know the kind", () => {
 	const open = async (withFacts: boolean, kind = noted) => {
 		const wal = await openWal(engine, { records: [said, ...(withFacts ? [kind] : []), ...timetravelRecords] });
 		const counted = withFacts ? [story, defineProjection({ ...spec, handle: (on) => [on(kind, add)] })] : [story];
-		const timeline = await openTimeline({ wal, snapshots, kept, projections: counted, keptScopes: async () => [main] });
+		const timeline = await openTimeline({ wal, snapshots, kept, projections: counted, keptScopes: () => [main] });
 		return { wal, timeline, notes: counted.at(-1) as typeof notes };
 	};
 	const spec = { name: "notes", version: 1, schema: z.array(z.string()), init: (): string[] => [] };

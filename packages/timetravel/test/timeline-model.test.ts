@@ -198,7 +198,7 @@ class World {
 			engine: world.#process.engine(memoryEngine(), segment),
 			snapshots: new SnapshotStore(world.#process.blobs(blobs)),
 			kept: world.#process.blobs(memoryBlobs()),
-			keptScopes: async () => world.#known(),
+			keptScopes: () => world.#known(),
 			rebuild: async () => {
 				if (world.#killed) throw new Error("killed");
 			},

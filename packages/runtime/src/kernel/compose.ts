@@ -1,7 +1,7 @@
 /** What all features say together, checked before anything is opened. */
 import { journal, journalRecords } from "@reyn/journal";
 import { type Facets, rewindNote, rewindRecords } from "@reyn/rewind-modes";
-import type { AnyProjection, View } from "@reyn/snapshot";
+import type { AnyProjection } from "@reyn/snapshot";
 import { type Deeds, isMeta, timetravelRecords } from "@reyn/timetravel";
 import type { AnyRecordKind } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
@@ -20,7 +20,6 @@ export interface Composition {
 	/** Kinds that begin something, or set it going again: one that comes makes a preview stale. All others go on with what was begun. */
 	readonly begins: readonly string[];
 	readonly undo: Deeds;
-	inCycle(view: View): boolean;
 }
 
 /** What there is without any feature: sessions, steps, rewinds. */
@@ -43,7 +42,6 @@ export function compose(features: readonly Feature[]): Composition {
 		keeps: all.flatMap(({ keeps = [] }) => kindsOf(keeps)),
 		begins: [sessionOpened.kind, ...features.flatMap(({ begins = [] }) => kindsOf(begins))],
 		undo: Object.assign({}, ...all.map(({ undo = {} }) => undo)),
-		inCycle: (view) => features.some((feature) => feature.inCycle?.(view)),
 	};
 }
 

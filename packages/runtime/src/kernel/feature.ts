@@ -30,8 +30,6 @@ export interface Feature<Host extends FeatureHost = FeatureHost> {
 	/** Services without which it cannot be: a feature before it in the list provides them. */
 	readonly needs?: readonly AnyService[];
 	readonly provides?: readonly AnyService[];
-	/** Is a cycle of calls open in this state, whose results are missing? A cut is never made there. */
-	inCycle?(view: View): boolean;
 	/** All work that the state of a session knows, oldest first, finished work too. */
 	pieces?(view: View): readonly Piece[];
 	/**

@@ -105,7 +105,6 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 	const { readOnly = false } = options;
 	try {
 		const { snapshots, kept } = storedStatesOf(layout);
-		let kernel: OpenKernel;
 		const timeline = await openTimeline({
 			wal,
 			snapshots: fileSnapshots(snapshots),
@@ -113,17 +112,14 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 			readOnly: readOnly !== false,
 			kept: fileBlobs(kept),
 			keptKinds: composition.keeps,
-			keptScopes: async () => keptScopes(await timeline.records()),
-			inCycle: composition.inCycle,
-			quiesce: (scope, { drop, over }) => kernel.quiesce({ scope, ...(drop ? { drop } : {}) }, over),
-			rebuild: (seq, scope) => kernel.rebuild(seq, scope),
+			keptScopes,
 			deeds: composition.undo,
 			outcomes: stepOutcomes,
 			begins: composition.begins,
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
 			snapshotFailed: (error) => options.emit({ type: "notice", text: error.message } satisfies KernelEvent),
 		});
-		kernel = new OpenKernel(options, parts, timeline);
+		const kernel = new OpenKernel(options, parts, timeline);
 		await kernel.sessions.open();
 		if (!readOnly) await timeline.settle();
 		return kernel;
@@ -175,6 +171,11 @@ export class OpenKernel implements Kernel {
 		this.results = { ...results, put: (name, bytes) => this.gate.pass(() => results.put(name, bytes)) };
 		const { begins } = composition;
 		this.sessions = new Sessions({ timeline, begins, assertOpen: () => this.assertOpen() });
+		timeline.attend({
+			quiet: ({ coverage }) => quiesce(this.sessions, coverage, options.quietMs ?? 5000),
+			rebuild: (move) =>
+				rebuild(this.sessions, move, { timeline, features: options.features, relaunch: this.#relaunch }),
+		});
 		for (const feature of options.features) {
 			const host = feature.start(this);
 			this.#hosts.set(feature, host);
@@ -230,6 +231,11 @@ export class OpenKernel implements Kernel {
 			if (feature.pieces?.(session.view).some((each) => isSame(each, piece))) host.goOn?.(session, piece);
 	}
 
+	/** What nobody has gone on with in this process waits for the next start, as it would have without the rewind. */
+	#relaunch = (session: Session, piece: Piece): void => {
+		if (session.hasBegun(piece.work)) this.#goOn(session, piece);
+	};
+
 	using(session: Session, signal: AbortSignal): Using {
 		// The log of now: what was started before a rewind keeps the one that no longer accepts it.
 		const { log } = session;
@@ -268,23 +274,6 @@ export class OpenKernel implements Kernel {
 
 	saved(calls: number, tokens: number): void {
 		this.#meter.replayed(calls, tokens);
-	}
-
-	/** Cancels what a reset would cover and waits until it is quiet. @throws RuntimeError `RUNTIME_NOT_QUIET` */
-	quiesce(coverage: Parameters<typeof quiesce>[1], over: Promise<void>): Promise<void> {
-		return quiesce(this.sessions, coverage, over, this.#options.quietMs ?? 5000);
-	}
-
-	/** Brings the sessions in line with the reset at a seq. */
-	rebuild(seq: Parameters<typeof rebuild>[1], scope: Scope): Promise<void> {
-		return rebuild(this.sessions, seq, scope, {
-			timeline: this.timeline,
-			features: this.#options.features,
-			// What nobody has gone on with in this process waits for the next start, as it would have without the rewind.
-			relaunch: (session, piece) => {
-				if (session.hasBegun(piece.work)) this.#goOn(session, piece);
-			},
-		});
 	}
 
 	/** What a person asks for from now on belongs to where this leads. */

@@ -53,8 +53,8 @@ export interface RestoredFiles {
  *
  * @example
  * const config = fileGenerations({ directory: "config", tracks: (path) => path.endsWith(".yaml") });
- * await config.record(wal, await timeline.at(wal.tip, {})); // in quiesce
- * await config.restore(await timeline.at(seq - 1, {}), await timeline.at(seq, {})); // in rebuild
+ * await config.record(wal, await timeline.at(wal.tip, {})); // in `quiet`
+ * await config.restore(await timeline.at(seq - 1, {}), await timeline.at(seq, {})); // in `rebuild`
  */
 export function fileGenerations(options: FileGenerationsOptions): FileGenerations {
 	return new Generations(options);

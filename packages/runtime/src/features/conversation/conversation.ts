@@ -104,6 +104,7 @@ export const conversation = defineProjection({
 	// What an older version has is part of what this one has.
 	migrate: (state) => state,
 	floor: ({ open }) => open[0],
+	inCycle: inToolCycle,
 });
 
 function add(state: ConversationState, next: ConversationItem): ConversationState {
@@ -132,7 +133,7 @@ function closed(state: ConversationState, turn: Seq): ConversationState {
 }
 
 /** Has an unfinished turn asked for tools that have not answered yet? */
-export function inToolCycle(state: ConversationState): boolean {
+function inToolCycle(state: ConversationState): boolean {
 	return state.open.some((turn) => {
 		let waiting = 0;
 		for (const [item] of since(state, turn)) {

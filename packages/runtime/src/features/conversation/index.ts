@@ -1,7 +1,7 @@
 /** Conversations: prompts and their turns, what comes from the background, and what a model is shown of it all. */
 import type { Feature, FeatureHost, Kernel } from "../../kernel/feature.ts";
 import { serve, speaker } from "../../kernel/services.ts";
-import { conversation, inToolCycle } from "./conversation.ts";
+import { conversation } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
 import { Outbox } from "./outbox.ts";
 import { messagesIn, TURN, turnsIn } from "./pieces.ts";
@@ -35,7 +35,6 @@ export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Fe
 	begins: [userPrompt],
 	undo: { [userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined) },
 	provides: [speaker],
-	inCycle: (view) => inToolCycle(view.get(conversation)),
 	pieces: (view) => [...turnsIn(view), ...messagesIn(view)],
 	settle({ kind, id }) {
 		if (kind !== TURN) return undefined;
