@@ -4,9 +4,20 @@ import { journal, lanesOf } from "@reyn/journal";
 import { PLAN_TOOL, planAborted } from "@reyn/plan";
 import { defineSkill, done, next, skillResumeSchema, skillRunDiscarded } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { layoutOf, mainSession, type Runtime, type RuntimeOptions } from "../src/index.ts";
+import type { Runtime, RuntimeOptions } from "../src/index.ts";
 import { cutAfter, eachCut, kindsIn } from "./cut.ts";
-import { gate, lastOf, makeProject, type Opened, open, type Project, type Script, scripted, until } from "./project.ts";
+import {
+	emptyArea,
+	gate,
+	lastOf,
+	makeProject,
+	type Opened,
+	open,
+	type Project,
+	type Script,
+	scripted,
+	until,
+} from "./project.ts";
 import { echo, five, runToEnd } from "./script-runs.ts";
 
 let project: Project;
@@ -128,7 +139,7 @@ describe("a plan", { timeout: 120_000 }, () => {
 	test("whose steps are lost is told so when that is durable, and wherever the process dies then", async () => {
 		const { runtime } = await heldPlan();
 		await runtime.close();
-		await rm(layoutOf(project.state).plans(mainSession), { recursive: true });
+		await emptyArea(project.state, "plans");
 		const next = await listening({ model: scripted(planning) });
 		const from = next.runtime.wal.tip;
 		next.runtime.resume();

@@ -3,7 +3,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { layoutOf, mainSession, type Runtime } from "../src/index.ts";
+import { layoutOf, type Runtime } from "../src/index.ts";
+import { areaIn } from "../src/stores/layout.ts";
 import { eachCut } from "./cut.ts";
 import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 
@@ -74,7 +75,7 @@ test("two in one answer are refused as one", async () => {
 test("one whose steps cannot be kept is not asked for again: the person is told why, and nothing has begun", async () => {
 	const model = stubborn(plan);
 	const { runtime, events } = await open(project, { model });
-	const path = layoutOf(project.state).plans(mainSession);
+	const path = areaIn(layoutOf(project.state), "plans");
 	await mkdir(dirname(path), { recursive: true });
 	await writeFile(path, "a file where a directory is needed");
 	await runtime.prompt("plan!");

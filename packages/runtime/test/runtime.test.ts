@@ -1,4 +1,3 @@
-import { rm } from "node:fs/promises";
 import { PLAN_TOOL } from "@reyn/plan";
 import { isMeta } from "@reyn/timetravel";
 import { createFileTools } from "@reyn/tools";
@@ -6,14 +5,13 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
 	allRecords,
 	facets,
-	layoutOf,
 	mainSession,
 	messagesBefore,
 	openRuntime,
 	reportState,
 	rewindModes,
 } from "../src/index.ts";
-import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
+import { emptyArea, gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -232,7 +230,7 @@ describe("a plan", () => {
 		await first.runtime.prompt("plan!");
 		await until(() => first.events.some(({ type }) => type === "plan_step"));
 		await first.runtime.close();
-		await rm(layoutOf(project.state).plans(mainSession), { recursive: true });
+		await emptyArea(project.state, "plans");
 
 		for (const expected of [1, 0]) {
 			const model = scripted(planning);
