@@ -1,11 +1,10 @@
 /** The end of background work is durable before anybody is told of it, and it is told once: cut at every record. */
-import { cp, rm } from "node:fs/promises";
 import { journal, lanesOf } from "@reyn/journal";
 import { PLAN_TOOL, planAborted } from "@reyn/plan";
 import { defineSkill, done, next, skillResumeSchema, skillRunDiscarded } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Runtime, RuntimeOptions } from "../src/index.ts";
-import { cutAfter, eachCut, kindsIn } from "./cut.ts";
+import { copyState, cutAfter, eachCut, kindsIn, removeState } from "./cut.ts";
 import {
 	emptyArea,
 	gate,
@@ -168,8 +167,8 @@ describe("a plan", { timeout: 120_000 }, () => {
 		const kinds = await kindsIn(project);
 		// The life before has recorded the answer, and died before it could record that the plan is over.
 		const state = await cutAfter(project, kinds.lastIndexOf("assistant_message") + 1);
-		await rm(project.state, { recursive: true });
-		await cp(state, project.state, { recursive: true });
+		await removeState(project.state);
+		await copyState(state, project.state);
 		const next = await listening({ model: scripted(planning) });
 		next.runtime.resume();
 		await next.runtime.idle();

@@ -56,7 +56,8 @@ export async function makeProject(): Promise<Project> {
 /** Databases that are open, by their paths. */
 const engines = new Map<string, LogEngine>();
 
-async function letGo(path: string): Promise<void> {
+/** As when the process ends that had a database open. */
+export async function letGo(path: string): Promise<void> {
 	await engines.get(path)?.close();
 	engines.delete(path);
 }

@@ -11,7 +11,18 @@ import {
 	reportState,
 	rewindModes,
 } from "../src/index.ts";
-import { emptyArea, gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
+import {
+	emptyArea,
+	gate,
+	lastOf,
+	makeProject,
+	open,
+	type Project,
+	type Script,
+	scripted,
+	storeAt,
+	until,
+} from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -528,7 +539,7 @@ describe("after a rewind", () => {
 
 test("a message that cannot be shown fails the close, and the log is closed all the same", async () => {
 	const model = scripted(planning);
-	const mute = await openRuntime({ state: project.state, model, tools: createFileTools(project.cwd) });
+	const mute = await openRuntime({ store: storeAt(project.state), model, tools: createFileTools(project.cwd) });
 	await mute.prompt("plan!");
 	await mute.idle();
 	await mute.close();

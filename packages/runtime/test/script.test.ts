@@ -1,8 +1,8 @@
 /** Script runs: begun, cut off, edited, previewed and verified. */
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { journal, lanesOf } from "@reyn/journal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { linesOf } from "./cut.ts";
 import { gate, lastOf, makeProject, open, type Project, scripted, storeAt, until } from "./project.ts";
 import { echo, five, hashOf, prompts, recordsOf, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
 
@@ -210,7 +210,7 @@ describe("a run", () => {
 			{ data: { reason: { message: "no [key]", code: "NO", detail: { "[key]": ["[key]"] } } } },
 		]);
 		await runtime.close();
-		const log = await readFile(join(project.state, "state/wal.jsonl"), "utf8");
+		const log = (await linesOf(project.state)).join("\n");
 		expect(log).toContain("[key]");
 		expect(log).not.toContain(SECRET);
 	});
