@@ -33,7 +33,8 @@ export async function removeState(state: string): Promise<void> {
 
 /** Takes all but so many lines away, as a power cut takes the end. */
 export async function keepLines(state: string, kept: number): Promise<void> {
-	const lines = (await linesOf(state)).slice(0, kept);
+	const all = await linesOf(state);
+	const lines = all.slice(0, kept);
 	if (!overSqlite) {
 		await writeFile(join(state, "state/wal.jsonl"), lines.map((line) => `${line}\n`).join(""));
 		// Beside its head, a log that is too short is refused.
@@ -41,12 +42,12 @@ export async function keepLines(state: string, kept: number): Promise<void> {
 		return;
 	}
 	const database = await opened(state);
-	if (kept < 2) database.exec("DELETE FROM reyn_wal; DELETE FROM reyn_realm");
-	else {
-		const { crc } = JSON.parse(lines.at(-1) ?? "") as { crc: string };
-		database.prepare("DELETE FROM reyn_wal WHERE seq >= ?").run(kept);
-		database.prepare("UPDATE reyn_realm SET tail = ?, crc = ?, owner = NULL, until = 0").run(kept - 1, crc);
-	}
+	// What the next record follows.
+	const { prev } = JSON.parse(all[kept] ?? "{}") as { prev?: string };
+	database.prepare("DELETE FROM reyn_wal WHERE seq >= ?").run(kept);
+	database
+		.prepare("UPDATE reyn_realm SET tail = ?, crc = coalesce(?, crc), owner = NULL, until = 0")
+		.run(kept - 1, prev ?? null);
 	database.close();
 }
 
