@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Board, pollFeature, polls } from "../../../examples/custom-feature/poll.ts";
 import { type Feature, facets, mainSession, type Runtime } from "../src/index.ts";
 import { exists } from "./kept-files.ts";
-import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
+import { lastOf, makeProject, open, type Project, scripted, storeAt } from "./project.ts";
 
 let project: Project;
 let posted: Map<string, string>;
@@ -206,10 +206,27 @@ test("left out for one opening, it is as it was", async () => {
 	await again.runtime.close();
 });
 
+test("what a feature keeps beside the log goes with gc once nothing of its refers to it", async () => {
+	const held = new Set<string>();
+	const feature: Feature = {
+		name: "photos",
+		blobs: [{ area: "photos", isName: (name) => name !== "notes", ofRecord: () => [...held], ofView: () => [] }],
+		start: () => ({}),
+	};
+	for (const name of ["here", "gone", "notes"])
+		await storeAt(project.state).blobs("photos").put(name, Buffer.from(name));
+	held.add("here");
+	const { runtime } = await open(project, { model, tools: [], features: [feature] });
+	expect((await runtime.gc()).artifacts).toEqual({ files: 1, bytes: 4 });
+	expect(await storeAt(project.state).blobs("photos").list("")).toEqual(["here", "notes"]);
+	await runtime.close();
+});
+
 describe("features that cannot be together are refused before anything is opened", () => {
 	const bare = (more: Partial<Feature>): Feature => ({ name: "bare", start: () => ({}), ...more });
 	const poll = pollFeature(board());
-	const cases: readonly (readonly [what: string, features: readonly Feature[], said: string])[] = [
+	type Case = readonly [what: string, features: readonly Feature[], said: string];
+	const cases: readonly Case[] = [
 		["two of a name", [poll, poll], "the feature poll is of the features poll and poll"],
 		[
 			"a kind of record twice",
@@ -232,6 +249,13 @@ describe("features that cannot be together are refused before anything is opened
 			[bare({ undo: { user_prompt: () => undefined } })],
 			"says something of user_prompt",
 		],
+		...["kept", "snapshots", "a name too long", "a/b", ""].map(
+			(area): Case => [
+				`blobs in the area ${JSON.stringify(area)}`,
+				[bare({ blobs: [{ area, isName: () => true, ofRecord: () => [], ofView: () => [] }] })],
+				`the feature bare has blobs in the area ${area}`,
+			],
+		),
 	];
 	test.each(cases)("%s", async (_, features, said) => {
 		const refused = open(project, { model, tools: [], features });
