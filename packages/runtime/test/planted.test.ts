@@ -57,7 +57,6 @@ const users: readonly (readonly [at: RegExp, does: readonly string[]])[] = [
 	[/^runs\/\w+\/(script|args)-/, ["script verify", "resume"]],
 	[/^state\/scripts\/\w+(\/|$)/, ["script verify"]],
 	[/^state\/(scripts|plans)\/\w+$/, ["gc"]],
-	[/^state\/plans\/\w+(\/|$)/, ["resume"]],
 	[/^agents\/default\/state\/plans\/p\d+$/, ["gc"]],
 	[/^state\/results\/\w+$/, ["gc"]],
 ];
