@@ -10,7 +10,8 @@ import { defineSkill, done, next } from "@reyn/skill-resume";
 import type { Clock, Ids, Seq, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { layoutOf, mainSession, type Runtime, type RuntimeOptions } from "../src/index.ts";
+import { layoutOf, type Runtime, type RuntimeOptions } from "../src/index.ts";
+import { areaIn } from "../src/stores/layout.ts";
 import { makeProject, open, type Project, pauseless } from "./project.ts";
 import { runToEnd, script } from "./script-runs.ts";
 
@@ -143,7 +144,7 @@ const runs: Readonly<Record<string, Run>> = {
 	"turn-plan-failed": {
 		says: [[two], "why it was"],
 		begin: async (runtime) => {
-			const path = layoutOf(project.state).plans(mainSession);
+			const path = areaIn(layoutOf(project.state), "plans");
 			await mkdir(dirname(path), { recursive: true });
 			await writeFile(path, "a file where a directory is needed");
 			await prompts("plan", "why?")(runtime);
