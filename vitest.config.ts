@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import base from "./vitest.base.ts";
 
 /** What starts processes takes minutes: it begins first, or one worker has it alone at the end. */
 class SlowFirst extends BaseSequencer {
@@ -9,9 +11,21 @@ class SlowFirst extends BaseSequencer {
 	}
 }
 
+/** Some tests of runtime over a database too; all of them: `REYN_STORE=sqlite vitest run --project @reyn/runtime`. */
+const overSqlite = {
+	...base,
+	root: join(import.meta.dirname, "packages/runtime"),
+	test: {
+		...base.test,
+		name: "over sqlite",
+		env: { ...base.test?.env, REYN_STORE: "sqlite" },
+		include: ["artifacts", "artifacts-model", "large-results", "late", "runtime"].map((name) => `test/${name}.test.ts`),
+	},
+};
+
 export default defineConfig({
 	test: {
-		projects: ["packages/*", "apps/*", "tests"],
+		projects: ["packages/*", "apps/*", "tests", overSqlite],
 		reporters: ["default", "./tools/closing-line.ts"],
 		// Much of the time goes to disks and to processes that tests start: a core kept free for vitest itself would idle.
 		maxWorkers: "100%",

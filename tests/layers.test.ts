@@ -186,6 +186,21 @@ test.each([
 		withSource("@reyn/journal", 'export * from "./perform.ts";'),
 		"@reyn/journal: src/planted/index.ts has `export *`",
 	],
+	[
+		"a file of runtime's outside its stores",
+		withSource("@reyn/runtime", 'import { readFile } from "node:fs/promises";'),
+		"@reyn/runtime: src/planted/index.ts imports node:fs/promises, which is a matter of its stores",
+	],
+	[
+		"a file engine outside of runtime's stores",
+		withSource("@reyn/runtime", 'import {\n\ttype Clock,\n\tfileBlobs,\n} from "@reyn/wal";'),
+		"@reyn/runtime: src/planted/index.ts has fileBlobs, which is a matter of its stores",
+	],
+	[
+		"a look at a directory outside of runtime's stores",
+		withSource("@reyn/runtime", 'import { assertOwnDirectory as look } from "@reyn/wal";'),
+		"@reyn/runtime: src/planted/index.ts has assertOwnDirectory, which is a matter of its stores",
+	],
 ])("%s is reported", (_defect, plant, report) => {
 	const rooms = readRooms();
 	const before = new Set(violations(rooms));
@@ -201,6 +216,7 @@ function violations(rooms: readonly Room[]): string[] {
 			...importViolations(room, source, byName),
 			...indexViolations(room, source),
 			...(room.manifest.name === "@reyn/runtime" ? folderViolations(source) : []),
+			...storeViolations(room, source),
 		]),
 	]);
 }
@@ -284,9 +300,33 @@ function toolCallsIn({ manifest: { name }, sources }: Room): string[] {
 		);
 }
 
+/** What knows that a state is files. */
+const ofFiles = [
+	"assertOwnDirectory",
+	"atomicWrite",
+	"fileBlobs",
+	"fileEngine",
+	"fileSnapshots",
+	"readOwnFile",
+	"removeFiles",
+];
+
+/** All of runtime but its stores runs over any of them. */
+function storeViolations({ manifest }: Room, { path, text }: Source): string[] {
+	if (manifest.name !== "@reyn/runtime" || path.startsWith("src/stores/")) return [];
+	const found = (what: string): string => `@reyn/runtime: ${path} ${what}, which is a matter of its stores`;
+	const code = withoutComments(text);
+	return [
+		...importsIn(text).flatMap((target) => (/^(node:)?fs(\/|$)/.test(target) ? [found(`imports ${target}`)] : [])),
+		...ofFiles.flatMap((name) => (new RegExp(`\\b${name}\\b`).test(code) ? [found(`has ${name}`)] : [])),
+	];
+}
+
+const withoutComments = (text: string): string => text.replace(/^\s*(\/\/|\/?\*).*$/gm, "");
+
 /** The modules that a file names, in order. Statements start a line (biome sees to it), so no parser is needed. */
 function importsIn(text: string): string[] {
-	const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, "");
+	const code = withoutComments(text);
 	const statement = /^\s*(?:import|export)\s(?:[^;"'=]*?\sfrom\s*)?["']([^"']+)["']/gm;
 	const expression = /\bimport\(\s*["']([^"']+)["']/g;
 	return [statement, expression].flatMap((form) => [...code.matchAll(form)].map(([, target = ""]) => target));

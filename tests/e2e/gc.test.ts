@@ -1,5 +1,5 @@
 /** `reyn gc` with files beside the log: it says how many, and takes those that nothing refers to. */
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-const orphan = "runs/r00000000/result-0123456789abcdef.json";
+const orphan = `state/scripts/ab/${"ab".repeat(32)}.blob`;
 
 test("an orphan is counted, then taken away, and then there is nothing to do", async () => {
 	expect(await run(here, ["run", "-p", "where does a fox sleep?"])).toMatchObject({ code: 0 });
@@ -23,11 +23,10 @@ test("an orphan is counted, then taken away, and then there is nothing to do", a
 	expect(await run(here, ["script", "run", join(root, "work.ts")])).toMatchObject({ code: 0 });
 	await mkdir(dirname(join(here.state, orphan)), { recursive: true });
 	await writeFile(join(here.state, orphan), '"lost"');
-	const yesterday = new Date(Date.now() - 24 * 60 * 60 * 1000);
-	for (const entry of await readdir(here.state, { recursive: true, withFileTypes: true }))
-		if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), yesterday, yesterday);
 	const filesOfRuns = async () =>
-		(await readdir(join(here.state, "runs"), { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+		(await readdir(join(here.state, "state/scripts"), { recursive: true, withFileTypes: true })).filter((each) =>
+			each.isFile(),
+		);
 	expect(await filesOfRuns()).toHaveLength(4);
 
 	const foreseen = await run(here, ["gc", "--dry-run"]);

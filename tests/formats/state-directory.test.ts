@@ -89,10 +89,8 @@ test.each([
 	"state/kept/roots/*/*.blob",
 	"state/kept/chunks/*.blob",
 	"state/results/*/*.blob",
-	"runs/*/script-*.ts",
-	"runs/*/args-*.json",
-	"runs/*/result-*.json",
-	"agents/*/state/plans/*/decomposition.json",
+	"state/scripts/*/*.blob",
+	"state/plans/*/*.blob",
 	"agents/*/workspace/*",
 ])("the row of %s is of a path that this session left", (path) => {
 	const row = rows.find((each) => each.path === path);

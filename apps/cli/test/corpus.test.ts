@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { allRecords, layoutOf } from "@reyn/runtime";
+import { allRecords, fileStore, layoutOf } from "@reyn/runtime";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { walRecords } from "../../../packages/wal/src/wal-records.ts";
 import { main } from "../src/main.ts";
@@ -34,11 +34,10 @@ beforeAll(async () => {
 	await writeFile(join(cwd, "review.ts"), SCRIPT);
 	await mkdir(layoutOf(state).wal, { recursive: true, mode: 0o700 });
 	log = await writeHostileLog(state, SCRIPT);
-	for (const id of [ids.script, ids.openScript]) {
-		const run = layoutOf(state).run(id);
-		await mkdir(run, { recursive: true, mode: 0o700 });
-		await writeFile(join(run, `script-${sha256(SCRIPT).slice(0, 16)}.ts`), SCRIPT);
-		await writeFile(join(run, `args-${sha256("null").slice(0, 16)}.json`), "null");
+	const scripts = fileStore(state).blobs("scripts");
+	for (const text of [SCRIPT, "null"]) {
+		const hash = sha256(text);
+		await scripts.put(`${hash.slice(0, 2)}/${hash}`, Buffer.from(text));
 	}
 });
 afterEach(() => vi.restoreAllMocks());

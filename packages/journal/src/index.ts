@@ -13,6 +13,7 @@ export {
 	ReplayDivergenceError,
 	reasonOf,
 } from "./errors.ts";
+export { hashedTexts, type ReadText } from "./hashed-texts.ts";
 export {
 	entriesOf,
 	firstBelow,

@@ -1,6 +1,5 @@
 /** Background plans of 2 to 7 steps over a durable journal: validated, resumable, never made a second time. */
 export {
-	decompositionPath,
 	decompositions,
 	type ReadDecomposition,
 	readDecomposition,

@@ -16,7 +16,7 @@ export const planStarted = defineRecord(
 		plan,
 		goal: z.string(),
 		steps: z.int(),
-		/** SHA-256 of `decomposition.json`. */ decomposition: z.string(),
+		/** SHA-256 of the text that is kept of it. */ decomposition: z.string(),
 	}),
 );
 export const planStepStarted = defineRecord("plan_step_started", z.object({ plan, step, attempt: z.int() }));

@@ -75,6 +75,7 @@ export {
 } from "./kernel/services.ts";
 export type { Session, SessionScope } from "./kernel/session.ts";
 export { mainSession, sessionOf } from "./kernel/sessions.ts";
+export type { BlobArea, Gone, Store } from "./kernel/store.ts";
 export { kindsOf, type Work } from "./kernel/work.ts";
 export { redactSecrets } from "./redaction/redact-secrets.ts";
 export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./reports/blast-radius.ts";
@@ -83,5 +84,7 @@ export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./reports/refs.
 export { reportState, type StateReport } from "./reports/state-report.ts";
 export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
+export { engineStore } from "./stores/engine.ts";
+export { type FileStoreOptions, fileStore } from "./stores/files.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";
 export { claimState, type StateOrigin, stateOrigin, trustState } from "./stores/trust.ts";

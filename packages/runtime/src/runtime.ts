@@ -28,16 +28,21 @@ import { type BuiltIn, builtIn } from "./features/index.ts";
 import { planWork } from "./features/plan/pieces.ts";
 import type { Scripts } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
+import { RuntimeError } from "./kernel/errors.ts";
 import type { Agent, Feature, FeatureHost } from "./kernel/feature.ts";
 import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel } from "./kernel/kernel.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Session, SessionScope } from "./kernel/session.ts";
 import { mainSession, sessionOf } from "./kernel/sessions.ts";
+import type { Store } from "./kernel/store.ts";
 import type { Collection } from "./stores/artifacts.ts";
+import { fileStore } from "./stores/files.ts";
 
 export interface RuntimeOptions {
-	/** The state directory, usually `.reyn`. */
-	readonly state: string;
+	/** The state directory, usually `.reyn`: the short form of `store: fileStore(state)`. */
+	readonly state?: string;
+	/** Where the state is, in place of `state`. */
+	readonly store?: Store;
 	readonly model: Model;
 	/** What turns and plan steps may use. */
 	readonly tools: readonly Tool[];
@@ -73,7 +78,7 @@ export interface RuntimeOptions {
 	random?(): number;
 	/** How often a model is asked for an answer, and how long that may take, where that is not as `askModel` of `@reyn/journal` has it. */
 	readonly modelPolicy?: ModelPolicy;
-	/** Keep the log on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
+	/** Keep the log in `state` on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
 	readonly allowNetwork?: boolean;
 	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
 	ask?(question: Question): Promise<string | undefined>;
@@ -123,9 +128,9 @@ export interface Confirmed {
 }
 
 /**
- * Opens a state directory and restores what is in it. Nothing runs yet: `resume()` goes on with what was in flight.
+ * Opens a state and restores what is in it. Nothing runs yet: `resume()` goes on with what was in flight.
  *
- * @throws RuntimeError `RUNTIME_FEATURES`; WalError, SnapshotError, TimetravelError as their packages say; JournalError `STEP_PURITY` of a
+ * @throws RuntimeError `RUNTIME_FEATURES`, `RUNTIME_STORE`; WalError, SnapshotError, TimetravelError as their packages say; JournalError `STEP_PURITY` of a
  * tool; nothing is changed then
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
@@ -133,7 +138,14 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
 	return new Runtime(await openKernel(parts.kernel), parts.builtIn);
 }
 
-/** What a kernel is opened with, as the options say. @throws JournalError `STEP_PURITY` of a tool */
+/** @throws RuntimeError `RUNTIME_STORE` */
+function storeOf({ state, store, allowNetwork }: RuntimeOptions): Store {
+	if (store !== undefined && state === undefined) return store;
+	if (state !== undefined && store === undefined) return fileStore(state, { allowNetwork });
+	throw new RuntimeError("RUNTIME_STORE", "expected either `state`, a directory, or `store`; found both, or none");
+}
+
+/** What a kernel is opened with, as the options say. @throws RuntimeError `RUNTIME_STORE`; JournalError `STEP_PURITY` of a tool */
 export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptions; readonly builtIn: BuiltIn } {
 	const { agents = {}, features = [], onEvent, redact, instructions = INSTRUCTIONS, model, tools } = options;
 	for (const each of [tools, ...Object.values(agents).map((agent) => agent.tools ?? [])])
@@ -141,6 +153,7 @@ export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptio
 	const ours = builtIn(options);
 	const kernel: KernelOptions = {
 		...options,
+		store: storeOf(options),
 		features: [...ours.list, ...features],
 		redact: redact && ((text) => redact(text)),
 		agent: ({ agent = mainSession.agent }) => ({

@@ -1,14 +1,16 @@
 /**
- * Random histories of scripts, plans, rewinds, labels and collections, against a model that knows no kinds of file: what is beside
- * the log stays if its hash stands anywhere in a record that the log has or in a state that can be gone back to, and only then.
+ * Random histories of scripts, plans, rewinds, labels and collections, against a model that knows no areas: what is beside the log
+ * stays if its hash stands anywhere in a record that the log has or in a state that can be gone back to, or if it was put since the
+ * state was opened, and only then. Over files and over a database.
  * `REYN_RUNS` sets how many there are (default 5), `REYN_SEED` the first one's seed.
  */
 import type { Tool } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
+import type { BlobStore } from "@reyn/wal";
 import { afterAll, expect, test } from "vitest";
-import { mainSession, type Runtime, type SessionScope } from "../src/index.ts";
-import { filesOf, hashesIn, makeOld, reachable, seal, sealing } from "./kept-files.ts";
-import { lastOf, makeProject, type Opened, open, type Project, scripted, until } from "./project.ts";
+import { mainSession, type Runtime, type SessionScope, type Store } from "../src/index.ts";
+import { blobsOf, hashesIn, reachable, seal, sealing } from "./kept-files.ts";
+import { lastOf, makeProject, type Opened, open, type Project, scripted, storeAt, until } from "./project.ts";
 import { script } from "./script-runs.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? 5);
@@ -22,7 +24,7 @@ const sessions: readonly SessionScope[] = [
 ];
 
 /** What the histories have come to, together: a model that meets nothing proves nothing. */
-const met = { cut: 0, gone: 0, stayed: 0, "results gone": 0, "runs gone": 0, "plans gone": 0, resumed: 0 };
+const met = { cut: 0, gone: 0, stayed: 0, "results gone": 0, "scripts gone": 0, "plans gone": 0, resumed: 0 };
 
 test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { timeout: 60_000 }, async (seed) => {
 	await using project = await makeProject();
@@ -42,6 +44,8 @@ class History {
 	readonly #project: Project;
 	readonly #random: () => number;
 	#opened!: Opened;
+	/** What was put since it was opened. */
+	#young = new Set<string>();
 	/** A number for each thing, so that no two files are alike. */
 	#made = 0;
 	#receipts = 0;
@@ -68,7 +72,22 @@ class History {
 			purity: "side_effect",
 			call: async () => this.#large(`receipt ${++this.#receipts}`),
 		};
-		this.#opened = await open(this.#project, { model, tools: [pay] });
+		this.#young = new Set();
+		this.#opened = await open(this.#project, { model, tools: [pay] }, this.#heard(storeAt(this.#project.state)));
+	}
+
+	#heard(store: Store): Store {
+		const blobs = (area: string): BlobStore => {
+			const { put, ...others } = store.blobs(area);
+			return {
+				...others,
+				put: (name, bytes) => {
+					this.#young.add(`${area}/${name}`);
+					return put(name, bytes);
+				},
+			};
+		};
+		return { ...store, blobs };
 	}
 
 	async step(): Promise<void> {
@@ -97,16 +116,17 @@ class History {
 			await this.#talk();
 		}
 		const { runtime } = this.#opened;
-		await makeOld(this.#project.state);
-		const before = await filesOf(this.#project.state);
+		const { state } = this.#project;
+		const before = await blobsOf(state);
 		const policy = { keepDays: 0, keepCheckpoints: 1 + Math.floor(this.#random() * 2) };
 		const planned = await runtime.gc({ ...policy, dryRun: true });
-		expect(await filesOf(this.#project.state)).toEqual(before);
+		expect(await blobsOf(state)).toEqual(before);
 		const done = await runtime.gc(policy);
-		const after = await filesOf(this.#project.state);
+		const after = await blobsOf(state);
 
 		const needed = await hashesIn(runtime, sessions);
-		expect([...after.keys()]).toEqual([...before].flatMap(([path, { sha256 }]) => (needed.has(sha256) ? [path] : [])));
+		const stays = [...before].filter(([path, { sha256 }]) => needed.has(sha256) || this.#young.has(path));
+		expect([...after.keys()]).toEqual(stays.map(([path]) => path));
 		const gone = [...before].filter(([path]) => !after.has(path));
 		expect(done.artifacts).toEqual({ files: gone.length, bytes: gone.reduce((sum, [, { bytes }]) => sum + bytes, 0) });
 		expect(planned.artifacts.files).toBeGreaterThanOrEqual(gone.length);
@@ -114,8 +134,7 @@ class History {
 		if (done.retainedFrom > done.was) met.cut++;
 		met.gone += gone.length;
 		met.stayed += after.size;
-		for (const [path] of gone)
-			met[path.startsWith("runs") ? "runs gone" : path.startsWith("agents") ? "plans gone" : "results gone"]++;
+		for (const [path] of gone) met[`${path.split("/")[0] as "results" | "scripts" | "plans"} gone`]++;
 	}
 
 	/** Whatever is gone back to goes on: scripts have their text and their arguments, plans their steps. */

@@ -1,17 +1,29 @@
 /** What `gc` takes away beside the log: nothing that is somebody else's, nothing of work under way, and nothing before the cut is durable. */
-import { cp, mkdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { cp, mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { stepCompleted, type Tool } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { stepLate } from "@reyn/timetravel";
-import { type Clock, defineRecord, fileBlobs, fileEngine, openWal, systemClock } from "@reyn/wal";
+import { type Clock, defineRecord, openWal, systemClock } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { allRecords, layoutOf, mainSession } from "../src/index.ts";
-import { storedStatesOf } from "../src/stores/layout.ts";
-import { exists, filesOf, makeOld, seal } from "./kept-files.ts";
-import { lastOf, makeProject, type Opened, open, type Project, payingPlan, scripted, until } from "./project.ts";
-import { five, resumeToEnd, runToEnd, till } from "./script-runs.ts";
+import { allRecords, layoutOf, mainSession, type Runtime } from "../src/index.ts";
+import { areaIn } from "../src/stores/layout.ts";
+import { filesTest } from "./files-test.ts";
+import { blobsOf, exists, seal } from "./kept-files.ts";
+import {
+	gate,
+	lastOf,
+	makeProject,
+	type Opened,
+	open,
+	type Project,
+	payingPlan,
+	scripted,
+	storeAt,
+	until,
+} from "./project.ts";
+import { five, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -32,47 +44,61 @@ async function talk({ runtime }: Opened, turns: number): Promise<void> {
 	}
 }
 
-/** Closes, so that a segment ends; and opens again after a day. */
+/** Closes, so that a segment ends; and opens again. */
 async function nextDay({ runtime }: Opened, model = wordy()): Promise<Opened> {
 	await runtime.close();
 	await seal(project.state);
-	await makeOld(project.state);
 	return open(project, { model });
 }
 
-const namesOf = async (state = project.state): Promise<readonly string[]> => [...(await filesOf(state)).keys()];
+const namesOf = async (state = project.state): Promise<readonly string[]> => [...(await blobsOf(state)).keys()];
+
+const nameOf = (area: string, sha256: string): string => `${area}/${sha256.slice(0, 2)}/${sha256}`;
+
+/** The names of what a script run is made of. */
+function madeOf({ scripts }: Runtime, run: string): readonly string[] {
+	const { script, args, result } = scripts.list().find((each) => each.run === run) ?? {};
+	return [script, args, result].map((sha256) => nameOf("scripts", sha256 ?? "")).sort();
+}
 
 /** A finished run that is abandoned, a finished one that counts, and enough talk after them for a cut. */
-async function twoRuns(): Promise<{ opened: Opened; abandoned: string; kept: string }> {
+async function twoRuns(): Promise<{
+	opened: Opened;
+	abandoned: readonly string[];
+	kept: readonly string[];
+	run: string;
+}> {
 	const first = await open(project, { model: wordy() });
 	await talk(first, 1);
 	const [turn] = first.runtime.timeline.checkpoints();
-	const abandoned = await runToEnd(first.runtime, five());
+	const { run: other } = await runToEnd(first.runtime, five(), { n: 1 });
+	const abandoned = madeOf(first.runtime, other);
 	await first.runtime.checkout(turn?.seq ?? 0, "test");
-	const kept = await runToEnd(first.runtime, five({ 1: "another" }));
+	const { run } = await runToEnd(first.runtime, five({ 1: "another" }), { n: 2 });
+	const kept = madeOf(first.runtime, run);
 	const opened = await nextDay(first);
 	await talk(opened, 2);
-	return { opened, abandoned: abandoned.run, kept: kept.run };
+	return { opened, abandoned, kept, run };
 }
 
 test("what only records had that are gone goes; what a state has that outlives them stays", async () => {
-	const { opened, abandoned, kept } = await twoRuns();
+	const { opened, abandoned, kept, run } = await twoRuns();
 	const { runtime } = opened;
-	const before = await filesOf(project.state);
-	expect([...before.keys()].filter((path) => path.startsWith("state/results")).length).toBeGreaterThan(5);
+	const before = await blobsOf(project.state);
+	expect([...before.keys()].filter((path) => path.startsWith("results/")).length).toBeGreaterThan(5);
 	const { artifacts, first } = await runtime.gc(all);
 	expect(first).toBeGreaterThan(runtime.scripts.list()[0]?.started ?? Number.POSITIVE_INFINITY);
 	// Its steps are gone with their lane; what the run is made of is in the state at the cut.
-	expect((await namesOf()).map(dirname)).toEqual([`runs/${kept}`, `runs/${kept}`, `runs/${kept}`]);
-	const gone = [...before].filter(([path]) => !path.startsWith(`runs/${kept}/`));
-	expect(gone.some(([path]) => path.startsWith(`runs/${abandoned}/`))).toBe(true);
+	expect(await namesOf()).toEqual(kept);
+	const gone = [...before].filter(([path]) => !kept.includes(path));
+	expect(gone.map(([path]) => path)).toEqual(expect.arrayContaining([...abandoned]));
 	expect(artifacts).toEqual({ files: gone.length, bytes: gone.reduce((sum, [, { bytes }]) => sum + bytes, 0) });
 	await runtime.close();
 
 	// The log is truncated past all that it said of the run: it is restored, has its result, and goes on.
 	const next = await open(project, { model: wordy() });
-	expect(await next.runtime.scripts.result(kept)).toHaveLength(5);
-	expect(await resumeToEnd(next.runtime, kept)).toMatchObject({ status: "completed" });
+	expect(await next.runtime.scripts.result(run)).toHaveLength(5);
+	expect(await resumeToEnd(next.runtime, run)).toMatchObject({ status: "completed" });
 	await next.runtime.close();
 });
 
@@ -118,7 +144,7 @@ test("a label in the midst of a plan keeps the plan, and what a tool of its open
 	const { first: oldest } = await opened.runtime.gc(all);
 	const [label] = await opened.runtime.timeline.labels();
 	expect(oldest).toBeGreaterThan(label?.seq ?? Number.POSITIVE_INFINITY);
-	expect((await namesOf()).map((path) => path.split("/")[0])).toEqual(["agents", "state"]);
+	expect((await namesOf()).map((path) => path.split("/")[0])).toEqual(["plans", "results"]);
 	await opened.runtime.close();
 
 	const next = await open(project, { model: paying(false), tools: [pay] });
@@ -134,77 +160,86 @@ test("a label in the midst of a plan keeps the plan, and what a tool of its open
 test("what would go is counted and stays; where nothing is cut it is what then goes", async () => {
 	const { opened } = await twoRuns();
 	const { runtime } = opened;
-	const before = await filesOf(project.state);
+	const before = await blobsOf(project.state);
 	const planned = await runtime.gc({ ...all, dryRun: true });
-	expect(await filesOf(project.state)).toEqual(before);
+	expect(await blobsOf(project.state)).toEqual(before);
 	const done = await runtime.gc(all);
 	expect(planned.artifacts.files).toBeGreaterThanOrEqual(done.artifacts.files);
 
-	const orphan = join(project.state, "runs/r00000000/script-0123456789abcdef.ts");
-	await mkdir(dirname(orphan), { recursive: true });
-	await writeFile(orphan, "an orphan");
-	await makeOld(project.state);
+	const sha256 = "ab".repeat(32);
+	await storeAt(project.state).blobs("scripts").put(`ab/${sha256}`, Buffer.from("an orphan"));
 	const exact = { files: 1, bytes: 9 };
 	expect(await runtime.gc({ ...all, dryRun: true })).toMatchObject({ artifacts: exact });
-	expect(await exists(orphan)).toBe(true);
+	expect(await namesOf()).toContain(nameOf("scripts", sha256));
 	expect(await runtime.gc(all)).toMatchObject({ artifacts: exact });
-	expect(await exists(orphan)).toBe(false);
+	expect(await namesOf()).not.toContain(nameOf("scripts", sha256));
 	await runtime.close();
 });
 
-test("what is somebody else's stays, and what a killed write has left goes", async () => {
-	const opened = await open(project);
-	await talk(opened, 1);
-	const sha256 = "ab".repeat(32);
-	const theirs = [
-		"runs/notes.md",
-		"runs/r0/script-0123456789abcdef.ts",
-		"runs/r00000000/script-mine.ts",
-		"runs/r00000000/notes.tmp",
-		"runs/r00000000/deeper/script-0123456789abcdef.ts",
-		"agents/default/state/plans/notes/decomposition.json",
-		"agents/default/state/plans/p1/notes.json",
-		"agents/default/workspace/0123456789abcdef.tmp",
-		"agents/notes.md",
-		`state/results/${sha256}.blob`,
-		`state/results/cd/${sha256}.blob`,
-		`state/results/ab/${sha256}.blob.bak`,
-		"state/snapshots/chunks/notes.tmp",
-	];
-	const left = [
-		"runs/r00000000/0123456789abcdef.tmp",
-		"agents/default/state/plans/p1/decomposition.json",
-		"agents/default/state/plans/p1/0123456789abcdef.tmp",
-		`state/results/ab/${sha256}.blob`,
-		"state/results/ab/0123456789abcdef.tmp",
-		"state/snapshots/chunks/0123456789abcdef.tmp",
-		"state/kept/0123456789abcdef.tmp",
-	];
-	for (const path of [...theirs, ...left]) {
-		await mkdir(dirname(join(project.state, path)), { recursive: true });
-		await writeFile(join(project.state, path), path);
-	}
-	await makeOld(project.state);
-	expect(await opened.runtime.gc(all)).toMatchObject({ artifacts: { files: left.length } });
-	const there = async (paths: readonly string[]) =>
-		(await Promise.all(paths.map((path) => exists(join(project.state, path))))).map((is, i) => is && paths[i]);
-	expect(await there(theirs)).toEqual(theirs);
-	expect((await there(left)).filter(Boolean)).toEqual([]);
-	await opened.runtime.close();
-});
+filesTest("what others put into a directory")(
+	"what is somebody else's stays, and what a killed write has left goes",
+	async () => {
+		const opened = await open(project);
+		await talk(opened, 1);
+		const sha256 = "ab".repeat(32);
+		const theirs = [
+			"runs/notes.md",
+			"runs/r0/script-0123456789abcdef.ts",
+			"runs/r00000000/script-mine.ts",
+			"runs/r00000000/script-0123456789abcdef.ts",
+			"runs/r00000000/notes.tmp",
+			"runs/r00000000/deeper/script-0123456789abcdef.ts",
+			"agents/default/state/plans/notes/decomposition.json",
+			"agents/default/state/plans/p1/notes.json",
+			"agents/default/workspace/0123456789abcdef.tmp",
+			"agents/notes.md",
+			`state/results/${sha256}.blob`,
+			`state/results/cd/${sha256}.blob`,
+			`state/results/ab/${sha256}.blob.bak`,
+			"state/scripts/notes.blob",
+			"state/snapshots/chunks/notes.tmp",
+			"state/notes/0123456789abcdef.tmp",
+		];
+		const left = [
+			"runs/r00000000/0123456789abcdef.tmp",
+			"agents/default/state/plans/p1/decomposition.json",
+			"agents/default/state/plans/p1/0123456789abcdef.tmp",
+			...["results", "scripts", "plans"].map((area) => `state/${area}/ab/${sha256}.blob`),
+			...["results", "scripts", "plans"].map((area) => `state/${area}/ab/0123456789abcdef.tmp`),
+			"state/snapshots/chunks/0123456789abcdef.tmp",
+			"state/kept/0123456789abcdef.tmp",
+		];
+		let bytes = 0;
+		for (const path of [...theirs, ...left]) {
+			await mkdir(dirname(join(project.state, path)), { recursive: true });
+			await writeFile(join(project.state, path), path);
+			if (left.includes(path)) bytes += path.length;
+		}
+		for (const dryRun of [true, false])
+			expect(await opened.runtime.gc({ ...all, dryRun })).toMatchObject({ artifacts: { files: left.length, bytes } });
+		const there = async (paths: readonly string[]) =>
+			(await Promise.all(paths.map((path) => exists(join(project.state, path))))).map((is, i) => is && paths[i]);
+		expect(await there(theirs)).toEqual(theirs);
+		expect((await there(left)).filter(Boolean)).toEqual([]);
+		await opened.runtime.close();
+	},
+);
 
 describe("what lies behind a link is somebody else's, and is refused", () => {
-	const script = "script-0123456789abcdef.ts";
+	const linkTest = filesTest("links in a directory");
+	const file = "script-0123456789abcdef.ts";
 	const sha256 = "ab".repeat(32);
-	test.each([
-		["all runs", "runs", `r00000000/${script}`],
-		["a run", "runs/r00000000", script],
+	linkTest.each([
+		["all runs", "runs", `r00000000/${file}`],
+		["a run", "runs/r00000000", file],
 		["all agents", "agents", "default/state/plans/p1/decomposition.json"],
 		["an agent", "agents/guest", "state/plans/p1/decomposition.json"],
 		["the state of an agent", "agents/default/state", "plans/p1/decomposition.json"],
 		["a plan", "agents/default/state/plans/p1", "decomposition.json"],
 		["all results", "state/results", `ab/${sha256}.blob`],
 		["some results", "state/results/ab", `${sha256}.blob`],
+		["all of scripts", "state/scripts", `ab/${sha256}.blob`],
+		["some plans", "state/plans/ab", `${sha256}.blob`],
 		["temporary files of all snapshots", "state/snapshots", "chunks/0123456789abcdef.tmp"],
 		["temporary files of some", "state/snapshots/chunks", "0123456789abcdef.tmp"],
 		["temporary files of what is kept", "state/kept", "0123456789abcdef.tmp"],
@@ -214,8 +249,6 @@ describe("what lies behind a link is somebody else's, and is refused", () => {
 		const theirs = join(outside, below);
 		await mkdir(dirname(theirs), { recursive: true });
 		await writeFile(theirs, "somebody else's");
-		const yesterday = new Date(performance.timeOrigin - 24 * 60 * 60 * 1000);
-		await utimes(theirs, yesterday, yesterday);
 		const at = join(project.state, link);
 		await rm(at, { recursive: true, force: true });
 		await mkdir(dirname(at), { recursive: true });
@@ -225,7 +258,7 @@ describe("what lies behind a link is somebody else's, and is refused", () => {
 		await runtime.close();
 	});
 
-	test.each([
+	linkTest.each([
 		["all snapshots", "state/snapshots", "chunks/", "a chunk that nobody needs"],
 		["all chunks", "state/snapshots/chunks", "", "a chunk that nobody needs"],
 		["all roots", "state/snapshots/roots", "", "a root that is damaged"],
@@ -255,38 +288,56 @@ describe("what lies behind a link is somebody else's, and is refused", () => {
 		await runtime.close();
 	});
 
-	test("a state directory that is a link itself is not opened; one that is reached through a link is collected", async () => {
-		const { opened, kept } = await twoRuns();
-		await opened.runtime.close();
-		const moved = join(project.root, "moved");
-		await mkdir(moved);
-		await rename(project.state, join(moved, "state"));
-		await symlink(join(moved, "state"), project.state, "junction");
-		await expect(open(project)).rejects.toMatchObject({ code: "WAL_UNSAFE", detail: { path: project.state } });
-		await symlink(moved, join(project.root, "var"), "junction");
-		const { runtime } = await open({ ...project, state: join(project.root, "var/state") });
-		expect((await runtime.gc(all)).artifacts.files).toBeGreaterThan(0);
-		expect(new Set((await namesOf()).map(dirname))).toEqual(new Set([`runs/${kept}`]));
-		await runtime.close();
-	});
+	linkTest(
+		"a state directory that is a link itself is not opened; one that is reached through a link is collected",
+		async () => {
+			const { opened, kept } = await twoRuns();
+			await opened.runtime.close();
+			const moved = join(project.root, "moved");
+			await mkdir(moved);
+			await rename(project.state, join(moved, "state"));
+			await symlink(join(moved, "state"), project.state, "junction");
+			await expect(open(project)).rejects.toMatchObject({ code: "WAL_UNSAFE", detail: { path: project.state } });
+			await symlink(moved, join(project.root, "var"), "junction");
+			const { runtime } = await open({ ...project, state: join(project.root, "var/state") });
+			expect((await runtime.gc(all)).artifacts.files).toBeGreaterThan(0);
+			expect(await namesOf(join(moved, "state"))).toEqual(kept);
+			await runtime.close();
+		},
+	);
 });
 
-test("nothing goes of work that is under way, which writes a file before the record that names it", async () => {
-	const opened = await open(project, { model: wordy() });
-	await talk(opened, 2);
-	const results = fileBlobs(layoutOf(project.state).results);
-	const sha256 = "cd".repeat(32);
-	await results.put(`cd/${sha256}`, Buffer.from("a result of a step that is about to be recorded"));
-	const temporary = join(project.state, "state/results/cd/0123456789abcdef.tmp");
-	await writeFile(temporary, "half of the next one");
-	expect(await opened.runtime.gc(all)).toMatchObject({ artifacts: { files: 0, bytes: 0 } });
-	expect([(await results.list("")).length, await exists(temporary)]).toEqual([1, true]);
-
-	// Half an hour is not old enough either: the clock of a file server may be another.
-	const before = new Date(performance.timeOrigin - 30 * 60 * 1000);
-	await utimes(temporary, before, before);
-	expect(await opened.runtime.gc(all)).toMatchObject({ artifacts: { files: 0 } });
-	await opened.runtime.close();
+test("nothing goes of work that is under way, which puts a blob before the record that names it", async () => {
+	const held = gate();
+	const [put, store] = [Promise.withResolvers<string>(), storeAt(project.state)];
+	/** Each is there, and whoever put it does not know yet. */
+	const slow: typeof store = {
+		...store,
+		blobs(area) {
+			const blobs = store.blobs(area);
+			if (area !== "results") return blobs;
+			return {
+				...blobs,
+				async put(name, bytes) {
+					await blobs.put(name, bytes);
+					put.resolve(name);
+					await held.opened;
+				},
+			};
+		},
+	};
+	const { runtime } = await open(project, { model: wordy() }, slow);
+	const { run, end } = await runtime.scripts.start(script("return await ctx.agent('say much')"), undefined);
+	const name = await put.promise;
+	expect(await namesOf()).toContain(`results/${name}`);
+	// No put is cut by a collection, so this one waits for the step.
+	const collected = runtime.gc(all);
+	held.open();
+	expect(await collected).toMatchObject({ artifacts: { files: 0, bytes: 0 } });
+	expect(await end).toMatchObject({ status: "completed" });
+	expect(await namesOf()).toContain(`results/${name}`);
+	expect(madeOf(runtime, run)).toHaveLength(3);
+	await runtime.close();
 });
 
 test("an open run keeps the results of its steps, and goes on with them", async () => {
@@ -313,13 +364,12 @@ test("an outcome that came too late keeps its result, until its record is gone",
 	const first = await open(project);
 	await talk(first, 1);
 	const [sha256, bytes] = ["ef".repeat(32), 5];
-	await fileBlobs(layoutOf(project.state).results).put(`ef/${sha256}`, Buffer.from("large"));
+	await storeAt(project.state).blobs("results").put(`ef/${sha256}`, Buffer.from("large"));
 	const outcome = { lane: "turn/1", fp: "", occ: 0, kind: "tool", name: "pay", purity: "side_effect", started: 1 };
 	const data = { ...outcome, spilled: { sha256, bytes } };
 	const late = stepLate({ reset: 1, kind: stepCompleted.kind, data });
 	const { seq, durable } = first.runtime.wal.append(late, mainSession);
 	await durable;
-	await makeOld(project.state);
 	expect(await first.runtime.gc()).toMatchObject({ artifacts: { files: 0 } });
 	const opened = await nextDay(first);
 	await opened.runtime.timeline.label(seq, "late");
@@ -337,7 +387,7 @@ test("a record of a kind that is not known here may refer to anything: nothing g
 	const { opened } = await twoRuns();
 	await opened.runtime.close();
 	const unknown = defineRecord("photo_taken", z.object({ sha256: z.string() }));
-	const log = await openWal(fileEngine(layoutOf(project.state).wal), { records: [...allRecords, unknown] });
+	const log = await openWal(storeAt(project.state).engine, { records: [...allRecords, unknown] });
 	const { seq, durable } = log.append(unknown({ sha256: "" }), { agent: "default" });
 	await durable;
 	await log.close();
@@ -349,20 +399,23 @@ test("a record of a kind that is not known here may refer to anything: nothing g
 	await runtime.close();
 });
 
-test("as long as the cut is not durable, nothing goes", async () => {
-	const { opened } = await twoRuns();
-	const before = await namesOf();
-	const { kept } = storedStatesOf(layoutOf(project.state));
-	await rm(kept, { recursive: true, force: true });
-	await writeFile(kept, "no directory");
-	await expect(opened.runtime.gc(all)).rejects.toThrow();
-	expect(await namesOf()).toEqual(before);
-	await rename(kept, `${kept}.aside`);
-	expect((await opened.runtime.gc(all)).artifacts.files).toBeGreaterThan(0);
-	await opened.runtime.close();
-});
+filesTest("a file where a directory of the cut is needed")(
+	"as long as the cut is not durable, nothing goes",
+	async () => {
+		const { opened } = await twoRuns();
+		const before = await namesOf();
+		const kept = areaIn(layoutOf(project.state), "kept");
+		await rm(kept, { recursive: true, force: true });
+		await writeFile(kept, "no directory");
+		await expect(opened.runtime.gc(all)).rejects.toThrow();
+		expect(await namesOf()).toEqual(before);
+		await rename(kept, `${kept}.aside`);
+		expect((await opened.runtime.gc(all)).artifacts.files).toBeGreaterThan(0);
+		await opened.runtime.close();
+	},
+);
 
-test("killed after any removal, the next time comes to the same", async () => {
+filesTest("copies of a directory")("killed after any removal, the next time comes to the same", async () => {
 	const { opened } = await twoRuns();
 	// As far as a process comes that is killed between the cut and the first removal.
 	await opened.runtime.timeline.gc({ ...all, now: systemClock.now() });
@@ -383,7 +436,7 @@ test("killed after any removal, the next time comes to the same", async () => {
 	expect(gone.length).toBeGreaterThan(5);
 	for (let removed = 1; removed <= gone.length; removed++) {
 		const cut = await copyOf(`cut-${removed}`);
-		for (const path of gone.slice(0, removed)) await rm(join(cut.state, path));
+		for (const path of gone.slice(0, removed)) await rm(join(cut.state, "state", `${path}.blob`));
 		const again = await open(cut);
 		expect(await again.runtime.gc(all)).toMatchObject({ artifacts: { files: gone.length - removed } });
 		expect(again.runtime.scripts.list()).toHaveLength(1);

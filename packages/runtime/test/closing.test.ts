@@ -5,6 +5,7 @@ import { defineSkill, done } from "@reyn/skill-resume";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { mainSession, type Runtime } from "../src/index.ts";
+import { filesTest } from "./files-test.ts";
 import { gate, lastOf, makeProject, open, type Project, scripted } from "./project.ts";
 
 const PLAN = {
@@ -128,7 +129,7 @@ test.each(Object.entries(moves))(
 	},
 );
 
-test.each(["one that there is", "a new one"])(
+filesTest("a disk that takes longer than some turns of the event loop").each(["one that there is", "a new one"])(
 	"a prompt of another session (%s) that waits when it is told to close is refused with RUNTIME_CLOSED",
 	async (which) => {
 		for (let ticks = 0; ticks < 12; ticks++) {

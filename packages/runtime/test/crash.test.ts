@@ -1,15 +1,16 @@
-import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { offlineModel, tracedModel } from "@reyn/offline-model";
-import { capture, fileSnapshots } from "@reyn/snapshot";
+import { capture, SnapshotStore } from "@reyn/snapshot";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mainSession } from "../src/index.ts";
-import { makeProject, open, type Project } from "./project.ts";
+import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
+import { makeProject, open, type Project, storeAt } from "./project.ts";
 
 const QUESTION = "How do the parser and the printer work together, and where is each of them tested?";
 
 let project: Project;
-let lines: string[];
+let lines: readonly string[];
 let answer: string;
 beforeAll(async () => {
 	project = await makeProject();
@@ -17,14 +18,14 @@ beforeAll(async () => {
 	await runtime.prompt(QUESTION);
 	await runtime.idle();
 	// One at each checkpoint: of its own accord a log as short as this one stores none.
-	const snapshots = fileSnapshots(join(project.state, "state/snapshots"));
+	const snapshots = new SnapshotStore(storeAt(project.state).blobs("snapshots"));
 	for (const { seq } of runtime.timeline.checkpoints()) {
 		const view = await runtime.timeline.at(seq, mainSession);
 		await capture({ wal: runtime.wal, snapshots, projections: view.projections }, view);
 	}
 	await runtime.close();
 	answer = shown[0]?.text ?? "";
-	lines = (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").slice(0, -1);
+	lines = await linesOf(project.state);
 });
 afterAll(() => project[Symbol.asyncDispose]());
 
@@ -32,20 +33,11 @@ test("cut after any record, the log leads to the same answer, once, and no recor
 	expect(answer).toContain("src/parser.ts:");
 	expect(lines.length).toBeGreaterThan(50);
 	for (let kept = 1; kept <= lines.length; kept++) {
-		const state = join(project.root, `cut-${kept}`);
-		await cp(project.state, state, { recursive: true });
-		await writeFile(
-			join(state, "state/wal.jsonl"),
-			lines
-				.slice(0, kept)
-				.map((line) => `${line}\n`)
-				.join(""),
-		);
-		// As after a power cut that took the end: beside its head, a log that is too short is refused.
-		await rm(join(state, "state/wal.head"));
-		const snapshots = join(state, "state/snapshots/roots");
-		for (const path of await readdir(snapshots, { recursive: true }))
-			if (Number(/(\d{20})\.blob$/.exec(path)?.[1] ?? 0) >= kept) await rm(join(snapshots, path));
+		const state = await copyState(project.state, join(project.root, `cut-${kept}`));
+		await keepLines(state, kept);
+		const snapshots = storeAt(state).blobs("snapshots");
+		for (const name of await snapshots.list("roots/"))
+			if (Number(name.slice(-20)) >= kept) await snapshots.delete(name);
 		const before = lines
 			.slice(1, kept)
 			.map((line) => JSON.parse(line) as { kind: string; data: { kind?: string; fp: string; plan?: string } });
@@ -70,7 +62,7 @@ test("cut after any record, the log leads to the same answer, once, and no recor
 
 		const paid = (await readFile(trace, { encoding: "utf8", flag: "a+" })).split("\n").filter((line) => line !== "");
 		expect(paid.filter((line) => recorded.has((JSON.parse(line) as { request: string }).request))).toEqual([]);
-		await rm(state, { recursive: true });
+		await removeState(state);
 	}
 }, 120_000);
 
@@ -84,12 +76,9 @@ test("a second resume of a finished log does nothing", async () => {
 });
 
 test("a log that ends before its newest snapshot has lost acknowledged records, and is refused though its head is gone too", async () => {
-	const state = join(project.root, "lost");
-	await cp(project.state, state, { recursive: true });
-	await rm(join(state, "state/wal.head"));
-	const path = join(state, "state/wal.jsonl");
-	await writeFile(path, `${lines.slice(0, 20).join("\n")}\n`);
-	const before = await readFile(path);
+	const state = await copyState(project.state, join(project.root, "lost"));
+	await keepLines(state, 20);
+	const before = await linesOf(state);
 	await expect(open({ ...project, state })).rejects.toMatchObject({ code: "WAL_CORRUPT" });
-	expect(await readFile(path)).toEqual(before);
+	expect(await linesOf(state)).toEqual(before);
 });

@@ -1,11 +1,11 @@
 /** A feature that nothing of the runtime names: it goes on after any kill, and every rewind, undo and gc take it along. */
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Board, pollFeature, polls } from "../../../examples/custom-feature/poll.ts";
 import { type Feature, facets, mainSession, type Runtime } from "../src/index.ts";
+import { copyState, keepLines, linesOf } from "./cut.ts";
 import { exists } from "./kept-files.ts";
-import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
+import { emptyArea, lastOf, makeProject, open, type Project, scripted, storeAt } from "./project.ts";
 
 let project: Project;
 let posted: Map<string, string>;
@@ -70,8 +70,7 @@ test("killed after any record, it goes on where it was, posts once and says it o
 	await polls.vote(ID, "bo", "no");
 	await runtime.idle();
 	await runtime.close();
-	const text = await readFile(join(project.state, "state/wal.jsonl"), "utf8");
-	const lines = text.trimEnd().split("\n");
+	const lines = await linesOf(project.state);
 	const key = [...posted.keys()][0] as string;
 	const kindAt = (line: number): string => JSON.parse(lines[line] as string).kind;
 	let cuts = 0;
@@ -82,10 +81,9 @@ test("killed after any record, it goes on where it was, posts once and says it o
 		for (const happened of isStarted ? [true, ...(kindAt(cut - 1) === "step_started" ? [false] : [])] : [false]) {
 			posted = new Map(happened ? [[key, "Tea? yes (1 of 2)"]] : []);
 			const copy = { ...project, state: join(project.root, `cut-${cut}-${happened}`) };
-			await cp(project.state, copy.state, { recursive: true });
-			await rm(join(copy.state, "state/wal.head"), { force: true });
-			await rm(join(copy.state, "state/snapshots"), { recursive: true, force: true });
-			await writeFile(join(copy.state, "state/wal.jsonl"), `${before.join("\n")}\n`);
+			await copyState(project.state, copy.state);
+			await emptyArea(copy.state, "snapshots");
+			await keepLines(copy.state, cut);
 			const { runtime, polls, shown } = await opened(copy);
 			runtime.resume();
 			await runtime.idle();
@@ -206,10 +204,27 @@ test("left out for one opening, it is as it was", async () => {
 	await again.runtime.close();
 });
 
+test("what a feature keeps beside the log goes with gc once nothing of its refers to it", async () => {
+	const held = new Set<string>();
+	const feature: Feature = {
+		name: "photos",
+		blobs: [{ area: "photos", isName: (name) => name !== "notes", ofRecord: () => [...held], ofView: () => [] }],
+		start: () => ({}),
+	};
+	for (const name of ["here", "gone", "notes"])
+		await storeAt(project.state).blobs("photos").put(name, Buffer.from(name));
+	held.add("here");
+	const { runtime } = await open(project, { model, tools: [], features: [feature] });
+	expect((await runtime.gc()).artifacts).toEqual({ files: 1, bytes: 4 });
+	expect(await storeAt(project.state).blobs("photos").list("")).toEqual(["here", "notes"]);
+	await runtime.close();
+});
+
 describe("features that cannot be together are refused before anything is opened", () => {
 	const bare = (more: Partial<Feature>): Feature => ({ name: "bare", start: () => ({}), ...more });
 	const poll = pollFeature(board());
-	const cases: readonly (readonly [what: string, features: readonly Feature[], said: string])[] = [
+	type Case = readonly [what: string, features: readonly Feature[], said: string];
+	const cases: readonly Case[] = [
 		["two of a name", [poll, poll], "the feature poll is of the features poll and poll"],
 		[
 			"a kind of record twice",
@@ -232,6 +247,13 @@ describe("features that cannot be together are refused before anything is opened
 			[bare({ undo: { user_prompt: () => undefined } })],
 			"says something of user_prompt",
 		],
+		...["kept", "snapshots", "a name too long", "a/b", ""].map(
+			(area): Case => [
+				`blobs in the area ${JSON.stringify(area)}`,
+				[bare({ blobs: [{ area, isName: () => true, ofRecord: () => [], ofView: () => [] }] })],
+				`the feature bare has blobs in the area ${area}`,
+			],
+		),
 	];
 	test.each(cases)("%s", async (_, features, said) => {
 		const refused = open(project, { model, tools: [], features });

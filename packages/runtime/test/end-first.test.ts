@@ -1,12 +1,22 @@
 /** The end of background work is durable before anybody is told of it, and it is told once: cut at every record. */
-import { cp, rm } from "node:fs/promises";
 import { journal, lanesOf } from "@reyn/journal";
 import { PLAN_TOOL, planAborted } from "@reyn/plan";
 import { defineSkill, done, next, skillResumeSchema, skillRunDiscarded } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { layoutOf, mainSession, type Runtime, type RuntimeOptions } from "../src/index.ts";
-import { cutAfter, eachCut, kindsIn } from "./cut.ts";
-import { gate, lastOf, makeProject, type Opened, open, type Project, type Script, scripted, until } from "./project.ts";
+import type { Runtime, RuntimeOptions } from "../src/index.ts";
+import { copyState, cutAfter, eachCut, kindsIn, removeState } from "./cut.ts";
+import {
+	emptyArea,
+	gate,
+	lastOf,
+	makeProject,
+	type Opened,
+	open,
+	type Project,
+	type Script,
+	scripted,
+	until,
+} from "./project.ts";
 import { echo, five, runToEnd } from "./script-runs.ts";
 
 let project: Project;
@@ -128,7 +138,7 @@ describe("a plan", { timeout: 120_000 }, () => {
 	test("whose steps are lost is told so when that is durable, and wherever the process dies then", async () => {
 		const { runtime } = await heldPlan();
 		await runtime.close();
-		await rm(layoutOf(project.state).plans(mainSession), { recursive: true });
+		await emptyArea(project.state, "plans");
 		const next = await listening({ model: scripted(planning) });
 		const from = next.runtime.wal.tip;
 		next.runtime.resume();
@@ -157,8 +167,8 @@ describe("a plan", { timeout: 120_000 }, () => {
 		const kinds = await kindsIn(project);
 		// The life before has recorded the answer, and died before it could record that the plan is over.
 		const state = await cutAfter(project, kinds.lastIndexOf("assistant_message") + 1);
-		await rm(project.state, { recursive: true });
-		await cp(state, project.state, { recursive: true });
+		await removeState(project.state);
+		await copyState(state, project.state);
 		const next = await listening({ model: scripted(planning) });
 		next.runtime.resume();
 		await next.runtime.idle();

@@ -1,19 +1,16 @@
-/** A runtime whose disk is full: it says so and waits, and its end waits for nothing. */
-import { rm } from "node:fs/promises";
 import { PLAN_TOOL, planAborted, planCompleted } from "@reyn/plan";
 import { defineSkill, done, skillResumeSchema, skillRunCompleted, skillRunDiscarded } from "@reyn/skill-resume";
 import { Timeline } from "@reyn/timetravel";
 import { type DiskFile, fileEngine, openWal, type Timers } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { allRecords, mainSession, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
+import { allRecords, fileStore, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
 import { compose } from "../src/kernel/compose.ts";
 import { Space } from "../src/kernel/disk-space.ts";
 import { startKernel } from "../src/kernel/kernel.ts";
 import { Gate } from "../src/kernel/shared-lock.ts";
 import { partsOf, Runtime } from "../src/runtime.ts";
-import { layoutOf } from "../src/stores/layout.ts";
-import { gate, lastOf, makeProject, type Project, scripted, until } from "./project.ts";
+import { emptyArea, gate, lastOf, makeProject, type Project, scripted, until } from "./project.ts";
 import { recordsOf, runToEnd, script } from "./script-runs.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -53,9 +50,10 @@ async function openOn(
 	const onEvent = (event: RuntimeEvent): void => void events.push(event);
 	const space = new Space(onEvent);
 	const onFull: Space["heard"] = (why) => space.heard(why);
+	const store = fileStore(state);
 	const wal = await openWal(fileEngine("/log", { disk }), { records: allRecords, timers: impatient, onFull });
-	const { kernel, builtIn } = partsOf({ state, tools: [], onEvent, ...options });
-	const parts = { composition: compose(kernel.features), layout: layoutOf(state), space, wal };
+	const { kernel, builtIn } = partsOf({ store, tools: [], onEvent, ...options });
+	const parts = { composition: compose(kernel.features), space, wal };
 	const runtime = new Runtime(await startKernel(kernel, parts), builtIn);
 	const types = (): readonly string[] => events.map(({ type }) => type);
 	return { runtime, events, types };
@@ -482,7 +480,7 @@ describe("the end of background work, on a disk that fills up just then,", () =>
 		await begin(first.runtime);
 		await until(() => isHeld);
 		await first.runtime.close();
-		await rm(layoutOf(project.state).plans(mainSession), { recursive: true, force: true });
+		await emptyArea(project.state, "plans");
 
 		const skillResume = skillResumeSchema.parse({ default: "discard_skill" });
 		const { runtime, events, types, told, fill, waiting } = await listening(disk, project, { skillResume });

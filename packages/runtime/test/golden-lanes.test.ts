@@ -10,8 +10,9 @@ import { defineSkill, done, next } from "@reyn/skill-resume";
 import type { Clock, Ids, Seq, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { layoutOf, mainSession, type Runtime, type RuntimeOptions } from "../src/index.ts";
-import { makeProject, open, type Project, pauseless } from "./project.ts";
+import { layoutOf, type Runtime, type RuntimeOptions } from "../src/index.ts";
+import { areaIn } from "../src/stores/layout.ts";
+import { makeProject, open, overSqlite, type Project, pauseless } from "./project.ts";
 import { runToEnd, script } from "./script-runs.ts";
 
 let project: Project;
@@ -143,7 +144,7 @@ const runs: Readonly<Record<string, Run>> = {
 	"turn-plan-failed": {
 		says: [[two], "why it was"],
 		begin: async (runtime) => {
-			const path = layoutOf(project.state).plans(mainSession);
+			const path = areaIn(layoutOf(project.state), "plans");
 			await mkdir(dirname(path), { recursive: true });
 			await writeFile(path, "a file where a directory is needed");
 			await prompts("plan", "why?")(runtime);
@@ -217,7 +218,11 @@ const runs: Readonly<Record<string, Run>> = {
 };
 
 describe("golden lanes", () => {
-	test.each(Object.entries(runs))("%s asks and records what it did before", async (name, run) => {
+	// The one that fails does so by a file where a directory is needed.
+	const all = Object.entries(runs).filter(([name]) => !(overSqlite && name === "turn-plan-failed"));
+	if (all.length < Object.keys(runs).length)
+		console.log("not over sqlite: turn-plan-failed (a file where a directory is needed)");
+	test.each(all)("%s asks and records what it did before", async (name, run) => {
 		const text = await lanesOf(run);
 		const file = join(import.meta.dirname, "golden-lanes", `${name}.txt`);
 		if (process.env.REYN_GOLDEN === "write") {

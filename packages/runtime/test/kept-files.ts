@@ -1,48 +1,39 @@
-/** What lies beside a log: listed, made old, and looked for in records and states as somebody would who knows nothing of either. */
+/** What lies beside a log: listed, and looked for in records and states as somebody would who knows nothing of either. */
 import { createHash } from "node:crypto";
-import { readdir, readFile, stat, utimes } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { stat } from "node:fs/promises";
 import { journal } from "@reyn/journal";
 import { scriptRuns } from "@reyn/journal/script";
 import { planRuns } from "@reyn/plan";
 import { fileEngine, openWal, type Scope, type Seq } from "@reyn/wal";
-import { allRecords, conversation, type Runtime, sessionOpened } from "../src/index.ts";
+import { allRecords, conversation, layoutOf, type Runtime, sessionOpened } from "../src/index.ts";
+import { overSqlite, storeAt } from "./project.ts";
 
-export interface KeptFile {
+export interface KeptBlob {
 	readonly bytes: number;
 	readonly sha256: string;
 }
 
-const places = ["runs", "agents", "state/results"];
-
-/** The files beside the log, by their paths below the state directory. */
-export async function filesOf(state: string): Promise<ReadonlyMap<string, KeptFile>> {
-	const files = new Map<string, KeptFile>();
-	for (const place of places) {
-		const entries = await readdir(join(state, place), { recursive: true, withFileTypes: true }).catch(() => []);
-		for (const entry of entries.filter((each) => each.isFile())) {
-			const path = join(entry.parentPath, entry.name);
-			const bytes = await readFile(path);
+/** The blobs beside the log of a state, by their areas and names: `results/ab/ab12…`. */
+export async function blobsOf(state: string): Promise<ReadonlyMap<string, KeptBlob>> {
+	const found = new Map<string, KeptBlob>();
+	for (const area of ["plans", "results", "scripts"]) {
+		const blobs = storeAt(state).blobs(area);
+		for (const name of await blobs.list("")) {
+			const bytes = (await blobs.get(name)) ?? Buffer.alloc(0);
 			const sha256 = createHash("sha256").update(bytes).digest("hex");
-			files.set(relative(state, path), { bytes: bytes.length, sha256 });
+			found.set(`${area}/${name}`, { bytes: bytes.length, sha256 });
 		}
 	}
-	return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-/** As if a process of the day before had written them all. */
-export async function makeOld(state: string): Promise<void> {
-	const yesterday = new Date(Date.now() - 24 * 60 * 60 * 1000);
-	for (const entry of await readdir(state, { recursive: true, withFileTypes: true }))
-		if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), yesterday, yesterday);
+	return found;
 }
 
 /** The session that a segment ends with. */
 export const sealing = { agent: "default", session: "other" };
 
-/** Ends a segment: what is truncated goes in whole ones. */
+/** Ends a segment of a log in files: there what is truncated goes in whole ones. */
 export async function seal(state: string): Promise<void> {
-	const log = await openWal(fileEngine(join(state, "state"), { segmentBytes: 1024 }), { records: allRecords });
+	const files = fileEngine(layoutOf(state).wal, { segmentBytes: 1024 });
+	const log = await openWal(overSqlite ? storeAt(state).engine : files, { records: allRecords });
 	await log.append(sessionOpened({}), sealing).durable;
 	await log.close();
 }

@@ -1,14 +1,12 @@
 /** Large results of plans and skill runs: beside the log once, whole for whoever reads them, and as long as something names them. */
-import { readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { defineSkill, done } from "@reyn/skill-resume";
-import { fileEngine, openWal } from "@reyn/wal";
+import { openWal } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { allRecords, assistantMessage, mainSession } from "../src/index.ts";
-import { filesOf, makeOld, seal } from "./kept-files.ts";
-import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
+import { allRecords, assistantMessage, mainSession, type Runtime } from "../src/index.ts";
+import { blobsOf, seal } from "./kept-files.ts";
+import { emptyArea, lastOf, makeProject, open, type Project, scripted, storeAt } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -36,9 +34,13 @@ const model = () =>
 	});
 
 const spilled = async (): Promise<readonly string[]> =>
-	[...(await filesOf(project.state)).keys()].filter((path) => path.startsWith("state/results/"));
+	[...(await blobsOf(project.state)).keys()].filter((path) => path.startsWith("results/"));
 
-const logOf = (): Promise<string> => readFile(join(project.state, "state/wal.jsonl"), "utf8");
+async function bytesOf({ wal }: Runtime): Promise<number> {
+	let bytes = 0;
+	for await (const record of wal.read()) bytes += JSON.stringify(record).length;
+	return bytes;
+}
 
 test("a plan of results that no record holds brings its answer whole; each lies beside the log once", async () => {
 	const first = await open(project, { model: model() });
@@ -48,7 +50,7 @@ test("a plan of results that no record holds brings its answer whole; each lies 
 	expect(first.shown.map(({ text }) => text)).toEqual([ANSWER]);
 	expect(await spilled()).toHaveLength(2);
 	// Of a text that is beside the log there is only its beginning in it.
-	expect((await logOf()).replaceAll("\0", "").trimEnd().length).toBeLessThan(32 * 1024);
+	expect(await bytesOf(first.runtime)).toBeLessThan(32 * 1024);
 	const [message] = first.runtime
 		.conversation()
 		.items.toArray()
@@ -73,19 +75,17 @@ test("an answer that nobody was shown is shown whole at the next start; if it is
 	const blind = await open(project);
 	expect(blind.runtime.restored().undelivered).toMatchObject([{ text: expect.stringMatching(/bytes in all\)$/) }]);
 	await blind.runtime.close();
-	const kept = new Map(
-		await Promise.all(
-			(await spilled()).map(async (path) => [path, await readFile(join(project.state, path))] as const),
-		),
-	);
-	for (const path of kept.keys()) await rm(join(project.state, path));
+	const results = storeAt(project.state).blobs("results");
+	const kept = new Map<string, Uint8Array>();
+	for (const name of await results.list("")) kept.set(name, (await results.get(name)) ?? Buffer.alloc(0));
+	await emptyArea(project.state, "results");
 	const lost = await open(project, { model: model() });
 	await lost.runtime.prompt("and?");
 	lost.runtime.resume();
 	await lost.runtime.idle();
 	expect(lost.shown.map(({ text }) => text)).toEqual([expect.stringMatching(/^answer b\n.*bytes in all\)$/s)]);
 	await lost.runtime.close();
-	for (const [path, bytes] of kept) await writeFile(join(project.state, path), bytes);
+	for (const [name, bytes] of kept) await results.put(name, bytes);
 	const found = model();
 	const { runtime } = await open(project, { model: found });
 	await runtime.prompt("and now?");
@@ -120,7 +120,6 @@ test("gc keeps what the conversation or an open plan names, and takes the rest",
 	}
 	await first.runtime.close();
 	await seal(project.state);
-	await makeOld(project.state);
 	const { runtime } = await open(project, { model: model() });
 	await runtime.prompt("three");
 	await runtime.idle();
@@ -139,7 +138,7 @@ test("gc keeps what the conversation or an open plan names, and takes the rest",
 test("an answer that an older version has put into the log is read as ever", async () => {
 	const { runtime: empty } = await open(project, { model: model() });
 	await empty.close();
-	const log = await openWal(fileEngine(join(project.state, "state")), { records: allRecords });
+	const log = await openWal(storeAt(project.state).engine, { records: allRecords });
 	await log.append(assistantMessage({ text: ANSWER, plan: "p1" }), mainSession).durable;
 	await log.close();
 	const later = model();

@@ -1,4 +1,3 @@
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Model, Tool } from "@reyn/journal";
 import { defineSkill, done, type Skill } from "@reyn/skill-resume";
@@ -6,6 +5,7 @@ import type { Clock } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type Runtime, turnInterrupted } from "../src/index.ts";
+import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
 import { lastOf, makeProject, type Opened, open, type Project, pauseless, until } from "./project.ts";
 
 let project: Project;
@@ -129,7 +129,7 @@ describe.each(CALLS)("while the provider refuses to answer when the turn would %
 
 	test("for longer, the turn stays open and says so; resumed, in any process, it pays and does what is missing", async () => {
 		for (const process of ["the same process", "another process"]) {
-			await rm(project.state, { recursive: true, force: true });
+			await removeState(project.state);
 			const world = new World().refuse(call, 6);
 			let { runtime, events } = await ask(world);
 			expect(events.at(-1)).toMatchObject({
@@ -154,7 +154,7 @@ describe.each(CALLS)("while the provider refuses to answer when the turn would %
 
 	test("who asks the same again means that turn: no call is paid twice, and no charge made", async () => {
 		for (const process of ["the same process", "another process", "another process that resumes"]) {
-			await rm(project.state, { recursive: true, force: true });
+			await removeState(project.state);
 			const world = new World().refuse(call, 6);
 			let { runtime } = await ask(world);
 			const [first] = runtime.conversation().open;
@@ -188,16 +188,8 @@ describe.each(CALLS)("while the provider refuses to answer when the turn would %
 describe("killed after any record, with refusals and without", () => {
 	/** What one life, cut after some of its records, and the next one make of the world together. */
 	async function killedAfter(kept: number, world: World, lines: readonly string[]) {
-		const state = join(project.root, `cut-${kept}`);
-		await cp(project.state, state, { recursive: true });
-		await writeFile(
-			join(state, "state/wal.jsonl"),
-			lines
-				.slice(0, kept)
-				.map((line) => `${line}\n`)
-				.join(""),
-		);
-		await rm(join(state, "state/wal.head"));
+		const state = await copyState(project.state, join(project.root, `cut-${kept}`));
+		await keepLines(state, kept);
 		const tip = (JSON.parse(lines[kept - 1] ?? "{}") as { seq?: number }).seq ?? 0;
 		const asked = world.asked.filter((each) => each.tip <= tip);
 		const charges = world.charges.filter((each) => each.tip <= tip);
@@ -209,17 +201,13 @@ describe("killed after any record, with refusals and without", () => {
 		expect(replies(runtime), `cut after #${tip}`).toEqual(["charged: done"]);
 		expect(runtime.restored().turns).toEqual([]);
 		await runtime.close();
-		await rm(state, { recursive: true });
+		await removeState(state);
 		return {
 			tip,
 			paid: [...asked.filter(({ isAnswered }) => isAnswered).map(({ call }) => call), ...next.paid],
 			refused: asked.filter(({ isAnswered }) => !isAnswered).length,
 			keys: [...charges, ...next.charges].map(({ key }) => key),
 		};
-	}
-
-	async function linesOf(): Promise<readonly string[]> {
-		return (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").filter((line) => line !== "");
 	}
 
 	/** The kinds of the records that a kill leaves, without the tries that were refused: the same point in both histories. */
@@ -233,7 +221,7 @@ describe("killed after any record, with refusals and without", () => {
 	test("a refusal never costs a call or a charge more than a kill at the same point", async () => {
 		const calm = new World();
 		await (await ask(calm)).runtime.close();
-		const whole = await linesOf();
+		const whole = await linesOf(project.state);
 		const byPoint = new Map<string, { readonly paid: number; readonly charges: number }>();
 		for (let kept = 1; kept <= whole.length; kept++) {
 			const { paid, keys } = await killedAfter(kept, calm, whole);
@@ -246,13 +234,13 @@ describe("killed after any record, with refusals and without", () => {
 			["charge", 6],
 			["say", 2],
 		] as const) {
-			await rm(project.state, { recursive: true, force: true });
+			await removeState(project.state);
 			const world = new World().refuse(call, times);
 			const { runtime } = await ask(world);
 			runtime.resume();
 			await runtime.idle();
 			await runtime.close();
-			const lines = await linesOf();
+			const lines = await linesOf(project.state);
 			const tries = lines.filter((line) => line.includes('"step_failed"') && !line.includes('"forgotten":true'));
 			expect(tries).toHaveLength(times);
 			for (let kept = 1; kept <= lines.length; kept++) {

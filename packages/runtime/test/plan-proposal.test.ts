@@ -3,8 +3,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { layoutOf, mainSession, type Runtime } from "../src/index.ts";
+import { layoutOf, type Runtime } from "../src/index.ts";
+import { areaIn } from "../src/stores/layout.ts";
 import { eachCut } from "./cut.ts";
+import { filesTest } from "./files-test.ts";
 import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 
 let project: Project;
@@ -71,21 +73,24 @@ test("two in one answer are refused as one", async () => {
 	await runtime.close();
 });
 
-test("one whose steps cannot be kept is not asked for again: the person is told why, and nothing has begun", async () => {
-	const model = stubborn(plan);
-	const { runtime, events } = await open(project, { model });
-	const path = layoutOf(project.state).plans(mainSession);
-	await mkdir(dirname(path), { recursive: true });
-	await writeFile(path, "a file where a directory is needed");
-	await runtime.prompt("plan!");
-	await runtime.idle();
-	expect(model.asked).toHaveLength(1);
-	const said = [expect.stringMatching(/^No plan was started: .*is not used: expected a directory/)];
-	expect(repliesIn(runtime)).toEqual(said);
-	expect(events.flatMap((event) => (event.type === "text" ? [event.delta] : []))).toEqual(said);
-	expect(runtime.restored()).toMatchObject({ turns: [], plans: [] });
-	await runtime.close();
-});
+filesTest("a file where a directory is needed")(
+	"one whose steps cannot be kept is not asked for again: the person is told why, and nothing has begun",
+	async () => {
+		const model = stubborn(plan);
+		const { runtime, events } = await open(project, { model });
+		const path = areaIn(layoutOf(project.state), "plans");
+		await mkdir(dirname(path), { recursive: true });
+		await writeFile(path, "a file where a directory is needed");
+		await runtime.prompt("plan!");
+		await runtime.idle();
+		expect(model.asked).toHaveLength(1);
+		const said = [expect.stringMatching(/^No plan was started: .*is not used: expected a directory/)];
+		expect(repliesIn(runtime)).toEqual(said);
+		expect(events.flatMap((event) => (event.type === "text" ? [event.delta] : []))).toEqual(said);
+		expect(runtime.restored()).toMatchObject({ turns: [], plans: [] });
+		await runtime.close();
+	},
+);
 
 test("one that a turn has just started is left for the next start when the runtime is closed", async () => {
 	const model = scripted(async (request) => {

@@ -44,7 +44,10 @@ const users: readonly (readonly [at: RegExp, does: readonly string[]])[] = [
 	[/^state\/wal(-\d+)?\.(jsonl|head|base)$/, everything],
 	[/^own$/, ["trust"]],
 	[/^state\/wal\.lock$/, ["trust", "resume", "run", "gc", "repair --apply"]],
-	[/^(runs|agents|agents\/default|agents\/default\/state(\/plans)?|state\/(results|kept|snapshots))$/, ofRuntime],
+	[
+		/^(runs|agents|agents\/default|agents\/default\/state(\/plans)?|state\/(results|scripts|plans|kept|snapshots))$/,
+		ofRuntime,
+	],
 	[/^state\/snapshots\/roots(\/.*)?$/, ofRuntime],
 	[/^state\/kept(\/.*)?$/, ["trust"]],
 	[/^state\/kept\/roots(\/[^.]+)?$/, ["gc"]],
@@ -52,7 +55,8 @@ const users: readonly (readonly [at: RegExp, does: readonly string[]])[] = [
 	[/^state\/(kept|snapshots)\/log\.blob$/, ["resume", "run"]],
 	[/^runs\/\w+$/, ["script verify", "resume", "gc"]],
 	[/^runs\/\w+\/(script|args)-/, ["script verify", "resume"]],
-	[/^runs\/\w+\/result-/, ["script verify"]],
+	[/^state\/scripts\/\w+(\/|$)/, ["script verify"]],
+	[/^state\/(scripts|plans)\/\w+$/, ["gc"]],
 	[/^agents\/default\/state\/plans\/p\d+$/, ["gc"]],
 	[/^state\/results\/\w+$/, ["gc"]],
 ];

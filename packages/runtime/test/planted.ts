@@ -26,7 +26,8 @@ import { PLAN_TOOL } from "@reyn/plan";
 import { assertOwnDirectory } from "@reyn/wal";
 import { applyRepair, planRepair, verifyLog } from "@reyn/wal/tools";
 import { claimState, type Runtime, readHistory, stateOrigin, trustState } from "../src/index.ts";
-import { makeOld, seal } from "./kept-files.ts";
+import { formerPlaces, moveAll } from "./former.ts";
+import { seal } from "./kept-files.ts";
 import { lastOf, open, type Project, payingPlan, scripted, until } from "./project.ts";
 import { five, runToEnd, till } from "./script-runs.ts";
 
@@ -73,7 +74,6 @@ async function makeState(state: string): Promise<string> {
 	const again = async (): Promise<void> => {
 		await runtime.close();
 		await seal(state);
-		await makeOld(state);
 		runtime = await opened(state, { isHeld });
 	};
 	await talk("hello");
@@ -85,7 +85,14 @@ async function makeState(state: string): Promise<string> {
 	await again();
 	await runtime.prompt("plan it");
 	await until(() => runtime.restored().plans.length > 0);
+	const moved = formerPlaces(runtime);
 	await runtime.close();
+	// What older versions have left: the run has its result alone where it lies today, the plan lies in both places.
+	const former = moved.filter(({ to }) => !to.includes("/result-"));
+	const plans = former.filter(({ to }) => to.startsWith("agents/"));
+	for (const { from } of plans) cpSync(join(state, from), join(state, `${from}.aside`));
+	await moveAll(state, former);
+	for (const { from } of plans) renameSync(join(state, `${from}.aside`), join(state, from));
 	// What is kept is stored as snapshots are.
 	cpSync(join(state, "state/kept"), join(state, "state/snapshots"), { recursive: true });
 	return run;

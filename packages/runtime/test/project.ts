@@ -5,14 +5,21 @@ import { join } from "node:path";
 import type { Model, ModelRequest, ToolCall } from "@reyn/journal";
 import { offlineModel } from "@reyn/offline-model";
 import { createFileTools } from "@reyn/tools";
-import type { Timers } from "@reyn/wal";
+import type { LogEngine, Timers } from "@reyn/wal";
+import { sqliteEngine } from "@reyn/wal/sqlite";
 import {
 	type BackgroundMessage,
+	engineStore,
+	fileStore,
 	openRuntime,
 	type Runtime,
 	type RuntimeEvent,
 	type RuntimeOptions,
+	type Store,
 } from "../src/index.ts";
+
+/** What the tests run over: `REYN_STORE=sqlite` runs them over a database, but for those of `filesTest`. */
+export const overSqlite = process.env.REYN_STORE === "sqlite";
 
 export interface Project extends AsyncDisposable {
 	readonly root: string;
@@ -39,8 +46,35 @@ export async function makeProject(): Promise<Project> {
 		root,
 		cwd,
 		state: join(root, "state"),
-		[Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }),
+		async [Symbol.asyncDispose]() {
+			for (const path of engines.keys()) if (path.startsWith(join(root, "/"))) await letGo(path);
+			await rm(root, { recursive: true, force: true });
+		},
 	};
+}
+
+/** Databases that are open, by their paths. */
+const engines = new Map<string, LogEngine>();
+
+/** As when the process ends that had a database open. */
+export async function letGo(path: string): Promise<void> {
+	await engines.get(path)?.close();
+	engines.delete(path);
+}
+
+/** The store of a state, whatever the tests run over: over a database, the one beside where the directory would be. */
+export function storeAt(state: string): Store {
+	if (!overSqlite) return fileStore(state);
+	const path = `${state}.db`;
+	const engine = engines.get(path) ?? sqliteEngine(path);
+	engines.set(path, engine);
+	return engineStore(engine);
+}
+
+/** Takes away all that lies in an area beside a log. */
+export async function emptyArea(state: string, area: string): Promise<void> {
+	const blobs = storeAt(state).blobs(area);
+	for (const name of await blobs.list("")) await blobs.delete(name);
 }
 
 export interface Opened {
@@ -49,11 +83,15 @@ export interface Opened {
 	readonly shown: BackgroundMessage[];
 }
 
-export async function open({ cwd, state }: Project, options: Partial<RuntimeOptions> = {}): Promise<Opened> {
+export async function open(
+	{ cwd, state }: Project,
+	options: Partial<RuntimeOptions> = {},
+	store = storeAt(state),
+): Promise<Opened> {
 	const events: RuntimeEvent[] = [];
 	const shown: BackgroundMessage[] = [];
 	const runtime = await openRuntime({
-		state,
+		store,
 		model: offlineModel(),
 		tools: createFileTools(cwd),
 		onEvent: (event) => events.push(event),

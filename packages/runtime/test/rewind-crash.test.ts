@@ -2,7 +2,6 @@
  * A rewind whose process dies after any record of it, and whose finish dies after any record too: it has happened or it has
  * not, and every session, plan and run is as after a rewind that nothing cut. What a settlement writes is there once.
  */
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { entriesOf, journal, lanesOf, type Tool } from "@reyn/journal";
 import { PLAN_TOOL, planRuns } from "@reyn/plan";
@@ -10,6 +9,7 @@ import { skillRuns } from "@reyn/skill-resume";
 import { reset } from "@reyn/timetravel";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { facets, mainSession, type Runtime, type SessionScope } from "../src/index.ts";
+import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
 import { gate, lastOf, makeProject, open, type Project, payingPlan, type Script, scripted, until } from "./project.ts";
 
 const other = { agent: "default", session: "other" };
@@ -110,13 +110,13 @@ test.each(moves)(
 			for (let again = kept + 1; hasReset && again < finished.length; again++) {
 				const twice = await cut(once, again);
 				await expectSame(twice, after);
-				await rm(twice, { recursive: true });
+				await removeState(twice);
 				points++;
 			}
-			await rm(once, { recursive: true });
+			await removeState(once);
 		}
 		expect(points).toBeGreaterThan(5);
-		await rm(whole, { recursive: true });
+		await removeState(whole);
 	},
 );
 
@@ -133,7 +133,7 @@ test("the rewind of these tests closes a turn, pauses a plan, and knows what the
 		"turn_interrupted",
 		"reset_settled",
 	]);
-	await rm(state, { recursive: true });
+	await removeState(state);
 });
 
 test("two agents whose turns interleave are moved by one record and never mix; what they do then survives every restart", async () => {
@@ -247,21 +247,13 @@ async function visit<T>(state: string, look: (runtime: Runtime) => Promise<T>): 
 let copies = 0;
 
 async function copy(name: string, from = project.state): Promise<string> {
-	const state = join(project.root, `${name}-${copies++}`);
-	await cp(from, state, { recursive: true });
-	return state;
+	return copyState(from, join(project.root, `${name}-${copies++}`));
 }
 
-/** As after a power cut that took the end: beside its head, a log that is too short is refused. */
 async function cut(from: string, kept: number): Promise<string> {
 	const state = await copy("cut", from);
-	const lines = await linesOf(state);
-	await writeFile(join(state, "state/wal.jsonl"), `${lines.slice(0, kept).join("\n")}\n`);
-	await rm(join(state, "state/wal.head"));
+	await keepLines(state, kept);
 	return state;
 }
-
-const linesOf = async (state: string): Promise<readonly string[]> =>
-	(await readFile(join(state, "state/wal.jsonl"), "utf8")).trimEnd().split("\n");
 
 const kindOf = (line: string): string => (JSON.parse(line) as { kind: string }).kind;

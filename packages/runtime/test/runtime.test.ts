@@ -1,4 +1,3 @@
-import { rm } from "node:fs/promises";
 import { PLAN_TOOL } from "@reyn/plan";
 import { isMeta } from "@reyn/timetravel";
 import { createFileTools } from "@reyn/tools";
@@ -6,14 +5,24 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
 	allRecords,
 	facets,
-	layoutOf,
 	mainSession,
 	messagesBefore,
 	openRuntime,
 	reportState,
 	rewindModes,
 } from "../src/index.ts";
-import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
+import {
+	emptyArea,
+	gate,
+	lastOf,
+	makeProject,
+	open,
+	type Project,
+	type Script,
+	scripted,
+	storeAt,
+	until,
+} from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -232,7 +241,7 @@ describe("a plan", () => {
 		await first.runtime.prompt("plan!");
 		await until(() => first.events.some(({ type }) => type === "plan_step"));
 		await first.runtime.close();
-		await rm(layoutOf(project.state).plans(mainSession), { recursive: true });
+		await emptyArea(project.state, "plans");
 
 		for (const expected of [1, 0]) {
 			const model = scripted(planning);
@@ -530,7 +539,7 @@ describe("after a rewind", () => {
 
 test("a message that cannot be shown fails the close, and the log is closed all the same", async () => {
 	const model = scripted(planning);
-	const mute = await openRuntime({ state: project.state, model, tools: createFileTools(project.cwd) });
+	const mute = await openRuntime({ store: storeAt(project.state), model, tools: createFileTools(project.cwd) });
 	await mute.prompt("plan!");
 	await mute.idle();
 	await mute.close();

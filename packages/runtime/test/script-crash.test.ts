@@ -1,11 +1,12 @@
 /** Script runs after a crash at any moment, and after the front of the log has gone. */
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
-import { fileEngine, openWal } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { decodeLine, encodeHead } from "../../wal/src/codec.ts";
-import { allRecords, sessionOpened } from "../src/index.ts";
+import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
+import { filesTest } from "./files-test.ts";
+import { seal } from "./kept-files.ts";
 import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 import { echo, five, hashOf, nameOf, prompts, recordsOf, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
 
@@ -16,12 +17,9 @@ beforeEach(async () => {
 afterEach(() => project[Symbol.asyncDispose]());
 
 /** A state as a crash leaves it that kept so many lines of the log. */
-async function cutAfter(lines: readonly string[], kept: number): Promise<Project> {
-	const state = join(project.root, `cut-${kept}`);
-	await cp(project.state, state, { recursive: true });
-	await writeFile(join(state, "state/wal.jsonl"), `${lines.slice(0, kept).join("\n")}\n`);
-	// As after a power cut that took the end: beside its head, a log that is too short is refused.
-	await rm(join(state, "state/wal.head"));
+async function cutAfter(kept: number): Promise<Project> {
+	const state = await copyState(project.state, join(project.root, `cut-${kept}`));
+	await keepLines(state, kept);
 	return { ...project, state };
 }
 
@@ -44,7 +42,7 @@ test("cut after any record, a run comes to the same end, and nothing that is rec
 	const { run, end } = await runToEnd(first.runtime, work, args);
 	expect(end).toMatchObject({ status: "completed", result: { receipt: "receipt 1" } });
 	await first.runtime.close();
-	const lines = (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").slice(0, -1);
+	const lines = await linesOf(project.state);
 	expect(lines.length).toBeGreaterThan(15);
 
 	let resumed = 0;
@@ -52,7 +50,7 @@ test("cut after any record, a run comes to the same end, and nothing that is rec
 		const before = lines.slice(1, kept).map(parseRecord);
 		const completed = before.filter(({ kind }) => kind === "step_completed").map(({ data }) => data);
 		const [model, pay] = [echo(), till()];
-		const place = await cutAfter(lines, kept);
+		const place = await cutAfter(kept);
 		const { runtime } = await open(place, { model, tools: [pay] });
 		const isKnown = before.some(({ kind }) => kind === "script_started");
 		if (isKnown) resumed++;
@@ -71,7 +69,7 @@ test("cut after any record, a run comes to the same end, and nothing that is rec
 		if (isKnown) await resumeToEnd(runtime, run);
 		expect([model.asked.length, pay.paid.length]).toEqual(paid);
 		await runtime.close();
-		await rm(place.state, { recursive: true });
+		await removeState(place.state);
 	}
 	expect(resumed).toBe(lines.length - 2);
 }, 60_000);
@@ -91,50 +89,54 @@ function headAfter(lines: readonly string[], seq: number): string {
 	return encodeHead({ log, segment, seq, offset: bytes.length, sum, epoch: 1 });
 }
 
-test("killed behind any record, whatever of it is proven durable, a preview says what the resume then pays", async () => {
-	const work = script(`
+filesTest("what is proven durable stands in a file of its own")(
+	"killed behind any record, whatever of it is proven durable, a preview says what the resume then pays",
+	async () => {
+		const work = script(`
 		const plan = await ctx.agent("plan", { estimate: 11 });
 		const parts = await ctx.parallel(["north", "south", "west"].map((side) => () => ctx.agent("look at " + side, { estimate: 11 })));
 		await ctx.tool("pay", { what: plan });
 		return ctx.agent("sum up " + parts.join(", "), { estimate: 11 });
 	`);
-	const first = await open(project, { model: echo(), tools: [till()] });
-	const { run, end } = await runToEnd(first.runtime, work);
-	await first.runtime.close();
-	const lines = (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").slice(0, -1);
-	const begun = lines.findIndex((line, i) => i > 0 && parseRecord(line).kind === "script_started");
+		const first = await open(project, { model: echo(), tools: [till()] });
+		const { run, end } = await runToEnd(first.runtime, work);
+		await first.runtime.close();
+		const lines = await linesOf(project.state);
+		const begun = lines.findIndex((line, i) => i > 0 && parseRecord(line).kind === "script_started");
 
-	const seen = { images: 0, behind: 0, costs: new Set<number>() };
-	for (let kept = begun; kept < lines.length; kept++) {
-		const place = await cutAfter(lines, kept + 1);
-		const previews: object[] = [];
-		// A record says how much was durable when it was written.
-		const { dur } = JSON.parse(lines[kept] ?? "") as { dur: number };
-		for (let proven = kept; proven >= dur; proven--) {
-			await writeFile(join(place.state, "state/wal.head"), headAfter(lines, proven));
-			const before = await hashOf(place.state);
-			const { runtime } = await open(place, { readOnly: "as recovered", model: echo(), tools: [till()] });
-			const { toPay, saved, unknown } = await runtime.scripts.explain(run);
-			previews.push({ kept, proven, toPay, saved, unknown });
-			await runtime.scripts.check(run, { strict: true });
+		const seen = { images: 0, behind: 0, costs: new Set<number>() };
+		for (let kept = begun; kept < lines.length; kept++) {
+			const place = await cutAfter(kept + 1);
+			const previews: object[] = [];
+			// A record says how much was durable when it was written.
+			const { dur } = JSON.parse(lines[kept] ?? "") as { dur: number };
+			for (let proven = kept; proven >= dur; proven--) {
+				await writeFile(join(place.state, "state/wal.head"), headAfter(lines, proven));
+				const before = await hashOf(place.state);
+				const { runtime } = await open(place, { readOnly: "as recovered", model: echo(), tools: [till()] });
+				const { toPay, saved, unknown } = await runtime.scripts.explain(run);
+				previews.push({ kept, proven, toPay, saved, unknown });
+				await runtime.scripts.check(run, { strict: true });
+				await runtime.close();
+				expect(await hashOf(place.state)).toBe(before);
+				seen.images++;
+				if (proven < kept) seen.behind++;
+			}
+			const { runtime } = await open(place, { model: echo(), tools: [till()] });
+			expect(await resumeToEnd(runtime, run)).toEqual(end);
+			const { paid, replayed } = runtime.meter;
+			const real = { kept, toPay: paid.tokens, saved: replayed.tokens, unknown: 0 };
+			expect(previews).toEqual(previews.map((_, i) => ({ ...real, proven: kept - i })));
 			await runtime.close();
-			expect(await hashOf(place.state)).toBe(before);
-			seen.images++;
-			if (proven < kept) seen.behind++;
+			await removeState(place.state);
+			seen.costs.add(paid.tokens);
 		}
-		const { runtime } = await open(place, { model: echo(), tools: [till()] });
-		expect(await resumeToEnd(runtime, run)).toEqual(end);
-		const { paid, replayed } = runtime.meter;
-		const real = { kept, toPay: paid.tokens, saved: replayed.tokens, unknown: 0 };
-		expect(previews).toEqual(previews.map((_, i) => ({ ...real, proven: kept - i })));
-		await runtime.close();
-		await rm(place.state, { recursive: true });
-		seen.costs.add(paid.tokens);
-	}
-	expect(seen.images).toBeGreaterThan(25);
-	expect(seen.behind).toBeGreaterThan(10);
-	expect([...seen.costs]).toEqual([55, 44, 33, 22, 11, 0]);
-}, 60_000);
+		expect(seen.images).toBeGreaterThan(25);
+		expect(seen.behind).toBeGreaterThan(10);
+		expect([...seen.costs]).toEqual([55, 44, 33, 22, 11, 0]);
+	},
+	60_000,
+);
 
 test("an effect that was under way is made again under the same key, or as the policy says", async () => {
 	const keys: (string | undefined)[] = [];
@@ -152,7 +154,7 @@ test("an effect that was under way is made again under the same key, or as the p
 	});
 	const { run } = await runToEnd(first.runtime, script("return ctx.tool('pay', { what: 'all' });"));
 	await first.runtime.close();
-	const lines = (await readFile(join(project.state, "state/wal.jsonl"), "utf8")).split("\n").slice(0, -1);
+	const lines = await linesOf(project.state);
 	const start = lines.findIndex((line, i) => i > 0 && parseRecord(line).kind === "step_started") + 1;
 	for (const [whenInDoubt, paid, status] of [
 		["retry", [keys[0]], "completed"],
@@ -160,21 +162,14 @@ test("an effect that was under way is made again under the same key, or as the p
 		["discard", [], "stopped"],
 	] as const) {
 		const pay = till();
-		const place = await cutAfter(lines, start);
+		const place = await cutAfter(start);
 		const { runtime } = await open(place, { model: echo(), tools: [pay] });
 		expect(await resumeToEnd(runtime, run, { whenInDoubt }), whenInDoubt).toMatchObject({ status });
 		expect(pay.paid.map(({ key }) => key)).toEqual(paid);
 		await runtime.close();
-		await rm(place.state, { recursive: true });
+		await removeState(place.state);
 	}
 });
-
-/** Ends a segment: what is truncated goes in whole ones. */
-async function seal(): Promise<void> {
-	const log = await openWal(fileEngine(join(project.state, "state"), { segmentBytes: 1024 }), { records: allRecords });
-	await log.append(sessionOpened({}), { agent: "default", session: "other" }).durable;
-	await log.close();
-}
 
 /** Talk after a run, so that a cut is behind it. */
 async function talk({ runtime }: Awaited<ReturnType<typeof open>>, turns: number): Promise<void> {
@@ -192,12 +187,12 @@ test("gc holds on to a run that was cut off, and it goes on afterwards", async (
 	const first = await open(project, { model });
 	await talk(first, 2);
 	await first.runtime.close();
-	await seal();
+	await seal(project.state);
 	const cut = await open(project, { model });
 	const { run } = await cut.runtime.scripts.start(five(), undefined);
 	await until(() => prompts(model).includes("call 3"));
 	await cut.runtime.close();
-	await seal();
+	await seal(project.state);
 
 	const opened = await open(project, { model: echo() });
 	const { runtime } = opened;
@@ -220,7 +215,7 @@ test("a finished run outlives its records: its result stays, and a resume calls 
 	const first = await open(project, { model });
 	const { run, end } = await runToEnd(first.runtime, five());
 	await first.runtime.close();
-	await seal();
+	await seal(project.state);
 
 	const opened = await open(project, { model });
 	const { runtime } = opened;

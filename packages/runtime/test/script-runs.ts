@@ -2,10 +2,11 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { fingerprint, type Model, type ModelRequest, type Tool } from "@reyn/journal";
 import type { WalRecord } from "@reyn/wal";
 import type { Runtime, ScriptEnd, ScriptText } from "../src/index.ts";
-import { lastOf, scripted } from "./project.ts";
+import { lastOf, overSqlite, scripted } from "./project.ts";
 
 /** A script of the name `work.ts`, by the body of its function. */
 export const script = (body: string): ScriptText => ({
@@ -66,10 +67,17 @@ export async function recordsOf({ wal }: Runtime, ...kinds: string[]): Promise<r
 	return records;
 }
 
-/** One hash over the names and bytes of all files below a directory. */
-export async function hashOf(directory: string): Promise<string> {
+/** One hash over all that a state has: the names and bytes of its files, or the rows of its database. */
+export async function hashOf(state: string): Promise<string> {
 	const hash = createHash("sha256");
-	const files = (await readdir(directory, { recursive: true, withFileTypes: true }))
+	if (overSqlite) {
+		const database = new DatabaseSync(`${state}.db`, { readOnly: true });
+		for (const table of ["reyn_wal", "reyn_blob"])
+			for (const row of database.prepare(`SELECT * FROM ${table}`).all()) hash.update(JSON.stringify(row));
+		database.close();
+		return hash.digest("hex");
+	}
+	const files = (await readdir(state, { recursive: true, withFileTypes: true }))
 		.filter((entry) => entry.isFile())
 		.map(({ parentPath, name }) => join(parentPath, name));
 	for (const file of files.sort()) hash.update(file).update(await readFile(file));

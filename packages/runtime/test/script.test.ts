@@ -1,9 +1,9 @@
 /** Script runs: begun, cut off, edited, previewed and verified. */
-import { readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { journal, lanesOf } from "@reyn/journal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { gate, lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
+import { linesOf } from "./cut.ts";
+import { gate, lastOf, makeProject, open, type Project, scripted, storeAt, until } from "./project.ts";
 import { echo, five, hashOf, prompts, recordsOf, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
 
 let project: Project;
@@ -20,11 +20,10 @@ describe("a run", () => {
 		expect(await runtime.scripts.result(run)).toEqual((end as { result: unknown }).result);
 		expect(lanesOf(runtime.view().get(journal))).toEqual([]);
 		expect(runtime.restored().scripts).toEqual([]);
-		expect((await readdir(join(project.state, "runs", run))).sort()).toEqual([
-			expect.stringMatching(/^args-[0-9a-f]{16}\.json$/),
-			expect.stringMatching(/^result-[0-9a-f]{16}\.json$/),
-			expect.stringMatching(/^script-[0-9a-f]{16}\.ts$/),
-		]);
+		const { script, args, result } = runtime.scripts.list()[0] ?? {};
+		expect((await storeAt(project.state).blobs("scripts").list("")).map((name) => name.slice(3)).sort()).toEqual(
+			[script, args, result].sort(),
+		);
 		await runtime.close();
 	});
 
@@ -141,30 +140,31 @@ describe("a run", () => {
 		await runtime.close();
 	});
 
-	test("of which a file is lost or changed says which, and goes on once it is back", async () => {
+	test("of which a part is lost or changed says which, and goes on once it is back", async () => {
 		const model = echo();
 		const { runtime } = await open(project, { model });
 		const { run } = await runToEnd(runtime, five(), { a: 1 });
-		const directory = join(project.state, "runs", run);
-		const reads = {
-			script: () => runtime.scripts.text(run),
-			args: () => runtime.scripts.resume(run),
-			result: () => runtime.scripts.result(run),
-		};
-		for (const name of await readdir(directory)) {
-			const path = join(directory, name);
-			const read = reads[name.split("-")[0] as keyof typeof reads];
-			const text = await readFile(path, "utf8");
+		const { script, args, result } = runtime.scripts.list()[0] ?? {};
+		const reads = [
+			["text", script, () => runtime.scripts.text(run)],
+			["arguments", args, () => runtime.scripts.resume(run)],
+			["result", result, () => runtime.scripts.result(run)],
+		] as const;
+		const blobs = storeAt(project.state).blobs("scripts");
+		for (const [what, sha256 = "", read] of reads) {
+			const name = `${sha256.slice(0, 2)}/${sha256}`;
+			const bytes = (await blobs.get(name)) ?? Buffer.alloc(0);
 			const { tip } = runtime.wal;
-			await rm(path);
-			await expect(read(), name).rejects.toMatchObject({ code: "RUNTIME_SCRIPT_LOST", detail: { path } });
-			await writeFile(path, `${text} `);
-			await expect(read(), name).rejects.toMatchObject({
-				code: "RUNTIME_SCRIPT_LOST",
-				message: expect.stringContaining(path),
+			await blobs.delete(name);
+			const lost = { code: "RUNTIME_SCRIPT_LOST", detail: { what, sha256 } };
+			await expect(read(), what).rejects.toMatchObject({
+				...lost,
+				message: expect.stringContaining(`${name} is gone`),
 			});
+			await blobs.put(name, Buffer.concat([bytes, Buffer.from(" ")]));
+			await expect(read(), what).rejects.toMatchObject({ ...lost, message: expect.stringContaining(name) });
 			expect(runtime.wal.tip).toBe(tip);
-			await writeFile(path, text);
+			await blobs.put(name, bytes);
 		}
 		expect(await resumeToEnd(runtime, run)).toMatchObject({ status: "completed" });
 		expect(model.asked).toHaveLength(5);
@@ -177,7 +177,7 @@ describe("a run", () => {
 		const { run, end } = await runToEnd(first.runtime, script("return { text: await ctx.agent('a') };"));
 		expect(end).toEqual({ status: "completed", result: { text: large } });
 		await first.runtime.close();
-		expect(await readdir(join(project.state, "state/results"))).not.toEqual([]);
+		expect(await storeAt(project.state).blobs("results").list("")).not.toEqual([]);
 		const model = echo();
 		const next = await open(project, { model });
 		expect(await next.runtime.scripts.result(run)).toEqual({ text: large });
@@ -210,7 +210,7 @@ describe("a run", () => {
 			{ data: { reason: { message: "no [key]", code: "NO", detail: { "[key]": ["[key]"] } } } },
 		]);
 		await runtime.close();
-		const log = await readFile(join(project.state, "state/wal.jsonl"), "utf8");
+		const log = (await linesOf(project.state)).join("\n");
 		expect(log).toContain("[key]");
 		expect(log).not.toContain(SECRET);
 	});

@@ -148,7 +148,7 @@ describe("a secret that is met everywhere", () => {
 		const { runtime } = await doAll({});
 		await runtime.close();
 		const places = (await found()).map((each) => each.slice(project.state.length, each.indexOf(":")));
-		for (const part of ["state/wal.jsonl", "results/", "plans/", "runs/"])
+		for (const part of ["state/wal.jsonl", "results/", "plans/", "scripts/"])
 			expect(
 				places.filter((each) => each.includes(part)),
 				part,

@@ -18,6 +18,11 @@ export class DurableFiles {
 		return this.#files.read(path, limit);
 	}
 
+	/** Undefined when there is none. */
+	size(path: string): Promise<number | undefined> {
+		return this.#files.size(path);
+	}
+
 	/** The names in a directory, without the temporary ones; none when it is missing. */
 	async list(directory: string): Promise<readonly string[]> {
 		return (await this.#files.list(directory)).filter((name) => !name.endsWith(TEMPORARY));

@@ -149,6 +149,8 @@ export interface BlobStore {
 	 * @param limit more bytes were never put there: a store may refuse a larger blob with `WAL_TOO_LARGE`, instead of reading it
 	 */
 	get(name: string, limit?: number): Promise<Uint8Array | undefined>;
+	/** In bytes, without reading them; undefined when there is none. Absent: read it. */
+	size?(name: string): Promise<number | undefined>;
 	/** The names that begin so, in order. */
 	list(prefix: string): Promise<readonly string[]>;
 	/** Durable when it resolves. Does nothing when there is none. */

@@ -10,6 +10,8 @@ export interface Files {
 	create(path: string): Promise<NewFile>;
 	/** All bytes of a file; undefined when there is none. Refuses one that has more of them than `limit`. */
 	read(path: string, limit: number): Promise<Uint8Array | undefined>;
+	/** The bytes that a file has; undefined when there is none. */
+	size(path: string): Promise<number | undefined>;
 	/** The names in a directory; none when it is missing, or no directory. */
 	list(directory: string): Promise<readonly string[]>;
 	/** Refuses a directory that is there, and is a link or no matter of this user alone. */
@@ -45,6 +47,9 @@ export function filesOf(disk: Disk): Files {
 		},
 		async read(path) {
 			return exists(path) ? withFile(disk, path, (file) => readAt(file, 0, file.size())) : undefined;
+		},
+		async size(path) {
+			return exists(path) ? withFile(disk, path, (file) => file.size()) : undefined;
 		},
 		list: async (directory) => disk.list(directory),
 		// The disk sees to that itself.

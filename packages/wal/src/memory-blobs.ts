@@ -12,6 +12,9 @@ export function memoryBlobs(): BlobStore {
 			const bytes = blobs.get(checkedBlobName(name));
 			return bytes && Uint8Array.from(bytes);
 		},
+		async size(name) {
+			return blobs.get(checkedBlobName(name))?.length;
+		},
 		async list(prefix) {
 			return [...blobs.keys()].filter((name) => name.startsWith(prefix)).sort();
 		},

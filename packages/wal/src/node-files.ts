@@ -14,6 +14,7 @@ export const nodeFiles: Files = {
 		};
 	},
 	read: readOwnFile,
+	size: async (path) => (await unless(["ENOENT", "ENOTDIR"], lstat(path)))?.size,
 	async list(directory) {
 		const found = await unless(["ENOENT", "ENOTDIR"], lstat(directory));
 		if (!found || found.isFile()) return [];

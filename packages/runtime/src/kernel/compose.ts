@@ -1,5 +1,5 @@
 /** What all features say together, checked before anything is opened. */
-import { journal, journalRecords } from "@reyn/journal";
+import { journal, journalRecords, spilledResults } from "@reyn/journal";
 import { type Facets, rewindNote, rewindRecords } from "@reyn/rewind-modes";
 import type { AnyProjection } from "@reyn/snapshot";
 import { type Deeds, isMeta, timetravelRecords } from "@reyn/timetravel";
@@ -7,6 +7,7 @@ import type { AnyRecordKind } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Facet, Feature } from "./feature.ts";
 import { sessionOpened } from "./records.ts";
+import { amongResults, type BlobArea } from "./store.ts";
 import { kindsOf } from "./work.ts";
 
 export interface Composition {
@@ -20,6 +21,8 @@ export interface Composition {
 	/** Kinds that begin something, or set it going again: one that comes makes a preview stale. All others go on with what was begun. */
 	readonly begins: readonly string[];
 	readonly undo: Deeds;
+	/** What lies beside the log, and who refers to it. */
+	readonly areas: readonly BlobArea[];
 }
 
 /** What there is without any feature: sessions, steps, rewinds. */
@@ -27,7 +30,13 @@ const own = {
 	records: { conversation: [rewindNote], code: [sessionOpened, ...journalRecords] },
 	keeps: [sessionOpened, rewindNote],
 	undo: { [rewindNote.kind]: ({ scope }) => ({ takenBackBy: { scope, drop: [rewindNote.kind] } }) },
-} as const satisfies Pick<Feature, "records" | "keeps" | "undo">;
+	blobs: [
+		amongResults({
+			ofRecord: spilledResults.ofRecord,
+			ofView: (view) => spilledResults.ofState(view.get(journal)),
+		}),
+	],
+} as const satisfies Pick<Feature, "records" | "keeps" | "undo" | "blobs">;
 
 /** @throws RuntimeError `RUNTIME_FEATURES` */
 export function compose(features: readonly Feature[]): Composition {
@@ -42,11 +51,15 @@ export function compose(features: readonly Feature[]): Composition {
 		keeps: all.flatMap(({ keeps = [] }) => kindsOf(keeps)),
 		begins: [sessionOpened.kind, ...features.flatMap(({ begins = [] }) => kindsOf(begins))],
 		undo: Object.assign({}, ...all.map(({ undo = {} }) => undo)),
+		areas: all.flatMap(({ blobs = [] }) => blobs),
 	};
 }
 
 const recordsOf = (features: readonly Feature[]): readonly AnyRecordKind[] =>
 	features.flatMap(({ records = {} }) => Object.values(records).flat());
+
+/** The areas of stored states. */
+const stored = ["snapshots", "kept"];
 
 function check(features: readonly Feature[]): void {
 	const taken = new Map<string, string>();
@@ -61,7 +74,16 @@ function check(features: readonly Feature[]): void {
 	take("the projection", journal.name, "(runtime)");
 	const provided = new Set<string>();
 	for (const feature of features) {
-		const { name, projections = [], needs = [], provides = [], keeps = [], begins = [], undo = {} } = feature;
+		const {
+			name,
+			projections = [],
+			needs = [],
+			provides = [],
+			keeps = [],
+			begins = [],
+			undo = {},
+			blobs = [],
+		} = feature;
 		take("the feature", name, name);
 		for (const { kind } of recordsOf([feature])) {
 			if (isMeta(kind)) throw wrong(`the kind of record ${kind} of the feature ${name} is reserved; rename it`, name);
@@ -73,6 +95,12 @@ function check(features: readonly Feature[]): void {
 			if (!known.includes(kind))
 				throw wrong(
 					`the feature ${name} says something of ${kind}, which is not among its records; add it there`,
+					name,
+				);
+		for (const { area } of blobs)
+			if (!/^[a-z]{1,9}$/.test(area) || stored.includes(area))
+				throw wrong(
+					`the feature ${name} has blobs in the area ${area}; it takes 1 to 9 lower-case letters, and not ${stored.join(" or ")}`,
 					name,
 				);
 		const missing = needs.find(({ service }) => !provided.has(service));

@@ -3,12 +3,11 @@ import type { Model, ModelPolicy, Tool, Using } from "@reyn/journal";
 import type { AnyProjection, View } from "@reyn/snapshot";
 import type { Deeds, Timeline } from "@reyn/timetravel";
 import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal } from "@reyn/wal";
-import type { Layout } from "../stores/layout.ts";
 import type { Space } from "./disk-space.ts";
 import type { AnyService, Served, Service } from "./services.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
-import type { Gate } from "./shared-lock.ts";
+import type { BlobArea, Store } from "./store.ts";
 import type { Work } from "./work.ts";
 
 /** What a rewind by mode takes along: what was said, or what was done. */
@@ -27,6 +26,8 @@ export interface Feature<Host extends FeatureHost = FeatureHost> {
 	readonly begins?: readonly AnyRecordKind[];
 	/** Its records that a person's `undo` takes back, or after which nothing can be redone. */
 	readonly undo?: Deeds;
+	/** What it keeps beside the log: what nobody refers to goes with `gc`. */
+	readonly blobs?: readonly BlobArea[];
 	/** Services without which it cannot be: a feature before it in the list provides them. */
 	readonly needs?: readonly AnyService[];
 	readonly provides?: readonly AnyService[];
@@ -106,9 +107,9 @@ export interface Kernel {
 	readonly modelPolicy: ModelPolicy | undefined;
 	/** Results that are too large for a record. */
 	readonly results: BlobStore;
-	readonly layout: Layout;
-	/** Through which files beside the log are written. */
-	readonly gate: Gate;
+	readonly store: Pick<Store, "local">;
+	/** What lies beside the log in an area. What is put there is no garbage as long as this kernel is open. */
+	blobs(area: string): BlobStore;
 	agent(scope: Scope): Agent;
 	/** The agent's own tools, and what features offer to this frame. */
 	tools(frame: Frame): readonly Tool[];

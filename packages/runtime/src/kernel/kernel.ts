@@ -9,13 +9,11 @@ import {
 	stepOutcomes,
 	type Using,
 } from "@reyn/journal";
-import { fileSnapshots, newestSnapshot } from "@reyn/snapshot";
+import { newestSnapshot, SnapshotStore } from "@reyn/snapshot";
 import { openTimeline, type RetentionPolicy, type Timeline } from "@reyn/timetravel";
 import {
 	type BlobStore,
 	type Clock,
-	fileBlobs,
-	fileEngine,
 	type Ids,
 	openWal,
 	randomIds,
@@ -27,7 +25,7 @@ import {
 } from "@reyn/wal";
 import { redacted } from "../redaction/redact.ts";
 import { type Collection, collectArtifacts } from "../stores/artifacts.ts";
-import { assertOwnState, type Layout, layoutOf, storedStatesOf } from "../stores/layout.ts";
+import { Beside } from "../stores/beside.ts";
 import { type Composition, compose } from "./compose.ts";
 import { Space } from "./disk-space.ts";
 import { RuntimeError } from "./errors.ts";
@@ -39,15 +37,13 @@ import type { Service } from "./services.ts";
 import type { Session } from "./session.ts";
 import { keptScopes, mainSession, Sessions } from "./sessions.ts";
 import { isSame } from "./settle.ts";
-import { Gate } from "./shared-lock.ts";
+import { RESULTS, type Store } from "./store.ts";
 import { kindsOf } from "./work.ts";
 
 export interface KernelOptions {
-	/** The state directory. */
-	readonly state: string;
+	readonly store: Store;
 	readonly features: readonly Feature[];
 	readonly readOnly?: boolean | "as recovered" | undefined;
-	readonly allowNetwork?: boolean | undefined;
 	readonly clock?: Clock | undefined;
 	readonly ids?: Ids | undefined;
 	readonly timers?: Timers | undefined;
@@ -68,49 +64,49 @@ export type CollectionPolicy = Omit<RetentionPolicy, "now"> & {
 };
 
 /**
- * Opens a state directory and restores what is in it. Nothing runs yet.
+ * Opens a state and restores what is in it. Nothing runs yet.
  *
  * @throws RuntimeError `RUNTIME_FEATURES`; WalError, SnapshotError, TimetravelError as their packages say; nothing is changed then
  */
 export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
-	const { state, readOnly = false, allowNetwork = false, clock, ids, redact } = options;
+	const { store, readOnly = false, clock, ids, redact } = options;
 	const composition = compose(options.features);
-	const layout = layoutOf(state);
-	assertOwnState(layout);
+	await store.check?.();
 	const space = new Space(options.emit);
-	const wal = await openWal(fileEngine(layout.wal, { allowNetwork }), {
+	const wal = await openWal(store.engine, {
+		realm: store.realm,
 		records: composition.records,
 		readOnly,
 		...(clock && { clock }),
 		...(ids && { ids }),
 		// The log is locked by now: nobody takes it over meanwhile.
-		proven: (logId) => newestSnapshot(fileSnapshots(storedStatesOf(layout).snapshots), logId, [mainSession]),
+		proven: (logId) => newestSnapshot(new SnapshotStore(store.blobs(SNAPSHOTS)), logId, [mainSession]),
 		redact: (draft) => redacted(draft, redact),
 		onFull: (why) => space.heard(why),
 	});
-	return startKernel(options, { composition, layout, space, wal });
+	return startKernel(options, { composition, space, wal });
 }
 
 /** What a kernel is made of. */
 export interface KernelParts {
 	readonly composition: Composition;
-	readonly layout: Layout;
 	readonly space: Space;
 	readonly wal: Wal;
 }
 
+const [SNAPSHOTS, KEPT] = ["snapshots", "kept"];
+
 /** Takes over the log: it is closed if this fails. */
 export async function startKernel(options: KernelOptions, parts: KernelParts): Promise<OpenKernel> {
-	const { composition, layout, wal } = parts;
-	const { readOnly = false } = options;
+	const { composition, wal } = parts;
+	const { store, readOnly = false } = options;
 	try {
-		const { snapshots, kept } = storedStatesOf(layout);
 		const timeline = await openTimeline({
 			wal,
-			snapshots: fileSnapshots(snapshots),
+			snapshots: new SnapshotStore(store.blobs(SNAPSHOTS)),
 			projections: composition.projections,
 			readOnly: readOnly !== false,
-			kept: fileBlobs(kept),
+			kept: store.blobs(KEPT),
 			keptKinds: composition.keeps,
 			keptScopes,
 			deeds: composition.undo,
@@ -134,8 +130,7 @@ export class OpenKernel implements Kernel {
 	readonly timeline: Timeline;
 	readonly sessions: Sessions;
 	readonly space: Space;
-	readonly layout: Layout;
-	readonly gate = new Gate();
+	readonly store: Store;
 	readonly results: BlobStore;
 	readonly composition: Composition;
 	readonly isReadOnly: boolean;
@@ -145,6 +140,7 @@ export class OpenKernel implements Kernel {
 	readonly modelPolicy: ModelPolicy | undefined;
 	readonly redact: ((text: string) => string) | undefined;
 	readonly #options: KernelOptions;
+	readonly #beside: Beside;
 	readonly #meter = new Meter();
 	readonly #hosts = new Map<Feature, FeatureHost>();
 	readonly #services = new Map<string, unknown>();
@@ -155,20 +151,20 @@ export class OpenKernel implements Kernel {
 	#collecting: Promise<unknown> = Promise.resolve();
 
 	/** Use {@link openKernel}. */
-	constructor(options: KernelOptions, { composition, layout, space, wal }: KernelParts, timeline: Timeline) {
+	constructor(options: KernelOptions, { composition, space, wal }: KernelParts, timeline: Timeline) {
 		const { ids = randomIds, clock = systemClock, timers = systemTimers, modelPolicy, redact } = options;
 		this.#options = options;
 		this.wal = wal;
 		this.timeline = timeline;
 		this.space = space;
-		this.layout = layout;
+		this.store = options.store;
+		this.#beside = new Beside(this.store);
 		this.composition = composition;
 		this.isReadOnly = (options.readOnly ?? false) !== false;
 		[this.ids, this.clock, this.timers] = [ids, clock, timers];
 		this.modelPolicy = modelPolicy;
 		this.redact = redact && ((text) => redact(text));
-		const results = fileBlobs(layout.results);
-		this.results = { ...results, put: (name, bytes) => this.gate.pass(() => results.put(name, bytes)) };
+		this.results = this.blobs(RESULTS);
 		const { begins } = composition;
 		this.sessions = new Sessions({ timeline, begins, assertOpen: () => this.assertOpen() });
 		timeline.attend({
@@ -186,6 +182,10 @@ export class OpenKernel implements Kernel {
 	/** What a feature of this kernel has made of it. */
 	hostOf<Host extends FeatureHost>(feature: Feature<Host>): Host {
 		return this.#hosts.get(feature) as Host;
+	}
+
+	blobs(area: string): BlobStore {
+		return this.#beside.blobs(area);
 	}
 
 	get<T>(key: Service<T>): T {
@@ -309,7 +309,7 @@ export class OpenKernel implements Kernel {
 		}
 	}
 
-	/** As `Timeline.gc` does, and then the files beside the log that nothing refers to. One that is begun meanwhile waits for its end. */
+	/** As `Timeline.gc` does, and then what lies beside the log and nothing refers to. One that is begun meanwhile waits for its end. */
 	gc(policy: CollectionPolicy = {}): Promise<Collection> {
 		const collection = this.#collecting.then(() => {
 			this.assertOpen();
@@ -320,11 +320,13 @@ export class OpenKernel implements Kernel {
 	}
 
 	async #collect({ dryRun = false, ...policy }: CollectionPolicy): Promise<Collection> {
-		const { wal, timeline, layout, gate } = this;
-		const known = kindsOf(this.composition.records);
+		const { wal, timeline, store } = this;
+		const { records, areas } = this.composition;
+		const known = kindsOf(records);
 		const cut = await timeline.gc({ ...policy, dryRun, now: this.clock.now() });
 		const sessions = this.sessions.everOpened();
-		return { ...cut, artifacts: await collectArtifacts(cut, { layout, gate, wal, known, timeline, sessions, dryRun }) };
+		const ports = { store, beside: this.#beside, areas, wal, known, timeline, sessions, dryRun };
+		return { ...cut, artifacts: await collectArtifacts(cut, ports) };
 	}
 
 	/** Resolves when nothing is running. */

@@ -24,7 +24,7 @@ import {
 	WalError,
 } from "@reyn/wal";
 import { mainSession } from "../kernel/sessions.ts";
-import { assertOwnState, layoutOf, namesIn, storedStatesOf } from "./layout.ts";
+import { areaIn, assertOwnState, layoutOf, namesIn } from "./layout.ts";
 
 /** `new`: there is nothing in it. `own`: made, or trusted, at this path with this secret. `unknown`: anything else. */
 export type StateOrigin = "new" | "own" | "unknown";
@@ -80,14 +80,13 @@ export async function trustState(
 		return undefined;
 	}
 	const adopt = randomBytes(16).toString("hex");
-	const { kept } = storedStatesOf(layout, adopt);
+	const kept = areaIn(layout, "kept", adopt);
 	const adopted = await openWal(fileEngine(layout.wal, { allowNetwork, adopt }), {
 		records: [],
 		// The log is locked by now, and not taken over yet: a cut leaves it as it was.
 		async proven(logId) {
-			const theirs = storedStatesOf(layout);
-			await copyBlobs(fileBlobs(theirs.kept), fileBlobs(kept));
-			return newestSnapshot(fileSnapshots(theirs.snapshots), logId, [mainSession]);
+			await copyBlobs(fileBlobs(areaIn(layout, "kept")), fileBlobs(kept));
+			return newestSnapshot(fileSnapshots(areaIn(layout, "snapshots")), logId, [mainSession]);
 		},
 	}).catch((error) => {
 		rmSync(kept, { recursive: true, force: true });

@@ -52,6 +52,11 @@ export function fileBlobs(directory: string, { disk }: FileBlobsOptions = {}): B
 			await assertOwn(name);
 			return files.read(path, limit);
 		},
+		async size(name) {
+			const path = blobOf(name);
+			await assertOwn(name);
+			return files.size(path);
+		},
 		async list(prefix) {
 			const names: string[] = [];
 			await assertOwn(prefix);

@@ -259,6 +259,15 @@ function blobsOf(database: Database.Database, realm: string): BlobStore {
 					.get(realm, checkedBlobName(name)),
 			)?.bytes;
 		},
+		async size(name) {
+			return guarded(() =>
+				database
+					.prepare<[string, string], { size: number }>(
+						"SELECT length(bytes) AS size FROM reyn_blob WHERE realm = ? AND name = ?",
+					)
+					.get(realm, checkedBlobName(name)),
+			)?.size;
+		},
 		async list(prefix) {
 			const rows = guarded(() =>
 				database

@@ -37,6 +37,17 @@ export function testBlobStore(
 			expect(text(await again.get("d"))).toBe("second");
 		}));
 
+	test("a store that says how large a blob is says so of each, and of none that is not there", () =>
+		within(async (open) => {
+			const blobs = open();
+			if (!blobs.size) return;
+			expect(await blobs.size("a/b")).toBe(undefined);
+			await blobs.put("a/b", bytes);
+			await blobs.put("a/c", new Uint8Array());
+			expect([await open().size?.("a/b"), await open().size?.("a/c")]).toEqual([bytes.length, 0]);
+			expect(await codeOf(async () => blobs.size?.("../a"))).toBe("WAL_INVALID_RECORD");
+		}));
+
 	test("names are listed in order, by how they begin", () =>
 		within(async (open) => {
 			const blobs = open();
@@ -72,7 +83,7 @@ export function testBlobStore(
 			const names = [
 				...["Main", "MAIN", "main", "a.", "a", "a..", "...", ".a", "-", "_", "CON/nul.txt", "con/NUL.TXT", "com1"],
 				...["a.blob", "a.blob/b.blob", "a.tmp", "a.tmp/b.tmp", ".tmp", ".blob", "a.new.tmp", "A".repeat(80)],
-				...[`${"b/".repeat(39)}b`, "x41", "41"],
+				...[`${"b/".repeat(39)}b`, `below/${"B".repeat(80)}`, `${"c/".repeat(44)}cc`, "x41", "41"],
 			].sort();
 			for (const name of names) await blobs.put(name, Buffer.from(name));
 			const again = open();
@@ -85,7 +96,8 @@ export function testBlobStore(
 	test("a name that not every engine can keep is refused", () =>
 		within(async (open) => {
 			const blobs = open();
-			for (const name of ["", "/a", "a/", "a//b", "../a", "a/..", "./a", "a b", "ü", "a%41", "a".repeat(81)]) {
+			const tooLong = ["a".repeat(81), `${"b/".repeat(45)}b`];
+			for (const name of ["", "/a", "a/", "a//b", "../a", "a/..", "./a", "a b", "ü", "a%41", ...tooLong]) {
 				for (const run of [() => blobs.put(name, bytes), () => blobs.get(name), () => blobs.delete(name)])
 					expect([name, await codeOf(run)]).toEqual([name, "WAL_INVALID_RECORD"]);
 			}

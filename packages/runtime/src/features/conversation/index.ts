@@ -3,6 +3,7 @@ import type { Feature, FeatureHost, Kernel } from "../../kernel/feature.ts";
 import { serve, speaker } from "../../kernel/services.ts";
 import { conversation } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
+import { spilledMessages } from "./large-texts.ts";
 import { Outbox } from "./outbox.ts";
 import { messagesIn, TURN, turnsIn } from "./pieces.ts";
 import {
@@ -34,6 +35,7 @@ export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Fe
 	projections: [conversation],
 	begins: [userPrompt],
 	undo: { [userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined) },
+	blobs: [spilledMessages],
 	provides: [speaker],
 	pieces: (view) => [...turnsIn(view), ...messagesIn(view)],
 	settle({ kind, id }) {

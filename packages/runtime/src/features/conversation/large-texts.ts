@@ -1,7 +1,8 @@
 /** Messages that are too large for the log: how one begins stands there, and the whole of it lies beside the log. */
 import { readText, type SpilledText, spilledResults } from "@reyn/journal";
-import type { BlobStore, Draft, Seq } from "@reyn/wal";
-import { type ConversationState, since } from "./conversation.ts";
+import type { BlobStore, Seq } from "@reyn/wal";
+import { amongResults } from "../../kernel/store.ts";
+import { type ConversationState, conversation, since } from "./conversation.ts";
 import { assistantMessage } from "./records.ts";
 
 /** In characters. */
@@ -41,11 +42,14 @@ export async function wholeTextsBefore(
 	return new Map(await Promise.all(found));
 }
 
-/** Which of them records and states refer to, by their names in the store of results. */
-export const spilledMessages = {
-	ofRecord: ({ kind, data }: Draft): readonly string[] =>
+/** Which of them records and states refer to. */
+export const spilledMessages = amongResults({
+	ofRecord: ({ kind, data }) =>
 		kind === assistantMessage.kind ? spilledResults.ofText((data as { spilled?: SpilledText }).spilled) : [],
 
-	ofState: (state: ConversationState): readonly string[] =>
-		state.items.toArray().flatMap((item) => (item.type === "message" ? spilledResults.ofText(item.spilled) : [])),
-};
+	ofView: (view) =>
+		view
+			.get(conversation)
+			.items.toArray()
+			.flatMap((item) => (item.type === "message" ? spilledResults.ofText(item.spilled) : [])),
+});

@@ -12,6 +12,7 @@ import {
 } from "@reyn/plan";
 import type { Feature } from "../../kernel/feature.ts";
 import { speaker } from "../../kernel/services.ts";
+import { kept } from "./kept.ts";
 import { plansIn } from "./pieces.ts";
 import { PlanHost } from "./plan-host.ts";
 
@@ -28,6 +29,7 @@ export const planFeature = ({ limits }: PlanOptions = {}): Feature<PlanHost> => 
 		[planAborted.kind]: (record) =>
 			planAborted.is(record) && record.data.by === "person" ? { takenBackBy: { scope: record.scope } } : undefined,
 	},
+	blobs: kept,
 	needs: [speaker],
 	pieces: plansIn,
 	// It costs again, and nobody waits for it any more: a person says so.

@@ -19,22 +19,25 @@ import {
 	writeDecomposition,
 } from "@reyn/plan";
 import { entryAt } from "@reyn/snapshot";
-import type { Scope } from "@reyn/wal";
+import type { BlobStore, Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { KernelEvent } from "../../kernel/events.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { type From, type Speaker, speaker } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import type { PlanEvent } from "./events.ts";
+import { PLANS } from "./kept.ts";
 import { PLAN, planWork } from "./pieces.ts";
 
 export class PlanHost implements FeatureHost {
 	readonly #kernel: Kernel;
+	readonly #blobs: BlobStore;
 	readonly #limits: PlanLimits;
 	readonly #speaker: Speaker;
 
 	constructor(kernel: Kernel, limits: PlanLimits) {
 		this.#kernel = kernel;
+		this.#blobs = kernel.blobs(PLANS);
 		this.#limits = limits;
 		this.#speaker = kernel.get(speaker);
 	}
@@ -52,7 +55,7 @@ export class PlanHost implements FeatureHost {
 			purity: "side_effect",
 			endsTurn: true,
 			call: async (args, { signal }) => {
-				const { layout, gate, space } = this.#kernel;
+				const { space } = this.#kernel;
 				// The log of now: while this waits, a rewind may make another one the session's.
 				const { log } = session;
 				if (runOf(session, plan)) return started(plan);
@@ -62,11 +65,9 @@ export class PlanHost implements FeatureHost {
 				} catch (error) {
 					return { text: (error as Error).message, isError: true };
 				}
-				const directory = layout.plans(session.scope);
 				const keep = <T>(write: () => T | Promise<T>): Promise<T> =>
 					space.keep(`plan ${plan}`, "its steps", write, signal);
-				// What waits for space does not hold the gate: behind it gc may make some.
-				const hash = await keep(() => gate.pass(() => writeDecomposition(directory, plan, decomposition)));
+				const hash = await keep(() => writeDecomposition(decomposition, this.#blobs));
 				const { goal, steps } = decomposition;
 				const record = planStarted({ plan, goal, steps: steps.length, decomposition: hash });
 				const { durable } = await keep(() => log.append(record, planScope(session, plan)));
@@ -115,7 +116,7 @@ export class PlanHost implements FeatureHost {
 		const run = findPlan(session.view.get(planRuns), plan);
 		let again: readonly string[] = [];
 		if (from !== undefined) {
-			const read = await readDecomposition(this.#kernel.layout.plans(session.scope), plan, run.decomposition);
+			const read = await readDecomposition(run.decomposition, this.#blobs);
 			if (read.kind === "sound") again = withDependents(read.decomposition, from);
 		}
 		await session.stop(planWork(session.scope, plan), "it is resumed from a step");
@@ -129,12 +130,11 @@ export class PlanHost implements FeatureHost {
 	}
 
 	async #run(session: Session, plan: string, signal: AbortSignal): Promise<Went> {
-		const { layout } = this.#kernel;
 		const { model, tools } = this.#kernel.agent(session.scope);
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
 		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "how it ended", write, signal);
 		if (current().ended) return sayEnd(session, endOf(session, plan), this.#speaker, keep);
-		const read = await readDecomposition(layout.plans(session.scope), plan, current().decomposition);
+		const read = await readDecomposition(current().decomposition, this.#blobs);
 		if (read.kind === "lost") {
 			// Never made again by the model: new steps would not be the ones whose results are recorded.
 			const text = `Plan ${plan} was discarded, because its steps are lost: ${read.why}. Please ask again.`;

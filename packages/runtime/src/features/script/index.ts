@@ -2,6 +2,7 @@
 import { scriptRecords, scriptResumed, scriptRuns, scriptStarted } from "@reyn/journal/script";
 import type { Feature, FeatureHost } from "../../kernel/feature.ts";
 import { scriptRunsIn } from "./pieces.ts";
+import { scriptsArea } from "./script-files.ts";
 import { type ScriptOptions, Scripts } from "./scripts.ts";
 
 export interface ScriptHost extends FeatureHost {
@@ -13,6 +14,7 @@ export const scriptFeature = (options: ScriptOptions = {}): Feature<ScriptHost> 
 	records: { code: scriptRecords },
 	projections: [scriptRuns],
 	begins: [scriptStarted, scriptResumed],
+	blobs: [scriptsArea],
 	pieces: scriptRunsIn,
 	start: (kernel) => ({ scripts: new Scripts(kernel, options) }),
 });

@@ -46,7 +46,7 @@ import { mainSession } from "../../kernel/sessions.ts";
 import { assertTold } from "../../redaction/redact.ts";
 import type { ScriptRunEvent } from "./events.ts";
 import { scriptWork } from "./pieces.ts";
-import { argsText, ScriptFiles, type ScriptText, versionOf } from "./script-files.ts";
+import { argsText, ScriptFiles, type ScriptText, scriptsArea, versionOf } from "./script-files.ts";
 
 export interface ScriptOptions {
 	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
@@ -89,11 +89,13 @@ export interface ScriptRunEntry extends ScriptRun {
 /** The script runs of a runtime, each by its id, whichever session it is of. */
 export class Scripts {
 	readonly #kernel: Kernel;
+	readonly #files: ScriptFiles;
 	readonly #options: ScriptOptions;
 
 	/** Use `scripts` of a runtime. */
 	constructor(kernel: Kernel, options: ScriptOptions) {
 		this.#kernel = kernel;
+		this.#files = new ScriptFiles(kernel.blobs(scriptsArea.area));
 		this.#options = options;
 	}
 
@@ -124,7 +126,7 @@ export class Scripts {
 		return this.#launch(session, run, async () => {
 			const module = await checkScript(script, args, this.#options);
 			this.#assertTold({ module, args });
-			const started = scriptStarted({ run, name: script.name, ...(await this.#keep(run, { module, args })) });
+			const started = scriptStarted({ run, name: script.name, ...(await this.#keep({ module, args })) });
 			await session.log.append(started, scopeOf(session, run)).durable;
 			return { module, args, isResumed: false };
 		});
@@ -145,7 +147,7 @@ export class Scripts {
 			const version = await this.#checked(session, run, how);
 			const resumed = scriptResumed({
 				run,
-				...(await this.#keep(run, version)),
+				...(await this.#keep(version)),
 				reuse: how.reuse ?? runOf(session, run).reuse ?? "prefix",
 			});
 			await session.log.append(resumed, scopeOf(session, run)).durable;
@@ -192,7 +194,7 @@ export class Scripts {
 		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
 		const divergences = [...explanation.divergences];
 		if (found.status === "completed" && divergences.length === 0) {
-			const before = found.result === undefined ? undefined : await this.#filesOf(run).readResult(found.result);
+			const before = found.result === undefined ? undefined : await this.#files.readResult(found.result);
 			const [expected, got] = [before, result].map((each) =>
 				each === undefined ? "nothing" : canonicalJson(this.#written(each)),
 			);
@@ -230,13 +232,13 @@ export class Scripts {
 	/** The text that a run has now. @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST` */
 	async text(run: string): Promise<ScriptText> {
 		const { name, script } = runOf(this.#ownerOf(run), run);
-		return { name, source: await this.#filesOf(run).readScript(script) };
+		return { name, source: await this.#files.readScript(script) };
 	}
 
 	/** What a completed run gave; undefined while it is not, or where it gave nothing. @throws as {@link text} does */
 	async result(run: string): Promise<unknown> {
 		const { result } = runOf(this.#ownerOf(run), run);
-		return result === undefined ? undefined : this.#filesOf(run).readResult(result);
+		return result === undefined ? undefined : this.#files.readResult(result);
 	}
 
 	#ownerOf(run: string): Session {
@@ -325,8 +327,7 @@ export class Scripts {
 				by = endedBy(error);
 				throw error;
 			});
-			const kept =
-				result === undefined ? undefined : await keep(() => this.#filesOf(run).keepResult(this.#written(result)));
+			const kept = result === undefined ? undefined : await keep(() => this.#files.keepResult(this.#written(result)));
 			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }), recalled: recalled() });
 			// Both or none: within a turn of the event loop the log does not fill up.
 			const { durable } = await keep(() => {
@@ -399,7 +400,7 @@ export class Scripts {
 				`the run ${run} is of ${found.name}; found ${script.name}. Give an edited ${found.name}, or start a run of its own with: reyn script run <file>`,
 				{ run, expected: found.name, found: script.name },
 			);
-		const files = this.#filesOf(run);
+		const files = this.#files;
 		const source = script?.source ?? (await files.readScript(found.script));
 		const given = args === undefined ? await files.readArgs(found.args) : args;
 		return { module: await checkScript({ name: found.name, source }, given, this.#options), args: given };
@@ -437,8 +438,8 @@ export class Scripts {
 	}
 
 	/** Keeps the text and the arguments durably, and gives the hashes that a record names them by. */
-	async #keep(run: string, { module, args }: Version): Promise<{ readonly script: string; readonly args: string }> {
-		const files = this.#filesOf(run);
+	async #keep({ module, args }: Version): Promise<{ readonly script: string; readonly args: string }> {
+		const files = this.#files;
 		return { script: await files.keepScript(module.source), args: await files.keepArgs(args) };
 	}
 
@@ -463,10 +464,6 @@ export class Scripts {
 	#written<T>(value: T): T {
 		const { redact } = this.#kernel;
 		return redact ? (toJson(value, redact).json as T) : value;
-	}
-
-	#filesOf(run: string): ScriptFiles {
-		return new ScriptFiles(this.#kernel.layout.run(run), this.#kernel.gate);
 	}
 }
 
