@@ -84,4 +84,4 @@ export { reportState, type StateReport } from "./reports/state-report.ts";
 export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";
-export { claimState, type StateOrigin, stateOrigin, trustState } from "./stores/trust.ts";
+export { claimState, forgetUnknown, type StateOrigin, stateOrigin, trustState } from "./stores/trust.ts";
