@@ -98,6 +98,39 @@ test("files of a log that come into a state of one's own make it another's, and 
 	expect(stderr).toContain("in flight in it: restored: plan");
 });
 
+test("--trust with nothing in flight trusts, and says that there is nothing; a repair trusts nothing", async () => {
+	const here: Place = { ...foreign, state: join(root, "quiet") };
+	const label = (name: string) => run(here, ["label", "@", name]);
+	expect(await run(here, ["run", "-p", "what is a fox?"])).toMatchObject({ code: 0 });
+	await rm(join(here.state, "own"));
+	const nothing = { code: 3, stderr: expect.stringContaining("nothing is in flight") };
+	expect(await run(here, ["resume", "--trust"])).toMatchObject(nothing);
+	expect(await label("here")).toMatchObject({ code: 0 });
+
+	// A segment that was there when it was trusted has to stay as it was.
+	const path = join(here.state, "state");
+	const [name = ""] = (await readdir(path)).filter((each) => /^wal-/.test(each));
+	const text = await readFile(join(path, name), "utf8");
+	await writeFile(join(path, name), text.replace("what is a fox", "what is a box"));
+	const { stdout } = await run(here, ["wal", "repair"]);
+	const [, accept = ""] = /--accept-loss (\S+)/.exec(stdout) ?? [];
+	expect(await run(here, ["wal", "repair", "--apply", "--accept-loss", accept])).toMatchObject({ code: 0 });
+	expect(await label("there")).toMatchObject({ code: 4 });
+});
+
+test("a directory in the place of a file that is written is refused with its path", async () => {
+	const here: Place = { ...foreign, state: join(root, "with directories") };
+	for (const name of [".gitignore", "state/wal.x.tmp"]) {
+		await cp(foreign.state, here.state, { recursive: true });
+		await rm(join(here.state, name), { force: true });
+		await mkdir(join(here.state, name));
+		const { code, stderr } = await run(here, ["label", "@", "here", "--trust"]);
+		expect({ code, stderr }).toMatchObject({ code: 5, stderr: expect.stringContaining(join(here.state, name)) });
+		expect(stderr).toContain("expected a plain file of this user, found a directory");
+		await rm(here.state, { recursive: true });
+	}
+});
+
 test.skipIf(typeof noTerminal === "string")("on a terminal a person is asked once", async () => {
 	const asked = async (args: readonly string[], answer: string, code: number): Promise<void> => {
 		const terminal = await onTerminal(foreign, args);

@@ -5,7 +5,7 @@ import { isNativeError } from "node:util/types";
 import { parseRef, type Restored, readHistory, reportState } from "@reyn/runtime";
 import { Command, CommanderError, Option, type OutputConfiguration } from "commander";
 import { asJson } from "./clean.ts";
-import { type Globals, openForReading, openForWork, reading } from "./context.ts";
+import { assertReady, type Globals, openForReading, openForWork, reading } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addGcCommand } from "./gc.ts";
 import { graphLines, listLines } from "./history.ts";
@@ -143,6 +143,8 @@ function commands(done: (exitCode: number) => void): Command {
 		.description("go on with everything that was in flight, deliver the answers, and end")
 		.addOption(outputFormat())
 		.action(async ({ outputFormat }: { outputFormat: OutputFormat }) => {
+			// `--trust` holds from then on, whether anything is in flight or not.
+			if (globals().trust) await assertReady(globals());
 			await reading(globals(), async (runtime) => assertInFlight(runtime.restored()));
 			done(await work({ globals: globals(), format: formatOf(globals(), outputFormat), start: async () => {} }));
 		});

@@ -1,8 +1,8 @@
 /** A state that came from elsewhere is looked at, and nothing in it goes on before a person has said that it may. */
 import { homedir, userInfo } from "node:os";
 import { isAbsolute, join } from "node:path";
-import { claimState, type Restored, stateOrigin, trustState } from "@reyn/runtime";
-import { atomicWrite } from "@reyn/wal";
+import { claimState, forgetUnknown, type Restored, stateOrigin, trustState } from "@reyn/runtime";
+import { assertNoDirectory, atomicWrite } from "@reyn/wal";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { CliError } from "./exit-code.ts";
@@ -34,9 +34,14 @@ export async function assertKnown(state: string): Promise<void> {
 	await remember(state, (secrets) => claimState(state, secrets));
 }
 
+/** Of a state that is to be repaired: what is not known does not become so. */
+export const forgetIfUnknown = (state: string): Promise<void> => forgetUnknown(state, secretsDirectory());
+
 /** It ignores itself besides, whatever it brought along, so that nobody commits it by accident. */
 async function remember(state: string, how: (secrets: string) => Promise<void>): Promise<void> {
-	await atomicWrite(join(state, ".gitignore"), "*\n");
+	const ignore = join(state, ".gitignore");
+	assertNoDirectory(ignore);
+	await atomicWrite(ignore, "*\n");
 	try {
 		await how(secretsDirectory());
 	} catch (error) {

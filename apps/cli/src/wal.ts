@@ -11,6 +11,7 @@ import { type Globals, stateOf } from "./context.ts";
 import { CliError, exitCodes } from "./exit-code.ts";
 import { err, out } from "./print.ts";
 import { reyn } from "./suggest.ts";
+import { forgetIfUnknown } from "./trust.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
 
@@ -79,6 +80,7 @@ export function addWalCommands(
 					"CLI_REFUSED",
 					`${acceptLoss === "" ? "nothing" : oneLine(acceptLoss)} was accepted, and ${plan.accept} would be lost; nothing was changed. Say exactly: --apply --accept-loss ${plan.accept}`,
 				);
+			await forgetIfUnknown(stateOf(globals()));
 			const applied = await onLog(globals(), async ({ applyRepair }, directory) =>
 				applyRepair(directory, { acceptLoss }),
 			);

@@ -1,13 +1,26 @@
 /** Of a log that was taken over, nothing that its giver knows how to name is read: neither a shortcut nor what stands for records. */
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { basename, dirname, join, relative } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type Layout, layoutOf, readHistory, stateOrigin, trustState } from "../src/index.ts";
 import { areaIn, areasIn } from "../src/stores/layout.ts";
 import { seal } from "./kept-files.ts";
 import { makeProject, open, type Project, scripted } from "./project.ts";
+
+/** With which code openings fail behind their last step; undefined where they do not. */
+const opening = vi.hoisted((): { failsWith: "WAL_FULL" | undefined } => ({ failsWith: undefined }));
+vi.mock("@reyn/wal", async (original) => {
+	const wal = await original<typeof import("@reyn/wal")>();
+	const openWal: typeof wal.openWal = async (...args) => {
+		const opened = await wal.openWal(...args);
+		if (opening.failsWith === undefined) return opened;
+		await opened.close();
+		throw new wal.WalError(opening.failsWith, "the disk is full");
+	};
+	return { ...wal, openWal };
+});
 
 let project: Project;
 let secrets: string;
@@ -26,6 +39,12 @@ const model = scripted(() => {
 	prompts++;
 	return "yes";
 });
+
+const filesBelow = async (directory: string): Promise<string[]> =>
+	(await readdir(directory, { recursive: true, withFileTypes: true }))
+		.filter((each) => each.isFile())
+		.map(({ parentPath, name }) => relative(directory, join(parentPath, name)))
+		.sort();
 
 /** What a stored state says of its conversation is changed, and its checksum with it. */
 async function forge(directory: string): Promise<number> {
@@ -128,6 +147,63 @@ test("a log that cannot be taken over leaves no copy", async () => {
 	await expect(trustState(project.state, secrets)).rejects.toMatchObject({ code: "WAL_CORRUPT" });
 	expect(await readdir(wal)).toEqual(names);
 	expect(existsSync(join(dirname(wal), "own"))).toBe(false);
+});
+
+test("a log that was taken over, and then failed, keeps its copy: it has no other", async () => {
+	await makeGiven();
+	const first = await goOn();
+	opening.failsWith = "WAL_FULL";
+	await expect(trustState(project.state, secrets)).rejects.toMatchObject({ code: "WAL_FULL" });
+	opening.failsWith = undefined;
+	expect(basename(areaIn(layoutOf(project.state), "kept"))).toMatch(/^kept-[0-9a-f]{32}$/);
+	expect(await goOn()).toEqual(first);
+	await trustState(project.state, secrets);
+	expect(await goOn()).toEqual(first);
+});
+
+test("of what lies where states are kept, only what they are made of is copied", async () => {
+	await makeGiven();
+	const kept = areaIn(layoutOf(project.state), "kept");
+	const before = await filesBelow(kept);
+	const first = await goOn();
+	const [root = ""] = before.filter((name) => name.startsWith("roots/"));
+	const planted = [
+		"x",
+		"chunks/x",
+		`chunks/${"f".repeat(64)}/x`,
+		"broken/log",
+		root.replace(/\d{20}/, "0".repeat(19) + 7),
+	];
+	let deep = join(kept, "chunks");
+	for (let i = 0; i < 38; i++) {
+		await writeFile(join(deep, "%61"), "", { mode: 0o600 });
+		deep = join(deep, "a");
+		await mkdir(deep, { mode: 0o700 });
+	}
+	for (const name of planted) {
+		await mkdir(join(kept, dirname(name)), { recursive: true, mode: 0o700 });
+		await writeFile(join(kept, name.endsWith(".blob") ? name : `${name}.blob`), "planted", { mode: 0o600 });
+	}
+	await trustState(project.state, secrets);
+	expect(await filesBelow(areaIn(layoutOf(project.state), "kept"))).toEqual(before);
+	expect(await goOn()).toEqual(first);
+});
+
+test("more than states can have is not copied, and nothing is trusted", async () => {
+	await seal(project.state);
+	const layout = layoutOf(project.state);
+	const kept = areaIn(layout, "kept");
+	const chunks = join(kept, "chunks");
+	await mkdir(chunks, { recursive: true, mode: 0o700 });
+	const names = await readdir(layout.wal);
+	for (let i = 0; i <= 20_000; i++)
+		writeFileSync(join(chunks, `${String(i).padStart(64, "0")}.blob`), "", { mode: 0o600 });
+	await expect(trustState(project.state, secrets)).rejects.toMatchObject({
+		code: "WAL_TOO_LARGE",
+		detail: { path: kept },
+		message: expect.stringContaining("reyn gc"),
+	});
+	expect(await readdir(layout.wal)).toEqual(names);
 });
 
 test("cut between two segments, and damaged there, a log that was taken over is known by the one before", async () => {

@@ -8,14 +8,17 @@ import {
 	renameSync,
 	rmSync,
 	symlinkSync,
+	truncateSync,
 	writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { defineRecord, fileEngine, openWal } from "@reyn/wal";
+import { applyRepair, planRepair } from "@reyn/wal/tools";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { claimState, stateOrigin, trustState } from "../src/index.ts";
+import { claimState, forgetUnknown, stateOrigin, trustState } from "../src/index.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 
@@ -95,6 +98,100 @@ test("whoever a trusted state came from can put nothing more into it: what they 
 			pulled.join() === "wal.head" ? "own" : "unknown",
 		]);
 	}
+});
+
+/** A log of theirs that is trusted here, and works on; gives where they have theirs. */
+async function trusted(): Promise<string> {
+	const theirs = join(home, "theirs");
+	await write(theirs, 30);
+	cpSync(theirs, join(state, "state"), { recursive: true });
+	await trustState(state, secrets);
+	await write(join(state, "state"), 30);
+	return theirs;
+}
+
+const sealedIn = (directory: string): string[] =>
+	readdirSync(directory)
+		.filter((name) => /^wal-\d+\.jsonl$/.test(name))
+		.sort();
+
+test("nor under a name that was not there when it was trusted, nor by a base that passes over what was", async () => {
+	const theirs = await trusted();
+	const names = sealedIn(theirs);
+	const planted = readFileSync(join(theirs, names[1] as string));
+	const log = await openWal(fileEngine(theirs), { records: [said] });
+	const { tip } = log;
+	for (const before of [10, 20]) await log.truncate({ before });
+	await log.close();
+	const base = readFileSync(join(theirs, "wal.base"));
+	cpSync(state, join(home, "kept"), { recursive: true });
+	const firsts = [2, tip, 10_000].map((first) => `wal-${String(first).padStart(20, "0")}.jsonl`);
+	for (const pulled of [...firsts.map((name) => [name]), ["wal.base"], [...firsts, "wal.base"]]) {
+		rmSync(state, { recursive: true });
+		cpSync(join(home, "kept"), state, { recursive: true });
+		for (const name of pulled) writeFileSync(join(state, "state", name), name === "wal.base" ? base : planted);
+		const before = readdirSync(join(state, "state"));
+		expect([pulled, await stateOrigin(state, secrets)]).toEqual([pulled, "unknown"]);
+		// Whoever does not ask first takes nothing away.
+		await expect(write(join(state, "state"), 1)).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+		expect(readdirSync(join(state, "state"))).toEqual(before);
+	}
+});
+
+test("a trusted log whose front its owner takes away stays known", async () => {
+	await trusted();
+	for (const before of [20, 50]) {
+		const log = await openWal(fileEngine(join(state, "state")), { records: [said] });
+		await log.truncate({ before });
+		expect(log.first).toBeGreaterThan(before - 15);
+		await log.close();
+		expect(await stateOrigin(state, secrets)).toBe("own");
+	}
+	// Trusted once more, as where it was moved to, the base says so too.
+	await trustState(state, secrets);
+	expect(await stateOrigin(state, secrets)).toBe("own");
+});
+
+test("a segment that was known, and is a gigabyte of nothing now, is not", async () => {
+	const [name = ""] = sealedIn(await trusted());
+	truncateSync(join(state, "state", name), 1024 ** 3);
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+});
+
+test("where a state was trusted that had no log, one that comes later is not, whatever it calls itself", async () => {
+	mkdirSync(join(state, "state"), { recursive: true, mode: 0o700 });
+	mkdirSync(join(state, "runs"), { mode: 0o700 });
+	await trustState(state, secrets);
+	expect(await stateOrigin(state, secrets)).toBe("own");
+	for (const log of ["", "c".repeat(32)]) {
+		const header = `{"v":1,"log":"${log}","first":1,"prev":"00000000","epoch":0,"created":1`;
+		const crc = crc32(header).toString(16).padStart(8, "0");
+		writeFileSync(join(state, "state", "wal.jsonl"), `${header},"crc":"${crc}"}\n`, { mode: 0o600 });
+		expect([log, await stateOrigin(state, secrets)]).toEqual([log, "unknown"]);
+	}
+});
+
+test("what is not known does not become so by a repair, which makes one segment of what was somebody else's", async () => {
+	await trusted();
+	const log = join(state, "state");
+	const repair = async (): Promise<void> => {
+		await forgetUnknown(state, secrets);
+		await applyRepair(log, { acceptLoss: (await planRepair(log)).accept });
+	};
+	const damage = (name: string): void => {
+		const bytes = readFileSync(join(log, name));
+		const at = bytes.lastIndexOf("xxxx");
+		bytes[at] = (bytes[at] as number) ^ 1;
+		writeFileSync(join(log, name), bytes);
+	};
+	damage("wal.jsonl");
+	await repair();
+	expect(await stateOrigin(state, secrets)).toBe("own");
+	damage(sealedIn(log)[1] as string);
+	await repair();
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+	await trustState(state, secrets);
+	expect(await stateOrigin(state, secrets)).toBe("own");
 });
 
 test("a log that does not say who it is, is not known", async () => {

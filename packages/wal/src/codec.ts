@@ -58,6 +58,8 @@ export interface Base {
 	readonly log: string;
 	/** The first seq of the oldest segment that is kept. */
 	readonly first: Seq;
+	/** As in the newest header. */
+	readonly adopted?: string;
 }
 
 /** A record with what the line says of its neighbours. */
@@ -122,8 +124,9 @@ export function encodeHead({ log, segment, seq, offset, sum, epoch }: Head): str
 	return `${line.trimEnd().padEnd(HEAD_BYTES - 1)}\n`;
 }
 
-export function encodeBase({ log, first }: Base): string {
-	return sealed(`{"v":${FORMAT_VERSION},"base":{"log":"${log}","first":${first}}`).line;
+export function encodeBase({ log, first, adopted }: Base): string {
+	const more = adopted === undefined ? "" : `,"adopted":"${adopted}"`;
+	return sealed(`{"v":${FORMAT_VERSION},"base":{"log":"${log}","first":${first}${more}}`).line;
 }
 
 /** Reads the line between two places of a buffer, its newline left out. Never throws: what does not check out is `bad`, and says why. */
@@ -243,15 +246,18 @@ function recordOf({ seq, ts, kind, scope, data, dur, prev, crc }: StoredRecord):
 
 function isHeader(value: Fields<SegmentHeader>): value is SegmentHeader {
 	return (
-		typeof value.log === "string" &&
+		isId(value.log) &&
 		isSeq(value.first) &&
 		value.first > 0 &&
 		typeof value.prev === "string" &&
 		isSeq(value.epoch) &&
 		typeof value.created === "number" &&
-		(value.adopted === undefined || (typeof value.adopted === "string" && /^[0-9a-f]{32}$/.test(value.adopted)))
+		(value.adopted === undefined || isId(value.adopted))
 	);
 }
+
+/** 32 hex digits. */
+const isId = (value: unknown): value is string => typeof value === "string" && /^[0-9a-f]{32}$/.test(value);
 
 function isFooter(value: unknown): value is SegmentFooter {
 	const { first, last, prev, epoch } = (value ?? {}) as Fields<SegmentFooter>;
@@ -259,8 +265,8 @@ function isFooter(value: unknown): value is SegmentFooter {
 }
 
 function isBase(value: unknown): value is Base {
-	const { log, first } = (value ?? {}) as Fields<Base>;
-	return typeof log === "string" && isSeq(first) && first > 0;
+	const { log, first, adopted } = (value ?? {}) as Fields<Base>;
+	return typeof log === "string" && isSeq(first) && first > 0 && (adopted === undefined || isId(adopted));
 }
 
 function isHead(value: unknown): value is Head {

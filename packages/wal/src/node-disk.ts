@@ -3,7 +3,7 @@ import fs from "node:fs";
 import { dirname } from "node:path";
 import { tryLock } from "fs-native-extensions";
 import type { Disk, DiskFile, DiskLock } from "./disk.ts";
-import { assertOwnDirectory, openOwn } from "./own-files.ts";
+import { assertNoDirectory, assertOwnDirectory, openOwn } from "./own-files.ts";
 
 const { O_CREAT, O_DIRECTORY = 0, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
 
@@ -23,7 +23,12 @@ export const nodeDisk: Disk = {
 	},
 	remove(path) {
 		assertOwnDirectory(dirname(path));
-		fs.unlinkSync(path);
+		try {
+			fs.unlinkSync(path);
+		} catch (error) {
+			assertNoDirectory(path);
+			throw error;
+		}
 	},
 	syncDirectory(path) {
 		// Windows has no such call, and keeps its directories in order without one.

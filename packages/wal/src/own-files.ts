@@ -73,6 +73,12 @@ export function assertOwnDirectory(path: string): void {
 		throw unsafe(path, DIRECTORY, "one that all users may write to", `look at what is in it, then: chmod o-w ${path}`);
 }
 
+/** Refuses a directory where a file is to be removed or replaced. @throws WalError `WAL_UNSAFE` */
+export function assertNoDirectory(path: string): void {
+	const found = statOf(path);
+	if (found?.isDirectory()) throw unsafe(path, FILE, kindOf(found), "move it away");
+}
+
 function assertOwnFile(found: fs.Stats | undefined, path: string): void {
 	if (!found) return;
 	if (!found.isFile()) throw unsafe(path, FILE, kindOf(found), "move it away");

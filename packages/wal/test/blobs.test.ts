@@ -34,6 +34,20 @@ async function fresh(): Promise<string> {
 	return join(directory, "above", "blobs");
 }
 
+test("a name has one spelling: others of it are not listed, however deep", async () => {
+	const directory = await fresh();
+	const blobs = fileBlobs(directory);
+	for (const name of ["a", "A/con", "x.blob/y."]) await blobs.put(name, Buffer.from(name));
+	let at = directory;
+	for (let i = 0; i < 38; i++) {
+		await mkdir(join(at, "%61"));
+		await mkdir(join(at, "a"));
+		at = join(at, "a");
+	}
+	for (const name of ["B.blob", "%62.blob", "con.blob"]) await writeFile(join(directory, name), "", { mode: 0o600 });
+	expect(await blobs.list("")).toEqual(["A/con", "a", "x.blob/y."]);
+});
+
 testBlobs(
 	{ describe, test, expect },
 	{

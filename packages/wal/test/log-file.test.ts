@@ -1,7 +1,8 @@
 /** The writer of the files, over a disk that does what a test says. */
+import { hash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { decodeLine, encodeHead, type Head } from "../src/codec.ts";
+import { decodeLine, encodeBase, encodeHead, encodeHeader, encodeRecord, type Head } from "../src/codec.ts";
 import {
 	type Disk,
 	type DiskFile,
@@ -586,6 +587,179 @@ test("a torn tail of another place, which came with a copy, is not taken for one
 	expect(again.torn).toBeUndefined();
 	expect(await texts(again)).toEqual(["a", "b"]);
 });
+
+/** What a file of this name would have to hold, as whoever puts one here knows it. */
+const brokenName = (seq: number, bytes: string, adopted = ""): string =>
+	`/log/wal.jsonl.broken-${seq}-${hash("sha256", adopted + bytes).slice(0, 8)}`;
+
+const put = (path: string, text: string): void => {
+	disk.files.delete(path);
+	disk.open(path, "create").write(Buffer.from(text), 0);
+};
+
+/** @param adopt as in `LogFileOptions` */
+const takeOver = (adopt: string): Promise<Wal> =>
+	openWal(fileEngine("/log", { disk, ...small, adopt }), { records: [said, nested] });
+
+describe("files that whoever a log came from puts beside it later", () => {
+	const mine = "a".repeat(32);
+
+	test("a torn tail is not this log's, whether or not its name fits its bytes", async () => {
+		await say(await open(), "a", "b");
+		disk = new TestDisk(
+			disk.files.entries().map(([path, { bytes }]) => [path, bytes] as const),
+			disk.directories,
+		);
+		await (await takeOver(mine)).close();
+		const { tip } = await open(true);
+		for (const seq of [4, tip + 1]) for (const bytes of ["{", "planted"]) put(brokenName(seq, bytes), bytes);
+		put(`/log/wal.jsonl.broken-${tip + 1}-00000000`, "planted");
+		await using again = await open();
+		expect(again.torn).toBeUndefined();
+		for await (const record of again.read()) expect(record.kind).not.toBe(walRecovered.kind);
+	});
+
+	test("one of its own is, also where the opening that set it aside was stopped", async () => {
+		await (await takeOver(mine)).close();
+		const { tip } = await open(true);
+		const torn = '{"v":1,"seq":';
+		put(brokenName(tip + 1, torn, mine), torn);
+		await using again = await open();
+		expect(again.torn).toMatchObject({ seq: tip + 1, bytes: torn.length, sha256: hash("sha256", torn) });
+	});
+
+	test("so is one that was set aside as the log was taken over, wherever that was stopped", async () => {
+		for (let n = 1; ; n++) {
+			const mortal = new MortalDisk();
+			disk = mortal as unknown as TestDisk;
+			const wal = await open();
+			await say(wal, "a");
+			await wal.close();
+			const file = mortal.files.get("/log/wal.jsonl");
+			if (file) file.bytes = Buffer.concat([file.bytes, Buffer.from('{"v":1,"seq":')]);
+			mortal.dieAt(n);
+			await takeOver(mine).catch(() => {});
+			const { dead } = mortal;
+			mortal.live();
+			await using again = await open();
+			const recovered = [];
+			for await (const record of again.read()) if (walRecovered.is(record)) recovered.push(record.data.seq);
+			expect([n, ...recovered]).toEqual([n, 3]);
+			if (dead) continue;
+			expect(n).toBeGreaterThan(10);
+			return;
+		}
+	});
+
+	test("a base takes nothing away, and nothing is changed", async () => {
+		const wal = await open();
+		await say(wal, ...many.slice(0, 20));
+		const { id } = wal;
+		await wal.close();
+		await (await takeOver(mine)).close();
+		const names = disk.names();
+		const [second = ""] = names.filter((name) => /wal-\d+/.test(name)).slice(1);
+		const { tip } = await open(true);
+		for (const first of [Number(/\d{20}/.exec(second)?.[0]), tip, tip + 1])
+			for (const adopted of [undefined, "b".repeat(32)]) {
+				put("/log/wal.base", encodeBase({ log: id, first, ...(adopted === undefined ? {} : { adopted }) }));
+				for (const readOnly of [true, false])
+					await expect(open(readOnly)).rejects.toMatchObject({
+						code: "WAL_CORRUPT",
+						detail: { path: "/log/wal.base" },
+						message: expect.stringContaining("move it away"),
+					});
+				await expect(planRepair("/log", { disk })).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+				expect(disk.names()).toEqual([...names, "/log/wal.base"].sort());
+			}
+		disk.files.delete("/log/wal.base");
+		await using again = await open();
+		expect((await texts(again)).slice(0, 20)).toEqual(many.slice(0, 20));
+	});
+});
+
+test("a base that passes over all there is, is refused", async () => {
+	const wal = await open();
+	await say(wal, ...many.slice(0, 20));
+	const { id } = wal;
+	await wal.close();
+	for (const name of ["/log/wal.jsonl", "/log/wal.head"]) disk.files.delete(name);
+	put("/log/wal.base", encodeBase({ log: id, first: 500 }));
+	const names = disk.names();
+	await expect(open()).rejects.toMatchObject({ code: "WAL_CORRUPT", detail: { path: "/log/wal.base" } });
+	expect(disk.names()).toEqual(names);
+});
+
+test("an opening takes away nothing of what a base passes over: who opens the log may yet refuse it", async () => {
+	const wal = await open();
+	await say(wal, ...many.slice(0, 20));
+	const sealed = [...disk.files].filter(([path]) => /wal-\d+/.test(path));
+	await wal.truncate({ before: 15 });
+	const { first } = wal;
+	await wal.close();
+	for (const [path, file] of sealed) disk.files.set(path, file);
+	const names = disk.names();
+	await using again = await open();
+	expect([again.first, disk.names()]).toEqual([first, names]);
+	await again.truncate({ before: first });
+	expect(disk.names()).toEqual(names.filter((name) => !(Number(/\d{20}/.exec(name)?.[0]) < first)));
+});
+
+test("what looks like torn tails holds no opening up, however much it is", async () => {
+	const wal = await open();
+	await say(wal, "a");
+	await wal.close();
+	const size = 1024 ** 4;
+	for (let i = 0; i < 3; i++) put(`/log/wal.jsonl.broken-3-0000000${i}`, "x");
+	const { open: openFile } = disk;
+	let read = 0;
+	disk.open = (path, how) => {
+		const file = openFile.call(disk, path, how);
+		if (!path.includes(".broken-")) return file;
+		const counted: DiskFile["read"] = (into) => {
+			read += into.length;
+			return into.length;
+		};
+		return { ...file, size: () => (path.endsWith("0") ? size : 100 * 1024 * 1024), read: counted };
+	};
+	await using again = await open();
+	expect(again.torn).toBeUndefined();
+	expect(read).toBe(100 * 1024 * 1024);
+});
+
+test.each([
+	["epoch", (n: number) => ({ seq: 1, epoch: n })],
+	["seq", (n: number) => ({ seq: n - 1, epoch: 1 })],
+])("a log whose last %s leaves no room for the next one is refused before anything is written", async (_, make) => {
+	for (const n of [2 ** 52, Number.MAX_SAFE_INTEGER]) {
+		disk = new TestDisk();
+		const { seq, epoch } = make(n);
+		disk.makeDirectory("/log");
+		const head = { log: "c".repeat(32), first: seq, prev: "00000000", epoch: 0, created: 1 };
+		const data = JSON.stringify({ epoch, pid: 1, host: "x" });
+		const record = { seq, ts: 1, kind: "wal_epoch", scope: {}, data, dur: seq - 1, prev: "00000000" };
+		put("/log/wal.jsonl", encodeHeader(head) + encodeRecord(record).line);
+		if (seq > 1) put("/log/wal.base", encodeBase({ log: head.log, first: seq }));
+		const before = [...disk.names(), disk.text("/log/wal.jsonl")];
+		for (const opening of [() => open(), () => takeOver("a".repeat(32))]) {
+			await expect(opening()).rejects.toMatchObject({
+				code: "WAL_CORRUPT",
+				message: expect.stringContaining("another directory"),
+			});
+			expect([...disk.names(), disk.text("/log/wal.jsonl")]).toEqual(before);
+		}
+		await (await open(true)).close();
+	}
+});
+
+test.each(["", "c".repeat(31), "C".repeat(32), "c".repeat(33), "the log of somebody"])(
+	"a segment of a log called %j is none",
+	async (log) => {
+		disk.makeDirectory("/log");
+		put("/log/wal.jsonl", encodeHeader({ log, first: 1, prev: "00000000", epoch: 0, created: 1 }));
+		for (const readOnly of [true, false]) await expect(open(readOnly)).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+	},
+);
 
 test("epochs count the writers when nothing is read but what the head vouches for", async () => {
 	for (let i = 0; i < 3; i++) await (await open()).close();

@@ -108,7 +108,7 @@ const adoptedOn = (disk: MemoryDisk): unknown => {
 	const [line = ""] = Buffer.from(disk.files.get(`${ABOVE}/log/wal.jsonl`)?.bytes ?? [])
 		.toString()
 		.split("\n");
-	return JSON.parse(line).adopted;
+	return line === "" ? undefined : JSON.parse(line).adopted;
 };
 
 test.each([
@@ -139,6 +139,61 @@ test.each([
 				if (cut >= known) expect(adoptedOn(state)).toBe(mine);
 			}
 		}
+	},
+	120_000,
+);
+
+/** What the base says, and the newest segment, of whose the log is; undefined where there is no base. */
+const baseOn = (disk: MemoryDisk): unknown[] =>
+	[`${ABOVE}/log/wal.base`].flatMap((path) => {
+		const bytes = disk.files.get(path)?.bytes;
+		return bytes ? [JSON.parse(Buffer.from(bytes).toString()).base.adopted] : [];
+	});
+
+test.each([
+	["", []],
+	[", which a cut truncation has left in part,", [2]],
+])(
+	"a log whose front is gone%s is taken over with its base, wherever that is cut, and again after it",
+	async (_, left) => {
+		const [mine, other] = ["a".repeat(32), "b".repeat(32)];
+		const first = new CrashDisk();
+		const wal = await openOn(first);
+		for (let i = 0; i < 60; i++) await wal.append(said({ text: `${i} `.repeat(60) }), {}).durable;
+		const sealed = [...first.files].filter(([path]) => /wal-\d+\.jsonl$/.test(path)).sort();
+		await wal.truncate({ before: 40 });
+		const from = wal.first;
+		await wal.close();
+		for (const at of left) first.files.set(...(sealed[at] as (typeof sealed)[number]));
+		const before = await (async () => {
+			await using again = await openOn(settled(first));
+			const records: WalRecord[] = [];
+			for await (const record of again.read()) records.push(record);
+			return records;
+		})();
+		expect(before[0]?.seq).toBe(from);
+
+		const disk = settled(first);
+		const taken = await openOn(disk, mine);
+		const known = disk.cuts;
+		await taken.close();
+		const next = random(SEED);
+		for (let cut = 0; cut <= disk.cuts; cut++) {
+			for (const state of disk.states(cut, { limit: 16, random: next })) {
+				if (cut >= known) expect([adoptedOn(state), ...baseOn(state)]).toEqual([mine, mine]);
+				// No log says whose it is beside a base that does not.
+				if (adoptedOn(state) === mine) expect(baseOn(state)).toEqual([mine]);
+				await using again = await openOn(settled(state), other);
+				const records: WalRecord[] = [];
+				for await (const record of again.read()) records.push(record);
+				expect(records.slice(0, before.length - 1)).toEqual(before.slice(0, -1));
+			}
+		}
+
+		await using last = await openOn(disk);
+		for (let i = 0; i < 60; i++) await last.append(said({ text: `${i} `.repeat(60) }), {}).durable;
+		await last.truncate({ before: 90 });
+		expect([last.first > 60, ...baseOn(disk)]).toEqual([true, mine]);
 	},
 	120_000,
 );
@@ -323,6 +378,8 @@ test(`a truncation that is cut anywhere is whole afterwards, or has not begun (s
 			const found: string[] = [];
 			for await (const { crc } of again.read()) found.push(crc);
 			expect(found.slice(0, tip - again.first + 1)).toEqual(crcs.slice(again.first));
+			// The next truncation takes away what this one has left.
+			await again.truncate({ before: again.first });
 			const names = [...state.files.keys()].filter((path) => /wal-\d+\.jsonl$/.test(path)).sort();
 			expect(Number(/(\d{20})/.exec(names[0] ?? "")?.[1])).toBe(again.first);
 			await again.close();

@@ -87,6 +87,36 @@ test("a damaged record is lost alone: the plan says so, and what comes after kee
 	expect((await verifyLog("/log", { disk })).state).toBe("sound");
 });
 
+test("a log that was taken over still says so when it is repaired, whatever of it is damaged", async () => {
+	const adopt = "a".repeat(32);
+	const adopted = (disk: MemoryDisk): unknown => JSON.parse(textOf(disk).split("\n")[0] ?? "").adopted;
+	const make = async (): Promise<MemoryDisk> => {
+		const disk = await history(20, 1024);
+		const wal = await openWal(fileEngine("/log", { disk, segmentBytes: 1024, allocateBytes: 512, adopt }), {
+			records: [said],
+		});
+		await wal.truncate({ before: 12 });
+		for (let i = 30; i < 45; i++) await wal.append(said({ text: `text ${i}` }), { agent: "a" }).durable;
+		await wal.close();
+		return disk;
+	};
+	const plan = async (disk: MemoryDisk): Promise<string> => (await planRepair("/log", { disk })).accept;
+	const header = (disk: MemoryDisk, path: string): void =>
+		put(disk, path, textOf(disk, path).replace('"first"', '"FIRST"'));
+	for (const [what, spoilIt] of [
+		["a record of the newest segment", (disk: MemoryDisk) => spoil(disk, 44)],
+		["the newest header", (disk: MemoryDisk) => header(disk, ACTIVE)],
+		["the oldest segment", (disk: MemoryDisk) => header(disk, sealedOf(disk)[0] ?? "")],
+		["all segments but the newest", (disk: MemoryDisk) => void sealedOf(disk).map((path) => header(disk, path))],
+	] as const) {
+		const disk = await make();
+		spoilIt(disk);
+		await at(disk, await plan(disk));
+		expect([what, adopted(disk)]).toEqual([what, adopt]);
+		expect((await verifyLog("/log", { disk })).state).toBe("sound");
+	}
+});
+
 test("each damaged record is lost alone: what stands between two of them is kept", async () => {
 	const disk = await history(12);
 	for (const seq of [4, 7, 8, 11]) spoil(disk, seq);

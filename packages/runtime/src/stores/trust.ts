@@ -23,6 +23,7 @@ import {
 	type TornTail,
 	WalError,
 } from "@reyn/wal";
+import { z } from "zod";
 import { mainSession } from "../kernel/sessions.ts";
 import { areaIn, assertOwnState, layoutOf, namesIn } from "./layout.ts";
 
@@ -54,11 +55,22 @@ export async function stateOrigin(state: string, secrets: string): Promise<State
 	const [, ...lines] = found.toString("latin1").trimEnd().split("\n");
 	const expected = Buffer.from(codeOf(state, identity, lines, secret));
 	if (found.length !== expected.length || !timingSafeEqual(found, expected)) return "unknown";
-	for (const path of identity?.sealed ?? []) {
+	// Whatever else is in the log was sealed when it was trusted, and is as it was, or came later.
+	for (const path of identity?.others() ?? []) {
 		const line = lines.find((each) => each.startsWith(`${basename(path)} `));
-		if (line !== undefined && line !== (await lineOf(path))) return "unknown";
+		if (line === undefined || line !== (await lineOf(path).catch(unlessTooLarge))) return "unknown";
 	}
 	return "own";
+}
+
+/**
+ * A state that is not known is not known later either, until somebody trusts it. To be called before its log is repaired: all that
+ * a repair keeps is in a segment that says whose the log is, whoever wrote it.
+ *
+ * @throws WalError `WAL_UNSAFE` when the state or the secret is not this user's own
+ */
+export async function forgetUnknown(state: string, secrets: string): Promise<void> {
+	if ((await stateOrigin(state, secrets)) === "unknown") await removeFiles(state, [CODE]);
 }
 
 /**
@@ -85,17 +97,19 @@ export async function trustState(
 		records: [],
 		// The log is locked by now, and not taken over yet: a cut leaves it as it was.
 		async proven(logId) {
-			await copyBlobs(fileBlobs(areaIn(layout, "kept")), fileBlobs(kept));
+			const theirs = areaIn(layout, "kept");
+			await copyKept(fileBlobs(theirs), fileBlobs(kept), theirs);
 			return newestSnapshot(fileSnapshots(areaIn(layout, "snapshots")), logId, [mainSession]);
 		},
 	}).catch((error) => {
-		rmSync(kept, { recursive: true, force: true });
+		// A log that was taken over before it failed has no other.
+		if (!isAdopted(state, adopt)) rmSync(kept, { recursive: true, force: true });
 		throw error;
 	});
 	await adopted.close();
-	const { sealed } = logIdentityIn(layout.wal) as LogIdentity;
+	const { others } = logIdentityIn(layout.wal) as LogIdentity;
 	const lines: string[] = [];
-	for (const path of sealed) lines.push(await lineOf(path));
+	for (const path of others()) lines.push(await lineOf(path));
 	await bind(state, secrets, lines);
 	return adopted.torn;
 }
@@ -119,8 +133,64 @@ async function bind(state: string, secrets: string, lines: readonly string[]): P
 	await atomicWrite(join(state, CODE), codeOf(state, identity, lines, secret));
 }
 
-async function copyBlobs(from: BlobStore, to: BlobStore): Promise<void> {
-	for (const name of await from.list("")) await to.put(name, (await from.get(name)) ?? Buffer.alloc(0));
+/** A header is there whole, or not at all. */
+function isAdopted(state: string, adopt: string): boolean {
+	const identity = identityIn(state);
+	return identity !== "unknown" && identity?.adopted === adopt;
+}
+
+/** What a state may have kept: more takes minutes to copy, and a disk. */
+const MAX_KEPT_BLOBS = 20_000;
+const MAX_KEPT_BYTES = 1024 * 1024 * 1024;
+
+/**
+ * Copies the index, the states that it names, and what states share. What nothing refers to stays where it is.
+ *
+ * @throws WalError `WAL_TOO_LARGE`
+ */
+async function copyKept(from: BlobStore, to: BlobStore, path: string): Promise<void> {
+	const isKept = await keptNames(from);
+	const names = (await from.list("")).filter(isKept);
+	let bytes = 0;
+	const assertFits = (): void => {
+		if (names.length <= MAX_KEPT_BLOBS && bytes <= MAX_KEPT_BYTES) return;
+		throw new WalError(
+			"WAL_TOO_LARGE",
+			`${path} has ${names.length} files; expected at most ${MAX_KEPT_BLOBS}, of ${MAX_KEPT_BYTES} bytes together. Nothing was trusted; have reyn gc run where the state was made, and take it anew`,
+			{ path, files: names.length, maxFiles: MAX_KEPT_BLOBS, maxBytes: MAX_KEPT_BYTES },
+		);
+	};
+	assertFits();
+	for (const name of names) {
+		const blob = await from.get(name);
+		if (!blob) continue;
+		bytes += blob.length;
+		assertFits();
+		await to.put(name, blob);
+	}
+}
+
+/** Which blobs may be kept states, as docs/formats/kept-v1.md has them. */
+async function keptNames(from: BlobStore): Promise<(name: string) => boolean> {
+	const bases = new Set(basesIn((await from.get(INDEX)) ?? Buffer.alloc(0)));
+	return (name) => {
+		const [, seq] = /^roots\/[^/]+\/(\d{20})$/.exec(name) ?? [];
+		if (seq !== undefined) return bases.has(Number(seq));
+		return name === INDEX || name === "log" || /^chunks\/[0-9a-f]{64}$/.test(name);
+	};
+}
+
+const INDEX = "branches";
+const index = z.object({ bases: z.array(z.object({ seq: z.int() })) });
+
+/** The seqs whose states an index names; none where it cannot be read, which an opening then says. */
+function basesIn(bytes: Uint8Array): readonly number[] {
+	try {
+		const [, text = ""] = Buffer.from(bytes).toString().split("\n");
+		return index.parse(JSON.parse(text)).bases.map(({ seq }) => seq);
+	} catch {
+		return [];
+	}
 }
 
 /** A log that does not say who it is, is nobody's. */
@@ -134,18 +204,18 @@ function identityIn(state: string): LogIdentity | undefined | "unknown" {
 }
 
 async function codeIn(state: string): Promise<Buffer | undefined> {
-	try {
-		return await readOwnFile(join(state, CODE), MAX_CODE_BYTES);
-	} catch (error) {
-		if ((error as WalError).code !== "WAL_TOO_LARGE") throw error;
-		return undefined;
-	}
+	return readOwnFile(join(state, CODE), MAX_CODE_BYTES).catch(unlessTooLarge);
+}
+
+function unlessTooLarge(error: WalError): undefined {
+	if (error.code !== "WAL_TOO_LARGE") throw error;
 }
 
 /** @param lines of the segments that were sealed when the log was trusted */
 function codeOf(state: string, identity: LogIdentity | undefined, lines: readonly string[], secret: Buffer): string {
-	const { log = "", adopted } = identity ?? {};
-	const who = [log, ...(adopted === undefined ? [] : [adopted, ...lines])];
+	// No log says nothing: one that is put in later is another.
+	const { log, adopted } = identity ?? {};
+	const who = [log, ...(adopted === undefined ? [] : [adopted, ...lines])].filter((each) => each !== undefined);
 	const said = JSON.stringify(["reyn state", realpathSync.native(state), ...who]);
 	const mac = createHmac("sha256", secret).update(said).digest("hex");
 	return [mac, ...lines, ""].join("\n");

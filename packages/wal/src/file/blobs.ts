@@ -32,8 +32,10 @@ export function fileBlobs(directory: string, { disk }: FileBlobsOptions = {}): B
 	async function collect(at: string, prefix: string, names: string[]): Promise<void> {
 		for (const entry of await files.list(pathOf(at))) {
 			const isBlob = entry.endsWith(BLOB);
-			const name = at + partOf(isBlob ? entry.slice(0, -BLOB.length) : entry);
-			if (!name.startsWith(prefix) || !isBlobName(name)) continue;
+			const spelt = isBlob ? entry.slice(0, -BLOB.length) : entry;
+			const name = at + partOf(spelt);
+			// A name has one spelling: `%61` beside `a` would be the same blobs once more, at each level.
+			if (!name.startsWith(prefix) || !isBlobName(name) || fileNameOf(partOf(spelt)) !== spelt) continue;
 			if (isBlob) names.push(name);
 			else await collect(`${name}/`, prefix, names);
 		}

@@ -1,6 +1,8 @@
 /** Pure: what the files of a log mean, and what a writer has to do before it may write. The rules of docs/formats/wal-v1.md, "Recovery". */
+import { dirname } from "node:path";
 import type { SegmentHeader } from "../codec.ts";
 import type { Seq } from "../record.ts";
+import { basePath } from "./names.ts";
 import type { BadLine, Scan } from "./scan.ts";
 import type { Survey } from "./survey.ts";
 
@@ -25,12 +27,14 @@ export interface Refusal {
 	readonly seq: Seq;
 	readonly why: string;
 	readonly version?: number;
+	/** What to do, where it is no damage that a repair gives up. */
+	readonly remedy?: string;
 	/** How far the log is known to have been acknowledged. */
 	readonly acknowledged: Seq;
 }
 
 /** @param proven a seq that something outside the log proves to have been durable, such as its newest snapshot; 0 for none */
-export function decide({ sealed, active, head, base, newer }: Survey, proven: Seq): Decision {
+export function decide({ sealed, active, head, base, passedOver, newer }: Survey, proven: Seq): Decision {
 	const logId = sealed[0]?.header.log ?? active?.header?.log;
 	const acknowledged = Math.max(proven, active?.durable ?? 0, head?.seq ?? 0);
 	const refuse = (seq: Seq, why: string, more: Partial<Refusal> = {}): Refusal => ({
@@ -48,6 +52,18 @@ export function decide({ sealed, active, head, base, newer }: Survey, proven: Se
 	if (base === "unsound") return refuse(FIRST, "wal.base, which says where the log begins, does not check out");
 	if (base && logId !== undefined && base.log !== logId)
 		return refuse(FIRST, `wal.base is of another log, ${base.log}`);
+	// Whoever this log came from can write one that takes it away, and knows all of it but what it says since.
+	const newest = active ? active.header : sealed.at(-1)?.header;
+	const [gone] = passedOver;
+	if (base && gone !== undefined && (newest ? newest.adopted !== base.adopted : !active))
+		return refuse(
+			FIRST,
+			`it takes all before seq ${base.first} away, and does not say whose the log is as the newest segment does`,
+			{
+				path: basePath(dirname(gone)),
+				remedy: "If it came from elsewhere, move it away, and bring back the one that was there before, if one was",
+			},
+		);
 	const oldest = base?.first ?? FIRST;
 
 	let expected: Expected | undefined;

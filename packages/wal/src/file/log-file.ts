@@ -1,7 +1,17 @@
 /** The writer of a log's files: takes the lock, recovers, appends, seals. Synchronous, so that a test can stop it anywhere. */
 import { createHash } from "node:crypto";
+import { join } from "node:path";
 import { crc32 } from "node:zlib";
-import { encodeBase, encodeFooter, encodeHead, encodeHeader, type Head, hex, type SegmentHeader } from "../codec.ts";
+import {
+	type Base,
+	encodeBase,
+	encodeFooter,
+	encodeHead,
+	encodeHeader,
+	type Head,
+	hex,
+	type SegmentHeader,
+} from "../codec.ts";
 import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk.ts";
 import type { Owner, TornTail } from "../engine.ts";
 import { seqMismatch } from "../engine-errors.ts";
@@ -9,12 +19,22 @@ import { WalError } from "../errors.ts";
 import { isFull } from "../full.ts";
 import type { Seq } from "../record.ts";
 import { atomicWriteTo, makeDirectories, syncEntry } from "./atomic-write.ts";
-import { decide } from "./decide.ts";
+import { type Decision, decide } from "./decide.ts";
 import { lockedBehindOurBack, readHolder, refusal } from "./messages.ts";
-import { activePath, basePath, brokenSeq, headPath, isTemporary, lockPath, sealedFirsts, sealedPath } from "./names.ts";
+import {
+	activePath,
+	basePath,
+	brokenPath,
+	brokenSeq,
+	headPath,
+	isTemporary,
+	lockPath,
+	sealedFirsts,
+	sealedPath,
+} from "./names.ts";
 import { withFile } from "./records.ts";
 import { type BadLine, type Scan, sumOf } from "./scan.ts";
-import { readLogId, survey } from "./survey.ts";
+import { readLogId, type Survey, survey } from "./survey.ts";
 
 export interface LogFileOptions {
 	/** A full segment is sealed. Default: 16 MiB. */
@@ -80,6 +100,8 @@ export class LogFile {
 	#allocated = 0;
 	/** The first seqs of the sealed segments, oldest first. */
 	#sealed: Seq[] = [];
+	/** Undefined when nothing was ever taken away. */
+	#base: Base | undefined;
 	/** When this writer opened the log; segments that it makes say so. */
 	#opening = 0;
 	/** The epoch of this writer, and of the last one that has written. */
@@ -148,8 +170,15 @@ export class LogFile {
 		return adopt === undefined ? opened : this.#adopt(adopt, opened);
 	}
 
-	/** What was sealed before keeps what it says. */
+	/**
+	 * What was sealed before keeps what it says. The base comes first, so that no log that says whose it is has one that does
+	 * not; what it passes over before that, or a cut between the two would leave a base that may not pass anything over.
+	 */
 	#adopt(adopted: string, opened: OpenedFile): OpenedFile {
+		if (this.#base) {
+			this.#removeBefore(this.#base.first);
+			this.#writeBase({ ...this.#base, adopted });
+		}
 		if (this.#tail.seq >= this.#header.first) this.#seal();
 		else {
 			this.#active.close();
@@ -166,21 +195,15 @@ export class LogFile {
 		const decision = decide(found, proven);
 		const sealed = found.sealed.map(({ header }) => header.first);
 		const first = sealed[0];
-		const { base } = found;
-		// A refusal changes nothing, so not before it.
-		const clean = (): void => {
-			this.#clean();
-			if (typeof base === "object") this.#removeBefore(base.first);
-		};
+		if (decision.kind === "refuse") throw refusal(decision, this.#directory);
+		if (decision.kind !== "fresh") assertRoom(decision, this.#directory);
+		this.#base = typeof found.base === "object" ? found.base : undefined;
+		this.#clean();
 		switch (decision.kind) {
-			case "refuse":
-				throw refusal(decision, this.#directory);
 			case "fresh":
-				clean();
 				this.#begin({ log: fresh.log, first: 1, prev: fresh.salt, epoch: 0, created: fresh.now });
 				return this.#opened(sealed, first ?? 1, 0, []);
-			case "begin":
-				clean();
+			case "begin": {
 				// The rename that sealed the last segment may not be durable, and what begins now takes the name that it had.
 				this.#disk.syncDirectory(this.#directory);
 				this.#begin({
@@ -189,15 +212,18 @@ export class LogFile {
 					created: fresh.now,
 					...adoptedAs(found.sealed.at(-1)?.header),
 				});
-				return this.#opened(sealed, first ?? decision.header.first, decision.epoch, []);
+				const { first: next } = this.#header;
+				// An opening that took the log over seals before its first record.
+				const torn = this.#unrecorded({ header: this.#header, next, kept: [], openings: [] }, found);
+				return this.#opened(sealed, first ?? next, decision.epoch, torn);
+			}
 			case "seal": {
 				const { scan } = decision;
 				const header = scan.header as SegmentHeader;
-				clean();
 				// Padding may follow the footer, and nothing of it all may be durable yet. The head says where a record ends, and
 				// stays as it is until there is a segment that has no footer.
 				this.#take(scan, found.head);
-				const torn = this.#unrecorded(scan);
+				const torn = this.#unrecorded(scan, found);
 				this.#active.close();
 				this.#renameSealed(header.first);
 				const { next, prev, epoch } = scan;
@@ -205,12 +231,12 @@ export class LogFile {
 				return this.#opened([...sealed, header.first], first ?? header.first, scan.epoch, torn);
 			}
 			case "open": {
-				clean();
 				const { scan, torn } = decision;
-				if (torn) this.#setAside(torn, scan);
+				const aside = torn && this.#setAside(torn, scan);
 				this.#take(scan, found.head);
 				this.#syncHead();
-				return this.#opened(sealed, first ?? this.#header.first, scan.epoch, this.#unrecorded(scan));
+				const all = this.#unrecorded(scan, found, aside);
+				return this.#opened(sealed, first ?? this.#header.first, scan.epoch, all);
 			}
 		}
 	}
@@ -263,21 +289,31 @@ export class LogFile {
 
 	/**
 	 * Takes whole segments away whose records are all before a seq; gives the first seq that is left. What is kept is
-	 * durable before a file goes: cut anywhere, the next opening takes the rest away.
+	 * durable before a file goes: cut anywhere, they count no more, and the next time takes the rest away. An opening takes
+	 * none: whoever opens the log may yet refuse it.
 	 */
 	truncateBefore(seq: Seq): Seq {
 		const firsts = [...this.#sealed, this.#header.first];
 		const first = firsts.findLast((each) => each <= seq) ?? (firsts[0] as Seq);
-		if (first === firsts[0]) return first;
-		const base = Buffer.from(encodeBase({ log: this.#header.log, first }));
-		atomicWriteTo(this.#disk, basePath(this.#directory), base, "new");
-		this.#sealed = this.#sealed.filter((each) => each >= first);
+		if (first !== firsts[0]) {
+			this.#writeBase({ log: this.#header.log, first, ...adoptedAs(this.#header) });
+			this.#sealed = this.#sealed.filter((each) => each >= first);
+		}
 		try {
-			this.#removeBefore(first);
+			if (this.#base) this.#removeBefore(this.#base.first);
 		} catch {
-			// They count no more, whatever is left of them: the next opening takes that away.
+			// They count no more, whatever is left of them: the next truncation takes that away.
 		}
 		return first;
+	}
+
+	#writeBase(base: Base): void {
+		try {
+			atomicWriteTo(this.#disk, basePath(this.#directory), Buffer.from(encodeBase(base)), "new");
+		} catch (cause) {
+			throw isFull(cause) ? this.#full(cause) : cause;
+		}
+		this.#base = base;
 	}
 
 	#removeBefore(first: Seq): void {
@@ -348,27 +384,49 @@ export class LogFile {
 	}
 
 	/** Copies a torn tail to a file of its own before it is cut: evidence is never destroyed. */
-	#setAside({ offset, end }: BadLine, { next }: Scan): void {
-		const path = activePath(this.#directory);
-		const bytes = withFile(this.#disk, path, (file) => readAt(file, offset, end - offset));
-		atomicWriteTo(this.#disk, `${path}.broken-${next}-${sha256Of(bytes).slice(0, 8)}`, bytes, "new");
+	#setAside({ offset, end }: BadLine, { next, header }: Scan): TornTail {
+		const bytes = withFile(this.#disk, activePath(this.#directory), (file) => readAt(file, offset, end - offset));
+		const keptIn = brokenPath(this.#directory, next, sha256Of(bytes, header?.adopted));
+		atomicWriteTo(this.#disk, keptIn, bytes, "new");
+		return { seq: next, bytes: bytes.length, sha256: sha256Of(bytes), keptIn };
 	}
 
 	/**
 	 * What was set aside and has no record, since the opening that did it was stopped before. It began where the log ends
-	 * now, or where a writer began: a file of another place came here with a copy, and says nothing of this log.
+	 * now, or where a writer began, and its name has the hash of its bytes and of whose the log is: what came here with a copy,
+	 * or was put here by whoever the log came from, says nothing of this log.
 	 */
-	#unrecorded({ next, kept, openings }: Scan): readonly TornTail[] {
-		return this.#disk
+	#unrecorded(
+		{ header, next, kept, openings }: Pick<Scan, "header" | "next" | "kept" | "openings">,
+		{ sealed }: Survey,
+		aside?: TornTail,
+	): readonly TornTail[] {
+		const whose = [header?.adopted];
+		// The opening that took the log over may have been stopped before its first record: it named what it set aside before.
+		if (next === header?.first) whose.push(sealed.at(-1)?.header.adopted);
+		const names = this.#disk
 			.list(this.#directory)
-			.flatMap((name) => {
+			.filter((name) => {
 				const seq = brokenSeq(name);
-				if (kept.includes(name) || (seq !== next && !openings.includes(seq))) return [];
-				const keptIn = `${this.#directory}/${name}`;
-				const bytes = withFile(this.#disk, keptIn, (file) => readAt(file, 0, file.size()));
-				return [{ seq, bytes: bytes.length, sha256: sha256Of(bytes), keptIn }];
+				return seq > 0 && !kept.includes(name) && (seq === next || openings.includes(seq));
 			})
-			.sort((a, b) => a.seq - b.seq);
+			.slice(0, MAX_UNRECORDED);
+		const found = aside ? [aside] : [];
+		let room = MAX_UNRECORDED_BYTES;
+		for (const name of names) {
+			const keptIn = join(this.#directory, name);
+			if (keptIn === aside?.keptIn) continue;
+			const bytes = withFile(this.#disk, keptIn, (file) => {
+				const size = file.size();
+				return size <= room ? readAt(file, 0, size) : undefined;
+			});
+			if (!bytes) continue;
+			room -= bytes.length;
+			const seq = brokenSeq(name);
+			const isOurs = whose.some((each) => brokenPath(this.#directory, seq, sha256Of(bytes, each)) === keptIn);
+			if (isOurs) found.push({ seq, bytes: bytes.length, sha256: sha256Of(bytes), keptIn });
+		}
+		return found.sort((a, b) => a.seq - b.seq);
 	}
 
 	#syncHead(): void {
@@ -507,8 +565,29 @@ export class LogFile {
 	}
 }
 
-function sha256Of(bytes: Uint8Array): string {
-	return createHash("sha256").update(bytes).digest("hex");
+/** @param adopted goes before the bytes, where there is one */
+function sha256Of(bytes: Uint8Array, adopted = ""): string {
+	return createHash("sha256").update(adopted).update(bytes).digest("hex");
+}
+
+/** What is read to find torn tails without a record: a crash leaves one, anybody else may leave any number of gigabytes. */
+const MAX_UNRECORDED = 1000;
+const MAX_UNRECORDED_BYTES = 128 * 1024 * 1024;
+
+/** No log that Reyn wrote comes near: behind it neither a seq nor an epoch could be told from the next one. */
+const MAX_NUMBER = 2 ** 52;
+
+/** @throws WalError `WAL_CORRUPT` where the next record could not be read again */
+function assertRoom(decision: Extract<Decision, { kind: "begin" | "seal" | "open" }>, directory: string): void {
+	const [seq, epoch] =
+		decision.kind === "begin" ? [decision.header.first, decision.epoch] : [decision.scan.next, decision.scan.epoch];
+	if (seq < MAX_NUMBER && epoch < MAX_NUMBER) return;
+	const path = activePath(directory);
+	throw new WalError(
+		"WAL_CORRUPT",
+		`${path} takes no more records: its next seq is ${seq}, and the epoch of its last writer ${epoch}; expected less than ${MAX_NUMBER} for both, and no Reyn comes so far. Nothing was changed. It can be looked at; to go on, begin in another directory`,
+		{ path, seq, epoch },
+	);
 }
 
 const REWRITE_BYTES = 1024 * 1024;

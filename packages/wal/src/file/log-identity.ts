@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { decodeLine } from "../codec.ts";
 import { WalError } from "../errors.ts";
 import { assertOwnDirectory, openOwn } from "../own-files.ts";
-import { activePath, sealedPaths } from "./names.ts";
+import { activePath, basePath, sealedPaths } from "./names.ts";
 
 /** A header is shorter. */
 const HEADER_BYTES = 1024;
@@ -15,8 +15,8 @@ export interface LogIdentity {
 	readonly log: string;
 	/** Given to it by the option `adopt`, the last time. */
 	readonly adopted?: string;
-	/** The paths of its sealed segments, oldest first. */
-	readonly sealed: readonly string[];
+	/** The paths of its other segments, oldest first, and of its base, that do not say the same of `adopted`. */
+	others(): readonly string[];
 }
 
 /**
@@ -39,7 +39,18 @@ export function logIdentityIn(directory: string): LogIdentity | undefined {
 			path: newest,
 		});
 	const { log, adopted } = decoded.header;
-	return { log, ...(adopted === undefined ? {} : { adopted }), sealed };
+	const base = names.map((name) => join(directory, name)).filter((path) => path === basePath(directory));
+	return {
+		log,
+		...(adopted === undefined ? {} : { adopted }),
+		others: () => [...sealed, ...base].filter((path) => path !== newest && !says(path, adopted)),
+	};
+}
+
+function says(path: string, adopted: string | undefined): boolean {
+	const decoded = decodeLine(firstLine(path));
+	if (decoded.type === "header") return decoded.header.adopted === adopted;
+	return decoded.type === "base" && decoded.base.adopted === adopted;
 }
 
 function firstLine(path: string): Buffer {

@@ -4,7 +4,8 @@ import { type WalCode, WalError } from "../errors.ts";
 import type { Refusal } from "./decide.ts";
 import { activePath } from "./names.ts";
 
-export function refusal({ code, path, offset, seq, why, version, acknowledged }: Refusal, directory: string): WalError {
+export function refusal(refused: Refusal, directory: string): WalError {
+	const { code, path, offset, seq, why, version, remedy, acknowledged } = refused;
 	const file = path ?? activePath(directory);
 	if (code === "WAL_NEWER_FORMAT") {
 		return new WalError(
@@ -13,10 +14,13 @@ export function refusal({ code, path, offset, seq, why, version, acknowledged }:
 			{ path: file, version },
 		);
 	}
+	const detail = { path: file, offset, seq, lastSound: seq - 1, acknowledged };
+	if (remedy !== undefined)
+		return new WalError(code, `${file} is not used: ${why}. Nothing was changed. ${remedy}`, detail);
 	return new WalError(
 		code,
 		`${file}, byte ${offset}: seq ${seq} was acknowledged as durable, and is not as it was: ${why}. Records up to seq ${seq - 1} are sound, ${acknowledged} were acknowledged. Nothing was changed. Look with: reyn wal verify; give the damaged part up with: reyn wal repair`,
-		{ path: file, offset, seq, lastSound: seq - 1, acknowledged },
+		detail,
 	);
 }
 

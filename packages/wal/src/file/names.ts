@@ -38,6 +38,10 @@ export const isBroken = (name: string): boolean => BROKEN.test(name);
 /** The seq that those bytes would have begun with. */
 export const brokenSeq = (name: string): Seq => Number(BROKEN.exec(name)?.[1] ?? 0);
 
+/** Where they are kept. @param hash of them, and in a log that was taken over of what it says since before them */
+export const brokenPath = (directory: string, seq: Seq, hash: string): string =>
+	`${activePath(directory)}.broken-${seq}-${hash.slice(0, 8)}`;
+
 /** Where a repair keeps a segment that it replaces: the first seq that it gave up, and the segment's SHA-256. */
 export const repairedPath = (path: string, seq: Seq, sha256: string): string =>
 	`${path}.repaired-${seq}-${sha256.slice(0, 8)}`;

@@ -17,6 +17,7 @@ import { type WalRepaired, walLost, walRepaired } from "../wal-records.ts";
 import { CHUNK_BYTES } from "./lines.ts";
 import { defaultLogFileOptions, LogFile } from "./log-file.ts";
 import { type Looked, look } from "./look.ts";
+import { refusal } from "./messages.ts";
 import { activePath, headPath, repairedPath } from "./names.ts";
 import { recordLines, withFile } from "./records.ts";
 import { type Piece, type Salvage, salvage } from "./salvage.ts";
@@ -57,7 +58,7 @@ export interface ApplyRepairOptions extends VerifyOptions {
 /**
  * What a repair would do and cost. Changes nothing.
  *
- * @throws WalError `WAL_IO` when there is no log, `WAL_NEWER_FORMAT`
+ * @throws WalError `WAL_IO` when there is no log, `WAL_NEWER_FORMAT`; `WAL_CORRUPT` where nothing is damaged that could be given up
  */
 export async function planRepair(directory: string, options: VerifyOptions = {}): Promise<RepairPlan> {
 	return (await prepare(directory, options)).plan;
@@ -131,7 +132,8 @@ async function prepare(
 	}
 
 	const looked = await look(disk, directory, proven);
-	const { found, log, acknowledged } = looked;
+	const { found, log, acknowledged, decision } = looked;
+	if (decision.kind === "refuse" && decision.remedy !== undefined) throw refusal(decision, directory);
 	const spoiled = new Set(verdict.problems.map(({ path }) => path));
 	const sound = found.sealed.findIndex(({ path }) => spoiled.has(path));
 	const keptSealed = sound === -1 ? found.sealed : found.sealed.slice(0, sound);
@@ -186,15 +188,19 @@ function baseOf(
 	given: Survey["sealed"],
 	log: string | undefined,
 	pieces: readonly Piece[],
-): { first: Seq; prev: string | undefined; epoch: number } {
+): { first: Seq; prev: string | undefined; epoch: number; adopted?: string } {
 	const before = kept.at(-1);
 	const headers = [...given.map(({ header }) => header), ...(active?.header ? [active.header] : [])];
 	const own = headers.filter((header) => header.log !== "" && header.log === log);
 	const epoch = Math.max(before?.header.epoch ?? 0, active?.epoch ?? 0, ...own.map((header) => header.epoch));
-	if (before) return { first: before.footer.last + 1, prev: before.footer.prev, epoch };
+	// What was kept for a log that was taken over lies under it. Where the newest header is damaged, a base is as new.
+	const isBaseNewest = active?.header?.log !== log && typeof base === "object" && base.log === log;
+	const adopted = (isBaseNewest ? base.adopted : undefined) ?? (own.at(-1) ?? before?.header)?.adopted;
+	const more = adopted === undefined ? {} : { adopted };
+	if (before) return { first: before.footer.last + 1, prev: before.footer.prev, epoch, ...more };
 	const start = typeof base === "object" ? base.first : 1;
 	const prev = own.find(({ first }) => first === start)?.prev ?? pieces.find(({ first }) => first === start)?.prev;
-	return { first: start, prev, epoch };
+	return { first: start, prev, epoch, ...more };
 }
 
 /** The records of a file that follow one another, in stretches. */

@@ -22,6 +22,8 @@ export interface Survey {
 	readonly head: Head | undefined;
 	/** Undefined when nothing was ever taken away. */
 	readonly base: Base | "unsound" | undefined;
+	/** The sealed segments before the base, which count no more: a truncation that was cut has left them. */
+	readonly passedOver: readonly string[];
 	/** The head or the base, if a newer Reyn wrote it. */
 	readonly newer: { readonly path: string; readonly version: number } | undefined;
 }
@@ -48,19 +50,18 @@ export function survey(disk: Disk, directory: string, how: "quick" | "whole"): S
 	const baseLine = readBaseLine(disk, directory);
 	const base = baseLine && (baseLine.type === "base" ? baseLine.base : "unsound");
 	const names = disk.list(directory);
-	// Those before it are what a truncation that was cut has left.
-	const kept = (path: string): boolean => typeof base !== "object" || path >= sealedPath(directory, base.first);
+	const isKept = (path: string): boolean => typeof base !== "object" || path >= sealedPath(directory, base.first);
+	const paths = sealedPaths(directory, names);
 	// Which of the files with damaged bytes are known to the log only its records say.
 	const isQuick = how === "quick" && !names.some(isBroken);
 	return {
-		sealed: sealedPaths(directory, names)
-			.filter(kept)
-			.map((path) => readSealed(disk, path)),
+		sealed: paths.filter(isKept).map((path) => readSealed(disk, path)),
 		active: names.includes("wal.jsonl")
 			? withFile(disk, activePath(directory), (file) => scan(file, isQuick ? head : undefined))
 			: undefined,
 		head,
 		base,
+		passedOver: paths.filter((path) => !isKept(path)),
 		newer: newerOf(headPath(directory), headLine) ?? newerOf(basePath(directory), baseLine),
 	};
 }
