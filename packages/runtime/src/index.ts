@@ -49,6 +49,7 @@ export {
 	type StartedScript,
 	type Verification,
 } from "./features/script/scripts.ts";
+export type { AgentOptions } from "./kernel/agents.ts";
 export { type Ending, inBackground } from "./kernel/background.ts";
 export { type RuntimeCode, RuntimeError } from "./kernel/errors.ts";
 export type {

@@ -1,5 +1,5 @@
 /** The composition: one log, its timeline, and sessions with turns, plans, skills and scripts over it. */
-import { assertPurity, type Model, type ModelPolicy, type Tool } from "@reyn/journal";
+import type { Model, ModelPolicy } from "@reyn/journal";
 import { openRuns, type Question, scriptRuns } from "@reyn/journal/script";
 import { costOf, findPlan, inFlight, type PlanLimits, type PlanRun, planRuns } from "@reyn/plan";
 import {
@@ -28,8 +28,9 @@ import { type BuiltIn, builtIn } from "./features/index.ts";
 import { planWork } from "./features/plan/pieces.ts";
 import type { Scripts } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
+import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
-import type { Agent, Feature, FeatureHost } from "./kernel/feature.ts";
+import type { Feature, FeatureHost } from "./kernel/feature.ts";
 import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel } from "./kernel/kernel.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Session, SessionScope } from "./kernel/session.ts";
@@ -45,11 +46,11 @@ export interface RuntimeOptions {
 	readonly store?: Store;
 	readonly model: Model;
 	/** What turns and plan steps may use. */
-	readonly tools: readonly Tool[];
+	readonly tools: AgentOptions["tools"];
 	/** What an agent is told before each conversation. Default: to answer from files, with sources. */
 	readonly instructions?: string;
 	/** Agents that differ from that, by name: each has what is given here, and the rest as above. */
-	readonly agents?: Readonly<Record<string, Partial<Agent>>>;
+	readonly agents?: Readonly<Record<string, Partial<AgentOptions>>>;
 	/** Kinds of work of your own, beside conversations, plans, skills and scripts. */
 	readonly features?: readonly Feature[];
 	readonly skills?: readonly Skill[];
@@ -130,7 +131,7 @@ export interface Confirmed {
 /**
  * Opens a state and restores what is in it. Nothing runs yet: `resume()` goes on with what was in flight.
  *
- * @throws RuntimeError `RUNTIME_FEATURES`, `RUNTIME_STORE`; WalError, SnapshotError, TimetravelError as their packages say; JournalError `STEP_PURITY` of a
+ * @throws RuntimeError `RUNTIME_FEATURES`, `RUNTIME_STORE`, `RUNTIME_TOOLS`; WalError, SnapshotError, TimetravelError as their packages say; JournalError `STEP_PURITY` of a
  * tool; nothing is changed then
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
@@ -145,23 +146,16 @@ function storeOf({ state, store, allowNetwork }: RuntimeOptions): Store {
 	throw new RuntimeError("RUNTIME_STORE", "expected either `state`, a directory, or `store`; found both, or none");
 }
 
-/** What a kernel is opened with, as the options say. @throws RuntimeError `RUNTIME_STORE`; JournalError `STEP_PURITY` of a tool */
+/** What a kernel is opened with, as the options say. @throws RuntimeError `RUNTIME_STORE`, `RUNTIME_TOOLS`; JournalError `STEP_PURITY` of a tool */
 export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptions; readonly builtIn: BuiltIn } {
 	const { agents = {}, features = [], onEvent, redact, instructions = INSTRUCTIONS, model, tools } = options;
-	for (const each of [tools, ...Object.values(agents).map((agent) => agent.tools ?? [])])
-		for (const tool of each) assertPurity(tool);
 	const ours = builtIn(options);
 	const kernel: KernelOptions = {
 		...options,
 		store: storeOf(options),
 		features: [...ours.list, ...features],
 		redact: redact && ((text) => redact(text)),
-		agent: ({ agent = mainSession.agent }) => ({
-			model,
-			tools,
-			instructions,
-			...(Object.hasOwn(agents, agent) ? agents[agent] : {}),
-		}),
+		agents: new Agents({ model, tools, instructions }, agents),
 		// What a feature of one's own says comes here too.
 		emit: (event) => onEvent?.(event as RuntimeEvent),
 	};

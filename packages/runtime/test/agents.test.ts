@@ -1,7 +1,9 @@
 /** Each agent is told, asks and uses what is its own, and the rest is as for all. */
-import type { ModelRequest, Tool } from "@reyn/journal";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { makeProject, open, type Project, scripted } from "./project.ts";
+import { journal, type ModelRequest, openStarts, type Tool, type ToolSource, type Verdict } from "@reyn/journal";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Feature, Kernel } from "../src/index.ts";
+import { exists } from "./kept-files.ts";
+import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -51,4 +53,117 @@ test("a tool of an agent whose purity is none is refused before anything is open
 	const wrong = { ...tool("look"), purity: "sideeffect" } as unknown as Tool;
 	const refused = open(project, { agents: { cook: { tools: [wrong] } } });
 	await expect(refused).rejects.toMatchObject({ code: "STEP_PURITY" });
+});
+
+test("tools come and go with their source, which is closed with the runtime", async () => {
+	const here: Tool[] = [tool("look")];
+	const closed: string[] = [];
+	const source: ToolSource = {
+		tools: () => [...here],
+		onChange: () => () => {},
+		close: async () => void closed.push("source"),
+	};
+	const offered: (readonly string[])[] = [];
+	const model = scripted((request) => {
+		offered.push(request.tools.map(({ name }) => name));
+		return "yes";
+	});
+	const { runtime } = await open(project, { model, tools: source, agents: { cook: { tools: source } } });
+	await runtime.prompt("one");
+	await runtime.idle();
+	here.push(tool("stir"));
+	await runtime.prompt("two");
+	await runtime.idle();
+	expect(offered).toEqual([
+		["look", "plan"],
+		["look", "stir", "plan"],
+	]);
+	await runtime.close();
+	expect(closed).toEqual(["source"]);
+});
+
+test("a source that gives no tools is refused before anything is opened", async () => {
+	const tools: ToolSource = {
+		tools: () => {
+			throw new Error("not connected");
+		},
+		onChange: () => () => {},
+		close: async () => {},
+	};
+	const refused = open(project, { tools });
+	await expect(refused).rejects.toMatchObject({
+		code: "RUNTIME_TOOLS",
+		message: expect.stringContaining("not connected"),
+	});
+	expect(await exists(project.state)).toBe(false);
+});
+
+describe("a feature may stand before each call of a model and a tool", () => {
+	const asks = scripted((request) =>
+		lastOf(request) === "pay" ? [{ name: "pay", args: {} }] : `so: ${lastOf(request)}`,
+	);
+	let paid = 0;
+	const pay: Tool = {
+		...tool("pay"),
+		purity: "side_effect",
+		call: async () => {
+			paid++;
+			return "paid";
+		},
+	};
+	let verdict: Verdict;
+	let asked: string[];
+	let kernel: Kernel;
+	const guard: Feature = {
+		name: "guard",
+		start: (given) => {
+			kernel = given;
+			return {
+				async gate(_, { type, name }) {
+					asked.push(`${type} ${name}`);
+					return type === "tool" ? verdict : { kind: "pass" };
+				},
+			};
+		},
+	};
+	const opened = () => open(project, { model: asks, tools: [pay], features: [guard] });
+	beforeEach(() => {
+		paid = 0;
+		asked = [];
+	});
+
+	test("what is denied is a failure that the model hears of, and is no start in doubt", async () => {
+		verdict = { kind: "deny", code: "NO_MONEY", reason: "there is no money left" };
+		const { runtime } = await opened();
+		await runtime.prompt("pay");
+		await runtime.idle();
+		expect(paid).toBe(0);
+		expect(runtime.conversation().items.toArray().at(-1)).toMatchObject({
+			text: expect.stringContaining("there is no money left"),
+		});
+		expect(openStarts(runtime.view().get(journal))).toEqual([]);
+		await runtime.close();
+	});
+
+	test("what waits goes on when it may, in another process too, and what is recalled is not asked about", async () => {
+		verdict = { kind: "wait", for: "the boss" };
+		const first = await opened();
+		await first.runtime.prompt("pay");
+		await first.runtime.idle();
+		expect([paid, first.runtime.conversation().open.length]).toEqual([0, 1]);
+		await first.runtime.close();
+		const { runtime } = await opened();
+		runtime.resume();
+		await runtime.idle();
+		expect(paid).toBe(0);
+		verdict = { kind: "pass" };
+		const [turn = 0] = runtime.conversation().open;
+		asked = [];
+		kernel.goOn({ kind: "turn", id: String(turn) });
+		await runtime.idle();
+		expect([paid, runtime.conversation().open.length]).toEqual([1, 0]);
+		// The answer that asked for the tool was paid for before.
+		expect(asked).toEqual(["tool pay", "model scripted"]);
+		await runtime.close();
+	});
 });

@@ -1,5 +1,5 @@
 /** What the kernel knows of a feature, and what a feature gets of the kernel. No feature knows another. */
-import type { Model, ModelPolicy, Tool, Using } from "@reyn/journal";
+import type { GatedCall, Model, ModelPolicy, Tool, Using, Verdict } from "@reyn/journal";
 import type { AnyProjection, View } from "@reyn/snapshot";
 import type { Deeds, Timeline } from "@reyn/timetravel";
 import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal } from "@reyn/wal";
@@ -76,6 +76,11 @@ export interface FeatureHost {
 	goOn?(session: Session, piece: Piece): void;
 	/** Tools for whoever asks a model; made for this frame, so that they may close over it. */
 	tools?(frame: Frame): readonly Tool[];
+	/**
+	 * Before each call of a model or a tool that is made and not recalled: all have to let it pass, in the order of the list. One that
+	 * waits stops its work, which asks again when `kernel.goOn` is called for its piece, or at the next start.
+	 */
+	gate?(session: Session, call: GatedCall): Promise<Verdict>;
 }
 
 /** Where a model is asked. Work may be started from a turn; from a step it may not. */
@@ -119,6 +124,8 @@ export interface Kernel {
 	readonly redact: ((text: string) => string) | undefined;
 	/** For what no record says: pieces of text, notices. */
 	emit<Event extends { readonly type: string }>(event: Event): void;
+	/** Goes on with a piece of any feature that runs, unless it is under way: it was held, and is not any more. */
+	goOn(piece: Pick<Piece, "kind" | "id">): void;
 	/** Work that was finished before and is not even asked for: the meter counts it as free. */
 	saved(calls: number, tokens: number): void;
 	/** @throws RuntimeError `RUNTIME_CLOSED` once the runtime has been told to close */

@@ -1,6 +1,7 @@
 /** What every kind of work stands on: one log, its timeline, the sessions over it, and what features do in them. */
 import {
 	firstBelow,
+	type GatedCall,
 	journal,
 	type ModelPolicy,
 	recall,
@@ -8,6 +9,7 @@ import {
 	type StepEvent,
 	stepOutcomes,
 	type Using,
+	type Verdict,
 } from "@reyn/journal";
 import { newestSnapshot, SnapshotStore } from "@reyn/snapshot";
 import { openTimeline, type RetentionPolicy, type Timeline } from "@reyn/timetravel";
@@ -26,6 +28,7 @@ import {
 import { redacted } from "../redaction/redact.ts";
 import { type Collection, collectArtifacts } from "../stores/artifacts.ts";
 import { Beside } from "../stores/beside.ts";
+import type { Agents } from "./agents.ts";
 import { type Composition, compose } from "./compose.ts";
 import { Space } from "./disk-space.ts";
 import { RuntimeError } from "./errors.ts";
@@ -53,7 +56,7 @@ export interface KernelOptions {
 	readonly quietMs?: number | undefined;
 	/** Takes out of a record what must not be written. */
 	redact?: ((text: string) => string) | undefined;
-	agent(scope: Scope): Agent;
+	readonly agents: Agents;
 	emit<Event extends { readonly type: string }>(event: Event): void;
 }
 
@@ -205,8 +208,8 @@ export class OpenKernel implements Kernel {
 		return this.#meter.read();
 	}
 
-	agent(scope: Scope): Agent {
-		return this.#options.agent(scope);
+	agent({ agent = mainSession.agent }: Scope): Agent {
+		return this.#options.agents.of(agent);
 	}
 
 	tools(frame: Frame): ReturnType<Kernel["tools"]> {
@@ -219,11 +222,23 @@ export class OpenKernel implements Kernel {
 		return this.#options.features.flatMap((feature) => feature.pieces?.(session.view) ?? []);
 	}
 
+	get #isGated(): boolean {
+		return [...this.#hosts.values()].some((host) => host.gate);
+	}
+
 	/** Goes on with all that runs by itself, in the order of the features. Paused work stays paused. */
 	resume(): void {
+		this.#goOnWith(() => true);
+	}
+
+	goOn(which: Pick<Piece, "kind" | "id">): void {
+		this.#goOnWith((piece) => isSame(piece, which));
+	}
+
+	#goOnWith(isMeant: (piece: Piece) => boolean): void {
 		for (const session of this.sessions)
 			for (const piece of this.pieces(session))
-				if (piece.status === "running" || piece.status === "ending") this.#goOn(session, piece);
+				if (isMeant(piece) && (piece.status === "running" || piece.status === "ending")) this.#goOn(session, piece);
 	}
 
 	#goOn(session: Session, piece: Piece): void {
@@ -235,6 +250,15 @@ export class OpenKernel implements Kernel {
 	#relaunch = (session: Session, piece: Piece): void => {
 		if (session.hasBegun(piece.work)) this.#goOn(session, piece);
 	};
+
+	/** All have to let a call pass. */
+	async #gate(session: Session, call: GatedCall): Promise<Verdict> {
+		for (const host of this.#hosts.values()) {
+			const verdict = await host.gate?.(session, call);
+			if (verdict && verdict.kind !== "pass") return verdict;
+		}
+		return { kind: "pass" };
+	}
 
 	using(session: Session, signal: AbortSignal): Using {
 		// The log of now: what was started before a rewind keeps the one that no longer accepts it.
@@ -248,6 +272,7 @@ export class OpenKernel implements Kernel {
 			recordedIn: (lane) => recordedIn(session.view.get(journal), lane),
 			firstBelow: (lane) => firstBelow(session.view.get(journal), lane),
 			whenInDoubt: () => "retry",
+			...(this.#isGated && { gate: (call) => this.#gate(session, call) }),
 			observe: (event) => this.#observe(session.scope, event),
 			results: this.results,
 			...(redact && { redact }),
@@ -354,7 +379,8 @@ export class OpenKernel implements Kernel {
 		// What waited for space is told by now that there is none; what has begun meanwhile ends too.
 		this.cancel();
 		const [ended] = await Promise.allSettled([this.idle()]);
-		for (const each of [quiet, closed, ended]) if (each.status === "rejected") throw each.reason;
+		const [tools] = await Promise.allSettled([this.#options.agents.close()]);
+		for (const each of [quiet, closed, ended, tools]) if (each.status === "rejected") throw each.reason;
 	}
 
 	assertOpen(): void {
