@@ -76,7 +76,7 @@ function budget(tarballs: readonly Tarball[]): void {
 			...(dependencies.join() === "fs-native-extensions" ? [] : [`it depends on ${dependencies.join(", ")}`]),
 		]);
 		const loaded = loadedBy(join(temp, "unpacked/@reyn/wal/package/dist"), "index.js");
-		if (loaded > 128 * 1024) throw new Error(`importing it loads ${loaded} bytes of code; ${128 * 1024} are allowed`);
+		if (loaded > 136 * 1024) throw new Error(`importing it loads ${loaded} bytes of code; ${136 * 1024} are allowed`);
 	});
 }
 
@@ -165,9 +165,17 @@ function example(name: string, tarballs: readonly Tarball[]): void {
 	const installed = step(`example ${name} installs`, () => {
 		copyTracked(join(root, "examples", name), home);
 		const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8"));
-		const wanted = tarballs.filter(({ manifest: { name } }) => name in manifest.dependencies);
-		const files = Object.fromEntries(wanted.map(({ manifest: { name }, file }) => [name, `file:${file}`]));
-		writeJson(join(home, "package.json"), { ...manifest, dependencies: { ...manifest.dependencies, ...files } });
+		const files = Object.fromEntries(tarballs.map(({ manifest: { name }, file }) => [name, `file:${file}`]));
+		const { dependencies } = manifest;
+		const [named, below] = [true, false].map((isNamed) =>
+			Object.fromEntries(Object.entries(files).filter(([name]) => name in dependencies === isNamed)),
+		);
+		// What it names itself, and what that needs.
+		writeJson(join(home, "package.json"), {
+			...manifest,
+			dependencies: { ...dependencies, ...named },
+			overrides: below,
+		});
 		run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline"], home);
 	});
 	if (!installed) {
