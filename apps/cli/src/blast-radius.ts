@@ -23,18 +23,19 @@ export function radiusLines(
 	];
 }
 
-function extentText({ records, turns, sessions, plans, runs, scripts }: Extent): string {
+function extentText({ records, turns, sessions, ...begun }: Extent): string {
 	const whose = sessions.length > 0 ? ` in ${sessions.join(", ")}` : "";
-	const work = workText({ plans, runs, scripts });
+	const work = workText(begun);
 	return `${counted(records, "record")}, ${counted(turns, "turn")}${whose}${work === "" ? "" : `: ${work}`}`;
 }
 
-function workText({ turns = [], plans = [], runs = [], scripts = [] }: Partial<Unfinished>): string {
+function workText({ turns = [], plans = [], runs = [], scripts = [], others = [] }: Partial<Unfinished>): string {
 	return [
 		...turns.map((turn) => `turn #${turn}`),
 		...plans.map((plan) => `plan ${plan}`),
 		...runs.map((run) => `skill run ${run}`),
 		...scripts.map((run) => `script run ${run}`),
+		...others,
 	].join(", ");
 }
 

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Board, pollFeature, polls } from "../../../examples/custom-feature/poll.ts";
-import { type Feature, facets, mainSession, type Runtime } from "../src/index.ts";
+import { blastRadius, type Feature, facets, mainSession, type Runtime } from "../src/index.ts";
 import { copyState, keepLines, linesOf } from "./cut.ts";
 import { exists } from "./kept-files.ts";
 import { emptyArea, lastOf, makeProject, open, type Project, scripted, storeAt } from "./project.ts";
@@ -115,6 +115,9 @@ test("a rewind takes it back, whole or by mode, and an undo brings it again", as
 	const [id = ""] = Object.keys(stateOf(runtime));
 	await polls.vote(id, "ada", "yes");
 	const then = stateOf(runtime);
+	const away = await blastRadius(runtime, { target: start, scope: {} });
+	expect(away).toMatchObject({ leaves: { others: [`poll ${id}`], runs: [] }, cancels: { others: [`poll ${id}`] } });
+	expect(away.returns).not.toHaveProperty("others");
 	await runtime.checkout(start, "test");
 	expect(stateOf(runtime)).toEqual({});
 	await runtime.undo("test");

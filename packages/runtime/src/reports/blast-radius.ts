@@ -7,11 +7,12 @@ import type { View } from "@reyn/snapshot";
 import { type Coverage, isMeta, isOutside } from "@reyn/timetravel";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { conversation } from "../features/conversation/conversation.ts";
-import { TURN } from "../features/conversation/pieces.ts";
+import { MESSAGE, TURN } from "../features/conversation/pieces.ts";
 import { userPrompt } from "../features/conversation/records.ts";
 import { PLAN, plansIn } from "../features/plan/pieces.ts";
+import { SCRIPT } from "../features/script/pieces.ts";
 import { SKILL } from "../features/skill/pieces.ts";
-import type { Feature, Settled } from "../kernel/feature.ts";
+import type { Feature, Piece, Settled } from "../kernel/feature.ts";
 import type { SessionScope } from "../kernel/session.ts";
 import { settlement } from "../kernel/settle.ts";
 import type { Runtime } from "../runtime.ts";
@@ -28,9 +29,12 @@ export interface BlastRadius {
 	/** Turns that have no answer at the target: they are closed without one. */
 	readonly interrupts: readonly Seq[];
 	/** Unfinished that is unfinished now and at the target: it goes on from there, and its plans pay for this again. */
-	readonly relaunches: Pick<Unfinished, "plans" | "runs"> & { readonly calls: number; readonly tokens: number };
+	readonly relaunches: Pick<Unfinished, "plans" | "runs" | "others"> & {
+		readonly calls: number;
+		readonly tokens: number;
+	};
 	/** Unfinished that is over now and unfinished at the target: it waits until a person resumes it. */
-	readonly pauses: Pick<Unfinished, "plans" | "runs">;
+	readonly pauses: Pick<Unfinished, "plans" | "runs" | "others">;
 }
 
 /** How much of the history, and whose. */
@@ -44,6 +48,8 @@ export interface Extent {
 	/** Of skills. */
 	readonly runs: readonly string[];
 	readonly scripts: readonly string[];
+	/** Work of features of one's own, by its name: `poll p7`. Absent where there is none. */
+	readonly others?: readonly string[];
 }
 
 export interface Unfinished {
@@ -53,6 +59,8 @@ export interface Unfinished {
 	readonly runs: readonly string[];
 	/** A script that is under way stops; like any other it is resumed by name. */
 	readonly scripts: readonly string[];
+	/** Work of features of one's own, by its name. Absent where there is none. */
+	readonly others?: readonly string[];
 }
 
 /** @param plan a rewind that was previewed, or a checkout of exactly `target` */
@@ -86,16 +94,24 @@ export async function blastRadius(
 		const before = await timeline.at(tip, each);
 		states.push({ before, now: await foresight.at(each) });
 	}
-	const idsOf = (state: (view: View) => object): ReadonlySet<string> =>
-		new Set(states.flatMap(({ before, now }) => [before, now].flatMap((view) => Object.keys(state(view)))));
-	const [plans, scripts] = [idsOf((view) => view.get(planRuns)), idsOf((view) => view.get(scriptRuns))];
+	const pieces = states.flatMap(({ before, now }) => [before, now].flatMap((view) => piecesIn(runtime.features, view)));
 	return {
-		leaves: leaves.extent(plans, scripts),
-		returns: returns.extent(plans, scripts),
-		stays: stays.extent(plans, scripts),
+		leaves: leaves.extent(pieces),
+		returns: returns.extent(pieces),
+		stays: stays.extent(pieces),
 		...unfinishedOf(runtime.features, states, coverage),
 	};
 }
+
+const piecesIn = (features: readonly Feature[], view: View): readonly Piece[] =>
+	features.flatMap((feature) => feature.pieces?.(view) ?? []);
+
+/** Work of features of one's own. */
+const isOther = ({ kind }: Piece): boolean => ![TURN, MESSAGE, PLAN, SKILL, SCRIPT].includes(kind);
+
+/** Nothing of those that there are none of. */
+const others = (names: readonly string[]): { readonly others?: readonly string[] } =>
+	names.length > 0 ? { others: [...new Set(names)] } : {};
 
 /** What becomes of unfinished work, by the same rule as after the reset. */
 function unfinishedOf(
@@ -106,6 +122,10 @@ function unfinishedOf(
 	const settled = states.flatMap(({ before, now }) => settlement(features, before, now, coverage));
 	const idsOf = (becomes: Settled["becomes"], kind: string): readonly string[] =>
 		settled.filter((each) => each.becomes === becomes && each.piece.kind === kind).map(({ piece }) => piece.id);
+	const othersOf = (becomes: Settled["becomes"]) =>
+		others(
+			settled.filter((each) => each.becomes === becomes && isOther(each.piece)).map(({ piece }) => piece.work.name),
+		);
 	const plans = idsOf("running", PLAN);
 	const paid = (when: "before" | "now", what: "calls" | "tokens"): number =>
 		states
@@ -118,6 +138,13 @@ function unfinishedOf(
 			plans: gone(states, (view) => inFlight(view.get(planRuns)).map(([plan]) => plan)),
 			runs: gone(states, (view) => inFlightRuns(view.get(skillRuns)).map(([run]) => run)),
 			scripts: gone(states, (view) => openRuns(view.get(scriptRuns)).map(([run]) => run)),
+			...others(
+				gone(states, (view) =>
+					piecesIn(features, view)
+						.filter((piece) => isOther(piece) && piece.status !== "over")
+						.map(({ work }) => work.name),
+				),
+			),
 		},
 		interrupts: idsOf("over", TURN).map(Number),
 		relaunches: {
@@ -125,8 +152,9 @@ function unfinishedOf(
 			runs: idsOf("running", SKILL),
 			calls: paid("before", "calls") - paid("now", "calls"),
 			tokens: paid("before", "tokens") - paid("now", "tokens"),
+			...othersOf("running"),
 		},
-		pauses: { plans: idsOf("waiting", PLAN), runs: idsOf("waiting", SKILL) },
+		pauses: { plans: idsOf("waiting", PLAN), runs: idsOf("waiting", SKILL), ...othersOf("waiting") },
 	};
 }
 
@@ -157,14 +185,22 @@ class Tally {
 	}
 
 	/** The runs of plans, skills and scripts have scopes of one kind: these say which is which. */
-	extent(plans: ReadonlySet<string>, scripts: ReadonlySet<string>): Extent {
+	extent(pieces: readonly Piece[]): Extent {
+		const kindOf = new Map(pieces.map(({ kind, work }) => [work.scope.run, kind]));
+		const runsOf = (...kinds: readonly string[]): readonly string[] =>
+			[...this.#runs].filter((run) => kinds.includes(kindOf.get(run) ?? SKILL));
 		return {
 			records: this.#records,
 			turns: this.#turns,
 			sessions: [...this.sessions.keys()],
-			plans: [...this.#runs].filter((run) => plans.has(run)),
-			runs: [...this.#runs].filter((run) => !plans.has(run) && !scripts.has(run)),
-			scripts: [...this.#runs].filter((run) => scripts.has(run)),
+			plans: runsOf(PLAN),
+			runs: runsOf(SKILL),
+			scripts: runsOf(SCRIPT),
+			...others(
+				pieces
+					.filter((each) => isOther(each) && this.#runs.has(each.work.scope.run ?? ""))
+					.map(({ work }) => work.name),
+			),
 		};
 	}
 }

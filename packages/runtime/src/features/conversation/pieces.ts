@@ -11,6 +11,9 @@ import { conversationRecords, messageDelivered } from "./records.ts";
 /** The kind of piece that an open prompt is. */
 export const TURN = "turn";
 
+/** The kind of piece that a text is which waits to be shown. */
+export const MESSAGE = "message";
+
 const kindsOfTurn = kindsOf([...conversationRecords.filter((each) => each !== messageDelivered), ...journalRecords]);
 
 /** The turns of a session are one after the other. */
@@ -36,7 +39,7 @@ export function turnsIn(view: View): readonly Piece[] {
 
 export const messagesIn = (view: View): readonly Piece[] =>
 	undeliveredIn(view).map(({ seq, text }) => ({
-		kind: "message",
+		kind: MESSAGE,
 		id: String(seq),
 		work: deliveryWork(view.scope),
 		status: "running",

@@ -6,7 +6,7 @@ import type { Scope } from "@reyn/wal";
 import type { Piece } from "../../kernel/feature.ts";
 import { kindsOf, type Work } from "../../kernel/work.ts";
 
-const SCRIPT = "script";
+export const SCRIPT = "script";
 
 const kindsOfScript = kindsOf([...scriptRecords, ...journalRecords]);
 
