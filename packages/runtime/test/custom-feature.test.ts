@@ -1,8 +1,11 @@
 /** A feature that nothing of the runtime names: it goes on after any kill, and every rewind, undo and gc take it along. */
 import { join } from "node:path";
+import { defineProjection } from "@reyn/snapshot";
+import { defineRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Board, pollFeature, polls } from "../../../examples/custom-feature/poll.ts";
-import { blastRadius, type Feature, facets, mainSession, type Runtime } from "../src/index.ts";
+import { z } from "zod";
+import { type Board, pollFeature, pollOver, polls } from "../../../examples/custom-feature/poll.ts";
+import { blastRadius, type Feature, type FeatureHost, facets, mainSession, type Runtime } from "../src/index.ts";
 import { copyState, keepLines, linesOf } from "./cut.ts";
 import { exists } from "./kept-files.ts";
 import { emptyArea, lastOf, makeProject, open, type Project, scripted, storeAt } from "./project.ts";
@@ -223,6 +226,54 @@ test("what a feature keeps beside the log goes with gc once nothing of its refer
 	await runtime.close();
 });
 
+const factSeen = defineRecord("fact_seen", z.object({ what: z.string() }));
+
+/** Everything that was ever seen, whatever became of the line of history that it was seen on. */
+const seen = defineProjection<readonly string[]>({
+	name: "seen",
+	version: 1,
+	schema: z.array(z.string()),
+	init: () => [],
+	handle: (on) => [on(factSeen, (state, { what }) => [...state, what])],
+});
+
+test("no rewind takes back what lies outside, and no collection either", async () => {
+	const watch: Feature<FeatureHost & { see(what: string): Promise<void> }> = {
+		name: "watch",
+		records: { outside: [factSeen] },
+		projections: [seen],
+		start: ({ sessions }) => ({
+			async see(what) {
+				const { log, scope } = await sessions.ensure(mainSession);
+				await log.append(factSeen({ what }), scope).durable;
+			},
+		}),
+	};
+	const { runtime } = await open(project, { model, tools: [], features: [watch] });
+	const say = async (text: string): Promise<void> => {
+		await runtime.prompt(text);
+		await runtime.idle();
+	};
+	await say("hello");
+	const start = runtime.wal.tip;
+	await runtime.hostOf(watch).see("a door");
+	await say("and?");
+	const away = await blastRadius(runtime, { target: start, scope: {} });
+	expect(away.leaves).toMatchObject({ turns: 1 });
+	await runtime.checkout(start, "test");
+	expect(runtime.view().get(seen)).toEqual(["a door"]);
+	await runtime.hostOf(watch).see("a key");
+	for (const mode of ["conversation_only", "code_only"] as const)
+		await runtime.applyRewind(await runtime.planRewind(0, mode), "test");
+	expect(runtime.view().get(seen)).toEqual(["a door", "a key"]);
+	for (let turn = 0; turn < 3; turn++) await say(`good morning ${turn}`);
+	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
+	await runtime.close();
+	const again = await open(project, { model, tools: [], features: [watch] });
+	expect(again.runtime.view().get(seen)).toEqual(["a door", "a key"]);
+	await again.runtime.close();
+});
+
 describe("features that cannot be together are refused before anything is opened", () => {
 	const bare = (more: Partial<Feature>): Feature => ({ name: "bare", start: () => ({}), ...more });
 	const poll = pollFeature(board());
@@ -238,6 +289,16 @@ describe("features that cannot be together are refused before anything is opened
 			"a projection twice",
 			[poll, bare({ projections: [polls] })],
 			"the projection polls is of the features poll and bare",
+		],
+		[
+			"a fact that is said to be code",
+			[bare({ records: { code: [factSeen] } })],
+			"the kind of record fact_seen of the feature bare is said to be code",
+		],
+		[
+			"code that is said to lie outside",
+			[bare({ records: { outside: [pollOver] } })],
+			"the kind of record poll_over of the feature bare is said to be outside",
 		],
 		["a need that nobody meets", [bare({ needs: [{ service: "oracle" }] })], "needs the service oracle"],
 		[

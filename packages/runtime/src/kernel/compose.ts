@@ -2,7 +2,7 @@
 import { journal, journalRecords, spilledResults } from "@reyn/journal";
 import { type Facets, rewindNote, rewindRecords } from "@reyn/rewind-modes";
 import type { AnyProjection } from "@reyn/snapshot";
-import { type Deeds, isMeta, timetravelRecords } from "@reyn/timetravel";
+import { type Deeds, isMeta, isOutside, timetravelRecords } from "@reyn/timetravel";
 import type { AnyRecordKind } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Facet, Feature } from "./feature.ts";
@@ -85,10 +85,16 @@ function check(features: readonly Feature[]): void {
 			blobs = [],
 		} = feature;
 		take("the feature", name, name);
-		for (const { kind } of recordsOf([feature])) {
-			if (isMeta(kind)) throw wrong(`the kind of record ${kind} of the feature ${name} is reserved; rename it`, name);
-			take("the kind of record", kind, name);
-		}
+		for (const [facet, records] of Object.entries(feature.records ?? {}))
+			for (const { kind } of records) {
+				if (isMeta(kind)) throw wrong(`the kind of record ${kind} of the feature ${name} is reserved; rename it`, name);
+				if (isOutside(kind) !== (facet === "outside"))
+					throw wrong(
+						`the kind of record ${kind} of the feature ${name} is said to be ${facet}: what lies outside, and that alone, is named fact_…; rename it, or say so`,
+						name,
+					);
+				take("the kind of record", kind, name);
+			}
 		for (const projection of projections) take("the projection", projection.name, name);
 		const known = kindsOf(recordsOf([feature]));
 		for (const kind of [...kindsOf([...keeps, ...begins]), ...Object.keys(undo)])

@@ -10,8 +10,11 @@ import type { Sessions } from "./sessions.ts";
 import type { BlobArea, Store } from "./store.ts";
 import type { Work } from "./work.ts";
 
-/** What a rewind by mode takes along: what was said, or what was done. */
-export type Facet = "conversation" | "code";
+/**
+ * What a rewind by mode takes along: what was said, or what was done. `outside`: facts about the world, which no rewind takes back and
+ * `gc` keeps; their kinds are named `fact_…`, so that they are known as such whether their feature is here or not.
+ */
+export type Facet = "conversation" | "code" | "outside";
 
 /** A kind of work: pure facts, checked before the log is opened, and one way to begin. */
 export interface Feature<Host extends FeatureHost = FeatureHost> {
