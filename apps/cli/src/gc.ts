@@ -56,7 +56,7 @@ function linesOf(
 		isCut
 			? `every moment from #${was} to #${retainedFrom - 2} ${went}, and #${retainedFrom - 1} is the oldest that stays: ${kept}`
 			: `no moment ${went}: ${kept}`,
-		...(heldBy ? [`held back by what is under way (${heldBy.projection}), which needs #${heldBy.seq}`] : []),
+		...(heldBy ? [heldText(heldBy)] : []),
 		...(labels.length > 0
 			? [`kept by their labels: ${labels.map(({ name, seq }) => `${name} (#${seq})`).join(", ")}`]
 			: []),
@@ -81,3 +81,8 @@ function artifactLines({ files, bytes, undecided }: Collection["artifacts"], wen
 			]
 		: [];
 }
+
+const heldText = (held: NonNullable<Collection["heldBy"]>): string =>
+	"kind" in held
+		? `held back by #${held.seq}, a record of a kind that is not known here (${held.kind}): whoever knows it may need it`
+		: `held back by what is under way (${held.projection}), which needs #${held.seq}`;

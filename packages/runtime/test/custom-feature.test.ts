@@ -197,10 +197,16 @@ test("left out for one opening, it is as it was", async () => {
 	await runtime.close();
 	const { runtime: without } = await open(project, { model, tools: [] });
 	without.resume();
-	await without.prompt("meanwhile");
-	await without.idle();
+	for (let turn = 0; turn < 3; turn++) {
+		await without.prompt(`meanwhile ${turn}`);
+		await without.idle();
+	}
 	await without.checkout(start, "test");
 	await without.undo("test");
+	// It may be folded by whoever knows it: so nothing of it, and nothing after it, goes.
+	const { retainedFrom, heldBy } = await without.gc({ keepDays: 0, keepCheckpoints: 1 });
+	expect(heldBy).toMatchObject({ kind: "poll_opened" });
+	expect(retainedFrom).toBeLessThanOrEqual(heldBy?.seq ?? 0);
 	await without.close();
 	const again = await opened();
 	expect(stateOf(again.runtime)).toEqual(then);

@@ -4,7 +4,8 @@ import type { Scope, Seq } from "@reyn/wal";
 import type { BranchIndex } from "./branch-index.ts";
 import type { TimelineOptions } from "./options.ts";
 import type { Label, Reading } from "./reading.ts";
-import { type Floor, firstToKeep, floorOf, type RetentionPolicy } from "./retention.ts";
+import { isMeta, isOutside } from "./records.ts";
+import { type Floor, firstToKeep, floorOf, type RetentionPolicy, type Unknown } from "./retention.ts";
 import { assertKeepable, keepBefore } from "./truncation.ts";
 
 /** What `gc` has done, or would do. */
@@ -15,8 +16,8 @@ export interface Collection {
 	readonly was: Seq;
 	/** The first record that is still on disk: the log goes in whole segments. */
 	readonly first: Seq;
-	/** Live work that needs older records than the policy keeps. */
-	readonly heldBy?: Floor;
+	/** Live work that needs older records than the policy keeps, or a record of a kind that is not known here. */
+	readonly heldBy?: Floor | Unknown;
 	/** Labels of what was before; their states are kept. */
 	readonly labels: readonly Label[];
 	/** The seqs whose states outlive their records, newest first: that before the cut, labels, and rewinds that mix lines. */
@@ -28,13 +29,13 @@ export interface Collection {
 
 export class Collecting {
 	readonly #reading: Reading;
-	readonly #options: Pick<TimelineOptions, "keptScopes" | "deeds" | "snapshots">;
+	readonly #options: Pick<TimelineOptions, "keptScopes" | "known" | "deeds" | "snapshots">;
 	readonly #snapped: (seq: Seq) => Promise<Seq>;
 
 	/** @param snapped the seq that a checkout of one goes to */
 	constructor(
 		reading: Reading,
-		options: Pick<TimelineOptions, "keptScopes" | "deeds" | "snapshots">,
+		options: Pick<TimelineOptions, "keptScopes" | "known" | "deeds" | "snapshots">,
 		snapped: (seq: Seq) => Promise<Seq>,
 	) {
 		this.#reading = reading;
@@ -66,12 +67,14 @@ export class Collecting {
 	}
 
 	/** Where the log may be cut: behind a checkpoint, as far as policy and live work allow. */
-	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor }> {
+	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor | Unknown }> {
 		const was = this.#reading.kept.retainedFrom;
 		const checkpoints = this.#reading.register.checkpoints.filter(({ seq }) => seq >= was);
 		const scopes = await this.#scopes();
 		let last = firstToKeep(checkpoints, policy);
-		let heldBy: Floor | undefined;
+		const unknown = last === undefined ? undefined : await this.#firstUnknown(was, last);
+		let heldBy: Floor | Unknown | undefined = unknown;
+		if (unknown) last = checkpoints.findLast(({ seq }) => seq < unknown.seq)?.seq;
 		while (last !== undefined && last >= was) {
 			const before = last + 1;
 			const lowest = await this.#lowestFloor(before, scopes);
@@ -80,6 +83,16 @@ export class Collecting {
 			last = checkpoints.findLast(({ seq }) => seq < lowest.seq)?.seq;
 		}
 		return { before: was, ...(heldBy ? { heldBy } : {}) };
+	}
+
+	/** The first record that whoever knows its kind may want to fold. */
+	async #firstUnknown(from: Seq, through: Seq): Promise<Unknown | undefined> {
+		const { known } = this.#options;
+		if (!known) return undefined;
+		const kinds = new Set(known);
+		for await (const { seq, kind, scope } of this.#reading.wal.read({ after: from - 1, through, dataOf: [] }))
+			if (!kinds.has(kind) && !isMeta(kind) && !isOutside(kind)) return { seq, kind, scope };
+		return undefined;
 	}
 
 	/** Work may be live at the tip, at the cut, or in what a reset behind the cut went back to. */

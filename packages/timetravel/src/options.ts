@@ -19,6 +19,11 @@ export interface TimelineOptions {
 	 * It is truth then, and not a cache. Absent: nothing is ever taken away.
 	 */
 	readonly kept?: BlobStore;
+	/**
+	 * Your kinds, where others may come and go: the first record of any other kind holds `gc`, since no state can stand for it that
+	 * whoever knows it could go on from. Default: all are known.
+	 */
+	readonly known?: readonly string[];
 	/** Kinds of yours whose records outlive the others: few and small ones, see `records`. Default: none. */
 	readonly keptKinds?: readonly string[];
 	/** The scopes whose states are asked for, those of abandoned branches too, by what {@link Timeline.records} gives. Default: the whole process. */

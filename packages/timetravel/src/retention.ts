@@ -38,6 +38,13 @@ export interface Floor {
 	readonly scope: Scope;
 }
 
+/** A record of a kind that is not known here: of what is folded from it no state can be stored that would stand for it. */
+export interface Unknown {
+	readonly seq: Seq;
+	readonly kind: string;
+	readonly scope: Scope;
+}
+
 /** The oldest record that a state still needs. */
 export function floorOf(view: View): Floor | undefined {
 	let lowest: Floor | undefined;

@@ -8,7 +8,22 @@ import { CrashDisk, type MemoryDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { openTimeline } from "../src/index.ts";
-import { alice, answered, asked, bob, collect, House, keeping, main, plan, side, story } from "./house.ts";
+import {
+	alice,
+	answered,
+	asked,
+	bob,
+	collect,
+	did,
+	House,
+	keeping,
+	main,
+	noted,
+	plan,
+	said,
+	side,
+	story,
+} from "./house.ts";
 
 /** Checkpoints after each of some lines. */
 async function told(house: House, lines: readonly string[], scope: Scope = main): Promise<number[]> {
@@ -369,6 +384,23 @@ describe("live work holds the cut back", () => {
 		await told(house, ["d"]);
 		expect(await house.timeline.gc(keeping(2))).toMatchObject({ retainedFrom: a + 1, heldBy: { seq: q, scope: {} } });
 		expect((await house.timeline.gc(keeping(1))).retainedFrom).toBeGreaterThan(q);
+	});
+
+	test("in a record of a kind that nobody knows here, but not in one that lies outside", async () => {
+		await using house = await House.open({ known: [said.kind] });
+		const [a = 0] = await told(house, ["a"]);
+		const unknown = house.do("by somebody else");
+		await told(house, ["b", "c"]);
+		expect(await house.timeline.gc(keeping(1))).toMatchObject({
+			retainedFrom: a + 1,
+			heldBy: { seq: unknown, kind: did.kind, scope: main },
+		});
+		await using knowing = await house.reopen({ known: [said.kind, did.kind] });
+		knowing.append(noted({ text: "a fact" }), main);
+		await told(knowing, ["d", "e"]);
+		const done = await knowing.timeline.gc(keeping(1));
+		expect(done.retainedFrom).toBeGreaterThan(unknown);
+		expect(done).not.toHaveProperty("heldBy");
 	});
 
 	test("in what a reset behind the cut went back to, though it was left again", async () => {

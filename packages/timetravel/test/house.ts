@@ -81,6 +81,8 @@ export interface HouseOptions {
 	/** Kinds that begin something. */
 	readonly begins?: readonly string[];
 	readonly kept?: BlobStore;
+	/** Kinds that somebody knows. Default: all. */
+	readonly known?: readonly string[];
 	/** Default: all that there may be. */
 	keptScopes?(): readonly Scope[];
 	quiesce?(scope: Scope): Promise<void>;
@@ -121,6 +123,7 @@ export class House implements AsyncDisposable {
 			snapshotDue: () => true,
 			...(options.deeds && { deeds: options.deeds }),
 			...(options.begins && { begins: options.begins }),
+			...(options.known && { known: options.known }),
 		});
 		house.timeline.attend({
 			quiet: async ({ coverage: { scope } }) => {

@@ -110,6 +110,7 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 			projections: composition.projections,
 			readOnly: readOnly !== false,
 			kept: store.blobs(KEPT),
+			known: kindsOf(composition.records),
 			keptKinds: composition.keeps,
 			keptScopes,
 			deeds: composition.undo,
