@@ -59,7 +59,7 @@ function answered(records: readonly WalRecord[]): string[] {
 
 function answersOf(records: readonly WalRecord[]): string[] {
 	return records
-		.filter(({ kind, data }) => kind === "assistant_message" && "plan" in (data as object))
+		.filter(({ kind, data }) => kind === "assistant_message" && "from" in (data as object))
 		.map(({ data }) => (data as { text: string }).text);
 }
 

@@ -2,7 +2,16 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { offlineModel, tracedModel } from "@reyn/offline-model";
-import { layoutOf, mainSession, openRuntime, type Runtime, type RuntimeOptions, redactSecrets } from "@reyn/runtime";
+import {
+	fileStore,
+	layoutOf,
+	mainSession,
+	openRuntime,
+	type Runtime,
+	type RuntimeOptions,
+	redactSecrets,
+	stateOrigin,
+} from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { digestSkill } from "./digest-skill.ts";
 import { CliError } from "./exit-code.ts";
@@ -38,7 +47,10 @@ export async function openForReading(
 	more: Pick<RuntimeOptions, "readOnly" | "isolate"> = {},
 ): Promise<Runtime> {
 	try {
-		return await openRuntime({ ...options(globals), readOnly: true, ...more });
+		const { state = "", allowNetwork, ...rest } = options(globals);
+		const withoutSnapshots = (await stateOrigin(state, secretsDirectory())) === "unknown";
+		const store = fileStore(state, { allowNetwork, withoutSnapshots });
+		return await openRuntime({ ...rest, store, readOnly: true, ...more });
 	} catch (error) {
 		const { code, detail } = error as { code?: unknown; detail?: { code?: unknown } };
 		if (code !== "WAL_IO" || detail?.code !== "ENOENT") throw error;

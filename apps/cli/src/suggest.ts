@@ -7,6 +7,9 @@ export type Suggest = (texts: readonly string[], ...words: readonly string[]) =>
 /** For a POSIX shell: reyn`plan resume ${id}`. */
 export const reyn: Suggest = (texts, ...words) => written("reyn ", texts, words.map(inShell));
 
+/** The same, of git. */
+export const git: Suggest = (texts, ...words) => written("git ", texts, words.map(inShell));
+
 /** For a chat, whose lines have no quotes: slash`plan resume ${id}`. */
 export const slash: Suggest = (texts, ...words) =>
 	written(

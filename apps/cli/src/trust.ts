@@ -1,13 +1,14 @@
 /** A state that came from elsewhere is looked at, and nothing in it goes on before a person has said that it may. */
 import { homedir, userInfo } from "node:os";
-import { isAbsolute, join } from "node:path";
-import { claimState, forgetUnknown, type Restored, stateOrigin, trustState } from "@reyn/runtime";
-import { assertNoDirectory, atomicWrite } from "@reyn/wal";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { claimState, forgetUnknown, type Restored, stateFingerprint, stateOrigin, trustState } from "@reyn/runtime";
+import { assertNoDirectory, atomicWrite, readOwnFile } from "@reyn/wal";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { CliError } from "./exit-code.ts";
 import { err } from "./print.ts";
 import { restoredLines, tornLine } from "./speak.ts";
+import { git } from "./suggest.ts";
 
 /**
  * Asks once where the state is not known; off a terminal nobody is asked, and `--trust` says it.
@@ -21,12 +22,29 @@ export async function assertTrusted(
 	restored: () => Promise<Restored | undefined>,
 ): Promise<void> {
 	if ((await stateOrigin(state, secretsDirectory())) !== "unknown") return;
+	// Before anything of it is shown: what is trusted is what was seen.
+	const seen = trust ? undefined : await stateFingerprint(state);
 	if (!trust) await ask(state, await restored());
 	await remember(state, async (secrets) => {
-		const torn = await trustState(state, secrets, { allowNetwork });
+		const torn = await trustState(state, secrets, { allowNetwork, seen });
 		if (torn) err.line(tornLine(torn));
 	});
+	if (await isTracked(state))
+		err.line(
+			`git tracks files of this state: a commit gives them away, and who can read the log can write one that passes for yours. Take them out: ${git`rm -r --cached ${state}`}`,
+		);
 }
+
+/** Is a file of it in the index of the repository that it lies in? The index says paths as they are, or shortened. */
+async function isTracked(state: string): Promise<boolean> {
+	for (let top = resolve(state); dirname(top) !== top; top = dirname(top)) {
+		const index = await readOwnFile(join(top, ".git", "index"), MAX_INDEX_BYTES).catch(() => undefined);
+		if (index) return index.includes(`${relative(top, join(resolve(state), "state")).replaceAll(sep, "/")}/wal`);
+	}
+	return false;
+}
+
+const MAX_INDEX_BYTES = 256 * 1024 * 1024;
 
 /** Knows a state again that this process works in, and that was made just now. */
 export async function assertKnown(state: string): Promise<void> {
@@ -46,7 +64,7 @@ async function remember(state: string, how: (secrets: string) => Promise<void>):
 		await how(secretsDirectory());
 	} catch (error) {
 		const { code = "", message } = error as NodeJS.ErrnoException;
-		if (code.startsWith("WAL_")) throw error;
+		if (code.startsWith("WAL_") || code.startsWith("RUNTIME_")) throw error;
 		err.line(`this state cannot be known again (${oneLine(message, 200)}): the next command asks, or wants --trust`);
 	}
 }

@@ -88,4 +88,11 @@ export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";
 export { type FileStoreOptions, fileStore } from "./stores/files.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";
-export { claimState, forgetUnknown, type StateOrigin, stateOrigin, trustState } from "./stores/trust.ts";
+export {
+	claimState,
+	forgetUnknown,
+	type StateOrigin,
+	stateFingerprint,
+	stateOrigin,
+	trustState,
+} from "./stores/trust.ts";

@@ -1,6 +1,7 @@
 /** What older versions wrote beside the log is read, held to its hash, counted and collected; nothing is written there any more. */
-import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { hash } from "node:crypto";
+import { mkdir, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Runtime } from "../src/index.ts";
@@ -136,6 +137,14 @@ test("what has changed, or is larger than what was written there, is not used", 
 	await rm(path);
 	await expect(runtime.scripts.text(run)).rejects.toMatchObject(lost);
 	await writeFile(path, text);
+	expect(await runtime.scripts.text(run)).toEqual(five());
+	// Nor does what lies in today's place hide it.
+	const sha256 = hash("sha256", text);
+	const twin = join(project.state, "state/scripts", sha256.slice(0, 2), `${sha256}.blob`);
+	await mkdir(dirname(twin), { recursive: true, mode: 0o700 });
+	await writeFile(twin, "something else", { mode: 0o600 });
+	expect(await runtime.scripts.text(run)).toEqual(five());
+	await truncate(twin, 9 * 1024 ** 2);
 	expect(await runtime.scripts.text(run)).toEqual(five());
 	await runtime.close();
 });

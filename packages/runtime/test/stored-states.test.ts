@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Layout, layoutOf, readHistory, stateOrigin, trustState } from "../src/index.ts";
+import { fileStore, type Layout, layoutOf, openRuntime, readHistory, stateOrigin, trustState } from "../src/index.ts";
 import { areaIn, areasIn } from "../src/stores/layout.ts";
 import { seal } from "./kept-files.ts";
 import { makeProject, open, type Project, scripted } from "./project.ts";
@@ -225,4 +225,27 @@ test("cut between two segments, and damaged there, a log that was taken over is 
 		code: "WAL_CORRUPT",
 		message: expect.stringContaining("reyn wal verify"),
 	});
+});
+
+test("of a state that is not known no snapshot is read: it would say what whoever gave it likes", async () => {
+	await makeGiven();
+	const { runtime } = await open(project, { model });
+	for (let turn = 0; turn < 45; turn++) {
+		await runtime.prompt(`good evening for the ${turn}th time`);
+		await runtime.idle();
+	}
+	await runtime.close();
+	const honest = runtime.view().hash();
+	const snapshots = areaIn(layoutOf(project.state), "snapshots");
+	expect(await forge(snapshots)).toBeGreaterThan(0);
+	const { state, ...rest } = { ...project, store: undefined };
+	const hashOf = async (withoutSnapshots: boolean): Promise<string> => {
+		const store = fileStore(state, { withoutSnapshots });
+		const opened = await openRuntime({ ...rest, store, model, tools: [], readOnly: true });
+		const hash = opened.view().hash();
+		await opened.close();
+		return hash;
+	};
+	expect(await hashOf(false)).not.toBe(honest);
+	expect(await hashOf(true)).toBe(honest);
 });

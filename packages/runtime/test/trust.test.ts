@@ -18,7 +18,7 @@ import { defineRecord, fileEngine, openWal } from "@reyn/wal";
 import { applyRepair, planRepair } from "@reyn/wal/tools";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { claimState, forgetUnknown, stateOrigin, trustState } from "../src/index.ts";
+import { claimState, forgetUnknown, stateFingerprint, stateOrigin, trustState } from "../src/index.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 
@@ -201,6 +201,58 @@ test("a log that does not say who it is, is not known", async () => {
 	await claimState(state, secrets);
 	expect(await stateOrigin(state, secrets)).toBe("unknown");
 	await expect(trustState(state, secrets)).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+});
+
+test("an older code of the same place is not known any more, whoever has kept it with the log that it was of", async () => {
+	await write(join(state, "state"), 3);
+	await trustState(state, secrets);
+	cpSync(state, join(home, "given away"), { recursive: true });
+	// It came back changed, and was trusted anew.
+	await write(join(state, "state"), 1);
+	rmSync(join(state, "own"));
+	await trustState(state, secrets);
+	expect(await stateOrigin(state, secrets)).toBe("own");
+	rmSync(state, { recursive: true });
+	cpSync(join(home, "given away"), state, { recursive: true });
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+	// One that was made known before anything was remembered stays so.
+	rmSync(state, { recursive: true });
+	await ownState();
+	const place = join(secrets, "own-states");
+	for (const name of readdirSync(place)) if (name !== "secret") rmSync(join(place, name));
+	expect(await stateOrigin(state, secrets)).toBe("own");
+});
+
+test("what is trusted is what was seen", async () => {
+	await write(join(state, "state"), 3);
+	const seen = await stateFingerprint(state);
+	await write(join(state, "state"), 1);
+	const names = readdirSync(join(state, "state"));
+	await expect(trustState(state, secrets, { seen })).rejects.toMatchObject({ code: "RUNTIME_STATE_CHANGED" });
+	expect([readdirSync(join(state, "state")), await stateOrigin(state, secrets)]).toEqual([names, "unknown"]);
+	mkdirSync(join(state, "state", "kept", "chunks"), { recursive: true, mode: 0o700 });
+	const before = await stateFingerprint(state);
+	writeFileSync(join(state, "state", "kept", "chunks", "a.blob"), "more", { mode: 0o600 });
+	expect(await stateFingerprint(state)).not.toBe(before);
+	await trustState(state, secrets, { seen: await stateFingerprint(state) });
+	expect(await stateOrigin(state, secrets)).toBe("own");
+	// Where there was no log when it was shown.
+	const other = join(home, "other");
+	mkdirSync(join(other, "runs"), { recursive: true, mode: 0o700 });
+	const nothing = await stateFingerprint(other);
+	await write(join(other, "state"), 1);
+	await expect(trustState(other, secrets, { seen: nothing })).rejects.toMatchObject({ code: "RUNTIME_STATE_CHANGED" });
+});
+
+test("a state with many segments stays known", async () => {
+	await write(join(state, "state"), 3);
+	await trustState(state, secrets);
+	const own = readFileSync(join(state, "own"), "latin1");
+	writeFileSync(join(state, "own"), own + "wal-00000000000000000001.jsonl 00\n".repeat(40_000));
+	// Not as a code that nobody can read, but as one that is not ours.
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+	writeFileSync(join(state, "own"), own);
+	expect(await stateOrigin(state, secrets)).toBe("own");
 });
 
 test("a copy, a state that was moved, and one of another user are not", async () => {

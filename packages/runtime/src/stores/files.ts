@@ -1,6 +1,6 @@
 /** A state in a directory (`.reyn/`): its log and its blobs as files, and what it takes to keep those in order. */
 import { basename, dirname } from "node:path";
-import { fileBlobs, fileEngine, isTemporaryName, removeFiles } from "@reyn/wal";
+import { fileBlobs, fileEngine, isTemporaryName, memoryBlobs, removeFiles } from "@reyn/wal";
 import type { Gone, Store } from "../kernel/store.ts";
 import { withFormerFiles } from "./former-files.ts";
 import { areaIn, areasIn, assertOwnState, formerPlansIn, type Layout, layoutOf } from "./layout.ts";
@@ -9,10 +9,18 @@ import { filesBelow, sizeOf } from "./own-tree.ts";
 export interface FileStoreOptions {
 	/** Keep the log on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
 	readonly allowNetwork?: boolean | undefined;
+	/**
+	 * Read no snapshots: those of a state that is not known say what whoever gave it likes, and its log alone says what would go on.
+	 * Default: false.
+	 */
+	readonly withoutSnapshots?: boolean | undefined;
 }
 
 /** The store of a state directory, usually `.reyn`. What lies there and is not this user's own is refused with `WAL_UNSAFE`. */
-export function fileStore(directory: string, { allowNetwork = false }: FileStoreOptions = {}): Store {
+export function fileStore(
+	directory: string,
+	{ allowNetwork = false, withoutSnapshots = false }: FileStoreOptions = {},
+): Store {
 	const layout = layoutOf(directory);
 	/** Those under way. */
 	const puts = new Set<Promise<void>>();
@@ -24,6 +32,7 @@ export function fileStore(directory: string, { allowNetwork = false }: FileStore
 			assertOwnState(layout);
 		},
 		blobs(area) {
+			if (withoutSnapshots && area === "snapshots") return memoryBlobs();
 			const blobs = withFormerFiles(layout, area, fileBlobs(areaIn(layout, area)));
 			return { ...blobs, put: (name, bytes) => following(puts, blobs.put(name, bytes)) };
 		},

@@ -24,8 +24,10 @@ import {
 	WalError,
 } from "@reyn/wal";
 import { z } from "zod";
+import { RuntimeError } from "../kernel/errors.ts";
 import { mainSession } from "../kernel/sessions.ts";
 import { areaIn, assertOwnState, layoutOf, namesIn } from "./layout.ts";
+import { filesBelow, sizeOf } from "./own-tree.ts";
 
 /** `new`: there is nothing in it. `own`: made, or trusted, at this path with this secret. `unknown`: anything else. */
 export type StateOrigin = "new" | "own" | "unknown";
@@ -34,7 +36,7 @@ export type StateOrigin = "new" | "own" | "unknown";
 const CODE = "own";
 const SECRET_BYTES = 32;
 /** A line for each segment of a log that came from elsewhere. */
-const MAX_CODE_BYTES = 1024 * 1024;
+const MAX_CODE_BYTES = 16 * 1024 * 1024;
 const MAX_SEGMENT_BYTES = 512 * 1024 * 1024;
 /** What a directory may have and still have nothing in it: neither goes on by itself. */
 const EMPTY: ReadonlySet<string> = new Set([".gitignore", CODE]);
@@ -55,6 +57,9 @@ export async function stateOrigin(state: string, secrets: string): Promise<State
 	const [, ...lines] = found.toString("latin1").trimEnd().split("\n");
 	const expected = Buffer.from(codeOf(state, identity, lines, secret));
 	if (found.length !== expected.length || !timingSafeEqual(found, expected)) return "unknown";
+	// An older code of this place may have gone to somebody else, with the log that it is of.
+	const newest = await newestCode(state, secrets);
+	if (newest !== undefined && newest !== hash("sha256", found)) return "unknown";
 	// Whatever else is in the log was sealed when it was trusted, and is as it was, or came later.
 	for (const path of identity?.others() ?? []) {
 		const line = lines.find((each) => each.startsWith(`${basename(path)} `));
@@ -77,17 +82,19 @@ export async function forgetUnknown(state: string, secrets: string): Promise<voi
  * Makes a state this user's own that a person trusts, wherever it came from, at the path where it lies and with the log that is in it.
  * Gives what was set aside of its log, as an opening does: the next one finds it done.
  *
- * @throws WalError `WAL_UNSAFE` when the state or the secret is not this user's own; and as `openWal` does, of the log in it
+ * @param options `seen`: what {@link stateFingerprint} gave of it before somebody was shown what is in it
+ * @throws RuntimeError `RUNTIME_STATE_CHANGED` where it is another one by now, and nothing was trusted; WalError `WAL_UNSAFE` when the state or the secret is not this user's own; and as `openWal` does, of the log in it
  */
 export async function trustState(
 	state: string,
 	secrets: string,
-	{ allowNetwork = false }: { readonly allowNetwork?: boolean } = {},
+	{ allowNetwork = false, seen }: { readonly allowNetwork?: boolean; readonly seen?: string | undefined } = {},
 ): Promise<TornTail | undefined> {
 	assertOwnDirectory(state);
 	const layout = layoutOf(state);
 	assertOwnState(layout);
 	if (identityIn(state) === undefined) {
+		if (seen !== undefined && seen !== (await stateFingerprint(state))) throw changed(state);
 		await claimState(state, secrets);
 		return undefined;
 	}
@@ -97,6 +104,7 @@ export async function trustState(
 		records: [],
 		// The log is locked by now, and not taken over yet: a cut leaves it as it was.
 		async proven(logId) {
+			if (seen !== undefined && seen !== (await stateFingerprint(state))) throw changed(state);
 			const theirs = areaIn(layout, "kept");
 			await copyKept(fileBlobs(theirs), fileBlobs(kept), theirs);
 			return newestSnapshot(fileSnapshots(areaIn(layout, "snapshots")), logId, [mainSession]);
@@ -130,7 +138,42 @@ async function bind(state: string, secrets: string, lines: readonly string[]): P
 	const secret = (await secretIn(secrets)) ?? (await makeSecret(secrets));
 	const identity = identityIn(state);
 	if (identity === "unknown") return;
-	await atomicWrite(join(state, CODE), codeOf(state, identity, lines, secret));
+	const code = codeOf(state, identity, lines, secret);
+	await atomicWrite(newestPath(state, secrets), hash("sha256", code));
+	await atomicWrite(join(state, CODE), code);
+}
+
+/** Of what a state says, its log and what stands for records that are gone: equal ones are the same. */
+export async function stateFingerprint(state: string): Promise<string> {
+	assertOwnDirectory(state);
+	const layout = layoutOf(state);
+	assertOwnState(layout);
+	const log = namesIn(layout.wal)
+		.filter((name) => /^wal(-\d+)?\.(jsonl|base)$/.test(name))
+		.map((name) => join(layout.wal, name));
+	const kept: string[] = [];
+	for await (const path of filesBelow(layout.root, areaIn(layout, "kept"))) kept.push(path);
+	const lines: string[] = [];
+	for (const path of [...log, ...kept].sort())
+		lines.push(
+			`${dirname(path)} ${(await lineOf(path).catch(unlessTooLarge)) ?? `${basename(path)} ${await sizeOf(path)}`}`,
+		);
+	return hash("sha256", lines.join("\n"));
+}
+
+const changed = (state: string): RuntimeError =>
+	new RuntimeError(
+		"RUNTIME_STATE_CHANGED",
+		`the state in ${state} has changed since what is in it was shown, so it was not trusted; look at it again`,
+		{ state },
+	);
+
+/** Where this user's own side knows the newest code of a state. */
+const newestPath = (state: string, secrets: string): string =>
+	join(placeIn(secrets), hash("sha256", realpathSync.native(state)));
+
+async function newestCode(state: string, secrets: string): Promise<string | undefined> {
+	return (await readOwnFile(newestPath(state, secrets), 64))?.toString("latin1");
 }
 
 /** A header is there whole, or not at all. */
