@@ -54,6 +54,8 @@ function valuesOf(schema: Schema, mark: string): readonly { readonly value: unkn
 		case "string":
 			return schema.safeParse(hostile(mark)).success ? only(hostile(mark), true) : only(ids.label, false);
 		case "unknown":
+		// JSON of any shape.
+		case "lazy":
 			return only({ [hostile(`${mark}.key`)]: hostile(mark) }, true);
 		case "number":
 		case "int":
