@@ -55,3 +55,4 @@ export { type ModelPolicy, type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";
 export { readText, type SpilledText, spilledTextSchema, spillText } from "./spilled-text.ts";
 export type { Called, InDoubt, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";
+export { type StepPorts, type Steppable, stepPorts } from "./step-ports.ts";
