@@ -1,7 +1,7 @@
 /** One turn by itself: calls that somebody may forbid, or hold. */
 import { type GatedCall, journal, type Model, recall, recordedIn, type Tool, type Verdict } from "@reyn/journal";
 import { memorySnapshots } from "@reyn/snapshot";
-import { openTimeline } from "@reyn/timetravel";
+import { openSession, openTimeline } from "@reyn/timetravel";
 import { memoryBlobs, memoryEngine, openWal, type WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { conversation } from "../src/features/conversation/conversation.ts";
@@ -34,7 +34,7 @@ const payer = () =>
 async function begun() {
 	const wal = await openWal(memoryEngine(), { records: allRecords });
 	const timeline = await openTimeline({ wal, snapshots: memorySnapshots(), projections: [journal, conversation] });
-	const session = new Session(mainSession, timeline, await timeline.live(mainSession));
+	const session = new Session(mainSession, await openSession(timeline, mainSession));
 	const { seq: turn } = session.log.append(userPrompt({ text: "pay", by: "person" }), mainSession);
 	const asked: GatedCall[] = [];
 	const run = (model: Model, tool: Tool, verdict: Verdict) =>

@@ -8,8 +8,18 @@ import type { Present } from "./present.ts";
 import type { Reading } from "./reading.ts";
 import { recordAt } from "./record-at.ts";
 import { label, labelName, reset, resetSettled } from "./records.ts";
+import type { Sessions } from "./session.ts";
 import type { Snapping } from "./snapping.ts";
-import { type Moved, type MovedBy, type MoveParts, type MovePlan, type Moving, moveWith, settleWith } from "./steps.ts";
+import {
+	allQuiet,
+	type Moved,
+	type MovedBy,
+	type MoveParts,
+	type MovePlan,
+	type Moving,
+	moveWith,
+	settleWith,
+} from "./steps.ts";
 
 export interface CheckoutOptions {
 	/** Kinds to take back to the target; absent: all. */
@@ -65,6 +75,7 @@ export interface MoverPorts {
 	readonly reading: Reading;
 	readonly present: Present;
 	readonly snapping: Snapping;
+	readonly sessions: Sessions;
 	readonly options: Pick<TimelineOptions, "deeds" | "begins">;
 }
 
@@ -72,6 +83,7 @@ export class Mover implements Moving {
 	readonly #reading: Reading;
 	readonly #present: Present;
 	readonly #snapping: Snapping;
+	readonly #sessions: Sessions;
 	#parts: MoveParts = alone;
 	readonly #beginnings: Beginnings;
 	/** The move that is under way: resolves when it has ended. */
@@ -81,10 +93,11 @@ export class Mover implements Moving {
 	/** Moves whose rebuild nobody has finished, oldest first. */
 	#unsettled: readonly Moved[];
 
-	constructor({ reading, present, snapping, options }: MoverPorts) {
+	constructor({ reading, present, snapping, sessions, options }: MoverPorts) {
 		this.#reading = reading;
 		this.#present = present;
 		this.#snapping = snapping;
+		this.#sessions = sessions;
 		this.#beginnings = { deeds: options.deeds ?? {}, begins: options.begins };
 		const { kept, settled } = reading.register;
 		this.#unsettled = kept.flatMap((record) => (reset.is(record) && record.seq > settled ? [movedOf(record)] : []));
@@ -131,6 +144,10 @@ export class Mover implements Moving {
 		this.#reading.kept.assertCanGo({ target, ...coverage }, this.#reading.lineage, this.#reading.folded);
 		const isUndo = this.#reading.lineage.isAncestor(target, coverage.scope, coverage.drop);
 		return { kind: isUndo ? "undo" : "fork_switch", target, coverage, ...step };
+	}
+
+	quiet({ coverage }: MovePlan): Promise<() => void> {
+		return this.#sessions.quiet(coverage);
 	}
 
 	async write(plan: MovePlan, by: MovedBy): Promise<Moved> {
@@ -304,6 +321,7 @@ export class Mover implements Moving {
 	#steps(expect: Seq | undefined): Moving {
 		return {
 			exclusively: (_, work) => work(),
+			quiet: (plan) => this.quiet(plan),
 			write: (plan, by) => this.#write(plan, by, expect),
 			unsettled: () => this.unsettled(),
 			rebuild: (move) => this.rebuild(move),
@@ -345,7 +363,7 @@ export class Mover implements Moving {
 			const plan = await this.planStep(verb, of, expect);
 			const move = plan.undoes ?? plan.redoes;
 			if (plan.kind === "label" || move === quiet) return plan;
-			held.push(await this.#parts.quiet(plan));
+			held.push(await allQuiet(this.#parts, this, plan));
 			quiet = move;
 		}
 	}

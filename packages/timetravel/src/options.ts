@@ -1,6 +1,6 @@
 /** What a timeline is opened with. */
 import type { AnyProjection, SnapshotError, SnapshotStore, View } from "@reyn/snapshot";
-import type { BlobStore, Scope, Wal, WalRecord } from "@reyn/wal";
+import type { BlobStore, Scope, Timers, Wal, WalRecord } from "@reyn/wal";
 import type { Deeds } from "./moves.ts";
 import type { Outcomes } from "./outcomes.ts";
 
@@ -40,4 +40,7 @@ export interface TimelineOptions {
 	 * stale, and so does a deed. Other records are progress. Default: all kinds.
 	 */
 	readonly begins?: readonly string[];
+	/** How long the work of sessions may take to stop for a move, in milliseconds. Default: 5,000. */
+	readonly quietMs?: number;
+	readonly timers?: Timers;
 }

@@ -40,6 +40,8 @@ export interface MovedBy {
 
 /** What {@link moveWith} needs of a timeline. */
 export interface Moving {
+	/** Stops the work of open sessions that a plan covers; gives what lets work begin again there. */
+	quiet(plan: MovePlan): Promise<() => void>;
 	exclusively<T>(plan: MovePlan, work: () => Promise<T>): Promise<T>;
 	write(plan: MovePlan, by: MovedBy): Promise<Moved>;
 	unsettled(): readonly Moved[];
@@ -49,8 +51,8 @@ export interface Moving {
 
 export interface MoveParts {
 	/**
-	 * Stops what is under way in the classes that a move covers, and waits until it is quiet; gives what lets work begin again,
-	 * which is called when the move has ended, made or not. If it throws, nothing is written.
+	 * Stops what is under way beside open sessions in the classes that a move covers, and waits until it is quiet; gives what lets work
+	 * begin again, which is called when the move has ended, made or not. If it throws, nothing is written.
 	 */
 	quiet(plan: MovePlan): Promise<() => void>;
 	/** Brings what is in memory beside live states in line with the log after a move. Doing it twice changes nothing. */
@@ -74,7 +76,7 @@ export async function moveWith(
 	try {
 		return await timeline.exclusively(plan, async () => {
 			if (plan.kind === "label") return timeline.write(plan, by);
-			over = await quiet(plan);
+			over = await allQuiet({ quiet }, timeline, plan);
 			const move = await timeline.write(plan, by);
 			await settleWith(rebuild, timeline);
 			return move;
@@ -83,6 +85,24 @@ export async function moveWith(
 		// Who begins again may ask for another move.
 		over();
 	}
+}
+
+/** Sessions and what lies beside them stop at once: neither has to know of the other. */
+export async function allQuiet(
+	{ quiet }: Pick<MoveParts, "quiet">,
+	timeline: Pick<Moving, "quiet">,
+	plan: MovePlan,
+): Promise<() => void> {
+	const stopping = await Promise.allSettled([timeline.quiet(plan), quiet(plan)]);
+	const over = (): void => {
+		for (const each of stopping) if (each.status === "fulfilled") each.value();
+	};
+	for (const each of stopping) {
+		if (each.status === "fulfilled") continue;
+		over();
+		throw each.reason;
+	}
+	return over;
 }
 
 /** Finishes every move that was written and not settled: after each, and at an open, since a crash may have come between. */

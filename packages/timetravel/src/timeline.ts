@@ -1,6 +1,6 @@
 /** The log as a place to move in: any state, any branch, and back. */
 import type { AnyProjection, View } from "@reyn/snapshot";
-import type { Appender, Scope, Seq, WalRecord } from "@reyn/wal";
+import { type Appender, type Scope, type Seq, systemTimers, type WalRecord } from "@reyn/wal";
 import type { Branch } from "./branches.ts";
 import { Collecting, type Collection } from "./collecting.ts";
 import type { StateDiff } from "./diff.ts";
@@ -15,6 +15,7 @@ import { Present } from "./present.ts";
 import { type Checkpoint, type Label, Reading } from "./reading.ts";
 import { Register } from "./register.ts";
 import type { RetentionPolicy } from "./retention.ts";
+import { Sessions } from "./session.ts";
 import { Snapping } from "./snapping.ts";
 import type { Moved, MovedBy, MoveParts, MovePlan, Moving } from "./steps.ts";
 
@@ -38,6 +39,8 @@ export class Timeline implements Moving {
 	readonly #snapping: Snapping;
 	readonly #mover: Mover;
 	readonly #collecting: Collecting;
+	/** Those that are open; use {@link openSession}. */
+	readonly sessions: Sessions;
 
 	/** Use {@link openTimeline}. */
 	constructor(options: TimelineOptions, kept: Kept, register: Register) {
@@ -47,7 +50,14 @@ export class Timeline implements Moving {
 		this.#reading = reading;
 		this.#present = present;
 		this.#snapping = snapping;
-		this.#mover = new Mover({ reading, present, snapping, options });
+		const { timers = systemTimers, quietMs = 5000 } = options;
+		this.sessions = new Sessions({
+			live: (scope) => this.live(scope),
+			checkpoint: (...of) => this.checkpoint(...of),
+			timers,
+			quietMs,
+		});
+		this.#mover = new Mover({ reading, present, snapping, sessions: this.sessions, options });
 		this.#collecting = new Collecting(reading, options, (seq) => snapping.snapped(seq));
 	}
 
@@ -222,9 +232,14 @@ export class Timeline implements Moving {
 		this.#mover.settled(move);
 	}
 
+	/** Before a plan is written: stops the work of open sessions that it covers, and holds what would begin. `moveWith` does it. */
+	quiet(plan: MovePlan): Promise<() => void> {
+		return this.#mover.quiet(plan);
+	}
+
 	/**
-	 * From now on `checkout`, `rewindTo`, `undo`, `redo` and `settle` do this as their second and last step. Default: nothing runs
-	 * beside the log, and nothing is in memory.
+	 * From now on `checkout`, `rewindTo`, `undo`, `redo` and `settle` do this as their second and last step, for what lies beside the
+	 * sessions that are open. Default: nothing does.
 	 */
 	attend(parts: MoveParts): void {
 		this.#mover.attend(parts);

@@ -1,13 +1,10 @@
 /** What every kind of work stands on: one log, its timeline, the sessions over it, and what features do in them. */
 import {
-	firstBelow,
 	type GatedCall,
-	journal,
 	type ModelPolicy,
-	recall,
-	recordedIn,
 	type StepEvent,
 	stepOutcomes,
+	stepPorts,
 	type Using,
 	type Verdict,
 } from "@reyn/journal";
@@ -35,7 +32,7 @@ import { RuntimeError } from "./errors.ts";
 import type { KernelEvent } from "./events.ts";
 import type { Agent, Feature, FeatureHost, Frame, Kernel, Piece } from "./feature.ts";
 import { Meter, type MeterReading } from "./meter.ts";
-import { quiesce, rebuild } from "./rewind.ts";
+import { asNotQuiet, rebuild } from "./rewind.ts";
 import type { Service } from "./services.ts";
 import type { Session } from "./session.ts";
 import { keptScopes, mainSession, Sessions } from "./sessions.ts";
@@ -116,6 +113,7 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 			deeds: composition.undo,
 			outcomes: stepOutcomes,
 			begins: composition.begins,
+			...(options.quietMs !== undefined && { quietMs: options.quietMs }),
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
 			snapshotFailed: (error) => options.emit({ type: "notice", text: error.message } satisfies KernelEvent),
 		});
@@ -172,7 +170,7 @@ export class OpenKernel implements Kernel {
 		const { begins } = composition;
 		this.sessions = new Sessions({ timeline, begins, assertOpen: () => this.assertOpen() });
 		timeline.attend({
-			quiet: ({ coverage }) => quiesce(this.sessions, coverage, options.quietMs ?? 5000),
+			quiet: async ({ coverage }) => this.sessions.hold(coverage),
 			rebuild: (move) =>
 				rebuild(this.sessions, move, { timeline, features: options.features, relaunch: this.#relaunch }),
 		});
@@ -262,17 +260,10 @@ export class OpenKernel implements Kernel {
 	}
 
 	using(session: Session, signal: AbortSignal): Using {
-		// The log of now: what was started before a rewind keeps the one that no longer accepts it.
-		const { log } = session;
 		const { clock, timers, modelPolicy, random, redact } = this.#options;
-		return {
-			log,
-			logId: this.wal.id,
+		return stepPorts(session, {
+			wal: this.wal,
 			signal,
-			recall: (step, program) => recall(session.view.get(journal), step, program),
-			recordedIn: (lane) => recordedIn(session.view.get(journal), lane),
-			firstBelow: (lane) => firstBelow(session.view.get(journal), lane),
-			whenInDoubt: () => "retry",
 			...(this.#isGated && { gate: (call) => this.#gate(session, call) }),
 			observe: (event) => this.#observe(session.scope, event),
 			results: this.results,
@@ -281,7 +272,7 @@ export class OpenKernel implements Kernel {
 			clock,
 			timers,
 			modelPolicy,
-		};
+		});
 	}
 
 	#observe(scope: Scope, event: StepEvent): void {
@@ -306,7 +297,9 @@ export class OpenKernel implements Kernel {
 	async move<T>(move: () => Promise<T>): Promise<T> {
 		this.assertOpen();
 		return this.toItsEnd(() => {
-			const moved = move();
+			const moved = move().catch((error: unknown) => {
+				throw asNotQuiet(error);
+			});
 			this.sessions.begin(moved);
 			return moved;
 		});

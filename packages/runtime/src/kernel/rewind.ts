@@ -1,37 +1,17 @@
-/** What a rewind does to the sessions: what it covers is quiet before the reset is written, and as the reset says afterwards. */
-import { setTimeout as sleepFor } from "node:timers/promises";
-import type { Coverage, Moved, Timeline } from "@reyn/timetravel";
-import { within } from "@reyn/wal";
+/** What a rewind does to the sessions: afterwards they, and the work in them, are as the reset says. */
+import type { Moved, Timeline } from "@reyn/timetravel";
+import { isReynError, within } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Feature, Piece } from "./feature.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 import { settlement } from "./settle.ts";
-import { type Classes, isCovered } from "./work.ts";
 
-/**
- * Cancels the work that a reset would cover and waits until it is quiet, or gives up before anything is written.
- *
- * @param quietMs how long work may take to stop
- * @returns what lets work begin again there
- * @throws RuntimeError `RUNTIME_NOT_QUIET`
- */
-export async function quiesce(sessions: Sessions, coverage: Coverage, quietMs: number): Promise<() => void> {
-	const covers = (work: Classes): boolean => isCovered(work, coverage);
-	const all = [...sessions];
-	const { promise, resolve: over } = Promise.withResolvers<void>();
-	sessions.hold(covers, promise);
-	const cancelled = all.flatMap((session) => session.cancel("a rewind is under way", covers));
-	const limit = new AbortController();
-	const quiet = Promise.all(all.map((session) => session.idle(covers))).then(() => "quiet" as const);
-	const late = sleepFor(quietMs, "late" as const, { signal: limit.signal }).catch(() => "quiet" as const);
-	if ((await Promise.race([quiet, late])) === "quiet") {
-		limit.abort();
-		return over;
-	}
-	const still = all.flatMap((session) => session.running(covers));
-	over();
-	throw new RuntimeError(
+/** What a person is told of a rewind whose work did not stop in time. */
+export function asNotQuiet(error: unknown): unknown {
+	if (!isReynError(error, "TIMETRAVEL_NOT_QUIET")) return error;
+	const { still, cancelled } = error.detail as Record<"still" | "cancelled", readonly string[]>;
+	return new RuntimeError(
 		"RUNTIME_NOT_QUIET",
 		`${still.join(", ")} did not stop in time; nothing was rewound. Cancelled: ${cancelled.join(", ")}; it goes on with resume, or at the next start`,
 		{ still, cancelled },

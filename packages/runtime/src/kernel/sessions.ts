@@ -1,11 +1,11 @@
 /** The sessions of the current line of history: found, made, and held while a rewind of them is under way. */
 import type { View } from "@reyn/snapshot";
-import type { Timeline } from "@reyn/timetravel";
+import { type Coverage, openSession, type Timeline } from "@reyn/timetravel";
 import { type Scope, scopeKey, type WalRecord } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import { sessionOpened } from "./records.ts";
 import { Session, type SessionScope } from "./session.ts";
-import type { Classes } from "./work.ts";
+import { type Classes, isCovered } from "./work.ts";
 
 export const mainSession: SessionScope = { agent: "default", session: "main" };
 
@@ -110,16 +110,15 @@ export class Sessions implements Iterable<Session> {
 		move.then(ended, ended);
 	}
 
-	/** Until a rewind is over, no work that it covers begins, and whoever asks for a session that it covers waits. */
-	hold(covers: (work: Classes) => boolean, over: Promise<void>): void {
-		const held = [...this];
-		for (const session of held) session.hold(covers);
-		this.#rewind = { covers, over };
+	/** Until a rewind is over, whoever asks for a session that it covers waits. @returns what ends that */
+	hold(coverage: Coverage): () => void {
+		const { promise: over, resolve } = Promise.withResolvers<void>();
+		this.#rewind = { covers: (work) => isCovered(work, coverage), over };
 		this.#planned?.();
 		void over.then(() => {
-			for (const session of held) session.release();
 			this.#rewind = undefined;
 		});
+		return resolve;
 	}
 
 	/** Resolves when the rewind that is under way is over; undefined while there is none. */
@@ -141,12 +140,12 @@ export class Sessions implements Iterable<Session> {
 		const timeline = this.#ports.timeline;
 		for (;;) {
 			if (isNew) await this.rewound(scope);
-			const live = await timeline.live(scope);
+			const line = await openSession(timeline, scope);
 			const known = this.#sessions.get(key);
 			if (known) return known;
 			if (isNew && this.#isRewinding(scope)) continue;
 			if (isNew) this.#ports.assertOpen();
-			const session = new Session(scope, timeline, live);
+			const session = new Session(scope, line);
 			this.#sessions.set(key, session);
 			if (isNew) this.#opened.push(session.log.append(sessionOpened({}), scope).record);
 			return session;
