@@ -9,8 +9,8 @@ import { rewindNote } from "./records.ts";
 
 export interface ApplyOptions {
 	readonly actor: string;
-	/** Where a note is appended: the session's log. */
-	readonly log: Appender;
+	/** Where a note is appended: the session's log. Default: a handle of the timeline. */
+	readonly log?: Appender;
 	/** The conversation that a note joins. */
 	readonly session: Scope;
 	/** Writes the note's text, given the deterministic one. Default: that one. */
@@ -62,7 +62,7 @@ async function write(
 	timeline: Timeline,
 	facets: Facets,
 	plan: RewindPlan,
-	{ actor, log, session, summarize }: ApplyOptions,
+	{ actor, log = timeline.handle(), session, summarize }: ApplyOptions,
 ): Promise<Pick<RewindResult, "kind" | "seq">> {
 	const { mode, target, scope, tip } = plan;
 	if (mode === "summarize") {

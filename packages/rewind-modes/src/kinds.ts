@@ -1,3 +1,7 @@
+/** Facets: what each mode takes back. */
+import type { AnyRecordKind } from "@reyn/wal";
+import { rewindNote } from "./records.ts";
+
 /** Which record kinds are talk and which are work. A kind in neither list is dropped by `both` alone. */
 export interface Facets {
 	/** What was said: prompts, replies, notes. */
@@ -7,6 +11,16 @@ export interface Facets {
 }
 
 export type Facet = "conversation" | "code" | "other";
+
+/** Those of kinds of records; the note of `summarize` joins the conversation. */
+export function facetsOf({
+	conversation = [],
+	code = [],
+}: Readonly<Partial<Record<keyof Facets, readonly AnyRecordKind[]>>>): Facets {
+	const kindsOf = (records: readonly AnyRecordKind[]): readonly string[] => records.map(({ kind }) => kind);
+	const talk = conversation.includes(rewindNote) ? conversation : [...conversation, rewindNote];
+	return { conversation: kindsOf(talk), code: kindsOf(code) };
+}
 
 export function facetOf(kind: string, { conversation, code }: Facets): Facet {
 	if (conversation.includes(kind)) return "conversation";

@@ -1,5 +1,7 @@
+import { defineRecord } from "@reyn/wal";
 import { expect, test } from "vitest";
-import { facetOf, meanings, rewindModes } from "../src/index.ts";
+import { z } from "zod";
+import { facetOf, facetsOf, meanings, rewindModes, rewindNote } from "../src/index.ts";
 import { dropOf } from "../src/modes.ts";
 
 const facets = { conversation: ["prompt", "reply"], code: ["call", "result"] };
@@ -31,4 +33,12 @@ test("what a mode lists is of the facets that it says it drops; all of them need
 		const dropped = kinds.filter((kind) => dropOf(mode, facets)?.includes(kind) !== false);
 		expect(dropped).toEqual(kinds.filter((kind) => drops.includes(facetOf(kind, facets))));
 	}
+});
+
+test("facets are said by kinds of records, and the note joins the conversation, once", () => {
+	const [said, did] = [defineRecord("said", z.object({})), defineRecord("did", z.object({}))];
+	const expected = { conversation: ["said", "rewind_note"], code: ["did"] };
+	expect(facetsOf({ conversation: [said], code: [did] })).toEqual(expected);
+	expect(facetsOf({ conversation: [said, rewindNote], code: [did] })).toEqual(expected);
+	expect(facetsOf({})).toEqual({ conversation: ["rewind_note"], code: [] });
 });

@@ -1,6 +1,6 @@
 /** What all features say together, checked before anything is opened. */
 import { journal, journalRecords, spilledResults } from "@reyn/journal";
-import { type Facets, rewindNote, rewindRecords } from "@reyn/rewind-modes";
+import { type Facets, facetsOf, rewindNote, rewindRecords } from "@reyn/rewind-modes";
 import type { AnyProjection } from "@reyn/snapshot";
 import { type Deeds, isMeta, isOutside, timetravelRecords } from "@reyn/timetravel";
 import type { AnyRecordKind } from "@reyn/wal";
@@ -42,11 +42,11 @@ const own = {
 export function compose(features: readonly Feature[]): Composition {
 	check(features);
 	const all = [own, ...features];
-	const ofFacet = (facet: Facet): readonly string[] =>
-		all.flatMap(({ records }) => kindsOf((records as Feature["records"])?.[facet] ?? []));
+	const ofFacet = (facet: Facet): readonly AnyRecordKind[] =>
+		all.flatMap(({ records }) => (records as Feature["records"])?.[facet] ?? []);
 	return {
 		records: [...recordsOf(features), sessionOpened, ...journalRecords, ...rewindRecords, ...timetravelRecords],
-		facets: { conversation: ofFacet("conversation"), code: ofFacet("code") },
+		facets: facetsOf({ conversation: ofFacet("conversation"), code: ofFacet("code") }),
 		projections: [journal, ...features.flatMap(({ projections = [] }) => projections)],
 		keeps: all.flatMap(({ keeps = [] }) => kindsOf(keeps)),
 		begins: [sessionOpened.kind, ...features.flatMap(({ begins = [] }) => kindsOf(begins))],
