@@ -40,4 +40,5 @@ export {
 	planStepStarted,
 	planStepsReset,
 } from "./records.ts";
+export { type PlanInPorts, type PlanSession, runPlanIn } from "./run-plan-in.ts";
 export { readySteps, stepOf, textOf } from "./step-status.ts";

@@ -23,4 +23,5 @@ export {
 } from "./records.ts";
 export { analyze, type ResumePlan, runLane } from "./resume-plan.ts";
 export { runSkill, type SkillPorts, startRun } from "./run-skill.ts";
+export { runSkillIn, type SkillInPorts, type SkillSession } from "./run-skill-in.ts";
 export { findRun, inFlightRuns, type SkillRun, type SkillRuns, skillRuns } from "./skill-runs.ts";

@@ -1,0 +1,71 @@
+/** A plan in a session: started once, and gone on with by the same call after a kill or a rewind. */
+import { type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
+import { entryAt } from "@reyn/snapshot";
+import type { BlobStore, Scope } from "@reyn/wal";
+import { readDecomposition, writeDecomposition } from "./artifact.ts";
+import { type Decomposition, parseDecomposition } from "./decomposition.ts";
+import { PlanError } from "./errors.ts";
+import { defaultPlanLimits, execute, type PlanPorts, type PlanResult } from "./execute.ts";
+import { findPlan } from "./operate.ts";
+import { type PlanRun, planRuns } from "./plan-runs.ts";
+import { planStarted } from "./records.ts";
+
+/** What `openSession` of @reyn/timetravel gives; `planRuns` and `journal` are among its projections. */
+export interface PlanSession extends Steppable {
+	readonly scope: Scope;
+	checkpoint(kind: string, title: string, scope: Scope): Promise<unknown>;
+}
+
+export interface PlanInPorts
+	extends StepPorts,
+		Pick<PlanPorts, "model" | "tools">,
+		Partial<Pick<PlanPorts, "limits" | "progress" | "deliver">> {
+	/** Keeps what the plan is made of: it is never made a second time. */
+	readonly blobs: BlobStore;
+}
+
+/**
+ * Goes on with a plan wherever it stands; one that the session does not know is started first.
+ *
+ * @param proposal as a model made it; absent: it is there. Not looked at where it is
+ * @throws PlanError `PLAN_INVALID`, `PLAN_UNKNOWN`: nothing is written then; `PLAN_LOST`; and as {@link execute} does
+ */
+export async function runPlanIn(
+	session: PlanSession,
+	plan: string,
+	proposal: unknown,
+	ports: PlanInPorts,
+): Promise<PlanResult> {
+	const { blobs, limits = defaultPlanLimits, ...rest } = ports;
+	const scope = { ...session.scope, run: plan };
+	const run = (): PlanRun | undefined => entryAt(session.view.get(planRuns), plan);
+	// Of now: what a rewind leaves behind may not begin on the line that it leads to.
+	const using = stepPorts(session, rest);
+	if (!run() && proposal !== undefined) {
+		const made = parseDecomposition(
+			proposal,
+			ports.tools.map(({ name }) => name),
+		);
+		const { goal, steps } = made;
+		const decomposition = await writeDecomposition(made, blobs);
+		await using.log.append(planStarted({ plan, goal, steps: steps.length, decomposition }), scope).durable;
+	}
+	const decomposition = await keptOf(findPlan(session.view.get(planRuns), plan), plan, blobs);
+	return execute(plan, decomposition, scope, {
+		progress() {},
+		deliver: async () => {},
+		...rest,
+		...using,
+		limits,
+		run: () => run() as PlanRun,
+		onBoundary: async (kind, title, at) => void (await session.checkpoint(kind, title, at)),
+	});
+}
+
+async function keptOf({ decomposition }: PlanRun, plan: string, blobs: BlobStore): Promise<Decomposition> {
+	const read = await readDecomposition(decomposition, blobs);
+	if (read.kind === "sound") return read.decomposition;
+	throw new PlanError("PLAN_LOST", `the steps of plan "${plan}" are lost: ${read.why}. Discard it, and ask anew`, {
+		plan,
+	});
+}

@@ -1,0 +1,44 @@
+/** A run of a skill in a session: started once, and gone on with by the same call after a kill or a rewind. */
+import { journal, type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
+import { entryAt } from "@reyn/snapshot";
+import type { Scope } from "@reyn/wal";
+import type { Skill } from "./define-skill.ts";
+import { runSkill, type SkillPorts, startRun } from "./run-skill.ts";
+import { findRun, type SkillRun, skillRuns } from "./skill-runs.ts";
+
+/** What `openSession` of @reyn/timetravel gives; `skillRuns` and `journal` are among its projections. */
+export interface SkillSession extends Steppable {
+	readonly scope: Scope;
+	checkpoint(kind: string, title: string, scope: Scope): Promise<unknown>;
+}
+
+export interface SkillInPorts extends StepPorts, Pick<SkillPorts, "model">, Partial<Pick<SkillPorts, "deliver">> {}
+
+/**
+ * Goes on with a run wherever it stands; one that the session does not know is started first.
+ *
+ * @param input absent: the run is there. Not looked at where it is
+ * @throws SkillError `SKILL_INVALID_INPUT`, `SKILL_UNKNOWN_RUN`: nothing is written then; and as {@link runSkill} does
+ */
+export async function runSkillIn<Input>(
+	session: SkillSession,
+	id: string,
+	skill: Skill<Input>,
+	input: unknown,
+	ports: SkillInPorts,
+): Promise<unknown> {
+	const scope = { ...session.scope, run: id };
+	const run = (): SkillRun | undefined => entryAt(session.view.get(skillRuns), id);
+	// Of now: what a rewind leaves behind may not begin on the line that it leads to.
+	const using = stepPorts(session, ports);
+	if (!run() && input !== undefined) await startRun(id, skill, input, scope, using.log);
+	findRun(session.view.get(skillRuns), id);
+	return runSkill(id, skill, scope, {
+		deliver: async () => {},
+		...ports,
+		...using,
+		run: () => run() as SkillRun,
+		journal: () => session.view.get(journal),
+		onBoundary: async (kind, title, at) => void (await session.checkpoint(kind, title, at)),
+	});
+}
