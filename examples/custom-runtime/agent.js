@@ -1,10 +1,10 @@
 /** An agent under a runtime of its own: killed anywhere it goes on, and to any state that it had it can go back. */
 import { createInterface } from "node:readline";
 import { defineProjection, fileSnapshots, List } from "@reyn/snapshot";
-import { openTimeline, timetravelRecords } from "@reyn/timetravel";
+import { openSession, openTimeline, timetravelRecords } from "@reyn/timetravel";
 import { defineRecord, openWal } from "@reyn/wal";
 import { z } from "zod";
-import { count, think } from "./model.js";
+import { count, crash, think } from "./model.js";
 
 const asked = defineRecord("asked", z.object({ question: z.string() }));
 const planned = defineRecord("planned", z.object({ words: z.array(z.string()) }));
@@ -33,23 +33,11 @@ const say = (lines, who, text) => lines.append({ who, text });
 const boundaries = { planned: "phase", counted: "plan_step", answered: "turn" };
 const scope = { agent: "counter", session: "main" };
 
-let turn; // the turn that runs, if one does
 const wal = await openWal("state", { records: [asked, planned, counted, answered, ...timetravelRecords] });
-const timeline = await openTimeline({
-	wal,
-	snapshots: fileSnapshots("state/snapshots"),
-	projections: [talk],
-});
-timeline.attend({
-	async quiet() {
-		turn?.stop.abort();
-		await turn?.ended;
-		return () => {}; // nothing begins by itself meanwhile
-	},
-	rebuild: async () => crash(),
-});
+const timeline = await openTimeline({ wal, snapshots: fileSnapshots("state/snapshots"), projections: [talk] });
+timeline.attend({ quiet: async () => () => {}, rebuild: async () => crash("record") }); // beside the session there is nothing
 await timeline.settle();
-const live = await timeline.live(scope); // the state now, and after every rewind
+const session = await openSession(timeline, scope); // the state now, and after every rewind
 
 const moves = {
 	"--rewind": (seq) => timeline.rewindTo(seq),
@@ -62,66 +50,41 @@ else {
 	goOn();
 	for await (const typed of createInterface({ input: process.stdin })) await command(typed);
 }
-await turn?.ended;
+await session.idle();
 await wal.close();
 
 async function command(line) {
 	const [verb, seq] = line.split(" ");
 	if (verb === "--log") return show();
-	if (Object.hasOwn(moves, verb)) await moves[verb](Number(seq)).then(showNow, refused);
-	else if (line) await ask(line);
+	if (Object.hasOwn(moves, verb)) await moves[verb](Number(seq)).then(showNow, ({ message }) => console.log(message));
+	else if (line) {
+		goOn();
+		await session.idle(); // a question waits for the turn before it; a rewind does not
+		await keep(session.log, asked({ question: line }));
+	}
 	goOn();
-}
-
-/** It was no place to go to, and nothing has changed. */
-function refused(error) {
-	if (!["TIMETRAVEL_OUT_OF_RANGE", "TIMETRAVEL_NOT_ACTIVE", "NOTHING_TO_UNDO"].includes(error.code)) throw error;
-	console.log(error.message);
-}
-
-/** A question waits for the turn before it; a rewind does not. */
-async function ask(question) {
-	goOn();
-	await turn?.ended;
-	await keep(live.handle(), asked({ question }));
-}
-
-function goOn() {
-	if (turn || !live.view.get(talk).open) return;
-	const stop = new AbortController();
-	const ended = work(stop.signal)
-		.catch((error) => {
-			if (!stop.signal.aborted) throw error;
-		})
-		.finally(() => {
-			turn = undefined;
-		});
-	turn = { stop, ended };
 }
 
 /** A turn, or what is left of it: the state says what comes next, so to begin and to go on are the same. */
-async function work(signal) {
-	const handle = live.handle(); // after a rewind it appends nothing more
-	for (let now = live.view.get(talk); now.open; now = live.view.get(talk)) {
-		signal.throwIfAborted();
-		const [word] = now.todo;
-		if (word !== undefined) await keep(handle, counted(count(word)));
-		else {
-			const reply = await think(now.lines.toArray(), signal);
-			await keep(handle, reply.words ? planned(reply) : answered(reply));
+function goOn() {
+	session.begin("turn", { scope }, async (signal, log) => {
+		for (let now = session.view.get(talk); now.open && !signal.aborted; now = session.view.get(talk)) {
+			const [word] = now.todo;
+			const reply = word === undefined ? await think(now.lines.toArray(), signal) : undefined;
+			await keep(log, reply ? (reply.words ? planned(reply) : answered(reply)) : counted(count(word)));
 		}
-	}
+	});
 }
 
 /** On disk before anything else happens: what the model said is not asked for again. */
-async function keep(handle, draft) {
-	const { record, durable } = handle.append(draft, scope);
-	const { who, text } = live.view.get(talk).lines.at(-1);
+async function keep(log, draft) {
+	const { record, durable } = log.append(draft, scope);
+	const { who, text } = session.view.get(talk).lines.at(-1);
 	const kind = boundaries[record.kind];
-	if (kind) await timeline.checkpoint(kind, `${who}: ${text}`, scope, live.view);
+	if (kind) await session.checkpoint(kind, `${who}: ${text}`);
 	await durable;
 	console.log(`${who}: ${text}`);
-	crash();
+	crash("record");
 }
 
 function show() {
@@ -131,11 +94,6 @@ function show() {
 }
 
 function showNow() {
-	const { lines } = live.view.get(talk);
-	console.log(`now: ${lines.length} lines, state ${live.view.hash().slice(0, 8)}`);
-}
-
-/** `CRASH=record` ends the process after its next record as a power failure would; `CRASH=call` is in `model.js`. */
-function crash() {
-	if (process.env.CRASH === "record") process.kill(process.pid, "SIGKILL");
+	const { lines } = session.view.get(talk);
+	console.log(`now: ${lines.length} lines, state ${session.view.hash().slice(0, 8)}`);
 }

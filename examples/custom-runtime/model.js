@@ -6,7 +6,7 @@ import { setTimeout } from "node:timers/promises";
 export async function think(lines, signal) {
 	const { who, text } = lines.at(-1);
 	appendFileSync("model-calls.txt", `${who}: ${text}\n`);
-	if (process.env.CRASH === "call") process.kill(process.pid, "SIGKILL");
+	crash("call");
 	await setTimeout(200, undefined, { signal });
 
 	if (who === "you") return { words: (text.match(/\p{L}+/gu) ?? []).filter((word) => word !== "or") };
@@ -17,3 +17,8 @@ export async function think(lines, signal) {
 
 /** The tool. To count twice does no harm; a call that may be made only once wants `@reyn/journal`. */
 export const count = (word) => ({ word, letters: [...word].length });
+
+/** `CRASH=call` ends the process in a call of the model, `CRASH=record` after its next record, as a power failure would. */
+export function crash(at) {
+	if (process.env.CRASH === at) process.kill(process.pid, "SIGKILL");
+}
