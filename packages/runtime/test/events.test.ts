@@ -8,7 +8,7 @@ import { z } from "zod";
 import { mainSession, type Runtime, type RuntimeEvent } from "../src/index.ts";
 import { copyState, keepLines, linesOf } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
-import { lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
+import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
@@ -202,6 +202,50 @@ describe("what is told", () => {
 				expect(last).toBeGreaterThanOrEqual(kept);
 				await runtime.close();
 			}
+		},
+	);
+
+	filesTest("another opening reads")(
+		"counts the steps of a plan that a rewind has moved, for a reader too",
+		async () => {
+			const [a, c] = [gate(), gate()];
+			const steps = [
+				{ id: "a", description: "a", tools: [], depends_on: [] },
+				{ id: "b", description: "b", tools: [], depends_on: ["a"] },
+				{ id: "c", description: "c", tools: [], depends_on: ["b"] },
+			];
+			const model = scripted(async (request) => {
+				const last = lastOf(request);
+				if (last === "plan!") return [{ name: PLAN_TOOL, args: { goal: "all", steps } }];
+				const [, step = ""] = /Step (\w)/.exec(last) ?? [];
+				if (step === "a") await a.opened;
+				if (step === "c") await c.opened;
+				return "did it";
+			});
+			const { runtime, events } = await open(project, { model });
+			const reader = await open(project, { readOnly: true });
+			const heard: RuntimeEvent[] = [];
+			const reading = (async () => {
+				for await (const event of reader.runtime.subscribe()) heard.push(event);
+			})();
+			const isAtC = (event: RuntimeEvent): boolean => event.type === "plan_step" && event.step === "c";
+			await runtime.prompt("plan!");
+			await until(() => events.some(({ type }) => type === "checkpoint"));
+			const turn = events.find(({ type }) => type === "checkpoint")?.seq ?? 0;
+			a.open();
+			await until(() => events.some(isAtC) && heard.some(isAtC));
+			await runtime.checkout(turn, "ada");
+			c.open();
+			await runtime.idle();
+			await until(() => heard.some(({ type }) => type === "plan_end"));
+			const done = derived(events).flatMap((event) =>
+				event.type === "plan_step" && event.change.status === "completed" ? [`${event.step} ${event.done}`] : [],
+			);
+			expect(done).toEqual(["a 1", "b 2", "a 1", "b 2", "c 3"]);
+			expect(heard).toEqual(derived(events));
+			await reader.runtime.close();
+			await reading;
+			await runtime.close();
 		},
 	);
 });
