@@ -175,7 +175,7 @@ export class OpenKernel implements Kernel {
 		this.#beside = new Beside(this.store);
 		this.composition = composition;
 		const tells: Tell[] = [tellOwn, ...options.features.flatMap((each) => each.tell?.bind(each) ?? [])];
-		this.#pump = new Pump({ wal, timeline, tells, blobs: (area) => this.blobs(area) });
+		this.#pump = new Pump({ wal, timeline, tells, blobs: (area) => this.blobs(area), isFull: () => space.isFull });
 		this.isReadOnly = (options.readOnly ?? false) !== false;
 		[this.ids, this.clock, this.timers] = [ids, clock, timers];
 		this.modelPolicy = modelPolicy;

@@ -37,6 +37,8 @@ export interface PumpPorts {
 	readonly timeline: Timeline;
 	readonly tells: readonly Tell[];
 	blobs(area: string): BlobStore;
+	/** Has the log no space? What no record says waits for none then. */
+	isFull(): boolean;
 }
 
 export class Pump {
@@ -63,7 +65,7 @@ export class Pump {
 	subscribe({ after = this.#ports.wal.tip, signal }: Subscription = {}): AsyncGenerator<Told> {
 		const left = new AbortController();
 		const until = signal ? AbortSignal.any([signal, left.signal]) : left.signal;
-		const events = this.#listen(new Listener(after, MAX_LIVE), this.#ports.timeline.lineage, until);
+		const events = this.#listen(new Listener(after, MAX_LIVE, this.#ports.isFull), this.#ports.timeline.lineage, until);
 		const leave = events.return.bind(events);
 		// Also while it waits for the next one.
 		events.return = (value) => {
@@ -75,7 +77,7 @@ export class Pump {
 
 	/** Has one listener told of all from now on, and gives a way to wait until it has been told of a seq. */
 	attach(hear: (event: Told) => void): (seq: Seq) => Promise<void> {
-		const listener = new Listener(this.#ports.wal.tip, Number.POSITIVE_INFINITY);
+		const listener = new Listener(this.#ports.wal.tip, Number.POSITIVE_INFINITY, this.#ports.isFull);
 		const whenLost = (error: unknown): Told => {
 			const text = `the log cannot be followed, so what is recorded from now on is not told: ${(error as Error).message}`;
 			return notice(text);
@@ -185,6 +187,7 @@ interface Live {
 /** How far somebody has been told, and what waits until the records before it are. */
 class Listener {
 	readonly #most: number;
+	readonly #isFull: () => boolean;
 	#told: Seq;
 	#waiting: Live[] = [];
 	#missed = 0;
@@ -193,8 +196,9 @@ class Listener {
 	#reaching: { readonly seq: Seq; readonly resolve: () => void }[] = [];
 
 	/** @param most how much may wait that no log has */
-	constructor(after: Seq, most: number) {
+	constructor(after: Seq, most: number, isFull: () => boolean) {
 		this.#told = after;
+		this.#isFull = isFull;
 		this.#most = most;
 	}
 
@@ -214,7 +218,7 @@ class Listener {
 
 	/** What may be told by now. */
 	due(): Told | undefined {
-		const at = this.#waiting.findIndex((live) => live.at <= this.#told);
+		const at = this.#waiting.findIndex((live) => live.at <= this.#told || this.#isFull());
 		if (at < 0) {
 			this.#settle();
 			return undefined;
