@@ -329,12 +329,17 @@ export class OpenKernel implements Kernel {
 	/** What a person asks for from now on belongs to where this leads. */
 	async move<T>(move: () => Promise<T>): Promise<T> {
 		this.assertOpen();
-		return this.toItsEnd(() => {
+		return this.toItsEnd(async () => {
 			const moved = move().catch((error: unknown) => {
 				throw asNotQuiet(error);
 			});
 			this.sessions.begin(moved);
-			return moved;
+			try {
+				return await moved;
+			} finally {
+				// Whoever has moved has heard what that has stopped.
+				await this.#toldOfAll();
+			}
 		});
 	}
 
