@@ -93,6 +93,12 @@ export const pollFeature = (board: Board): Feature<Polls> => ({
 	pieces: pollsIn,
 	// Nothing has to be said of it: it is counted again from the votes that are there.
 	settle: () => ({ becomes: "running" }),
+	// Whoever follows the log is told of the end of a poll, in another process too.
+	tell: (record) => {
+		if (!pollOver.is(record)) return [];
+		const { poll, result } = record.data;
+		return [{ type: "poll_end", poll, result }];
+	},
 	start: (kernel) => new Polls(kernel, board),
 });
 

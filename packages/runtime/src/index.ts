@@ -63,6 +63,7 @@ export type {
 	Settled,
 } from "./kernel/feature.ts";
 export type { MeterReading } from "./kernel/meter.ts";
+export type { Look, Subscription, Told } from "./kernel/pump.ts";
 export { sessionOpened } from "./kernel/records.ts";
 export {
 	type AnyService,

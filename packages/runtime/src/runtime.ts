@@ -33,6 +33,7 @@ import { RuntimeError } from "./kernel/errors.ts";
 import type { Feature, FeatureHost } from "./kernel/feature.ts";
 import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel } from "./kernel/kernel.ts";
 import type { MeterReading } from "./kernel/meter.ts";
+import type { Subscription } from "./kernel/pump.ts";
 import type { Session, SessionScope } from "./kernel/session.ts";
 import { mainSession, sessionOf } from "./kernel/sessions.ts";
 import type { Store } from "./kernel/store.ts";
@@ -61,7 +62,10 @@ export interface RuntimeOptions {
 	 * a process would find that went on now: of `explain`, `check` and `verify` only that is what a resume does. Default: false.
 	 */
 	readonly readOnly?: boolean | "as recovered";
-	/** Told of everything as it happens. */
+	/**
+	 * Told of everything as it happens, in the process that works: as `subscribe` tells it from the open on. What is derived from a
+	 * record comes once that is durable.
+	 */
 	onEvent?(event: RuntimeEvent): void;
 	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
 	onMessage?(message: BackgroundMessage): Promise<void>;
@@ -157,7 +161,7 @@ export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptio
 		redact: redact && ((text) => redact(text)),
 		agents: new Agents({ model, tools, instructions }, agents),
 		// What a feature of one's own says comes here too.
-		emit: (event) => onEvent?.(event as RuntimeEvent),
+		emit: onEvent && ((event) => onEvent(event as RuntimeEvent)),
 	};
 	return { kernel, builtIn: ours };
 }
@@ -201,6 +205,18 @@ export class Runtime implements AsyncDisposable {
 	/** Model calls and tokens of this process: replayed free, and paid. */
 	get meter(): MeterReading {
 		return this.#kernel.meter;
+	}
+
+	/**
+	 * What happens, from a seq on, also where one only reads: first what the records after it say, where they count now, then what comes,
+	 * in the order of the log and each record once. What no record says, as text on its way, comes without `seq`, in the process
+	 * that works alone; of that a listener is told how much it `missed` who is more than 1,000 events late. It ends with the signal,
+	 * and with `close`.
+	 *
+	 * @throws WalError `WAL_TRUNCATED` where `gc` has taken away what comes after `after`
+	 */
+	subscribe(options: Subscription = {}): AsyncIterableIterator<RuntimeEvent> {
+		return this.#kernel.subscribe(options) as AsyncGenerator<RuntimeEvent>;
 	}
 
 	/** What is in flight or waits to be shown. */

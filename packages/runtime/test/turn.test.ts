@@ -55,7 +55,6 @@ async function begun() {
 			texts: memoryBlobs(),
 			keep: async (write) => write(),
 			onText() {},
-			onTool() {},
 		});
 	const records = async (): Promise<readonly WalRecord[]> => {
 		const all: WalRecord[] = [];

@@ -6,6 +6,7 @@ import type { KernelEvent } from "./events.ts";
 export class Space {
 	readonly #emit: (event: KernelEvent) => void;
 	#none = Promise.withResolvers<void>();
+	#isFull = false;
 
 	constructor(emit: (event: KernelEvent) => void) {
 		this.#emit = emit;
@@ -16,8 +17,14 @@ export class Space {
 		return this.#none.promise;
 	}
 
+	/** Has the log none now? */
+	get isFull(): boolean {
+		return this.#isFull;
+	}
+
 	/** What the log says of it: `onFull` of `openWal`. */
 	heard(why: WalError | undefined): void {
+		this.#isFull = why !== undefined;
 		if (why) {
 			this.#none.resolve();
 			this.#emit({ type: "disk_full", text: why.message });

@@ -2,8 +2,9 @@
 import type { GatedCall, Model, ModelPolicy, Tool, Using, Verdict } from "@reyn/journal";
 import type { AnyProjection, View } from "@reyn/snapshot";
 import type { Deeds, Timeline } from "@reyn/timetravel";
-import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal } from "@reyn/wal";
+import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal, WalRecord } from "@reyn/wal";
 import type { Space } from "./disk-space.ts";
+import type { Look, Told } from "./pump.ts";
 import type { AnyService, Served, Service } from "./services.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
@@ -42,6 +43,11 @@ export interface Feature<Host extends FeatureHost = FeatureHost> {
 	 * @param before as it ran before the rewind, where it did
 	 */
 	settle?(now: Piece, before: Piece | undefined): Settled | undefined;
+	/**
+	 * What a durable record tells who listens: of the record and what is looked up alone, so that all who read the log are told the
+	 * same. It is asked of every record, also of other features.
+	 */
+	tell?(record: WalRecord, look: Look): readonly Told[] | Promise<readonly Told[]>;
 	/** Called once, in the order of the list, also where one only reads. Writes nothing, runs nothing. */
 	start(kernel: Kernel): Host;
 }
@@ -125,10 +131,12 @@ export interface Kernel {
 	using(session: Session, signal: AbortSignal): Using;
 	/** Takes out of a text what must not be written; absent: nothing is. */
 	readonly redact: ((text: string) => string) | undefined;
-	/** For what no record says: pieces of text, notices. */
+	/** For what no record says: pieces of text, notices. It is told once all is told that was recorded before it. All else says `tell`. */
 	emit<Event extends { readonly type: string }>(event: Event): void;
 	/** Goes on with a piece of any feature that runs, unless it is under way: it was held, and is not any more. */
 	goOn(piece: Pick<Piece, "kind" | "id">): void;
+	/** Resolves when `onEvent` has been told of all that is durable now. */
+	told(): Promise<void>;
 	/** Work that was finished before and is not even asked for: the meter counts it as free. */
 	saved(calls: number, tokens: number): void;
 	/** @throws RuntimeError `RUNTIME_CLOSED` once the runtime has been told to close */

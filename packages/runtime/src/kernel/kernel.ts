@@ -9,7 +9,7 @@ import {
 	type Verdict,
 } from "@reyn/journal";
 import { newestSnapshot, SnapshotStore } from "@reyn/snapshot";
-import { openTimeline, type RetentionPolicy, type Timeline } from "@reyn/timetravel";
+import { checkpoint, openTimeline, type RetentionPolicy, reset, type Timeline } from "@reyn/timetravel";
 import {
 	type BlobStore,
 	type Clock,
@@ -17,10 +17,12 @@ import {
 	openWal,
 	randomIds,
 	type Scope,
+	type Seq,
 	systemClock,
 	systemTimers,
 	type Timers,
 	type Wal,
+	type WalRecord,
 } from "@reyn/wal";
 import { redacted } from "../redaction/redact.ts";
 import { type Collection, collectArtifacts } from "../stores/artifacts.ts";
@@ -32,6 +34,7 @@ import { RuntimeError } from "./errors.ts";
 import type { KernelEvent } from "./events.ts";
 import type { Agent, Feature, FeatureHost, Frame, Kernel, Piece } from "./feature.ts";
 import { Meter, type MeterReading } from "./meter.ts";
+import { Pump, type Subscription, type Tell, type Told } from "./pump.ts";
 import { asNotQuiet, rebuild } from "./rewind.ts";
 import type { Service } from "./services.ts";
 import type { Session } from "./session.ts";
@@ -54,7 +57,8 @@ export interface KernelOptions {
 	/** Takes out of a record what must not be written. */
 	redact?: ((text: string) => string) | undefined;
 	readonly agents: Agents;
-	emit<Event extends { readonly type: string }>(event: Event): void;
+	/** Told of all that happens from now on, in the process that writes. Default: nobody. */
+	emit?: (<Event extends { readonly type: string }>(event: Event) => void) | undefined;
 }
 
 /** How far `gc` goes, and whether it only says so. */
@@ -72,7 +76,9 @@ export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
 	const { store, readOnly = false, clock, ids, redact } = options;
 	const composition = compose(options.features);
 	await store.check?.();
-	const space = new Space(options.emit);
+	// Until the kernel is there, and before all that waits for the log.
+	const opened: { kernel?: OpenKernel } = {};
+	const space = new Space((event) => (opened.kernel ? opened.kernel.emitAtOnce(event) : options.emit?.(event)));
 	const wal = await openWal(store.engine, {
 		realm: store.realm,
 		records: composition.records,
@@ -84,7 +90,9 @@ export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
 		redact: (draft) => redacted(draft, redact),
 		onFull: (why) => space.heard(why),
 	});
-	return startKernel(options, { composition, space, wal });
+	const kernel = await startKernel(options, { composition, space, wal });
+	opened.kernel = kernel;
+	return kernel;
 }
 
 /** What a kernel is made of. */
@@ -115,11 +123,12 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 			begins: composition.begins,
 			...(options.quietMs !== undefined && { quietMs: options.quietMs }),
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
-			snapshotFailed: (error) => options.emit({ type: "notice", text: error.message } satisfies KernelEvent),
+			snapshotFailed: (error) => options.emit?.({ type: "notice", text: error.message } satisfies KernelEvent),
 		});
 		const kernel = new OpenKernel(options, parts, timeline);
 		await kernel.sessions.open();
 		if (!readOnly) await timeline.settle();
+		kernel.listen();
 		return kernel;
 	} catch (error) {
 		await wal.close();
@@ -146,6 +155,9 @@ export class OpenKernel implements Kernel {
 	readonly #meter = new Meter();
 	readonly #hosts = new Map<Feature, FeatureHost>();
 	readonly #services = new Map<string, unknown>();
+	readonly #pump: Pump;
+	/** Resolves when `emit` has been told up to a seq. */
+	#reaches: (seq: Seq) => Promise<void> = () => Promise.resolve();
 	#isClosing = false;
 	/** Each resolves when something is over that ends or moves something. */
 	readonly #ending = new Set<Promise<void>>();
@@ -162,6 +174,8 @@ export class OpenKernel implements Kernel {
 		this.store = options.store;
 		this.#beside = new Beside(this.store);
 		this.composition = composition;
+		const tells: Tell[] = [tellOwn, ...options.features.flatMap((each) => each.tell?.bind(each) ?? [])];
+		this.#pump = new Pump({ wal, timeline, tells, blobs: (area) => this.blobs(area), isFull: () => space.isFull });
 		this.isReadOnly = (options.readOnly ?? false) !== false;
 		[this.ids, this.clock, this.timers] = [ids, clock, timers];
 		this.modelPolicy = modelPolicy;
@@ -286,7 +300,26 @@ export class OpenKernel implements Kernel {
 	}
 
 	emit<Event extends { readonly type: string }>(event: Event): void {
-		this.#options.emit(event);
+		this.#pump.say(event);
+	}
+
+	/** Tells what cannot wait for the log. */
+	emitAtOnce(event: KernelEvent): void {
+		this.#pump.sayAtOnce(event);
+	}
+
+	/** From now on `emit` is told what happens. Who only reads asks for it. */
+	listen(): void {
+		const { emit } = this.#options;
+		if (emit && !this.isReadOnly) this.#reaches = this.#pump.attach((event) => emit(event));
+	}
+
+	subscribe(how?: Subscription): AsyncGenerator<Told> {
+		return this.#pump.subscribe(how);
+	}
+
+	told(): Promise<void> {
+		return this.#reaches(this.wal.durableTip);
 	}
 
 	saved(calls: number, tokens: number): void {
@@ -296,12 +329,17 @@ export class OpenKernel implements Kernel {
 	/** What a person asks for from now on belongs to where this leads. */
 	async move<T>(move: () => Promise<T>): Promise<T> {
 		this.assertOpen();
-		return this.toItsEnd(() => {
+		return this.toItsEnd(async () => {
 			const moved = move().catch((error: unknown) => {
 				throw asNotQuiet(error);
 			});
 			this.sessions.begin(moved);
-			return moved;
+			try {
+				return await moved;
+			} finally {
+				// Whoever has moved has heard what that has stopped.
+				await this.#toldOfAll();
+			}
 		});
 	}
 
@@ -350,7 +388,19 @@ export class OpenKernel implements Kernel {
 
 	/** Resolves when nothing is running. */
 	async idle(): Promise<void> {
+		await this.#quiet();
+		await this.#toldOfAll();
+	}
+
+	async #quiet(): Promise<void> {
 		for (const session of this.sessions) await session.idle();
+	}
+
+	/** What is queued is waited for, where there is space for it, and then told. */
+	async #toldOfAll(): Promise<void> {
+		const { wal } = this;
+		if (!this.isReadOnly) await flushed(wal).catch(() => {});
+		await this.told();
 	}
 
 	/** Stops all that is under way; it stays in flight, and goes on at the next start. */
@@ -367,13 +417,17 @@ export class OpenKernel implements Kernel {
 		// What would begin now would be waited for to its end: it is recorded, and begins at the next start.
 		for (const session of this.sessions) session.close();
 		this.cancel();
-		const over = Promise.all([this.idle(), this.#collecting, ...this.#ending]);
+		const over = Promise.all([this.#quiet(), this.#collecting, ...this.#ending]);
 		const [quiet] = await Promise.allSettled([Promise.race([over, this.space.whenNone])]);
+		// Before the log ends, and with it who follows it.
+		await this.#toldOfAll();
 		const [closed] = await Promise.allSettled([this.wal.close()]);
 		// What waited for space is told by now that there is none; what has begun meanwhile ends too.
 		this.cancel();
-		const [ended] = await Promise.allSettled([this.idle()]);
+		const [ended] = await Promise.allSettled([this.#quiet()]);
 		const [tools] = await Promise.allSettled([this.#options.agents.close()]);
+		this.#pump.end();
+		await this.#reaches(Number.POSITIVE_INFINITY);
 		for (const each of [quiet, closed, ended, tools]) if (each.status === "rejected") throw each.reason;
 	}
 
@@ -406,4 +460,18 @@ function toldOf(scope: Scope, event: StepEvent): KernelEvent | undefined {
 	if (event.type === "world_kept")
 		return notice(`${event.name} (${event.lane}) is not asked again: later work rests on what it said`);
 	return undefined;
+}
+
+/** What the kernel's own records tell. */
+function tellOwn(record: WalRecord): readonly KernelEvent[] {
+	const { seq, scope } = record;
+	if (checkpoint.is(record)) return [{ type: "checkpoint", seq, ...record.data }];
+	if (!reset.is(record)) return [];
+	const { target, mode, actor, drop } = record.data;
+	return [{ type: "moved", scope, ...(drop ? { kinds: drop } : {}), target, mode, actor }];
+}
+
+/** Resolves when what is queued is durable. @throws where the disk is full or broken */
+async function flushed(wal: Wal): Promise<void> {
+	for await (const _record of wal.read({ after: Math.max(wal.tip, wal.first) - 1 }));
 }

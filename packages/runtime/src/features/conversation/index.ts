@@ -14,6 +14,7 @@ import {
 	turnInterrupted,
 	userPrompt,
 } from "./records.ts";
+import { tellTurn } from "./tell.ts";
 import { Turns } from "./turns.ts";
 
 export interface ConversationOptions {
@@ -43,6 +44,7 @@ export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Fe
 		const reason = "a rewind went back into this turn";
 		return { becomes: "over", draft: turnInterrupted({ turn: Number(id), reason }) };
 	},
+	tell: tellTurn,
 	start(kernel: Kernel) {
 		const outbox = new Outbox(kernel, onMessage);
 		const turns = new Turns(kernel);

@@ -60,6 +60,8 @@ export class Outbox implements Speaker {
 		if (!this.#onMessage || this.#showing.has(message.seq)) return;
 		this.#showing.add(message.seq);
 		try {
+			// What is recorded of its work is told first.
+			await this.#kernel.told();
 			await this.#onMessage({ ...message, text: await wholeText({ text: message.text, spilled }, results) });
 			const write = (): Appended | undefined => {
 				const session = sessions.find(message.scope);

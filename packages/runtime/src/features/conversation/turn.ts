@@ -39,7 +39,6 @@ export interface TurnPorts extends Using {
 	/** Writes, and waits while there is no space. @throws what `write` throws of anything else */
 	keep<T>(write: () => T): Promise<T>;
 	onText(delta: string): void;
-	onTool(call: ToolCall): void;
 }
 
 /** @throws the signal's reason when it is cancelled, and what the model throws; the turn is then still open */
@@ -60,7 +59,6 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 			tooMany,
 			handsOver: { mendings: MENDINGS },
 			onText: ports.onText,
-			onCall: ports.onTool,
 			async onReply({ text }, round) {
 				if (text) await say(session, turn, round, text, ports);
 			},

@@ -101,11 +101,8 @@ export class Turns {
 				instructions,
 				tools: kernel.tools({ session, piece, for: "turn" }),
 				onText: (delta) => this.#emit({ type: "text", scope, turn, delta }),
-				onTool: ({ name, args }) => this.#emit({ type: "tool", scope, name, args }),
 			});
-			const seq = await keep(() => session.checkpoint("turn", title.length > 60 ? `${title.slice(0, 59)}…` : title));
-			this.#emit({ type: "turn_end", scope, turn, outcome: "completed" });
-			kernel.emit({ type: "checkpoint", seq, kind: "turn", title });
+			await keep(() => session.checkpoint("turn", title.length > 60 ? `${title.slice(0, 59)}…` : title));
 			return "over";
 		} catch (error) {
 			return this.#stopped(session, log, turn, signal, error);
@@ -142,11 +139,13 @@ export class Turns {
 			return "kept";
 		}
 		const isFinal = !isReynError(error, "STALE_LINEAGE") && (!signal.aborted || reason === INTERRUPTED);
+		let isRecorded = false;
 		try {
-			const keep = this.#keeperOf(turn, signal);
-			if (isFinal) await (await keep(() => log.append(turnInterrupted({ turn, reason }), scope))).durable;
+			if (!isFinal) return "over";
+			await (await this.#keeperOf(turn, signal)(() => log.append(turnInterrupted({ turn, reason }), scope))).durable;
+			isRecorded = true;
 		} finally {
-			this.#emit({ type: "turn_end", scope, turn, outcome: "interrupted", reason });
+			if (!isRecorded) this.#emit({ type: "turn_end", scope, turn, outcome: "interrupted", reason });
 		}
 		return "over";
 	}

@@ -15,6 +15,7 @@ import { speaker } from "../../kernel/services.ts";
 import { kept } from "./kept.ts";
 import { plansIn } from "./pieces.ts";
 import { PlanHost } from "./plan-host.ts";
+import { tellPlan } from "./tell.ts";
 
 export interface PlanOptions {
 	readonly limits?: Partial<PlanLimits> | undefined;
@@ -35,5 +36,6 @@ export const planFeature = ({ limits }: PlanOptions = {}): Feature<PlanHost> => 
 	// It costs again, and nobody waits for it any more: a person says so.
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: planPaused({ plan: id }) },
+	tell: tellPlan,
 	start: (kernel) => new PlanHost(kernel, { ...defaultPlanLimits, ...limits }),
 });

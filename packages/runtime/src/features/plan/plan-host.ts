@@ -21,7 +21,6 @@ import {
 import { entryAt } from "@reyn/snapshot";
 import type { BlobStore, Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
-import type { KernelEvent } from "../../kernel/events.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { type From, type Speaker, speaker } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
@@ -72,7 +71,7 @@ export class PlanHost implements FeatureHost {
 				const record = planStarted({ plan, goal, steps: steps.length, decomposition: hash });
 				const { durable } = await keep(() => log.append(record, planScope(session, plan)));
 				await durable;
-				this.#launch(session, plan);
+				this.#launch(session, plan, "new");
 				return started(plan);
 			},
 		};
@@ -83,13 +82,13 @@ export class PlanHost implements FeatureHost {
 		this.#launch(session, id);
 	}
 
-	#launch(session: Session, plan: string): void {
+	#launch(session: Session, plan: string, how: "new" | "again" = "again"): void {
 		const work = planWork(session.scope, plan);
 		const run = runOf(session, plan);
 		if (session.isRunning(work) || !(run?.status === "running" || run?.ended)) return;
 		session.start(work, async (signal) => {
 			const show = (): Promise<void> => this.#speaker.show(session, fromOf(plan), signal);
-			this.#emitEnd(session, plan, await shownWhenOver(() => this.#run(session, plan, signal), show, signal));
+			this.#emitStop(session, plan, await shownWhenOver(() => this.#run(session, plan, how, signal), show, signal));
 		});
 	}
 
@@ -102,9 +101,8 @@ export class PlanHost implements FeatureHost {
 		await session.stop(planWork(session.scope, plan), reason);
 		findPlan(session.view.get(planRuns), plan);
 		const text = `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
-		const went = await this.#giveUp(session, plan, reason, text, atOnce, { by: "person" });
+		await this.#giveUp(session, plan, reason, text, atOnce, { by: "person" });
 		await this.#speaker.show(session, fromOf(plan));
-		this.#emitEnd(session, plan, went);
 	}
 
 	/**
@@ -129,7 +127,7 @@ export class PlanHost implements FeatureHost {
 		return again;
 	}
 
-	async #run(session: Session, plan: string, signal: AbortSignal): Promise<Went> {
+	async #run(session: Session, plan: string, how: "new" | "again", signal: AbortSignal): Promise<Went> {
 		const { model, tools } = this.#kernel.agent(session.scope);
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
 		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "how it ended", write, signal);
@@ -143,7 +141,9 @@ export class PlanHost implements FeatureHost {
 		const done = costOf(current());
 		this.#kernel.saved(done.calls, done.tokens);
 		const { goal, steps } = read.decomposition;
-		this.#emit({ type: "plan_started", scope: session.scope, plan, goal, steps, finished: done.steps });
+		// That it begins is recorded; that it goes on here is not.
+		if (how === "again")
+			this.#emit({ type: "plan_started", scope: session.scope, plan, goal, steps, finished: done.steps });
 		const scope = planScope(session, plan);
 		const { failed } = await execute(plan, read.decomposition, scope, {
 			...this.#using(session, signal),
@@ -151,14 +151,17 @@ export class PlanHost implements FeatureHost {
 			tools,
 			limits: this.#limits,
 			run: current,
-			progress: (progress) => this.#emit({ type: "plan_step", scope: session.scope, ...progress }),
+			progress: (progress) => {
+				const { status } = progress.change;
+				if (status === "resumed" || status === "retrying")
+					this.#emit({ type: "plan_step", scope: session.scope, ...progress });
+			},
 			deliver: async (text, spilled) => {
 				const said = await keep(() => this.#speaker.say(session, fromOf(plan), current().since, text, spilled));
 				await said?.durable;
 			},
 			onBoundary: async (kind, title, at) => {
-				const seq = await keep(() => session.checkpoint(kind, title, at));
-				this.#emit({ type: "checkpoint", seq, kind, title });
+				await keep(() => session.checkpoint(kind, title, at));
 			},
 		});
 		return { outcome: "completed", failed };
@@ -179,8 +182,9 @@ export class PlanHost implements FeatureHost {
 		return sayEnd(session, { ...endOf(session, plan), giveUp }, this.#speaker, keep);
 	}
 
-	#emitEnd({ scope }: Session, plan: string, went: Went): void {
-		this.#emit({ type: "plan_end", scope, plan, failed: [], ...went });
+	/** What is over is recorded as that. */
+	#emitStop({ scope }: Session, plan: string, went: Went): void {
+		if (went.outcome === "stopped") this.#emit({ type: "plan_end", scope, plan, failed: [], ...went });
 	}
 
 	/** Tries of a step's model are told as progress of the step. */
@@ -192,7 +196,7 @@ export class PlanHost implements FeatureHost {
 		return { ...using, observe };
 	}
 
-	#emit(event: PlanEvent | KernelEvent): void {
+	#emit(event: PlanEvent): void {
 		this.#kernel.emit(event);
 	}
 }

@@ -4,6 +4,7 @@ import type { Feature, FeatureHost } from "../../kernel/feature.ts";
 import { scriptRunsIn } from "./pieces.ts";
 import { scriptsArea } from "./script-files.ts";
 import { type ScriptOptions, Scripts } from "./scripts.ts";
+import { tellScript } from "./tell.ts";
 
 export interface ScriptHost extends FeatureHost {
 	readonly scripts: Scripts;
@@ -16,5 +17,6 @@ export const scriptFeature = (options: ScriptOptions = {}): Feature<ScriptHost> 
 	begins: [scriptStarted, scriptResumed],
 	blobs: [scriptsArea],
 	pieces: scriptRunsIn,
+	tell: tellScript,
 	start: (kernel) => ({ scripts: new Scripts(kernel, options) }),
 });

@@ -47,6 +47,7 @@ import { assertTold } from "../../redaction/redact.ts";
 import type { ScriptRunEvent } from "./events.ts";
 import { scriptWork } from "./pieces.ts";
 import { argsText, ScriptFiles, type ScriptText, scriptsArea, versionOf } from "./script-files.ts";
+import { Unrecorded } from "./tell.ts";
 
 export interface ScriptOptions {
 	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
@@ -128,7 +129,7 @@ export class Scripts {
 			this.#assertTold({ module, args });
 			const started = scriptStarted({ run, name: script.name, ...(await this.#keep({ module, args })) });
 			await session.log.append(started, scopeOf(session, run)).durable;
-			return { module, args, isResumed: false };
+			return { module, args };
 		});
 	}
 
@@ -151,7 +152,7 @@ export class Scripts {
 				reuse: how.reuse ?? runOf(session, run).reuse ?? "prefix",
 			});
 			await session.log.append(resumed, scopeOf(session, run)).durable;
-			return { ...version, isResumed: true, whenInDoubt: how.whenInDoubt };
+			return { ...version, whenInDoubt: how.whenInDoubt };
 		});
 	}
 
@@ -268,24 +269,25 @@ export class Scripts {
 	}
 
 	async #run(session: Session, run: string, ready: Ready, base: Using): Promise<ScriptEnd> {
-		const { module, args, isResumed, whenInDoubt } = ready;
+		const { module, args, whenInDoubt } = ready;
 		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
 		const { model, tools } = this.#kernel.agent(session.scope);
 		const { ask, isolate } = this.#options;
 		const scope = scopeOf(session, run);
 		const memo = await this.#memoOf(session, run);
-		const tell = (event: ScriptEvent): void => {
+		const unrecorded = new Unrecorded((event) => {
 			const told: ScriptRunEvent = { type: "script", scope: session.scope, run, event };
 			this.#kernel.emit(told);
-		};
+		});
+		const tell = (event: ScriptEvent): void => unrecorded.say(event);
 		const log: Appender = {
 			append(draft, at) {
 				const appended = using.log.append(draft, at);
 				memo.record(appended.record);
+				unrecorded.record(appended.record);
 				return appended;
 			},
 		};
-		tell({ type: "begun", name: module.file, isResumed });
 		let recalled = 0;
 		const work = (): Promise<unknown> =>
 			runScript(module, run, args, scope, {
@@ -304,9 +306,14 @@ export class Scripts {
 				ask: async (question) => ask?.(question),
 				isolate,
 				print: (line) => tell({ type: "printed", line }),
-			});
+				// Before its end is recorded.
+			}).finally(() => unrecorded.flush());
 		const end = await this.#recorded(session, run, using, work, () => recalled);
-		tell({ type: "ended", status: end.status, ...(end.status === "completed" ? {} : { reason: end.reason.message }) });
+		// Of another end there is a record.
+		if (end.status === "stopped" || end.status === "waiting")
+			tell({ type: "ended", status: end.status, reason: end.reason.message });
+		// Whoever waits for the end has been told of it by then.
+		await this.#kernel.told();
 		return end;
 	}
 
@@ -492,7 +499,6 @@ interface Version {
 
 /** A run that has just been written down as begun. */
 interface Ready extends Version {
-	readonly isResumed: boolean;
 	readonly whenInDoubt?: InDoubtPolicy | undefined;
 }
 

@@ -14,6 +14,7 @@ import type { Feature } from "../../kernel/feature.ts";
 import { speaker } from "../../kernel/services.ts";
 import { skillRunsIn } from "./pieces.ts";
 import { SkillHost } from "./skill-host.ts";
+import { tellSkill } from "./tell.ts";
 
 export interface SkillFeatureOptions {
 	readonly skills?: readonly Skill[] | undefined;
@@ -35,5 +36,6 @@ export const skillFeature = ({ skills = [], resume }: SkillFeatureOptions = {}):
 	pieces: skillRunsIn,
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: skillRunPaused({ run: id }) },
+	tell: tellSkill,
 	start: (kernel) => new SkillHost(kernel, { skills, resume: resume ?? skillResumeSchema.parse({}) }),
 });

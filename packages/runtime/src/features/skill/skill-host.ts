@@ -18,7 +18,6 @@ import {
 import { entryAt } from "@reyn/snapshot";
 import { isReynError, type Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
-import type { KernelEvent } from "../../kernel/events.ts";
 import type { FeatureHost, Kernel, Piece } from "../../kernel/feature.ts";
 import { type From, type Speaker, speaker } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
@@ -68,7 +67,7 @@ export class SkillHost implements FeatureHost {
 		if (session.isRunning(work) || !(found?.status === "running" || found?.ended)) return;
 		session.start(work, async (signal) => {
 			const show = (): Promise<void> => this.#speaker.show(session, fromOf(run), signal);
-			this.#emitEnd(session, run, await shownWhenOver(() => this.#work(session, run, signal), show, signal));
+			this.#emitStop(session, run, await shownWhenOver(() => this.#work(session, run, signal), show, signal));
 		});
 	}
 
@@ -86,9 +85,8 @@ export class SkillHost implements FeatureHost {
 	async discard(session: Session, run: string, reason: string): Promise<void> {
 		await session.stop(skillWork(session.scope, run), reason);
 		findRun(session.view.get(skillRuns), run);
-		const went = await this.#giveUp(session, run, reason, atOnce, { by: "person" });
+		await this.#giveUp(session, run, reason, atOnce, { by: "person" });
 		await this.#speaker.show(session, fromOf(run));
-		this.#emitEnd(session, run, went);
 	}
 
 	async #work(session: Session, run: string, signal: AbortSignal): Promise<Went> {
@@ -122,8 +120,7 @@ export class SkillHost implements FeatureHost {
 				await said?.durable;
 			},
 			onBoundary: async (kind, title, at) => {
-				const seq = await keep(() => session.checkpoint(kind, title, at));
-				this.#emit({ type: "checkpoint", seq, kind, title });
+				await keep(() => session.checkpoint(kind, title, at));
 			},
 		});
 		return { outcome: "completed" };
@@ -138,12 +135,11 @@ export class SkillHost implements FeatureHost {
 		return sayEnd(session, { ...endOf(session, run), giveUp }, this.#speaker, keep);
 	}
 
-	#emitEnd({ scope }: Session, run: string, { outcome, reason }: Went): void {
-		this.#emit({ type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) });
-	}
-
-	#emit(event: SkillEvent | KernelEvent): void {
-		this.#kernel.emit(event);
+	/** What is over is recorded as that. */
+	#emitStop({ scope }: Session, run: string, { outcome, reason }: Went): void {
+		if (outcome !== "stopped") return;
+		const stopped: SkillEvent = { type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) };
+		this.#kernel.emit(stopped);
 	}
 
 	#find(name: string): Skill {

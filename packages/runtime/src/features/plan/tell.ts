@@ -1,0 +1,90 @@
+/** What the records of a plan tell. */
+import {
+	type Decomposition,
+	type PlanRun,
+	planAborted,
+	planCompleted,
+	planRuns,
+	planStarted,
+	planStepCompleted,
+	planStepFailed,
+	planStepStarted,
+	readDecomposition,
+	stepOf,
+} from "@reyn/plan";
+import { entryAt } from "@reyn/snapshot";
+import type { WalRecord } from "@reyn/wal";
+import type { Look } from "../../kernel/pump.ts";
+import { sessionOf } from "../../kernel/sessions.ts";
+import type { PlanEvent } from "./events.ts";
+import { PLANS } from "./kept.ts";
+
+export async function tellPlan(record: WalRecord, look: Look): Promise<readonly PlanEvent[]> {
+	const scope = sessionOf(record.scope);
+	if (planStarted.is(record)) {
+		const { plan, goal, decomposition } = record.data;
+		const { steps } = await stepsOf(decomposition, look);
+		return [{ type: "plan_started", scope, plan, goal, steps, finished: 0 }];
+	}
+	if (planStepStarted.is(record)) return [await stepEvent(record, look, record.data, { status: "running" })];
+	if (planStepCompleted.is(record)) {
+		const { cost } = record.data;
+		return [await stepEvent(record, look, record.data, { status: "completed", cost })];
+	}
+	if (planStepFailed.is(record)) {
+		const { reason } = record.data;
+		return [await stepEvent(record, look, record.data, { status: "failed", reason })];
+	}
+	if (planCompleted.is(record)) {
+		const { plan } = record.data;
+		const run = entryAt((await look.before()).get(planRuns), plan);
+		const steps = run ? (await stepsOf(run.decomposition, look)).steps.map(({ id }) => id) : [];
+		const failed = steps.filter((id) => run && stepOf(run, id).status === "failed");
+		return [{ type: "plan_end", scope, plan, outcome: "completed", failed }];
+	}
+	if (planAborted.is(record)) {
+		const { plan, reason } = record.data;
+		return [{ type: "plan_end", scope, plan, outcome: "discarded", failed: [], reason }];
+	}
+	return [];
+}
+
+type StepEvent = Extract<PlanEvent, { readonly type: "plan_step" }>;
+
+async function stepEvent(
+	record: WalRecord,
+	look: Look,
+	{ plan, step }: { readonly plan: string; readonly step: string },
+	change: StepEvent["change"],
+): Promise<StepEvent> {
+	const run = entryAt((await look.before()).get(planRuns), plan);
+	const { steps } = run ? await stepsOf(run.decomposition, look) : lost;
+	const index = steps.findIndex(({ id }) => id === step) + 1;
+	const { description = "" } = steps[index - 1] ?? {};
+	const settled = run ? settledIn(run) : new Set<string>();
+	if (change.status !== "running") settled.add(step);
+	return {
+		type: "plan_step",
+		scope: sessionOf(record.scope),
+		plan,
+		step,
+		index,
+		size: run?.size ?? 0,
+		done: settled.size,
+		description: description.length > 60 ? `${description.slice(0, 59)}…` : description,
+		change,
+	};
+}
+
+const settledIn = ({ steps }: PlanRun): Set<string> =>
+	new Set(
+		Object.entries(steps).flatMap(([id, { status }]) => (status === "completed" || status === "failed" ? [id] : [])),
+	);
+
+const lost: Pick<Decomposition, "steps"> = { steps: [] };
+
+/** Steps that are lost beside the log have no words. */
+async function stepsOf(hash: string, look: Look): Promise<Pick<Decomposition, "steps">> {
+	const read = await readDecomposition(hash, look.blobs(PLANS));
+	return read.kind === "sound" ? read.decomposition : lost;
+}
