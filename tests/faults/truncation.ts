@@ -36,7 +36,7 @@ const cases: readonly Case[] = [
 		"once more",
 	),
 	killedIn("a truncation that leaves the active segment", [["append", 21], ["capture"]]),
-	killedIn("the opening that ends one", [["append", 20], ["capture"], ["append", 6]], "was cut"),
+	killedIn("an opening beside what one has left", [["append", 20], ["capture"], ["append", 6]], "was cut"),
 ];
 
 export const fault: Fault = {
@@ -119,6 +119,8 @@ async function checkTruncated(directory: string, before: Before): Promise<Seq> {
 			const snapshots = fileSnapshots(join(directory, "snapshots"));
 			assert.equal(await stateAt(kept, snapshots, before.floor), before.atFloor, "the state at the floor");
 			assert.equal(await stateAt(kept, snapshots, wal.tip), before.atTip, "the state at the tip");
+			// What a cut truncation has left goes with the next one, which changes nothing else: a timeline asks for it when it settles.
+			if (!readOnly) await wal.truncate({ before: wal.first });
 		} finally {
 			await wal.close();
 		}
