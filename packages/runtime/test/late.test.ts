@@ -118,8 +118,12 @@ describe("an effect that was open at the target, and over when it was left", () 
 
 describe("an outcome that comes after the rewind", () => {
 	/** A skill that stops when it is told, and leaves behind what it has begun. */
-	async function leaving(purity: Purity = "side_effect") {
+	async function leaving(purity: Purity = "side_effect", { isHeldAgain = false } = {}) {
 		const held = gate();
+		/** For what goes on after a rewind: as long as it waits, it has not called again. */
+		const again = gate();
+		if (!isHeldAgain) again.open();
+		let entries = 0;
 		const late: unknown[] = [];
 		let calls = 0;
 		const skill = defineSkill({
@@ -129,6 +133,7 @@ describe("an outcome that comes after the rewind", () => {
 			start: "only",
 			phases: {
 				async only({ step, signal }) {
+					if (++entries > 1) await again.opened;
 					const slow = async (): Promise<string> => {
 						if (++calls === 1) await held.opened;
 						return "answer";
@@ -148,11 +153,11 @@ describe("an outcome that comes after the rewind", () => {
 		await until(() => calls === 1);
 		// So that its start is not the tip: a checkout of the tip does nothing.
 		await opened.runtime.timeline.label(1, "before");
-		return { ...opened, run, held, late, calls: () => calls };
+		return { ...opened, run, held, again, late, calls: () => calls };
 	}
 
 	test("joins the line that has its start, and is not called for again", async () => {
-		const { runtime, held, late, calls, shown } = await leaving();
+		const { runtime, held, again, late, calls, shown } = await leaving("side_effect", { isHeldAgain: true });
 		const start = await startOf(runtime, "slow");
 		await runtime.checkout(start, "test");
 		held.open();
@@ -163,6 +168,7 @@ describe("an outcome that comes after the rewind", () => {
 			{ kind: stepCompleted.kind, data: { started: start, result: "answer" } },
 		]);
 		await expectLive(runtime);
+		again.open();
 		runtime.resume();
 		await runtime.idle();
 		expect(calls()).toBe(1);
