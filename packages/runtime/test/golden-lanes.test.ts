@@ -275,7 +275,9 @@ async function lanesOf({ says, begin, options }: Run): Promise<string> {
 	for await (const record of runtime.wal.read()) if (!record.kind.startsWith("wal_")) records.push(record);
 	await runtime.close();
 	const told = events.flatMap((event) =>
-		event.type === "text" || event.type === "tool" ? [JSON.stringify({ ...event, scope: undefined })] : [],
+		event.type === "text" || event.type === "tool"
+			? [JSON.stringify({ ...event, scope: undefined, seq: undefined })]
+			: [],
 	);
 	return [section("asked", asked), section("told", told), ...groups(records)].join("\n");
 }

@@ -45,10 +45,12 @@ export class Session {
 	/**
 	 * Runs work in the background; what a rewind that is under way covers is left for later, since afterwards it may not be there. `body`
 	 * has to stop when its signal aborts, and never rejects.
+	 *
+	 * @returns resolves when it is not running any more; undefined where it was left for later
 	 */
-	start(work: Work, body: (signal: AbortSignal) => Promise<void>): void {
+	start(work: Work, body: (signal: AbortSignal) => Promise<void>): Promise<void> | undefined {
 		this.#begun.add(work.name);
-		if (this.#isClosing || this.#line.isHeld(work)) return;
+		if (this.#isClosing || this.#line.isHeld(work)) return undefined;
 		let failed: { readonly error: unknown } | undefined;
 		const ended = this.#line.begin(work.name, work, (signal) =>
 			body(signal).catch((error: unknown) => {
@@ -60,6 +62,7 @@ export class Session {
 			if (failed) throw failed.error;
 		});
 		this.#under.add(done);
+		return done;
 	}
 
 	isRunning({ name }: Work): boolean {

@@ -252,18 +252,22 @@ export class Scripts {
 		const begun = Promise.withResolvers<StartedScript>();
 		if (session.isRunning(work)) begun.reject(busy(run, "is under way in this process"));
 		else {
-			session.start(work, async (signal) => {
+			const over = session.start(work, async (signal) => {
 				try {
 					const ready = await prepare();
 					const end = this.#run(session, run, ready, this.#kernel.using(session, signal));
-					begun.resolve({ run, end });
+					// Whoever is told of its end may go on with it at once.
+					const told = end.finally(() => over);
+					// Nobody has to wait for it.
+					told.catch(() => {});
+					begun.resolve({ run, end: told });
 					await end;
 				} catch (error) {
 					// Once it has begun, whoever waits for its end is told.
 					begun.reject(error);
 				}
 			});
-			if (!session.isRunning(work)) begun.reject(busy(run, "is being rewound"));
+			if (!over) begun.reject(busy(run, "is being rewound"));
 		}
 		return begun.promise;
 	}
