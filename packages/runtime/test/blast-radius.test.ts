@@ -197,7 +197,8 @@ describe("a plan", () => {
 			pauses: idle,
 		});
 		await runtime.checkout(turn, "ada");
-		expect(runtime.restored().plans).toMatchObject([{ plan, status: "running", finished: 0 }]);
+		// It goes on at once, so a step may be finished again by now.
+		expect(runtime.restored().plans).toMatchObject([{ plan, status: "running" }]);
 		await finish();
 		await runtime.close();
 	});
