@@ -1,3 +1,4 @@
+/** What is said whichever work goes on: of models, the disk, moves. */
 import type { Checkpoint } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 

@@ -230,11 +230,6 @@ export class OpenKernel implements Kernel {
 		return [...this.agent(frame.session.scope).tools, ...offered];
 	}
 
-	/** Work that a session knows, of all features. */
-	pieces(session: Session): readonly Piece[] {
-		return this.#options.features.flatMap((feature) => feature.pieces?.(session.view) ?? []);
-	}
-
 	get #isGated(): boolean {
 		return [...this.#hosts.values()].some((host) => host.gate);
 	}
@@ -250,8 +245,9 @@ export class OpenKernel implements Kernel {
 
 	#goOnWith(isMeant: (piece: Piece) => boolean): void {
 		for (const session of this.sessions)
-			for (const piece of this.pieces(session))
-				if (isMeant(piece) && (piece.status === "running" || piece.status === "ending")) this.#goOn(session, piece);
+			for (const [feature, host] of this.#hosts)
+				for (const piece of feature.pieces?.(session.view) ?? [])
+					if (isMeant(piece) && (piece.status === "running" || piece.status === "ending")) host.goOn?.(session, piece);
 	}
 
 	#goOn(session: Session, piece: Piece): void {

@@ -1,3 +1,4 @@
+/** What turns say, and texts that come from the background. */
 import type { Scope, Seq } from "@reyn/wal";
 
 /** What turns say while they work. */

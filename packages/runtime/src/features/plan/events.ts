@@ -1,3 +1,4 @@
+/** What plans say. */
 import type { PlanProgress } from "@reyn/plan";
 import type { Scope } from "@reyn/wal";
 

@@ -1,3 +1,4 @@
+/** What script runs say. */
 import type { ScriptEvent } from "@reyn/journal/script";
 import type { Scope } from "@reyn/wal";
 

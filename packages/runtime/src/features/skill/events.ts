@@ -1,3 +1,4 @@
+/** What skill runs say. */
 import type { Scope } from "@reyn/wal";
 
 /** What skill runs say when they are over. */
