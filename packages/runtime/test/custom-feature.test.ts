@@ -1,5 +1,6 @@
 /** A feature that nothing of the runtime names: it goes on after any kill, and every rewind, undo and gc take it along. */
 import { join } from "node:path";
+import { stepCompleted } from "@reyn/journal";
 import { defineProjection } from "@reyn/snapshot";
 import { defineRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -297,6 +298,11 @@ describe("features that cannot be together are refused before anything is opened
 			"the projection polls is of the features poll and bare",
 		],
 		[
+			"a line of more than a session",
+			[bare({ projections: [{ ...polls, name: "wide", level: "process" }] })],
+			"the projection wide of the feature bare is of a line and of level process",
+		],
+		[
 			"a fact that is said to be code",
 			[bare({ records: { code: [factSeen] } })],
 			"the kind of record fact_seen of the feature bare is said to be code",
@@ -329,6 +335,73 @@ describe("features that cannot be together are refused before anything is opened
 		const refused = open(project, { model, tools: [], features });
 		await expect(refused).rejects.toMatchObject({ code: "RUNTIME_FEATURES", message: expect.stringContaining(said) });
 		expect(await exists(project.state)).toBe(false);
+	});
+});
+
+describe("a feature that folds what others record", () => {
+	const calls = defineProjection<number>({
+		name: "calls",
+		version: 1,
+		schema: z.int(),
+		init: () => 0,
+		follows: "log",
+		mayBeginLate: true,
+		handle: (on) => [on(stepCompleted, (state, { kind }) => (kind === "model" ? state + 1 : state))],
+	});
+	/** Counts every call of a model that was ever paid, in this directory. */
+	const meter: Feature<FeatureHost & { paid(): Promise<number> }> = {
+		name: "meter",
+		projections: [calls],
+		start: ({ timeline }) => ({ paid: async () => (await timeline.wholeLog.live()).view.get(calls) }),
+	};
+	const opened = async (features: readonly Feature[]) => {
+		const { runtime } = await open(project, { model, tools: [], features });
+		const say = async (...texts: readonly string[]) => {
+			for (const text of texts) await runtime.prompt(text);
+			await runtime.idle();
+		};
+		const cut = async () => {
+			const { retainedFrom } = await runtime.gc({ keepCheckpoints: 1, keepDays: 0 });
+			expect(retainedFrom).toBeGreaterThan(1);
+		};
+		return { runtime, say, cut, paid: () => runtime.hostOf(meter).paid() };
+	};
+
+	test("counts what a rewind has left, over any store, and behind a cut", async () => {
+		const first = await opened([meter]);
+		await first.say("a");
+		const { tip } = first.runtime.wal;
+		await first.say("b", "c");
+		expect(await first.paid()).toBe(3);
+		await first.runtime.checkout(tip, "ada");
+		await first.say("d");
+		expect(await first.paid()).toBe(4);
+		await first.cut();
+		expect(await first.paid()).toBe(4);
+		await first.runtime.close();
+		const again = await opened([meter]);
+		expect(await again.paid()).toBe(4);
+		await again.runtime.close();
+	});
+
+	test("is added behind a cut, left out for another, and put back: it begins at the last cut", async () => {
+		const without = await opened([]);
+		await without.say("a", "b", "c");
+		await without.cut();
+		await without.runtime.close();
+		const added = await opened([meter]);
+		const since = await added.paid();
+		await added.say("d");
+		expect([since, await added.paid()]).toEqual([0, 1]);
+		await added.runtime.close();
+		const absent = await opened([]);
+		await absent.say("e");
+		await absent.cut();
+		await absent.runtime.close();
+		const back = await opened([meter]);
+		await back.say("f");
+		expect(await back.paid()).toBe(1);
+		await back.runtime.close();
 	});
 });
 

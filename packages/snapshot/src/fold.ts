@@ -76,7 +76,7 @@ export class View {
 			const known = projections.map(({ name }) => name).join(", ");
 			throw new SnapshotError(
 				"SNAPSHOT_UNREGISTERED",
-				`no projection "${projection.name}" in this view; it has ${known}`,
+				`no projection "${projection.name}" in this view${whereOf(projection)}; it has ${known || "none"}`,
 				{ projection: projection.name },
 			);
 		}
@@ -136,6 +136,12 @@ export class View {
 			.update(canonicalJson(Object.fromEntries(states)))
 			.digest("hex");
 	}
+}
+
+/** Where a projection is, if it is not in every view. */
+function whereOf({ follows, level }: AnyProjection): string {
+	const of = follows === "log" ? "the whole log" : "a line of history";
+	return follows === "log" || level ? `, which it is only in those of ${of}${level ? ` at level ${level}` : ""}` : "";
 }
 
 /** The kinds of record that some projections fold, sorted. */

@@ -10,10 +10,12 @@ export {
 	type AnyProjection,
 	defineProjection,
 	type Handler,
+	type Level,
 	type ListSchemas,
 	type On,
 	type Projection,
 	type ProjectionSpec,
+	projectionsAt,
 	type StateOf,
 } from "./projection.ts";
 export { type Bases, capture, newestSnapshot, restore, type Sources } from "./restore.ts";

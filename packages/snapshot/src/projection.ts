@@ -1,5 +1,8 @@
-import type { AnyRecordKind, RecordKind, Seq, StandardSchemaV1, WalRecord } from "@reyn/wal";
+import type { AnyRecordKind, RecordKind, Scope, Seq, StandardSchemaV1, WalRecord } from "@reyn/wal";
 import type { List } from "./list.ts";
+
+/** Which scopes have a state of a projection. */
+export type Level = "process" | "agent" | "session" | "run";
 
 /** A piece of state that is a fold of records: where it starts, and what each kind of record does to it. */
 export interface Projection<S> {
@@ -18,6 +21,12 @@ export interface Projection<S> {
 	floor(state: S): Seq | undefined;
 	/** Is a cycle of calls open whose results are missing? Nothing is cut there. */
 	inCycle?(state: S): boolean;
+	/** Absent: the states of every scope have it. */
+	readonly level?: Level;
+	/** Whose records: those of one line of history, or all of the log. */
+	readonly follows: "line" | "log";
+	/** May it begin empty where records that it folds were taken away? */
+	readonly mayBeginLate: boolean;
 }
 
 /** Any projection, whatever its state: for lists of projections. */
@@ -73,6 +82,18 @@ export interface ProjectionSpec<Rest, Lists extends ListSchemas = NoLists> {
 	floor?(state: StateOf<Rest, Lists>): Seq | undefined;
 	/** Is a cycle of calls open in this state: calls made, results missing? A rewind never cuts there. Default: never. */
 	inCycle?(state: StateOf<Rest, Lists>): boolean;
+	/**
+	 * Which scopes have a state of it: `session` is in no state of an agent, nor in one of a run. Default: all that are asked for; of one
+	 * that follows the log, `process`.
+	 */
+	readonly level?: Level;
+	/**
+	 * `log`: every record counts, those that a rewind has abandoned too, as money spent does. Such a state is one of the whole log,
+	 * and none of a line of history; whoever reads along a path has to keep the two apart. Default: `line`.
+	 */
+	readonly follows?: "line" | "log";
+	/** Where the log was cut before this projection was there: begin empty at the cut, instead of failing. Default: false. */
+	readonly mayBeginLate?: boolean;
 }
 
 /**
@@ -104,5 +125,18 @@ export function defineProjection<Rest, Lists extends ListSchemas = NoLists>(
 		...(spec.migrate && { migrate: (state, from) => spec.migrate?.(state, from) }),
 		floor: (state) => spec.floor?.(state),
 		...(spec.inCycle && { inCycle: (state) => spec.inCycle?.(state) ?? false }),
+		...(spec.level && { level: spec.level }),
+		...(spec.follows === "log" && { level: spec.level ?? "process" }),
+		follows: spec.follows ?? "line",
+		mayBeginLate: spec.mayBeginLate ?? false,
 	};
+}
+
+/** Those that a state of this scope has. */
+export function projectionsAt(scope: Scope, projections: readonly AnyProjection[]): readonly AnyProjection[] {
+	const { agent, session, run } = scope;
+	const level =
+		run !== undefined ? "run" : session !== undefined ? "session" : agent !== undefined ? "agent" : "process";
+	const isThere = (each: AnyProjection): boolean => (each.level ?? level) === level;
+	return projections.every(isThere) ? projections : projections.filter(isThere);
 }

@@ -2,9 +2,9 @@ import { parseData, type Scope, type Seq, type Wal, type WalRecord, within } fro
 import { SnapshotError } from "./errors.ts";
 import { kindsOf, View } from "./fold.ts";
 import type { Path } from "./path.ts";
-import type { AnyProjection } from "./projection.ts";
+import { type AnyProjection, projectionsAt } from "./projection.ts";
 import { crcAt } from "./record-crc.ts";
-import { encodeSnapshot, loadSnapshot, readRoot } from "./snapshot.ts";
+import { encodeSnapshot, foldUpTo, isYounger, loadSnapshot, readRoot } from "./snapshot.ts";
 import { Damage, rootName, type SnapshotStore, Unreadable } from "./store.ts";
 
 /** What a state is made from. */
@@ -26,6 +26,8 @@ export interface Bases {
 	readonly crcs: ReadonlyMap<Seq, string>;
 	/** The kinds of record up to the newest of them: a projection that folds none of these may be younger than they are. */
 	readonly kinds: ReadonlySet<string>;
+	/** Where a state begins that none of them is of, if all its projections may be younger. Absent: nowhere. */
+	readonly begins?: Seq;
 }
 
 /**
@@ -34,7 +36,8 @@ export interface Bases {
  * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, `SNAPSHOT_NO_BASE`, `SNAPSHOT_OTHER_LOG`, `SNAPSHOT_PROJECTION`,
  * `SNAPSHOT_SAME_NAME`
  */
-export async function restore(from: Sources, path: Path): Promise<View> {
+export async function restore({ projections, ...rest }: Sources, path: Path): Promise<View> {
+	const from: Sources = { ...rest, projections: projectionsAt(path.scope, projections) };
 	const { bases } = from;
 	let view = await newestBase(from, path, () => from.snapshots.roots(path.scope, from.readOnly ?? false));
 	if (bases) {
@@ -43,7 +46,15 @@ export async function restore(from: Sources, path: Path): Promise<View> {
 		const kept = { ...from, snapshots: bases.snapshots, readOnly: true };
 		view = (await newestBase(kept, path, async () => newer, bases)) ?? view;
 	}
-	return replay(from, path, view ?? View.empty(path.scope, from.projections));
+	return replay(from, path, view ?? begun(from, path));
+}
+
+/** The first state that there can be. */
+function begun({ projections, bases }: Sources, path: Path): View {
+	const empty = View.empty(path.scope, projections);
+	if (bases?.begins === undefined || !projections.every((each) => isYounger(each, bases.kinds))) return empty;
+	const seq = Math.min(bases.begins, path.tip);
+	return foldUpTo(seq, handed({ projections }, path, 0), empty).at(seq);
 }
 
 /** A view after the records of a path that it has not seen. */
@@ -212,7 +223,7 @@ function noBase({ tip, scope }: Path, seq: Seq, cause: unknown): SnapshotError {
 	const { seq: missing } = (cause as { detail: { seq: Seq } }).detail;
 	return new SnapshotError(
 		"SNAPSHOT_NO_BASE",
-		`the state at seq ${tip} needs records from seq ${missing} on, which were taken away, and no kept state stands for them that is sound and that all projections of now can take (the newest is of seq ${seq}). Bring the kept states back from a backup; give a projection that has changed its migrate(); a new one cannot fold records that are gone`,
+		`the state at seq ${tip} needs records from seq ${missing} on, which were taken away, and no kept state stands for them that is sound and that all projections of now can take (the newest is of seq ${seq}). Bring the kept states back from a backup; give a projection that has changed its migrate(); a new one cannot fold records that are gone, unless it mayBeginLate`,
 		{ scope, seq: tip, missing },
 		{ cause },
 	);

@@ -149,10 +149,13 @@ export async function loadSnapshot(
 	return { kind: "view", view: View.of(key.scope, seq, projections, loaded, bytes) };
 }
 
-const isYounger = ({ handlers }: AnyProjection, before: ReadonlySet<string> | undefined): boolean =>
-	before !== undefined && [...handlers.keys()].every((kind) => !before.has(kind));
+/** May a projection begin behind records of these kinds, of which it has no state? */
+export const isYounger = (
+	{ handlers, mayBeginLate }: AnyProjection,
+	before: ReadonlySet<string> | undefined,
+): boolean => before !== undefined && (mayBeginLate || [...handlers.keys()].every((kind) => !before.has(kind)));
 
-function foldUpTo(seq: Seq, records: Iterable<WalRecord>, empty: View): View {
+export function foldUpTo(seq: Seq, records: Iterable<WalRecord>, empty: View): View {
 	let view = empty;
 	for (const record of records) {
 		if (record.seq > seq) break;

@@ -1,6 +1,6 @@
 /** Where snapshots lie: roots by scope and seq, and the chunks that they share, as blobs. */
 import { createHash } from "node:crypto";
-import { type BlobStore, fileBlobs, memoryBlobs, type Scope, type Seq, scopeKey } from "@reyn/wal";
+import { type BlobStore, blobsBelow, fileBlobs, memoryBlobs, type Scope, type Seq, scopeKey } from "@reyn/wal";
 import { SnapshotError } from "./errors.ts";
 import { NodeCache } from "./node-cache.ts";
 
@@ -46,6 +46,11 @@ export class SnapshotStore {
 
 	constructor(blobs: BlobStore) {
 		this.#blobs = blobs;
+	}
+
+	/** Another store of the same log, for states that are not to be mixed up with these. */
+	below(part: string): SnapshotStore {
+		return new SnapshotStore(blobsBelow(this.#blobs, part));
 	}
 
 	/**

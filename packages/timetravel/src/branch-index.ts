@@ -6,7 +6,8 @@ import { TimetravelError } from "./errors.ts";
 import type { Move } from "./moves.ts";
 import { recordAt } from "./record-at.ts";
 
-const VERSION = 1;
+/** The first that has states of the whole log; without any, the one before is written. */
+const VERSION = 2;
 const NAME = "branches";
 
 const seq = z.int().nonnegative();
@@ -34,7 +35,7 @@ const move: z.ZodType<Move> = z.strictObject({
 }) as z.ZodType<Move>;
 
 const branchIndex = z.strictObject({
-	v: z.literal(VERSION),
+	v: z.literal([1, VERSION]),
 	/** Of the log with this id. */
 	log: z.string(),
 	/** Records before it do not count any more, though some may still be there: a truncation takes whole segments. */
@@ -53,13 +54,15 @@ const branchIndex = z.strictObject({
 	kinds: z.array(z.string()),
 	/** The seqs whose states are kept as snapshots, newest first, each with its record's crc. */
 	bases: z.array(z.strictObject({ seq, crc: z.string(), snapsTo: seq.optional() })),
+	/** The scopes whose states of the whole log are kept, as of the record before `retainedFrom`. Since version 2. */
+	whole: z.array(scope).optional(),
 });
 
 export type BranchIndex = z.infer<typeof branchIndex>;
 
 /** Of a log that was never truncated. */
 const wholeLog = (log: string): BranchIndex => ({
-	v: VERSION,
+	v: 1,
 	log,
 	retainedFrom: 1,
 	records: [],

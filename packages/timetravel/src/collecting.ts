@@ -1,12 +1,13 @@
 /** Takes the front of a log away: how far policy and live work allow, what stands for it, and what nothing needs any more. */
-import { capture, collect } from "@reyn/snapshot";
-import type { Scope, Seq } from "@reyn/wal";
+import { capture, collect, type View } from "@reyn/snapshot";
+import { type Scope, type Seq, scopeKey } from "@reyn/wal";
 import type { BranchIndex } from "./branch-index.ts";
 import type { TimelineOptions } from "./options.ts";
 import type { Label, Reading } from "./reading.ts";
 import { isMeta, isOutside } from "./records.ts";
 import { type Floor, firstToKeep, floorOf, type RetentionPolicy, type Unknown } from "./retention.ts";
 import { assertKeepable, keepBefore } from "./truncation.ts";
+import type { WholeLog } from "./whole-log.ts";
 
 /** What `gc` has done, or would do. */
 export interface Collection {
@@ -29,16 +30,19 @@ export interface Collection {
 
 export class Collecting {
 	readonly #reading: Reading;
+	readonly #whole: WholeLog;
 	readonly #options: Pick<TimelineOptions, "keptScopes" | "known" | "deeds" | "snapshots">;
 	readonly #snapped: (seq: Seq) => Promise<Seq>;
 
 	/** @param snapped the seq that a checkout of one goes to */
 	constructor(
 		reading: Reading,
+		whole: WholeLog,
 		options: Pick<TimelineOptions, "keptScopes" | "known" | "deeds" | "snapshots">,
 		snapped: (seq: Seq) => Promise<Seq>,
 	) {
 		this.#reading = reading;
+		this.#whole = whole;
 		this.#options = options;
 		this.#snapped = snapped;
 	}
@@ -53,7 +57,9 @@ export class Collecting {
 			await (before > was ? this.#truncate(index) : this.#reading.kept.finish());
 			await this.#reading.kept.collect();
 		}
-		const { roots, chunks } = await collect(this.#options.snapshots, { keep: (_, seq) => seq >= before - 1, dryRun });
+		const keep = (_: Scope, seq: Seq): boolean => seq >= before - 1;
+		const gone = await collect(this.#options.snapshots, { keep, dryRun });
+		const goneOfWhole = await collect(this.#whole.snapshots, { keep, dryRun });
 		return {
 			retainedFrom: before,
 			was,
@@ -61,8 +67,8 @@ export class Collecting {
 			...(heldBy ? { heldBy } : {}),
 			labels,
 			kept: index.bases.map(({ seq }) => seq),
-			snapshots: roots.length,
-			chunks,
+			snapshots: gone.roots.length + goneOfWhole.roots.length,
+			chunks: gone.chunks + goneOfWhole.chunks,
 		};
 	}
 
@@ -98,13 +104,15 @@ export class Collecting {
 	/** Work may be live at the tip, at the cut, or in what a reset behind the cut went back to. */
 	async #lowestFloor(before: Seq, scopes: readonly Scope[]): Promise<Floor | undefined> {
 		const back = this.#reading.lineage.resets.filter(({ seq, target }) => seq >= before && target < before);
+		const { tip } = this.#reading.wal;
 		let lowest: Floor | undefined;
-		for (const scope of scopes) {
-			for (const seq of [this.#reading.wal.tip, before - 1, ...back.map((each) => each.seq)]) {
-				const floor = floorOf(await this.#reading.at(seq, scope));
-				if (floor && floor.seq < (lowest?.seq ?? Number.POSITIVE_INFINITY)) lowest = floor;
-			}
-		}
+		const look = (view: View): void => {
+			const floor = floorOf(view);
+			if (floor && floor.seq < (lowest?.seq ?? Number.POSITIVE_INFINITY)) lowest = floor;
+		};
+		for (const scope of scopes)
+			for (const seq of [tip, before - 1, ...back.map((each) => each.seq)]) look(await this.#reading.at(seq, scope));
+		for (const scope of this.#whole.scopes(scopes)) look(await this.#whole.at(tip, scope));
 		return lowest;
 	}
 
@@ -112,14 +120,18 @@ export class Collecting {
 	async #indexBefore(before: Seq, dryRun: boolean): Promise<BranchIndex> {
 		const labelled = new Map<Seq, Seq>();
 		for (const { seq } of await this.#reading.labels()) labelled.set(seq, await this.#snapped(seq));
-		return keepBefore({
+		const scopes = await this.#scopes();
+		const whole = this.#whole.scopes(scopes);
+		const keys = new Set(whole.map(scopeKey));
+		const index = await keepBefore({
 			before,
 			wal: this.#reading.wal,
 			index: this.#reading.kept.index,
 			lineage: this.#reading.lineage,
 			labelled,
-			scopes: await this.#scopes(),
+			scopes,
 			folded: this.#reading.folded,
+			isUnkept: (record) => this.#whole.isUnkept(record, keys),
 			keeps: (kind) => this.#reading.register.keeps(kind),
 			deeds: this.#options.deeds ?? {},
 			store: async (seq, scope) => {
@@ -128,6 +140,9 @@ export class Collecting {
 				await capture({ ...this.#reading.sources, snapshots: bases }, await this.#reading.at(seq, scope));
 			},
 		});
+		if (!dryRun) for (const scope of whole) await this.#whole.keep(before - 1, scope);
+		const { whole: _, ...lines } = index;
+		return whole.length > 0 ? { ...lines, v: 2, whole: [...whole] } : { ...lines, v: 1 };
 	}
 
 	async #truncate(index: BranchIndex): Promise<void> {

@@ -17,3 +17,4 @@ export type { Floor, RetentionPolicy, Unknown } from "./retention.ts";
 export { type Covers, openSession, type Session, type Work } from "./session.ts";
 export { type Moved, type MovedBy, type MoveParts, type MovePlan, type Moving, moveWith, settleWith } from "./steps.ts";
 export { openTimeline, Timeline } from "./timeline.ts";
+export type { WholeLive } from "./whole-log.ts";

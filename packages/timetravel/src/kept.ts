@@ -1,6 +1,6 @@
 /** What outlives the records that were taken away: how far it reaches, and how it is replaced. */
 import { collect, SnapshotStore, type Sources } from "@reyn/snapshot";
-import type { BlobStore, Seq, Wal } from "@reyn/wal";
+import { type BlobStore, type Scope, type Seq, scopeKey, type Wal } from "@reyn/wal";
 import { type BranchIndex, isKept, pathIn, readBranchIndex, writeBranchIndex } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
 import type { Lineage, Reset } from "./lineage.ts";
@@ -12,7 +12,12 @@ interface Place {
 	readonly blobs: BlobStore;
 	/** The states that stand for records. */
 	readonly bases: SnapshotStore;
+	/** Those of the whole log. */
+	readonly whole: SnapshotStore;
 }
+
+/** The part of a store that states of the whole log lie below. */
+export const WHOLE = "whole";
 
 export class Kept {
 	readonly #place: Place | undefined;
@@ -22,7 +27,8 @@ export class Kept {
 	#truncating: boolean;
 
 	private constructor(blobs: BlobStore | undefined, wal: Wal, index: BranchIndex) {
-		this.#place = blobs && { blobs, bases: new SnapshotStore(blobs) };
+		const bases = blobs && new SnapshotStore(blobs);
+		this.#place = bases && { blobs, bases, whole: bases.below(WHOLE) };
 		this.#wal = wal;
 		this.#index = index;
 		this.#truncating = index.retainedFrom > 1;
@@ -58,6 +64,19 @@ export class Kept {
 		return {
 			...from,
 			bases: { snapshots: this.#place.bases, crcs, kinds: new Set(kinds.filter((kind) => !isOutside(kind))) },
+		};
+	}
+
+	/** What states of the whole log are made from. One is kept at the cut, if there was any then. */
+	wholeSources(scope: Scope, from: Sources): Sources {
+		const { bases, kinds, retainedFrom, whole = [] } = this.#index;
+		if (!this.#place || retainedFrom === 1) return from;
+		const cut = retainedFrom - 1;
+		const isKept = whole.some((each) => scopeKey(each) === scopeKey(scope));
+		const crcs = new Map(bases.filter(({ seq }) => isKept && seq === cut).map(({ seq, crc }) => [seq, crc]));
+		return {
+			...from,
+			bases: { snapshots: this.#place.whole, crcs, kinds: new Set(kinds), ...(isKept ? {} : { begins: cut }) },
 		};
 	}
 
@@ -120,6 +139,8 @@ export class Kept {
 	/** Takes away what stood for records that nobody asks for any more, or what a truncation has stored that was cut short. */
 	async collect(): Promise<void> {
 		const needed = new Set(this.#index.bases.map(({ seq }) => seq));
-		if (this.#place) await collect(this.#place.bases, { keep: (_, seq) => needed.has(seq) });
+		if (!this.#place) return;
+		await collect(this.#place.bases, { keep: (_, seq) => needed.has(seq) });
+		await collect(this.#place.whole, { keep: (_, seq) => seq === this.retainedFrom - 1 });
 	}
 }

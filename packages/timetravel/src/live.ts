@@ -31,6 +31,10 @@ export class Lives {
 		this.#ports = ports;
 	}
 
+	get isEmpty(): boolean {
+		return this.#all.size === 0;
+	}
+
 	find(scope: Scope): LiveState | undefined {
 		return this.#all.get(scopeKey(scope));
 	}
@@ -47,10 +51,9 @@ export class Lives {
 	}
 
 	/** Those that see a record of this scope. */
-	holding({ agent, session, run }: Scope): readonly LiveState[] {
+	holding(scope: Scope): readonly LiveState[] {
 		if (this.#all.size === 0) return [];
-		const around = [{}, { agent }, { agent, session }, { agent, session, run }] as readonly Scope[];
-		return [...new Set(around.map(scopeKey))].flatMap((key) => this.#all.get(key) ?? []);
+		return holding(scope).flatMap((each) => this.#all.get(scopeKey(each)) ?? []);
 	}
 
 	/** Those that a reset of this scope may move. */
@@ -61,6 +64,14 @@ export class Lives {
 	#remove(live: LiveState): void {
 		if (this.find(live.scope) === live) this.#all.delete(scopeKey(live.scope));
 	}
+}
+
+/** The scopes that a scope lies in, the process first, itself last. */
+export function holding(scope: Scope): readonly Scope[] {
+	const all: Scope[] = [{}];
+	for (const level of ["agent", "session", "run"] as const)
+		if (scope[level] !== undefined) all.push({ ...all.at(-1), [level]: scope[level] });
+	return all;
 }
 
 export class LiveState implements Live {

@@ -7,16 +7,19 @@ import { outcomesBeyond, scopesBeyond } from "./outcomes.ts";
 import type { Reading } from "./reading.ts";
 import { stepLate } from "./records.ts";
 import type { Moved } from "./steps.ts";
+import type { WholeLog } from "./whole-log.ts";
 
 export class Present {
 	readonly #reading: Reading;
+	readonly #whole: WholeLog;
 	readonly #options: Pick<TimelineOptions, "outcomes" | "readOnly">;
 	readonly #lives: Lives;
 	/** Each hears of what is appended here, while somebody looks whether a preview still holds. */
 	readonly listening = new Set<WalRecord[]>();
 
-	constructor(reading: Reading, options: Pick<TimelineOptions, "outcomes" | "readOnly">) {
+	constructor(reading: Reading, whole: WholeLog, options: Pick<TimelineOptions, "outcomes" | "readOnly">) {
 		this.#reading = reading;
+		this.#whole = whole;
 		this.#options = options;
 		this.#lives = new Lives({
 			now: (scope) => {
@@ -68,6 +71,7 @@ export class Present {
 	append(draft: Draft, at: Scope): Appended {
 		const appended = this.#reading.wal.append(draft, at);
 		this.#lives.take(appended.record);
+		this.#whole.take(appended.record);
 		for (const heard of this.listening) heard.push(appended.record);
 		return appended;
 	}

@@ -44,11 +44,12 @@ export class Reading {
 	#lineage: Lineage;
 
 	constructor(from: Sources, kept: Kept, register: Register) {
+		const projections = from.projections.filter(({ follows }) => follows === "line");
 		this.wal = from.wal;
 		this.kept = kept;
 		this.register = register;
-		this.folded = kindsOf(from.projections);
-		this.#from = from;
+		this.folded = kindsOf(projections);
+		this.#from = { ...from, projections };
 		this.#foldsFacts = this.folded.some(isOutside);
 		const resets = register.kept.flatMap((record) => (reset.is(record) ? [resetOf(record)] : []));
 		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta });

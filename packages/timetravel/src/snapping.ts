@@ -9,18 +9,22 @@ import type { Reading } from "./reading.ts";
 import { recordAt } from "./record-at.ts";
 import { type CheckpointData, checkpoint } from "./records.ts";
 import type { Mark } from "./register.ts";
+import type { WholeLog } from "./whole-log.ts";
 
 export class Snapping {
 	readonly #reading: Reading;
 	readonly #present: Present;
+	readonly #whole: WholeLog;
 	readonly #options: Pick<TimelineOptions, "projections" | "snapshotDue" | "snapshotFailed">;
 
 	constructor(
 		reading: Reading,
 		present: Present,
+		whole: WholeLog,
 		options: Pick<TimelineOptions, "projections" | "snapshotDue" | "snapshotFailed">,
 	) {
 		this.#reading = reading;
+		this.#whole = whole;
 		this.#present = present;
 		this.#options = options;
 	}
@@ -34,16 +38,23 @@ export class Snapping {
 			);
 		const { seq, record, durable } = this.#present.append(checkpoint({ kind, title }), scope);
 		const state = view.at(seq);
+		const whole = this.#whole.holding(scope);
 		this.#reading.register.wrote(record as WalRecord<CheckpointData>);
 		await durable;
-		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return seq;
+		await this.#store(state, (due) => capture(this.#reading.sources, due));
+		for (const each of whole) await this.#store(each, (due) => this.#whole.store(due));
+		return seq;
+	}
+
+	/** A stored state is a shortcut: the checkpoint stands without. */
+	async #store(state: View, store: (state: View) => Promise<void>): Promise<void> {
+		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return;
 		try {
-			await capture(this.#reading.sources, state);
+			await store(state);
 		} catch (error) {
 			if (!isOfSnapshots(error) || !this.#options.snapshotFailed) throw error;
 			this.#options.snapshotFailed(error);
 		}
-		return seq;
 	}
 
 	/** A cut inside a tool cycle would leave calls without results: go to the checkpoint before, on the same path. */

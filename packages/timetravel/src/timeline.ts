@@ -18,6 +18,7 @@ import type { RetentionPolicy } from "./retention.ts";
 import { Sessions } from "./session.ts";
 import { Snapping } from "./snapping.ts";
 import type { Moved, MovedBy, MoveParts, MovePlan, Moving } from "./steps.ts";
+import { WholeLog } from "./whole-log.ts";
 
 /**
  * Reads a log once.
@@ -41,13 +42,17 @@ export class Timeline implements Moving {
 	readonly #collecting: Collecting;
 	/** Those that are open; use {@link openSession}. */
 	readonly sessions: Sessions;
+	/** States of projections that follow the log: abandoned records count too, and no move changes them. */
+	readonly wholeLog: Pick<WholeLog, "at" | "live">;
 
 	/** Use {@link openTimeline}. */
 	constructor(options: TimelineOptions, kept: Kept, register: Register) {
 		const reading = new Reading(options, kept, register);
-		const present = new Present(reading, options);
-		const snapping = new Snapping(reading, present, options);
+		const whole = new WholeLog(options, kept, register);
+		const present = new Present(reading, whole, options);
+		const snapping = new Snapping(reading, present, whole, options);
 		this.#reading = reading;
+		this.wholeLog = whole;
 		this.#present = present;
 		this.#snapping = snapping;
 		const { timers = systemTimers, quietMs = 5000 } = options;
@@ -58,7 +63,7 @@ export class Timeline implements Moving {
 			quietMs,
 		});
 		this.#mover = new Mover({ reading, present, snapping, sessions: this.sessions, options });
-		this.#collecting = new Collecting(reading, options, (seq) => snapping.snapped(seq));
+		this.#collecting = new Collecting(reading, whole, options, (seq) => snapping.snapped(seq));
 	}
 
 	/** The resets up to now as a value: paths, ancestry, branches. */

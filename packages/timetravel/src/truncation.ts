@@ -20,6 +20,8 @@ export interface Truncation {
 	/** The kinds of record that states are folded from. */
 	readonly folded: readonly string[];
 	readonly deeds: Deeds;
+	/** Is a record in a state of the whole log that is not kept? */
+	isUnkept(record: WalRecord): boolean;
 	/** Do records of this kind outlive the log? */
 	keeps(kind: string): boolean;
 	/** Keeps the state of a scope at a seq. */
@@ -62,7 +64,7 @@ export async function keepBefore(truncation: Truncation): Promise<BranchIndex> {
 
 /** Goes through the records that will not count any more. */
 async function scan(
-	{ before, wal, index, scopes: given, folded, keeps, deeds }: Truncation,
+	{ before, wal, index, scopes: given, folded, isUnkept, keeps, deeds }: Truncation,
 	wanted: ReadonlyMap<Seq, unknown>,
 ): Promise<Pick<BranchIndex, "records" | "scopes" | "had" | "kinds" | "settled" | "moves">> {
 	const isKeptRecord = ({ seq, kind }: WalRecord): boolean => keeps(kind) || wanted.has(seq);
@@ -83,6 +85,7 @@ async function scan(
 		if (resetSettled.is(record)) settled = record.data.reset;
 		follow(moves, record, deeds);
 		kinds.add(record.kind);
+		if (isUnkept(record)) throw unkept(record, given);
 		const key = scopeKey(record.scope);
 		// A fact is kept itself, whatever its scope.
 		if (isMeta(record.kind) || isOutside(record.kind) || !folded.includes(record.kind) || seen.has(key)) continue;

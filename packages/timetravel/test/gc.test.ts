@@ -176,7 +176,7 @@ describe("the index of branches", () => {
 		],
 		["is cut short", async (house) => put(house, sealed(await text(house)).slice(0, -9)), /is damaged/],
 		["is no JSON under a sound checksum", (house) => put(house, sealed("{")), /is not what it should be/],
-		["is of a newer version", (house) => changed(house, () => ({ v: 2 })), /is of version 2.*upgrade/],
+		["is of a newer version", (house) => changed(house, () => ({ v: 3 })), /is of version 3.*upgrade/],
 		["is of another log", (house) => changed(house, () => ({ log: "another" })), /is of the log another/],
 		[
 			"is older than the log",

@@ -169,7 +169,7 @@ export class House implements AsyncDisposable {
 	}
 
 	append(...[draft, scope]: Parameters<Wal["append"]>): WalRecord {
-		const { record } = this.wal.append(draft, scope);
+		const { record } = this.timeline.handle().append(draft, scope);
 		for (const [key, view] of this.#views) this.#views.set(key, view.apply(record));
 		return record;
 	}

@@ -16,7 +16,7 @@ import {
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { branchTree, type Deeds, label, openTimeline, reset, type Timeline } from "../src/index.ts";
+import { branchTree, type Deeds, label, openTimeline, reset, type Timeline, type WholeLive } from "../src/index.ts";
 import {
 	alice,
 	answered,
@@ -65,6 +65,25 @@ const diary = defineProjection<string[]>({
 	handle: (on) => [did, noted].map((kind) => on(kind, (state, { text }) => [...state, text])),
 });
 const projections = [story, questions, notes, diary];
+/** All that ever was, whatever became of it; they are in no state of a line. */
+const everSaid = defineProjection<string[]>({
+	name: "ever_said",
+	version: 1,
+	schema: z.array(z.string()),
+	init: () => [],
+	follows: "log",
+	handle: (on) => [said, did, noted].map((kind) => on(kind, (state, { text }) => [...state, text])),
+});
+const everAsked = defineProjection<string[]>({
+	name: "ever_asked",
+	version: 1,
+	schema: z.array(z.string()),
+	init: () => [],
+	follows: "log",
+	level: "session",
+	handle: (on) => [asked, did].map((kind) => on(kind, (state, { text }) => [...state, text])),
+});
+const ofTheLog = [everSaid, everAsked];
 
 /** A question begins a turn of a person; an answer, which no state is folded from, is a move. */
 const deeds: Deeds = {
@@ -184,6 +203,7 @@ class World {
 	/** Seqs before it that can be gone back to. */
 	#below: ReadonlySet<Seq> = new Set();
 	readonly #process = new Mortal();
+	#wholes: readonly WholeLive[] = [];
 	#killed = false;
 	#without = false;
 	#options: HouseOptions = {};
@@ -193,7 +213,7 @@ class World {
 		const world = new World();
 		const blobs = memoryBlobs();
 		world.#options = {
-			projections,
+			projections: [...projections, ...ofTheLog],
 			deeds,
 			engine: world.#process.engine(memoryEngine(), segment),
 			snapshots: new SnapshotStore(world.#process.blobs(blobs)),
@@ -213,7 +233,7 @@ class World {
 		this.#without = without;
 		this.#house = await this.#house.reopen({
 			...this.#options,
-			projections: projections.filter((each) => !without || each !== notes),
+			projections: [...projections.filter((each) => !without || each !== notes), ...ofTheLog],
 		});
 		await this.#moveIn();
 	}
@@ -221,6 +241,8 @@ class World {
 	async #moveIn(): Promise<void> {
 		await this.#house.timeline.settle();
 		for (const scope of scopes) await this.#house.live(scope);
+		// Stored with checkpoints while they are open.
+		this.#wholes = [await this.#house.timeline.wholeLog.live(), await this.#house.timeline.wholeLog.live(main)];
 		await this.#note();
 	}
 
@@ -476,6 +498,27 @@ class World {
 			expect(told(await this.#house.live(scope))).toEqual(
 				this.#modelled(this.#states.at(-1), scope).filter((_, i) => !this.#without || projections[i] !== notes),
 			);
+		for (const { scope, view } of this.#wholes)
+			expect(view.get(scope.session === undefined ? everSaid : everAsked)).toEqual(this.#ever(this.#log.length, scope));
+	}
+
+	/** What was ever written, at a seq: no move changes it, and no cut. */
+	#ever(seq: Seq, scope: Scope): readonly string[] {
+		const kinds = scope.session === undefined ? [said, did, noted] : [asked, did];
+		return this.#log
+			.filter((each) => each.seq <= seq && within(each.scope, scope) && kinds.some(({ kind }) => kind === each.kind))
+			.map((each) => this.#texts.get(each.seq) as string);
+	}
+
+	async #checkWholeLog(timeline: Timeline): Promise<void> {
+		const { tip } = this.#house.wal;
+		for (const scope of [{}, main, side, bob]) {
+			const projection = scope.session === undefined ? everSaid : everAsked;
+			for (const seq of [tip, Math.max(this.#retainedFrom - 1, tip - 3)]) {
+				const view = await timeline.wholeLog.at(seq, scope);
+				expect(view.get(projection), `the whole log at ${seq}`).toEqual(this.#ever(seq, scope));
+			}
+		}
 	}
 
 	/** Snapshots save time and nothing else: any of them may be missing, but for those that are kept. */
@@ -483,6 +526,7 @@ class World {
 		if (this.#without) await this.#restart({ without: false });
 		const { timeline } = this.#house;
 		const throughThose = [timeline, await this.#poorer(dice), await this.#poorer()];
+		for (const each of throughThose) await this.#checkWholeLog(each);
 		for (const [seq, state] of this.#states.entries()) {
 			if (!this.#isReachable(seq)) {
 				await expect(timeline.at(seq, main)).rejects.toMatchObject({ code: "TIMETRAVEL_PRUNED" });
@@ -503,7 +547,7 @@ class World {
 			for (const scope of scopes)
 				for (const seq of await snapshots.roots(scope, true))
 					if (dice.next().value > 0) await some.putRoot(scope, seq, (await snapshots.root(scope, seq)) as string);
-		return openTimeline({ wal, snapshots: some, projections, kept });
+		return openTimeline({ wal, snapshots: some, projections: [...projections, ...ofTheLog], kept });
 	}
 
 	#modelled(state: State | undefined, scope: Scope): readonly string[][] {

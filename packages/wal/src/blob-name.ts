@@ -2,8 +2,8 @@ import { WalError } from "./errors.ts";
 
 /** Of a part: so long that it fits a file's name, escaped. */
 const MAX_PART = 80;
-/** So long that stores with names of 80 characters can share one, each below a part of its own. */
-const MAX_NAME = 90;
+/** So long that stores with names of 80 characters can share one, each below two parts of its own. */
+const MAX_NAME = 100;
 
 /** Is it a name that every engine can keep? No part of it is empty, `.` or `..`. */
 export function isBlobName(name: string): boolean {

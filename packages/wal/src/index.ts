@@ -1,5 +1,6 @@
 /** An append-only, fsynced, checksummed log of typed records. */
 export { atomicWrite, removeFiles } from "./atomic-write.ts";
+export { blobsBelow } from "./blobs-below.ts";
 export type { StoredRecord } from "./codec.ts";
 export type { Disk, DiskFile, DiskLock } from "./disk.ts";
 export { isTemporaryName } from "./durable-files.ts";

@@ -95,7 +95,15 @@ function check(features: readonly Feature[]): void {
 					);
 				take("the kind of record", kind, name);
 			}
-		for (const projection of projections) take("the projection", projection.name, name);
+		for (const projection of projections) {
+			take("the projection", projection.name, name);
+			const { follows, level = "session" } = projection;
+			if (follows === "line" && level !== "session")
+				throw wrong(
+					`the projection ${projection.name} of the feature ${name} is of a line and of level ${level}, and the runtime has lines of sessions alone; have it follow the log, or say session`,
+					name,
+				);
+		}
 		const known = kindsOf(recordsOf([feature]));
 		for (const kind of [...kindsOf([...keeps, ...begins]), ...Object.keys(undo)])
 			if (!known.includes(kind))

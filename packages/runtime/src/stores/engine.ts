@@ -1,5 +1,5 @@
 /** A state in a realm of any engine that keeps blobs: a database, say. Nothing of it lies in a directory. */
-import { type BlobStore, type LogEngine, WalError } from "@reyn/wal";
+import { type BlobStore, blobsBelow, type LogEngine, WalError } from "@reyn/wal";
 import { RuntimeError } from "../kernel/errors.ts";
 import type { Store } from "../kernel/store.ts";
 
@@ -38,18 +38,14 @@ export function engineStore(engine: LogEngine, realm = "main"): Store {
 		},
 		blobs(area) {
 			const blobs = all();
-			const below = `${area}/`;
+			const own = blobsBelow(blobs, area);
 			return {
+				...own,
 				async put(name, bytes) {
 					if (!isSaid) await blobs.put(SAYS, Buffer.from(String(FORMAT)));
 					isSaid = true;
-					await blobs.put(below + name, bytes);
+					await own.put(name, bytes);
 				},
-				get: (name, limit) => blobs.get(below + name, limit),
-				list: async (prefix) => (await blobs.list(below + prefix)).map((name) => name.slice(below.length)),
-				delete: (name) => blobs.delete(below + name),
-				...(blobs.size && { size: (name: string) => blobs.size?.(below + name) ?? Promise.resolve(undefined) }),
-				isOwn: async () => (await blobs.isOwn?.()) ?? true,
 			};
 		},
 	};

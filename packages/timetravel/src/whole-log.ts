@@ -1,0 +1,141 @@
+/** States of the whole log: each record counts, abandoned ones too, so that no move changes them. What was spent stays spent. */
+import {
+	type AnyProjection,
+	capture,
+	kindsOf,
+	projectionsAt,
+	restore,
+	type SnapshotStore,
+	straightPath,
+	type View,
+} from "@reyn/snapshot";
+import { type Scope, type Seq, scopeKey, type Wal, type WalRecord } from "@reyn/wal";
+import { pathIn, withRanges } from "./branch-index.ts";
+import { TimetravelError } from "./errors.ts";
+import { type Kept, WHOLE } from "./kept.ts";
+import { holding, type Live, Lives } from "./live.ts";
+import type { TimelineOptions } from "./options.ts";
+import type { Register } from "./register.ts";
+
+/** A state of the whole log as of the last record that was appended through a handle of its timeline. */
+export type WholeLive = Pick<Live, "scope" | "view" | "close">;
+
+export class WholeLog {
+	/** The kinds of record that its states are folded from. */
+	readonly folded: readonly string[];
+	readonly #projections: readonly AnyProjection[];
+	readonly #options: TimelineOptions;
+	readonly #wal: Wal;
+	readonly #kept: Kept;
+	readonly #register: Register;
+	/** Those that may be lost. */
+	readonly snapshots: SnapshotStore;
+	readonly #lives: Lives;
+	/** The last record that was taken in. */
+	#last: Seq;
+	/** Was a record appended past the timeline, so that open states lack it? They are not stored then. */
+	#lacks = false;
+
+	/** @param options the projections in it that follow the log are of concern here */
+	constructor(options: TimelineOptions, kept: Kept, register: Register) {
+		this.#projections = options.projections.filter(({ follows }) => follows === "log");
+		this.folded = kindsOf(this.#projections);
+		this.#options = options;
+		this.#wal = options.wal;
+		this.#last = options.wal.tip;
+		this.#kept = kept;
+		this.#register = register;
+		this.snapshots = options.snapshots.below(WHOLE);
+		this.#lives = new Lives({
+			now: (scope) => ({ tip: this.#wal.tip, reset: 0, view: this.at(this.#wal.tip, scope) }),
+			handle: () => {
+				throw new TypeError("a state of the whole log belongs to no line of history, so nothing is appended to it");
+			},
+		});
+	}
+
+	/**
+	 * The state of a scope after every record up to a seq, whatever line of history it is on.
+	 *
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`; SnapshotError `SNAPSHOT_NO_BASE`
+	 */
+	async at(seq: Seq, scope: Scope = {}): Promise<View> {
+		this.#kept.assertHas(seq);
+		const { index } = this.#kept;
+		const { retainedFrom } = index;
+		if (seq > 0 && seq < retainedFrom - 1)
+			throw new TimetravelError(
+				"TIMETRAVEL_PRUNED",
+				`the state of the whole log at seq ${seq} was taken away by gc; there are those from seq ${retainedFrom - 1} on`,
+				{ seq, retainedFrom },
+			);
+		const straight = pathIn(index, straightPath(seq, scope));
+		const path = withRanges(straight, this.#register.spans.within(scope, straight.ranges));
+		try {
+			return await restore(this.#sources(scope), { ...path, atHand: (after) => this.#register.factsAfter(after) });
+		} catch (error) {
+			// Truncated meanwhile: there is a state now for what was being read.
+			if (index !== this.#kept.index) return this.at(seq, scope);
+			throw error;
+		}
+	}
+
+	/** The same as it is now, and from now on; one for each scope. */
+	async live(scope: Scope = {}): Promise<WholeLive> {
+		if (this.#lives.isEmpty) [this.#last, this.#lacks] = [this.#wal.tip, false];
+		const known = this.#lives.find(scope);
+		const live = known ?? this.#lives.add(scope);
+		if (!known)
+			live.opened = live.rebuild().catch((error: unknown) => {
+				live.close();
+				throw error;
+			});
+		await live.opened;
+		return live;
+	}
+
+	/** Takes in what was appended just now. */
+	take(record: WalRecord): void {
+		if (record.seq !== this.#last + 1) this.#lacks = true;
+		this.#last = record.seq;
+		this.#lives.take(record);
+	}
+
+	/** Those open states that a record of this scope is in, as they are at this moment. */
+	holding(scope: Scope): readonly View[] {
+		return this.#lacks ? [] : this.#lives.holding(scope).flatMap(({ view }) => view ?? []);
+	}
+
+	/** Stores one whose last record is durable. */
+	store(view: View): Promise<void> {
+		return capture(this.#sources(view.scope), view);
+	}
+
+	/** Stores one that stands for what is taken away. */
+	async keep(seq: Seq, scope: Scope): Promise<void> {
+		await capture({ ...this.#sources(scope), snapshots: this.#kept.place.whole }, await this.at(seq, scope));
+	}
+
+	/** All scopes whose states have to outlive what is taken away. */
+	scopes(given: readonly Scope[]): readonly Scope[] {
+		const all = [{}, ...given, ...(this.#kept.index.whole ?? [])].flatMap(holding);
+		const distinct = [...new Map(all.map((scope) => [scopeKey(scope), scope])).values()];
+		return distinct.filter((scope) => projectionsAt(scope, this.#projections).length > 0);
+	}
+
+	/**
+	 * Is a record in a state of a scope that is none of these?
+	 *
+	 * @param kept the keys of scopes
+	 */
+	isUnkept({ kind, scope }: Pick<WalRecord, "kind" | "scope">, kept: ReadonlySet<string>): boolean {
+		if (!this.folded.includes(kind)) return false;
+		const folds = this.#projections.filter(({ handlers }) => handlers.has(kind));
+		return holding(scope).some((holder) => projectionsAt(holder, folds).length > 0 && !kept.has(scopeKey(holder)));
+	}
+
+	#sources(scope: Scope) {
+		const { wal, readOnly = false } = this.#options;
+		return this.#kept.wholeSources(scope, { wal, readOnly, snapshots: this.snapshots, projections: this.#projections });
+	}
+}
