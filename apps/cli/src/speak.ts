@@ -93,14 +93,47 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `${event.text}. Or stop with Ctrl-C: nothing that is recorded is lost`;
 		case "disk_free":
 			return "there is space again: what waited is written";
-		case "notice":
-			return event.text;
+		case "waits_for_space":
+			return `${event.work} waits for space to keep ${keeping[event.keeping]}: ${event.reason}`;
+		case "in_doubt":
+			return `${event.name} (${event.lane}) was under way when the process ended, and nobody knows whether it happened: ${inDoubt[event.decision]}`;
+		case "world_kept":
+			return `${event.name} (${event.lane}) is not asked again: later work rests on what it said`;
+		case "stopped":
+			return `${event.work} has stopped, and goes on with resume or at the next start: ${event.reason}`;
+		case "snapshot_failed":
+			return event.reason;
+		case "untold":
+			return event.kind === undefined
+				? `the log cannot be followed, so what is recorded from now on is not told: ${event.reason}`
+				: `what #${event.seq} (${event.kind}) says cannot be told: ${event.reason}`;
+		case "prompt_redacted":
+			return "what looks like a secret was taken out of the prompt: it is not written down, and the model is not told";
+		case "prompt_known":
+			return `this was asked in #${event.turn} and is open: it goes on, and nothing is paid twice`;
 		case "text":
 		case "checkpoint":
 			return undefined;
 	}
 	return undefined;
 }
+
+/** What waits for space. */
+const keeping = {
+	result: "its result",
+	said: "what was said",
+	steps: "its steps",
+	end: "how it ended",
+	shown: "that it was shown",
+} as const;
+
+/** What becomes of a call of which nobody knows whether it happened. */
+const inDoubt = {
+	retry: "it is made again",
+	skip: "it is skipped, so data may be missing",
+	discard: "the run is discarded",
+	reconciled: "it had happened",
+} as const;
 
 export const tornLine = ({ bytes, keptIn = "place" }: NonNullable<Restored["torn"]>): string =>
 	`the log ended in ${bytes} torn bytes that were never acknowledged; they are kept in ${keptIn}`;

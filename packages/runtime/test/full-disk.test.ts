@@ -110,8 +110,10 @@ async function isRecorded({ wal }: Runtime, kind: string): Promise<boolean> {
 /** What gets as far as it can without space has done so: it is tried again each quarter of a second. */
 const aWhile = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 600));
 
-const notices = (events: readonly RuntimeEvent[]): readonly string[] =>
-	events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
+const waits = (events: readonly RuntimeEvent[]): readonly string[] =>
+	events.flatMap((event) =>
+		event.type === "waits_for_space" ? [`${event.work}: ${event.keeping}, ${event.code}`] : [],
+	);
 
 test("work waits for space and says so; it goes on when there is some, and says that too", async () => {
 	await using project = await makeProject();
@@ -247,7 +249,7 @@ test("a plan waits for space for its steps and for its start, and is asked for o
 	await until(() => events.some(({ type }) => type === "plan_end"));
 	await Promise.all(waiting);
 	await runtime.idle();
-	expect(notices(events)).toEqual([`plan p${turn} waits for space to keep its steps: ENOSPC: no space left on device`]);
+	expect(waits(events)).toEqual([`plan p${turn}: steps, ENOSPC`]);
 	expect(events.find(({ type }) => type === "plan_end")).toMatchObject({ plan: `p${turn}`, outcome: "completed" });
 	expect(model.asked.filter((request) => lastOf(request) === "plan!")).toHaveLength(1);
 	await runtime.close();
@@ -263,9 +265,7 @@ test("a script waits for space for its result and for its end", async () => {
 	fillingAt(3, disk, fill);
 	const { run, end } = await runToEnd(runtime, script('return "found";'));
 	expect(end).toEqual({ status: "completed", result: "found" });
-	expect(notices(events)).toEqual([
-		`script run ${run} waits for space to keep how it ended: ENOSPC: no space left on device`,
-	]);
+	expect(waits(events)).toEqual([`script run ${run}: end, ENOSPC`]);
 	expect(await runtime.scripts.result(run)).toBe("found");
 	expect(await recordsOf(runtime, "script_failed")).toEqual([]);
 	await Promise.all(waiting);
@@ -280,7 +280,7 @@ test("closed while there is no space for its result, a script is stopped and ope
 	// The log has space all the while.
 	fillingAt(3, disk, async () => {});
 	const { run, end } = await first.runtime.scripts.start(script('return ctx.agent("say");'), undefined);
-	await until(() => notices(first.events).length > 0);
+	await until(() => waits(first.events).length > 0);
 	await first.runtime.close();
 	expect(await end).toMatchObject({ status: "stopped" });
 

@@ -109,7 +109,7 @@ class Storm {
 	}
 
 	hear(event: RuntimeEvent): void {
-		if (!("reason" in event) || event.reason !== "a rewind is under way") return;
+		if (!("outcome" in event) || !("reason" in event) || event.reason !== "a rewind is under way") return;
 		const run = event.type === "plan_end" ? event.plan : event.type === "skill_end" ? event.run : undefined;
 		this.#stopped.push({ ...event.scope, ...(run === undefined ? {} : { run }) });
 	}

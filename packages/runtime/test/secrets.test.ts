@@ -5,7 +5,7 @@ import type { Tool } from "@reyn/journal";
 import { defineSkill, done, next, type Skill } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type Runtime, type RuntimeOptions, redactSecrets } from "../src/index.ts";
+import { mainSession, type Runtime, type RuntimeOptions, redactSecrets } from "../src/index.ts";
 import { lastOf, makeProject, open, type Project, scripted } from "./project.ts";
 import { recordsOf, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
 
@@ -161,10 +161,7 @@ test("what was asked is known again without its secret, and the person is told",
 	const { runtime, events } = await open(project, { redact, model });
 	await runtime.prompt(`use ${KEY}`);
 	await runtime.idle();
-	expect(events).toContainEqual({
-		type: "notice",
-		text: expect.stringContaining("a secret was taken out of the prompt"),
-	});
+	expect(events).toContainEqual({ type: "prompt_redacted", scope: mainSession });
 	expect(model.asked.map(lastOf)).toEqual(["use [redacted Anthropic key]"]);
 	await runtime.close();
 });

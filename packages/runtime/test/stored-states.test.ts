@@ -87,7 +87,9 @@ async function goOn(): Promise<{ open: number; asked: number; said: number; noti
 	await runtime.idle();
 	const { entries } = await readHistory(runtime);
 	await runtime.close();
-	const notices = events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
+	const notices = events.flatMap((event) =>
+		event.type === "snapshot_failed" || event.type === "untold" ? [event.reason] : [],
+	);
 	return { open: turns.length, asked: prompts, said: entries.length, notices };
 }
 

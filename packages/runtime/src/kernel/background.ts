@@ -34,12 +34,12 @@ export function inBackground(
 				for (const record of records) using.log.append(record, work.scope);
 				return using.log.append(laneClosed({ lane: path }), work.scope).durable;
 			};
-			await kernel.space.keep(work.name, "how it ended", end, signal);
+			await kernel.space.keep(work.name, "end", end, signal);
 			await kernel.get(speaker).show(session, piece, signal);
 		} catch (error) {
 			const isCut = signal.aborted || isReynError(error, "STALE_LINEAGE");
-			const text = `${work.name} has stopped, and goes on with resume or at the next start: ${stopReason(signal, error)}`;
-			if (!isCut) kernel.emit({ type: "notice", text } satisfies KernelEvent);
+			const [{ scope, name }, reason] = [work, stopReason(signal, error)];
+			if (!isCut) kernel.emit({ type: "stopped", scope, work: name, reason } satisfies KernelEvent);
 		}
 	});
 }

@@ -1,7 +1,7 @@
 /** Is there space? What is recorded waits until there is, and so do the files beside the log; the end of a runtime does not. */
 import { whenSpace } from "@reyn/journal";
 import { systemTimers, type WalError } from "@reyn/wal";
-import type { KernelEvent } from "./events.ts";
+import type { Keeping, KernelEvent } from "./events.ts";
 
 export class Space {
 	readonly #emit: (event: KernelEvent) => void;
@@ -35,17 +35,17 @@ export class Space {
 	}
 
 	/**
-	 * Keeps `what` of `who`, and waits while there is no space.
+	 * Keeps something of some work, and waits while there is no space.
 	 *
 	 * @throws the signal's reason, and what `write` throws of anything else
 	 */
-	keep<T>(who: string, what: string, write: () => T | Promise<T>, signal: AbortSignal): Promise<T> {
-		return whenSpace(write, ({ code, message }) => this.waiting(who, what, code, message), systemTimers, signal);
+	keep<T>(work: string, keeping: Keeping, write: () => T | Promise<T>, signal: AbortSignal): Promise<T> {
+		return whenSpace(write, ({ code, message }) => this.waiting(work, keeping, code, message), systemTimers, signal);
 	}
 
 	/** Says that something waits; what the log itself waits for it says itself. */
-	waiting(who: string, what: string, code: string, reason: string): void {
+	waiting(work: string, keeping: Keeping, code: string, reason: string): void {
 		if (code === "WAL_FULL") return;
-		this.#emit({ type: "notice", text: `${who} waits for space to keep ${what}: ${reason}` });
+		this.#emit({ type: "waits_for_space", work, keeping, code, reason });
 	}
 }

@@ -1,4 +1,5 @@
 /** What is said whichever work goes on: of models, the disk, moves. */
+import type { StepEvent } from "@reyn/journal";
 import type { Checkpoint } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 
@@ -35,4 +36,31 @@ export type KernelEvent =
 	/** The log waits for space, and so does all that is to be recorded, until `disk_free`. What is recorded is safe. */
 	| { readonly type: "disk_full"; readonly text: string }
 	| { readonly type: "disk_free" }
-	| { readonly type: "notice"; readonly text: string };
+	/** Work waits for space to keep something that lies beside the log. */
+	| {
+			readonly type: "waits_for_space";
+			/** `plan p5`, say. */
+			readonly work: string;
+			readonly keeping: Keeping;
+			readonly code: string;
+			readonly reason: string;
+	  }
+	/** A call was under way when the process ended, and nobody knows whether it happened: what its policy makes of it. */
+	| {
+			readonly type: "in_doubt";
+			readonly scope: Scope;
+			readonly lane: string;
+			readonly name: string;
+			readonly decision: Exclude<Extract<StepEvent, { type: "in_doubt" }>["decision"], undefined>;
+	  }
+	/** What a call of the world gave is kept, since later work rests on it. */
+	| { readonly type: "world_kept"; readonly scope: Scope; readonly lane: string; readonly name: string }
+	/** Work in the background has stopped, and goes on with `resume` or at the next start. */
+	| { readonly type: "stopped"; readonly scope: Scope; readonly work: string; readonly reason: string }
+	/** A snapshot could not be stored: a start reads more of the log. Nothing is lost. */
+	| { readonly type: "snapshot_failed"; readonly code: string; readonly reason: string }
+	/** What a record says cannot be told; without a seq, what is recorded from now on. */
+	| { readonly type: "untold"; readonly kind?: string; readonly reason: string };
+
+/** What waits for space: a result, what was said, the steps of a plan, how work ended, or that a message was shown. */
+export type Keeping = "result" | "said" | "steps" | "end" | "shown";

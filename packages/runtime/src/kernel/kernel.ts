@@ -123,7 +123,8 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 			begins: composition.begins,
 			...(options.quietMs !== undefined && { quietMs: options.quietMs }),
 			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
-			snapshotFailed: (error) => options.emit?.({ type: "notice", text: error.message } satisfies KernelEvent),
+			snapshotFailed: ({ code, message: reason }) =>
+				options.emit?.({ type: "snapshot_failed", code, reason } satisfies KernelEvent),
 		});
 		const kernel = new OpenKernel(options, parts, timeline);
 		await kernel.sessions.open();
@@ -288,7 +289,7 @@ export class OpenKernel implements Kernel {
 	#observe(scope: Scope, event: StepEvent): void {
 		this.#meter.observe(event);
 		if (event.type === "no_space") {
-			this.space.waiting(`${event.name} (${event.lane})`, "its result", event.code, event.reason);
+			this.space.waiting(`${event.name} (${event.lane})`, "result", event.code, event.reason);
 			return;
 		}
 		const told = toldOf(scope, event);
@@ -436,25 +437,16 @@ export class OpenKernel implements Kernel {
 
 /** What a person is told of a step while it is made; undefined where there is nothing to be told. */
 function toldOf(scope: Scope, event: StepEvent): KernelEvent | undefined {
-	const notice = (text: string): KernelEvent => ({ type: "notice", text });
 	if (event.type === "retrying" && event.kind === "model") {
 		const { lane, name: model, attempt, limit, reason, pauseMs } = event;
 		return { type: "model_retry", scope, lane, model, attempt, limit, reason, pauseMs };
 	}
 	// A question that nobody has answered is simply asked again.
 	if (event.type === "in_doubt" && event.kind !== "ask") {
-		const then = {
-			retry: "it is made again",
-			skip: "it is skipped, so data may be missing",
-			discard: "the run is discarded",
-			reconciled: "it had happened",
-		};
-		return notice(
-			`${event.name} (${event.lane}) was under way when the process ended, and nobody knows whether it happened: ${then[event.decision]}`,
-		);
+		const { lane, name, decision } = event;
+		return { type: "in_doubt", scope, lane, name, decision };
 	}
-	if (event.type === "world_kept")
-		return notice(`${event.name} (${event.lane}) is not asked again: later work rests on what it said`);
+	if (event.type === "world_kept") return { type: "world_kept", scope, lane: event.lane, name: event.name };
 	return undefined;
 }
 

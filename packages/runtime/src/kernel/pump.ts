@@ -78,10 +78,7 @@ export class Pump {
 	/** Has one listener told of all from now on, and gives a way to wait until it has been told of a seq. */
 	attach(hear: (event: Told) => void): (seq: Seq) => Promise<void> {
 		const listener = new Listener(this.#ports.wal.tip, Number.POSITIVE_INFINITY, this.#ports.isFull);
-		const whenLost = (error: unknown): Told => {
-			const text = `the log cannot be followed, so what is recorded from now on is not told: ${(error as Error).message}`;
-			return notice(text);
-		};
+		const whenLost = (error: unknown): Told => untold({ reason: (error as Error).message });
 		const events = this.#listen(listener, this.#ports.timeline.lineage, undefined, whenLost);
 		const work = async (): Promise<void> => {
 			try {
@@ -164,8 +161,7 @@ export class Pump {
 				try {
 					for (const event of await tell(record, look)) events.push({ ...event, seq });
 				} catch (error) {
-					const text = `what #${seq} (${record.kind}) says cannot be told: ${(error as Error).message}`;
-					events.push({ ...notice(text), seq });
+					events.push({ ...untold({ kind: record.kind, reason: (error as Error).message }), seq });
 				}
 			}
 		states.pass(record);
@@ -173,7 +169,9 @@ export class Pump {
 	}
 }
 
-const notice = (text: string): Extract<KernelEvent, { type: "notice" }> => ({ type: "notice", text });
+type Untold = Extract<KernelEvent, { type: "untold" }>;
+
+const untold = (of: Omit<Untold, "type">): Untold => ({ type: "untold", ...of });
 
 /** What may wait for a slow listener that no log has. */
 const MAX_LIVE = 1000;

@@ -13,7 +13,11 @@ export type TurnEvent =
 			/** `interrupted`: over without an answer, or cut; `stopped`: kept for want of the model, and `resume()` or a prompt goes on with it. */
 			readonly outcome: "completed" | "interrupted" | "stopped";
 			readonly reason?: string;
-	  };
+	  }
+	/** What looked like a secret was taken out of a prompt: it is not written down, and the model is not told. */
+	| { readonly type: "prompt_redacted"; readonly scope: Scope }
+	/** The same was asked before and is open: that turn goes on, and nothing is paid twice. */
+	| { readonly type: "prompt_known"; readonly scope: Scope; readonly turn: Seq };
 
 /** A text from the background, for the user. */
 export interface BackgroundMessage {

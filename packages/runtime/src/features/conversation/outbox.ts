@@ -68,7 +68,7 @@ export class Outbox implements Speaker {
 				const isWaiting = session?.view.get(conversation).undelivered.includes(message.seq);
 				return isWaiting ? session?.log.append(messageDelivered({ message: message.seq }), message.scope) : undefined;
 			};
-			await (await space.keep(message.from, "that it was shown", write, signal))?.durable;
+			await (await space.keep(message.from, "shown", write, signal))?.durable;
 		} finally {
 			this.#showing.delete(message.seq);
 		}

@@ -2,7 +2,6 @@
 import type { Seq } from "@reyn/wal";
 import { isReynError } from "@reyn/wal";
 import { stopReason } from "../../kernel/background.ts";
-import type { KernelEvent } from "../../kernel/events.ts";
 import type { Kernel } from "../../kernel/feature.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
 import { assertTold } from "../../redaction/redact.ts";
@@ -28,10 +27,7 @@ export class Turns {
 		const text = redact?.(given) ?? given;
 		for (const name of [scope.agent, scope.session]) assertTold("the name of a session", name, redact?.(name));
 		const session = await this.#kernel.beforeClose(sessions.ensure(scope));
-		if (text !== given)
-			this.#notice(
-				"what looks like a secret was taken out of the prompt: it is not written down, and the model is not told",
-			);
+		if (text !== given) this.#emit({ type: "prompt_redacted", scope: session.scope });
 		const again = this.#cutTurn(session, text);
 		if (again === undefined) {
 			const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
@@ -40,7 +36,7 @@ export class Turns {
 			this.run(session);
 			return seq;
 		}
-		this.#notice(`this was asked in #${again} and is open: it goes on, and nothing is paid twice`);
+		this.#emit({ type: "prompt_known", scope: session.scope, turn: again });
 		this.run(session);
 		return again;
 	}
@@ -113,7 +109,7 @@ export class Turns {
 
 	#keeperOf(turn: Seq, signal: AbortSignal) {
 		return <T>(write: () => T | Promise<T>): Promise<T> =>
-			this.#kernel.space.keep(`turn ${turn}`, "what was said", write, signal);
+			this.#kernel.space.keep(`turn ${turn}`, "said", write, signal);
 	}
 
 	/**
@@ -152,10 +148,6 @@ export class Turns {
 
 	#emit(event: TurnEvent): void {
 		this.#kernel.emit(event);
-	}
-
-	#notice(text: string): void {
-		this.#kernel.emit({ type: "notice", text } satisfies KernelEvent);
 	}
 }
 

@@ -64,8 +64,7 @@ export class PlanHost implements FeatureHost {
 				} catch (error) {
 					return { text: (error as Error).message, isError: true };
 				}
-				const keep = <T>(write: () => T | Promise<T>): Promise<T> =>
-					space.keep(`plan ${plan}`, "its steps", write, signal);
+				const keep = <T>(write: () => T | Promise<T>): Promise<T> => space.keep(`plan ${plan}`, "steps", write, signal);
 				const hash = await keep(() => writeDecomposition(decomposition, this.#blobs));
 				const { goal, steps } = decomposition;
 				const record = planStarted({ plan, goal, steps: steps.length, decomposition: hash });
@@ -130,7 +129,7 @@ export class PlanHost implements FeatureHost {
 	async #run(session: Session, plan: string, how: "new" | "again", signal: AbortSignal): Promise<Went> {
 		const { model, tools } = this.#kernel.agent(session.scope);
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
-		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "how it ended", write, signal);
+		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "end", write, signal);
 		if (current().ended) return sayEnd(session, endOf(session, plan), this.#speaker, keep);
 		const read = await readDecomposition(current().decomposition, this.#blobs);
 		if (read.kind === "lost") {

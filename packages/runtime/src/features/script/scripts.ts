@@ -331,7 +331,7 @@ export class Scripts {
 	): Promise<ScriptEnd> {
 		const scope = scopeOf(session, run);
 		const keep = <T>(write: () => T | Promise<T>): Promise<T> =>
-			this.#kernel.space.keep(`script run ${run}`, "how it ended", write, signal);
+			this.#kernel.space.keep(`script run ${run}`, "end", write, signal);
 		let by: ReturnType<typeof endedBy> = {};
 		const end = await outcomeOf(async () => {
 			const result = await work().catch((error: unknown) => {

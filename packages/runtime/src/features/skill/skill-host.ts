@@ -90,7 +90,7 @@ export class SkillHost implements FeatureHost {
 	}
 
 	async #work(session: Session, run: string, signal: AbortSignal): Promise<Went> {
-		const keep: Keep = (write) => this.#kernel.space.keep(`skill run ${run}`, "how it ended", write, signal);
+		const keep: Keep = (write) => this.#kernel.space.keep(`skill run ${run}`, "end", write, signal);
 		if (runOf(session, run)?.ended) return sayEnd(session, endOf(session, run), this.#speaker, keep);
 		try {
 			return await this.#run(session, run, signal, keep);
@@ -115,7 +115,7 @@ export class SkillHost implements FeatureHost {
 			deliver: async (output) => {
 				const text = typeof output === "string" ? output : JSON.stringify(output);
 				const spill = () => spillText(text, using.results);
-				const spilled = await this.#kernel.space.keep(`skill run ${id}`, "what it gives", spill, signal);
+				const spilled = await this.#kernel.space.keep(`skill run ${id}`, "result", spill, signal);
 				const said = await keep(() => this.#speaker.say(session, fromOf(id), current().since, text, spilled));
 				await said?.durable;
 			},
