@@ -84,7 +84,9 @@ describe.each(readmes)("$name", ({ dir, text }) => {
 
 describe.each([...readmes, ...pages])("$name", ({ name, dir, text }) => {
 	test("is short, and shows code on the first screen", () => {
-		expect(text.trimEnd().split("\n").length).toBeLessThanOrEqual(MAX_LINES);
+		// A list of names is looked up in, and not read.
+		const read = text.replace(/^## Exports\n[^#]*?(?=^MIT licence\.)/m, "");
+		expect(read.trimEnd().split("\n").length).toBeLessThanOrEqual(MAX_LINES);
 		expect(blocksOf(text)[0]?.line).toBeLessThanOrEqual(FIRST_CODE_BY_LINE);
 	});
 

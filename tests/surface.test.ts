@@ -1,20 +1,44 @@
-/** The exported names of every published entry. A changed snapshot is a changed promise: it needs a changeset and a reason. */
+/**
+ * The exported names of every published entry, which each README lists. A changed snapshot is a changed promise: it needs a changeset and a
+ * reason. `-u` writes the lists anew.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { entriesOf, findPackages, isPublished, type Package, specifier } from "./workspace.ts";
 
-const entries = findPackages().filter(isPublished).flatMap(sourcesOf);
+const packages = findPackages().filter(isPublished);
+const entries = packages.flatMap(sourcesOf);
 
 describe.each(entries)("$name", ({ file }) => {
 	test("exports the names that it promised", async () => {
-		const values = Object.keys(await import(pathToFileURL(file).href)).sort();
-		const listed = listedNames(readFileSync(file, "utf8"));
-		expect(listed, "an index lists its names one by one").toEqual(expect.arrayContaining(values));
-		expect({ values, types: listed.filter((name) => !values.includes(name)).sort() }).toMatchSnapshot();
+		expect(await namesOf(file)).toMatchSnapshot();
 	});
 });
+
+describe.each(packages.filter((each) => sourcesOf(each).length > 0))("$manifest.name", (of) => {
+	test("has a list of its exports in its README", async () => {
+		const lines: string[] = [];
+		for (const { name, file } of sourcesOf(of)) {
+			const { values, types } = await namesOf(file);
+			const listed = [...values, ...types].map((each) => `\`${each}\``).join(", ");
+			lines.push(`- \`${name}\`: ${listed}`);
+		}
+		const readme = join(of.dir, "README.md");
+		const text = readFileSync(readme, "utf8");
+		const section = `## Exports\n\n${lines.join("\n")}\n\n`;
+		const without = text.replace(/^## Exports\n[^#]*?(?=^MIT licence\.)/m, "");
+		await expect(without.replace(/^MIT licence\./m, `${section}MIT licence.`)).toMatchFileSnapshot(readme);
+	});
+});
+
+async function namesOf(file: string): Promise<{ values: readonly string[]; types: readonly string[] }> {
+	const values = Object.keys(await import(pathToFileURL(file).href)).sort();
+	const listed = listedNames(readFileSync(file, "utf8"));
+	expect(listed, "an index lists its names one by one").toEqual(expect.arrayContaining(values));
+	return { values, types: listed.filter((name) => !values.includes(name)).sort() };
+}
 
 test("names are read from each form of export", () => {
 	const text = `
