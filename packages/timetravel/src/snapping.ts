@@ -59,9 +59,8 @@ export class Snapping {
 
 	/** A cut inside a tool cycle would leave calls without results: go to the checkpoint before, on the same path. */
 	async snapped(seq: Seq): Promise<Seq> {
-		const cyclic = this.#options.projections.filter((each) => each.inCycle);
-		if (cyclic.length === 0 || seq === 0) return seq;
-		const inCycle = (view: View): boolean => cyclic.some((each) => each.inCycle?.(view.get(each)));
+		if (seq === 0 || !this.#options.projections.some((each) => each.inCycle)) return seq;
+		const inCycle = (view: View): boolean => view.projections.some((each) => each.inCycle?.(view.get(each)));
 		// Found out before what is around it was taken away.
 		if (seq < this.#reading.kept.retainedFrom)
 			return this.#reading.kept.index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
