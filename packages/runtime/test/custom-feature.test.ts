@@ -6,8 +6,17 @@ import { defineRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type Board, pollFeature, pollOver, polls } from "../../../examples/custom-feature/poll.ts";
-import { blastRadius, type Feature, type FeatureHost, facets, mainSession, type Runtime } from "../src/index.ts";
+import {
+	blastRadius,
+	type Feature,
+	type FeatureHost,
+	facets,
+	mainSession,
+	type Runtime,
+	trustState,
+} from "../src/index.ts";
 import { copyState, keepLines, linesOf } from "./cut.ts";
+import { filesTest } from "./files-test.ts";
 import { exists } from "./kept-files.ts";
 import { emptyArea, lastOf, makeProject, open, type Project, scripted, storeAt } from "./project.ts";
 
@@ -382,6 +391,17 @@ describe("a feature that folds what others record", () => {
 		const again = await opened([meter]);
 		expect(await again.paid()).toBe(4);
 		await again.runtime.close();
+	});
+
+	filesTest("a directory is trusted")("what it has kept is trusted with the state", async () => {
+		const first = await opened([meter]);
+		await first.say("a", "b", "c");
+		await first.cut();
+		await first.runtime.close();
+		await trustState(project.state, join(project.root, "secrets"));
+		const trusted = await opened([meter]);
+		expect(await trusted.paid()).toBe(3);
+		await trusted.runtime.close();
 	});
 
 	test("is added behind a cut, left out for another, and put back: it begins at the last cut", async () => {

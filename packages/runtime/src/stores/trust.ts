@@ -216,7 +216,9 @@ async function copyKept(from: BlobStore, to: BlobStore, path: string): Promise<v
 /** Which blobs may be kept states, as docs/formats/kept-v1.md has them. */
 async function keptNames(from: BlobStore): Promise<(name: string) => boolean> {
 	const bases = new Set(basesIn((await from.get(INDEX)) ?? Buffer.alloc(0)));
-	return (name) => {
+	return (all) => {
+		// Those of the whole log lie below a part of their own.
+		const name = all.replace(/^whole\//, "");
 		const [, seq] = /^roots\/[^/]+\/(\d{20})$/.exec(name) ?? [];
 		if (seq !== undefined) return bases.has(Number(seq));
 		return name === INDEX || name === "log" || /^chunks\/[0-9a-f]{64}$/.test(name);
