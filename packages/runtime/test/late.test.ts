@@ -6,6 +6,7 @@ import { stepLate } from "@reyn/timetravel";
 import type { WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { userPrompt } from "../src/features/conversation/records.ts";
 import { mainSession, type Runtime } from "../src/index.ts";
 import { gate, lastOf, makeProject, open, type Project, payingPlan, type Script, scripted, until } from "./project.ts";
 
@@ -245,3 +246,62 @@ async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
 }
 
 const hashOf = async (runtime: Runtime): Promise<{ hash: string }> => ({ hash: runtime.view().hash() });
+
+test.each(["before a prompt", "while a turn is under way"])(
+	"a move of a session that is not open leaves the state of another as it is: %s",
+	async (when) => {
+		const held = gate();
+		const model = scripted(async () => {
+			await held.opened;
+			// Without the state a turn would be made again and again.
+			if (model.asked.length > 5) await new Promise(() => {});
+			return "fine";
+		});
+		const skill = defineSkill({
+			name: "payer",
+			description: "pays",
+			input: z.object({}),
+			start: "one",
+			phases: { one: async ({ step }) => done(await step("pay", async () => "paid", { purity: "external" })) },
+		});
+		const { runtime } = await open(project, { model, skills: [skill] });
+		await runtime.runSkill("payer", {});
+		await runtime.idle();
+		const start = await startOf(runtime, "pay");
+		// Its outcome lies beyond the target, and is known here all the same.
+		await runtime.checkout(start, "ada");
+		await runtime.idle();
+		const move = () => runtime.checkout(start, "ada", { agent: "default", session: "side" });
+		if (when === "before a prompt") await move();
+		await runtime.prompt("next");
+		if (when !== "before a prompt") await move();
+		held.open();
+		await until(() => model.asked.length !== 1 || runtime.conversation().open.length === 0);
+		await expectLive(runtime);
+		expect(model.asked).toHaveLength(1);
+		await runtime.idle();
+		expect(runtime.conversation().items.toArray().at(-1)).toMatchObject({ type: "reply", text: "fine" });
+		await runtime.close();
+	},
+);
+
+test("a turn whose end does not reach the state of its session is not begun again and again", async () => {
+	const model = scripted(async () => {
+		if (model.asked.length > 5) await new Promise(() => {});
+		return "fine";
+	});
+	const { runtime } = await open(project, { model });
+	await runtime.prompt("hello");
+	await runtime.idle();
+	// Nothing is folded into it any more.
+	(await runtime.timeline.live(mainSession)).close();
+	runtime.wal.append(userPrompt({ text: "lost", by: "person" }), mainSession);
+	await runtime.close();
+	const again = await open(project, { model });
+	const live = await again.runtime.timeline.live(mainSession);
+	live.close();
+	again.runtime.resume();
+	await again.runtime.idle();
+	expect(model.asked.length).toBeLessThanOrEqual(2);
+	await again.runtime.close();
+});

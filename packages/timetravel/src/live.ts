@@ -41,9 +41,19 @@ export class Lives {
 
 	/** One whose state is still to be made. */
 	add(scope: Scope): LiveState {
-		const live = new LiveState(scope, this.#ports, () => this.#remove(live));
+		const live = this.make(scope);
 		this.#all.set(scopeKey(scope), live);
 		return live;
+	}
+
+	/** The same, of which nobody knows: it takes what it is given. */
+	make(scope: Scope): LiveState {
+		const live: LiveState = new LiveState(scope, this.#ports, () => this.#remove(live));
+		return live;
+	}
+
+	has(live: LiveState): boolean {
+		return this.find(live.scope) === live;
 	}
 
 	take(record: WalRecord): void {
@@ -62,7 +72,7 @@ export class Lives {
 	}
 
 	#remove(live: LiveState): void {
-		if (this.find(live.scope) === live) this.#all.delete(scopeKey(live.scope));
+		if (this.has(live)) this.#all.delete(scopeKey(live.scope));
 	}
 }
 

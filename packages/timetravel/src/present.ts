@@ -83,8 +83,12 @@ export class Present {
 		const { outcomes } = this.#options;
 		if (!outcomes) return;
 		// Who follows its states itself finds in them what was known beyond the cut.
-		for (const each of await scopesBeyond(target, { wal: this.#reading.wal, lineage: this.#reading.lineage, outcomes }))
-			(await this.live(each)).close();
+		const beyond = await scopesBeyond(target, { wal: this.#reading.wal, lineage: this.#reading.lineage, outcomes });
+		for (const each of beyond.filter((own) => within(own, scope) || within(scope, own))) {
+			const passing = this.#lives.make(each);
+			await passing.rebuild();
+			await this.#adopt([passing]);
+		}
 	}
 
 	/** Whoever appends too late has to stop. An outcome is kept all the same: as it is where a live state waits for it, else aside. */
@@ -112,7 +116,9 @@ export class Present {
 				within(scope, live.scope) &&
 				this.#reading.movedSince(live.knows, { scope, kind: draft.kind }) === undefined &&
 				outcomes.isAwaited(live.view, draft);
-			if (lives.some(waits)) this.append(draft, scope);
+			if (!lives.some(waits)) continue;
+			const { record } = this.append(draft, scope);
+			for (const live of lives) if (!this.#lives.has(live)) live.take(record);
 		}
 	}
 }

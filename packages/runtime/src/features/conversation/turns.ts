@@ -56,7 +56,11 @@ export class Turns {
 		if (session.isRunning(work) || open().length === 0) return;
 		session.start(work, async (signal) => {
 			try {
+				let last: Seq | undefined;
 				for (let [turn] = open(); turn !== undefined && !signal.aborted; [turn] = open()) {
+					// It has ended, and this state does not hear of it: it would be paid again and again.
+					if (turn === last) return;
+					last = turn;
 					// The next one may rest on its answer.
 					if ((await this.#turn(session, turn, signal)) === "kept") return;
 				}
