@@ -4,6 +4,7 @@ import { JournalError } from "./errors.ts";
 import type { Lane } from "./lane.ts";
 import { askModel, type ModelReply } from "./model-step.ts";
 import type { Message, Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
+import { leavesOutcome } from "./purity.ts";
 import type { RetryPolicy } from "./retry.ts";
 
 export interface LoopOptions {
@@ -46,7 +47,8 @@ export interface HandedOver extends ToolResult {
 }
 
 /**
- * Runs it in a lane: what is recorded there is not asked for again.
+ * Runs it in a lane: what is recorded there is not asked for again, also if tools, instructions or the model have changed since. What is
+ * asked from then on is asked with those of now.
  *
  * @throws what `askModel` and `callTool` throw, and what `tooMany` says
  */
@@ -61,8 +63,10 @@ export async function agentLoop(
 	const messages: Message[] = [...given];
 	let usage: Usage = { inputTokens: 0, outputTokens: 0 };
 	let mended = 0;
+	const roundOf = lane.rounds(given);
 	for (let round = 0; round < maxRounds; round++) {
-		const reply = await askModel(lane, model, { system, messages: [...messages], tools }, onText, retry);
+		const request = { system, messages: [...messages], tools };
+		const reply = await askModel(lane, model, request, onText, retry, roundOf(round));
 		usage = sum(usage, reply.usage);
 		await options.onReply?.(reply, round);
 		const { text, toolCalls } = reply;
@@ -74,11 +78,19 @@ export async function agentLoop(
 			messages.push({ role: "user", text: lacks });
 			continue;
 		}
+		const isRecorded = ({ name, args = {} }: ToolCall): boolean =>
+			lane.recorded({ kind: "tool", name, args }) !== undefined;
+		/** A call without a record before what is recorded had no tool then: made now, nothing of that would know of it. */
+		const wasThere = (call: ToolCall, at: number): boolean => {
+			const tool = tools.find(({ name }) => name === call.name);
+			if (!tool || !leavesOutcome(tool.purity) || isRecorded(call)) return true;
+			return !lane.isRecorded(roundOf(round + 1)) && !toolCalls.slice(at + 1).some(isRecorded);
+		};
 		const ending: HandedOver[] = [];
-		for (const call of toolCalls) {
+		for (const [at, call] of toolCalls.entries()) {
 			const { id: callId, name } = call;
 			options.onCall?.(call);
-			const result = await callTool(lane, tools, call);
+			const result = await callTool(lane, wasThere(call, at) ? tools : [], call);
 			await options.onResult?.(call, result);
 			messages.push({ role: "tool", callId, name, text: result.text });
 			if (tools.find((tool) => tool.name === name)?.endsTurn) ending.push({ name, ...result });

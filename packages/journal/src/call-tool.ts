@@ -2,6 +2,7 @@
 import { JournalError, reasonOf } from "./errors.ts";
 import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
+import { waitingFor } from "./permit.ts";
 import type { Json, Tool, ToolAnswer, ToolCall } from "./ports.ts";
 import type { Reconciled, Step } from "./step.ts";
 
@@ -21,7 +22,7 @@ export interface ToolResult {
  * @throws the signal's reason when it is cancelled, JournalError `CALL_WAITING`, and whatever fails beneath the tool, the log above all
  */
 export async function callTool(lane: Lane, tools: readonly Tool[], { name, args = {} }: ToolCall): Promise<ToolResult> {
-	const tool = tools.find((each) => each.name === name);
+	const tool = tools.find((each) => each.name === name) ?? recordedTool(lane, name, args);
 	if (!tool) {
 		const known = tools.map((each) => each.name).join(", ");
 		return failure(`there is no tool "${name}" here; there are ${known || "none"}`);
@@ -34,6 +35,22 @@ export async function callTool(lane: Lane, tools: readonly Tool[], { name, args 
 		if (!isFailureOfCall(error)) throw error;
 		return failure(lane.redact(reasonOf(error).message));
 	}
+}
+
+/**
+ * A tool that is not there, of which a call is recorded: what came of that counts.
+ *
+ * @throws JournalError `CALL_WAITING` where nobody knows what came of it: that is for the tool to say
+ */
+function recordedTool(lane: Lane, name: string, args: unknown): Tool | undefined {
+	const known = lane.recorded({ kind: "tool", name, args });
+	if (!known) return undefined;
+	const { purity = "side_effect", place } = known;
+	const isGone = `the tool ${name}, which is not here now`;
+	if (place === undefined) throw waitingFor(isGone, { name, lane: lane.path, key: known.fp });
+	// What the world has said stands where it cannot be asked again.
+	const call = () => Promise.reject(Object.assign(new Error(isGone), { retryable: false }));
+	return { name, description: "", parameters: {}, purity, call };
 }
 
 /** A call of a tool. Its result is what the tool answered, as it is recorded. */

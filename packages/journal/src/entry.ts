@@ -40,6 +40,8 @@ export const entrySchema = z.object({
 	/** The last try that is known of; 0 when none counts any more. */
 	attempt: z.int(),
 	outcome: outcome.optional(),
+	/** Of a model in a loop: which round it is. */
+	round: z.string().optional(),
 	/** When whoever made the call was told: the seq of the first outcome that it may have been told of. */
 	order: z.int().optional(),
 	/** The newest outcome that the program had been told of when it made the call. */
@@ -59,6 +61,8 @@ export interface Identity {
 	readonly name: string;
 	readonly purity: Purity;
 	readonly place?: Place | undefined;
+	/** See {@link Step}. */
+	readonly round?: string | undefined;
 }
 
 /** Where a call of a script stands. */
@@ -87,15 +91,18 @@ export interface RecordedStep extends Pick<Identity, "fp" | "occ" | "name"> {
 	/** The program may not ask for it again. */
 	readonly mayBeGone?: boolean | undefined;
 	readonly isEffect?: boolean | undefined;
+	readonly purity?: Purity | undefined;
+	readonly round?: string | undefined;
 }
 
 /** @param key as {@link entryKey} makes it */
 export function recordedOf(
 	key: string,
-	{ name, purity, order, started, after, mayBeGone }: JournalEntry,
+	{ name, purity, order, started, after, mayBeGone, round }: JournalEntry,
 ): RecordedStep {
 	const [fp = "", occ] = key.split(":");
-	return { fp, occ: Number(occ), name, place: order, started, after, mayBeGone, isEffect: startsDurably(purity) };
+	const isEffect = startsDurably(purity);
+	return { fp, occ: Number(occ), name, place: order, started, after, mayBeGone, isEffect, purity, round };
 }
 
 /**
@@ -133,14 +140,14 @@ const shortKey = (key: string): string => key.replace(/^([0-9a-f]{16})[0-9a-f]*/
 /** The entry after one more record of its step. */
 export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
 	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq; prepared?: unknown };
-	const { name, purity, place, attempt = Math.max(1, before?.attempt ?? 1) } = step;
+	const { name, purity, place, round, attempt = Math.max(1, before?.attempt ?? 1) } = step;
 	// The key that the far side knows is that of the first start.
 	const started = kind === stepStarted.kind ? (before?.started ?? seq) : (step.started ?? before?.started);
 	const label = place ? { label: place.label } : {};
 	const after = before?.after ?? step.after ?? seq - 1;
 	const { prepared = before?.prepared } = step;
 	const start = { ...(started === undefined ? {} : { started }), ...(prepared === undefined ? {} : { prepared }) };
-	const next = { name, ...label, purity, attempt, after, ...start };
+	const next = { name, ...label, purity, attempt, after, ...(round === undefined ? {} : { round }), ...start };
 	// A result that is called for again is told where the first one was; what is adopted is told where it is adopted.
 	const isSecond = before?.outcome?.type === "completed" && step.adopts === undefined;
 	const order = isSecond ? (before.order ?? before.outcome?.seq ?? seq) : seq;

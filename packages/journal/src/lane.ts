@@ -1,11 +1,12 @@
 /** Lines of steps: who says which call is which. */
 import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
-import { type Identity, innerLane, type RecordedStep } from "./entry.ts";
+import { entryKey, type Identity, innerLane, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
 import { Order } from "./order.ts";
 import { type Asked, ask } from "./perform.ts";
+import type { Message } from "./ports.ts";
 import type { ModelPolicy } from "./retry.ts";
 import type { Step, Using } from "./step.ts";
 
@@ -25,6 +26,10 @@ export class Lane {
 	readonly #calls = new Map<string, number>();
 	/** The calls that whoever made them has not been told of. */
 	readonly #open = new Set<string>();
+	/** How many loops began here with the same messages. */
+	readonly #loops = new Map<string, number>();
+	/** What earlier lives have recorded here, by round and by key. */
+	#recorded: ReadonlyMap<string, RecordedStep> | undefined;
 
 	/**
 	 * @param line for the lanes of a script: says where each call stands
@@ -77,6 +82,40 @@ export class Lane {
 	}
 
 	/**
+	 * Names the rounds of a loop that begins with these messages, for {@link Step.round}: in every life the same, whatever tools and
+	 * instructions there are.
+	 *
+	 * @returns the name of the round that is the n-th, from 0
+	 */
+	rounds(messages: readonly Message[]): (n: number) => string {
+		const of = fingerprint("loop", "", messages).slice(0, 32);
+		const occ = this.#loops.get(of) ?? 0;
+		this.#loops.set(of, occ + 1);
+		return (n) => `${of}:${occ}:${n}`;
+	}
+
+	/** Has an earlier life recorded this round? */
+	isRecorded(round: string): boolean {
+		return this.#known().has(round);
+	}
+
+	/** What an earlier life has recorded of the next call like this; undefined: nothing, or it is not known. */
+	recorded({ kind, name, args }: Pick<Step<never>, "kind" | "name" | "args">): RecordedStep | undefined {
+		const fp = fingerprint(kind, name, args);
+		return this.#known().get(entryKey({ fp, occ: this.#calls.get(fp) ?? 0 }));
+	}
+
+	#known(): ReadonlyMap<string, RecordedStep> {
+		this.#recorded ??= new Map(
+			[...(this.#using.stepsIn?.(this.path) ?? [])].flatMap((step) => [
+				[entryKey(step), step] as const,
+				...(step.round === undefined ? [] : [[step.round, step] as const]),
+			]),
+		);
+		return this.#recorded;
+	}
+
+	/**
 	 * Runs a step, unless the log already knows how it ended.
 	 *
 	 * @throws what the call throws, or has thrown before (the cause is then a JournalError `STEP_FAILED`); JournalError
@@ -119,15 +158,17 @@ export class Lane {
 	}
 
 	/** @throws WalError `WAL_NOT_JSON` naming the argument */
-	take(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label">): Identity {
-		const { kind, name, args, purity, label = name } = step;
-		const fp = fingerprint(kind, name, args);
+	take(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label" | "round">): Identity {
+		const { kind, name, args, purity, label = name, round } = step;
+		const before = round === undefined ? undefined : this.#known().get(round);
+		const fp = before?.fp ?? fingerprint(kind, name, args);
 		// What has been given up asks for nothing, and what is recorded there is not missed.
 		if (this.#calls.size === 0 && !this.signal.aborted) this.#order.enter(this.path, (each) => this.#isAsked(each));
-		const occ = this.#calls.get(fp) ?? 0;
-		this.#calls.set(fp, occ + 1);
+		const occ = before?.occ ?? this.#calls.get(fp) ?? 0;
+		this.#calls.set(fp, Math.max(this.#calls.get(fp) ?? 0, occ + 1));
 		const place = this.#line?.next(fp, args, label);
-		return { lane: this.path, fp, occ, kind, name, purity, ...(place ? { place } : {}) };
+		const id = { lane: this.path, fp, occ, kind, name, purity };
+		return { ...id, ...(place ? { place } : {}), ...(round === undefined ? {} : { round }) };
 	}
 
 	/**

@@ -38,6 +38,7 @@ const DEFAULT_TIMEOUT_MS = 600_000;
  * on says, and `onText` then sees the answer from its beginning.
  *
  * @param retry what is other than that policy
+ * @param round see {@link Step}
  * @throws JournalError `MODEL_UNAVAILABLE` after the last try; `MODEL_ANSWER`, or a WalError `WAL_NOT_JSON` or `WAL_TOO_LARGE`, if
  * what it gave is no answer: it is not asked again; what the model threw, if no try can help
  */
@@ -47,6 +48,7 @@ export function askModel(
 	request: ModelRequest,
 	onText?: (delta: string) => void,
 	retry?: Partial<RetryPolicy>,
+	round?: string,
 ): Promise<ModelReply> {
 	let streamed = false;
 	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
@@ -57,6 +59,7 @@ export function askModel(
 		name: model.id,
 		args: asked,
 		purity: "llm",
+		round,
 		usage: ({ usage }) => usage,
 		retry: policy,
 		timeoutMs,

@@ -120,6 +120,7 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		log,
 		logId: wal.id,
 		recall: (step, program) => recorded.recall(step, program),
+		stepsIn: (lane) => recorded.stepsIn(lane),
 		firstBelow: (lane) => recorded.firstBelow(lane),
 		order,
 		whenInDoubt: (step) => options.whenInDoubt?.(step) ?? "retry",

@@ -34,6 +34,8 @@ const identity = {
 	kind: z.string(),
 	name: z.string(),
 	purity: z.enum(purities),
+	/** Of a model: which round of which loop of its lane this is. What is asked then may change, and the round stays. */
+	round: z.string().max(80).optional(),
 	/** The how-manieth try this is of; absent: the first. */
 	attempt: z.int().positive().optional(),
 	/** The newest outcome that the program had been told of when it made this call; absent: all before this record. */

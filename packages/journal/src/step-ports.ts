@@ -14,7 +14,7 @@ export interface Steppable {
 export interface StepPorts
 	extends Omit<
 		Using,
-		"log" | "logId" | "recall" | "recordedIn" | "firstBelow" | "order" | "within" | "around" | "whenInDoubt"
+		"log" | "logId" | "recall" | "recordedIn" | "stepsIn" | "firstBelow" | "order" | "within" | "around" | "whenInDoubt"
 	> {
 	/** The log below, which names the steps. */
 	readonly wal: { readonly id: string };
@@ -30,6 +30,7 @@ export function stepPorts(session: Steppable, { wal, whenInDoubt = () => "retry"
 		logId: wal.id,
 		recall: (step, program) => recall(session.view.get(journal), step, program),
 		recordedIn: (lane) => recordedIn(session.view.get(journal), lane),
+		stepsIn: (lane) => recordedIn(session.view.get(journal), lane),
 		firstBelow: (lane) => firstBelow(session.view.get(journal), lane),
 		whenInDoubt,
 	};

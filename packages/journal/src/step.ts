@@ -33,6 +33,11 @@ export interface Step<T> {
 	readonly inDoubt?: InDoubt | undefined;
 	/** What `skip` gives as the result of a step in doubt. */
 	readonly empty?: T;
+	/**
+	 * Of a model in a loop: the round that this is, by {@link Lane.rounds}. Where that round is recorded it is this step, also if tools,
+	 * instructions or the model have changed since. Absent: the arguments alone say which step it is.
+	 */
+	readonly round?: string | undefined;
 	/** How often a failing call is tried, and with what pauses. Default: once. */
 	readonly retry?: RetryPolicy | undefined;
 	/** What its caller is told in place of how the last try failed. */
@@ -79,6 +84,8 @@ export interface Using {
 	recall(step: Identity, program: string): Recall;
 	/** The steps that the log has in a lane. Absent: nobody waits for what is not asked for. */
 	readonly recordedIn?: ((lane: string) => Iterable<RecordedStep>) | undefined;
+	/** The same, to find what is recorded under other arguments: a round of a loop, a call whose tool is not there. Absent: none is found. */
+	readonly stepsIn?: ((lane: string) => Iterable<RecordedStep>) | undefined;
 	/** What had been told when the first step that the log has in a lane or below it was asked for. Absent: steps inside steps may be told later. */
 	readonly firstBelow?: ((lane: string) => Seq | undefined) | undefined;
 	/** Of lanes that share state: in which order their program is told how their steps ended. Absent: a lane is a program of its own. */

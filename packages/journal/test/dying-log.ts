@@ -44,6 +44,7 @@ export function using(log: DyingLog, more: Partial<Using> = {}): Using {
 		recall: (step, program) => recall(log.view.get(journal), step, program),
 		firstBelow: (lane) => firstBelow(log.view.get(journal), lane),
 		recordedIn: (lane) => recordedIn(log.view.get(journal), lane),
+		stepsIn: (lane) => recordedIn(log.view.get(journal), lane),
 		whenInDoubt: () => "retry",
 		signal: new AbortController().signal,
 		...more,

@@ -260,7 +260,7 @@ test.each(["before a prompt", "while a turn is under way"])(
 		const skill = defineSkill({
 			name: "payer",
 			description: "pays",
-			input: z.object({}),
+			input: z.unknown(),
 			start: "one",
 			phases: { one: async ({ step }) => done(await step("pay", async () => "paid", { purity: "external" })) },
 		});

@@ -450,3 +450,60 @@ test("a script whose model is away fails with a code, after all its tries, and r
 	expect([world.paid, world.charges.length]).toEqual([CALLS, 1]);
 	await runtime.close();
 });
+
+describe("a turn that goes on with something else than it began with", () => {
+	/** Asks for the payment in other words each time. */
+	const payer = (world: { paid: string[]; asked: number; isDown: boolean }, id = "m"): Model => ({
+		id,
+		async *generate({ messages }) {
+			if (world.isDown) throw Object.assign(new Error("429"), { retryable: true });
+			world.asked++;
+			if (messages.some(({ role }) => role === "tool")) yield { type: "text", text: "paid" };
+			else yield { type: "toolCall", call: { id: "1", name: "pay", args: { note: world.asked } } };
+			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+		},
+	});
+	const pay = (world: { paid: string[]; isDown: boolean }): Tool => ({
+		name: "pay",
+		description: "pays",
+		parameters: {},
+		purity: "side_effect",
+		async call(args) {
+			world.paid.push(JSON.stringify(args));
+			// A rate limit comes right after the payment.
+			world.isDown = true;
+			return "receipt";
+		},
+	});
+	const other: Tool = { ...pay({ paid: [], isDown: false }), name: "weather" };
+
+	test.each([
+		["a tool more", () => ({ more: [other] })],
+		["other instructions", () => ({ instructions: "Be brief." })],
+		["another model", () => ({ id: "n" })],
+		["its tool gone", () => ({ without: true })],
+	])("pays nothing again: %s", async (_, change) => {
+		const world = { paid: [] as string[], asked: 0, isDown: false };
+		const first = await open(project, { model: payer(world), tools: [pay(world)] });
+		await first.runtime.prompt("pay bo");
+		await first.runtime.idle();
+		await first.runtime.close();
+		world.isDown = false;
+		const {
+			more = [],
+			instructions,
+			id,
+			without,
+		}: { more?: Tool[]; instructions?: string; id?: string; without?: boolean } = change();
+		const { runtime } = await open(project, {
+			model: payer(world, id),
+			tools: [...(without ? [] : [pay(world)]), ...more],
+			...(instructions === undefined ? {} : { instructions }),
+		});
+		runtime.resume();
+		await runtime.idle();
+		expect(world).toMatchObject({ paid: ['{"note":1}'], asked: 2 });
+		expect(runtime.conversation().items.toArray().at(-1)).toMatchObject({ type: "reply", text: "paid" });
+		await runtime.close();
+	});
+});

@@ -138,6 +138,7 @@ class Explorer {
 			gate: undefined,
 			log: { append: unrecorded },
 			expected: ports.memo.expected(),
+			stepsIn: (lane) => ports.memo.stepsIn(lane),
 			// For the parts of a call. What the world says now is not known: it may well be what it said before.
 			recall(step) {
 				const known = ports.memo.recall(step);

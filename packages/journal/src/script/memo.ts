@@ -137,6 +137,11 @@ export class ScriptMemo {
 		return { ...known, from: found.entry.outcome?.seq as Seq };
 	}
 
+	/** The steps of this revision in one lane. */
+	stepsIn(lane: string): Iterable<RecordedStep> {
+		return this.#steps.stepsIn(lane);
+	}
+
 	/**
 	 * What an unchanged script asks for: the calls of this revision that have an outcome or a start. Undefined: the script has
 	 * changed since, or records are gone, so that nobody knows.

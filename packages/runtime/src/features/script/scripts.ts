@@ -298,6 +298,7 @@ export class Scripts {
 				...using,
 				log,
 				recall: (step) => memo.recall(step),
+				stepsIn: (lane) => memo.stepsIn(lane),
 				expected: memo.expected(),
 				observe: (event: StepEvent) => {
 					using.observe?.(event);

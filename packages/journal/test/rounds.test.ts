@@ -1,0 +1,180 @@
+/**
+ * A loop that goes on in another life, with other tools, instructions or another model: what is recorded of it counts, is not paid again,
+ * and no effect of it is made twice. Random loops, kills and changes: `REYN_RUNS` sets how many are told, `REYN_SEED` which.
+ */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { agentLoop, Lane, type Model, stepCompleted, type Tool } from "../src/index.ts";
+import { DyingLog, scope, using } from "./dying-log.ts";
+
+const RUNS = Number(process.env.REYN_RUNS ?? 300);
+const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+
+interface Loop {
+	readonly prompt: string;
+	/** The tools that each round asks for; then it answers. */
+	readonly rounds: readonly (readonly string[])[];
+	readonly lane: string;
+}
+interface Life {
+	/** Killed after so many records. */
+	readonly records: number;
+	readonly system: string;
+	readonly model: string;
+	/** How the tools are described. */
+	readonly words: string;
+	/** One that is not there. */
+	readonly without: string | undefined;
+}
+
+const anyLoop: fc.Arbitrary<Loop> = fc.record({
+	prompt: fc.constantFrom("a", "b", "c", "d"),
+	rounds: fc.array(fc.array(fc.constantFrom("pay", "mail", "look"), { minLength: 1, maxLength: 2 }), { maxLength: 3 }),
+	lane: fc.constantFrom("x", "x", "y"),
+});
+const anyLife: fc.Arbitrary<Life> = fc.record({
+	records: fc.integer({ min: 0, max: 14 }),
+	system: fc.constantFrom("short", "long"),
+	model: fc.constantFrom("m", "n"),
+	words: fc.constantFrom("does", "can do"),
+	without: fc.constantFrom(undefined, undefined, undefined, "pay", "look"),
+});
+
+/** What all lives see of the world. */
+class World {
+	/** Effects by key of the call. */
+	readonly made = new Map<string, string>();
+	readonly doubled: string[] = [];
+	/** What tools had said when a model was asked last. */
+	shown: readonly string[] = [];
+	/** Answers that were paid for. */
+	paid = 0;
+	#nonce = 0;
+
+	/** Says the same in other words each time. */
+	model(id: string, loops: readonly Loop[]): Model {
+		const world = this;
+		return {
+			id,
+			async *generate({ messages }) {
+				const [first] = messages;
+				const loop = loops.find(({ prompt }) => prompt === first?.text);
+				const round = messages.filter(({ role }) => role === "assistant").length;
+				const nonce = ++world.#nonce;
+				world.paid++;
+				world.shown = messages.flatMap((each) => (each.role === "tool" ? [each.text] : []));
+				const calls = loop?.rounds[round] ?? [];
+				for (const [i, name] of calls.entries())
+					yield { type: "toolCall", call: { id: `${nonce}-${i}`, name, args: { in: nonce, i } } };
+				if (calls.length === 0) yield { type: "text", text: `done ${nonce}` };
+				yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+			},
+		};
+	}
+
+	tools({ words, without }: Pick<Life, "words" | "without">): readonly Tool[] {
+		const effect = (name: string): Tool => ({
+			name,
+			description: `${words} ${name}`,
+			parameters: {},
+			purity: "side_effect",
+			call: async (args, { idempotencyKey = "" }) => {
+				if (this.made.has(idempotencyKey)) this.doubled.push(idempotencyKey);
+				this.made.set(idempotencyKey, `${name} ${JSON.stringify(args)}`);
+				return `${name} is done`;
+			},
+			reconcile: async (key) =>
+				this.made.has(key) ? { kind: "done", result: `${name} is done` } : { kind: "not_done" },
+		});
+		const look: Tool = { ...effect("look"), purity: "external", call: async () => "sunny" };
+		return [effect("pay"), effect("mail"), look].filter(({ name }) => name !== without);
+	}
+}
+
+async function live(log: DyingLog, world: World, loops: readonly Loop[], life: Omit<Life, "records">): Promise<number> {
+	const lanes = new Map<string, Lane>();
+	const ports = using(log);
+	const ended = await Promise.allSettled(
+		loops.map(({ prompt, lane: path }) => {
+			const lane = lanes.get(path) ?? new Lane(path, scope, ports);
+			lanes.set(path, lane);
+			const request = { system: life.system, messages: [{ role: "user" as const, text: prompt }] };
+			return agentLoop(lane, world.model(life.model, loops), request, world.tools(life), { maxRounds: 9 });
+		}),
+	);
+	// While one waits for its tool, an effect of another in the same lane may be refused: nothing was made then.
+	const refused = life.without === undefined ? /killed/ : /killed|waits for the tool|steps are not asked for/;
+	for (const each of ended)
+		if (each.status === "rejected" && !refused.test(String(each.reason.message))) throw each.reason;
+	return ended.filter(({ status }) => status === "fulfilled").length;
+}
+
+test("random loops over lives with other tools, instructions and models pay each round once", {
+	timeout: 120_000,
+}, async () => {
+	let recalled = 0;
+	await fc.assert(
+		fc.asyncProperty(
+			fc.uniqueArray(anyLoop, { minLength: 1, maxLength: 3, selector: ({ prompt }) => prompt }),
+			fc.array(anyLife, { minLength: 1, maxLength: 4 }),
+			async (loops, lives) => {
+				const [world, log] = [new World(), new DyingLog()];
+				let kills = 0;
+				for (const life of lives) {
+					log.revive(life.records);
+					if ((await live(log, world, loops, life)) < loops.length) kills++;
+				}
+				log.revive();
+				const answers = () => log.records.filter((each) => stepCompleted.is(each) && each.data.kind === "model").length;
+				recalled += answers();
+				const last = { system: "last", model: "last", words: "last", without: undefined };
+				expect(await live(log, world, loops, last)).toBe(loops.length);
+				const rounds = loops.reduce((sum, { rounds }) => sum + rounds.length + 1, 0);
+				// Recorded once each; those that were open at a kill may have been paid once more each time.
+				expect(answers()).toBe(rounds);
+				expect(world.paid).toBeLessThanOrEqual(rounds + kills * loops.length);
+				const effects = loops.flatMap((each) => each.rounds.flat()).filter((name) => name !== "look");
+				expect(world.doubled).toEqual([]);
+				const missing = lives.some(({ without }) => without === "pay");
+				// A tool that was not there was told so, and that is all.
+				if (missing) expect(world.made.size).toBeLessThanOrEqual(effects.length);
+				else expect(world.made.size).toBe(effects.length);
+			},
+		),
+		{ numRuns: RUNS, ...SEED },
+	);
+	expect(recalled).toBeGreaterThan(RUNS);
+});
+
+describe("a tool that is not there any more", () => {
+	const loops: readonly Loop[] = [{ prompt: "a", rounds: [["pay"]], lane: "x" }];
+	const life = { system: "s", model: "m", words: "does", without: undefined };
+	const records = async (): Promise<number> => {
+		const log = new DyingLog();
+		await live(log, new World(), loops, life);
+		return log.records.length;
+	};
+
+	test("whose call is over: what it said counts", async () => {
+		const [world, log] = [new World(), new DyingLog()];
+		log.revive((await records()) - 1);
+		expect(await live(log, world, loops, life)).toBe(0);
+		log.revive();
+		expect(await live(log, world, loops, { ...life, without: "pay" })).toBe(1);
+		expect([world.made.size, world.shown]).toEqual([1, ["pay is done"]]);
+		expect(log.records.filter((each) => stepCompleted.is(each) && each.data.kind === "tool")).toHaveLength(1);
+	});
+
+	test("whose call is in doubt: the work waits until it is there, and then asks it", async () => {
+		const [world, log] = [new World(), new DyingLog()];
+		// The answer, and the start of the payment.
+		log.revive(2);
+		expect(await live(log, world, loops, life)).toBe(0);
+		expect(world.made.size).toBe(1);
+		log.revive();
+		expect(await live(log, world, loops, { ...life, without: "pay" })).toBe(0);
+		expect(log.records).toHaveLength(2);
+		expect(await live(log, world, loops, life)).toBe(1);
+		expect([world.made.size, world.paid]).toEqual([1, 2]);
+	});
+});
