@@ -1,5 +1,6 @@
 import { laneClosed, spilledTextSchema } from "@reyn/journal";
 import { defineProjection, entryAt } from "@reyn/snapshot";
+import type { Seq } from "@reyn/wal";
 import { z } from "zod";
 import {
 	costSchema,
@@ -33,7 +34,7 @@ const planRun = z.object({
 	goal: z.string(),
 	/** The seq of `plan_started`. */
 	started: z.int(),
-	/** The seq at which it was last set going by a person: what it delivers counts from there. */
+	/** The seq of its start, or of what its steps came to last: an answer behind that is that of these steps. */
 	since: z.int(),
 	decomposition: z.string(),
 	/** How many steps it has. */
@@ -55,7 +56,7 @@ export type PlanRuns = z.infer<typeof planRunsState>;
 /** Every plan of a session and how far it has come. */
 export const planRuns = defineProjection<PlanRuns>({
 	name: "plans",
-	version: 2,
+	version: 3,
 	schema: planRunsState,
 	init: () => ({}),
 	handle: (on) => [
@@ -63,11 +64,11 @@ export const planRuns = defineProjection<PlanRuns>({
 			...state,
 			[plan]: { goal, started: seq, since: seq, decomposition, size: steps, status: "running", steps: {} },
 		})),
-		on(planStepStarted, (state, { plan, step, attempt }) =>
-			withStep(state, plan, step, () => ({ status: "running", attempt })),
+		on(planStepStarted, (state, { plan, step, attempt }, { seq }) =>
+			withStep(state, plan, step, seq, () => ({ status: "running", attempt })),
 		),
-		on(planStepCompleted, (state, { plan, step, result, spilled, cost }) =>
-			withStep(state, plan, step, ({ attempt }) => ({
+		on(planStepCompleted, (state, { plan, step, result, spilled, cost }, { seq }) =>
+			withStep(state, plan, step, seq, ({ attempt }) => ({
 				status: "completed",
 				attempt,
 				...(result === undefined ? {} : { result }),
@@ -75,20 +76,18 @@ export const planRuns = defineProjection<PlanRuns>({
 				cost,
 			})),
 		),
-		on(planStepFailed, (state, { plan, step, reason }) =>
-			withStep(state, plan, step, ({ attempt }) => ({ status: "failed", attempt, reason })),
+		on(planStepFailed, (state, { plan, step, reason }, { seq }) =>
+			withStep(state, plan, step, seq, ({ attempt }) => ({ status: "failed", attempt, reason })),
 		),
 		// A new attempt has a lane of its own, so nothing of the old one is recalled.
-		on(planStepsReset, (state, { plan, steps }) =>
+		on(planStepsReset, (state, { plan, steps }, { seq }) =>
 			steps.reduce(
-				(next, step) => withStep(next, plan, step, ({ attempt }) => ({ status: "pending", attempt: attempt + 1 })),
+				(next, step) => withStep(next, plan, step, seq, ({ attempt }) => ({ status: "pending", attempt: attempt + 1 })),
 				state,
 			),
 		),
 		on(planPaused, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "paused" }))),
-		on(planResumed, (state, { plan }, { seq }) =>
-			withPlan(state, plan, (run) => ({ ...run, status: "running", since: seq })),
-		),
+		on(planResumed, (state, { plan }) => withPlan(state, plan, (run) => ({ ...run, status: "running" }))),
 		on(planCompleted, (state, { plan }) =>
 			withPlan(state, plan, (run) => ({ ...run, status: "completed", steps: {} })),
 		),
@@ -123,9 +122,16 @@ function withPlan(state: PlanRuns, plan: string, next: (run: PlanRun) => PlanRun
 	return run ? { ...state, [plan]: next(run) } : state;
 }
 
-function withStep(state: PlanRuns, plan: string, step: string, next: (before: StepRun) => StepRun): PlanRuns {
+function withStep(
+	state: PlanRuns,
+	plan: string,
+	step: string,
+	since: Seq,
+	next: (before: StepRun) => StepRun,
+): PlanRuns {
 	return withPlan(state, plan, (run) => ({
 		...run,
+		since,
 		steps: { ...run.steps, [step]: next(entryAt(run.steps, step) ?? { status: "pending", attempt: 0 }) },
 	}));
 }

@@ -87,11 +87,11 @@ describe("a plan", () => {
 		expect(Object.keys(p1?.steps ?? {})).toEqual(inFlight ? ["s1"] : []);
 	});
 
-	test("that is resumed counts what it delivers from there", () => {
-		expect(fold(started(), planPaused({ plan: "p1" }), planResumed({ plan: "p1" })).p1).toMatchObject({
-			started: 1,
-			since: 3,
-		});
+	test("counts what it delivers from what its steps came to last, and not from where it was resumed", () => {
+		const resumed = [planPaused({ plan: "p1" }), planResumed({ plan: "p1" })];
+		expect(fold(started(), ...resumed).p1).toMatchObject({ started: 1, since: 1 });
+		expect(fold(started(), begun("s1"), done("s1"), ...resumed).p1).toMatchObject({ since: 3 });
+		expect(fold(started(), begun("s1"), done("s1"), again("s1"), ...resumed).p1).toMatchObject({ since: 4 });
 	});
 
 	test("whose start is not on the path does not come to life by its later records", () => {

@@ -17,7 +17,7 @@ const skillRun = z.object({
 	skill: z.string(),
 	/** The seq of `skill_run_started`. */
 	started: z.int(),
-	/** The seq at which it was last set going by a person: what it delivers counts from there. */
+	/** The seq of its start, or of the last that its phases came to: an output that was delivered behind that is theirs. */
 	since: z.int(),
 	input: z.unknown().optional().optional(),
 	/** The phase it is in; absent before the first. */
@@ -40,7 +40,7 @@ export type SkillRuns = z.infer<typeof skillRunsState>;
 /** Every skill run of a session and the phase it is in. */
 export const skillRuns = defineProjection<SkillRuns>({
 	name: "skills",
-	version: 2,
+	version: 3,
 	schema: skillRunsState,
 	init: () => ({}),
 	handle: (on) => [
@@ -48,12 +48,18 @@ export const skillRuns = defineProjection<SkillRuns>({
 			...state,
 			[run]: { skill, started: seq, since: seq, input, visits: {}, status: "running" },
 		})),
-		on(phaseEntered, (state, { run, phase, visit }) =>
-			withRun(state, run, (before) => ({ ...before, phase, visits: { ...before.visits, [phase]: visit } })),
+		on(phaseEntered, (state, { run, phase, visit }, { seq }) =>
+			withRun(state, run, (before) => ({
+				...before,
+				since: seq,
+				phase,
+				visits: { ...before.visits, [phase]: visit },
+			})),
 		),
-		on(phaseCompleted, (state, { run, output, next }) =>
+		on(phaseCompleted, (state, { run, output, next }, { seq }) =>
 			withRun(state, run, ({ phase: _left, ...before }) => ({
 				...before,
+				since: seq,
 				last: { output, ...(next === undefined ? {} : { next }) },
 			})),
 		),
@@ -71,9 +77,7 @@ export const skillRuns = defineProjection<SkillRuns>({
 			return withRun(state, run, ({ ended: _told, ...before }) => before);
 		}),
 		on(skillRunPaused, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "paused" }))),
-		on(skillRunResumed, (state, { run }, { seq }) =>
-			withRun(state, run, (before) => ({ ...before, status: "running", since: seq })),
-		),
+		on(skillRunResumed, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "running" }))),
 	],
 	// What an older version has is part of what this one has.
 	migrate: (state) => state,

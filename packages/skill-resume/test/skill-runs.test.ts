@@ -63,8 +63,9 @@ describe("a run", () => {
 		expect(fold(started(), entered("gather"), ...drafts).r1).toMatchObject({ status, visits: { gather: 1 } });
 	});
 
-	test("that is resumed counts what it delivers from there", () => {
-		expect(fold(started(), paused, resumed).r1).toMatchObject({ started: 1, since: 3 });
+	test("counts what it delivers from what its phases came to last, and not from where it was resumed", () => {
+		expect(fold(started(), paused, resumed).r1).toMatchObject({ started: 1, since: 1 });
+		expect(fold(started(), entered("gather"), left("gather"), paused, resumed).r1).toMatchObject({ since: 3 });
 	});
 
 	test("whose start is not on the path does not come to life by its later records", () => {
