@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { sample } from "./tests/sample.ts";
 import base from "./vitest.base.ts";
 
 /** What starts processes takes minutes: it begins first, or one worker has it alone at the end. */
@@ -11,7 +12,7 @@ class SlowFirst extends BaseSequencer {
 	}
 }
 
-/** Some tests of runtime over a database too; all of them: `REYN_STORE=sqlite vitest run --project @reyn/runtime`. */
+/** Some tests of runtime over a database too; more in the deep run, all of them: `REYN_STORE=sqlite vitest run --project @reyn/runtime`. */
 const overSqlite = {
 	...base,
 	root: join(import.meta.dirname, "packages/runtime"),
@@ -19,7 +20,10 @@ const overSqlite = {
 		...base.test,
 		name: "over sqlite",
 		env: { ...base.test?.env, REYN_STORE: "sqlite" },
-		include: ["artifacts", "artifacts-model", "large-results", "late", "runtime"].map((name) => `test/${name}.test.ts`),
+		include: sample(["late", "runtime"], ["artifacts", "artifacts-model", "large-results", "late", "runtime"]).map(
+			(name) => `test/${name}.test.ts`,
+		),
+		exclude: [],
 	},
 };
 
@@ -27,8 +31,6 @@ export default defineConfig({
 	test: {
 		projects: ["packages/*", "apps/*", "tests", overSqlite],
 		reporters: ["default", "./tools/closing-line.ts"],
-		// Much of the time goes to disks and to processes that tests start: a core kept free for vitest itself would idle.
-		maxWorkers: "100%",
 		sequence: { sequencer: SlowFirst },
 	},
 });

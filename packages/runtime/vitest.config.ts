@@ -20,6 +20,9 @@ export default defineConfig({
 	...base,
 	test: {
 		...base.test,
-		exclude: overSqlite ? Object.keys(ofFiles).map((name) => `test/${name}.test.ts`) : [],
+		exclude: [
+			...(base.test?.exclude ?? []),
+			...(overSqlite ? Object.keys(ofFiles).map((name) => `test/${name}.test.ts`) : []),
+		],
 	},
 });

@@ -1,0 +1,24 @@
+/**
+ * How much of a long test is run: `pnpm test` runs a sample, `pnpm test:deep` the whole. A file that asks here is run by both, one
+ * that is called `*.deep.test.ts` by the latter alone. `REYN_RUNS` sets how many random histories are told, `REYN_SEED` which.
+ */
+const { REYN_DEEP, REYN_RUNS, REYN_SEED } = process.env;
+
+export const isDeep = REYN_DEEP !== undefined;
+
+export const sample = <T>(fast: T, deep: T): T => (isDeep ? deep : fast);
+
+/** Random histories, for fast-check: in the fast run those of every day, in a longer one others each time. A failure says their seed. */
+export function histories(fast: number, deep: number = fast): { readonly numRuns: number; readonly seed: number } {
+	const isLonger = isDeep || REYN_RUNS !== undefined;
+	return {
+		numRuns: Number(REYN_RUNS ?? sample(fast, deep)),
+		seed: Number(REYN_SEED ?? (isLonger ? Date.now() % 2 ** 31 : 2_144_518_759)),
+	};
+}
+
+/** The points from one to another that are tried: each, or in the fast run every so-many-th, the first one by the seed. */
+export function* pointsOf(from: number, to: number, every: number, step = 1): Generator<number> {
+	const first = isDeep ? 0 : Number(REYN_SEED ?? 1) % every;
+	for (let at = from + first * step; at <= to; at += isDeep ? step : every * step) yield at;
+}
