@@ -1,14 +1,6 @@
-/** The benchmarks run: small ones, for their shape and not for their figures. */
-import { execFile } from "node:child_process";
-import { join } from "node:path";
-import { promisify } from "node:util";
+/** The benchmarks run: a small one, for its shape and not for its figures; the others are told of in the deep run. */
 import { expect, test } from "vitest";
-
-const bench = async (...args: readonly string[]): Promise<string> => {
-	const script = join(import.meta.dirname, "../bench/run.ts");
-	const { stdout } = await promisify(execFile)(process.execPath, ["--conditions=@reyn/source", script, ...args]);
-	return stdout;
-};
+import { bench, namesOf } from "./bench.ts";
 
 test("`pnpm bench recovery --json` prints one document with a row for each reader and a verdict for each goal", async () => {
 	const report = JSON.parse(await bench("recovery", "--records", "2000", "--rounds", "1", "--json"));
@@ -17,84 +9,6 @@ test("`pnpm bench recovery --json` prints one document with a row for each reade
 	expect(report.goals).toHaveLength(3);
 	for (const { ms, peakMiB } of report.rows) expect(Math.min(ms, peakMiB)).toBeGreaterThan(0);
 }, 60_000);
-
-test("`pnpm bench append --json` prints one document with a row for each store at each workload and a verdict for each goal", async () => {
-	const report = JSON.parse(await bench("append", "--rounds", "2", "--ms", "12", "--json"));
-	expect(report).toMatchObject({ bench: "append", rounds: 2, skipped: [] });
-	const ours = ["reyn file", "reyn file, no thread of its own", "reyn sqlite"];
-	const others = ["appendFile + fsync", "better-sqlite3", "classic-level", "lmdb", ...ours];
-	const awaited = (appenders: number) =>
-		report.awaited.filter((row: { appenders: number }) => row.appenders === appenders);
-	expect(namesOf(awaited(1))).toEqual(["raw", ...others]);
-	expect(namesOf(awaited(64))).toEqual(others);
-	expect(namesOf(awaited(256))).toEqual(others);
-	expect(namesOf(report.unawaited)).toEqual(ours);
-	expect(namesOf(report.paced)).toEqual(["raw", ...others]);
-	expect(report.goals).toHaveLength(22);
-	for (const { perSecond, ratio, p50Ms } of report.awaited)
-		expect(Math.min(perSecond, ratio, p50Ms)).toBeGreaterThan(0);
-	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
-}, 60_000);
-
-test("`pnpm bench snapshot --json` prints one document with a row for each contender and a verdict for each goal", async () => {
-	const report = JSON.parse(
-		await bench("snapshot", "--steps", "8", "--rounds", "1", "--histories", "100,200", "--json"),
-	);
-	expect(report).toMatchObject({ bench: "snapshot", rounds: 1, skipped: [] });
-	const ours = ["whole snapshots", "reyn", "reyn, random text"];
-	const all = ["LangGraph, sqlite", "LangGraph, sqlite, delta channels", ...ours];
-	expect(namesOf(report.rows)).toEqual(all);
-	for (const { stepMs, stepBytes, disk, middleMs, lateMs } of report.rows)
-		expect(Math.min(stepMs, stepBytes, disk, middleMs, lateMs)).toBeGreaterThan(0);
-	for (const { name, forkIsRight } of report.rows) if (ours.includes(name)) expect(forkIsRight).toBe(true);
-	expect(namesOf(report.loops)).toEqual(["whole snapshots", "whole snapshots", "reyn", "reyn"]);
-	// What is made up packs no better than what people wrote.
-	expect(report.packed.prose).toBeGreaterThanOrEqual(report.packed.documents);
-	expect(report.goals).toHaveLength(10);
-}, 120_000);
-
-test("`pnpm bench checkout --json` prints one document with what going back costs after resets, among sessions and a verdict for each goal", async () => {
-	const report = JSON.parse(
-		await bench("checkout", "--records", "2000", "--sessions", "10", "--rounds", "1", "--json"),
-	);
-	expect(report).toMatchObject({
-		bench: "checkout",
-		rounds: 1,
-		long: { turns: 200 },
-		shared: { sessions: 10, turns: 20 },
-	});
-	const counts = (rows: readonly { readonly resets: number }[]) => rows.map(({ resets }) => resets);
-	expect(counts(report.resets)).toEqual([1, 1000, 10_000]);
-	for (const { openMs, sync, rewind, past } of report.resets)
-		for (const ms of [openMs, sync.p50, rewind.p50, past.p50]) expect(ms).toBeGreaterThan(0);
-	expect(namesOf(report.sessions)).toEqual(["shared", "alone"]);
-	expect(report.sessions[1]).toMatchObject({ rewindRatio: 1, pastRatio: 1 });
-	for (const { rewindRatio, pastRatio } of report.sessions) expect(Math.min(rewindRatio, pastRatio)).toBeGreaterThan(0);
-	expect(counts(report.active)).toEqual([10, 1000, 100_000, 10, 1000, 100_000]);
-	// Resets to a few records before leave a range each; those to anywhere leave a few.
-	expect(report.active.slice(3).map(({ ranges }: { ranges: number }) => ranges)).toEqual([11, 1001, 100_001]);
-	for (const { ns, withMs } of report.active) expect(Math.min(ns, withMs)).toBeGreaterThan(0);
-	expect(report.goals).toHaveLength(11);
-	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
-}, 60_000);
-
-test("`pnpm bench resume --json` prints one document with what steps cost and how a new process goes on, and a verdict for each goal", async () => {
-	const report = JSON.parse(await bench("resume", "--steps", "100", "--rounds", "1", "--json"));
-	expect(report).toMatchObject({ bench: "resume", rounds: 1 });
-	const ours = ["reyn, model calls", "reyn, effects", "reyn, effects, each outcome waited for"];
-	const all = ["raw", ...ours, "LangGraph, sqlite", "DBOS, PostgreSQL"];
-	// Only a PostgreSQL may be missing.
-	const skipped = namesOf(report.skipped);
-	expect(["", "DBOS, PostgreSQL"]).toContain(skipped.join());
-	expect(namesOf(report.rows)).toEqual(all.filter((name) => !skipped.includes(name)));
-	for (const { stepMs, ofRaw, growth, resumeMs } of report.rows)
-		for (const { median } of [stepMs, ofRaw, growth, resumeMs]) expect(median).toBeGreaterThan(0);
-	// What was on disk is not called again; the last outcome of the effects was not waited for.
-	const calls = (name: string) => report.rows.find((row: { name: string }) => row.name === name).calls;
-	expect(ours.map(calls)).toEqual([0, expect.toBeOneOf([0, 1]), 0]);
-	for (const { name, ofParse } of report.rows) if (ours.includes(name)) expect(ofParse.median).toBeGreaterThan(0);
-	expect(report.goals).toHaveLength(11 - skipped.length);
-}, 120_000);
 
 test("`pnpm bench --help` names the benches, and an unknown one is refused with the same", async () => {
 	const help = await bench("--help");
@@ -107,7 +21,3 @@ test("`pnpm bench --help` names the benches, and an unknown one is refused with 
 	await expect(bench("append", "--rounds", "0")).rejects.toMatchObject({ code: 2 });
 	await expect(bench("snapshot", "--steps", "10,")).rejects.toMatchObject({ code: 2 });
 });
-
-function namesOf(rows: readonly { readonly name: string }[]): string[] {
-	return rows.map(({ name }) => name);
-}
