@@ -2,10 +2,11 @@
 import { isMeta } from "@reyn/timetravel";
 import { type Scope, type WalRecord, within } from "@reyn/wal";
 import { expect, test } from "vitest";
+import { sample } from "../../../tests/sample.ts";
 import { type Counts, facetOf, meanings, type RewindMode, rewindModes } from "../src/index.ts";
 import { Chat, call, collect, config, facets, main, plan, prompt, reply, result, seen, side } from "./chat.ts";
 
-const histories = Number(process.env.REYN_RUNS ?? 200);
+const histories = Number(process.env.REYN_RUNS ?? sample(50, 200));
 const timeout = 30_000 + histories * 100;
 
 test("the preview equals what apply does, for every mode and history", { timeout }, async () => {

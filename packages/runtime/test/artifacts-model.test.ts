@@ -8,12 +8,13 @@ import type { Tool } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import type { BlobStore } from "@reyn/wal";
 import { afterAll, expect, test } from "vitest";
+import { sample } from "../../../tests/sample.ts";
 import { mainSession, type Runtime, type SessionScope, type Store } from "../src/index.ts";
 import { blobsOf, hashesIn, reachable, seal, sealing } from "./kept-files.ts";
 import { lastOf, makeProject, type Opened, open, type Project, scripted, storeAt, until } from "./project.ts";
 import { script } from "./script-runs.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? 5);
+const RUNS = Number(process.env.REYN_RUNS ?? sample(1, 5));
 const SEED = Number(process.env.REYN_SEED ?? 1);
 
 const sessions: readonly SessionScope[] = [

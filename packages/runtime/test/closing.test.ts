@@ -4,6 +4,7 @@ import type { RewindPlan } from "@reyn/rewind-modes";
 import { defineSkill, done } from "@reyn/skill-resume";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { pointsOf } from "../../../tests/sample.ts";
 import { mainSession, type Runtime } from "../src/index.ts";
 import { filesTest } from "./files-test.ts";
 import { gate, lastOf, makeProject, open, type Project, scripted } from "./project.ts";
@@ -113,7 +114,7 @@ test.each(Object.entries(moves))("%s that is under way when it is told to close 
 test.each(Object.entries(moves))(
 	"a prompt that is given once %s was asked for belongs to where that leads",
 	async (_, move) => {
-		for (let ticks = 0; ticks < 12; ticks++) {
+		for (const ticks of pointsOf(0, 11, 5)) {
 			await using here = await makeProject();
 			project = here;
 			const { runtime, target, stop } = await runningTurn();
@@ -132,7 +133,7 @@ test.each(Object.entries(moves))(
 filesTest("a disk that takes longer than some turns of the event loop").each(["one that there is", "a new one"])(
 	"a prompt of another session (%s) that waits when it is told to close is refused with RUNTIME_CLOSED",
 	async (which) => {
-		for (let ticks = 0; ticks < 12; ticks++) {
+		for (const ticks of pointsOf(0, 11, 5)) {
 			await using here = await makeProject();
 			project = here;
 			const { runtime, target, stop } = await runningTurn();

@@ -3,6 +3,7 @@ import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Seq } from "@reyn/wal";
+import { pointsOf } from "../../../tests/sample.ts";
 import { letGo, overSqlite, type Project } from "./project.ts";
 
 /** The lines of a log: what stands before all records, and then a record each. */
@@ -70,7 +71,7 @@ export async function eachCut(
 	look: (state: string, kinds: readonly string[]) => Promise<void>,
 ): Promise<void> {
 	const kinds = await kindsIn(project);
-	for (let seq = from; seq <= kinds.length; seq++) {
+	for (const seq of pointsOf(from, kinds.length, 3)) {
 		const state = await cutAfter(project, seq);
 		await look(state, kinds.slice(0, seq));
 		await removeState(state);

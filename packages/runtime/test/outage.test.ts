@@ -4,6 +4,7 @@ import { defineSkill, done, type Skill } from "@reyn/skill-resume";
 import type { Clock } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { pointsOf } from "../../../tests/sample.ts";
 import { type Runtime, turnInterrupted } from "../src/index.ts";
 import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
 import { lastOf, makeProject, type Opened, open, type Project, pauseless, until } from "./project.ts";
@@ -243,7 +244,7 @@ describe("killed after any record, with refusals and without", () => {
 			const lines = await linesOf(project.state);
 			const tries = lines.filter((line) => line.includes('"step_failed"') && !line.includes('"forgotten":true'));
 			expect(tries).toHaveLength(times);
-			for (let kept = 1; kept <= lines.length; kept++) {
+			for (const kept of pointsOf(1, lines.length, 6)) {
 				const { tip, paid, keys, refused } = await killedAfter(kept, world, lines);
 				const where = `${times} refusals of ${call}, killed after #${tip}`;
 				const reference = byPoint.get(point(lines, kept));

@@ -10,10 +10,11 @@ import { isMeta, reset, stepLate } from "@reyn/timetravel";
 import { type Scope, type Seq, scopeKey, type WalRecord, within } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { sample } from "../../../tests/sample.ts";
 import { conversation, mainSession, type Runtime, type RuntimeEvent, type SessionScope } from "../src/index.ts";
 import { lastOf, makeProject, open } from "./project.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? 6);
+const RUNS = Number(process.env.REYN_RUNS ?? sample(2, 6));
 const SEED = Number(process.env.REYN_SEED ?? 1);
 
 const sessions: readonly SessionScope[] = [

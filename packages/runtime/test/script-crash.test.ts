@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { isDeep, pointsOf, sample } from "../../../tests/sample.ts";
 import { decodeLine, encodeHead } from "../../wal/src/codec.ts";
 import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
@@ -46,7 +47,7 @@ test("cut after any record, a run comes to the same end, and nothing that is rec
 	expect(lines.length).toBeGreaterThan(15);
 
 	let resumed = 0;
-	for (let kept = 1; kept <= lines.length; kept++) {
+	for (const kept of pointsOf(1, lines.length, 6)) {
 		const before = lines.slice(1, kept).map(parseRecord);
 		const completed = before.filter(({ kind }) => kind === "step_completed").map(({ data }) => data);
 		const [model, pay] = [echo(), till()];
@@ -71,7 +72,8 @@ test("cut after any record, a run comes to the same end, and nothing that is rec
 		await runtime.close();
 		await removeState(place.state);
 	}
-	expect(resumed).toBe(lines.length - 2);
+	if (isDeep) expect(resumed).toBe(lines.length - 2);
+	expect(resumed).toBeGreaterThan(0);
 }, 60_000);
 
 /** What a head says that was written when so many records were durable. */
@@ -105,7 +107,7 @@ filesTest("what is proven durable stands in a file of its own")(
 		const begun = lines.findIndex((line, i) => i > 0 && parseRecord(line).kind === "script_started");
 
 		const seen = { images: 0, behind: 0, costs: new Set<number>() };
-		for (let kept = begun; kept < lines.length; kept++) {
+		for (const kept of pointsOf(begun, lines.length - 1, 6)) {
 			const place = await cutAfter(kept + 1);
 			const previews: object[] = [];
 			// A record says how much was durable when it was written.
@@ -131,9 +133,9 @@ filesTest("what is proven durable stands in a file of its own")(
 			await removeState(place.state);
 			seen.costs.add(paid.tokens);
 		}
-		expect(seen.images).toBeGreaterThan(25);
-		expect(seen.behind).toBeGreaterThan(10);
-		expect([...seen.costs]).toEqual([55, 44, 33, 22, 11, 0]);
+		expect(seen.images).toBeGreaterThan(sample(2, 25));
+		expect(seen.behind).toBeGreaterThan(sample(0, 10));
+		if (isDeep) expect([...seen.costs]).toEqual([55, 44, 33, 22, 11, 0]);
 	},
 	60_000,
 );

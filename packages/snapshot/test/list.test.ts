@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { histories } from "../../../tests/sample.ts";
 import { List } from "../src/index.ts";
 import { inner, isLeaf, LEAF_ITEMS, leavesOf, NODE_CHILDREN, type Node } from "../src/list-node.ts";
 
@@ -49,7 +50,7 @@ test("a list does what an array does, and stays a balanced tree", () => {
 				expect(list.at(index)).toBe(array.at(index));
 			expect([...list]).toEqual(array);
 		}),
-		{ numRuns: 100 },
+		histories(100),
 	);
 });
 
@@ -67,7 +68,7 @@ test("what two lists share at their beginning is equal, and is nearly all of it 
 			expect(one.toArray().slice(0, shared)).toEqual(other.toArray().slice(0, shared));
 			if (!spliced) expect(shared).toBeGreaterThan(size - LEAF_ITEMS);
 		}),
-		{ numRuns: 100 },
+		histories(100),
 	);
 });
 

@@ -7,9 +7,10 @@ import { defineRecord, fileBlobs, memoryEngine, openWal, type Seq, type Wal } fr
 import { CrashDisk, type MemoryDisk, MortalDisk } from "@reyn/wal/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { sample } from "../../../tests/sample.ts";
 import { capture, collect, defineProjection, List, restore, SnapshotStore, straightPath } from "../src/index.ts";
 
-const STATES = Number(process.env.REYN_STATES ?? 48);
+const STATES = Number(process.env.REYN_STATES ?? sample(6, 48));
 const SEED = Number(process.env.REYN_SEED ?? 1);
 const DIRECTORY = "/state/snapshots";
 const scope = { agent: "default", session: "main" };

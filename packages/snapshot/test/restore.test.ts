@@ -4,6 +4,7 @@ import { defineRecord, memoryBlobs, memoryEngine, openWal, type Seq, type Wal } 
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { histories } from "../../../tests/sample.ts";
 import {
 	capture,
 	collect,
@@ -31,8 +32,7 @@ const table = defineProjection({
 
 const main = { agent: "default", session: "main" };
 
-const RUNS = Number(process.env.REYN_RUNS ?? 40);
-const SEED = process.env.REYN_SEED === undefined ? undefined : Number(process.env.REYN_SEED);
+const { numRuns: RUNS, seed } = histories(40);
 
 let wal: Wal;
 beforeEach(async () => {
@@ -79,7 +79,7 @@ test("the state at any seq, from any set of snapshots, is the full fold up to it
 				}
 			},
 		),
-		{ numRuns: 60 },
+		histories(60),
 	);
 });
 
@@ -234,7 +234,7 @@ test(
 						expect((await restore(some, straightPath(seq, main))).hash()).toBe(folded[seq]);
 				},
 			),
-			{ numRuns: RUNS, ...(SEED === undefined ? {} : { seed: SEED }) },
+			{ numRuns: RUNS, seed },
 		);
 	},
 	Math.max(30_000, RUNS * 200),

@@ -3,6 +3,7 @@ import { defineProjection, List, View } from "@reyn/snapshot";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { histories } from "../../../tests/sample.ts";
 import { type Change, diffLines, diffViews } from "../src/index.ts";
 import { bob, House, main, side, story, waiting } from "./house.ts";
 
@@ -124,7 +125,7 @@ test("the changes take the one state to the other, and each is needed", () => {
 				expect(applied(a, rest)).not.toEqual(JSON.stringify(sorted(b)));
 			}
 		}),
-		{ numRuns: 2_000 },
+		histories(2_000),
 	);
 });
 
@@ -142,7 +143,7 @@ test("a List differs as an array with its items does, however much of it is shar
 			const [one, other] = [edited(a), edited(b)];
 			expect(changesOf(one, other)).toEqual(changesOf(one.toArray(), other.toArray()));
 		}),
-		{ numRuns: 500 },
+		histories(500),
 	);
 });
 

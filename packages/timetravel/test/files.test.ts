@@ -8,10 +8,11 @@ import { defineRecord, memoryEngine, openWal, type Seq, type Wal } from "@reyn/w
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+import { histories } from "../../../tests/sample.ts";
 import { type Checkout, openTimeline, reset, type Timeline, timetravelRecords } from "../src/index.ts";
 import { collect } from "./house.ts";
 
-const runs = Number(process.env.REYN_RUNS ?? 100);
+const { numRuns: runs, seed } = histories(30, 100);
 const said = defineRecord("said", z.object({}));
 
 type Contents = Readonly<Record<string, string>>;
@@ -178,7 +179,7 @@ test("after any history the directory is what the model has copied", { timeout: 
 			expect((await desk.kept()).sort()).toEqual([...model.kept].sort());
 			await desk.close();
 		}),
-		{ numRuns: runs },
+		{ numRuns: runs, seed },
 	);
 	expect(Math.min(met.undo, met.fork_switch, met.none, met.kept)).toBeGreaterThan(0);
 });

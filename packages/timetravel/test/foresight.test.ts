@@ -2,6 +2,7 @@
 import type { Scope } from "@reyn/wal";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { histories } from "../../../tests/sample.ts";
 import { alice, asked, bob, did, House, main, plan, said, side, story } from "./house.ts";
 
 const scopes: readonly Scope[] = [{}, alice, main, plan, side, bob];
@@ -40,7 +41,7 @@ test("what is foreseen of a checkout is what it leaves, and nothing is written",
 				active: before.map((record) => timeline.lineage.isActive(record)),
 			});
 		}),
-		{ numRuns: 150 },
+		histories(150),
 	);
 });
 

@@ -2,6 +2,7 @@ import type { Scope, Seq } from "@reyn/wal";
 import { within } from "@reyn/wal";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { histories } from "../../../tests/sample.ts";
 import { Spans } from "../src/spans.ts";
 import { alice, bob, main, plan, side } from "./house.ts";
 
@@ -40,7 +41,7 @@ test("every record of a scope is in its spans, in order, and none outside the ra
 				expect(isRight).toBe(true);
 			}
 		}),
-		{ numRuns: 500 },
+		histories(500),
 	);
 });
 

@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { sample } from "../../../tests/sample.ts";
 import {
 	atomicWrite,
 	type BlobStore,
@@ -18,7 +19,7 @@ import {
 } from "../src/index.ts";
 import { CrashDisk, MemoryDisk, MortalDisk, testBlobs } from "../src/testing/index.ts";
 
-const STATES = Number(process.env.REYN_STATES ?? 512);
+const STATES = Number(process.env.REYN_STATES ?? sample(32, 512));
 const SEED = Number(process.env.REYN_SEED ?? 1);
 /** Two directories have to be made for it. */
 const ROOT = "/state/blobs";

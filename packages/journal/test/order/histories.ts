@@ -1,5 +1,6 @@
 /** Tells random histories of a form, and says which of them went wrong, with the smallest that does. */
 import fc from "fast-check";
+import { histories } from "../../../../tests/sample.ts";
 import { anyHistory, isWrong, run, type Seen } from "./history.ts";
 import type { Form } from "./life.ts";
 
@@ -14,17 +15,14 @@ export interface Tally {
 	readonly in: Readonly<Record<string, number>>;
 }
 
-const SAMPLE = 2_144_518_759;
-const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
-
 /**
  * `REYN_RUNS` sets how many are told, and prints each that went wrong and what was counted; `REYN_SEED` which.
  *
  * @throws the smallest of the sample that went wrong
  */
-export async function tellHistories<State>(form: Form<State>, sample: number): Promise<void> {
+export async function tellHistories<State>(form: Form<State>, count: number): Promise<void> {
 	const { REYN_RUNS } = process.env;
-	const numRuns = Number(REYN_RUNS ?? sample);
+	const { numRuns, seed } = histories(count);
 	const times: Record<string, number> = {};
 	const within: Record<string, number> = {};
 	let [wrong, lives] = [0, 0];
@@ -34,8 +32,6 @@ export async function tellHistories<State>(form: Form<State>, sample: number): P
 		for (const each of seen.wrong) times[each.kind] = (times[each.kind] ?? 0) + each.times;
 		for (const kind of new Set(seen.wrong.map((each) => each.kind))) within[kind] = (within[kind] ?? 0) + 1;
 	};
-	// The sample of every day is the same one; which others there are, the deep run looks for.
-	const seed = SEED.seed ?? (REYN_RUNS === undefined ? SAMPLE : Date.now() % 2 ** 31);
 	for (const history of fc.sample(anyHistory, { numRuns, seed })) {
 		const seen = await run(form, history);
 		told(seen);
@@ -44,7 +40,7 @@ export async function tellHistories<State>(form: Form<State>, sample: number): P
 	if (REYN_RUNS !== undefined)
 		console.log(form.name, JSON.stringify({ seed, histories: numRuns, wrong, lives, times, in: within }));
 	if (wrong === 0) return;
-	if (REYN_RUNS !== undefined) throw new Error(`${wrong} of ${numRuns} histories went wrong`);
+	if (REYN_RUNS !== undefined) throw new Error(`${wrong} of ${numRuns} histories went wrong (seed: ${seed})`);
 	await fc.assert(
 		fc.asyncProperty(anyHistory, async (history) => {
 			const seen = await run(form, history);

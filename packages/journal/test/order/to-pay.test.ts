@@ -4,16 +4,15 @@
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { histories } from "../../../../tests/sample.ts";
 import type { Explanation } from "../../src/script/index.ts";
 import { idOf } from "./far-side.ts";
 import type { Life } from "./life.ts";
 import { anyProgram, type Call, callsOf, mapBodies, mapParts, type Part, type Program, plainCall } from "./program.ts";
 import { preview, type Scripts, scripts } from "./script-form.ts";
 
-const { REYN_RUNS, REYN_SEED } = process.env;
-const RUNS = Number(REYN_RUNS ?? 100);
-// The sample of every day is the same one.
-const SEED = Number(REYN_SEED ?? (REYN_RUNS === undefined ? 2_144_518_759 : Date.now() % 2 ** 31));
+const { REYN_RUNS } = process.env;
+const { numRuns: RUNS, seed: SEED } = histories(15, 100);
 const LONG = 3_600_000;
 
 interface Edit {

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { histories } from "../../../../tests/sample.ts";
 import type { Model } from "../../src/index.ts";
 import {
 	type CallEvent,
@@ -15,8 +16,8 @@ import {
 import { anyEdit, anyProgram, edited, sourceOf } from "./programs.ts";
 import { echo, type Log, Process, script, writer } from "./script-process.ts";
 
-const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1000) / 15);
-const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+const { numRuns, seed } = histories(150, 1000);
+const RUNS = Math.ceil(numRuns / 15);
 
 const viewOf = (events: readonly ScriptEvent[]): RunView => events.reduce(nextRunView, emptyRunView);
 
@@ -81,7 +82,7 @@ test("a run that goes on and one that is read back add up to the same", async ()
 				expect({ saved: live.saved, paid: live.paid }).toEqual({ saved: cost - paid, paid });
 			}
 		}),
-		{ numRuns: RUNS, ...SEED },
+		{ numRuns: RUNS, seed },
 	);
 });
 

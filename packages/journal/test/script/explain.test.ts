@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { histories } from "../../../../tests/sample.ts";
 import type { Model, Tool } from "../../src/index.ts";
 import type { Explanation } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, type Program, plain, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 
-const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1000) / 10);
-const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+const { numRuns, seed } = histories(150, 1000);
+const RUNS = Math.ceil(numRuns / 10);
 
 const states = ({ calls }: Explanation): readonly string[] => calls.map(({ state }) => state);
 
@@ -127,7 +128,7 @@ describe("a preview says what the resume then does", () => {
 					});
 				expect(hits(explanation.calls).toSorted()).toEqual(hits(run.events).toSorted());
 			}),
-			{ numRuns: RUNS, ...SEED },
+			{ numRuns: RUNS, seed },
 		);
 	});
 });

@@ -1,11 +1,12 @@
 /**
  * Random histories of a script run: programs, edits, kills, branches that end in any order; against a model that keeps the whole
- * history of each call as text. `REYN_RUNS` sets how many are told (default 1000), `REYN_SEED` which.
+ * history of each call as text. `REYN_RUNS` sets how many are told, `REYN_SEED` which.
  */
 import { setImmediate } from "node:timers/promises";
 import { canonicalJson, type WalRecord } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { histories } from "../../../../tests/sample.ts";
 import { innerLane } from "../../src/entry.ts";
 import type { Step } from "../../src/index.ts";
 import { Branches } from "../../src/script/branches.ts";
@@ -15,8 +16,7 @@ import { callsOf, type NaiveCall, type NaiveEntry, NaiveMemory, placeOf } from "
 import { anyEdit, anyProgram, type Calls, type Edit, edited, follow, type Program, sourceOf } from "./programs.ts";
 import { type Ended, echo, Log, Process, run, scope, writer } from "./script-process.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? 1000);
-const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+const { numRuns: RUNS, seed } = histories(100, 1000);
 const timeout = 60_000 + RUNS * 200;
 
 /** One life of a process. */
@@ -282,7 +282,7 @@ describe.each([
 			const lives = fc.array(anyLife(), { minLength: 1, maxLength: 5 });
 			await fc.assert(
 				fc.asyncProperty(anyProgram, lives, (program, lives) => tell(runner, program, lives)),
-				{ numRuns, ...SEED },
+				{ numRuns, seed },
 			);
 		},
 		timeout,
@@ -295,7 +295,7 @@ describe.each([
 			const lives = fc.array(anyLife({ reuse, loses: fc.constant(undefined) }), { minLength: 1, maxLength: 4 });
 			await fc.assert(
 				fc.asyncProperty(anyProgram, lives, (program, lives) => tell(runner, program, lives)),
-				{ numRuns, ...SEED },
+				{ numRuns, seed },
 			);
 		},
 		timeout,

@@ -2,12 +2,13 @@
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { histories } from "../../../../tests/sample.ts";
 import { isInner, type Reuse } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, plain, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 
-const RUNS = Math.ceil(Number(process.env.REYN_RUNS ?? 1000) / 15);
-const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+const { numRuns, seed } = histories(150, 1000);
+const RUNS = Math.ceil(numRuns / 15);
 
 const anyDelays = fc.array(fc.nat(4), { minLength: 1, maxLength: 7 });
 
@@ -33,7 +34,7 @@ test("whatever order branches end in, a replay gives what the run gave, without 
 			expect(await replay.work(source)).toEqual(ended);
 			expect(replay.made).toEqual([]);
 		}),
-		{ numRuns: RUNS, ...SEED },
+		{ numRuns: RUNS, seed },
 	);
 });
 
@@ -58,7 +59,7 @@ test("a tail that is lost costs the calls that were in it, and never the resume"
 			expect(again.made.length).toBeLessThanOrEqual(calls.size);
 			expect(await again.next().work(source)).toMatchObject({ status: "completed" });
 		}),
-		{ numRuns: RUNS, ...SEED },
+		{ numRuns: RUNS, seed },
 	);
 });
 
@@ -76,7 +77,7 @@ test.each<Reuse>(["prefix", "content"])("an edit that is taken back costs nothin
 			expect(await back.work(source, { reuse })).toMatchObject({ status: "completed" });
 			expect(back.made).toEqual([]);
 		}),
-		{ numRuns: RUNS, ...SEED },
+		{ numRuns: RUNS, seed },
 	);
 });
 
