@@ -1,9 +1,13 @@
-/** The real command line as a child process, from source. */
+/** The real command line as a child process: as it was just built, or, where no build came before, from source. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-const bin = join(import.meta.dirname, "../apps/cli/src/bin.ts");
+const app = join(import.meta.dirname, "../apps/cli");
+
+/** How Node is told to start it. `pnpm test` builds first; without that, `dist` may be of another day. */
+export const reyn: readonly string[] =
+	process.env.REYN_BUILT === "1" ? [join(app, "dist/bin.js")] : ["--conditions=@reyn/source", join(app, "src/bin.ts")];
 
 export interface Ended {
 	readonly code: number | null;
@@ -37,8 +41,7 @@ export function start(
 	const [command = "", ...rest] = [
 		...via,
 		process.execPath,
-		"--conditions=@reyn/source",
-		bin,
+		...reyn,
 		"--cwd",
 		cwd,
 		"--state",

@@ -25,7 +25,7 @@ export async function withPlace<T>(use: (here: Place) => Promise<T>): Promise<T>
 
 /** `reyn` as the only program of a terminal, with the terminal's settings noted before and after. */
 export async function onTerminal(here: Place, args: readonly string[]): Promise<ChildProcess> {
-	const reyn = `${process.execPath} --conditions=@reyn/source ${join(import.meta.dirname, "../../apps/cli/src/bin.ts")}`;
+	const reyn = [process.execPath, ...(await cli()).reyn].join(" ");
 	const note = (name: string): string => noteOf(here, name);
 	await rm(note("after"), { force: true });
 	const script = [
