@@ -462,6 +462,7 @@ async function withCopy<T>(defect: Defect | undefined, use: (root: string) => Pr
 			"tests/node_modules",
 			"tests/faults",
 			"tests/cli.ts",
+			"tests/sample.ts",
 			"tests/workspace.ts",
 		])
 			await cp(from(path), join(root, path), { recursive: true, verbatimSymlinks: true });
@@ -486,7 +487,7 @@ async function isRed(root: string, test: string): Promise<boolean> {
 		tested !== undefined
 			? [join(root, "node_modules/vitest/vitest.mjs"), "run", "--root", join(root, tested), name]
 			: ["--conditions=@reyn/source", join(root, "tests/faults/run.ts"), name, "--short"];
-	const env = { ...process.env, REYN_STATES: "16" };
+	const env = { ...process.env, REYN_STATES: "16", REYN_DEEP: "1" };
 	delete (env as Record<string, string | undefined>).VITEST;
 	// A defect may hang a test as well as fail it.
 	const child = spawn(process.execPath, args, {

@@ -8,10 +8,10 @@ export const fault: Fault = {
 	rows: [44],
 	title: "crashes inside steps: no effect without a durable start, none again but what the policy says",
 	needs: () => undefined,
-	async run({ points, kills, seed, short }) {
+	async run({ points, kills, seed, short, brief }) {
 		return {
-			...(await crashAtPoints(points ?? (short ? 300 : 10_000), seed)),
-			...(await killInSteps(kills ?? (short ? 5 : 200), seed)),
+			...(await crashAtPoints(points ?? (brief ? 40 : short ? 300 : 10_000), seed)),
+			...(await killInSteps(kills ?? (brief ? 1 : short ? 5 : 200), seed)),
 		};
 	},
 };

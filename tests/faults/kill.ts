@@ -13,8 +13,8 @@ export const fault: Fault = {
 	rows: [1],
 	title: "kill -9 at random moments under load: everything acknowledged is there",
 	needs: () => undefined,
-	async run({ rounds = undefined, seed, short }) {
-		const total = rounds ?? (short ? 5 : 200);
+	async run({ rounds = undefined, seed, short, brief }) {
+		const total = rounds ?? (brief ? 2 : short ? 5 : 200);
 		const next = random(seed);
 		let acknowledged = 0;
 		let torn = 0;

@@ -1,7 +1,10 @@
-/** Every fault that needs no privileges, in its short form; the whole of each is `pnpm faults <name>`. */
+/** Every fault that needs no privileges, in its short form, in the fast run in brief; the whole of each is `pnpm faults <name>`. */
 import { expect, test } from "vitest";
+import { isDeep } from "../sample.ts";
 import type { Fault } from "./fault.ts";
 import { faults } from "./index.ts";
+
+const SEED = Number(process.env.REYN_SEED ?? 1);
 
 /** Those that kill before system calls: each point is a process of its own under strace, so they take as long as all others. */
 const atSystemCalls = ["syscalls", "captures", "truncation", "generations"];
@@ -19,7 +22,7 @@ function testFault({ name, title, privileged, needs, run }: Fault): void {
 		return;
 	}
 	test(`${name}: ${title}`, { timeout: 180_000 }, async () => {
-		const figures = await run({ rounds: undefined, seed: 1, short: true });
+		const figures = await run({ rounds: undefined, seed: SEED, short: true, brief: !isDeep });
 		console.log([name, ...Object.entries(figures).map(([what, figure]) => `  ${what}: ${figure}`)].join("\n"));
 		expect(Object.keys(figures).length).toBeGreaterThan(0);
 	});

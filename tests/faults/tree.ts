@@ -84,7 +84,7 @@ async function wholeTrees({ rounds, short, seed }: Settings, trees: Trees): Prom
 					await end(writer);
 					await writer.ended;
 					// A kill is a signal: it is told to all at once, and each obeys when it next runs.
-					for (let tries = 0; tries < 50 && (await living(pids)).length > 0; tries++) await sleep(20);
+					for (let tries = 0; tries < 1500 && (await living(pids)).length > 0; tries++) await sleep(20);
 					assert.deepEqual(await living(pids), [], "of the tree some are alive");
 					const before = await sizes(root);
 					await sleep(200);
@@ -130,7 +130,7 @@ async function family(root: string, via: readonly string[]) {
 	const writer = startWriter(state, { segmentBytes: 128 * 1024 }, [...via, ...burdened(`children:${file}`)]);
 	await writer.line("acked");
 	let pids: number[] = [];
-	for (let tries = 0; pids.length < 2 && tries < 200; tries++) {
+	for (let tries = 0; pids.length < 2 && tries < 1500; tries++) {
 		await sleep(20);
 		const text = await readFile(file, "latin1").catch(() => "");
 		pids = [...new Set(text.split("\n").slice(0, -1).map(Number))];

@@ -36,6 +36,8 @@ const {
 const say = (...words: readonly unknown[]): void => void process.stdout.write(`${words.join(" ")}\n`);
 const delay = monitorEventLoopDelay({ resolution: 5 });
 let n = 0;
+/** How often a timer of 1 ms came round while a batch was waited for. */
+let turns = 0;
 
 const wal = await attempt(() => openWal(fileEngine(directory, files), { records: [numbered] }));
 if (wal) {
@@ -63,7 +65,9 @@ async function append(to: Wal, records: number): Promise<boolean> {
 			to.append(numbered({ n: ++n, text: "" }), {}); // says why
 			return false;
 		}
+		const timer = setInterval(() => turns++, 1);
 		await durable;
+		clearInterval(timer);
 		acked();
 		return true;
 	});
@@ -84,7 +88,7 @@ async function obey(to: Wal, line: string): Promise<void> {
 			});
 			break;
 		case "lag":
-			say("lag", (delay.percentile(99) / 1e6).toFixed(1), (delay.max / 1e6).toFixed(1));
+			say("lag", (delay.percentile(99) / 1e6).toFixed(1), (delay.max / 1e6).toFixed(1), turns);
 			break;
 		case "close":
 			await attempt(async () => {

@@ -17,23 +17,20 @@ const cases: readonly Case[] = [
 				const holder = startWriter(state, { count: 4, hold: true });
 				await holder.line("holding");
 				holder.child.kill("SIGSTOP");
-				const ms = short ? 300 : 60_000;
-				const until = performance.now() + ms;
-				let refused = 0;
-				do {
+				const tries = short ? 2 : 12;
+				for (let i = 0; i < tries; i++) {
 					const second = startWriter(state, { count: 4 });
 					await second.ended;
 					isLocked(second, holder);
-					refused++;
 					if (!short) await sleep(5000);
-				} while (performance.now() < until);
+				}
 				holder.child.kill("SIGCONT");
 				await holder.tell("append 4");
 				assert.deepEqual(holder.errors, [], "the holder was harmed");
 				await holder.tell("close");
 				await kill(holder);
 				await checkLog(state, holder.acked);
-				return `stopped ${ms / 1000} s, ${refused} refused, goes on unharmed`;
+				return `${tries} of ${tries} refused while it was stopped, goes on unharmed`;
 			}),
 	},
 	{
