@@ -6,8 +6,11 @@ import { join } from "node:path";
 const app = join(import.meta.dirname, "../apps/cli");
 
 /** How Node is told to start it. `pnpm test` builds first; without that, `dist` may be of another day. */
-export const reyn: readonly string[] =
-	process.env.REYN_BUILT === "1" ? [join(app, "dist/bin.js")] : ["--conditions=@reyn/source", join(app, "src/bin.ts")];
+const ofSource: readonly string[] = ["--conditions=@reyn/source", join(app, "src/bin.ts")];
+export const reyn: readonly string[] = process.env.REYN_BUILT === "1" ? [join(app, "dist/bin.js")] : ofSource;
+
+/** What Node has compiled of it: once, and not in each of a thousand processes. */
+const compiled = join(import.meta.dirname, "../node_modules/.cache/compiled");
 
 export interface Ended {
 	readonly code: number | null;
@@ -29,11 +32,13 @@ export interface Place {
 	readonly trace: string;
 	/** Made somewhere else, and trusted. */
 	readonly isCopy?: true;
+	/** A module of it is replaced, as it stands in the source. */
+	readonly isOfSource?: true;
 }
 
 /** @param via a command to start it with */
 export function start(
-	{ cwd, state, trace, isCopy }: Place,
+	{ cwd, state, trace, isCopy, isOfSource }: Place,
 	args: readonly string[],
 	input?: string,
 	via: readonly string[] = [],
@@ -41,7 +46,7 @@ export function start(
 	const [command = "", ...rest] = [
 		...via,
 		process.execPath,
-		...reyn,
+		...(isOfSource ? ofSource : reyn),
 		"--cwd",
 		cwd,
 		"--state",
@@ -51,7 +56,7 @@ export function start(
 	];
 	const child = spawn(command, rest, {
 		stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-		env: { ...process.env, REYN_MODEL_TRACE: trace, NO_COLOR: "1" },
+		env: { ...process.env, REYN_MODEL_TRACE: trace, NO_COLOR: "1", NODE_COMPILE_CACHE: compiled },
 	});
 	child.stdin?.end(input);
 	let stdout = "";

@@ -12,7 +12,7 @@ let root: string;
 let place: Place;
 beforeEach(async () => {
 	root = await mkdtemp(join(tmpdir(), "reyn-outage-"));
-	place = { cwd: join(root, "notes"), state: join(root, "state"), trace: join(root, "calls") };
+	place = { cwd: join(root, "notes"), state: join(root, "state"), trace: join(root, "calls"), isOfSource: true };
 	await mkdir(place.cwd);
 	await writeFile(join(place.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { offlineModel, tracedModel } from "@reyn/offline-model";
 import { capture, SnapshotStore } from "@reyn/snapshot";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { pointsOf } from "../../../tests/sample.ts";
 import { mainSession } from "../src/index.ts";
 import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
 import { makeProject, open, type Project, storeAt } from "./project.ts";
@@ -32,7 +33,7 @@ afterAll(() => project[Symbol.asyncDispose]());
 test("cut after any record, the log leads to the same answer, once, and no recorded model call is made again", async () => {
 	expect(answer).toContain("src/parser.ts:");
 	expect(lines.length).toBeGreaterThan(50);
-	for (let kept = 1; kept <= lines.length; kept++) {
+	for (const kept of pointsOf(1, lines.length, 8)) {
 		const state = await copyState(project.state, join(project.root, `cut-${kept}`));
 		await keepLines(state, kept);
 		const snapshots = storeAt(state).blobs("snapshots");

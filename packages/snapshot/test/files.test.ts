@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Appender, memoryEngine, openWal, type Seq, type Wal, type WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { pointsOf } from "../../../tests/sample.ts";
 import { type FileGenerations, fileChanged, fileGenerations, files } from "../src/files/index.ts";
 import { capture, memorySnapshots, restore, type Sources, straightPath, type View } from "../src/index.ts";
 import { viewOf } from "./files-view.ts";
@@ -439,8 +440,8 @@ async function killedAtEach(
 		return calls;
 	};
 	const all = await run(0);
-	for (let n = 1; n <= all.length; n += 4)
-		await Promise.all([n, n + 1, n + 2, n + 3].filter((each) => each <= all.length).map(run));
+	const points = [...pointsOf(1, all.length, 4)];
+	for (let i = 0; i < points.length; i += 4) await Promise.all(points.slice(i, i + 4).map(run));
 	return all;
 }
 
