@@ -96,7 +96,7 @@ export function testBlobStore(
 	test("a name that not every engine can keep is refused", () =>
 		within(async (open) => {
 			const blobs = open();
-			const tooLong = ["a".repeat(81), `${"b/".repeat(45)}b`];
+			const tooLong = ["a".repeat(81), `${"b/".repeat(50)}b`];
 			for (const name of ["", "/a", "a/", "a//b", "../a", "a/..", "./a", "a b", "ü", "a%41", ...tooLong]) {
 				for (const run of [() => blobs.put(name, bytes), () => blobs.get(name), () => blobs.delete(name)])
 					expect([name, await codeOf(run)]).toEqual([name, "WAL_INVALID_RECORD"]);
