@@ -4,11 +4,11 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { histories } from "../../../tests/sample.ts";
 import { agentLoop, Lane, type Model, stepCompleted, type Tool } from "../src/index.ts";
 import { DyingLog, scope, using } from "./dying-log.ts";
 
-const RUNS = Number(process.env.REYN_RUNS ?? 300);
-const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
+const told = histories(100, 1000);
 
 interface Loop {
 	readonly prompt: string;
@@ -141,9 +141,9 @@ test("random loops over lives with other tools, instructions and models pay each
 				else expect(world.made.size).toBe(effects.length);
 			},
 		),
-		{ numRuns: RUNS, ...SEED },
+		told,
 	);
-	expect(recalled).toBeGreaterThan(RUNS);
+	expect(recalled).toBeGreaterThan(told.numRuns);
 });
 
 describe("a tool that is not there any more", () => {
