@@ -10,6 +10,7 @@ import { defineSkill, done, skillRuns } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { pollFeature, polls } from "../../../examples/custom-feature/poll.ts";
+import { isDeep, pointsOf, sample } from "../../../tests/sample.ts";
 import type { Runtime, RuntimeOptions } from "../src/index.ts";
 import { copyState, eachCut, kindsIn, linesOf, removeState } from "./cut.ts";
 import { emptyArea, lastOf, makeProject, open, type Project, payingPlan, scripted } from "./project.ts";
@@ -236,7 +237,7 @@ describe.each(stories)("$name", ({ begins, payment, live, said }) => {
 				cuts++;
 			}
 		});
-		expect(cuts).toBeGreaterThan(4);
+		expect(cuts).toBeGreaterThan(sample(1, 4));
 	});
 
 	test("a rewind to any record takes it back or leaves it whole, and an undo brings it again", async () => {
@@ -244,7 +245,7 @@ describe.each(stories)("$name", ({ begins, payment, live, said }) => {
 		const kinds = await kindsIn(project);
 		const start = kinds.indexOf(begins) + 1;
 		let [again, kept] = [0, 0];
-		for (let seq = start - 1; seq < kinds.length; seq++) {
+		for (const seq of pointsOf(start - 1, kinds.length - 1, 3)) {
 			const state = await copyState(project.state, join(project.root, `rewound-${seq}`));
 			const ledger: Ledger = new Map([["before", "paid"]]);
 			await lived(state, ledger, async (runtime, { toEnd }) => {
@@ -268,7 +269,7 @@ describe.each(stories)("$name", ({ begins, payment, live, said }) => {
 			else kept++;
 			await removeState(state);
 		}
-		expect([again > 0, kept > 0]).toEqual([true, true]);
+		if (isDeep) expect([again > 0, kept > 0]).toEqual([true, true]);
 	});
 
 	test.each(["conversation_only", "code_only"] as const)("a rewind of %s is undone exactly", async (mode) => {
