@@ -1,12 +1,12 @@
 /** What a person confirmed is what is done: which records that came after a preview speak against its move. One rule for all moves. */
 import { type Scope, type WalRecord, within } from "@reyn/wal";
 import { TimetravelError } from "./errors.ts";
-import { type Deeds, deedOf } from "./moves.ts";
 import { isMeta, isOutside, label, reset } from "./records.ts";
+import { type UndoRules, undoRuleOf } from "./undo.ts";
 
 /** What begins something, or is a move of a person; all other records go on with what was begun before. */
 export interface Beginnings {
-	readonly deeds: Deeds;
+	readonly undoRules: UndoRules;
 	/** Absent: nobody has said which, so each kind may. */
 	readonly begins: readonly string[] | undefined;
 }
@@ -15,13 +15,13 @@ export interface Beginnings {
  * Does a record that came after the preview of a move in a scope speak against the move? Another move does, wherever, since the
  * way back is one for all. What begins in the scope does: nobody was shown that it would go. Progress does not, and no fact.
  */
-export function speaksAgainst(record: WalRecord, scope: Scope, { deeds, begins }: Beginnings): boolean {
+export function speaksAgainst(record: WalRecord, scope: Scope, { undoRules, begins }: Beginnings): boolean {
 	const { kind } = record;
 	if (kind === reset.kind || kind === label.kind) return true;
 	if (isMeta(kind) || isOutside(kind)) return false;
-	const deed = deedOf(record, deeds);
-	if (typeof deed === "object") return true;
-	const isBeginning = deed === "turn" || begins?.includes(kind) !== false;
+	const rule = undoRuleOf(record, undoRules);
+	if (typeof rule === "object") return true;
+	const isBeginning = rule === "turn" || begins?.includes(kind) !== false;
 	return isBeginning && (within(record.scope, scope) || within(scope, record.scope));
 }
 

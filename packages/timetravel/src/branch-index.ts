@@ -3,8 +3,8 @@ import { type Path, type SeqRange, sealed, unsealed } from "@reyn/snapshot";
 import { type BlobStore, type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
 import { z } from "zod";
 import { TimetravelError } from "./errors.ts";
-import type { Move } from "./moves.ts";
 import { recordAt } from "./record-at.ts";
+import type { Move } from "./undo.ts";
 
 /** The first that has states of the whole log; without any, the one before is written. */
 const VERSION = 2;

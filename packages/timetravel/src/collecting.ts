@@ -31,14 +31,14 @@ export interface Collection {
 export class Collecting {
 	readonly #reading: Reading;
 	readonly #whole: WholeLog;
-	readonly #options: Pick<TimelineOptions, "keptScopes" | "known" | "deeds" | "snapshots">;
+	readonly #options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots">;
 	readonly #snapped: (seq: Seq) => Promise<Seq>;
 
 	/** @param snapped the seq that a checkout of one goes to */
 	constructor(
 		reading: Reading,
 		whole: WholeLog,
-		options: Pick<TimelineOptions, "keptScopes" | "known" | "deeds" | "snapshots">,
+		options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots">,
 		snapped: (seq: Seq) => Promise<Seq>,
 	) {
 		this.#reading = reading;
@@ -133,7 +133,7 @@ export class Collecting {
 			folded: this.#reading.folded,
 			isUnkept: (record) => this.#whole.isUnkept(record, keys),
 			keeps: (kind) => this.#reading.register.keeps(kind),
-			deeds: this.#options.deeds ?? {},
+			undoRules: this.#options.undoRules ?? {},
 			store: async (seq, scope) => {
 				if (dryRun) return;
 				const { bases } = this.#reading.kept.place;

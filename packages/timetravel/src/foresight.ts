@@ -2,7 +2,7 @@
 import type { Path, View } from "@reyn/snapshot";
 import type { Scope, Seq, WalRecord } from "@reyn/wal";
 import type { Lineage } from "./lineage.ts";
-import type { Coverage } from "./moves.ts";
+import type { Coverage } from "./undo.ts";
 
 export interface Foresight {
 	/** Would this record count? */

@@ -1,15 +1,14 @@
 /** Moves: one at a time, bound to what was previewed, and settled when all that is in memory is in line with them. */
 import type { Draft, Scope, Seq, WalRecord } from "@reyn/wal";
 import { assertActor, type Beginnings, speaksAgainst } from "./bound.ts";
+import type { Checkpoints } from "./checkpoints.ts";
 import { TimetravelError } from "./errors.ts";
-import { type Coverage, type Move, type Moves, moveKinds } from "./moves.ts";
 import type { TimelineOptions } from "./options.ts";
 import type { Present } from "./present.ts";
 import type { Reading } from "./reading.ts";
 import { recordAt } from "./record-at.ts";
 import { label, labelName, reset, resetSettled } from "./records.ts";
 import type { Sessions } from "./session.ts";
-import type { Snapping } from "./snapping.ts";
 import {
 	allQuiet,
 	type Moved,
@@ -20,6 +19,7 @@ import {
 	moveWith,
 	settleWith,
 } from "./steps.ts";
+import { type Coverage, type Move, type Moves, moveKinds } from "./undo.ts";
 
 export interface CheckoutOptions {
 	/** Kinds to take back to the target; absent: all. */
@@ -74,15 +74,15 @@ export interface Stepped {
 export interface MoverPorts {
 	readonly reading: Reading;
 	readonly present: Present;
-	readonly snapping: Snapping;
+	readonly checkpoints: Checkpoints;
 	readonly sessions: Sessions;
-	readonly options: Pick<TimelineOptions, "deeds" | "begins">;
+	readonly options: Pick<TimelineOptions, "undoRules" | "begins">;
 }
 
 export class Mover implements Moving {
 	readonly #reading: Reading;
 	readonly #present: Present;
-	readonly #snapping: Snapping;
+	readonly #checkpoints: Checkpoints;
 	readonly #sessions: Sessions;
 	#parts: MoveParts = alone;
 	readonly #beginnings: Beginnings;
@@ -93,12 +93,12 @@ export class Mover implements Moving {
 	/** Moves whose rebuild nobody has finished, oldest first. */
 	#unsettled: readonly Moved[];
 
-	constructor({ reading, present, snapping, sessions, options }: MoverPorts) {
+	constructor({ reading, present, checkpoints, sessions, options }: MoverPorts) {
 		this.#reading = reading;
 		this.#present = present;
-		this.#snapping = snapping;
+		this.#checkpoints = checkpoints;
 		this.#sessions = sessions;
-		this.#beginnings = { deeds: options.deeds ?? {}, begins: options.begins };
+		this.#beginnings = { undoRules: options.undoRules ?? {}, begins: options.begins };
 		const { kept, settled } = reading.register;
 		this.#unsettled = kept.flatMap((record) => (reset.is(record) && record.seq > settled ? [movedOf(record)] : []));
 	}
@@ -108,7 +108,7 @@ export class Mover implements Moving {
 		const { lineage } = this.#reading;
 		const { tip } = lineage;
 		this.#reading.kept.assertHas(seq);
-		const target = await this.#snapping.snapped(seq);
+		const target = await this.#checkpoints.snapped(seq);
 		const coverage = { scope, ...(drop ? { drop } : {}) };
 		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), coverage, seen: tip };
 		if (target === tip) return { kind: "none", ...where };
@@ -305,7 +305,7 @@ export class Mover implements Moving {
 			};
 			for (;;) {
 				const { tip: through } = this.#reading.wal;
-				const dataOf = moveKinds(this.#beginnings.deeds);
+				const dataOf = moveKinds(this.#beginnings.undoRules);
 				for await (const record of this.#reading.wal.read({ after: seen, through, dataOf })) judge(record);
 				// From here to `act` nobody else's turn comes: what was heard of meanwhile is all there is, or it is read too.
 				for (const record of heard) if (record.seq === seen + 1) judge(record);

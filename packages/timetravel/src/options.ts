@@ -1,8 +1,8 @@
 /** What a timeline is opened with. */
 import type { AnyProjection, SnapshotError, SnapshotStore, View } from "@reyn/snapshot";
 import type { BlobStore, Scope, Timers, Wal, WalRecord } from "@reyn/wal";
-import type { Deeds } from "./moves.ts";
 import type { Outcomes } from "./outcomes.ts";
+import type { UndoRules } from "./undo.ts";
 
 export interface TimelineOptions {
 	readonly wal: Wal;
@@ -29,7 +29,7 @@ export interface TimelineOptions {
 	/** The scopes whose states are asked for, those of abandoned branches too, by what {@link Timeline.records} gives. Default: the whole process. */
 	keptScopes?(records: readonly WalRecord[]): readonly Scope[];
 	/** Records of yours that `undo` takes back, or after which nothing can be redone. Resets and labels are known. */
-	readonly deeds?: Deeds;
+	readonly undoRules?: UndoRules;
 	/**
 	 * How your records tell what began and how it ended: what another line of history knows is then known on this one too, and
 	 * what work finds out too late is kept. Default: nothing is.
@@ -37,7 +37,7 @@ export interface TimelineOptions {
 	readonly outcomes?: Outcomes;
 	/**
 	 * Kinds of yours that begin something: one that comes between a preview and its move in the move's scope makes the preview
-	 * stale, and so does a deed. Other records are progress. Default: all kinds.
+	 * stale, and so does what an undo rule names. Other records are progress. Default: all kinds.
 	 */
 	readonly begins?: readonly string[];
 	/** How long the work of sessions may take to stop for a move, in milliseconds. Default: 5,000. */

@@ -6,10 +6,10 @@ import { diffViews, type StateDiff } from "./diff.ts";
 import { type Foresight, foresee } from "./foresight.ts";
 import type { Kept } from "./kept.ts";
 import { Lineage, type Reset } from "./lineage.ts";
-import { type Coverage, covers } from "./moves.ts";
 import { recordAt } from "./record-at.ts";
 import { checkpoint, isMeta, isOutside, reset } from "./records.ts";
 import type { Register } from "./register.ts";
+import { type Coverage, covers } from "./undo.ts";
 
 /** A boundary that one can go back to. */
 export interface Checkpoint {

@@ -1,9 +1,9 @@
 /** What a timeline knows of the records of a log: one fold, which goes on as the log grows. */
 import type { Scope, Seq, Wal, WalRecord } from "@reyn/wal";
 import type { BranchIndex } from "./branch-index.ts";
-import { type Deeds, follow, type Move, type Moves, moveKinds } from "./moves.ts";
 import { type CheckpointData, checkpoint, isOutside, label, reset, resetSettled } from "./records.ts";
 import { Spans } from "./spans.ts";
+import { follow, type Move, type Moves, moveKinds, type UndoRules } from "./undo.ts";
 
 /** A checkpoint, in as few objects as there can be: of a long log there are many, and each is looked at when memory is collected. */
 export interface Mark {
@@ -35,7 +35,7 @@ export class Register {
 	settled: Seq;
 	readonly labels = new Map<string, Seq>();
 	readonly #wal: Wal;
-	readonly #deeds: Deeds;
+	readonly #undoRules: UndoRules;
 	readonly #keptKinds: ReadonlySet<string>;
 	readonly #moves: { readonly past: Move[]; readonly future: Move[] };
 	#reading: Promise<void> | undefined;
@@ -44,11 +44,11 @@ export class Register {
 	constructor(
 		wal: Wal,
 		{ records, retainedFrom, settled, moves }: BranchIndex,
-		deeds: Deeds,
+		undoRules: UndoRules,
 		keptKinds: readonly string[],
 	) {
 		this.#wal = wal;
-		this.#deeds = deeds;
+		this.#undoRules = undoRules;
 		this.#keptKinds = new Set([reset.kind, label.kind, ...keptKinds]);
 		this.seen = retainedFrom - 1;
 		this.spans = new Spans(this.seen);
@@ -90,7 +90,7 @@ export class Register {
 
 	async #read(): Promise<void> {
 		const { durableTip: through } = this.#wal;
-		const named = new Set([...this.#keptKinds, ...moveKinds(this.#deeds), checkpoint.kind, resetSettled.kind]);
+		const named = new Set([...this.#keptKinds, ...moveKinds(this.#undoRules), checkpoint.kind, resetSettled.kind]);
 		const dataOf = (kind: string): boolean => named.has(kind) || isOutside(kind);
 		for await (const record of this.#wal.read({ after: this.seen, through, dataOf })) {
 			this.seen = record.seq;
@@ -103,7 +103,7 @@ export class Register {
 		if (this.keeps(record.kind)) this.kept.push(record);
 		if (isOutside(record.kind)) this.#facts.push(record);
 		if (resetSettled.is(record)) this.settled = Math.max(this.settled, record.data.reset);
-		follow(this.#moves, record, this.#deeds);
+		follow(this.#moves, record, this.#undoRules);
 		this.#takeNamed(record);
 	}
 

@@ -3,8 +3,8 @@ import type { View } from "@reyn/snapshot";
 import { type Appender, type Scope, type Seq, scopeKey, type Timers, within } from "@reyn/wal";
 import { TimetravelError } from "./errors.ts";
 import type { Live } from "./live.ts";
-import type { Coverage } from "./moves.ts";
 import type { Timeline } from "./timeline.ts";
+import type { Coverage } from "./undo.ts";
 
 /** The classes of records that a piece of work writes. */
 export interface Covers {

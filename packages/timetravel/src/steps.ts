@@ -1,6 +1,6 @@
 /** A move in three steps: say what it would do; write one durable record; bring all that is in memory in line with it. */
 import type { Seq } from "@reyn/wal";
-import type { Coverage } from "./moves.ts";
+import type { Coverage } from "./undo.ts";
 
 /** What a move would do. */
 export interface MovePlan {

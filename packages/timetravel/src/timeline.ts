@@ -2,13 +2,13 @@
 import type { AnyProjection, View } from "@reyn/snapshot";
 import { type Appender, type Scope, type Seq, systemTimers, type WalRecord } from "@reyn/wal";
 import type { Branch } from "./branches.ts";
+import { Checkpoints } from "./checkpoints.ts";
 import { Collecting, type Collection } from "./collecting.ts";
 import type { StateDiff } from "./diff.ts";
 import type { Foresight } from "./foresight.ts";
 import { Kept } from "./kept.ts";
 import type { Lineage } from "./lineage.ts";
 import type { Live } from "./live.ts";
-import type { Coverage, Moves } from "./moves.ts";
 import { type Checkout, type CheckoutOptions, Mover, type Preview, type StepOptions, type Stepped } from "./moving.ts";
 import type { TimelineOptions } from "./options.ts";
 import { Present } from "./present.ts";
@@ -16,8 +16,8 @@ import { type Checkpoint, type Label, Reading } from "./reading.ts";
 import { Register } from "./register.ts";
 import type { RetentionPolicy } from "./retention.ts";
 import { Sessions } from "./session.ts";
-import { Snapping } from "./snapping.ts";
 import type { Moved, MovedBy, MoveParts, MovePlan, Moving } from "./steps.ts";
+import type { Coverage, Moves } from "./undo.ts";
 import { WholeLog } from "./whole-log.ts";
 
 /**
@@ -26,9 +26,9 @@ import { WholeLog } from "./whole-log.ts";
  * @throws TimetravelError `TIMETRAVEL_INDEX`
  */
 export async function openTimeline(options: TimelineOptions): Promise<Timeline> {
-	const { wal, kept: blobs, deeds = {}, keptKinds = [] } = options;
+	const { wal, kept: blobs, undoRules = {}, keptKinds = [] } = options;
 	const kept = await Kept.open(blobs, wal);
-	const register = new Register(wal, kept.index, deeds, keptKinds);
+	const register = new Register(wal, kept.index, undoRules, keptKinds);
 	await register.catchUp();
 	return new Timeline(options, kept, register);
 }
@@ -37,7 +37,7 @@ export async function openTimeline(options: TimelineOptions): Promise<Timeline> 
 export class Timeline implements Moving {
 	readonly #reading: Reading;
 	readonly #present: Present;
-	readonly #snapping: Snapping;
+	readonly #checkpoints: Checkpoints;
 	readonly #mover: Mover;
 	readonly #collecting: Collecting;
 	/** Those that are open; use {@link openSession}. */
@@ -50,11 +50,11 @@ export class Timeline implements Moving {
 		const reading = new Reading(options, kept, register);
 		const whole = new WholeLog(options, kept, register);
 		const present = new Present(reading, whole, options);
-		const snapping = new Snapping(reading, present, whole, options);
+		const checkpoints = new Checkpoints(reading, present, whole, options);
 		this.#reading = reading;
 		this.wholeLog = whole;
 		this.#present = present;
-		this.#snapping = snapping;
+		this.#checkpoints = checkpoints;
 		const { timers = systemTimers, quietMs = 5000 } = options;
 		this.sessions = new Sessions({
 			live: (scope) => this.live(scope),
@@ -62,8 +62,8 @@ export class Timeline implements Moving {
 			timers,
 			quietMs,
 		});
-		this.#mover = new Mover({ reading, present, snapping, sessions: this.sessions, options });
-		this.#collecting = new Collecting(reading, whole, options, (seq) => snapping.snapped(seq));
+		this.#mover = new Mover({ reading, present, checkpoints, sessions: this.sessions, options });
+		this.#collecting = new Collecting(reading, whole, options, (seq) => checkpoints.snapped(seq));
 	}
 
 	/** The resets up to now as a value: paths, ancestry, branches. */
@@ -148,7 +148,7 @@ export class Timeline implements Moving {
 	 * kind or title
 	 */
 	checkpoint(kind: string, title: string, scope: Scope, view: View): Promise<Seq> {
-		return this.#snapping.checkpoint(kind, title, scope, view);
+		return this.#checkpoints.checkpoint(kind, title, scope, view);
 	}
 
 	/**
@@ -281,7 +281,7 @@ export class Timeline implements Moving {
 
 	/**
 	 * Takes the newest move back that was not yet: what it covered is again as it was just before it. Moves are rewinds,
-	 * labels, and what `deeds` says.
+	 * labels, and what `undoRules` says.
 	 *
 	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what {@link attend} was given throws. Nothing is written then
 	 */

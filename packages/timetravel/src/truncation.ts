@@ -3,9 +3,9 @@ import { type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from
 import { type BranchIndex, firstOf, isKept, pathIn } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
 import type { Lineage, Reset } from "./lineage.ts";
-import { type Deeds, follow, type Move } from "./moves.ts";
 import { recordAt } from "./record-at.ts";
 import { isMeta, isOutside, resetSettled } from "./records.ts";
+import { follow, type Move, type UndoRules } from "./undo.ts";
 
 export interface Truncation {
 	/** The first record that stays. */
@@ -19,7 +19,7 @@ export interface Truncation {
 	readonly scopes: readonly Scope[];
 	/** The kinds of record that states are folded from. */
 	readonly folded: readonly string[];
-	readonly deeds: Deeds;
+	readonly undoRules: UndoRules;
 	/** Is a record in a state of the whole log that is not kept? */
 	isUnkept(record: WalRecord): boolean;
 	/** Do records of this kind outlive the log? */
@@ -64,7 +64,7 @@ export async function keepBefore(truncation: Truncation): Promise<BranchIndex> {
 
 /** Goes through the records that will not count any more. */
 async function scan(
-	{ before, wal, index, scopes: given, folded, isUnkept, keeps, deeds }: Truncation,
+	{ before, wal, index, scopes: given, folded, isUnkept, keeps, undoRules }: Truncation,
 	wanted: ReadonlyMap<Seq, unknown>,
 ): Promise<Pick<BranchIndex, "records" | "scopes" | "had" | "kinds" | "settled" | "moves">> {
 	const isKeptRecord = ({ seq, kind }: WalRecord): boolean => keeps(kind) || wanted.has(seq);
@@ -83,7 +83,7 @@ async function scan(
 	for await (const record of wal.read({ after: index.retainedFrom - 1, through: before - 1 })) {
 		if (isKeptRecord(record)) records.push(plain(record));
 		if (resetSettled.is(record)) settled = record.data.reset;
-		follow(moves, record, deeds);
+		follow(moves, record, undoRules);
 		kinds.add(record.kind);
 		if (isUnkept(record)) throw unkept(record, given);
 		const key = scopeKey(record.scope);

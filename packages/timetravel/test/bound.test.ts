@@ -2,7 +2,7 @@
 import type { Scope, Seq } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Deeds, label, type Move, reset } from "../src/index.ts";
+import { label, type Move, reset, type UndoRules } from "../src/index.ts";
 import {
 	alice,
 	answered,
@@ -23,7 +23,7 @@ const RUNS = Number(process.env.REYN_RUNS ?? 250);
 const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
 
 /** A question begins a turn of a person; an answer is a move that goes back with all that its scope did. */
-const deeds: Deeds = {
+const undoRules: UndoRules = {
 	[asked.kind]: () => "turn",
 	[answered.kind]: ({ scope }) => ({ takenBackBy: { scope } }),
 };
@@ -54,7 +54,7 @@ const isNoReason: Record<string, (house: House) => unknown> = {
 };
 
 async function told(options: HouseOptions = {}): Promise<{ house: House; a: Seq; tip: Seq }> {
-	const house = await House.open({ deeds, begins, ...options });
+	const house = await House.open({ undoRules, begins, ...options });
 	const a = house.say("a");
 	house.say("b");
 	return { house, a, tip: house.wal.tip };
@@ -238,7 +238,7 @@ describe("a label that was previewed", () => {
 });
 
 test("of what was taken away since nobody knows whether it speaks against a move", async () => {
-	await using house = await House.open({ deeds, begins });
+	await using house = await House.open({ undoRules, begins });
 	house.say("a");
 	const { tip } = house.wal;
 	for (const text of ["b", "c", "d"]) {
@@ -310,7 +310,7 @@ test(
 				anyMove,
 				fc.oneof(fc.array(anyWrite, { maxLength: 3 }), fc.array(calm, { maxLength: 3 })),
 				async (history, { verb, to, scope, drop }, between) => {
-					await using house = await House.open({ deeds, begins });
+					await using house = await House.open({ undoRules, begins });
 					let names = 0;
 					const write = async ({ what, scope }: Write): Promise<void> => {
 						const n = names++;

@@ -15,7 +15,7 @@ import {
 	within,
 } from "@reyn/wal";
 import { z } from "zod";
-import { type Deeds, openTimeline, type RetentionPolicy, type Timeline, timetravelRecords } from "../src/index.ts";
+import { openTimeline, type RetentionPolicy, type Timeline, timetravelRecords, type UndoRules } from "../src/index.ts";
 
 export const alice: Scope = { agent: "alice" };
 export const main: Scope = { agent: "alice", session: "main" };
@@ -77,7 +77,7 @@ export interface HouseOptions {
 	readonly engine?: LogEngine;
 	readonly snapshots?: SnapshotStore;
 	readonly projections?: readonly AnyProjection[];
-	readonly deeds?: Deeds;
+	readonly undoRules?: UndoRules;
 	/** Kinds that begin something. */
 	readonly begins?: readonly string[];
 	readonly kept?: BlobStore;
@@ -121,7 +121,7 @@ export class House implements AsyncDisposable {
 			kept,
 			keptScopes: options.keptScopes ?? (() => houseScopes),
 			snapshotDue: () => true,
-			...(options.deeds && { deeds: options.deeds }),
+			...(options.undoRules && { undoRules: options.undoRules }),
 			...(options.begins && { begins: options.begins }),
 			...(options.known && { known: options.known }),
 		});

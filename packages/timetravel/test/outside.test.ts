@@ -61,10 +61,10 @@ describe("a fact", () => {
 		expect([live.view.get(story), live.view.get(notes)]).toEqual([["a"], ["it is done"]]);
 	});
 
-	test("makes no preview stale, is no move and takes no redo away, whatever the deeds say", async () => {
+	test("makes no preview stale, is no move and takes no redo away, whatever the undo rules say", async () => {
 		await using house = await House.open({
 			projections,
-			deeds: { [noted.kind]: () => "turn" },
+			undoRules: { [noted.kind]: () => "turn" },
 			begins: [said.kind, noted.kind],
 		});
 		const a = house.say("a");
@@ -76,7 +76,7 @@ describe("a fact", () => {
 		house.note("y");
 		expect((await house.timeline.moves()).future.map((move) => move.seq)).toEqual([undone.seq]);
 
-		await using other = await House.open({ deeds: { [noted.kind]: ({ scope }) => ({ takenBackBy: { scope } }) } });
+		await using other = await House.open({ undoRules: { [noted.kind]: ({ scope }) => ({ takenBackBy: { scope } }) } });
 		other.note("x");
 		await expect(other.timeline.undo()).rejects.toMatchObject({ code: "NOTHING_TO_UNDO" });
 	});

@@ -1,10 +1,10 @@
 /** A move in three steps: planned, written, settled; and what comes between them. */
 import { type LogEngine, memoryEngine, type Scope, WalError } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
-import { type Deeds, label, type MovePlan, moveWith, reset, resetSettled, settleWith } from "../src/index.ts";
+import { label, type MovePlan, moveWith, reset, resetSettled, settleWith, type UndoRules } from "../src/index.ts";
 import { answered, asked, bob, House, type HouseOptions, keeping, main, said } from "./house.ts";
 
-const deeds: Deeds = {
+const undoRules: UndoRules = {
 	[asked.kind]: () => "turn",
 	[answered.kind]: ({ scope }) => ({ takenBackBy: { scope } }),
 };
@@ -13,7 +13,7 @@ const stale = { code: "TIMETRAVEL_STALE" };
 
 /** In a house in which `a` and `b` were said: a plan to go back to `a`. */
 async function planned(options: HouseOptions = {}): Promise<{ house: House; a: number; plan: MovePlan }> {
-	const house = await House.open({ deeds, begins: [said.kind], ...options });
+	const house = await House.open({ undoRules, begins: [said.kind], ...options });
 	const a = house.say("a");
 	house.say("b");
 	return { house, a, plan: await house.timeline.plan(a, { scope: main }) };

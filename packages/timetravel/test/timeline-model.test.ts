@@ -17,7 +17,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { histories } from "../../../tests/sample.ts";
-import { branchTree, type Deeds, label, openTimeline, reset, type Timeline, type WholeLive } from "../src/index.ts";
+import { branchTree, label, openTimeline, reset, type Timeline, type UndoRules, type WholeLive } from "../src/index.ts";
 import {
 	alice,
 	answered,
@@ -86,7 +86,7 @@ const everAsked = defineProjection<string[]>({
 const ofTheLog = [everSaid, everAsked];
 
 /** A question begins a turn of a person; an answer, which no state is folded from, is a move. */
-const deeds: Deeds = {
+const undoRules: UndoRules = {
 	[asked.kind]: () => "turn",
 	[answered.kind]: ({ scope }) => ({ takenBackBy: { scope } }),
 };
@@ -215,7 +215,7 @@ class World {
 		const blobs = memoryBlobs();
 		world.#options = {
 			projections: [...projections, ...ofTheLog],
-			deeds,
+			undoRules,
 			engine: world.#process.engine(memoryEngine(), segment),
 			snapshots: new SnapshotStore(world.#process.blobs(blobs)),
 			kept: world.#process.blobs(memoryBlobs()),

@@ -2,8 +2,8 @@
 import type { Scope, Seq, WalRecord } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Deeds, label, reset } from "../src/index.ts";
-import { follow } from "../src/moves.ts";
+import { label, reset, type UndoRules } from "../src/index.ts";
+import { follow } from "../src/undo.ts";
 import { alice, answered, asked, bob, collect, did, House, main, plan, said, side } from "./house.ts";
 import { RememberedMoves } from "./remembered-moves.ts";
 
@@ -11,7 +11,7 @@ const RUNS = Number(process.env.REYN_RUNS ?? 150);
 const SEED = process.env.REYN_SEED === undefined ? {} : { seed: Number(process.env.REYN_SEED) };
 
 /** A question begins a turn of a person; an answer is a move that goes back with all that its scope did. */
-const deeds: Deeds = {
+const undoRules: UndoRules = {
 	[asked.kind]: () => "turn",
 	[answered.kind]: ({ scope }) => ({ takenBackBy: { scope } }),
 };
@@ -63,7 +63,7 @@ describe("undo", () => {
 	});
 
 	test("a new turn of a person in what was taken back ends redo; one elsewhere, and work in the background, do not", async () => {
-		await using house = await House.open({ deeds });
+		await using house = await House.open({ undoRules });
 		house.say("a", main);
 		const undone = async (): Promise<number> => {
 			await house.timeline.checkout(0, { scope: main });
@@ -108,7 +108,7 @@ describe("what a person does while undo or redo waits for quiet counts", () => {
 	async function interrupted(between: (house: House) => void): Promise<House> {
 		let wait = 0;
 		const house: House = await House.open({
-			deeds,
+			undoRules,
 			quiesce: async () => {
 				if (++wait === 2) between(house);
 			},
@@ -137,7 +137,7 @@ describe("what a person does while undo or redo waits for quiet counts", () => {
 	test("a turn that is begun where redo would lead ends it, and nothing is written", async () => {
 		let wait = 0;
 		await using house: House = await House.open({
-			deeds,
+			undoRules,
 			quiesce: async () => {
 				if (++wait === 3) house.ask("meanwhile", main);
 			},
@@ -158,10 +158,10 @@ describe("what a person does while undo or redo waits for quiet counts", () => {
 			at(2, answered.kind, {}),
 			at(3, reset.kind, { target: 0, undoes: 1 }),
 		])
-			follow(moves, record, deeds);
+			follow(moves, record, undoRules);
 		expect(moves).toMatchObject({ past: [{ seq: 2 }], future: [{ seq: 3 }] });
 		// A kind is a name that somebody else may have chosen.
-		follow(moves, at(4, "constructor", {}), deeds);
+		follow(moves, at(4, "constructor", {}), undoRules);
 		expect(moves.past).toHaveLength(1);
 	});
 });
@@ -249,7 +249,7 @@ test(
 		const met = { undo: 0, redo: 0, nothing: 0, back: 0 };
 		await fc.assert(
 			fc.asyncProperty(fc.array(anyCommand, { minLength: 5, maxLength: 25, size: "max" }), async (commands) => {
-				let house = await House.open({ deeds });
+				let house = await House.open({ undoRules });
 				const moves = new RememberedMoves();
 				const everything = async (): Promise<unknown> => [
 					await Promise.all(scopes.map(async (scope) => (await house.timeline.at(house.wal.tip, scope)).hash())),

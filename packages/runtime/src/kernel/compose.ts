@@ -2,7 +2,7 @@
 import { journal, journalRecords, spilledResults } from "@reyn/journal";
 import { type Facets, facetsOf, rewindNote, rewindRecords } from "@reyn/rewind-modes";
 import type { AnyProjection } from "@reyn/snapshot";
-import { type Deeds, isMeta, isOutside, timetravelRecords } from "@reyn/timetravel";
+import { isMeta, isOutside, timetravelRecords, type UndoRules } from "@reyn/timetravel";
 import type { AnyRecordKind } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Facet, Feature } from "./feature.ts";
@@ -20,7 +20,7 @@ export interface Composition {
 	readonly keeps: readonly string[];
 	/** Kinds that begin something, or set it going again: one that comes makes a preview stale. All others go on with what was begun. */
 	readonly begins: readonly string[];
-	readonly undo: Deeds;
+	readonly undo: UndoRules;
 	/** What lies beside the log, and who refers to it. */
 	readonly areas: readonly BlobArea[];
 }

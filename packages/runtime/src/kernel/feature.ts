@@ -1,7 +1,7 @@
 /** What the kernel knows of a feature, and what a feature gets of the kernel. No feature knows another. */
 import type { GatedCall, Model, ModelPolicy, Tool, Using, Verdict } from "@reyn/journal";
 import type { AnyProjection, View } from "@reyn/snapshot";
-import type { Deeds, Timeline } from "@reyn/timetravel";
+import type { Timeline, UndoRules } from "@reyn/timetravel";
 import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal, WalRecord } from "@reyn/wal";
 import type { Space } from "./disk-space.ts";
 import type { Look, Told } from "./pump.ts";
@@ -29,7 +29,7 @@ export interface Feature<Host extends FeatureHost = FeatureHost> {
 	/** Kinds that begin something, or set it going again: one that comes makes a preview stale. */
 	readonly begins?: readonly AnyRecordKind[];
 	/** Its records that a person's `undo` takes back, or after which nothing can be redone. */
-	readonly undo?: Deeds;
+	readonly undo?: UndoRules;
 	/** What it keeps beside the log: what nobody refers to goes with `gc`. */
 	readonly blobs?: readonly BlobArea[];
 	/** Services without which it cannot be: a feature before it in the list provides them. */

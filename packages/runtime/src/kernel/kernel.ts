@@ -118,7 +118,7 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 			known: kindsOf(composition.records),
 			keptKinds: composition.keeps,
 			keptScopes,
-			deeds: composition.undo,
+			undoRules: composition.undo,
 			outcomes: stepOutcomes,
 			begins: composition.begins,
 			...(options.quietMs !== undefined && { quietMs: options.quietMs }),

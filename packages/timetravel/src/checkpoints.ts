@@ -11,7 +11,7 @@ import { type CheckpointData, checkpoint } from "./records.ts";
 import type { Mark } from "./register.ts";
 import type { WholeLog } from "./whole-log.ts";
 
-export class Snapping {
+export class Checkpoints {
 	readonly #reading: Reading;
 	readonly #present: Present;
 	readonly #whole: WholeLog;

@@ -12,10 +12,10 @@ export interface Coverage {
  * What a record of yours is to `undo`: a move of a person, which a reset of that coverage to just before it takes back; or a
  * turn that a person began, after which what it covers cannot be redone any more.
  */
-export type Deed = { readonly takenBackBy: Coverage } | "turn" | undefined;
+export type UndoRule = { readonly takenBackBy: Coverage } | "turn" | undefined;
 
 /** By kind of record. */
-export type Deeds = Readonly<Record<string, (record: WalRecord) => Deed>>;
+export type UndoRules = Readonly<Record<string, (record: WalRecord) => UndoRule>>;
 
 /** A move on one of the stacks, by the seq of the record that made it. */
 export interface Move {
@@ -33,11 +33,19 @@ export interface Moves {
 }
 
 /** The kinds of record that change the stacks. */
-export const moveKinds = (deeds: Deeds): readonly string[] => [reset.kind, label.kind, ...Object.keys(deeds)];
+export const moveKinds = (undoRules: UndoRules): readonly string[] => [
+	reset.kind,
+	label.kind,
+	...Object.keys(undoRules),
+];
 
 /** Takes one more record into the stacks, in log order; abandoned records count too. */
-export function follow({ past, future }: { past: Move[]; future: Move[] }, record: WalRecord, deeds: Deeds): void {
-	const move = moveOf(record, deeds);
+export function follow(
+	{ past, future }: { past: Move[]; future: Move[] },
+	record: WalRecord,
+	undoRules: UndoRules,
+): void {
+	const move = moveOf(record, undoRules);
 	if (move === undefined) return;
 	if (move === "turn") {
 		if (future.some(({ inverse }) => inverse.kind === "reset" && covers(inverse, record))) future.length = 0;
@@ -60,20 +68,20 @@ function remove(moves: Move[], seq: Seq): void {
 	if (at >= 0) moves.splice(at, 1);
 }
 
-function moveOf(record: WalRecord, deeds: Deeds): Move | "turn" | undefined {
+function moveOf(record: WalRecord, undoRules: UndoRules): Move | "turn" | undefined {
 	const { seq, scope } = record;
 	if (reset.is(record)) {
 		const { drop } = record.data;
 		return { seq, inverse: { kind: "reset", scope, ...(drop ? { drop } : {}) } };
 	}
 	if (label.is(record)) return { seq, inverse: { kind: "label", name: record.data.name, target: record.data.target } };
-	const deed = deedOf(record, deeds);
-	return typeof deed === "object" ? { seq, inverse: { kind: "reset", ...deed.takenBackBy } } : deed;
+	const rule = undoRuleOf(record, undoRules);
+	return typeof rule === "object" ? { seq, inverse: { kind: "reset", ...rule.takenBackBy } } : rule;
 }
 
-/** A kind of another application may have any name. A fact is no deed: nothing takes it back. */
-export const deedOf = (record: WalRecord, deeds: Deeds): Deed =>
-	Object.hasOwn(deeds, record.kind) && !isOutside(record.kind) ? deeds[record.kind]?.(record) : undefined;
+/** A kind of another application may have any name. No rule takes a fact back. */
+export const undoRuleOf = (record: WalRecord, undoRules: UndoRules): UndoRule =>
+	Object.hasOwn(undoRules, record.kind) && !isOutside(record.kind) ? undoRules[record.kind]?.(record) : undefined;
 
 /** Does a reset of this coverage take a record of this scope and kind back? */
 export const covers = ({ scope, drop }: Coverage, record: Pick<WalRecord, "scope" | "kind">): boolean =>
