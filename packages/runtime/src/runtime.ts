@@ -30,7 +30,7 @@ import type { Scripts } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
-import type { Feature, FeatureHost } from "./kernel/feature.ts";
+import type { Feature, FeatureHost, Piece } from "./kernel/feature.ts";
 import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel } from "./kernel/kernel.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Subscription } from "./kernel/pump.ts";
@@ -124,6 +124,8 @@ export interface Restored {
 	readonly scripts: readonly { readonly scope: SessionScope; readonly run: string; readonly name: string }[];
 	/** Of a large one, how it begins. */
 	readonly undelivered: readonly BackgroundMessage[];
+	/** Work of features of one's own that is not over. */
+	readonly others: readonly (Pick<Piece, "kind" | "id" | "title" | "status"> & { readonly scope: SessionScope })[];
 }
 
 /** What was shown before it was confirmed: what speaks against it since refuses the move. Absent: nothing does. */
@@ -222,6 +224,8 @@ export class Runtime implements AsyncDisposable {
 	/** What is in flight or waits to be shown. */
 	restored(): Restored {
 		const sessions = [...this.#kernel.sessions];
+		const piecesIn = ({ view }: Session, features = this.features): readonly Piece[] =>
+			features.flatMap((feature) => feature.pieces?.(view) ?? []);
 		return {
 			tip: this.wal.tip,
 			torn: this.wal.torn,
@@ -252,8 +256,16 @@ export class Runtime implements AsyncDisposable {
 			),
 			undelivered: sessions.flatMap((session) => [
 				...undeliveredIn(session.view).map(({ spilled: _beside, ...each }) => each),
-				...unsaidIn(session),
+				...unsaid(session, piecesIn(session)),
 			]),
+			others: sessions.flatMap((session) =>
+				piecesIn(
+					session,
+					this.features.filter((each) => !this.#builtIn.list.includes(each)),
+				)
+					.filter(({ status }) => status !== "over")
+					.map(({ kind, id, title, status }) => ({ scope: session.scope, kind, id, title, status })),
+			),
 		};
 	}
 
@@ -460,10 +472,8 @@ export class Runtime implements AsyncDisposable {
 const stateOf = ({ view }: Session): ConversationState => view.get(conversation);
 
 /** What work that was given up has still to say: a process died before it had. */
-function unsaidIn({ scope, view }: Session): readonly BackgroundMessage[] {
-	return [...Object.entries(view.get(planRuns)), ...Object.entries(view.get(skillRuns))].flatMap(([from, { ended }]) =>
-		ended?.tell === undefined || hasMessageFrom(view.get(conversation), from, ended.seq)
-			? []
-			: [{ seq: ended.seq, scope, from, text: ended.tell }],
+function unsaid({ scope, view }: Session, pieces: readonly Piece[]): readonly BackgroundMessage[] {
+	return pieces.flatMap(({ id, unsaid }) =>
+		!unsaid || hasMessageFrom(view.get(conversation), id, unsaid.seq) ? [] : [{ scope, from: id, ...unsaid }],
 	);
 }

@@ -221,6 +221,9 @@ test("left out for one opening, it is as it was", async () => {
 	await without.close();
 	const again = await opened();
 	expect(stateOf(again.runtime)).toEqual(then);
+	expect(again.runtime.restored().others).toEqual([
+		{ scope: mainSession, kind: "poll", id, title: "Tea?", status: "waiting" },
+	]);
 	await again.polls.vote(id, "bo", "yes");
 	await again.runtime.idle();
 	expect([...posted.values()]).toEqual(["Tea? yes (2 of 2)"]);

@@ -68,6 +68,8 @@ export interface Piece {
 	readonly title: string;
 	/** When it was last set going: what it says counts from there. */
 	readonly since: Seq;
+	/** Of one that is `ending`: what it has still to say, and the record that ended it. */
+	readonly unsaid?: { readonly seq: Seq; readonly text: string };
 	/** What would be paid again if it were lost. */
 	readonly spent?: { readonly calls: number; readonly tokens: number };
 }

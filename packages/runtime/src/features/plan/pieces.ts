@@ -28,6 +28,7 @@ export const plansIn = (view: View): readonly Piece[] =>
 				status: statusOf(run),
 				title: run.goal,
 				since: run.since,
+				...unsaidOf(run),
 				spent: { calls, tokens },
 			};
 		});
@@ -35,4 +36,8 @@ export const plansIn = (view: View): readonly Piece[] =>
 function statusOf(run: PlanRun): Piece["status"] {
 	if (isInFlight(run)) return run.status === "paused" ? "paused" : "running";
 	return run.ended ? "ending" : "over";
+}
+
+function unsaidOf({ ended }: PlanRun): Pick<Piece, "unsaid"> {
+	return ended?.tell === undefined ? {} : { unsaid: { seq: ended.seq, text: ended.tell } };
 }

@@ -26,9 +26,14 @@ export const skillRunsIn = (view: View): readonly Piece[] =>
 			status: statusOf(run),
 			title: run.skill,
 			since: run.since,
+			...unsaidOf(run),
 		}));
 
 function statusOf({ status, ended }: SkillRun): Piece["status"] {
 	if (status === "running" || status === "paused") return status;
 	return ended ? "ending" : "over";
+}
+
+function unsaidOf({ ended }: SkillRun): Pick<Piece, "unsaid"> {
+	return ended?.tell === undefined ? {} : { unsaid: { seq: ended.seq, text: ended.tell } };
 }
