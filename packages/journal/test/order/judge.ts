@@ -198,9 +198,10 @@ function isRecorded(n: number, life: Life, at: number, told: readonly Told[], ke
 	const same = told.filter((each) => each.key === key && each.path === path);
 	const isInOneLane = same.length === told.filter((each) => each.key === key).length;
 	const isStarted = ({ kind, tip }: Made): boolean => kind !== "llm" && tip <= at;
-	// Which of several lanes a call was made for, the ledger does not know.
+	// Which of several lanes a call was made for, the ledger does not know. Tries of one call are one.
 	const made = life.made.filter(
-		(each) => isInOneLane && each.key === key && isCounted(each) && (isStarted(each) || kept.has(each.token)),
+		(each) =>
+			isInOneLane && each.key === key && isCounted(each) && !each.followed && (isStarted(each) || kept.has(each.token)),
 	);
 	const heard = same.filter(({ type, token }) => type !== "asked" && kept.has(token));
 	const recorded = new Set([...made, ...heard].map(({ token }) => token));
