@@ -78,19 +78,20 @@ export async function agentLoop(
 			messages.push({ role: "user", text: lacks });
 			continue;
 		}
-		const isRecorded = ({ name, args = {} }: ToolCall): boolean =>
-			lane.recorded({ kind: "tool", name, args }) !== undefined;
+		const callOf = (at: number): string => `${roundOf(round)}.${at}`;
+		const isRecorded = ({ name, args = {} }: ToolCall, at: number): boolean =>
+			lane.recorded({ kind: "tool", name, args, round: callOf(at) }) !== undefined;
 		/** A call without a record before what is recorded had no tool then: made now, nothing of that would know of it. */
 		const wasThere = (call: ToolCall, at: number): boolean => {
 			const tool = tools.find(({ name }) => name === call.name);
-			if (!tool || !leavesOutcome(tool.purity) || isRecorded(call)) return true;
-			return !lane.isRecorded(roundOf(round + 1)) && !toolCalls.slice(at + 1).some(isRecorded);
+			if (!tool || !leavesOutcome(tool.purity) || isRecorded(call, at)) return true;
+			return !lane.isRecorded(roundOf(round + 1)) && !toolCalls.some((each, i) => i > at && isRecorded(each, i));
 		};
 		const ending: HandedOver[] = [];
 		for (const [at, call] of toolCalls.entries()) {
 			const { id: callId, name } = call;
 			options.onCall?.(call);
-			const result = await callTool(lane, wasThere(call, at) ? tools : [], call);
+			const result = await callTool(lane, wasThere(call, at) ? tools : [], call, callOf(at));
 			await options.onResult?.(call, result);
 			messages.push({ role: "tool", callId, name, text: result.text });
 			if (tools.find((tool) => tool.name === name)?.endsTurn) ending.push({ name, ...result });

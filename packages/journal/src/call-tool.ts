@@ -19,16 +19,22 @@ export interface ToolResult {
 /**
  * Calls a tool that a model asked for, as a step of the tool's purity.
  *
+ * @param round see {@link Step}
  * @throws the signal's reason when it is cancelled, JournalError `CALL_WAITING`, and whatever fails beneath the tool, the log above all
  */
-export async function callTool(lane: Lane, tools: readonly Tool[], { name, args = {} }: ToolCall): Promise<ToolResult> {
-	const tool = tools.find((each) => each.name === name) ?? recordedTool(lane, name, args);
+export async function callTool(
+	lane: Lane,
+	tools: readonly Tool[],
+	{ name, args = {} }: ToolCall,
+	round?: string,
+): Promise<ToolResult> {
+	const tool = tools.find((each) => each.name === name) ?? recordedTool(lane, name, args, round);
 	if (!tool) {
 		const known = tools.map((each) => each.name).join(", ");
 		return failure(`there is no tool "${name}" here; there are ${known || "none"}`);
 	}
 	try {
-		const { text, isError } = answerOf(await lane.perform(toolStep(tool, args)), tool);
+		const { text, isError } = answerOf(await lane.perform({ ...toolStep(tool, args), round }), tool);
 		return { text: shown(text, isError), ...(isError ? { error: text } : {}), failed: false };
 	} catch (error) {
 		lane.signal.throwIfAborted();
@@ -42,8 +48,8 @@ export async function callTool(lane: Lane, tools: readonly Tool[], { name, args 
  *
  * @throws JournalError `CALL_WAITING` where nobody knows what came of it: that is for the tool to say
  */
-function recordedTool(lane: Lane, name: string, args: unknown): Tool | undefined {
-	const known = lane.recorded({ kind: "tool", name, args });
+function recordedTool(lane: Lane, name: string, args: unknown, round?: string): Tool | undefined {
+	const known = lane.recorded({ kind: "tool", name, args, round });
 	if (!known) return undefined;
 	const { purity = "side_effect", place } = known;
 	const isGone = `the tool ${name}, which is not here now`;

@@ -40,7 +40,7 @@ export const entrySchema = z.object({
 	/** The last try that is known of; 0 when none counts any more. */
 	attempt: z.int(),
 	outcome: outcome.optional(),
-	/** Of a model in a loop: which round it is. */
+	/** Of a call in a loop: which one it is. */
 	round: z.string().optional(),
 	/** When whoever made the call was told: the seq of the first outcome that it may have been told of. */
 	order: z.int().optional(),

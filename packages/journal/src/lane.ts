@@ -24,6 +24,8 @@ export class Lane {
 	/** The last record of this lane's own steps. */
 	#last: Appended | undefined;
 	readonly #calls = new Map<string, number>();
+	/** Those calls, by key. */
+	readonly #asked = new Set<string>();
 	/** The calls that whoever made them has not been told of. */
 	readonly #open = new Set<string>();
 	/** How many loops began here with the same messages. */
@@ -100,9 +102,29 @@ export class Lane {
 	}
 
 	/** What an earlier life has recorded of the next call like this; undefined: nothing, or it is not known. */
-	recorded({ kind, name, args }: Pick<Step<never>, "kind" | "name" | "args">): RecordedStep | undefined {
+	recorded(step: Pick<Step<never>, "kind" | "name" | "args" | "round">): RecordedStep | undefined {
+		return this.#known().get(entryKey(this.#keyOf(step)));
+	}
+
+	/**
+	 * A call in a loop is the one that is recorded of its round; where none is, the next like it that no round has. So calls that are
+	 * equal do not change places where one of them was not made.
+	 */
+	#keyOf({
+		kind,
+		name,
+		args,
+		round,
+	}: Pick<Step<never>, "kind" | "name" | "args" | "round">): Pick<Identity, "fp" | "occ"> {
 		const fp = fingerprint(kind, name, args);
-		return this.#known().get(entryKey({ fp, occ: this.#calls.get(fp) ?? 0 }));
+		let occ = this.#calls.get(fp) ?? 0;
+		if (round === undefined) return { fp, occ };
+		const known = this.#known();
+		const before = known.get(round);
+		// What a model is asked with may change.
+		if (before && (kind === "model" || before.fp === fp)) return before;
+		while (known.get(entryKey({ fp, occ }))?.round !== undefined) occ++;
+		return { fp, occ };
 	}
 
 	#known(): ReadonlyMap<string, RecordedStep> {
@@ -160,12 +182,11 @@ export class Lane {
 	/** @throws WalError `WAL_NOT_JSON` naming the argument */
 	take(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label" | "round">): Identity {
 		const { kind, name, args, purity, label = name, round } = step;
-		const before = round === undefined ? undefined : this.#known().get(round);
-		const fp = before?.fp ?? fingerprint(kind, name, args);
+		const { fp, occ } = this.#keyOf(step);
 		// What has been given up asks for nothing, and what is recorded there is not missed.
 		if (this.#calls.size === 0 && !this.signal.aborted) this.#order.enter(this.path, (each) => this.#isAsked(each));
-		const occ = before?.occ ?? this.#calls.get(fp) ?? 0;
 		this.#calls.set(fp, Math.max(this.#calls.get(fp) ?? 0, occ + 1));
+		this.#asked.add(entryKey({ fp, occ }));
 		const place = this.#line?.next(fp, args, label);
 		const id = { lane: this.path, fp, occ, kind, name, purity };
 		return { ...id, ...(place ? { place } : {}), ...(round === undefined ? {} : { round }) };
@@ -187,11 +208,15 @@ export class Lane {
 	}
 
 	/** Of a call that was cut, the fingerprint is not known to its end. */
-	#isAsked({ fp, occ }: RecordedStep): boolean {
-		const asked = this.#calls.get(fp) ?? this.#calls.entries().find(([each]) => each.startsWith(fp))?.[1] ?? 0;
-		return occ < asked;
+	#isAsked(step: RecordedStep): boolean {
+		if (this.#asked.has(entryKey(step))) return true;
+		if (step.fp.length >= FINGERPRINT) return false;
+		return this.#asked.values().some((key) => key.startsWith(step.fp) && key.endsWith(`:${step.occ}`));
 	}
 }
+
+/** Characters of a whole one. */
+const FINGERPRINT = 64;
 
 /** A program of its own, unless its lanes are given an order. */
 function orderOf(path: string, using: Using): Order {

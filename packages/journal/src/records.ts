@@ -34,7 +34,7 @@ const identity = {
 	kind: z.string(),
 	name: z.string(),
 	purity: z.enum(purities),
-	/** Of a model: which round of which loop of its lane this is. What is asked then may change, and the round stays. */
+	/** Of a call in a loop: which loop of its lane, which round, and which call of a tool. What a model is asked with may change, and this stays. */
 	round: z.string().max(80).optional(),
 	/** The how-manieth try this is of; absent: the first. */
 	attempt: z.int().positive().optional(),

@@ -34,7 +34,7 @@ export interface Step<T> {
 	/** What `skip` gives as the result of a step in doubt. */
 	readonly empty?: T;
 	/**
-	 * Of a model in a loop: the round that this is, by {@link Lane.rounds}. Where that round is recorded it is this step, also if tools,
+	 * Of a call in a loop: which one it is, by {@link Lane.rounds}. Where that is recorded it is this step, of a model also if tools,
 	 * instructions or the model have changed since. Absent: the arguments alone say which step it is.
 	 */
 	readonly round?: string | undefined;

@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { histories } from "../../../tests/sample.ts";
-import { agentLoop, Lane, type Model, stepCompleted, type Tool } from "../src/index.ts";
+import { agentLoop, Lane, type Model, stepCompleted, type Tool, type Using } from "../src/index.ts";
 import { DyingLog, scope, using } from "./dying-log.ts";
 
 const told = histories(100, 1000);
@@ -50,6 +50,12 @@ class World {
 	/** Answers that were paid for. */
 	paid = 0;
 	#nonce = 0;
+	/** Does a model say all in other words when it is asked again? Else equal calls come in many rounds. */
+	readonly #isFresh: boolean;
+
+	constructor(isFresh = true) {
+		this.#isFresh = isFresh;
+	}
 
 	/** Says the same in other words each time. */
 	model(id: string, loops: readonly Loop[]): Model {
@@ -65,7 +71,7 @@ class World {
 				world.shown = messages.flatMap((each) => (each.role === "tool" ? [each.text] : []));
 				const calls = loop?.rounds[round] ?? [];
 				for (const [i, name] of calls.entries())
-					yield { type: "toolCall", call: { id: `${nonce}-${i}`, name, args: { in: nonce, i } } };
+					yield { type: "toolCall", call: { id: `${nonce}-${i}`, name, args: world.#isFresh ? { nonce, i } : {} } };
 				if (calls.length === 0) yield { type: "text", text: `done ${nonce}` };
 				yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
 			},
@@ -117,8 +123,12 @@ test("random loops over lives with other tools, instructions and models pay each
 		fc.asyncProperty(
 			fc.uniqueArray(anyLoop, { minLength: 1, maxLength: 3, selector: ({ prompt }) => prompt }),
 			fc.array(anyLife, { minLength: 1, maxLength: 4 }),
-			async (loops, lives) => {
-				const [world, log] = [new World(), new DyingLog()];
+			fc.boolean(),
+			fc.boolean(),
+			async (different, lives, isFresh, hasTwin) => {
+				// Two loops that cannot be told apart but by their order.
+				const loops = hasTwin ? [...different, different[0] as Loop] : different;
+				const [world, log] = [new World(isFresh), new DyingLog()];
 				let kills = 0;
 				for (const life of lives) {
 					log.revive(life.records);
@@ -177,4 +187,29 @@ describe("a tool that is not there any more", () => {
 		expect(await live(log, world, loops, life)).toBe(1);
 		expect([world.made.size, world.paid]).toEqual([1, 2]);
 	});
+});
+
+test("an answer is given to one loop alone, also where another with the same messages is asked by its model now", async () => {
+	const log = new DyingLog();
+	const world = new World();
+	const loops: readonly Loop[] = [{ prompt: "a", rounds: [], lane: "x" }];
+	const ask = (ids: readonly string[], held?: string) => {
+		const gate: Using["gate"] = async ({ name }) =>
+			name === held ? { kind: "wait", for: "its provider" } : { kind: "pass" };
+		const lane = new Lane("x", scope, using(log, { gate }));
+		const request = { system: "s", messages: [{ role: "user" as const, text: "a" }] };
+		const all = ids.map((id) => agentLoop(lane, world.model(id, loops), request, [], { maxRounds: 2 }));
+		return Promise.all(
+			all.map((each) =>
+				each.then(
+					({ reply }) => reply.text,
+					({ code }) => code,
+				),
+			),
+		);
+	};
+	expect(await ask(["m", "n"], "m")).toEqual(["CALL_WAITING", "done 1"]);
+	expect(await ask(["n", "n"])).toEqual(["done 2", "done 1"]);
+	expect(await ask(["n", "n"])).toEqual(["done 2", "done 1"]);
+	expect(world.paid).toBe(2);
 });
