@@ -27,6 +27,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	CLI_REFUSED: exitCodes.refused,
 	NOTHING_TO_REDO: exitCodes.notFound,
 	NOTHING_TO_UNDO: exitCodes.notFound,
+	CALL_IN_DOUBT: exitCodes.refused,
 	DETERMINISM: exitCodes.usage,
 	PLAN_UNKNOWN: exitCodes.notFound,
 	PLAN_UNKNOWN_STEP: exitCodes.notFound,

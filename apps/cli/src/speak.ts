@@ -96,7 +96,7 @@ function eventLine(event: OneLineEvent): string | undefined {
 		case "waits_for_space":
 			return `${event.work} waits for space to keep ${keeping[event.keeping]}: ${event.reason}`;
 		case "in_doubt":
-			return `${event.name} (${event.lane}) was under way when the process ended, and nobody knows whether it happened: ${inDoubt[event.decision]}`;
+			return `${event.name} (${event.lane}) was under way when the process ended, and nobody knows whether it happened: ${inDoubt[event.decision]}${event.reason === undefined ? "" : ` (${oneLine(event.reason, 100)})`}`;
 		case "world_kept":
 			return `${event.name} (${event.lane}) is not asked again: later work rests on what it said`;
 		case "stopped":
@@ -133,6 +133,7 @@ const inDoubt = {
 	skip: "it is skipped, so data may be missing",
 	discard: "the run is discarded",
 	reconciled: "it had happened",
+	waits: "its far side cannot be asked, so the work waits; resume it to ask again",
 } as const;
 
 export const tornLine = ({ bytes, keptIn = "place" }: NonNullable<Restored["torn"]>): string =>

@@ -4,6 +4,7 @@ import type { z } from "zod";
 export type JournalCode =
 	| "AGENT_ANSWER"
 	| "AGENT_TURNS"
+	| "CALL_IN_DOUBT"
 	| "CALL_WAITING"
 	| "CONCURRENT_LANE"
 	| "DETERMINISM"

@@ -35,8 +35,9 @@ const told = new WeakMap<Error, CallKey>();
 export const isFailureOfCall = (error: unknown): boolean => error instanceof Error && told.has(error);
 
 /** Does a call that ends so have no outcome? It was stopped by what is around it, or inside it and must not be made. */
-export const isNoOutcome = (error: unknown): boolean =>
-	!isFailureOfCall(error) && isReynError(error, "CALL_WAITING", "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE");
+export const isNoOutcome = (error: unknown): boolean => !isFailureOfCall(error) && isReynError(error, ...noOutcomes);
+
+const noOutcomes = ["CALL_IN_DOUBT", "CALL_WAITING", "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"] as const;
 
 /** Is it what is beneath a program that failed, the log above all, and not the program? */
 export function isBeneath(error: unknown): boolean {

@@ -14,7 +14,7 @@ import { isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, re
 import { failureOf, isFailureOfCall, isNoOutcome, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import { ProgramEnded, type Ticket } from "./order.ts";
-import { deniedBy, type GatedCall, isGated, waitingFor } from "./permit.ts";
+import { deniedBy, type GatedCall, isGated, type Verdict, waitingFor } from "./permit.ts";
 import type { Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
@@ -195,6 +195,7 @@ class Performance<T> implements Asked<T> {
 		this.#using.signal.throwIfAborted();
 		const now = this.#recalled();
 		if (now.kind !== "in_doubt") return this.#ending(now);
+		if (found.kind === "unreachable") throw this.#inDoubt(started, found.error);
 		if (isKnown(found)) {
 			this.#tell({ type: "in_doubt", decision: "reconciled" });
 			return this.#found(found, { attempt, started });
@@ -239,6 +240,7 @@ class Performance<T> implements Asked<T> {
 		// What took too long may have happened all the same.
 		if (failed.reason.code !== "STEP_TIMEOUT" || started === undefined) return this.#try({ attempt, started });
 		const found = await this.#reconcile(started, prepared);
+		if (found.kind === "unreachable") throw this.#inDoubt(started, found.error);
 		if (isKnown(found)) return this.#found(found, { attempt: failed.attempt, started });
 		return this.#try({ attempt, started, prepared });
 	}
@@ -331,7 +333,7 @@ class Performance<T> implements Asked<T> {
 		const call = { name, args: this.#step.args, key: `${lane} ${entryKey(this.#id)}`, lane, purity, signal };
 		if (!isGated(type) || !this.#using.gate) throw waitingFor("somebody who knows whether it happened", call);
 		const gated: GatedCall = { type, ...call, ...(inDoubt ? { inDoubt } : {}) };
-		const verdict = await this.#using.gate(gated);
+		const verdict = await this.#verdictOn(gated, this.#using.gate);
 		// It may have been given up while somebody was asked.
 		signal.throwIfAborted();
 		switch (verdict.kind) {
@@ -342,6 +344,19 @@ class Performance<T> implements Asked<T> {
 				return deniedBy(verdict);
 			case "wait":
 				throw waitingFor(verdict.for, call);
+		}
+	}
+
+	/** A gate that throws has said nothing: the call waits until it does. */
+	async #verdictOn(call: GatedCall, gate: NonNullable<Using["gate"]>): Promise<Verdict> {
+		try {
+			return await gate(call);
+		} catch (thrown) {
+			call.signal.throwIfAborted();
+			const error = readable(thrown);
+			if (isNoOutcome(error)) throw error;
+			const why = this.#redact(reasonOf(error).message);
+			throw waitingFor(`its gate, which failed (${why})`, call, { cause: error });
 		}
 	}
 
@@ -507,8 +522,11 @@ class Performance<T> implements Asked<T> {
 	): Promise<Ending<T>> {
 		this.#tell({ type: "lost", reason: error.message });
 		if (!startsDurably(this.#id.purity)) return this.#try({ attempt: 1 });
-		const found = started === undefined ? undefined : await this.#reconcile(started, prepared);
-		if (found && isKnown(found)) return this.#found(found, { attempt: 1, started });
+		if (started !== undefined) {
+			const found = await this.#reconcile(started, prepared);
+			if (found.kind === "unreachable") throw this.#inDoubt(started, found.error);
+			if (isKnown(found)) return this.#found(found, { attempt: 1, started });
+		}
 		return {
 			give: () => {
 				throw error;
@@ -532,8 +550,34 @@ class Performance<T> implements Asked<T> {
 		return now;
 	}
 
-	async #reconcile(started: Seq, prepared: unknown): Promise<Reconciled<T>> {
-		return (await this.#step.reconcile?.(this.#keyOf(started), prepared)) ?? { kind: "unknown" };
+	/** Asks the far side, as often as the step is tried while that fails. @throws the signal's reason */
+	async #reconcile(started: Seq, prepared: unknown): Promise<Reconciled<T> | Unreachable> {
+		const { timers = systemTimers, signal } = this.#using;
+		for (let attempt = 1; ; attempt++) {
+			try {
+				return (await this.#step.reconcile?.(this.#keyOf(started), prepared)) ?? { kind: "unknown" };
+			} catch (thrown) {
+				signal.throwIfAborted();
+				const error = readable(thrown);
+				const next = this.#nextAfter(error, attempt);
+				if (next.kind === "never") return { kind: "unreachable", error };
+				await pause(next.pauseMs, timers, signal);
+			}
+		}
+	}
+
+	/** What the work stops with where nobody can say what became of a call. It is neither made nor taken for failed. */
+	#inDoubt(started: Seq, cause: unknown): JournalError {
+		const { name, lane } = this.#id;
+		const said = reasonOf(cause);
+		const reason = { ...said, message: this.#redact(said.message) };
+		this.#tell({ type: "in_doubt", decision: "waits", reason: reason.message });
+		return new JournalError(
+			"CALL_IN_DOUBT",
+			`${name} in ${lane} was started, and its far side cannot say what became of it: ${reason.message}. It was not called again; run this again when the far side can be asked`,
+			{ name, lane, started, reason },
+			{ cause },
+		);
 	}
 
 	async #found(found: Known<T>, made: Try): Promise<Ending<T>> {
@@ -607,6 +651,12 @@ interface Try {
 
 /** What the far side says of a call that is over. */
 type Known<T> = Exclude<Reconciled<T>, { kind: "not_done" | "unknown" }>;
+
+/** It cannot be asked. */
+interface Unreachable {
+	readonly kind: "unreachable";
+	readonly error: unknown;
+}
 
 const isKnown = <T>(found: Reconciled<T>): found is Known<T> => found.kind === "done" || found.kind === "failed";
 

@@ -16,7 +16,10 @@ export interface GatedCall {
 	readonly signal: AbortSignal;
 }
 
-/** `deny`: the call fails with this code. `wait`: the work stops with `CALL_WAITING`, and asks again when it goes on. */
+/**
+ * `deny`: the call fails with this code. `wait`: the work stops with `CALL_WAITING`, and asks again when it goes on; so it does where
+ * there is no verdict, since the gate throws.
+ */
 export type Verdict =
 	| { readonly kind: "pass" }
 	| { readonly kind: "deny"; readonly code: string; readonly reason: string }
@@ -30,9 +33,14 @@ export const deniedBy = ({ code, reason }: Verdict & { kind: "deny" }): Error =>
 	Object.assign(new Error(reason), { code, retryable: false });
 
 /** What the work stops with that has a call which waits. */
-export const waitingFor = (what: string, { name, lane, key }: Pick<GatedCall, "name" | "lane" | "key">): JournalError =>
+export const waitingFor = (
+	what: string,
+	{ name, lane, key }: Pick<GatedCall, "name" | "lane" | "key">,
+	options?: ErrorOptions,
+): JournalError =>
 	new JournalError(
 		"CALL_WAITING",
 		`${name} in ${lane} waits for ${what}, and was not called; run this again when that is there`,
 		{ name, lane, key, for: what },
+		options,
 	);

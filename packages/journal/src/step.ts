@@ -27,7 +27,10 @@ export interface Step<T> {
 	 * the try; a try after one of which nobody knows whether it happened is given what that one had.
 	 */
 	prepare?(context: Pick<StepContext, "signal" | "attempt">): Promise<unknown>;
-	/** Asks the far side what became of an earlier try. Asked before any policy, and after a timeout. */
+	/**
+	 * Asks the far side what became of an earlier try. Asked before any policy, and after a timeout. Where it rejects it is tried again
+	 * as `retry` says; after that the call stays in doubt, and is not made: `CALL_IN_DOUBT`.
+	 */
 	reconcile?(idempotencyKey: string, prepared?: unknown): Promise<Reconciled<T>>;
 	/** What becomes of it in doubt, as {@link InDoubt} has it. Default: as `whenInDoubt` says. */
 	readonly inDoubt?: InDoubt | undefined;
@@ -137,7 +140,12 @@ export type StepEvent = Called &
 				readonly pauseMs: number;
 		  }
 		| { readonly type: "failed"; readonly reason: string }
-		| { readonly type: "in_doubt"; readonly decision: InDoubtPolicy | "reconciled" }
+		/** `waits`: the far side cannot be asked, and why; it stays in doubt, and is asked about when the work goes on. */
+		| {
+				readonly type: "in_doubt";
+				readonly decision: InDoubtPolicy | "reconciled" | "waits";
+				readonly reason?: string;
+		  }
 		/** The world is not asked again, since effects rest on what it said then; or it was, and failed (`reason`). */
 		| { readonly type: "world_kept"; readonly reason?: string }
 		/** An effect begins although so many recorded steps were not asked for: it may be one of them in another order. */

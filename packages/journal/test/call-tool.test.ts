@@ -144,8 +144,14 @@ describe("a gate", () => {
 		const log = new DyingLog();
 		const tool = payer();
 		const gate = () => Promise.reject(new Error("no gate"));
-		await expect(life(log, tool, { gate })).rejects.toThrow("no gate");
+		for (const _ of ["first", "second"])
+			await expect(life(log, tool, { gate })).rejects.toMatchObject({
+				code: "CALL_WAITING",
+				message: expect.stringContaining("no gate"),
+				cause: { message: "no gate" },
+			});
 		expect([log.kinds, tool.made]).toEqual([[], []]);
+		expect(await life(log, tool, gateOf(pass))).toMatchObject({ text: "paid 1" });
 	});
 });
 
@@ -194,6 +200,74 @@ describe("a call in doubt", () => {
 		// It is over, one way or the other.
 		expect(await life(log, tool, { gate })).toMatchObject(result);
 		expect([asked.length, tool.made.length]).toEqual([1, made]);
+	});
+
+	/** A far side that cannot be reached so often, and then knows of the call. */
+	function unreachable(times: number, more: Partial<Tool> = {}, error: object = {}) {
+		const keys: string[] = [];
+		const reconcile: NonNullable<Tool["reconcile"]> = async (key) => {
+			if (keys.push(key) <= times) throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" }, error);
+			return { kind: "done", result: "it was paid" };
+		};
+		return { keys, tool: payer({ reconcile, ...more }) };
+	}
+
+	test("whose far side cannot be asked stays in doubt: it is not made, nothing is recorded, and it is asked again", async () => {
+		const { keys, tool } = unreachable(2);
+		const log = await inDoubt(tool);
+		const events: StepEvent[] = [];
+		const observe = (event: StepEvent): void => void events.push(event);
+		for (const _ of ["first", "second"])
+			await expect(life(log, tool, { observe, whenInDoubt: () => "skip" })).rejects.toMatchObject({
+				code: "CALL_IN_DOUBT",
+				detail: { name: "pay", lane: "a", started: 1, reason: { code: "ECONNREFUSED", message: "refused" } },
+				cause: { code: "ECONNREFUSED" },
+			});
+		const said = { type: "in_doubt", lane: "a", kind: "tool", name: "pay", decision: "waits", reason: "refused" };
+		expect([events, log.kinds, tool.made.length]).toEqual([[said, said], ["step_started"], 1]);
+		expect(await life(log, tool)).toEqual({ text: "it was paid", failed: false });
+		expect([keys, tool.made.length]).toEqual([["log:1", "log:1", "log:1"], 1]);
+	});
+
+	test.each([
+		["as often as its policy allows", 3, {}, "CALL_IN_DOUBT", 3],
+		["until it says so", 2, {}, undefined, 3],
+		["once where it says that no more tries help", 3, { retryable: false }, "CALL_IN_DOUBT", 1],
+	] as const)("asks its far side %s", async (_, times, error, code, asked) => {
+		const { keys, tool } = unreachable(times, { retry: { maxAttempts: 3 } }, error);
+		const log = await inDoubt(tool);
+		const time = new SimulatedTime();
+		const told = time.until(life(log, tool, { clock: time, timers: time }));
+		if (code) await expect(told).rejects.toMatchObject({ code });
+		else expect(await told).toMatchObject({ text: "it was paid" });
+		expect([keys.length, time.waits]).toEqual([asked, [1000, 2000].slice(0, asked - 1)]);
+	});
+
+	test("that is given up while its far side cannot be reached ends as what gave it up says", async () => {
+		const stop = new AbortController();
+		const tool = payer({
+			reconcile() {
+				stop.abort(new Error("given up"));
+				throw new Error("refused");
+			},
+		});
+		const log = await inDoubt(tool);
+		await expect(life(log, tool, { signal: stop.signal })).rejects.toThrow("given up");
+	});
+
+	test("since it took too long waits too where its far side cannot be asked", async () => {
+		const { keys, tool: far } = unreachable(2, { retry: { maxAttempts: 2 }, timeoutMs: 100 });
+		const tool: Tool = {
+			...far,
+			call: (args) => far.call(args, { signal: stop.signal }).then(() => new Promise(() => {})),
+		};
+		const stop = new AbortController();
+		const log = new DyingLog();
+		const time = new SimulatedTime();
+		const told = time.until(life(log, tool, { clock: time, timers: time }));
+		await expect(told).rejects.toMatchObject({ code: "CALL_IN_DOUBT" });
+		expect(await time.until(life(log, tool, { clock: time, timers: time }))).toMatchObject({ text: "it was paid" });
+		expect([keys.length, far.made.length]).toEqual([3, 1]);
 	});
 
 	test("that ends while somebody is asked about it has ended so, whatever they say", async () => {

@@ -74,7 +74,7 @@ export interface PlanResult {
 
 /**
  * @throws the signal's reason when it is cancelled, and a JournalError `CALL_WAITING` where a step waits for somebody to let a call
- * pass; the plan can then be executed again from where it stopped
+ * pass, `CALL_IN_DOUBT` where nobody can say whether one has happened; the plan can then be executed again from where it stopped
  */
 export async function execute(
 	plan: string,
@@ -197,7 +197,7 @@ async function tryStep(
 	} catch (error) {
 		ports.signal.throwIfAborted();
 		// It has not failed: it is asked again when the plan goes on.
-		if (isReynError(error, "CALL_WAITING")) throw error;
+		if (isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
 		return { kind: "failed", reason: cut(reasonOf(error).message, MAX_REASON) };
 	}
 }

@@ -68,7 +68,7 @@ export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
 		case "in_doubt":
 			// A question that nobody has answered is simply asked again.
 			if (kind === "ask") return undefined;
-			return { ...call, state: "in_doubt", note: event.decision };
+			return { ...call, state: "in_doubt", note: event.reason ?? event.decision };
 		case "world_kept":
 			return { ...call, state: "hit", note: "the world may have moved, but later effects rest on this answer" };
 		case "lost":

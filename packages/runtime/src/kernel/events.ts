@@ -45,13 +45,17 @@ export type KernelEvent =
 			readonly code: string;
 			readonly reason: string;
 	  }
-	/** A call was under way when the process ended, and nobody knows whether it happened: what its policy makes of it. */
+	/**
+	 * A call was under way when the process ended, and nobody knows whether it happened: what its far side or its policy makes of it.
+	 * `waits`: the far side cannot be asked (`reason`), so the work has stopped, and asks again when it goes on.
+	 */
 	| {
 			readonly type: "in_doubt";
 			readonly scope: Scope;
 			readonly lane: string;
 			readonly name: string;
-			readonly decision: Exclude<Extract<StepEvent, { type: "in_doubt" }>["decision"], undefined>;
+			readonly decision: Extract<StepEvent, { type: "in_doubt" }>["decision"];
+			readonly reason?: string;
 	  }
 	/** What a call of the world gave is kept, since later work rests on it. */
 	| { readonly type: "world_kept"; readonly scope: Scope; readonly lane: string; readonly name: string }

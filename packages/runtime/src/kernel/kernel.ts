@@ -443,8 +443,8 @@ function toldOf(scope: Scope, event: StepEvent): KernelEvent | undefined {
 	}
 	// A question that nobody has answered is simply asked again.
 	if (event.type === "in_doubt" && event.kind !== "ask") {
-		const { lane, name, decision } = event;
-		return { type: "in_doubt", scope, lane, name, decision };
+		const { lane, name, decision, reason } = event;
+		return { type: "in_doubt", scope, lane, name, decision, ...(reason === undefined ? {} : { reason }) };
 	}
 	if (event.type === "world_kept") return { type: "world_kept", scope, lane: event.lane, name: event.name };
 	return undefined;

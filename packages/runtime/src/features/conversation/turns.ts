@@ -118,7 +118,7 @@ export class Turns {
 
 	/**
 	 * A turn that a rewind or the end of the process cut stays open: the rewind closes it, or the next start goes on with it. So does
-	 * one whose model is away, or that waits for somebody to let a call pass: what it has paid for and done is kept until a person
+	 * one whose model is away, that waits for somebody to let a call pass, or of whose call in doubt nobody can be asked: what it has paid for and done is kept until a person
 	 * resumes it, or gives it up.
 	 */
 	async #stopped(
@@ -131,7 +131,7 @@ export class Turns {
 		const { scope } = session;
 		const reason = stopReason(signal, error);
 		const { code } = (error ?? {}) as { code?: unknown };
-		const waits = code === "MODEL_UNAVAILABLE" || code === "CALL_WAITING";
+		const waits = code === "MODEL_UNAVAILABLE" || code === "CALL_WAITING" || code === "CALL_IN_DOUBT";
 		if (waits && !signal.aborted) {
 			// What waits behind it was not begun, and is meant by who asks it again.
 			for (const open of session.view.get(conversation).open) this.#asked.delete(open);

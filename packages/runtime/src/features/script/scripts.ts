@@ -520,6 +520,7 @@ type As = "as it was" | "to go on";
 
 /** What ends a life of a run, and is no failure of its script: nothing is recorded, and it goes on when it is resumed. */
 const notOfScript = [
+	"CALL_IN_DOUBT",
 	"STEP_DISCARDED",
 	"STALE_LINEAGE",
 	"REPLAY_DIVERGENCE",
