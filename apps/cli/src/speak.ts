@@ -97,6 +97,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `${event.work} waits for space to keep ${keeping[event.keeping]}: ${event.reason}`;
 		case "in_doubt":
 			return `${event.name} (${event.lane}) was under way when the process ended, and nobody knows whether it happened: ${inDoubt[event.decision]}${event.reason === undefined ? "" : ` (${oneLine(event.reason, 100)})`}`;
+		case "undelivered":
+			return `the text of ${event.from} could not be shown, and is shown again with resume or at the next start: ${oneLine(event.reason, 100)}`;
 		case "world_kept":
 			return `${event.name} (${event.lane}) is not asked again: later work rests on what it said`;
 		case "stopped":

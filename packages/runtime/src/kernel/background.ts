@@ -89,7 +89,11 @@ export async function sayEnd(
 	return { outcome: "discarded", ...(said && { reason: said.reason }) };
 }
 
-/** Does work, and shows what it has said: of what is over only once that is recorded, and of what is cut when it has gone on. */
+/**
+ * Does work, and shows what it has said: of what is over only once that is recorded, and of what is cut when it has gone on.
+ *
+ * @param show never rejects
+ */
 export async function shownWhenOver(
 	work: () => Promise<Went>,
 	show: () => Promise<void>,
@@ -97,8 +101,9 @@ export async function shownWhenOver(
 ): Promise<Went> {
 	const stopped = (error: unknown): Went => ({ outcome: "stopped", reason: stopReason(signal, error) });
 	const went = await work().catch(stopped);
-	if (went.outcome === "stopped" && signal.aborted) return went;
-	return show().then(() => went, stopped);
+	// How it went is not for those to say who are shown it.
+	if (went.outcome !== "stopped" || !signal.aborted) await show();
+	return went;
 }
 
 /** Why work stopped: what cancelled it, or what it threw. */

@@ -35,7 +35,7 @@ export interface Speaker {
 	 */
 	say(session: Session, from: From, since: Seq, text: string, spilled?: SpilledText): Appended | undefined;
 	hasSaid(session: Session, from: From, since: Seq): boolean;
-	/** Shows what it has said and nobody has seen. */
+	/** Shows what it has said and nobody has seen. What cannot be shown waits, and that is told: it never rejects. */
 	show(session: Session, from: From, signal?: AbortSignal): Promise<void>;
 }
 

@@ -17,7 +17,17 @@ export type TurnEvent =
 	/** What looked like a secret was taken out of a prompt: it is not written down, and the model is not told. */
 	| { readonly type: "prompt_redacted"; readonly scope: Scope }
 	/** The same was asked before and is open: that turn goes on, and nothing is paid twice. */
-	| { readonly type: "prompt_known"; readonly scope: Scope; readonly turn: Seq };
+	| { readonly type: "prompt_known"; readonly scope: Scope; readonly turn: Seq }
+	/** A text from the background could not be shown, or that it was could not be recorded: `resume()` shows it again. */
+	| {
+			readonly type: "undelivered";
+			readonly scope: Scope;
+			/** The seq of the text. */
+			readonly message: Seq;
+			/** The plan or skill run that it comes from. */
+			readonly from: string;
+			readonly reason: string;
+	  };
 
 /** A text from the background, for the user. */
 export interface BackgroundMessage {

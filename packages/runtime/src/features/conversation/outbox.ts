@@ -1,11 +1,11 @@
 /** Texts from the background: recorded once, shown when their work is over, and recorded as shown. */
-import type { SpilledText } from "@reyn/journal";
+import { reasonOf, type SpilledText } from "@reyn/journal";
 import type { Appended, Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import type { From, Speaker } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { conversation, hasMessageFrom } from "./conversation.ts";
-import type { BackgroundMessage } from "./events.ts";
+import type { BackgroundMessage, TurnEvent } from "./events.ts";
 import { beginningOf, wholeText } from "./large-texts.ts";
 import { deliveryWork, type Undelivered, undeliveredIn } from "./pieces.ts";
 import { assistantMessage, messageDelivered } from "./records.ts";
@@ -32,8 +32,9 @@ export class Outbox implements Speaker {
 		return hasMessageFrom(view.get(conversation), id, since);
 	}
 
-	async show(session: Session, { id }: From, signal?: AbortSignal): Promise<void> {
-		for (const message of undeliveredIn(session.view)) if (message.from === id) await this.#deliver(message, signal);
+	async show(session: Session, { id }: From, signal = new AbortController().signal): Promise<void> {
+		const messages = undeliveredIn(session.view).filter(({ from }) => from === id);
+		await this.#deliver(messages, signal);
 	}
 
 	/** Shows what waits in a session. What goes on shows what it has said itself, once it is over. */
@@ -44,18 +45,28 @@ export class Outbox implements Speaker {
 			// All that goes on has begun then.
 			await undefined;
 			const under = session.scopesUnderWay();
-			try {
-				for (const message of undeliveredIn(session.view))
-					if (!under.some(({ run }) => run === message.from)) await this.#deliver(message, signal);
-			} catch (error) {
-				// What was shown while there was no space to record it is shown again at the next start.
-				if (error !== signal.reason) throw error;
-			}
+			const messages = undeliveredIn(session.view).filter(({ from }) => !under.some(({ run }) => run === from));
+			await this.#deliver(messages, signal);
 		});
 	}
 
+	/** One after the other. One that fails holds no other one up: it waits, and that is said. Never rejects. */
+	async #deliver(messages: readonly Undelivered[], signal: AbortSignal): Promise<void> {
+		for (const message of messages) {
+			try {
+				await this.#deliverOne(message, signal);
+			} catch (error) {
+				// What was shown while there was no space to record it is shown again at the next start.
+				if (signal.aborted && error === signal.reason) return;
+				const { seq, scope, from } = message;
+				const { message: reason } = reasonOf(error);
+				this.#kernel.emit({ type: "undelivered", scope, message: seq, from, reason } satisfies TurnEvent);
+			}
+		}
+	}
+
 	/** Shows a message, and records that. While there is no space for that it counts as being shown, so that nobody is shown it again. */
-	async #deliver({ spilled, ...message }: Undelivered, signal = new AbortController().signal): Promise<void> {
+	async #deliverOne({ spilled, ...message }: Undelivered, signal: AbortSignal): Promise<void> {
 		const { sessions, results, space } = this.#kernel;
 		if (!this.#onMessage || this.#showing.has(message.seq)) return;
 		this.#showing.add(message.seq);
