@@ -4,7 +4,7 @@ import type { Appender, Scope, Seq } from "@reyn/wal";
 import { RewindError } from "./errors.ts";
 import type { Facets } from "./kinds.ts";
 import { dropOf, meaningOf } from "./modes.ts";
-import { assertPreviewed, type Counts, countsAt, type RewindPlan } from "./plan-rewind.ts";
+import { assertPlan, assertPreviewed, type Counts, countsAt, type RewindPlan } from "./plan-rewind.ts";
 import { rewindNote } from "./records.ts";
 
 export interface ApplyOptions {
@@ -42,6 +42,7 @@ export async function applyRewind(
 	options: ApplyOptions,
 ): Promise<RewindResult> {
 	assertActor(options.actor);
+	assertPlan(plan);
 	const { mode, target, scope, tip } = plan;
 	meaningOf(mode);
 	try {

@@ -4,6 +4,7 @@ import type { Checkout, Timeline } from "@reyn/timetravel";
 import { isMeta, isOutside, TimetravelError } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 import { scopeKey } from "@reyn/wal";
+import { z } from "zod";
 import { RewindError } from "./errors.ts";
 import { type Facets, facetOf } from "./kinds.ts";
 import { dropOf, meaningOf, type RewindMode } from "./modes.ts";
@@ -50,8 +51,40 @@ export function planRewind(
 	return planAsOf(timeline.lineage.tip, timeline, facets, { seq, mode, scope });
 }
 
+const seqShape = z.int().nonnegative();
+const [agent, session, run] = [z.string(), z.string(), z.string()];
+
+/** What a preview is asked with has its form first: what is compared then is all there. */
+const planShape = z.object({
+	target: seqShape,
+	snappedFrom: seqShape.optional(),
+	tip: seqShape,
+	scope: z.union([
+		z.strictObject({}),
+		z.strictObject({ agent }),
+		z.strictObject({ agent, session }),
+		z.strictObject({ agent, session, run }),
+	]),
+});
+
 /**
- * Is it what was said of this log at its tip, word for word? It may have come from elsewhere as JSON.
+ * Has it the form of a plan? It may have come from elsewhere as JSON.
+ *
+ * @throws RewindError `REWIND_NOT_PREVIEWED`
+ */
+export function assertPlan(plan: RewindPlan): void {
+	const read = planShape.safeParse(plan);
+	if (read.success) return;
+	const where = read.error.issues.map(({ path }) => path.join(".") || "all of it").join(", ");
+	throw new RewindError(
+		"REWIND_NOT_PREVIEWED",
+		`this is no plan to rewind: ${where} is not as planRewind gives it; nothing was written. Give what planRewind gave, unchanged`,
+		{ where },
+	);
+}
+
+/**
+ * Is it what was said of this log at its tip, word for word? What a preview would have said at a lower tip is that preview.
  *
  * @throws RewindError `REWIND_NOT_PREVIEWED`, `REWIND_MODE`
  */

@@ -293,6 +293,47 @@ describe("a plan that is no preview", () => {
 		},
 	);
 
+	const { agent, ...noAgent } = main;
+	const broken: Record<string, (plan: RewindPlan) => unknown> = {
+		"a scope without its agent": (plan) => ({ ...plan, scope: noAgent }),
+		"a scope with half a character": (plan) => ({ ...plan, scope: { agent: `${agent}\ud800` } }),
+		"a scope with more in it": (plan) => ({ ...plan, scope: { ...main, realm: "x" } }),
+		"no scope": ({ scope: _, ...plan }) => plan,
+		"null for its scope": (plan) => ({ ...plan, scope: null }),
+		"no tip": ({ tip: _, ...plan }) => plan,
+		"a tip that is a text": (plan) => ({ ...plan, tip: String(plan.tip) }),
+		"a target that is a text": (plan) => ({ ...plan, target: String(plan.target) }),
+		"half a target": (plan) => ({ ...plan, target: plan.target + 0.5 }),
+		"no target": ({ target: _, ...plan }) => plan,
+		"null for what it was snapped from": (plan) => ({ ...plan, snappedFrom: null }),
+		nothing: () => null,
+		"a text": () => "plan",
+	};
+
+	test.each(Object.keys(broken))("but has, or is, %s is refused", async (what) => {
+		await using chat = await Chat.open({ begins: ["prompt"] });
+		const preview = await chat.preview(await talked(chat), "code_only", main);
+		const before = await chat.records();
+		const made = broken[what]?.(preview) as RewindPlan;
+		await expect(chat.apply(made)).rejects.toMatchObject({ code: "REWIND_NOT_PREVIEWED" });
+		expect(await chat.records()).toEqual(before);
+	});
+
+	test("with a lower tip is refused, unless it is word for word what a preview said then: that is one", async () => {
+		await using chat = await Chat.open({ begins: ["prompt"] });
+		const target = await talked(chat);
+		const then = await chat.preview(target, "code_only", main);
+		chat.write(side, call("x"), main);
+		const now = await chat.preview(target, "code_only", main);
+		const lowered = { ...now, tip: now.tip - 1 };
+		expect(lowered).toEqual(then);
+		chat.write(call("y"));
+		const later = await chat.preview(target, "code_only", main);
+		await expect(chat.apply({ ...later, tip: later.tip - 1 })).rejects.toMatchObject({ code: "REWIND_NOT_PREVIEWED" });
+		// What began since the lower tip speaks against it too.
+		expect(await chat.apply(lowered)).toMatchObject({ kind: "reset", target });
+	});
+
 	test("is known by where it was snapped from", async () => {
 		await using chat = await Chat.open();
 		chat.write(prompt("a"));

@@ -32,6 +32,7 @@ import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
 import type { Feature, FeatureHost, Piece } from "./kernel/feature.ts";
 import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel } from "./kernel/kernel.ts";
+import { undaunted } from "./kernel/listener.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Subscription } from "./kernel/pump.ts";
 import type { Session, SessionScope } from "./kernel/session.ts";
@@ -64,7 +65,7 @@ export interface RuntimeOptions {
 	readonly readOnly?: boolean | "as recovered";
 	/**
 	 * Told of everything as it happens, in the process that works: as `subscribe` tells it from the open on. What is derived from a
-	 * record comes once that is durable.
+	 * record comes once that is durable. What it throws is a warning of the process (`REYN_LISTENER`); it is told of the rest all the same.
 	 */
 	onEvent?(event: RuntimeEvent): void;
 	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
@@ -163,7 +164,7 @@ export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptio
 		redact: redact && ((text) => redact(text)),
 		agents: new Agents({ model, tools, instructions }, agents),
 		// What a feature of one's own says comes here too.
-		emit: onEvent && ((event) => onEvent(event as RuntimeEvent)),
+		emit: onEvent && undaunted((event) => onEvent(event as RuntimeEvent)),
 	};
 	return { kernel, builtIn: ours };
 }
@@ -394,14 +395,11 @@ export class Runtime implements AsyncDisposable {
 	 *
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
 	 */
-	async applyRewind(
-		plan: RewindPlan,
-		actor: string,
-		scope: SessionScope = sessionOf(plan.scope),
-	): Promise<RewindResult> {
+	async applyRewind(plan: RewindPlan, actor: string, scope?: SessionScope): Promise<RewindResult> {
 		this.#kernel.assertOpen();
-		this.#kernel.sessions.at(sessionOf(plan.scope));
-		const session = this.#kernel.sessions.at(scope);
+		// A plan may come from elsewhere as JSON: one without a scope is refused below.
+		const own = this.#kernel.sessions.at(sessionOf(plan?.scope ?? {}));
+		const session = scope ? this.#kernel.sessions.at(scope) : own;
 		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
 		return this.#kernel.move(() =>
 			applyRewind(this.timeline, this.facets, plan, { actor, log, session: session.scope }),

@@ -314,3 +314,42 @@ describe("a listener", () => {
 		await expect(runtime.subscribe().next()).rejects.toMatchObject({ code: "WAL_CLOSED" });
 	});
 });
+
+describe("a listener that throws", () => {
+	test.each([
+		["throws", () => down()],
+		["rejects", async () => down()],
+	])("(%s) ends nothing, and is told all the same", async (_, fail) => {
+		const warned: (Error & { readonly code?: string })[] = [];
+		const warn = (warning: Error): void => void warned.push(warning);
+		process.on("warning", warn);
+		const told: RuntimeEvent[] = [];
+		const { runtime } = await open(project, {
+			...options(),
+			onEvent(event) {
+				told.push(event);
+				return fail();
+			},
+		});
+		const heard: RuntimeEvent[] = [];
+		const following = (async () => {
+			for await (const event of runtime.subscribe()) heard.push(event);
+		})();
+		for (const text of ["hello", "again"]) await runtime.prompt(text);
+		await runtime.idle();
+		await runtime.close();
+		await following;
+		expect(heard.filter(({ type }) => type === "turn_end")).toHaveLength(2);
+		expect(told).toEqual(heard);
+		await new Promise(setImmediate);
+		process.off("warning", warn);
+		// Of each type once.
+		const types = new Set(told.map(({ type }) => type));
+		expect(warned.filter(({ code }) => code === "REYN_LISTENER")).toHaveLength(types.size);
+		expect(warned[0]?.message).toContain("the screen is gone");
+	});
+
+	const down = (): never => {
+		throw new Error("the screen is gone");
+	};
+});

@@ -75,7 +75,11 @@ export class Pump {
 		return events;
 	}
 
-	/** Has one listener told of all from now on, and gives a way to wait until it has been told of a seq. */
+	/**
+	 * Has one listener told of all from now on, and gives a way to wait until it has been told of a seq.
+	 *
+	 * @param hear never throws
+	 */
 	attach(hear: (event: Told) => void): (seq: Seq) => Promise<void> {
 		const listener = new Listener(this.#ports.wal.tip, Number.POSITIVE_INFINITY, this.#ports.isFull);
 		const whenLost = (error: unknown): Told => untold({ reason: (error as Error).message });
@@ -87,7 +91,7 @@ export class Pump {
 				listener.end();
 			}
 		};
-		// What a listener throws is its own: it stops no work, and is not kept quiet.
+		// It never rejects: what cannot be read is said, and a listener throws nothing.
 		void work();
 		return (seq) => listener.reaches(seq);
 	}
