@@ -118,8 +118,8 @@ export class Turns {
 
 	/**
 	 * A turn that a rewind or the end of the process cut stays open: the rewind closes it, or the next start goes on with it. So does
-	 * one whose model is away, that waits for somebody to let a call pass, or of whose call in doubt nobody can be asked: what it has paid for and done is kept until a person
-	 * resumes it, or gives it up.
+	 * one whose model is away, that waits for somebody to let a call pass, or of whose call in doubt nobody can be asked: what it has
+	 * paid for and done is kept until a person resumes it, or gives it up.
 	 */
 	async #stopped(
 		session: Session,
