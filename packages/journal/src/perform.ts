@@ -14,7 +14,7 @@ import { isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, re
 import { failureOf, isFailureOfCall, isNoOutcome, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import { ProgramEnded, type Ticket } from "./order.ts";
-import { deniedBy, type GatedCall, isGated, type Verdict, waitingFor } from "./permit.ts";
+import { deniedBy, type GatedCall, isGated, isVerdict, type Verdict, waitingFor } from "./permit.ts";
 import type { Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
@@ -347,10 +347,12 @@ class Performance<T> implements Asked<T> {
 		}
 	}
 
-	/** A gate that throws has said nothing: the call waits until it does. */
+	/** A gate that throws, or gives no verdict, has said nothing: the call waits until it does. */
 	async #verdictOn(call: GatedCall, gate: NonNullable<Using["gate"]>): Promise<Verdict> {
 		try {
-			return await gate(call);
+			const given = await gate(call);
+			if (isVerdict(given)) return given;
+			throw new TypeError("it gave no verdict");
 		} catch (thrown) {
 			call.signal.throwIfAborted();
 			const error = readable(thrown);

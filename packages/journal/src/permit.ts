@@ -18,12 +18,16 @@ export interface GatedCall {
 
 /**
  * `deny`: the call fails with this code. `wait`: the work stops with `CALL_WAITING`, and asks again when it goes on; so it does where
- * there is no verdict, since the gate throws.
+ * there is no verdict, since the gate throws or gives something else.
  */
 export type Verdict =
 	| { readonly kind: "pass" }
 	| { readonly kind: "deny"; readonly code: string; readonly reason: string }
 	| { readonly kind: "wait"; readonly for: string };
+
+/** What else a gate gives, without types say, lets nothing pass. */
+export const isVerdict = (given: unknown): given is Verdict =>
+	["pass", "deny", "wait"].includes(String((given as { readonly kind?: unknown } | null | undefined)?.kind));
 
 /** What a gate decides on; steps of other sorts are the program's own. */
 export const isGated = (kind: string): kind is GatedCall["type"] => kind === "tool" || kind === "model";

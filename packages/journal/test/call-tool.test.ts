@@ -155,6 +155,22 @@ describe("a gate", () => {
 	});
 });
 
+describe("a gate that gives no verdict", () => {
+	test.each([undefined, null, "pass", {}, { kind: "allow" }])(
+		"but %j lets nothing pass: the call waits",
+		async (given) => {
+			const log = new DyingLog();
+			const tool = payer();
+			const gate = async () => given as Verdict;
+			await expect(life(log, tool, { gate })).rejects.toMatchObject({
+				code: "CALL_WAITING",
+				message: expect.stringContaining("its gate, which failed"),
+			});
+			expect([log.kinds, tool.made]).toEqual([[], []]);
+		},
+	);
+});
+
 describe("a call in doubt", () => {
 	/** It was called, and the process died before that was recorded. */
 	async function inDoubt(tool: Tool): Promise<DyingLog> {

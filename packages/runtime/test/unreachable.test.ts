@@ -197,3 +197,12 @@ describe.each(Object.keys(forms) as Form[])("%s", (form) => {
 		await first.runtime.close();
 	});
 });
+
+test("a gate of a feature that gives no verdict lets nothing pass", async () => {
+	const silent = { name: "silent", start: () => ({ gate: async () => undefined as never }) } satisfies Feature;
+	const { runtime, events } = await open(project, { model: scripted(() => "ok"), features: [silent] });
+	await runtime.prompt("pay");
+	await runtime.idle();
+	expect(ends(events)).toMatchObject([{ outcome: "stopped", reason: expect.stringContaining("it gave no verdict") }]);
+	await runtime.close();
+});

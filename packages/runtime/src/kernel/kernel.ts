@@ -264,8 +264,10 @@ export class OpenKernel implements Kernel {
 	/** All have to let a call pass. */
 	async #gate(session: Session, call: GatedCall): Promise<Verdict> {
 		for (const host of this.#hosts.values()) {
-			const verdict = await host.gate?.(session, call);
-			if (verdict && verdict.kind !== "pass") return verdict;
+			if (!host.gate) continue;
+			const verdict = await host.gate(session, call);
+			// What is no verdict lets nothing pass.
+			if (verdict?.kind !== "pass") return verdict;
 		}
 		return { kind: "pass" };
 	}
