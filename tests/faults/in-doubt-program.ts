@@ -205,7 +205,8 @@ export class Run {
 
 export function observer(world: World): (event: StepEvent) => void {
 	return (event) => {
-		if (event.type === "in_doubt") world.tell({ kind: "in_doubt", name: event.name, decision: event.decision });
+		if (event.type === "in_doubt" && event.decision !== "waits")
+			world.tell({ kind: "in_doubt", name: event.name, decision: event.decision });
 	};
 }
 

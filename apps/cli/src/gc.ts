@@ -83,6 +83,8 @@ function artifactLines({ files, bytes, undecided }: Collection["artifacts"], wen
 }
 
 const heldText = (held: NonNullable<Collection["heldBy"]>): string =>
-	"kind" in held
-		? `held back by #${held.seq}, a record of a kind that is not known here (${held.kind}): whoever knows it may need it`
-		: `held back by what is under way (${held.projection}), which needs #${held.seq}`;
+	"unknown" in held
+		? `held back by the kept state at #${held.seq}, which has ${held.unknown} of a feature that is not here: whoever has it may need that`
+		: "kind" in held
+			? `held back by #${held.seq}, a record of a kind that is not known here (${held.kind}): whoever knows it may need it`
+			: `held back by what is under way (${held.projection}), which needs #${held.seq}`;

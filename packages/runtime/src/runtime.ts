@@ -471,7 +471,8 @@ const stateOf = ({ view }: Session): ConversationState => view.get(conversation)
 
 /** What work that was given up has still to say: a process died before it had. */
 function unsaid({ scope, view }: Session, pieces: readonly Piece[]): readonly BackgroundMessage[] {
-	return pieces.flatMap(({ id, unsaid }) =>
-		!unsaid || hasMessageFrom(view.get(conversation), id, unsaid.seq) ? [] : [{ scope, from: id, ...unsaid }],
-	);
+	return pieces.flatMap((piece) => {
+		const { id: from, unsaid } = piece;
+		return !unsaid || hasMessageFrom(view.get(conversation), piece, unsaid.seq) ? [] : [{ scope, from, ...unsaid }];
+	});
 }

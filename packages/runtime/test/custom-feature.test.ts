@@ -1,8 +1,8 @@
 /** A feature that nothing of the runtime names: it goes on after any kill, and every rewind, undo and gc take it along. */
 import { join } from "node:path";
 import { stepCompleted } from "@reyn/journal";
-import { defineProjection } from "@reyn/snapshot";
-import { defineRecord } from "@reyn/wal";
+import { defineProjection, type View } from "@reyn/snapshot";
+import { type Draft, defineRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type Board, pollFeature, pollOver, polls } from "../../../examples/custom-feature/poll.ts";
@@ -12,8 +12,11 @@ import {
 	type Feature,
 	type FeatureHost,
 	facets,
+	inBackground,
 	mainSession,
+	type Piece,
 	type Runtime,
+	speaker,
 	trustState,
 } from "../src/index.ts";
 import { copyState, keepLines, linesOf } from "./cut.ts";
@@ -228,6 +231,132 @@ test("left out for one opening, it is as it was", async () => {
 	await again.runtime.idle();
 	expect([...posted.values()]).toEqual(["Tea? yes (2 of 2)"]);
 	await again.runtime.close();
+});
+
+test("left out after its records were taken away, its kept state holds the next cut", async () => {
+	const { runtime, polls } = await opened();
+	await ask(runtime);
+	await polls.vote(ID, "ada", "yes");
+	const say = async (runtime: Runtime) => {
+		for (const text of ["a", "b", "c"]) {
+			await runtime.prompt(text);
+			await runtime.idle();
+		}
+		return runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
+	};
+	const { retainedFrom } = await say(runtime);
+	const then = stateOf(runtime);
+	await runtime.close();
+	const { runtime: without } = await open(project, { model, tools: [] });
+	expect(await say(without)).toMatchObject({ retainedFrom, heldBy: { seq: retainedFrom - 1, unknown: "polls" } });
+	await without.close();
+	const again = await opened();
+	expect(stateOf(again.runtime)).toEqual(then);
+	expect(await say(again.runtime)).not.toHaveProperty("heldBy.unknown");
+	await again.runtime.close();
+});
+
+describe("a kind of work of one's own", () => {
+	const begun = defineRecord("job_begun", z.object({ job: z.string(), kind: z.string() }));
+	const over = defineRecord("job_over", z.object({ job: z.string() }));
+	const refused = defineRecord("job_refused", z.object({ job: z.string() }));
+	const job = z.object({ kind: z.string(), since: z.int(), status: z.enum(["running", "over"]) });
+	const jobs = defineProjection<Readonly<Record<string, z.infer<typeof job>>>>({
+		name: "jobs",
+		version: 1,
+		schema: z.record(z.string(), job),
+		init: () => ({}),
+		handle: (on) => [
+			on(begun, (state, { job, kind }, { seq }) => ({ ...state, [job]: { kind, since: seq, status: "running" } })),
+			...[over, refused].map((kind) =>
+				on(kind, (state, { job }) => {
+					const before = state[job];
+					return before ? { ...state, [job]: { ...before, status: "over" as const } } : state;
+				}),
+			),
+		],
+	});
+	const piecesIn = (view: View): readonly Piece[] =>
+		Object.entries(view.get(jobs)).map(([job, { kind, since, status }]) => ({
+			kind,
+			id: job.split("/")[1] ?? job,
+			work: { name: job, scope: { ...view.scope, run: job }, kinds: ["job_over", "job_refused", "step_started"] },
+			status,
+			title: job,
+			since,
+		}));
+	const made: string[] = [];
+	/** @param ends does the end of a job end it? */
+	const feature = (ends = true): Feature<FeatureHost & { append(draft: Draft): Promise<void> }> => ({
+		name: "jobs",
+		records: { code: [begun, over, refused] },
+		projections: [jobs],
+		undo: { [refused.kind]: ({ scope }) => ({ takenBackBy: { scope, drop: [refused.kind] } }) },
+		needs: [speaker],
+		pieces: piecesIn,
+		settle: () => ({ becomes: "running" }),
+		start: (kernel) => ({
+			async append(draft) {
+				const session = await kernel.sessions.ensure(mainSession);
+				await session.log.append(draft, { ...session.scope, run: (draft.data as { job: string }).job }).durable;
+				for (const piece of piecesIn(session.view)) if (piece.status === "running") kernel.goOn(piece);
+			},
+			goOn: (session, piece) =>
+				inBackground(kernel, session, piece, async (lane) => {
+					const call = async () => void made.push(piece.title);
+					await lane.perform({ kind: "step", name: "do", args: {}, purity: "side_effect", call });
+					return { records: ends ? [over({ job: piece.title })] : [], say: `${piece.title} is done` };
+				}),
+		}),
+	});
+	const openedJobs = async (ends = true) => {
+		made.length = 0;
+		const jobFeature = feature(ends);
+		const opened = await open(project, { model, tools: [], features: [jobFeature] });
+		return { ...opened, jobs: opened.runtime.hostOf(jobFeature) };
+	};
+
+	test("says its text beside another of the same id and another kind", async () => {
+		const { runtime, jobs } = await openedJobs();
+		await jobs.append(begun({ job: "a/1", kind: "a" }));
+		await runtime.idle();
+		await jobs.append(begun({ job: "b/1", kind: "b" }));
+		await runtime.idle();
+		expect(messages(runtime)).toEqual(["1: a/1 is done", "1: b/1 is done"]);
+		await runtime.close();
+	});
+
+	test("whose end leaves it running has stopped, and does nothing again", async () => {
+		const { runtime, jobs, events } = await openedJobs(false);
+		await jobs.append(begun({ job: "a/1", kind: "a" }));
+		await runtime.idle();
+		for (let i = 0; i < 2; i++) {
+			runtime.resume();
+			await runtime.idle();
+		}
+		expect(made).toEqual(["a/1"]);
+		expect(events.filter(({ type }) => type === "stopped")).toMatchObject([
+			{ work: "a/1", reason: expect.stringContaining("leave it running") },
+			{},
+			{},
+		]);
+		await runtime.close();
+	});
+
+	test.each([true, false])("that an undo sets running runs where this process goes on: %s", async (goesOn) => {
+		const first = await openedJobs();
+		const log = await first.runtime.timeline.handle();
+		const scope = { ...mainSession, run: "a/1" };
+		log.append(begun({ job: "a/1", kind: "a" }), scope);
+		await log.append(refused({ job: "a/1" }), scope).durable;
+		await first.runtime.close();
+		const { runtime } = await openedJobs();
+		if (goesOn) runtime.resume();
+		await runtime.undo("ada");
+		await runtime.idle();
+		expect(made).toEqual(goesOn ? ["a/1"] : []);
+		await runtime.close();
+	});
 });
 
 test("what a feature keeps beside the log goes with gc once nothing of its refers to it", async () => {

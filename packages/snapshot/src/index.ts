@@ -19,4 +19,5 @@ export {
 	type StateOf,
 } from "./projection.ts";
 export { type Bases, capture, newestSnapshot, restore, type Sources } from "./restore.ts";
+export { projectionsIn } from "./snapshot.ts";
 export { fileSnapshots, memorySnapshots, SnapshotStore, sealed, unsealed } from "./store.ts";

@@ -95,6 +95,12 @@ export function readRoot(text: string): Read {
 	return result.success ? { kind: "root", root: result.data } : { kind: "rotten", why: z.prettifyError(result.error) };
 }
 
+/** The names of the projections that a root has a state of; none where it is not sound, or of a newer version. */
+export function projectionsIn(text: string): readonly string[] {
+	const read = readRoot(text);
+	return read.kind === "root" ? Object.keys(read.root.states) : [];
+}
+
 /** Undefined when it is no JSON: a checksum is no proof of that. */
 function parsed(json: string): unknown {
 	try {

@@ -5,7 +5,7 @@ import type { BranchIndex } from "./branch-index.ts";
 import type { TimelineOptions } from "./options.ts";
 import type { Label, Reading } from "./reading.ts";
 import { isMeta, isOutside } from "./records.ts";
-import { type Floor, firstToKeep, floorOf, type RetentionPolicy, type Unknown } from "./retention.ts";
+import { type Floor, firstToKeep, floorOf, type RetentionPolicy, type Unfolded, type Unknown } from "./retention.ts";
 import { assertKeepable, keepBefore } from "./truncation.ts";
 import type { WholeLog } from "./whole-log.ts";
 
@@ -18,7 +18,7 @@ export interface Collection {
 	/** The first record that is still on disk: the log goes in whole segments. */
 	readonly first: Seq;
 	/** Live work that needs older records than the policy keeps, or a record of a kind that is not known here. */
-	readonly heldBy?: Floor | Unknown;
+	readonly heldBy?: Floor | Unknown | Unfolded;
 	/** Labels of what was before; their states are kept. */
 	readonly labels: readonly Label[];
 	/** The seqs whose states outlive their records, newest first: that before the cut, labels, and rewinds that mix lines. */
@@ -31,14 +31,14 @@ export interface Collection {
 export class Collecting {
 	readonly #reading: Reading;
 	readonly #whole: WholeLog;
-	readonly #options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots">;
+	readonly #options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots" | "projections">;
 	readonly #snapped: (seq: Seq) => Promise<Seq>;
 
 	/** @param snapped the seq that a checkout of one goes to */
 	constructor(
 		reading: Reading,
 		whole: WholeLog,
-		options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots">,
+		options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots" | "projections">,
 		snapped: (seq: Seq) => Promise<Seq>,
 	) {
 		this.#reading = reading;
@@ -73,8 +73,12 @@ export class Collecting {
 	}
 
 	/** Where the log may be cut: behind a checkpoint, as far as policy and live work allow. */
-	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor | Unknown }> {
+	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor | Unknown | Unfolded }> {
 		const was = this.#reading.kept.retainedFrom;
+		const { known, projections } = this.#options;
+		// Behind another cut nothing would stand for it any more.
+		const unfolded = known && (await this.#reading.kept.unfolded(projections.map(({ name }) => name)));
+		if (unfolded) return { before: was, heldBy: unfolded };
 		const checkpoints = this.#reading.register.checkpoints.filter(({ seq }) => seq >= was);
 		const scopes = await this.#scopes();
 		let last = firstToKeep(checkpoints, policy);

@@ -12,7 +12,7 @@ export type { TimelineOptions } from "./options.ts";
 export type { Outcomes, Said } from "./outcomes.ts";
 export type { Checkpoint, Label } from "./reading.ts";
 export { checkpoint, isMeta, isOutside, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
-export type { Floor, RetentionPolicy, Unknown } from "./retention.ts";
+export type { Floor, RetentionPolicy, Unfolded, Unknown } from "./retention.ts";
 export { type Covers, openSession, type Session, type Work } from "./session.ts";
 export { type Moved, type MovedBy, type MoveParts, type MovePlan, type Moving, moveWith, settleWith } from "./steps.ts";
 export { openTimeline, Timeline } from "./timeline.ts";

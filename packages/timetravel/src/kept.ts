@@ -1,10 +1,11 @@
 /** What outlives the records that were taken away: how far it reaches, and how it is replaced. */
-import { collect, SnapshotStore, type Sources } from "@reyn/snapshot";
+import { collect, projectionsIn, SnapshotStore, type Sources } from "@reyn/snapshot";
 import { type BlobStore, type Scope, type Seq, scopeKey, type Wal } from "@reyn/wal";
 import { type BranchIndex, isKept, pathIn, readBranchIndex, writeBranchIndex } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
 import type { Lineage, Reset } from "./lineage.ts";
 import { isOutside } from "./records.ts";
+import type { Unfolded } from "./retention.ts";
 import { goesOnFromOne } from "./truncation.ts";
 
 interface Place {
@@ -65,6 +66,23 @@ export class Kept {
 			...from,
 			bases: { snapshots: this.#place.bases, crcs, kinds: new Set(kinds.filter((kind) => !isOutside(kind))) },
 		};
+	}
+
+	/** A state at the cut of a projection that is none of these. */
+	async unfolded(known: readonly string[]): Promise<Unfolded | undefined> {
+		const { retainedFrom, scopes, whole = [] } = this.#index;
+		if (!this.#place || retainedFrom === 1) return undefined;
+		const { bases, whole: wholeBases } = this.#place;
+		const seq = retainedFrom - 1;
+		for (const [store, all] of [
+			[bases, scopes.map(({ scope }) => scope)],
+			[wholeBases, whole],
+		] as const)
+			for (const scope of all) {
+				const unknown = projectionsIn((await store.root(scope, seq)) ?? "").find((name) => !known.includes(name));
+				if (unknown !== undefined) return { seq, unknown, scope };
+			}
+		return undefined;
 	}
 
 	/** What states of the whole log are made from. One is kept at the cut, if there was any then. */

@@ -21,7 +21,7 @@ export interface TimelineOptions {
 	readonly kept?: BlobStore;
 	/**
 	 * Your kinds, where others may come and go: the first record of any other kind holds `gc`, since no state can stand for it that
-	 * whoever knows it could go on from. Default: all are known.
+	 * whoever knows it could go on from; so does a kept state of a projection that is none of yours. Default: all are known.
 	 */
 	readonly known?: readonly string[];
 	/** Kinds of yours whose records outlive the others: few and small ones, see `records`. Default: none. */

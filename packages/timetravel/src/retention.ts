@@ -45,6 +45,14 @@ export interface Unknown {
 	readonly scope: Scope;
 }
 
+/** A kept state of a projection that is not known here: no state at a later seq could stand for it. */
+export interface Unfolded {
+	/** Of the kept state. */
+	readonly seq: Seq;
+	readonly unknown: string;
+	readonly scope: Scope;
+}
+
 /** The oldest record that a state still needs. */
 export function floorOf(view: View): Floor | undefined {
 	let lowest: Floor | undefined;

@@ -31,8 +31,13 @@ export function inBackground(
 			const { records, say } = await runProgram(path, work.scope, using, steps);
 			const end = (): Promise<void> => {
 				if (say !== undefined) kernel.get(speaker).say(session, piece, since, say);
-				for (const record of records) using.log.append(record, work.scope);
-				return using.log.append(laneClosed({ lane: path }), work.scope).durable;
+				const appended = records.map((record) => using.log.append(record, work.scope));
+				if (kernel.find(piece)?.status !== "running")
+					return using.log.append(laneClosed({ lane: path }), work.scope).durable;
+				// Its lane stays open, so that what it has done is not done again.
+				const why = "the records of its end leave it running; have them end it, or nobody knows that it is over";
+				const durable = appended.at(-1)?.durable ?? Promise.resolve();
+				return durable.then(() => Promise.reject(new Error(why)));
 			};
 			await kernel.space.keep(work.name, "end", end, signal);
 			await kernel.get(speaker).show(session, piece, signal);

@@ -74,7 +74,10 @@ export interface Piece {
 	readonly spent?: { readonly calls: number; readonly tokens: number };
 }
 
-/** What is `running` again is set going after the move, if it ran in this process. The draft makes it paused or over. */
+/**
+ * What is `running` again is set going after the move, if it ran in this process, or this has been told to `resume`. The draft makes it
+ * paused or over.
+ */
 export interface Settled {
 	readonly becomes: "running" | "waiting" | "over";
 	readonly draft?: Draft;
@@ -137,6 +140,8 @@ export interface Kernel {
 	emit<Event extends { readonly type: string }>(event: Event): void;
 	/** Goes on with a piece of any feature that runs, unless it is under way: it was held, and is not any more. */
 	goOn(piece: Pick<Piece, "kind" | "id">): void;
+	/** A piece of any feature as it is now. */
+	find(which: Pick<Piece, "kind" | "id">): Piece | undefined;
 	/** Resolves when `onEvent` has been told of all that is durable now. */
 	told(): Promise<void>;
 	/** Work that was finished before and is not even asked for: the meter counts it as free. */

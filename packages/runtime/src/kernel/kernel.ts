@@ -160,6 +160,8 @@ export class OpenKernel implements Kernel {
 	/** Resolves when `emit` has been told up to a seq. */
 	#reaches: (seq: Seq) => Promise<void> = () => Promise.resolve();
 	#isClosing = false;
+	/** Has it been told to go on with what was in flight? */
+	#isGoing = false;
 	/** Each resolves when something is over that ends or moves something. */
 	readonly #ending = new Set<Promise<void>>();
 	/** Resolves when no `gc` is under way. */
@@ -237,7 +239,17 @@ export class OpenKernel implements Kernel {
 
 	/** Goes on with all that runs by itself, in the order of the features. Paused work stays paused. */
 	resume(): void {
+		this.#isGoing = true;
 		this.#goOnWith(() => true);
+	}
+
+	find(which: Pick<Piece, "kind" | "id">): Piece | undefined {
+		for (const { view } of this.sessions)
+			for (const feature of this.#hosts.keys()) {
+				const found = feature.pieces?.(view).find((piece) => isSame(piece, which));
+				if (found) return found;
+			}
+		return undefined;
 	}
 
 	goOn(which: Pick<Piece, "kind" | "id">): void {
@@ -256,9 +268,9 @@ export class OpenKernel implements Kernel {
 			if (feature.pieces?.(session.view).some((each) => isSame(each, piece))) host.goOn?.(session, piece);
 	}
 
-	/** What nobody has gone on with in this process waits for the next start, as it would have without the rewind. */
+	/** Where nobody has told this process to go on, what has not begun in it waits, as it would have without the rewind. */
 	#relaunch = (session: Session, piece: Piece): void => {
-		if (session.hasBegun(piece.work)) this.#goOn(session, piece);
+		if (this.#isGoing || session.hasBegun(piece.work)) this.#goOn(session, piece);
 	};
 
 	/** All have to let a call pass. */

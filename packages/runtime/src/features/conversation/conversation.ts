@@ -4,6 +4,7 @@ import { rewindNote } from "@reyn/rewind-modes";
 import { defineProjection, List } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
 import { z } from "zod";
+import type { From } from "../../kernel/services.ts";
 import {
 	assistantMessage,
 	messageDelivered,
@@ -33,6 +34,8 @@ const item = z.discriminatedUnion("type", [
 		type: z.literal("message"),
 		seq,
 		from: z.string(),
+		/** The kind of that work; absent where an older version has folded it. */
+		of: z.string().optional(),
 		text: z.string(),
 		spilled: spilledTextSchema.optional(),
 	}),
@@ -72,10 +75,10 @@ export const conversation = defineProjection({
 		})),
 		on(assistantMessage, (state, message, { seq }) => {
 			if ("turn" in message) return add(state, { type: "reply", seq, ...message });
-			const from = "from" in message ? message.from.id : "plan" in message ? message.plan : message.skill;
+			const { kind: of, id: from } = fromOf(message);
 			const { text, spilled } = message;
 			return {
-				...add(state, { type: "message", seq, from, text, ...(spilled ? { spilled } : {}) }),
+				...add(state, { type: "message", seq, from, of, text, ...(spilled ? { spilled } : {}) }),
 				undelivered: [...state.undelivered, seq],
 			};
 		}),
@@ -119,6 +122,12 @@ function answered(state: ConversationState, result: ConversationItem & { type: "
 	return add(state, result);
 }
 
+/** Which work a text of the background comes from; its first two forms had a name of their own for each kind. */
+function fromOf(message: { from: From } | { plan: string } | { skill: string }): From {
+	if ("from" in message) return message.from;
+	return "plan" in message ? { kind: "plan", id: message.plan } : { kind: "skill", id: message.skill };
+}
+
 /** The items from a seq on, newest first: what is asked for is near the end, however long the conversation is. */
 export function* since({ items }: ConversationState, seq: Seq): Generator<[item: ConversationItem, at: number]> {
 	for (let at = items.length - 1; at >= 0; at--) {
@@ -151,8 +160,10 @@ export function promptText(state: ConversationState, turn: Seq): string {
 }
 
 /** Has this plan or skill run delivered a text after `seq`? */
-export function hasMessageFrom(state: ConversationState, from: string, seq: Seq): boolean {
-	return since(state, seq + 1).some(([item]) => item.type === "message" && item.from === from);
+export function hasMessageFrom(state: ConversationState, { kind, id }: From, seq: Seq): boolean {
+	return since(state, seq + 1).some(
+		([item]) => item.type === "message" && item.from === id && (item.of ?? kind) === kind,
+	);
 }
 
 /**

@@ -28,8 +28,8 @@ export class Outbox implements Speaker {
 		return session.log.append(assistantMessage({ ...said, from: { kind, id } }), session.scope);
 	}
 
-	hasSaid({ view }: Session, { id }: From, since: Seq): boolean {
-		return hasMessageFrom(view.get(conversation), id, since);
+	hasSaid({ view }: Session, from: From, since: Seq): boolean {
+		return hasMessageFrom(view.get(conversation), from, since);
 	}
 
 	async show(session: Session, { id }: From, signal = new AbortController().signal): Promise<void> {
