@@ -307,6 +307,7 @@ const ofFiles = [
 	"fileBlobs",
 	"fileEngine",
 	"fileSnapshots",
+	"hashOwnFile",
 	"readOwnFile",
 	"removeFiles",
 ];

@@ -148,3 +148,28 @@ test("what has changed, or is larger than what was written there, is not used", 
 	expect(await runtime.scripts.text(run)).toEqual(five());
 	await runtime.close();
 });
+
+test("gigabytes of nothing under their names are not read: what is looked for has a size, and all together a limit", async () => {
+	let run = "";
+	const moved = await inFormer(async (runtime) => {
+		({ run } = await runToEnd(runtime, five(), { a: 1 }));
+	});
+	const [, begins = ""] = /script-([0-9a-f]{16})/.exec(moved.map(({ to }) => to).join()) ?? [];
+	for (let i = 10; i < 30; i++) {
+		const path = join(project.state, `runs/r000000${i}/result-${begins}.json`);
+		await mkdir(dirname(path), { mode: 0o700 });
+		await writeFile(path, "", { mode: 0o600 });
+		await truncate(path, 511 * 1024 ** 2);
+	}
+	const { runtime } = await open(project, { model: echo() });
+	const began = performance.now();
+	expect(await runtime.scripts.text(run)).toEqual(five());
+	const tooLarge = {
+		code: "WAL_TOO_LARGE",
+		message: expect.stringContaining("expected at most 536870912"),
+		detail: { path: join(project.state, "runs"), files: 23, bytes: expect.any(Number) },
+	};
+	await expect(runtime.gc({ ...all, dryRun: true })).rejects.toMatchObject(tooLarge);
+	expect(performance.now() - began).toBeLessThan(2000);
+	await runtime.close();
+});

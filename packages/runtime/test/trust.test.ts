@@ -1,8 +1,11 @@
 /** A state that was made here is known, and one that came from elsewhere is not, whatever it brings along. */
+import { createHash } from "node:crypto";
 import {
+	closeSync,
 	cpSync,
 	mkdirSync,
 	mkdtempSync,
+	openSync,
 	readdirSync,
 	readFileSync,
 	renameSync,
@@ -10,15 +13,17 @@ import {
 	symlinkSync,
 	truncateSync,
 	writeFileSync,
+	writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { defineRecord, fileEngine, openWal } from "@reyn/wal";
 import { applyRepair, planRepair } from "@reyn/wal/tools";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { claimState, forgetUnknown, stateFingerprint, stateOrigin, trustState } from "../src/index.ts";
+import { claimState, forgetUnknown, layoutOf, stateFingerprint, stateOrigin, trustState } from "../src/index.ts";
+import { areaIn } from "../src/stores/layout.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 
@@ -232,7 +237,7 @@ test("what is trusted is what was seen", async () => {
 	expect([readdirSync(join(state, "state")), await stateOrigin(state, secrets)]).toEqual([names, "unknown"]);
 	mkdirSync(join(state, "state", "kept", "chunks"), { recursive: true, mode: 0o700 });
 	const before = await stateFingerprint(state);
-	writeFileSync(join(state, "state", "kept", "chunks", "a.blob"), "more", { mode: 0o600 });
+	writeFileSync(join(state, "state", "kept", "chunks", `${"a".repeat(64)}.blob`), "more", { mode: 0o600 });
 	expect(await stateFingerprint(state)).not.toBe(before);
 	await trustState(state, secrets, { seen: await stateFingerprint(state) });
 	expect(await stateOrigin(state, secrets)).toBe("own");
@@ -242,6 +247,112 @@ test("what is trusted is what was seen", async () => {
 	const nothing = await stateFingerprint(other);
 	await write(join(other, "state"), 1);
 	await expect(trustState(other, secrets, { seen: nothing })).rejects.toMatchObject({ code: "RUNTIME_STATE_CHANGED" });
+});
+
+/** Writes a file of a state, with the directories that lead to it. */
+function plant(path: string, text: string | Buffer): void {
+	mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+	writeFileSync(path, text, { mode: 0o600 });
+}
+
+const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+test("all that decides what counts is seen: the head, the base, each segment, whether a torn tail lies there, each kept state", async () => {
+	await trusted();
+	const log = await openWal(fileEngine(join(state, "state")), { records: [said] });
+	await log.truncate({ before: 20 });
+	await log.close();
+	const wal = join(state, "state");
+	const kept = join(areaIn(layoutOf(state), "kept"));
+	const names = ["branches", "log", `chunks/${"a".repeat(64)}`, `roots/x-1/${"1".padStart(20, "0")}`];
+	for (const name of [...names, ...names.slice(1).map((each) => `whole/${each}`)])
+		plant(join(kept, `${name}.blob`), "1");
+	const files = (readdirSync(state, { recursive: true }) as string[])
+		.map((name) => join(state, name))
+		.filter((path) => /wal(-\d+)?\.(jsonl|head|base)$|\.blob$/.test(path));
+	expect(files.length).toBeGreaterThan(12);
+	const before = await stateFingerprint(state);
+	for (const path of files) {
+		const bytes = readFileSync(path);
+		const other = Buffer.from(bytes);
+		other[0] = (other[0] as number) ^ 1;
+		writeFileSync(path, other);
+		expect([path, (await stateFingerprint(state)) === before]).toEqual([path, false]);
+		writeFileSync(path, bytes);
+	}
+	expect(await stateFingerprint(state)).toBe(before);
+	writeFileSync(join(wal, "wal.jsonl.broken-9-00000000"), "", { mode: 0o600 });
+	expect(await stateFingerprint(state)).not.toBe(before);
+});
+
+test("names that no Reyn writes say nothing of other files: neither are they seen", async () => {
+	await write(join(state, "state"), 1);
+	const kept = join(state, "state", "kept");
+	const index = join(kept, "branches.blob");
+	const [shown, other] = ["what is shown", "what is trusted"];
+	// What was said of the files, a line each; the name of one says what two lines of the other do.
+	const lines = [
+		`${kept}/a f ${sha256Of("f")}`,
+		`${kept} branches.blob ${sha256Of(shown)}`,
+		`${kept}/c g ${sha256Of("g")}`,
+		`${kept} branches.blob ${sha256Of(other)}`,
+		`${kept}/d e ${sha256Of("e")}`,
+	];
+	const named = (from: number, to: number): string => {
+		const [, directory = "", name = ""] = /^(.*) (\S+) [0-9a-f]{64}$/s.exec(lines.slice(from, to + 1).join("\n")) ?? [];
+		return join(directory, name);
+	};
+	plant(join(kept, "a", "f"), "f");
+	plant(index, shown);
+	plant(named(2, 4), "e");
+	const seen = await stateFingerprint(state);
+	rmSync(kept, { recursive: true });
+	plant(named(0, 2), "g");
+	plant(index, other);
+	plant(join(kept, "d", "e"), "e");
+	await expect(trustState(state, secrets, { seen })).rejects.toMatchObject({ code: "RUNTIME_STATE_CHANGED" });
+	expect(await stateOrigin(state, secrets)).toBe("unknown");
+});
+
+test("of more than can be held to what was shown nothing is read, and nothing trusted", async () => {
+	await write(join(state, "state"), 1);
+	const log = join(state, "state", "wal.jsonl");
+	const bytes = readFileSync(log).length;
+	const tooLarge = { code: "WAL_TOO_LARGE", message: expect.stringMatching(/at most 536870912 .*--trust/) };
+	truncateSync(log, 600 * 1024 ** 2);
+	await expect(stateFingerprint(state)).rejects.toMatchObject({ ...tooLarge, detail: { path: join(state, "state") } });
+	await expect(trustState(state, secrets, { seen: "x" })).rejects.toMatchObject(tooLarge);
+	truncateSync(log, bytes);
+	// Together, and under names that are looked at.
+	const chunks = join(state, "state", "kept", "chunks");
+	for (let i = 0; i < 20; i++) {
+		const path = join(chunks, `${String(i).padStart(64, "0")}.blob`);
+		plant(path, "");
+		truncateSync(path, 511 * 1024 ** 2);
+	}
+	const began = performance.now();
+	await expect(stateFingerprint(state)).rejects.toMatchObject({ ...tooLarge, detail: { files: 22 } });
+	await expect(trustState(state, secrets)).rejects.toMatchObject({ code: "WAL_TOO_LARGE", detail: { files: 20 } });
+	expect(performance.now() - began).toBeLessThan(2000);
+	expect([await stateOrigin(state, secrets), readdirSync(join(state, "state")).includes("wal.jsonl")]).toEqual([
+		"unknown",
+		true,
+	]);
+});
+
+test("a segment too large to be known later is refused before the log is taken over", async () => {
+	await write(join(state, "state"), 30);
+	const [name = ""] = sealedIn(join(state, "state"));
+	const path = join(state, "state", name);
+	const bytes = readFileSync(path);
+	// Its two ends are those of a segment, with gigabytes of nothing between them.
+	const end = bytes.lastIndexOf("\n", -2) + 1;
+	const file = openSync(path, "r+");
+	writeSync(file, bytes.subarray(end), 0, bytes.length - end, 1024 ** 3);
+	closeSync(file);
+	const names = readdirSync(join(state, "state"));
+	await expect(trustState(state, secrets)).rejects.toMatchObject({ code: "WAL_TOO_LARGE", detail: { path } });
+	expect(readdirSync(join(state, "state"))).toEqual(names);
 });
 
 test("a state with many segments stays known", async () => {

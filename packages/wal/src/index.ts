@@ -27,7 +27,7 @@ export { assertJson, canonicalJson } from "./json.ts";
 export { memoryBlobs } from "./memory-blobs.ts";
 export { memoryEngine } from "./memory-engine.ts";
 export { nodeDisk } from "./node-disk.ts";
-export { assertNoDirectory, assertOwnDirectory, readOwnFile } from "./own-files.ts";
+export { assertNoDirectory, assertOwnDirectory, hashOwnFile, readOwnFile } from "./own-files.ts";
 export { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 export {
 	type AnyRecordKind,

@@ -2,6 +2,7 @@
  * What may be a file or a directory of a state: a clone can carry a link to any file, and in a directory that others write to
  * anybody can plant a pipe.
  */
+import { createHash } from "node:crypto";
 import fs from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -33,7 +34,35 @@ export function openOwn(path: string, flags: number): number {
  *
  * @throws WalError `WAL_UNSAFE`, `WAL_TOO_LARGE` when it has more bytes than `limit`; else an error of the system
  */
-export async function readOwnFile(path: string, limit: number): Promise<Buffer | undefined> {
+export function readOwnFile(path: string, limit: number): Promise<Buffer | undefined> {
+	return withOwnFile(path, limit, (file) => file.readFile());
+}
+
+/**
+ * The SHA-256 of a file of a state, a piece at a time: other work gets its turn meanwhile; undefined when there is none.
+ *
+ * @throws WalError as {@link readOwnFile}, also of one that grows beyond `limit` while it is read
+ */
+export function hashOwnFile(path: string, limit: number): Promise<string | undefined> {
+	return withOwnFile(path, limit, async (file) => {
+		const [hash, piece] = [createHash("sha256"), Buffer.allocUnsafe(PIECE_BYTES)];
+		for (let done = 0; ; ) {
+			const { bytesRead } = await file.read(piece, 0, PIECE_BYTES, done);
+			if (bytesRead === 0) return hash.digest("hex");
+			done += bytesRead;
+			assertFits(path, done, limit);
+			hash.update(piece.subarray(0, bytesRead));
+		}
+	});
+}
+
+const PIECE_BYTES = 1024 * 1024;
+
+async function withOwnFile<T>(
+	path: string,
+	limit: number,
+	use: (file: FileHandle) => Promise<T>,
+): Promise<T | undefined> {
 	assertOwnDirectory(dirname(path));
 	let file: FileHandle;
 	try {
@@ -46,15 +75,20 @@ export async function readOwnFile(path: string, limit: number): Promise<Buffer |
 	try {
 		const stats = await file.stat();
 		assertOwnFile(stats, path);
-		if (stats.size <= limit) return await file.readFile();
-		throw new WalError(
-			"WAL_TOO_LARGE",
-			`${path} has ${stats.size} bytes; at most ${limit} were written there. Bring it back from a copy, or move it away`,
-			{ path, bytes: stats.size, limit },
-		);
+		assertFits(path, stats.size, limit);
+		return await use(file);
 	} finally {
 		await file.close();
 	}
+}
+
+function assertFits(path: string, bytes: number, limit: number): void {
+	if (bytes <= limit) return;
+	throw new WalError(
+		"WAL_TOO_LARGE",
+		`${path} has ${bytes} bytes; at most ${limit} were written there. Bring it back from a copy, or move it away`,
+		{ path, bytes, limit },
+	);
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { hash } from "node:crypto";
 import { basename, dirname, relative, sep } from "node:path";
-import { type BlobStore, isReynError, readOwnFile, removeFiles } from "@reyn/wal";
+import { type BlobStore, hashOwnFile, isReynError, readOwnFile, removeFiles, WalError } from "@reyn/wal";
 import { formerPlansIn, type Layout } from "./layout.ts";
 import { filesBelow, sizeOf } from "./own-tree.ts";
 
@@ -24,15 +24,31 @@ export function withFormerFiles(layout: Layout, area: string, blobs: BlobStore):
 	const names = new Map<string, string>();
 
 	const nameOf = async ({ path, begins, limit }: Former): Promise<string | undefined> => {
-		const bytes = await unlessTooLarge(readOwnFile(path, limit));
-		const sha256 = bytes && hash("sha256", bytes, "hex");
+		const sha256 = await unlessTooLarge(hashOwnFile(path, limit));
 		// What has changed under its name is not ours to judge.
 		return sha256?.startsWith(begins) ? `${sha256.slice(0, 2)}/${sha256}` : undefined;
 	};
 
-	async function* named(sha256?: string): AsyncGenerator<{ readonly path: string; readonly name: string }> {
+	/** Those whose names may stand for a hash, and that are no larger than what was written there. */
+	async function candidates(sha256: string | undefined, limit: number): Promise<readonly Former[]> {
+		const found: Former[] = [];
+		let bytes = 0;
 		for await (const former of formersOf?.(layout) ?? []) {
 			if (sha256 !== undefined && !sha256.startsWith(former.begins)) continue;
+			const size = (await sizeOf(former.path)) ?? 0;
+			if (size > Math.min(former.limit, limit)) continue;
+			found.push(former);
+			if (!names.has(former.path)) bytes += size;
+		}
+		if (bytes > MAX_HASHED) throw tooMuch(layout, area, found.length, bytes);
+		return found;
+	}
+
+	async function* named(
+		sha256?: string,
+		limit = MAX_RESULT,
+	): AsyncGenerator<{ readonly path: string; readonly name: string }> {
+		for (const former of await candidates(sha256, limit)) {
 			const name = names.get(former.path) ?? (await nameOf(former));
 			if (name === undefined) continue;
 			names.set(former.path, name);
@@ -41,8 +57,8 @@ export function withFormerFiles(layout: Layout, area: string, blobs: BlobStore):
 	}
 
 	/** Those that are the blob of this name. */
-	async function* called(name: string): AsyncGenerator<string> {
-		for await (const each of named(basename(name))) if (each.name === name) yield each.path;
+	async function* called(name: string, limit?: number): AsyncGenerator<string> {
+		for await (const each of named(basename(name), limit)) if (each.name === name) yield each.path;
 	}
 
 	return {
@@ -55,7 +71,7 @@ export function withFormerFiles(layout: Layout, area: string, blobs: BlobStore):
 			});
 			// What lies there in its place hides no sound one.
 			if (found && hash("sha256", found) === basename(name)) return found;
-			for await (const path of called(name)) {
+			for await (const path of called(name, limit)) {
 				const bytes = await readOwnFile(path, limit ?? MAX_RESULT);
 				if (bytes) return bytes;
 			}
@@ -105,6 +121,17 @@ const kinds: Readonly<Record<string, (layout: Layout) => AsyncIterable<Former>>>
 const MAX_GIVEN = 8 * 1024 * 1024;
 const MAX_RESULT = 512 * 1024 * 1024;
 const MAX_PLAN = 1024 * 1024;
+/** Of all that is hashed to find out what it is. It takes seconds, and somebody may have put gigabytes of nothing there. */
+const MAX_HASHED = 512 * 1024 * 1024;
+
+function tooMuch({ runs, agents }: Layout, area: string, files: number, bytes: number): WalError {
+	const path = area === "plans" ? agents : runs;
+	return new WalError(
+		"WAL_TOO_LARGE",
+		`${path} has ${files} files that are called as older versions called theirs, of ${bytes} bytes together; expected at most ${MAX_HASHED}, and none of them was read. Move away what is not yours`,
+		{ path, files, bytes, limit: MAX_HASHED },
+	);
+}
 
 async function unlessTooLarge<T>(reading: Promise<T>): Promise<T | undefined> {
 	try {

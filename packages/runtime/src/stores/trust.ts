@@ -15,6 +15,7 @@ import {
 	type BlobStore,
 	fileBlobs,
 	fileEngine,
+	hashOwnFile,
 	type LogIdentity,
 	logIdentityIn,
 	openWal,
@@ -27,7 +28,7 @@ import { z } from "zod";
 import { RuntimeError } from "../kernel/errors.ts";
 import { mainSession } from "../kernel/sessions.ts";
 import { areaIn, assertOwnState, layoutOf, namesIn } from "./layout.ts";
-import { filesBelow, sizeOf } from "./own-tree.ts";
+import { sizeOf } from "./own-tree.ts";
 
 /** `new`: there is nothing in it. `own`: made, or trusted, at this path with this secret. `unknown`: anything else. */
 export type StateOrigin = "new" | "own" | "unknown";
@@ -105,6 +106,7 @@ export async function trustState(
 		// The log is locked by now, and not taken over yet: a cut leaves it as it was.
 		async proven(logId) {
 			if (seen !== undefined && seen !== (await stateFingerprint(state))) throw changed(state);
+			for (const path of sealedIn(layout.wal)) assertSegment(path, await sizeOf(path));
 			const theirs = areaIn(layout, "kept");
 			await copyKept(fileBlobs(theirs), fileBlobs(kept), theirs);
 			return newestSnapshot(fileSnapshots(areaIn(layout, "snapshots")), logId, [mainSession]);
@@ -143,23 +145,62 @@ async function bind(state: string, secrets: string, lines: readonly string[]): P
 	await atomicWrite(join(state, CODE), code);
 }
 
-/** Of what a state says, its log and what stands for records that are gone: equal ones are the same. */
+/**
+ * Of what a state says: all files that decide what counts of its log, and what stands for records that are gone, under the names
+ * that this is read by. Equal ones are the same.
+ *
+ * @throws WalError `WAL_TOO_LARGE` before anything is read, `WAL_UNSAFE`
+ */
 export async function stateFingerprint(state: string): Promise<string> {
 	assertOwnDirectory(state);
 	const layout = layoutOf(state);
 	assertOwnState(layout);
-	const log = namesIn(layout.wal)
-		.filter((name) => /^wal(-\d+)?\.(jsonl|base)$/.test(name))
-		.map((name) => join(layout.wal, name));
-	const kept: string[] = [];
-	for await (const path of filesBelow(layout.root, areaIn(layout, "kept"))) kept.push(path);
-	const lines: string[] = [];
-	for (const path of [...log, ...kept].sort())
-		lines.push(
-			`${dirname(path)} ${(await lineOf(path).catch(unlessTooLarge)) ?? `${basename(path)} ${await sizeOf(path)}`}`,
+	const kept = fileBlobs(areaIn(layout, "kept"));
+	const log = logFilesIn(layout.wal);
+	const blobs = (await kept.list("")).filter(isKeptName);
+	const sizes = [...log.map(sizeOf), ...blobs.map((name) => kept.size?.(name))];
+	const bytes = (await Promise.all(sizes)).reduce<number>((sum, size = 0) => sum + size, 0);
+	if (bytes > MAX_SEEN_BYTES)
+		throw new WalError(
+			"WAL_TOO_LARGE",
+			`${layout.wal} has ${bytes} bytes in ${sizes.length} files of its log and of kept states; of a state that is not known at most ${MAX_SEEN_BYTES} are held to what was shown of it. Nothing was trusted. Look at it with reyn log and reyn show, and at its files; if you trust it, say --trust`,
+			{ path: layout.wal, bytes, files: sizes.length, limit: MAX_SEEN_BYTES },
 		);
-	return hash("sha256", lines.join("\n"));
+	const seen: (readonly [name: string, sha256: string | undefined])[] = [];
+	for (const path of log) seen.push([basename(path), await hashOwnFile(path, MAX_SEEN_BYTES)]);
+	for (const name of blobs) {
+		const blob = await kept.get(name, MAX_SEEN_BYTES);
+		seen.push([`kept/${name}`, blob && hash("sha256", blob)]);
+	}
+	return hash("sha256", JSON.stringify([seen, brokenIn(layout.wal)]));
 }
+
+/** To read more takes seconds, and whoever made the state may have put gigabytes of nothing there. */
+const MAX_SEEN_BYTES = 512 * 1024 * 1024;
+
+const logFilesIn = (wal: string): readonly string[] =>
+	namesIn(wal)
+		.filter((name) => /^wal(?:-\d{20})?\.jsonl$|^wal\.(?:head|base)$/.test(name))
+		.sort()
+		.map((name) => join(wal, name));
+
+const sealedIn = (wal: string): readonly string[] => logFilesIn(wal).filter((path) => /^wal-\d+/.test(basename(path)));
+
+/** Before a log is taken over: one that cannot be bound after it would be asked about for ever. @throws WalError `WAL_TOO_LARGE` */
+function assertSegment(path: string, bytes = 0): void {
+	if (bytes <= MAX_SEGMENT_BYTES) return;
+	throw new WalError(
+		"WAL_TOO_LARGE",
+		`${path} has ${bytes} bytes; expected a segment of at most ${MAX_SEGMENT_BYTES}. Nothing was trusted; bring it back from a copy`,
+		{ path, bytes, limit: MAX_SEGMENT_BYTES },
+	);
+}
+
+/** Where one lies, the log is read line by line; what is in it counts for nothing. */
+const brokenIn = (wal: string): readonly string[] =>
+	namesIn(wal)
+		.filter((name) => name.startsWith("wal.jsonl.broken-"))
+		.sort();
 
 const changed = (state: string): RuntimeError =>
 	new RuntimeError(
@@ -189,43 +230,43 @@ const MAX_KEPT_BYTES = 1024 * 1024 * 1024;
 /**
  * Copies the index, the states that it names, and what states share. What nothing refers to stays where it is.
  *
- * @throws WalError `WAL_TOO_LARGE`
+ * @throws WalError `WAL_TOO_LARGE` before anything is copied
  */
 async function copyKept(from: BlobStore, to: BlobStore, path: string): Promise<void> {
-	const isKept = await keptNames(from);
-	const names = (await from.list("")).filter(isKept);
+	const names = await keptNames(from);
 	let bytes = 0;
 	const assertFits = (): void => {
 		if (names.length <= MAX_KEPT_BLOBS && bytes <= MAX_KEPT_BYTES) return;
 		throw new WalError(
 			"WAL_TOO_LARGE",
-			`${path} has ${names.length} files; expected at most ${MAX_KEPT_BLOBS}, of ${MAX_KEPT_BYTES} bytes together. Nothing was trusted; have reyn gc run where the state was made, and take it anew`,
-			{ path, files: names.length, maxFiles: MAX_KEPT_BLOBS, maxBytes: MAX_KEPT_BYTES },
+			`${path} has ${names.length} files, of ${bytes} bytes together; expected at most ${MAX_KEPT_BLOBS}, of ${MAX_KEPT_BYTES} bytes. Nothing was trusted; have reyn gc run where the state was made, and take it anew`,
+			{ path, files: names.length, bytes, maxFiles: MAX_KEPT_BLOBS, maxBytes: MAX_KEPT_BYTES },
 		);
 	};
 	assertFits();
+	for (const name of names) bytes += (await from.size?.(name)) ?? 0;
+	assertFits();
 	for (const name of names) {
-		const blob = await from.get(name);
-		if (!blob) continue;
-		bytes += blob.length;
-		assertFits();
-		await to.put(name, blob);
+		const blob = await from.get(name, MAX_KEPT_BYTES);
+		if (blob) await to.put(name, blob);
 	}
 }
 
-/** Which blobs may be kept states, as docs/formats/kept-v1.md has them. */
-async function keptNames(from: BlobStore): Promise<(name: string) => boolean> {
+/** Those that the index names, and what they share. */
+async function keptNames(from: BlobStore): Promise<readonly string[]> {
 	const bases = new Set(basesIn((await from.get(INDEX)) ?? Buffer.alloc(0)));
-	return (all) => {
-		// Those of the whole log lie below a part of their own.
-		const name = all.replace(/^whole\//, "");
-		const [, seq] = /^roots\/[^/]+\/(\d{20})$/.exec(name) ?? [];
-		if (seq !== undefined) return bases.has(Number(seq));
-		return name === INDEX || name === "log" || /^chunks\/[0-9a-f]{64}$/.test(name);
-	};
+	return (await from.list("")).filter((name) => {
+		const [, seq] = ROOT.exec(name) ?? [];
+		return seq === undefined ? isKeptName(name) : bases.has(Number(seq));
+	});
 }
 
+/** Is it one that docs/formats/kept-v1.md has? No Reyn writes another there, or reads it. */
+const isKeptName = (name: string): boolean =>
+	name === INDEX || /^(?:whole\/)?(?:log|chunks\/[0-9a-f]{64})$/.test(name) || ROOT.test(name);
+
 const INDEX = "branches";
+const ROOT = /^(?:whole\/)?roots\/[^/]+\/(\d{20})$/;
 const index = z.object({ bases: z.array(z.object({ seq: z.int() })) });
 
 /** The seqs whose states an index names; none where it cannot be read, which an opening then says. */
@@ -267,8 +308,8 @@ function codeOf(state: string, identity: LogIdentity | undefined, lines: readonl
 }
 
 async function lineOf(path: string): Promise<string> {
-	const bytes = (await readOwnFile(path, MAX_SEGMENT_BYTES)) ?? Buffer.alloc(0);
-	return `${basename(path)} ${hash("sha256", bytes)}`;
+	const sha256 = (await hashOwnFile(path, MAX_SEGMENT_BYTES)) ?? hash("sha256", "");
+	return `${basename(path)} ${sha256}`;
 }
 
 // A directory of its own: of two processes that make it at once, one alone can put it in its place.
