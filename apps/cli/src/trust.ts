@@ -1,11 +1,12 @@
 /** A state that came from elsewhere is looked at, and nothing in it goes on before a person has said that it may. */
 import { homedir, userInfo } from "node:os";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { claimState, forgetUnknown, type Restored, stateFingerprint, stateOrigin, trustState } from "@reyn/runtime";
-import { assertNoDirectory, atomicWrite, readOwnFile } from "@reyn/wal";
+import { assertNoDirectory, atomicWrite } from "@reyn/wal";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { CliError } from "./exit-code.ts";
+import { trackedByGit } from "./git-tracked.ts";
 import { err } from "./print.ts";
 import { restoredLines, tornLine } from "./speak.ts";
 import { git } from "./suggest.ts";
@@ -22,29 +23,21 @@ export async function assertTrusted(
 	restored: () => Promise<Restored | undefined>,
 ): Promise<void> {
 	if ((await stateOrigin(state, secretsDirectory())) !== "unknown") return;
-	// Before anything of it is shown: what is trusted is what was seen.
-	const seen = trust ? undefined : await stateFingerprint(state);
-	if (!trust) await ask(state, await restored());
+	const seen = trust ? undefined : await ask(state, restored);
 	await remember(state, async (secrets) => {
 		const torn = await trustState(state, secrets, { allowNetwork, seen });
 		if (torn) err.line(tornLine(torn));
 	});
-	if (await isTracked(state))
+	const tracked = await trackedByGit(join(state, "state"));
+	const [above, name] = [dirname(state), basename(state)];
+	const given = "a commit gives them away, and who can read the log can write one that passes for yours";
+	if (tracked === "yes")
+		err.line(`git tracks files of this state: ${given}. Take them out: ${git`-C ${above} rm -r --cached ${name}`}`);
+	if (tracked === "unknown")
 		err.line(
-			`git tracks files of this state: a commit gives them away, and who can read the log can write one that passes for yours. Take them out: ${git`rm -r --cached ${state}`}`,
+			`whether git tracks files of this state could not be told: ${given}. Look: ${git`-C ${above} ls-files ${name}`}`,
 		);
 }
-
-/** Is a file of it in the index of the repository that it lies in? The index says paths as they are, or shortened. */
-async function isTracked(state: string): Promise<boolean> {
-	for (let top = resolve(state); dirname(top) !== top; top = dirname(top)) {
-		const index = await readOwnFile(join(top, ".git", "index"), MAX_INDEX_BYTES).catch(() => undefined);
-		if (index) return index.includes(`${relative(top, join(resolve(state), "state")).replaceAll(sep, "/")}/wal`);
-	}
-	return false;
-}
-
-const MAX_INDEX_BYTES = 256 * 1024 * 1024;
 
 /** Knows a state again that this process works in, and that was made just now. */
 export async function assertKnown(state: string): Promise<void> {
@@ -69,17 +62,23 @@ async function remember(state: string, how: (secrets: string) => Promise<void>):
 	}
 }
 
-async function ask(state: string, restored: Restored | undefined): Promise<void> {
-	const lines = restored ? restoredLines(restored) : [];
+/** Shows what would go on in it, and asks; gives what it was like then. @throws CliError `CLI_REFUSED` */
+async function ask(state: string, restored: () => Promise<Restored | undefined>): Promise<string | undefined> {
+	const isAsked = process.stdin.isTTY;
+	// Before anything of it is shown: what is trusted is what was seen. Off a terminal nothing is.
+	const seen = isAsked ? await stateFingerprint(state) : undefined;
+	const found = await restored();
+	const lines = found ? restoredLines(found) : [];
 	const unknown = `the state in ${state} was not made there by this user: it was copied, moved, made by an older reyn, or came from somebody else`;
 	const goesOn = `in flight in it: ${lines.length > 0 ? lines.join("; ") : "nothing"}; what was said in it goes to the model`;
-	if (!process.stdin.isTTY)
+	if (!isAsked)
 		throw new CliError(
 			"CLI_REFUSED",
 			`${unknown}. Nothing was run or changed; ${goesOn}. Look at it with reyn log and reyn show; if you trust it, say --trust`,
 		);
 	err.lines([unknown, goesOn]);
 	await confirm("trust it, and go on?");
+	return seen;
 }
 
 /** What reyn keeps for this user, outside all states (XDG Base Directory). */
