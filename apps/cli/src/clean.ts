@@ -2,15 +2,17 @@
 
 /**
  * What acts on a terminal (control codes), on the order of what is read (bidi controls), or draws nothing and so says something
- * that nobody sees (tags, fillers, joiners of words, selectors beyond the common ones), line ends that are no `\n`, marks of
- * annotations, and halves of characters. Of what draws nothing stay those that words are spelt with: the joiner and the
- * non-joiner (Persian, Indic scripts, emoji made of several), the selectors U+FE00–FE0F (emoji) and the Mongolian ones. None
- * of these acts on anything but the letters beside it. A `\r` goes: it would let the end of a line hide its beginning.
+ * that nobody sees: tags, fillers, joiners of words, selectors beyond the common ones, line ends that are no `\n`, marks of
+ * annotations, halves of characters, numbers that no character has, and signs that are blank (the Braille one without dots,
+ * a place for an object, modifiers of signs that are not there). Of what draws nothing stay those that words are spelt with: the
+ * joiner and the non-joiner (Persian, Indic scripts, emoji made of several), the selectors U+FE00–FE0F (emoji) and the Mongolian
+ * ones. None of these acts on anything but the letters beside it. So do the marks that Arabic numbers stand on, which are drawn.
+ * A `\r` goes: it would let the end of a line hide its beginning.
  *
  * Taken out one by one, so that a sequence that is cut between two pieces of a stream is harmless as well.
  */
 const unsafe =
-	/[[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]--[\n\t\u200c\u200d\ufe00-\ufe0f\u180b-\u180f]]/gv;
+	/[[\p{Cc}\p{Cf}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{13441}\u{13442}\u{16fe4}\u{1bc9d}\u{1d159}\u{1da9b}-\u{1da9f}\u{1daa1}-\u{1daaf}]--[\n\t\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}\u200c\u200d\ufe00-\ufe0f\u180b-\u180f]]/gv;
 
 /** Text from models, tools, files and logs: it cannot move the cursor, colour or rename the terminal, or turn its letters round. */
 export function clean(text: string): string {

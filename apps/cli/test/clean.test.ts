@@ -31,6 +31,9 @@ test("what words are written with stays", () => {
 		"مرحبا",
 		"ᠮᠣᠩᠭᠣᠯ᠋",
 		"日本語\u3000テキスト",
+		"\u0600١٢ \u06dd٣",
+		"ភាសាខ្មែរ မြန်မာ ᨲᩫ᩠ᩅᩮᩬᩥᨦ",
+		"⠗⠑⠽⠝ \ue0b0",
 	])
 		expect(clean(text)).toBe(text);
 });

@@ -59,7 +59,7 @@ export function loadScript(source: string, file: string): ScriptModule {
  * with stays, and so does a line end with a `\r`.
  */
 const unseen =
-	/(?!\r\n)[[\p{Cc}\p{Cs}\p{Default_Ignorable_Code_Point}\u2028\u2029\ufff9-\ufffb]--[\n\t\u200c\u200d\ufe00-\ufe0f\u180b-\u180f]]/v;
+	/(?!\r\n)[[\p{Cc}\p{Cf}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{13441}\u{13442}\u{16fe4}\u{1bc9d}\u{1d159}\u{1da9b}-\u{1da9f}\u{1daa1}-\u{1daaf}]--[\n\t\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}\u200c\u200d\ufe00-\ufe0f\u180b-\u180f]]/v;
 
 function refuseUnseen(source: string, file: string): void {
 	const inName = unseen.exec(file);
