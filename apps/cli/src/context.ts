@@ -17,6 +17,7 @@ import { digestSkill } from "./digest-skill.ts";
 import { CliError } from "./exit-code.ts";
 import { saySpace } from "./speak.ts";
 import { finishUnread } from "./stop.ts";
+import { watchStretches } from "./stuck-scripts.ts";
 import { assertKnown, assertTrusted, secretsDirectory } from "./trust.ts";
 
 export interface Globals {
@@ -29,6 +30,9 @@ export interface Globals {
 	readonly trust?: boolean;
 	readonly allowUnsafePaths?: boolean;
 }
+
+/** One for the process, to be given to all that runs scripts. */
+export const watchStretch = watchStretches();
 
 /** The state directory: `.reyn` of the working directory, unless told otherwise. */
 export function stateOf({ cwd, state }: Globals): string {
@@ -124,6 +128,7 @@ function options(globals: Globals): RuntimeOptions {
 		tools,
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
 		redact: redactSecrets(process.env),
+		watchStretch,
 	};
 }
 

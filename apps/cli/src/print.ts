@@ -121,3 +121,15 @@ export const answerLines = (): Answers => createAnswers({ input: process.stdin, 
 
 /** A question as either of them puts it. */
 export const asked = (question: string): string => `${asLine(question)} `;
+
+/**
+ * Says a text of the command line's own to stderr, from a thread whose process does nothing else any more. It is given to that as text,
+ * so it has nothing but what it is given.
+ */
+export function sayAtOnce({ writeSync }: typeof import("node:fs"), text: string): void {
+	try {
+		writeSync(2, text);
+	} catch {
+		// Nobody reads it.
+	}
+}

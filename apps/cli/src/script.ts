@@ -17,7 +17,7 @@ import {
 } from "@reyn/runtime";
 import { type Command, Option } from "commander";
 import { asJson, oneLine } from "./clean.ts";
-import { foreseeing, type Globals, openForReading, openForWork, reading } from "./context.ts";
+import { foreseeing, type Globals, openForReading, openForWork, reading, watchStretch } from "./context.ts";
 import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { answerLines, asked, err, out } from "./print.ts";
 import { explanationLines, runLines, scriptEventLines, verificationLines, viewLines } from "./script-lines.ts";
@@ -77,7 +77,7 @@ export function addScriptCommands(
 		.action(async (file: string, options: With) => {
 			const prepare = async (): Promise<Begin> => {
 				const [text, args] = [await readScript(file), await argsOf(options)];
-				await checkScript(text, args, options);
+				await checkScript(text, args, { ...options, watchStretch });
 				return (runtime) => runtime.scripts.start(text, args);
 			};
 			done(await runIt(globals(), options, prepare));

@@ -75,6 +75,8 @@ export interface ExplainPorts extends Pick<Using, "logId" | "results" | "redact"
 	readonly earlier?: readonly ScriptMemo[];
 	/** Does the script run in a process of its own? Default: false. */
 	readonly isolate?: boolean | undefined;
+	/** As in `ScriptPorts`. */
+	readonly watchStretch?: ((limitMs: number) => () => void) | undefined;
 	/** Is the run over? Then every call has to be recorded. */
 	readonly isOver: boolean;
 }

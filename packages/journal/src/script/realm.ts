@@ -37,6 +37,8 @@ export interface Bridge {
 	readonly error: MakeError;
 	/** Is there nobody else in this process? Then it may end where a stretch is cut. */
 	readonly isAlone?: boolean;
+	/** {@link ScriptPorts.watchStretch} */
+	readonly watchStretch?: ((limitMs: number) => () => void) | undefined;
 }
 
 /** How the host answers a call, once, while the script waits. What the script does then is done when this returns. */

@@ -32,6 +32,12 @@ export interface ScriptPorts extends Using {
 	readonly isolate?: boolean | undefined;
 	/** How long the script may compute until it waits for something, in milliseconds. Default: 5000. */
 	readonly stretchMs?: number;
+	/**
+	 * Called where a script of this process begins to compute, with how long it may, in milliseconds; what it gives is called when that
+	 * is over. There are functions of JavaScript that V8 cannot stop, and nothing else of the process runs then: a thread that was told
+	 * of it can see it, and end the process. Default: nobody is told.
+	 */
+	readonly watchStretch?: ((limitMs: number) => () => void) | undefined;
 	/** The calls that the script is known to make, as a memo says: it is stopped where it makes others. Absent: it may make any. */
 	readonly expected?: readonly Expected[] | undefined;
 }
@@ -108,6 +114,7 @@ export async function checkScript(module: ScriptModule, args: unknown, how: How 
 		rested() {},
 		log() {},
 		error: journalError,
+		watchStretch: how.watchStretch,
 	};
 	const realm = await open(module, bridge, how);
 	try {
@@ -118,7 +125,7 @@ export async function checkScript(module: ScriptModule, args: unknown, how: How 
 }
 
 /** How a script runs. */
-type How = Pick<ScriptPorts, "isolate" | "stretchMs"> & { readonly signal?: AbortSignal };
+type How = Pick<ScriptPorts, "isolate" | "stretchMs" | "watchStretch"> & { readonly signal?: AbortSignal };
 
 const open = (module: ScriptModule, bridge: Bridge, how: How): Promise<Realm> =>
 	how.isolate ? openIsolated(module, bridge, how) : openRealm(module, bridge, how.stretchMs);
@@ -181,6 +188,7 @@ export class ScriptHost {
 			rested: () => this.#realm && this.#order.rest(),
 			log: (text) => this.#ports.print(text),
 			error: journalError,
+			watchStretch: this.#ports.watchStretch,
 		};
 		const realm = await open(module, bridge, this.#ports);
 		this.#realm = realm;

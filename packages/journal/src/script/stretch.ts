@@ -21,6 +21,8 @@ const SHOWN_LINES = 100;
  */
 export const hasLimit = Number.parseInt(process.versions.node, 10) >= 24;
 
+type StretchHost = Pick<Bridge, "log" | "error" | "isAlone" | "watchStretch">;
+
 /** The microtasks of the context run whenever a script in it ends, whatever the script is; and the limit is for both. */
 const nothing = new Script("0", { filename: "reyn:realm" });
 
@@ -45,7 +47,7 @@ export class Stretches {
 	readonly #file: string;
 	readonly #limitMs: number;
 	readonly #place: symbol;
-	readonly #host: Pick<Bridge, "log" | "error" | "isAlone">;
+	readonly #host: StretchHost;
 	#begun: (() => void)[] = [];
 	#printed: string[] = [];
 	/** What may still be printed in this stretch. */
@@ -60,13 +62,7 @@ export class Stretches {
 	 * @param context with microtasks of its own (`microtaskMode: "afterEvaluate"`)
 	 * @param place where the script stands
 	 */
-	constructor(
-		context: Context,
-		file: string,
-		limitMs: number,
-		place: symbol,
-		host: Pick<Bridge, "log" | "error" | "isAlone">,
-	) {
+	constructor(context: Context, file: string, limitMs: number, place: symbol, host: StretchHost) {
 		this.#context = context;
 		this.#file = file;
 		this.#limitMs = limitMs;
@@ -146,8 +142,10 @@ export class Stretches {
 	}
 
 	#within(ms: number, run: (limit: { timeout?: number }) => void): void {
+		const isLimited = hasLimit || this.#host.isAlone;
+		const over = isLimited ? this.#host.watchStretch?.(ms) : undefined;
 		try {
-			run(hasLimit || this.#host.isAlone ? { timeout: ms } : {});
+			run(isLimited ? { timeout: ms } : {});
 		} catch (error) {
 			if ((error as { code?: unknown }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
 			this.#isCut = true;
@@ -157,6 +155,8 @@ export class Stretches {
 				`${this.#file} computed for ${this.#limitMs} ms without waiting for anything, and was stopped: mend the loop, or do such work in a tool`,
 				{ file: this.#file, limitMs: this.#limitMs },
 			);
+		} finally {
+			over?.();
 		}
 	}
 }

@@ -186,3 +186,21 @@ test.skipIf(!hasLimit)(
 		await expect(ended('return await ctx.agent("after");')).resolves.toBe('"an answer"');
 	},
 );
+
+test.skipIf(!hasLimit)(
+	"who watches is told of each stretch, and when it is over, also of one that is cut",
+	async () => {
+		const told: (number | "over")[] = [];
+		const watchStretch = (limitMs: number) => {
+			told.push(limitMs);
+			return () => void told.push("over");
+		};
+		await ended('await ctx.agent("a"); return 1;', { ...testHost(), watchStretch });
+		await expect(open("for (;;);\nexport default () => {};", { ...testHost(), watchStretch })).rejects.toMatchObject(
+			cut,
+		);
+		expect(told.length).toBeGreaterThan(6);
+		expect(told.filter((_, at) => at % 2 === 1).every((each) => each === "over")).toBe(true);
+		expect(told.filter((_, at) => at % 2 === 0).every((each) => each === LIMIT_MS)).toBe(true);
+	},
+);

@@ -54,6 +54,8 @@ export interface ScriptOptions {
 	ask?: ((question: Question) => Promise<string | undefined>) | undefined;
 	/** Run scripts in a process of their own. Default: false. */
 	readonly isolate?: boolean | undefined;
+	/** Told where scripts of this process compute. Default: nobody. */
+	readonly watchStretch?: ((limitMs: number) => () => void) | undefined;
 }
 
 /** With what a run goes on: absent is as it was. */
@@ -276,7 +278,7 @@ export class Scripts {
 		const { module, args, whenInDoubt } = ready;
 		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
 		const { model, tools } = this.#kernel.agent(session.scope);
-		const { ask, isolate } = this.#options;
+		const { ask, isolate, watchStretch } = this.#options;
 		const scope = scopeOf(session, run);
 		const memo = await this.#memoOf(session, run);
 		const unrecorded = new Unrecorded((event) => {
@@ -310,6 +312,7 @@ export class Scripts {
 				tools,
 				ask: async (question) => ask?.(question),
 				isolate,
+				watchStretch,
 				print: (line) => tell({ type: "printed", line }),
 				// Before its end is recorded.
 			}).finally(() => unrecorded.flush());
@@ -386,6 +389,7 @@ export class Scripts {
 			model,
 			tools,
 			isolate: this.#options.isolate,
+			watchStretch: this.#options.watchStretch,
 			memo,
 			earlier: await Promise.all(others.map(([id]) => this.#memoOf(session, id))),
 			isOver: status === "completed",
@@ -488,11 +492,11 @@ export class Scripts {
 export async function checkScript(
 	{ name, source }: ScriptText,
 	args: unknown,
-	{ isolate }: { readonly isolate?: boolean | undefined } = {},
+	{ isolate, watchStretch }: Pick<ScriptOptions, "isolate" | "watchStretch"> = {},
 ): Promise<ScriptModule> {
 	const module = loadScript(source, name);
 	argsText(args);
-	await checkModule(module, args, { isolate });
+	await checkModule(module, args, { isolate, watchStretch });
 	return module;
 }
 

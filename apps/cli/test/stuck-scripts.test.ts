@@ -1,0 +1,45 @@
+/** A script in a function that V8 cannot stop ends its process, and nothing else does. */
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+
+const module = JSON.stringify(join(import.meta.dirname, "../src/stuck-scripts.ts"));
+
+/** Watched with a limit of 100 ms and 400 ms beyond it. */
+async function run(code: string, onceSaid?: (pid: number) => Promise<void>) {
+	const watched = `const { watchStretches } = await import(${module}); const watch = watchStretches(400, 50); ${code}`;
+	const child = spawn(process.execPath, ["--conditions=@reyn/source", "--input-type=module", "-e", watched]);
+	let said = "";
+	child.stdout.once("data", () => void onceSaid?.(child.pid as number));
+	child.stderr.on("data", (text) => (said += text));
+	const ended = new Promise<{ code: number | null; signal: string | null }>((resolve) =>
+		child.on("close", (code, signal) => resolve({ code, signal })),
+	);
+	return { ...(await ended), said };
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+test("it is said why, in a line of its own, and the process is gone", async () => {
+	const { signal, said } = await run("watch(100); Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);");
+	expect(signal).toBe("SIGKILL");
+	expect(said).toMatch(/^\nreyn: a script has been in one function .* --isolate .*\n$/);
+}, 20_000);
+
+test("short ones are not ended, however many there are, nor is a process that waits; it ends when it is done", async () => {
+	const short = "for (const end = performance.now() + 1500; performance.now() < end; ) watch(100)();";
+	const { code, said } = await run(`${short} await new Promise((resolve) => setTimeout(resolve, 1000));`);
+	expect({ code, said }).toEqual({ code: 0, said: "" });
+}, 20_000);
+
+test("one that was stopped for a while has computed for none of it", async () => {
+	const { code, said } = await run(
+		"const end = performance.now() + 2200; const over = watch(100); process.stdout.write('x'); while (performance.now() < end); over();",
+		async (pid) => {
+			process.kill(pid, "SIGSTOP");
+			await sleep(2000);
+			process.kill(pid, "SIGCONT");
+		},
+	);
+	expect({ code, said }).toEqual({ code: 0, said: "" });
+}, 20_000);
