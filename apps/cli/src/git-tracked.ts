@@ -4,7 +4,7 @@
  */
 import { constants } from "node:fs";
 import { lstat, open, realpath } from "node:fs/promises";
-import { dirname, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 
 /** `unknown`: there is a repository, and what it tracks cannot be told. */
 export type Tracked = "yes" | "no" | "unknown";
@@ -12,7 +12,8 @@ export type Tracked = "yes" | "no" | "unknown";
 /** Is anything below a path in the index of the repository that it lies in? That is the nearest one up its real path. */
 export async function trackedByGit(path: string): Promise<Tracked> {
 	try {
-		const real = await realpath(path);
+		// It may be gone, and still be tracked.
+		const real = join(await realpath(dirname(path)), basename(path));
 		for (let top = dirname(real); ; top = dirname(top)) {
 			const repository = await repositoryAt(join(top, ".git"));
 			if (repository !== undefined) return await trackedIn(repository, relative(top, real).replaceAll(sep, "/"));

@@ -28,6 +28,10 @@ export async function assertTrusted(
 		const torn = await trustState(state, secrets, { allowNetwork, seen });
 		if (torn) err.line(tornLine(torn));
 	});
+	await sayIfTracked(state);
+}
+
+async function sayIfTracked(state: string): Promise<void> {
 	const tracked = await trackedByGit(join(state, "state"));
 	const [above, name] = [dirname(state), basename(state)];
 	const given = "a commit gives them away, and who can read the log can write one that passes for yours";

@@ -126,6 +126,10 @@ describe.skipIf(!hasGit || process.platform === "win32")("a state in a repositor
 			git(join(root, "sha256"), "update-index", "--index-version", "4");
 			return stateIn(join(root, "sha256"));
 		},
+		"that is gone": () => {
+			rmSync(stateIn(copied("gone")), { recursive: true });
+			return stateIn(join(root, "gone"));
+		},
 		"below a directory that is no repository": () => {
 			const place = copied("empty");
 			mkdirSync(join(place, ".reyn", ".git"));
@@ -147,6 +151,8 @@ describe.skipIf(!hasGit || process.platform === "win32")("a state in a repositor
 		expect(await trackedByGit(stateIn(place))).toBe("no");
 		const fresh = join(root, "fresh");
 		put(join(stateIn(fresh), "wal.jsonl"));
+		expect(await trackedByGit(stateIn(fresh))).toBe("no");
+		rmSync(stateIn(fresh), { recursive: true });
 		expect(await trackedByGit(stateIn(fresh))).toBe("no");
 		git(fresh, "init", "-q");
 		expect(await trackedByGit(stateIn(fresh))).toBe("no");
