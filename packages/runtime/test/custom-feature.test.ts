@@ -318,9 +318,8 @@ describe("a kind of work of one's own", () => {
 
 	test("says its text beside another of the same id and another kind", async () => {
 		const { runtime, jobs } = await openedJobs();
-		await jobs.append(begun({ job: "a/1", kind: "a" }));
-		await runtime.idle();
-		await jobs.append(begun({ job: "b/1", kind: "b" }));
+		const both = ["a", "b"].map((kind) => jobs.append(begun({ job: `${kind}/1`, kind })));
+		await Promise.all(both);
 		await runtime.idle();
 		expect(messages(runtime)).toEqual(["1: a/1 is done", "1: b/1 is done"]);
 		await runtime.close();
