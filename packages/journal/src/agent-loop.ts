@@ -2,7 +2,7 @@
 import { callTool, type ToolResult } from "./call-tool.ts";
 import { JournalError } from "./errors.ts";
 import type { Lane } from "./lane.ts";
-import { askModel, type ModelReply } from "./model-step.ts";
+import { askedWith, askModel, type ModelReply } from "./model-step.ts";
 import type { Message, Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
 import { leavesOutcome } from "./purity.ts";
 import type { RetryPolicy } from "./retry.ts";
@@ -63,10 +63,18 @@ export async function agentLoop(
 	const messages: Message[] = [...given];
 	let usage: Usage = { inputTokens: 0, outputTokens: 0 };
 	let mended = 0;
-	const roundOf = lane.rounds(given);
+	const rounds = lane.rounds(given);
+	/** Where the round before is recorded. */
+	let since = 0;
 	for (let round = 0; round < maxRounds; round++) {
+		const name = rounds.nameOf(round);
 		const request = { system, messages: [...messages], tools };
-		const reply = await askModel(lane, model, request, onText, retry, roundOf(round));
+		const known = lane.recorded({ kind: "model", name: model.id, args: askedWith(request), round: name });
+		// A round counts where those before it do, and is recorded behind them: else it is of another conversation.
+		const place = known && (known.place ?? Number.MAX_SAFE_INTEGER);
+		if (place === undefined || place < since) rounds.leave(round);
+		else since = place;
+		const reply = await askModel(lane, model, request, onText, retry, name);
 		usage = sum(usage, reply.usage);
 		await options.onReply?.(reply, round);
 		const { text, toolCalls } = reply;
@@ -78,14 +86,15 @@ export async function agentLoop(
 			messages.push({ role: "user", text: lacks });
 			continue;
 		}
-		const callOf = (at: number): string => `${roundOf(round)}.${at}`;
+		const callOf = (at: number): string => `${name}.${at}`;
+		const isPast = (rounds.placeOf(round + 1) ?? 0) > since;
 		const isRecorded = ({ name, args = {} }: ToolCall, at: number): boolean =>
 			lane.recorded({ kind: "tool", name, args, round: callOf(at) }) !== undefined;
 		/** A call without a record before what is recorded had no tool then: made now, nothing of that would know of it. */
 		const wasThere = (call: ToolCall, at: number): boolean => {
 			const tool = tools.find(({ name }) => name === call.name);
 			if (!tool || !leavesOutcome(tool.purity) || isRecorded(call, at)) return true;
-			return !lane.isRecorded(roundOf(round + 1)) && !toolCalls.some((each, i) => i > at && isRecorded(each, i));
+			return !isPast && !toolCalls.some((each, i) => i > at && isRecorded(each, i));
 		};
 		const ending: HandedOver[] = [];
 		for (const [at, call] of toolCalls.entries()) {
@@ -96,7 +105,8 @@ export async function agentLoop(
 			messages.push({ role: "tool", callId, name, text: result.text });
 			if (tools.find((tool) => tool.name === name)?.endsTurn) ending.push({ name, ...result });
 		}
-		if (!handsOver || ending.length === 0) continue;
+		// What ended no turn then ends none now.
+		if (!handsOver || ending.length === 0 || isPast) continue;
 		const handedOver = endOf(ending, mended++ < handsOver.mendings);
 		if (handedOver) return { ...end, handedOver };
 	}

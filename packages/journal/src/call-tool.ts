@@ -31,7 +31,7 @@ export async function callTool(
 	const tool = tools.find((each) => each.name === name) ?? recordedTool(lane, name, args, round);
 	if (!tool) {
 		const known = tools.map((each) => each.name).join(", ");
-		return failure(`there is no tool "${name}" here; there are ${known || "none"}`);
+		return failure(`there is no tool "${name}" here${known && `; there are ${known}`}`);
 	}
 	try {
 		const { text, isError } = answerOf(await lane.perform({ ...toolStep(tool, args), round }), tool);
@@ -49,11 +49,14 @@ export async function callTool(
  * @throws JournalError `CALL_WAITING` where nobody knows what came of it: that is for the tool to say
  */
 function recordedTool(lane: Lane, name: string, args: unknown, round?: string): Tool | undefined {
-	const known = lane.recorded({ kind: "tool", name, args, round });
-	if (!known) return undefined;
-	const { purity = "side_effect", place } = known;
+	const step = { kind: "tool", name, args, round };
+	const known = lane.recorded(step);
+	const recall = lane.recall(step);
+	if (!known || !recall) return undefined;
+	const { purity = "side_effect" } = known;
 	const isGone = `the tool ${name}, which is not here now`;
-	if (place === undefined) throw waitingFor(isGone, { name, lane: lane.path, key: known.fp });
+	const isOver = recall.kind === "ghost" || recall.kind === "world" || (recall.kind === "failed" && !recall.again);
+	if (!isOver) throw waitingFor(isGone, { name, lane: lane.path, key: known.fp });
 	// What the world has said stands where it cannot be asked again.
 	const call = () => Promise.reject(Object.assign(new Error(isGone), { retryable: false }));
 	return { name, description: "", parameters: {}, purity, call };

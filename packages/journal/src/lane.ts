@@ -1,6 +1,6 @@
 /** Lines of steps: who says which call is which. */
 import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
-import { entryKey, type Identity, innerLane, type RecordedStep } from "./entry.ts";
+import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
@@ -31,7 +31,7 @@ export class Lane {
 	/** How many loops began here with the same messages. */
 	readonly #loops = new Map<string, number>();
 	/** What earlier lives have recorded here, by round and by key. */
-	#recorded: ReadonlyMap<string, RecordedStep> | undefined;
+	#recorded: Map<string, RecordedStep> | undefined;
 
 	/**
 	 * @param line for the lanes of a script: says where each call stands
@@ -83,22 +83,35 @@ export class Lane {
 		return this.#calls.size > 0;
 	}
 
-	/**
-	 * Names the rounds of a loop that begins with these messages, for {@link Step.round}: in every life the same, whatever tools and
-	 * instructions there are.
-	 *
-	 * @returns the name of the round that is the n-th, from 0
-	 */
-	rounds(messages: readonly Message[]): (n: number) => string {
+	/** Names the rounds of a loop that begins with these messages: in every life the same, whatever tools and instructions there are. */
+	rounds(messages: readonly Message[]): Rounds {
 		const of = fingerprint("loop", "", messages).slice(0, 32);
 		const occ = this.#loops.get(of) ?? 0;
 		this.#loops.set(of, occ + 1);
-		return (n) => `${of}:${occ}:${n}`;
+		const nameOf = (n: number): string => `${of}:${occ}:${n}`;
+		return {
+			nameOf,
+			placeOf: (n) => {
+				const known = this.#known().get(nameOf(n));
+				return known && (known.place ?? Number.MAX_SAFE_INTEGER);
+			},
+			leave: (from) => {
+				const known = this.#known();
+				for (let n = from; known.has(nameOf(n)); n++) {
+					known.delete(nameOf(n));
+					for (let at = 0; known.delete(`${nameOf(n)}.${at}`) || known.has(`${nameOf(n)}.${at + 1}`); at++);
+				}
+			},
+		};
 	}
 
-	/** Has an earlier life recorded this round? */
-	isRecorded(round: string): boolean {
-		return this.#known().has(round);
+	/** What the log says of the next call like this, before it is made. */
+	recall(step: Pick<Step<never>, "kind" | "name" | "args" | "round">): Recall | undefined {
+		const known = this.recorded(step);
+		if (!known) return undefined;
+		const { kind, name } = step;
+		const { fp, occ, purity = "side_effect" } = known;
+		return this.#using.recall({ lane: this.path, fp, occ, kind, name, purity }, this.#order.program);
 	}
 
 	/** What an earlier life has recorded of the next call like this; undefined: nothing, or it is not known. */
@@ -127,7 +140,7 @@ export class Lane {
 		return { fp, occ };
 	}
 
-	#known(): ReadonlyMap<string, RecordedStep> {
+	#known(): Map<string, RecordedStep> {
 		this.#recorded ??= new Map(
 			[...(this.#using.stepsIn?.(this.path) ?? [])].flatMap((step) => [
 				[entryKey(step), step] as const,
@@ -213,6 +226,16 @@ export class Lane {
 		if (step.fp.length >= FINGERPRINT) return false;
 		return this.#asked.values().some((key) => key.startsWith(step.fp) && key.endsWith(`:${step.occ}`));
 	}
+}
+
+/** The rounds of one loop, from 0. */
+export interface Rounds {
+	/** For {@link Step.round}. */
+	nameOf(n: number): string;
+	/** Where an earlier life has recorded its answer; after all else where there is none yet. Undefined: nothing is recorded of it. */
+	placeOf(n: number): number | undefined;
+	/** From a round on the loop goes another way than was recorded: that counts no more. */
+	leave(from: number): void;
 }
 
 /** Characters of a whole one. */

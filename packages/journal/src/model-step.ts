@@ -53,7 +53,7 @@ export function askModel(
 	let streamed = false;
 	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
 	const policy = { ...defaultRetry, ...more.retry, ...retry };
-	const asked: ModelRequest = { ...request, tools: request.tools.map(describe) };
+	const asked = askedWith(request);
 	const reply = lane.perform<ModelReply>({
 		kind: "model",
 		name: model.id,
@@ -91,6 +91,9 @@ function unavailable(lane: Lane, { id }: Model, attempts: number, cause: unknown
 		{ cause },
 	);
 }
+
+/** What a model is asked with, which is what its step is known by. */
+export const askedWith = (request: ModelRequest): ModelRequest => ({ ...request, tools: request.tools.map(describe) });
 
 /** What a model may know of a tool, of which more may have been given. */
 const describe = ({ name, description, parameters }: ToolSpec): ToolSpec => ({ name, description, parameters });
