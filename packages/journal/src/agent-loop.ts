@@ -71,9 +71,12 @@ export async function agentLoop(
 		const request = { system, messages: [...messages], tools };
 		const known = lane.recorded({ kind: "model", name: model.id, args: askedWith(request), round: name });
 		// A round counts where those before it do, and is recorded behind them: else it is of another conversation.
-		const place = known && (known.place ?? Number.MAX_SAFE_INTEGER);
-		if (place === undefined || place < since) rounds.leave(round);
-		else since = place;
+		const place = known && (known.place ?? NEVER);
+		if (place !== undefined && place >= since) since = place;
+		else if (since < NEVER) {
+			rounds.leave(round);
+			since = NEVER;
+		}
 		const reply = await askModel(lane, model, request, onText, retry, name);
 		usage = sum(usage, reply.usage);
 		await options.onReply?.(reply, round);
@@ -112,6 +115,9 @@ export async function agentLoop(
 	}
 	throw tooMany(maxRounds);
 }
+
+/** No record lies there. */
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Which of the calls of a round ends the loop: one that has worked, or one that came to nothing and is not to be mended. */
 function endOf(calls: readonly HandedOver[], mayMend: boolean): HandedOver | undefined {

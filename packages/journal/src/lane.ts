@@ -96,11 +96,10 @@ export class Lane {
 				return known && (known.place ?? Number.MAX_SAFE_INTEGER);
 			},
 			leave: (from) => {
-				const known = this.#known();
-				for (let n = from; known.has(nameOf(n)); n++) {
-					known.delete(nameOf(n));
-					for (let at = 0; known.delete(`${nameOf(n)}.${at}`) || known.has(`${nameOf(n)}.${at + 1}`); at++);
-				}
+				const ours = `${of}:${occ}:`;
+				// Its calls of tools are named behind it.
+				for (const name of [...this.#known().keys()])
+					if (name.startsWith(ours) && Number.parseInt(name.slice(ours.length), 10) >= from) this.#known().delete(name);
 			},
 		};
 	}

@@ -213,3 +213,61 @@ test("an answer is given to one loop alone, also where another with the same mes
 	expect(await ask(["n", "n"])).toEqual(["done 2", "done 1"]);
 	expect(world.paid).toBe(2);
 });
+
+test("what a tool failed with waits for it, where it may be tried again and is gone", async () => {
+	const log = new DyingLog();
+	const loops: readonly Loop[] = [{ prompt: "a", rounds: [["pay"]], lane: "x" }];
+	const world = new World();
+	let isClosed = true;
+	const [found] = world.tools({ words: "does", without: undefined });
+	const pay: Tool = {
+		...(found as Tool),
+		async call() {
+			if (isClosed) throw Object.assign(new Error("the bank is closed"), { retryable: true });
+			return "pay is done";
+		},
+	};
+	const life = (tools: readonly Tool[], records = Number.POSITIVE_INFINITY) => {
+		log.revive(records);
+		const request = { system: "s", messages: [{ role: "user" as const, text: "a" }] };
+		const ended = agentLoop(new Lane("x", scope, using(log)), world.model("m", loops), request, tools, {
+			maxRounds: 3,
+		});
+		return ended.then(
+			() => world.shown,
+			(error: { code?: string; message: string }) => error.code ?? error.message,
+		);
+	};
+	// The answer, the start and the failure; no more.
+	expect(await life([pay], 3)).toBe("killed");
+	const { length } = log.records;
+	expect(await life([])).toBe("CALL_WAITING");
+	expect(log.records).toHaveLength(length);
+	isClosed = false;
+	expect(await life([pay])).toEqual(["pay is done"]);
+});
+
+test("a round does not count behind others that do not: it is of another conversation", async () => {
+	const log = new DyingLog();
+	const world = new World();
+	const loops: readonly Loop[] = [{ prompt: "a", rounds: [["look"], ["look"]], lane: "x" }];
+	const { append } = log;
+	// As written before there were rounds.
+	log.append = (draft, at) => {
+		const { round: _, ...data } = draft.data as { round?: string };
+		return append.call(log, { ...draft, data }, at);
+	};
+	const loop = (maxRounds: number, system = "short") => {
+		const request = { system, messages: [{ role: "user" as const, text: "a" }] };
+		const tools = world.tools({ words: "does", without: undefined });
+		return agentLoop(new Lane("x", scope, using(log)), world.model("m", loops), request, tools, { maxRounds });
+	};
+	await expect(loop(1)).rejects.toMatchObject({ code: "AGENT_TURNS" });
+	log.append = append;
+	await expect(loop(2)).rejects.toMatchObject({ code: "AGENT_TURNS" });
+	expect(world.paid).toBe(2);
+	const { reply } = await loop(3, "long");
+	expect([world.paid, reply.text]).toEqual([5, "done 5"]);
+	expect((await loop(3, "short, again")).reply.text).toBe("done 5");
+	expect(world.paid).toBe(5);
+});
