@@ -196,9 +196,20 @@ export class Runtime implements AsyncDisposable {
 		return this.#kernel.timeline;
 	}
 
-	/** What a feature of one's own has made of this runtime. */
+	/**
+	 * What a feature of one's own has made of this runtime: the same object that `openRuntime` was given.
+	 *
+	 * @throws RuntimeError `RUNTIME_FEATURES` for one that it was not given
+	 */
 	hostOf<Host extends FeatureHost>(feature: Feature<Host>): Host {
-		return this.#kernel.hostOf(feature);
+		if (this.features.includes(feature)) return this.#kernel.hostOf(feature);
+		const { name } = feature;
+		const found = this.features.some((each) => each.name === name)
+			? `a feature named ${name} was given to openRuntime, and it is another object`
+			: `no feature named ${name} was given to openRuntime`;
+		throw new RuntimeError("RUNTIME_FEATURES", `${found}; give the same one to openRuntime and to hostOf`, {
+			feature: name,
+		});
 	}
 
 	/** The kinds of work that there are. */

@@ -464,6 +464,16 @@ describe("features that cannot be together are refused before anything is opened
 			[bare({ undo: { user_prompt: () => undefined } })],
 			"says something of user_prompt",
 		],
+		[
+			"an undo rule of a fact",
+			[bare({ records: { outside: [factSeen] }, undo: { [factSeen.kind]: () => undefined } })],
+			"the feature bare has an undo rule of fact_seen: no move takes back a fact",
+		],
+		[
+			"a fact that begins something",
+			[bare({ records: { outside: [factSeen] }, begins: [factSeen] })],
+			"the feature bare says that fact_seen begins something: no fact makes a preview stale",
+		],
 		...["kept", "snapshots", "a name too long", "a/b", ""].map(
 			(area): Case => [
 				`blobs in the area ${JSON.stringify(area)}`,
@@ -477,6 +487,20 @@ describe("features that cannot be together are refused before anything is opened
 		await expect(refused).rejects.toMatchObject({ code: "RUNTIME_FEATURES", message: expect.stringContaining(said) });
 		expect(await exists(project.state)).toBe(false);
 	});
+});
+
+test("a feature that is left out, or another value of its name, has no host here", async () => {
+	const { runtime } = await opened();
+	const other = pollFeature(board());
+	const left: Feature = { name: "left", start: () => ({}) };
+	for (const [feature, said] of [
+		[other, "a feature named poll was given to openRuntime, and it is another object"],
+		[left, "no feature named left was given to openRuntime"],
+	] as const)
+		expect(() => runtime.hostOf(feature)).toThrowError(
+			expect.objectContaining({ code: "RUNTIME_FEATURES", message: expect.stringContaining(said) }),
+		);
+	await runtime.close();
 });
 
 describe("a feature that folds what others record", () => {

@@ -76,7 +76,7 @@ export class View {
 			const known = projections.map(({ name }) => name).join(", ");
 			throw new SnapshotError(
 				"SNAPSHOT_UNREGISTERED",
-				`no projection "${projection.name}" in this view${whereOf(projection)}; it has ${known || "none"}`,
+				`no projection "${projection.name}" in this view; it has ${known || "none"}. ${whereOf(projection)}`,
 				{ projection: projection.name },
 			);
 		}
@@ -141,7 +141,9 @@ export class View {
 /** Where a projection is, if it is not in every view. */
 function whereOf({ follows, level }: AnyProjection): string {
 	const of = follows === "log" ? "the whole log" : "a line of history";
-	return follows === "log" || level ? `, which it is only in those of ${of}${level ? ` at level ${level}` : ""}` : "";
+	const only =
+		follows === "log" || level ? `; it is then in views of ${of}${level ? ` at level ${level}` : ""} alone` : "";
+	return `It has to be among the \`projections\` that the timeline, or the feature, was given${only}`;
 }
 
 /** The kinds of record that some projections fold, sorted. */

@@ -45,7 +45,7 @@ describe("a state of the whole log", () => {
 			expect.objectContaining({
 				code: "SNAPSHOT_UNREGISTERED",
 				message:
-					'no projection "spent" in this view, which it is only in those of the whole log at level process; it has story',
+					'no projection "spent" in this view; it has story. It has to be among the `projections` that the timeline, or the feature, was given; it is then in views of the whole log at level process alone',
 			}),
 		);
 		const whole = await house.timeline.wholeLog.at(house.wal.tip);

@@ -387,7 +387,7 @@ class OpenedWal implements Wal {
 		if (!registered) {
 			throw new WalError(
 				"WAL_INVALID_RECORD",
-				`no kind "${kind}" is registered; openWal({ records }) was given: ${[...this.#kinds.keys()].join(", ")}`,
+				`no kind "${kind}" is registered; openWal({ records }) was given: ${someOf([...this.#kinds.keys()])}. Add it to \`records\`, that of openWal or of the feature that writes it`,
 				{ kind },
 			);
 		}
@@ -574,6 +574,12 @@ function checkedScope(scope: Scope): Scope {
 	if (session === undefined) return { agent };
 	return run === undefined ? { agent, session } : { agent, session, run };
 }
+
+/** How many names of a list a message has. */
+const NAMED = 8;
+
+const someOf = (names: readonly string[]): string =>
+	names.slice(0, NAMED).join(", ") + (names.length > NAMED ? ` and ${names.length - NAMED} more` : "");
 
 function isIn(kinds: readonly string[]): (kind: string) => boolean {
 	const named = new Set(kinds);

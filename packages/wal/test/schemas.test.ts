@@ -13,6 +13,24 @@ const fromValibot = defineRecord(
 const fromArktype = defineRecord("paid_arktype", type({ order: "string", cents: "number.integer" }));
 const data = { order: "a17", cents: 1250 };
 
+test("a kind that is not registered is refused, with some of those that are and where it belongs", async () => {
+	const kinds = Array.from({ length: 10 }, (_, at) => defineRecord(`kind_${at}`, z.object({})));
+	const refusalOf = async (records: readonly AnyRecordKind[]): Promise<string> => {
+		await using wal = await openWal(memoryEngine(), { records });
+		try {
+			wal.append(fromZod(data), {});
+		} catch (error) {
+			return (error as Error).message;
+		}
+		return "";
+	};
+	const few = await refusalOf(kinds.slice(0, 2));
+	expect(few).toContain("kind_0, kind_1. Add it to `records`, that of openWal or of the feature");
+	const many = await refusalOf(kinds);
+	expect(many).toContain("kind_2, kind_3 and 6 more. Add it");
+	expect(many).not.toContain("kind_4");
+});
+
 describe.each<[string, AnyRecordKind & ((data: never) => Draft)]>([
 	["zod", fromZod],
 	["valibot", fromValibot],

@@ -111,6 +111,18 @@ function check(features: readonly Feature[]): void {
 					`the feature ${name} says something of ${kind}, which is not among its records; add it there`,
 					name,
 				);
+		const undone = Object.keys(undo).find(isOutside);
+		if (undone)
+			throw wrong(
+				`the feature ${name} has an undo rule of ${undone}: no move takes back a fact. Take the rule away, or record that in a kind that is none`,
+				name,
+			);
+		const begun = kindsOf(begins).find(isOutside);
+		if (begun)
+			throw wrong(
+				`the feature ${name} says that ${begun} begins something: no fact makes a preview stale. Take it out of \`begins\`, or begin with a kind that is none`,
+				name,
+			);
 		for (const { area } of blobs)
 			if (!/^[a-z]{1,9}$/.test(area) || stored.includes(area))
 				throw wrong(
