@@ -1,8 +1,8 @@
 /** A runtime with polls, and nothing else of ours: `node bot.ts ask | vote <who> <what> | stop | back <seq> | undo | log`. */
 import { appendFile, readFile } from "node:fs/promises";
 import type { Model } from "@reyn/journal";
-import { openRuntime } from "@reyn/runtime";
-import { type Board, pollFeature, polls } from "./poll.ts";
+import { openRuntime, type RuntimeEvent } from "@reyn/runtime";
+import { type Board, type PollEnd, pollFeature, polls } from "./poll.ts";
 
 /** A file in the part of the world: a line for each result that was posted. */
 const board: Board = {
@@ -25,12 +25,17 @@ const model: Model = {
 };
 
 const feature = pollFeature(board);
+const ended: string[] = [];
 const runtime = await openRuntime({
 	state: ".reyn",
 	model,
 	tools: [],
 	features: [feature],
-	onMessage: async ({ from, text }) => console.log(`${from}: ${text}`),
+	// A listener takes the events of its features too: no cast, and each type is told apart.
+	onEvent: (event: RuntimeEvent | PollEnd) => {
+		if (event.type === "poll_end") ended.push(event.result);
+	},
+	onMessage: async ({ text }) => console.log(`message: ${text}`),
 });
 const poll = runtime.hostOf(feature);
 const newest = (): string => Object.keys(runtime.view().get(polls)).at(-1) ?? "";
@@ -44,7 +49,8 @@ if (verb === "stop") await poll.stop(newest());
 if (verb === "back") await runtime.checkout(Number(first), "you");
 if (verb === "undo") await runtime.undo("you");
 await runtime.idle();
-const found = Object.entries(runtime.view().get(polls));
-const lines = found.map(([id, { question, votes, status }]) => `${id}: ${question} ${JSON.stringify(votes)} ${status}`);
+for (const result of ended) console.log(`poll_end: ${result}`);
+const found = Object.values(runtime.view().get(polls));
+const lines = found.map(({ question, votes, status }) => `${question} ${JSON.stringify(votes)} ${status}`);
 console.log(`${lines.join("\n") || "no polls"}, seq ${runtime.wal.tip}`);
 await runtime.close();

@@ -83,6 +83,13 @@ export interface Board {
 	has(key: string): Promise<boolean>;
 }
 
+/** What who listens is told of the end of a poll. */
+export interface PollEnd {
+	readonly type: "poll_end";
+	readonly poll: string;
+	readonly result: string;
+}
+
 export const pollFeature = (board: Board): Feature<Polls> => ({
 	name: "poll",
 	records: { code: pollRecords },
@@ -96,8 +103,7 @@ export const pollFeature = (board: Board): Feature<Polls> => ({
 	// Whoever follows the log is told of the end of a poll, in another process too.
 	tell: (record) => {
 		if (!pollOver.is(record)) return [];
-		const { poll, result } = record.data;
-		return [{ type: "poll_end", poll, result }];
+		return [{ type: "poll_end", ...record.data } satisfies PollEnd];
 	},
 	start: (kernel) => new Polls(kernel, board),
 });
@@ -111,19 +117,27 @@ export class Polls implements FeatureHost {
 		this.#board = board;
 	}
 
-	/** A turn may open one: its answer comes by itself, when all have voted. */
-	tools({ session, piece, for: who }: Frame): readonly Tool[] {
-		const id = `poll${piece.id}`;
+	/** A turn may open some: the answer of each comes by itself, when all have voted. */
+	tools({ session, for: who }: Frame): readonly Tool[] {
+		const openOf = (prepared: unknown) => {
+			const { id } = prepared as { id: string };
+			return { id, said: `${id} is open; it brings its result by itself` };
+		};
 		const open: Tool = {
 			name: "open_poll",
 			description: "Asks so many people a question, and brings what most of them say",
 			parameters: z.toJSONSchema(args),
 			purity: "side_effect",
-			call: async (given) => {
-				// It may be called twice for one turn, around a crash.
-				if (!session.view.get(polls)[id])
-					await this.#append(session, id, pollOpened({ poll: id, ...args.parse(given) }));
-				return `${id} is open; it brings its result by itself`;
+			// Durable before the call: after a crash it is known which poll this call opens, and whether it has.
+			prepare: async () => ({ id: `poll${this.#kernel.ids.hex(3)}` }),
+			call: async (given, { prepared }) => {
+				const { id, said } = openOf(prepared);
+				await this.#append(session, id, pollOpened({ poll: id, ...args.parse(given) }));
+				return said;
+			},
+			reconcile: async (_key, prepared) => {
+				const { id, said } = openOf(prepared);
+				return session.view.get(polls)[id] ? { kind: "done", result: said } : { kind: "not_done" };
 			},
 		};
 		return who === "turn" ? [open] : [];

@@ -58,33 +58,48 @@ const messages = (runtime: Runtime): readonly string[] =>
 		.items.toArray()
 		.flatMap((item) => (item.type === "message" ? [`${item.from}: ${item.text}`] : []));
 
-const ID = "poll2";
-
-async function ask(runtime: Runtime): Promise<void> {
+/** Gives the poll that it opens. */
+async function ask(runtime: Runtime): Promise<string> {
 	await runtime.prompt("ask them");
 	await runtime.idle();
+	return Object.keys(stateOf(runtime)).at(-1) ?? "";
 }
+
+test("a turn may open two, and each brings its own result", async () => {
+	const feature = pollFeature(board());
+	const twice = scripted((request) =>
+		lastOf(request) === "ask them"
+			? ["Tea?", "Cake?"].map((question) => ({ name: "open_poll", args: { question, voters: 1 } }))
+			: `echo ${lastOf(request)}`,
+	);
+	const { runtime } = await open(project, { model: twice, tools: [], features: [feature] });
+	await ask(runtime);
+	for (const id of Object.keys(stateOf(runtime))) await runtime.hostOf(feature).vote(id, "ada", "yes");
+	await runtime.idle();
+	expect([...posted.values()].toSorted()).toEqual(["Cake? yes (1 of 1)", "Tea? yes (1 of 1)"]);
+	await runtime.close();
+});
 
 test("a turn opens it, and it brings its result by itself", async () => {
 	const { runtime, polls, shown } = await opened();
-	await ask(runtime);
-	expect(stateOf(runtime)).toMatchObject({ [ID]: { question: "Tea?", status: "waiting" } });
-	await polls.vote(ID, "ada", "yes");
-	await polls.vote(ID, "bo", "yes");
+	const id = await ask(runtime);
+	expect(stateOf(runtime)).toMatchObject({ [id]: { question: "Tea?", status: "waiting" } });
+	await polls.vote(id, "ada", "yes");
+	await polls.vote(id, "bo", "yes");
 	await runtime.idle();
 	expect([...posted.values()]).toEqual(["Tea? yes (2 of 2)"]);
-	expect(shown.map(({ from, text }) => [from, text])).toEqual([[ID, "Tea? yes (2 of 2)"]]);
+	expect(shown.map(({ from, text }) => [from, text])).toEqual([[id, "Tea? yes (2 of 2)"]]);
 	await runtime.prompt("and?");
 	await runtime.idle();
-	expect(messages(runtime)).toEqual(["poll2: Tea? yes (2 of 2)"]);
+	expect(messages(runtime)).toEqual([`${id}: Tea? yes (2 of 2)`]);
 	await runtime.close();
 });
 
 test("killed after any record, it goes on where it was, posts once and says it once", async () => {
 	const { runtime, polls } = await opened();
-	await ask(runtime);
-	await polls.vote(ID, "ada", "yes");
-	await polls.vote(ID, "bo", "no");
+	const first = await ask(runtime);
+	await polls.vote(first, "ada", "yes");
+	await polls.vote(first, "bo", "no");
 	await runtime.idle();
 	await runtime.close();
 	const lines = await linesOf(project.state);
@@ -104,7 +119,7 @@ test("killed after any record, it goes on where it was, posts once and says it o
 			const { runtime, polls, shown } = await opened(copy);
 			runtime.resume();
 			await runtime.idle();
-			if (!stateOf(runtime)[ID]) await ask(runtime);
+			if (Object.keys(stateOf(runtime)).length === 0) await ask(runtime);
 			const id = Object.keys(stateOf(runtime))[0] as string;
 			for (const [voter, choice] of [
 				["ada", "yes"],
@@ -128,8 +143,7 @@ test("a rewind takes it back, whole or by mode, and an undo brings it again", as
 	await runtime.prompt("hello");
 	await runtime.idle();
 	const start = runtime.wal.tip;
-	await ask(runtime);
-	const [id = ""] = Object.keys(stateOf(runtime));
+	const id = await ask(runtime);
 	await polls.vote(id, "ada", "yes");
 	const then = stateOf(runtime);
 	const away = await blastRadius(runtime, { target: start, scope: {} });
@@ -155,14 +169,14 @@ test("a rewind takes it back, whole or by mode, and an undo brings it again", as
 
 test("what was counted before a rewind is counted again from where it went back to, and only then", async () => {
 	const { runtime, polls } = await opened();
-	await ask(runtime);
-	await polls.vote(ID, "ada", "yes");
+	const id = await ask(runtime);
+	await polls.vote(id, "ada", "yes");
 	const before = runtime.wal.tip;
-	await polls.vote(ID, "bo", "yes");
+	await polls.vote(id, "bo", "yes");
 	await runtime.idle();
 	await runtime.checkout(before, "test");
-	expect(stateOf(runtime)[ID]).toMatchObject({ status: "waiting", votes: { ada: "yes" } });
-	await polls.vote(ID, "bo", "no");
+	expect(stateOf(runtime)[id]).toMatchObject({ status: "waiting", votes: { ada: "yes" } });
+	await polls.vote(id, "bo", "no");
 	await runtime.idle();
 	expect([...posted.values()]).toEqual(["Tea? yes (2 of 2)", "Tea? yes (1 of 2)"]);
 	await runtime.close();
@@ -170,20 +184,20 @@ test("what was counted before a rewind is counted again from where it went back 
 
 test("a person's stop is taken back by undo", async () => {
 	const { runtime, polls } = await opened();
-	await ask(runtime);
-	await polls.vote(ID, "ada", "yes");
-	await polls.stop(ID);
+	const id = await ask(runtime);
+	await polls.vote(id, "ada", "yes");
+	await polls.stop(id);
 	await runtime.idle();
-	expect(stateOf(runtime)[ID]?.status).toBe("over");
+	expect(stateOf(runtime)[id]?.status).toBe("over");
 	await runtime.undo("test");
-	expect(stateOf(runtime)[ID]).toMatchObject({ status: "waiting", votes: { ada: "yes" } });
+	expect(stateOf(runtime)[id]).toMatchObject({ status: "waiting", votes: { ada: "yes" } });
 	await runtime.close();
 });
 
 test("its state outlives its records", async () => {
 	let { runtime, polls } = await opened();
-	await ask(runtime);
-	await polls.vote(ID, "ada", "yes");
+	const id = await ask(runtime);
+	await polls.vote(id, "ada", "yes");
 	for (let turn = 0; turn < 4; turn++) {
 		await runtime.prompt(`hello ${turn}`);
 		await runtime.idle();
@@ -193,9 +207,9 @@ test("its state outlives its records", async () => {
 	await runtime.close();
 	({ runtime, polls } = await opened());
 	expect(stateOf(runtime)).toEqual(then);
-	await polls.vote(ID, "bo", "yes");
+	await polls.vote(id, "bo", "yes");
 	await runtime.idle();
-	expect(messages(runtime)).toEqual(["poll2: Tea? yes (2 of 2)"]);
+	expect(messages(runtime)).toEqual([`${id}: Tea? yes (2 of 2)`]);
 	await runtime.close();
 });
 
@@ -204,8 +218,7 @@ test("left out for one opening, it is as it was", async () => {
 	await runtime.prompt("hello");
 	await runtime.idle();
 	const start = runtime.wal.tip;
-	await ask(runtime);
-	const [id = ""] = Object.keys(stateOf(runtime));
+	const id = await ask(runtime);
 	await polls.vote(id, "ada", "yes");
 	const then = stateOf(runtime);
 	await runtime.close();
