@@ -152,6 +152,10 @@ export interface Kernel {
 	beforeClose<T>(ready: Promise<T>): Promise<T>;
 	/** What ends something is told as it ended: a close waits for it. */
 	toItsEnd<T>(act: () => Promise<T>): Promise<T>;
-	/** @throws RuntimeError `RUNTIME_NO_SERVICE` for a key that stands in no `needs` */
+	/**
+	 * A service of a feature before this one. A key in `needs` is checked before anything is opened.
+	 *
+	 * @throws RuntimeError `RUNTIME_NO_SERVICE` for one that none of them has provided
+	 */
 	get<T>(key: Service<T>): T;
 }
