@@ -248,8 +248,8 @@ test("left out for one opening, it is as it was", async () => {
 
 test("left out after its records were taken away, its kept state holds the next cut", async () => {
 	const { runtime, polls } = await opened();
-	await ask(runtime);
-	await polls.vote(ID, "ada", "yes");
+	const id = await ask(runtime);
+	await polls.vote(id, "ada", "yes");
 	const say = async (runtime: Runtime) => {
 		for (const text of ["a", "b", "c"]) {
 			await runtime.prompt(text);
