@@ -2,7 +2,7 @@
 import { assertActor, type Timeline } from "@reyn/timetravel";
 import type { Appender, Scope, Seq } from "@reyn/wal";
 import { RewindError } from "./errors.ts";
-import type { Facets } from "./kinds.ts";
+import type { Facets } from "./facets.ts";
 import { dropOf, meaningOf } from "./modes.ts";
 import { assertPlan, assertPreviewed, type Counts, countsAt, type RewindPlan } from "./plan-rewind.ts";
 import { rewindNote } from "./records.ts";

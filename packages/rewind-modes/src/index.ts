@@ -1,7 +1,7 @@
 /** Five ways to rewind an agent, previewed before they are applied. Originals are never edited. */
 export { type ApplyOptions, applyRewind, type RewindResult } from "./apply-rewind.ts";
 export { type RewindCode, RewindError } from "./errors.ts";
-export { type Facet, type Facets, facetOf, facetsOf } from "./kinds.ts";
+export { type Facet, type Facets, facetOf, facetsOf } from "./facets.ts";
 export { dropOf, type Meaning, meaningOf, meanings, type RewindMode, rewindModes } from "./modes.ts";
 export { type Counts, planRewind, type RewindPlan } from "./plan-rewind.ts";
 export { rewindNote, rewindRecords } from "./records.ts";

@@ -1,6 +1,6 @@
 /** Five ways to go back: one table. */
 import { RewindError } from "./errors.ts";
-import type { Facet, Facets } from "./kinds.ts";
+import type { Facet, Facets } from "./facets.ts";
 
 export const rewindModes = ["both", "conversation_only", "code_only", "summarize", "cancel"] as const;
 

@@ -6,7 +6,7 @@ import type { Scope, Seq } from "@reyn/wal";
 import { scopeKey } from "@reyn/wal";
 import { z } from "zod";
 import { RewindError } from "./errors.ts";
-import { type Facets, facetOf } from "./kinds.ts";
+import { type Facets, facetOf } from "./facets.ts";
 import { dropOf, meaningOf, type RewindMode } from "./modes.ts";
 
 export interface RewindPlan {

@@ -87,8 +87,8 @@ export { reportState, type StateReport } from "./reports/state-report.ts";
 export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";
-export { type FileStoreOptions, fileStore } from "./stores/files.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";
+export { type FileStoreOptions, fileStore } from "./stores/state-directory.ts";
 export {
 	claimState,
 	forgetUnknown,

@@ -39,7 +39,7 @@ import type { Session, SessionScope } from "./kernel/session.ts";
 import { mainSession, sessionOf } from "./kernel/sessions.ts";
 import type { Store } from "./kernel/store.ts";
 import type { Collection } from "./stores/artifacts.ts";
-import { fileStore } from "./stores/files.ts";
+import { fileStore } from "./stores/state-directory.ts";
 
 export interface RuntimeOptions {
 	/** The state directory, usually `.reyn`: the short form of `store: fileStore(state)`. */

@@ -32,7 +32,7 @@ export class Outbox implements Speaker {
 		return hasMessageFrom(view.get(conversation), from, since);
 	}
 
-	async show(session: Session, { id }: From, signal = new AbortController().signal): Promise<void> {
+	async show(session: Session, { id }: From, signal: AbortSignal = new AbortController().signal): Promise<void> {
 		const messages = undeliveredIn(session.view).filter(({ from }) => from === id);
 		await this.#deliver(messages, signal);
 	}
