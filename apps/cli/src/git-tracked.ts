@@ -9,11 +9,22 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 /** `unknown`: there is a repository, and what it tracks cannot be told. */
 export type Tracked = "yes" | "no" | "unknown";
 
-/** Is anything below a path in the index of the repository that it lies in? That is the nearest one up its real path. */
-export async function trackedByGit(path: string): Promise<Tracked> {
+/**
+ * Is anything below a path in the index of the repository that it lies in? That is the nearest one up its real path, unless it is one
+ * itself, or the environment names another one.
+ */
+export async function trackedByGit(path: string, environment: NodeJS.ProcessEnv = process.env): Promise<Tracked> {
+	const found = await trackedAround(path);
+	const namesOther = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"].some((name) => environment[name]);
+	return found === "no" && namesOther ? "unknown" : found;
+}
+
+async function trackedAround(path: string): Promise<Tracked> {
 	try {
 		// It may be gone, and still be tracked.
 		const real = join(await realpath(dirname(path)), basename(path));
+		// As a submodule it is one entry of the repository around it.
+		if (await isThere(join(real, ".git"))) return "unknown";
 		for (let top = dirname(real); ; top = dirname(top)) {
 			const repository = await repositoryAt(join(top, ".git"));
 			if (repository !== undefined) return await trackedIn(repository, relative(top, real).replaceAll(sep, "/"));
@@ -39,7 +50,11 @@ async function trackedIn(repository: string, path: string): Promise<Tracked> {
 async function repositoryAt(git: string): Promise<string | undefined> {
 	const found = await unlessGone(realpath(git));
 	if (found === undefined) return undefined;
-	if ((await lstat(found)).isDirectory()) return (await isThere(join(found, "HEAD"))) ? found : undefined;
+	if ((await lstat(found)).isDirectory()) {
+		// Where one of these is missing git goes on upwards.
+		const has = await Promise.all(["HEAD", "objects", "refs"].map((name) => isThere(join(found, name))));
+		return has.every(Boolean) ? found : undefined;
+	}
 	const text = (await fileAt(found, MAX_PATH_BYTES))?.toString() ?? "";
 	const [, named] = /^gitdir: ([^\n]+)\n*$/.exec(text) ?? [];
 	if (named === undefined) throw new Error(`${git} does not say where its repository lies`);

@@ -3,6 +3,7 @@
  * no limit of time is heeded, and no signal but SIGKILL, so a thread of its own looks. The command line alone does so: no library ends
  * its host.
  */
+import { execFileSync } from "node:child_process";
 import { Worker } from "node:worker_threads";
 import { sayAtOnce } from "./print.ts";
 
@@ -22,7 +23,7 @@ export function watchStretches(graceMs = GRACE_MS, tickMs = TICK_MS): (limitMs: 
 		Atomics.store(shared, UNDER_WAY, 0);
 	};
 	return (limitMs) => {
-		if (!isWatched) begin({ shared, graceMs, tickMs });
+		if (!isWatched) begin({ shared, graceMs, tickMs, terminal: modesOf(process.stdin) });
 		isWatched = true;
 		// Odd, so that it is never 0.
 		last = (last + 2) | 1;
@@ -36,11 +37,29 @@ interface Watched {
 	readonly shared: Int32Array;
 	readonly graceMs: number;
 	readonly tickMs: number;
+	/** How the terminal was set before any script asked something there, for `stty`; undefined: there is none. */
+	readonly terminal: string | undefined;
+}
+
+/** A process that is killed cannot put back what it has changed. */
+function modesOf({ isTTY, isRaw }: typeof process.stdin): string | undefined {
+	if (!isTTY) return undefined;
+	try {
+		return isRaw
+			? "sane"
+			: execFileSync("stty", ["-g"], { stdio: [0, "pipe", "ignore"] })
+					.toString()
+					.trim();
+	} catch {
+		return undefined;
+	}
 }
 
 function begin(watched: Watched): void {
-	const text = `(${watch})(${sayAtOnce}, require("node:fs"), require("node:worker_threads").workerData, ${JSON.stringify(STUCK)})`;
-	const worker = new Worker(text, { eval: true, workerData: watched, execArgv: [], env: {} });
+	const modules = 'require("node:fs"), require("node:child_process")';
+	const text = `(${watch})(${sayAtOnce}, ${modules}, require("node:worker_threads").workerData, ${JSON.stringify(STUCK)})`;
+	const { PATH = "" } = process.env;
+	const worker = new Worker(text, { eval: true, workerData: watched, execArgv: [], env: { PATH } });
 	worker.unref();
 	// Without it scripts run as they did before there was one.
 	worker.on("error", () => {});
@@ -56,7 +75,8 @@ const STUCK = [
 function watch(
 	say: typeof sayAtOnce,
 	fs: typeof import("node:fs"),
-	{ shared, graceMs, tickMs }: Watched,
+	child: typeof import("node:child_process"),
+	{ shared, graceMs, tickMs, terminal }: Watched,
 	[before, after]: readonly string[],
 ): void {
 	let [seen, ticks] = [0, 0];
@@ -65,6 +85,7 @@ function watch(
 		ticks = stretch !== 0 && stretch === seen ? ticks + 1 : 0;
 		seen = stretch;
 		if (ticks * tickMs <= limitMs + graceMs) return;
+		if (terminal) child.spawnSync("stty", [terminal], { stdio: [0, "ignore", "ignore"] });
 		say(fs, `\n${before}${Math.round((limitMs + graceMs) / 1000)}${after}\n`);
 		process.kill(process.pid, "SIGKILL");
 	}, tickMs);

@@ -156,6 +156,17 @@ describe.skipIf(!hasGit || process.platform === "win32")("a state in a repositor
 		expect(await trackedByGit(stateIn(fresh))).toBe("no");
 		git(fresh, "init", "-q");
 		expect(await trackedByGit(stateIn(fresh))).toBe("no");
+		// A repository that the environment names may have it all the same.
+		for (const name of ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"])
+			expect([name, await trackedByGit(stateIn(fresh), { [name]: "/elsewhere" })]).toEqual([name, "unknown"]);
+	});
+
+	test("what is no repository to git is none, and a state that is one itself is not known", async () => {
+		const place = copied("planted");
+		put(join(place, ".reyn", ".git", "HEAD"), "ref: refs/heads/main\n");
+		expect(await trackedByGit(stateIn(place))).toBe("yes");
+		put(join(stateIn(place), ".git"), "gitdir: ../../.git/modules/state\n");
+		expect(await trackedByGit(stateIn(place))).toBe("unknown");
 	});
 
 	const unknown: Record<string, (place: string) => void> = {

@@ -5,9 +5,9 @@ import { expect, test } from "vitest";
 
 const module = JSON.stringify(join(import.meta.dirname, "../src/stuck-scripts.ts"));
 
-/** Watched with a limit of 100 ms and 400 ms beyond it. */
-async function run(code: string, onceSaid?: (pid: number) => Promise<void>) {
-	const watched = `const { watchStretches } = await import(${module}); const watch = watchStretches(400, 50); ${code}`;
+/** Watched with a limit of 100 ms and so much beyond it. */
+async function run(code: string, onceSaid?: (pid: number) => Promise<void>, graceMs = 400) {
+	const watched = `const { watchStretches } = await import(${module}); const watch = watchStretches(${graceMs}, 50); ${code}`;
 	const child = spawn(process.execPath, ["--conditions=@reyn/source", "--input-type=module", "-e", watched]);
 	let said = "";
 	child.stdout.once("data", () => void onceSaid?.(child.pid as number));
@@ -34,12 +34,13 @@ test("short ones are not ended, however many there are, nor is a process that wa
 
 test("one that was stopped for a while has computed for none of it", async () => {
 	const { code, said } = await run(
-		"const end = performance.now() + 2200; const over = watch(100); process.stdout.write('x'); while (performance.now() < end); over();",
+		"const end = performance.now() + 4500; const over = watch(100); process.stdout.write('x'); while (performance.now() < end); over();",
 		async (pid) => {
 			process.kill(pid, "SIGSTOP");
-			await sleep(2000);
+			await sleep(4000);
 			process.kill(pid, "SIGCONT");
 		},
+		2500,
 	);
 	expect({ code, said }).toEqual({ code: 0, said: "" });
 }, 20_000);

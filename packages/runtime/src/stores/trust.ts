@@ -158,6 +158,13 @@ export async function stateFingerprint(state: string): Promise<string> {
 	const kept = fileBlobs(areaIn(layout, "kept"));
 	const log = logFilesIn(layout.wal);
 	const blobs = (await kept.list("")).filter(isKeptName);
+	const files = log.length + blobs.length;
+	if (files > MAX_KEPT_BLOBS)
+		throw new WalError(
+			"WAL_TOO_LARGE",
+			`${layout.wal} has ${files} files of its log and of kept states; at most ${MAX_KEPT_BLOBS} are trusted. Nothing was trusted; have reyn gc run where the state was made, and take it anew`,
+			{ path: layout.wal, files, limit: MAX_KEPT_BLOBS },
+		);
 	const sizes = [...log.map(sizeOf), ...blobs.map((name) => kept.size?.(name))];
 	const bytes = (await Promise.all(sizes)).reduce<number>((sum, size = 0) => sum + size, 0);
 	if (bytes > MAX_SEEN_BYTES)
