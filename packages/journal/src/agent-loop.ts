@@ -108,10 +108,10 @@ export async function agentLoop(
 			messages.push({ role: "tool", callId, name, text: result.text });
 			if (tools.find((tool) => tool.name === name)?.endsTurn) ending.push({ name, ...result });
 		}
-		// What ended no turn then ends none now.
-		if (!handsOver || ending.length === 0 || isPast) continue;
+		if (!handsOver || ending.length === 0) continue;
 		const handedOver = endOf(ending, mended++ < handsOver.mendings);
-		if (handedOver) return { ...end, handedOver };
+		// What ended no turn then ends none now.
+		if (handedOver && !isPast) return { ...end, handedOver };
 	}
 	throw tooMany(maxRounds);
 }

@@ -2,6 +2,7 @@
 import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
 import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
+import { isStop } from "./failure.ts";
 import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
 import { Order } from "./order.ts";
@@ -30,6 +31,8 @@ export class Lane {
 	readonly #open = new Set<string>();
 	/** How many loops began here with the same messages. */
 	readonly #loops = new Map<string, number>();
+	/** Loops that have gone another way than was recorded: what was answered before is none of theirs, whatever it was asked with. */
+	readonly #left = new Set<string>();
 	/** What earlier lives have recorded here, by round and by key. */
 	#recorded: Map<string, RecordedStep> | undefined;
 
@@ -78,6 +81,11 @@ export class Lane {
 		);
 	}
 
+	/** What its work stops with: a call that waits, or that nobody knows about, in it or below. */
+	get stop(): Error | undefined {
+		return this.#order.stopIn(this.path);
+	}
+
 	/** Was any call made here? */
 	get isUsed(): boolean {
 		return this.#calls.size > 0;
@@ -97,6 +105,7 @@ export class Lane {
 			},
 			leave: (from) => {
 				const ours = `${of}:${occ}:`;
+				this.#left.add(loopOf(ours));
 				// Its calls of tools are named behind it.
 				for (const name of [...this.#known().keys()])
 					if (name.startsWith(ours) && Number.parseInt(name.slice(ours.length), 10) >= from) this.#known().delete(name);
@@ -135,7 +144,10 @@ export class Lane {
 		const before = known.get(round);
 		// What a model is asked with may change.
 		if (before && (kind === "model" || before.fp === fp)) return before;
-		while (known.get(entryKey({ fp, occ }))?.round !== undefined) occ++;
+		const isLeft = kind === "model" && this.#left.has(loopOf(round));
+		const isOfOther = (each: RecordedStep): boolean => each.round !== undefined || isLeft;
+		for (let each = known.get(entryKey({ fp, occ })); each && isOfOther(each); each = known.get(entryKey({ fp, occ })))
+			occ++;
 		return { fp, occ };
 	}
 
@@ -159,6 +171,9 @@ export class Lane {
 		const asked = this.place(step)();
 		try {
 			return await asked.told();
+		} catch (error) {
+			if (isStop(error)) this.#order.stop(this.path, error);
+			throw error;
 		} finally {
 			asked.done();
 		}
@@ -236,6 +251,9 @@ export interface Rounds {
 	/** From a round on the loop goes another way than was recorded: that counts no more. */
 	leave(from: number): void;
 }
+
+/** Of the name of a round, or of a call in it. */
+const loopOf = (round: string): string => round.split(":", 2).join(":");
 
 /** Characters of a whole one. */
 const FINGERPRINT = 64;

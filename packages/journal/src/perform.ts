@@ -398,8 +398,14 @@ class Performance<T> implements Asked<T> {
 					return inside();
 				},
 			};
-			const result = await this.#step.call(context);
-			return { result, isUsed: lane?.isUsed ?? false };
+			try {
+				const result = await this.#step.call(context);
+				if (!lane?.stop) return { result, isUsed: lane?.isUsed ?? false };
+			} catch (error) {
+				if (!lane?.stop) throw error;
+			}
+			// Whatever it has made of a step inside it that waits.
+			throw lane.stop;
 		};
 		const { signal, timers = systemTimers } = this.#using;
 		return timeoutMs === undefined ? make(signal) : within(timeoutMs, name, make, timers, signal);

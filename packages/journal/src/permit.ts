@@ -27,7 +27,9 @@ export type Verdict =
 
 /** What else a gate gives, without types say, lets nothing pass. */
 export const isVerdict = (given: unknown): given is Verdict =>
-	["pass", "deny", "wait"].includes(String((given as { readonly kind?: unknown } | null | undefined)?.kind));
+	(["pass", "deny", "wait"] as readonly unknown[]).includes(
+		(given as { readonly kind?: unknown } | null | undefined)?.kind,
+	);
 
 /** What a gate decides on; steps of other sorts are the program's own. */
 export const isGated = (kind: string): kind is GatedCall["type"] => kind === "tool" || kind === "model";
