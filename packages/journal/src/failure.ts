@@ -39,10 +39,6 @@ export const isNoOutcome = (error: unknown): boolean => !isFailureOfCall(error) 
 
 const noOutcomes = ["CALL_IN_DOUBT", "CALL_WAITING", "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"] as const;
 
-/** Does the work stop with it, to ask again when it goes on? Then no program that catches it may come to another end. */
-export const isStop = (error: unknown): error is Error =>
-	isNoOutcome(error) && isReynError(error, "CALL_IN_DOUBT", "CALL_WAITING");
-
 /** Is it what is beneath a program that failed, the log above all, and not the program? */
 export function isBeneath(error: unknown): boolean {
 	if (isNoOutcome(error)) return true;

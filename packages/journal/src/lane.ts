@@ -2,7 +2,6 @@
 import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
 import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
-import { isStop } from "./failure.ts";
 import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
 import { Order } from "./order.ts";
@@ -79,11 +78,6 @@ export class Lane {
 			`${first} is still under way in ${this.path}; await it before the lane is over`,
 			{ lane: this.path, open: [...this.#open] },
 		);
-	}
-
-	/** What its work stops with: a call that waits, or that nobody knows about, in it or below. */
-	get stop(): Error | undefined {
-		return this.#order.stopIn(this.path);
 	}
 
 	/** Was any call made here? */
@@ -171,9 +165,6 @@ export class Lane {
 		const asked = this.place(step)();
 		try {
 			return await asked.told();
-		} catch (error) {
-			if (isStop(error)) this.#order.stop(this.path, error);
-			throw error;
 		} finally {
 			asked.done();
 		}

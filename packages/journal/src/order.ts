@@ -162,7 +162,6 @@ export class Order {
 	/** What is recorded and not asked for; known once calls overlap, in the lanes that were asked in. */
 	#unasked: Unasked | undefined;
 	readonly #gone = new GoneEffects();
-	readonly #stops: { readonly lane: string; readonly error: Error }[] = [];
 	readonly #lanes = new Map<string, (step: RecordedStep) => boolean>();
 	/** Have calls of it been under way at the same time? */
 	#hasOverlaps = false;
@@ -182,17 +181,6 @@ export class Order {
 		this.#unasked = new Unasked();
 		for (const step of options.recorded ?? []) (step.mayBeGone ? this.#gone : this.#unasked).add(step);
 		this.#patience = "over";
-	}
-
-	/** A call in a lane waits, or nobody knows whether it happened. */
-	stop(lane: string, error: Error): void {
-		this.#stops.push({ lane, error });
-		this.#around?.stop(lane, error);
-	}
-
-	/** What the work in a lane or below it stops with, whatever the program has made of it. */
-	stopIn(lane: string): Error | undefined {
-		return this.#stops.find((each) => `${each.lane}/`.startsWith(lane === "" ? "" : `${lane}/`))?.error;
 	}
 
 	/** What has been asked for and not told. */

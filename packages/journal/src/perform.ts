@@ -398,14 +398,8 @@ class Performance<T> implements Asked<T> {
 					return inside();
 				},
 			};
-			try {
-				const result = await this.#step.call(context);
-				if (!lane?.stop) return { result, isUsed: lane?.isUsed ?? false };
-			} catch (error) {
-				if (!lane?.stop) throw error;
-			}
-			// Whatever it has made of a step inside it that waits.
-			throw lane.stop;
+			const result = await this.#step.call(context);
+			return { result, isUsed: lane?.isUsed ?? false };
 		};
 		const { signal, timers = systemTimers } = this.#using;
 		return timeoutMs === undefined ? make(signal) : within(timeoutMs, name, make, timers, signal);

@@ -12,8 +12,7 @@ import type { Using } from "./step.ts";
  * it, and nothing rests on, is then called again when it is run again. What waits when it ends is not begun; what is under way
  * goes on, and its outcome is kept.
  *
- * @throws what the program throws; the signal's reason when it was cancelled; `CALL_WAITING` or `CALL_IN_DOUBT` of any of its steps, also
- * where the program has caught that
+ * @throws what the program throws; the signal's reason when it was cancelled
  */
 export async function runProgram<T>(
 	path: string,
@@ -27,14 +26,10 @@ export async function runProgram<T>(
 	try {
 		const result = await program(new Lane(path, scope, using, undefined, order));
 		using.signal.throwIfAborted();
-		const stop = order.stopIn(path);
-		if (stop) throw stop;
 		return result;
 	} catch (error) {
 		using.signal.throwIfAborted();
 		end();
-		const stop = order.stopIn(path);
-		if (stop) throw stop;
 		if (!isBeneath(error)) {
 			const failed = laneFailed({ lane: path, ...endedBy(error) });
 			const waiting = ({ code, message }: Error & { readonly code: string }): void =>

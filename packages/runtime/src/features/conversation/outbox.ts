@@ -67,8 +67,10 @@ export class Outbox implements Speaker {
 
 	/** Shows a message, and records that. While there is no space for that it counts as being shown, so that nobody is shown it again. */
 	async #deliverOne({ spilled, ...message }: Undelivered, signal: AbortSignal): Promise<void> {
-		const { sessions, results, space } = this.#kernel;
+		const { sessions, results, space, wal } = this.#kernel;
 		if (!this.#onMessage || this.#showing.has(message.seq)) return;
+		// The log has failed before it was recorded: the next life says it.
+		if (message.seq > wal.durableTip) return;
 		this.#showing.add(message.seq);
 		try {
 			// What is recorded of its work is told first.
