@@ -55,8 +55,10 @@ async function append(to: Wal, records: number): Promise<boolean> {
 	const done = await attempt(async () => {
 		const appended: Appended[] = [];
 		for (let i = 0; i < records; i++) appended.push(to.append(numbered({ n: ++n, text: "x".repeat(bytes) }), {}));
+		const timer = setInterval(() => turns++, 1);
 		// Resolves too when the disk is full: what waits then is acknowledged later, or never.
 		for await (const _ of to.read({ after: to.tip })) break;
+		clearInterval(timer);
 		const acked = (): void =>
 			void process.stdout.write(appended.map(({ record: { seq, crc } }) => `acked ${seq} ${crc}\n`).join(""));
 		const durable = appended.at(-1)?.durable;
@@ -65,9 +67,7 @@ async function append(to: Wal, records: number): Promise<boolean> {
 			to.append(numbered({ n: ++n, text: "" }), {}); // says why
 			return false;
 		}
-		const timer = setInterval(() => turns++, 1);
 		await durable;
-		clearInterval(timer);
 		acked();
 		return true;
 	});
