@@ -133,28 +133,51 @@ test("a text that cannot be shown holds no other one up", async () => {
 	await runtime.close();
 });
 
+/** A log that takes nothing from the first write on that `isBroken` says so of. */
+const breaking = (isBroken: (written: string) => boolean): LogEngine => ({
+	...engine,
+	log(realm) {
+		const log = engine.log(realm);
+		const append: typeof log.append = async (...args) => {
+			if (isBroken(JSON.stringify(args))) throw new Error("the disk is gone");
+			return log.append(...args);
+		};
+		return {
+			append,
+			acquire: (how) => log.acquire(how),
+			renew: (lease) => log.renew(lease),
+			release: (lease) => log.release(lease),
+			tail: () => log.tail(),
+			read: (...range) => log.read(...range),
+			subscribe: (...how) => log.subscribe(...how),
+			truncateBefore: (...how) => log.truncateBefore(...how),
+		};
+	},
+});
+
+test("a text whose record the log did not take is shown to nobody, and once in the next life", async () => {
+	const shown: string[] = [];
+	const onMessage = async ({ text }: { readonly text: string }) => void shown.push(text);
+	let isBroken = false;
+	const over = breaking((written) => {
+		isBroken ||= written.includes("assistant_message");
+		return isBroken;
+	});
+	const first = await life({ onMessage }, over);
+	await first.runtime.runSkill("count", {});
+	await until(() => isBroken);
+	await first.runtime.idle().catch(() => {});
+	await first.runtime.close().catch(() => {});
+	expect(shown).toEqual([]);
+	const { runtime } = await life({ onMessage });
+	runtime.resume();
+	await runtime.idle();
+	await runtime.close();
+	expect(shown).toEqual(["counted"]);
+});
+
 test("a text is undelivered where the log takes nothing any more, and nothing crashes", async () => {
 	let isBroken = false;
-	const breaking: LogEngine = {
-		...engine,
-		log(realm) {
-			const log = engine.log(realm);
-			const append: typeof log.append = async (...args) => {
-				if (isBroken) throw new Error("the disk is gone");
-				return log.append(...args);
-			};
-			return {
-				append,
-				acquire: (how) => log.acquire(how),
-				renew: (lease) => log.renew(lease),
-				release: (lease) => log.release(lease),
-				tail: () => log.tail(),
-				read: (...range) => log.read(...range),
-				subscribe: (...how) => log.subscribe(...how),
-				truncateBefore: (...how) => log.truncateBefore(...how),
-			};
-		},
-	};
 	const first = await life({ onMessage: () => failures.rejects?.() as Promise<void> });
 	await first.runtime.runSkill("count", {});
 	await first.runtime.idle();
@@ -162,7 +185,10 @@ test("a text is undelivered where the log takes nothing any more, and nothing cr
 	const onMessage = async (): Promise<void> => {
 		isBroken = true;
 	};
-	const { runtime, events } = await life({ onMessage }, breaking);
+	const { runtime, events } = await life(
+		{ onMessage },
+		breaking(() => isBroken),
+	);
 	runtime.resume();
 	await until(() => isBroken);
 	// Nobody waits for it yet: what it throws would end the process.
