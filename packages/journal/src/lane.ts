@@ -118,7 +118,9 @@ export class Lane {
 
 	/** What an earlier life has recorded of the next call like this; undefined: nothing, or it is not known. */
 	recorded(step: Pick<Step<never>, "kind" | "name" | "args" | "round">): RecordedStep | undefined {
-		return this.#known().get(entryKey(this.#keyOf(step)));
+		const known = this.#known();
+		// In a first life nothing is, and what a model is asked with is long to hash.
+		return known.size === 0 ? undefined : known.get(entryKey(this.#keyOf(step)));
 	}
 
 	/**
