@@ -28,6 +28,8 @@ export interface Asked {
 	describe(): string;
 	/** Is it an effect that the log has nothing of? */
 	readonly isUnheardOf: boolean;
+	/** Aborted when it is given up: nobody waits for it then. */
+	readonly signal?: AbortSignal;
 }
 
 export interface OrderOptions {
@@ -76,6 +78,10 @@ export class Ticket {
 	/** Is it to begin at its place, and not to be told yet? */
 	isToBegin = false;
 	isTold = false;
+	/** Is it being made? What the far side does meanwhile, a second life must not ask for again. */
+	isUnderWay = false;
+	/** Opened when it is over, where somebody waits for that. */
+	readonly #over = new Gate();
 
 	/** Use `ask` of an order. */
 	constructor(order: Order, asked: Asked, after: Seq) {
@@ -87,6 +93,17 @@ export class Ticket {
 	/** Resolves when it may begin. @throws what it is refused with; the signal's reason */
 	mayBegin(signal: AbortSignal): Promise<void> | undefined {
 		return this.#begin.wait(signal);
+	}
+
+	/** It is made from now on. @throws ProgramEnded: nothing begins any more */
+	start(): void {
+		this.#order.assertOpen();
+		this.isUnderWay = true;
+	}
+
+	/** Resolves when it is over, or given up. */
+	async over(): Promise<void> {
+		await this.#over.wait(this.asked.signal ?? never)?.catch(() => {});
 	}
 
 	/** How it ended is recorded now. The first place stays. To be called in one go with the append. */
@@ -125,6 +142,7 @@ export class Ticket {
 	/** The program has been told, or will not be. */
 	done(): void {
 		this.#order.leave(this);
+		this.#over.open();
 	}
 
 	/** For the order. */
@@ -145,6 +163,8 @@ export class Order {
 	readonly recordsItsEnd: boolean;
 	readonly #options: OrderOptions | StrictOptions;
 	readonly #open = new Set<Ticket>();
+	/** The same, of the programs inside of its calls. */
+	readonly #inside = new Set<Ticket>();
 	/** Begun for the steps inside it, none of which it has asked for yet. */
 	#begun: Ticket | undefined;
 	/** What waits to begin, as it was asked for. */
@@ -216,6 +236,7 @@ export class Order {
 		this.#heard(asked);
 		if (this.#begun && isInside(asked, this.#begun.asked)) this.#begun = undefined;
 		this.#open.add(ticket);
+		for (let each = this.#around; each; each = each.#around) each.#inside.add(ticket);
 		this.#rouse();
 		if (this.#ended) ticket.refuse(this.#ended);
 		else if (rank === 0) this.place(ticket, 0, this.#count++);
@@ -251,6 +272,7 @@ export class Order {
 		ticket.isTold = true;
 		if (this.#begun === ticket) this.#begun = undefined;
 		this.#open.delete(ticket);
+		for (let each = this.#around; each; each = each.#around) each.#inside.delete(ticket);
 		if (this.#telling === ticket) {
 			this.#telling = undefined;
 			if (ticket.rank === 1) this.#told = Math.max(this.#told, ticket.place ?? 0);
@@ -285,6 +307,17 @@ export class Order {
 		const cut = this.#placed.filter(({ isToBegin }) => isToBegin);
 		for (const ticket of [...this.#waiting.splice(0), ...cut]) ticket.refuse(reason);
 		this.look();
+	}
+
+	/** @throws ProgramEnded where this program, or the one around it, has ended */
+	assertOpen(): void {
+		if (this.#ended) throw this.#ended;
+		this.#around?.assertOpen();
+	}
+
+	/** Resolves when no call is made any more, here or inside: what a next life begins then is not beside one of this one. */
+	async over(): Promise<void> {
+		for (const set of [this.#open, this.#inside]) for (const ticket of set) if (ticket.isUnderWay) await ticket.over();
 	}
 
 	/** Nothing more is asked for in a lane. */
@@ -535,6 +568,8 @@ const unheard = (lane: string, step: RecordedStep): Unheard => ({
 
 /** Nobody is told any more how a call ends, and what waits is not begun. */
 export class ProgramEnded extends Error {}
+
+const never = new AbortController().signal;
 
 /** No seq is as large. */
 const ASSUMED = 2 ** 50;

@@ -55,6 +55,7 @@ export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, 
 	const known = using.recall(id, order?.program ?? id.lane);
 	const asked = {
 		...id,
+		signal: using.signal,
 		isUnheardOf: startsDurably(id.purity) && known.kind === "fresh" && !known.failed,
 		describe: () => describe(id),
 	};
@@ -256,6 +257,7 @@ class Performance<T> implements Asked<T> {
 			// Another try is not worth more than what it said.
 			if (denied) return before ? this.#worldStands(denied) : this.#fail(denied, next, { kind: "never" });
 		}
+		this.#ticket?.start();
 		if (startsDurably(this.#id.purity)) {
 			if (this.#step.prepare && prepared === undefined) {
 				try {

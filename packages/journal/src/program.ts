@@ -10,7 +10,7 @@ import type { Using } from "./step.ts";
 /**
  * Runs a program whose steps are in a lane and below it. Its steps may overlap. Where it throws, that is recorded: what failed in
  * it, and nothing rests on, is then called again when it is run again. What waits when it ends is not begun; what is under way
- * goes on, and its outcome is kept.
+ * goes on, and its outcome is kept: only then is it told that the program threw, so that what runs it again finds that outcome.
  *
  * @throws what the program throws; the signal's reason when it was cancelled
  */
@@ -37,6 +37,8 @@ export async function runProgram<T>(
 			const { durable } = await whenSpace(() => using.log.append(failed, scope), waiting, timers, using.signal);
 			await durable;
 		}
+		await order.over();
+		using.signal.throwIfAborted();
 		throw error;
 	} finally {
 		end();
