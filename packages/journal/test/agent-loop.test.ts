@@ -196,6 +196,15 @@ describe("a tool that ends the turn", () => {
 		const end = await run(saying(["plan"]), [plan(new Error("no place for it"))], { handsOver });
 		expect(end).toMatchObject({ rounds: 1, handedOver: { error: "no place for it", failed: true } });
 	});
+
+	test("that is made so over a cut ends no round that something was answered to then", async () => {
+		const log = new DyingLog();
+		const first = saying(["plan"], ["look"], "done");
+		const end = await run(first, [tool("plan"), tool("look")], {}, log);
+		const next = saying();
+		expect(await run(next, [plan("started"), tool("look")], { handsOver }, log)).toEqual(end);
+		expect(next.asked.length).toBe(0);
+	});
 });
 
 describe("a gate", () => {
