@@ -404,7 +404,9 @@ class Performance<T> implements Asked<T> {
 			return { result, isUsed: lane?.isUsed ?? false };
 		};
 		const { signal, timers = systemTimers } = this.#using;
-		return timeoutMs === undefined ? make(signal) : within(timeoutMs, name, make, timers, signal);
+		if (timeoutMs === undefined) return make(signal);
+		const late = `${name} took longer than its ${timeoutMs} ms, and was told to stop; whether it happened is not known`;
+		return within({ ms: timeoutMs, name, late }, make, timers, signal);
 	}
 
 	/** What a failed call leaves: that it was tried, and how its caller will hear of it. */
@@ -559,7 +561,7 @@ class Performance<T> implements Asked<T> {
 		const { timers = systemTimers, signal } = this.#using;
 		for (let attempt = 1; ; attempt++) {
 			try {
-				return (await this.#step.reconcile?.(this.#keyOf(started), prepared)) ?? { kind: "unknown" };
+				return await this.#askFarSide(started, prepared);
 			} catch (thrown) {
 				signal.throwIfAborted();
 				const error = readable(thrown);
@@ -568,6 +570,18 @@ class Performance<T> implements Asked<T> {
 				await pause(next.pauseMs, timers, signal);
 			}
 		}
+	}
+
+	async #askFarSide(started: Seq, prepared: unknown): Promise<Reconciled<T>> {
+		const { timers = systemTimers, signal } = this.#using;
+		const { timeoutMs, reconcile } = this.#step;
+		if (!reconcile) return { kind: "unknown" };
+		const { name } = this.#id;
+		const asking = async (): Promise<Reconciled<T>> =>
+			(await reconcile.call(this.#step, this.#keyOf(started), prepared)) ?? { kind: "unknown" };
+		if (timeoutMs === undefined) return asking();
+		const late = `its far side took longer than the ${timeoutMs} ms of ${name} to say so`;
+		return within({ ms: timeoutMs, name, late }, asking, timers, signal);
 	}
 
 	/** What the work stops with where nobody can say what became of a call. It is neither made nor taken for failed. */

@@ -110,8 +110,7 @@ export async function whenSpace<T>(
  * @throws JournalError `STEP_TIMEOUT`
  */
 export async function within<T>(
-	ms: number,
-	name: string,
+	{ ms, name, late: text }: { readonly ms: number; readonly name: string; readonly late: string },
 	call: (signal: AbortSignal) => Promise<T>,
 	timers: Timers,
 	signal: AbortSignal,
@@ -120,11 +119,7 @@ export async function within<T>(
 	let cancel = (): void => {};
 	const late = new Promise<never>((_, reject) => {
 		cancel = timers.after(ms, () => {
-			const error = new JournalError(
-				"STEP_TIMEOUT",
-				`${name} took longer than its ${ms} ms, and was told to stop; whether it happened is not known`,
-				{ name, timeoutMs: ms },
-			);
+			const error = new JournalError("STEP_TIMEOUT", text, { name, timeoutMs: ms });
 			reject(error);
 			limit.abort(error);
 		});

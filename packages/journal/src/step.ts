@@ -45,7 +45,10 @@ export interface Step<T> {
 	readonly retry?: RetryPolicy | undefined;
 	/** What its caller is told in place of how the last try failed. */
 	endedBy?(error: unknown, attempt: number): unknown;
-	/** How long one try may take, in milliseconds. Its signal aborts then, and the try has failed. Default: no limit. */
+	/**
+	 * How long one try may take, in milliseconds, and one answer of `reconcile`. The signal of the try aborts then, and it has
+	 * failed. Default: no limit.
+	 */
 	readonly timeoutMs?: number | undefined;
 }
 

@@ -259,6 +259,20 @@ describe("a call in doubt", () => {
 		expect([keys.length, time.waits]).toEqual([asked, [1000, 2000].slice(0, asked - 1)]);
 	});
 
+	test("whose far side never answers waits for it no longer than its limit of time", async () => {
+		const reconcile = (): Promise<never> => new Promise(() => {});
+		const tool = payer({ reconcile, timeoutMs: 100 });
+		const log = await inDoubt(tool);
+		const time = new SimulatedTime();
+		await expect(time.until(life(log, tool, { clock: time, timers: time }))).rejects.toMatchObject({
+			code: "CALL_IN_DOUBT",
+			detail: {
+				reason: { code: "STEP_TIMEOUT", message: "its far side took longer than the 100 ms of pay to say so" },
+			},
+		});
+		expect([time.waits, log.kinds, tool.made.length]).toEqual([[100], ["step_started"], 1]);
+	});
+
 	test("that is given up while its far side cannot be reached ends as what gave it up says", async () => {
 		const stop = new AbortController();
 		const tool = payer({
