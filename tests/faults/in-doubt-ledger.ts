@@ -54,7 +54,7 @@ export class Ledger {
 	readonly policy: InDoubtPolicy;
 	/** What must not be. */
 	readonly wrong: string[] = [];
-	readonly counts = { effects: 0, started: 0, repeated: 0, retry: 0, skip: 0, discard: 0, reconciled: 0 };
+	readonly counts = { effects: 0, started: 0, repeated: 0, retry: 0, skip: 0, discard: 0, reconciled: 0, waits: 0 };
 	readonly #accounts: ReadonlyMap<string, Account>;
 	readonly #ownerOf = new Map<string, string>();
 	readonly #top: readonly string[];
@@ -62,6 +62,7 @@ export class Ledger {
 	#found: ReadonlyMap<string, Found> = new Map();
 	#asked = new Map<string, Asked>();
 	#isStopped = false;
+	#isSlow = false;
 
 	constructor(program: Program, policy: InDoubtPolicy) {
 		this.policy = policy;
@@ -77,14 +78,15 @@ export class Ledger {
 		return this.#ownerOf.has(key);
 	}
 
-	/** A process has opened the log, and found these lines. */
-	begin(lines: readonly StepLine[]): void {
+	/** A process has opened the log, and found these lines. @param isSlow may its far sides be late? */
+	begin(lines: readonly StepLine[], isSlow = false): void {
 		this.#process++;
 		this.#found = foundIn(lines);
 		for (const [id, { is, attempt }] of this.#found)
 			if (is === "open" && this.#asked.get(id)?.lastAttempt === attempt) count(this.#account(id).leftOpen, attempt);
 		this.#asked = new Map();
 		this.#isStopped = false;
+		this.#isSlow = isSlow;
 	}
 
 	tell(told: Told): void {
@@ -110,6 +112,10 @@ export class Ledger {
 				break;
 			case "stopped":
 				this.#isStopped = true;
+				if (told.code === "CALL_IN_DOUBT" && this.#isSlow) {
+					this.counts.waits++;
+					break;
+				}
 				if (told.code !== "STEP_DISCARDED" || this.policy !== "discard")
 					this.#blame(`${told.id} stopped the run with ${told.code}`);
 				if (this.counts.discard === 0) this.#blame(`${told.id} was discarded, and no event said so`);

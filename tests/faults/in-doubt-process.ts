@@ -48,6 +48,7 @@ const world: World = {
 			held--;
 		}
 	},
+	isSlow: false,
 	tell(told) {
 		const line = `${JSON.stringify(told)}\n`;
 		writeSync(ledger, line);

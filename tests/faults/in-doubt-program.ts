@@ -76,6 +76,8 @@ export interface World {
 	turn(): Promise<void>;
 	/** No timer goes off while it runs. */
 	promptly<T>(run: () => Promise<T>): Promise<T>;
+	/** Does a far side that is asked take its time? Then the limit of its step may be over before it has answered. */
+	readonly isSlow: boolean;
 	tell(told: Told): void;
 	/** Is the start of this try durable? */
 	isStarted(made: Made): boolean;
@@ -96,6 +98,8 @@ export class Run {
 	readonly #world: World;
 	/** The keys of the calls that may yet reach the far side. */
 	readonly #onTheWay: string[] = [];
+	/** How often the far side was asked about each of them. */
+	readonly #questions = new Map<string, number>();
 
 	constructor(journal: Journal, world: World) {
 		this.#journal = journal;
@@ -191,14 +195,18 @@ export class Run {
 	}
 
 	async #reconcile({ id, farSide, value }: PlannedStep, key: string): Promise<Reconciled<string>> {
-		await this.#world.turn();
+		const { isSlow, promptly, turn, tell, hasSeen } = this.#world;
+		const question = (this.#questions.get(key) ?? 0) + 1;
+		this.#questions.set(key, question);
+		await (isSlow ? turn() : promptly(turn));
 		const knows = farSide === "knows" && !this.#onTheWay.includes(key);
 		const answer: Reconciled<string> = !knows
 			? { kind: "unknown" }
-			: this.#world.hasSeen(key)
+			: hasSeen(key)
 				? { kind: "done", result: value }
 				: { kind: "not_done" };
-		this.#world.tell({ kind: "reconciled", id, key, answer: answer.kind });
+		// To one that was asked again meanwhile nobody listens.
+		if (this.#questions.get(key) === question) tell({ kind: "reconciled", id, key, answer: answer.kind });
 		return answer;
 	}
 }
