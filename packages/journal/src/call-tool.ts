@@ -56,7 +56,7 @@ function recordedTool(lane: Lane, name: string, args: unknown, round?: string): 
 	const { purity = "side_effect" } = known;
 	const isGone = `the tool ${name}, which is not here now`;
 	const isOver = recall.kind === "ghost" || recall.kind === "world" || (recall.kind === "failed" && !recall.again);
-	if (!isOver) throw waitingFor(isGone, { name, lane: lane.path, key: known.fp });
+	if (!isOver) throw lane.stopped(waitingFor(isGone, { name, lane: lane.path, key: known.fp }));
 	// What the world has said stands where it cannot be asked again.
 	const call = () => Promise.reject(Object.assign(new Error(isGone), { retryable: false }));
 	return { name, description: "", parameters: {}, purity, call };

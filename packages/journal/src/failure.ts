@@ -39,6 +39,12 @@ export const isNoOutcome = (error: unknown): boolean => !isFailureOfCall(error) 
 
 const noOutcomes = ["CALL_IN_DOUBT", "CALL_WAITING", "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"] as const;
 
+/** Nobody is told any more how a call ends, and what waits is not begun. */
+export class ProgramEnded extends Error {}
+
+/** Does whoever asked for a call that ends so stop with it, whatever it makes of it? */
+export const isStop = (error: unknown): error is Error => error instanceof ProgramEnded || isNoOutcome(error);
+
 /** Is it what is beneath a program that failed, the log above all, and not the program? */
 export function isBeneath(error: unknown): boolean {
 	if (isNoOutcome(error)) return true;

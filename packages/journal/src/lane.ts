@@ -2,6 +2,7 @@
 import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
 import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
+import { isStop } from "./failure.ts";
 import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
 import { Order } from "./order.ts";
@@ -32,6 +33,8 @@ export class Lane {
 	readonly #loops = new Map<string, number>();
 	/** Loops that have gone another way than was recorded: what was answered before is none of theirs, whatever it was asked with. */
 	readonly #left = new Set<string>();
+	/** Has one of its steps stopped what asked for it? */
+	#isStopped = false;
 	/** What earlier lives have recorded here, by round and by key. */
 	#recorded: Map<string, RecordedStep> | undefined;
 
@@ -164,12 +167,25 @@ export class Lane {
 	 * `STEP_DISCARDED` (in doubt, and the policy says so), `STEP_TIMEOUT`, `RESULT_LOST`, `REPLAY_DIVERGENCE`; a WalError `WAL_NOT_JSON`
 	 */
 	async perform<T>(step: Step<T>): Promise<T> {
+		// Who has caught that asks for nothing more in this life, and a loop around it does not spin.
+		if (this.#isStopped) return new Promise(() => {});
 		const asked = this.place(step)();
 		try {
 			return await asked.told();
+		} catch (error) {
+			throw this.stopped(error);
 		} finally {
 			asked.done();
 		}
+	}
+
+	/** To be thrown: where a step must not be made, what asked for it stops with that, whatever it makes of it. */
+	stopped<E>(error: E): E {
+		const { stopped } = this.#using;
+		if (!stopped || !isStop(error)) return error;
+		this.#isStopped = true;
+		stopped(error);
+		return error;
 	}
 
 	/**

@@ -10,6 +10,7 @@ import { setImmediate } from "node:timers";
 import type { Seq, Timers } from "@reyn/wal";
 import { innerLane, type RecordedStep } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
+import type { ProgramEnded } from "./failure.ts";
 import { Gate } from "./gate.ts";
 import { GoneEffects } from "./gone.ts";
 import { Unasked, type Unheard } from "./unasked.ts";
@@ -28,8 +29,6 @@ export interface Asked {
 	describe(): string;
 	/** Is it an effect that the log has nothing of? */
 	readonly isUnheardOf: boolean;
-	/** Aborted when it is given up: nobody waits for it then. */
-	readonly signal?: AbortSignal;
 }
 
 export interface OrderOptions {
@@ -78,10 +77,8 @@ export class Ticket {
 	/** Is it to begin at its place, and not to be told yet? */
 	isToBegin = false;
 	isTold = false;
-	/** Is it being made? What the far side does meanwhile, a second life must not ask for again. */
-	isUnderWay = false;
-	/** Opened when it is over, where somebody waits for that. */
-	readonly #over = new Gate();
+	/** While it is made: what the far side does meanwhile, a second life must not ask for again. */
+	#underWay: { readonly over: Gate; readonly signal: AbortSignal } | undefined;
 
 	/** Use `ask` of an order. */
 	constructor(order: Order, asked: Asked, after: Seq) {
@@ -95,15 +92,15 @@ export class Ticket {
 		return this.#begin.wait(signal);
 	}
 
-	/** It is made from now on. @throws ProgramEnded: nothing begins any more */
-	start(): void {
+	/** It is made from now on. @param signal aborted when it is given up @throws ProgramEnded: nothing begins any more */
+	start(signal: AbortSignal): void {
 		this.#order.assertOpen();
-		this.isUnderWay = true;
+		this.#underWay = { over: new Gate(), signal };
 	}
 
-	/** Resolves when it is over, or given up. */
+	/** Resolves when it is not made any more, or given up. */
 	async over(): Promise<void> {
-		await this.#over.wait(this.asked.signal ?? never)?.catch(() => {});
+		await this.#underWay?.over.wait(this.#underWay.signal)?.catch(() => {});
 	}
 
 	/** How it ended is recorded now. The first place stays. To be called in one go with the append. */
@@ -142,7 +139,7 @@ export class Ticket {
 	/** The program has been told, or will not be. */
 	done(): void {
 		this.#order.leave(this);
-		this.#over.open();
+		this.#underWay?.over.open();
 	}
 
 	/** For the order. */
@@ -317,7 +314,7 @@ export class Order {
 
 	/** Resolves when no call is made any more, here or inside: what a next life begins then is not beside one of this one. */
 	async over(): Promise<void> {
-		for (const set of [this.#open, this.#inside]) for (const ticket of set) if (ticket.isUnderWay) await ticket.over();
+		for (const set of [this.#open, this.#inside]) for (const ticket of set) await ticket.over();
 	}
 
 	/** Nothing more is asked for in a lane. */
@@ -565,11 +562,6 @@ const unheard = (lane: string, step: RecordedStep): Unheard => ({
 	lane,
 	describe: () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ}) in ${lane}`,
 });
-
-/** Nobody is told any more how a call ends, and what waits is not begun. */
-export class ProgramEnded extends Error {}
-
-const never = new AbortController().signal;
 
 /** No seq is as large. */
 const ASSUMED = 2 ** 50;

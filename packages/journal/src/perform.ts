@@ -11,9 +11,9 @@ import {
 } from "@reyn/wal";
 import { entryKey, type FailedTry, type Identity, innerLane, type Recall } from "./entry.ts";
 import { isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
-import { failureOf, isFailureOfCall, isNoOutcome, recalledAs, thrownAs } from "./failure.ts";
+import { failureOf, isFailureOfCall, isNoOutcome, isStop, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
-import { ProgramEnded, type Ticket } from "./order.ts";
+import type { Ticket } from "./order.ts";
 import { deniedBy, type GatedCall, isGated, isVerdict, type Verdict, waitingFor } from "./permit.ts";
 import type { Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
@@ -55,7 +55,6 @@ export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, 
 	const known = using.recall(id, order?.program ?? id.lane);
 	const asked = {
 		...id,
-		signal: using.signal,
 		isUnheardOf: startsDurably(id.purity) && known.kind === "fresh" && !known.failed,
 		describe: () => describe(id),
 	};
@@ -257,7 +256,7 @@ class Performance<T> implements Asked<T> {
 			// Another try is not worth more than what it said.
 			if (denied) return before ? this.#worldStands(denied) : this.#fail(denied, next, { kind: "never" });
 		}
-		this.#ticket?.start();
+		this.#ticket?.start(this.#using.signal);
 		if (startsDurably(this.#id.purity)) {
 			if (this.#step.prepare && prepared === undefined) {
 				try {
@@ -305,7 +304,7 @@ class Performance<T> implements Asked<T> {
 		const error = readable(thrown);
 		// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
 		// doubt, anything else is simply called again.
-		if (this.#using.signal.aborted || error instanceof ProgramEnded || isNoOutcome(error)) throw error;
+		if (this.#using.signal.aborted || isStop(error)) throw error;
 		// Another try is not worth more than what it said.
 		if (before) return this.#worldStands(error);
 		const next = this.#nextAfter(error, attempt);
@@ -386,23 +385,25 @@ class Performance<T> implements Asked<T> {
 		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
 		// What has a place already is waited for by all others.
 		const isAlone = this.#ticket?.place !== undefined;
-		const make = async (signal: AbortSignal): Promise<Made<T>> => {
-			const using = signal === this.#using.signal ? this.#using : { ...this.#using, signal };
-			let lane: Lane | undefined;
-			const inside = (): Lane => (lane ??= this.#lane.inside(using, isAlone, this.#ticket?.after));
-			const context: StepContext = {
-				signal,
-				...key,
-				...(prepared === undefined ? {} : { prepared }),
-				attempt,
-				// With an order of its own it is the largest part of a call, and few ask for it.
-				get lane() {
-					return inside();
-				},
-			};
-			const result = await this.#step.call(context);
-			return { result, isUsed: lane?.isUsed ?? false };
-		};
+		const make = (signal: AbortSignal): Promise<Made<T>> =>
+			new Promise((resolve, reject) => {
+				let lane: Lane | undefined;
+				const inside = (): Lane =>
+					(lane ??= this.#lane.inside({ ...this.#using, signal, stopped: reject }, isAlone, this.#ticket?.after));
+				const context: StepContext = {
+					signal,
+					...key,
+					...(prepared === undefined ? {} : { prepared }),
+					attempt,
+					// With an order of its own it is the largest part of a call, and few ask for it.
+					get lane() {
+						return inside();
+					},
+				};
+				const made = async (): Promise<void> =>
+					resolve({ result: await this.#step.call(context), isUsed: lane?.isUsed ?? false });
+				made().catch(reject);
+			});
 		const { signal, timers = systemTimers } = this.#using;
 		if (timeoutMs === undefined) return make(signal);
 		const late = `${name} took longer than its ${timeoutMs} ms, and was told to stop; whether it happened is not known`;

@@ -1,8 +1,8 @@
 /** One program over a lane: in order, and with a record of its end where it ends by throwing. */
 import { type Scope, systemTimers } from "@reyn/wal";
-import { endedBy, isBeneath } from "./failure.ts";
+import { endedBy, isBeneath, ProgramEnded } from "./failure.ts";
 import { Lane } from "./lane.ts";
-import { Order, ProgramEnded } from "./order.ts";
+import { Order } from "./order.ts";
 import { laneFailed } from "./records.ts";
 import { whenSpace } from "./retry.ts";
 import type { Using } from "./step.ts";
@@ -11,6 +11,8 @@ import type { Using } from "./step.ts";
  * Runs a program whose steps are in a lane and below it. Its steps may overlap. Where it throws, that is recorded: what failed in
  * it, and nothing rests on, is then called again when it is run again. What waits when it ends is not begun; what is under way
  * goes on, and its outcome is kept: only then is it told that the program threw, so that what runs it again finds that outcome.
+ * Where a step must not be made now (it waits, say, or is in doubt) the program stops with that, also if it catches it: it can
+ * clear up, and is told of no step that it asks for afterwards.
  *
  * @throws what the program throws; the signal's reason when it was cancelled
  */
@@ -24,7 +26,9 @@ export async function runProgram<T>(
 	const order = new Order({ program: path, recordedIn: recordedIn?.bind(using), recordsItsEnd: true, timers });
 	const end = (): void => order.end(new ProgramEnded(`the program in ${path} has ended`));
 	try {
-		const result = await program(new Lane(path, scope, using, undefined, order));
+		const result = await new Promise<T>((resolve, reject) => {
+			program(new Lane(path, scope, { ...using, stopped: reject }, undefined, order)).then(resolve, reject);
+		});
 		using.signal.throwIfAborted();
 		return result;
 	} catch (error) {

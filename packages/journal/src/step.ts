@@ -100,6 +100,8 @@ export interface Using {
 	readonly within?: Seq | undefined;
 	/** Of the same steps: the order of that call. */
 	readonly around?: Order | undefined;
+	/** Of steps in a call or a program: one of them must not be made now. It stops with that, whatever it makes of it. Absent: it may go on. */
+	stopped?(error: Error): void;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
 	/** Asked before each call of a tool or a model that is made, and not recalled: once, however often it is tried. Absent: all pass. */
 	readonly gate?: ((call: GatedCall) => Promise<Verdict>) | undefined;

@@ -2,10 +2,12 @@
 import { describe, expect, test } from "vitest";
 import {
 	agentLoop,
+	JournalError,
 	Lane,
 	type LoopOptions,
 	type Model,
 	type ModelRequest,
+	runProgram,
 	stepCompleted,
 	type Tool,
 	type Using,
@@ -205,6 +207,17 @@ describe("a tool that ends the turn", () => {
 		expect(await run(next, [plan("started"), tool("look")], { handsOver }, log)).toEqual(end);
 		expect(next.asked.length).toBe(0);
 	});
+});
+
+test("a program that catches a call of a tool that is gone, and that nobody knows about, stops with it", async () => {
+	const log = new DyingLog();
+	const waits = () => Promise.reject(new JournalError("CALL_WAITING", "it waits for the bank"));
+	for (const tools of [[tool("pay", { call: waits })], []]) {
+		const program = (lane: Lane): Promise<unknown> =>
+			agentLoop(lane, saying(["pay"]), request, tools, { maxRounds: 4 }).catch(() => "nothing was paid");
+		const stopped = runProgram("a", scope, using(log), program);
+		await expect(stopped).rejects.toMatchObject({ code: "CALL_WAITING" });
+	}
 });
 
 describe("a gate", () => {

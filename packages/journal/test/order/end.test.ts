@@ -1,7 +1,8 @@
 /** What becomes of calls that wait when their program ends. */
 import { systemTimers } from "@reyn/wal";
 import { expect, test } from "vitest";
-import { type Asked, Order, ProgramEnded } from "../../src/order.ts";
+import { ProgramEnded } from "../../src/failure.ts";
+import { type Asked, Order } from "../../src/order.ts";
 
 const call = (name: string): Asked => ({
 	lane: "p",
