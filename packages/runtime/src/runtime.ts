@@ -68,7 +68,10 @@ export interface RuntimeOptions {
 	 * record comes once that is durable. What it throws is a warning of the process (`REYN_LISTENER`); it is told of the rest all the same.
 	 */
 	onEvent?(event: RuntimeEvent): void;
-	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
+	/**
+	 * Shows a text from the background to the user. Once it resolves, the text counts as delivered; one that it rejects waits. It is
+	 * waited for, also by `idle`, `close`, a rewind and a discard: what shows it over a line that may hang needs a limit of time.
+	 */
 	onMessage?(message: BackgroundMessage): Promise<void>;
 	/**
 	 * Takes out of a text what must not be written, a key say: out of all that is recorded, with what it leaves being what models,
