@@ -92,11 +92,11 @@ describe("reyn diff", () => {
 describe("a preview", () => {
 	test("counts what would go and names what would stay, and writes nothing", async () => {
 		const before = await log();
-		type Preview = { plan?: { scope: object }; scope?: object; blastRadius: object; applied: boolean };
+		type Preview = { preview?: { scope: object }; scope?: object; blastRadius: object; applied: boolean };
 		const whole = await json<Preview>(["rewind", String(first), "--dry-run"]);
 		expect(whole).toMatchObject({
 			applied: false,
-			plan: { scope: {} },
+			preview: { scope: {} },
 			blastRadius: { leaves: { turns: 2, sessions: ["default/side", "default/main"] }, stays: { records: 0 } },
 		});
 		const scoped = await json<Preview>(["checkout", String(first), "--scope", "session", "--dry-run"]);
@@ -129,12 +129,12 @@ test("a rewind of one session leaves the other, is undone, and is checked out ag
 	const sideOf = async (a: string): Promise<unknown> =>
 		(await json<{ projections: unknown }>(["diff", a, "@", "--session", "default/side"])).projections;
 	const start = await hashes();
-	const { plan, blastRadius, result } = await json<{
-		plan: { scope: object };
+	const { preview, blastRadius, result } = await json<{
+		preview: { scope: object };
 		blastRadius: { leaves: object };
 		result: { seq: number };
 	}>(["rewind", String(first), "--scope", "session", "--yes"]);
-	expect([plan.scope, blastRadius.leaves]).toMatchObject([{ agent: "default", session: "main" }, { turns: 1 }]);
+	expect([preview.scope, blastRadius.leaves]).toMatchObject([{ agent: "default", session: "main" }, { turns: 1 }]);
 	const rewound = await hashes();
 	expect(rewound).toBe((await json<{ hash: string }>(["show", String(first)])).hash);
 	expect(await sideOf(String(second))).toEqual({ conversation: [], journal: [], plans: [], scripts: [], skills: [] });

@@ -188,7 +188,7 @@ describe("repair", () => {
 		expect(ended.stdout).toContain("reyn wal repair --apply --accept-loss 4..4");
 		expect(json(await run(place, ["wal", "repair", "--json"]))).toMatchObject({
 			applied: false,
-			plan: { accept: "4..4", lost: [[4, 4]] },
+			proposal: { accept: "4..4", lost: [[4, 4]] },
 		});
 		expect(await filesOf(place)).toEqual(before);
 	});
@@ -235,9 +235,9 @@ describe("repair", () => {
 
 	test("gives up only what is damaged, in however many places", async () => {
 		const place = await copy((log) => spoiled(6)(spoiled(3)(log)));
-		const plan = await run(place, ["wal", "repair"]);
-		expect(plan.stdout).toContain("lost: seq 3, seq 6: 2 records");
-		expect(plan.stdout).toContain("--accept-loss 3..3,6..6");
+		const proposal = await run(place, ["wal", "repair"]);
+		expect(proposal.stdout).toContain("lost: seq 3, seq 6: 2 records");
+		expect(proposal.stdout).toContain("--accept-loss 3..3,6..6");
 		expect(await run(place, ["wal", "repair", "--apply", "--accept-loss", "3..6"])).toMatchObject({ code: 4 });
 		expect(await run(place, ["wal", "repair", "--apply", "--accept-loss", "3..3,6..6"])).toMatchObject({ code: 0 });
 		const records = (await run(place, ["wal", "inspect", "--json"])).stdout.trim().split("\n");

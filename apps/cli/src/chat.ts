@@ -158,13 +158,13 @@ async function rewind(
 	}
 	if (!(rewindModes as readonly string[]).includes(mode))
 		throw new CliError("CLI_USAGE", `there is no mode "${mode}"; there are ${rewindModes.join(", ")}`);
-	const plan = await runtime.planRewind(await parseRef(ref, runtime), mode as RewindMode);
-	const radius = radiusLines(await blastRadius(runtime, plan), plan.target);
-	screen.lines([...plan.summary, ...radius]);
-	if (plan.mode === "cancel") return;
-	if (!(await screen.confirm(`rewind to #${plan.target}?`, rest.includes("--yes"))))
+	const preview = await runtime.previewRewind(await parseRef(ref, runtime), mode as RewindMode);
+	const radius = radiusLines(await blastRadius(runtime, preview), preview.target);
+	screen.lines([...preview.summary, ...radius]);
+	if (preview.mode === "cancel") return;
+	if (!(await screen.confirm(`rewind to #${preview.target}?`, rest.includes("--yes"))))
 		return screen.print("nothing was changed");
-	const result = await runtime.applyRewind(plan, "user");
+	const result = await runtime.applyRewind(preview, "user");
 	screen.lines(rewound(result, "/undo"));
 	screen.lines(paused(runtime, slash));
 }

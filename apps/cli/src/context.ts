@@ -75,7 +75,7 @@ export async function reading<T>(globals: Globals, read: (runtime: Runtime) => P
  * Looks at what a process would find that went on now: after a kill that may be more than is known to be durable. What looks
  * so runs scripts, so the state has to be trusted.
  */
-export async function foreseeing<T>(
+export async function previewing<T>(
 	globals: Globals,
 	isolate: boolean,
 	look: (runtime: Runtime) => Promise<T>,

@@ -196,8 +196,8 @@ async function modes(stage: Stage): Promise<void> {
 				.at(-3)?.seq ?? 0,
 	);
 	for (const mode of rewindModes) {
-		const plan = await stage.look((runtime) => runtime.planRewind(target, mode));
-		const { affected, dropped } = plan;
+		const preview = await stage.look((runtime) => runtime.previewRewind(target, mode));
+		const { affected, dropped } = preview;
 		stage.say(
 			`  ${mode.padEnd(18)} ${affected.all} records beyond #${target}: drops ${dropped.conversation} of conversation, ${dropped.code} of agent state, ${dropped.other} other`,
 		);

@@ -17,7 +17,7 @@ import {
 } from "@reyn/runtime";
 import { type Command, Option } from "commander";
 import { asJson, oneLine } from "./clean.ts";
-import { foreseeing, type Globals, openForReading, openForWork, reading, watchStretch } from "./context.ts";
+import { type Globals, openForReading, openForWork, previewing, reading, watchStretch } from "./context.ts";
 import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { answerLines, asked, err, out } from "./print.ts";
 import { explanationLines, runLines, scriptEventLines, verificationLines, viewLines } from "./script-lines.ts";
@@ -120,7 +120,7 @@ export function addScriptCommands(
 				});
 				if (explain) {
 					const how = await given();
-					const explanation = await foreseeing(globals(), options.isolate ?? false, (runtime) =>
+					const explanation = await previewing(globals(), options.isolate ?? false, (runtime) =>
 						runtime.scripts.explain(run, how),
 					);
 					const json = formatOf(globals(), options.outputFormat) !== "text";
@@ -128,7 +128,7 @@ export function addScriptCommands(
 				}
 				const prepare = async (): Promise<Begin> => {
 					const how = await given();
-					await foreseeing(globals(), options.isolate ?? false, (runtime) => runtime.scripts.check(run, how));
+					await previewing(globals(), options.isolate ?? false, (runtime) => runtime.scripts.check(run, how));
 					return (runtime) => runtime.scripts.resume(run, how);
 				};
 				done(await runIt(globals(), options, prepare));
@@ -183,7 +183,7 @@ export function addScriptCommands(
 		.addHelpText("after", "\nExample: reyn script verify r395df1eb review.ts")
 		.action(async (run: string, file: string | undefined, { isolate = false }: { isolate?: boolean }) => {
 			const text = file === undefined ? undefined : await readScript(file);
-			const verification = await foreseeing(globals(), isolate, (runtime) => runtime.scripts.verify(run, text));
+			const verification = await previewing(globals(), isolate, (runtime) => runtime.scripts.verify(run, text));
 			print(globals(), verification, verificationLines(verification, run));
 			done(verification.divergences.length === 0 ? exitCodes.ok : exitCodes.failed);
 		});

@@ -58,23 +58,26 @@ export function addTravelCommands(program: Command, globals: () => Globals, prin
 		.option("--yes", "apply without asking")
 		.option("--actor <name>", "who asks", "user")
 		.action(async (ref: string, { mode, scope: width, dryRun, yes, actor }: Going & { mode: RewindMode }) => {
-			const { plan, radius } = await reading(globals(), async (runtime) => {
+			const { preview, radius } = await reading(globals(), async (runtime) => {
 				const seq = await parseRef(ref, runtime);
-				const plan = await runtime.planRewind(seq, mode, await scopeAt(seq, width, runtime));
-				return { plan, radius: await blastRadius(runtime, plan) };
+				const preview = await runtime.previewRewind(seq, mode, await scopeAt(seq, width, runtime));
+				return { preview, radius: await blastRadius(runtime, preview) };
 			});
-			const preview = [...ofScope(plan.scope), ...plan.summary, ...radiusLines(radius, plan.target)];
-			if (dryRun || mode === "cancel") return print(globals(), { plan, blastRadius: radius, applied: false }, preview);
-			if (plan.kind === "none") {
-				const { tip: seq, target, affected, dropped } = plan;
+			const lines = [...ofScope(preview.scope), ...preview.summary, ...radiusLines(radius, preview.target)];
+			if (dryRun || mode === "cancel") return print(globals(), { preview, blastRadius: radius, applied: false }, lines);
+			if (preview.kind === "none") {
+				const { tip: seq, target, affected, dropped } = preview;
 				const result: RewindResult = { kind: "none", seq, target, affected, dropped };
-				return print(globals(), { plan, blastRadius: radius, applied: false, result }, rewound(result));
+				return print(globals(), { preview, blastRadius: radius, applied: false, result }, rewound(result));
 			}
-			if (!globals().json) err.lines(preview);
-			await confirm(`rewind to #${plan.target}?`, yes);
+			if (!globals().json) err.lines(lines);
+			await confirm(`rewind to #${preview.target}?`, yes);
 			await using runtime = await openForWork(globals());
-			const result = await runtime.applyRewind(plan, actor);
-			print(globals(), { plan, blastRadius: radius, applied: true, result }, [...rewound(result), ...paused(runtime)]);
+			const result = await runtime.applyRewind(preview, actor);
+			print(globals(), { preview, blastRadius: radius, applied: true, result }, [
+				...rewound(result),
+				...paused(runtime),
+			]);
 		});
 
 	program
@@ -86,31 +89,31 @@ export function addTravelCommands(program: Command, globals: () => Globals, prin
 		.option("--yes", "do it without asking")
 		.option("--actor <name>", "who asks", "user")
 		.action(async (ref: string, { scope: width, dryRun, yes, actor }: Going) => {
-			const { plan, radius, state } = await reading(globals(), async (runtime) => {
+			const { preview, radius, state } = await reading(globals(), async (runtime) => {
 				const seq = await parseRef(ref, runtime);
 				const scope = await scopeAt(seq, width, runtime);
-				const plan = { scope, ...(await runtime.timeline.preview(seq, { scope })) };
+				const preview = { scope, ...(await runtime.timeline.preview(seq, { scope })) };
 				const state = await reportState(runtime, runtime.wal.tip, sessionOf(scope));
-				return { plan, radius: await blastRadius(runtime, plan), state };
+				return { preview, radius: await blastRadius(runtime, preview), state };
 			});
-			const preview = [
-				...ofScope(plan.scope),
-				plan.kind === "none" ? hereAlready(plan) : `check out ${whereTo(plan)}`,
-				...radiusLines(radius, plan.target),
+			const lines = [
+				...ofScope(preview.scope),
+				preview.kind === "none" ? hereAlready(preview) : `check out ${whereTo(preview)}`,
+				...radiusLines(radius, preview.target),
 				"files in your workspace are not touched",
 			];
-			if (dryRun) return print(globals(), { ...plan, blastRadius: radius, applied: false }, preview);
-			if (plan.kind === "none") {
+			if (dryRun) return print(globals(), { ...preview, blastRadius: radius, applied: false }, lines);
+			if (preview.kind === "none") {
 				const { seq, hash } = state;
-				return print(globals(), { ...plan, seq, hash, applied: false }, [hereAlready(plan), `state ${hash}`]);
+				return print(globals(), { ...preview, seq, hash, applied: false }, [hereAlready(preview), `state ${hash}`]);
 			}
-			if (!globals().json) err.lines(preview);
-			await confirm(`check out #${plan.target}?`, yes);
+			if (!globals().json) err.lines(lines);
+			await confirm(`check out #${preview.target}?`, yes);
 			await using runtime = await openForWork(globals());
-			const result = await runtime.checkout(plan.target, actor, plan.scope, { expect: plan.tip });
-			const { hash } = await reportState(runtime, result.seq, sessionOf(plan.scope));
-			print(globals(), { ...plan, ...result, hash, blastRadius: radius, applied: true }, [
-				`checked out ${whereTo(plan)}. Go back with: reyn undo`,
+			const result = await runtime.checkout(preview.target, actor, preview.scope, { expect: preview.tip });
+			const { hash } = await reportState(runtime, result.seq, sessionOf(preview.scope));
+			print(globals(), { ...preview, ...result, hash, blastRadius: radius, applied: true }, [
+				`checked out ${whereTo(preview)}. Go back with: reyn undo`,
 				`state ${hash}`,
 				...paused(runtime),
 			]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { layoutOf } from "@reyn/runtime";
 import type { Wal, WalRecord } from "@reyn/wal";
-import type { LogProblem, LogStats, LogVerdict, RepairPlan } from "@reyn/wal/tools";
+import type { LogProblem, LogStats, LogVerdict, RepairProposal } from "@reyn/wal/tools";
 import { type Command, InvalidArgumentError } from "commander";
 import { asJson, oneLine } from "./clean.ts";
 import { type Globals, stateOf } from "./context.ts";
@@ -69,22 +69,25 @@ export function addWalCommands(
 		.command("repair")
 		.description("show what giving the damage up would cost; do it with --apply and that loss accepted to the letter")
 		.option("--apply", "do it")
-		.option("--accept-loss <ranges>", "what the plan says would be lost, to the letter: none, 43..47 or 7..7,92..92")
+		.option(
+			"--accept-loss <ranges>",
+			"what the proposal says would be lost, to the letter: none, 43..47 or 7..7,92..92",
+		)
 		.action(async ({ apply, acceptLoss = "" }: { apply?: boolean; acceptLoss?: string }) => {
-			const plan = await onLog(globals(), ({ planRepair }, directory) => planRepair(directory));
-			if (!apply || plan.kind === "nothing")
-				return print(globals(), { plan, applied: false }, [...planLines(plan), ...howTo(plan)]);
-			if (!globals().json) err.lines(planLines(plan));
-			if (acceptLoss !== plan.accept)
+			const proposal = await onLog(globals(), ({ proposeRepair }, directory) => proposeRepair(directory));
+			if (!apply || proposal.kind === "nothing")
+				return print(globals(), { proposal, applied: false }, [...proposalLines(proposal), ...howTo(proposal)]);
+			if (!globals().json) err.lines(proposalLines(proposal));
+			if (acceptLoss !== proposal.accept)
 				throw new CliError(
 					"CLI_REFUSED",
-					`${acceptLoss === "" ? "nothing" : oneLine(acceptLoss)} was accepted, and ${plan.accept} would be lost; nothing was changed. Say exactly: --apply --accept-loss ${plan.accept}`,
+					`${acceptLoss === "" ? "nothing" : oneLine(acceptLoss)} was accepted, and ${proposal.accept} would be lost; nothing was changed. Say exactly: --apply --accept-loss ${proposal.accept}`,
 				);
 			await forgetIfUnknown(stateOf(globals()));
 			const applied = await onLog(globals(), async ({ applyRepair }, directory) =>
 				applyRepair(directory, { acceptLoss }),
 			);
-			print(globals(), { plan: applied, applied: true }, ["done; check with: reyn wal verify"]);
+			print(globals(), { proposal: applied, applied: true }, ["done; check with: reyn wal verify"]);
 		});
 }
 
@@ -220,7 +223,7 @@ function statLines(stats: LogStats): string[] {
 	];
 }
 
-function planLines({ kind, why, lost, keptAfter, changes }: RepairPlan): string[] {
+function proposalLines({ kind, why, lost, keptAfter, changes }: RepairProposal): string[] {
 	if (kind === "nothing") return [`nothing to repair: ${why}`];
 	const count = lost.reduce((sum, [from, to]) => sum + to - from + 1, 0);
 	return [
@@ -238,14 +241,14 @@ function planLines({ kind, why, lost, keptAfter, changes }: RepairPlan): string[
 /** As many as fit a few lines; `--json` has them all. */
 const MAX_RANGES = 20;
 
-function rangesText(ranges: RepairPlan["lost"]): string {
+function rangesText(ranges: RepairProposal["lost"]): string {
 	const shown = ranges
 		.slice(0, MAX_RANGES)
 		.map(([from, to]) => (from === to ? `seq ${from}` : `seqs ${from} to ${to}`));
 	return [...shown, ...(ranges.length > MAX_RANGES ? [`and ${ranges.length - MAX_RANGES} more`] : [])].join(", ");
 }
 
-function howTo({ kind, accept }: RepairPlan): string[] {
+function howTo({ kind, accept }: RepairProposal): string[] {
 	return kind === "nothing"
 		? []
 		: [

@@ -4,7 +4,7 @@ import type { Appender, Scope, Seq } from "@reyn/wal";
 import { RewindError } from "./errors.ts";
 import type { Facets } from "./facets.ts";
 import { dropOf, meaningOf } from "./modes.ts";
-import { assertPlan, assertPreviewed, type Counts, countsAt, type RewindPlan } from "./plan-rewind.ts";
+import { assertPreviewed, assertRewindPreview, type Counts, countsAt, type RewindPreview } from "./preview-rewind.ts";
 import { rewindNote } from "./records.ts";
 
 export interface ApplyOptions {
@@ -31,27 +31,27 @@ export interface RewindResult {
 
 /**
  * Does what was previewed, or nothing. Progress of work since then goes with it and is counted; another move and what began in
- * the scope of the plan are reasons to refuse.
+ * the scope of the preview are reasons to refuse.
  *
  * @throws RewindError `REWIND_STALE`, `REWIND_NOT_PREVIEWED`, `REWIND_MODE`; TimetravelError `TIMETRAVEL_ACTOR`. Nothing is written then
  */
 export async function applyRewind(
 	timeline: Timeline,
 	facets: Facets,
-	plan: RewindPlan,
+	preview: RewindPreview,
 	options: ApplyOptions,
 ): Promise<RewindResult> {
 	assertActor(options.actor);
-	assertPlan(plan);
-	const { mode, target, scope, tip } = plan;
+	assertRewindPreview(preview);
+	const { mode, target, scope, tip } = preview;
 	meaningOf(mode);
 	try {
 		await timeline.ifStill(tip, scope, () => {});
-		await assertPreviewed(timeline, facets, plan);
-		const isNone = mode === "cancel" || plan.kind === "none";
-		const written = isNone ? undefined : await write(timeline, facets, plan, options);
+		await assertPreviewed(timeline, facets, preview);
+		const isNone = mode === "cancel" || preview.kind === "none";
+		const written = isNone ? undefined : await write(timeline, facets, preview, options);
 		const through = written ? written.seq - 1 : timeline.lineage.tip;
-		const { affected, dropped } = await countsAt(through, timeline, facets, plan);
+		const { affected, dropped } = await countsAt(through, timeline, facets, preview);
 		if (written) return { ...written, target, affected, dropped };
 		return { kind: "none", seq: tip, target, affected, dropped: none };
 	} catch (error) {
@@ -62,12 +62,12 @@ export async function applyRewind(
 async function write(
 	timeline: Timeline,
 	facets: Facets,
-	plan: RewindPlan,
+	preview: RewindPreview,
 	{ actor, log = timeline.handle(), session, summarize }: ApplyOptions,
 ): Promise<Pick<RewindResult, "kind" | "seq">> {
-	const { mode, target, scope, tip } = plan;
+	const { mode, target, scope, tip } = preview;
 	if (mode === "summarize") {
-		const { affected } = await countsAt(timeline.lineage.tip, timeline, facets, plan);
+		const { affected } = await countsAt(timeline.lineage.tip, timeline, facets, preview);
 		const plain = noteText(target, affected);
 		// A model takes its time over a summary, and the log does not wait for it.
 		const text = (await summarize?.(plain)) ?? plain;
@@ -83,7 +83,7 @@ async function write(
 		actor,
 		expect: tip,
 		// What a person has confirmed: the reset is written in a moment in which nothing can be counted any more.
-		counts: { ...plan.affected, dropped: plan.dropped.all },
+		counts: { ...preview.affected, dropped: preview.dropped.all },
 		...(drop ? { drop } : {}),
 	});
 	return { kind: "reset", seq };

@@ -3,5 +3,5 @@ export { type ApplyOptions, applyRewind, type RewindResult } from "./apply-rewin
 export { type RewindCode, RewindError } from "./errors.ts";
 export { type Facet, type Facets, facetOf, facetsOf } from "./facets.ts";
 export { dropOf, type Meaning, meaningOf, meanings, type RewindMode, rewindModes } from "./modes.ts";
-export { type Counts, planRewind, type RewindPlan } from "./plan-rewind.ts";
+export { type Counts, previewRewind, type RewindPreview } from "./preview-rewind.ts";
 export { rewindNote, rewindRecords } from "./records.ts";

@@ -5,7 +5,7 @@ import {
 	dropOf,
 	meanings,
 	type RewindMode,
-	type RewindPlan,
+	type RewindPreview,
 	rewindModes,
 	rewindNote,
 } from "../src/index.ts";
@@ -257,7 +257,7 @@ describe("work that goes on after the preview", () => {
 });
 
 describe("a plan that is no preview", () => {
-	const changes: Record<string, (plan: RewindPlan) => object> = {
+	const changes: Record<string, (plan: RewindPreview) => object> = {
 		"another target": ({ target }) => ({ target: target - 1 }),
 		"a target that counts the same": ({ target }) => ({ target: target + 1 }),
 		"a target beyond the tip": ({ tip }) => ({ target: tip + 1 }),
@@ -281,7 +281,7 @@ describe("a plan that is no preview", () => {
 			chat.write(prompt("c"), call("d"), result("e"), config("f"), reply("g"));
 			const preview = await chat.preview(target, mode);
 			const before = await chat.records();
-			const made = { ...preview, ...changes[what]?.(preview) } as RewindPlan;
+			const made = { ...preview, ...changes[what]?.(preview) } as RewindPreview;
 			await expect(chat.apply(made)).rejects.toMatchObject({
 				code: "REWIND_NOT_PREVIEWED",
 				detail: { target: made.target },
@@ -294,7 +294,7 @@ describe("a plan that is no preview", () => {
 	);
 
 	const { agent, ...noAgent } = main;
-	const broken: Record<string, (plan: RewindPlan) => unknown> = {
+	const broken: Record<string, (plan: RewindPreview) => unknown> = {
 		"a scope without its agent": (plan) => ({ ...plan, scope: noAgent }),
 		"a scope with half a character": (plan) => ({ ...plan, scope: { agent: `${agent}\ud800` } }),
 		"a scope with more in it": (plan) => ({ ...plan, scope: { ...main, realm: "x" } }),
@@ -314,7 +314,7 @@ describe("a plan that is no preview", () => {
 		await using chat = await Chat.open({ begins: ["prompt"] });
 		const preview = await chat.preview(await talked(chat), "code_only", main);
 		const before = await chat.records();
-		const made = broken[what]?.(preview) as RewindPlan;
+		const made = broken[what]?.(preview) as RewindPreview;
 		await expect(chat.apply(made)).rejects.toMatchObject({ code: "REWIND_NOT_PREVIEWED" });
 		expect(await chat.records()).toEqual(before);
 	});

@@ -17,9 +17,9 @@ import {
 	type ApplyOptions,
 	applyRewind,
 	type Facets,
-	planRewind,
+	previewRewind,
 	type RewindMode,
-	type RewindPlan,
+	type RewindPreview,
 	type RewindResult,
 	rewindNote,
 	rewindRecords,
@@ -141,11 +141,11 @@ export class Chat implements AsyncDisposable {
 		return (await this.timeline.at(seq, scope)).get(story).join(" ");
 	}
 
-	preview(seq: Seq, mode?: RewindMode, scope?: Scope): Promise<RewindPlan> {
-		return planRewind(this.timeline, facets, seq, mode, scope);
+	preview(seq: Seq, mode?: RewindMode, scope?: Scope): Promise<RewindPreview> {
+		return previewRewind(this.timeline, facets, seq, mode, scope);
 	}
 
-	apply(plan: RewindPlan, more: Partial<ApplyOptions> = {}): Promise<RewindResult> {
+	apply(plan: RewindPreview, more: Partial<ApplyOptions> = {}): Promise<RewindResult> {
 		return applyRewind(this.timeline, facets, plan, { actor: "carol", log: this.wal, session: main, ...more });
 	}
 

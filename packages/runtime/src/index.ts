@@ -10,7 +10,7 @@ export {
 	type RunView,
 	type ScriptEvent,
 } from "@reyn/journal/script";
-export { type RewindMode, type RewindPlan, type RewindResult, rewindModes } from "@reyn/rewind-modes";
+export { type RewindMode, type RewindPreview, type RewindResult, rewindModes } from "@reyn/rewind-modes";
 export {
 	type Change,
 	type Checkout,

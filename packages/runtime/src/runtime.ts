@@ -5,9 +5,9 @@ import { costOf, findPlan, inFlight, type PlanLimits, type PlanRun, planRuns } f
 import {
 	applyRewind,
 	type Facets,
-	planRewind,
+	previewRewind,
 	type RewindMode,
-	type RewindPlan,
+	type RewindPreview,
 	type RewindResult,
 } from "@reyn/rewind-modes";
 import { findRun, inFlightRuns, type Skill, type SkillResume, type SkillRun, skillRuns } from "@reyn/skill-resume";
@@ -403,11 +403,11 @@ export class Runtime implements AsyncDisposable {
 	/**
 	 * What a rewind to a seq would do. Reads only.
 	 *
-	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `planRewind` of `@reyn/rewind-modes` does
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `previewRewind` of `@reyn/rewind-modes` does
 	 */
-	async planRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPlan> {
+	async previewRewind(seq: Seq, mode: RewindMode, scope: Scope = {}): Promise<RewindPreview> {
 		this.#kernel.sessions.at(sessionOf(scope));
-		return planRewind(this.timeline, this.facets, seq, mode, scope);
+		return previewRewind(this.timeline, this.facets, seq, mode, scope);
 	}
 
 	/**
@@ -415,7 +415,7 @@ export class Runtime implements AsyncDisposable {
 	 *
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
 	 */
-	async applyRewind(plan: RewindPlan, actor: string, scope?: SessionScope): Promise<RewindResult> {
+	async applyRewind(plan: RewindPreview, actor: string, scope?: SessionScope): Promise<RewindResult> {
 		this.#kernel.assertOpen();
 		// A plan may come from elsewhere as JSON: one without a scope is refused below.
 		const own = this.#kernel.sessions.at(sessionOf(plan?.scope ?? {}));

@@ -65,7 +65,7 @@ describe("a scope", () => {
 		const { runtime } = await open(project, { model: echo });
 		const [start = 0] = await asked(runtime, mainSession, other, guest, mainSession);
 		const [beside, far] = [runtime.view(other).hash(), runtime.view(guest).hash()];
-		const plan = await runtime.planRewind(start, "both", await scopeAt(start, "session", runtime));
+		const plan = await runtime.previewRewind(start, "both", await scopeAt(start, "session", runtime));
 		const radius = await blastRadius(runtime, plan);
 		expect(radius).toMatchObject({
 			leaves: { turns: 1, sessions: [scopeKey(mainSession)], plans: [], runs: [] },
@@ -105,7 +105,7 @@ describe("a scope", () => {
 	test("of another session is where a note goes", async () => {
 		const { runtime } = await open(project, { model: echo });
 		const [, start = 0] = await asked(runtime, mainSession, other, other);
-		const plan = await runtime.planRewind(start, "summarize", other);
+		const plan = await runtime.previewRewind(start, "summarize", other);
 		expect(await blastRadius(runtime, plan)).toMatchObject({ leaves: nothing, stays: { turns: 1 } });
 		await runtime.applyRewind(plan, "ada");
 		expect(runtime.conversation(other).items.at(-1)).toMatchObject({ type: "note" });
@@ -120,7 +120,7 @@ test("a mode that keeps a part is previewed as what it drops and what it keeps",
 	);
 	const { runtime } = await open(project, { model });
 	const [start = 0] = await asked(runtime, mainSession, mainSession);
-	const plan = await runtime.planRewind(start, "code_only");
+	const plan = await runtime.previewRewind(start, "code_only");
 	const radius = await blastRadius(runtime, plan);
 	expect(radius.leaves.turns).toBe(0);
 	expect(radius.stays.turns).toBe(1);

@@ -90,7 +90,7 @@ describe("what another process did since the preview", () => {
 			rewindModes.map((mode) => [
 				`rewind ${mode}`,
 				async (shown: Runtime) => {
-					const plan = await shown.planRewind(1, mode);
+					const plan = await shown.previewRewind(1, mode);
 					return (runtime: Runtime) => runtime.applyRewind(plan, "ada");
 				},
 			]),
@@ -209,7 +209,7 @@ describe("a plan that works", () => {
 		"is no reason to refuse a rewind that named it; the result counts what it did: %s",
 		async (mode) => {
 			const { runtime, start, goOn } = await working();
-			const preview = await runtime.planRewind(start, mode);
+			const preview = await runtime.previewRewind(start, mode);
 			expect((await blastRadius(runtime, preview)).leaves.plans.length).toBe(
 				["both", "code_only"].includes(mode) ? 1 : 0,
 			);
@@ -244,7 +244,7 @@ describe("a plan that works", () => {
 
 	test("that begins after the preview is one", async () => {
 		const { runtime, start } = await working();
-		const before = await runtime.planRewind(start, "both");
+		const before = await runtime.previewRewind(start, "both");
 		await runtime.prompt("plan!");
 		await expect(runtime.applyRewind(before, "ada")).rejects.toMatchObject({ code: "REWIND_STALE" });
 		await runtime.close();
@@ -274,7 +274,7 @@ test("a mode that there is not is refused by name, in a preview and in what it t
 	await inProcess(async (runtime) => {
 		const mode = "sideways" as RewindMode;
 		const refused = { code: "REWIND_MODE", message: expect.stringContaining(rewindModes.join(", ")) };
-		await expect((async () => runtime.planRewind(0, mode))()).rejects.toMatchObject(refused);
+		await expect((async () => runtime.previewRewind(0, mode))()).rejects.toMatchObject(refused);
 		await expect(blastRadius(runtime, { target: 0, scope: {}, mode })).rejects.toMatchObject(refused);
 	});
 });
@@ -293,7 +293,7 @@ describe("what a rewind keeps is reachable", () => {
 			await ask("beside", other);
 			const kept = mode === "code_only" ? ["beside", "echo: beside"] : [];
 			await inProcess(async (runtime) => {
-				await runtime.applyRewind(await runtime.planRewind(start, mode), "ada");
+				await runtime.applyRewind(await runtime.previewRewind(start, mode), "ada");
 				expect(runtime.sessions()).toEqual([mainSession, other]);
 				expect(said(runtime)).toEqual(kept);
 			});
@@ -310,7 +310,7 @@ describe("what a rewind keeps is reachable", () => {
 				expect(said(runtime)).toEqual([...kept, "more", "echo: more"]);
 				expect((await recordsOf(runtime)).filter(({ kind }) => kind === "session_opened")).toHaveLength(1);
 				// Where nothing of it is kept there is none.
-				await runtime.applyRewind(await runtime.planRewind(start, "both"), "ada");
+				await runtime.applyRewind(await runtime.previewRewind(start, "both"), "ada");
 				expect(runtime.sessions()).toEqual([mainSession]);
 			});
 		},

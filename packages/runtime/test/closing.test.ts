@@ -1,6 +1,6 @@
 /** A runtime that has been told to close begins nothing, and says so. */
 import { PLAN_TOOL } from "@reyn/plan";
-import type { RewindPlan } from "@reyn/rewind-modes";
+import type { RewindPreview } from "@reyn/rewind-modes";
 import { defineSkill, done } from "@reyn/skill-resume";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => project[Symbol.asyncDispose]());
 
-const acts: Readonly<Record<string, (runtime: Runtime, run: string, plan: RewindPlan) => Promise<unknown>>> = {
+const acts: Readonly<Record<string, (runtime: Runtime, run: string, plan: RewindPreview) => Promise<unknown>>> = {
 	prompt: (runtime) => runtime.prompt("late"),
 	"prompt of a new session": (runtime) => runtime.prompt("late", { agent: "default", session: "late" }),
 	runSkill: (runtime) => runtime.runSkill("greet", {}),
@@ -48,7 +48,7 @@ test("what is asked for once it has been told to is refused with RUNTIME_CLOSED,
 	await runtime.idle();
 	const { run, end } = await runtime.scripts.start({ name: "s.ts", source: "export default async () => 1" }, {});
 	await end;
-	const plan = await runtime.planRewind(1, "conversation_only", mainSession);
+	const plan = await runtime.previewRewind(1, "conversation_only", mainSession);
 	const { tip } = runtime.wal;
 	const closed = runtime.close();
 	const late = Object.entries(acts).map(async ([name, act]) => [name, await codeOf(act(runtime, run, plan))]);
@@ -91,7 +91,7 @@ const promptsOf = (runtime: Runtime): readonly string[] =>
 const moves: Readonly<Record<string, (runtime: Runtime, target: number) => Promise<() => Promise<unknown>>>> = {
 	"a checkout": async (runtime, target) => () => runtime.checkout(target, "me"),
 	"a rewind": async (runtime, target) => {
-		const plan = await runtime.planRewind(target, "both", mainSession);
+		const plan = await runtime.previewRewind(target, "both", mainSession);
 		return () => runtime.applyRewind(plan, "me");
 	},
 };

@@ -153,10 +153,10 @@ test("a rewind takes it back, whole or by mode, and an undo brings it again", as
 	expect(stateOf(runtime)).toEqual({});
 	await runtime.undo("test");
 	expect(stateOf(runtime)).toEqual(then);
-	await runtime.applyRewind(await runtime.planRewind(start, "conversation_only"), "test");
+	await runtime.applyRewind(await runtime.previewRewind(start, "conversation_only"), "test");
 	expect(stateOf(runtime)).toEqual(then);
 	await runtime.undo("test");
-	await runtime.applyRewind(await runtime.planRewind(start, "code_only"), "test");
+	await runtime.applyRewind(await runtime.previewRewind(start, "code_only"), "test");
 	expect(stateOf(runtime)).toEqual({});
 	expect(facets.code).not.toContain("poll_opened");
 	expect(runtime.facets.code).toContain("poll_opened");
@@ -425,7 +425,7 @@ test("no rewind takes back what lies outside, and no collection either", async (
 	expect(runtime.view().get(seen)).toEqual(["a door"]);
 	await runtime.hostOf(watch).see("a key");
 	for (const mode of ["conversation_only", "code_only"] as const)
-		await runtime.applyRewind(await runtime.planRewind(0, mode), "test");
+		await runtime.applyRewind(await runtime.previewRewind(0, mode), "test");
 	expect(runtime.view().get(seen)).toEqual(["a door", "a key"]);
 	for (let turn = 0; turn < 3; turn++) await say(`good morning ${turn}`);
 	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });

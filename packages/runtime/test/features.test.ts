@@ -280,7 +280,7 @@ describe.each(stories)("$name", ({ begins, payment, live, said }) => {
 			const state = await copyState(project.state, join(project.root, `mode-${seq}`));
 			await lived(state, new Map(), async (runtime) => {
 				const hash = runtime.view().hash();
-				await runtime.applyRewind(await runtime.planRewind(seq, mode), "test");
+				await runtime.applyRewind(await runtime.previewRewind(seq, mode), "test");
 				await runtime.idle();
 				await runtime.undo("test");
 				await runtime.idle();

@@ -55,7 +55,7 @@ export async function hashesIn({ wal, timeline }: Runtime, sessions: readonly Sc
 export function reachable({ wal, timeline }: Pick<Runtime, "wal" | "timeline">): readonly Seq[] {
 	const isThere = (seq: Seq): boolean => {
 		try {
-			timeline.foresee(seq);
+			timeline.hypothetical(seq);
 			return true;
 		} catch (error) {
 			if ((error as { code?: unknown }).code === "TIMETRAVEL_PRUNED") return false;

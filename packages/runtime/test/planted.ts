@@ -24,7 +24,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { assertOwnDirectory } from "@reyn/wal";
-import { applyRepair, planRepair, verifyLog } from "@reyn/wal/tools";
+import { applyRepair, proposeRepair, verifyLog } from "@reyn/wal/tools";
 import { isDeep } from "../../../tests/sample.ts";
 import { claimState, type Runtime, readHistory, stateOrigin, trustState } from "../src/index.ts";
 import { formerPlaces, moveAll } from "./former.ts";
@@ -115,7 +115,7 @@ const doings: Readonly<Record<string, (place: Place) => Promise<unknown>>> = {
 	},
 	log: ({ state }) => using(opened(state, { readOnly: true }), readHistory),
 	verify: async ({ state }) => verifyLog(logOf(state)),
-	repair: async ({ state }) => planRepair(logOf(state)),
+	repair: async ({ state }) => proposeRepair(logOf(state)),
 	"script verify": ({ state, run }) => using(opened(state, { readOnly: true }), ({ scripts }) => scripts.verify(run)),
 	resume: ({ state, run }) =>
 		using(opened(state), async (runtime) => {

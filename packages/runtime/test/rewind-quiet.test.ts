@@ -226,7 +226,7 @@ test("a rewind of the conversation alone does not stop a plan", async () => {
 	await runtime.prompt("plan!");
 	await until(() => asks(/Step b/) === 1);
 	await until(() => runtime.restored().turns.length === 0);
-	await runtime.applyRewind(await runtime.planRewind(0, "conversation_only"), "test");
+	await runtime.applyRewind(await runtime.previewRewind(0, "conversation_only"), "test");
 	gates.step.open();
 	await runtime.idle();
 	expect([asks(/Step a/), asks(/Step b/)]).toEqual([1, 1]);

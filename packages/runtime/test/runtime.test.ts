@@ -200,12 +200,12 @@ describe("what the model is shown", () => {
 		const { runtime } = await open(project, { model });
 		await runtime.prompt("look");
 		await runtime.idle();
-		await runtime.applyRewind(await runtime.planRewind(0, "conversation_only"), "test");
+		await runtime.applyRewind(await runtime.previewRewind(0, "conversation_only"), "test");
 		expect(messagesBefore(runtime.conversation(), Number.MAX_SAFE_INTEGER).map(({ role }) => role)).toEqual([
 			"assistant",
 			"tool",
 		]);
-		await runtime.applyRewind(await runtime.planRewind(0, "both"), "test");
+		await runtime.applyRewind(await runtime.previewRewind(0, "both"), "test");
 		expect(runtime.conversation().items.toArray()).toEqual([]);
 		await runtime.close();
 	});
@@ -371,7 +371,7 @@ describe("after a rewind", () => {
 
 	test("a plan whose work was rewound, but not its answer, answers anew when it is resumed", async () => {
 		const { runtime, planStep, shown } = await story();
-		await runtime.applyRewind(await runtime.planRewind(planStep, "code_only"), "test");
+		await runtime.applyRewind(await runtime.previewRewind(planStep, "code_only"), "test");
 		expect(
 			runtime
 				.conversation()
@@ -386,9 +386,9 @@ describe("after a rewind", () => {
 
 	test("work can be rewound after talk was, and talk after work", async () => {
 		const { runtime } = await story();
-		await runtime.applyRewind(await runtime.planRewind(0, "conversation_only"), "test");
-		expect(await runtime.planRewind(0, "code_only")).toMatchObject({ kind: "undo" });
-		await runtime.applyRewind(await runtime.planRewind(0, "code_only"), "test");
+		await runtime.applyRewind(await runtime.previewRewind(0, "conversation_only"), "test");
+		expect(await runtime.previewRewind(0, "code_only")).toMatchObject({ kind: "undo" });
+		await runtime.applyRewind(await runtime.previewRewind(0, "code_only"), "test");
 		expect(runtime.view().hash()).toBe((await runtime.timeline.at(0, mainSession)).hash());
 		await runtime.close();
 	});
@@ -507,7 +507,7 @@ describe("after a rewind", () => {
 		const turn = await runtime.prompt("hi", other);
 		await runtime.idle();
 		const scopes = [other, { ...other, run: "p1" }];
-		const plans = await Promise.all(scopes.map((scope) => runtime.planRewind(0, "both", scope)));
+		const plans = await Promise.all(scopes.map((scope) => runtime.previewRewind(0, "both", scope)));
 		const { seq: moved } = await runtime.checkout(0, "test");
 		const gone = {
 			code: "RUNTIME_UNKNOWN_SESSION",
@@ -516,7 +516,7 @@ describe("after a rewind", () => {
 		};
 		const { tip } = runtime.wal;
 		for (const scope of scopes)
-			for (const mode of rewindModes) await expect(runtime.planRewind(0, mode, scope)).rejects.toMatchObject(gone);
+			for (const mode of rewindModes) await expect(runtime.previewRewind(0, mode, scope)).rejects.toMatchObject(gone);
 		for (const plan of plans) {
 			await expect(runtime.applyRewind(plan, "test")).rejects.toMatchObject(gone);
 			await expect(runtime.applyRewind(plan, "test", mainSession)).rejects.toMatchObject(gone);
@@ -525,11 +525,11 @@ describe("after a rewind", () => {
 		}
 		expect(runtime.wal.tip).toBe(tip);
 		await runtime.checkout(turn, "test", other);
-		expect(await runtime.planRewind(0, "both", other)).toMatchObject({ kind: "undo", scope: other });
+		expect(await runtime.previewRewind(0, "both", other)).toMatchObject({ kind: "undo", scope: other });
 		await runtime.undo("test");
 		await runtime.undo("test", { of: moved });
-		expect(await runtime.planRewind(0, "both", other)).toMatchObject({ kind: "undo", scope: other });
-		await expect(runtime.planRewind(0, "both", { ...other, session: "never" })).rejects.toMatchObject({
+		expect(await runtime.previewRewind(0, "both", other)).toMatchObject({ kind: "undo", scope: other });
+		await expect(runtime.previewRewind(0, "both", { ...other, session: "never" })).rejects.toMatchObject({
 			code: "RUNTIME_UNKNOWN_SESSION",
 			message: "no session default/never; there are default/main, default/other",
 		});

@@ -19,7 +19,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { defineRecord, fileEngine, openWal } from "@reyn/wal";
-import { applyRepair, planRepair } from "@reyn/wal/tools";
+import { applyRepair, proposeRepair } from "@reyn/wal/tools";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { claimState, forgetUnknown, layoutOf, stateFingerprint, stateOrigin, trustState } from "../src/index.ts";
@@ -181,7 +181,7 @@ test("what is not known does not become so by a repair, which makes one segment 
 	const log = join(state, "state");
 	const repair = async (): Promise<void> => {
 		await forgetUnknown(state, secrets);
-		await applyRepair(log, { acceptLoss: (await planRepair(log)).accept });
+		await applyRepair(log, { acceptLoss: (await proposeRepair(log)).accept });
 	};
 	const damage = (name: string): void => {
 		const bytes = readFileSync(join(log, name));

@@ -21,7 +21,7 @@ export {
 	skillRunResumed,
 	skillRunStarted,
 } from "./records.ts";
-export { analyze, type ResumePlan, runLane } from "./resume-plan.ts";
+export { analyze, type ResumePoint, runLane } from "./resume-point.ts";
 export { runSkill, type SkillPorts, startRun } from "./run-skill.ts";
 export { runSkillIn, type SkillInPorts, type SkillSession } from "./run-skill-in.ts";
 export { findRun, inFlightRuns, type SkillRun, type SkillRuns, skillRuns } from "./skill-runs.ts";

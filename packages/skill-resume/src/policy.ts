@@ -2,7 +2,7 @@
 import type { InDoubtPolicy } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import { z } from "zod";
-import type { ResumePlan } from "./resume-plan.ts";
+import type { ResumePoint } from "./resume-point.ts";
 
 const policy = z.enum(["retry", "skip", "discard_skill", "prompt"]);
 
@@ -18,7 +18,7 @@ export type Decision =
 	| { readonly kind: "resume"; readonly whenInDoubt: InDoubtPolicy }
 	| { readonly kind: "discard"; readonly reason: string };
 
-export function decide({ skill, inDoubt }: ResumePlan, resume: SkillResume): Decision {
+export function decide({ skill, inDoubt }: ResumePoint, resume: SkillResume): Decision {
 	const chosen = entryAt(resume.per_skill, skill) ?? resume.default;
 	if (chosen === "discard_skill") {
 		if (inDoubt.length === 0) return { kind: "resume", whenInDoubt: "discard" };

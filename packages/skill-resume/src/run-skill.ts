@@ -14,7 +14,7 @@ import { type Scope, systemTimers } from "@reyn/wal";
 import type { PhaseContext, Skill, Transition } from "./define-skill.ts";
 import { SkillError } from "./errors.ts";
 import { phaseCompleted, phaseEntered, skillRunCompleted, skillRunStarted } from "./records.ts";
-import { analyze, laneOf, runLane } from "./resume-plan.ts";
+import { analyze, laneOf, runLane } from "./resume-point.ts";
 import type { SkillRun } from "./skill-runs.ts";
 
 export interface SkillPorts extends Using {

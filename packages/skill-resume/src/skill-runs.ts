@@ -11,7 +11,7 @@ import {
 	skillRunResumed,
 	skillRunStarted,
 } from "./records.ts";
-import { runLane } from "./resume-plan.ts";
+import { runLane } from "./resume-point.ts";
 
 const skillRun = z.object({
 	skill: z.string(),

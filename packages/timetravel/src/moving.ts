@@ -14,7 +14,7 @@ import {
 	type Moved,
 	type MovedBy,
 	type MoveParts,
-	type MovePlan,
+	type MovePreview,
 	type Moving,
 	moveWith,
 	settleWith,
@@ -55,12 +55,6 @@ export interface Checkout {
 	readonly snappedFrom?: Seq;
 }
 
-/** What a checkout would do. */
-export interface Preview extends Omit<Checkout, "seq"> {
-	/** The tip that this is said of: give it as `expect`. */
-	readonly tip: Seq;
-}
-
 /** What an undo or a redo did. */
 export interface Stepped {
 	/** The seq of the record that was written. */
@@ -88,8 +82,8 @@ export class Mover implements Moving {
 	readonly #beginnings: Beginnings;
 	/** The move that is under way: resolves when it has ended. */
 	#moving: Promise<void> | undefined;
-	/** The plan that alone may be written meanwhile. */
-	#held: MovePlan | undefined;
+	/** The preview that alone may be written meanwhile. */
+	#held: MovePreview | undefined;
 	/** Moves whose rebuild nobody has finished, oldest first. */
 	#unsettled: readonly Moved[];
 
@@ -103,26 +97,26 @@ export class Mover implements Moving {
 		this.#unsettled = kept.flatMap((record) => (reset.is(record) && record.seq > settled ? [movedOf(record)] : []));
 	}
 
-	async plan(seq: Seq, { drop, scope = {} }: Partial<Coverage> = {}): Promise<MovePlan> {
-		// Of this moment: what comes while it is worked out is not planned.
+	async preview(seq: Seq, { drop, scope = {} }: Partial<Coverage> = {}): Promise<MovePreview & Pick<Checkout, "kind">> {
+		// Of this moment: what comes while it is worked out is not in it.
 		const { lineage } = this.#reading;
 		const { tip } = lineage;
 		this.#reading.kept.assertHas(seq);
 		const target = await this.#checkpoints.snapped(seq);
 		const coverage = { scope, ...(drop ? { drop } : {}) };
-		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), coverage, seen: tip };
+		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), coverage, tip };
 		if (target === tip) return { kind: "none", ...where };
 		this.#reading.kept.assertCanGo({ target, ...coverage }, lineage, this.#reading.folded);
 		return { kind: lineage.isAncestor(target, scope, drop) ? "undo" : "fork_switch", ...where };
 	}
 
 	/** @param expect as of {@link ifStill}: looked at before anything is refused for another reason */
-	async planStep(verb: "undo" | "redo", of?: Seq, expect?: Seq): Promise<MovePlan> {
+	async previewStep(verb: "undo" | "redo", of?: Seq, expect?: Seq): Promise<MovePreview> {
 		// Waits for what is queued: of what is not durable yet, the stacks know nothing.
 		await recordAt(this.#reading.wal, this.#reading.wal.tip);
 		const { past, future } = await this.moves();
 		// What the stacks are of: a move that has come since then is none of theirs.
-		const { seen } = this.#reading.register;
+		const { seen: tip } = this.#reading.register;
 		const move = (verb === "undo" ? past : future).at(-1);
 		if (of !== undefined && move?.seq !== of)
 			throw new TimetravelError(
@@ -134,7 +128,7 @@ export class Mover implements Moving {
 		await this.ifStill(expect, move ? scopeOf(move) : {}, () => {});
 		if (!move) throw this.#nothing(verb);
 		const { seq, inverse } = move;
-		const step = { seen, [verb === "undo" ? "undoes" : "redoes"]: seq };
+		const step = { tip, [verb === "undo" ? "undoes" : "redoes"]: seq };
 		if (inverse.kind === "label") {
 			const { name, target } = inverse;
 			return { kind: "label", target, coverage: { scope: {}, drop: [] }, label: name, ...step };
@@ -146,22 +140,22 @@ export class Mover implements Moving {
 		return { kind: isUndo ? "undo" : "fork_switch", target, coverage, ...step };
 	}
 
-	quiet({ coverage }: MovePlan): Promise<() => void> {
+	quiet({ coverage }: MovePreview): Promise<() => void> {
 		return this.#sessions.quiet(coverage);
 	}
 
-	async write(plan: MovePlan, by: MovedBy): Promise<Moved> {
-		if (this.#held !== plan) return this.exclusively(plan, () => this.write(plan, by));
-		if (plan.kind === "none") throw new RangeError("a plan of nothing cannot be written; leave it");
-		// It may have been planned before a truncation.
-		if (plan.kind !== "label" || plan.undoes === undefined) this.#reading.kept.assertHas(plan.target);
-		if (plan.kind !== "label")
+	async write(preview: MovePreview, by: MovedBy): Promise<Moved> {
+		if (this.#held !== preview) return this.exclusively(preview, () => this.write(preview, by));
+		if (preview.kind === "none") throw new RangeError("a preview of no move cannot be written; leave it");
+		// It may have been made before a truncation.
+		if (preview.kind !== "label" || preview.undoes === undefined) this.#reading.kept.assertHas(preview.target);
+		if (preview.kind !== "label")
 			this.#reading.kept.assertCanGo(
-				{ target: plan.target, ...plan.coverage },
+				{ target: preview.target, ...preview.coverage },
 				this.#reading.lineage,
 				this.#reading.folded,
 			);
-		return this.#write(plan, by, plan.seen);
+		return this.#write(preview, by, preview.tip);
 	}
 
 	unsettled(): readonly Moved[] {
@@ -182,13 +176,13 @@ export class Mover implements Moving {
 		this.#unsettled = this.#unsettled.slice(1);
 	}
 
-	/** @param plan what alone may be written meanwhile; undefined: nothing, but for what `work` writes by itself */
-	async exclusively<T>(plan: MovePlan | undefined, work: () => Promise<T>): Promise<T> {
+	/** @param preview what alone may be written meanwhile; undefined: nothing, but for what `work` writes by itself */
+	async exclusively<T>(preview: MovePreview | undefined, work: () => Promise<T>): Promise<T> {
 		if (this.#moving)
 			throw new TimetravelError("TIMETRAVEL_BUSY", "another rewind is under way; wait until it is done");
 		const { promise, resolve } = Promise.withResolvers<void>();
 		this.#moving = promise;
-		this.#held = plan;
+		this.#held = preview;
 		try {
 			return await work();
 		} finally {
@@ -212,18 +206,18 @@ export class Mover implements Moving {
 		return this.exclusively(undefined, async () => {
 			assertActor(actor);
 			// What comes while the work gets quiet changes neither kind nor target: only a reset would, and this is the only one.
-			const plan = await this.plan(seq, { scope, ...(drop ? { drop } : {}) });
-			const { target, snappedFrom } = plan;
+			const preview = await this.preview(seq, { scope, ...(drop ? { drop } : {}) });
+			const { target, snappedFrom } = preview;
 			// Before anything is stopped for it.
 			await this.ifStill(expect, scope, () => {});
 			if (expect !== undefined && target > expect) throw this.#stale(expect, { seq: target });
 			// Work may have gone on since what was confirmed, which takes nothing of it back then.
-			const isNone = target === (expect ?? plan.seen);
-			if (!isNone && onlyUndo && plan.kind === "fork_switch") throw this.#notActive(seq);
+			const isNone = target === (expect ?? preview.tip);
+			if (!isNone && onlyUndo && preview.kind === "fork_switch") throw this.#notActive(seq);
 			const how = { mode, actor, ...(counts ? { counts } : {}) };
-			const moved = isNone ? undefined : await moveWith(this.#parts, this.#steps(expect), plan, how);
+			const moved = isNone ? undefined : await moveWith(this.#parts, this.#steps(expect), preview, how);
 			return {
-				kind: moved ? (plan.kind as Checkout["kind"]) : "none",
+				kind: moved ? preview.kind : "none",
 				seq: moved?.seq ?? this.#reading.wal.tip,
 				target,
 				...(snappedFrom === undefined ? {} : { snappedFrom }),
@@ -237,12 +231,12 @@ export class Mover implements Moving {
 			return await this.exclusively(undefined, async () => {
 				assertActor(actor);
 				const shown = expect ?? (of === undefined ? undefined : this.#reading.wal.tip);
-				const plan = await this.#quietStep(verb, of, shown, held);
-				const { seq } = await this.#write(plan, { actor }, shown);
-				const stepped = { seq, of: (plan.undoes ?? plan.redoes) as Seq };
-				if (plan.kind === "label") return stepped;
+				const preview = await this.#quietStep(verb, of, shown, held);
+				const { seq } = await this.#write(preview, { actor }, shown);
+				const stepped = { seq, of: (preview.undoes ?? preview.redoes) as Seq };
+				if (preview.kind === "label") return stepped;
 				await this.settle();
-				return { ...stepped, target: plan.target };
+				return { ...stepped, target: preview.target };
 			});
 		} finally {
 			// Who begins again may ask for another move.
@@ -321,8 +315,8 @@ export class Mover implements Moving {
 	#steps(expect: Seq | undefined): Moving {
 		return {
 			exclusively: (_, work) => work(),
-			quiet: (plan) => this.quiet(plan),
-			write: (plan, by) => this.#write(plan, by, expect),
+			quiet: (preview) => this.quiet(preview),
+			write: (preview, by) => this.#write(preview, by, expect),
 			unsettled: () => this.unsettled(),
 			rebuild: (move) => this.rebuild(move),
 			settled: (move) => this.settled(move),
@@ -330,19 +324,19 @@ export class Mover implements Moving {
 	}
 
 	/** One durable record. */
-	async #write(plan: MovePlan, by: MovedBy, expect: Seq | undefined): Promise<Moved> {
+	async #write(preview: MovePreview, by: MovedBy, expect: Seq | undefined): Promise<Moved> {
 		assertActor(by.actor);
-		const { scope } = plan.coverage;
+		const { scope } = preview.coverage;
 		const { seq, durable } = await this.ifStill(expect, scope, () => {
-			if (plan.kind === "label") return this.#present.append(labelOf(plan, by), {});
-			const appended = this.#present.append(resetOf(plan, by), scope);
+			if (preview.kind === "label") return this.#present.append(labelOf(preview, by), {});
+			const appended = this.#present.append(resetOf(preview, by), scope);
 			this.#reading.moved(appended.record);
 			return appended;
 		});
 		await durable;
-		const { target, coverage, undoes, redoes, label: name, along } = plan;
+		const { target, coverage, undoes, redoes, label: name, along } = preview;
 		const moved = { seq, target, coverage, ...given({ undoes, redoes, label: name, along }) };
-		if (plan.kind !== "label") this.#unsettled = [...this.#unsettled, moved];
+		if (preview.kind !== "label") this.#unsettled = [...this.#unsettled, moved];
 		return moved;
 	}
 
@@ -357,13 +351,13 @@ export class Mover implements Moving {
 		of: Seq | undefined,
 		expect: Seq | undefined,
 		held: (() => void)[],
-	): Promise<MovePlan> {
+	): Promise<MovePreview> {
 		let quiet: Seq | undefined;
 		for (;;) {
-			const plan = await this.planStep(verb, of, expect);
-			const move = plan.undoes ?? plan.redoes;
-			if (plan.kind === "label" || move === quiet) return plan;
-			held.push(await allQuiet(this.#parts, this, plan));
+			const preview = await this.previewStep(verb, of, expect);
+			const move = preview.undoes ?? preview.redoes;
+			if (preview.kind === "label" || move === quiet) return preview;
+			held.push(await allQuiet(this.#parts, this, preview));
 			quiet = move;
 		}
 	}
@@ -416,7 +410,7 @@ function movedOf({ seq, scope, data }: WalRecord<ResetData>): Moved {
 	return { seq, target, coverage: { scope, ...given({ drop }) }, ...given({ undoes, redoes, along }) };
 }
 
-function resetOf({ target, coverage, undoes, redoes, along }: MovePlan, by: MovedBy): Draft {
+function resetOf({ target, coverage, undoes, redoes, along }: MovePreview, by: MovedBy): Draft {
 	const { drop } = coverage;
 	const mode = undoes === undefined ? (redoes === undefined ? "both" : "redo") : "undo";
 	return reset({
@@ -428,7 +422,7 @@ function resetOf({ target, coverage, undoes, redoes, along }: MovePlan, by: Move
 	});
 }
 
-function labelOf({ label: name = "", target, undoes, redoes }: MovePlan, { actor }: MovedBy): Draft {
+function labelOf({ label: name = "", target, undoes, redoes }: MovePreview, { actor }: MovedBy): Draft {
 	return label({ name, target, actor, ...given({ gone: undoes === undefined ? undefined : true, undoes, redoes }) });
 }
 

@@ -3,7 +3,7 @@ import { type AnyProjection, kindsOf, type Path, restore, type Sources, type Vie
 import { type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
 import { pathIn, withRanges } from "./branch-index.ts";
 import { diffViews, type StateDiff } from "./diff.ts";
-import { type Foresight, foresee } from "./foresight.ts";
+import { type HypotheticalHistory, hypothetical } from "./hypothetical.ts";
 import type { Kept } from "./kept.ts";
 import { Lineage, type Reset } from "./lineage.ts";
 import { recordAt } from "./record-at.ts";
@@ -91,9 +91,9 @@ export class Reading {
 		return diffViews(await this.at(a, scope), await this.at(b, scope), projections);
 	}
 
-	foresee(target: Seq, { drop, scope = {} }: Partial<Coverage>): Foresight {
+	hypothetical(target: Seq, { drop, scope = {} }: Partial<Coverage>): HypotheticalHistory {
 		this.kept.assertHas(target);
-		return foresee(this.lineage, target, { scope, ...(drop ? { drop } : {}) }, (path) => this.#restore(path));
+		return hypothetical(this.lineage, target, { scope, ...(drop ? { drop } : {}) }, (path) => this.#restore(path));
 	}
 
 	async *history(after: Seq, scope: Scope, through: Seq = this.wal.tip): AsyncIterable<WalRecord> {

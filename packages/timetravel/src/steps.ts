@@ -3,7 +3,7 @@ import type { Seq } from "@reyn/wal";
 import type { Coverage } from "./undo.ts";
 
 /** What a move would do. */
-export interface MovePlan {
+export interface MovePreview {
 	/** `label`: a name is given or taken back, and nothing moves. `none`: the target is the tip, and there is nothing to write. */
 	readonly kind: "undo" | "fork_switch" | "label" | "none";
 	/** The seq whose state will be the current one for what is covered; of a label, the seq that it names. */
@@ -12,8 +12,8 @@ export interface MovePlan {
 	readonly snappedFrom?: Seq;
 	/** What moves; of a label, no kind. */
 	readonly coverage: Coverage;
-	/** The tip that this is said of: what begins in the scope after it, and each other move, speaks against the plan. Progress does not. */
-	readonly seen: Seq;
+	/** The tip that this is said of, for `expect`: what begins in the scope after it, and each other move, speaks against the preview. Progress does not. */
+	readonly tip: Seq;
 	/** The move that it takes back, or the undo that it takes back. */
 	readonly undoes?: Seq;
 	readonly redoes?: Seq;
@@ -24,7 +24,7 @@ export interface MovePlan {
 }
 
 /** A move that was written. */
-export interface Moved extends Pick<MovePlan, "target" | "coverage" | "undoes" | "redoes" | "label" | "along"> {
+export interface Moved extends Pick<MovePreview, "target" | "coverage" | "undoes" | "redoes" | "label" | "along"> {
 	/** The seq of its reset, or of the label. */
 	readonly seq: Seq;
 }
@@ -32,7 +32,7 @@ export interface Moved extends Pick<MovePlan, "target" | "coverage" | "undoes" |
 export interface MovedBy {
 	/** Who asked, in 1 to 256 bytes. */
 	readonly actor: string;
-	/** A name for what is meant, for people. Default: `"undo"` or `"redo"` of such a plan, else `"both"`. */
+	/** A name for what is meant, for people. Default: `"undo"` or `"redo"` of such a preview, else `"both"`. */
 	readonly mode?: string;
 	/** What was previewed, for people. */
 	readonly counts?: Readonly<Record<string, number>>;
@@ -40,10 +40,10 @@ export interface MovedBy {
 
 /** What {@link moveWith} needs of a timeline. */
 export interface Moving {
-	/** Stops the work of open sessions that a plan covers; gives what lets work begin again there. */
-	quiet(plan: MovePlan): Promise<() => void>;
-	exclusively<T>(plan: MovePlan, work: () => Promise<T>): Promise<T>;
-	write(plan: MovePlan, by: MovedBy): Promise<Moved>;
+	/** Stops the work of open sessions that a preview covers; gives what lets work begin again there. */
+	quiet(preview: MovePreview): Promise<() => void>;
+	exclusively<T>(preview: MovePreview, work: () => Promise<T>): Promise<T>;
+	write(preview: MovePreview, by: MovedBy): Promise<Moved>;
 	unsettled(): readonly Moved[];
 	rebuild(move: Moved): Promise<void>;
 	settled(move: Moved): void;
@@ -54,7 +54,7 @@ export interface MoveParts {
 	 * Stops what is under way beside open sessions in the classes that a move covers, and waits until it is quiet; gives what lets work
 	 * begin again, which is called when the move has ended, made or not. If it throws, nothing is written.
 	 */
-	quiet(plan: MovePlan): Promise<() => void>;
+	quiet(preview: MovePreview): Promise<() => void>;
 	/** Brings what is in memory beside live states in line with the log after a move. Doing it twice changes nothing. */
 	rebuild(move: Moved): Promise<void>;
 }
@@ -62,22 +62,22 @@ export interface MoveParts {
 /**
  * Makes a move: quiet first, then one durable record, then all that is in memory. A label moves nothing, and stops nothing.
  *
- * @returns undefined for a plan of nothing
+ * @returns undefined for a preview of no move
  * @throws what `quiet` throws, and as `write` does; nothing is written then. What `rebuild` throws leaves the move unsettled
  */
 export async function moveWith(
 	{ quiet, rebuild }: MoveParts,
 	timeline: Moving,
-	plan: MovePlan,
+	preview: MovePreview,
 	by: MovedBy,
 ): Promise<Moved | undefined> {
-	if (plan.kind === "none") return undefined;
+	if (preview.kind === "none") return undefined;
 	let over = (): void => {};
 	try {
-		return await timeline.exclusively(plan, async () => {
-			if (plan.kind === "label") return timeline.write(plan, by);
-			over = await allQuiet({ quiet }, timeline, plan);
-			const move = await timeline.write(plan, by);
+		return await timeline.exclusively(preview, async () => {
+			if (preview.kind === "label") return timeline.write(preview, by);
+			over = await allQuiet({ quiet }, timeline, preview);
+			const move = await timeline.write(preview, by);
 			await settleWith(rebuild, timeline);
 			return move;
 		});
@@ -91,9 +91,9 @@ export async function moveWith(
 export async function allQuiet(
 	{ quiet }: Pick<MoveParts, "quiet">,
 	timeline: Pick<Moving, "quiet">,
-	plan: MovePlan,
+	preview: MovePreview,
 ): Promise<() => void> {
-	const stopping = await Promise.allSettled([timeline.quiet(plan), quiet(plan)]);
+	const stopping = await Promise.allSettled([timeline.quiet(preview), quiet(preview)]);
 	const over = (): void => {
 		for (const each of stopping) if (each.status === "fulfilled") each.value();
 	};

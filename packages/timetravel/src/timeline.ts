@@ -5,18 +5,18 @@ import type { Branch } from "./branches.ts";
 import { Checkpoints } from "./checkpoints.ts";
 import { Collecting, type Collection } from "./collecting.ts";
 import type { StateDiff } from "./diff.ts";
-import type { Foresight } from "./foresight.ts";
+import type { HypotheticalHistory } from "./hypothetical.ts";
 import { Kept } from "./kept.ts";
 import type { Lineage } from "./lineage.ts";
 import type { Live } from "./live.ts";
-import { type Checkout, type CheckoutOptions, Mover, type Preview, type StepOptions, type Stepped } from "./moving.ts";
+import { type Checkout, type CheckoutOptions, Mover, type StepOptions, type Stepped } from "./moving.ts";
 import type { TimelineOptions } from "./options.ts";
 import { Present } from "./present.ts";
 import { type Checkpoint, type Label, Reading } from "./reading.ts";
 import { Register } from "./register.ts";
 import type { RetentionPolicy } from "./retention.ts";
 import { Sessions } from "./session.ts";
-import type { Moved, MovedBy, MoveParts, MovePlan, Moving } from "./steps.ts";
+import type { Moved, MovedBy, MoveParts, MovePreview, Moving } from "./steps.ts";
 import type { Coverage, Moves } from "./undo.ts";
 import { WholeLog } from "./whole-log.ts";
 
@@ -110,8 +110,8 @@ export class Timeline implements Moving {
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
 	 */
-	foresee(target: Seq, coverage: Partial<Coverage> = {}): Foresight {
-		return this.#reading.foresee(target, coverage);
+	hypothetical(target: Seq, coverage: Partial<Coverage> = {}): HypotheticalHistory {
+		return this.#reading.hypothetical(target, coverage);
 	}
 
 	/** The records that count at `through`, the tip by default, in order. */
@@ -173,23 +173,13 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * What a checkout of `seq` would do, without doing it.
-	 *
-	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
-	 */
-	async preview(seq: Seq, { drop, scope = {} }: CheckoutOptions = {}): Promise<Preview> {
-		const { kind, target, snappedFrom, seen } = await this.plan(seq, { scope, ...(drop ? { drop } : {}) });
-		return { kind: kind as Preview["kind"], target, ...(snappedFrom === undefined ? {} : { snappedFrom }), tip: seen };
-	}
-
-	/**
-	 * The first step of a move: what going to a seq would do. {@link moveWith} does the others.
+	 * The first step of a move: what going to a seq, by {@link checkout} say, would do. {@link moveWith} does the others.
 	 *
 	 * @param coverage what moves; default: all
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
-	plan(seq: Seq, coverage: Partial<Coverage> = {}): Promise<MovePlan> {
-		return this.#mover.plan(seq, coverage);
+	preview(seq: Seq, coverage: Partial<Coverage> = {}): Promise<MovePreview & Pick<Checkout, "kind">> {
+		return this.#mover.preview(seq, coverage);
 	}
 
 	/**
@@ -198,28 +188,28 @@ export class Timeline implements Moving {
 	 * @param options `of`: the move that is meant, by its seq; default: the newest
 	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_STALE`, `TIMETRAVEL_PRUNED`
 	 */
-	planUndo({ of }: Pick<StepOptions, "of"> = {}): Promise<MovePlan> {
-		return this.#mover.planStep("undo", of);
+	previewUndo({ of }: Pick<StepOptions, "of"> = {}): Promise<MovePreview> {
+		return this.#mover.previewStep("undo", of);
 	}
 
 	/**
 	 * What {@link redo} would do.
 	 *
-	 * @param options as of {@link planUndo}
+	 * @param options as of {@link previewUndo}
 	 * @throws TimetravelError `NOTHING_TO_REDO`, `TIMETRAVEL_STALE`, `TIMETRAVEL_PRUNED`
 	 */
-	planRedo({ of }: Pick<StepOptions, "of"> = {}): Promise<MovePlan> {
-		return this.#mover.planStep("redo", of);
+	previewRedo({ of }: Pick<StepOptions, "of"> = {}): Promise<MovePreview> {
+		return this.#mover.previewStep("redo", of);
 	}
 
 	/**
-	 * The second step: writes a plan as one durable record, unless something speaks against it. All that it covers has to be quiet.
+	 * The second step: writes a preview as one durable record, unless something speaks against it. All that it covers has to be quiet.
 	 *
-	 * @param plan as it was given, in this process or another; with `along`, if something goes along
+	 * @param preview as it was given, in this process or another; with `along`, if something goes along
 	 * @throws TimetravelError `TIMETRAVEL_STALE`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_PRUNED`, `TIMETRAVEL_ACTOR`; nothing is written then
 	 */
-	write(plan: MovePlan, by: MovedBy): Promise<Moved> {
-		return this.#mover.write(plan, by);
+	write(preview: MovePreview, by: MovedBy): Promise<Moved> {
+		return this.#mover.write(preview, by);
 	}
 
 	/** Moves whose reset is durable and whose rebuild nobody has finished, oldest first: after {@link write}, and at an open after a crash. */
@@ -237,9 +227,9 @@ export class Timeline implements Moving {
 		this.#mover.settled(move);
 	}
 
-	/** Before a plan is written: stops the work of open sessions that it covers, and holds what would begin. `moveWith` does it. */
-	quiet(plan: MovePlan): Promise<() => void> {
-		return this.#mover.quiet(plan);
+	/** Before a preview is written: stops the work of open sessions that it covers, and holds what would begin. `moveWith` does it. */
+	quiet(preview: MovePreview): Promise<() => void> {
+		return this.#mover.quiet(preview);
 	}
 
 	/**
@@ -251,12 +241,12 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * One move at a time: while `work` runs, this plan alone can be written, and nothing is collected.
+	 * One move at a time: while `work` runs, this preview alone can be written, and nothing is collected.
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_BUSY`; `work` was not called then
 	 */
-	exclusively<T>(plan: MovePlan, work: () => Promise<T>): Promise<T> {
-		return this.#mover.exclusively(plan, work);
+	exclusively<T>(preview: MovePreview, work: () => Promise<T>): Promise<T> {
+		return this.#mover.exclusively(preview, work);
 	}
 
 	/**

@@ -105,7 +105,7 @@ describe("a checkout that was previewed", () => {
 
 	test("says which tip it is of", async () => {
 		const { house, a, tip } = await told();
-		expect(await house.timeline.preview(a)).toEqual({ kind: "undo", target: a, tip });
+		expect(await house.timeline.preview(a)).toEqual({ kind: "undo", coverage: { scope: {} }, target: a, tip });
 		await house.wal.close();
 	});
 
@@ -379,8 +379,8 @@ test(
 						if (verb !== "checkout" && move?.inverse.kind === "label") return now();
 						const seq = verb === "checkout" ? previewed.target : (move as Move).seq - 1;
 						const covered = verb === "checkout" ? covers : ((move as Move).inverse as { scope: Scope });
-						const foresight = house.timeline.foresee(seq, covered);
-						return Promise.all(scopes.map(async (each) => (await foresight.at(each)).hash()));
+						const hypothetical = house.timeline.hypothetical(seq, covered);
+						return Promise.all(scopes.map(async (each) => (await hypothetical.at(each)).hash()));
 					}
 				},
 			),

@@ -7,7 +7,7 @@ import { fileEngine, type Scope } from "@reyn/wal";
 import { CrashDisk, type MemoryDisk, MortalDisk } from "@reyn/wal/testing";
 import { beforeAll, expect, test } from "vitest";
 import { pointsOf, sample } from "../../../tests/sample.ts";
-import { type MovePlan, moveWith, reset, resetSettled, type Timeline } from "../src/index.ts";
+import { type MovePreview, moveWith, reset, resetSettled, type Timeline } from "../src/index.ts";
 import { bob, did, House, main, plan, said, side } from "./house.ts";
 import { seeded } from "./seeded.ts";
 
@@ -60,24 +60,24 @@ const moves: readonly { readonly name: string; readonly kind?: string; readonly 
 	{
 		name: "a move in three steps",
 		kind: "fork_switch",
-		run: async (timeline) => steps(timeline, await timeline.plan(at.c)),
+		run: async (timeline) => steps(timeline, await timeline.preview(at.c)),
 	},
 	{
 		name: "an undo in three steps",
 		kind: "fork_switch",
-		run: async (timeline) => steps(timeline, await timeline.planUndo()),
+		run: async (timeline) => steps(timeline, await timeline.previewUndo()),
 	},
 ];
 
 /** As a runtime of one's own makes a move, with what stops and what is rebuilt in each of these houses. */
-async function steps(timeline: Timeline, plan: MovePlan): Promise<MovePlan> {
+async function steps(timeline: Timeline, preview: MovePreview): Promise<MovePreview> {
 	const { quiesce, rebuild } = partsOf.get(timeline) as HouseParts;
 	const quiet = async (): Promise<() => void> => {
 		await quiesce();
 		return () => {};
 	};
-	await moveWith({ quiet, rebuild: ({ seq }) => rebuild(seq) }, timeline, plan, { actor: "user" });
-	return plan;
+	await moveWith({ quiet, rebuild: ({ seq }) => rebuild(seq) }, timeline, preview, { actor: "user" });
+	return preview;
 }
 
 interface HouseParts {

@@ -40,7 +40,7 @@ describe("a fact", () => {
 		expect(timeline.lineage.isActive({ seq: fact, kind: noted.kind, scope: main })).toBe(true);
 		expect(timeline.lineage.abandonedBy({ seq: fact, kind: noted.kind, scope: main })).toBeUndefined();
 		expect((await collect(timeline.history())).map(({ seq }) => seq)).toContain(fact);
-		const foreseen = timeline.foresee(0, options);
+		const foreseen = timeline.hypothetical(0, options);
 		expect((await foreseen.at(main)).get(notes)).toEqual(["it rained"]);
 		expect(foreseen.isActive({ seq: fact, kind: noted.kind, scope: main })).toBe(true);
 		await timeline.undo();

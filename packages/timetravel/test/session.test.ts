@@ -97,7 +97,7 @@ const ways: readonly (readonly [string, (timeline: Timeline, to: number) => Prom
 		"moveWith",
 		async (timeline, to) => {
 			const nothing = { quiet: async () => () => {}, rebuild: async () => {} };
-			return moveWith(nothing, timeline, await timeline.plan(to, { scope: main }), by);
+			return moveWith(nothing, timeline, await timeline.preview(to, { scope: main }), by);
 		},
 	],
 ];

@@ -1,7 +1,7 @@
 /** A move in three steps: planned, written, settled; and what comes between them. */
 import { type LogEngine, memoryEngine, type Scope, WalError } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
-import { label, type MovePlan, moveWith, reset, resetSettled, settleWith, type UndoRules } from "../src/index.ts";
+import { label, type MovePreview, moveWith, reset, resetSettled, settleWith, type UndoRules } from "../src/index.ts";
 import { answered, asked, bob, House, type HouseOptions, keeping, main, said } from "./house.ts";
 
 const undoRules: UndoRules = {
@@ -11,18 +11,18 @@ const undoRules: UndoRules = {
 const by = { actor: "carol" };
 const stale = { code: "TIMETRAVEL_STALE" };
 
-/** In a house in which `a` and `b` were said: a plan to go back to `a`. */
-async function planned(options: HouseOptions = {}): Promise<{ house: House; a: number; plan: MovePlan }> {
+/** In a house in which `a` and `b` were said: a preview to go back to `a`. */
+async function planned(options: HouseOptions = {}): Promise<{ house: House; a: number; preview: MovePreview }> {
 	const house = await House.open({ undoRules, begins: [said.kind], ...options });
 	const a = house.say("a");
 	house.say("b");
-	return { house, a, plan: await house.timeline.plan(a, { scope: main }) };
+	return { house, a, preview: await house.timeline.preview(a, { scope: main }) };
 }
 
 /** What a runtime does in a move, told as it comes. */
 function parts(house: House, told: string[] = [], rebuild: () => void = () => {}) {
 	return {
-		quiet: async ({ coverage }: MovePlan) => {
+		quiet: async ({ coverage }: MovePreview) => {
 			told.push(`quiet ${coverage.scope.session}`);
 			return () => void told.push("over");
 		},
@@ -38,21 +38,21 @@ function parts(house: House, told: string[] = [], rebuild: () => void = () => {}
 const kindsAfter = async (house: House, seq: number): Promise<string[]> =>
 	(await house.records()).filter((record) => record.seq > seq).map(({ kind }) => kind);
 
-describe("a plan", () => {
+describe("a preview", () => {
 	test("says what a checkout of it would do, and writes nothing", async () => {
-		const { house, a, plan } = await planned();
+		const { house, a, preview } = await planned();
 		const { tip } = house.wal;
-		expect(plan).toEqual({ kind: "undo", target: a, coverage: { scope: main }, seen: tip });
-		expect(await house.timeline.plan(tip)).toMatchObject({ kind: "none", coverage: { scope: {} } });
-		expect(await house.timeline.plan(a, { drop: [] })).toMatchObject({ coverage: { scope: {}, drop: [] } });
+		expect(preview).toEqual({ kind: "undo", target: a, coverage: { scope: main }, tip });
+		expect(await house.timeline.preview(tip)).toMatchObject({ kind: "none", coverage: { scope: {} } });
+		expect(await house.timeline.preview(a, { drop: [] })).toMatchObject({ coverage: { scope: {}, drop: [] } });
 		expect(house.wal.tip).toBe(tip);
 		await house.wal.close();
 	});
 
 	test("is written as one durable reset, and settled by a record of its own", async () => {
-		const { house, a, plan } = await planned();
+		const { house, a, preview } = await planned();
 		const { tip } = house.wal;
-		const move = await house.timeline.write(plan, { ...by, mode: "test", counts: { all: 1 } });
+		const move = await house.timeline.write(preview, { ...by, mode: "test", counts: { all: 1 } });
 		expect(move).toEqual({ seq: tip + 1, target: a, coverage: { scope: main } });
 		expect(house.wal.durableTip).toBe(tip + 1);
 		expect((await house.records()).at(-1)).toMatchObject({
@@ -70,38 +70,38 @@ describe("a plan", () => {
 	test("of nothing is not written", async () => {
 		await using house = await House.open();
 		const { tip } = house.wal;
-		const plan = await house.timeline.plan(tip);
-		await expect(house.timeline.write(plan, by)).rejects.toThrow(RangeError);
-		expect(await moveWith(parts(house), house.timeline, plan, by)).toBeUndefined();
+		const preview = await house.timeline.preview(tip);
+		await expect(house.timeline.write(preview, by)).rejects.toThrow(RangeError);
+		expect(await moveWith(parts(house), house.timeline, preview, by)).toBeUndefined();
 		expect(house.wal.tip).toBe(tip);
 	});
 
 	test("by nobody is not written", async () => {
-		const { house, plan } = await planned();
+		const { house, preview } = await planned();
 		const { tip } = house.wal;
-		await expect(house.timeline.write(plan, { actor: " " })).rejects.toMatchObject({ code: "TIMETRAVEL_ACTOR" });
+		await expect(house.timeline.write(preview, { actor: " " })).rejects.toMatchObject({ code: "TIMETRAVEL_ACTOR" });
 		expect(house.wal.tip).toBe(tip);
 		await house.wal.close();
 	});
 });
 
-describe("between plan and write", () => {
+describe("between preview and write", () => {
 	test.each<[string, (house: House) => unknown]>([
 		["another move", (house) => house.timeline.checkout(1, { scope: bob })],
 		["a label", (house) => house.timeline.label(1, "x")],
 		["a beginning", (house) => house.say("x")],
 		["a turn", (house) => house.ask("x")],
 		[
-			"the same plan, written",
-			async (house) => house.timeline.write(await house.timeline.plan(2, { scope: main }), by),
+			"the same preview, written",
+			async (house) => house.timeline.write(await house.timeline.preview(2, { scope: main }), by),
 		],
 	])("%s makes it stale, and nothing is written", async (_, between) => {
-		const { house, plan } = await planned();
+		const { house, preview } = await planned();
 		await between(house);
 		const before = await house.records();
-		await expect(house.timeline.write(plan, by)).rejects.toMatchObject(stale);
+		await expect(house.timeline.write(preview, by)).rejects.toMatchObject(stale);
 		const told: string[] = [];
-		await expect(moveWith(parts(house, told), house.timeline, plan, by)).rejects.toMatchObject(stale);
+		await expect(moveWith(parts(house, told), house.timeline, preview, by)).rejects.toMatchObject(stale);
 		expect(told).toEqual(["quiet main", "over"]);
 		expect(await house.records()).toEqual(before);
 		await house.wal.close();
@@ -112,9 +112,9 @@ describe("between plan and write", () => {
 		["a beginning elsewhere", (house) => house.say("x", bob)],
 		["a fact", (house) => house.note("x")],
 	])("%s does not: it goes along", async (_, between) => {
-		const { house, plan } = await planned();
+		const { house, preview } = await planned();
 		await between(house);
-		await house.timeline.write(plan, by);
+		await house.timeline.write(preview, by);
 		expect(await house.told()).toBe("a");
 		await house.wal.close();
 	});
@@ -130,18 +130,18 @@ describe("between plan and write", () => {
 		}
 		const { timeline } = house;
 		// The seq itself; the seq that a label would name; and of a kept one a part, which nothing kept has beside the rest.
-		const name: MovePlan = {
+		const name: MovePreview = {
 			kind: "label",
 			target: a,
 			coverage: { scope: {}, drop: [] },
 			label: "gone",
-			seen: house.wal.tip,
+			tip: house.wal.tip,
 		};
-		const plans = [await timeline.plan(a), name, await timeline.plan(a + 1, { scope: main })];
+		const previews = [await timeline.preview(a), name, await timeline.preview(a + 1, { scope: main })];
 		await timeline.gc(keeping(1));
 		const before = await house.records();
-		for (const plan of plans)
-			await expect(timeline.write(plan, by)).rejects.toMatchObject({ code: "TIMETRAVEL_PRUNED" });
+		for (const preview of previews)
+			await expect(timeline.write(preview, by)).rejects.toMatchObject({ code: "TIMETRAVEL_PRUNED" });
 		expect(await house.records()).toEqual(before);
 		await house.wal.close();
 	});
@@ -149,7 +149,7 @@ describe("between plan and write", () => {
 
 describe("moveWith", () => {
 	test("stops, writes, takes live states along, rebuilds, settles, and lets go when another move may come", async () => {
-		const { house, a, plan } = await planned();
+		const { house, a, preview } = await planned();
 		const { view } = await house.timeline.live(main);
 		const told: string[] = [];
 		let after: Promise<unknown> | undefined;
@@ -167,7 +167,7 @@ describe("moveWith", () => {
 				},
 			},
 			house.timeline,
-			plan,
+			preview,
 			by,
 		);
 		expect(moved).toMatchObject({ seq, target: a });
@@ -179,15 +179,15 @@ describe("moveWith", () => {
 		await house.wal.close();
 	});
 
-	test("runs alone: another move, another plan and a truncation are busy, and stop nothing", async () => {
-		const { house, a, plan } = await planned();
-		const other = await house.timeline.plan(a);
+	test("runs alone: another move, another preview and a truncation are busy, and stop nothing", async () => {
+		const { house, a, preview } = await planned();
+		const other = await house.timeline.preview(a);
 		const { promise, resolve } = Promise.withResolvers<void>();
 		const told: string[] = [];
 		const { rebuild } = parts(house);
-		const moving = moveWith({ rebuild, quiet: () => promise.then(() => () => {}) }, house.timeline, plan, by);
+		const moving = moveWith({ rebuild, quiet: () => promise.then(() => () => {}) }, house.timeline, preview, by);
 		const busy = { code: "TIMETRAVEL_BUSY" };
-		for (const another of [plan, other])
+		for (const another of [preview, other])
 			await expect(moveWith(parts(house, told), house.timeline, another, by).then(() => "done")).rejects.toMatchObject(
 				busy,
 			);
@@ -203,35 +203,35 @@ describe("moveWith", () => {
 	});
 
 	test("of two that are written at once one is, and the other wrote nothing", async () => {
-		const { house, a, plan } = await planned();
+		const { house, a, preview } = await planned();
 		const { tip } = house.wal;
-		const other = await house.timeline.plan(a);
-		const ends = await Promise.allSettled([plan, other].map((each) => house.timeline.write(each, by)));
+		const other = await house.timeline.preview(a);
+		const ends = await Promise.allSettled([preview, other].map((each) => house.timeline.write(each, by)));
 		expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
 		expect(await kindsAfter(house, tip)).toEqual([reset.kind]);
 		await house.wal.close();
 	});
 
 	test("that cannot get quiet writes nothing, and frees the timeline", async () => {
-		const { house, plan } = await planned();
+		const { house, preview } = await planned();
 		const { tip } = house.wal;
 		const stubborn = { ...parts(house), quiet: () => Promise.reject(new Error("it does not stop")) };
-		await expect(moveWith(stubborn, house.timeline, plan, by)).rejects.toThrow("it does not stop");
+		await expect(moveWith(stubborn, house.timeline, preview, by)).rejects.toThrow("it does not stop");
 		expect(house.wal.tip).toBe(tip);
-		expect(await moveWith(parts(house), house.timeline, plan, by)).toBeDefined();
+		expect(await moveWith(parts(house), house.timeline, preview, by)).toBeDefined();
 		await house.wal.close();
 	});
 
 	test("whose rebuild fails lets go, and the next one settles both, the older one first", async () => {
-		const { house, plan } = await planned();
+		const { house, preview } = await planned();
 		const told: string[] = [];
 		const first = house.wal.tip + 1;
 		const failing = parts(house, told, () => {
 			throw new Error("no");
 		});
-		await expect(moveWith(failing, house.timeline, plan, by)).rejects.toThrow("no");
+		await expect(moveWith(failing, house.timeline, preview, by)).rejects.toThrow("no");
 		expect(told).toEqual(["quiet main", "over"]);
-		const second = await house.timeline.write(await house.timeline.planUndo(), by);
+		const second = await house.timeline.write(await house.timeline.previewUndo(), by);
 		expect(() => house.timeline.settled(second)).toThrow(`expected the move at seq ${first} to be settled first`);
 		told.length = 0;
 		await settleWith(parts(house, told).rebuild, house.timeline);
@@ -242,9 +242,9 @@ describe("moveWith", () => {
 });
 
 test("a crash between write and settled is found at the next open, with what goes along", async () => {
-	const { house, plan } = await planned();
+	const { house, preview } = await planned();
 	const along = { files: { restore: [{ path: "src/a.ts", to: "sha" }] } };
-	const move = await house.timeline.write({ ...plan, along }, by);
+	const move = await house.timeline.write({ ...preview, along }, by);
 	await using next = await house.reopen();
 	expect(next.timeline.unsettled()).toEqual([{ ...move, along }]);
 	// Another crash, before it is settled.
@@ -260,11 +260,11 @@ test("a crash between write and settled is found at the next open, with what goe
 describe("a full disk", () => {
 	test("refuses the write; nothing is written or unsettled, what was stopped goes on, and later it is made", async () => {
 		const disk = { isFull: false };
-		const { house, a, plan } = await planned({ engine: filling(disk) });
+		const { house, a, preview } = await planned({ engine: filling(disk) });
 		disk.isFull = true;
 		const waiting = house.wal.append(answered({ text: "waits" }), bob).durable;
 		await new Promise((resolve) => setImmediate(resolve));
-		const elsewhere = { ...plan, seen: house.wal.tip };
+		const elsewhere = { ...preview, tip: house.wal.tip };
 		const told: string[] = [];
 		await expect(moveWith(parts(house, told), house.timeline, elsewhere, by)).rejects.toMatchObject({
 			code: "WAL_FULL",
@@ -297,24 +297,24 @@ describe("a full disk", () => {
 
 describe("undo and redo", () => {
 	test("are planned like any move, and lead away and back", async () => {
-		const { house, plan } = await planned();
-		await expect(house.timeline.planUndo()).rejects.toMatchObject({ code: "NOTHING_TO_UNDO" });
-		const move = await moveWith(parts(house), house.timeline, plan, by);
+		const { house, preview } = await planned();
+		await expect(house.timeline.previewUndo()).rejects.toMatchObject({ code: "NOTHING_TO_UNDO" });
+		const move = await moveWith(parts(house), house.timeline, preview, by);
 		const seq = move?.seq as number;
-		await expect(house.timeline.planUndo({ of: seq - 1 })).rejects.toMatchObject(stale);
-		await expect(house.timeline.planRedo()).rejects.toMatchObject({ code: "NOTHING_TO_REDO" });
-		const undo = await house.timeline.planUndo({ of: seq });
+		await expect(house.timeline.previewUndo({ of: seq - 1 })).rejects.toMatchObject(stale);
+		await expect(house.timeline.previewRedo()).rejects.toMatchObject({ code: "NOTHING_TO_REDO" });
+		const undo = await house.timeline.previewUndo({ of: seq });
 		expect(undo).toEqual({
 			kind: "fork_switch",
 			target: seq - 1,
 			coverage: { scope: main },
-			seen: house.wal.tip,
+			tip: house.wal.tip,
 			undoes: seq,
 		});
 		const undone = await moveWith(parts(house), house.timeline, undo, by);
 		expect(await house.told()).toBe("a b");
 		expect((await house.timeline.record(undone?.seq as number))?.data).toMatchObject({ undoes: seq, mode: "undo" });
-		const redo = await house.timeline.planRedo();
+		const redo = await house.timeline.previewRedo();
 		expect(redo).toMatchObject({ kind: "fork_switch", redoes: undone?.seq });
 		await moveWith(parts(house), house.timeline, redo, by);
 		expect(await house.told()).toBe("a");
@@ -323,9 +323,9 @@ describe("undo and redo", () => {
 	});
 
 	test("that are written twice are stale", async () => {
-		const { house, plan } = await planned();
-		await moveWith(parts(house), house.timeline, plan, by);
-		const undo = await house.timeline.planUndo();
+		const { house, preview } = await planned();
+		await moveWith(parts(house), house.timeline, preview, by);
+		const undo = await house.timeline.previewUndo();
 		await house.timeline.write(undo, by);
 		const before = await house.records();
 		await expect(house.timeline.write({ ...undo }, by)).rejects.toMatchObject(stale);
@@ -337,26 +337,26 @@ describe("undo and redo", () => {
 		const { house, a } = await planned();
 		await house.timeline.label(a, "start");
 		const told: string[] = [];
-		const undo = await house.timeline.planUndo();
+		const undo = await house.timeline.previewUndo();
 		expect(undo).toMatchObject({ kind: "label", label: "start", target: a, coverage: { scope: {}, drop: [] } });
 		const gone = await moveWith(parts(house, told), house.timeline, undo, by);
 		expect(await house.timeline.labels()).toEqual([]);
 		expect(gone).toMatchObject({ seq: house.wal.tip, label: "start", undoes: undo.undoes });
-		await moveWith(parts(house, told), house.timeline, await house.timeline.planRedo(), by);
+		await moveWith(parts(house, told), house.timeline, await house.timeline.previewRedo(), by);
 		expect(await house.timeline.labels()).toEqual([{ name: "start", seq: a }]);
 		expect([told, house.timeline.unsettled()]).toEqual([[], []]);
 		await house.wal.close();
 	});
 
-	test("do what a plan of the same does, by kinds and scope", async () => {
+	test("do what a preview of the same does, by kinds and scope", async () => {
 		const one = await planned();
 		const other = await planned();
 		const coverage: { scope: Scope; drop: string[] } = { scope: main, drop: [said.kind] };
 		await one.house.timeline.checkout(one.a, { ...coverage, ...by });
 		await one.house.timeline.undo(by);
 		const { timeline } = other.house;
-		await moveWith(parts(other.house), timeline, await timeline.plan(other.a, coverage), by);
-		await moveWith(parts(other.house), timeline, await timeline.planUndo(), by);
+		await moveWith(parts(other.house), timeline, await timeline.preview(other.a, coverage), by);
+		await moveWith(parts(other.house), timeline, await timeline.previewUndo(), by);
 		const shape = async ({ house }: typeof one) =>
 			(await house.records()).slice(1).map(({ kind, scope, data }) => ({ kind, scope, data }));
 		expect(await shape(other)).toEqual(await shape(one));

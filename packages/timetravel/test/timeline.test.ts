@@ -493,6 +493,7 @@ describe("inside a tool cycle", () => {
 		expect(await house.told(open)).toBe("a b");
 		expect(await house.timeline.preview(open)).toEqual({
 			kind: "undo",
+			coverage: { scope: {} },
 			target: turn,
 			snappedFrom: open,
 			tip: house.wal.tip,
@@ -508,8 +509,18 @@ describe("inside a tool cycle", () => {
 		house.ask("search");
 		const after = house.answer("search");
 		house.say("b");
-		expect(await house.timeline.preview(before)).toEqual({ kind: "undo", target: before, tip: house.wal.tip });
-		expect(await house.timeline.preview(after)).toEqual({ kind: "undo", target: after, tip: house.wal.tip });
+		expect(await house.timeline.preview(before)).toEqual({
+			kind: "undo",
+			coverage: { scope: {} },
+			target: before,
+			tip: house.wal.tip,
+		});
+		expect(await house.timeline.preview(after)).toEqual({
+			kind: "undo",
+			coverage: { scope: {} },
+			target: after,
+			tip: house.wal.tip,
+		});
 	});
 
 	test("without a checkpoint, genesis is what comes before", async () => {
@@ -518,6 +529,7 @@ describe("inside a tool cycle", () => {
 		const open = house.ask("search");
 		expect(await house.timeline.preview(open)).toEqual({
 			kind: "undo",
+			coverage: { scope: {} },
 			target: 0,
 			snappedFrom: open,
 			tip: house.wal.tip,
@@ -543,8 +555,18 @@ describe("inside a tool cycle", () => {
 		const p = house.do("p", plan);
 		const { seq: process } = house.append(checkpoint({ kind: "turn", title: "of all" }), {});
 		house.say("end", side);
-		expect(await house.timeline.preview(s)).toEqual({ kind: "undo", target: s, tip: house.wal.tip });
-		expect(await house.timeline.preview(process)).toEqual({ kind: "undo", target: process, tip: house.wal.tip });
+		expect(await house.timeline.preview(s)).toEqual({
+			kind: "undo",
+			coverage: { scope: {} },
+			target: s,
+			tip: house.wal.tip,
+		});
+		expect(await house.timeline.preview(process)).toEqual({
+			kind: "undo",
+			coverage: { scope: {} },
+			target: process,
+			tip: house.wal.tip,
+		});
 		// A run is a part of its session.
 		expect(await house.timeline.preview(p)).toMatchObject({ target: turn, snappedFrom: p });
 	});

@@ -14,7 +14,7 @@ import {
 	walRecovered,
 } from "../src/index.ts";
 import { CrashDisk, MemoryDisk, MortalDisk } from "../src/testing/index.ts";
-import { applyRepair, planRepair } from "../src/tools.ts";
+import { applyRepair, proposeRepair } from "../src/tools.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 const nested = defineRecord("nested", z.object({ value: z.unknown() }));
@@ -453,7 +453,7 @@ describe("a log that is not the one that was there", () => {
 			message: expect.stringContaining("wal.head is of another log"),
 		});
 		expect(disk.files.get("/log/wal.jsonl")?.bytes).toBe(theirs);
-		const { accept, why } = await planRepair("/log", { disk });
+		const { accept, why } = await proposeRepair("/log", { disk });
 		expect({ accept, why }).toEqual({ accept: "none", why: expect.stringContaining("durable up to seq 3") });
 		await applyRepair("/log", { disk, acceptLoss: "none" });
 		await using repaired = await open();
@@ -669,7 +669,7 @@ describe("files that whoever a log came from puts beside it later", () => {
 						detail: { path: "/log/wal.base" },
 						message: expect.stringContaining("move it away"),
 					});
-				await expect(planRepair("/log", { disk })).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+				await expect(proposeRepair("/log", { disk })).rejects.toMatchObject({ code: "WAL_CORRUPT" });
 				expect(disk.names()).toEqual([...names, "/log/wal.base"].sort());
 			}
 		disk.files.delete("/log/wal.base");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineRecord, fileEngine, openWal } from "../src/index.ts";
-import { applyRepair, planRepair, statLog, verifyLog } from "../src/tools.ts";
+import { applyRepair, proposeRepair, statLog, verifyLog } from "../src/tools.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 
@@ -44,7 +44,7 @@ const looks = {
 	},
 	verify: () => verifyLog(directory),
 	stats: () => statLog(directory),
-	"plan a repair": () => planRepair(directory),
+	"plan a repair": () => proposeRepair(directory),
 };
 const works = {
 	open: async () => (await openSaid()).close(),

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { sample } from "../../../tests/sample.ts";
 import { defineRecord, fileEngine, openWal, type StoredRecord, type WalRecord } from "../src/index.ts";
 import { CrashDisk, MemoryDisk } from "../src/testing/index.ts";
-import { applyRepair, planRepair, verifyLog } from "../src/tools.ts";
+import { applyRepair, proposeRepair, verifyLog } from "../src/tools.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? sample(2, 24));
 const SEED = Number(process.env.REYN_SEED ?? 1);
@@ -63,19 +63,19 @@ test("a sound log and a torn one need no repair, and are left as they are", asyn
 	for (const tail of ["", '{"v":1,"seq":7']) {
 		put(disk, ACTIVE, textOf(disk) + tail);
 		const before = textOf(disk);
-		expect(await planRepair("/log", { disk })).toMatchObject({ kind: "nothing", accept: "none", changes: [] });
+		expect(await proposeRepair("/log", { disk })).toMatchObject({ kind: "nothing", accept: "none", changes: [] });
 		expect(await at(disk, "1..6")).toMatchObject({ kind: "nothing" });
 		expect(textOf(disk)).toBe(before);
 		expect(keptOf(disk)).toEqual([]);
 	}
 });
 
-test("a damaged record is lost alone: the plan says so, and what comes after keeps its seqs", async () => {
+test("a damaged record is lost alone: the proposal says so, and what comes after keeps its seqs", async () => {
 	const disk = await history(9);
 	spoil(disk, 5);
 	const original = textOf(disk);
-	const plan = await planRepair("/log", { disk });
-	expect(plan).toMatchObject({ kind: "repair", accept: "5..5", lost: [[5, 5]], keptAfter: 5, last: 10 });
+	const proposal = await proposeRepair("/log", { disk });
+	expect(proposal).toMatchObject({ kind: "repair", accept: "5..5", lost: [[5, 5]], keptAfter: 5, last: 10 });
 	expect(textOf(disk)).toBe(original);
 	await at(disk, "5..5");
 	const records = await recordsOn(disk);
@@ -101,7 +101,7 @@ test("a log that was taken over still says so when it is repaired, whatever of i
 		await wal.close();
 		return disk;
 	};
-	const plan = async (disk: MemoryDisk): Promise<string> => (await planRepair("/log", { disk })).accept;
+	const proposal = async (disk: MemoryDisk): Promise<string> => (await proposeRepair("/log", { disk })).accept;
 	const header = (disk: MemoryDisk, path: string): void =>
 		put(disk, path, textOf(disk, path).replace('"first"', '"FIRST"'));
 	for (const [what, spoilIt] of [
@@ -112,7 +112,7 @@ test("a log that was taken over still says so when it is repaired, whatever of i
 	] as const) {
 		const disk = await make();
 		spoilIt(disk);
-		await at(disk, await plan(disk));
+		await at(disk, await proposal(disk));
 		expect([what, adopted(disk)]).toEqual([what, adopt]);
 		expect((await verifyLog("/log", { disk })).state).toBe("sound");
 	}
@@ -126,7 +126,7 @@ test("each damaged record is lost alone: what stands between two of them is kept
 		[7, 8],
 		[11, 11],
 	];
-	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "4..4,7..8,11..11", lost, keptAfter: 6 });
+	expect(await proposeRepair("/log", { disk })).toMatchObject({ accept: "4..4,7..8,11..11", lost, keptAfter: 6 });
 	for (const accept of ["4..11", "4..4", "4..4, 7..8, 11..11", "4..4,7..8,11..11,"])
 		await expect(at(disk, accept)).rejects.toMatchObject({ code: "WAL_LOSS_NOT_ACCEPTED" });
 	await at(disk, "4..4,7..8,11..11");
@@ -140,7 +140,7 @@ test("a loss of very many parts is accepted by its ends and a hash", async () =>
 	const disk = await history(250, 1_000_000);
 	const lost = Array.from({ length: 101 }, (_, i) => 4 + 2 * i);
 	for (const seq of lost) spoil(disk, seq);
-	const { accept } = await planRepair("/log", { disk });
+	const { accept } = await proposeRepair("/log", { disk });
 	expect(accept).toMatch(/^4\.\.204#[0-9a-f]{8}$/);
 	await expect(at(disk, "4..204#00000000")).rejects.toMatchObject({ code: "WAL_LOSS_NOT_ACCEPTED" });
 	await at(disk, accept);
@@ -165,7 +165,7 @@ test("records of another log between two losses are not taken for ours", async (
 				.map((line, seq) => (strange.some((s) => s === seq) ? theirs[seq] : line))
 				.join("\n"),
 		);
-		const { accept } = await planRepair("/log", { disk: each });
+		const { accept } = await proposeRepair("/log", { disk: each });
 		expect(accept).toBe(`5..${strange.at(-1)}`);
 	}
 });
@@ -175,9 +175,9 @@ test("lines that stand there twice cost nothing", async () => {
 		const disk = await history(9);
 		const lines = textOf(disk).split("\n");
 		put(disk, ACTIVE, lines.toSpliced(6, 0, ...lines.slice(6 - block, 6)).join("\n"));
-		const plan = await planRepair("/log", { disk });
-		expect(plan).toMatchObject({ kind: "repair", accept: "none", last: 10 });
-		await at(disk, plan.accept);
+		const proposal = await proposeRepair("/log", { disk });
+		expect(proposal).toMatchObject({ kind: "repair", accept: "none", last: 10 });
+		await at(disk, proposal.accept);
 		check(await recordsOn(disk), [], 10);
 	}
 });
@@ -188,7 +188,7 @@ test("what a repair keeps is no torn tail: the opens after it report none", asyn
 		const path = sealedOf(disk)[1] ?? ACTIVE;
 		spoil(disk, segmentBytes === 1024 ? Number(/(\d{20})/.exec(path)?.[1]) + 1 : 5, path);
 		const damaged = new Map([...disk.files].map(([name, { bytes }]) => [name, Buffer.from(bytes)]));
-		const { accept, changes } = await planRepair("/log", { disk });
+		const { accept, changes } = await proposeRepair("/log", { disk });
 		await at(disk, accept);
 		const kept = keptOf(disk);
 		expect(kept).toHaveLength(changes.length);
@@ -242,7 +242,7 @@ test("records that are gone from the end are lost by name, their seqs are never 
 	put(disk, ACTIVE, `${lines.slice(0, 7).join("\n")}\n`);
 	const head = disk.files.get("/log/wal.head")?.bytes as Uint8Array;
 	await expect(recordsOn(disk)).rejects.toMatchObject({ code: "WAL_CORRUPT" });
-	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "7..10", keptAfter: 0 });
+	expect(await proposeRepair("/log", { disk })).toMatchObject({ accept: "7..10", keptAfter: 0 });
 	await at(disk, "7..10");
 	put(disk, "/log/wal.head", head);
 	check(await recordsOn(disk), [7, 8, 9, 10], 10);
@@ -250,7 +250,7 @@ test("records that are gone from the end are lost by name, their seqs are never 
 
 test("what something outside the log proves to have been durable counts too", async () => {
 	const disk = await history(4);
-	expect(await planRepair("/log", { disk, proven: 7 })).toMatchObject({ accept: "6..7" });
+	expect(await proposeRepair("/log", { disk, proven: 7 })).toMatchObject({ accept: "6..7" });
 	await applyRepair("/log", { disk, proven: 7, acceptLoss: "6..7", clock });
 	check(await recordsOn(disk), [6, 7], 7);
 });
@@ -263,13 +263,13 @@ test("a damaged sealed segment is replaced, with all after it, and the sound one
 	spoil(disk, seq, second);
 	const originals = new Map([...sealed.slice(1), ACTIVE].map((path) => [path, textOf(disk, path)]));
 	const untouched = textOf(disk, first);
-	const plan = await planRepair("/log", { disk });
-	expect(plan).toMatchObject({ accept: `${seq}..${seq}`, last: 41 });
-	expect(plan.changes.map(({ path }) => path).sort()).toEqual([...originals.keys()].sort());
-	await at(disk, plan.accept);
+	const proposal = await proposeRepair("/log", { disk });
+	expect(proposal).toMatchObject({ accept: `${seq}..${seq}`, last: 41 });
+	expect(proposal.changes.map(({ path }) => path).sort()).toEqual([...originals.keys()].sort());
+	await at(disk, proposal.accept);
 	expect(sealedOf(disk)).toEqual([first]);
 	expect(textOf(disk, first)).toBe(untouched);
-	for (const { path, keptIn = "" } of plan.changes) expect(textOf(disk, keptIn)).toBe(originals.get(path));
+	for (const { path, keptIn = "" } of proposal.changes) expect(textOf(disk, keptIn)).toBe(originals.get(path));
 	check(await recordsOn(disk), [seq], 41);
 	expect((await verifyLog("/log", { disk })).state).toBe("sound");
 });
@@ -281,7 +281,7 @@ test("a header or a footer that is damaged costs no record", async () => {
 		const text = textOf(disk, path);
 		put(disk, path, which === "footer" ? text.replace('"sealed"', '"SEALED"') : text.replace('"log"', '"LOG"'));
 		expect((await verifyLog("/log", { disk })).state).toBe("damaged");
-		expect(await planRepair("/log", { disk }), which).toMatchObject({ accept: "none", lost: [], last: 41 });
+		expect(await proposeRepair("/log", { disk }), which).toMatchObject({ accept: "none", lost: [], last: 41 });
 		await at(disk, "none");
 		const records = await recordsOn(disk);
 		check(records, [], 41);
@@ -302,9 +302,9 @@ test("missing segments are lost, whichever they are", async () => {
 		const from = firsts[i] ?? 1 + Number(/"last":(\d+)/.exec(textOf(disk, paths.at(-2)))?.[1]);
 		const to =
 			i === paths.length - 1 ? 41 : (firsts[i + 1] ?? 1 + Number(/"last":(\d+)/.exec(textOf(whole, path))?.[1])) - 1;
-		const plan = await planRepair("/log", { disk });
-		expect(plan.accept).toBe(`${from}..${to}`);
-		await at(disk, plan.accept);
+		const proposal = await proposeRepair("/log", { disk });
+		expect(proposal.accept).toBe(`${from}..${to}`);
+		await at(disk, proposal.accept);
 		check(
 			await recordsOn(disk),
 			Array.from({ length: to - from + 1 }, (_, n) => from + n),
@@ -322,9 +322,9 @@ test("a segment of another log is set aside, and none of its records is taken fo
 		number,
 	];
 	put(disk, path, textOf(other, path));
-	const plan = await planRepair("/log", { disk });
-	expect(plan.accept).toBe(`${from}..${to - 1}`);
-	await at(disk, plan.accept);
+	const proposal = await proposeRepair("/log", { disk });
+	expect(proposal.accept).toBe(`${from}..${to - 1}`);
+	await at(disk, proposal.accept);
 	const records = await recordsOn(disk);
 	check(
 		records,
@@ -336,7 +336,7 @@ test("a segment of another log is set aside, and none of its records is taken fo
 test("with nothing left but the head, what it promised is lost, and the log goes on after it", async () => {
 	const disk = await history(4);
 	disk.remove(ACTIVE);
-	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "1..5" });
+	expect(await proposeRepair("/log", { disk })).toMatchObject({ accept: "1..5" });
 	await at(disk, "1..5");
 	const records = await recordsOn(disk);
 	expect(records.slice(0, 6).map(({ kind }) => kind)).toEqual([
@@ -349,7 +349,7 @@ test("what was never acknowledged is not asked for, and goes with the original",
 	const disk = await history(9);
 	spoil(disk, 5);
 	put(disk, ACTIVE, `${textOf(disk)}{"v":1,"seq":11,"ts`);
-	expect(await planRepair("/log", { disk })).toMatchObject({ accept: "5..5", last: 10 });
+	expect(await proposeRepair("/log", { disk })).toMatchObject({ accept: "5..5", last: 10 });
 	await at(disk, "5..5");
 	check(await recordsOn(disk), [5], 10);
 	expect(textOf(disk, keptOf(disk)[0])).toMatch(/"seq":11,"ts$/);
@@ -361,9 +361,9 @@ test("a record that was put in another's place is lost with what no longer follo
 	const lines = textOf(disk).split("\n");
 	lines[5] = textOf(other).split("\n")[5] as string;
 	put(disk, ACTIVE, lines.join("\n"));
-	const plan = await planRepair("/log", { disk });
-	expect(plan.accept).toBe("5..5");
-	await at(disk, plan.accept);
+	const proposal = await proposeRepair("/log", { disk });
+	expect(proposal.accept).toBe("5..5");
+	await at(disk, proposal.accept);
 	check(await recordsOn(disk), [5], 10);
 });
 
@@ -388,7 +388,7 @@ function random(seed: number): () => number {
 
 const ROUNDS = Number(process.env.REYN_ROUNDS ?? sample(30, 150));
 
-test(`whatever is damaged: the plan is honest, and what it keeps is what was written (${ROUNDS} rounds, seed ${SEED})`, async () => {
+test(`whatever is damaged: the proposal is honest, and what it keeps is what was written (${ROUNDS} rounds, seed ${SEED})`, async () => {
 	const whole = await history(40, 1024);
 	const original = new Map((await recordsOn(copyOf(whole))).map((record) => [record.seq, record]));
 	const files = [...whole.files].filter(([path]) => path.endsWith(".jsonl")).map(([path]) => textOf(whole, path));
@@ -404,13 +404,13 @@ test(`whatever is damaged: the plan is honest, and what it keeps is what was wri
 			.filter(([path]) => path.endsWith(".jsonl"))
 			.map(([, { bytes }]) => Buffer.from(bytes).toString("latin1"));
 		const what = `round ${round}: ${done.join("; ")}`;
-		const plan = await planRepair("/log", { disk });
+		const proposal = await proposeRepair("/log", { disk });
 		// No record is given up whose line is still there.
-		const isLost = (seq: number): boolean => plan.lost.some(([from, to]) => seq >= from && seq <= to);
+		const isLost = (seq: number): boolean => proposal.lost.some(([from, to]) => seq >= from && seq <= to);
 		for (const { seq, crc } of original.values())
 			if (isLost(seq)) expect(before.join("\n").split("\n"), `${what}: seq ${seq}`).not.toContain(lineOf.get(crc));
-		kinds[plan.kind] = (kinds[plan.kind] ?? 0) + 1;
-		await at(disk, plan.accept);
+		kinds[proposal.kind] = (kinds[proposal.kind] ?? 0) + 1;
+		await at(disk, proposal.accept);
 		const verdict = await verifyLog("/log", { disk });
 		expect(["sound", "torn"], `${what}: ${JSON.stringify(verdict.problems)}`).toContain(verdict.state);
 		const records = await recordsOn(disk);
@@ -418,14 +418,14 @@ test(`whatever is damaged: the plan is honest, and what it keeps is what was wri
 		expect(records.at(-1)?.seq, what).toBeGreaterThanOrEqual(41);
 		for (const record of records) {
 			const was = original.get(record.seq);
-			if (!was || record.seq > plan.last) continue;
+			if (!was || record.seq > proposal.last) continue;
 			const { kind, data, scope, ts } = isLost(record.seq)
 				? { ...was, kind: "wal_lost", data: {}, scope: {}, ts: record.ts }
 				: was;
 			expect(record, what).toMatchObject({ kind, data, scope, ts });
 		}
 		const after = [...disk.files.values()].map(({ bytes }) => Buffer.from(bytes).toString("latin1"));
-		if (plan.kind === "repair")
+		if (proposal.kind === "repair")
 			for (const bytes of before)
 				expect(
 					after.some((each) => each === bytes || each.startsWith(bytes)),
@@ -508,8 +508,8 @@ test.each([
 				};
 				kept(state);
 				const again = copyOf(state);
-				const plan = await planRepair("/log", { disk: again });
-				if (plan.kind !== "nothing") expect(plan.accept).toBe(accept);
+				const proposal = await proposeRepair("/log", { disk: again });
+				if (proposal.kind !== "nothing") expect(proposal.accept).toBe(accept);
 				// And cut once more, in the middle of what goes on.
 				await at(again, accept);
 				const half = [

@@ -12,7 +12,7 @@ import { decide } from "../src/file/decide.ts";
 import { survey } from "../src/file/survey.ts";
 import { type Disk, defineRecord, fileEngine, openWal } from "../src/index.ts";
 import { MemoryDisk } from "../src/testing/index.ts";
-import { planRepair, statLog, verifyLog } from "../src/tools.ts";
+import { proposeRepair, statLog, verifyLog } from "../src/tools.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 
@@ -256,7 +256,7 @@ describe("a version", () => {
 			expect({ state, count: problems.length }, `line ${line}`).toEqual({ state: "damaged", count: 1 });
 			expect(await refused()).toBe("WAL_CORRUPT");
 			const accept = line === 1 ? "none" : `${line - 1}..${line - 1}`;
-			expect(await planRepair(directory)).toMatchObject({ kind: "repair", accept });
+			expect(await proposeRepair(directory)).toMatchObject({ kind: "repair", accept });
 		}
 	});
 
@@ -270,7 +270,7 @@ describe("a version", () => {
 			await change(second, line, (text) => asVersion("3", text));
 			expect(await verifyLog(directory)).toMatchObject({ state: "damaged" });
 			expect(await refused()).toBe("WAL_CORRUPT");
-			expect(await planRepair(directory)).toMatchObject({ kind: "repair", accept: "none" });
+			expect(await proposeRepair(directory)).toMatchObject({ kind: "repair", accept: "none" });
 		}
 	});
 
@@ -307,7 +307,7 @@ describe("a version", () => {
 			await change(path, line, to);
 			expect(await refused()).toBe("WAL_NEWER_FORMAT");
 			await expect(verifyLog(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
-			await expect(planRepair(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
+			await expect(proposeRepair(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
 		}
 	});
 
@@ -320,7 +320,7 @@ describe("a version", () => {
 			await writeFile(second, whole);
 			await change(second, line, (text) => resealedAs("2", text));
 			await expect(verifyLog(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT", detail: { path: second } });
-			await expect(planRepair(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
+			await expect(proposeRepair(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
 			if (line !== 3) expect(await refused()).toBe("WAL_NEWER_FORMAT");
 		}
 	});
@@ -345,7 +345,7 @@ describe("wal.head", () => {
 		await expect(openWal(directory, { records: [said] })).rejects.toMatchObject(newerFormat);
 		await expect(openWal(directory, { records: [said], readOnly: true })).rejects.toMatchObject(newerFormat);
 		await expect(verifyLog(directory)).rejects.toMatchObject(newerFormat);
-		await expect(planRepair(directory)).rejects.toMatchObject(newerFormat);
+		await expect(proposeRepair(directory)).rejects.toMatchObject(newerFormat);
 		expect(await readFile(head(), "utf8")).toBe(newer);
 	});
 
@@ -354,7 +354,7 @@ describe("wal.head", () => {
 		const line = '{"v":2,"base":{"log":"whatever","first":1},"crc":"00000000"}';
 		await writeFile(join(directory, "wal.base"), `${resealed(Buffer.from(line))}\n`);
 		await expect(openWal(directory, { records: [said] })).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
-		await expect(planRepair(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
+		await expect(proposeRepair(directory)).rejects.toMatchObject({ code: "WAL_NEWER_FORMAT" });
 	});
 
 	test("whose version rot has changed says nothing, and so does one that is not padded with spaces", async () => {

@@ -74,14 +74,14 @@ export async function blastRadius(
 	// A note and a cancel take nothing back.
 	const drop = meaningOf(mode).drops.length > 0 ? dropOf(mode, runtime.facets) : [];
 	const coverage = { scope, ...(drop ? { drop } : {}) };
-	const foresight = timeline.foresee(target, coverage);
+	const hypothetical = timeline.hypothetical(target, coverage);
 
 	const [leaves, returns, stays] = [new Tally(), new Tally(), new Tally()];
 	// Up to the lowest target all lines of history are one; up to an ancestor a checkout changes nothing.
 	const fork = lineage.isAncestor(target, scope, drop) ? target : Math.min(target, lowestTarget(lineage.resets));
 	for await (const record of wal.read({ after: Math.max(fork, retainedFrom - 1), through: tip })) {
 		if (isMeta(record.kind) || isOutside(record.kind)) continue;
-		const [is, willBe] = [lineage.isActive(record), foresight.isActive(record)];
+		const [is, willBe] = [lineage.isActive(record), hypothetical.isActive(record)];
 		if (is && !willBe) leaves.add(record);
 		if (!is && willBe) returns.add(record);
 		if (is && willBe && record.seq > target) stays.add(record);
@@ -92,7 +92,7 @@ export async function blastRadius(
 	const states: { before: View; now: View }[] = [];
 	for (const each of sessions.values()) {
 		const before = await timeline.at(tip, each);
-		states.push({ before, now: await foresight.at(each) });
+		states.push({ before, now: await hypothetical.at(each) });
 	}
 	const pieces = states.flatMap(({ before, now }) => [before, now].flatMap((view) => piecesIn(runtime.features, view)));
 	return {

@@ -25,7 +25,7 @@ import { scan, sumOf } from "./scan.ts";
 import type { Survey } from "./survey.ts";
 import { type VerifyOptions, verifyLog } from "./verify.ts";
 
-export interface RepairPlan {
+export interface RepairProposal {
 	readonly directory: string;
 	/** `finish`: a repair was killed after it took effect, and only files have still to be set aside. */
 	readonly kind: "nothing" | "repair" | "finish";
@@ -49,7 +49,7 @@ export interface FileChange {
 }
 
 export interface ApplyRepairOptions extends VerifyOptions {
-	/** `accept` of the plan. */
+	/** `accept` of the proposal. */
 	readonly acceptLoss: string;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
@@ -60,8 +60,8 @@ export interface ApplyRepairOptions extends VerifyOptions {
  *
  * @throws WalError `WAL_IO` when there is no log, `WAL_NEWER_FORMAT`; `WAL_CORRUPT` where nothing is damaged that could be given up
  */
-export async function planRepair(directory: string, options: VerifyOptions = {}): Promise<RepairPlan> {
-	return (await prepare(directory, options)).plan;
+export async function proposeRepair(directory: string, options: VerifyOptions = {}): Promise<RepairProposal> {
+	return (await prepare(directory, options)).proposal;
 }
 
 /**
@@ -69,10 +69,10 @@ export async function planRepair(directory: string, options: VerifyOptions = {})
  *
  * @throws WalError `WAL_LOSS_NOT_ACCEPTED` (nothing was changed), `WAL_LOCKED`, `WAL_IO`, `WAL_NEWER_FORMAT`
  */
-export async function applyRepair(directory: string, options: ApplyRepairOptions): Promise<RepairPlan> {
+export async function applyRepair(directory: string, options: ApplyRepairOptions): Promise<RepairProposal> {
 	const { acceptLoss, disk = nodeDisk, clock = systemClock, ids = randomIds } = options;
 	// First without the lock, which makes a directory that is not there.
-	await planRepair(directory, options);
+	await proposeRepair(directory, options);
 	const now = clock.now();
 	const lock = LogFile.lock(disk, directory, defaultLogFileOptions, {
 		pid: process.pid,
@@ -81,18 +81,18 @@ export async function applyRepair(directory: string, options: ApplyRepairOptions
 		command: "repair",
 	});
 	try {
-		const { plan, work } = await prepare(directory, options);
-		if (plan.kind === "nothing") return plan;
-		if (plan.accept !== acceptLoss)
+		const { proposal, work } = await prepare(directory, options);
+		if (proposal.kind === "nothing") return proposal;
+		if (proposal.accept !== acceptLoss)
 			throw new WalError(
 				"WAL_LOSS_NOT_ACCEPTED",
-				`a repair would lose ${plan.accept}, and ${acceptLoss} was accepted; nothing was changed. Accept exactly ${plan.accept}`,
-				{ expected: plan.accept, found: acceptLoss },
+				`a repair would lose ${proposal.accept}, and ${acceptLoss} was accepted; nothing was changed. Accept exactly ${proposal.accept}`,
+				{ expected: proposal.accept, found: acceptLoss },
 			);
-		if (work) replace(disk, directory, plan, work, { now, ids });
-		setAside(disk, plan.changes);
+		if (work) replace(disk, directory, proposal, work, { now, ids });
+		setAside(disk, proposal.changes);
 		writeHead(disk, directory);
-		return plan;
+		return proposal;
 	} finally {
 		lock.abandon();
 	}
@@ -110,15 +110,15 @@ interface Work {
 async function prepare(
 	directory: string,
 	{ disk = nodeDisk, proven = 0 }: VerifyOptions,
-): Promise<{ plan: RepairPlan; work?: Work }> {
+): Promise<{ proposal: RepairProposal; work?: Work }> {
 	const unfinished = await findUnfinished(disk, directory, proven);
-	if (unfinished) return { plan: unfinished };
+	if (unfinished) return { proposal: unfinished };
 	const verdict = await verifyLog(directory, { disk, proven });
 	const [problem] = verdict.problems;
 	if (!problem) {
 		const why = verdict.state === "torn" ? "nothing acknowledged is damaged" : "the log is sound";
 		return {
-			plan: {
+			proposal: {
 				directory,
 				kind: "nothing",
 				why,
@@ -145,7 +145,7 @@ async function prepare(
 	const { lost, after, last } = salvaged;
 	const from = lost[0]?.[0] ?? last + 1;
 	return {
-		plan: {
+		proposal: {
 			directory,
 			kind: "repair",
 			why: `${basename(problem.path)}, byte ${problem.offset}, seq ${problem.seq}: ${problem.why}`,
@@ -236,13 +236,13 @@ const TEMPORARY = "wal.repair.tmp";
 function replace(
 	disk: Disk,
 	directory: string,
-	plan: RepairPlan,
+	proposal: RepairProposal,
 	{ header, salvaged }: Work,
 	{ now, ids }: { now: number; ids: Ids },
 ): void {
 	const active = activePath(directory);
 	const temporary = join(directory, TEMPORARY);
-	const keptIn = plan.changes.flatMap((change) => (change.keptIn === undefined ? [] : [basename(change.keptIn)]));
+	const keptIn = proposal.changes.flatMap((change) => (change.keptIn === undefined ? [] : [basename(change.keptIn)]));
 	const whole: SegmentHeader = {
 		...header,
 		log: header.log ?? ids.hex(16),
@@ -270,8 +270,8 @@ function replace(
 			write(line);
 			prev = crc;
 		};
-		const { lost } = plan;
-		let next = lost[0]?.[0] ?? plan.last + 1;
+		const { lost } = proposal;
+		let next = lost[0]?.[0] ?? proposal.last + 1;
 		const addLost = (to: Seq): void => {
 			for (; next <= to; next++) add(next, walLost.kind, {});
 		};
@@ -281,13 +281,13 @@ function replace(
 			add(seq, kind, data, { ts, scope, dur });
 			next = seq + 1;
 		}
-		addLost(plan.last);
-		add(plan.last + 1, walRepaired.kind, { lost, why: plan.why, keptIn } satisfies WalRepaired);
+		addLost(proposal.last);
+		add(proposal.last + 1, walRepaired.kind, { lost, why: proposal.why, keptIn } satisfies WalRepaired);
 	});
 	const made = withFile(disk, temporary, scan);
-	if (made.bad || made.next !== plan.last + 2)
+	if (made.bad || made.next !== proposal.last + 2)
 		throw new WalError("WAL_CORRUPT", `the repaired log does not check out: ${made.bad?.why}; nothing was changed`);
-	const kept = plan.changes.find(({ path }) => path === active)?.keptIn;
+	const kept = proposal.changes.find(({ path }) => path === active)?.keptIn;
 	if (kept !== undefined) keepCopy(disk, active, kept);
 	disk.rename(temporary, active);
 	disk.syncDirectory(directory);
@@ -317,7 +317,7 @@ function setAside(disk: Disk, changes: readonly FileChange[]): void {
 }
 
 /** A repair that took effect has its record in the log; what that names and still stands where it stood was not set aside. */
-async function findUnfinished(disk: Disk, directory: string, proven: Seq): Promise<RepairPlan | undefined> {
+async function findUnfinished(disk: Disk, directory: string, proven: Seq): Promise<RepairProposal | undefined> {
 	const { found } = await look(disk, directory, proven);
 	const { active, sealed } = found;
 	if (!active?.header || active.bad || sealed.length === 0) return undefined;

@@ -170,10 +170,10 @@ export class Scripts {
 
 	/** What {@link resume} would do and cost. Reads only. @throws as {@link check} does where it is not strict */
 	explain(run: string, how: ScriptResume = {}): Promise<Explanation> {
-		return this.#foresee(run, how, "to go on");
+		return this.#explainFrom(run, how, "to go on");
 	}
 
-	async #foresee(run: string, how: ScriptResume, as: As): Promise<Explanation> {
+	async #explainFrom(run: string, how: ScriptResume, as: As): Promise<Explanation> {
 		const session = this.#ownerOf(run);
 		const found = runOf(session, run);
 		const { module, args } = await this.#versionOf(session, run, how);
@@ -402,7 +402,7 @@ export class Scripts {
 		this.#assertTold(version, runOf(session, run));
 		if (!how.strict) return version;
 		this.#assertWhole(session, run);
-		const { divergences } = await this.#foresee(run, how, "as it was");
+		const { divergences } = await this.#explainFrom(run, how, "as it was");
 		const advice = "Nothing was called; see what a resume would do with: reyn script resume <run> --explain";
 		if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
 		return version;

@@ -9,14 +9,14 @@ import { RewindError } from "./errors.ts";
 import { type Facets, facetOf } from "./facets.ts";
 import { dropOf, meaningOf, type RewindMode } from "./modes.ts";
 
-export interface RewindPlan {
+export interface RewindPreview {
 	readonly mode: RewindMode;
 	/** The target is inclusive: the state just after this record. */
 	readonly target: Seq;
 	/** What a checkout there is: on the current line, on an abandoned one, or nothing. */
 	readonly kind: Checkout["kind"];
 	readonly snappedFrom?: Seq;
-	/** The tip when this was previewed: what begins after it makes the plan stale. */
+	/** The tip when this was previewed: what begins after it makes it stale. */
 	readonly tip: Seq;
 	readonly scope: Scope;
 	/** The active records beyond the target, whatever the mode; without facts, which no mode takes back. */
@@ -41,21 +41,21 @@ export interface Counts {
  *
  * @throws RewindError `REWIND_MODE`; TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_NOT_ACTIVE`
  */
-export function planRewind(
+export function previewRewind(
 	timeline: Timeline,
 	facets: Facets,
 	seq: Seq,
 	mode: RewindMode = "cancel",
 	scope: Scope = {},
-): Promise<RewindPlan> {
-	return planAsOf(timeline.lineage.tip, timeline, facets, { seq, mode, scope });
+): Promise<RewindPreview> {
+	return previewAsOf(timeline.lineage.tip, timeline, facets, { seq, mode, scope });
 }
 
 const seqShape = z.int().nonnegative();
 const [agent, session, run] = [z.string(), z.string(), z.string()];
 
 /** What a preview is asked with has its form first: what is compared then is all there. */
-const planShape = z.object({
+const previewShape = z.object({
 	target: seqShape,
 	snappedFrom: seqShape.optional(),
 	tip: seqShape,
@@ -68,17 +68,17 @@ const planShape = z.object({
 });
 
 /**
- * Has it the form of a plan? It may have come from elsewhere as JSON.
+ * Has it the form of a preview? It may have come from elsewhere as JSON.
  *
  * @throws RewindError `REWIND_NOT_PREVIEWED`
  */
-export function assertPlan(plan: RewindPlan): void {
-	const read = planShape.safeParse(plan);
+export function assertRewindPreview(preview: RewindPreview): void {
+	const read = previewShape.safeParse(preview);
 	if (read.success) return;
 	const where = read.error.issues.map(({ path }) => path.join(".") || "all of it").join(", ");
 	throw new RewindError(
 		"REWIND_NOT_PREVIEWED",
-		`this is no plan to rewind: ${where} is not as planRewind gives it; nothing was written. Give what planRewind gave, unchanged`,
+		`this is no preview of a rewind: ${where} is not as previewRewind gives it; nothing was written. Give what previewRewind gave, unchanged`,
 		{ where },
 	);
 }
@@ -88,36 +88,36 @@ export function assertPlan(plan: RewindPlan): void {
  *
  * @throws RewindError `REWIND_NOT_PREVIEWED`, `REWIND_MODE`
  */
-export async function assertPreviewed(timeline: Timeline, facets: Facets, plan: RewindPlan): Promise<void> {
-	const { mode, target, snappedFrom: seq = target, scope, tip } = plan;
+export async function assertPreviewed(timeline: Timeline, facets: Facets, preview: RewindPreview): Promise<void> {
+	const { mode, target, snappedFrom: seq = target, scope, tip } = preview;
 	const isKnown = seq <= tip && target <= tip;
-	const said = isKnown && (await planAsOf(tip, timeline, facets, { seq, mode, scope }));
-	if (said && isDeepStrictEqual(asJson(plan), asJson(said))) return;
+	const said = isKnown && (await previewAsOf(tip, timeline, facets, { seq, mode, scope }));
+	if (said && isDeepStrictEqual(asJson(preview), asJson(said))) return;
 	throw new RewindError(
 		"REWIND_NOT_PREVIEWED",
-		`this plan to rewind to seq ${target} is not what a preview at seq ${tip} says; nothing was written. Give what planRewind gave, unchanged`,
+		`this preview of a rewind to seq ${target} is not what a preview at seq ${tip} says; nothing was written. Give what previewRewind gave, unchanged`,
 		{ target, previewed: tip },
 	);
 }
 
-/** What lay beyond the target at a seq, and what of it the plan's mode takes away. */
+/** What lay beyond the target at a seq, and what of it the preview's mode takes away. */
 export async function countsAt(
 	through: Seq,
 	timeline: Timeline,
 	facets: Facets,
-	{ mode, target, scope }: Pick<RewindPlan, "mode" | "target" | "scope">,
-): Promise<Pick<RewindPlan, "affected" | "dropped" | "touches">> {
+	{ mode, target, scope }: Pick<RewindPreview, "mode" | "target" | "scope">,
+): Promise<Pick<RewindPreview, "affected" | "dropped" | "touches">> {
 	const { affected, sessions, runs } = await interval(timeline, facets, target, scope, through);
 	return { affected, dropped: only(affected, meaningOf(mode).drops), touches: { sessions, runs } };
 }
 
 /** @param tip no reset may have come since */
-async function planAsOf(
+async function previewAsOf(
 	tip: Seq,
 	timeline: Timeline,
 	facets: Facets,
 	{ seq, mode, scope }: { readonly seq: Seq; readonly mode: RewindMode; readonly scope: Scope },
-): Promise<RewindPlan> {
+): Promise<RewindPreview> {
 	const drop = dropOf(mode, facets);
 	const { kind, target, snappedFrom } = await timeline.preview(seq, { scope, ...(drop ? { drop } : {}) });
 	if (kind === "fork_switch") {
@@ -127,16 +127,16 @@ async function planAsOf(
 			{ seq },
 		);
 	}
-	const plan = {
+	const preview: Omit<RewindPreview, "summary"> = {
 		mode,
 		target,
-		kind: target === tip ? ("none" as const) : kind,
+		kind: target === tip ? "none" : kind,
 		...(snappedFrom === undefined ? {} : { snappedFrom }),
 		tip,
 		scope,
 		...(await countsAt(tip, timeline, facets, { mode, target, scope })),
 	};
-	return { ...plan, summary: summaryOf(plan) };
+	return { ...preview, summary: summaryOf(preview) };
 }
 
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
@@ -178,7 +178,7 @@ function summaryOf({
 	affected,
 	dropped,
 	touches,
-}: Omit<RewindPlan, "summary">): readonly string[] {
+}: Omit<RewindPreview, "summary">): readonly string[] {
 	const snapped =
 		snappedFrom === undefined
 			? []

@@ -29,10 +29,10 @@ test("what is foreseen of a checkout is what it leaves, and nothing is written",
 			}
 			const target = to % (wal.tip + 1);
 			const before = await house.records();
-			const foresight = timeline.foresee(target, coverage);
+			const hypothetical = timeline.hypothetical(target, coverage);
 			const foreseen = {
-				states: await Promise.all(scopes.map(async (scope) => (await foresight.at(scope)).hash())),
-				active: before.map((record) => foresight.isActive(record)),
+				states: await Promise.all(scopes.map(async (scope) => (await hypothetical.at(scope)).hash())),
+				active: before.map((record) => hypothetical.isActive(record)),
 			};
 			expect(await house.records()).toEqual(before);
 			await timeline.checkout(target, coverage);
@@ -45,7 +45,7 @@ test("what is foreseen of a checkout is what it leaves, and nothing is written",
 	);
 });
 
-test("there is no foreseeing of a seq that does not exist", async () => {
+test("there is no previewing of a seq that does not exist", async () => {
 	await using house = await House.open();
-	expect(() => house.timeline.foresee(99)).toThrow(expect.objectContaining({ code: "TIMETRAVEL_OUT_OF_RANGE" }));
+	expect(() => house.timeline.hypothetical(99)).toThrow(expect.objectContaining({ code: "TIMETRAVEL_OUT_OF_RANGE" }));
 });

@@ -3,7 +3,7 @@ import { entriesOf, type JournalState } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import type { SkillRun } from "./skill-runs.ts";
 
-export interface ResumePlan {
+export interface ResumePoint {
 	readonly skill: string;
 	/** Where to go on: inside a phase that was entered, at the next one, or with nothing but to close the run. */
 	readonly at:
@@ -20,7 +20,7 @@ export function laneOf(run: string, phase: string, visit: number): string {
 	return `${runLane(run)}/${phase}/${visit}`;
 }
 
-export function analyze(id: string, run: SkillRun, start: string, journal: JournalState): ResumePlan {
+export function analyze(id: string, run: SkillRun, start: string, journal: JournalState): ResumePoint {
 	if (run.phase !== undefined) {
 		const visit = entryAt(run.visits, run.phase) ?? 1;
 		const steps = entriesOf(journal, laneOf(id, run.phase, visit));

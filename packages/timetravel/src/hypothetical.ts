@@ -4,7 +4,7 @@ import type { Scope, Seq, WalRecord } from "@reyn/wal";
 import type { Lineage } from "./lineage.ts";
 import type { Coverage } from "./undo.ts";
 
-export interface Foresight {
+export interface HypotheticalHistory {
 	/** Would this record count? */
 	isActive(record: Pick<WalRecord, "seq" | "scope" | "kind">): boolean;
 	/** What the state of a scope would be. */
@@ -15,12 +15,12 @@ export interface Foresight {
  * @param target 0 … the tip of the lineage
  * @param stateOf makes the state at the end of a path
  */
-export function foresee(
+export function hypothetical(
 	lineage: Lineage,
 	target: Seq,
 	coverage: Coverage,
 	stateOf: (path: Path) => Promise<View>,
-): Foresight {
+): HypotheticalHistory {
 	const { tip } = lineage;
 	const after = lineage.with({ seq: tip + 1, target, ...coverage });
 	return {
