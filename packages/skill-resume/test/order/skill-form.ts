@@ -36,11 +36,16 @@ export const skills: Form<Skills> = {
 		const tip = (): number => engine.tip;
 		const far = new FarSide(program, { life, delays, tip, made, now });
 		const notes: Note[] = [];
-		const note = (line: string): void => void notes.push({ line, tip: tip() });
+		// What its branches are told while a program that has thrown waits for what is under way goes nowhere.
+		let isOver = false;
+		const note = (line: string): void => void (isOver || notes.push({ line, tip: tip() }));
+		const over = (): void => {
+			isOver = true;
+		};
 		const disk = { ...engine, die() {}, revive() {} };
 		const process = await Process.start({ disk, model: modelOf(far), policy });
 		const ports = { results: store, clock: far.time, timers: far.time };
-		const ended = await outcomeOf(far, notes, () => process.work(skillOf(program, far, note), {}, ports));
+		const ended = await outcomeOf(far, notes, () => process.work(skillOf(program, far, note, over), {}, ports));
 		await process[Symbol.asyncDispose]();
 		const failed = failedIn(await recordsOf(engine, tip()), from);
 		const tokens = async (through: number, inside?: boolean): Promise<ReadonlySet<string>> =>
@@ -49,13 +54,15 @@ export const skills: Form<Skills> = {
 	},
 };
 
-function skillOf(program: Program, far: FarSide, note: (line: string) => void): Skill<unknown> {
+function skillOf(program: Program, far: FarSide, note: (line: string) => void, over: () => void): Skill<unknown> {
 	return defineSkill({
 		name: "program",
 		description: "Follows a program.",
 		input: z.unknown(),
 		start: "follow",
-		phases: { follow: async (context) => done(await follow(program, skillCalls(far, context, note))) },
+		phases: {
+			follow: async (context) => done(await follow(program, skillCalls(far, context, note)).finally(over)),
+		},
 	});
 }
 
