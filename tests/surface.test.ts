@@ -2,11 +2,11 @@
  * The exported names of every published entry, which each README lists. A changed snapshot is a changed promise: it needs a changeset and a
  * reason. `-u` writes the lists anew.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import { entriesOf, findPackages, isPublished, type Package, specifier } from "./workspace.ts";
+import { entriesOf, findPackages, isPublished, type Package, root, specifier } from "./workspace.ts";
 
 const packages = findPackages().filter(isPublished);
 const entries = packages.flatMap(sourcesOf);
@@ -32,6 +32,18 @@ describe.each(packages.filter((each) => sourcesOf(each).length > 0))("$manifest.
 		await expect(without.replace(/^MIT licence\./m, `${section}MIT licence.`)).toMatchFileSnapshot(readme);
 	});
 });
+
+test.each(globSync("*/*.{js,ts}", { cwd: join(root, "examples") }).sort())(
+	"the example %s imports what is exported",
+	async (path) => {
+		const text = readFileSync(join(root, "examples", path), "utf8");
+		for (const [, list = "", from] of text.matchAll(/^import (?:type )?\{([^}]*)\} from "(@reyn\/[^"]*)"/gm)) {
+			const names = list.split(",").map((each) => each.trim().replace(/^type\s+|\sas\s.*$/g, ""));
+			const { values, types } = await namesOf(entries.find(({ name }) => name === from)?.file ?? "");
+			expect([...values, ...types], from).toEqual(expect.arrayContaining(names.filter((name) => name !== "")));
+		}
+	},
+);
 
 async function namesOf(file: string): Promise<{ values: readonly string[]; types: readonly string[] }> {
 	const values = Object.keys(await import(pathToFileURL(file).href)).sort();

@@ -1,7 +1,7 @@
 /** A support bot under a runtime of its own: `node bot.js ask <text> | compare | report | rewind <seq> | undo | log`; alone it goes on. */
 import { agentLoop, journal, journalRecords, Lane, laneClosed, stepOutcomes, stepPorts } from "@reyn/journal";
 import { inFlight, planRecords, planRuns, runPlanIn } from "@reyn/plan";
-import { applyRewind, facetsOf, planRewind, rewindRecords } from "@reyn/rewind-modes";
+import { applyRewind, facetsOf, previewRewind, rewindRecords } from "@reyn/rewind-modes";
 import { inFlightRuns, runSkillIn, skillRecords, skillRuns } from "@reyn/skill-resume";
 import { defineProjection, fileSnapshots } from "@reyn/snapshot";
 import { openSession, openTimeline, timetravelRecords } from "@reyn/timetravel";
@@ -80,7 +80,7 @@ function goOn() {
 }
 
 async function rewind(seq) {
-	const preview = await planRewind(timeline, facets, seq, "both", scope); // glue
+	const preview = await previewRewind(timeline, facets, seq, "both", scope); // glue
 	console.log(preview.summary[1]);
 	await applyRewind(timeline, facets, preview, { actor: "ada", session: scope }); // glue
 }

@@ -411,18 +411,18 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the plan is of, or else the main one.
+	 * Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the preview is of, or else the main one.
 	 *
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
 	 */
-	async applyRewind(plan: RewindPreview, actor: string, scope?: SessionScope): Promise<RewindResult> {
+	async applyRewind(preview: RewindPreview, actor: string, scope?: SessionScope): Promise<RewindResult> {
 		this.#kernel.assertOpen();
-		// A plan may come from elsewhere as JSON: one without a scope is refused below.
-		const own = this.#kernel.sessions.at(sessionOf(plan?.scope ?? {}));
+		// A preview may come from elsewhere as JSON: one without a scope is refused below.
+		const own = this.#kernel.sessions.at(sessionOf(preview?.scope ?? {}));
 		const session = scope ? this.#kernel.sessions.at(scope) : own;
 		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
 		return this.#kernel.move(() =>
-			applyRewind(this.timeline, this.facets, plan, { actor, log, session: session.scope }),
+			applyRewind(this.timeline, this.facets, preview, { actor, log, session: session.scope }),
 		);
 	}
 
