@@ -208,7 +208,7 @@ test("a rewind can be previewed, applied, looked at and undone by a checkout, wi
 	const hash = await hashOf(here.state);
 	expect(await json(["rewind", "0", "--dry-run"])).toMatchObject({
 		applied: false,
-		plan: { mode: "both" },
+		preview: { mode: "both" },
 	});
 	expect(await hashOf(here.state)).toBe(hash);
 
