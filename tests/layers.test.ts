@@ -93,6 +93,18 @@ test("a tool is called in one place: there it is permitted, performed and observ
 	expect(readRooms().flatMap(toolCallsIn)).toEqual([]);
 });
 
+test("no package knows the command line: what it says names no command of it", () => {
+	const packages = readRooms().filter(({ dir }) => basename(join(dir, "..")) === "packages");
+	const commands =
+		/\breyn (?:chat|run|resume|log|show|diff|rewind|checkout|undo|redo|label|branches|plan|skill|script|gc|wal)\b/g;
+	const named = packages.flatMap(({ manifest: { name }, sources }) =>
+		sources.flatMap(({ path, text }) =>
+			(text.match(commands) ?? []).map((command) => `${name}: ${path} says ${command}`),
+		),
+	);
+	expect(named).toEqual([]);
+});
+
 test.each([
 	"const text = await tool.call(args, { signal });",
 	"const text = await findTool(tools, name).call(args, context);",

@@ -60,7 +60,12 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 		["an unknown seq to rewind to", ["rewind", "999", "--yes"], 3, /no seq 999/],
 		["an unknown seq to check out", ["checkout", "999", "--yes"], 3, /no seq 999/],
 		["a ref that means nothing", ["show", "yesterday"], 2, /"yesterday" points at nothing; give a seq/],
-		["more checkpoints back than there are", ["show", "@-50"], 3, /goes 50 checkpoints back/],
+		[
+			"more checkpoints back than there are",
+			["show", "@-50"],
+			3,
+			/goes 50 checkpoints back.*; see what there is with: reyn log\n/,
+		],
 		["an empty question", ["run", "-p", "  "], 2, /the question is empty/],
 		["no question", ["run"], 2, /required option '-p, --prompt <text>'/],
 		["an unknown command", ["chta"], 2, /unknown command 'chta'\s+\(Did you mean chat\?\)/],

@@ -13,6 +13,7 @@ import {
 	stateOrigin,
 } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
+import { codeOf } from "@reyn/wal";
 import { digestSkill } from "./digest-skill.ts";
 import { CliError } from "./exit-code.ts";
 import { saySpace } from "./speak.ts";
@@ -110,7 +111,7 @@ function assertOurs(globals: Globals): Promise<void> {
 			await using runtime = await openForReading(globals, { readOnly: "as recovered" });
 			return runtime.restored();
 		} catch (error) {
-			if ((error as CliError).code !== "CLI_NOT_FOUND") throw error;
+			if (codeOf(error) !== "CLI_NOT_FOUND") throw error;
 			return undefined;
 		}
 	});
@@ -144,7 +145,7 @@ export async function assertUsable(cwd: string): Promise<void> {
 		if (error instanceof CliError) throw error;
 		throw new CliError(
 			"CLI_USAGE",
-			`cannot read ${path} (${(error as NodeJS.ErrnoException).code}); --cwd takes a directory that this user may read`,
+			`cannot read ${path} (${codeOf(error)}); --cwd takes a directory that this user may read`,
 		);
 	}
 	if (names.every((name) => name === ".git" || name === ".reyn")) {

@@ -1,4 +1,5 @@
 /** What went wrong, as a number for scripts and a line for people. */
+import { codeOf } from "@reyn/wal";
 
 export const exitCodes = {
 	ok: 0,
@@ -79,6 +80,5 @@ export class CliError extends Error {
 }
 
 export function exitCodeOf(error: unknown): number {
-	const { code } = error as { code?: unknown };
-	return (typeof code === "string" ? byErrorCode[code] : undefined) ?? exitCodes.failed;
+	return byErrorCode[codeOf(error) ?? ""] ?? exitCodes.failed;
 }

@@ -5,6 +5,7 @@
 import { constants } from "node:fs";
 import { lstat, open, realpath } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { codeOf } from "@reyn/wal";
 
 /** `unknown`: there is a repository, and what it tracks cannot be told. */
 export type Tracked = "yes" | "no" | "unknown";
@@ -80,7 +81,7 @@ async function unlessGone<T>(look: Promise<T>): Promise<T | undefined> {
 	try {
 		return await look;
 	} catch (error) {
-		if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+		if (["ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "")) return undefined;
 		throw error;
 	}
 }

@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { isNativeError } from "node:util/types";
 import { parseRef, type Restored, readHistory, reportState } from "@reyn/runtime";
 import { Command, CommanderError, Option, type OutputConfiguration } from "commander";
+import { adviceFor } from "./advice.ts";
 import { asJson } from "./clean.ts";
 import { assertReady, type Globals, openForReading, openForWork, reading } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
@@ -49,7 +50,7 @@ function withDefaultCommand(program: Command, argv: readonly string[]): string[]
 function report(error: unknown, { json, verbose }: { json?: boolean; verbose?: boolean }): number {
 	const { code = "ERROR", message, detail } = error as Error & { code?: string; detail?: unknown };
 	if (json) out.json({ error: { code, message, details: detail ?? {} } });
-	err.line(`reyn: ${message}`);
+	err.line(`reyn: ${[message, ...adviceFor(error)].join("; ")}`);
 	if (verbose) err.lines(framesOf(error as Error));
 	return exitCodeOf(error);
 }

@@ -2,7 +2,7 @@
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { claimState, forgetUnknown, type Restored, stateFingerprint, stateOrigin, trustState } from "@reyn/runtime";
-import { assertNoDirectory, atomicWrite } from "@reyn/wal";
+import { assertNoDirectory, atomicWrite, isReynError } from "@reyn/wal";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { CliError } from "./exit-code.ts";
@@ -66,11 +66,20 @@ async function remember(state: string, how: (secrets: string) => Promise<void>):
 	}
 }
 
+/** What cannot be held to what was shown of it, nobody is asked about. */
+function tooLarge(error: Error): never {
+	if (!isReynError(error, "WAL_TOO_LARGE")) throw error;
+	throw new CliError(
+		"CLI_REFUSED",
+		`${error.message}. Look at it with reyn log and reyn show, and at its files; if you trust it, say --trust`,
+	);
+}
+
 /** Shows what would go on in it, and asks; gives what it was like then. @throws CliError `CLI_REFUSED` */
 async function ask(state: string, restored: () => Promise<Restored | undefined>): Promise<string | undefined> {
 	const isAsked = process.stdin.isTTY;
 	// Before anything of it is shown: what is trusted is what was seen. Off a terminal nothing is.
-	const seen = isAsked ? await stateFingerprint(state) : undefined;
+	const seen = isAsked ? await stateFingerprint(state).catch(tooLarge) : undefined;
 	const found = await restored();
 	const lines = found ? restoredLines(found) : [];
 	const unknown = `the state in ${state} was not made there by this user: it was copied, moved, made by an older reyn, or came from somebody else`;

@@ -182,7 +182,7 @@ async function followFrom(globals: Globals, from: number): Promise<number> {
 }
 
 function verdictLines(verdict: LogVerdict): string[] {
-	const { directory, state, segments, problems, omitted, torn, first, acknowledged, next } = verdict;
+	const { directory, state, segments, problems, omitted, torn, first, acknowledged } = verdict;
 	const records = segments.reduce((sum, segment) => sum + segment.records, 0);
 	return [
 		...segments.map(
@@ -198,7 +198,9 @@ function verdictLines(verdict: LogVerdict): string[] {
 				]
 			: []),
 		`${state}: ${records} records in ${directory}, acknowledged up to seq ${acknowledged}`,
-		...next,
+		...(state === "damaged" || state === "missing"
+			? ["restore the files from a copy; or see what giving the damage up would cost: reyn wal repair"]
+			: []),
 	];
 }
 

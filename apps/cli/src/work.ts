@@ -1,5 +1,6 @@
 /** A process that works and ends: `reyn run`, `reyn resume`, `reyn skill run`. */
 import type { Runtime, RuntimeEvent } from "@reyn/runtime";
+import { codeOf } from "@reyn/wal";
 import { Option } from "commander";
 import { type Globals, openForWork } from "./context.ts";
 import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
@@ -98,8 +99,7 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 			await runtime.idle();
 		});
 	} catch (error) {
-		if ((error as { code?: unknown }).code === "WAL_FULL")
-			say(["what is recorded is kept. Once there is space: reyn resume"]);
+		if (codeOf(error) === "WAL_FULL") say(["what is recorded is kept. Once there is space: reyn resume"]);
 		if (format !== "stream-json") throw error;
 		failure = error as Error;
 	}

@@ -37,7 +37,10 @@ test("off a terminal nobody is asked, so nothing of the state is hashed, whateve
 		stdin.mockReturnValue({ isTTY: true } as typeof process.stdin);
 		// On one there is more than can be held to what is shown, which is said before it is shown.
 		const shown = vi.fn(async () => undefined);
-		await expect(assertTrusted(state, {}, shown)).rejects.toMatchObject({ code: "WAL_TOO_LARGE" });
+		await expect(assertTrusted(state, {}, shown)).rejects.toMatchObject({
+			code: "CLI_REFUSED",
+			message: expect.stringContaining("say --trust"),
+		});
 		expect(shown).not.toHaveBeenCalled();
 	} finally {
 		rmSync(root, { recursive: true, force: true });

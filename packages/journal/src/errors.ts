@@ -1,4 +1,4 @@
-import { ReynError, type Seq } from "@reyn/wal";
+import { codeOf, ReynError, type Seq } from "@reyn/wal";
 import type { z } from "zod";
 
 export type JournalCode =
@@ -156,7 +156,7 @@ export function isRetryable(error: unknown): boolean {
 /** Was there no connection, or has it broken? An error, or what caused it, says so by its code. */
 export function isDropped(error: unknown): boolean {
 	for (let [each, depth] = [error, 0]; each instanceof Object && depth < MAX_CAUSES; each = causeOf(each), depth++) {
-		if (dropped.includes(String((each as { code?: unknown }).code))) return true;
+		if (dropped.includes(String(codeOf(each)))) return true;
 		// Of a `fetch` that says nothing more, nothing more is known; a bad certificate, say, is named as the cause.
 		if (each instanceof TypeError && each.message === "fetch failed" && causeOf(each) === undefined) return true;
 	}

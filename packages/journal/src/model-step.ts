@@ -1,4 +1,5 @@
 /** One question to a model, as a step; and the one policy of how often a model is asked. */
+import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { asError, isDropped, isRetryable, issuesOf, JournalError, readable, reasonOf } from "./errors.ts";
 import type { Lane } from "./lane.ts";
@@ -26,7 +27,7 @@ const defaultRetry: RetryPolicy = {
 
 /** What may pass, of all that a model's call fails with. It has no effect but its price, so a lost one is simply made again. */
 function mayAnswerLater(error: unknown): boolean {
-	const isLate = (error as { code?: unknown } | undefined)?.code === "STEP_TIMEOUT";
+	const isLate = codeOf(error) === "STEP_TIMEOUT";
 	return isLate || isRetryable(error) || isDropped(error);
 }
 

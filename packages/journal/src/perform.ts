@@ -2,6 +2,7 @@
 import {
 	type Appended,
 	canonicalJson,
+	codeOf,
 	type Draft,
 	isReynError,
 	type Scope,
@@ -545,7 +546,7 @@ class Performance<T> implements Asked<T> {
 		try {
 			return { kind: "read", value: (await revive(kept, this.#using.results)) as T };
 		} catch (error) {
-			if ((error as { code?: unknown }).code !== "RESULT_LOST") throw error;
+			if (codeOf(error) !== "RESULT_LOST") throw error;
 			return { kind: "lost", error: error as JournalError };
 		}
 	}

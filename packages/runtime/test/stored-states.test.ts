@@ -203,7 +203,7 @@ test("more than states can have is not copied, and nothing is trusted", async ()
 	await expect(trustState(project.state, secrets)).rejects.toMatchObject({
 		code: "WAL_TOO_LARGE",
 		detail: { path: kept },
-		message: expect.stringContaining("reyn gc"),
+		message: expect.stringContaining("run its gc"),
 	});
 	expect(await readdir(layout.wal)).toEqual(names);
 });
@@ -225,7 +225,7 @@ test("cut between two segments, and damaged there, a log that was taken over is 
 	await writeFile(join(wal, "wal.jsonl"), last.subarray(3));
 	await expect(goOn()).rejects.toMatchObject({
 		code: "WAL_CORRUPT",
-		message: expect.stringContaining("reyn wal verify"),
+		message: expect.stringContaining("verifyLog"),
 	});
 });
 

@@ -1,4 +1,4 @@
-import { parseData, type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
+import { codeOf, parseData, type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
 import { SnapshotError } from "./errors.ts";
 import { kindsOf, View } from "./fold.ts";
 import type { Path } from "./path.ts";
@@ -77,7 +77,7 @@ async function replay(from: Sources, path: Path, base: View): Promise<View> {
 				view = view.apply(record);
 			}
 		} catch (error) {
-			throw (error as { code?: unknown }).code === "WAL_TRUNCATED" ? noBase(path, base.seq, error) : error;
+			throw codeOf(error) === "WAL_TRUNCATED" ? noBase(path, base.seq, error) : error;
 		}
 	}
 	takeBefore(path.tip + 1);

@@ -1,6 +1,6 @@
 /** Boundaries: cuts a checkpoint where work ends, and goes to the one before where a cut would lie inside a tool cycle. */
 import { capture, type SnapshotError, type View } from "@reyn/snapshot";
-import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
+import { codeOf, type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { pathIn } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
 import type { TimelineOptions } from "./options.ts";
@@ -94,5 +94,4 @@ export class Checkpoints {
 	}
 }
 
-const isOfSnapshots = (error: unknown): error is SnapshotError =>
-	String((error as { code?: unknown }).code).startsWith("SNAPSHOT_");
+const isOfSnapshots = (error: unknown): error is SnapshotError => String(codeOf(error)).startsWith("SNAPSHOT_");

@@ -2,6 +2,7 @@
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, lstat, open, opendir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { codeOf } from "@reyn/wal";
 import type { Effort } from "./effort.ts";
 import { ToolError } from "./errors.ts";
 import { showCount } from "./text-file.ts";
@@ -366,6 +367,3 @@ const isALink = (path: string): ToolError =>
 const isClosed = (path: string): ToolError => outside(`${showPath(path)} is closed to the file tools`);
 
 const outside = (message: string): ToolError => new ToolError("TOOL_OUTSIDE_ROOT", message);
-
-const codeOf = (error: unknown): string | undefined =>
-	error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;

@@ -32,6 +32,16 @@ export function isReynError<Code extends string>(error: unknown, ...codes: reado
 	}
 }
 
+/** The code of an error, Reyn's own or the system's; undefined where it has none. */
+export function codeOf(error: unknown): string | undefined {
+	try {
+		const { code } = error as { code?: unknown };
+		return typeof code === "string" ? code : undefined;
+	} catch {
+		return undefined;
+	}
+}
+
 export type WalCode =
 	| "WAL_CLOSED"
 	| "WAL_CORRUPT"

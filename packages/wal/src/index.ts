@@ -17,7 +17,7 @@ export type {
 	TornTail,
 	Wants,
 } from "./engine.ts";
-export { isReynError, ReynError, type WalCode, WalError } from "./errors.ts";
+export { codeOf, isReynError, ReynError, type WalCode, WalError } from "./errors.ts";
 export { type FileBlobsOptions, fileBlobs } from "./file/blobs.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";

@@ -1,8 +1,10 @@
 /// <reference path="./fs-native-extensions.d.ts" />
+
 import fs from "node:fs";
 import { dirname } from "node:path";
 import { tryLock } from "fs-native-extensions";
 import type { Disk, DiskFile, DiskLock } from "./disk.ts";
+import { codeOf } from "./errors.ts";
 import { assertNoDirectory, assertOwnDirectory, openOwn } from "./own-files.ts";
 
 const { O_CREAT, O_DIRECTORY = 0, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
@@ -152,7 +154,7 @@ function unless<T>(code: string, run: () => T): T | undefined {
 	try {
 		return run();
 	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code === code) return undefined;
+		if (codeOf(error) === code) return undefined;
 		throw error;
 	}
 }

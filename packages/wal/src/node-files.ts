@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, unlink } from "node:fs/promises";
+import { codeOf } from "./errors.ts";
 import type { Files } from "./files.ts";
 import { assertOwnDirectory, readOwnFile } from "./own-files.ts";
 
@@ -46,7 +47,7 @@ async function unless<T>(codes: readonly string[], call: Promise<T>): Promise<T 
 	try {
 		return await call;
 	} catch (error) {
-		if (codes.includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+		if (codes.includes(codeOf(error) ?? "")) return undefined;
 		throw error;
 	}
 }

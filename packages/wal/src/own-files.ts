@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import fs from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
-import { WalError } from "./errors.ts";
+import { codeOf, WalError } from "./errors.ts";
 
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = fs.constants;
 
@@ -69,7 +69,7 @@ async function withOwnFile<T>(
 		file = await open(path, carefully(path, O_RDONLY));
 	} catch (error) {
 		assertOwnFile(statOf(path), path);
-		if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+		if (codeOf(error) === "ENOENT") return undefined;
 		throw error;
 	}
 	try {

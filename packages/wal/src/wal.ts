@@ -313,7 +313,7 @@ class OpenedWal implements Wal {
 		if (reached < last)
 			throw new WalError(
 				"WAL_CORRUPT",
-				`the log ends at seq ${reached}, though ${last} was durable. Look with: reyn wal verify`,
+				`the log ends at seq ${reached}, though ${last} was durable. verifyLog says what is whole`,
 				{ seq: reached + 1, durable: last },
 			);
 	}
@@ -549,7 +549,7 @@ async function* inOrder(
 function misplaced({ seq }: StoredRecord, reached: Seq): WalError {
 	return new WalError(
 		"WAL_CORRUPT",
-		`seq ${seq} does not follow seq ${reached}, behind which it was read. Look with: reyn wal verify`,
+		`seq ${seq} does not follow seq ${reached}, behind which it was read. verifyLog says what is whole`,
 		{ seq: reached + 1, found: seq },
 	);
 }

@@ -73,7 +73,7 @@ test("a sound log is sound, in all its segments, and nothing is touched", async 
 	await history(30);
 	const before = await bytesOf(directory);
 	const verdict = await verifyLog(directory);
-	expect(verdict).toMatchObject({ state: "sound", problems: [], torn: undefined, acknowledged: 31, next: [] });
+	expect(verdict).toMatchObject({ state: "sound", problems: [], torn: undefined, acknowledged: 31 });
 	expect(verdict.segments.length).toBeGreaterThan(2);
 	expect(verdict.segments.reduce((sum, { records }) => sum + records, 0)).toBe(31);
 	expect(verdict.segments.at(-1)).toMatchObject({ path, sealed: false, last: 31, state: "sound" });
@@ -131,7 +131,6 @@ test("acknowledged records missing from the end are named", async () => {
 		acknowledged: 7,
 		problems: [{ path, seq: 5, acknowledged: true }],
 	});
-	expect(verdict.next.join()).toContain("reyn wal repair");
 });
 
 test("damage in the middle of a sealed segment, which no writer looks at, is found", async () => {

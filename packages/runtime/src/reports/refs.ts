@@ -33,7 +33,7 @@ export async function parseRef(text: string, { timeline, wal }: Runtime): Promis
 		if (!found)
 			throw new RuntimeError(
 				"RUNTIME_UNKNOWN_REF",
-				`${text} goes ${back} checkpoints back, and this line of history has ${active.length}; see: reyn log`,
+				`${text} goes ${back} checkpoints back, and this line of history has ${active.length}`,
 				{ ref: text, checkpoints: active.length },
 			);
 		return found.seq;

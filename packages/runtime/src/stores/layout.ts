@@ -2,7 +2,7 @@
 import { lstatSync, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { asFileName } from "@reyn/snapshot";
-import { assertOwnDirectory, logIdentityIn, type Scope, scopeKey, type WalError } from "@reyn/wal";
+import { assertOwnDirectory, codeOf, logIdentityIn, type Scope, scopeKey } from "@reyn/wal";
 
 export interface Layout {
 	readonly root: string;
@@ -52,7 +52,7 @@ function adoptedIn(wal: string): string | undefined {
 		return logIdentityIn(wal)?.adopted;
 	} catch (error) {
 		// Its opening tells what is damaged, and what to do.
-		if ((error as WalError).code !== "WAL_CORRUPT") throw error;
+		if (codeOf(error) !== "WAL_CORRUPT") throw error;
 		return undefined;
 	}
 }
@@ -113,7 +113,7 @@ export function namesIn(directory: string): readonly string[] {
 	try {
 		return readdirSync(directory);
 	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+		if (codeOf(error) === "ENOENT") return [];
 		throw error;
 	}
 }

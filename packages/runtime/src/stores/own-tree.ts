@@ -2,7 +2,7 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { assertOwnDirectory } from "@reyn/wal";
+import { assertOwnDirectory, codeOf } from "@reyn/wal";
 import { assertOwnWay } from "./layout.ts";
 
 /**
@@ -37,7 +37,7 @@ async function unlessGone<T>(look: Promise<T>): Promise<T | undefined> {
 	try {
 		return await look;
 	} catch (error) {
-		if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+		if (["ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "")) return undefined;
 		throw error;
 	}
 }

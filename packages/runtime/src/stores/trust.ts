@@ -13,6 +13,7 @@ import {
 	assertOwnDirectory,
 	atomicWrite,
 	type BlobStore,
+	codeOf,
 	fileBlobs,
 	fileEngine,
 	hashOwnFile,
@@ -56,7 +57,7 @@ export async function stateOrigin(state: string, secrets: string): Promise<State
 	const identity = identityIn(state);
 	if (identity === "unknown") return "unknown";
 	const [, ...lines] = found.toString("latin1").trimEnd().split("\n");
-	const expected = Buffer.from(codeOf(state, identity, lines, secret));
+	const expected = Buffer.from(macOf(state, identity, lines, secret));
 	if (found.length !== expected.length || !timingSafeEqual(found, expected)) return "unknown";
 	// An older code of this place may have gone to somebody else, with the log that it is of.
 	const newest = await newestCode(state, secrets);
@@ -140,7 +141,7 @@ async function bind(state: string, secrets: string, lines: readonly string[]): P
 	const secret = (await secretIn(secrets)) ?? (await makeSecret(secrets));
 	const identity = identityIn(state);
 	if (identity === "unknown") return;
-	const code = codeOf(state, identity, lines, secret);
+	const code = macOf(state, identity, lines, secret);
 	await atomicWrite(newestPath(state, secrets), hash("sha256", code));
 	await atomicWrite(join(state, CODE), code);
 }
@@ -162,7 +163,7 @@ export async function stateFingerprint(state: string): Promise<string> {
 	if (files > MAX_KEPT_BLOBS)
 		throw new WalError(
 			"WAL_TOO_LARGE",
-			`${layout.wal} has ${files} files of its log and of kept states; at most ${MAX_KEPT_BLOBS} are trusted. Nothing was trusted; have reyn gc run where the state was made, and take it anew`,
+			`${layout.wal} has ${files} files of its log and of kept states; at most ${MAX_KEPT_BLOBS} are trusted. Nothing was trusted; run its gc where it was made, and take it anew`,
 			{ path: layout.wal, files, limit: MAX_KEPT_BLOBS },
 		);
 	const sizes = [...log.map(sizeOf), ...blobs.map((name) => kept.size?.(name))];
@@ -170,7 +171,7 @@ export async function stateFingerprint(state: string): Promise<string> {
 	if (bytes > MAX_SEEN_BYTES)
 		throw new WalError(
 			"WAL_TOO_LARGE",
-			`${layout.wal} has ${bytes} bytes in ${sizes.length} files of its log and of kept states; of a state that is not known at most ${MAX_SEEN_BYTES} are held to what was shown of it. Nothing was trusted. Look at it with reyn log and reyn show, and at its files; if you trust it, say --trust`,
+			`${layout.wal} has ${bytes} bytes in ${sizes.length} files of its log and of kept states; of a state that is not known at most ${MAX_SEEN_BYTES} are held to what was shown of it. Nothing was trusted`,
 			{ path: layout.wal, bytes, files: sizes.length, limit: MAX_SEEN_BYTES },
 		);
 	const seen: (readonly [name: string, sha256: string | undefined])[] = [];
@@ -246,7 +247,7 @@ async function copyKept(from: BlobStore, to: BlobStore, path: string): Promise<v
 		if (names.length <= MAX_KEPT_BLOBS && bytes <= MAX_KEPT_BYTES) return;
 		throw new WalError(
 			"WAL_TOO_LARGE",
-			`${path} has ${names.length} files, of ${bytes} bytes together; expected at most ${MAX_KEPT_BLOBS}, of ${MAX_KEPT_BYTES} bytes. Nothing was trusted; have reyn gc run where the state was made, and take it anew`,
+			`${path} has ${names.length} files, of ${bytes} bytes together; expected at most ${MAX_KEPT_BLOBS}, of ${MAX_KEPT_BYTES} bytes. Nothing was trusted; run its gc where it was made, and take it anew`,
 			{ path, files: names.length, bytes, maxFiles: MAX_KEPT_BLOBS, maxBytes: MAX_KEPT_BYTES },
 		);
 	};
@@ -291,7 +292,7 @@ function identityIn(state: string): LogIdentity | undefined | "unknown" {
 	try {
 		return logIdentityIn(layoutOf(state).wal);
 	} catch (error) {
-		if ((error as WalError).code !== "WAL_CORRUPT") throw error;
+		if (codeOf(error) !== "WAL_CORRUPT") throw error;
 		return "unknown";
 	}
 }
@@ -305,7 +306,7 @@ function unlessTooLarge(error: WalError): undefined {
 }
 
 /** @param lines of the segments that were sealed when the log was trusted */
-function codeOf(state: string, identity: LogIdentity | undefined, lines: readonly string[], secret: Buffer): string {
+function macOf(state: string, identity: LogIdentity | undefined, lines: readonly string[], secret: Buffer): string {
 	// No log says nothing: one that is put in later is another.
 	const { log, adopted } = identity ?? {};
 	const who = [log, ...(adopted === undefined ? [] : [adopted, ...lines])].filter((each) => each !== undefined);

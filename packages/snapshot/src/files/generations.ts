@@ -1,5 +1,5 @@
 /** The files of a directory follow the log: `record` takes what is on the disk into the log, `restore` the other way. */
-import { type Appended, type Appender, parseData, type WalError, type WalRecord } from "@reyn/wal";
+import { type Appended, type Appender, codeOf, parseData, type WalError, type WalRecord } from "@reyn/wal";
 import { SnapshotError } from "../errors.ts";
 import type { View } from "../fold.ts";
 import { TrackedDirectory } from "./directory.ts";
@@ -202,7 +202,7 @@ function notRecorded(files: readonly Refusal[]): SnapshotError {
 function isRefusal(
 	error: unknown,
 ): error is SnapshotError & { readonly detail: { readonly files: readonly Refusal[] } } {
-	return (error as Partial<SnapshotError>).code === "SNAPSHOT_FILE_NOT_RECORDED";
+	return codeOf(error) === "SNAPSHOT_FILE_NOT_RECORDED";
 }
 
 function notRestored(path: string, why: string, cause?: unknown): SnapshotError {

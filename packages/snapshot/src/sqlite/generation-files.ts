@@ -15,7 +15,7 @@ import {
 	writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { atomicWrite, type Seq } from "@reyn/wal";
+import { atomicWrite, codeOf, type Seq } from "@reyn/wal";
 import { z } from "zod";
 import { SnapshotError } from "../errors.ts";
 
@@ -200,7 +200,7 @@ function unlessMissing<T>(run: () => T): T | undefined {
 	try {
 		return run();
 	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+		if (codeOf(error) === "ENOENT") return undefined;
 		throw error;
 	}
 }

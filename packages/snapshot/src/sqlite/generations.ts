@@ -1,7 +1,7 @@
 /** An application's own SQLite database that a rewind can bring back: open it here, capture it by seq, restore it. */
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Seq, Wal } from "@reyn/wal";
+import { codeOf, type Seq, type Wal } from "@reyn/wal";
 import Database from "better-sqlite3";
 import { SnapshotError } from "../errors.ts";
 import { crcAt } from "../record-crc.ts";
@@ -210,7 +210,7 @@ class Generations implements SqliteGenerations {
 			this.#database.pragma("journal_mode = DELETE");
 		} catch (cause) {
 			this.#database.pragma(`busy_timeout = ${timeout}`);
-			if (!(cause as { code?: string }).code?.startsWith("SQLITE_BUSY")) throw cause;
+			if (!codeOf(cause)?.startsWith("SQLITE_BUSY")) throw cause;
 			throw new SnapshotError(
 				"SNAPSHOT_DATABASE_BUSY",
 				`another connection has ${this.#path} open; nothing was changed. Close it, then restore again`,

@@ -1,4 +1,4 @@
-import { type BlobStore, defineRecord, memoryEngine, openWal, type Seq, type Wal } from "@reyn/wal";
+import { type BlobStore, codeOf, defineRecord, memoryEngine, openWal, type Seq, type Wal } from "@reyn/wal";
 import type { Runner } from "@reyn/wal/testing";
 import { z } from "zod";
 import { collect } from "../collect.ts";
@@ -105,8 +105,8 @@ export function testSnapshotStore(
 			const before = await contentOf(blobs);
 			await using other = await tell(blobs);
 			const view = await story.view(300);
-			expect(await codeOf(() => other.view(300))).toEqual("SNAPSHOT_OTHER_LOG");
-			expect(await codeOf(() => other.captureOf(view))).toEqual("SNAPSHOT_OTHER_LOG");
+			expect(await codeThrownBy(() => other.view(300))).toEqual("SNAPSHOT_OTHER_LOG");
+			expect(await codeThrownBy(() => other.captureOf(view))).toEqual("SNAPSHOT_OTHER_LOG");
 			expect(await contentOf(blobs)).toEqual(before);
 		});
 
@@ -122,7 +122,7 @@ export function testSnapshotStore(
 					await blobs.put(name, bytes);
 				};
 				const fresh = story.over(new SnapshotStore(delegate(blobs, { put: full })));
-				code = await codeOf(() => fresh.capture(300));
+				code = await codeThrownBy(() => fresh.capture(300));
 				if (code !== undefined) expect(code).toEqual("SNAPSHOT_NOT_STORED");
 				const without = code === undefined ? 300 : 200;
 				const another = story.over(new SnapshotStore(blobs), { readsNothingBefore: without });
@@ -294,11 +294,11 @@ async function fill(blobs: BlobStore, content: ReadonlyMap<string, Uint8Array>):
 	for (const [name, bytes] of content) await blobs.put(name, bytes);
 }
 
-async function codeOf(work: () => Promise<unknown>): Promise<unknown> {
+async function codeThrownBy(work: () => Promise<unknown>): Promise<unknown> {
 	try {
 		await work();
 		return undefined;
 	} catch (error) {
-		return (error as { code?: unknown }).code ?? error;
+		return codeOf(error) ?? error;
 	}
 }

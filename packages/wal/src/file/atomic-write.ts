@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { type Disk, writeAll } from "../disk.ts";
+import { codeOf } from "../errors.ts";
 
 /**
  * Writes a whole file of the log so that a crash leaves the old one or the new one, never a mix: a temporary file in the
@@ -39,6 +40,6 @@ export function syncEntry(disk: Disk, path: string): void {
 		disk.syncDirectory(dirname(path));
 	} catch (error) {
 		// What we may not read we have not made anything in.
-		if ((error as NodeJS.ErrnoException).code !== "EACCES") throw error;
+		if (codeOf(error) !== "EACCES") throw error;
 	}
 }

@@ -15,7 +15,7 @@ import {
 import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk.ts";
 import type { Owner, TornTail } from "../engine.ts";
 import { seqMismatch } from "../engine-errors.ts";
-import { WalError } from "../errors.ts";
+import { codeOf, WalError } from "../errors.ts";
 import { isFull } from "../full.ts";
 import type { Seq } from "../record.ts";
 import { atomicWriteTo, makeDirectories, syncEntry } from "./atomic-write.ts";
@@ -251,7 +251,7 @@ export class LogFile {
 			return this.#append(bytes, expect + count);
 		} catch (error) {
 			// Not even a later sync: it could succeed, and pass what was lost off as durable.
-			this.#broken = (error as { code?: unknown }).code !== "WAL_FULL";
+			this.#broken = codeOf(error) !== "WAL_FULL";
 			throw error;
 		}
 	}

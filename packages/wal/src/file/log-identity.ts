@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { join } from "node:path";
 import { decodeLine } from "../codec.ts";
-import { WalError } from "../errors.ts";
+import { codeOf, WalError } from "../errors.ts";
 import { assertOwnDirectory, openOwn } from "../own-files.ts";
 import { activePath, basePath, sealedPaths } from "./names.ts";
 
@@ -69,7 +69,7 @@ function namesIn(directory: string): readonly string[] {
 	try {
 		return fs.readdirSync(directory);
 	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+		if (codeOf(error) === "ENOENT") return [];
 		throw error;
 	}
 }

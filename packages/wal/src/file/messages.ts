@@ -19,7 +19,7 @@ export function refusal(refused: Refusal, directory: string): WalError {
 		return new WalError(code, `${file} is not used: ${why}. Nothing was changed. ${remedy}`, detail);
 	return new WalError(
 		code,
-		`${file}, byte ${offset}: seq ${seq} was acknowledged as durable, and is not as it was: ${why}. Records up to seq ${seq - 1} are sound, ${acknowledged} were acknowledged. Nothing was changed. Look with: reyn wal verify; give the damaged part up with: reyn wal repair`,
+		`${file}, byte ${offset}: seq ${seq} was acknowledged as durable, and is not as it was: ${why}. Records up to seq ${seq - 1} are sound, ${acknowledged} were acknowledged. Nothing was changed. verifyLog says what is whole, proposeRepair what giving the damaged part up would cost`,
 		detail,
 	);
 }

@@ -3,7 +3,7 @@ import type { StoredRecord } from "../codec.ts";
 import type { Disk } from "../disk.ts";
 import type { Tail, Wants } from "../engine.ts";
 import { truncated } from "../engine-errors.ts";
-import type { WalError } from "../errors.ts";
+import { codeOf, type WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { look } from "./look.ts";
 import { refusal } from "./messages.ts";
@@ -93,7 +93,7 @@ export class Reader {
 			const first = withFile(this.#disk, path, readFirst);
 			return first.type === "header" ? first.header : undefined;
 		} catch (error) {
-			if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+			if (codeOf(error) === "ENOENT") return undefined;
 			throw error;
 		}
 	}

@@ -3,7 +3,7 @@ import type { SegmentHeader, StoredRecord } from "../codec.ts";
 import type { Disk, DiskFile } from "../disk.ts";
 import type { Wants } from "../engine.ts";
 import { truncated } from "../engine-errors.ts";
-import { WalError } from "../errors.ts";
+import { codeOf, WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
 import { CHUNK_BYTES, LineReader } from "./lines.ts";
 import { asWalError } from "./messages.ts";
@@ -162,7 +162,7 @@ export class Segments {
 		try {
 			return this.#disk.open(path, "read");
 		} catch (error) {
-			if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+			if (codeOf(error) === "ENOENT") return undefined;
 			throw error;
 		}
 	}
@@ -170,7 +170,7 @@ export class Segments {
 	#corrupt(path: string, offset: number, seq: Seq, why: string): WalError {
 		return new WalError(
 			"WAL_CORRUPT",
-			`${path}, byte ${offset}: seq ${seq} cannot be read: ${why}. Look with: reyn wal verify`,
+			`${path}, byte ${offset}: seq ${seq} cannot be read: ${why}. verifyLog says what is whole`,
 			{ path, offset, seq },
 		);
 	}

@@ -37,8 +37,6 @@ export interface LogVerdict {
 	/** How many problems more there are than `problems` has room for. */
 	readonly omitted: number;
 	readonly torn: TornNote | undefined;
-	/** The commands that come next. */
-	readonly next: readonly string[];
 }
 
 export interface SegmentVerdict {
@@ -143,7 +141,6 @@ export async function verifyLog(directory: string, options: VerifyOptions = {}):
 		problems: problems.slice(0, MAX_PROBLEMS),
 		omitted: Math.max(0, problems.length - MAX_PROBLEMS),
 		torn,
-		next: nextSteps(state),
 	};
 }
 
@@ -157,12 +154,6 @@ function stateOf(
 	if (states.includes("missing")) return "missing";
 	if (problems.length > 0) return "damaged";
 	return torn ? "torn" : "sound";
-}
-
-function nextSteps(state: LogState): string[] {
-	return state === "damaged" || state === "missing"
-		? ["restore the files from a copy; or see what giving the damage up would cost: reyn wal repair"]
-		: [];
 }
 
 function tornNote({ found: { active }, acknowledged }: Looked, directory: string): TornNote | undefined {

@@ -6,7 +6,7 @@ import { checkedBlobName } from "../blob-name.ts";
 import type { StoredRecord } from "../codec.ts";
 import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, Owner, RealmLog, Tail } from "../engine.ts";
 import { endsEarly, fenced, seqMismatch, truncated } from "../engine-errors.ts";
-import { WalError } from "../errors.ts";
+import { codeOf, WalError } from "../errors.ts";
 import { type Clock, systemClock, systemTimers, type Timers } from "../ports.ts";
 import type { Seq } from "../record.ts";
 import { crcOf, storedRecords } from "../stored-records.ts";
@@ -239,7 +239,7 @@ function hasEnded({ pid, host }: Owner): boolean {
 		process.kill(pid, 0);
 		return false;
 	} catch (error) {
-		return (error as NodeJS.ErrnoException).code === "ESRCH";
+		return codeOf(error) === "ESRCH";
 	}
 }
 

@@ -1,5 +1,6 @@
 /** The contract of blobs, for any store of them. */
 import type { BlobStore } from "../engine.ts";
+import { codeOf } from "../errors.ts";
 import type { Runner } from "./runner.ts";
 
 export interface BlobsUnderTest {
@@ -45,7 +46,7 @@ export function testBlobStore(
 			await blobs.put("a/b", bytes);
 			await blobs.put("a/c", new Uint8Array());
 			expect([await open().size?.("a/b"), await open().size?.("a/c")]).toEqual([bytes.length, 0]);
-			expect(await codeOf(async () => blobs.size?.("../a"))).toBe("WAL_INVALID_RECORD");
+			expect(await codeThrownBy(async () => blobs.size?.("../a"))).toBe("WAL_INVALID_RECORD");
 		}));
 
 	test("names are listed in order, by how they begin", () =>
@@ -99,7 +100,7 @@ export function testBlobStore(
 			const tooLong = ["a".repeat(81), `${"b/".repeat(50)}b`];
 			for (const name of ["", "/a", "a/", "a//b", "../a", "a/..", "./a", "a b", "ü", "a%41", ...tooLong]) {
 				for (const run of [() => blobs.put(name, bytes), () => blobs.get(name), () => blobs.delete(name)])
-					expect([name, await codeOf(run)]).toEqual([name, "WAL_INVALID_RECORD"]);
+					expect([name, await codeThrownBy(run)]).toEqual([name, "WAL_INVALID_RECORD"]);
 			}
 			expect(await blobs.list("")).toEqual([]);
 		}));
@@ -131,11 +132,11 @@ export function testBlobStore(
 
 const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString();
 
-async function codeOf(run: () => Promise<unknown>): Promise<unknown> {
+async function codeThrownBy(run: () => Promise<unknown>): Promise<unknown> {
 	try {
 		await run();
 		return "no error";
 	} catch (error) {
-		return (error as { readonly code?: unknown }).code;
+		return codeOf(error);
 	}
 }

@@ -1,6 +1,7 @@
 /** The contract of the log and of the port under it, for any engine. */
 import { encodeRecord, type StoredRecord } from "../codec.ts";
 import type { Acquire, Lease, LogEngine, RealmLog } from "../engine.ts";
+import { codeOf } from "../errors.ts";
 import { defineRecord, type Scope, type Seq, type WalRecord } from "../record.ts";
 import type { StandardSchemaV1 } from "../standard-schema.ts";
 import { crcOf } from "../stored-records.ts";
@@ -257,10 +258,10 @@ function testLog({ test, expect }: Runner, { make }: EngineUnderTest): void {
 		await using at = await store(make);
 		await using wal = await open(at.engine());
 		const { tip } = wal;
-		expect(codeOf(() => wal.append({ kind: "unheard_of", data: {} }, {}))).toBe("WAL_INVALID_RECORD");
-		expect(codeOf(() => wal.append({ kind: "said", data: { text: 7 } }, {}))).toBe("WAL_INVALID_RECORD");
-		expect(codeOf(() => wal.append(said({ text: "x".repeat(9_000_000) }), {}))).toBe("WAL_TOO_LARGE");
-		expect(codeOf(() => wal.append(said({ text: "x" }), { run: "alone" }))).toBe("WAL_INVALID_RECORD");
+		expect(codeThrownBy(() => wal.append({ kind: "unheard_of", data: {} }, {}))).toBe("WAL_INVALID_RECORD");
+		expect(codeThrownBy(() => wal.append({ kind: "said", data: { text: 7 } }, {}))).toBe("WAL_INVALID_RECORD");
+		expect(codeThrownBy(() => wal.append(said({ text: "x".repeat(9_000_000) }), {}))).toBe("WAL_TOO_LARGE");
+		expect(codeThrownBy(() => wal.append(said({ text: "x" }), { run: "alone" }))).toBe("WAL_INVALID_RECORD");
 		expect(wal.tip).toBe(tip);
 	});
 
@@ -271,7 +272,7 @@ function testLog({ test, expect }: Runner, { make }: EngineUnderTest): void {
 		expect((await errorOf(() => open(at.engine())))?.code).toBe("WAL_LOCKED");
 		await using reader = await open(at.engine(), true);
 		expect(await texts(reader)).toEqual(["a"]);
-		expect(codeOf(() => reader.append(said({ text: "b" }), {}))).toBe("WAL_READ_ONLY");
+		expect(codeThrownBy(() => reader.append(said({ text: "b" }), {}))).toBe("WAL_READ_ONLY");
 		expect((await errorOf(() => openWal(at.engine(), { records: [], realm: "none", readOnly: true })))?.code).toBe(
 			"WAL_IO",
 		);
@@ -326,7 +327,7 @@ function testLog({ test, expect }: Runner, { make }: EngineUnderTest): void {
 		await wal.close();
 		await wal.close();
 		await last.durable;
-		expect(codeOf(() => wal.append(said({ text: "too late" }), {}))).toBe("WAL_CLOSED");
+		expect(codeThrownBy(() => wal.append(said({ text: "too late" }), {}))).toBe("WAL_CLOSED");
 		expect((await errorOf(() => all(wal)))?.code).toBe("WAL_CLOSED");
 		await using again = await open(at.engine());
 		expect(await texts(again)).toEqual(["last words"]);
@@ -447,12 +448,12 @@ interface Coded {
 	readonly detail?: Readonly<Record<string, unknown>>;
 }
 
-function codeOf(run: () => unknown): unknown {
+function codeThrownBy(run: () => unknown): unknown {
 	try {
 		run();
 		return "no error";
 	} catch (error) {
-		return (error as Coded).code;
+		return codeOf(error);
 	}
 }
 

@@ -1,6 +1,6 @@
 /** Messages that are too large for the log: how one begins stands there, and the whole of it lies beside the log. */
 import { readText, type SpilledText, spilledResults } from "@reyn/journal";
-import type { BlobStore, Seq } from "@reyn/wal";
+import { type BlobStore, codeOf, type Seq } from "@reyn/wal";
 import { amongResults } from "../../kernel/store.ts";
 import { type ConversationState, conversation, since } from "./conversation.ts";
 import { assistantMessage } from "./records.ts";
@@ -24,7 +24,7 @@ export async function wholeText(
 	try {
 		return await readText(spilled, results);
 	} catch (error) {
-		if ((error as { code?: unknown }).code !== "RESULT_LOST") throw error;
+		if (codeOf(error) !== "RESULT_LOST") throw error;
 		return text;
 	}
 }

@@ -403,8 +403,7 @@ export class Scripts {
 		if (!how.strict) return version;
 		this.#assertWhole(session, run);
 		const { divergences } = await this.#explainFrom(run, how, "as it was");
-		const advice = "Nothing was called; see what a resume would do with: reyn script resume <run> --explain";
-		if (divergences[0]) throw new ReplayDivergenceError(divergences[0], advice);
+		if (divergences[0]) throw new ReplayDivergenceError(divergences[0], "Nothing was called");
 		return version;
 	}
 
@@ -413,7 +412,7 @@ export class Scripts {
 		if (script && script.name !== found.name)
 			throw new RuntimeError(
 				"RUNTIME_SCRIPT_OTHER",
-				`the run ${run} is of ${found.name}; found ${script.name}. Give an edited ${found.name}, or start a run of its own with: reyn script run <file>`,
+				`the run ${run} is of ${found.name}; found ${script.name}. Give an edited ${found.name}`,
 				{ run, expected: found.name, found: script.name },
 			);
 		const files = this.#files;
