@@ -9,9 +9,6 @@ const app = join(import.meta.dirname, "../apps/cli");
 const ofSource: readonly string[] = ["--conditions=@reyn/source", join(app, "src/bin.ts")];
 export const reyn: readonly string[] = process.env.REYN_BUILT === "1" ? [join(app, "dist/bin.js")] : ofSource;
 
-/** What Node has compiled of it: once, and not in each of a thousand processes. */
-const compiled = join(import.meta.dirname, "../node_modules/.cache/compiled");
-
 export interface Ended {
 	readonly code: number | null;
 	readonly signal: NodeJS.Signals | null;
@@ -56,7 +53,7 @@ export function start(
 	];
 	const child = spawn(command, rest, {
 		stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-		env: { ...process.env, REYN_MODEL_TRACE: trace, NO_COLOR: "1", NODE_COMPILE_CACHE: compiled },
+		env: { ...process.env, REYN_MODEL_TRACE: trace, NO_COLOR: "1" },
 	});
 	child.stdin?.end(input);
 	let stdout = "";
