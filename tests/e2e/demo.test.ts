@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { run } from "../cli.ts";
+import { sample } from "../sample.ts";
 
 let root: string;
 beforeAll(async () => {
@@ -11,14 +12,10 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-test.each<[string, string, string[]]>([
-	["this repository", join(import.meta.dirname, "../.."), []],
-	[
-		"one of its folders, killed after the first step",
-		join(import.meta.dirname, "../../packages/wal"),
-		["--crash-at", "1"],
-	],
-])(
+const here: [string, string, string[]] = ["this repository", join(import.meta.dirname, "../.."), []];
+const folder = join(import.meta.dirname, "../../packages/wal");
+
+test.each(sample([here], [here, ["one of its folders, killed after the first step", folder, ["--crash-at", "1"]]]))(
 	"the demo on %s: killed, resumed, forked, back",
 	async (name, cwd, more) => {
 		const keep = join(root, name.replace(/\W+/g, "-"));

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Ended, type Place, start } from "../cli.ts";
+import { sample } from "../sample.ts";
 
 // Each step is a process of its own, which a watchdog ends.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
@@ -76,9 +77,9 @@ describe.runIf(process.platform !== "win32")("is refused with exit 5, its path a
 	});
 });
 
-test("a log with gigabytes of nothing behind it is read to its end", async () => {
+test("a log with a large hole behind it is read to its end", async () => {
 	const place = await copy();
-	await truncate(join(place.state, "state/wal.jsonl"), 3 * 1024 ** 3);
+	await truncate(join(place.state, "state/wal.jsonl"), sample(512 * 1024 ** 2, 3 * 1024 ** 3));
 	expect(await run(place, "log")).toMatchObject({ code: 0 });
 	expect(await run(place, ...work)).toMatchObject({ code: 0 });
 });
