@@ -23,7 +23,7 @@ export interface ActiveOrder {
 }
 
 export interface Asked {
-	/** The stretches that the current line consists of. */
+	/** The ranges that the current line consists of. */
 	readonly ranges: number;
 	/** For each call of `isActive`, on average. */
 	readonly ns: number;

@@ -1,6 +1,7 @@
 /** Polls, as a feature: records, a projection, a tool and an undo rule of their own, in one file. */
 import { journalRecords, type Tool } from "@reyn/journal";
 import {
+	backgroundMessages,
 	type Feature,
 	type FeatureHost,
 	type Frame,
@@ -9,7 +10,6 @@ import {
 	kindsOf,
 	type Piece,
 	type Session,
-	speaker,
 } from "@reyn/runtime";
 import { defineProjection, type View } from "@reyn/snapshot";
 import { type Draft, defineRecord } from "@reyn/wal";
@@ -96,7 +96,7 @@ export const pollFeature = (board: Board): Feature<Polls> => ({
 	projections: [polls],
 	begins: [pollOpened],
 	undo: { [pollStopped.kind]: ({ scope }) => ({ takenBackBy: { scope } }) },
-	needs: [speaker],
+	needs: [backgroundMessages],
 	pieces: pollsIn,
 	// Nothing has to be said of it: it is counted again from the votes that are there.
 	settle: () => ({ becomes: "running" }),

@@ -13,11 +13,11 @@ import {
 import { radiusLines } from "./blast-radius.ts";
 import { oneLine } from "./clean.ts";
 import { assertReady, type Globals, openForWork, stateOf } from "./context.ts";
+import { eventLines, isUnfinished, messageText, meterLine, restoredLines } from "./event-lines.ts";
 import { bySignal, CliError, exitCodes } from "./exit-code.ts";
 import { graphLines } from "./history.ts";
 import { keysOf, Pastes } from "./pastes.ts";
 import { asked, coloured, type Line, out, terminal, typedLines } from "./print.ts";
-import { eventLines, isUnfinished, messageText, meterLine, restoredLines } from "./speak.ts";
 import { untilStopped } from "./stop.ts";
 import { reyn, slash } from "./suggest.ts";
 import { moveText, nextMove, paused, rewound } from "./travel.ts";

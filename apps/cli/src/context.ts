@@ -15,10 +15,10 @@ import {
 import { createFileTools } from "@reyn/tools";
 import { codeOf } from "@reyn/wal";
 import { digestSkill } from "./digest-skill.ts";
+import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
-import { saySpace } from "./speak.ts";
 import { finishUnread } from "./stop.ts";
-import { watchStretches } from "./stuck-scripts.ts";
+import { watchTimeSlices } from "./stuck-scripts.ts";
 import { assertKnown, assertTrusted, secretsDirectory } from "./trust.ts";
 
 export interface Globals {
@@ -33,7 +33,7 @@ export interface Globals {
 }
 
 /** One for the process, to be given to all that runs scripts. */
-export const watchStretch = watchStretches();
+export const watchTimeSlice = watchTimeSlices();
 
 /** The state directory: `.reyn` of the working directory, unless told otherwise. */
 export function stateOf({ cwd, state }: Globals): string {
@@ -79,11 +79,11 @@ export async function reading<T>(globals: Globals, read: (runtime: Runtime) => P
 export async function previewing<T>(
 	globals: Globals,
 	isolate: boolean,
-	look: (runtime: Runtime) => Promise<T>,
+	read: (runtime: Runtime) => Promise<T>,
 ): Promise<T> {
 	await assertOurs(globals);
 	await using runtime = await openForReading(globals, { readOnly: "as recovered", isolate });
-	return await look(runtime);
+	return await read(runtime);
 }
 
 /** Opens the state to work in it. The directory has to be one that a question can be asked about. */
@@ -93,7 +93,7 @@ export async function openForWork(
 ): Promise<Runtime> {
 	await assertReady(globals);
 	finishUnread();
-	const runtime = await openRuntime({ ...options(globals), onEvent: saySpace, ...more });
+	const runtime = await openRuntime({ ...options(globals), onEvent: printSpace, ...more });
 	await assertKnown(stateOf(globals));
 	return runtime;
 }
@@ -129,7 +129,7 @@ function options(globals: Globals): RuntimeOptions {
 		tools,
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
 		redact: redactSecrets(process.env),
-		watchStretch,
+		watchTimeSlice,
 	};
 }
 

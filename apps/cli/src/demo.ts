@@ -18,9 +18,9 @@ import {
 } from "@reyn/runtime";
 import { assertUsable, type Globals, rootOptionsOf } from "./context.ts";
 import { chooseQuestions } from "./demo-questions.ts";
+import { eventLines, messageText, restoredLines, type StreamLine } from "./event-lines.ts";
 import { CliError, exitCodes } from "./exit-code.ts";
 import { coloured, type Line, out } from "./print.ts";
-import { eventLines, messageText, restoredLines, type StreamLine } from "./speak.ts";
 import { asTyped } from "./suggest.ts";
 import { secretsDirectory } from "./trust.ts";
 
@@ -109,7 +109,7 @@ async function askAndKill(stage: Stage, question: string, crashAt: number | unde
 		),
 	);
 
-	return stage.look(async (runtime) => ({
+	return stage.read(async (runtime) => ({
 		pid: child.pid,
 		plan,
 		calls: stage.callsOf(child.pid),
@@ -156,7 +156,7 @@ interface Forked {
 async function fork(stage: Stage, question: string): Promise<Forked> {
 	stage.title("3. The history as a tree; a rewind, another question: a fork");
 	await stage.run(["log", "--graph"]);
-	const { tip, target, hash } = await stage.look(async (runtime) => {
+	const { tip, target, hash } = await stage.read(async (runtime) => {
 		const { entries } = await readHistory(runtime);
 		const checkpoints = entries.filter(({ type, active }) => type === "checkpoint" && active);
 		const earlier = checkpoints.find(({ title }) => title.startsWith("turn")) ?? checkpoints.at(-1);
@@ -176,7 +176,7 @@ async function fork(stage: Stage, question: string): Promise<Forked> {
 async function comeBack(stage: Stage, { abandonedTip, hash }: Forked): Promise<boolean> {
 	stage.title("4. Back to the abandoned branch: the state is what it was");
 	await stage.run(["checkout", String(abandonedTip), "--yes"]);
-	const now = await stage.look(async (runtime) => {
+	const now = await stage.read(async (runtime) => {
 		const last = runtime.timeline.lineage.resets.at(-1);
 		return (await reportState(runtime, last?.seq ?? 0)).hash;
 	});
@@ -188,7 +188,7 @@ async function comeBack(stage: Stage, { abandonedTip, hash }: Forked): Promise<b
 
 async function modes(stage: Stage): Promise<void> {
 	stage.title("5. Five ways to rewind, previewed; one applied");
-	const target = await stage.look(
+	const target = await stage.read(
 		async (runtime) =>
 			runtime.timeline
 				.checkpoints()
@@ -196,7 +196,7 @@ async function modes(stage: Stage): Promise<void> {
 				.at(-3)?.seq ?? 0,
 	);
 	for (const mode of rewindModes) {
-		const preview = await stage.look((runtime) => runtime.previewRewind(target, mode));
+		const preview = await stage.read((runtime) => runtime.previewRewind(target, mode));
 		const { affected, dropped } = preview;
 		stage.say(
 			`  ${mode.padEnd(18)} ${affected.all} records beyond #${target}: drops ${dropped.conversation} of conversation, ${dropped.code} of agent state, ${dropped.other} other`,
@@ -266,7 +266,7 @@ class Stage {
 	}
 
 	/** Reads the state beside whoever writes it. */
-	async look<T>(read: (runtime: Runtime) => Promise<T>): Promise<T> {
+	async read<T>(read: (runtime: Runtime) => Promise<T>): Promise<T> {
 		await using runtime = await openRuntime({ state: this.#state, model: offlineModel(), tools: [], readOnly: true });
 		return await read(runtime);
 	}

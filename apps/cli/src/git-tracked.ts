@@ -91,7 +91,7 @@ const MAX_PATH_BYTES = 4096;
 /** Of half a million files. */
 const MAX_INDEX_BYTES = 64 * 1024 * 1024;
 
-interface Said {
+interface IndexAnswer {
 	readonly tracked: Tracked;
 	/** The shared index that has the rest of a split one; `isWhole` where all of its entries still count. */
 	readonly shared?: { readonly name: string; readonly isWhole: boolean };
@@ -102,8 +102,8 @@ interface Said {
  *
  * @param path relative to the top, with slashes
  */
-export function indexSays(bytes: Buffer, path: string): Said {
-	const unknown: Said = { tracked: "unknown" };
+export function indexSays(bytes: Buffer, path: string): IndexAnswer {
+	const unknown: IndexAnswer = { tracked: "unknown" };
 	if (bytes.length < HEADER_BYTES || bytes.toString("latin1", 0, 4) !== "DIRC") return unknown;
 	const below = Buffer.from(`${path}/`);
 	// Nothing in it says how long its hashes are: where all of it fits, they are so long.
@@ -119,7 +119,7 @@ const DIRECTORY = 0o040000;
 const KINDS: ReadonlySet<number> = new Set([0o100000, 0o120000, 0o160000, DIRECTORY]);
 const EXTENDED = 0x4000;
 
-function read(bytes: Buffer, below: Buffer, hashBytes: number): Said | undefined {
+function read(bytes: Buffer, below: Buffer, hashBytes: number): IndexAnswer | undefined {
 	const [version, count] = [bytes.readUInt32BE(4), bytes.readUInt32BE(8)];
 	const end = bytes.length - hashBytes;
 	let at = HEADER_BYTES;

@@ -17,11 +17,11 @@ import {
 } from "@reyn/runtime";
 import { type Command, Option } from "commander";
 import { asJson, oneLine } from "./clean.ts";
-import { type Globals, openForReading, openForWork, previewing, reading, watchStretch } from "./context.ts";
+import { type Globals, openForReading, openForWork, previewing, reading, watchTimeSlice } from "./context.ts";
+import { eventLines, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
 import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { answerLines, asked, err, out } from "./print.ts";
 import { explanationLines, runLines, scriptEventLines, verificationLines, viewLines } from "./script-lines.ts";
-import { eventLines, meterLine, saySpace, stoppedLine } from "./speak.ts";
 import { type Stopped, untilStopped } from "./stop.ts";
 import { reyn } from "./suggest.ts";
 import { formatOf, type OutputFormat, outputFormat } from "./work.ts";
@@ -77,7 +77,7 @@ export function addScriptCommands(
 		.action(async (file: string, options: With) => {
 			const prepare = async (): Promise<Begin> => {
 				const [text, args] = [await readScript(file), await argsOf(options)];
-				await checkScript(text, args, { ...options, watchStretch });
+				await checkScript(text, args, { ...options, watchTimeSlice });
 				return (runtime) => runtime.scripts.start(text, args);
 			};
 			done(await runIt(globals(), options, prepare));
@@ -242,7 +242,7 @@ async function runToItsEnd(
 	};
 	const onEvent = (event: RuntimeEvent): void => {
 		if (format === "stream-json") stream(event);
-		else if (format === "json") saySpace(event);
+		else if (format === "json") printSpace(event);
 		else say(eventLines(event));
 	};
 	const runtime = await openForWork(globals, { onEvent, ask: asker(answer), isolate });

@@ -7,15 +7,15 @@ import { execFileSync } from "node:child_process";
 import { Worker } from "node:worker_threads";
 import { sayAtOnce } from "./print.ts";
 
-/** How long beyond its limit a stretch may be. What can be stopped is so at once. */
+/** How long beyond its limit a time slice may be. What can be stopped is so at once. */
 const GRACE_MS = 10_000;
 const TICK_MS = 500;
 
-/** In what both threads share: the number of the stretch that is under way, 0 where none is, and its limit. */
+/** In what both threads share: the number of the time slice that is under way, 0 where none is, and its limit. */
 const [UNDER_WAY, LIMIT] = [0, 1];
 
-/** To be given to what runs scripts, as `watchStretch`. Its thread begins with the first stretch, and keeps no process from ending. */
-export function watchStretches(graceMs = GRACE_MS, tickMs = TICK_MS): (limitMs: number) => () => void {
+/** To be given to what runs scripts, as `watchTimeSlice`. Its thread begins with the first time slice, and keeps no process from ending. */
+export function watchTimeSlices(graceMs = GRACE_MS, tickMs = TICK_MS): (limitMs: number) => () => void {
 	const shared = new Int32Array(new SharedArrayBuffer(8));
 	let last = 1;
 	let isWatched = false;
@@ -81,9 +81,9 @@ function watch(
 ): void {
 	let [seen, ticks] = [0, 0];
 	setInterval(() => {
-		const [stretch, limitMs] = [Atomics.load(shared, 0), Atomics.load(shared, 1)];
-		ticks = stretch !== 0 && stretch === seen ? ticks + 1 : 0;
-		seen = stretch;
+		const [slice, limitMs] = [Atomics.load(shared, 0), Atomics.load(shared, 1)];
+		ticks = slice !== 0 && slice === seen ? ticks + 1 : 0;
+		seen = slice;
 		if (ticks * tickMs <= limitMs + graceMs) return;
 		if (terminal) child.spawnSync("stty", [terminal], { stdio: [0, "ignore", "ignore"] });
 		say(fs, `\n${before}${Math.round((limitMs + graceMs) / 1000)}${after}\n`);

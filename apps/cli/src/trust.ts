@@ -5,10 +5,10 @@ import { claimState, forgetUnknown, type Restored, stateFingerprint, stateOrigin
 import { assertNoDirectory, atomicWrite, isReynError } from "@reyn/wal";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
+import { restoredLines, tornLine } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
 import { trackedByGit } from "./git-tracked.ts";
 import { err } from "./print.ts";
-import { restoredLines, tornLine } from "./speak.ts";
 import { git } from "./suggest.ts";
 
 /**

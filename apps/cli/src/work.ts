@@ -3,18 +3,18 @@ import type { Runtime, RuntimeEvent } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
 import { Option } from "commander";
 import { type Globals, openForWork } from "./context.ts";
-import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
-import { err, out } from "./print.ts";
 import {
 	eventLines,
 	isUnfinished,
 	messageText,
 	meterLine,
+	printSpace,
 	restoredLines,
 	type StreamLine,
-	saySpace,
 	stoppedLine,
-} from "./speak.ts";
+} from "./event-lines.ts";
+import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { err, out } from "./print.ts";
 import { type Stopped, untilStopped } from "./stop.ts";
 
 export type OutputFormat = "text" | "json" | "stream-json";
@@ -59,7 +59,7 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 		if (isUnfinished(event)) unfinished.push(event.reason ?? "");
 		if (event.type === "turn_end" && event.outcome === "interrupted") isCut = true;
 		if (format === "stream-json") return void stream(event);
-		if (format === "json") return void saySpace(event);
+		if (format === "json") return void printSpace(event);
 		if (event.type === "text") {
 			if (!out.isTerminal) held = { lane: `turn/${event.turn}`, text: held.text + event.delta };
 			else {

@@ -7,7 +7,7 @@ const module = JSON.stringify(join(import.meta.dirname, "../src/stuck-scripts.ts
 
 /** Watched with a limit of 100 ms and so much beyond it. */
 async function run(code: string, onceSaid?: (pid: number) => Promise<void>, graceMs = 400) {
-	const watched = `const { watchStretches } = await import(${module}); const watch = watchStretches(${graceMs}, 50); ${code}`;
+	const watched = `const { watchTimeSlices } = await import(${module}); const watch = watchTimeSlices(${graceMs}, 50); ${code}`;
 	const child = spawn(process.execPath, ["--conditions=@reyn/source", "--input-type=module", "-e", watched]);
 	let said = "";
 	child.stdout.once("data", () => void onceSaid?.(child.pid as number));

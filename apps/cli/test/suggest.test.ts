@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Restored } from "@reyn/runtime";
 import { expect, test } from "vitest";
-import { restoredLines } from "../src/speak.ts";
+import { restoredLines } from "../src/event-lines.ts";
 import { asTyped, reyn, slash } from "../src/suggest.ts";
 import { HOSTILE } from "./hostile.ts";
 

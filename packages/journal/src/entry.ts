@@ -4,14 +4,14 @@ import { z } from "zod";
 import type { Reason } from "./errors.ts";
 import type { Usage } from "./ports.ts";
 import { type Purity, purities, startsDurably } from "./purity.ts";
-import { keptSchema, reasonSchema, stepCompleted, stepFailed, stepStarted } from "./records.ts";
-import type { Kept } from "./results.ts";
+import { reasonSchema, stepCompleted, stepFailed, stepStarted, storedResultSchema } from "./records.ts";
+import type { StoredResult } from "./results.ts";
 
 const outcome = z.discriminatedUnion("type", [
 	z.object({
 		type: z.literal("completed"),
 		seq: z.int(),
-		kept: keptSchema,
+		kept: storedResultSchema,
 		usage: z.object({ inputTokens: z.int(), outputTokens: z.int() }).optional(),
 	}),
 	z.object({
@@ -153,7 +153,7 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 	const order = isSecond ? (before.order ?? before.outcome?.seq ?? seq) : seq;
 	switch (kind) {
 		case stepCompleted.kind: {
-			const { result, binary, spilled, usage } = data as Kept & { usage?: Usage };
+			const { result, binary, spilled, usage } = data as StoredResult & { usage?: Usage };
 			const kept = { result, ...(binary ? { binary } : {}), ...(spilled ? { spilled } : {}) };
 			return { ...next, order, outcome: { type: "completed", seq, kept, ...(usage ? { usage } : {}) } };
 		}
@@ -234,7 +234,7 @@ export type Recall =
 	/** The call is over, and its result stands for it; `from` is its outcome's seq where that was recorded at another place. */
 	| {
 			readonly kind: "ghost";
-			readonly kept: Kept;
+			readonly kept: StoredResult;
 			readonly usage?: Usage | undefined;
 			readonly started?: Seq;
 			readonly prepared?: unknown;
@@ -244,7 +244,7 @@ export type Recall =
 	/** A world answer: to be asked again, unless an effect of the program that came after it rests on it. `from` as above. */
 	| {
 			readonly kind: "world";
-			readonly kept: Kept;
+			readonly kept: StoredResult;
 			readonly settled: boolean;
 			readonly from?: Seq;
 			readonly order: Seq;

@@ -30,7 +30,7 @@ export { Lane } from "./lane.ts";
 export { askModel, type ModelReply } from "./model-step.ts";
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
 export { Order, type OrderOptions } from "./order.ts";
-export { type StepSaid, stepOutcomes } from "./outcomes.ts";
+export { type StepReport, stepOutcomes } from "./outcomes.ts";
 export type { GatedCall, Verdict } from "./permit.ts";
 export type {
 	Json,
@@ -50,7 +50,7 @@ export { runProgram } from "./program.ts";
 export { assertPurity, leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
 export { Recorded } from "./recorded.ts";
 export { journalRecords, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
-export { type Kept, toJson } from "./results.ts";
+export { type StoredResult, toJson } from "./results.ts";
 export { type ModelPolicy, type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";
 export { readText, type SpilledText, spilledTextSchema, spillText } from "./spilled-text.ts";

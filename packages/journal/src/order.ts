@@ -11,8 +11,8 @@ import type { Seq, Timers } from "@reyn/wal";
 import { innerLane, type RecordedStep } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
 import type { ProgramEnded } from "./failure.ts";
-import { Gate } from "./gate.ts";
 import { GoneEffects } from "./gone.ts";
+import { Latch } from "./latch.ts";
 import { Unasked, type Unheard } from "./unasked.ts";
 
 /** What is told first: what leaves no record, what this program has recorded, what it takes over from before an edit. */
@@ -66,8 +66,8 @@ export class Ticket {
 	/** The newest place that the program had been told of when it asked. */
 	readonly after: Seq;
 	readonly #order: Order;
-	readonly #begin = new Gate();
-	readonly #turn = new Gate();
+	readonly #begin = new Latch();
+	readonly #turn = new Latch();
 	rank: Rank = 1;
 	place: number | undefined;
 	/** Tells the program, when it is its turn. Undefined: the answer is not there yet. */
@@ -78,7 +78,7 @@ export class Ticket {
 	isToBegin = false;
 	isTold = false;
 	/** While it is made: what the far side does meanwhile, a second life must not ask for again. */
-	#underWay: { readonly over: Gate; readonly signal: AbortSignal } | undefined;
+	#underWay: { readonly over: Latch; readonly signal: AbortSignal } | undefined;
 
 	/** Use `ask` of an order. */
 	constructor(order: Order, asked: Asked, after: Seq) {
@@ -95,7 +95,7 @@ export class Ticket {
 	/** It is made from now on. @param signal aborted when it is given up @throws ProgramEnded: nothing begins any more */
 	start(signal: AbortSignal): void {
 		this.#order.assertOpen();
-		this.#underWay = { over: new Gate(), signal };
+		this.#underWay = { over: new Latch(), signal };
 	}
 
 	/** Resolves when it is not made any more, or given up. */
@@ -133,7 +133,7 @@ export class Ticket {
 
 	#ready(tell: () => void): void {
 		this.tell = tell;
-		this.#order.look();
+		this.#order.advance();
 	}
 
 	/** The program has been told, or will not be. */
@@ -285,7 +285,7 @@ export class Order {
 	/** The program has come to rest: all that it asked for until here is asked for now. */
 	rest(): void {
 		this.#isResting = true;
-		this.look();
+		this.advance();
 	}
 
 	/** What is recorded need not be asked for any more. */
@@ -303,7 +303,7 @@ export class Order {
 		this.#ended = reason;
 		const cut = this.#placed.filter(({ isToBegin }) => isToBegin);
 		for (const ticket of [...this.#waiting.splice(0), ...cut]) ticket.refuse(reason);
-		this.look();
+		this.advance();
 	}
 
 	/** @throws ProgramEnded where this program, or the one around it, has ended */
@@ -342,7 +342,7 @@ export class Order {
 	}
 
 	/** Tells and begins what can be, while the program rests. */
-	look(): void {
+	advance(): void {
 		if (this.#isLooking) return;
 		this.#isLooking = true;
 		try {
@@ -367,7 +367,7 @@ export class Order {
 			this.#breath = -1;
 			setImmediate(() => {
 				this.#breath = TOLD_AT_A_TIME;
-				this.look();
+				this.advance();
 			});
 		}
 		return true;
@@ -429,7 +429,7 @@ export class Order {
 		this.#options.timers.after(this.#options.patienceMs ?? PATIENCE_MS, () => {
 			if (this.#begun !== ticket) return;
 			this.#begun = undefined;
-			this.look();
+			this.advance();
 		});
 	}
 
@@ -457,7 +457,7 @@ export class Order {
 			this.#patience = "waiting";
 			this.#options.timers.after(this.#options.patienceMs ?? PATIENCE_MS, () => {
 				this.#patience = "over";
-				this.look();
+				this.advance();
 			});
 		}
 		return false;

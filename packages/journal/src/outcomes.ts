@@ -9,7 +9,7 @@ import { stepCompleted, stepStarted } from "./records.ts";
 /** Which step, and of an outcome its first start. What was kept aside is checked here: no schema of the log has. */
 const spoken = z.object({ lane: z.string(), fp: z.string(), occ: z.int(), started: z.int().optional() });
 
-export interface StepSaid {
+export interface StepReport {
 	readonly of: string;
 	readonly what: "begun" | "failed" | "done";
 	readonly start?: Seq | undefined;
@@ -18,7 +18,7 @@ export interface StepSaid {
 /** Give it to `openTimeline` of @reyn/timetravel as `outcomes`, with `journal` among its projections. */
 export const stepOutcomes = {
 	kinds: stepKinds,
-	read({ kind, data }: Draft): StepSaid | undefined {
+	read({ kind, data }: Draft): StepReport | undefined {
 		const step = stepKinds.includes(kind) ? spoken.safeParse(data).data : undefined;
 		if (!step) return undefined;
 		const of = `${step.lane} ${entryKey(step)}`;

@@ -19,7 +19,7 @@ import { deniedBy, type GatedCall, isGated, isVerdict, type Verdict, waitingFor 
 import type { Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
-import { type Kept, keep, revive, toJson } from "./results.ts";
+import { loadResult, type StoredResult, storeResult, toJson } from "./results.ts";
 import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
 import type { Called, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";
 
@@ -161,7 +161,7 @@ class Performance<T> implements Asked<T> {
 			}
 			case "in_doubt":
 				await this.#mayBegin();
-				return this.#settle(known);
+				return this.#resolveInDoubt(known);
 			case "world":
 				return known.settled ? this.#worldThen(known) : this.#try({ attempt: 1, before: known.kept });
 			case "fresh":
@@ -190,7 +190,7 @@ class Performance<T> implements Asked<T> {
 	}
 
 	/** The far side is asked first; policy decides only what stays unknown. */
-	async #settle({ started, prepared, attempt }: Recall & { kind: "in_doubt" }): Promise<Ending<T>> {
+	async #resolveInDoubt({ started, prepared, attempt }: Recall & { kind: "in_doubt" }): Promise<Ending<T>> {
 		const found = await this.#reconcile(started, prepared);
 		// Meanwhile this may have been given up with the call around it, or an earlier call that was given up may have ended.
 		this.#using.signal.throwIfAborted();
@@ -449,16 +449,16 @@ class Performance<T> implements Asked<T> {
 		started: Seq | undefined,
 		attempt: number,
 		result: T,
-		{ before, isUsed }: { before?: Kept | undefined; isUsed?: boolean } = {},
+		{ before, isUsed }: { before?: StoredResult | undefined; isUsed?: boolean } = {},
 	): Promise<Ending<T>> {
 		const { results, redact, order } = this.#using;
 		const paid = this.#paid(result);
 		if (isUsed !== undefined) this.#tell({ type: "live", ...(paid.usage ? { usage: paid.usage } : {}), inner: isUsed });
-		let told: Kept;
+		let told: StoredResult;
 		try {
 			if (paid.wrong) throw paid.wrong;
 			if (!leavesOutcome(this.#id.purity)) return { give: () => result };
-			const kept = await this.#whenSpace(() => keep(result, results, redact && this.#redact));
+			const kept = await this.#whenSpace(() => storeResult(result, results, redact && this.#redact));
 			// A world that says the same again needs no second record of it.
 			const isSame = before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept)));
 			const moves = before && !isSame ? order?.program : undefined;
@@ -472,14 +472,14 @@ class Performance<T> implements Asked<T> {
 				...(paid.usage ? { usage: paid.usage } : {}),
 				...(moves === undefined ? {} : { moves }),
 			});
-			told = isSame ? before : ((await this.#append(completed, true)).record.data as Kept);
+			told = isSame ? before : ((await this.#append(completed, true)).record.data as StoredResult);
 		} catch (error) {
 			if (!isReynError(error, "STEP_USAGE", "WAL_NOT_JSON", "WAL_TOO_LARGE", "WAL_INVALID_RECORD")) throw error;
 			if (before) return this.#worldStands(error);
 			return this.#fail(error, { attempt, started }, { kind: "never" }, true);
 		}
 		// What the first run goes on with is what every replay will see.
-		const value = (await revive(told, results)) as T;
+		const value = (await loadResult(told, results)) as T;
 		return { give: () => value };
 	}
 
@@ -542,9 +542,9 @@ class Performance<T> implements Asked<T> {
 		};
 	}
 
-	async #revived(kept: Kept): Promise<{ kind: "read"; value: T } | { kind: "lost"; error: JournalError }> {
+	async #revived(kept: StoredResult): Promise<{ kind: "read"; value: T } | { kind: "lost"; error: JournalError }> {
 		try {
-			return { kind: "read", value: (await revive(kept, this.#using.results)) as T };
+			return { kind: "read", value: (await loadResult(kept, this.#using.results)) as T };
 		} catch (error) {
 			if (codeOf(error) !== "RESULT_LOST") throw error;
 			return { kind: "lost", error: error as JournalError };
@@ -666,7 +666,7 @@ interface Try {
 	/** What a try of which nobody knows whether it happened was prepared with. */
 	readonly prepared?: unknown;
 	/** What the world said before. */
-	readonly before?: Kept | undefined;
+	readonly before?: StoredResult | undefined;
 }
 
 /** What the far side says of a call that is over. */

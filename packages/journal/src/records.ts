@@ -57,7 +57,7 @@ const kept = {
 	spilled: z.object({ sha256: z.string(), bytes: z.int().nonnegative() }).optional(),
 };
 
-export const keptSchema = z.object(kept);
+export const storedResultSchema = z.object(kept);
 
 /** Durable before the call of a side effect: from here on the outcome is in doubt until it is recorded. */
 export const stepStarted = defineRecord(

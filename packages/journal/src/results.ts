@@ -10,7 +10,7 @@ const INLINE_BYTES = 32 * 1024;
 /** A record holds 64 levels, and some are around the result. */
 const MAX_LEVELS = 60;
 
-export interface Kept {
+export interface StoredResult {
 	readonly result?: unknown;
 	/** JSON pointers (RFC 6901) to the strings that stand for bytes, in base64. */
 	readonly binary?: readonly string[] | undefined;
@@ -23,7 +23,11 @@ export interface Kept {
  * @param redact what may not be written of a text
  * @throws WalError `WAL_NOT_JSON`, `WAL_TOO_LARGE` naming the field
  */
-export async function keep(result: unknown, blobs?: BlobStore, redact?: (text: string) => string): Promise<Kept> {
+export async function storeResult(
+	result: unknown,
+	blobs?: BlobStore,
+	redact?: (text: string) => string,
+): Promise<StoredResult> {
 	const { json, binary } = toJson(result, redact);
 	const more = binary.length > 0 ? { binary } : {};
 	if (!blobs || json === undefined) return { result: json, ...more };
@@ -41,7 +45,7 @@ export async function keep(result: unknown, blobs?: BlobStore, redact?: (text: s
  *
  * @throws JournalError `RESULT_LOST` when it lies beside the log and is missing or changed there
  */
-export async function revive({ result, binary, spilled }: Kept, blobs?: BlobStore): Promise<unknown> {
+export async function loadResult({ result, binary, spilled }: StoredResult, blobs?: BlobStore): Promise<unknown> {
 	// What the caller does to it is nothing to the log, nor to whoever is given it next.
 	const json = spilled ? await readSpilled(spilled, blobs) : copyOf(result);
 	return binary ? withBytes(json, binary) : json;

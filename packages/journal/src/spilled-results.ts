@@ -2,7 +2,7 @@
 import type { Draft } from "@reyn/wal";
 import { allEntries, type JournalState } from "./journal.ts";
 import { stepCompleted } from "./records.ts";
-import { type Kept, nameOf } from "./results.ts";
+import { nameOf, type StoredResult } from "./results.ts";
 import type { SpilledText } from "./spilled-text.ts";
 
 /** By their names in the store that `results` of {@link Using} is. */
@@ -13,7 +13,7 @@ export const spilledResults = {
 	},
 
 	ofRecord({ kind, data }: Draft): readonly string[] {
-		return kind === stepCompleted.kind ? namesIn(data as Kept) : [];
+		return kind === stepCompleted.kind ? namesIn(data as StoredResult) : [];
 	},
 
 	/** Of a text that lies there too. */
@@ -26,4 +26,4 @@ export const spilledResults = {
 	},
 };
 
-const namesIn = ({ spilled }: Kept): readonly string[] => (spilled ? [nameOf(spilled.sha256)] : []);
+const namesIn = ({ spilled }: StoredResult): readonly string[] => (spilled ? [nameOf(spilled.sha256)] : []);

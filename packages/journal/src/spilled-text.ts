@@ -2,7 +2,7 @@
 import type { BlobStore } from "@reyn/wal";
 import { z } from "zod";
 import type { ModelReply } from "./model-step.ts";
-import { keep, revive } from "./results.ts";
+import { loadResult, storeResult } from "./results.ts";
 
 /** Where a text lies: its JSON has this hash. */
 export const spilledTextSchema = z.object({ sha256: z.string(), bytes: z.int().nonnegative() });
@@ -13,12 +13,12 @@ export type SpilledText = z.infer<typeof spilledTextSchema>;
  * lies there already, and is not there twice. Undefined: it goes into a record, also where there is no place for it.
  */
 export async function spillText(text: string | ModelReply, blobs?: BlobStore): Promise<SpilledText | undefined> {
-	return (await keep(text, blobs)).spilled;
+	return (await storeResult(text, blobs)).spilled;
 }
 
 /** @throws JournalError `RESULT_LOST` when it is missing or changed there */
 export async function readText(spilled: SpilledText, blobs?: BlobStore): Promise<string> {
-	const kept = keptText.parse(await revive({ spilled }, blobs));
+	const kept = keptText.parse(await loadResult({ spilled }, blobs));
 	return typeof kept === "string" ? kept : kept.text;
 }
 

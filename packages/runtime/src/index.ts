@@ -63,17 +63,17 @@ export type {
 	Settled,
 } from "./kernel/feature.ts";
 export type { MeterReading } from "./kernel/meter.ts";
-export type { Look, Subscription, Told } from "./kernel/pump.ts";
+export type { Subscription, TellContext, Told } from "./kernel/pump.ts";
 export { sessionOpened } from "./kernel/records.ts";
 export {
 	type AnyService,
+	type BackgroundMessages,
+	backgroundMessages,
 	type From,
 	type Served,
 	type Service,
-	type Speaker,
 	serve,
 	service,
-	speaker,
 } from "./kernel/services.ts";
 export type { Session, SessionScope } from "./kernel/session.ts";
 export { mainSession, sessionOf } from "./kernel/sessions.ts";

@@ -101,7 +101,7 @@ export interface RuntimeOptions {
 	 * is over. There are functions of JavaScript that V8 cannot stop, and nothing else of the process runs then: a thread that was told
 	 * of it can see it, and end the process. `checkScript` has the same option. Default: nobody is told.
 	 */
-	watchStretch?(limitMs: number): () => void;
+	watchTimeSlice?(limitMs: number): () => void;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number;
 }

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { type Board, pollFeature, pollOver, polls } from "../../../examples/custom-feature/poll.ts";
 import { pointsOf, sample } from "../../../tests/sample.ts";
 import {
+	backgroundMessages,
 	blastRadius,
 	type Feature,
 	type FeatureHost,
@@ -16,7 +17,6 @@ import {
 	mainSession,
 	type Piece,
 	type Runtime,
-	speaker,
 	trustState,
 } from "../src/index.ts";
 import { copyState, keepLines, linesOf } from "./cut.ts";
@@ -305,7 +305,7 @@ describe("a kind of work of one's own", () => {
 		records: { code: [begun, over, refused] },
 		projections: [jobs],
 		undo: { [refused.kind]: ({ scope }) => ({ takenBackBy: { scope, drop: [refused.kind] } }) },
-		needs: [speaker],
+		needs: [backgroundMessages],
 		pieces: piecesIn,
 		settle: () => ({ becomes: "running" }),
 		start: (kernel) => ({
@@ -469,8 +469,8 @@ describe("features that cannot be together are refused before anything is opened
 		["a need that nobody meets", [bare({ needs: [{ service: "oracle" }] })], "needs the service oracle"],
 		[
 			"a service twice",
-			[bare({ provides: [{ service: "speaker" }] })],
-			"the service speaker is of the features conversation and bare",
+			[bare({ provides: [{ service: "backgroundMessages" }] })],
+			"the service backgroundMessages is of the features conversation and bare",
 		],
 		[
 			"an undo rule of somebody else's record",

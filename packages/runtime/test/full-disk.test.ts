@@ -6,9 +6,9 @@ import { MemoryDisk } from "@reyn/wal/testing";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { allRecords, fileStore, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
 import { compose } from "../src/kernel/compose.ts";
-import { Space } from "../src/kernel/disk-space.ts";
+import { DiskSpace } from "../src/kernel/disk-space.ts";
 import { startKernel } from "../src/kernel/kernel.ts";
-import { Gate } from "../src/kernel/shared-lock.ts";
+import { SharedLock } from "../src/kernel/shared-lock.ts";
 import { partsOf, Runtime } from "../src/runtime.ts";
 import { emptyArea, gate, lastOf, makeProject, type Project, scripted, until } from "./project.ts";
 import { recordsOf, runToEnd, script } from "./script-runs.ts";
@@ -48,8 +48,8 @@ async function openOn(
 ) {
 	const events: RuntimeEvent[] = [];
 	const onEvent = (event: RuntimeEvent): void => void events.push(event);
-	const space = new Space(onEvent);
-	const onFull: Space["heard"] = (why) => space.heard(why);
+	const space = new DiskSpace(onEvent);
+	const onFull: DiskSpace["heard"] = (why) => space.heard(why);
 	const store = fileStore(state);
 	const wal = await openWal(fileEngine("/log", { disk }), { records: allRecords, timers: impatient, onFull });
 	const { kernel, builtIn } = partsOf({ store, tools: [], onEvent, ...options });
@@ -71,15 +71,15 @@ const filling = (disk: FillingDisk) =>
  * that file has been refused too.
  */
 function fillingAt(nth: number, disk: FillingDisk, fill: () => Promise<void>): void {
-	const { pass } = Gate.prototype;
+	const { shared } = SharedLock.prototype;
 	let passes = 0;
-	vi.spyOn(Gate.prototype, "pass").mockImplementation(async function (this: Gate, work) {
+	vi.spyOn(SharedLock.prototype, "shared").mockImplementation(async function (this: SharedLock, work) {
 		passes++;
 		if (passes === nth) {
 			await fill();
 			throw noSpace();
 		}
-		const kept = await pass.call(this, work);
+		const kept = await shared.call(this, work);
 		if (passes > nth)
 			setImmediate(() => {
 				disk.isFull = false;

@@ -8,7 +8,7 @@ import type { Present } from "./present.ts";
 import type { Reading } from "./reading.ts";
 import { recordAt } from "./record-at.ts";
 import { type CheckpointData, checkpoint } from "./records.ts";
-import type { Mark } from "./register.ts";
+import type { Mark } from "./timeline-index.ts";
 import type { WholeLog } from "./whole-log.ts";
 
 export class Checkpoints {
@@ -39,7 +39,7 @@ export class Checkpoints {
 		const { seq, record, durable } = this.#present.append(checkpoint({ kind, title }), scope);
 		const state = view.at(seq);
 		const whole = this.#whole.holding(scope);
-		this.#reading.register.wrote(record as WalRecord<CheckpointData>);
+		this.#reading.timelineIndex.wrote(record as WalRecord<CheckpointData>);
 		await durable;
 		await this.#store(state, (due) => capture(this.#reading.sources, due));
 		for (const each of whole) await this.#store(each, (due) => this.#whole.store(due));
@@ -62,22 +62,22 @@ export class Checkpoints {
 		if (seq === 0 || !this.#options.projections.some((each) => each.inCycle)) return seq;
 		const inCycle = (view: View): boolean => view.projections.some((each) => each.inCycle?.(view.get(each)));
 		// Found out before what is around it was taken away.
-		if (seq < this.#reading.kept.retainedFrom)
-			return this.#reading.kept.index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
+		if (seq < this.#reading.retained.retainedFrom)
+			return this.#reading.retained.index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
 		const owner = await this.#scopeAt(seq);
 		if (!owner || !inCycle(await this.#reading.at(seq, owner))) return seq;
 		const path = this.#reading.lineage.path(seq, owner);
-		const { checkpoints } = this.#reading.register;
+		const { checkpoints } = this.#reading.timelineIndex;
 		for (let i = checkpoints.findLastIndex((mark) => mark.seq < seq); i >= 0; i--) {
 			const mark = checkpoints[i] as Mark;
 			if (!within(mark.scope, owner) || !path.has({ ...mark, kind: checkpoint.kind })) continue;
 			// A plan in the background may have cut it inside the same cycle.
 			if (!inCycle(await this.#reading.at(mark.seq, owner))) return mark.seq;
 		}
-		const { retainedFrom } = this.#reading.kept;
+		const { retainedFrom } = this.#reading.retained;
 		if (
 			retainedFrom === 1 ||
-			pathIn(this.#reading.kept.index, path).ranges.every(({ after }) => after >= retainedFrom - 1)
+			pathIn(this.#reading.retained.index, path).ranges.every(({ after }) => after >= retainedFrom - 1)
 		)
 			return 0;
 		throw new TimetravelError(

@@ -49,13 +49,13 @@ export class Collecting {
 
 	/** No move may be under way. */
 	async gc({ dryRun = false, ...policy }: RetentionPolicy & { readonly dryRun?: boolean }): Promise<Collection> {
-		const was = this.#reading.kept.retainedFrom;
+		const was = this.#reading.retained.retainedFrom;
 		const { before, heldBy } = await this.#retention(policy);
 		const labels = (await this.#reading.labels()).filter(({ seq }) => seq > 0 && seq < before - 1);
-		const index = before > was ? await this.#indexBefore(before, dryRun) : this.#reading.kept.index;
+		const index = before > was ? await this.#indexBefore(before, dryRun) : this.#reading.retained.index;
 		if (!dryRun) {
-			await (before > was ? this.#truncate(index) : this.#reading.kept.finish());
-			await this.#reading.kept.collect();
+			await (before > was ? this.#truncate(index) : this.#reading.retained.finish());
+			await this.#reading.retained.collect();
 		}
 		const keep = (_: Scope, seq: Seq): boolean => seq >= before - 1;
 		const gone = await collect(this.#options.snapshots, { keep, dryRun });
@@ -74,12 +74,12 @@ export class Collecting {
 
 	/** Where the log may be cut: behind a checkpoint, as far as policy and live work allow. */
 	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor | Unknown | Unfolded }> {
-		const was = this.#reading.kept.retainedFrom;
+		const was = this.#reading.retained.retainedFrom;
 		const { known, projections } = this.#options;
 		// Behind another cut nothing would stand for it any more.
-		const unfolded = known && (await this.#reading.kept.unfolded(projections.map(({ name }) => name)));
+		const unfolded = known && (await this.#reading.retained.unfolded(projections.map(({ name }) => name)));
 		if (unfolded) return { before: was, heldBy: unfolded };
-		const checkpoints = this.#reading.register.checkpoints.filter(({ seq }) => seq >= was);
+		const checkpoints = this.#reading.timelineIndex.checkpoints.filter(({ seq }) => seq >= was);
 		const scopes = await this.#scopes();
 		let last = firstToKeep(checkpoints, policy);
 		const unknown = last === undefined ? undefined : await this.#firstUnknown(was, last);
@@ -130,17 +130,17 @@ export class Collecting {
 		const index = await keepBefore({
 			before,
 			wal: this.#reading.wal,
-			index: this.#reading.kept.index,
+			index: this.#reading.retained.index,
 			lineage: this.#reading.lineage,
 			labelled,
 			scopes,
 			folded: this.#reading.folded,
 			isUnkept: (record) => this.#whole.isUnkept(record, keys),
-			keeps: (kind) => this.#reading.register.keeps(kind),
+			keeps: (kind) => this.#reading.timelineIndex.keeps(kind),
 			undoRules: this.#options.undoRules ?? {},
 			store: async (seq, scope) => {
 				if (dryRun) return;
-				const { bases } = this.#reading.kept.place;
+				const { bases } = this.#reading.retained.place;
 				await capture({ ...this.#reading.sources, snapshots: bases }, await this.#reading.at(seq, scope));
 			},
 		});
@@ -150,15 +150,15 @@ export class Collecting {
 	}
 
 	async #truncate(index: BranchIndex): Promise<void> {
-		await this.#reading.kept.truncate(index);
-		this.#reading.register.checkpoints = this.#reading.register.checkpoints.filter(({ seq }) =>
-			this.#reading.kept.has(seq),
+		await this.#reading.retained.truncate(index);
+		this.#reading.timelineIndex.checkpoints = this.#reading.timelineIndex.checkpoints.filter(({ seq }) =>
+			this.#reading.retained.has(seq),
 		);
 	}
 
 	async #scopes(): Promise<readonly Scope[]> {
 		const scopes = this.#options.keptScopes?.(await this.#reading.records()) ?? [{}];
-		assertKeepable(this.#reading.kept.index, scopes);
+		assertKeepable(this.#reading.retained.index, scopes);
 		return scopes;
 	}
 }

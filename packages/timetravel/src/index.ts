@@ -9,7 +9,7 @@ export { Lineage, type LineageOptions, type Reset } from "./lineage.ts";
 export type { Live } from "./live.ts";
 export type { Checkout, CheckoutOptions, StepOptions, Stepped } from "./moving.ts";
 export type { TimelineOptions } from "./options.ts";
-export type { Outcomes, Said } from "./outcomes.ts";
+export type { OutcomeReport, Outcomes } from "./outcomes.ts";
 export type { Checkpoint, Label } from "./reading.ts";
 export { checkpoint, isMeta, isOutside, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
 export type { Floor, RetentionPolicy, Unfolded, Unknown } from "./retention.ts";

@@ -93,20 +93,20 @@ export class Mover implements Moving {
 		this.#checkpoints = checkpoints;
 		this.#sessions = sessions;
 		this.#beginnings = { undoRules: options.undoRules ?? {}, begins: options.begins };
-		const { kept, settled } = reading.register;
-		this.#unsettled = kept.flatMap((record) => (reset.is(record) && record.seq > settled ? [movedOf(record)] : []));
+		const { retained, settled } = reading.timelineIndex;
+		this.#unsettled = retained.flatMap((record) => (reset.is(record) && record.seq > settled ? [movedOf(record)] : []));
 	}
 
 	async preview(seq: Seq, { drop, scope = {} }: Partial<Coverage> = {}): Promise<MovePreview & Pick<Checkout, "kind">> {
 		// Of this moment: what comes while it is worked out is not in it.
 		const { lineage } = this.#reading;
 		const { tip } = lineage;
-		this.#reading.kept.assertHas(seq);
+		this.#reading.retained.assertHas(seq);
 		const target = await this.#checkpoints.snapped(seq);
 		const coverage = { scope, ...(drop ? { drop } : {}) };
 		const where = { target, ...(target === seq ? {} : { snappedFrom: seq }), coverage, tip };
 		if (target === tip) return { kind: "none", ...where };
-		this.#reading.kept.assertCanGo({ target, ...coverage }, lineage, this.#reading.folded);
+		this.#reading.retained.assertCanGo({ target, ...coverage }, lineage, this.#reading.folded);
 		return { kind: lineage.isAncestor(target, scope, drop) ? "undo" : "fork_switch", ...where };
 	}
 
@@ -116,7 +116,7 @@ export class Mover implements Moving {
 		await recordAt(this.#reading.wal, this.#reading.wal.tip);
 		const { past, future } = await this.moves();
 		// What the stacks are of: a move that has come since then is none of theirs.
-		const { seen: tip } = this.#reading.register;
+		const { seen: tip } = this.#reading.timelineIndex;
 		const move = (verb === "undo" ? past : future).at(-1);
 		if (of !== undefined && move?.seq !== of)
 			throw new TimetravelError(
@@ -135,7 +135,7 @@ export class Mover implements Moving {
 		}
 		const { kind: _, ...coverage } = inverse;
 		const target = seq - 1;
-		this.#reading.kept.assertCanGo({ target, ...coverage }, this.#reading.lineage, this.#reading.folded);
+		this.#reading.retained.assertCanGo({ target, ...coverage }, this.#reading.lineage, this.#reading.folded);
 		const isUndo = this.#reading.lineage.isAncestor(target, coverage.scope, coverage.drop);
 		return { kind: isUndo ? "undo" : "fork_switch", target, coverage, ...step };
 	}
@@ -148,9 +148,9 @@ export class Mover implements Moving {
 		if (this.#held !== preview) return this.exclusively(preview, () => this.write(preview, by));
 		if (preview.kind === "none") throw new RangeError("a preview of no move cannot be written; leave it");
 		// It may have been made before a truncation.
-		if (preview.kind !== "label" || preview.undoes === undefined) this.#reading.kept.assertHas(preview.target);
+		if (preview.kind !== "label" || preview.undoes === undefined) this.#reading.retained.assertHas(preview.target);
 		if (preview.kind !== "label")
-			this.#reading.kept.assertCanGo(
+			this.#reading.retained.assertCanGo(
 				{ target: preview.target, ...preview.coverage },
 				this.#reading.lineage,
 				this.#reading.folded,
@@ -245,8 +245,8 @@ export class Mover implements Moving {
 	}
 
 	async moves(): Promise<Moves> {
-		await this.#reading.register.catchUp();
-		const { past, future } = this.#reading.register.moves;
+		await this.#reading.timelineIndex.catchUp();
+		const { past, future } = this.#reading.timelineIndex.moves;
 		return { past: this.#possible("undo", past), future: this.#possible("redo", future) };
 	}
 
@@ -256,7 +256,7 @@ export class Mover implements Moving {
 		{ actor = "user", expect }: Pick<CheckoutOptions, "actor" | "expect">,
 	): Promise<void> {
 		assertActor(actor);
-		this.#reading.kept.assertHas(seq);
+		this.#reading.retained.assertHas(seq);
 		const { error } = labelName.safeParse(name);
 		if (error)
 			throw new TimetravelError(
@@ -265,8 +265,8 @@ export class Mover implements Moving {
 				{ name },
 			);
 		await this.exclusively(undefined, async () => {
-			await this.#reading.register.catchUp();
-			const known = this.#reading.register.labels.get(name);
+			await this.#reading.timelineIndex.catchUp();
+			const known = this.#reading.timelineIndex.labels.get(name);
 			if (known !== undefined)
 				throw new TimetravelError(
 					"TIMETRAVEL_LABEL",
@@ -283,11 +283,11 @@ export class Mover implements Moving {
 	async ifStill<T>(expect: Seq | undefined, scope: Scope, act: () => T): Promise<T> {
 		if (expect === undefined) return act();
 		const { tip } = this.#reading.wal;
-		if (!Number.isSafeInteger(expect) || expect < this.#reading.kept.retainedFrom - 1 || expect > tip)
+		if (!Number.isSafeInteger(expect) || expect < this.#reading.retained.retainedFrom - 1 || expect > tip)
 			throw new TimetravelError(
 				"TIMETRAVEL_STALE",
-				`nothing can be said of what came since seq ${expect}: this log has ${this.#reading.kept.retainedFrom} to ${tip}. Preview it again`,
-				{ previewed: expect, first: this.#reading.kept.retainedFrom, last: tip },
+				`nothing can be said of what came since seq ${expect}: this log has ${this.#reading.retained.retainedFrom} to ${tip}. Preview it again`,
+				{ previewed: expect, first: this.#reading.retained.retainedFrom, last: tip },
 			);
 		const heard: WalRecord[] = [];
 		this.#present.listening.add(heard);
@@ -368,7 +368,7 @@ export class Mover implements Moving {
 			if (inverse.kind === "reset") return seq - 1;
 			return verb === "redo" ? inverse.target : 0;
 		};
-		return moves.slice(moves.findLastIndex((move) => !this.#reading.kept.has(needs(move))) + 1);
+		return moves.slice(moves.findLastIndex((move) => !this.#reading.retained.has(needs(move))) + 1);
 	}
 
 	#stale(previewed: Seq, { seq, kind = "it" }: { readonly seq: Seq; readonly kind?: string }): TimetravelError {

@@ -9,7 +9,7 @@ export interface Outcomes {
 	/** The kinds of record by which something begins, and those by which it ends. */
 	readonly kinds: readonly string[];
 	/** What a draft of one of these kinds says; undefined for what is none of them. */
-	read(draft: Draft): Said | undefined;
+	read(draft: Draft): OutcomeReport | undefined;
 	/** The starts that have no outcome in this state. */
 	openStarts(view: View): readonly Seq[];
 	/** Is this the outcome of a start that has none in this state? */
@@ -18,7 +18,7 @@ export interface Outcomes {
 	adopting(outcome: Draft, from: Seq): Draft;
 }
 
-export interface Said {
+export interface OutcomeReport {
 	/** Which thing it is about, among all of its scope. */
 	readonly of: string;
 	/** What failed may begin again, and its failure is then no longer the last word. */
@@ -47,7 +47,7 @@ export async function outcomesBeyond(
 	isAsked: (start: Seq) => boolean,
 	{ wal, lineage, outcomes }: OutcomesPorts,
 ): Promise<readonly Outcome[]> {
-	const found = new Map<Seq, Outcome & { readonly said: Said }>();
+	const found = new Map<Seq, Outcome & { readonly said: OutcomeReport }>();
 	const only = [...outcomes.kinds, stepLate.kind];
 	for await (const record of wal.read({ after: Math.max(after, wal.first - 1), kinds: { only } })) {
 		const { seq, scope } = record;
@@ -74,5 +74,5 @@ export async function scopesBeyond(target: Seq, ports: OutcomesPorts): Promise<r
 }
 
 /** Whoever has begun again since the failure does not know whether that happened. */
-const isRepeat = ({ said, scope }: { said: Said; scope: Scope }, begun: Said, at: Scope): boolean =>
+const isRepeat = ({ said, scope }: { said: OutcomeReport; scope: Scope }, begun: OutcomeReport, at: Scope): boolean =>
 	said.what === "failed" && said.of === begun.of && scopeKey(scope) === scopeKey(at);

@@ -4,11 +4,11 @@ import { type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wa
 import { pathIn, withRanges } from "./branch-index.ts";
 import { diffViews, type StateDiff } from "./diff.ts";
 import { type HypotheticalHistory, hypothetical } from "./hypothetical.ts";
-import type { Kept } from "./kept.ts";
 import { Lineage, type Reset } from "./lineage.ts";
 import { recordAt } from "./record-at.ts";
 import { checkpoint, isMeta, isOutside, reset } from "./records.ts";
-import type { Register } from "./register.ts";
+import type { Retained } from "./retained.ts";
+import type { TimelineIndex } from "./timeline-index.ts";
 import { type Coverage, covers } from "./undo.ts";
 
 /** A boundary that one can go back to. */
@@ -35,23 +35,23 @@ const UNSEEN = 1024;
 
 export class Reading {
 	readonly wal: Wal;
-	readonly kept: Kept;
-	readonly register: Register;
+	readonly retained: Retained;
+	readonly timelineIndex: TimelineIndex;
 	/** The kinds of record that states are folded from. */
 	readonly folded: readonly string[];
 	readonly #from: Sources;
 	readonly #foldsFacts: boolean;
 	#lineage: Lineage;
 
-	constructor(from: Sources, kept: Kept, register: Register) {
+	constructor(from: Sources, retained: Retained, timelineIndex: TimelineIndex) {
 		const projections = from.projections.filter(({ follows }) => follows === "line");
 		this.wal = from.wal;
-		this.kept = kept;
-		this.register = register;
+		this.retained = retained;
+		this.timelineIndex = timelineIndex;
 		this.folded = kindsOf(projections);
 		this.#from = { ...from, projections };
 		this.#foldsFacts = this.folded.some(isOutside);
-		const resets = register.kept.flatMap((record) => (reset.is(record) ? [resetOf(record)] : []));
+		const resets = timelineIndex.retained.flatMap((record) => (reset.is(record) ? [resetOf(record)] : []));
 		this.#lineage = new Lineage(resets, from.wal.tip, { isMeta });
 	}
 
@@ -83,7 +83,7 @@ export class Reading {
 	}
 
 	async at(seq: Seq, scope: Scope): Promise<View> {
-		this.kept.assertHas(seq);
+		this.retained.assertHas(seq);
 		return this.#restore(this.lineage.path(seq, scope));
 	}
 
@@ -92,64 +92,64 @@ export class Reading {
 	}
 
 	hypothetical(target: Seq, { drop, scope = {} }: Partial<Coverage>): HypotheticalHistory {
-		this.kept.assertHas(target);
+		this.retained.assertHas(target);
 		return hypothetical(this.lineage, target, { scope, ...(drop ? { drop } : {}) }, (path) => this.#restore(path));
 	}
 
 	async *history(after: Seq, scope: Scope, through: Seq = this.wal.tip): AsyncIterable<WalRecord> {
 		const path = this.lineage.path(through, {});
-		const from = Math.max(after, this.kept.retainedFrom - 1);
+		const from = Math.max(after, this.retained.retainedFrom - 1);
 		for await (const record of this.wal.read({ after: from, through, scope })) if (path.has(record)) yield record;
 	}
 
 	async records(): Promise<readonly WalRecord[]> {
-		await this.register.catchUp();
-		return this.register.kept;
+		await this.timelineIndex.catchUp();
+		return this.timelineIndex.retained;
 	}
 
 	async record(seq: Seq): Promise<WalRecord | undefined> {
-		this.kept.assertHas(seq);
+		this.retained.assertHas(seq);
 		if (seq === 0) return undefined;
-		return this.kept.index.records.find((record) => record.seq === seq) ?? recordAt(this.wal, seq);
+		return this.retained.index.records.find((record) => record.seq === seq) ?? recordAt(this.wal, seq);
 	}
 
 	checkpoints(scope: Scope): readonly Checkpoint[] {
 		const { lineage } = this;
-		return this.register.checkpoints
+		return this.timelineIndex.checkpoints
 			.filter((mark) => within(mark.scope, scope))
 			.map((mark) => ({ ...mark, active: lineage.isActive({ ...mark, kind: checkpoint.kind }) }));
 	}
 
 	async labels(): Promise<readonly Label[]> {
-		await this.register.catchUp();
-		return [...this.register.labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq);
+		await this.timelineIndex.catchUp();
+		return [...this.timelineIndex.labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq);
 	}
 
 	/** What states are made from. */
 	get sources(): Sources {
-		return this.kept.sources(this.#from);
+		return this.retained.sources(this.#from);
 	}
 
 	async #restore(path: Path): Promise<View> {
-		const register = this.register;
-		const { index } = this.kept;
-		if (path.tip - register.seen > UNSEEN) await register.catchUp();
-		const kept = pathIn(index, path);
-		const read = withRanges(kept, register.spans.within(path.scope, kept.ranges));
+		const { timelineIndex } = this;
+		const { index } = this.retained;
+		if (path.tip - timelineIndex.seen > UNSEEN) await timelineIndex.catchUp();
+		const there = pathIn(index, path);
+		const read = withRanges(there, timelineIndex.sessionRanges.within(path.scope, there.ranges));
 		try {
-			return await restore(this.sources, this.#foldsFacts ? withFacts(read, register) : read);
+			return await restore(this.sources, this.#foldsFacts ? withFacts(read, timelineIndex) : read);
 		} catch (error) {
 			// Truncated meanwhile: there is a state now for what was being read.
-			if (index !== this.kept.index) return this.#restore(path);
+			if (index !== this.retained.index) return this.#restore(path);
 			throw error;
 		}
 	}
 }
 
 /** The same path with the facts: those that nobody has looked for yet are read, wherever they lie. */
-function withFacts(path: Path, register: Register): Path {
-	const { seen } = register;
-	const atHand = (after: Seq) => register.factsAfter(after);
+function withFacts(path: Path, timelineIndex: TimelineIndex): Path {
+	const { seen } = timelineIndex;
+	const atHand = (after: Seq) => timelineIndex.factsAfter(after);
 	if (seen >= path.tip) return { ...path, atHand };
 	const known = path.ranges
 		.filter(({ after }) => after < seen)

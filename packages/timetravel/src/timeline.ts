@@ -6,17 +6,17 @@ import { Checkpoints } from "./checkpoints.ts";
 import { Collecting, type Collection } from "./collecting.ts";
 import type { StateDiff } from "./diff.ts";
 import type { HypotheticalHistory } from "./hypothetical.ts";
-import { Kept } from "./kept.ts";
 import type { Lineage } from "./lineage.ts";
 import type { Live } from "./live.ts";
 import { type Checkout, type CheckoutOptions, Mover, type StepOptions, type Stepped } from "./moving.ts";
 import type { TimelineOptions } from "./options.ts";
 import { Present } from "./present.ts";
 import { type Checkpoint, type Label, Reading } from "./reading.ts";
-import { Register } from "./register.ts";
+import { Retained } from "./retained.ts";
 import type { RetentionPolicy } from "./retention.ts";
 import { Sessions } from "./session.ts";
 import type { Moved, MovedBy, MoveParts, MovePreview, Moving } from "./steps.ts";
+import { TimelineIndex } from "./timeline-index.ts";
 import type { Coverage, Moves } from "./undo.ts";
 import { WholeLog } from "./whole-log.ts";
 
@@ -27,10 +27,10 @@ import { WholeLog } from "./whole-log.ts";
  */
 export async function openTimeline(options: TimelineOptions): Promise<Timeline> {
 	const { wal, kept: blobs, undoRules = {}, keptKinds = [] } = options;
-	const kept = await Kept.open(blobs, wal);
-	const register = new Register(wal, kept.index, undoRules, keptKinds);
-	await register.catchUp();
-	return new Timeline(options, kept, register);
+	const retained = await Retained.open(blobs, wal);
+	const timelineIndex = new TimelineIndex(wal, retained.index, undoRules, keptKinds);
+	await timelineIndex.catchUp();
+	return new Timeline(options, retained, timelineIndex);
 }
 
 /** Reads, moves, snaps and collects: each is a file of its own. */
@@ -46,9 +46,9 @@ export class Timeline implements Moving {
 	readonly wholeLog: Pick<WholeLog, "at" | "live">;
 
 	/** Use {@link openTimeline}. */
-	constructor(options: TimelineOptions, kept: Kept, register: Register) {
-		const reading = new Reading(options, kept, register);
-		const whole = new WholeLog(options, kept, register);
+	constructor(options: TimelineOptions, retained: Retained, timelineIndex: TimelineIndex) {
+		const reading = new Reading(options, retained, timelineIndex);
+		const whole = new WholeLog(options, retained, timelineIndex);
 		const present = new Present(reading, whole, options);
 		const checkpoints = new Checkpoints(reading, present, whole, options);
 		this.#reading = reading;
@@ -73,7 +73,7 @@ export class Timeline implements Moving {
 
 	/** The first record that counts; 1 until `gc` has taken some away. */
 	get retainedFrom(): Seq {
-		return this.#reading.kept.retainedFrom;
+		return this.#reading.retained.retainedFrom;
 	}
 
 	/**
@@ -320,7 +320,7 @@ export class Timeline implements Moving {
 
 	/** Finishes what was cut short: a truncation after its index, a move between its reset and the rebuild. Nothing to finish: does nothing. */
 	async settle(): Promise<void> {
-		await this.#reading.kept.finish();
+		await this.#reading.retained.finish();
 		await this.#mover.settle();
 	}
 }

@@ -12,10 +12,10 @@ import {
 import { type Scope, type Seq, scopeKey, type Wal, type WalRecord } from "@reyn/wal";
 import { pathIn, withRanges } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
-import { type Kept, WHOLE } from "./kept.ts";
 import { holding, type Live, Lives } from "./live.ts";
 import type { TimelineOptions } from "./options.ts";
-import type { Register } from "./register.ts";
+import { type Retained, WHOLE } from "./retained.ts";
+import type { TimelineIndex } from "./timeline-index.ts";
 
 /** A state of the whole log as of the last record that was appended through a handle of its timeline. */
 export type WholeLive = Pick<Live, "scope" | "view" | "close">;
@@ -26,8 +26,8 @@ export class WholeLog {
 	readonly #projections: readonly AnyProjection[];
 	readonly #options: TimelineOptions;
 	readonly #wal: Wal;
-	readonly #kept: Kept;
-	readonly #register: Register;
+	readonly #retained: Retained;
+	readonly #timelineIndex: TimelineIndex;
 	/** Those that may be lost. */
 	readonly snapshots: SnapshotStore;
 	readonly #lives: Lives;
@@ -37,14 +37,14 @@ export class WholeLog {
 	#lacks = false;
 
 	/** @param options the projections in it that follow the log are of concern here */
-	constructor(options: TimelineOptions, kept: Kept, register: Register) {
+	constructor(options: TimelineOptions, retained: Retained, timelineIndex: TimelineIndex) {
 		this.#projections = options.projections.filter(({ follows }) => follows === "log");
 		this.folded = kindsOf(this.#projections);
 		this.#options = options;
 		this.#wal = options.wal;
 		this.#last = options.wal.tip;
-		this.#kept = kept;
-		this.#register = register;
+		this.#retained = retained;
+		this.#timelineIndex = timelineIndex;
 		this.snapshots = options.snapshots.below(WHOLE);
 		this.#lives = new Lives({
 			now: (scope) => ({ tip: this.#wal.tip, reset: 0, view: this.at(this.#wal.tip, scope) }),
@@ -60,8 +60,8 @@ export class WholeLog {
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`; SnapshotError `SNAPSHOT_NO_BASE`
 	 */
 	async at(seq: Seq, scope: Scope = {}): Promise<View> {
-		this.#kept.assertHas(seq);
-		const { index } = this.#kept;
+		this.#retained.assertHas(seq);
+		const { index } = this.#retained;
 		const { retainedFrom } = index;
 		if (seq > 0 && seq < retainedFrom - 1)
 			throw new TimetravelError(
@@ -70,12 +70,12 @@ export class WholeLog {
 				{ seq, retainedFrom },
 			);
 		const straight = pathIn(index, straightPath(seq, scope));
-		const path = withRanges(straight, this.#register.spans.within(scope, straight.ranges));
+		const path = withRanges(straight, this.#timelineIndex.sessionRanges.within(scope, straight.ranges));
 		try {
-			return await restore(this.#sources(scope), { ...path, atHand: (after) => this.#register.factsAfter(after) });
+			return await restore(this.#sources(scope), { ...path, atHand: (after) => this.#timelineIndex.factsAfter(after) });
 		} catch (error) {
 			// Truncated meanwhile: there is a state now for what was being read.
-			if (index !== this.#kept.index) return this.at(seq, scope);
+			if (index !== this.#retained.index) return this.at(seq, scope);
 			throw error;
 		}
 	}
@@ -113,12 +113,12 @@ export class WholeLog {
 
 	/** Stores one that stands for what is taken away. */
 	async keep(seq: Seq, scope: Scope): Promise<void> {
-		await capture({ ...this.#sources(scope), snapshots: this.#kept.place.whole }, await this.at(seq, scope));
+		await capture({ ...this.#sources(scope), snapshots: this.#retained.place.whole }, await this.at(seq, scope));
 	}
 
 	/** All scopes whose states have to outlive what is taken away. */
 	scopes(given: readonly Scope[]): readonly Scope[] {
-		const all = [{}, ...given, ...(this.#kept.index.whole ?? [])].flatMap(holding);
+		const all = [{}, ...given, ...(this.#retained.index.whole ?? [])].flatMap(holding);
 		const distinct = [...new Map(all.map((scope) => [scopeKey(scope), scope])).values()];
 		return distinct.filter((scope) => projectionsAt(scope, this.#projections).length > 0);
 	}
@@ -136,6 +136,11 @@ export class WholeLog {
 
 	#sources(scope: Scope) {
 		const { wal, readOnly = false } = this.#options;
-		return this.#kept.wholeSources(scope, { wal, readOnly, snapshots: this.snapshots, projections: this.#projections });
+		return this.#retained.wholeSources(scope, {
+			wal,
+			readOnly,
+			snapshots: this.snapshots,
+			projections: this.#projections,
+		});
 	}
 }

@@ -239,7 +239,7 @@ export class Directory {
 
 	async file(name: string): Promise<OpenFile> {
 		const at = join(this.#base(), name);
-		const before = this.#anchor === undefined ? await this.#look(name) : undefined;
+		const before = this.#anchor === undefined ? await this.#stat(name) : undefined;
 		if (before !== undefined && !before.isFile()) throw notAFile(this.below(name), before);
 		let handle: FileHandle;
 		try {
@@ -269,7 +269,7 @@ export class Directory {
 		return this.#anchor === undefined ? this.#disk : `${this.#ground.anchors}/${this.#anchor.fd}`;
 	}
 
-	#look(name: string): Promise<Stats> {
+	#stat(name: string): Promise<Stats> {
 		return lstat(join(this.#base(), name)).catch((error: unknown) => {
 			throw failure(error, this.below(name));
 		});

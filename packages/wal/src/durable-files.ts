@@ -41,7 +41,7 @@ export class DurableFiles {
 	async write(path: string, bytes: Uint8Array): Promise<void> {
 		const directory = dirname(path);
 		await this.#makeDirectory(directory);
-		await this.#settle(directory);
+		await this.#ensureDurable(directory);
 		const temporary = join(directory, `${randomBytes(8).toString("hex")}${TEMPORARY}`);
 		const file = await this.#files.create(temporary);
 		try {
@@ -87,10 +87,10 @@ export class DurableFiles {
 	 * Makes a directory durable in its parent, and that one in its own, once a process: also those that were there, since who
 	 * made them may have died a moment ago, before it had synced them.
 	 */
-	async #settle(path: string): Promise<void> {
+	async #ensureDurable(path: string): Promise<void> {
 		const parent = dirname(path);
 		if (this.#durable.has(path) || parent === path) return;
-		await this.#settle(parent);
+		await this.#ensureDurable(parent);
 		// What we may not read we have not made anything in.
 		await this.#files.syncDirectory(parent).catch(unlessCode("EACCES"));
 		this.#durable.add(path);

@@ -197,7 +197,7 @@ export class LogWriter {
 					throw error;
 			}
 		}
-		this.#settle(batch);
+		this.#acknowledge(batch);
 		return "done";
 	}
 
@@ -220,7 +220,7 @@ export class LogWriter {
 			throw new WalError("WAL_CORRUPT", `seq ${expect + 1} is a record that this writer has not written`, {
 				seq: expect + 1,
 			});
-		this.#settle(batch.slice(0, found.length));
+		this.#acknowledge(batch.slice(0, found.length));
 		return found.length > 0 ? "done" : "retry";
 	}
 
@@ -268,7 +268,7 @@ export class LogWriter {
 	}
 
 	/** What was stored leaves the queue only now: after a full disk the same lines go first. One pass frees who waits for them. */
-	#settle(batch: readonly Queued[]): void {
+	#acknowledge(batch: readonly Queued[]): void {
 		if (this.#full) this.#tell(undefined);
 		this.#full = undefined;
 		this.#cancelRetry();

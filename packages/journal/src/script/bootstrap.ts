@@ -1,9 +1,9 @@
 /** Inside the realm: `ctx`, the console, and the only ways to the host and back. */
 import type { ScriptCalls, ScriptContext } from "./context.ts";
+import type { ErrorText } from "./error-text.ts";
 import type { guardRealm } from "./guards.ts";
 import type { RealmErrors } from "./realm-errors.ts";
 import type { realmJson } from "./realm-json.ts";
-import type { Said } from "./said.ts";
 
 /** What the realm calls of the host. All of it may throw. */
 export interface Outside {
@@ -20,11 +20,11 @@ export interface Outside {
 	random(): number;
 	uuid(): string;
 	log(text: string): void;
-	/** What an error of the host says: {@link Said} as JSON text. */
+	/** What an error of the host says: {@link ErrorText} as JSON text. */
 	describe(error: unknown): string;
 }
 
-/** What the host calls of the realm. All of it only queues a microtask: what the script does then is done in a stretch. */
+/** What the host calls of the realm. All of it only queues a microtask: what the script does then is done in a time slice. */
 export interface Inside {
 	/** Runs the top level of a script. Gives the exports beside the default one as JSON text; `fail` is told as of `run`. */
 	load(
@@ -32,13 +32,13 @@ export interface Inside {
 		done: (exports: string) => void,
 		fail: (said: string) => void,
 	): void;
-	/** Runs the default export. `fail` is told {@link Said} as JSON text, the host's error where it was one, and those that it came from. */
+	/** Runs the default export. `fail` is told {@link ErrorText} as JSON text, the host's error where it was one, and those that it came from. */
 	run(
 		args: string,
 		done: (result: string | undefined) => void,
 		fail: (said: string, origin: unknown, causes: readonly unknown[]) => void,
 	): void;
-	/** What a value that was thrown in the realm says: {@link Said} as JSON text. */
+	/** What a value that was thrown in the realm says: {@link ErrorText} as JSON text. */
 	describe(error: unknown, told: (said: string) => void): void;
 }
 
@@ -331,7 +331,7 @@ export function bootstrap(
 			let ended: Promise<void> | undefined;
 			outside(() =>
 				host.enter(fork, branch, () => {
-					ended = settle(body, outcome);
+					ended = runBody(body, outcome);
 				}),
 			);
 			await ended;
@@ -341,7 +341,7 @@ export function bootstrap(
 		}
 	}
 
-	async function settle(body: Body, outcome: Outcome): Promise<void> {
+	async function runBody(body: Body, outcome: Outcome): Promise<void> {
 		try {
 			outcome.value = await body();
 		} catch (error) {
@@ -458,7 +458,7 @@ export function bootstrap(
 
 	/** An error of the realm in place of one of the host. */
 	function foreign(origin: unknown): Error {
-		let said: Said;
+		let said: ErrorText;
 		try {
 			said = parse(host.describe(origin));
 		} catch {

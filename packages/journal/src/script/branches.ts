@@ -24,16 +24,16 @@ export class Branch {
 	}
 
 	/** To be called before each call: what it may rest on is now part of the chain. */
-	settle(): void {
+	joinEnded(): void {
 		while (this.#forks[0]?.isOver) {
 			const { branches } = this.#forks.shift() as Fork;
-			for (const branch of branches) branch.settle();
+			for (const branch of branches) branch.joinEnded();
 			this.#line.join(branches.map((branch) => branch.#line));
 		}
 	}
 
 	fork(kind: string, name: string, branches: number): Fork {
-		this.settle();
+		this.joinEnded();
 		const { using } = this.#tree;
 		const what = name === "" ? kind : `${kind}.${encodeURIComponent(using.redact?.(name) ?? name)}`;
 		const visit = this.#visits.get(what) ?? 0;

@@ -59,9 +59,9 @@ class Session implements Bridge {
 		let ending: Ending | undefined;
 		switch (message.type) {
 			case "open": {
-				const { stretchMs, ...code } = message;
+				const { sliceMs, ...code } = message;
 				try {
-					this.#realm = await openRealm(code, this, stretchMs);
+					this.#realm = await openRealm(code, this, sliceMs);
 					ending = { type: "opened", exports: this.#realm.exports };
 				} catch (error) {
 					ending = this.#failedWith(error);

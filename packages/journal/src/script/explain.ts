@@ -11,7 +11,7 @@ import type { Order, Ticket } from "../order.ts";
 import { type Asked, describe } from "../perform.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import { leavesOutcome, startsDurably } from "../purity.ts";
-import { revive } from "../results.ts";
+import { loadResult } from "../results.ts";
 import type { Using } from "../step.ts";
 import { isInner, scriptLane } from "./branches.ts";
 import type { ScriptModule } from "./load.ts";
@@ -76,7 +76,7 @@ export interface ExplainPorts extends Pick<Using, "logId" | "results" | "redact"
 	/** Does the script run in a process of its own? Default: false. */
 	readonly isolate?: boolean | undefined;
 	/** As in `ScriptPorts`. */
-	readonly watchStretch?: ((limitMs: number) => () => void) | undefined;
+	readonly watchTimeSlice?: ((limitMs: number) => () => void) | undefined;
 	/** Is the run over? Then every call has to be recorded. */
 	readonly isOver: boolean;
 }
@@ -248,7 +248,7 @@ class Explorer {
 		switch (known.kind) {
 			case "ghost":
 			case "world": {
-				const value = (await revive(known.kept, this.#ports.results)) as T;
+				const value = (await loadResult(known.kept, this.#ports.results)) as T;
 				return known.kind === "world" && !known.settled ? guessed(value) : given(value);
 			}
 			case "failed":
@@ -395,7 +395,7 @@ class Explorer {
 		const { outcome } = this.#alike(id) ?? this.#atThisPlace(id) ?? {};
 		if (outcome?.type === "completed") {
 			try {
-				return (await revive(outcome.kept, this.#ports.results)) as T;
+				return (await loadResult(outcome.kept, this.#ports.results)) as T;
 			} catch {
 				// A result that is lost is as good as none.
 			}

@@ -1,15 +1,15 @@
 /**
  * The place that a script has in a process of its own, seen from its host: the realm is there, and all that comes back is a report
- * at the end of each stretch. Nothing in a report is believed before it has been looked at.
+ * at the end of each time slice. Nothing in a report is believed before it has been looked at.
  */
 import { z } from "zod";
 import { JournalError } from "../errors.ts";
 import { type At, type FromChild, frameOf, HEAD, type Operation, type ToChild } from "./channel.ts";
+import { errorOfText, textOfError } from "./error-text.ts";
 import type { ScriptModule } from "./load.ts";
 import type { Bridge, Realm, Reply } from "./realm.ts";
-import { errorOf, sayOf } from "./said.ts";
 import { type Child, startChild } from "./start-child.ts";
-import { STRETCH_MS } from "./stretch.ts";
+import { SLICE_MS } from "./time-slice.ts";
 
 /** A longer report is no report, in bytes. */
 const MAX_REPORT = 32 * 1024 * 1024;
@@ -20,7 +20,7 @@ const MAX_CALLS = 10_000;
 const MAX_DEPTH = 256;
 const MAX_NAME = 1000;
 
-/** How much longer than a stretch may take its report is waited for, in milliseconds. */
+/** How much longer than a time slice may take its report is waited for, in milliseconds. */
 const GRACE_MS = 5000;
 
 /** The same for the first one, which waits for the process to start. */
@@ -34,12 +34,9 @@ const START_MS = 30_000;
 export async function openIsolated(
 	module: ScriptModule,
 	bridge: Bridge,
-	{
-		stretchMs = STRETCH_MS,
-		signal,
-	}: { readonly stretchMs?: number | undefined; readonly signal?: AbortSignal | undefined },
+	{ sliceMs = SLICE_MS, signal }: { readonly sliceMs?: number | undefined; readonly signal?: AbortSignal | undefined },
 ): Promise<Realm> {
-	const isolated = new Isolated(module, bridge, stretchMs);
+	const isolated = new Isolated(module, bridge, sliceMs);
 	const stop = (): void => isolated.end(signal?.reason);
 	signal?.addEventListener("abort", stop, { once: true });
 	try {
@@ -52,7 +49,7 @@ export async function openIsolated(
 class Isolated {
 	readonly #module: ScriptModule;
 	readonly #bridge: Bridge;
-	readonly #stretchMs: number;
+	readonly #sliceMs: number;
 	readonly #child: Child;
 	/** What has come of a report that is not whole. */
 	#chunks: Buffer[] = [];
@@ -61,7 +58,7 @@ class Isolated {
 	#isBusy = false;
 	/** What it is to hear next. */
 	readonly #next: ToChild[] = [];
-	/** What it has asked for in the stretch that it is in. */
+	/** What it has asked for in the time slice that it is in. */
 	readonly #asked: (() => void)[] = [];
 	/** What it asked for before. */
 	#toBegin: (() => void)[] = [];
@@ -77,10 +74,10 @@ class Isolated {
 	#state: "opening" | "opened" | "running" | "over" = "opening";
 	#limit: NodeJS.Timeout | undefined;
 
-	constructor(module: ScriptModule, bridge: Bridge, stretchMs: number) {
+	constructor(module: ScriptModule, bridge: Bridge, sliceMs: number) {
 		this.#module = module;
 		this.#bridge = bridge;
-		this.#stretchMs = stretchMs;
+		this.#sliceMs = sliceMs;
 		for (const { promise } of [this.#opened, this.#ended]) promise.catch(() => {});
 		this.#child = startChild({
 			data: (bytes) => this.#hear(bytes),
@@ -90,7 +87,7 @@ class Isolated {
 
 	async open(): Promise<Realm> {
 		const { file, code, clean, moved } = this.#module;
-		this.#send({ type: "open", file, code, clean, moved, stretchMs: this.#stretchMs }, START_MS);
+		this.#send({ type: "open", file, code, clean, moved, sliceMs: this.#sliceMs }, START_MS);
 		return {
 			exports: await this.#opened.promise,
 			run: (args) => {
@@ -138,7 +135,7 @@ class Isolated {
 			return;
 		}
 		this.#isBusy = true;
-		const limitMs = this.#stretchMs + GRACE_MS + more;
+		const limitMs = this.#sliceMs + GRACE_MS + more;
 		const late = (): void => {
 			if (this.#limit === limit) this.#lose(`it did not answer within ${limitMs} ms`);
 		};
@@ -186,7 +183,7 @@ class Isolated {
 		return this.#chunks[0] as Buffer;
 	}
 
-	/** Does in the place of the script what it did in a stretch, and then what that asked for. @throws where it says what cannot be */
+	/** Does in the place of the script what it did in a time slice, and then what that asked for. @throws where it says what cannot be */
 	#take(report: FromChild): void {
 		if (this.#state === "opening" && report.operations.length > 0)
 			throw new Error("it made calls before its function ran");
@@ -211,7 +208,7 @@ class Isolated {
 		if (report.type === "opened") {
 			this.#state = "opened";
 			this.#opened.resolve(report.exports);
-		} else if (report.type === "failed") this.end(this.#errorOf(report));
+		} else if (report.type === "failed") this.end(this.#failureIn(report));
 		else throw new Error(`it said "${report.type}" before its function ran`);
 	}
 
@@ -228,7 +225,7 @@ class Isolated {
 				this.end(this.#failureOf(report.call));
 				break;
 			case "failed":
-				this.end(this.#errorOf(report));
+				this.end(this.#failureIn(report));
 				break;
 			default:
 				throw new Error(`it said "${report.type}" while its function ran`);
@@ -266,7 +263,7 @@ class Isolated {
 					fail: (error) => {
 						this.#open--;
 						this.#failures.set(call, error);
-						this.#send({ type: "fail", call, said: sayOf(error) });
+						this.#send({ type: "fail", call, said: textOfError(error) });
 					},
 				};
 				this.#asked.push(() => begin(reply));
@@ -304,8 +301,8 @@ class Isolated {
 		}
 	}
 
-	#errorOf({ said, causes }: FromChild & { readonly type: "failed" }): Error {
-		const error = errorOf(said, this.#module.file, this.#bridge.error);
+	#failureIn({ said, causes }: FromChild & { readonly type: "failed" }): Error {
+		const error = errorOfText(said, this.#module.file, this.#bridge.error);
 		if (causes.length > 0) error.cause = new AggregateError(causes.map((call) => this.#failureOf(call)));
 		return error;
 	}
@@ -351,16 +348,16 @@ const operation = z.discriminatedUnion("op", [
 	}),
 ]);
 
-const stretch = { operations: z.array(operation), printed: z.array(z.string()) };
+const slice = { operations: z.array(operation), printed: z.array(z.string()) };
 
 const fromChild: z.ZodType<FromChild> = z.discriminatedUnion("type", [
-	z.strictObject({ ...stretch, type: z.literal("seed"), at }),
-	z.strictObject({ ...stretch, type: z.literal("opened"), exports: z.record(z.string(), z.unknown()) }),
-	z.strictObject({ ...stretch, type: z.literal("rested") }),
-	z.strictObject({ ...stretch, type: z.literal("completed"), result: z.string().optional() }),
-	z.strictObject({ ...stretch, type: z.literal("failed by"), call: count }),
+	z.strictObject({ ...slice, type: z.literal("seed"), at }),
+	z.strictObject({ ...slice, type: z.literal("opened"), exports: z.record(z.string(), z.unknown()) }),
+	z.strictObject({ ...slice, type: z.literal("rested") }),
+	z.strictObject({ ...slice, type: z.literal("completed"), result: z.string().optional() }),
+	z.strictObject({ ...slice, type: z.literal("failed by"), call: count }),
 	z.strictObject({
-		...stretch,
+		...slice,
 		type: z.literal("failed"),
 		said: z.strictObject({
 			name: z.string().optional(),

@@ -7,13 +7,13 @@ import { type Context, constants, createContext, Script } from "node:vm";
 import { bootstrap, type Inside, type Outside } from "./bootstrap.ts";
 import type { ScriptCalls } from "./context.ts";
 import type { Draws } from "./draws.ts";
+import { errorOfText, lineOf, type MakeError, textOfError } from "./error-text.ts";
 import { guardRealm } from "./guards.ts";
 import type { ScriptCode } from "./load.ts";
 import { realmErrors } from "./realm-errors.ts";
 import { realmJson } from "./realm-json.ts";
 import { placeOf, standsHere } from "./rejections.ts";
-import { errorOf, lineOf, type MakeError, sayOf } from "./said.ts";
-import { STRETCH_MS, Stretches } from "./stretch.ts";
+import { SLICE_MS, TimeSlices } from "./time-slice.ts";
 
 /** What a script reaches, on the side of the host. */
 export interface Bridge {
@@ -35,10 +35,10 @@ export interface Bridge {
 	/** A line that the script has printed. */
 	log(text: string): void;
 	readonly error: MakeError;
-	/** Is there nobody else in this process? Then it may end where a stretch is cut. */
+	/** Is there nobody else in this process? Then it may end where a time slice is cut. */
 	readonly isAlone?: boolean;
-	/** {@link ScriptPorts.watchStretch} */
-	readonly watchStretch?: ((limitMs: number) => () => void) | undefined;
+	/** {@link ScriptPorts.watchTimeSlice} */
+	readonly watchTimeSlice?: ((limitMs: number) => () => void) | undefined;
 }
 
 /** How the host answers a call, once, while the script waits. What the script does then is done when this returns. */
@@ -60,7 +60,7 @@ export interface Realm {
 	 * and an Error with name, message, `code` and `detail` of what else the script throws; the stack has the lines of the script
 	 */
 	run(args: string): Promise<string | undefined>;
-	/** Several answers under one limit of time: {@link Stretches.burst}. */
+	/** Several answers under one limit of time: {@link TimeSlices.burst}. */
 	burst(answers: (isShort: () => boolean) => void): void;
 	/** Does what is not of the script alone, when a burst is over. */
 	say(what: () => void): void;
@@ -71,11 +71,11 @@ export interface Realm {
 /**
  * Makes a realm and runs the top level of the script in it.
  *
- * @param stretchMs how long it may compute until it waits
+ * @param sliceMs how long it may compute until it waits
  * @throws JournalError `SCRIPT_INVALID` (no default export that is a function; the top level throws; exports that are
  * not JSON), `DETERMINISM`, `SCRIPT_TIMEOUT`
  */
-export async function openRealm(module: ScriptCode, bridge: Bridge, stretchMs = STRETCH_MS): Promise<Realm> {
+export async function openRealm(module: ScriptCode, bridge: Bridge, sliceMs = SLICE_MS): Promise<Realm> {
 	const { file } = module;
 	// A context without a sandbox object: there is no object of the host to be reached.
 	const context = createContext(constants.DONT_CONTEXTIFY, {
@@ -85,14 +85,16 @@ export async function openRealm(module: ScriptCode, bridge: Bridge, stretchMs = 
 	});
 	const tell = (reasons: readonly unknown[], more: number): void => {
 		const print = (said: string): void =>
-			stretches.print(`nobody waited for what failed here: ${errorOf(JSON.parse(said), file, bridge.error).stack}`);
+			timeSlices.print(
+				`nobody waited for what failed here: ${errorOfText(JSON.parse(said), file, bridge.error).stack}`,
+			);
 		goOn(life, () => {
 			for (const reason of reasons) inside.describe(reason, print);
 		});
-		if (more > 0) stretches.say(() => bridge.log(`nobody waited for what failed here: and ${more} more`));
+		if (more > 0) timeSlices.say(() => bridge.log(`nobody waited for what failed here: and ${more} more`));
 	};
-	const stretches = new Stretches(context, file, stretchMs, placeOf(tell), bridge);
-	const life: Life = { isOver: false, stretches, tell, rested: () => bridge.rested() };
+	const timeSlices = new TimeSlices(context, file, sliceMs, placeOf(tell), bridge);
+	const life: Life = { isOver: false, timeSlices, tell, rested: () => bridge.rested() };
 	const compiled = <T>(inner: T): T =>
 		new Script(`"use strict"; (${inner})`, { filename: "reyn:realm" }).runInContext(context);
 	const errors = compiled(realmErrors)(file, JSON.stringify(module.moved));
@@ -100,8 +102,8 @@ export async function openRealm(module: ScriptCode, bridge: Bridge, stretchMs = 
 	return {
 		exports: await load(module, context, inside, life, bridge),
 		run: (args) => run(args, inside, life, file, bridge),
-		burst: (answers) => guarded(life, () => stretches.burst(answers)),
-		say: (what) => stretches.say(what),
+		burst: (answers) => guarded(life, () => timeSlices.burst(answers)),
+		say: (what) => timeSlices.say(what),
 		close() {},
 	};
 }
@@ -109,16 +111,16 @@ export async function openRealm(module: ScriptCode, bridge: Bridge, stretchMs = 
 interface Life {
 	/** Then nobody answers the script any more. */
 	isOver: boolean;
-	/** Told where a stretch was cut. */
+	/** Told where a time slice was cut. */
 	failed?: (error: unknown) => void;
-	readonly stretches: Stretches;
+	readonly timeSlices: TimeSlices;
 	/** Told of what fails while nobody waits for it. */
 	tell(reasons: readonly unknown[], more: number): void;
 	rested(): void;
 }
 
 function goOn(life: Life, wake: () => void): void {
-	guarded(life, () => life.stretches.run(wake));
+	guarded(life, () => life.timeSlices.run(wake));
 	if (!life.isOver) life.rested();
 }
 
@@ -127,7 +129,7 @@ function goOnWith(life: Life, wake: () => void): void {
 	if (!life.isOver) goOn(life, wake);
 }
 
-/** Where a stretch is cut, the script is over. */
+/** Where a time slice is cut, the script is over. */
 function guarded(life: Life, work: () => void): void {
 	try {
 		work();
@@ -142,7 +144,7 @@ function outsideOf(bridge: Bridge, life: Life): Outside {
 	return {
 		call(op, args, answer, fail) {
 			const begin = bridge.call(op, args);
-			life.stretches.after(() =>
+			life.timeSlices.after(() =>
 				begin({
 					answer: (text) => goOnWith(life, () => answer(text)),
 					fail: (error) => goOnWith(life, () => fail(error)),
@@ -158,8 +160,8 @@ function outsideOf(bridge: Bridge, life: Life): Outside {
 		join: (fork) => bridge.join(fork),
 		random: () => bridge.draws().random(),
 		uuid: () => bridge.draws().uuid(),
-		log: (text) => life.stretches.print(text),
-		describe: sayOf,
+		log: (text) => life.timeSlices.print(text),
+		describe: textOfError,
 	};
 }
 
@@ -186,7 +188,7 @@ function load(
 			inside.load(
 				script,
 				(exports) => resolve(JSON.parse(exports)),
-				(said) => reject(loadError(errorOf(JSON.parse(said), file, make), file, make)),
+				(said) => reject(loadError(errorOfText(JSON.parse(said), file, make), file, make)),
 			),
 		);
 	});
@@ -232,7 +234,7 @@ function run(
 				},
 				(said, origin, causes) => {
 					life.isOver = true;
-					reject(origin ?? errorFrom(errorOf(JSON.parse(said), file, make), causes));
+					reject(origin ?? errorFrom(errorOfText(JSON.parse(said), file, make), causes));
 				},
 			),
 		);

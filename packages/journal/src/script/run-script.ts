@@ -31,13 +31,13 @@ export interface ScriptPorts extends Using {
 	/** Does it run in a process of its own, that has nothing but its calls? Default: false. */
 	readonly isolate?: boolean | undefined;
 	/** How long the script may compute until it waits for something, in milliseconds. Default: 5000. */
-	readonly stretchMs?: number;
+	readonly sliceMs?: number;
 	/**
 	 * Called where a script of this process begins to compute, with how long it may, in milliseconds; what it gives is called when that
 	 * is over. There are functions of JavaScript that V8 cannot stop, and nothing else of the process runs then: a thread that was told
 	 * of it can see it, and end the process. Default: nobody is told.
 	 */
-	readonly watchStretch?: ((limitMs: number) => () => void) | undefined;
+	readonly watchTimeSlice?: ((limitMs: number) => () => void) | undefined;
 	/** The calls that the script is known to make, as a memo says: it is stopped where it makes others. Absent: it may make any. */
 	readonly expected?: readonly Expected[] | undefined;
 }
@@ -114,7 +114,7 @@ export async function checkScript(module: ScriptModule, args: unknown, how: How 
 		rested() {},
 		log() {},
 		error: journalError,
-		watchStretch: how.watchStretch,
+		watchTimeSlice: how.watchTimeSlice,
 	};
 	const realm = await open(module, bridge, how);
 	try {
@@ -125,10 +125,10 @@ export async function checkScript(module: ScriptModule, args: unknown, how: How 
 }
 
 /** How a script runs. */
-type How = Pick<ScriptPorts, "isolate" | "stretchMs" | "watchStretch"> & { readonly signal?: AbortSignal };
+type How = Pick<ScriptPorts, "isolate" | "sliceMs" | "watchTimeSlice"> & { readonly signal?: AbortSignal };
 
 const open = (module: ScriptModule, bridge: Bridge, how: How): Promise<Realm> =>
-	how.isolate ? openIsolated(module, bridge, how) : openRealm(module, bridge, how.stretchMs);
+	how.isolate ? openIsolated(module, bridge, how) : openRealm(module, bridge, how.sliceMs);
 
 const journalError: Bridge["error"] = (...given) => new JournalError(...given);
 
@@ -166,7 +166,7 @@ export class ScriptHost {
 			program: scriptLane(run),
 			recorded: ports.expected,
 			onDivergence: (divergence) => of.diverged(divergence, () => this.#order.goOn()),
-			onIdle: () => this.#lookWhenIdle(),
+			onIdle: () => this.#advanceWhenIdle(),
 		});
 		// A memo knows what is recorded of this revision; a journal has all of them.
 		const using = { ...ports, order: this.#order, recordedIn: undefined, firstBelow: undefined };
@@ -188,7 +188,7 @@ export class ScriptHost {
 			rested: () => this.#realm && this.#order.rest(),
 			log: (text) => this.#ports.print(text),
 			error: journalError,
-			watchStretch: this.#ports.watchStretch,
+			watchTimeSlice: this.#ports.watchTimeSlice,
 		};
 		const realm = await open(module, bridge, this.#ports);
 		this.#realm = realm;
@@ -213,7 +213,7 @@ export class ScriptHost {
 
 	#call(op: string, json: string): (reply: Reply) => void {
 		const branch = this.#branches.current;
-		branch.settle();
+		branch.joinEnded();
 		const { lane } = branch;
 		try {
 			const call = this.#place(op, JSON.parse(json), lane);
@@ -278,7 +278,7 @@ export class ScriptHost {
 				// It is never told of: the run ends when nothing but that is under way.
 				if (isReynError(error, "CALL_WAITING")) {
 					this.#questions.add({ question: error.message });
-					this.#order.look();
+					this.#order.advance();
 					return done();
 				}
 				if (isBeneath(error)) this.#of.suspend(error as Error);
@@ -389,7 +389,7 @@ export class ScriptHost {
 		const open = { question };
 		const ended = AbortSignal.any([signal, this.#over.signal]);
 		this.#questions.add(open);
-		this.#order.look();
+		this.#order.advance();
 		return new Promise((_, reject) => {
 			const stop = (): void => {
 				this.#questions.delete(open);
@@ -401,7 +401,7 @@ export class ScriptHost {
 	}
 
 	/** Once nothing but questions is asked for, the script can come no further by itself. */
-	#lookWhenIdle(): void {
+	#advanceWhenIdle(): void {
 		if (this.#over.signal.aborted || this.#order.open > this.#questions.size) return;
 		const questions = [...this.#questions].map(({ question }) => question);
 		this.#of.suspend(

@@ -505,7 +505,7 @@ describe("what a script waits for", () => {
 		expect(run.process.kinds).not.toContain("step_failed");
 	});
 
-	test("does not hold it open when it fails in the same stretch", async () => {
+	test("does not hold it open when it fails in the same time slice", async () => {
 		const run = new Run(() => undefined, { ask: () => new Promise<string>(() => {}) });
 		const source = script(`ctx.ask("really?"); throw new Error("no");`);
 		expect(await run.live(source)).toMatchObject({ status: "failed", error: { message: "no" } });

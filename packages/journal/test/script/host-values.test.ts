@@ -252,9 +252,7 @@ describe("no value of the host is found", () => {
 		});
 
 		test("in a preview", async () => {
-			const preview = await new Process({ stretchMs: LONG_MS }).explain(
-				script(`${searching}${body}; return search();`),
-			);
+			const preview = await new Process({ sliceMs: LONG_MS }).explain(script(`${searching}${body}; return search();`));
 			expect(preview).toMatchObject({ isWhole: true, result: "nothing" });
 		});
 	});
@@ -274,7 +272,7 @@ describe("no value of the host is found", () => {
 				"--conditions=@reyn/source",
 				"--input-type=module",
 				"--eval",
-				`import { runBody } from "./test/script/host.ts"; console.log(await runBody(${JSON.stringify(`${searching}${body}; return search();`)}));`,
+				`import { runBody } from "./test/script/host.ts"; console.log(await runBody(${JSON.stringify(`${searching}${body}; return search();`)}, undefined, undefined, ${LONG_MS}));`,
 			],
 			{ encoding: "utf8", cwd: new URL("../..", import.meta.url) },
 		);

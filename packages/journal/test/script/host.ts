@@ -41,13 +41,13 @@ export async function runSource(
 	source: string,
 	host: Bridge = testHost(),
 	args = "{}",
-	stretchMs?: number,
+	sliceMs?: number,
 ): Promise<unknown> {
-	const realm = await openRealm(loadScript(source, "s.ts"), host, stretchMs);
+	const realm = await openRealm(loadScript(source, "s.ts"), host, sliceMs);
 	const result = await realm.run(args);
 	return result === undefined ? undefined : JSON.parse(result);
 }
 
 /** Runs the body of a script's function. */
-export const runBody = (body: string, host?: Bridge, args?: string, stretchMs?: number): Promise<unknown> =>
-	runSource(`export default async (ctx: any, args: any) => {\n${body}\n};`, host, args, stretchMs);
+export const runBody = (body: string, host?: Bridge, args?: string, sliceMs?: number): Promise<unknown> =>
+	runSource(`export default async (ctx: any, args: any) => {\n${body}\n};`, host, args, sliceMs);

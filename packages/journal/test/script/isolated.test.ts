@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { CHILD_WRITES, type FromChild, frameOf, HEAD, type ToChild } from "../../src/script/channel.ts";
 import { checkScript, loadScript } from "../../src/script/index.ts";
 import { type Child, type ChildEvents, spawnChild } from "../../src/script/start-child.ts";
-import { hasLimit } from "../../src/script/stretch.ts";
+import { hasLimit } from "../../src/script/time-slice.ts";
 import { Process, type ProcessOptions, script, writer } from "./script-process.ts";
 
 const children: Child[] = [];
@@ -161,7 +161,7 @@ describe("it ends, and its host does not", () => {
 
 	test.skipIf(!hasLimit)("a loop without an end is cut as it is here", async () => {
 		const source = script('await ctx.tool("write", { at: "a" }); void ctx.tool("write", { at: "b" }); for (;;);');
-		const [here, isolated] = [false, true].map((isolate) => new Process({ ...options, isolate, stretchMs: 100 }));
+		const [here, isolated] = [false, true].map((isolate) => new Process({ ...options, isolate, sliceMs: 100 }));
 		const [expected, got] = [await here?.work(source), await isolated?.work(source)];
 		expect(expected).toMatchObject({ status: "failed", error: { code: "SCRIPT_TIMEOUT" } });
 		expect(got).toEqual(expected);
@@ -170,7 +170,7 @@ describe("it ends, and its host does not", () => {
 
 	test("what V8 does not stop: a list that says it is endless", async () => {
 		const source = script('await ctx.tool("write", { at: "a" }); [].lastIndexOf.call({ length: 2 ** 53 - 1 }, 1);');
-		const run = new Process({ ...options, isolate: true, stretchMs: 100 });
+		const run = new Process({ ...options, isolate: true, sliceMs: 100 });
 		expect(await run.work(source)).toMatchObject({
 			status: "stopped",
 			error: { code: "SCRIPT_LOST", message: expect.stringContaining("did not answer") },
@@ -180,7 +180,7 @@ describe("it ends, and its host does not", () => {
 
 	test("all memory used up", async () => {
 		const source = script('await ctx.agent("a"); const all = []; for (;;) all.push(new Array(1e6).fill(1.5));');
-		const run = new Process({ ...options, isolate: true, stretchMs: 20_000 });
+		const run = new Process({ ...options, isolate: true, sliceMs: 20_000 });
 		expect(await run.work(source)).toMatchObject({
 			status: "stopped",
 			error: { code: "SCRIPT_LOST", message: expect.stringContaining("512 MiB of memory") },

@@ -59,7 +59,7 @@ const overBranches: Runner = (process, program, how, answer) => {
 	process.begin(canonicalJson(program), how);
 	const branches = new Branches(run, scope, process.ports);
 	const perform = (step: Pick<Step<string>, "kind" | "args" | "purity">, what: string): Promise<string> => {
-		branches.current.settle();
+		branches.current.joinEnded();
 		return branches.current.lane.perform({
 			...step,
 			name: step.kind,

@@ -61,7 +61,7 @@ export interface ProcessOptions {
 	readonly policy?: InDoubtPolicy;
 	readonly redact?: (text: string) => string;
 	readonly gate?: ScriptPorts["gate"];
-	readonly stretchMs?: number;
+	readonly sliceMs?: number;
 	readonly isolate?: boolean;
 	/** Are records missing? Then nobody knows what the script is to do. */
 	readonly isTorn?: boolean;
@@ -124,7 +124,7 @@ export class Process implements Appender {
 
 	get ports(): ScriptPorts {
 		const { model = echo(), tools = [], ask = async () => undefined, policy = "retry", time } = this.#options;
-		const { redact, stretchMs, isolate, gate } = this.#options;
+		const { redact, sliceMs, isolate, gate } = this.#options;
 		return {
 			log: this,
 			logId: "log",
@@ -160,7 +160,7 @@ export class Process implements Appender {
 			ask,
 			print: (line) => this.printed.push(line),
 			...(redact ? { redact } : {}),
-			...(stretchMs === undefined ? {} : { stretchMs }),
+			...(sliceMs === undefined ? {} : { sliceMs }),
 			isolate,
 			gate,
 			...(time ? { clock: time, timers: time } : {}),

@@ -3,7 +3,7 @@ import { type Lane, laneClosed, reasonOf, runProgram } from "@reyn/journal";
 import { type Draft, isReynError, type Scope, type Seq } from "@reyn/wal";
 import type { KernelEvent } from "./events.ts";
 import type { Kernel, Piece } from "./feature.ts";
-import { type From, type Speaker, speaker } from "./services.ts";
+import { type BackgroundMessages, backgroundMessages, type From } from "./services.ts";
 import type { Session } from "./session.ts";
 
 /** How a piece of work is over: what is recorded of it, and what is said in the conversation. */
@@ -14,7 +14,7 @@ export interface Ending {
 
 /**
  * Does a piece of work behind the conversation, where it is not under way: its steps, in a lane of its own, then its end, all or
- * nothing of it recorded before anybody is shown what it says. What is cut goes on with `goOn`. The feature needs `speaker`.
+ * nothing of it recorded before anybody is shown what it says. What is cut goes on with `goOn`. The feature needs `backgroundMessages`.
  */
 export function inBackground(
 	kernel: Kernel,
@@ -30,7 +30,7 @@ export function inBackground(
 			const using = kernel.using(session, signal);
 			const { records, say } = await runProgram(path, work.scope, using, steps);
 			const end = (): Promise<void> => {
-				if (say !== undefined) kernel.get(speaker).say(session, piece, since, say);
+				if (say !== undefined) kernel.get(backgroundMessages).record(session, piece, since, say);
 				const appended = records.map((record) => using.log.append(record, work.scope));
 				if (kernel.find(piece)?.status !== "running")
 					return using.log.append(laneClosed({ lane: path }), work.scope).durable;
@@ -40,7 +40,7 @@ export function inBackground(
 				return durable.then(() => Promise.reject(new Error(why)));
 			};
 			await kernel.space.keep(work.name, "end", end, signal);
-			await kernel.get(speaker).show(session, piece, signal);
+			await kernel.get(backgroundMessages).show(session, piece, signal);
 		} catch (error) {
 			const isCut = signal.aborted || isReynError(error, "STALE_LINEAGE");
 			const [{ scope, name }, reason] = [work, stopReason(signal, error)];
@@ -81,13 +81,13 @@ export interface End {
 export async function sayEnd(
 	session: Session,
 	{ from, scope, lane, giveUp, ended }: End,
-	speaker: Speaker,
+	messages: BackgroundMessages,
 	keep: Keep,
 ): Promise<Went> {
 	const said = await keep(() => {
 		giveUp?.();
 		const end = ended();
-		if (end?.tell !== undefined) speaker.say(session, from, end.seq, end.tell);
+		if (end?.tell !== undefined) messages.record(session, from, end.seq, end.tell);
 		return end && { reason: end.reason, durable: session.log.append(laneClosed({ lane }), scope).durable };
 	});
 	await said?.durable;

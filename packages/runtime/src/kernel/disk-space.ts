@@ -3,7 +3,7 @@ import { whenSpace } from "@reyn/journal";
 import { systemTimers, type WalError } from "@reyn/wal";
 import type { Keeping, KernelEvent } from "./events.ts";
 
-export class Space {
+export class DiskSpace {
 	readonly #emit: (event: KernelEvent) => void;
 	#none = Promise.withResolvers<void>();
 	#isFull = false;

@@ -3,8 +3,8 @@ import type { GatedCall, Model, ModelPolicy, Tool, Using, Verdict } from "@reyn/
 import type { AnyProjection, View } from "@reyn/snapshot";
 import type { Timeline, UndoRules } from "@reyn/timetravel";
 import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal, WalRecord } from "@reyn/wal";
-import type { Space } from "./disk-space.ts";
-import type { Look, Told } from "./pump.ts";
+import type { DiskSpace } from "./disk-space.ts";
+import type { TellContext, Told } from "./pump.ts";
 import type { AnyService, Served, Service } from "./services.ts";
 import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
@@ -47,7 +47,7 @@ export interface Feature<Host extends FeatureHost = FeatureHost> {
 	 * What a durable record tells who listens: of the record and what is looked up alone, so that all who read the log are told the
 	 * same. It is asked of every record, also of other features.
 	 */
-	tell?(record: WalRecord, look: Look): readonly Told[] | Promise<readonly Told[]>;
+	tell?(record: WalRecord, context: TellContext): readonly Told[] | Promise<readonly Told[]>;
 	/** Called once, in the order of the list, also where one only reads. Writes nothing, runs nothing. */
 	start(kernel: Kernel): Host;
 }
@@ -119,7 +119,7 @@ export interface Kernel {
 	readonly wal: Wal;
 	readonly timeline: Timeline;
 	readonly sessions: Sessions;
-	readonly space: Space;
+	readonly space: DiskSpace;
 	readonly ids: Ids;
 	readonly clock: Clock;
 	readonly timers: Timers;

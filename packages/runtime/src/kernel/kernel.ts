@@ -29,7 +29,7 @@ import { type Collection, collectArtifacts } from "../stores/artifacts.ts";
 import { Beside } from "../stores/beside.ts";
 import type { Agents } from "./agents.ts";
 import { type Composition, compose } from "./compose.ts";
-import { Space } from "./disk-space.ts";
+import { DiskSpace } from "./disk-space.ts";
 import { RuntimeError } from "./errors.ts";
 import type { KernelEvent } from "./events.ts";
 import type { Agent, Feature, FeatureHost, Frame, Kernel, Piece } from "./feature.ts";
@@ -78,7 +78,7 @@ export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
 	await store.check?.();
 	// Until the kernel is there, and before all that waits for the log.
 	const opened: { kernel?: OpenKernel } = {};
-	const space = new Space((event) => (opened.kernel ? opened.kernel.emitAtOnce(event) : options.emit?.(event)));
+	const space = new DiskSpace((event) => (opened.kernel ? opened.kernel.emitAtOnce(event) : options.emit?.(event)));
 	const wal = await openWal(store.engine, {
 		realm: store.realm,
 		records: composition.records,
@@ -98,7 +98,7 @@ export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
 /** What a kernel is made of. */
 export interface KernelParts {
 	readonly composition: Composition;
-	readonly space: Space;
+	readonly space: DiskSpace;
 	readonly wal: Wal;
 }
 
@@ -141,7 +141,7 @@ export class OpenKernel implements Kernel {
 	readonly wal: Wal;
 	readonly timeline: Timeline;
 	readonly sessions: Sessions;
-	readonly space: Space;
+	readonly space: DiskSpace;
 	readonly store: Store;
 	readonly results: BlobStore;
 	readonly composition: Composition;

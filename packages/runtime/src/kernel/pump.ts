@@ -15,7 +15,7 @@ export interface Told {
 }
 
 /** What a record is looked at with, beside itself. It is the same for whoever reads the log. */
-export interface Look {
+export interface TellContext {
 	/** The state of the record's session just before it, on the record's own line of history. */
 	before(): Promise<View>;
 	/** What lies beside the log: under its hash, so that it is what the record means. */
@@ -23,7 +23,7 @@ export interface Look {
 }
 
 /** What a record tells; its events get the seq of the record. Of the record and what is looked up alone: no clock, no memory. */
-export type Tell = (record: WalRecord, look: Look) => readonly Told[] | Promise<readonly Told[]>;
+export type Tell = (record: WalRecord, context: TellContext) => readonly Told[] | Promise<readonly Told[]>;
 
 export interface Subscription {
 	/** What was told of the records up to here is known. Those after it are told first, where they count. Default: all that there are now. */
@@ -159,11 +159,11 @@ export class Pump {
 		const { tells, blobs } = this.#ports;
 		const { seq } = record;
 		const events: Told[] = [];
-		const look: Look = { before: () => states.before(record), blobs };
+		const context: TellContext = { before: () => states.before(record), blobs };
 		if (states.counts(record))
 			for (const tell of tells) {
 				try {
-					for (const event of await tell(record, look)) events.push({ ...event, seq });
+					for (const event of await tell(record, context)) events.push({ ...event, seq });
 				} catch (error) {
 					events.push({ ...untold({ kind: record.kind, reason: (error as Error).message }), seq });
 				}
@@ -222,7 +222,7 @@ class Listener {
 	due(): Told | undefined {
 		const at = this.#waiting.findIndex((live) => live.at <= this.#told || this.#isFull());
 		if (at < 0) {
-			this.#settle();
+			this.#resolveReached();
 			return undefined;
 		}
 		if (this.#missed > 0) {
@@ -258,10 +258,10 @@ class Listener {
 
 	end(): void {
 		this.#isEnded = true;
-		this.#settle();
+		this.#resolveReached();
 	}
 
-	#settle(): void {
+	#resolveReached(): void {
 		const isThere = ({ seq }: { readonly seq: Seq }): boolean => this.#isEnded || seq <= this.#told;
 		for (const { resolve } of this.#reaching.filter(isThere)) resolve();
 		this.#reaching = this.#reaching.filter((each) => !isThere(each));

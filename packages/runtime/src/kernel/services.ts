@@ -24,8 +24,8 @@ export const service = <T>(name: string): Service<T> => ({ service: name });
 
 export const serve = <T>(key: Service<T>, value: NoInfer<T>): Served => ({ key, value });
 
-/** Says texts of work in the background, and shows them. */
-export interface Speaker {
+/** The messages of work in the background: records them in the conversation, and shows them. */
+export interface BackgroundMessages {
 	/**
 	 * Records a text of a piece of work, which is shown when the work is over; nothing where it has said one since it was last set
 	 * going. What was killed after its text was recorded says nothing when it gets here again.
@@ -33,12 +33,12 @@ export interface Speaker {
 	 * @param since when it was last set going
 	 * @param spilled where the text lies beside the log, if it is too large for a record
 	 */
-	say(session: Session, from: From, since: Seq, text: string, spilled?: SpilledText): Appended | undefined;
-	hasSaid(session: Session, from: From, since: Seq): boolean;
+	record(session: Session, from: From, since: Seq, text: string, spilled?: SpilledText): Appended | undefined;
+	hasRecorded(session: Session, from: From, since: Seq): boolean;
 	/** Shows what it has said and nobody has seen. What cannot be shown waits, and that is told: it never rejects. */
 	show(session: Session, from: From, signal?: AbortSignal): Promise<void>;
 }
 
 export type From = Pick<Piece, "kind" | "id">;
 
-export const speaker = service<Speaker>("speaker");
+export const backgroundMessages = service<BackgroundMessages>("backgroundMessages");

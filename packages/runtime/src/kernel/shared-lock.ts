@@ -1,34 +1,31 @@
-/** Writes that go on beside each other, and work that goes on while none of them does. */
-export class Gate {
-	#passing = new Set<Promise<unknown>>();
-	#closed: Promise<unknown> | undefined;
+/** A lock for one process: many hold it shared, or one holds it alone. */
+export class SharedLock {
+	#holders = new Set<Promise<unknown>>();
+	#exclusive: Promise<unknown> | undefined;
 
-	/** Does it when the gate is open, beside others. */
-	async pass<T>(work: () => Promise<T>): Promise<T> {
-		while (this.#closed) await this.#closed;
-		return following(this.#passing, work());
-	}
-
-	/** Closes the gate, waits until all have passed, and does it alone. */
-	async alone<T>(work: () => Promise<T>): Promise<T> {
-		while (this.#closed) await this.#closed;
-		const { promise, resolve } = Promise.withResolvers<void>();
-		this.#closed = promise;
+	/** Works beside others that hold it shared, once nobody holds it alone. */
+	async shared<T>(work: () => Promise<T>): Promise<T> {
+		while (this.#exclusive) await this.#exclusive;
+		const working = work();
+		this.#holders.add(working);
 		try {
-			await Promise.allSettled(this.#passing);
-			return await work();
+			return await working;
 		} finally {
-			this.#closed = undefined;
-			resolve();
+			this.#holders.delete(working);
 		}
 	}
-}
 
-async function following<T>(among: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
-	among.add(work);
-	try {
-		return await work;
-	} finally {
-		among.delete(work);
+	/** Lets nobody else in, waits for those that hold it shared, and works alone. */
+	async exclusive<T>(work: () => Promise<T>): Promise<T> {
+		while (this.#exclusive) await this.#exclusive;
+		const { promise, resolve } = Promise.withResolvers<void>();
+		this.#exclusive = promise;
+		try {
+			await Promise.allSettled(this.#holders);
+			return await work();
+		} finally {
+			this.#exclusive = undefined;
+			resolve();
+		}
 	}
 }

@@ -4,7 +4,7 @@
  * over, and can append nothing any more. No clock says it, and no time of a file.
  */
 import type { BlobStore } from "@reyn/wal";
-import { Gate } from "../kernel/shared-lock.ts";
+import { SharedLock } from "../kernel/shared-lock.ts";
 import type { Gone, Store } from "../kernel/store.ts";
 
 /** Blobs that are taken away together: what is put meanwhile waits for no more than that. */
@@ -13,7 +13,7 @@ const AT_ONCE = 32;
 export class Beside {
 	readonly #store: Pick<Store, "blobs">;
 	readonly #areas = new Map<string, BlobStore>();
-	readonly #gate = new Gate();
+	readonly #lock = new SharedLock();
 	/** Those that were put, with their areas. */
 	readonly #young = new Set<string>();
 
@@ -25,7 +25,7 @@ export class Beside {
 		const blobs = this.#in(area);
 		return {
 			put: (name, bytes) =>
-				this.#gate.pass(() => {
+				this.#lock.shared(() => {
 					this.#young.add(`${area}/${name}`);
 					return blobs.put(name, bytes);
 				}),
@@ -50,7 +50,7 @@ export class Beside {
 			bytes += size;
 		};
 		for (let i = 0; i < garbage.length; i += AT_ONCE)
-			await this.#gate.alone(() => Promise.all(garbage.slice(i, i + AT_ONCE).map(remove)));
+			await this.#lock.exclusive(() => Promise.all(garbage.slice(i, i + AT_ONCE).map(remove)));
 		return { files, bytes };
 	}
 

@@ -34,7 +34,7 @@ export class TrackedDirectory {
 		return (await Promise.all(lists)).flat();
 	}
 
-	async look(path: string): Promise<Found> {
+	async inspect(path: string): Promise<Found> {
 		const found = await unlessMissing(lstat(this.#at(path)));
 		if (!found || found.isDirectory()) return { content: null };
 		if (!found.isFile()) return { why: "it is no plain file" };

@@ -135,7 +135,7 @@ class Generations implements FileGenerations {
 
 	async #move(path: string, from: string | null, to: string | null): Promise<Move> {
 		try {
-			const found = await this.#directory.look(path);
+			const found = await this.#directory.inspect(path);
 			const there = "why" in found ? undefined : found.content;
 			const isKnown = there === null || there === from || there === to;
 			const keptIn = isKnown ? undefined : await this.#directory.setAside(path);
@@ -152,7 +152,7 @@ class Generations implements FileGenerations {
 	/** The text of a file that a record can hold; null where there is none. */
 	async #content(path: string): Promise<string | null> {
 		const beyond = await this.#directory.beyond(path);
-		const found = beyond === undefined ? await this.#directory.look(path) : { why: beyond };
+		const found = beyond === undefined ? await this.#directory.inspect(path) : { why: beyond };
 		if ("why" in found) throw notRecorded([{ path, why: found.why }]);
 		return found.content;
 	}

@@ -5,7 +5,7 @@ import type { Tail, Wants } from "../engine.ts";
 import { truncated } from "../engine-errors.ts";
 import { codeOf, type WalError } from "../errors.ts";
 import type { Seq } from "../record.ts";
-import { look } from "./look.ts";
+import { inspect } from "./inspect.ts";
 import { refusal } from "./messages.ts";
 import { activePath, sealedFirsts } from "./names.ts";
 import { withFile } from "./records.ts";
@@ -29,12 +29,12 @@ export class Reader {
 
 	/** Looks at all files and judges them as a writer would. @throws WalError `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO` */
 	async tail(): Promise<Tail | undefined> {
-		const looked = await look(this.#disk, this.#directory, 0, "quick").catch((error) => {
+		const inspected = await inspect(this.#disk, this.#directory, 0, "quick").catch((error) => {
 			if ((error as WalError).detail?.code === "ENOENT") return undefined;
 			throw error;
 		});
-		if (!looked) return undefined;
-		const { found, decision, acknowledged } = looked;
+		if (!inspected) return undefined;
+		const { found, decision, acknowledged } = inspected;
 		if (decision.kind === "refuse") throw refusal(decision, this.#directory);
 		const { sealed, active } = found;
 		const last = sealed.at(-1)?.footer;
@@ -80,7 +80,7 @@ export class Reader {
 				yield records;
 			}
 		} catch (error) {
-			// The writer may have taken the segment away since we looked; then that is what is wrong, and not the log.
+			// The writer may have taken the segment away since we inspected; then that is what is wrong, and not the log.
 			const first = (await this.tail())?.first ?? 0;
 			throw reached + 1 < first ? truncated(reached + 1, first) : error;
 		}

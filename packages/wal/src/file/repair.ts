@@ -14,9 +14,9 @@ import { nodeDisk } from "../node-disk.ts";
 import { type Clock, type Ids, randomIds, systemClock } from "../ports.ts";
 import type { Seq } from "../record.ts";
 import { type WalRepaired, walLost, walRepaired } from "../wal-records.ts";
+import { type Inspection, inspect } from "./inspect.ts";
 import { CHUNK_BYTES } from "./lines.ts";
 import { defaultLogFileOptions, LogFile } from "./log-file.ts";
-import { type Looked, look } from "./look.ts";
 import { refusal } from "./messages.ts";
 import { activePath, headPath, repairedPath } from "./names.ts";
 import { recordLines, withFile } from "./records.ts";
@@ -131,15 +131,15 @@ async function prepare(
 		};
 	}
 
-	const looked = await look(disk, directory, proven);
-	const { found, log, acknowledged, decision } = looked;
+	const inspected = await inspect(disk, directory, proven);
+	const { found, log, acknowledged, decision } = inspected;
 	if (decision.kind === "refuse" && decision.remedy !== undefined) throw refusal(decision, directory);
 	const spoiled = new Set(verdict.problems.map(({ path }) => path));
 	const sound = found.sealed.findIndex(({ path }) => spoiled.has(path));
 	const keptSealed = sound === -1 ? found.sealed : found.sealed.slice(0, sound);
 	const given = found.sealed.slice(keptSealed.length);
 	const paths = [...given.map(({ path }) => path), ...(found.active ? [activePath(directory)] : [])];
-	const pieces = paths.filter((path) => isOurs(path, looked, directory)).flatMap((path) => piecesOf(disk, path));
+	const pieces = paths.filter((path) => isOurs(path, inspected, directory)).flatMap((path) => piecesOf(disk, path));
 	const base = baseOf(found, keptSealed, given, log, pieces);
 	const salvaged = salvage({ first: base.first, prev: base.prev ?? "" }, pieces, acknowledged);
 	const { lost, after, last } = salvaged;
@@ -175,7 +175,7 @@ function acceptOf(lost: WalRepaired["lost"]): string {
 }
 
 /** A file of another log has nothing of ours; one whose header is unreadable is taken for ours, since it stands in our place. */
-function isOurs(path: string, { found, log }: Looked, directory: string): boolean {
+function isOurs(path: string, { found, log }: Inspection, directory: string): boolean {
 	const header =
 		path === activePath(directory) ? found.active?.header : found.sealed.find((s) => s.path === path)?.header;
 	return !header || header.log === "" || header.log === log;
@@ -203,7 +203,7 @@ function baseOf(
 	return { first: start, prev, epoch, ...more };
 }
 
-/** The records of a file that follow one another, in stretches. */
+/** The records of a file that follow one another, in runs. */
 function piecesOf(disk: Disk, path: string): readonly Piece[] {
 	return withFile(disk, path, (file) => {
 		const pieces: Piece[] = [];
@@ -318,7 +318,7 @@ function setAside(disk: Disk, changes: readonly FileChange[]): void {
 
 /** A repair that took effect has its record in the log; what that names and still stands where it stood was not set aside. */
 async function findUnfinished(disk: Disk, directory: string, proven: Seq): Promise<RepairProposal | undefined> {
-	const { found } = await look(disk, directory, proven);
+	const { found } = await inspect(disk, directory, proven);
 	const { active, sealed } = found;
 	if (!active?.header || active.bad || sealed.length === 0) return undefined;
 	const path = activePath(directory);

@@ -2,7 +2,7 @@
 import type { Disk } from "../disk.ts";
 import { nodeDisk } from "../node-disk.ts";
 import type { Seq } from "../record.ts";
-import { look } from "./look.ts";
+import { inspect } from "./inspect.ts";
 import { activePath, sealedPath } from "./names.ts";
 import { checkedLines, type RecordLine, recordLines, withFile } from "./records.ts";
 import type { Scan } from "./scan.ts";
@@ -39,7 +39,7 @@ export async function statLog(
 	directory: string,
 	{ disk = nodeDisk }: { readonly disk?: Disk } = {},
 ): Promise<LogStats> {
-	const { found, decision, log } = await look(disk, directory, 0);
+	const { found, decision, log } = await inspect(disk, directory, 0);
 	const kinds = new Map<string, { records: number; bytes: number }>();
 	const newest: number[] = [];
 	let [records, bytes, padding, first, last] = [0, 0, 0, 0, 0];
@@ -68,7 +68,7 @@ export async function statLog(
 		padding = active.size - (active.bad?.end ?? active.end);
 		withFile(disk, whereIs(disk, directory, active), (file) => {
 			for (const line of recordLines(file)) {
-				// What a live writer has added since we looked is left out, so that the figures fit each other.
+				// What a live writer has added since we inspected is left out, so that the figures fit each other.
 				if (line.record.seq >= active.next && decision.kind !== "refuse") break;
 				add(line);
 			}
@@ -89,7 +89,7 @@ export async function statLog(
 	};
 }
 
-/** A live writer may have sealed the segment that was the active one when we looked. */
+/** A live writer may have sealed the segment that was the active one when we inspected. */
 function whereIs(disk: Disk, directory: string, { header }: Scan): string {
 	const path = activePath(directory);
 	if (header && disk.identity(path) === undefined) return sealedPath(directory, header.first);

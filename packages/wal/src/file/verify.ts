@@ -5,7 +5,7 @@ import { type Disk, type DiskFile, readAt } from "../disk.ts";
 import { nodeDisk } from "../node-disk.ts";
 import type { Seq } from "../record.ts";
 import { misfit } from "./decide.ts";
-import { type Looked, look } from "./look.ts";
+import { type Inspection, inspect } from "./inspect.ts";
 import { refusal } from "./messages.ts";
 import { activePath, sealedPath } from "./names.ts";
 import { checkedLines, withFile } from "./records.ts";
@@ -86,11 +86,11 @@ const MAX_PROBLEMS = 200;
  */
 export async function verifyLog(directory: string, options: VerifyOptions = {}): Promise<LogVerdict> {
 	const { disk = nodeDisk, proven = 0 } = options;
-	const looked = await look(disk, directory, proven);
-	const { found, decision, log, acknowledged } = looked;
+	const inspected = await inspect(disk, directory, proven);
+	const { found, decision, log, acknowledged } = inspected;
 	const segments: SegmentVerdict[] = [];
 	const problems: LogProblem[] = [];
-	const torn = tornNote(looked, directory);
+	const torn = tornNote(inspected, directory);
 
 	let before: Sealed | Seq | undefined = typeof found.base === "object" ? found.base.first : 1;
 	for (const sealed of found.sealed) {
@@ -156,7 +156,7 @@ function stateOf(
 	return torn ? "torn" : "sound";
 }
 
-function tornNote({ found: { active }, acknowledged }: Looked, directory: string): TornNote | undefined {
+function tornNote({ found: { active }, acknowledged }: Inspection, directory: string): TornNote | undefined {
 	if (!active?.header || !active.bad || active.footer || active.next <= acknowledged) return undefined;
 	const { offset, end, why } = active.bad;
 	return { path: activePath(directory), offset, bytes: end - offset, seq: active.next, why };

@@ -227,7 +227,7 @@ const older: Filling = (inode, from, to) => {
 	return Uint8Array.from({ length: to - from }, (_, i) => inode.bytes[from - back + i] ?? 0xff);
 };
 
-interface Stretch {
+interface ByteRange {
 	readonly from: number;
 	readonly to: number;
 }
@@ -237,18 +237,18 @@ function outcomesOf(operation: Operation, durable: number): readonly (readonly O
 	if (operation.type !== "write") return [[none, whole]];
 	const { position, bytes } = operation;
 	const end = position + bytes.length;
-	const fillings = (lost: Stretch): Outcome[] =>
+	const fillings = (lost: ByteRange): Outcome[] =>
 		lost.to > durable ? [zeros, foreign, older].map((filling) => without(lost, durable, filling)) : [];
 	return [
 		[none],
 		[whole],
-		stretchesOf(position, end).flatMap((lost) => [without(lost, durable), ...fillings(lost)]),
+		rangesOf(position, end).flatMap((lost) => [without(lost, durable), ...fillings(lost)]),
 		fillings({ from: position, to: end }),
 	].filter((kind) => kind.length > 0);
 }
 
-/** All of a write but a stretch. A filling is seen only where the file had no durable bytes. */
-function without(lost: Stretch, durable: number, filling?: Filling): Outcome {
+/** All of a write but a range of bytes. A filling is seen only where the file had no durable bytes. */
+function without(lost: ByteRange, durable: number, filling?: Filling): Outcome {
 	return (inode, { bytes, position }) => {
 		const from = Math.max(lost.from, durable);
 		if (lost.from > position) writeTo(inode, bytes.subarray(0, lost.from - position), position);
@@ -261,9 +261,9 @@ const SECTOR = 512;
 const PAGE = 4096;
 
 /** What a write may lack: its end from any sector on, any one sector, any one page. */
-function stretchesOf(position: number, end: number): readonly Stretch[] {
-	const pieces = (size: number): Stretch[] => {
-		const found: Stretch[] = [];
+function rangesOf(position: number, end: number): readonly ByteRange[] {
+	const pieces = (size: number): ByteRange[] => {
+		const found: ByteRange[] = [];
 		for (let from = position; from < end; ) {
 			const to = Math.min(end, (Math.floor(from / size) + 1) * size);
 			found.push({ from, to });

@@ -1,6 +1,6 @@
 /** Conversations: prompts and their turns, what comes from the background, and what a model is shown of it all. */
 import type { Feature, FeatureHost, Kernel } from "../../kernel/feature.ts";
-import { serve, speaker } from "../../kernel/services.ts";
+import { backgroundMessages, serve } from "../../kernel/services.ts";
 import { conversation } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
 import { spilledMessages } from "./large-texts.ts";
@@ -37,7 +37,7 @@ export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Fe
 	begins: [userPrompt],
 	undo: { [userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined) },
 	blobs: [spilledMessages],
-	provides: [speaker],
+	provides: [backgroundMessages],
 	pieces: (view) => [...turnsIn(view), ...messagesIn(view)],
 	settle({ kind, id }) {
 		if (kind !== TURN) return undefined;
@@ -51,7 +51,7 @@ export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Fe
 		return {
 			turns,
 			outbox,
-			services: [serve(speaker, outbox)],
+			services: [serve(backgroundMessages, outbox)],
 			goOn(session, { kind }) {
 				if (kind === TURN) turns.run(session);
 				else outbox.deliverWaiting(session);

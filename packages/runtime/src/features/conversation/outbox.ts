@@ -2,7 +2,7 @@
 import { reasonOf, type SpilledText } from "@reyn/journal";
 import type { Appended, Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
-import type { From, Speaker } from "../../kernel/services.ts";
+import type { BackgroundMessages, From } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import { conversation, hasMessageFrom } from "./conversation.ts";
 import type { BackgroundMessage, TurnEvent } from "./events.ts";
@@ -10,7 +10,7 @@ import { beginningOf, wholeText } from "./large-texts.ts";
 import { deliveryWork, type Undelivered, undeliveredIn } from "./pieces.ts";
 import { assistantMessage, messageDelivered } from "./records.ts";
 
-export class Outbox implements Speaker {
+export class Outbox implements BackgroundMessages {
 	readonly #kernel: Kernel;
 	readonly #onMessage: ((message: BackgroundMessage) => Promise<void>) | undefined;
 	/** The messages that are being shown. */
@@ -21,14 +21,14 @@ export class Outbox implements Speaker {
 		this.#onMessage = onMessage;
 	}
 
-	say(session: Session, from: From, since: Seq, text: string, spilled?: SpilledText): Appended | undefined {
-		if (this.hasSaid(session, from, since)) return undefined;
+	record(session: Session, from: From, since: Seq, text: string, spilled?: SpilledText): Appended | undefined {
+		if (this.hasRecorded(session, from, since)) return undefined;
 		const said = spilled ? { text: beginningOf(text), spilled } : { text };
 		const { kind, id } = from;
 		return session.log.append(assistantMessage({ ...said, from: { kind, id } }), session.scope);
 	}
 
-	hasSaid({ view }: Session, from: From, since: Seq): boolean {
+	hasRecorded({ view }: Session, from: From, since: Seq): boolean {
 		return hasMessageFrom(view.get(conversation), from, since);
 	}
 

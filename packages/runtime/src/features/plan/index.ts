@@ -11,7 +11,7 @@ import {
 	planStepsReset,
 } from "@reyn/plan";
 import type { Feature } from "../../kernel/feature.ts";
-import { speaker } from "../../kernel/services.ts";
+import { backgroundMessages } from "../../kernel/services.ts";
 import { kept } from "./kept.ts";
 import { plansIn } from "./pieces.ts";
 import { PlanHost } from "./plan-host.ts";
@@ -31,7 +31,7 @@ export const planFeature = ({ limits }: PlanOptions = {}): Feature<PlanHost> => 
 			planAborted.is(record) && record.data.by === "person" ? { takenBackBy: { scope: record.scope } } : undefined,
 	},
 	blobs: kept,
-	needs: [speaker],
+	needs: [backgroundMessages],
 	pieces: plansIn,
 	// It costs again, and nobody waits for it any more: a person says so.
 	settle: ({ id }, before) =>

@@ -22,7 +22,7 @@ import { entryAt } from "@reyn/snapshot";
 import type { BlobStore, Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
-import { type From, type Speaker, speaker } from "../../kernel/services.ts";
+import { type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import type { PlanEvent } from "./events.ts";
 import { PLANS } from "./kept.ts";
@@ -32,13 +32,13 @@ export class PlanHost implements FeatureHost {
 	readonly #kernel: Kernel;
 	readonly #blobs: BlobStore;
 	readonly #limits: PlanLimits;
-	readonly #speaker: Speaker;
+	readonly #messages: BackgroundMessages;
 
 	constructor(kernel: Kernel, limits: PlanLimits) {
 		this.#kernel = kernel;
 		this.#blobs = kernel.blobs(PLANS);
 		this.#limits = limits;
-		this.#speaker = kernel.get(speaker);
+		this.#messages = kernel.get(backgroundMessages);
 	}
 
 	/** A turn may start a plan. */
@@ -86,7 +86,7 @@ export class PlanHost implements FeatureHost {
 		const run = runOf(session, plan);
 		if (session.isRunning(work) || !(run?.status === "running" || run?.ended)) return;
 		session.start(work, async (signal) => {
-			const show = (): Promise<void> => this.#speaker.show(session, fromOf(plan), signal);
+			const show = (): Promise<void> => this.#messages.show(session, fromOf(plan), signal);
 			this.#emitStop(session, plan, await shownWhenOver(() => this.#run(session, plan, how, signal), show, signal));
 		});
 	}
@@ -101,7 +101,7 @@ export class PlanHost implements FeatureHost {
 		findPlan(session.view.get(planRuns), plan);
 		const text = `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
 		await this.#giveUp(session, plan, reason, text, atOnce, { by: "person" });
-		await this.#speaker.show(session, fromOf(plan));
+		await this.#messages.show(session, fromOf(plan));
 	}
 
 	/**
@@ -130,7 +130,7 @@ export class PlanHost implements FeatureHost {
 		const { model, tools } = this.#kernel.agent(session.scope);
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
 		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "end", write, signal);
-		if (current().ended) return sayEnd(session, endOf(session, plan), this.#speaker, keep);
+		if (current().ended) return sayEnd(session, endOf(session, plan), this.#messages, keep);
 		const read = await readDecomposition(current().decomposition, this.#blobs);
 		if (read.kind === "lost") {
 			// Never made again by the model: new steps would not be the ones whose results are recorded.
@@ -156,7 +156,7 @@ export class PlanHost implements FeatureHost {
 					this.#emit({ type: "plan_step", scope: session.scope, ...progress });
 			},
 			deliver: async (text, spilled) => {
-				const said = await keep(() => this.#speaker.say(session, fromOf(plan), current().since, text, spilled));
+				const said = await keep(() => this.#messages.record(session, fromOf(plan), current().since, text, spilled));
 				await said?.durable;
 			},
 			onBoundary: async (kind, title, at) => {
@@ -175,10 +175,10 @@ export class PlanHost implements FeatureHost {
 		keep: Keep,
 		who: { by?: "person" } = {},
 	): Promise<Went> {
-		const isAnswered = this.#speaker.hasSaid(session, fromOf(plan), runOf(session, plan)?.since ?? 0);
+		const isAnswered = this.#messages.hasRecorded(session, fromOf(plan), runOf(session, plan)?.since ?? 0);
 		const aborted = planAborted({ plan, reason, ...who, ...(isAnswered ? {} : { tell: text }) });
 		const giveUp = (): void => void session.log.append(aborted, planScope(session, plan));
-		return sayEnd(session, { ...endOf(session, plan), giveUp }, this.#speaker, keep);
+		return sayEnd(session, { ...endOf(session, plan), giveUp }, this.#messages, keep);
 	}
 
 	/** What is over is recorded as that. */

@@ -14,31 +14,31 @@ import {
 } from "@reyn/plan";
 import { entryAt } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
-import type { Look } from "../../kernel/pump.ts";
+import type { TellContext } from "../../kernel/pump.ts";
 import { sessionOf } from "../../kernel/sessions.ts";
 import type { PlanEvent } from "./events.ts";
 import { PLANS } from "./kept.ts";
 
-export async function tellPlan(record: WalRecord, look: Look): Promise<readonly PlanEvent[]> {
+export async function tellPlan(record: WalRecord, context: TellContext): Promise<readonly PlanEvent[]> {
 	const scope = sessionOf(record.scope);
 	if (planStarted.is(record)) {
 		const { plan, goal, decomposition } = record.data;
-		const { steps } = await stepsOf(decomposition, look);
+		const { steps } = await stepsOf(decomposition, context);
 		return [{ type: "plan_started", scope, plan, goal, steps, finished: 0 }];
 	}
-	if (planStepStarted.is(record)) return [await stepEvent(record, look, record.data, { status: "running" })];
+	if (planStepStarted.is(record)) return [await stepEvent(record, context, record.data, { status: "running" })];
 	if (planStepCompleted.is(record)) {
 		const { cost } = record.data;
-		return [await stepEvent(record, look, record.data, { status: "completed", cost })];
+		return [await stepEvent(record, context, record.data, { status: "completed", cost })];
 	}
 	if (planStepFailed.is(record)) {
 		const { reason } = record.data;
-		return [await stepEvent(record, look, record.data, { status: "failed", reason })];
+		return [await stepEvent(record, context, record.data, { status: "failed", reason })];
 	}
 	if (planCompleted.is(record)) {
 		const { plan } = record.data;
-		const run = entryAt((await look.before()).get(planRuns), plan);
-		const steps = run ? (await stepsOf(run.decomposition, look)).steps.map(({ id }) => id) : [];
+		const run = entryAt((await context.before()).get(planRuns), plan);
+		const steps = run ? (await stepsOf(run.decomposition, context)).steps.map(({ id }) => id) : [];
 		const failed = steps.filter((id) => run && stepOf(run, id).status === "failed");
 		return [{ type: "plan_end", scope, plan, outcome: "completed", failed }];
 	}
@@ -53,12 +53,12 @@ type StepEvent = Extract<PlanEvent, { readonly type: "plan_step" }>;
 
 async function stepEvent(
 	record: WalRecord,
-	look: Look,
+	context: TellContext,
 	{ plan, step }: { readonly plan: string; readonly step: string },
 	change: StepEvent["change"],
 ): Promise<StepEvent> {
-	const run = entryAt((await look.before()).get(planRuns), plan);
-	const { steps } = run ? await stepsOf(run.decomposition, look) : lost;
+	const run = entryAt((await context.before()).get(planRuns), plan);
+	const { steps } = run ? await stepsOf(run.decomposition, context) : lost;
 	const index = steps.findIndex(({ id }) => id === step) + 1;
 	const { description = "" } = steps[index - 1] ?? {};
 	const settled = run ? settledIn(run) : new Set<string>();
@@ -84,7 +84,7 @@ const settledIn = ({ steps }: PlanRun): Set<string> =>
 const lost: Pick<Decomposition, "steps"> = { steps: [] };
 
 /** Steps that are lost beside the log have no words. */
-async function stepsOf(hash: string, look: Look): Promise<Pick<Decomposition, "steps">> {
-	const read = await readDecomposition(hash, look.blobs(PLANS));
+async function stepsOf(hash: string, context: TellContext): Promise<Pick<Decomposition, "steps">> {
+	const read = await readDecomposition(hash, context.blobs(PLANS));
 	return read.kind === "sound" ? read.decomposition : lost;
 }

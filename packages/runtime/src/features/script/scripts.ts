@@ -55,7 +55,7 @@ export interface ScriptOptions {
 	/** Run scripts in a process of their own. Default: false. */
 	readonly isolate?: boolean | undefined;
 	/** Told where scripts of this process compute. Default: nobody. */
-	readonly watchStretch?: ((limitMs: number) => () => void) | undefined;
+	readonly watchTimeSlice?: ((limitMs: number) => () => void) | undefined;
 }
 
 /** With what a run goes on: absent is as it was. */
@@ -278,7 +278,7 @@ export class Scripts {
 		const { module, args, whenInDoubt } = ready;
 		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
 		const { model, tools } = this.#kernel.agent(session.scope);
-		const { ask, isolate, watchStretch } = this.#options;
+		const { ask, isolate, watchTimeSlice } = this.#options;
 		const scope = scopeOf(session, run);
 		const memo = await this.#memoOf(session, run);
 		const unrecorded = new Unrecorded((event) => {
@@ -312,7 +312,7 @@ export class Scripts {
 				tools,
 				ask: async (question) => ask?.(question),
 				isolate,
-				watchStretch,
+				watchTimeSlice,
 				print: (line) => tell({ type: "printed", line }),
 				// Before its end is recorded.
 			}).finally(() => unrecorded.flush());
@@ -389,7 +389,7 @@ export class Scripts {
 			model,
 			tools,
 			isolate: this.#options.isolate,
-			watchStretch: this.#options.watchStretch,
+			watchTimeSlice: this.#options.watchTimeSlice,
 			memo,
 			earlier: await Promise.all(others.map(([id]) => this.#memoOf(session, id))),
 			isOver: status === "completed",
@@ -491,11 +491,11 @@ export class Scripts {
 export async function checkScript(
 	{ name, source }: ScriptText,
 	args: unknown,
-	{ isolate, watchStretch }: Pick<ScriptOptions, "isolate" | "watchStretch"> = {},
+	{ isolate, watchTimeSlice }: Pick<ScriptOptions, "isolate" | "watchTimeSlice"> = {},
 ): Promise<ScriptModule> {
 	const module = loadScript(source, name);
 	argsText(args);
-	await checkModule(module, args, { isolate, watchStretch });
+	await checkModule(module, args, { isolate, watchTimeSlice });
 	return module;
 }
 

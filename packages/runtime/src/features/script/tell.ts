@@ -10,19 +10,19 @@ import {
 } from "@reyn/journal/script";
 import { entryAt } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
-import type { Look } from "../../kernel/pump.ts";
+import type { TellContext } from "../../kernel/pump.ts";
 import { sessionOf } from "../../kernel/sessions.ts";
 import { kindsOf } from "../../kernel/work.ts";
 import type { ScriptRunEvent } from "./events.ts";
 
 const ofScripts = kindsOf(scriptRecords);
 
-export async function tellScript(record: WalRecord, look: Look): Promise<readonly ScriptRunEvent[]> {
+export async function tellScript(record: WalRecord, context: TellContext): Promise<readonly ScriptRunEvent[]> {
 	const { run } = record.scope;
 	const event = eventIn(record);
 	if (run === undefined || !event) return [];
 	// Whoever reads that a run goes on may not have read how it began.
-	const name = scriptResumed.is(record) ? entryAt((await look.before()).get(scriptRuns), run)?.name : undefined;
+	const name = scriptResumed.is(record) ? entryAt((await context.before()).get(scriptRuns), run)?.name : undefined;
 	const told = name === undefined ? event : { ...event, name };
 	return [{ type: "script", scope: sessionOf(record.scope), run, event: told }];
 }

@@ -11,7 +11,7 @@ import {
 	skillRuns,
 } from "@reyn/skill-resume";
 import type { Feature } from "../../kernel/feature.ts";
-import { speaker } from "../../kernel/services.ts";
+import { backgroundMessages } from "../../kernel/services.ts";
 import { skillRunsIn } from "./pieces.ts";
 import { SkillHost } from "./skill-host.ts";
 import { tellSkill } from "./tell.ts";
@@ -32,7 +32,7 @@ export const skillFeature = ({ skills = [], resume }: SkillFeatureOptions = {}):
 				? { takenBackBy: { scope: record.scope } }
 				: undefined,
 	},
-	needs: [speaker],
+	needs: [backgroundMessages],
 	pieces: skillRunsIn,
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: skillRunPaused({ run: id }) },

@@ -19,7 +19,7 @@ import { entryAt } from "@reyn/snapshot";
 import { isReynError, type Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, stopReason, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Kernel, Piece } from "../../kernel/feature.ts";
-import { type From, type Speaker, speaker } from "../../kernel/services.ts";
+import { type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import type { SkillEvent } from "./events.ts";
 import { SKILL, skillWork } from "./pieces.ts";
@@ -32,12 +32,12 @@ export interface SkillOptions {
 export class SkillHost implements FeatureHost {
 	readonly #kernel: Kernel;
 	readonly #options: SkillOptions;
-	readonly #speaker: Speaker;
+	readonly #messages: BackgroundMessages;
 
 	constructor(kernel: Kernel, options: SkillOptions) {
 		this.#kernel = kernel;
 		this.#options = options;
-		this.#speaker = kernel.get(speaker);
+		this.#messages = kernel.get(backgroundMessages);
 	}
 
 	/**
@@ -66,7 +66,7 @@ export class SkillHost implements FeatureHost {
 		const found = runOf(session, run);
 		if (session.isRunning(work) || !(found?.status === "running" || found?.ended)) return;
 		session.start(work, async (signal) => {
-			const show = (): Promise<void> => this.#speaker.show(session, fromOf(run), signal);
+			const show = (): Promise<void> => this.#messages.show(session, fromOf(run), signal);
 			this.#emitStop(session, run, await shownWhenOver(() => this.#work(session, run, signal), show, signal));
 		});
 	}
@@ -86,12 +86,12 @@ export class SkillHost implements FeatureHost {
 		await session.stop(skillWork(session.scope, run), reason);
 		findRun(session.view.get(skillRuns), run);
 		await this.#giveUp(session, run, reason, atOnce, { by: "person" });
-		await this.#speaker.show(session, fromOf(run));
+		await this.#messages.show(session, fromOf(run));
 	}
 
 	async #work(session: Session, run: string, signal: AbortSignal): Promise<Went> {
 		const keep: Keep = (write) => this.#kernel.space.keep(`skill run ${run}`, "end", write, signal);
-		if (runOf(session, run)?.ended) return sayEnd(session, endOf(session, run), this.#speaker, keep);
+		if (runOf(session, run)?.ended) return sayEnd(session, endOf(session, run), this.#messages, keep);
 		try {
 			return await this.#run(session, run, signal, keep);
 		} catch (error) {
@@ -116,7 +116,7 @@ export class SkillHost implements FeatureHost {
 				const text = typeof output === "string" ? output : JSON.stringify(output);
 				const spill = () => spillText(text, using.results);
 				const spilled = await this.#kernel.space.keep(`skill run ${id}`, "result", spill, signal);
-				const said = await keep(() => this.#speaker.say(session, fromOf(id), current().since, text, spilled));
+				const said = await keep(() => this.#messages.record(session, fromOf(id), current().since, text, spilled));
 				await said?.durable;
 			},
 			onBoundary: async (kind, title, at) => {
@@ -128,11 +128,11 @@ export class SkillHost implements FeatureHost {
 
 	/** Records that a run is over and what is to be said of it; nothing where its output has been said. */
 	#giveUp(session: Session, run: string, reason: string, keep: Keep, who: { by?: "person" } = {}): Promise<Went> {
-		const isAnswered = this.#speaker.hasSaid(session, fromOf(run), runOf(session, run)?.since ?? 0);
+		const isAnswered = this.#messages.hasRecorded(session, fromOf(run), runOf(session, run)?.since ?? 0);
 		const tell = isAnswered ? {} : { tell: `The skill run ${run} was discarded: ${reason}.` };
 		const discarded = skillRunDiscarded({ run, reason, ...who, ...tell });
 		const giveUp = (): void => void session.log.append(discarded, runScope(session, run));
-		return sayEnd(session, { ...endOf(session, run), giveUp }, this.#speaker, keep);
+		return sayEnd(session, { ...endOf(session, run), giveUp }, this.#messages, keep);
 	}
 
 	/** What is over is recorded as that. */

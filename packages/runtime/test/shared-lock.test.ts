@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { Gate } from "../src/kernel/shared-lock.ts";
+import { SharedLock } from "../src/kernel/shared-lock.ts";
 
 /** Says when each piece of work begins and ends. */
 function watched() {
@@ -21,25 +21,25 @@ function watched() {
 }
 
 test("writes go on beside each other, and none beside what is done alone", async () => {
-	const gate = new Gate();
+	const lock = new SharedLock();
 	const { said, work, end } = watched();
-	const all = [gate.pass(work("a")), gate.pass(work("b")), gate.alone(work("alone")), gate.pass(work("c"))];
-	all.push(gate.alone(work("alone again")));
+	const all = [lock.shared(work("a")), lock.shared(work("b")), lock.exclusive(work("alone")), lock.shared(work("c"))];
+	all.push(lock.exclusive(work("alone again")));
 	for (const name of ["b", "a", "alone", "c", "alone again", "c"]) await end(name);
 	expect(await Promise.all(all)).toEqual(["a", "b", "alone", "c", "alone again"]);
 	const [first, second] = said.indexOf("c begins") < said.indexOf("alone again begins") ? [3, 4] : [4, 3];
 	expect([first, second].toSorted()).toEqual([3, 4]);
 	expect(said.slice(0, 6)).toEqual(["a begins", "b begins", "b ends", "a ends", "alone begins", "alone ends"]);
-	const spans = said.slice(6).map((line) => line.replace(/ (begins|ends)$/, ""));
-	expect(spans[0]).toBe(spans[1]);
-	expect(spans[2]).toBe(spans[3]);
+	const rest = said.slice(6).map((line) => line.replace(/ (begins|ends)$/, ""));
+	expect(rest[0]).toBe(rest[1]);
+	expect(rest[2]).toBe(rest[3]);
 });
 
-test("what fails leaves the gate as it was", async () => {
-	const gate = new Gate();
+test("what fails leaves the lock as it was", async () => {
+	const lock = new SharedLock();
 	const fails = (): Promise<never> => Promise.reject(new Error("no"));
-	await expect(gate.pass(fails)).rejects.toThrow("no");
-	await expect(gate.alone(fails)).rejects.toThrow("no");
-	expect(await gate.alone(async () => "alone")).toBe("alone");
-	expect(await gate.pass(async () => "beside")).toBe("beside");
+	await expect(lock.shared(fails)).rejects.toThrow("no");
+	await expect(lock.exclusive(fails)).rejects.toThrow("no");
+	expect(await lock.exclusive(async () => "alone")).toBe("alone");
+	expect(await lock.shared(async () => "beside")).toBe("beside");
 });

@@ -2,7 +2,7 @@
 import type { Scope, Seq, Wal, WalRecord } from "@reyn/wal";
 import type { BranchIndex } from "./branch-index.ts";
 import { type CheckpointData, checkpoint, isOutside, label, reset, resetSettled } from "./records.ts";
-import { Spans } from "./spans.ts";
+import { SessionRanges } from "./session-ranges.ts";
 import { follow, type Move, type Moves, moveKinds, type UndoRules } from "./undo.ts";
 
 /** A checkpoint, in as few objects as there can be: of a long log there are many, and each is looked at when memory is collected. */
@@ -22,12 +22,12 @@ const markOf = ({ seq, ts, scope, data: { kind, title } }: WalRecord<CheckpointD
 	title,
 });
 
-export class Register {
+export class TimelineIndex {
 	/** All up to here are known. */
 	seen: Seq;
-	readonly spans: Spans;
+	readonly sessionRanges: SessionRanges;
 	/** The records that outlive the others, in order. */
-	readonly kept: WalRecord[];
+	readonly retained: WalRecord[];
 	/** The facts among them. */
 	readonly #facts: WalRecord[];
 	checkpoints: Mark[] = [];
@@ -51,9 +51,9 @@ export class Register {
 		this.#undoRules = undoRules;
 		this.#keptKinds = new Set([reset.kind, label.kind, ...keptKinds]);
 		this.seen = retainedFrom - 1;
-		this.spans = new Spans(this.seen);
-		this.kept = records.filter(({ kind }) => this.keeps(kind));
-		this.#facts = this.kept.filter(({ kind }) => isOutside(kind));
+		this.sessionRanges = new SessionRanges(this.seen);
+		this.retained = records.filter(({ kind }) => this.keeps(kind));
+		this.#facts = this.retained.filter(({ kind }) => isOutside(kind));
 		this.settled = settled;
 		this.#moves = { past: [...moves.past], future: [...moves.future] };
 		for (const record of records) this.#takeNamed(record);
@@ -94,13 +94,13 @@ export class Register {
 		const dataOf = (kind: string): boolean => named.has(kind) || isOutside(kind);
 		for await (const record of this.#wal.read({ after: this.seen, through, dataOf })) {
 			this.seen = record.seq;
-			this.spans.add(record.seq, record.scope);
+			this.sessionRanges.add(record.seq, record.scope);
 			if (dataOf(record.kind)) this.#take(record);
 		}
 	}
 
 	#take(record: WalRecord): void {
-		if (this.keeps(record.kind)) this.kept.push(record);
+		if (this.keeps(record.kind)) this.retained.push(record);
 		if (isOutside(record.kind)) this.#facts.push(record);
 		if (resetSettled.is(record)) this.settled = Math.max(this.settled, record.data.reset);
 		follow(this.#moves, record, this.#undoRules);

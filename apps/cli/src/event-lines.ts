@@ -21,7 +21,7 @@ export type StreamLine =
 	  };
 
 /** Says what has to be said however little is: a command that waits for space would seem to hang. */
-export function saySpace(event: RuntimeEvent): void {
+export function printSpace(event: RuntimeEvent): void {
 	if (event.type === "disk_full" || event.type === "disk_free") err.lines(eventLines(event));
 }
 

@@ -5,7 +5,7 @@ import { Script } from "node:vm";
 import { describe, expect, test, vi } from "vitest";
 import { loadScript } from "../../src/script/load.ts";
 import { openRealm } from "../../src/script/realm.ts";
-import { hasLimit } from "../../src/script/stretch.ts";
+import { hasLimit } from "../../src/script/time-slice.ts";
 import { runBody, testHost } from "./host.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 
@@ -17,7 +17,7 @@ const open = (source: string, host = testHost()) => openRealm(loadScript(source,
 const body = (lines: string): string => `export default async (ctx) => {\n${lines}\n};`;
 const ended = async (lines: string, host = testHost()): Promise<unknown> => (await open(body(lines), host)).run("{}");
 
-if (!hasLimit) console.warn("skipped: Node.js 22 has no limit for a stretch");
+if (!hasLimit) console.warn("skipped: Node.js 22 has no limit for a time slice");
 
 describe.skipIf(!hasLimit)("a loop without an end is cut", () => {
 	test.each([
@@ -45,7 +45,7 @@ describe.skipIf(!hasLimit)("a loop without an end is cut", () => {
 	});
 });
 
-test("a long script whose stretches are short is not cut", async () => {
+test("a long script whose time slices are short is not cut", async () => {
 	const enough = performance.now() + 3 * LIMIT_MS;
 	const host = testHost(() => nextTurn(performance.now() > enough));
 	const lines = "while (!(await ctx.tool('rest'))) for (let n = 0; n < 1e6; n++); return 'done';";
@@ -63,7 +63,7 @@ test.each([
 	],
 ])("a replay is not cut for what the run computed between its waits: %s", async (_, lines) => {
 	// Far more than one of them takes, however busy the machine is, and less than all.
-	const run = new Process({ stretchMs: 5 * LIMIT_MS });
+	const run = new Process({ sliceMs: 5 * LIMIT_MS });
 	const ended = await run.work(script(lines));
 	expect(ended).toMatchObject({ result: "done" });
 	const again = run.next();
@@ -94,7 +94,7 @@ test.skipIf(!hasLimit)("what the host does is never cut in the middle", async ()
 		inside--;
 		return text;
 	};
-	const run = new Process({ redact, stretchMs: LIMIT_MS });
+	const run = new Process({ redact, sliceMs: LIMIT_MS });
 	const ended = await run.work(script('for (let i = 0; ; i++) if (i < 5000) ctx.agent("a" + i).catch(() => {});'));
 	expect(ended).toMatchObject({ status: "failed", error: { code: "SCRIPT_TIMEOUT" } });
 	expect(inside).toBe(0);
@@ -105,8 +105,8 @@ test.skipIf(!hasLimit)("what goes on when the result is there is cut, and the re
 	await expect(ended(lines)).resolves.toBe('"done"');
 });
 
-test.skipIf(!hasLimit)("what was called in a stretch that is cut is not begun", async () => {
-	const run = new Process({ stretchMs: LIMIT_MS });
+test.skipIf(!hasLimit)("what was called in a time slice that is cut is not begun", async () => {
+	const run = new Process({ sliceMs: LIMIT_MS });
 	const lines =
 		'const first = await ctx.agent("a"); for (let i = 0; ; i++) if (i < 100) ctx.agent("b").catch(() => {});';
 	expect(await run.work(script(lines))).toMatchObject({ status: "failed", error: { code: "SCRIPT_TIMEOUT" } });
@@ -119,7 +119,7 @@ test.skipIf(!hasLimit)("what was called in a stretch that is cut is not begun", 
 
 test.skipIf(!hasLimit)("what was under way before is waited for, and kept", async () => {
 	const model = echo(async (prompt) => (prompt === "slow" ? nextTurn("slow!") : `${prompt}!`));
-	const run = new Process({ stretchMs: LIMIT_MS, model });
+	const run = new Process({ sliceMs: LIMIT_MS, model });
 	const lines = 'const slow = ctx.agent("slow"); await ctx.agent("a"); for (;;);';
 	expect(await run.work(script(lines))).toMatchObject({ status: "failed", error: { code: "SCRIPT_TIMEOUT" } });
 	const mended = run.next();
@@ -135,34 +135,37 @@ test.skipIf(!hasLimit)("what it has printed until then is shown, as far as it is
 	expect(host.notes).toHaveLength(100);
 });
 
-test("of many promises that fail in a stretch a thousand are told, in one stretch, and the rest is counted", async () => {
+test("of many promises that fail in a time slice a thousand are told, in one time slice, and the rest is counted", async () => {
 	const host = testHost(() => nextTurn("later"));
 	const limited = vi.spyOn(Script.prototype, "runInContext");
 	const lines = 'for (let i = 0; i < 5000; i++) Promise.reject(new Error("no " + i)); return ctx.agent("a");';
 	await expect(runBody(lines, host)).resolves.toBe("later");
-	const stretches = limited.mock.calls.length;
+	const timeSlices = limited.mock.calls.length;
 	limited.mockRestore();
 	const told = host.notes.filter((note) => note.startsWith("log: "));
 	expect(told).toHaveLength(1001);
 	expect(told[999]).toMatch(/^log: nobody waited for what failed here: Error: no 999\n/);
 	expect(told[1000]).toBe("log: nobody waited for what failed here: and 4000 more");
-	expect(stretches).toBeLessThan(20);
+	expect(timeSlices).toBeLessThan(20);
 });
 
 test.each([
 	["lines", "for (let i = 0; i < 5000; i++) console.log(i);", 1000, 2890, 4000],
 	["characters", "for (let i = 0; i < 300; i++) console.log('x'.repeat(1e6));", 2, 2 ** 20, 299],
-])("of many %s that a stretch prints the first are shown, and it is said", async (_, lines, count, length, unshown) => {
-	const host = testHost();
-	await runBody(`${lines} await ctx.agent("a"); console.log("after");`, host);
-	const shown = host.notes.flatMap((note) => (note.startsWith("log: ") ? [note.slice(5)] : []));
-	expect(shown.at(-1)).toBe("after");
-	expect(shown.at(-2)).toBe(
-		`s.ts printed more than 1000 lines or 1048576 characters without waiting for anything: ${unshown} lines are cut or left out`,
-	);
-	expect(shown).toHaveLength(count + 2);
-	expect(shown.slice(0, -2).join("")).toHaveLength(length);
-});
+])(
+	"of many %s that a time slice prints the first are shown, and it is said",
+	async (_, lines, count, length, unshown) => {
+		const host = testHost();
+		await runBody(`${lines} await ctx.agent("a"); console.log("after");`, host);
+		const shown = host.notes.flatMap((note) => (note.startsWith("log: ") ? [note.slice(5)] : []));
+		expect(shown.at(-1)).toBe("after");
+		expect(shown.at(-2)).toBe(
+			`s.ts printed more than 1000 lines or 1048576 characters without waiting for anything: ${unshown} lines are cut or left out`,
+		);
+		expect(shown).toHaveLength(count + 2);
+		expect(shown.slice(0, -2).join("")).toHaveLength(length);
+	},
+);
 
 test.skipIf(!hasLimit)(
 	"the host goes on as it was: what it keeps for a line of calls, and its own promises",
@@ -188,15 +191,15 @@ test.skipIf(!hasLimit)(
 );
 
 test.skipIf(!hasLimit)(
-	"who watches is told of each stretch, and when it is over, also of one that is cut",
+	"who watches is told of each time slice, and when it is over, also of one that is cut",
 	async () => {
 		const told: (number | "over")[] = [];
-		const watchStretch = (limitMs: number) => {
+		const watchTimeSlice = (limitMs: number) => {
 			told.push(limitMs);
 			return () => void told.push("over");
 		};
-		await ended('await ctx.agent("a"); return 1;', { ...testHost(), watchStretch });
-		await expect(open("for (;;);\nexport default () => {};", { ...testHost(), watchStretch })).rejects.toMatchObject(
+		await ended('await ctx.agent("a"); return 1;', { ...testHost(), watchTimeSlice });
+		await expect(open("for (;;);\nexport default () => {};", { ...testHost(), watchTimeSlice })).rejects.toMatchObject(
 			cut,
 		);
 		expect(told.length).toBeGreaterThan(6);

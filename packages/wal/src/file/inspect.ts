@@ -1,4 +1,4 @@
-/** A look at a log without its lock: a live writer may append, seal and rename while we read. */
+/** Reads a log without its lock: a live writer may append, seal and rename while we read. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Disk } from "../disk.ts";
 import { WalError } from "../errors.ts";
@@ -8,7 +8,7 @@ import { asWalError, refusal } from "./messages.ts";
 import { activePath } from "./names.ts";
 import { type Survey, survey } from "./survey.ts";
 
-export interface Looked {
+export interface Inspection {
 	readonly found: Survey;
 	readonly decision: Decision;
 	/** The log's id; undefined when no segment and no head says it. */
@@ -20,18 +20,18 @@ export interface Looked {
 const TRIES = 8;
 
 /**
- * Damage stays where it is, and what a writer does moves on: something is wrong only when two looks in a row say the same.
- * The head that judges a look is the one of the look before, since what it promised then has to be there now.
+ * Damage stays where it is, and what a writer does moves on: something is wrong only when two inspections in a row say the same.
+ * The head that judges an inspection is the one of the one before it, since what it promised then has to be there now.
  *
  * @throws WalError `WAL_IO` when there is no log, `WAL_NEWER_FORMAT`
  */
-export async function look(
+export async function inspect(
 	disk: Disk,
 	directory: string,
 	proven: Seq,
 	how: "quick" | "whole" = "whole",
-): Promise<Looked> {
-	let before: { readonly head: Survey["head"]; readonly said: string } | undefined;
+): Promise<Inspection> {
+	let before: { readonly head: Survey["head"]; readonly refused: string } | undefined;
 	for (let tries = 1; ; tries++) {
 		let found: Survey;
 		try {
@@ -44,15 +44,15 @@ export async function look(
 		}
 		if (before?.head) found = { ...found, head: before.head };
 		const decision = decide(found, proven);
-		const said = decision.kind === "refuse" ? JSON.stringify([decision.path, decision.offset, decision.seq]) : "";
-		if (decision.kind !== "refuse" || said === before?.said || tries === TRIES)
+		const refused = decision.kind === "refuse" ? JSON.stringify([decision.path, decision.offset, decision.seq]) : "";
+		if (decision.kind !== "refuse" || refused === before?.refused || tries === TRIES)
 			return judged(found, decision, directory, proven);
-		before = { head: found.head, said };
+		before = { head: found.head, refused };
 		await sleep(5);
 	}
 }
 
-function judged(found: Survey, decision: Decision, directory: string, proven: Seq): Looked {
+function judged(found: Survey, decision: Decision, directory: string, proven: Seq): Inspection {
 	if (decision.kind === "refuse" && decision.code === "WAL_NEWER_FORMAT") throw refusal(decision, directory);
 	const { sealed, active, head } = found;
 	if (decision.kind === "fresh")

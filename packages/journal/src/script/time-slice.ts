@@ -1,27 +1,27 @@
-/** What a script computes at a stretch, from an answer until it waits again: for so long nothing else of the process runs. */
+/** What a script computes in one time slice, from an answer until it waits again: for so long nothing else of the process runs. */
 import { AsyncResource } from "node:async_hooks";
 import { type Context, createContext, Script } from "node:vm";
 import type { Bridge } from "./realm.ts";
 import { withOwnTexts } from "./stack-texts.ts";
 import { standing } from "./standing.ts";
 
-/** How long a stretch may be. What computes for longer belongs in a tool. */
-export const STRETCH_MS = 5000;
+/** How long a time slice may be. What computes for longer belongs in a tool. */
+export const SLICE_MS = 5000;
 
-/** Of what one stretch prints, so much is shown: to show it is work of its host, which no limit of time ends. */
+/** Of what one time slice prints, so much is shown: to show it is work of its host, which no limit of time ends. */
 const PRINTED_LINES = 1000;
 const PRINTED_CHARACTERS = 2 ** 20;
 
-/** Of what a stretch without an end has printed, so much is shown. */
+/** Of what a time slice without an end has printed, so much is shown. */
 const SHOWN_LINES = 100;
 
 /**
- * Node 22 follows promises with hooks, and is left in the middle of one where a stretch is cut: the process then ends in an
- * assertion. There a stretch has no limit.
+ * Node 22 follows promises with hooks, and is left in the middle of one where a time slice is cut: the process then ends in an
+ * assertion. There a time slice has no limit.
  */
 export const hasLimit = Number.parseInt(process.versions.node, 10) >= 24;
 
-type StretchHost = Pick<Bridge, "log" | "error" | "isAlone" | "watchStretch">;
+type TimeSliceHost = Pick<Bridge, "log" | "error" | "isAlone" | "watchTimeSlice">;
 
 /** The microtasks of the context run whenever a script in it ends, whatever the script is; and the limit is for both. */
 const nothing = new Script("0", { filename: "reyn:realm" });
@@ -39,18 +39,18 @@ const limited = createContext({ work: () => {} });
 const work = new Script("work()", { filename: "reyn:realm" });
 
 /**
- * The stretches of one script. It may be cut in the middle of a function of the host, so what those do at once has to be
- * of this script alone; all else is begun when the stretch is over, and not at all when it was cut.
+ * The time slices of one script. It may be cut in the middle of a function of the host, so what those do at once has to be
+ * of this script alone; all else is begun when the time slice is over, and not at all when it was cut.
  */
-export class Stretches {
+export class TimeSlices {
 	readonly #context: Context;
 	readonly #file: string;
 	readonly #limitMs: number;
 	readonly #place: symbol;
-	readonly #host: StretchHost;
+	readonly #host: TimeSliceHost;
 	#begun: (() => void)[] = [];
 	#printed: string[] = [];
-	/** What may still be printed in this stretch. */
+	/** What may still be printed in this time slice. */
 	#room = PRINTED_CHARACTERS;
 	/** Lines that are not shown, or not all of it. */
 	#unshown = 0;
@@ -62,7 +62,7 @@ export class Stretches {
 	 * @param context with microtasks of its own (`microtaskMode: "afterEvaluate"`)
 	 * @param place where the script stands
 	 */
-	constructor(context: Context, file: string, limitMs: number, place: symbol, host: StretchHost) {
+	constructor(context: Context, file: string, limitMs: number, place: symbol, host: TimeSliceHost) {
 		this.#context = context;
 		this.#file = file;
 		this.#limitMs = limitMs;
@@ -71,7 +71,7 @@ export class Stretches {
 	}
 
 	/**
-	 * One stretch, and then what was asked for in it. After one that was cut there is none.
+	 * One time slice, and then what was asked for in it. After one that was cut there is none.
 	 *
 	 * @param wake settles what the script waits for
 	 * @throws JournalError `SCRIPT_TIMEOUT`
@@ -89,19 +89,19 @@ export class Stretches {
 	}
 
 	/**
-	 * Several stretches, one after the other, under one limit.
+	 * Several time slices, one after the other, under one limit.
 	 *
-	 * @param work runs stretches while `isShort` says so; all that is not of this script alone it has to {@link say}
+	 * @param work runs time slices while `isShort` says so; all that is not of this script alone it has to {@link say}
 	 * @throws JournalError `SCRIPT_TIMEOUT`
 	 */
-	burst(stretches: (isShort: () => boolean) => void): void {
+	burst(timeSlices: (isShort: () => boolean) => void): void {
 		const until = performance.now() + BURST_MS;
 		const held: (() => void)[] = [];
 		this.#held = held;
 		try {
-			limited.work = () => stretches(() => performance.now() < until);
+			limited.work = () => timeSlices(() => performance.now() < until);
 			const within = (): void => this.#within(this.#limitMs + BURST_MS, (limit) => work.runInContext(limited, limit));
-			// Where a stretch of it is cut, nothing is put back there: neither the store nor who makes texts.
+			// Where a time slice of it is cut, nothing is put back there: neither the store nor who makes texts.
 			standing.run(standing.getStore(), withOwnTexts, within);
 		} finally {
 			this.#held = undefined;
@@ -115,7 +115,7 @@ export class Stretches {
 		else what();
 	}
 
-	/** To be called in a stretch. */
+	/** To be called in a time slice. */
 	after(begin: () => void): void {
 		this.#begun.push(begin);
 	}
@@ -143,7 +143,7 @@ export class Stretches {
 
 	#within(ms: number, run: (limit: { timeout?: number }) => void): void {
 		const isLimited = hasLimit || this.#host.isAlone;
-		const over = isLimited ? this.#host.watchStretch?.(ms) : undefined;
+		const over = isLimited ? this.#host.watchTimeSlice?.(ms) : undefined;
 		try {
 			run(isLimited ? { timeout: ms } : {});
 		} catch (error) {

@@ -1,5 +1,5 @@
 /** Errors on their way between host and realm, as text: an object of the one must not reach the other. */
-export interface Said {
+export interface ErrorText {
 	readonly name?: string | undefined;
 	readonly message: string;
 	readonly stack?: string | undefined;
@@ -8,10 +8,10 @@ export interface Said {
 }
 
 /** What an error of the host says, as JSON text. */
-export function sayOf(error: unknown): string {
+export function textOfError(error: unknown): string {
 	if (!(error instanceof Error)) return JSON.stringify({ message: String(error) });
 	const { name, message, code, detail } = error as Error & { code?: unknown; detail?: unknown };
-	const said: Said = { name, message, ...(typeof code === "string" ? { code } : {}) };
+	const said: ErrorText = { name, message, ...(typeof code === "string" ? { code } : {}) };
 	try {
 		return JSON.stringify({ ...said, detail });
 	} catch {
@@ -30,8 +30,8 @@ export type MakeError = (
 ) => Error;
 
 /** An error of the host in place of what was thrown in a realm. Its stack has the lines of the script alone. */
-export function errorOf(
-	{ name = "Error", message, stack = "", code, detail }: Said,
+export function errorOfText(
+	{ name = "Error", message, stack = "", code, detail }: ErrorText,
 	file: string,
 	make: MakeError,
 ): Error {
@@ -49,7 +49,7 @@ export function errorOf(
 	return error;
 }
 
-/** Where in the script the stack of {@link errorOf} begins; both from 1. */
+/** Where in the script the stack of {@link errorOfText} begins; both from 1. */
 export function lineOf({ stack = "" }: Error): { readonly line: number; readonly column: number } | undefined {
 	const [, line, column] = /:(\d+):(\d+)\)?$/m.exec(stack.slice(stack.indexOf("\n    at "))) ?? [];
 	return line === undefined ? undefined : { line: Number(line), column: Number(column) };

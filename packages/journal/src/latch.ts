@@ -1,7 +1,7 @@
 /** What a call waits at, until its order lets it go on. */
 
 /** Opened once, or refused; nothing waits where it is open already. */
-export class Gate {
+export class Latch {
 	#state: "shut" | "open" | Error = "shut";
 	#told: (() => void) | undefined;
 

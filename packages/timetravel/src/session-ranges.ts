@@ -5,7 +5,7 @@ import { type Scope, type Seq, scopeKey } from "@reyn/wal";
 /** Fewer records of others are read over sooner than the next of ours is looked for. */
 const NEAR = 64;
 
-export class Spans {
+export class SessionRanges {
 	/** All up to here are known, but for those before the first one. */
 	seen: Seq;
 	/** Whose records went before, nobody knows. */

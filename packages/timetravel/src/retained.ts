@@ -20,7 +20,7 @@ interface Place {
 /** The part of a store that states of the whole log lie below. */
 export const WHOLE = "whole";
 
-export class Kept {
+export class Retained {
 	readonly #place: Place | undefined;
 	readonly #wal: Wal;
 	#index: BranchIndex;
@@ -36,8 +36,8 @@ export class Kept {
 	}
 
 	/** @throws TimetravelError `TIMETRAVEL_INDEX` */
-	static async open(blobs: BlobStore | undefined, wal: Wal): Promise<Kept> {
-		return new Kept(blobs, wal, await readBranchIndex(blobs, wal));
+	static async open(blobs: BlobStore | undefined, wal: Wal): Promise<Retained> {
+		return new Retained(blobs, wal, await readBranchIndex(blobs, wal));
 	}
 
 	/** @throws TimetravelError `TIMETRAVEL_NOT_KEPT` */

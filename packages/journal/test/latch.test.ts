@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { Gate } from "../src/gate.ts";
+import { Latch } from "../src/latch.ts";
 
 const signalled = () => {
 	const controller = new AbortController();
@@ -8,14 +8,14 @@ const signalled = () => {
 	return { controller, signal: controller.signal, heard };
 };
 
-test("many gates listen to a signal once, and not at all when nothing waits", async () => {
+test("many latches listen to a signal once, and not at all when nothing waits", async () => {
 	const { signal, heard } = signalled();
-	const gates = Array.from({ length: 100 }, () => new Gate());
-	const passed = gates.map((gate) => gate.wait(signal));
+	const latches = Array.from({ length: 100 }, () => new Latch());
+	const passed = latches.map((latch) => latch.wait(signal));
 	expect(heard()).toBe(1);
-	for (const gate of gates.slice(1)) gate.open();
+	for (const latch of latches.slice(1)) latch.open();
 	expect(heard()).toBe(1);
-	gates[0]?.refuse(new Error("refused"));
+	latches[0]?.refuse(new Error("refused"));
 	await expect(passed[0]).rejects.toThrow("refused");
 	await Promise.all(passed.slice(1));
 	expect(heard()).toBe(0);
@@ -23,7 +23,7 @@ test("many gates listen to a signal once, and not at all when nothing waits", as
 
 test("a signal ends what still waits, and what comes to wait", async () => {
 	const { controller, signal, heard } = signalled();
-	const [open, shut, late] = [new Gate(), new Gate(), new Gate()];
+	const [open, shut, late] = [new Latch(), new Latch(), new Latch()];
 	const passed = [open.wait(signal), shut.wait(signal)];
 	open.open();
 	controller.abort(new Error("stopped"));
