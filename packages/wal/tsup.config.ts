@@ -5,7 +5,7 @@ export default defineConfig({
 	entry: {
 		index: "src/index.ts",
 		worker: "src/file/worker.ts",
-		engine: "src/engine-kit.ts",
+		"engine/index": "src/engine/index.ts",
 		tools: "src/tools.ts",
 		"sqlite/index": "src/sqlite/index.ts",
 		"testing/index": "src/testing/index.ts",

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { crc32 } from "node:zlib";
 import type { WalError } from "@reyn/wal";
-import { decodeLine, encodeHead, type Head } from "../../packages/wal/src/codec.ts";
+import { decodeLine, encodeHead, type Head } from "../../packages/wal/src/record/codec.ts";
 import { checkLog, openLog } from "./check.ts";
 import { type Case, type Fault, runCases } from "./fault.ts";
 import { ACTIVE, diskOf, engineOn, type Files, filesOf, HEAD, linesOf, type Sample, sample } from "./memory.ts";

@@ -11,7 +11,7 @@ import {
 	encodeHeader,
 	encodeRecord,
 	HEAD_BYTES,
-} from "../../packages/wal/src/codec.ts";
+} from "../../packages/wal/src/record/codec.ts";
 import { directoryOf, type Expected, expectedPath, type GoldenName, goldenNames, notePut, stateHash } from "./v1.ts";
 
 let directory: string;

@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Draft, defineRecord, fileEngine, type Lease, type RealmLog, type Scope, type WalRecord } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
-import { encodeRecord } from "../../packages/wal/src/codec.ts";
+import { encodeRecord } from "../../packages/wal/src/record/codec.ts";
 import { directoryOf, type Expected, expectedPath, type GoldenName, notePut, stateHash } from "./v1.ts";
 
 const TIME = 1_767_225_600_000;

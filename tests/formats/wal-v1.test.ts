@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
-import { decodeLine, encodeHead, HEAD_BYTES } from "../../packages/wal/src/codec.ts";
+import { decodeLine, encodeHead, HEAD_BYTES } from "../../packages/wal/src/record/codec.ts";
 import { directoryOf } from "./v1.ts";
 
 const page = await readFile(join(import.meta.dirname, "../../docs/formats/wal-v1.md"), "utf8");

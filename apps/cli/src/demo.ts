@@ -98,7 +98,7 @@ async function askAndKill(stage: Stage, question: string, crashAt: number | unde
 		}
 		// In the middle of a step: one runs, and a part of its first call has gone by.
 		if (plan !== "" && size.done >= (killAfter ?? 0) && running > 0)
-			child.killIn(crashAt === undefined ? randomInt(20, PACE_MS) : PACE_MS / 2);
+			child.killIn(crashAt === undefined ? randomInt(20, PACE_MS) : PACE_MS / 2, () => running > 0);
 	});
 	if (!child.wasKilled)
 		throw new Error(`the plan was over before the kill: ${size.done} of ${size.steps} steps had finished`);
@@ -305,9 +305,11 @@ class StreamingChild {
 		this.pid = child.pid ?? 0;
 	}
 
-	killIn(ms: number): void {
+	/** Kills it if it is still time then: on a busy machine a step may be over sooner than the timer. */
+	killIn(ms: number, isTime: () => boolean): void {
 		this.#timer ??= setTimeout(() => {
-			this.wasKilled = this.#child.kill("SIGKILL");
+			this.#timer = undefined;
+			if (isTime()) this.wasKilled ||= this.#child.kill("SIGKILL");
 		}, ms);
 	}
 

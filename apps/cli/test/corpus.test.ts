@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { allRecords, fileStore, layoutOf } from "@reyn/runtime";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { walRecords } from "../../../packages/wal/src/wal-records.ts";
+import { walRecords } from "../../../packages/wal/src/record/wal-records.ts";
 import { main } from "../src/main.ts";
 import { HOSTILE, raw } from "./hostile.ts";
 import { type HostileLog, hostile, ids, sha256, writeHostileLog } from "./hostile-log.ts";

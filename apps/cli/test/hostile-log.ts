@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { allRecords, layoutOf } from "@reyn/runtime";
 import { type Draft, fileEngine, type Scope } from "@reyn/wal";
-import { encodeRecord } from "../../../packages/wal/src/codec.ts";
-import { walRecords } from "../../../packages/wal/src/wal-records.ts";
+import { encodeRecord } from "../../../packages/wal/src/record/codec.ts";
+import { walRecords } from "../../../packages/wal/src/record/wal-records.ts";
 import { HOSTILE } from "./hostile.ts";
 
 /** Hostile on both sides, and with a line that nobody has said. The mark is what is left of it in print. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { isDeep, pointsOf, sample } from "../../../tests/sample.ts";
-import { decodeLine, encodeHead } from "../../wal/src/codec.ts";
+import { decodeLine, encodeHead } from "../../wal/src/record/codec.ts";
 import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
 import { seal } from "./kept-files.ts";

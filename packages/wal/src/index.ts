@@ -1,9 +1,11 @@
 /** An append-only, fsynced, checksummed log of typed records. */
-export { atomicWrite, removeFiles } from "./atomic-write.ts";
-export { blobsBelow } from "./blobs-below.ts";
-export type { StoredRecord } from "./codec.ts";
-export type { Disk, DiskFile, DiskLock } from "./disk.ts";
-export { isTemporaryName } from "./durable-files.ts";
+export { atomicWrite, removeFiles } from "./disk/atomic-write.ts";
+export type { Disk, DiskFile, DiskLock } from "./disk/disk.ts";
+export { isTemporaryName } from "./disk/durable-files.ts";
+export { isFull } from "./disk/full.ts";
+export { nodeDisk } from "./disk/node-disk.ts";
+export { assertNoDirectory, assertOwnDirectory, hashOwnFile, readOwnFile } from "./disk/own-files.ts";
+export { blobsBelow } from "./engine/blobs-below.ts";
 export type {
 	Acquire,
 	BlobStore,
@@ -16,19 +18,17 @@ export type {
 	Tail,
 	TornTail,
 	Wants,
-} from "./engine.ts";
+} from "./engine/engine.ts";
 export { codeOf, isReynError, ReynError, type WalCode, WalError } from "./errors.ts";
 export { type FileBlobsOptions, fileBlobs } from "./file/blobs.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";
 export { type LogIdentity, logIdentityIn } from "./file/log-identity.ts";
-export { isFull } from "./full.ts";
-export { assertJson, canonicalJson } from "./json.ts";
-export { memoryBlobs } from "./memory-blobs.ts";
-export { memoryEngine } from "./memory-engine.ts";
-export { nodeDisk } from "./node-disk.ts";
-export { assertNoDirectory, assertOwnDirectory, hashOwnFile, readOwnFile } from "./own-files.ts";
+export { memoryBlobs } from "./memory/blobs.ts";
+export { memoryEngine } from "./memory/engine.ts";
 export { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
+export type { StoredRecord } from "./record/codec.ts";
+export { assertJson, canonicalJson } from "./record/json.ts";
 export {
 	type AnyRecordKind,
 	type Draft,
@@ -40,8 +40,9 @@ export {
 	scopeKey,
 	type WalRecord,
 	within,
-} from "./record.ts";
-export type { StandardIssue, StandardResult, StandardSchemaV1 } from "./standard-schema.ts";
+} from "./record/record.ts";
+export type { StandardIssue, StandardResult, StandardSchemaV1 } from "./record/standard-schema.ts";
+export { type WalEpoch, type WalRepaired, walEpoch, walLost, walRecovered, walRepaired } from "./record/wal-records.ts";
 export {
 	type Appended,
 	type Appender,
@@ -51,4 +52,3 @@ export {
 	type Range,
 	type Wal,
 } from "./wal.ts";
-export { type WalEpoch, type WalRepaired, walEpoch, walLost, walRecovered, walRepaired } from "./wal-records.ts";

@@ -2,11 +2,11 @@
  * Group commit: one flush in flight, and everything queued meanwhile is the next batch. There is no delay to tune. What an
  * engine leaves unknown is found out here, for all engines alike.
  */
-import type { EngineCaps, Lease, RealmLog } from "./engine.ts";
-import { endsEarly, fenced } from "./engine-errors.ts";
+import type { EngineCaps, Lease, RealmLog } from "./engine/engine.ts";
+import { endsEarly, fenced } from "./engine/engine-errors.ts";
 import { WalError } from "./errors.ts";
 import type { Timers } from "./ports.ts";
-import type { Seq } from "./record.ts";
+import type { Seq } from "./record/record.ts";
 
 /** From here on `ready` waits. */
 const HIGH_WATER_CHARS = 8 * 1024 * 1024;

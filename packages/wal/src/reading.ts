@@ -1,6 +1,6 @@
 /** Records that come some at a time, given out one at a time. */
-import type { StoredRecord } from "./codec.ts";
-import type { WalRecord } from "./record.ts";
+import type { StoredRecord } from "./record/codec.ts";
+import type { WalRecord } from "./record/record.ts";
 
 /**
  * As an async generator over the batches would be, but a record that is there already costs one promise and not the three

@@ -1,16 +1,24 @@
 /** The log as its users see it: typed records in, typed records out, one seq clock. */
 import { hostname } from "node:os";
 import { basename } from "node:path";
-import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES, type StoredRecord } from "./codec.ts";
-import type { Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail, Wants } from "./engine.ts";
-import { truncated } from "./engine-errors.ts";
+import type { Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
+import { truncated } from "./engine/engine-errors.ts";
 import { WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
 import { LogWriter } from "./log-writer.ts";
 import { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 import { Reading } from "./reading.ts";
-import { type AnyRecordKind, type Draft, parseData, type Scope, type Seq, type WalRecord, within } from "./record.ts";
-import { walEpoch, walRecords, walRecovered } from "./wal-records.ts";
+import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES, type StoredRecord } from "./record/codec.ts";
+import {
+	type AnyRecordKind,
+	type Draft,
+	parseData,
+	type Scope,
+	type Seq,
+	type WalRecord,
+	within,
+} from "./record/record.ts";
+import { walEpoch, walRecords, walRecovered } from "./record/wal-records.ts";
 
 /** What an append gives back at once. */
 export interface Appended {

@@ -2,7 +2,6 @@
 import { hash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { decodeLine, encodeBase, encodeHead, encodeHeader, encodeRecord, type Head } from "../src/codec.ts";
 import {
 	type Disk,
 	type DiskFile,
@@ -13,6 +12,7 @@ import {
 	type Wal,
 	walRecovered,
 } from "../src/index.ts";
+import { decodeLine, encodeBase, encodeHead, encodeHeader, encodeRecord, type Head } from "../src/record/codec.ts";
 import { CrashDisk, MemoryDisk, MortalDisk } from "../src/testing/index.ts";
 import { applyRepair, proposeRepair } from "../src/tools.ts";
 

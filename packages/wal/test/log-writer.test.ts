@@ -129,8 +129,8 @@ describe("answers that are lost", () => {
 						if (++calls > 1) return log.append(lease, expect, lines);
 						const other = lines.map((line) => line.replace("mine", "theirs"));
 						// Its checksum is made anew, as another writer would.
-						const { storedRecords } = await import("../src/stored-records.ts");
-						const { encodeRecord } = await import("../src/codec.ts");
+						const { storedRecords } = await import("../src/record/stored-records.ts");
+						const { encodeRecord } = await import("../src/record/codec.ts");
 						const [record] = storedRecords(lines, expect + 1);
 						if (record) other[0] = encodeRecord({ ...record, data: JSON.stringify({ text: "theirs" }) }).line;
 						await log.append(lease, expect, other);

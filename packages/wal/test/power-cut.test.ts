@@ -7,7 +7,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { pointsOf, sample } from "../../../tests/sample.ts";
-import { readAt } from "../src/disk.ts";
+import { readAt } from "../src/disk/disk.ts";
 import { defineRecord, fileEngine, openWal, type Wal, type WalRecord } from "../src/index.ts";
 import { CrashDisk, MemoryDisk, MortalDisk } from "../src/testing/index.ts";
 

@@ -1,8 +1,8 @@
 /** A record's line read from where its parts stand, against the same line parsed whole. */
 import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
-import { decodeLine, encodeRecord } from "../src/codec.ts";
-import { RecordLine } from "../src/record-line.ts";
+import { decodeLine, encodeRecord } from "../src/record/codec.ts";
+import { RecordLine } from "../src/record/record-line.ts";
 
 const SEED = Number(process.env.REYN_SEED ?? 1);
 const RUNS = Number(process.env.REYN_RUNS ?? 4000);

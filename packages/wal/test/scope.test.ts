@@ -1,7 +1,7 @@
 /** Whose a record is, as a key: whatever a log has for a name, and which names a new record may have. */
 import { expect, test } from "vitest";
-import { encodeRecord } from "../src/codec.ts";
 import { defineRecord, memoryEngine, openWal, type Scope, scopeKey } from "../src/index.ts";
+import { encodeRecord } from "../src/record/codec.ts";
 
 const note = defineRecord("note", {
 	"~standard": { version: 1, vendor: "test", validate: (value: unknown) => ({ value }) },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { encodeHeader, encodeRecord } from "../src/codec.ts";
-import type { DiskFile } from "../src/disk.ts";
+import type { DiskFile } from "../src/disk/disk.ts";
 import { type Place, seek } from "../src/file/seek.ts";
+import { encodeHeader, encodeRecord } from "../src/record/codec.ts";
 
 const COUNT = 3000;
 

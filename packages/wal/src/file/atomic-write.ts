@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { type Disk, writeAll } from "../disk.ts";
+import { type Disk, writeAll } from "../disk/disk.ts";
 import { codeOf } from "../errors.ts";
 
 /**

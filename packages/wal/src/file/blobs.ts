@@ -1,10 +1,10 @@
 /** Blobs in a directory: `a/b` is the file `a/b.blob`. */
 import { join } from "node:path";
-import { checkedBlobName, isBlobName } from "../blob-name.ts";
-import type { Disk } from "../disk.ts";
-import { DurableFiles, durableFiles } from "../durable-files.ts";
-import type { BlobStore } from "../engine.ts";
-import { filesOf } from "../files.ts";
+import type { Disk } from "../disk/disk.ts";
+import { DurableFiles, durableFiles } from "../disk/durable-files.ts";
+import { filesOf } from "../disk/files.ts";
+import { checkedBlobName, isBlobName } from "../engine/blob-name.ts";
+import type { BlobStore } from "../engine/engine.ts";
 
 export interface FileBlobsOptions {
 	/** A simulated disk. Default: the real one, off the event loop. */

@@ -1,7 +1,7 @@
 /** Pure: what the files of a log mean, and what a writer has to do before it may write. The rules of docs/formats/wal-v1.md, "Recovery". */
 import { dirname } from "node:path";
-import type { SegmentHeader } from "../codec.ts";
-import type { Seq } from "../record.ts";
+import type { SegmentHeader } from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
 import { basePath } from "./names.ts";
 import type { BadLine, Scan } from "./scan.ts";
 import type { Survey } from "./survey.ts";

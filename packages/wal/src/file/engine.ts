@@ -1,15 +1,15 @@
 /** Logs in directories: `wal.jsonl`, sealed segments, `wal.head` and `wal.lock` (docs/formats/wal-v1.md). */
 import { join } from "node:path";
-import { Bell } from "../bell.ts";
-import type { StoredRecord } from "../codec.ts";
-import type { Disk } from "../disk.ts";
-import type { Acquire, EngineCaps, Lease, LogEngine, RealmLog, Tail, Wants } from "../engine.ts";
-import { fenced } from "../engine-errors.ts";
-import { nodeDisk } from "../node-disk.ts";
+import type { Disk } from "../disk/disk.ts";
+import { nodeDisk } from "../disk/node-disk.ts";
+import { Bell } from "../engine/bell.ts";
+import type { Acquire, EngineCaps, Lease, LogEngine, RealmLog, Tail, Wants } from "../engine/engine.ts";
+import { fenced } from "../engine/engine-errors.ts";
+import { subscription } from "../engine/subscription.ts";
 import { systemTimers, type Timers } from "../ports.ts";
-import { encoded, type Seq } from "../record.ts";
-import { crcOf } from "../stored-records.ts";
-import { subscription } from "../subscription.ts";
+import type { StoredRecord } from "../record/codec.ts";
+import { encoded, type Seq } from "../record/record.ts";
+import { crcOf } from "../record/stored-records.ts";
 import { fileBlobs } from "./blobs.ts";
 import { type HostSpec, inThread, inWorker, type LogFileHost } from "./host.ts";
 import { defaultLogFileOptions, type LogFileOptions } from "./log-file.ts";

@@ -1,9 +1,9 @@
 /** Where the writer of the files runs: in a worker thread, or for tests in this one. */
 import { Worker } from "node:worker_threads";
-import type { Disk } from "../disk.ts";
-import type { Owner } from "../engine.ts";
+import type { Disk } from "../disk/disk.ts";
+import type { Owner } from "../engine/engine.ts";
 import { type WalCode, WalError } from "../errors.ts";
-import type { Seq } from "../record.ts";
+import type { Seq } from "../record/record.ts";
 import { type Fresh, LogFile, type LogFileOptions, type OpenedFile } from "./log-file.ts";
 import { asWalError, type Doing } from "./messages.ts";
 import { activePath } from "./names.ts";

@@ -1,8 +1,8 @@
 /** Reads a log without its lock: a live writer may append, seal and rename while we read. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Disk } from "../disk.ts";
+import type { Disk } from "../disk/disk.ts";
 import { WalError } from "../errors.ts";
-import type { Seq } from "../record.ts";
+import type { Seq } from "../record/record.ts";
 import { type Decision, decide } from "./decide.ts";
 import { asWalError, refusal } from "./messages.ts";
 import { activePath } from "./names.ts";

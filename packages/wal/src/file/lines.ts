@@ -1,8 +1,8 @@
 import { isAscii } from "node:buffer";
-import { type Decoded, decodeLine, MAX_LINE_BYTES } from "../codec.ts";
-import type { DiskFile } from "../disk.ts";
-import type { Wants } from "../engine.ts";
-import { RecordLine } from "../record-line.ts";
+import type { DiskFile } from "../disk/disk.ts";
+import type { Wants } from "../engine/engine.ts";
+import { type Decoded, decodeLine, MAX_LINE_BYTES } from "../record/codec.ts";
+import { RecordLine } from "../record/record-line.ts";
 
 /** What is read at a time. As text it is no large object to V8, and what is made of it dies young. */
 export const CHUNK_BYTES = 64 * 1024;

@@ -2,6 +2,11 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
+import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk/disk.ts";
+import { isFull } from "../disk/full.ts";
+import type { Owner, TornTail } from "../engine/engine.ts";
+import { seqMismatch } from "../engine/engine-errors.ts";
+import { codeOf, WalError } from "../errors.ts";
 import {
 	type Base,
 	encodeBase,
@@ -11,13 +16,8 @@ import {
 	type Head,
 	hex,
 	type SegmentHeader,
-} from "../codec.ts";
-import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk.ts";
-import type { Owner, TornTail } from "../engine.ts";
-import { seqMismatch } from "../engine-errors.ts";
-import { codeOf, WalError } from "../errors.ts";
-import { isFull } from "../full.ts";
-import type { Seq } from "../record.ts";
+} from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
 import { atomicWriteTo, makeDirectories, syncEntry } from "./atomic-write.ts";
 import { type Decision, decide } from "./decide.ts";
 import { lockedBehindOurBack, readHolder, refusal } from "./messages.ts";

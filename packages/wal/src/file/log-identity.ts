@@ -1,9 +1,9 @@
 /** Which log lies in a directory, and whose, without reading it. */
 import fs from "node:fs";
 import { join } from "node:path";
-import { decodeLine } from "../codec.ts";
+import { assertOwnDirectory, openOwn } from "../disk/own-files.ts";
 import { codeOf, WalError } from "../errors.ts";
-import { assertOwnDirectory, openOwn } from "../own-files.ts";
+import { decodeLine } from "../record/codec.ts";
 import { activePath, basePath, sealedPaths } from "./names.ts";
 
 /** A header is shorter. */

@@ -1,5 +1,5 @@
 /** What is said when a log cannot be opened: what was expected, what was found, what to do. */
-import type { Owner } from "../engine.ts";
+import type { Owner } from "../engine/engine.ts";
 import { type WalCode, WalError } from "../errors.ts";
 import type { Refusal } from "./decide.ts";
 import { activePath } from "./names.ts";

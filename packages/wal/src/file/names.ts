@@ -1,6 +1,6 @@
 /** The names of a log's files, once. */
 import { join } from "node:path";
-import type { Seq } from "../record.ts";
+import type { Seq } from "../record/record.ts";
 
 export const activePath = (directory: string): string => join(directory, "wal.jsonl");
 export const headPath = (directory: string): string => join(directory, "wal.head");

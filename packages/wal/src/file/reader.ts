@@ -1,10 +1,11 @@
 /** A log that somebody else may be writing: read without its lock, as far as it is known to be durable, or as a writer would find it. */
-import type { StoredRecord } from "../codec.ts";
-import type { Disk } from "../disk.ts";
-import type { Tail, Wants } from "../engine.ts";
-import { truncated } from "../engine-errors.ts";
+
+import type { Disk } from "../disk/disk.ts";
+import type { Tail, Wants } from "../engine/engine.ts";
+import { truncated } from "../engine/engine-errors.ts";
 import { codeOf, type WalError } from "../errors.ts";
-import type { Seq } from "../record.ts";
+import type { StoredRecord } from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
 import { inspect } from "./inspect.ts";
 import { refusal } from "./messages.ts";
 import { activePath, sealedFirsts } from "./names.ts";

@@ -1,6 +1,7 @@
 /** The records of a segment that are sound in themselves, wherever they stand: for tools that go on where a reader stops. */
-import type { Decoded, StoredRecord } from "../codec.ts";
-import type { Disk, DiskFile } from "../disk.ts";
+
+import type { Disk, DiskFile } from "../disk/disk.ts";
+import type { Decoded, StoredRecord } from "../record/codec.ts";
 import { LineReader } from "./lines.ts";
 
 /** A line that is no padding, and what it says. */

@@ -7,13 +7,13 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { encodeHead, encodeHeader, encodeRecord, hex, MAX_LINE_BYTES, type SegmentHeader } from "../codec.ts";
-import { type Disk, type DiskFile, writeAll } from "../disk.ts";
+import { type Disk, type DiskFile, writeAll } from "../disk/disk.ts";
+import { nodeDisk } from "../disk/node-disk.ts";
 import { WalError } from "../errors.ts";
-import { nodeDisk } from "../node-disk.ts";
 import { type Clock, type Ids, randomIds, systemClock } from "../ports.ts";
-import type { Seq } from "../record.ts";
-import { type WalRepaired, walLost, walRepaired } from "../wal-records.ts";
+import { encodeHead, encodeHeader, encodeRecord, hex, MAX_LINE_BYTES, type SegmentHeader } from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
+import { type WalRepaired, walLost, walRepaired } from "../record/wal-records.ts";
 import { type Inspection, inspect } from "./inspect.ts";
 import { CHUNK_BYTES } from "./lines.ts";
 import { defaultLogFileOptions, LogFile } from "./log-file.ts";

@@ -1,6 +1,6 @@
 /** Pure: which records of a damaged log can be kept, and which are lost. */
-import type { Seq } from "../record.ts";
-import type { WalRepaired } from "../wal-records.ts";
+import type { Seq } from "../record/record.ts";
+import type { WalRepaired } from "../record/wal-records.ts";
 
 /** Records that follow one another, in the log and in the file. */
 export interface Piece {

@@ -1,10 +1,17 @@
 /** Reads one segment, and says what it holds. Judges nothing: that is `decide`'s. */
 import { crc32 } from "node:zlib";
-import { type Decoded, FORMAT_VERSION, type Head, hex, type SegmentFooter, type SegmentHeader } from "../codec.ts";
-import { type DiskFile, readAt } from "../disk.ts";
-import type { Seq } from "../record.ts";
-import { RecordLine } from "../record-line.ts";
-import { epochOf, keptBy } from "../wal-records.ts";
+import { type DiskFile, readAt } from "../disk/disk.ts";
+import {
+	type Decoded,
+	FORMAT_VERSION,
+	type Head,
+	hex,
+	type SegmentFooter,
+	type SegmentHeader,
+} from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
+import { RecordLine } from "../record/record-line.ts";
+import { epochOf, keptBy } from "../record/wal-records.ts";
 import { CHUNK_BYTES, LineReader } from "./lines.ts";
 
 export interface Scan {

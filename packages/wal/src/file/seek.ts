@@ -1,6 +1,6 @@
 /** Finds a record in a segment without reading what is before it: each line says its seq, so the bytes can be bisected. */
-import type { DiskFile } from "../disk.ts";
-import type { Seq } from "../record.ts";
+import type { DiskFile } from "../disk/disk.ts";
+import type { Seq } from "../record/record.ts";
 import { LineReader } from "./lines.ts";
 
 /** What is read to find a line: two or three of the usual. A longer one makes it read on. */

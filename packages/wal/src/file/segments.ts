@@ -1,10 +1,11 @@
 /** Reading: from any seq on, across sealed segments and the active one, without the beginning. */
-import type { SegmentHeader, StoredRecord } from "../codec.ts";
-import type { Disk, DiskFile } from "../disk.ts";
-import type { Wants } from "../engine.ts";
-import { truncated } from "../engine-errors.ts";
+
+import type { Disk, DiskFile } from "../disk/disk.ts";
+import type { Wants } from "../engine/engine.ts";
+import { truncated } from "../engine/engine-errors.ts";
 import { codeOf, WalError } from "../errors.ts";
-import type { Seq } from "../record.ts";
+import type { SegmentHeader, StoredRecord } from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
 import { CHUNK_BYTES, LineReader } from "./lines.ts";
 import { asWalError } from "./messages.ts";
 import { activePath, sealedPath } from "./names.ts";

@@ -1,7 +1,7 @@
 /** What a log consists of, in figures. Changes nothing and needs no lock. */
-import type { Disk } from "../disk.ts";
-import { nodeDisk } from "../node-disk.ts";
-import type { Seq } from "../record.ts";
+import type { Disk } from "../disk/disk.ts";
+import { nodeDisk } from "../disk/node-disk.ts";
+import type { Seq } from "../record/record.ts";
 import { inspect } from "./inspect.ts";
 import { activePath, sealedPath } from "./names.ts";
 import { checkedLines, type RecordLine, recordLines, withFile } from "./records.ts";

@@ -1,5 +1,6 @@
 /** Looks at a log's files without changing any: what there is, and what `wal.head` claims. */
 import { dirname } from "node:path";
+import { type Disk, type DiskFile, readAt } from "../disk/disk.ts";
 import {
 	type Base,
 	type Decoded,
@@ -8,8 +9,7 @@ import {
 	type Head,
 	type SegmentFooter,
 	type SegmentHeader,
-} from "../codec.ts";
-import { type Disk, type DiskFile, readAt } from "../disk.ts";
+} from "../record/codec.ts";
 import { activePath, basePath, headPath, isBroken, sealedPath, sealedPaths } from "./names.ts";
 import { withFile } from "./records.ts";
 import { type Scan, scan } from "./scan.ts";

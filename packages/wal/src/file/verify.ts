@@ -1,9 +1,9 @@
 /** Checks every line of every segment, and says what is wrong where. Changes nothing and needs no lock. */
 import { crc32 } from "node:zlib";
-import type { SegmentHeader } from "../codec.ts";
-import { type Disk, type DiskFile, readAt } from "../disk.ts";
-import { nodeDisk } from "../node-disk.ts";
-import type { Seq } from "../record.ts";
+import { type Disk, type DiskFile, readAt } from "../disk/disk.ts";
+import { nodeDisk } from "../disk/node-disk.ts";
+import type { SegmentHeader } from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
 import { misfit } from "./decide.ts";
 import { type Inspection, inspect } from "./inspect.ts";
 import { refusal } from "./messages.ts";

@@ -1,7 +1,7 @@
 /** The thread that owns a log's files. */
 import { parentPort, workerData } from "node:worker_threads";
+import { nodeDisk } from "../disk/node-disk.ts";
 import { ReynError } from "../errors.ts";
-import { nodeDisk } from "../node-disk.ts";
 import { type Answer, callsOn, type HostSpec, type Request } from "./host.ts";
 
 const calls = callsOn(nodeDisk, workerData as HostSpec) as Record<

@@ -1,16 +1,16 @@
 /** Logs in one SQLite database file, a row a line. The lease is a row too: epoch and tail are checked in the transaction that writes. */
 import { hostname } from "node:os";
 import type Database from "better-sqlite3";
-import { Bell } from "../bell.ts";
-import { checkedBlobName } from "../blob-name.ts";
-import type { StoredRecord } from "../codec.ts";
-import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, Owner, RealmLog, Tail } from "../engine.ts";
-import { endsEarly, fenced, seqMismatch, truncated } from "../engine-errors.ts";
+import { Bell } from "../engine/bell.ts";
+import { checkedBlobName } from "../engine/blob-name.ts";
+import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, Owner, RealmLog, Tail } from "../engine/engine.ts";
+import { endsEarly, fenced, seqMismatch, truncated } from "../engine/engine-errors.ts";
+import { subscription } from "../engine/subscription.ts";
 import { codeOf, WalError } from "../errors.ts";
 import { type Clock, systemClock, systemTimers, type Timers } from "../ports.ts";
-import type { Seq } from "../record.ts";
-import { crcOf, storedRecords } from "../stored-records.ts";
-import { subscription } from "../subscription.ts";
+import type { StoredRecord } from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
+import { crcOf, storedRecords } from "../record/stored-records.ts";
 import { openDatabase } from "./database.ts";
 
 export interface SqliteEngineOptions {

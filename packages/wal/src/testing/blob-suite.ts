@@ -1,5 +1,5 @@
 /** The contract of blobs, for any store of them. */
-import type { BlobStore } from "../engine.ts";
+import type { BlobStore } from "../engine/engine.ts";
 import { codeOf } from "../errors.ts";
 import type { Runner } from "./runner.ts";
 

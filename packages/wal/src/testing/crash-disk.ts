@@ -10,7 +10,7 @@
  * - names are kept by a journal: after a failed sync of a directory they may be lost, but a later sync that succeeds has them.
  */
 import { dirname } from "node:path";
-import type { DiskFile } from "../disk.ts";
+import type { DiskFile } from "../disk/disk.ts";
 import { type Inode, MemoryDisk, truncateTo, writeTo } from "./memory-disk.ts";
 
 type Operation =

@@ -1,4 +1,4 @@
-import type { RealmLog } from "../engine.ts";
+import type { RealmLog } from "../engine/engine.ts";
 
 /** A log that does what another one does, but for some calls. */
 export function delegate(log: RealmLog, changed: Partial<RealmLog>): RealmLog {

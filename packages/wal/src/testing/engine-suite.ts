@@ -1,10 +1,11 @@
 /** The contract of the log and of the port under it, for any engine. */
-import { encodeRecord, type StoredRecord } from "../codec.ts";
-import type { Acquire, Lease, LogEngine, RealmLog } from "../engine.ts";
+
+import type { Acquire, Lease, LogEngine, RealmLog } from "../engine/engine.ts";
 import { codeOf } from "../errors.ts";
-import { defineRecord, type Scope, type Seq, type WalRecord } from "../record.ts";
-import type { StandardSchemaV1 } from "../standard-schema.ts";
-import { crcOf } from "../stored-records.ts";
+import { encodeRecord, type StoredRecord } from "../record/codec.ts";
+import { defineRecord, type Scope, type Seq, type WalRecord } from "../record/record.ts";
+import type { StandardSchemaV1 } from "../record/standard-schema.ts";
+import { crcOf } from "../record/stored-records.ts";
 import { openWal, type Wal } from "../wal.ts";
 import { testBlobStore } from "./blob-suite.ts";
 import type { Runner } from "./runner.ts";

@@ -1,5 +1,5 @@
 /** An engine that delays, loses answers, stores parts of batches and cannot be reached, at random: what a network does. */
-import type { LogEngine, RealmLog } from "../engine.ts";
+import type { LogEngine, RealmLog } from "../engine/engine.ts";
 import { WalError } from "../errors.ts";
 import { delegate } from "./delegate.ts";
 

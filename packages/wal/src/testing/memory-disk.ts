@@ -1,6 +1,6 @@
 /** A file system in memory, with the few things that the log asks of one. Everything on it is durable at once. */
 import { dirname } from "node:path";
-import type { Disk, DiskFile, DiskLock } from "../disk.ts";
+import type { Disk, DiskFile, DiskLock } from "../disk/disk.ts";
 
 export interface Inode {
 	readonly id: number;

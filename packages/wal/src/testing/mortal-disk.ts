@@ -1,4 +1,4 @@
-import type { DiskFile, DiskLock } from "../disk.ts";
+import type { DiskFile, DiskLock } from "../disk/disk.ts";
 import { CrashDisk } from "./crash-disk.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { LogEngine } from "../engine.ts";
-import { memoryEngine } from "../memory-engine.ts";
+import type { LogEngine } from "../engine/engine.ts";
+import { memoryEngine } from "../memory/engine.ts";
 import { delegate } from "./delegate.ts";
 
 /** Logs in memory that stop taking records when they are told to, as if the process had died; what they have stays. */

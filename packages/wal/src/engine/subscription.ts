@@ -1,6 +1,6 @@
-import type { StoredRecord } from "./codec.ts";
+import type { StoredRecord } from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
 import type { RealmLog } from "./engine.ts";
-import type { Seq } from "./record.ts";
 
 /**
  * What an engine's `subscribe` may be made of: looks how far the log is durable, reads up to there, and waits. Whatever

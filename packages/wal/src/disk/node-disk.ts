@@ -3,8 +3,8 @@
 import fs from "node:fs";
 import { dirname } from "node:path";
 import { tryLock } from "fs-native-extensions";
+import { codeOf } from "../errors.ts";
 import type { Disk, DiskFile, DiskLock } from "./disk.ts";
-import { codeOf } from "./errors.ts";
 import { assertNoDirectory, assertOwnDirectory, openOwn } from "./own-files.ts";
 
 const { O_CREAT, O_DIRECTORY = 0, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;

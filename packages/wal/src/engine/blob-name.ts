@@ -1,4 +1,4 @@
-import { WalError } from "./errors.ts";
+import { WalError } from "../errors.ts";
 
 /** Of a part: so long that it fits a file's name, escaped. */
 const MAX_PART = 80;

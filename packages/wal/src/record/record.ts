@@ -1,4 +1,4 @@
-import { WalError } from "./errors.ts";
+import { WalError } from "../errors.ts";
 import { issueText, type StandardSchemaV1 } from "./standard-schema.ts";
 
 /** A position in the log: 1, 2, 3 … without gaps. 0 is genesis, the state before the first record. */

@@ -1,6 +1,6 @@
 /** What engines say, in the same words. */
-import { WalError } from "./errors.ts";
-import type { Seq } from "./record.ts";
+import { WalError } from "../errors.ts";
+import type { Seq } from "../record/record.ts";
 
 export function fenced(epoch: number, newest: number): WalError {
 	return new WalError(

@@ -1,4 +1,4 @@
-import type { Timers } from "./ports.ts";
+import type { Timers } from "../ports.ts";
 
 /** Wakes those who wait for something to have happened; a ring that nobody heard is gone, so they look before they wait. */
 export class Bell {

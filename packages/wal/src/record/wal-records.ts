@@ -1,6 +1,7 @@
 /** The log's own records. Their schemas are written out, so that the log needs no schema library of its own. */
+
+import type { TornTail } from "../engine/engine.ts";
 import { isSeq } from "./codec.ts";
-import type { TornTail } from "./engine.ts";
 import { defineRecord, type Seq, type WalRecord } from "./record.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 

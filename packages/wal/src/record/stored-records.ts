@@ -1,6 +1,7 @@
 /** For engines that keep lines: the records that they are, each checked, and that each follows the one before. */
+
+import { WalError } from "../errors.ts";
 import { decodeLine, type StoredRecord } from "./codec.ts";
-import { WalError } from "./errors.ts";
 import type { Seq } from "./record.ts";
 import { RecordLine } from "./record-line.ts";
 

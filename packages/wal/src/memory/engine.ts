@@ -1,12 +1,12 @@
-import { Bell } from "./bell.ts";
-import type { StoredRecord } from "./codec.ts";
-import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "./engine.ts";
-import { endsEarly, fenced, seqMismatch, truncated } from "./engine-errors.ts";
-import { WalError } from "./errors.ts";
-import { memoryBlobs } from "./memory-blobs.ts";
-import type { Seq } from "./record.ts";
-import { crcOf, storedRecords } from "./stored-records.ts";
-import { subscription } from "./subscription.ts";
+import { Bell } from "../engine/bell.ts";
+import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "../engine/engine.ts";
+import { endsEarly, fenced, seqMismatch, truncated } from "../engine/engine-errors.ts";
+import { subscription } from "../engine/subscription.ts";
+import { WalError } from "../errors.ts";
+import type { StoredRecord } from "../record/codec.ts";
+import type { Seq } from "../record/record.ts";
+import { crcOf, storedRecords } from "../record/stored-records.ts";
+import { memoryBlobs } from "./blobs.ts";
 
 const caps: EngineCaps = {
 	atomicBatch: true,

@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, unlink } from "node:fs/promises";
-import { codeOf } from "./errors.ts";
+import { codeOf } from "../errors.ts";
 import type { Files } from "./files.ts";
 import { assertOwnDirectory, readOwnFile } from "./own-files.ts";
 

@@ -1,5 +1,5 @@
+import { withFile } from "../file/records.ts";
 import { type Disk, readAt } from "./disk.ts";
-import { withFile } from "./file/records.ts";
 
 /**
  * The file system, as far as whole files need it, off the event loop: what `Disk` is for the log. Errors are those of the

@@ -5,6 +5,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { crc32 } from "node:zlib";
+import type { Wants } from "../engine/engine.ts";
 import {
 	FORMAT_VERSION,
 	hasAt,
@@ -16,7 +17,6 @@ import {
 	TRAILER_BYTES,
 	trailerAt,
 } from "./codec.ts";
-import type { Wants } from "./engine.ts";
 import type { Scope, Seq } from "./record.ts";
 
 const FRONT = Buffer.from(`{"v":${FORMAT_VERSION},"seq":`);

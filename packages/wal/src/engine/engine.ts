@@ -3,8 +3,8 @@
  * what they mean; what is above the port needs no change for another one. The rules that an engine has to keep are tests:
  * `testEngine` of `@reyn/wal/testing`.
  */
-import type { StoredRecord } from "./codec.ts";
-import type { Scope, Seq } from "./record.ts";
+import type { StoredRecord } from "../record/codec.ts";
+import type { Scope, Seq } from "../record/record.ts";
 
 export interface LogEngine {
 	readonly caps: EngineCaps;

@@ -1,4 +1,4 @@
-import { WalError } from "./errors.ts";
+import { WalError } from "../errors.ts";
 
 /**
  * JSON with the keys of every object in one order, so that equal values are equal text. A key whose value is

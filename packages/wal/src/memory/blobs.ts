@@ -1,5 +1,5 @@
-import { checkedBlobName } from "./blob-name.ts";
-import type { BlobStore } from "./engine.ts";
+import { checkedBlobName } from "../engine/blob-name.ts";
+import type { BlobStore } from "../engine/engine.ts";
 
 /** Blobs in memory, for tests: they end with the process. */
 export function memoryBlobs(): BlobStore {

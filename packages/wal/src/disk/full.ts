@@ -1,5 +1,5 @@
 /** What says that there is no space: of a write of anything, by the system or by the log. It is no damage, and may pass. */
-import { codeOf } from "./errors.ts";
+import { codeOf } from "../errors.ts";
 export function isFull(error: unknown): error is Error & { readonly code: string } {
 	return CODES.includes(String(codeOf(error)));
 }
