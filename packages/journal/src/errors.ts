@@ -75,7 +75,7 @@ export class NonRetryableError extends JournalError {
 /** Why a step failed, as it is kept in the log: what whoever made the call sees of the error, now and in every replay. */
 export interface Reason {
 	readonly message: string;
-	readonly code?: string | undefined;
+	readonly code?: string | number | undefined;
 	/** Of the error's class, where that is not `Error`. */
 	readonly name?: string | undefined;
 	/** JSON of up to 32 KiB. */
@@ -84,7 +84,7 @@ export interface Reason {
 	readonly made?: true | undefined;
 }
 
-export function reasonOf(error: unknown): Reason {
+export function reasonOf(error: unknown): Reason & { readonly code?: string | undefined } {
 	const { message, code } = asError(error);
 	return { message: String(message), ...(typeof code === "string" ? { code } : {}) };
 }

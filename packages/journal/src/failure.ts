@@ -1,6 +1,7 @@
 /** What a program sees of a call that failed: the same when it fails and in every replay. */
+import { isDeepStrictEqual } from "node:util";
 import { canonicalJson, isReynError } from "@reyn/wal";
-import { JournalError, type Reason, reasonOf } from "./errors.ts";
+import { asError, JournalError, type Reason, reasonOf } from "./errors.ts";
 import type { CallKey } from "./records.ts";
 import { toJson } from "./results.ts";
 
@@ -14,12 +15,14 @@ const MAX_CAUSES = 100;
 
 /** What is recorded of an error. @param redact takes out of a text what must not be written */
 export function failureOf(error: unknown, redact: (text: string) => string = (text) => text): Omit<Reason, "made"> {
-	const { message, code } = reasonOf(error);
+	const { message } = reasonOf(error);
+	const { code } = asError(error);
 	const { name, detail } = (error instanceof Error ? error : {}) as { name?: unknown; detail?: unknown };
 	const kept = detail === undefined ? undefined : detailOf(detail, redact);
 	return {
 		message: shortened(redact(message)),
-		...(code === undefined ? {} : { code: shortened(redact(code)) }),
+		...(typeof code === "string" ? { code: shortened(redact(code)) } : {}),
+		...(typeof code === "number" && Number.isFinite(code) ? { code } : {}),
 		...(typeof name === "string" && name !== "Error" ? { name: shortened(redact(name)) } : {}),
 		...(kept === undefined ? {} : { detail: kept }),
 	};
@@ -73,7 +76,7 @@ export function thrownAs(error: unknown, reason: Reason, call: CallKey): Error {
 		error instanceof Error &&
 		error.message === reason.message &&
 		canonicalJson(failureOf(error)) === canonicalJson(reason) &&
-		hasDetail(error) === hasDetail(reason) &&
+		isDeepStrictEqual((error as { detail?: unknown }).detail, reason.detail) &&
 		!isCut(error, reason);
 	const thrown = isAll ? error : errorOf(reason, error);
 	told.set(thrown, call);
@@ -103,8 +106,6 @@ function detailOf(detail: unknown, redact: (text: string) => string): unknown {
 	}
 }
 
-/** Has a code or a name been shortened? */
+/** Has a code or a name been shortened, or is it none that a record can have? */
 const isCut = (error: Error & { readonly code?: unknown }, { code, name = error.name }: Reason): boolean =>
-	(typeof error.code === "string" && error.code !== code) || (typeof error.name === "string" && error.name !== name);
-
-const hasDetail = (of: object): boolean => (of as { detail?: unknown }).detail !== undefined;
+	error.code !== code || (typeof error.name === "string" && error.name !== name);

@@ -2,7 +2,7 @@
 import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
 import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
-import { isStop } from "./failure.ts";
+import { isBeneath, isStop, ProgramEnded } from "./failure.ts";
 import { assertFolded } from "./folded.ts";
 import { fingerprint, type Line } from "./key.ts";
 import { Order } from "./order.ts";
@@ -166,16 +166,34 @@ export class Lane {
 	 * @throws what the call throws, or has thrown before (the cause is then a JournalError `STEP_FAILED`); JournalError
 	 * `STEP_DISCARDED` (in doubt, and the policy says so), `STEP_TIMEOUT`, `RESULT_LOST`, `REPLAY_DIVERGENCE`; a WalError `WAL_NOT_JSON`
 	 */
-	async perform<T>(step: Step<T>): Promise<T> {
+	perform<T>(step: Step<T>): Promise<T> {
 		// Who has caught that asks for nothing more in this life, and a loop around it does not spin.
 		if (this.#isStopped) return new Promise(() => {});
-		const asked = this.place(step)();
+		// Later: a call may be refused before there is a promise of it.
+		const nobodyWaits = (): void => queueMicrotask(() => void performed.catch(() => {}));
+		const performed = this.#perform(step, nobodyWaits);
+		return performed;
+	}
+
+	/** @param nobodyWaits to be called before what is thrown is no failure of the program, though nobody may await it */
+	async #perform<T>(step: Step<T>, nobodyWaits: () => void): Promise<T> {
+		let asked: Asked<T> | undefined;
 		try {
+			asked = this.place(step)();
 			return await asked.told();
 		} catch (error) {
-			throw this.stopped(error);
+			this.stopped(error);
+			const isOver = error instanceof ProgramEnded && this.#using.stopped !== undefined;
+			const isCut = isStop(error) || this.#using.signal.aborted;
+			// Whatever still waits in a program that is over, or stopped, must not end the process.
+			if (isOver || ((isCut || isBeneath(error)) && this.#order.isRefusedTooOften())) {
+				this.#using.stopped?.(error as Error);
+				return new Promise(() => {});
+			}
+			if (isCut) nobodyWaits();
+			throw error;
 		} finally {
-			asked.done();
+			asked?.done();
 		}
 	}
 

@@ -176,6 +176,7 @@ export class Order {
 	#willRest = false;
 	#count = 0;
 	#ended: ProgramEnded | undefined;
+	#refused = 0;
 	/** What is recorded and not asked for; known once calls overlap, in the lanes that were asked in. */
 	#unasked: Unasked | undefined;
 	readonly #gone = new GoneEffects();
@@ -296,6 +297,14 @@ export class Order {
 	/** The world says otherwise than before: what was asked for since may not be asked for again. */
 	moved(place: Seq): void {
 		for (const each of this.#unasked?.takeAfter(place) ?? []) this.#gone.add(each);
+	}
+
+	/**
+	 * A call is refused for what no further call can help: a stop, or the log. Whoever asks on all the same is a loop, and one that is
+	 * refused at once leaves its process no time for anything else: it is told nothing any more.
+	 */
+	isRefusedTooOften(): boolean {
+		return ++this.#refused > MAX_REFUSED;
 	}
 
 	/** The program has ended: what waits is not begun, and nothing waits for its turn any more. */
@@ -562,6 +571,9 @@ const unheard = (lane: string, step: RecordedStep): Unheard => ({
 	lane,
 	describe: () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ}) in ${lane}`,
 });
+
+/** So often is a program told that nothing is made any more: enough for what clears up, in each of its branches. */
+const MAX_REFUSED = 100;
 
 /** No seq is as large. */
 const ASSUMED = 2 ** 50;

@@ -1,4 +1,5 @@
 /** The one place where a side effect happens: recall it, or start durably, call, complete; and tell it when it is its turn. */
+import { inspect } from "node:util";
 import {
 	type Appended,
 	canonicalJson,
@@ -21,7 +22,18 @@ import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
 import { loadResult, type StoredResult, storeResult, toJson } from "./results.ts";
 import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
-import type { Called, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";
+import {
+	type Called,
+	type InDoubt,
+	type InDoubtPolicy,
+	isInDoubtPolicy,
+	isReconciled,
+	type Reconciled,
+	type Step,
+	type StepContext,
+	type StepEvent,
+	type Using,
+} from "./step.ts";
 
 /** The lane of a step, as far as the step needs it. */
 export interface Surroundings {
@@ -201,9 +213,7 @@ class Performance<T> implements Asked<T> {
 			this.#tell({ type: "in_doubt", decision: "reconciled" });
 			return this.#found(found, { attempt, started });
 		}
-		const { name, lane } = this.#id;
-		const policy =
-			found.kind === "not_done" ? "retry" : (this.#step.inDoubt ?? this.#using.whenInDoubt({ name, lane }));
+		const policy = found.kind === "not_done" ? "retry" : this.#policyOf(started);
 		if (policy === "ask") {
 			const denied = await this.#denied(true);
 			const after = this.#recalled();
@@ -220,10 +230,26 @@ class Performance<T> implements Asked<T> {
 			case "discard":
 				throw new JournalError(
 					"STEP_DISCARDED",
-					`${name} was started before the process ended, and nobody knows whether it happened; the policy is to stop here`,
-					{ lane, started },
+					`${this.#id.name} was started before the process ended, and nobody knows whether it happened; the policy is to stop here`,
+					{ lane: this.#id.lane, started },
 				);
 		}
+	}
+
+	/** @throws JournalError `CALL_IN_DOUBT` where nothing says what to do: then nothing is done */
+	#policyOf(started: Seq): InDoubtPolicy | InDoubt {
+		const { name, lane } = this.#id;
+		let given: unknown = this.#step.inDoubt;
+		try {
+			given ??= this.#using.whenInDoubt({ name, lane });
+		} catch (thrown) {
+			throw this.#inDoubt(started, readable(thrown));
+		}
+		if (isInDoubtPolicy(given)) return given;
+		throw this.#inDoubt(
+			started,
+			new TypeError(`what to do then is ${inspect(given, { depth: 0 })}, which is no policy`),
+		);
 	}
 
 	/** After a try that failed, when its pause is over; a pause that a crash cut goes on. */
@@ -579,8 +605,11 @@ class Performance<T> implements Asked<T> {
 		const { timeoutMs, reconcile } = this.#step;
 		if (!reconcile) return { kind: "unknown" };
 		const { name } = this.#id;
-		const asking = async (): Promise<Reconciled<T>> =>
-			(await reconcile.call(this.#step, this.#keyOf(started), prepared)) ?? { kind: "unknown" };
+		const asking = async (): Promise<Reconciled<T>> => {
+			const given: unknown = await reconcile.call(this.#step, this.#keyOf(started), prepared);
+			if (isReconciled(given)) return given;
+			throw new TypeError(`its reconcile gave ${inspect(given, { depth: 0 })}, which is no answer`);
+		};
 		if (timeoutMs === undefined) return asking();
 		const late = `its far side took longer than the ${timeoutMs} ms of ${name} to say so`;
 		return within({ ms: timeoutMs, name, late }, asking, timers, signal);

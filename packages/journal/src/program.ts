@@ -9,8 +9,8 @@ import type { Using } from "./step.ts";
 
 /**
  * Runs a program whose steps are in a lane and below it. Its steps may overlap. Where it throws, that is recorded: what failed in
- * it, and nothing rests on, is then called again when it is run again. What waits when it ends is not begun; what is under way
- * goes on, and its outcome is kept: only then is it told that the program threw, so that what runs it again finds that outcome.
+ * it, and nothing rests on, is then called again when it is run again. What waits when it ends is not begun, and nothing is told
+ * of it; what is under way goes on, and its outcome is kept: only then is it told that the program threw, so that what runs it again finds that outcome.
  * Where a step must not be made now (it waits, say, or is in doubt) the program stops with that, also if it catches it: it can
  * clear up, and is told of no step that it asks for afterwards.
  *

@@ -93,7 +93,7 @@ export const stepCompleted = defineRecord(
 /** Why a call failed, as far as whoever made it can see. */
 export const reasonSchema = z.object({
 	message: z.string(),
-	code: z.string().optional(),
+	code: z.union([z.string(), z.number()]).optional(),
 	/** Of the error's class, where that is not `Error`. */
 	name: z.string().optional(),
 	detail: z.unknown().optional(),

@@ -71,8 +71,18 @@ export type Reconciled<T> =
 	| { readonly kind: "not_done" }
 	| { readonly kind: "unknown" };
 
+/** What else a far side gives, without types say, is no answer. */
+export const isReconciled = (given: unknown): given is Reconciled<never> =>
+	(["done", "failed", "not_done", "unknown"] as readonly unknown[]).includes(
+		(given as { readonly kind?: unknown } | null | undefined)?.kind,
+	);
+
 /** What to do with a step that was started and whose outcome nobody knows. */
 export type InDoubtPolicy = "retry" | "skip" | "discard";
+
+/** Is it one of those, or the one more that a call may say of itself? */
+export const isInDoubtPolicy = (given: unknown): given is InDoubtPolicy | InDoubt =>
+	(["retry", "skip", "discard", "ask"] as readonly unknown[]).includes(given);
 
 /** What a call says of itself for that case. `ask`: the gate decides whether it is called again; where there is none, it waits. */
 export type InDoubt = "retry" | "skip" | "ask";

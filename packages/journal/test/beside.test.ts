@@ -89,5 +89,5 @@ test("what was let pass after the program has ended is not begun", async () => {
 	await expect(runProgram("p", scope, using(log, { gate: () => verdict.promise }), body)).rejects.toThrow("no");
 	verdict.resolve({ kind: "pass" });
 	await wait(5);
-	expect(calls).toEqual(["Error: the program in p has ended"]);
+	expect(calls).toEqual([]);
 });

@@ -205,6 +205,35 @@ describe("a step in doubt", () => {
 		expect([asked, calls]).toEqual([Array(2).fill({ name: "send", lane: "main" }), 0]);
 	});
 
+	test.each<[string, object, RegExp]>([
+		["`whenInDoubt` gives no policy", { whenInDoubt: () => "Skip" }, /'Skip', which is no policy/],
+		["`whenInDoubt` gives a promise", { whenInDoubt: async () => "skip" }, /Promise .*which is no policy/],
+		["`whenInDoubt` gives nothing", { whenInDoubt: () => null }, /null, which is no policy/],
+		[
+			"`whenInDoubt` throws",
+			{
+				whenInDoubt() {
+					throw new Error("no idea");
+				},
+			},
+			/no idea/,
+		],
+		["its far side gives what is no answer", { reconcile: async () => ({ kind: "completed" }) }, /which is no answer/],
+		["its far side gives nothing", { reconcile: async () => undefined }, /undefined, which is no answer/],
+	])("stays in doubt, and is not made, where %s", async (_, given, why) => {
+		const { reconcile, ...options } = given as { reconcile?: () => Promise<never> };
+		const engine = await inDoubt();
+		let calls = 0;
+		for (let life = 0; life < 2; life++) {
+			await using journal = await openJournal(engine, options);
+			const sent = journal.step("send", () => String(++calls), reconcile ? { reconcile } : {});
+			await expect(sent).rejects.toMatchObject({ code: "CALL_IN_DOUBT", message: expect.stringMatching(why) });
+		}
+		expect(calls).toBe(0);
+		await using journal = await openJournal(engine);
+		expect(await journal.step("send", () => String(++calls))).toBe("1");
+	});
+
 	test("its far side is asked first", async () => {
 		const whenInDoubt = (): never => {
 			throw new Error("not asked");

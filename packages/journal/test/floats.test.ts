@@ -1,0 +1,110 @@
+/** A call that nobody waits for: it neither ends the process nor is begun once its program is over. */
+import { setTimeout as wait } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { type Lane, runProgram, type Step } from "../src/index.ts";
+import { DyingLog, scope, using } from "./dying-log.ts";
+
+const step = (
+	name: string,
+	call: Step<unknown>["call"],
+	purity: Step<unknown>["purity"] = "external",
+): Step<unknown> => ({
+	kind: "step",
+	name,
+	args: {},
+	purity,
+	call,
+});
+
+/** What would end a process that has no listener of its own. */
+function unhandled(): readonly unknown[] {
+	const heard: unknown[] = [];
+	const own = process.listeners("unhandledRejection");
+	process.removeAllListeners("unhandledRejection");
+	process.on("unhandledRejection", (reason) => void heard.push(reason));
+	onTestFinished(() => {
+		process.removeAllListeners("unhandledRejection");
+		for (const each of own) process.on("unhandledRejection", each);
+	});
+	return heard;
+}
+
+const programs: Record<
+	string,
+	(lane: Lane, call: (name: string, ms?: number) => Promise<unknown>) => Promise<unknown>
+> = {
+	"begun at the end": async (_, call) => void call("x"),
+	"begun behind a step": async (_, call) => {
+		await call("a");
+		void call("x");
+	},
+	"two beside a step": async (_, call) => {
+		void call("x", 20);
+		void call("y", 20);
+		await call("a");
+	},
+	"a chain of two": async (_, call) => {
+		void call("x", 5).then(() => call("y"));
+		await call("a");
+	},
+	"beside a step that fails": async (_, call) => {
+		void call("x", 5).then(() => call("y"));
+		await call("fails").catch(() => {});
+		throw new Error("no");
+	},
+	"inside a call": (lane, call) =>
+		lane.perform(
+			step("outer", async ({ lane: inner }) => {
+				void inner.perform(step("x", () => wait(5))).then(() => call("y"));
+				return inner.perform(step("a", async () => "a"));
+			}),
+		),
+};
+
+test.each(Object.entries(programs))(
+	"%s: nothing is unhandled, in the first life and in each that is cut from it",
+	async (_, body) => {
+		const heard = unhandled();
+		const life = async (log: DyingLog): Promise<unknown> => {
+			const ended = await runProgram("p", scope, using(log, {}), (lane) =>
+				body(lane, (name, ms) =>
+					lane.perform(
+						step(name, async () => {
+							if (name === "fails") throw new Error("failed");
+							await wait(ms ?? 0);
+							return name;
+						}),
+					),
+				),
+			).then(
+				() => "returned",
+				({ message }: Error) => message,
+			);
+			await wait(30);
+			return ended;
+		};
+		const whole = new DyingLog();
+		const first = await life(whole);
+		for (let cut = 0; cut <= whole.records.length; cut++) {
+			const log = new DyingLog();
+			for (const { kind, data } of whole.records.slice(0, cut)) log.append({ kind, data } as never, scope);
+			expect(await life(log), `after ${cut} records`).toBe(first);
+		}
+		expect(heard).toEqual([]);
+	},
+);
+
+test("a program that is cancelled has nothing unhandled either", async () => {
+	const heard = unhandled();
+	const controller = new AbortController();
+	const never = (name: string) => step(name, ({ signal }) => wait(60_000, undefined, { signal }));
+	const ran = runProgram("p", scope, using(new DyingLog(), { signal: controller.signal }), async (lane) => {
+		void lane.perform(never("x"));
+		await lane.perform(never("y"));
+	});
+	await wait(5);
+	controller.abort(new Error("closing"));
+	await expect(ran).rejects.toThrow("closing");
+	await wait(5);
+	expect(heard).toEqual([]);
+});

@@ -1,0 +1,108 @@
+/** A loop around a step that fails does not spin once nothing is made any more: its process goes on. */
+import { setTimeout as wait } from "node:timers/promises";
+import { memoryEngine } from "@reyn/wal";
+import { expect, test } from "vitest";
+import { type Lane, openJournal, runProgram, type Step } from "../src/index.ts";
+import { DyingLog, scope, using } from "./dying-log.ts";
+
+/** Far more than anybody is refused, and so few that a loop that spins ends. */
+const ROUNDS = 20_000;
+
+const down: Step<string> = {
+	kind: "step",
+	name: "pay",
+	args: {},
+	purity: "side_effect",
+	async call() {
+		await wait(1);
+		throw new Error("down");
+	},
+};
+
+/** Tries again and again, as programs do. */
+function looping() {
+	const rounds = { count: 0 };
+	const loop = async (perform: () => Promise<string>): Promise<string> => {
+		while (rounds.count < ROUNDS) {
+			rounds.count++;
+			try {
+				return await perform();
+			} catch {
+				// Perhaps the next time.
+			}
+		}
+		return "gave up";
+	};
+	return { rounds, loop };
+}
+
+test.each<[string, (lane: Lane, loop: (perform: () => Promise<string>) => Promise<string>) => Promise<unknown>]>([
+	["of one step", (lane, loop) => loop(() => lane.perform(down))],
+	["in two branches", (lane, loop) => Promise.all([1, 2].map(() => loop(() => lane.perform(down))))],
+	["inside a call", (lane, loop) => loop(() => lane.perform({ ...down, call: (of) => of.lane.perform(down) }))],
+])("a program that is cancelled: a loop %s", async (_, body) => {
+	const { rounds, loop } = looping();
+	const controller = new AbortController();
+	const ran = runProgram("p", scope, using(new DyingLog(), { signal: controller.signal }), (lane) => body(lane, loop));
+	await wait(20);
+	controller.abort(new Error("closing"));
+	await expect(ran).rejects.toThrow("closing");
+	await wait(5);
+	expect(rounds.count).toBeLessThan(ROUNDS);
+});
+
+test("one that is cancelled clears up first, with as many steps as it has", async () => {
+	const controller = new AbortController();
+	const cleared: string[] = [];
+	const ran = runProgram("p", scope, using(new DyingLog(), { signal: controller.signal }), async (lane) => {
+		try {
+			await lane.perform({ ...down, call: ({ signal }) => wait(60_000, "", { signal }) });
+		} finally {
+			for (const name of ["a", "b", "c"])
+				await lane.perform({ ...down, name }).catch(({ message }) => cleared.push(`${name}: ${message}`));
+			await wait(5);
+			cleared.push("all");
+		}
+	});
+	await wait(5);
+	controller.abort(new Error("closing"));
+	await expect(ran).rejects.toThrow("closing");
+	expect(cleared).toEqual(["a: closing", "b: closing", "c: closing", "all"]);
+});
+
+test("a call that has taken too long: a loop inside it", async () => {
+	const { rounds, loop } = looping();
+	const outer: Step<string> = {
+		...down,
+		name: "outer",
+		timeoutMs: 20,
+		call: ({ lane }) => loop(() => lane.perform(down)),
+	};
+	const ran = runProgram("p", scope, using(new DyingLog(), {}), (lane) => lane.perform(outer));
+	await expect(ran).rejects.toMatchObject({ code: "STEP_TIMEOUT" });
+	await wait(5);
+	expect(rounds.count).toBeLessThan(ROUNDS);
+});
+
+test.each(["cancelled", "closed", "waiting"] as const)("a journal that is %s", async (how) => {
+	const { rounds, loop } = looping();
+	const controller = new AbortController();
+	const journal = await openJournal(memoryEngine(), {
+		signal: controller.signal,
+		...(how === "waiting" && { gate: async () => ({ kind: "wait" as const, for: "ada" }) }),
+	});
+	const step = how === "waiting" ? { ...down, kind: "tool" as const } : down;
+	void loop(() => journal.lane("p").perform(step));
+	await wait(20);
+	if (how === "cancelled") controller.abort();
+	await journal.close();
+	await wait(5);
+	expect(rounds.count).toBeLessThan(ROUNDS);
+});
+
+test("a gate that gives nothing lets nothing pass in a journal", async () => {
+	const gate = async () => undefined as never;
+	await using journal = await openJournal(memoryEngine(), { gate });
+	const asked = journal.lane("p").perform({ ...down, kind: "tool", call: async () => "made" });
+	await expect(asked).rejects.toMatchObject({ code: "CALL_WAITING" });
+});
