@@ -55,18 +55,34 @@ export function isBeneath(error: unknown): boolean {
 	return isOfLog && !isFailureOfCall(error);
 }
 
-/** Of an error that a program has ended by: the calls whose failures it let through, or wrapped, as the record of that end has them. */
+/** Of programs that have ended by throwing: the failures that they were told of last. */
+const lastFailures = new WeakMap<Error, readonly CallKey[]>();
+
+/** A program ends by this error. @param last the failures that it was told of, and asked for nothing after */
+export function endsBy(error: unknown, last: readonly CallKey[]): void {
+	if (error instanceof Error) lastFailures.set(error, last);
+}
+
+/**
+ * Of an error that a program has ended by: the calls whose failures it let through, or wrapped, as the record of that end has them;
+ * and those that it was told of last, since it may have thrown another error in their place.
+ */
 export function endedBy(error: unknown): { readonly by?: CallKey[] } {
-	const seen = new Set<unknown>();
 	const by: CallKey[] = [];
-	const look = (each: unknown): void => {
-		if (!(each instanceof Error) || seen.has(each) || by.length === MAX_CAUSES) return;
-		seen.add(each);
-		const call = told.get(each);
-		if (call) by.push({ lane: call.lane, fp: call.fp, occ: call.occ });
-		else for (const cause of [each.cause, ...(each instanceof AggregateError ? each.errors : [])]) look(cause);
+	const add = ({ lane, fp, occ }: CallKey): void => {
+		const isThere = by.some((each) => each.lane === lane && each.fp === fp && each.occ === occ);
+		if (by.length < MAX_CAUSES && !isThere) by.push({ lane, fp, occ });
 	};
-	look(error);
+	// A set takes in what is added while it is gone through.
+	const causes = new Set<unknown>([error]);
+	for (const each of causes) {
+		if (by.length === MAX_CAUSES) break;
+		if (!(each instanceof Error)) continue;
+		const call = told.get(each);
+		if (call) add(call);
+		else for (const cause of [each.cause, ...(each instanceof AggregateError ? each.errors : [])]) causes.add(cause);
+	}
+	if (error instanceof Error) for (const call of lastFailures.get(error) ?? []) add(call);
 	return by.length > 0 ? { by } : {};
 }
 

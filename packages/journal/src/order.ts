@@ -136,6 +136,11 @@ export class Ticket {
 		this.#order.advance();
 	}
 
+	/** The program is told that it failed. */
+	failed(): void {
+		this.#order.lastFailures.push(this.asked);
+	}
+
 	/** The program has been told, or will not be. */
 	done(): void {
 		this.#order.leave(this);
@@ -158,6 +163,8 @@ export class Order {
 	readonly program: string;
 	/** Is it recorded when the program ends by throwing? Then no failure that it was told of is tried again before. */
 	readonly recordsItsEnd: boolean;
+	/** The failures that the program was told of since it last asked for anything: nothing that is recorded rests on them. */
+	lastFailures: Pick<Asked, "lane" | "fp" | "occ">[] = [];
 	readonly #options: OrderOptions | StrictOptions;
 	readonly #open = new Set<Ticket>();
 	/** The same, of the programs inside of its calls. */
@@ -234,7 +241,11 @@ export class Order {
 		this.#heard(asked);
 		if (this.#begun && isInside(asked, this.#begun.asked)) this.#begun = undefined;
 		this.#open.add(ticket);
-		for (let each = this.#around; each; each = each.#around) each.#inside.add(ticket);
+		if (rank !== 0) this.lastFailures = [];
+		for (let each = this.#around; each; each = each.#around) {
+			each.#inside.add(ticket);
+			each.lastFailures = [];
+		}
 		this.#rouse();
 		if (this.#ended) ticket.refuse(this.#ended);
 		else if (rank === 0) this.place(ticket, 0, this.#count++);

@@ -127,7 +127,12 @@ class Performance<T> implements Asked<T> {
 		const adopted = await ending.adopt?.();
 		if (adopted !== undefined) this.#ticket?.adopted(adopted);
 		if (ending.event) this.#tell(ending.event);
-		return ending.give();
+		try {
+			return ending.give();
+		} catch (error) {
+			if (isFailureOfCall(error)) this.#ticket?.failed();
+			throw error;
+		}
 	}
 
 	atHand(hand: () => void): void {

@@ -1,6 +1,7 @@
 /** One program over a lane: in order, and with a record of its end where it ends by throwing. */
 import { type Scope, systemTimers } from "@reyn/wal";
-import { endedBy, isBeneath, ProgramEnded } from "./failure.ts";
+import { asError, readable } from "./errors.ts";
+import { endedBy, endsBy, isBeneath, ProgramEnded } from "./failure.ts";
 import { Lane } from "./lane.ts";
 import { Order } from "./order.ts";
 import { laneFailed } from "./records.ts";
@@ -8,8 +9,8 @@ import { whenSpace } from "./retry.ts";
 import type { Using } from "./step.ts";
 
 /**
- * Runs a program whose steps are in a lane and below it. Its steps may overlap. Where it throws, that is recorded: what failed in
- * it, and nothing rests on, is then called again when it is run again. What waits when it ends is not begun, and nothing is told
+ * Runs a program whose steps are in a lane and below it. Its steps may overlap. Where it throws, that is recorded: the calls whose failures it
+ * let through or was told of last, and what failed that may be tried again and nothing rests on, are then called again when it is run again. What waits when it ends is not begun, and nothing is told
  * of it; what is under way goes on, and its outcome is kept: only then is it told that the program threw, so that what runs it again finds that outcome.
  * Where a step must not be made now (it waits, say, or is in doubt) the program stops with that, also if it catches it: it can
  * clear up, and is told of no step that it asks for afterwards.
@@ -34,8 +35,10 @@ export async function runProgram<T>(
 	} catch (error) {
 		using.signal.throwIfAborted();
 		end();
-		if (!isBeneath(error)) {
-			const failed = laneFailed({ lane: path, ...endedBy(error) });
+		const ended = asError(readable(error));
+		endsBy(ended, order.lastFailures);
+		if (!isBeneath(ended)) {
+			const failed = laneFailed({ lane: path, ...endedBy(ended) });
 			const waiting = ({ code, message }: Error & { readonly code: string }): void =>
 				using.observe?.({ type: "no_space", lane: path, kind: "lane", name: path, code, reason: message });
 			const { durable } = await whenSpace(() => using.log.append(failed, scope), waiting, timers, using.signal);

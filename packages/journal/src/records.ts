@@ -120,7 +120,7 @@ export const stepFailed = defineRecord(
 
 /**
  * The program behind a lane has ended by throwing. What failed in it, and nothing rests on, is called again when it is run again; so
- * are the calls whose failures it let through (`by`), whatever its other branches did meanwhile.
+ * are the calls whose failures it let through, or was told of last (`by`), whatever its other branches did meanwhile.
  */
 export const laneFailed = defineRecord(
 	"lane_failed",

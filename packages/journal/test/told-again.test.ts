@@ -42,3 +42,57 @@ test.each(Object.entries(thrown))("%s", async (_, make) => {
 	const { code } = make() as { code?: unknown };
 	if (typeof code === "number" && Number.isFinite(code)) expect(told[0]).toMatchObject({ code });
 });
+
+const oddEnds: Record<string, (error: unknown) => unknown> = {
+	"the failure itself": (error) => error,
+	"another error in its place": () => new Error("no payment"),
+	"another error, with the failure as its cause": (cause) => new Error("no payment", { cause }),
+	nothing: () => undefined,
+	"an error with a chain of causes": () => {
+		let error = new Error("0");
+		for (let i = 0; i < 20_000; i++) error = new Error(String(i), { cause: error });
+		return error;
+	},
+	"a Proxy whose traps throw": () =>
+		new Proxy(new Error("p"), {
+			get() {
+				throw new Error("trap");
+			},
+		}),
+	"a Proxy that is revoked": () => {
+		const { proxy, revoke } = Proxy.revocable({}, {});
+		revoke();
+		return proxy;
+	},
+};
+
+const purities = ["side_effect", "external", "llm", "world"] as const;
+
+test.each(Object.entries(oddEnds).flatMap(([name, end]) => purities.map((purity) => [name, purity, end] as const)))(
+	"a program ended by %s: the %s call that failed before is made again when it is run again",
+	async (_, purity, end) => {
+		const log = new DyingLog();
+		let life = 0;
+		const pay: Step<string> = {
+			kind: "step",
+			name: "pay",
+			args: {},
+			purity,
+			async call() {
+				if (++life === 1) throw new Error("down");
+				return "paid";
+			},
+		};
+		const body = (lane: Lane): Promise<string> =>
+			lane.perform(pay).catch((error) => {
+				throw end(error);
+			});
+		const ran = runProgram("p", scope, using(log, {}), body);
+		expect(await ran.then(() => "returned").catch(() => "threw")).toBe("threw");
+		expect(log.kinds).toContain("lane_failed");
+		expect(await runProgram("p", scope, using(log, {}), body)).toBe("paid");
+		expect(await runProgram("p", scope, using(log, {}), body)).toBe("paid");
+		// The world is asked in each life.
+		expect(life).toBe(purity === "world" ? 3 : 2);
+	},
+);

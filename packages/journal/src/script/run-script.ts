@@ -4,7 +4,7 @@ import { z } from "zod";
 import { toolStepThatThrows } from "../call-tool.ts";
 import type { Recall } from "../entry.ts";
 import { type Divergence, JournalError, ReplayDivergenceError } from "../errors.ts";
-import { failureOf, isBeneath, ProgramEnded } from "../failure.ts";
+import { endsBy, failureOf, isBeneath, ProgramEnded } from "../failure.ts";
 import type { Lane } from "../lane.ts";
 import { Order } from "../order.ts";
 import type { Asked } from "../perform.ts";
@@ -200,6 +200,9 @@ export class ScriptHost {
 			assertArgs(module.file, realm.exports.args, args);
 			const result = await Promise.race([realm.run(canonicalJson(args ?? null)), stopped]);
 			return result === undefined ? undefined : JSON.parse(result);
+		} catch (error) {
+			endsBy(error, this.#order.lastFailures);
+			throw error;
 		} finally {
 			signal.removeEventListener("abort", stop);
 			realm.close();

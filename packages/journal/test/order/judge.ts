@@ -168,6 +168,9 @@ function forgottenAfter(
 			isShaken ||= told.some(({ type }, n) => n > i && type.startsWith("asked"));
 			return [failed.key];
 		}
+		// It may have ended by it, whatever it threw in its place: nothing was asked for later, so nothing rests on it.
+		const isHeardLast = !told.some(({ type, kind }, n) => n > i && type.startsWith("asked") && kind !== "count");
+		if (hasFailed && isHeardLast) return [failed.key];
 		if (!mayBeTriedAgain(spec)) return [];
 		// What the world says is the same to all who ask, so the ledger does not know whose answer is recorded.
 		const isSure = ({ kind, key, path }: Told): boolean =>
