@@ -1,4 +1,5 @@
 /** What an install of Reyn brings along, and how it is released. */
+import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -31,26 +32,35 @@ describe("an install", () => {
 	});
 });
 
-describe("the release", () => {
+const workflows = join(root, ".github/workflows");
+
+describe.each(readdirSync(workflows))("the workflow %s", (name) => {
 	test("uses no action that somebody could change, and may do no more than it has to", async () => {
-		const text = await readFile(join(root, ".github/workflows/release.yml"), "utf8");
+		const text = await readFile(join(workflows, name), "utf8");
 		const uses = [...text.matchAll(/uses: (.*)/g)].map(([, each]) => each);
 		expect(uses.length).toBeGreaterThan(0);
 		for (const each of uses) expect(each).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
 		expect(text).toMatch(/^permissions: \{\}$/m);
 		expect(text).not.toMatch(/\$\{\{ *(github\.event|inputs|secrets)/);
+		expect(text).not.toContain("pull_request_target");
+		// Only who publishes signs, or writes.
+		const publish = text.indexOf("\n  publish:\n");
+		const writes = [...text.matchAll(/: *write/g)].filter(({ index }) => publish < 0 || index < publish);
+		expect(writes).toEqual([]);
 	});
 
+	test("ends, is not run beside itself, and checks what `.ci/run` does", async () => {
+		const text = await readFile(join(workflows, name), "utf8");
+		expect(text).toMatch(/^concurrency:/m);
+		expect(text.match(/^ +timeout-minutes: \d+$/gm)).toHaveLength(text.match(/^ +runs-on: /gm)?.length ?? 0);
+		expect(text).toContain("- run: .ci/run");
+	});
+});
+
+describe("the release", () => {
 	test("proves where it comes from, verifies what it is made of, and lists it", async () => {
 		const text = await readFile(join(root, ".github/workflows/release.yml"), "utf8");
-		for (const part of [
-			"id-token: write",
-			"NPM_CONFIG_PROVENANCE",
-			"audit signatures",
-			"sbom",
-			"--frozen-lockfile",
-			".ci/run",
-		])
+		for (const part of ["id-token: write", "NPM_CONFIG_PROVENANCE", "audit signatures", "sbom", "--frozen-lockfile"])
 			expect(text).toContain(part);
 		const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 		expect(text).toContain("pnpm@12.21.0 release");

@@ -7,6 +7,12 @@ export interface Manifest {
 	readonly name: string;
 	readonly version: string;
 	readonly private?: boolean;
+	readonly description?: string;
+	readonly keywords?: readonly string[];
+	readonly license?: string;
+	readonly repository?: { readonly type: string; readonly url: string; readonly directory: string };
+	readonly homepage?: string;
+	readonly bugs?: { readonly url: string };
 	/** Command → a file. */
 	readonly bin?: Readonly<Record<string, string>>;
 	readonly exports?: Exports;

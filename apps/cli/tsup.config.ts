@@ -1,11 +1,3 @@
-import { defineConfig } from "tsup";
+import { library } from "../../tsup.base.ts";
 
-export default defineConfig({
-	entry: ["src/bin.ts"],
-	splitting: true,
-	format: ["esm"],
-	target: "node22",
-	clean: true,
-	sourcemap: true,
-	dts: false,
-});
+export default library(["src/bin.ts"]);

@@ -1,4 +1,4 @@
-/** What a stranger gets: pack every package, look inside, live with the tarballs under plain npm, cut a release of a copy. */
+/** What a stranger gets: cut a release of a copy, pack every package of it, look inside, live with the tarballs under plain npm. */
 import { spawnSync } from "node:child_process";
 import {
 	cpSync,
@@ -12,7 +12,8 @@ import {
 	writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, join, relative } from "node:path";
+import { objections, waitingChanges } from "../../tools/releasable.ts";
 import { entriesOf, findPackages, isPublished, type Manifest, type Package, root, specifier } from "../workspace.ts";
 import { complaints } from "./contents.ts";
 
@@ -25,14 +26,19 @@ const temp = mkdtempSync(join(tmpdir(), "reyn-pack-"));
 process.on("exit", () => rmSync(temp, { recursive: true, force: true }));
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
-const published = findPackages().filter(isPublished);
-const tarballs = published.flatMap(pack);
+const copy = join(temp, "release");
+step("the working tree is copied, with what was built", clone);
+step("changeset version moves the family together", version);
+step("nothing stands against publishing then", () => expectNone(objections(copy, {})));
+step("the lockfile still fits", () => run("pnpm", ["install", "--frozen-lockfile", "--lockfile-only"], copy));
+step("pnpm would publish the family, and nothing else", wouldPublish);
+
+const tarballs = findPackages(copy).filter(isPublished).flatMap(pack);
 for (const tarball of tarballs) inspect(tarball);
 budget(tarballs);
 consume(tarballs);
 for (const name of readdirSync(join(root, "examples"))) example(name, tarballs);
-release();
-step("pnpm would publish", () => run("pnpm", ["-r", "publish", "--dry-run", "--no-git-checks"], root));
+step("the release after this one moves the family together", version);
 
 console.log(`${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`);
 process.exitCode = tally.failed === 0 ? 0 : 1;
@@ -47,7 +53,7 @@ function pack({ dir, manifest }: Package): Tarball[] {
 }
 
 function inspect({ manifest, file }: Tarball): void {
-	const { name } = manifest;
+	const { name, version } = manifest;
 	step(`${name} passes publint`, () => run("publint", ["run", "--strict", file], temp));
 	// attw reads entries; a package that is only a command has none.
 	if (entriesOf(manifest).length > 0) {
@@ -58,6 +64,10 @@ function inspect({ manifest, file }: Tarball): void {
 		mkdirSync(dir, { recursive: true });
 		run("tar", ["-xzf", file, "-C", dir], temp);
 		expectNone(complaints(join(dir, "package")));
+	});
+	step(`${name} carries the version of this release, and asks for it`, () => {
+		const packed = packedManifest(name);
+		expectNone([...(packed.version === version ? [] : [`it is ${packed.version}`]), ...strayRanges(packed, version)]);
 	});
 }
 
@@ -204,36 +214,60 @@ function firstName(entry: string, home: string): string | undefined {
 	return names[0];
 }
 
-/** `changeset version` on a copy: one version for the family, and a changelog in each package. */
-function release(): void {
-	const copy = join(temp, "release");
-	step("changeset version moves the family together", () => {
-		copyTracked(root, copy);
-		// Right after a release no changeset is waiting; the machinery must still turn.
-		if (!readdirSync(join(copy, ".changeset")).some((file) => /^(?!README).*\.md$/.test(file))) {
-			writeFileSync(
-				join(copy, ".changeset/planted.md"),
-				`---\n"${published[0]?.manifest.name}": patch\n---\n\nPlanted.\n`,
-			);
-		}
-		const as = ["-c", "user.name=pack", "-c", "user.email=pack@localhost", "-c", "commit.gpgsign=false"];
-		run("git", ["init", "--quiet", "--initial-branch=main"], copy);
-		run("git", ["add", "--all"], copy);
-		run("git", [...as, "commit", "--quiet", "--no-verify", "--message=copy"], copy);
-		run("changeset", ["version"], copy);
+/** A repository of its own, as a release is cut in one; `dist` is what the build has just left. */
+function clone(): void {
+	copyTracked(root, copy);
+	for (const { dir } of findPackages()) {
+		const dist = join(dir, "dist");
+		if (existsSync(dist)) cpSync(dist, join(copy, relative(root, dist)), { recursive: true });
+	}
+	const as = ["-c", "user.name=pack", "-c", "user.email=pack@localhost", "-c", "commit.gpgsign=false"];
+	run("git", ["init", "--quiet", "--initial-branch=main"], copy);
+	run("git", ["add", "--all"], copy);
+	run("git", [...as, "commit", "--quiet", "--no-verify", "--message=copy"], copy);
+}
 
-		const family = findPackages(copy).filter(({ manifest }) => manifest.name.startsWith("@reyn/"));
-		const versions = new Set(family.map(({ manifest }) => manifest.version));
-		expectNone(versions.size === 1 ? [] : [`the family has ${versions.size} versions: ${[...versions].join(", ")}`]);
-		expectNone(
-			[...versions].filter((version) => version === published[0]?.manifest.version).map((v) => `still at ${v}`),
-		);
-		expectNone(
-			family
-				.filter(({ dir, manifest: { version } }) => !changelogOf(dir).includes(`## ${version}`))
-				.map(({ manifest: { name, version } }) => `${name} has no CHANGELOG.md entry for ${version}`),
-		);
-	});
+/** `changeset version` in the copy: one new version for the family, a changelog in each package, and ranges that follow. */
+function version(): void {
+	const [before] = findPackages(copy).filter(isPublished);
+	// Right after a release no changeset is waiting; the machinery must still turn.
+	if (waitingChanges(copy).length === 0) {
+		writeFileSync(join(copy, ".changeset/planted.md"), `---\n"${before?.manifest.name}": minor\n---\n\nPlanted.\n`);
+	}
+	run("changeset", ["version"], copy);
+
+	const family = findPackages(copy).filter(isPublished);
+	const versions = new Set(family.map(({ manifest }) => manifest.version));
+	const [version = ""] = versions;
+	expectNone([
+		...(versions.size === 1 ? [] : [`the family has ${versions.size} versions: ${[...versions].join(", ")}`]),
+		...(version === before?.manifest.version ? [`still at ${version}`] : []),
+		...family
+			.filter(({ dir }) => !changelogOf(dir).includes(`## ${version}`))
+			.map(({ manifest: { name } }) => `${name} has no CHANGELOG.md entry for ${version}`),
+		...readdirSync(join(copy, "examples")).flatMap((name) =>
+			strayRanges(JSON.parse(readFileSync(join(copy, "examples", name, "package.json"), "utf8")), version),
+		),
+	]);
+}
+
+/** Whom of the family a packed manifest, or an example, asks for otherwise than at `version` or compatible with it. */
+function strayRanges(
+	{ name, dependencies, peerDependencies, optionalDependencies }: Manifest,
+	version: string,
+): string[] {
+	return Object.entries({ ...dependencies, ...peerDependencies, ...optionalDependencies })
+		.filter(([other, range]) => other.startsWith("@reyn/") && range !== `^${version}`)
+		.map(([other, range]) => `${name} asks for ${other} ${range}, not ^${version}`);
+}
+
+function wouldPublish(): void {
+	const said = run("pnpm", ["-r", "publish", "--dry-run", "--no-git-checks"], copy);
+	const found = [...said.matchAll(/^\S+ (\S+@[\d.]+) → /gmu)].map(([, each]) => each);
+	const expected = findPackages(copy)
+		.filter(isPublished)
+		.map(({ manifest: { name, version } }) => `${name}@${version}`);
+	if (found.toSorted().join() !== expected.toSorted().join()) throw new Error(`it would publish:\n${found.join("\n")}`);
 }
 
 /** What git has in a folder, or would take: not what a run has left there. */
