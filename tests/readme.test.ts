@@ -6,26 +6,13 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findPackages, root } from "./workspace.ts";
+import { blocksOf, expected, packages, pages, pattern, type Readme, read, readmes } from "./markdown.ts";
+import { root } from "./workspace.ts";
 
 const NODE_FLOOR = "22.18";
 const MAX_LINES = 130;
 const FIRST_CODE_BY_LINE = 40;
 const TIMEOUT_MS = 60_000;
-
-interface Readme {
-	/** From the repository's root: `packages/wal/README.md`. */
-	readonly name: string;
-	readonly dir: string;
-	readonly text: string;
-}
-
-/** A fenced block: what stands behind its opening fence, and the line that fence is on. */
-interface Block {
-	readonly info: string;
-	readonly line: number;
-	readonly body: string;
-}
 
 interface Example {
 	readonly readme: string;
@@ -40,15 +27,6 @@ interface Example {
 	/** The `text` block that comes next; absent where the next block is something else. */
 	readonly output: string | undefined;
 }
-
-const packages = findPackages();
-const expected = packages.map(({ dir }) => join(dir, "README.md"));
-const readmes = [join(root, "README.md"), ...expected].filter((path) => existsSync(path)).map(read);
-/** Pages that a README leads to, in `docs/` beside it: what a part of the package is for, where that is no part of its first screen. */
-const pages = packages.flatMap(({ dir }) => {
-	const docs = join(dir, "docs");
-	return existsSync(docs) ? readdirSync(docs).map((name) => read(join(docs, name))) : [];
-});
 
 const workshop = join(tmpdir(), `reyn-readme-${randomUUID()}`);
 const examples = [...readmes, ...pages].flatMap(examplesOf);
@@ -155,14 +133,6 @@ test("install lines are read without their flags and versions", () => {
 	expect(installed(text)).toEqual(["@reyn/wal", "zod", "@types/node", "@reyn/plan"]);
 });
 
-function read(path: string): Readme {
-	return {
-		name: relative(root, path).replaceAll("\\", "/"),
-		dir: dirname(path),
-		text: readFileSync(path, "utf8").replaceAll("\r\n", "\n"),
-	};
-}
-
 function examplesOf({ name, text }: Readme): Example[] {
 	const blocks = blocksOf(text);
 	return blocks.flatMap(({ info, line, body }, i) => {
@@ -189,14 +159,6 @@ function layOut({ file, code, installs }: Example): void {
 	for (const name of installs) install(name, join(home, "node_modules", name));
 }
 
-function blocksOf(text: string): Block[] {
-	return [...text.matchAll(/^```([^\n`]*)\n([\s\S]*?)^```$/gm)].map(({ 1: info = "", 2: body = "", index }) => ({
-		info: info.trim(),
-		line: text.slice(0, index).split("\n").length,
-		body,
-	}));
-}
-
 /** The packages that a README tells its reader to install. */
 function installed(text: string): string[] {
 	const lines = text.matchAll(/^\s*(?:npm (?:install|i)|pnpm add)\s([^#\n]*)/gm);
@@ -217,8 +179,7 @@ function install(name: string, at: string): void {
 	symlinkSync(source, at, "junction");
 }
 
-/** The members of the union that types a package's errors, in order; a package without an errors.ts has none. */
-/** The codes of a package, which stand in one `errors.ts`, wherever it lies. */
+/** The codes of a package, in order, which stand in one `errors.ts`, wherever it lies; a package without one has none. */
 function errorCodes(src: string): string[] {
 	const found = existsSync(src) ? readdirSync(src, { recursive: true, encoding: "utf8" }) : [];
 	const name = found.find((each) => basename(each) === "errors.ts");
@@ -227,11 +188,6 @@ function errorCodes(src: string): string[] {
 	const [, union] = /export type \w+Code =([^;]+);/.exec(readFileSync(path, "utf8")) ?? [];
 	if (union === undefined) throw new Error(`${path} has no \`export type …Code =\``);
 	return [...union.matchAll(/"([^"]+)"/g)].map(([, code = ""]) => code).sort();
-}
-
-function pattern(output: string): RegExp {
-	const quoted = output.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-	return new RegExp(`^${quoted.replace(/^…$/gm, "[\\s\\S]*?").replaceAll("…", ".*?")}$`);
 }
 
 /** Gives stdout; rejects with stderr too when the process fails. What it writes to a temporary directory goes with the workshop. */

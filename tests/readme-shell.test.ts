@@ -1,0 +1,190 @@
+/** What READMEs tell their reader to type does what they say: each line is run, in a directory of its own, and prints what stands below it. */
+import { execFile } from "node:child_process";
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { picture, said, textOf } from "../tools/picture.ts";
+import { reyn } from "./cli.ts";
+import { type Block, blocksOf, pages, pattern, readmes } from "./markdown.ts";
+import { root } from "./workspace.ts";
+
+/** Commands that are not run here, each with its reason. What one `shows` is in the place of its output. */
+const notRun: readonly { readonly command: RegExp; readonly because: string; readonly shows?: () => string }[] = [
+	{ command: /^npm (install|i|init) /, because: "the packages are not on npm yet; test:pack installs their tarballs" },
+	{ command: /^npx -y pnpm@\S+ test\b/, because: "it takes minutes, and runs this" },
+	{
+		command: /^(npx -y pnpm@\S+|reyn) demo\b/,
+		because: "it takes seconds; e2e/demo.test.ts runs it, and holds its picture to it",
+		shows: () => textOf(readFileSync(picture, "utf8")),
+	},
+];
+
+interface Typed {
+	readonly line: number;
+	readonly command: string;
+	readonly output: string | undefined;
+}
+
+const { packageManager, scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const texts = [...readmes, ...pages];
+const home = mkdtempSync(join(tmpdir(), "reyn-readme-shell-"));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const typing = texts.filter(({ text }) =>
+	typedIn(blocksOf(text)).some(({ command }) => reasonOf(command) === undefined),
+);
+test.skipIf(process.platform === "win32").for(typing)(
+	"$name: what is typed prints what stands below it",
+	{ timeout: 120_000 },
+	async ({ name, text }) => {
+		const cwd = join(home, name.replace(/\W/g, "-"));
+		mkdirSync(cwd);
+		/** What the README calls a run, and what it is called here. */
+		const names = new Map<string, string>();
+		for (const { line, command, output } of typedIn(blocksOf(text))) {
+			const reason = reasonOf(command);
+			if (reason && output === undefined) continue;
+			const printed = reason?.shows ? reason.shows() : await shell(renamed(command, names), cwd);
+			if (output === undefined) continue;
+			for (const [index, each] of runsIn(output).entries()) names.set(each, runsIn(printed)[index] ?? each);
+			if (!pattern(alike(output)).test(alike(printed))) expect(printed, `${name}:${line}: ${command}`).toBe(output);
+		}
+	},
+);
+
+test("each block of a README is run, or is the output of one that is", () => {
+	const left = texts.flatMap(({ name, text }) =>
+		blocksOf(text)
+			.filter(({ info }, index, all) => !isTried(info) && !(info === "text" && isTried(all[index - 1]?.info)))
+			.map(({ info, line }) => `${name}:${line} ${info}`),
+	);
+	// A drawing, whose arrows are looked at below.
+	expect(left).toEqual([expect.stringMatching(/^README\.md:\d+ mermaid$/)]);
+});
+
+test("each reason not to run a command has such a command", () => {
+	const commands = texts.flatMap(({ text }) => typedIn(blocksOf(text)).map(({ command }) => command));
+	expect(notRun.filter(({ command }) => !commands.some((each) => command.test(each)))).toEqual([]);
+});
+
+test("what pnpm is told to run is there, and is told to that very pnpm", () => {
+	const all = globSync(["*.md", "docs/**/*.md", "{apps,packages}/*/README.md"], { cwd: root });
+	const asked = all.flatMap((path) => [
+		...readFileSync(join(root, path), "utf8").matchAll(/npx -y (pnpm@\S+)((?: -\S+(?: @\S+)?)*) ([\w:-]+)/g),
+	]);
+	expect(asked.length).toBeGreaterThan(10);
+	const known = [...Object.keys(scripts), "exec"];
+	expect(asked.filter(([, pnpm, , what = ""]) => pnpm !== packageManager || !known.includes(what))).toEqual([]);
+});
+
+test("the arrows between packages in the drawing are what their manifests say", () => {
+	const [{ body = "" } = {}] = blocksOf(readmes[0]?.text ?? "").filter(({ info }) => info === "mermaid");
+	const arrows = [...body.matchAll(/^\s*([\w-]+) --> (.+)$/gm)].flatMap(([, from = "", to = ""]) =>
+		to.split(" & ").map((each) => [from, each] as const),
+	);
+	expect(arrows.length).toBeGreaterThan(5);
+	for (const [from, to] of arrows) {
+		const [path = ""] = globSync(`{apps,packages}/${from}/package.json`, { cwd: root });
+		const { dependencies } = JSON.parse(readFileSync(join(root, path), "utf8"));
+		expect(Object.keys(dependencies), from).toContain(`@reyn/${to}`);
+	}
+});
+
+test("the README says that nothing is on npm as long as that is so, and no figure but those of docs/bench.md", () => {
+	const text = readmes[0]?.text ?? "";
+	const isReleased = globSync("packages/*/CHANGELOG.md", { cwd: root }).length > 0;
+	expect(/\bnot on npm yet\b/i.test(text)).toBe(!isReleased);
+	const rows = [...text.matchAll(/^\|.*\| `npx -y pnpm@\S+ bench (\w+)` \|$/gm)];
+	expect(rows).toHaveLength(4);
+	const measured = readFileSync(join(root, "docs/bench.md"), "utf8");
+	for (const [row, name] of rows) {
+		const section = measured.split(/^## /m).find((each) => each.includes(`bench ${name} `)) ?? "";
+		const figures = [...row.matchAll(/\*\*(\d[\d.,]*)/g)].map(([, figure = ""]) => figure);
+		expect(figures.length).toBeGreaterThan(0);
+		expect(figures.filter((figure) => !section.includes(`| ${figure} |`))).toEqual([]);
+	}
+});
+
+test("a transcript is read command by command, a block of commands as one, without those that are not run", () => {
+	const text =
+		"```console\n$ echo a\na\n$ cat <<END\n> b\n> END\nb\n```\n```sh\nnpm install x\nls # all\n```\n```text\nc\n```\n";
+	expect(typedIn(blocksOf(text))).toEqual([
+		{ line: 1, command: "echo a", output: "a\n" },
+		{ line: 1, command: "cat <<END\nb\nEND", output: "b\n" },
+		{ line: 9, command: "npm install x", output: undefined },
+		{ line: 9, command: "ls # all\n", output: "c\n" },
+	]);
+});
+
+function isTried(info: string | undefined): boolean {
+	return info === "ts" || info === "ts no-run" || info === "sh" || info === "console";
+}
+
+function reasonOf(command: string) {
+	return notRun.find((each) => each.command.test(command));
+}
+
+function typedIn(blocks: readonly Block[]): Typed[] {
+	return blocks.flatMap(({ info, line, body }, index) => {
+		if (info === "console") {
+			return body.split(/^\$ /m).flatMap((each) => {
+				const [, command = "", output = ""] = /^(.*(?:\n> ?.*)*)\n([\s\S]*)$/.exec(each) ?? [];
+				return each === "" ? [] : [{ line, command: command.replace(/\n> ?/g, "\n"), output }];
+			});
+		}
+		if (info !== "sh") return [];
+		const after = blocks[index + 1];
+		const output = after?.info === "text" ? after.body : undefined;
+		const [left, run] = [true, false].map((isLeft) =>
+			body.split("\n").filter((each) => (reasonOf(each) !== undefined) === isLeft),
+		) as [string[], string[]];
+		const alone = run.join("").trim() === "";
+		return [
+			...left.map((command, at) => ({ line, command, output: alone && at === left.length - 1 ? output : undefined })),
+			...(alone ? [] : [{ line, command: run.join("\n"), output }]),
+		];
+	});
+}
+
+/** What a person would see: both streams, as they come. A command that fails fails the README, unless that is caught. */
+function shell(command: string, cwd: string): Promise<string> {
+	const bin = join(home, "bin");
+	mkdirSync(bin, { recursive: true });
+	writeFileSync(join(bin, "reyn"), `#!/bin/sh\nexec ${[process.execPath, ...reyn].map(quoted).join(" ")} "$@"\n`);
+	chmodSync(join(bin, "reyn"), 0o755);
+	const { NODE_OPTIONS: _options, FORCE_COLOR: _color, ...inherited } = process.env;
+	const env = {
+		...inherited,
+		NO_COLOR: "1",
+		PATH: `${bin}:${process.env.PATH}`,
+		TMPDIR: home,
+		XDG_STATE_HOME: join(home, "own"),
+	};
+	const script = `set -e\nexec 2>&1\n${command.replaceAll(`npx -y ${packageManager} reyn`, "reyn")}`;
+	return new Promise((resolve, reject) => {
+		execFile("sh", ["-c", script], { cwd, env, timeout: 60_000 }, (error, stdout) =>
+			error ? reject(new Error(`${command} ended with ${error.code}\n${stdout}`)) : resolve(stdout),
+		);
+	});
+}
+
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
+const runName = /\b[rs][0-9a-f]{8}\b/g;
+
+/** In the order in which they are first named. */
+const runsIn = (text: string): string[] => [...new Set(text.match(runName))];
+
+const renamed = (command: string, names: ReadonlyMap<string, string>): string =>
+	command.replace(runName, (name) => names.get(name) ?? name);
+
+/** What is another in each run is alike: ids, hashes, times, and where it runs. */
+function alike(text: string): string {
+	return said(text)
+		.replaceAll(home, "/home")
+		.replace(runName, "RUN")
+		.replace(/\b[0-9a-f]{32}\b/g, "ID")
+		.replace(/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z)?/g, "TIME")
+		.replace(/\b\d+(\.\d+)? (ms|s)\b/g, "TIME");
+}
