@@ -46,5 +46,5 @@ export function blocksOf(text: string): Block[] {
 /** What fits an output as a README shows it: an ellipsis stands for a part of a line, or alone for any lines. */
 export function pattern(output: string): RegExp {
 	const quoted = output.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-	return new RegExp(`^${quoted.replace(/^…$/gm, "[\\s\\S]*?").replaceAll("…", ".*?")}$`);
+	return new RegExp(`^${quoted.replace(/^…\n/gm, "(?:.*\\n)*?").replaceAll("…", ".*?")}$`);
 }

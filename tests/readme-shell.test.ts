@@ -4,25 +4,25 @@ import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { picture, said, textOf } from "../tools/picture.ts";
+import { said } from "../tools/picture.ts";
 import { reyn } from "./cli.ts";
 import { type Block, blocksOf, pages, pattern, readmes } from "./markdown.ts";
 import { root } from "./workspace.ts";
 
-/** Commands that are not run here, each with its reason. What one `shows` is in the place of its output. */
-const notRun: readonly { readonly command: RegExp; readonly because: string; readonly shows?: () => string }[] = [
+/** Commands that are not run here, each with its reason. */
+const notRun: readonly { readonly command: RegExp; readonly because: string }[] = [
 	{ command: /^npm (install|i|init) /, because: "the packages are not on npm yet; test:pack installs their tarballs" },
 	{ command: /^npx -y pnpm@\S+ test\b/, because: "it takes minutes, and runs this" },
 	{
-		command: /^(npx -y pnpm@\S+|reyn) demo\b/,
+		command: /^npx -y pnpm@\S+ demo\b/,
 		because: "it takes seconds; e2e/demo.test.ts runs it, and holds its picture to it",
-		shows: () => textOf(readFileSync(picture, "utf8")),
 	},
 ];
 
 interface Typed {
 	readonly line: number;
 	readonly command: string;
+	/** The lines below it; of a block of commands, the text block below that, where there is one. */
 	readonly output: string | undefined;
 }
 
@@ -31,10 +31,7 @@ const texts = [...readmes, ...pages];
 const home = mkdtempSync(join(tmpdir(), "reyn-readme-shell-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-const typing = texts.filter(({ text }) =>
-	typedIn(blocksOf(text)).some(({ command }) => reasonOf(command) === undefined),
-);
-test.skipIf(process.platform === "win32").for(typing)(
+test.skipIf(process.platform === "win32").for(texts.filter(({ text }) => typedIn(text).length > 0))(
 	"$name: what is typed prints what stands below it",
 	{ timeout: 120_000 },
 	async ({ name, text }) => {
@@ -42,10 +39,8 @@ test.skipIf(process.platform === "win32").for(typing)(
 		mkdirSync(cwd);
 		/** What the README calls a run, and what it is called here. */
 		const names = new Map<string, string>();
-		for (const { line, command, output } of typedIn(blocksOf(text))) {
-			const reason = reasonOf(command);
-			if (reason && output === undefined) continue;
-			const printed = reason?.shows ? reason.shows() : await shell(renamed(command, names), cwd);
+		for (const { line, command, output } of typedIn(text)) {
+			const printed = await shell(renamed(command, names), cwd);
 			if (output === undefined) continue;
 			for (const [index, each] of runsIn(output).entries()) names.set(each, runsIn(printed)[index] ?? each);
 			if (!pattern(alike(output)).test(alike(printed))) expect(printed, `${name}:${line}: ${command}`).toBe(output);
@@ -54,17 +49,23 @@ test.skipIf(process.platform === "win32").for(typing)(
 );
 
 test("each block of a README is run, or is the output of one that is", () => {
-	const left = texts.flatMap(({ name, text }) =>
-		blocksOf(text)
-			.filter(({ info }, index, all) => !isTried(info) && !(info === "text" && isTried(all[index - 1]?.info)))
-			.map(({ info, line }) => `${name}:${line} ${info}`),
-	);
+	const left = texts.flatMap(({ name, text }) => {
+		const lines = new Set(typedIn(text).map(({ line }) => line));
+		const isRun = ({ info, line }: Block): boolean => info === "ts" || lines.has(line);
+		return blocksOf(text)
+			.filter((block, index, all) => {
+				const before = all[index - 1];
+				if (block.info === "text") return !before || !isRun(before);
+				return !isRun(block) && block.info !== "ts no-run" && !(block.info === "sh" && leftOut(block.body).length > 0);
+			})
+			.map(({ info, line }) => `${name}:${line} ${info}`);
+	});
 	// A drawing, whose arrows are looked at below.
 	expect(left).toEqual([expect.stringMatching(/^README\.md:\d+ mermaid$/)]);
 });
 
 test("each reason not to run a command has such a command", () => {
-	const commands = texts.flatMap(({ text }) => typedIn(blocksOf(text)).map(({ command }) => command));
+	const commands = texts.flatMap(({ text }) => blocksOf(text).flatMap(({ body }) => leftOut(body)));
 	expect(notRun.filter(({ command }) => !commands.some((each) => command.test(each)))).toEqual([]);
 });
 
@@ -108,43 +109,33 @@ test("the README says that nothing is on npm as long as that is so, and no figur
 
 test("a transcript is read command by command, a block of commands as one, without those that are not run", () => {
 	const text =
-		"```console\n$ echo a\na\n$ cat <<END\n> b\n> END\nb\n```\n```sh\nnpm install x\nls # all\n```\n```text\nc\n```\n";
-	expect(typedIn(blocksOf(text))).toEqual([
+		"```console\n$ echo a\na\n$ cat <<END\n> b\n> END\nb\n```\n```sh\nnpm install x\nls # all\n```\n```text\nc\n```\n```sh\nnpm i y\n```\n";
+	expect(typedIn(text)).toEqual([
 		{ line: 1, command: "echo a", output: "a\n" },
 		{ line: 1, command: "cat <<END\nb\nEND", output: "b\n" },
-		{ line: 9, command: "npm install x", output: undefined },
 		{ line: 9, command: "ls # all\n", output: "c\n" },
 	]);
 });
 
-function isTried(info: string | undefined): boolean {
-	return info === "ts" || info === "ts no-run" || info === "sh" || info === "console";
-}
-
-function reasonOf(command: string) {
-	return notRun.find((each) => each.command.test(command));
-}
-
-function typedIn(blocks: readonly Block[]): Typed[] {
-	return blocks.flatMap(({ info, line, body }, index) => {
+function typedIn(text: string): Typed[] {
+	return blocksOf(text).flatMap(({ info, line, body }, index, all) => {
 		if (info === "console") {
 			return body.split(/^\$ /m).flatMap((each) => {
 				const [, command = "", output = ""] = /^(.*(?:\n> ?.*)*)\n([\s\S]*)$/.exec(each) ?? [];
 				return each === "" ? [] : [{ line, command: command.replace(/\n> ?/g, "\n"), output }];
 			});
 		}
-		if (info !== "sh") return [];
-		const after = blocks[index + 1];
-		const output = after?.info === "text" ? after.body : undefined;
-		const [left, run] = [true, false].map((isLeft) =>
-			body.split("\n").filter((each) => (reasonOf(each) !== undefined) === isLeft),
-		) as [string[], string[]];
-		const alone = run.join("").trim() === "";
-		return [
-			...left.map((command, at) => ({ line, command, output: alone && at === left.length - 1 ? output : undefined })),
-			...(alone ? [] : [{ line, command: run.join("\n"), output }]),
-		];
+		const left = leftOut(body);
+		const command = body.split("\n").filter((each) => !left.includes(each));
+		if (info !== "sh" || command.join("").trim() === "") return [];
+		const after = all[index + 1];
+		return [{ line, command: command.join("\n"), output: after?.info === "text" ? after.body : undefined }];
 	});
+}
+
+/** The lines of a block that are not run, for a reason. */
+function leftOut(body: string): string[] {
+	return body.split("\n").filter((each) => notRun.some(({ command }) => command.test(each)));
 }
 
 /** What a person would see: both streams, as they come. A command that fails fails the README, unless that is caught. */

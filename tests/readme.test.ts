@@ -124,6 +124,7 @@ test("an ellipsis stands for a part of a line, or alone for any lines; all else 
 	expect(pattern("id …, done.\n").test("id 7f3a, done.\n")).toBe(true);
 	expect(pattern("id …, done.\n").test("id 7f\n3a, done.\n")).toBe(false);
 	expect(pattern("a\n…\nb\n").test("a\n1\n2\nb\n")).toBe(true);
+	expect(pattern("a\n…\nb\n").test("a\nb\n")).toBe(true);
 	expect(pattern("a.b\n").test("a-b\n")).toBe(false);
 	expect(pattern("a\n").test("a\nb\n")).toBe(false);
 });

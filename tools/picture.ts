@@ -132,14 +132,6 @@ function spans(line: string): string {
 		.join("");
 }
 
-/** The text that a picture shows. */
-export function textOf(svg: string): string {
-	const lines = [...svg.matchAll(/<text[^>]*>(.*)<\/text>/g)].map(([, line = ""]) =>
-		line.replace(/<\/?tspan[^>]*>/g, ""),
-	);
-	return `${lines.join("\n").replaceAll("&gt;", ">").replaceAll("&lt;", "<").replaceAll("&amp;", "&")}\n`;
-}
-
 /** What a picture says, without what is another in each run: ids, where records lie, and which of two steps side by side ends first. */
 export function said(svg: string): string {
 	const lines = svg

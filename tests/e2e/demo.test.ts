@@ -1,9 +1,10 @@
 /** The main job, as the README promises it. */
-import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { run } from "../cli.ts";
+import { drawn, picture, recordDemo, said } from "../../tools/picture.ts";
+import { reyn, run } from "../cli.ts";
 import { sample } from "../sample.ts";
 
 let root: string;
@@ -45,6 +46,11 @@ test.each(sample([here], [here, ["one of its folders, killed after the first ste
 	},
 	60_000,
 );
+
+test("its picture says what it says", async () => {
+	const recorded = said(drawn(await recordDemo(reyn)));
+	expect(said(await readFile(picture, "utf8")), "run: npx -y pnpm@12.21.0 exec node tools/picture.ts").toBe(recorded);
+}, 60_000);
 
 test("a directory that has something of somebody else in it is not used, and nothing is asked in it", async () => {
 	const keep = join(root, "taken");
