@@ -18,7 +18,7 @@ const notes = {
 const demo = ["demo", "--crash-at", "5"];
 
 const COLUMNS = 108;
-const LINE = 18;
+const LINE = 16;
 const MARGIN = 16;
 
 /** The lines that are shown; in place of others an ellipsis stands. */
@@ -104,12 +104,12 @@ const classes: Readonly<Record<string, string>> = { 1: "bold", 2: "dim", 31: "re
 
 /** The lines of a terminal as a picture. */
 export function drawn(lines: readonly string[]): string {
-	const width = 2 * MARGIN + Math.ceil(COLUMNS * 7.83);
+	const width = 2 * MARGIN + Math.ceil(COLUMNS * 7.55);
 	const height = 2 * MARGIN + lines.length * LINE;
 	return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">
 <title>reyn demo, recorded by tools/picture.ts</title>
 <style>
-text { font: 13px ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", Consolas, monospace; fill: #d8dee9; white-space: pre }
+text { font: 12.5px ui-monospace, SFMono-Regular, Menlo, "DejaVu Sans Mono", Consolas, monospace; fill: #d8dee9; white-space: pre }
 .bold { font-weight: bold; fill: #ffffff } .dim { fill: #7b8494 } .red { fill: #ff7a85 } .green { fill: #a3d98c } .cyan { fill: #7fc8d8 }
 </style>
 <rect width="100%" height="100%" rx="8" fill="#1d2129"/>
