@@ -37,6 +37,9 @@ export async function runProgram<T>(
 		end();
 		const ended = asError(readable(error));
 		endsBy(ended, order.lastFailures);
+		// Behind what is under way: its outcome may rest on a failure that is forgotten else.
+		await order.over();
+		using.signal.throwIfAborted();
 		if (!isBeneath(ended)) {
 			const failed = laneFailed({ lane: path, ...endedBy(ended) });
 			const waiting = ({ code, message }: Error & { readonly code: string }): void =>
@@ -44,8 +47,6 @@ export async function runProgram<T>(
 			const { durable } = await whenSpace(() => using.log.append(failed, scope), waiting, timers, using.signal);
 			await durable;
 		}
-		await order.over();
-		using.signal.throwIfAborted();
 		throw error;
 	} finally {
 		end();

@@ -149,7 +149,7 @@ function forgottenAfter(
 			failed &&
 			!followed &&
 			kept.has(token) &&
-			mayBeTriedAgain(specs.get(idOf(key))) &&
+			(hasFailed || mayBeTriedAgain(specs.get(idOf(key)))) &&
 			!told.some((each) => each.token === token),
 	);
 	let isShaken = false;
