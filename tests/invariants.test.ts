@@ -19,10 +19,11 @@ test("each invariant is held by a test that exists", () => {
 	expect(brokenIn(page)).toEqual([]);
 });
 
-test("invariants are numbered from I-1 on, each says something, and none is said twice", () => {
+test("each has a number of its own from I-1 on, and none is said twice", () => {
 	const all = invariantsIn(page);
-	expect(all.length).toBeGreaterThan(0);
-	expect(all.map(({ id }) => id)).toEqual(all.map((_, i) => `I-${i + 1}`));
+	const numbers = all.map(({ id }) => Number(id.slice(2))).toSorted((a, b) => a - b);
+	expect(numbers.length).toBeGreaterThan(0);
+	expect(numbers).toEqual(all.map((_, i) => i + 1));
 	expect(new Set(all.map(({ says }) => says)).size).toBe(all.length);
 });
 

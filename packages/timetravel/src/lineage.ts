@@ -1,4 +1,4 @@
-/** Which records a state is the fold of, in a log whose resets have cut it and gone back: spec.md §3, per class. */
+/** Which records a state is the fold of, in a log whose resets have cut it and gone back: docs/adr/0006, per class. */
 import type { Path, SeqRange } from "@reyn/snapshot";
 import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { type Branch, branchTree } from "./branches.ts";
