@@ -194,6 +194,11 @@ test.each([
 		"src/features/skill/x.ts imports ../../runtime.ts; features/skill may not know what is above it",
 	],
 	[
+		"a feature that has no row",
+		withSource("@reyn/runtime", "", "src/features/attic/index.ts"),
+		"@reyn/runtime: src/features/attic/index.ts has no row for features/attic",
+	],
+	[
 		"an index that exports whatever there is",
 		withSource("@reyn/journal", 'export * from "./perform.ts";'),
 		"@reyn/journal: src/planted/index.ts has `export *`",
@@ -275,6 +280,7 @@ function importViolations(room: Room, source: Source, byName: ReadonlyMap<string
 function folderViolations({ path, text }: Source): string[] {
 	const own = folderOf(path);
 	const row = own === undefined ? undefined : folders[own];
+	if (!row && own?.startsWith("features/")) return [`@reyn/runtime: ${path} has no row for ${own}`];
 	if (!row) return [];
 	return importsIn(text).flatMap((target) => {
 		const isWithin = target.startsWith(".");
