@@ -1,5 +1,6 @@
 /** The tests of runtime, over files; `REYN_STORE=sqlite` runs them over a database, but for those of a directory. */
 import { defineConfig } from "vitest/config";
+import { isDeep } from "../../tests/sample.ts";
 import base from "../../vitest.base.ts";
 
 /** Files of tests that are not run over a database, and why. Tests that are not, in a file that is, say so themselves (`filesTest`). */
@@ -20,6 +21,7 @@ export default defineConfig({
 	...base,
 	test: {
 		...base.test,
+		setupFiles: isDeep ? [] : ["test/in-thread.ts"],
 		exclude: [
 			...(base.test?.exclude ?? []),
 			...(overSqlite ? Object.keys(ofFiles).map((name) => `test/${name}.test.ts`) : []),
