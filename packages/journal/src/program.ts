@@ -9,9 +9,10 @@ import { whenSpace } from "./retry.ts";
 import type { Using } from "./step.ts";
 
 /**
- * Runs a program whose steps are in a lane and below it. Its steps may overlap. Where it throws, that is recorded: the calls whose failures it
- * let through or was told of last, and what failed that may be tried again and nothing rests on, are then called again when it is run again. What waits when it ends is not begun, and nothing is told
- * of it; what is under way goes on, and its outcome is kept: only then is it told that the program threw, so that what runs it again finds that outcome.
+ * Runs a program whose steps are in a lane and below it. Its steps may overlap. Where it throws, that is recorded: when it is run
+ * again, it makes again the calls whose failures it let through or was told of last, and of models, the world and what is retryable
+ * those that nothing rests on. What waits when it ends is not begun, and nothing is told of it. What is under way goes on, and its
+ * outcome is kept; only then it is told that the program threw, so that what runs it again finds that outcome.
  * Where a step must not be made now (it waits, say, or is in doubt) the program stops with that, also if it catches it: it can
  * clear up, and is told of no step that it asks for afterwards.
  *
