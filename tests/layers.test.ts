@@ -184,6 +184,11 @@ test.each([
 		"src/kernel/x.ts imports @reyn/plan; kernel may not know plan",
 	],
 	[
+		"a kernel that knows what a feature's package has for others of Reyn",
+		withSource("@reyn/runtime", 'import { stepOf } from "@reyn/plan/internal";', "src/kernel/x.ts"),
+		"src/kernel/x.ts imports @reyn/plan/internal; kernel may not know plan",
+	],
+	[
 		"a feature that knows another",
 		withSource("@reyn/runtime", 'import { PLAN } from "../plan/pieces.ts";', "src/features/skill/x.ts"),
 		"src/features/skill/x.ts imports ../plan/pieces.ts; features/skill may not know features/plan",
@@ -215,7 +220,7 @@ test.each([
 	],
 	[
 		"a look at a directory outside of runtime's stores",
-		withSource("@reyn/runtime", 'import { assertOwnDirectory as look } from "@reyn/wal";'),
+		withSource("@reyn/runtime", 'import { assertOwnDirectory as look } from "@reyn/wal/internal";'),
 		"@reyn/runtime: src/planted/index.ts has assertOwnDirectory, which is a matter of its stores",
 	],
 ])("%s is reported", (_defect, plant, report) => {
@@ -284,7 +289,9 @@ function folderViolations({ path, text }: Source): string[] {
 	if (!row) return [];
 	return importsIn(text).flatMap((target) => {
 		const isWithin = target.startsWith(".");
-		const name = isWithin ? folderOf(posix.join(posix.dirname(path), target)) : target.replace("@reyn/", "");
+		const name = isWithin
+			? folderOf(posix.join(posix.dirname(path), target))
+			: target.replace(/^@reyn\/|\/internal$/g, "");
 		const isAllowed = isWithin
 			? name === own || row.folders.includes(name ?? "")
 			: !isOurs(target) || row.packages.includes(name ?? "");

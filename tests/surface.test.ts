@@ -8,6 +8,9 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { entriesOf, findPackages, isPublished, type Package, root, specifier } from "./workspace.ts";
 
+/** An entry for other packages of Reyn: promised to nobody else, so no README lists it. */
+const INTERNAL = "/internal";
+
 const packages = findPackages().filter(isPublished);
 const entries = packages.flatMap(sourcesOf);
 
@@ -20,7 +23,7 @@ describe.each(entries)("$name", ({ file }) => {
 describe.each(packages.filter((each) => sourcesOf(each).length > 0))("$manifest.name", (of) => {
 	test("has a list of its exports in its README", async () => {
 		const lines: string[] = [];
-		for (const { name, file } of sourcesOf(of)) {
+		for (const { name, file } of sourcesOf(of).filter(({ name }) => !name.endsWith(INTERNAL))) {
 			const { values, types } = await namesOf(file);
 			const listed = [...values, ...types].map((each) => `\`${each}\``).join(", ");
 			lines.push(`- \`${name}\`: ${listed}`);
@@ -31,6 +34,15 @@ describe.each(packages.filter((each) => sourcesOf(each).length > 0))("$manifest.
 		const without = text.replace(/^## Exports\n[^#]*?(?=^MIT licence\.)/m, "");
 		await expect(without.replace(/^MIT licence\./m, `${section}MIT licence.`)).toMatchFileSnapshot(readme);
 	});
+});
+
+test("what packages have for each other alone is in no example and no page", () => {
+	const pages = globSync(["examples/*/*.{js,ts}", "{packages,apps}/*/{README.md,docs/*.md}", "README.md"], {
+		cwd: root,
+	});
+	expect(pages.length).toBeGreaterThan(20);
+	const naming = pages.filter((path) => /@reyn\/[\w-]+\/internal/.test(readFileSync(join(root, path), "utf8")));
+	expect(naming).toEqual([]);
 });
 
 test.each(globSync("*/*.{js,ts}", { cwd: join(root, "examples") }).sort())(

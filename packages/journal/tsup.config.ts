@@ -1,3 +1,9 @@
 import { library } from "../../tsup.base.ts";
 
-export default library(["src/index.ts", "src/script/index.ts", "src/script/child.ts", "src/testing/index.ts"]);
+export default library([
+	"src/index.ts",
+	"src/internal.ts",
+	"src/script/index.ts",
+	"src/script/child.ts",
+	"src/testing/index.ts",
+]);

@@ -1,3 +1,9 @@
 import { library } from "../../tsup.base.ts";
 
-export default library(["src/index.ts", "src/files/index.ts", "src/sqlite/index.ts", "src/testing/index.ts"]);
+export default library([
+	"src/index.ts",
+	"src/internal.ts",
+	"src/files/index.ts",
+	"src/sqlite/index.ts",
+	"src/testing/index.ts",
+]);

@@ -5,6 +5,7 @@ export default library({
 	index: "src/index.ts",
 	worker: "src/file/worker.ts",
 	"engine/index": "src/engine/index.ts",
+	internal: "src/internal.ts",
 	tools: "src/tools.ts",
 	"sqlite/index": "src/sqlite/index.ts",
 	"testing/index": "src/testing/index.ts",

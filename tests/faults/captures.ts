@@ -1,7 +1,8 @@
 /** Row 7: killed at every system call on the snapshots' files, in captures and in collections. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { collect, fileSnapshots, newestSnapshot, SnapshotStore } from "@reyn/snapshot";
+import { collect, fileSnapshots, SnapshotStore } from "@reyn/snapshot";
+import { newestSnapshot } from "@reyn/snapshot/internal";
 import { fileBlobs, type Seq } from "@reyn/wal";
 import { type Acked, checkLog, openLog } from "./check.ts";
 import { type Case, type Fault, needsAll, runCases } from "./fault.ts";

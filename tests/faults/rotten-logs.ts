@@ -1,6 +1,7 @@
 /** Row 29, where the log is not the one that the snapshots are of, or Reyn not the one that wrote them. */
 import assert from "node:assert/strict";
-import { collect, memorySnapshots, newestSnapshot, SnapshotStore } from "@reyn/snapshot";
+import { collect, memorySnapshots, SnapshotStore } from "@reyn/snapshot";
+import { newestSnapshot } from "@reyn/snapshot/internal";
 import { openWal, type Scope, type Seq, type Wal, type WalError } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
 import { rootName } from "../../packages/snapshot/src/store.ts";

@@ -1,5 +1,6 @@
 /** A log in memory with snapshots of it, and whether what became of these still gives the state that the log says. */
-import { capture, collect, newestSnapshot, restore, SnapshotStore, straightPath } from "@reyn/snapshot";
+import { capture, collect, restore, SnapshotStore, straightPath } from "@reyn/snapshot";
+import { newestSnapshot } from "@reyn/snapshot/internal";
 import {
 	type BlobStore,
 	memoryBlobs,

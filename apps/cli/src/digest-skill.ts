@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { Tool } from "@reyn/journal";
 import { defineSkill, done, next, type Skill } from "@reyn/skill-resume";
-import { atomicWrite } from "@reyn/wal";
+import { atomicWrite } from "@reyn/wal/internal";
 import { z } from "zod";
 
 const input = z.strictObject({ topic: z.string().min(1) });

@@ -2,7 +2,8 @@
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { claimState, forgetUnknown, type Restored, stateFingerprint, stateOrigin, trustState } from "@reyn/runtime";
-import { assertNoDirectory, atomicWrite, isReynError } from "@reyn/wal";
+import { isReynError } from "@reyn/wal";
+import { assertNoDirectory, atomicWrite } from "@reyn/wal/internal";
 import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { restoredLines, tornLine } from "./event-lines.ts";

@@ -99,7 +99,8 @@ async function onLog<T>(
 	const state = stateOf(globals);
 	try {
 		const wal = { ...(await import("@reyn/wal")), ...(await import("@reyn/wal/tools")) };
-		wal.assertOwnDirectory(state);
+		const { assertOwnDirectory } = await import("@reyn/wal/internal");
+		assertOwnDirectory(state);
 		return await use(wal, layoutOf(state).wal);
 	} catch (error) {
 		const { code, detail, message } = error as { code?: string; detail?: { code?: unknown }; message: string };

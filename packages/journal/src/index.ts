@@ -5,26 +5,14 @@ export { defineTool, type ToolDefinition } from "./define-tool.ts";
 export type { FailedTry, Identity, JournalEntry, Place, Recall, RecordedStep } from "./entry.ts";
 export {
 	type Divergence,
-	isRetryable,
 	type JournalCode,
 	JournalError,
 	NonRetryableError,
 	type Reason,
 	ReplayDivergenceError,
-	reasonOf,
 } from "./errors.ts";
-export { hashedTexts, type ReadText } from "./hashed-texts.ts";
-export {
-	entriesOf,
-	firstBelow,
-	isAwaited,
-	type JournalState,
-	journal,
-	lanesOf,
-	openStarts,
-	recall,
-	recordedIn,
-} from "./journal.ts";
+export type { ReadText } from "./hashed-texts.ts";
+export { type JournalState, journal, recall } from "./journal.ts";
 export { fingerprint } from "./key.ts";
 export { Lane } from "./lane.ts";
 export { askModel, type ModelReply } from "./model-step.ts";
@@ -47,12 +35,12 @@ export type {
 	Usage,
 } from "./ports.ts";
 export { runProgram } from "./program.ts";
-export { assertPurity, leavesOutcome, type Purity, purities, startsDurably } from "./purity.ts";
+export { type Purity, purities } from "./purity.ts";
 export { Recorded } from "./recorded.ts";
 export { journalRecords, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
-export { type StoredResult, toJson } from "./results.ts";
+export type { StoredResult } from "./results.ts";
 export { type ModelPolicy, type RetryPolicy, whenSpace } from "./retry.ts";
 export { spilledResults } from "./spilled-results.ts";
-export { readText, type SpilledText, spilledTextSchema, spillText } from "./spilled-text.ts";
+export { readText, type SpilledText, spillText } from "./spilled-text.ts";
 export type { Called, InDoubt, InDoubtPolicy, Reconciled, Step, StepContext, StepEvent, Using } from "./step.ts";
 export { type StepPorts, type Steppable, stepPorts } from "./step-ports.ts";

@@ -1,5 +1,6 @@
 /** When a failed call is tried again, how long one try may take, and what waits for space. */
-import { isFull, type Timers } from "@reyn/wal";
+import type { Timers } from "@reyn/wal";
+import { isFull } from "@reyn/wal/internal";
 import { isFinal, JournalError } from "./errors.ts";
 
 export interface RetryPolicy {

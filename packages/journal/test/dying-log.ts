@@ -1,7 +1,8 @@
 /** What steps run on in tests: a log that can be killed, and time that passes only when it is told to. */
 import { View } from "@reyn/snapshot";
 import type { Appended, Appender, Clock, Draft, Scope, Timers, WalRecord } from "@reyn/wal";
-import { firstBelow, journal, recall, recordedIn, type Using } from "../src/index.ts";
+import { journal, recall, type Using } from "../src/index.ts";
+import { firstBelow, recordedIn } from "../src/journal.ts";
 
 export const scope: Scope = { agent: "default", session: "main" };
 

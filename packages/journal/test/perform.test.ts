@@ -5,12 +5,12 @@ import {
 	journal,
 	Lane,
 	laneClosed,
-	lanesOf,
 	type Purity,
 	type Step,
 	type StepEvent,
 	type Using,
 } from "../src/index.ts";
+import { lanesOf } from "../src/journal.ts";
 import { DyingLog, using as observed, scope } from "./dying-log.ts";
 
 let calls: string[];

@@ -1,5 +1,6 @@
 /** What a plan keeps beside the log: its decomposition, as the model made it and never made again, and large results of steps. */
-import { hashedTexts, type SpilledText, spilledResults } from "@reyn/journal";
+import { type SpilledText, spilledResults } from "@reyn/journal";
+import { hashedTexts } from "@reyn/journal/internal";
 import type { BlobStore, Draft } from "@reyn/wal";
 import { type Decomposition, decompositionSchema, MAX_BYTES, textOf } from "./decomposition.ts";
 import type { PlanRuns } from "./plan-runs.ts";

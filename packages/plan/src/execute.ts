@@ -6,13 +6,13 @@ import {
 	type Model,
 	type ModelReply,
 	Order,
-	reasonOf,
 	type SpilledText,
 	spillText,
 	type Tool,
 	type Using,
 	whenSpace,
 } from "@reyn/journal";
+import { reasonOf } from "@reyn/journal/internal";
 import { isReynError, type Scope, systemTimers } from "@reyn/wal";
 import { type Decomposition, type PlanStep, terminalStep } from "./decomposition.ts";
 import { PlanError } from "./errors.ts";

@@ -12,20 +12,12 @@ export {
 	type PlanStep,
 	parseDecomposition,
 	planTool,
-	terminalStep,
 	withDependents,
 } from "./decomposition.ts";
 export { type PlanCode, PlanError } from "./errors.ts";
-export {
-	defaultPlanLimits,
-	execute,
-	type PlanLimits,
-	type PlanPorts,
-	type PlanProgress,
-	type PlanResult,
-} from "./execute.ts";
-export { costOf, findPlan, inFlight } from "./operate.ts";
-export { isInFlight, type PlanRun, type PlanRuns, planRuns, type StepRun } from "./plan-runs.ts";
+export { execute, type PlanLimits, type PlanPorts, type PlanProgress, type PlanResult } from "./execute.ts";
+export { findPlan, inFlight } from "./operate.ts";
+export { type PlanRun, type PlanRuns, planRuns, type StepRun } from "./plan-runs.ts";
 export {
 	type Cost,
 	planAborted,
@@ -41,4 +33,4 @@ export {
 	planStepsReset,
 } from "./records.ts";
 export { type PlanInPorts, type PlanSession, runPlanIn } from "./run-plan-in.ts";
-export { readySteps, stepOf, textOf } from "./step-status.ts";
+export { textOf } from "./step-status.ts";

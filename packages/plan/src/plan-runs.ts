@@ -1,4 +1,5 @@
-import { laneClosed, spilledTextSchema } from "@reyn/journal";
+import { laneClosed } from "@reyn/journal";
+import { spilledTextSchema } from "@reyn/journal/internal";
 import { defineProjection, entryAt } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
 import { z } from "zod";

@@ -1,4 +1,4 @@
-import { spilledTextSchema } from "@reyn/journal";
+import { spilledTextSchema } from "@reyn/journal/internal";
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { PLAN_TOOL, parseDecomposition, planTool, terminalStep, withDependents } from "../src/index.ts";
+import { terminalStep } from "../src/decomposition.ts";
+import { PLAN_TOOL, parseDecomposition, planTool, withDependents } from "../src/index.ts";
 import { planOf } from "./plan-process.ts";
 
 const tools = ["read_file", "search_files"];

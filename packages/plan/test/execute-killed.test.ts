@@ -1,5 +1,6 @@
 /** A plan that is killed after every single append, and goes on: nothing that is finished is paid again. */
-import { entriesOf, journal, lanesOf, type Tool } from "@reyn/journal";
+import { journal, type Tool } from "@reyn/journal";
+import { entriesOf, lanesOf } from "@reyn/journal/internal";
 import { describe, expect, test } from "vitest";
 import { failing, outbox, Process, planOf, type Script, scripted } from "./plan-process.ts";
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { costOf, findPlan, inFlight, type PlanRun, type PlanRuns } from "../src/index.ts";
+import { findPlan, inFlight, type PlanRun, type PlanRuns } from "../src/index.ts";
+import { costOf } from "../src/operate.ts";
 
 const run = (started: number, status: PlanRun["status"], steps: PlanRun["steps"] = {}): PlanRun => ({
 	goal: "Find out",

@@ -1,17 +1,16 @@
 /** A process that works on plans over a real log: it can be killed at any append, and another one goes on. */
 import {
-	firstBelow,
 	journal,
 	journalRecords,
 	type Model,
 	type ModelPart,
 	type ModelRequest,
 	recall,
-	recordedIn,
 	type StepEvent,
 	type Tool,
 	type ToolCall,
 } from "@reyn/journal";
+import { firstBelow, recordedIn } from "@reyn/journal/internal";
 import { defineProjection, entryAt, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
 import {
 	type Appended,
@@ -27,9 +26,9 @@ import {
 } from "@reyn/wal";
 import { type MortalEngine, mortalEngine } from "@reyn/wal/testing";
 import { z } from "zod";
+import { defaultPlanLimits } from "../src/execute.ts";
 import {
 	type Decomposition,
-	defaultPlanLimits,
 	execute,
 	type PlanLimits,
 	type PlanPorts,

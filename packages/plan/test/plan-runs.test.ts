@@ -3,7 +3,6 @@ import { View } from "@reyn/snapshot";
 import type { Draft } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import {
-	isInFlight,
 	type PlanRuns,
 	planAborted,
 	planCompleted,
@@ -16,6 +15,7 @@ import {
 	planStepStarted,
 	planStepsReset,
 } from "../src/index.ts";
+import { isInFlight } from "../src/plan-runs.ts";
 import { session } from "./plan-process.ts";
 
 const cost = { calls: 1, inputTokens: 100, outputTokens: 10 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { PlanRun, StepRun } from "../src/index.ts";
-import { readySteps, stepOf, textOf } from "../src/index.ts";
-import { isFinished } from "../src/step-status.ts";
+import { textOf } from "../src/index.ts";
+import { isFinished, readySteps, stepOf } from "../src/step-status.ts";
 import { planOf } from "./plan-process.ts";
 
 const is: Record<string, StepRun> = {

@@ -1,5 +1,6 @@
 /** Does what was previewed: one reset, one note, or nothing. */
-import { assertActor, type Timeline } from "@reyn/timetravel";
+import type { Timeline } from "@reyn/timetravel";
+import { assertActor } from "@reyn/timetravel/internal";
 import type { Appender, Scope, Seq } from "@reyn/wal";
 import { RewindError } from "./errors.ts";
 import type { Facets } from "./facets.ts";

@@ -1,7 +1,8 @@
 /** The preview: what lies beyond the target, and what each mode would do with it. Reads only. */
 import { isDeepStrictEqual } from "node:util";
 import type { Checkout, Timeline } from "@reyn/timetravel";
-import { isMeta, isOutside, TimetravelError } from "@reyn/timetravel";
+import { isOutside, TimetravelError } from "@reyn/timetravel";
+import { isMeta } from "@reyn/timetravel/internal";
 import type { Scope, Seq } from "@reyn/wal";
 import { scopeKey } from "@reyn/wal";
 import { z } from "zod";

@@ -1,14 +1,7 @@
 import { reset, resetSettled } from "@reyn/timetravel";
 import { describe, expect, test } from "vitest";
-import {
-	type Counts,
-	dropOf,
-	meanings,
-	type RewindMode,
-	type RewindPreview,
-	rewindModes,
-	rewindNote,
-} from "../src/index.ts";
+import { type Counts, type RewindMode, type RewindPreview, rewindModes, rewindNote } from "../src/index.ts";
+import { dropOf, meanings } from "../src/modes.ts";
 import { Chat, call, config, facets, main, plan, prompt, reply, result, side } from "./chat.ts";
 
 /** A target, and beyond it one record of each sort and one more of talk. */

@@ -1,8 +1,9 @@
 import { defineRecord } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { facetOf, facetsOf, meanings, rewindModes, rewindNote } from "../src/index.ts";
-import { dropOf } from "../src/modes.ts";
+import { facetOf } from "../src/facets.ts";
+import { facetsOf, rewindModes, rewindNote } from "../src/index.ts";
+import { dropOf, meanings } from "../src/modes.ts";
 
 const facets = { conversation: ["prompt", "reply"], code: ["call", "result"] };
 

@@ -1,9 +1,11 @@
 /** Random small histories: for every mode, the preview counts exactly what applying it takes away. */
-import { isMeta } from "@reyn/timetravel";
+import { isMeta } from "@reyn/timetravel/internal";
 import { type Scope, type WalRecord, within } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { sample } from "../../../tests/sample.ts";
-import { type Counts, facetOf, meanings, type RewindMode, rewindModes } from "../src/index.ts";
+import { facetOf } from "../src/facets.ts";
+import { type Counts, type RewindMode, rewindModes } from "../src/index.ts";
+import { meanings } from "../src/modes.ts";
 import { Chat, call, collect, config, facets, main, plan, prompt, reply, result, seen, side } from "./chat.ts";
 
 const histories = Number(process.env.REYN_RUNS ?? sample(50, 200));

@@ -1,7 +1,9 @@
 /** The composition: one log, its timeline, and sessions with turns, plans, skills and scripts over it. */
 import type { Model, ModelPolicy } from "@reyn/journal";
-import { openRuns, type Question, scriptRuns } from "@reyn/journal/script";
-import { costOf, findPlan, inFlight, type PlanLimits, type PlanRun, planRuns } from "@reyn/plan";
+import { openRuns } from "@reyn/journal/internal";
+import { type Question, scriptRuns } from "@reyn/journal/script";
+import { findPlan, inFlight, type PlanLimits, type PlanRun, planRuns } from "@reyn/plan";
+import { costOf } from "@reyn/plan/internal";
 import {
 	applyRewind,
 	type Facets,

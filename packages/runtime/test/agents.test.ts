@@ -1,5 +1,6 @@
 /** Each agent is told, asks and uses what is its own, and the rest is as for all. */
-import { journal, type ModelRequest, openStarts, type Tool, type ToolSource, type Verdict } from "@reyn/journal";
+import { journal, type ModelRequest, type Tool, type ToolSource, type Verdict } from "@reyn/journal";
+import { openStarts } from "@reyn/journal/internal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Feature, Kernel } from "../src/index.ts";
 import { exists } from "./kept-files.ts";

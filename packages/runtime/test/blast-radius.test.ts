@@ -1,6 +1,6 @@
 /** What is previewed of a rewind or a checkout, against what it does. */
 import { PLAN_TOOL } from "@reyn/plan";
-import { isMeta } from "@reyn/timetravel";
+import { isMeta } from "@reyn/timetravel/internal";
 import { type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type BlastRadius, blastRadius, type Extent, mainSession, type Runtime, scopeAt } from "../src/index.ts";

@@ -1,7 +1,7 @@
 /** Who confirms a move gets what was previewed, or nothing: two runtimes over one directory, and work that goes on meanwhile. */
 import { PLAN_TOOL } from "@reyn/plan";
 import { defineSkill, done } from "@reyn/skill-resume";
-import { isMeta } from "@reyn/timetravel";
+import { isMeta } from "@reyn/timetravel/internal";
 import type { Seq, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";

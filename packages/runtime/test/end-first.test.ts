@@ -1,5 +1,6 @@
 /** The end of background work is durable before anybody is told of it, and it is told once: cut at every record. */
-import { journal, lanesOf } from "@reyn/journal";
+import { journal } from "@reyn/journal";
+import { lanesOf } from "@reyn/journal/internal";
 import { PLAN_TOOL, planAborted } from "@reyn/plan";
 import { defineSkill, done, next, skillResumeSchema, skillRunDiscarded } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -1,5 +1,6 @@
 /** Outcomes beyond a cut, and outcomes that come after it: what is known to have happened is not done again. */
-import { entriesOf, journal, lanesOf, type Purity, stepCompleted, stepStarted, type Tool } from "@reyn/journal";
+import { journal, type Purity, stepCompleted, stepStarted, type Tool } from "@reyn/journal";
+import { entriesOf, lanesOf } from "@reyn/journal/internal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { defineSkill, done } from "@reyn/skill-resume";
 import { stepLate } from "@reyn/timetravel";

@@ -23,7 +23,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
-import { assertOwnDirectory } from "@reyn/wal";
+import { assertOwnDirectory } from "@reyn/wal/internal";
 import { applyRepair, proposeRepair, verifyLog } from "@reyn/wal/tools";
 import { isDeep } from "../../../tests/sample.ts";
 import { claimState, type Runtime, readHistory, stateOrigin, trustState } from "../src/index.ts";

@@ -3,7 +3,8 @@
  * not, and every session, plan and run is as after a rewind that nothing cut. What a settlement writes is there once.
  */
 import { join } from "node:path";
-import { entriesOf, journal, lanesOf, type Tool } from "@reyn/journal";
+import { journal, type Tool } from "@reyn/journal";
+import { entriesOf, lanesOf } from "@reyn/journal/internal";
 import { PLAN_TOOL, planRuns } from "@reyn/plan";
 import { skillRuns } from "@reyn/skill-resume";
 import { reset } from "@reyn/timetravel";

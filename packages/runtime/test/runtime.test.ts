@@ -1,5 +1,5 @@
 import { PLAN_TOOL } from "@reyn/plan";
-import { isMeta } from "@reyn/timetravel";
+import { isMeta } from "@reyn/timetravel/internal";
 import { createFileTools } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {

@@ -1,6 +1,7 @@
 /** Script runs: begun, cut off, edited, previewed and verified. */
 import { readFile } from "node:fs/promises";
-import { journal, lanesOf } from "@reyn/journal";
+import { journal } from "@reyn/journal";
+import { lanesOf } from "@reyn/journal/internal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { linesOf } from "./cut.ts";
 import { gate, lastOf, makeProject, open, type Project, scripted, storeAt, until } from "./project.ts";

@@ -1,5 +1,6 @@
 /** One turn by itself: calls that somebody may forbid, or hold. */
-import { type GatedCall, journal, type Model, recall, recordedIn, type Tool, type Verdict } from "@reyn/journal";
+import { type GatedCall, journal, type Model, recall, type Tool, type Verdict } from "@reyn/journal";
+import { recordedIn } from "@reyn/journal/internal";
 import { memorySnapshots } from "@reyn/snapshot";
 import { openSession, openTimeline } from "@reyn/timetravel";
 import { memoryBlobs, memoryEngine, openWal, type WalRecord } from "@reyn/wal";

@@ -1,5 +1,6 @@
 /** Pure: what a run left behind, and where it goes on. */
-import { entriesOf, type JournalState } from "@reyn/journal";
+import type { JournalState } from "@reyn/journal";
+import { entriesOf } from "@reyn/journal/internal";
 import { entryAt } from "@reyn/snapshot";
 import type { SkillRun } from "./skill-runs.ts";
 

@@ -1,5 +1,6 @@
 /** A skill that is killed after every single append, and goes on under each policy: what is finished stays finished. */
-import { entriesOf, journal, lanesOf } from "@reyn/journal";
+import { journal } from "@reyn/journal";
+import { entriesOf, lanesOf } from "@reyn/journal/internal";
 import type { WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";

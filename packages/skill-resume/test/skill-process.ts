@@ -1,6 +1,5 @@
 /** A process that runs skills over a real log, as a runtime would: it can be killed at any append, and another one goes on. */
 import {
-	firstBelow,
 	type InDoubtPolicy,
 	journal,
 	journalRecords,
@@ -8,9 +7,9 @@ import {
 	type ModelPart,
 	type ModelRequest,
 	recall,
-	recordedIn,
 	type StepEvent,
 } from "@reyn/journal";
+import { firstBelow, recordedIn } from "@reyn/journal/internal";
 import { defineProjection, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
 import {
 	type Appended,

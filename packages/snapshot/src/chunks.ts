@@ -4,7 +4,8 @@
  */
 import { promisify } from "node:util";
 import { zstdCompress, zstdDecompressSync } from "node:zlib";
-import { assertJson, type StandardSchemaV1 } from "@reyn/wal";
+import type { StandardSchemaV1 } from "@reyn/wal";
+import { assertJson } from "@reyn/wal/internal";
 import { z } from "zod";
 import { fit } from "./fit.ts";
 import { List } from "./list.ts";

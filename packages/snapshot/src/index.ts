@@ -2,7 +2,6 @@
 export { type Collected, type CollectOptions, collect } from "./collect.ts";
 export { entryAt } from "./entry-at.ts";
 export { type SnapshotCode, SnapshotError } from "./errors.ts";
-export { asFileName } from "./file-name.ts";
 export { kindsOf, View } from "./fold.ts";
 export { List } from "./list.ts";
 export { type Path, type SeqRange, straightPath } from "./path.ts";
@@ -15,9 +14,7 @@ export {
 	type On,
 	type Projection,
 	type ProjectionSpec,
-	projectionsAt,
 	type StateOf,
 } from "./projection.ts";
-export { type Bases, capture, newestSnapshot, restore, type Sources } from "./restore.ts";
-export { projectionsIn } from "./snapshot.ts";
-export { fileSnapshots, memorySnapshots, SnapshotStore, sealed, unsealed } from "./store.ts";
+export { type Bases, capture, restore, type Sources } from "./restore.ts";
+export { fileSnapshots, memorySnapshots, SnapshotStore, sealed } from "./store.ts";

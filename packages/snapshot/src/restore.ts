@@ -1,4 +1,5 @@
-import { codeOf, parseData, type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
+import { codeOf, type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
+import { parseData } from "@reyn/wal/internal";
 import { SnapshotError } from "./errors.ts";
 import { kindsOf, View } from "./fold.ts";
 import type { Path } from "./path.ts";

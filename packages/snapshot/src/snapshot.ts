@@ -1,5 +1,6 @@
 /** A stored view: a root that says of which log, seq and record it is, with the small states in it and the lists in chunks. */
-import { assertJson, type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
+import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
+import { assertJson } from "@reyn/wal/internal";
 import { z } from "zod";
 import { encodeList, type Fresh, loadList, type StoredList, storedList } from "./chunks.ts";
 import { entryAt } from "./entry-at.ts";

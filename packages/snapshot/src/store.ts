@@ -1,6 +1,7 @@
 /** Where snapshots lie: roots by scope and seq, and the chunks that they share, as blobs. */
 import { createHash } from "node:crypto";
-import { type BlobStore, blobsBelow, fileBlobs, memoryBlobs, type Scope, type Seq, scopeKey } from "@reyn/wal";
+import { type BlobStore, fileBlobs, memoryBlobs, type Scope, type Seq, scopeKey } from "@reyn/wal";
+import { blobsBelow } from "@reyn/wal/internal";
 import { SnapshotError } from "./errors.ts";
 import { NodeCache } from "./node-cache.ts";
 

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { asFileName } from "../src/index.ts";
+import { asFileName } from "../src/file-name.ts";
 
 const hostile: readonly string[] = [
 	...[

@@ -1,5 +1,6 @@
 /** What outlives a truncation: resets and labels, the stacks of undo, and which snapshots stand for what went. */
-import { type Path, type SeqRange, sealed, unsealed } from "@reyn/snapshot";
+import { type Path, type SeqRange, sealed } from "@reyn/snapshot";
+import { unsealed } from "@reyn/snapshot/internal";
 import { type BlobStore, type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
 import { z } from "zod";
 import { TimetravelError } from "./errors.ts";

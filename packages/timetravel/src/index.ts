@@ -1,8 +1,7 @@
 /** Rewind, fork and return over a log: lineage, branches, checkpoints, checkout. Nothing is ever erased. */
-export { assertActor } from "./bound.ts";
-export { type Branch, branchTree } from "./branches.ts";
+export type { Branch } from "./branches.ts";
 export type { Collection } from "./collecting.ts";
-export { type Change, diffLines, diffViews, type StateDiff } from "./diff.ts";
+export { type Change, diffLines, type StateDiff } from "./diff.ts";
 export { type TimetravelCode, TimetravelError } from "./errors.ts";
 export type { HypotheticalHistory } from "./hypothetical.ts";
 export { Lineage, type LineageOptions, type Reset } from "./lineage.ts";
@@ -11,7 +10,7 @@ export type { Checkout, CheckoutOptions, StepOptions, Stepped } from "./moving.t
 export type { TimelineOptions } from "./options.ts";
 export type { OutcomeReport, Outcomes } from "./outcomes.ts";
 export type { Checkpoint, Label } from "./reading.ts";
-export { checkpoint, isMeta, isOutside, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
+export { checkpoint, isOutside, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
 export type { Floor, RetentionPolicy, Unfolded, Unknown } from "./retention.ts";
 export { type Covers, openSession, type Session, type Work } from "./session.ts";
 export {

@@ -1,5 +1,6 @@
 /** What outlives the records that were taken away: how far it reaches, and how it is replaced. */
-import { collect, projectionsIn, SnapshotStore, type Sources } from "@reyn/snapshot";
+import { collect, SnapshotStore, type Sources } from "@reyn/snapshot";
+import { projectionsIn } from "@reyn/snapshot/internal";
 import { type BlobStore, type Scope, type Seq, scopeKey, type Wal } from "@reyn/wal";
 import { type BranchIndex, isKept, pathIn, readBranchIndex, writeBranchIndex } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";

@@ -3,12 +3,12 @@ import {
 	type AnyProjection,
 	capture,
 	kindsOf,
-	projectionsAt,
 	restore,
 	type SnapshotStore,
 	straightPath,
 	type View,
 } from "@reyn/snapshot";
+import { projectionsAt } from "@reyn/snapshot/internal";
 import { type Scope, type Seq, scopeKey, type Wal, type WalRecord } from "@reyn/wal";
 import { pathIn, withRanges } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";

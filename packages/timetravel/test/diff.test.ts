@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { histories } from "../../../tests/sample.ts";
-import { type Change, diffLines, diffViews } from "../src/index.ts";
+import { diffViews } from "../src/diff.ts";
+import { type Change, diffLines } from "../src/index.ts";
 import { bob, House, main, side, story, waiting } from "./house.ts";
 
 const box = defineProjection<unknown>({

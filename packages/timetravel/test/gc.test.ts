@@ -2,7 +2,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { defineProjection, memorySnapshots, SnapshotStore, sealed, unsealed } from "@reyn/snapshot";
+import { defineProjection, memorySnapshots, SnapshotStore, sealed } from "@reyn/snapshot";
+import { unsealed } from "@reyn/snapshot/internal";
 import { fileBlobs, fileEngine, type LogEngine, memoryEngine, type Scope, type Seq } from "@reyn/wal";
 import { CrashDisk, type MemoryDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";

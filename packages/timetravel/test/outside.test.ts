@@ -3,7 +3,8 @@ import { defineProjection, memorySnapshots } from "@reyn/snapshot";
 import { defineRecord, memoryBlobs, memoryEngine, openWal, type Wal } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { isMeta, isOutside, openTimeline, timetravelRecords } from "../src/index.ts";
+import { isOutside, openTimeline, timetravelRecords } from "../src/index.ts";
+import { isMeta } from "../src/records.ts";
 import { bob, collect, did, House, keeping, main, noted, notes, said, side, story } from "./house.ts";
 
 const projections = [story, notes];

@@ -1,6 +1,7 @@
 import { type Draft, memoryEngine, openWal } from "@reyn/wal";
 import { expect, test } from "vitest";
-import { checkpoint, isMeta, reset, resetSettled, timetravelRecords } from "../src/index.ts";
+import { checkpoint, reset, resetSettled, timetravelRecords } from "../src/index.ts";
+import { isMeta } from "../src/records.ts";
 
 test.each([
 	[reset.kind, true],

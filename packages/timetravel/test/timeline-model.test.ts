@@ -17,7 +17,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { histories } from "../../../tests/sample.ts";
-import { branchTree, label, openTimeline, reset, type Timeline, type UndoRules, type WholeLive } from "../src/index.ts";
+import { branchTree } from "../src/branches.ts";
+import { label, openTimeline, reset, type Timeline, type UndoRules, type WholeLive } from "../src/index.ts";
 import {
 	alice,
 	answered,

@@ -1,11 +1,6 @@
 /** An append-only, fsynced, checksummed log of typed records. */
-export { atomicWrite, removeFiles } from "./disk/atomic-write.ts";
 export type { Disk, DiskFile, DiskLock } from "./disk/disk.ts";
-export { isTemporaryName } from "./disk/durable-files.ts";
-export { isFull } from "./disk/full.ts";
 export { nodeDisk } from "./disk/node-disk.ts";
-export { assertNoDirectory, assertOwnDirectory, hashOwnFile, readOwnFile } from "./disk/own-files.ts";
-export { blobsBelow } from "./engine/blobs-below.ts";
 export type {
 	Acquire,
 	BlobStore,
@@ -23,17 +18,15 @@ export { codeOf, isReynError, ReynError, type WalCode, WalError } from "./errors
 export { type FileBlobsOptions, fileBlobs } from "./file/blobs.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
 export type { LogFileOptions } from "./file/log-file.ts";
-export { type LogIdentity, logIdentityIn } from "./file/log-identity.ts";
 export { memoryBlobs } from "./memory/blobs.ts";
 export { memoryEngine } from "./memory/engine.ts";
 export { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 export type { StoredRecord } from "./record/codec.ts";
-export { assertJson, canonicalJson } from "./record/json.ts";
+export { canonicalJson } from "./record/json.ts";
 export {
 	type AnyRecordKind,
 	type Draft,
 	defineRecord,
-	parseData,
 	type RecordKind,
 	type Scope,
 	type Seq,

@@ -8,15 +8,9 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { sample } from "../../../tests/sample.ts";
-import {
-	atomicWrite,
-	type BlobStore,
-	type DiskFile,
-	fileBlobs,
-	isTemporaryName,
-	memoryBlobs,
-	removeFiles,
-} from "../src/index.ts";
+import { atomicWrite, removeFiles } from "../src/disk/atomic-write.ts";
+import { isTemporaryName } from "../src/disk/durable-files.ts";
+import { type BlobStore, type DiskFile, fileBlobs, memoryBlobs } from "../src/index.ts";
 import { CrashDisk, MemoryDisk, MortalDisk, testBlobs } from "../src/testing/index.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? sample(32, 512));

@@ -1,6 +1,4 @@
 /** Scripts: TypeScript files over durable steps, that survive any crash and any edit. */
-export { endedBy } from "../failure.ts";
-export { isInner, scriptLane } from "./branches.ts";
 export type {
 	AgentOptions,
 	AskOptions,
@@ -16,8 +14,6 @@ export {
 	callsOf,
 	type EndStatus,
 	emptyRunView,
-	eventOfRecord,
-	eventOfStep,
 	nextRunView,
 	type RunView,
 	type ScriptEvent,
@@ -27,4 +23,4 @@ export { loadScript, type ScriptModule } from "./load.ts";
 export { type Memory, type Reuse, ScriptMemo } from "./memo.ts";
 export { scriptCompleted, scriptFailed, scriptRecords, scriptResumed, scriptStarted } from "./records.ts";
 export { checkScript, type Question, runScript, type ScriptPorts } from "./run-script.ts";
-export { openRuns, type ScriptRun, type ScriptRuns, scriptRuns } from "./script-runs.ts";
+export { type ScriptRun, type ScriptRuns, scriptRuns } from "./script-runs.ts";

@@ -1,6 +1,6 @@
 /** What a program calls, and the ledger of it: outside the program, over all its lives. Time passes only from timer to timer. */
 import type { BlobStore, Clock, Seq, Timers } from "@reyn/wal";
-import { isInner } from "../../src/script/index.ts";
+import { isInner } from "../../src/script/branches.ts";
 import { type Call, callsOf, type Kind, type Nested, type Program } from "./program.ts";
 
 /** Milliseconds that pass when nothing else happens. */

@@ -3,12 +3,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { histories } from "../../../../tests/sample.ts";
 import type { Model } from "../../src/index.ts";
+import { isInner } from "../../src/script/branches.ts";
+import { eventOfRecord } from "../../src/script/events.ts";
 import {
 	type CallEvent,
 	callsOf,
 	emptyRunView,
-	eventOfRecord,
-	isInner,
 	nextRunView,
 	type RunView,
 	type ScriptEvent,

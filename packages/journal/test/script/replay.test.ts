@@ -3,7 +3,8 @@ import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { histories } from "../../../../tests/sample.ts";
-import { isInner, type Reuse } from "../../src/script/index.ts";
+import { isInner } from "../../src/script/branches.ts";
+import type { Reuse } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, plain, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 

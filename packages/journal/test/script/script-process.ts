@@ -1,10 +1,10 @@
 /** A process that runs scripts over a log, as a runtime would: it can be killed at any append, and another one goes on. */
 import type { Appended, Appender, Clock, Draft, Scope, Seq, Timers, WalRecord } from "@reyn/wal";
+import { endedBy } from "../../src/failure.ts";
 import type { Identity, InDoubtPolicy, Model, ModelPart, ModelRequest, Recall, Tool } from "../../src/index.ts";
+import { eventOfStep } from "../../src/script/events.ts";
 import {
 	type EndStatus,
-	endedBy,
-	eventOfStep,
 	explain,
 	loadScript,
 	type Question,

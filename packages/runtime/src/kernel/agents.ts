@@ -1,5 +1,6 @@
 /** Who works in a session: of each agent what it has of its own, and the rest as all have it. */
-import { assertPurity, type Model, type Tool, type ToolSource } from "@reyn/journal";
+import type { Model, Tool, ToolSource } from "@reyn/journal";
+import { assertPurity } from "@reyn/journal/internal";
 import { RuntimeError } from "./errors.ts";
 import type { Agent } from "./feature.ts";
 

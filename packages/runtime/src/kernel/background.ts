@@ -1,5 +1,6 @@
 /** Work behind the conversation: it brings a text, and ends before anybody is told so. */
-import { type Lane, laneClosed, reasonOf, runProgram } from "@reyn/journal";
+import { type Lane, laneClosed, runProgram } from "@reyn/journal";
+import { reasonOf } from "@reyn/journal/internal";
 import { type Draft, isReynError, type Scope, type Seq } from "@reyn/wal";
 import type { KernelEvent } from "./events.ts";
 import type { Kernel, Piece } from "./feature.ts";

@@ -2,7 +2,8 @@
 import { journal, journalRecords, spilledResults } from "@reyn/journal";
 import { type Facets, facetsOf, rewindNote, rewindRecords } from "@reyn/rewind-modes";
 import type { AnyProjection } from "@reyn/snapshot";
-import { isMeta, isOutside, timetravelRecords, type UndoRules } from "@reyn/timetravel";
+import { isOutside, timetravelRecords, type UndoRules } from "@reyn/timetravel";
+import { isMeta } from "@reyn/timetravel/internal";
 import type { AnyRecordKind } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import type { Facet, Feature } from "./feature.ts";

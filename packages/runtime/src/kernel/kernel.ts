@@ -8,7 +8,8 @@ import {
 	type Using,
 	type Verdict,
 } from "@reyn/journal";
-import { newestSnapshot, SnapshotStore } from "@reyn/snapshot";
+import { SnapshotStore } from "@reyn/snapshot";
+import { newestSnapshot } from "@reyn/snapshot/internal";
 import { checkpoint, openTimeline, type RetentionPolicy, reset, type Timeline } from "@reyn/timetravel";
 import {
 	type BlobStore,

@@ -1,5 +1,5 @@
 /** A listener of the embedder: what it throws ends neither the telling nor the process. */
-import { reasonOf } from "@reyn/journal";
+import { reasonOf } from "@reyn/journal/internal";
 
 type Listen = <Event extends { readonly type: string }>(event: Event) => void;
 

@@ -1,5 +1,6 @@
 /** Where redaction meets what a runtime writes: each record, and what has to be kept as it is given. */
-import { journalRecords, toJson } from "@reyn/journal";
+import { journalRecords } from "@reyn/journal";
+import { toJson } from "@reyn/journal/internal";
 import type { Draft } from "@reyn/wal";
 import { RuntimeError } from "../kernel/errors.ts";
 

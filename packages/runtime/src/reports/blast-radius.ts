@@ -1,10 +1,14 @@
 /** What a rewind or a checkout would touch, before anything is written. Reads only. */
-import { openRuns, scriptRuns } from "@reyn/journal/script";
+
+import { openRuns } from "@reyn/journal/internal";
+import { scriptRuns } from "@reyn/journal/script";
 import { inFlight, planRuns } from "@reyn/plan";
-import { dropOf, meaningOf, type RewindMode } from "@reyn/rewind-modes";
+import type { RewindMode } from "@reyn/rewind-modes";
+import { dropOf, meaningOf } from "@reyn/rewind-modes/internal";
 import { inFlightRuns, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";
-import { type Coverage, isMeta, isOutside } from "@reyn/timetravel";
+import { type Coverage, isOutside } from "@reyn/timetravel";
+import { isMeta } from "@reyn/timetravel/internal";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { conversation } from "../features/conversation/conversation.ts";
 import { MESSAGE, TURN } from "../features/conversation/pieces.ts";

@@ -1,5 +1,6 @@
 /** Blobs beside the log that records and states name: which of them nothing names any more, and taking those away. */
-import { type Collection as Cut, isMeta, stepLate, type Timeline } from "@reyn/timetravel";
+import { type Collection as Cut, stepLate, type Timeline } from "@reyn/timetravel";
+import { isMeta } from "@reyn/timetravel/internal";
 import type { Draft, Wal, WalRecord } from "@reyn/wal";
 import type { SessionScope } from "../kernel/session.ts";
 import type { BlobArea, Gone, Store } from "../kernel/store.ts";

@@ -1,5 +1,6 @@
 /** A state in a realm of any engine that keeps blobs: a database, say. Nothing of it lies in a directory. */
-import { type BlobStore, blobsBelow, type LogEngine, WalError } from "@reyn/wal";
+import { type BlobStore, type LogEngine, WalError } from "@reyn/wal";
+import { blobsBelow } from "@reyn/wal/internal";
 import { RuntimeError } from "../kernel/errors.ts";
 import type { Store } from "../kernel/store.ts";
 

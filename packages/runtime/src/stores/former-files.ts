@@ -4,7 +4,8 @@
  */
 import { hash } from "node:crypto";
 import { basename, dirname, relative, sep } from "node:path";
-import { type BlobStore, hashOwnFile, isReynError, readOwnFile, removeFiles, WalError } from "@reyn/wal";
+import { type BlobStore, isReynError, WalError } from "@reyn/wal";
+import { hashOwnFile, readOwnFile, removeFiles } from "@reyn/wal/internal";
 import { formerPlansIn, type Layout } from "./layout.ts";
 import { filesBelow, sizeOf } from "./own-tree.ts";
 

@@ -1,8 +1,9 @@
 /** Every path under a state directory (`.reyn/`), once. */
 import { lstatSync, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
-import { asFileName } from "@reyn/snapshot";
-import { assertOwnDirectory, codeOf, logIdentityIn, type Scope, scopeKey } from "@reyn/wal";
+import { asFileName } from "@reyn/snapshot/internal";
+import { codeOf, type Scope, scopeKey } from "@reyn/wal";
+import { assertOwnDirectory, logIdentityIn } from "@reyn/wal/internal";
 
 export interface Layout {
 	readonly root: string;

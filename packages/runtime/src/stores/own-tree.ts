@@ -2,7 +2,8 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { assertOwnDirectory, codeOf } from "@reyn/wal";
+import { codeOf } from "@reyn/wal";
+import { assertOwnDirectory } from "@reyn/wal/internal";
 import { assertOwnWay } from "./layout.ts";
 
 /**

@@ -1,6 +1,7 @@
 /** A state in a directory (`.reyn/`): its log and its blobs as files, and what it takes to keep those in order. */
 import { basename, dirname } from "node:path";
-import { fileBlobs, fileEngine, isTemporaryName, memoryBlobs, removeFiles } from "@reyn/wal";
+import { fileBlobs, fileEngine, memoryBlobs } from "@reyn/wal";
+import { isTemporaryName, removeFiles } from "@reyn/wal/internal";
 import type { Gone, Store } from "../kernel/store.ts";
 import { withFormerFiles } from "./former-files.ts";
 import { areaIn, areasIn, assertOwnState, formerPlansIn, type Layout, layoutOf } from "./layout.ts";

@@ -8,23 +8,18 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { fileSnapshots, newestSnapshot } from "@reyn/snapshot";
+import { fileSnapshots } from "@reyn/snapshot";
+import { newestSnapshot } from "@reyn/snapshot/internal";
+import { type BlobStore, codeOf, fileBlobs, fileEngine, openWal, type TornTail, WalError } from "@reyn/wal";
 import {
 	assertOwnDirectory,
 	atomicWrite,
-	type BlobStore,
-	codeOf,
-	fileBlobs,
-	fileEngine,
 	hashOwnFile,
 	type LogIdentity,
 	logIdentityIn,
-	openWal,
 	readOwnFile,
 	removeFiles,
-	type TornTail,
-	WalError,
-} from "@reyn/wal";
+} from "@reyn/wal/internal";
 import { z } from "zod";
 import { RuntimeError } from "../kernel/errors.ts";
 import { mainSession } from "../kernel/sessions.ts";

@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { lstat, open, readdir, readFile, rename, rmdir, unlink } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { atomicWrite } from "@reyn/wal";
+import { atomicWrite } from "@reyn/wal/internal";
 import { isInside } from "./records.ts";
 
 /** The text of a file, null where there is none; or why no record can hold what is there. */

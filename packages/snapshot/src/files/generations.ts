@@ -1,5 +1,6 @@
 /** The files of a directory follow the log: `record` takes what is on the disk into the log, `restore` the other way. */
-import { type Appended, type Appender, codeOf, parseData, type WalError, type WalRecord } from "@reyn/wal";
+import { type Appended, type Appender, codeOf, type WalError, type WalRecord } from "@reyn/wal";
+import { parseData } from "@reyn/wal/internal";
 import { SnapshotError } from "../errors.ts";
 import type { View } from "../fold.ts";
 import { TrackedDirectory } from "./directory.ts";

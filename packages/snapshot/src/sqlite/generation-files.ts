@@ -15,7 +15,8 @@ import {
 	writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { atomicWrite, codeOf, type Seq } from "@reyn/wal";
+import { codeOf, type Seq } from "@reyn/wal";
+import { atomicWrite } from "@reyn/wal/internal";
 import { z } from "zod";
 import { SnapshotError } from "../errors.ts";
 

@@ -1,5 +1,6 @@
 /** The conversation of a session: a fold, and the messages that a model is shown of it. */
-import { type Message, shownOf, spilledTextSchema, stepCompleted, type ToolCall } from "@reyn/journal";
+import { type Message, shownOf, stepCompleted, type ToolCall } from "@reyn/journal";
+import { spilledTextSchema } from "@reyn/journal/internal";
 import { rewindNote } from "@reyn/rewind-modes";
 import { defineProjection, List } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";

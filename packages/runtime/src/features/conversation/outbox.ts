@@ -1,5 +1,6 @@
 /** Texts from the background: recorded once, shown when their work is over, and recorded as shown. */
-import { reasonOf, type SpilledText } from "@reyn/journal";
+import type { SpilledText } from "@reyn/journal";
+import { reasonOf } from "@reyn/journal/internal";
 import type { Appended, Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import type { BackgroundMessages, From } from "../../kernel/services.ts";

@@ -1,5 +1,5 @@
 /** What a conversation adds to the log. */
-import { spilledTextSchema } from "@reyn/journal";
+import { spilledTextSchema } from "@reyn/journal/internal";
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 

@@ -5,7 +5,6 @@ import {
 	journal,
 	Lane,
 	laneClosed,
-	lanesOf,
 	type Message,
 	type Model,
 	type Tool,
@@ -13,6 +12,7 @@ import {
 	type ToolResult,
 	type Using,
 } from "@reyn/journal";
+import { lanesOf } from "@reyn/journal/internal";
 import type { BlobStore, Seq } from "@reyn/wal";
 import type { Session } from "../../kernel/session.ts";
 import { conversation, messagesBefore, promptText, since, turnLane, turnOf } from "./conversation.ts";

@@ -1,6 +1,5 @@
 /** Plans: steps in the background that a turn has asked for. */
 import {
-	defaultPlanLimits,
 	type PlanLimits,
 	planAborted,
 	planPaused,
@@ -10,6 +9,7 @@ import {
 	planStarted,
 	planStepsReset,
 } from "@reyn/plan";
+import { defaultPlanLimits } from "@reyn/plan/internal";
 import type { Feature } from "../../kernel/feature.ts";
 import { backgroundMessages } from "../../kernel/services.ts";
 import { kept } from "./kept.ts";

@@ -1,6 +1,7 @@
 /** Plans as pieces of work. */
 import { journalRecords } from "@reyn/journal";
-import { costOf, isInFlight, type PlanRun, planRecords, planRuns } from "@reyn/plan";
+import { type PlanRun, planRecords, planRuns } from "@reyn/plan";
+import { costOf, isInFlight } from "@reyn/plan/internal";
 import type { View } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
 import type { Piece } from "../../kernel/feature.ts";

@@ -1,7 +1,6 @@
 /** Plans of a session: starting one for a turn, running it in the background, and delivering its answer. */
 import type { Tool, Using } from "@reyn/journal";
 import {
-	costOf,
 	execute,
 	findPlan,
 	type PlanLimits,
@@ -18,6 +17,7 @@ import {
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
+import { costOf } from "@reyn/plan/internal";
 import { entryAt } from "@reyn/snapshot";
 import type { BlobStore, Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";

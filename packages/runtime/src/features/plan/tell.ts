@@ -10,8 +10,8 @@ import {
 	planStepFailed,
 	planStepStarted,
 	readDecomposition,
-	stepOf,
 } from "@reyn/plan";
+import { stepOf } from "@reyn/plan/internal";
 import { entryAt } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
 import type { TellContext } from "../../kernel/pump.ts";

@@ -1,6 +1,6 @@
 /** What a script run keeps beside the log: its text, its arguments and its result, each under its own hash, so that no two lives mix. */
 import { hash } from "node:crypto";
-import { hashedTexts } from "@reyn/journal";
+import { hashedTexts } from "@reyn/journal/internal";
 import { scriptRecords, scriptRuns } from "@reyn/journal/script";
 import { type BlobStore, canonicalJson, WalError } from "@reyn/wal";
 import { RuntimeError } from "../../kernel/errors.ts";

@@ -1,24 +1,19 @@
 /** The script runs of all sessions: started, resumed, previewed, verified and watched. */
 import {
 	type Divergence,
-	entriesOf,
 	type InDoubtPolicy,
 	journal,
 	journalRecords,
 	laneClosed,
-	lanesOf,
 	ReplayDivergenceError,
 	type StepEvent,
-	toJson,
 	type Using,
 } from "@reyn/journal";
+import { endedBy, entriesOf, eventOfRecord, eventOfStep, lanesOf, scriptLane, toJson } from "@reyn/journal/internal";
 import {
 	checkScript as checkModule,
 	type EndStatus,
 	type Explanation,
-	endedBy,
-	eventOfRecord,
-	eventOfStep,
 	explain,
 	loadScript,
 	type Question,
@@ -30,7 +25,6 @@ import {
 	type ScriptRun,
 	scriptCompleted,
 	scriptFailed,
-	scriptLane,
 	scriptRecords,
 	scriptResumed,
 	scriptRuns,

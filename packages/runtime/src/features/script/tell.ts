@@ -1,13 +1,7 @@
 /** What the records of a script run tell, and what is left for the process that runs it to say. */
 import { stepFailed } from "@reyn/journal";
-import {
-	eventOfRecord,
-	type ScriptEvent,
-	scriptLane,
-	scriptRecords,
-	scriptResumed,
-	scriptRuns,
-} from "@reyn/journal/script";
+import { eventOfRecord, scriptLane } from "@reyn/journal/internal";
+import { type ScriptEvent, scriptRecords, scriptResumed, scriptRuns } from "@reyn/journal/script";
 import { entryAt } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
 import type { TellContext } from "../../kernel/pump.ts";

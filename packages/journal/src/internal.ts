@@ -1,0 +1,11 @@
+/** What other packages of Reyn need of this one, and nobody else: `@reyn/journal/internal`. It may change in any version. */
+export { reasonOf } from "./errors.ts";
+export { endedBy } from "./failure.ts";
+export { hashedTexts } from "./hashed-texts.ts";
+export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";
+export { assertPurity } from "./purity.ts";
+export { toJson } from "./results.ts";
+export { scriptLane } from "./script/branches.ts";
+export { eventOfRecord, eventOfStep } from "./script/events.ts";
+export { openRuns } from "./script/script-runs.ts";
+export { spilledTextSchema } from "./spilled-text.ts";

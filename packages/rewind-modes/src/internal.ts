@@ -1,0 +1,2 @@
+/** What other packages of Reyn need of this one, and nobody else: `@reyn/rewind-modes/internal`. It may change in any version. */
+export { dropOf, meaningOf } from "./modes.ts";

@@ -1,0 +1,9 @@
+/** What other packages of Reyn need of this one, and nobody else: `@reyn/wal/internal`. It may change in any version. */
+export { atomicWrite, removeFiles } from "./disk/atomic-write.ts";
+export { isTemporaryName } from "./disk/durable-files.ts";
+export { isFull } from "./disk/full.ts";
+export { assertNoDirectory, assertOwnDirectory, hashOwnFile, readOwnFile } from "./disk/own-files.ts";
+export { blobsBelow } from "./engine/blobs-below.ts";
+export { type LogIdentity, logIdentityIn } from "./file/log-identity.ts";
+export { assertJson } from "./record/json.ts";
+export { parseData } from "./record/record.ts";
