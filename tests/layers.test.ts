@@ -105,6 +105,20 @@ test("no package knows the command line: what it says names no command of it", (
 	expect(named).toEqual([]);
 });
 
+test("every source file begins with what it is for", () => {
+	expect(readRooms().flatMap(unlabelledIn)).toEqual([]);
+});
+
+test.each(['import { a } from "./a.ts";', "\n/** Too late. */"])(
+	"a source file that begins otherwise is reported: %j",
+	(text) => {
+		const reports = withSource("@reyn/plan", text)(readRooms()).flatMap(unlabelledIn);
+		expect(reports).toContain(
+			"@reyn/plan: src/planted/index.ts does not begin with a comment that says what it is for",
+		);
+	},
+);
+
 test.each([
 	"const text = await tool.call(args, { signal });",
 	"const text = await findTool(tools, name).call(args, context);",
@@ -309,7 +323,17 @@ function indexViolations(room: Room, { path, text }: Source): string[] {
 	return [`${room.manifest.name}: ${path} has \`export *\`; list the names one by one`];
 }
 
-/** The only one, and the suite that asks a tool what it holds to. */
+/** Packages in which some files still lack their first line. Take a package off the list once all of its files have one. */
+const unlabelled = ["@reyn/wal"];
+
+/** Source files whose first line is no comment. A program may begin with its `#!` line instead. */
+function unlabelledIn({ manifest: { name }, sources }: Room): string[] {
+	return sources
+		.filter(({ text }) => !unlabelled.includes(name) && !/^(?:\/\*\*|\/\/|#!)/.test(text))
+		.map(({ path }) => `${name}: ${path} does not begin with a comment that says what it is for`);
+}
+
+/** The only callers of a tool: the one place, and the suite that tests a tool. */
 const callers = ["src/call-tool.ts", "src/testing/tool-suite.ts"];
 
 /** Whose lines call a tool, or take what calls it, as far as names say so. */
