@@ -1,3 +1,4 @@
+/** Writes the answer to a question, or the result of a plan step, from what the tools have shown. */
 import { isImport } from "@reyn/tools/text";
 import type { Evidence, Hit, NumberedLine, Piece } from "./evidence.ts";
 import { type Inquiry, soughtIn } from "./inquiry.ts";
@@ -7,6 +8,7 @@ import { type Passage, passageOf } from "./passage.ts";
 import { bullet, cutAround, indentOf } from "./quote.ts";
 import { matched, rankHits, scoreLine } from "./rank.ts";
 
+/** Characters of a quoted line; a longer one is cut around the terms. */
 const widest = 320;
 
 /** The answer to a question in the chat: what was found in a sentence, the lines themselves, and where else to look. */
@@ -24,7 +26,7 @@ export function answer(inquiry: Inquiry, evidence: Evidence): string {
 	return lines.join("\n").trim();
 }
 
-/** What is in the file that was asked for, or around the line of it. */
+/** What is in the file that the question names, or around the line that it names (`src/a.ts:12`): 3 lines before it, 8 after. */
 function ofFile(inquiry: Inquiry, evidence: Evidence): readonly string[] {
 	const line = inquiry.file?.line;
 	const near = evidence.pieces.flatMap(({ path, lines }) => {
@@ -50,7 +52,7 @@ export function findings(inquiry: Inquiry, evidence: Evidence): string {
 	].join("\n");
 }
 
-/** The passages that are about as much of the question as the best of them. */
+/** The passages that hold at least 60 % of what the best one holds of the question: a weaker one is about something else. */
 function passagesOf(inquiry: Inquiry, { pieces }: Evidence): readonly Passage[] {
 	const passages = pieces.flatMap((piece) => passageOf(piece, inquiry) ?? []);
 	const most = Math.max(...passages.map(({ held }) => held));
@@ -71,7 +73,7 @@ function quote({ path, lines }: Piece, inquiry: Inquiry): readonly string[] {
 	];
 }
 
-/** Finds that no passage shows. */
+/** Hits that no passage shows: at most two of a file, and none that holds less than half of what the best hit holds. */
 function others(inquiry: Inquiry, evidence: Evidence, passages: readonly Passage[]): readonly Hit[] {
 	const shown = (hit: Hit) =>
 		passages.some(({ path, lines }) => path === hit.path && lines.some(({ number }) => number === hit.line));
@@ -91,7 +93,10 @@ function elsewhere(inquiry: Inquiry, evidence: Evidence, passages: readonly Pass
 	return rest.length === 0 ? [] : ["", "Also:", ...rest.map((hit) => bullet(hit, inquiry.terms))];
 }
 
-/** The lines of a passage worth a bullet: the anchor, the sentence, and those that hold terms. */
+/**
+ * The lines of a passage worth a bullet, in the order of the file: the best by `scoreLine`, where the anchor gets 10 more and the
+ * sentence about the terms 5 more, so that both are nearly always among them.
+ */
 function telling({ path, lines, anchor, sentence }: Passage, inquiry: Inquiry, most: number): readonly Hit[] {
 	const score = (line: NumberedLine) =>
 		scoreLine(line.text, path, inquiry) +
@@ -106,7 +111,7 @@ function telling({ path, lines, anchor, sentence }: Passage, inquiry: Inquiry, m
 		.map(({ number, text }) => ({ path, line: number, text }));
 }
 
-/** How much there is of it, and what is not there at all. */
+/** How many lines and files mention the terms, which terms are nowhere, and the first lookup that failed. */
 function remarks(inquiry: Inquiry, { searches, errors }: Evidence): readonly string[] {
 	const found = searches.findLast(({ hits }) => hits.length > 0);
 	if (found === undefined) return [];

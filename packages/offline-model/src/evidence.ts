@@ -1,6 +1,7 @@
+/** Reads the texts of `list`, `search` and `read` back into values: hits, pieces of files, a listing. */
 import type { Lookup, Turn } from "./situation.ts";
 
-/** What the tools have shown in this turn, read back from their texts. */
+/** What the tools have shown in this turn. */
 export interface Evidence {
 	readonly searches: readonly Found[];
 	readonly pieces: readonly Piece[];

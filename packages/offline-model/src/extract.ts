@@ -1,3 +1,4 @@
+/** Answers an instruction over a text when there are no tools: picks the lines of the text that say most about it. */
 import { excerpt, placeOf } from "@reyn/tools/text";
 import { findings } from "./answer.ts";
 import { parseSearch } from "./evidence.ts";
@@ -7,7 +8,7 @@ import { extractTerms, type Term } from "./terms.ts";
 
 const mostLines = 8;
 
-/** An instruction over a text of its own, without tools: the lines of the text that say most about the instruction. */
+/** @param text an instruction with its own text below it; the answer is at most eight lines of that text, in their order */
 export function extract(text: string): string {
 	const [instruction, body] = splitInstruction(text);
 	if (body.length === 0) return "I can only quote, and there is neither a text here nor a tool to look with.";
@@ -39,7 +40,10 @@ function splitInstruction(text: string): readonly [string, readonly string[]] {
 	return [first, linesOf(sentences)];
 }
 
-/** Lines about the terms; without terms, headings, items and whole sentences near the start. */
+/**
+ * How much a line says about the instruction; 0 leaves it out. A term counts 2, and a whole sentence reads better than a part of one
+ * (0.3). Without terms a heading or an item (1.5) says more than plain text (0.5), and a long line more than a short one.
+ */
 function worth(line: string, terms: readonly Term[]): number {
 	const whole = /[.!?]$/.test(line) ? 0.3 : 0;
 	const held = matched(line, terms);

@@ -1,18 +1,19 @@
+/** Reads a question: which terms it has, which kind of lines answers it, and which file it names. */
 import { countOf, type Found } from "./evidence.ts";
 import { isPath, loosened, type Term, termsOf, tokens } from "./terms.ts";
 
 /** What one question, or one part of it, is after. */
 export interface Inquiry {
-	/** As the answer names it. */
+	/** How the answer names the subject. */
 	readonly label: string;
 	readonly terms: readonly Term[];
 	/** Which lines answer best. */
 	readonly lean: Lean;
 	/** A file that the question names by its path. */
 	readonly file: { readonly path: string; readonly line: number | undefined } | undefined;
-	/** Nothing in particular: what is in this directory? */
+	/** The question is about the whole directory, not about one thing in it. */
 	readonly overview: boolean;
-	/** The terms were nowhere, so these are only their parts. */
+	/** The terms were found nowhere, so `terms` are the words that they are made of. */
 	readonly apart: boolean;
 }
 
@@ -55,7 +56,10 @@ export function inquire(
 /** The same inquiry after its terms were found nowhere: by the words that they are made of. */
 export const takenApart = (inquiry: Inquiry): Inquiry => ({ ...inquiry, terms: loosened(inquiry.terms), apart: true });
 
-/** The same inquiry after a search: a term that is in few files says more than one that is everywhere. */
+/**
+ * The same inquiry after a search. A term that is in few files says more than one that is everywhere, so each weight is multiplied by
+ * its inverse document frequency. The factor is between 0.4 and 1, since a common term that was asked for still counts.
+ */
 export function weighed(inquiry: Inquiry, searches: readonly Found[]): Inquiry {
 	const found = searches.findLast(({ hits }) => hits.length > 0);
 	const searched = countOf(found?.searched);

@@ -1,3 +1,4 @@
+/** Decides the next step towards an answer: which lookups to make, or that there is enough to answer from. */
 import { type Evidence, gather } from "./evidence.ts";
 import { type Inquiry, soughtIn, takenApart, weighed } from "./inquiry.ts";
 import { onlyKind, rankFiles, windowAround } from "./rank.ts";
@@ -14,11 +15,12 @@ interface Lookup {
 	readonly args: Readonly<Record<string, unknown>>;
 }
 
-/** With the answer itself a plan step makes at most four calls of the model. */
+/** Rounds of lookups: with the answer itself, a question takes at most four calls of the model. */
 const maxRounds = 3;
+/** Lines that one `read` asks for. */
 const readHeight = 60;
 
-/** List or search, read around the best finds, answer: from nothing but what the turn has shown so far. */
+/** List or search, read around the best hits, answer. The move depends only on what the turn has shown so far. */
 export function investigate(inquiry: Inquiry, turn: Turn, tools: ReadonlySet<string>): Move {
 	const evidence = gather(turn);
 	const [first, second] = evidence.searches;
@@ -39,7 +41,7 @@ function next(inquiry: Inquiry, evidence: Evidence, turn: Turn, tools: ReadonlyS
 	if (file !== undefined && canRead && turn.rounds === 0 && (sought.length === 0 || !tools.has("search"))) {
 		return [{ name: "read", args: { path: file.path, ...around(file.line) } }];
 	}
-	// Nowhere to look for a file that lies outside.
+	// A path that begins with `/`, `~` or `../` lies outside the directory, where the tools cannot look.
 	if (file !== undefined && tried("read") > 0 && /^[/~]|\.\.\//.test(file.path)) return [];
 	if ((overview || !tools.has("search")) && tools.has("list")) {
 		if (tried("list") === 0) return [{ name: "list", args: {} }];
@@ -61,13 +63,13 @@ function next(inquiry: Inquiry, evidence: Evidence, turn: Turn, tools: ReadonlyS
 	return canRead && evidence.searches.length > 0 ? readings(inquiry, evidence) : [];
 }
 
-/** Around a line, or from the start. */
+/** The part of a file to read: from 10 lines above a line on, or the first 200 lines. */
 const around = (line: number | undefined): { from: number; lines: number } =>
 	line === undefined ? { from: 1, lines: 200 } : { from: Math.max(1, line - 10), lines: readHeight };
 
 const search = (query: string, more: object = {}): Lookup => ({ name: "search", args: { query, ...more } });
 
-/** The best file, and a second one when it is about as good or of another kind. */
+/** What to read after a search: the best file, and the second one when its score is above 60 % of the best. */
 function readings(inquiry: Inquiry, evidence: Evidence): readonly Lookup[] {
 	const named = evidence.searches.flatMap(({ paths }) => paths);
 	const file = inquiry.file?.path.toLowerCase() ?? "";
@@ -92,7 +94,7 @@ function readings(inquiry: Inquiry, evidence: Evidence): readonly Lookup[] {
 const aboutWork =
 	/(?:^|\/)(?:contributing|change|history|news|license|licence|copying|code_of_conduct|security|authors|todo)[^/]*$/i;
 
-/** The file that says what the directory is about; or else the beginnings of the texts at its top. */
+/** What to read for an overview: the file that introduces the directory, or else the first 12 lines of up to four texts at its top. */
 function introductions({ listing }: Evidence): readonly Lookup[] {
 	const files = (listing?.entries ?? [])
 		.map(({ path }) => path)

@@ -1,3 +1,4 @@
+/** Writes the first sentence of an answer. */
 import { definitionIn, pathKind } from "@reyn/tools/text";
 import type { Evidence, Hit } from "./evidence.ts";
 import { type Inquiry, soughtIn } from "./inquiry.ts";
@@ -6,7 +7,7 @@ import type { Passage } from "./passage.ts";
 import { inWords } from "./quote.ts";
 import { matched, onlyKind, rankHits, weightOf } from "./rank.ts";
 
-/** The first sentence of an answer. It claims no more than the lines show. */
+/** The sentence claims no more than the quoted lines show. */
 export function lead(inquiry: Inquiry, evidence: Evidence, passages: readonly Passage[]): string {
 	const piece = evidence.pieces[0];
 	if (piece !== undefined && soughtIn(inquiry).length === 0) return about(piece);
@@ -49,7 +50,7 @@ const anchorOf = ({ path, anchor }: Passage): Hit => ({ path, line: anchor.numbe
 
 const closest = ({ terms }: Inquiry, hit: Hit): string => `The closest line is ${inWords(hit, terms)}.`;
 
-/** The best sentence that is about all that the lines are about. */
+/** The best sentence of those that hold as much of the question as the best passage does (99 %, for rounding). */
 function sentenceIn(passages: readonly Passage[]): Hit | undefined {
 	const most = Math.max(...passages.map(({ held }) => held));
 	return passages

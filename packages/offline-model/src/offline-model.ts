@@ -1,3 +1,4 @@
+/** The offline model as a `Model`: streams a reply in parts, at a pace that people can watch, and counts its tokens. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Model, ModelRequest, Usage } from "@reyn/journal";
 import { type Reply, reply } from "./reply.ts";
@@ -7,7 +8,7 @@ export interface OfflineModelOptions {
 	readonly paceMs?: number;
 }
 
-// A timer fires no sooner than after a millisecond, so shorter waits are saved up.
+// A timer fires after a millisecond at the earliest, so shorter waits are added up until they make one of 10 ms.
 const shortestWaitMs = 10;
 
 /**

@@ -1,3 +1,4 @@
+/** Describes a directory from its listing, and a file from its headings, definitions and first sentences. */
 import { definitionIn, isComment, isImport, pathKind, showCount } from "@reyn/tools/text";
 import type { Listing, NumberedLine, Piece } from "./evidence.ts";
 import { bullet, indentOf, inWords } from "./quote.ts";
@@ -6,7 +7,7 @@ import type { Term } from "./terms.ts";
 
 const mostLines = 12;
 
-/** What is in a directory, from its listing and the files that introduce it; with terms, also which files are named like them. */
+/** What is in a directory, from its listing and the files that introduce it; with terms, also the files whose names hold them. */
 export function overview(listing: Listing, pieces: readonly Piece[], terms: readonly Term[] = []): readonly string[] {
 	const paths = listing.entries.map(({ path }) => path);
 	const folders = foldersIn(listing);
@@ -59,7 +60,7 @@ export function outline({ path, lines }: Piece): readonly string[] {
 
 const isHeading = (text: string, path: string): boolean => definitionIn(text, path)?.kind === "heading";
 
-/** A heading with a mark of its own; what only looks like one is left out. */
+/** A heading that begins with `#` or `=`; a line that only looks like a heading is left out. */
 const isTitle = (text: string, path: string): boolean => /^[#=]/.test(text) && isHeading(text, path);
 
 const boilerplate =

@@ -1,3 +1,4 @@
+/** Splits a question into the subjects that it is about: "compare A and B" has two. */
 import { extractTerms, type Term, type Token, termOf, termsOf, tokens, weakWeight } from "./terms.ts";
 
 /** One subject of a question. */
@@ -81,7 +82,7 @@ function partOf(chunk: string, before: Part | undefined): Part | undefined {
 	return strong.length === 0 ? undefined : spanOf(chunk, strong);
 }
 
-/** A part seen from another side: what a word such as "tested" says steers the look, it is nothing to look for. */
+/** A part with a further aspect. A word such as "tested" goes into the label, where it steers the search; it is no term to search for. */
 export function further({ label, terms }: Part, text: string): Part {
 	const { strong, weak } = extractTerms(text);
 	const own = strong.length > 0 ? strong : weak;
@@ -89,13 +90,13 @@ export function further({ label, terms }: Part, text: string): Part {
 	return { label: [label, ...own.map((term) => term.text)].join(" "), terms: [...terms, ...added] };
 }
 
-// The weak words that are things: "use", "handled" and "new" qualify nothing.
+// The weak words that are nouns, and so may qualify a term: "file engine". "Use", "handled" and "new" qualify nothing.
 const qualifier =
 	/^(?:files?|functions?|class|classes|modules?|packages?|projects?|code|source|system|names?|lines?|tests?|plan|read|write|call|documents?|features?|roles?|examples?|points?|parts?|folders?|director(?:y|ies)|methods?)$/i;
 
 /**
- * From the first telling word to the last, with the small words between them. A weak word right beside a telling one
- * belongs to it: "the file engine" is no engine of any kind.
+ * A part from the first strong term of a chunk to the last, with the small words between them. A weak noun right beside a strong
+ * term belongs to it: "the file engine" is not any engine. A span of more than 8 words is no name, so its label is the terms alone.
  */
 function spanOf(chunk: string, strong: readonly Term[]): Part {
 	const all = tokens(chunk);

@@ -1,20 +1,21 @@
+/** Chooses the lines of a file to quote: the best line, the paragraph or block around it, and a sentence about it. */
 import { definitionIn, explains, isComment, isImport, pathKind } from "@reyn/tools/text";
 import type { NumberedLine, Piece } from "./evidence.ts";
 import type { Inquiry } from "./inquiry.ts";
 import { indentOf } from "./quote.ts";
 import { adjacent, bestLine, matched } from "./rank.ts";
 
-/** The lines of a piece that answer best, with what belongs to them. */
+/** The lines of one file that answer best. */
 export interface Passage {
 	readonly path: string;
 	readonly lines: readonly NumberedLine[];
-	/** The line that it was chosen for. */
+	/** The line that the passage was chosen for. */
 	readonly anchor: NumberedLine;
 	/** What the anchor defines, when it holds a term. */
 	readonly defines: string | undefined;
-	/** A sentence in or around it that speaks of the terms. */
+	/** A sentence about the terms, from the passage or from near it. */
 	readonly sentence: Sentence | undefined;
-	/** How much of the question its best line holds. */
+	/** How much of the question the best line of the passage holds. */
 	readonly held: number;
 }
 
@@ -25,6 +26,7 @@ interface Sentence extends NumberedLine {
 	readonly line: NumberedLine;
 }
 
+/** Lines of a passage. */
 const tallest = 12;
 
 export function passageOf(piece: Piece, inquiry: Inquiry): Passage | undefined {
@@ -48,7 +50,7 @@ export function passageOf(piece: Piece, inquiry: Inquiry): Passage | undefined {
 	};
 }
 
-/** A quote does not begin with the end of something else. */
+/** The lines from the first one that has a word: a quote must not begin with the closing bracket of something else. */
 function withoutClosers(lines: readonly NumberedLine[]): readonly NumberedLine[] {
 	const start = lines.findIndex(({ text }) => /[\p{L}\p{N}]/u.test(text));
 	return lines.slice(Math.max(0, start));
@@ -114,7 +116,10 @@ function endOfBlock(lines: readonly NumberedLine[], start: number, limit: number
 const commentMarks =
 	/^\s*(?:\/\*\*?|\*\/|\*(?!\*)|\/\/+!?|#+|--+|;;+|"""|'''|<!--|[-*•](?= )|\d+\.(?= )|>(?= ))\s?|\s*(?:\*\/|-->|"""|''')\s*$/g;
 
-/** The sentence about the terms in the comments or the prose of a piece, rather from the shown part, with the line that it starts in. */
+/**
+ * The best sentence about the terms, from the comments of code or the prose of docs. What it holds of the question counts most; an
+ * explanation of a term adds 1, a place in the shown lines 0.5, an end with a full stop 0.3, and more than 35 words cost 1.
+ */
 function bestSentence(
 	lines: readonly NumberedLine[],
 	path: string,

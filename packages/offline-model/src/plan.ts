@@ -1,3 +1,4 @@
+/** Writes the arguments of the `plan` tool for a question that takes more than one look. */
 import { comparing, type Part } from "./parts.ts";
 
 /** The arguments of the `plan` tool. */
@@ -13,8 +14,11 @@ export interface PlanStep {
 	readonly depends_on: readonly string[];
 }
 
+/** Characters of a step's description: it stands on one line of progress in a terminal. */
 const widest = 58;
+/** As many steps as a plan may have. */
 const mostSteps = 7;
+/** Characters of the goal. */
 const longestGoal = 1_000;
 
 /** Look at everything side by side, then put it together: 4 to 7 steps, of which only the last waits for the others. */
@@ -79,7 +83,7 @@ function angles(goal: string, parts: readonly Part[]): readonly string[] {
 	];
 }
 
-/** A description that fits on one line of progress; what gives way is the label. */
+/** A description of at most {@link widest} characters; where it is too long, the label is cut. */
 function fit(before: string, label: string, after: string): string {
 	const room = widest - before.length - after.length;
 	if (label.length <= room) return before + label + after;

@@ -1,8 +1,11 @@
+/** Quotes lines with their place, cut to a width around the terms that were looked for. */
 import { excerpt, placeOf } from "@reyn/tools/text";
 import type { Hit } from "./evidence.ts";
 import type { Term } from "./terms.ts";
 
+/** Characters of a line behind a bullet. */
 const textWidth = 160;
+/** Characters of a quoted sentence. */
 const sentenceWidth = 280;
 
 /** A text cut to a width around the terms. */

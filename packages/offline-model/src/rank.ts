@@ -1,9 +1,15 @@
+/** Scores lines and files by how well they answer a question, and ranks them. */
 import { definitionIn, explains, isComment, isImport, pathKind, strengthOf } from "@reyn/tools/text";
 import type { Found, Hit, NumberedLine } from "./evidence.ts";
 import type { Inquiry } from "./inquiry.ts";
 import { type Term, weakWeight } from "./terms.ts";
 
-/** How much a line says about what is asked; 0 when it holds none of the terms. */
+/**
+ * How much a line says about what is asked; 0 when it holds none of the terms. The terms count most (2 each at full weight, and 1.5
+ * for two that stand together). What the question wants adds to that: a definition up to 2.5 and 1 more when the name is the term
+ * itself, an explanation up to 3, prose up to 1. An import says next to nothing, a very long or very short line says less. A question
+ * about usage takes 1.5 away from the definition, since it wants the other lines. The numbers are rules of thumb.
+ */
 export function scoreLine(text: string, path: string, { terms, lean }: Inquiry): number {
 	const held = matched(text, terms);
 	if (held === 0) return 0;
@@ -30,13 +36,13 @@ export function scoreLine(text: string, path: string, { terms, lean }: Inquiry):
 
 export const weightOf = (terms: readonly Term[]): number => terms.reduce((sum, { weight }) => sum + weight, 0);
 
-/** How many of the terms a text holds; a phrase or a name counts more than a word. */
+/** The weights of the terms that a text holds, summed; a phrase or a name weighs more than a word, a match inside a word counts 0.3. */
 export function matched(text: string, terms: readonly Term[]): number {
 	const lowered = text.toLowerCase();
 	return terms.reduce((sum, { needle, weight }) => sum + strengthOf(needle, lowered, text) * weight, 0);
 }
 
-/** How many terms stand right behind the one that they follow in the question: "group commit" is more than both words. */
+/** How many terms follow the same term as in the question: "group commit" says more than both words apart. */
 export function adjacent(text: string, terms: readonly Term[]): number {
 	const lowered = text.toLowerCase();
 	return terms.slice(1).filter(({ needle }, index) => {
@@ -60,7 +66,10 @@ const isAlone = (needle: string, name: string): boolean => {
 	return bare.startsWith(needle) && bare.length <= needle.length + 3;
 };
 
-/** How fit a file is for this kind of question, before its lines are looked at. */
+/**
+ * How well a path fits the question, before any line counts. Source comes first, docs come first for the meaning of a word, tests
+ * come late, generated files last. The file that the question names gets 6 more; each folder down costs 0.1.
+ */
 function scorePath(path: string, { terms, lean, file }: Inquiry): number {
 	const fit = {
 		source: lean === "meaning" ? 0.5 : 1,
@@ -89,7 +98,10 @@ export interface RankedFile {
 	readonly hits: readonly Hit[];
 }
 
-/** The files of the searches, the one to read first in front. */
+/**
+ * The files of the searches, best first. A file counts by its three best lines (the second half, the third a quarter: many weak
+ * lines must not beat one good line), by the terms that it holds in any lines, and by 3 where it explains a term.
+ */
 export function rankFiles(searches: readonly Found[], inquiry: Inquiry): readonly RankedFile[] {
 	const { terms, lean } = inquiry;
 	const hits = searches.flatMap((search) => search.hits).filter(({ path }) => isWanted(path, inquiry));
@@ -131,7 +143,10 @@ export function rankHits(searches: readonly Found[], inquiry: Inquiry): readonly
 		});
 }
 
-/** Where to start reading so that most of what was found in the file is in view. */
+/**
+ * The line to start reading at, so that the best hits are in view: 2 lines above a heading about the question, else 8 above the
+ * first hit of the best window. Scores are squared there, so that one good line counts more than several weak ones.
+ */
 export function windowAround(hits: readonly Hit[], inquiry: Inquiry, height: number): number {
 	const told = hits.find(({ text }) => inquiry.terms.some(({ needle }) => explains(text, needle)));
 	const title = told === undefined ? titleIn(hits, inquiry) : undefined;
@@ -143,7 +158,10 @@ export function windowAround(hits: readonly Hit[], inquiry: Inquiry, height: num
 	return Math.max(1, best - 8);
 }
 
-/** The heading of the section about all that is asked. Where a title stands twice, the first is in the table of contents. */
+/**
+ * The line of the heading that holds at least 70 % of the question, and few other words. A title that stands twice is first in the
+ * table of contents, so the later one is taken, unless it begins with `#`: a table of contents does not.
+ */
 function titleIn(hits: readonly Hit[], { terms, lean }: Inquiry): number | undefined {
 	const titles = hits.flatMap(({ text, path, line }) => {
 		const definition = pathKind(path) === "docs" ? definitionIn(text, path) : undefined;

@@ -1,3 +1,4 @@
+/** The whole model as one pure function: a request in, a text or tool calls out. */
 import { createHash } from "node:crypto";
 import type { ModelRequest, ToolCall } from "@reyn/journal";
 import { answer, findings } from "./answer.ts";
@@ -22,10 +23,10 @@ export interface Draft {
 	readonly calls?: readonly { readonly name: string; readonly args: unknown }[];
 }
 
-/** The whole model: a pure function of the request. */
+/** Pure: the same request gets the same reply, down to the ids of its calls. */
 export function reply(request: ModelRequest): Reply {
 	const { text = "", calls = [] } = draft(request);
-	// Ids are unlike each other in a session and the same in a replay of it.
+	// A hash of the messages makes ids that differ within a session and are the same in a replay.
 	const id = createHash("sha256").update(JSON.stringify(request.messages)).digest("hex").slice(0, 12);
 	return { text, calls: calls.map(({ name, args }, index) => ({ id: `call_${id}_${index + 1}`, name, args })) };
 }

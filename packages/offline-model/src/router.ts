@@ -1,3 +1,4 @@
+/** Decides what a message in the chat needs: small talk, a lookup, or a plan. */
 import { answer } from "./answer.ts";
 import { isError } from "./evidence.ts";
 import { inquire, labelOf } from "./inquiry.ts";
@@ -49,7 +50,7 @@ export function route(question: string, earlier: readonly string[], turn: Turn, 
 		);
 		if (next !== undefined) return { calls: [{ name: "plan", args: next }] };
 	}
-	// What a refused plan left behind is no lookup.
+	// A round that only proposed a plan, which was refused, does not count as a lookup.
 	const looked = { ...turn, rounds: turn.rounds - planned.length };
 	const move = investigate(inquiry, looked, tools);
 	return move.kind === "look" ? { calls: move.calls } : { text: answer(move.inquiry, move.evidence) };
@@ -91,7 +92,10 @@ const inDepth =
 const toExplain = /\b(?:explain|describe|walk me through|summari[sz]e|analy[sz]e|review|overview|trace)\b/i;
 const toLocate = /^\W*(?:where|which|who|when)\b/i;
 
-/** Does a question take more than one look? */
+/**
+ * Does a question need a plan? Each sign of a large question has a weight, and 2 are enough: one strong sign (it compares, asks for
+ * depth, or is several questions) or two weak ones. A single "where" or "who" about one or two subjects never needs one.
+ */
 function wantsPlan(question: string, parts: readonly Part[]): boolean {
 	const several = parts.length > 1;
 	const asked = sentencesOf(question).length;

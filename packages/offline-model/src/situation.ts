@@ -1,3 +1,4 @@
+/** Recognises from a request who asks: a person in the chat, a step of a plan, or anybody with an instruction. */
 import type { Message, ModelRequest, ToolCall } from "@reyn/journal";
 
 /** Who asks, as far as the request shows it. */

@@ -1,3 +1,4 @@
+/** Answers greetings, thanks and questions about the model itself. */
 import { termsOf } from "./terms.ts";
 
 const introduction =

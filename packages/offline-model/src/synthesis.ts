@@ -1,3 +1,4 @@
+/** Writes the last step of a plan: the results of the steps before, put together. */
 import { excerpt, pathKind } from "@reyn/tools/text";
 import { type Hit, parseHit } from "./evidence.ts";
 import { inquire } from "./inquiry.ts";
@@ -7,6 +8,7 @@ import { matched, scoreLine } from "./rank.ts";
 import type { Step, StepResult } from "./situation.ts";
 import { termsOf } from "./terms.ts";
 
+/** Lines of an answer. */
 const tallest = 60;
 
 interface Section {
@@ -99,7 +101,7 @@ function shortAnswer(goal: string, sections: readonly Section[]): readonly strin
 	return [`In short: ${excerpt(goal, 140)}`, ...told, ...(comparing.test(goal) ? shared(sections) : [])];
 }
 
-/** What a comparison can say from places alone. */
+/** What can be said of a comparison without reasoning: which files show both subjects, or that none does. */
 function shared(parts: readonly Section[]): readonly string[] {
 	const [a, b] = parts.filter(({ title }) => !/\b(?:docs|tests|together)\b/.test(title));
 	if (a === undefined || b === undefined) return [];

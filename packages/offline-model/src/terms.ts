@@ -1,10 +1,13 @@
-/** Something to look for, as the question has it and as a line is searched for it. */
+/** Takes the terms out of a question: what to look for, and how much each find says. */
+
+/** Something to look for. */
 export interface Term {
+	/** As the question has it. */
 	readonly text: string;
-	/** In lower case, cut to the stem where that is safe, so that "recovery" also finds "recovers". */
+	/** What lines are searched for: in lower case, cut to the stem where that is safe, so that "recovery" also finds "recovers". */
 	readonly needle: string;
 	readonly kind: "phrase" | "name" | "path" | "word";
-	/** How much finding it says. */
+	/** How much a find says: 1.5 for a phrase, a name or a path, 1 for a word, {@link weakWeight} for a weak word. */
 	readonly weight: number;
 }
 
@@ -14,7 +17,9 @@ export interface Terms {
 	readonly weak: readonly Term[];
 }
 
+/** A question has few subjects: more terms than these say nothing more. */
 const maxTerms = 8;
+/** The weight of a weak word, and the mark by which one is recognised. */
 export const weakWeight = 0.4;
 
 const stopWords = new Set(

@@ -1,9 +1,10 @@
+/** A wrapper that counts the calls of a model in a file, for tests that kill the process. */
 import { appendFileSync } from "node:fs";
 import { fingerprint, type Model } from "@reyn/journal";
 
 /**
  * A model that writes a line to a file for each call that reaches it, before it answers: `{ pid, model, request }`,
- * `request` being the fingerprint that the call's record in the log carries too. So calls are counted where they are paid.
+ * `request` being the fingerprint that the call's record in the log carries too. So calls are counted where they would be paid for.
  */
 export function tracedModel(model: Model, path: string): Model {
 	return {
@@ -12,7 +13,7 @@ export function tracedModel(model: Model, path: string): Model {
 			appendFileSync(
 				path,
 				`${JSON.stringify({ pid: process.pid, model: model.id, request: fingerprint("model", model.id, request) })}\n`,
-				// Its owner's alone, as all that lies in a state.
+				// Readable by its owner alone, like every file of a state.
 				{ mode: 0o600 },
 			);
 			return model.generate(request, options);

@@ -1,3 +1,4 @@
+/** The offline model: as a port, in the chat, as plan steps, and in what it finds. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
