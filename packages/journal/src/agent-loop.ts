@@ -1,4 +1,4 @@
-/** The loop of an agent: a model is asked, its tools are called, and it is shown what they say, until it has nothing more to ask. */
+/** The agent loop: ask a model, call the tools that it asks for, show it their answers, until it asks for none. */
 import { callTool, type ToolResult } from "./call-tool.ts";
 import { JournalError } from "./errors.ts";
 import type { Lane } from "./lane.ts";
@@ -8,24 +8,25 @@ import { leavesOutcome } from "./purity.ts";
 import type { RetryPolicy } from "./retry.ts";
 
 export interface LoopOptions {
-	/** So often the model is asked. */
+	/** How often the model may be asked. */
 	readonly maxRounds: number;
-	/** What is thrown when it still asks for tools then. Default: a JournalError `AGENT_TURNS`. */
+	/** Makes the error to throw when the model still asks for tools after `maxRounds`. Default: a JournalError `AGENT_TURNS`. */
 	tooMany?(maxRounds: number): Error;
-	/** What is other than by the lane's policy where the model is asked. */
+	/** Where asking the model differs from the lane's policy. */
 	readonly retry?: Partial<RetryPolicy>;
-	/** Told of each piece of text; of a recorded answer in one piece. */
+	/** Gets each piece of text; a recorded answer comes in one piece. */
 	onText?(delta: string): void;
-	/** Told of each answer, before its tools are called. @param round from 0 */
+	/** Gets each answer before its tools are called. @param round from 0 */
 	onReply?(reply: ModelReply, round: number): Promise<void>;
 	onCall?(call: ToolCall): void;
-	/** Told what came of a call, before the next one. */
+	/** Gets the result of each tool call, before the next call. */
 	onResult?(call: ToolCall, result: ToolResult): Promise<void>;
-	/** What an answer without calls lacks, as the model is told: it answers again. Default: nothing. */
+	/** Says what is wrong with an answer without tool calls; the model gets that text and answers again. Undefined, the default: nothing. */
 	mend?(reply: ModelReply): string | undefined;
 	/**
-	 * Ends the loop by tools with `endsTurn`; without this they are tools like others. So often, and once more, the model may be told
-	 * of an error in place of that; one that has no answer ends it at once.
+	 * Lets tools with `endsTurn` end the loop; without this option they are like other tools. When such a tool answers with an error,
+	 * the model sees it and may try again, `mendings` times; after that the error ends the loop. A call that failed without an answer
+	 * ends it at once.
 	 */
 	readonly handsOver?: { readonly mendings: number } | undefined;
 }
@@ -33,22 +34,22 @@ export interface LoopOptions {
 export interface LoopEnd {
 	/** The last answer of the model. */
 	readonly reply: ModelReply;
-	/** How often it was asked. */
+	/** How often the model was asked. */
 	readonly rounds: number;
-	/** What that cost, paid now or recalled. */
+	/** The tokens of all answers, paid for now or recalled. */
 	readonly usage: Usage;
-	/** The call that has ended the loop, of a tool with `endsTurn`; absent: the model had nothing more to ask. */
+	/** The call of a tool with `endsTurn` that ended the loop; absent: the model asked for no more tools. */
 	readonly handedOver?: HandedOver;
 }
 
 export interface HandedOver extends ToolResult {
-	/** Of the tool. */
+	/** The name of the tool. */
 	readonly name: string;
 }
 
 /**
- * Runs it in a lane: what is recorded there is not asked for again, also if tools, instructions or the model have changed since. What is
- * asked from then on is asked with those of now.
+ * Runs the loop in a lane. Recorded answers are not asked for again, even if the tools, the instructions or the model have changed
+ * since; new rounds use the present ones.
  *
  * @throws what `askModel` and `callTool` throw, and what `tooMany` says
  */
@@ -64,13 +65,13 @@ export async function agentLoop(
 	let usage: Usage = { inputTokens: 0, outputTokens: 0 };
 	let mended = 0;
 	const rounds = lane.rounds(given);
-	/** Where the round before is recorded. */
+	/** The seq at which the round before is recorded. */
 	let since = 0;
 	for (let round = 0; round < maxRounds; round++) {
 		const name = rounds.nameOf(round);
 		const request = { system, messages: [...messages], tools };
 		const known = lane.recorded({ kind: "model", name: model.id, args: askedWith(request), round: name });
-		// A round counts where those before it do, and is recorded behind them: else it is of another conversation.
+		// A recorded round counts only after rounds that count, and with a larger seq: else it belongs to another conversation.
 		const place = known && (known.place ?? NEVER);
 		if (place !== undefined && place >= since) since = place;
 		else if (since < NEVER) {
@@ -93,7 +94,10 @@ export async function agentLoop(
 		const isPast = (rounds.placeOf(round + 1) ?? 0) > since;
 		const isRecorded = ({ name, args = {} }: ToolCall, at: number): boolean =>
 			lane.recorded({ kind: "tool", name, args, round: callOf(at) }) !== undefined;
-		/** A call without a record before what is recorded had no tool then: made now, nothing of that would know of it. */
+		/**
+		 * Was there a tool for this call when it was asked for? A call without a record, with recorded ones after it, had none. It must
+		 * not be made now either: the recorded answers were given without its result.
+		 */
 		const wasThere = (call: ToolCall, at: number): boolean => {
 			const tool = tools.find(({ name }) => name === call.name);
 			if (!tool || !leavesOutcome(tool.purity) || isRecorded(call, at)) return true;
@@ -110,16 +114,16 @@ export async function agentLoop(
 		}
 		if (!handsOver || ending.length === 0) continue;
 		const handedOver = endOf(ending, mended++ < handsOver.mendings);
-		// What ended no turn then ends none now.
+		// The recorded run went on after this call, so a replay does too.
 		if (handedOver && !isPast) return { ...end, handedOver };
 	}
 	throw tooMany(maxRounds);
 }
 
-/** No record lies there. */
+/** Larger than any seq. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** Which of the calls of a round ends the loop: one that has worked, or one that came to nothing and is not to be mended. */
+/** Which call of a round ends the loop: one that worked, else one that failed without an answer, else the last error when none may be mended. */
 function endOf(calls: readonly HandedOver[], mayMend: boolean): HandedOver | undefined {
 	const taken = calls.find(({ error }) => error === undefined);
 	return taken ?? calls.find(({ failed }) => failed) ?? (mayMend ? undefined : calls.at(-1));

@@ -1,4 +1,4 @@
-/** One call of a tool, as a step: the only place that calls one. Permitted, performed, and what a model is told of it. */
+/** Calls a tool as a step: the only place that does so. Turns what came of it into the text that a model is shown. */
 import { JournalError, reasonOf } from "./errors.ts";
 import { isFailureOfCall } from "./failure.ts";
 import type { Lane } from "./lane.ts";
@@ -8,11 +8,11 @@ import type { Reconciled, Step } from "./step.ts";
 
 /** What came of a call that a model asked for. */
 export interface ToolResult {
-	/** What the model is shown: the tool's text, or `ERROR: ` and why the call came to nothing: it may know another way. */
+	/** What the model is shown: the tool's text, or `ERROR: ` and why the call failed, since the model may know another way. */
 	readonly text: string;
-	/** Why it came to nothing, where it did. */
+	/** Why the call failed; absent: it worked. */
 	readonly error?: string;
-	/** It has no answer: the tool threw, the call was denied, or there is no such tool. */
+	/** Is there no answer of the tool? It threw, the call was denied, or there is no such tool. */
 	readonly failed: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface ToolResult {
  * Calls a tool that a model asked for, as a step of the tool's purity.
  *
  * @param round see {@link Step}
- * @throws the signal's reason when it is cancelled, JournalError `CALL_WAITING`, and whatever fails beneath the tool, the log above all
+ * @throws the signal's reason when it is cancelled; JournalError `CALL_WAITING`; errors of what the tool stands on, such as the log
  */
 export async function callTool(
 	lane: Lane,
@@ -44,9 +44,9 @@ export async function callTool(
 }
 
 /**
- * A tool that is not there, of which a call is recorded: what came of that counts.
+ * Stands in for a tool that is not there any more, when this call of it is recorded: the recorded outcome counts.
  *
- * @throws JournalError `CALL_WAITING` where nobody knows what came of it: that is for the tool to say
+ * @throws JournalError `CALL_WAITING` when no outcome is recorded: only the tool itself could say what became of the call
  */
 function recordedTool(lane: Lane, name: string, args: unknown, round?: string): Tool | undefined {
 	const step = { kind: "tool", name, args, round };
@@ -57,12 +57,12 @@ function recordedTool(lane: Lane, name: string, args: unknown, round?: string): 
 	const isGone = `the tool ${name}, which is not here now`;
 	const isOver = recall.kind === "ghost" || recall.kind === "world" || (recall.kind === "failed" && !recall.again);
 	if (!isOver) throw lane.stopped(waitingFor(isGone, { name, lane: lane.path, key: known.fp }));
-	// What the world has said stands where it cannot be asked again.
+	// The stand-in always fails, so a world step keeps its recorded answer.
 	const call = () => Promise.reject(Object.assign(new Error(isGone), { retryable: false }));
 	return { name, description: "", parameters: {}, purity, call };
 }
 
-/** A call of a tool. Its result is what the tool answered, as it is recorded. */
+/** The step of a tool call. Its result is the tool's answer in its recorded form. */
 function toolStep(tool: Tool, args: unknown): Step<string | ToolAnswer> {
 	const { name, purity, retry, timeoutMs, inDoubt, empty = SKIPPED } = tool;
 	const { prepare, reconcile } = tool;
@@ -83,13 +83,13 @@ function toolStep(tool: Tool, args: unknown): Step<string | ToolAnswer> {
 	};
 }
 
-/** The same where a program hears of it as it does of its other calls: what came to nothing is thrown. */
+/** The step of a tool call for programs, which expect a failure to be thrown: an error answer becomes a `TOOL_ERROR`. */
 export function toolStepThatThrows(tool: Tool, args: unknown): Step<string> {
 	const { reconcile, ...step } = toolStep(tool, args);
 	const read = (result: string | ToolAnswer): Reconciled<string> & { kind: "done" | "failed" } => {
 		const { text, isError } = answerOf(result);
 		if (!isError) return { kind: "done", result: text };
-		// It is what the tool has to say, so no other try says more.
+		// The tool has answered, so another try would not help.
 		const error = new JournalError("TOOL_ERROR", text, { tool: tool.name });
 		return { kind: "failed", error: Object.assign(error, { retryable: false }) };
 	};
@@ -122,7 +122,7 @@ const failure = (error: string): ToolResult => ({ text: shown(error, true), erro
 
 const SKIPPED = "(skipped: nobody knows whether this call happened before the process ended)";
 
-/** A text is recorded as such: nothing says more of it. */
+/** The recorded form of an answer: a plain text stays a string. */
 function recordedAs(answer: string | ToolAnswer): string | ToolAnswer {
 	if (!isAnswer(answer)) return answer;
 	return answer.isError ? { text: answer.text, isError: true } : answer.text;
@@ -131,7 +131,7 @@ function recordedAs(answer: string | ToolAnswer): string | ToolAnswer {
 const reconciled = (found: Reconciled<string | ToolAnswer>): Reconciled<string | ToolAnswer> =>
 	found.kind === "done" ? { ...found, result: recordedAs(found.result) } : found;
 
-/** @param tool where it is known: what ends a turn was recorded otherwise before a result could be an error */
+/** @param tool where it is known: older versions recorded the answers of tools with `endsTurn` in another form */
 function answerOf(result: unknown, tool?: Tool): ToolAnswer {
 	if (isAnswer(result)) return result;
 	const text = result as string;

@@ -1,16 +1,16 @@
-/** A tool by the schema of its arguments: they are checked by it, and it is what a model is shown. */
+/** Defines a tool by one zod schema, which both checks the arguments and is shown to the model. */
 import { z } from "zod";
 import { JournalError } from "./errors.ts";
 import type { Json, Tool, ToolAnswer, ToolContext } from "./ports.ts";
 
 export interface ToolDefinition<Args> extends Omit<Tool, "parameters" | "prepare" | "call"> {
-	/** Of an object; what it makes of the arguments is what the functions are given. Not asynchronous. */
+	/** The schema of the arguments, an object. The functions get its output. It must not be asynchronous. */
 	readonly input: z.ZodType<Args>;
 	prepare?(args: Args, context: Pick<ToolContext, "signal">): Promise<Json>;
 	call(args: Args, context: ToolContext): Promise<string | ToolAnswer>;
 }
 
-/** Wrong arguments are refused with a JournalError `TOOL_INVALID_ARGS`, whose message a model can mend them by. */
+/** Defines a tool. Wrong arguments fail with a JournalError `TOOL_INVALID_ARGS`, whose message tells a model how to correct them. */
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
 	const { input, prepare, call, ...rest } = definition;
 	const { $schema: _, ...parameters } = z.toJSONSchema(input, { io: "input" });
@@ -30,7 +30,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
 	};
 }
 
-/** In one line: each field with what it has to be. */
+/** The complaints of a schema in one line: each field, and what it has to be. */
 const complaint = ({ issues }: z.ZodError): string =>
 	issues
 		.map(({ path, message }) => (path.length === 0 ? message : `"${path.join(".")}": ${message}`))

@@ -4,19 +4,19 @@
  */
 import { z } from "zod";
 
-/** A leaf holds entries by key; a branch holds what has the same digit of its hash next. */
+/** A leaf holds entries by key; a branch holds a subtree for each next digit of the hash. */
 export type Dict<V> = Leaf<V> | readonly (Dict<V> | null)[];
 type Leaf<V> = { readonly [key: string]: V };
 
 const WIDTH_BITS = 4;
 const WIDTH = 1 << WIDTH_BITS;
-/** The digits of a 32-bit hash; where they are used up, a leaf grows instead. */
+/** How many digits a 32-bit hash has: below that depth a leaf is not split any more. */
 const DEPTH = 32 / WIDTH_BITS;
 
 export const emptyDict: Dict<never> = {};
 
 export function dictOf<V>(value: z.ZodType<V>): z.ZodType<Dict<V>> {
-	// As pairs: a record of zod leaves `__proto__` out.
+	// Parsed as pairs, since `z.record` drops a key `__proto__`.
 	const pairs = z.preprocess(
 		(node) => (typeof node === "object" && node && !Array.isArray(node) ? Object.entries(node) : undefined),
 		z.array(z.tuple([z.string(), value])),
@@ -32,7 +32,7 @@ export function getIn<V>(dict: Dict<V>, key: string): V | undefined {
 	return node && Object.hasOwn(node, key) ? node[key] : undefined;
 }
 
-/** With one entry more, or another value for its key. */
+/** The map with one more entry, or another value for the key. */
 export function setIn<V>(dict: Dict<V>, key: string, value: V): Dict<V> {
 	return put(dict, hashOf(key), 0, key, value);
 }
@@ -41,7 +41,7 @@ export function deleteIn<V>(dict: Dict<V>, key: string): Dict<V> {
 	return remove(dict, hashOf(key), key) ?? emptyDict;
 }
 
-/** In no order that means anything, but always the same. */
+/** The entries in the order of their hashes: meaningless, but always the same. */
 export function* entriesIn<V>(dict: Dict<V>): Generator<readonly [key: string, value: V]> {
 	if (!isBranch(dict)) yield* Object.entries(dict);
 	else for (const node of dict) if (node) yield* entriesIn(node);
@@ -67,7 +67,7 @@ function split<V>(leaf: Leaf<V>, keys: readonly string[], depth: number): Dict<V
 	return branch;
 }
 
-/** Null when nothing is left. */
+/** The node without a key; null when it is empty then. */
 function remove<V>(node: Dict<V>, hash: number, key: string): Dict<V> | null {
 	if (isBranch(node)) {
 		const digit = hash % WIDTH;
@@ -86,8 +86,8 @@ function withEntry<V>(node: Leaf<V>, key: string, value: V): Leaf<V> {
 }
 
 /**
- * V8 keeps names that are numbers in an array up to the largest of them, some KB for a leaf of a few, unless one of them cannot be
- * written to.
+ * Makes a leaf that stays small in memory. V8 stores keys that look like numbers in an array as long as the largest of them, which
+ * costs some KB for a leaf of a few entries. It does not do so when one of these properties is read-only.
  */
 function leafOf<V>(entries: readonly (readonly [key: string, value: V])[]): Leaf<V> {
 	const numbered = entries.find(([key]) => /^\d+$/.test(key));

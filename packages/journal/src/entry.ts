@@ -1,4 +1,4 @@
-/** One step as the log knows it, and what that means for the next call of it. Pure. */
+/** One step as the log knows it, folded from its records, and what that means for the next call of it. Pure functions. */
 import type { Seq } from "@reyn/wal";
 import { z } from "zod";
 import type { Reason } from "./errors.ts";
@@ -19,10 +19,10 @@ const outcome = z.discriminatedUnion("type", [
 		seq: z.int(),
 		/** Milliseconds since 1970: a pause before the next try counts from here. */
 		at: z.number(),
-		/** How long that pause is; absent where an older program wrote it. */
+		/** How long that pause is, in milliseconds; absent in records of older versions. */
 		pauseMs: z.number().optional(),
 		retryable: z.boolean(),
-		/** Whoever made the call was told. */
+		/** Was the caller told of this failure? Else another try follows. */
 		told: z.boolean(),
 		reason: reasonSchema,
 	}),
@@ -30,29 +30,32 @@ const outcome = z.discriminatedUnion("type", [
 
 export const entrySchema = z.object({
 	name: z.string(),
-	/** Of a script's call: what it is, for people. */
+	/** For a call of a script: its name for people. */
 	label: z.string().optional(),
 	purity: z.enum(purities),
-	/** The first durable start. */
+	/** The seq of the first durable start: the idempotency key is made of it. */
 	started: z.int().optional(),
-	/** What the newest start was prepared with. */
+	/** What `prepare` gave for the newest start. */
 	prepared: z.unknown().optional(),
-	/** The last try that is known of; 0 when none counts any more. */
+	/** The number of the last recorded try; 0 when the tries so far do not count any more. */
 	attempt: z.int(),
 	outcome: outcome.optional(),
-	/** Of a call in a loop: which one it is. */
+	/** For a call in a loop: which loop, round and tool call it belongs to. */
 	round: z.string().optional(),
-	/** When whoever made the call was told: the seq of the first outcome that it may have been told of. */
+	/** The place of the call: the seq of the first outcome that its caller may have been told. Absent: the caller was not told. */
 	order: z.int().optional(),
-	/** The newest outcome that the program had been told of when it made the call. */
+	/** The largest place that the program had been told when it asked for the call. */
 	after: z.int(),
-	/** What the program had been told when it was made is told no more: a failure that it ended by, or what the world said. */
+	/**
+	 * The program may not ask for this call again, since it asked with knowledge that a new run does not have: of a failure that was
+	 * forgotten, or of a world answer that has changed.
+	 */
 	mayBeGone: z.literal(true).optional(),
 });
 
 export type JournalEntry = z.infer<typeof entrySchema>;
 
-/** Which call: kind, name and arguments are in `fp`; `occ` counts the earlier equal ones of its lane. */
+/** Identifies a call: `fp` is a hash of kind, name and arguments; `occ` counts the earlier equal calls of its lane, from 0. */
 export interface Identity {
 	readonly lane: string;
 	readonly fp: string;
@@ -65,7 +68,7 @@ export interface Identity {
 	readonly round?: string | undefined;
 }
 
-/** Where a call of a script stands. */
+/** Where a call of a script stands; the fields are explained in `records.ts`. */
 export interface Place {
 	readonly at: number;
 	readonly chain: string;
@@ -81,14 +84,14 @@ type StepRecord = { readonly seq: Seq; readonly ts: number; readonly kind: strin
 
 export const stepKinds: readonly string[] = [stepStarted.kind, stepCompleted.kind, stepFailed.kind];
 
-/** A step that is recorded, as far as the order of replay needs it. */
+/** A recorded step, as far as the order of a replay needs it. */
 export interface RecordedStep extends Pick<Identity, "fp" | "occ" | "name"> {
-	/** When the program was told; absent: it was not. */
+	/** The seq of the outcome that the program was told; absent: it was not told. */
 	readonly place?: Seq | undefined;
 	readonly started?: Seq | undefined;
-	/** The newest place that had been told when it was asked for. */
+	/** The largest place that had been told when the step was asked for. */
 	readonly after: Seq;
-	/** The program may not ask for it again. */
+	/** The program may not ask for the step again. */
 	readonly mayBeGone?: boolean | undefined;
 	readonly isEffect?: boolean | undefined;
 	readonly purity?: Purity | undefined;
@@ -106,10 +109,11 @@ export function recordedOf(
 }
 
 /**
- * The calls of a lane of which nothing is recorded but steps inside them.
+ * The calls of a lane that a crash has cut: only their inner steps are recorded. They count as recorded, or a replay would not
+ * wait for them.
  *
- * @param keys of the lane's own steps, as {@link entryKey} makes them
- * @param lanes below it: their names, and the steps in them and below
+ * @param keys the lane's own steps, as {@link entryKey} makes them
+ * @param lanes the lanes below: their names, and the steps in them and below
  */
 export function* cutCalls(
 	keys: Iterable<string>,
@@ -134,21 +138,21 @@ export function* cutCalls(
 	}
 }
 
-/** As a lane below is named. */
+/** The key as it stands in the name of a lane below: with 16 digits of the fingerprint. */
 const shortKey = (key: string): string => key.replace(/^([0-9a-f]{16})[0-9a-f]*/, "$1");
 
 /** The entry after one more record of its step. */
 export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
 	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq; prepared?: unknown };
 	const { name, purity, place, round, attempt = Math.max(1, before?.attempt ?? 1) } = step;
-	// The key that the far side knows is that of the first start.
+	// The far side knows the call by the key of its first start.
 	const started = kind === stepStarted.kind ? (before?.started ?? seq) : (step.started ?? before?.started);
 	const label = place ? { label: place.label } : {};
 	const after = before?.after ?? step.after ?? seq - 1;
 	const { prepared = before?.prepared } = step;
 	const start = { ...(started === undefined ? {} : { started }), ...(prepared === undefined ? {} : { prepared }) };
 	const next = { name, ...label, purity, attempt, after, ...(round === undefined ? {} : { round }), ...start };
-	// A result that is called for again is told where the first one was; what is adopted is told where it is adopted.
+	// A second result of the same call (a world asked again) keeps the place of the first; an adopted outcome has its place here.
 	const isSecond = before?.outcome?.type === "completed" && step.adopts === undefined;
 	const order = isSecond ? (before.order ?? before.outcome?.seq ?? seq) : seq;
 	switch (kind) {
@@ -186,11 +190,11 @@ interface Failed {
 	readonly pauseMs?: number;
 }
 
-/** Started, and nothing is known of how it ended. */
+/** Was the step started, with no outcome recorded? */
 export const isOpen = (entry: JournalEntry): entry is JournalEntry & { started: Seq } =>
 	entry.started !== undefined && !entry.outcome;
 
-/** A failure that another try may help against, and that whoever made the call was told of. */
+/** Did the step fail in a way that another try may help against, and was its caller told? */
 const isForgettable = ({ purity, outcome }: JournalEntry): boolean =>
 	outcome?.type === "failed" &&
 	outcome.told &&
@@ -198,16 +202,16 @@ const isForgettable = ({ purity, outcome }: JournalEntry): boolean =>
 	(outcome.retryable || purity === "llm" || purity === "world");
 
 /**
- * Its program has ended by throwing: what failed in it, and no later call rests on, is to be called again.
+ * The entry after its program ended by throwing. A failure that no later call rests on is forgotten: a new run calls the step again.
  *
- * @param asked as of {@link Around}
+ * @param asked see {@link Around}
  */
 export function forgotten(entry: JournalEntry, asked: Seq): JournalEntry {
 	const { outcome, order = 0 } = entry;
 	return outcome?.type === "failed" && isForgettable(entry) && asked < order ? withoutFailure(entry, outcome) : entry;
 }
 
-/** The far side knows it by the same key, and it has all its tries again. */
+/** The entry with its failure taken back: it has all its tries again, under the same idempotency key. */
 function withoutFailure(
 	{ order: _, ...rest }: JournalEntry,
 	outcome: JournalEntry["outcome"] & { type: "failed" },
@@ -215,23 +219,29 @@ function withoutFailure(
 	return { ...rest, attempt: 0, outcome: { ...outcome, told: false, retryable: true } };
 }
 
-/** Its program has let this failure through: whoever runs it again wants the call again, unless nobody knows whether it happened. */
+/**
+ * The entry after its program let this failure through and ended by it. Whoever runs the program again wants the call made again,
+ * except an effect that timed out: nobody knows whether that happened.
+ */
 export function letThrough(entry: JournalEntry): JournalEntry {
 	const { outcome, purity } = entry;
-	// What was made, and gave what cannot be kept, is not made again.
+	// A call that was made, but whose result cannot be kept, is not made again.
 	if (outcome?.type !== "failed" || !outcome.told || outcome.reason.made) return entry;
 	return startsDurably(purity) && outcome.reason.code === "STEP_TIMEOUT" ? entry : withoutFailure(entry, outcome);
 }
 
-/** What the program was told at a place is told no more: what it asked for later, it may not ask for again. */
+/** The entry after the outcome at `seq` is no longer told: a call that was asked for with knowledge of it may not be asked for again. */
 export const goneFrom = (entry: JournalEntry, seq: Seq): JournalEntry =>
 	entry.after < seq ? entry : { ...entry, mayBeGone: true };
 
-/** What the log says of a step that is about to be called. `order` is its place where the program is told of it. */
+/**
+ * What the log says of a step that is about to be called. `order` is the place at which the program is told. `from` is the seq of
+ * the outcome where that was recorded at another place (before an edit of the script) and has to be adopted.
+ */
 export type Recall =
-	/** To be called. */
+	/** The step has to be called; `failed` is the try before. */
 	| { readonly kind: "fresh"; readonly failed?: FailedTry }
-	/** The call is over, and its result stands for it; `from` is its outcome's seq where that was recorded at another place. */
+	/** The call is over: its recorded result stands for it. */
 	| {
 			readonly kind: "ghost";
 			readonly kept: StoredResult;
@@ -241,7 +251,7 @@ export type Recall =
 			readonly from?: Seq;
 			readonly order: Seq;
 	  }
-	/** A world answer: to be asked again, unless an effect of the program that came after it rests on it. `from` as above. */
+	/** The answer of a world step. It is asked again, unless it is `settled`: an effect of the program came after it and may rest on it. */
 	| {
 			readonly kind: "world";
 			readonly kept: StoredResult;
@@ -249,7 +259,7 @@ export type Recall =
 			readonly from?: Seq;
 			readonly order: Seq;
 	  }
-	/** It failed, and the program was told; `from` as above. `again`: where another try may help, and nothing rests on it. */
+	/** The call failed, and the program was told. `again` is present where another try may help and nothing rests on the failure. */
 	| {
 			readonly kind: "failed";
 			readonly reason: Reason;
@@ -258,32 +268,36 @@ export type Recall =
 			readonly order: Seq;
 			readonly again?: FailedTry;
 	  }
-	/** Started, and the outcome unknown. */
+	/** An effect was started, and its outcome is unknown. */
 	| { readonly kind: "in_doubt"; readonly started: Seq; readonly prepared?: unknown; readonly attempt: number };
 
 /** An earlier try that may be followed by another. */
 export interface FailedTry {
-	/** 0 where those before do not count. */
+	/** The number of the try, from 1; 0 where the tries so far do not count. */
 	readonly attempt: number;
-	/** Milliseconds since 1970. */
+	/** When it failed, in milliseconds since 1970. */
 	readonly at: number;
-	/** From then on, until the next try. */
+	/** The pause before the next try, in milliseconds from `at`. */
 	readonly pauseMs?: number | undefined;
 	readonly reason: Reason;
-	/** Its first durable start, where it has one. */
+	/** The seq of the first durable start. */
 	readonly started?: Seq;
-	/** What its newest start was prepared with. */
+	/** What `prepare` gave for the newest start. */
 	readonly prepared?: unknown;
 }
 
-/** What is known of the program around a step. */
+/** What the rest of the program means for a step. */
 export interface Around {
 	/** The newest effect that was started in the program, or 0. */
 	readonly lastEffect: Seq;
-	/** The newest `after` of a call in the step's lane and in those around it, and when the newest of all other lanes began. */
+	/**
+	 * The largest `after` of the calls in the step's lane and in the lanes above, and the largest `begun` of all other lanes: calls up
+	 * to here may rest on what was told before.
+	 */
 	readonly asked: Seq;
 }
 
+/** Decides from a step's entry how its next call is answered. */
 export function recallEntry(entry: JournalEntry | undefined, { lastEffect, asked }: Around): Recall {
 	if (!entry) return { kind: "fresh" };
 	const { started, prepared, attempt, outcome } = entry;
@@ -309,6 +323,6 @@ export function recallEntry(entry: JournalEntry | undefined, { lastEffect, asked
 	}
 }
 
-/** The lane of the steps inside a step. */
+/** The lane of a step's inner steps; 16 digits of the fingerprint keep the path short. */
 export const innerLane = ({ lane, fp, occ }: Pick<Identity, "lane" | "fp" | "occ">): string =>
 	`${lane}/${fp.slice(0, 16)}:${occ}`;

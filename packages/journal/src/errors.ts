@@ -1,3 +1,7 @@
+/**
+ * The errors of this package, and what is kept and judged of whatever a call has thrown: its reason, whether it is final,
+ * whether the connection dropped.
+ */
 import { codeOf, ReynError, type Seq } from "@reyn/wal";
 import type { z } from "zod";
 
@@ -35,13 +39,13 @@ export type JournalCode =
 /** An error of this package; each code is a heading in its README. */
 export class JournalError extends ReynError<JournalCode> {}
 
-/** A script asks for something else than is recorded. */
+/** Thrown when a program asks for something else than is recorded. */
 export class ReplayDivergenceError extends JournalError {
 	readonly expected: string;
 	readonly got: string;
-	/** The record that was expected; undefined where nothing is recorded, or no one record is meant. */
+	/** The seq of the expected record; undefined when there is none, or no single one. */
 	readonly seq: Seq | undefined;
-	/** The lane, and the position in it. */
+	/** The lane, with the position in it. */
 	readonly path: string;
 
 	constructor({ expected, got, seq, path }: Divergence, advice: string) {
@@ -65,22 +69,22 @@ export interface Divergence {
 	readonly path: string;
 }
 
-/** Thrown by a call that no further try can help, whatever its step's `retry` says. */
+/** Throw it from a call that no further try can help: it is not retried, whatever its step's `retry` says. */
 export class NonRetryableError extends JournalError {
 	constructor(message: string, detail: Readonly<Record<string, unknown>> = {}, options?: ErrorOptions) {
 		super("NON_RETRYABLE", message, detail, options);
 	}
 }
 
-/** Why a step failed, as it is kept in the log: what whoever made the call sees of the error, now and in every replay. */
+/** Why a step failed, as the log keeps it: the caller sees just this of the error, now and in every replay. */
 export interface Reason {
 	readonly message: string;
 	readonly code?: string | number | undefined;
-	/** Of the error's class, where that is not `Error`. */
+	/** The error's `name`, where that is not `Error`. */
 	readonly name?: string | undefined;
-	/** JSON of up to 32 KiB. */
+	/** The error's `detail`: JSON of up to 32 KiB. */
 	readonly detail?: unknown;
-	/** The call was made to its end, and what it gave cannot be kept: it is not made again. */
+	/** The call was made, but its result cannot be recorded: it is not made again. */
 	readonly made?: true | undefined;
 }
 
@@ -89,10 +93,10 @@ export function reasonOf(error: unknown): Reason & { readonly code?: string | un
 	return { message: String(message), ...(typeof code === "string" ? { code } : {}) };
 }
 
-/** All that is looked at of what was thrown. */
+/** The fields of a thrown value that are read anywhere. */
 const looked = ["message", "code", "name", "detail", "cause", "retryable", "retryAfterMs"] as const;
 
-/** What was thrown as it is; where a getter of it throws, or it is a Proxy that does, an error with what can be read. */
+/** The thrown value itself; or, when reading it throws (a getter, a Proxy), an error made of the fields that can be read. */
 export function readable(thrown: unknown): unknown {
 	try {
 		reasonOf(thrown);
@@ -115,7 +119,7 @@ function read(from: unknown, name: string): unknown {
 	}
 }
 
-/** What was thrown, as an error with its text: a provider's client may throw anything, and what it says of itself counts. */
+/** A thrown value as an error: a provider's client may throw anything, and its `code` and `retryable` still count. */
 export function asError(thrown: unknown): Error & { readonly code?: unknown } {
 	if (thrown instanceof Error) return thrown;
 	const said = pick(thrown, "code", "retryable", "retryAfterMs");
@@ -138,7 +142,7 @@ function textOf(thrown: unknown): string {
 	}
 }
 
-/** What does not fit a schema: each field by its path. */
+/** The issues of a schema as one text: each field by its path. */
 export const issuesOf = ({ issues }: z.ZodError): string =>
 	issues.map(({ path, message }) => [path.map(String).join("."), message].filter(Boolean).join(": ")).join("; ");
 
@@ -153,11 +157,11 @@ export function isRetryable(error: unknown): boolean {
 	return error instanceof Error && (error as Error & { retryable?: unknown }).retryable === true;
 }
 
-/** Was there no connection, or has it broken? An error, or what caused it, says so by its code. */
+/** Was a connection refused or broken? The code of the error, or of one of its causes, says so. */
 export function isDropped(error: unknown): boolean {
 	for (let [each, depth] = [error, 0]; each instanceof Object && depth < MAX_CAUSES; each = causeOf(each), depth++) {
 		if (dropped.includes(String(codeOf(each)))) return true;
-		// Of a `fetch` that says nothing more, nothing more is known; a bad certificate, say, is named as the cause.
+		// A bare "fetch failed" without a cause counts as dropped; other reasons, such as a bad certificate, come as the cause.
 		if (each instanceof TypeError && each.message === "fetch failed" && causeOf(each) === undefined) return true;
 	}
 	return false;
@@ -165,10 +169,10 @@ export function isDropped(error: unknown): boolean {
 
 const causeOf = (error: object): unknown => (error as { cause?: unknown }).cause;
 
-/** A cause may lead back to its error. */
+/** How many causes are followed: a chain of causes may lead back to its error. */
 const MAX_CAUSES = 8;
 
-/** Of the system, of the look-up of names, and of the client behind `fetch`. */
+/** Codes of a dropped connection: of the system, of DNS, and of undici, the client behind `fetch`. */
 const dropped: readonly string[] = [
 	"ECONNABORTED",
 	"ECONNREFUSED",

@@ -1,19 +1,19 @@
-/** What a program sees of a call that failed: the same when it fails and in every replay. */
+/** What a program sees of a call that failed (the same now and in every replay), and which errors are no outcome of a call. */
 import { isDeepStrictEqual } from "node:util";
 import { canonicalJson, isReynError } from "@reyn/wal";
 import { asError, JournalError, type Reason, reasonOf } from "./errors.ts";
 import type { CallKey } from "./records.ts";
 import { toJson } from "./results.ts";
 
-/** A larger detail is left out, in characters of JSON. */
+/** A detail with more characters of JSON than this is left out. */
 const MAX_DETAIL = 32 * 1024;
-/** A longer message is cut: a record holds 8 MiB. */
+/** A message with more characters than this is cut: a record holds 8 MiB at most. */
 const MAX_MESSAGE = 32 * 1024;
 
-/** More are not named as the causes of an end. */
+/** How many failed calls the record of a program's end names at most. */
 const MAX_CAUSES = 100;
 
-/** What is recorded of an error. @param redact takes out of a text what must not be written */
+/** What is recorded of an error. @param redact takes secrets out of a text */
 export function failureOf(error: unknown, redact: (text: string) => string = (text) => text): Omit<Reason, "made"> {
 	const { message } = reasonOf(error);
 	const { code } = asError(error);
@@ -31,41 +31,41 @@ export function failureOf(error: unknown, redact: (text: string) => string = (te
 const shortened = (text: string): string =>
 	text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE)}… (${text.length} characters)`;
 
-/** What programs were told of their calls, and of which; all else that a call throws is a failure of what is beneath it. */
+/** The errors that programs were told, each with its call. Any other error that a call throws comes from beneath it, such as the log. */
 const told = new WeakMap<Error, CallKey>();
 
-/** Is this how a call ended, now or before? */
+/** Is this error the failure of a call, made now or recalled? */
 export const isFailureOfCall = (error: unknown): boolean => error instanceof Error && told.has(error);
 
-/** Does a call that ends so have no outcome? It was stopped by what is around it, or inside it and must not be made. */
+/** Does this error leave a call without an outcome? Then the call has to wait, or a step inside it or around it must not be made. */
 export const isNoOutcome = (error: unknown): boolean => !isFailureOfCall(error) && isReynError(error, ...noOutcomes);
 
 const noOutcomes = ["CALL_IN_DOUBT", "CALL_WAITING", "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"] as const;
 
-/** Nobody is told any more how a call ends, and what waits is not begun. */
+/** Refuses steps of a program that has ended: nothing begins any more. */
 export class ProgramEnded extends Error {}
 
-/** Does whoever asked for a call that ends so stop with it, whatever it makes of it? */
+/** Does this error stop the program, even if the program catches it? */
 export const isStop = (error: unknown): error is Error => error instanceof ProgramEnded || isNoOutcome(error);
 
-/** Is it what is beneath a program that failed, the log above all, and not the program? */
+/** Did something beneath the program fail, such as the log, and not the program itself? */
 export function isBeneath(error: unknown): boolean {
 	if (isNoOutcome(error)) return true;
 	const isOfLog = isReynError(error) && error.code.startsWith("WAL_") && error.code !== "WAL_NOT_JSON";
 	return isOfLog && !isFailureOfCall(error);
 }
 
-/** Of programs that have ended by throwing: the failures that they were told of last. */
+/** The errors that programs ended by, each with the calls whose failures its program was told last. */
 const lastFailures = new WeakMap<Error, readonly CallKey[]>();
 
-/** A program ends by this error. @param last the failures that it was told of, and asked for nothing after */
+/** Notes that a program ends by this error. @param last the calls whose failures it was told, and after which it asked for nothing */
 export function endsBy(error: unknown, last: readonly CallKey[]): void {
 	if (error instanceof Error) lastFailures.set(error, last);
 }
 
 /**
- * Of an error that a program has ended by: the calls whose failures it let through, or wrapped, as the record of that end has them;
- * and those that it was told of last, since it may have thrown another error in their place.
+ * The calls that a program ended by, for the record of its end: those whose failures are in its error, among the causes of it or in an
+ * AggregateError; and those whose failures it was told last, since it may have thrown another error in their place.
  */
 export function endedBy(error: unknown): { readonly by?: CallKey[] } {
 	const by: CallKey[] = [];
@@ -73,7 +73,7 @@ export function endedBy(error: unknown): { readonly by?: CallKey[] } {
 		const isThere = by.some((each) => each.lane === lane && each.fp === fp && each.occ === occ);
 		if (by.length < MAX_CAUSES && !isThere) by.push({ lane, fp, occ });
 	};
-	// A set takes in what is added while it is gone through.
+	// The loop also visits causes that are added to the set meanwhile.
 	const causes = new Set<unknown>([error]);
 	for (const each of causes) {
 		if (by.length === MAX_CAUSES) break;
@@ -86,7 +86,10 @@ export function endedBy(error: unknown): { readonly by?: CallKey[] } {
 	return by.length > 0 ? { by } : {};
 }
 
-/** What is thrown of a failure: the error itself where a replay can say all that it says, else one that says what is recorded. */
+/**
+ * The error to throw for a failure that just happened. It is the error itself if a replay could rebuild all of it from the record;
+ * else an error made of the record, so that the program sees the same now and in a replay.
+ */
 export function thrownAs(error: unknown, reason: Reason, call: CallKey): Error {
 	const isAll =
 		error instanceof Error &&
@@ -99,7 +102,7 @@ export function thrownAs(error: unknown, reason: Reason, call: CallKey): Error {
 	return thrown;
 }
 
-/** A failure that is recalled, with the message, code, name and detail of the first one; its cause is a JournalError `STEP_FAILED`. */
+/** The error to throw for a recalled failure: message, code, name and detail as recorded. Its cause is a JournalError `STEP_FAILED`. */
 export function recalledAs(reason: Reason, call: CallKey & { readonly name: string }): Error {
 	const why = `${call.name} failed before, and is not tried again: ${reason.message}`;
 	const thrown = errorOf(reason, new JournalError("STEP_FAILED", why, { lane: call.lane, reason }));
@@ -122,6 +125,6 @@ function detailOf(detail: unknown, redact: (text: string) => string): unknown {
 	}
 }
 
-/** Has a code or a name been shortened, or is it none that a record can have? */
+/** Does the record lack the error's full code or name, since it was too long or is of a type that no record holds? */
 const isCut = (error: Error & { readonly code?: unknown }, { code, name = error.name }: Reason): boolean =>
 	error.code !== code || (typeof error.name === "string" && error.name !== name);

@@ -1,4 +1,4 @@
-/** A log has to feed what `recall` reads: where it does not, all that was done would be done again. */
+/** Checks that the log feeds the state which `recall` reads: else nothing would be recalled, and every step would run again. */
 import type { Appended } from "@reyn/wal";
 import { type Identity, stepKinds } from "./entry.ts";
 import { JournalError } from "./errors.ts";
@@ -15,7 +15,7 @@ export function assertFolded(using: Pick<Using, "recall">, appended: Appended): 
 	const step = data as Identity;
 	const known = using.recall(step, step.lane);
 	if (known.kind !== "fresh" || known.failed) return;
-	// Nobody waits for it any more.
+	// This record's caller gets the error below, so nobody else handles this promise.
 	appended.durable.catch(() => undefined);
 	throw new JournalError(
 		"LOG_NOT_FOLDED",

@@ -1,4 +1,7 @@
-/** Effects of a program that it may not ask for as it did, since it knows something else now: another one may be meant in their place. */
+/**
+ * Recorded effects that a program may not ask for again, since it knows something else now than it did then. They are kept in mind,
+ * because a new effect may be meant in the place of one of them, and would then be made twice.
+ */
 import { type Identity, innerLane } from "./entry.ts";
 import type { Unheard } from "./unasked.ts";
 
@@ -13,7 +16,7 @@ export class GoneEffects {
 		if (each.isEffect) this.#all.set(innerLane(each), each);
 	}
 
-	/** It is asked for: with what is inside it, it says itself what it asks for. */
+	/** Takes a call off the list, since it is asked for after all, and the steps inside it: those it will ask for, or not, by itself. */
 	delete(asked: Called): void {
 		if (this.#all.size === 0) return;
 		const inside = innerLane(asked);
@@ -21,15 +24,15 @@ export class GoneEffects {
 		this.forget(inside);
 	}
 
-	/** Nothing more is asked for in a lane, or below it. */
+	/** Takes off all effects in a lane and below it, where nothing more will be asked for. */
 	forget(lane: string): void {
 		for (const [key, each] of this.#all) if (`${each.lane}/`.startsWith(`${lane}/`)) this.#all.delete(key);
 	}
 
 	/**
-	 * The one that an effect may be: it asks the same.
+	 * The gone effect that a new one may repeat: it has the same name and the same arguments, in whatever lane.
 	 *
-	 * @param inPlace or it is asked for in its place
+	 * @param inPlace does the same name in the same place suffice? Where calls overlapped, the arguments may differ
 	 */
 	sameAs({ lane, name, fp }: Called & { readonly name: string }, inPlace: boolean): Unheard | undefined {
 		const where = placeOf(lane);
@@ -39,7 +42,7 @@ export class GoneEffects {
 	}
 }
 
-/** A lane without the arguments of the calls that it is inside of. */
+/** A lane's path without the fingerprints of the calls around it, which depend on their arguments. */
 const placeOf = (lane: string): string => lane.replace(/\/[0-9a-f]{16}:/g, "/:");
 
 type Called = Pick<Identity, "lane" | "fp" | "occ">;

@@ -1,4 +1,4 @@
-/** Texts beside the log, each under its own hash: a record says the hash, and what is read is what was written, or lost. */
+/** Texts beside the log, each named by its hash. The record holds the hash, so a text that is read is the one written, or it is lost. */
 import { hash } from "node:crypto";
 import { type BlobStore, isReynError } from "@reyn/wal";
 import { nameOf } from "./results.ts";
@@ -11,11 +11,11 @@ export type ReadText =
 export const hashedTexts = {
 	isName: spilledResults.isName,
 
-	/** What a record says may be anything: what is no hash has no name. */
+	/** The names of the blobs of some hashes. Anything that is no hash has none: a record may hold any text there. */
 	namesOf: (...hashes: readonly (string | undefined)[]): readonly string[] =>
 		hashes.flatMap((sha256) => (sha256 !== undefined && isHash.test(sha256) ? [nameOf(sha256)] : [])),
 
-	/** Durable when it resolves. Gives the hash. */
+	/** Writes a text; it is durable when the promise resolves. @returns its hash */
 	async put(text: string, blobs: BlobStore): Promise<string> {
 		const sha256 = hash("sha256", text, "hex");
 		await blobs.put(nameOf(sha256), Buffer.from(text));
@@ -23,9 +23,10 @@ export const hashedTexts = {
 	},
 
 	/**
-	 * Any other failure to read than its loss is thrown: it may pass.
+	 * Reads a text, or says that it is lost.
 	 *
-	 * @param limit more bytes were never put there
+	 * @param limit the most bytes that were ever written; a longer blob is not ours
+	 * @throws any other failure to read, which may pass
 	 */
 	async get(sha256: string, blobs: BlobStore, limit: number): Promise<ReadText> {
 		const [name] = hashedTexts.namesOf(sha256);

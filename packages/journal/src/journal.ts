@@ -1,4 +1,4 @@
-/** What the log knows of each step: a projection, and the questions that are asked of it. */
+/** The journal projection: the steps of all open lanes, folded from the log, and the questions that are asked of that state. */
 import { defineProjection } from "@reyn/snapshot";
 import type { Draft, Seq, WalRecord } from "@reyn/wal";
 import { z } from "zod";
@@ -23,15 +23,18 @@ import {
 import { startsDurably } from "./purity.ts";
 import { type CallKey, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
 
-/** The lanes under a name, which is one part of a path; what is closed is gone. */
+/**
+ * A node in the tree of lanes: the lane `plan/p1/s1` is three levels below the root. A closed lane is removed, so the state holds
+ * only the steps of open work.
+ */
 export interface JournalState {
-	/** The steps of the lane that ends here, by fingerprint and occurrence. */
+	/** The steps of this lane, by {@link entryKey}. */
 	readonly entries: Dict<JournalEntry>;
-	/** The seq of the newest effect that was started in it or below; world answers from before it are settled. */
+	/** The seq of the newest effect started in this lane or below; a world answer from before it is settled: it is not asked again. */
 	readonly lastEffect: Seq;
-	/** The newest `after` of a call in it: failures from before have something that rests on them, here and in lanes below. */
+	/** The largest `after` of a call in this lane. A failure told before that is rested on: a call was made with knowledge of it. */
 	readonly asked: Seq;
-	/** The smallest `after` in it and below: what failed before, elsewhere, may have all of it resting on it. */
+	/** The smallest `after` in this lane and below: when its work began. A failure told elsewhere before that may be rested on here. */
 	readonly begun: Seq;
 	readonly lanes: Dict<JournalState>;
 }
@@ -54,7 +57,7 @@ const empty: JournalState = {
 	lanes: emptyDict,
 };
 
-/** The open lanes of a scope and what happened in each. */
+/** The open lanes of a scope, and the steps of each. */
 export const journal = defineProjection<JournalState>({
 	name: "journal",
 	version: 3,
@@ -79,9 +82,9 @@ export const journal = defineProjection<JournalState>({
 });
 
 /**
- * What is known of a step that is about to be called.
+ * What the log knows of a step that is about to be called.
  *
- * @param program the lane that all lanes of the step's program are below, as `Using.recall` is given it. Default: the step's own
+ * @param program the root lane of the step's program, as `Using.recall` is given it; "" is the whole journal. Default: the step's lane
  */
 export function recall(state: JournalState, step: Identity, program = step.lane): Recall {
 	const root = program === "" ? state : laneAt(state, program);
@@ -94,12 +97,12 @@ export function recall(state: JournalState, step: Identity, program = step.lane)
 	}
 	const entry = lane && getIn(lane.entries, entryKey(step));
 	const { lastEffect } = root;
-	// Only where something has failed it matters what began since.
+	// Other lanes matter only for a failure: whether any of them began with knowledge of it.
 	if (entry?.outcome?.type === "failed") asked = Math.max(asked, newestBeside(root, path));
 	return recallEntry(entry, { lastEffect, asked });
 }
 
-/** The steps that are recorded in one lane, as {@link Using} wants them. */
+/** The steps that are recorded in one lane, in the form of {@link Using}. */
 export function* recordedIn(state: JournalState, lane: string): Generator<RecordedStep> {
 	const { entries, lanes } = laneAt(state, lane) ?? empty;
 	for (const [key, entry] of entriesIn(entries)) yield recordedOf(key, entry);
@@ -110,7 +113,7 @@ export function* recordedIn(state: JournalState, lane: string): Generator<Record
 	);
 }
 
-/** What had been told when the first step in a lane or below it was asked for, as {@link Using} wants it. */
+/** The largest place that had been told when the first step in a lane or below was asked for; undefined: it has no steps. */
 export function firstBelow(state: JournalState, lane: string): Seq | undefined {
 	return laneAt(state, lane)?.begun;
 }
@@ -126,7 +129,7 @@ export function lanesOf(state: JournalState): readonly string[] {
 	return [...pathsIn(state, "")];
 }
 
-/** The starts of the steps that have no outcome here: each is in doubt, unless another line of history knows how it ended. */
+/** The seqs of the starts without an outcome in this state: each is in doubt, unless another line of history has the outcome. */
 export function openStarts(state: JournalState): readonly Seq[] {
 	return allEntries(state)
 		.filter(isOpen)
@@ -134,7 +137,7 @@ export function openStarts(state: JournalState): readonly Seq[] {
 		.toArray();
 }
 
-/** Is this the outcome of a step that has none here? */
+/** Is a record the outcome of a step that is open in this state? */
 export function isAwaited(state: JournalState, { data }: Draft): boolean {
 	const { started, ...step } = data as Identity & { started?: Seq };
 	const entry = entryAt(state, step);
@@ -183,7 +186,7 @@ function afterRecord(state: JournalState, record: WalRecord): JournalState {
 	}));
 }
 
-/** What counts in lanes around the one that changes. */
+/** What a changed lane means for the lanes above it. */
 interface More {
 	readonly effect: Seq;
 	readonly begun: Seq;
@@ -215,7 +218,7 @@ const changed = (state: JournalState, path: string, change: (lane: JournalState)
 
 const nothingMore: More = { effect: 0, begun: Number.MAX_SAFE_INTEGER };
 
-/** When the newest began of the lanes that a lane does not lead through or to: of those beside it, around it and in it. */
+/** The largest `begun` of all lanes off the path to a lane: those beside each of its parts, and those below it. */
 function newestBeside(state: JournalState, path: readonly string[]): Seq {
 	let newest = 0;
 	let lane: JournalState | undefined = state;
@@ -228,9 +231,9 @@ function newestBeside(state: JournalState, path: readonly string[]): Seq {
 }
 
 /**
- * A lane whose program has ended by throwing: what failed there, and nothing rests on, is to be called again.
+ * A lane after its program ended by throwing: failures that nothing rests on are forgotten, so a new run calls those steps again.
  *
- * @param around the newest `after` of a call around it, and when the newest of the lanes beside those began
+ * @param around the largest `after` of the calls in lanes above, and the largest `begun` of the lanes beside those
  */
 function withoutFailures(lane: JournalState, around: Seq): JournalState {
 	const below = [...entriesIn(lane.lanes)];
@@ -242,7 +245,7 @@ function withoutFailures(lane: JournalState, around: Seq): JournalState {
 	return { ...lane, entries: mapped(lane.entries, (entry) => forgotten(entry, Math.max(asked, ...begun))), lanes };
 }
 
-/** Without a failure that a program has let through, and those inside that call. */
+/** The state without a failure that a program has let through, and without the failures inside that call. */
 function withoutLast(state: JournalState, program: string, call: CallKey): JournalState {
 	const entry = entryAt(state, call);
 	const next = entry && letThrough(entry);
@@ -272,7 +275,7 @@ function without(state: JournalState, [part, ...rest]: readonly string[]): Journ
 	const left = rest.length === 0 ? empty : without(lane, rest);
 	if (left === lane) return state;
 	const lanes = isEmpty(left) ? deleteIn(state.lanes, part) : setIn(state.lanes, part, left);
-	// Whatever comes is newer than all that has been here.
+	// An empty lane becomes `empty`, which resets its seqs: any new step is newer than the ones that were there.
 	return hasAny(state.entries) || hasAny(lanes) ? { ...state, lanes } : empty;
 }
 
@@ -280,7 +283,7 @@ const isEmpty = ({ entries, lanes }: JournalState): boolean => !hasAny(entries) 
 
 const hasAny = (dict: Dict<unknown>): boolean => entriesIn(dict).next().done === false;
 
-/** As version 2 kept it: an effect counted in its own lane alone, and a failure was told where no other try could help. */
+/** The state of version 2: an effect counted in its own lane only, and a failure was told exactly when it was not retryable. */
 interface SecondState {
 	readonly entries: Dict<SecondEntry>;
 	readonly lastEffect: Seq;

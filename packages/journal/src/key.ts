@@ -1,4 +1,4 @@
-/** By what a call is known again: its place in the structure, what it is called with, and what went before it. */
+/** Keys by which a call is recognised in a replay: a fingerprint of its arguments, and a chain of the calls before it. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "@reyn/wal";
 import type { Place } from "./entry.ts";
@@ -8,9 +8,9 @@ export function fingerprint(kind: string, name: string, args: unknown): string {
 	return hash("sha256", canonicalJson([kind, name, args]), "hex");
 }
 
-/** The longest text of a field that is kept as it is. */
+/** Characters of JSON of a field; of a longer one its beginning is kept, its length and a hash. */
 const SHORT = 120;
-/** So many fields of a call are kept apart; the rest together. */
+/** How many fields of a call are kept one by one; the rest become one hash. */
 const FIELDS = 32;
 
 /**
@@ -24,14 +24,14 @@ export class Line {
 	#at = 0;
 	readonly #redact: (text: string) => string;
 
-	/** @param redact takes out of a text what must not be written */
+	/** @param redact takes secrets out of a text */
 	constructor(chain = "", loose = "", redact: (text: string) => string = (text) => text) {
 		this.#chain = chain;
 		this.#loose = loose;
 		this.#redact = redact;
 	}
 
-	/** Takes the place of the next call of the lane; what people see of it is made when somebody looks. */
+	/** Gives the next call of the lane its place. The parts for people, `label` and `fields`, are made on demand. */
 	next(fp: string, args: unknown, label: string | (() => string)): Place {
 		const chain = link(this.#chain, fp);
 		const loose = link(this.#loose, fp);
@@ -75,7 +75,7 @@ export class Line {
 		this.#loose = link(this.#loose, ...branches.map((branch) => branch.#loose));
 	}
 
-	/** What a person compares: each field by its path, as JSON; of a long one how it begins, and a hash. */
+	/** The arguments for people to compare: the JSON of each field, by its path; a long one is cut, with a hash of the whole. */
 	#fieldsOf(args: unknown): Record<string, string> {
 		const fields: Record<string, string> = {};
 		const rest: string[] = [];
@@ -93,7 +93,7 @@ export class Line {
 
 const digest = (text: string): string => `sha256:${hash("sha256", text, "hex").slice(0, 16)}`;
 
-/** 128 bits are enough for what only one run is searched for. */
+/** The next link of a chain. 128 bits of the hash suffice, since a chain is looked up within one run only. */
 const link = (...parts: readonly string[]): string => hash("sha256", parts.join("\n"), "hex").slice(0, 32);
 
 function* leavesOf(value: unknown, path: string): Generator<readonly [path: string, value: unknown]> {

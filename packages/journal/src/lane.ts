@@ -1,4 +1,4 @@
-/** Lines of steps: who says which call is which. */
+/** Lanes: a line of steps that gives each call its identity, so that a replay finds the record of the same call. */
 import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
 import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
@@ -12,9 +12,8 @@ import type { ModelPolicy } from "./retry.ts";
 import type { Step, Using } from "./step.ts";
 
 /**
- * A line of steps in the order of their calls, under a structural path such as `plan/p12/s1`. A new lane of the same
- * path replays the recorded calls in the same order. Calls may overlap; whoever makes them is told how they ended in the order of
- * their records, in every replay as in the first run.
+ * A line of steps in the order of their calls, under a path such as `plan/p12/s1`. A new lane of the same path replays the recorded
+ * calls. Calls may overlap: their outcomes are told in the order of their records, in every replay as in the first run.
  */
 export class Lane {
 	readonly path: string;
@@ -24,23 +23,24 @@ export class Lane {
 	readonly #order: Order;
 	/** The last record of this lane's own steps. */
 	#last: Appended | undefined;
+	/** How many calls were made, by fingerprint: the next one with that fingerprint has this number as its `occ`. */
 	readonly #calls = new Map<string, number>();
-	/** Those calls, by key. */
+	/** The same calls, by key. */
 	readonly #asked = new Set<string>();
-	/** The calls that whoever made them has not been told of. */
+	/** Calls whose caller has not been told yet, as people read them. */
 	readonly #open = new Set<string>();
-	/** How many loops began here with the same messages. */
+	/** How many loops began here, by the hash of their first messages. */
 	readonly #loops = new Map<string, number>();
-	/** Loops that have gone another way than was recorded: what was answered before is none of theirs, whatever it was asked with. */
+	/** Loops that went another way than is recorded: recorded answers are not theirs any more, even to an equal question. */
 	readonly #left = new Set<string>();
-	/** Has one of its steps stopped what asked for it? */
+	/** Has a step of this lane stopped its program? */
 	#isStopped = false;
-	/** What earlier lives have recorded here, by round and by key. */
+	/** The steps that earlier runs have recorded in this lane, by round and by key. */
 	#recorded: Map<string, RecordedStep> | undefined;
 
 	/**
-	 * @param line for the lanes of a script: says where each call stands
-	 * @param order that of the program which the lane is part of. Default: as `using` says
+	 * @param line gives each call of a script its place; only lanes of scripts have one
+	 * @param order the order of the lane's program. Default: the one of `using`, else a new one
 	 */
 	constructor(path: string, scope: Scope, using: Using, line?: Line, order: Order = orderOf(path, using)) {
 		this.path = path;
@@ -62,12 +62,12 @@ export class Lane {
 		return this.#using.signal;
 	}
 
-	/** How models are asked here, where that is not as by default. */
+	/** How models are asked in this lane; undefined: by the default policy. */
 	get modelPolicy(): ModelPolicy | undefined {
 		return this.#using.modelPolicy;
 	}
 
-	/** A text without what must not be written: what a replay sees of it. */
+	/** A text with its secrets taken out: that is what the log holds, and what a replay sees. */
 	redact(text: string): string {
 		return this.#using.redact?.(text) ?? text;
 	}
@@ -88,7 +88,10 @@ export class Lane {
 		return this.#calls.size > 0;
 	}
 
-	/** Names the rounds of a loop that begins with these messages: in every life the same, whatever tools and instructions there are. */
+	/**
+	 * Names the rounds of a loop of a model and its tools. The names depend only on the messages that the loop begins with, so they are
+	 * the same in every run, also when tools or instructions have changed.
+	 */
 	rounds(messages: readonly Message[]): Rounds {
 		const of = fingerprint("loop", "", messages).slice(0, 32);
 		const occ = this.#loops.get(of) ?? 0;
@@ -103,14 +106,14 @@ export class Lane {
 			leave: (from) => {
 				const ours = `${of}:${occ}:`;
 				this.#left.add(loopOf(ours));
-				// Its calls of tools are named behind it.
+				// The names of a round's tool calls begin with the name of the round, so they go too.
 				for (const name of [...this.#known().keys()])
 					if (name.startsWith(ours) && Number.parseInt(name.slice(ours.length), 10) >= from) this.#known().delete(name);
 			},
 		};
 	}
 
-	/** What the log says of the next call like this, before it is made. */
+	/** What the log says of the next call like this one; undefined: an earlier run did not record it. */
 	recall(step: Pick<Step<never>, "kind" | "name" | "args" | "round">): Recall | undefined {
 		const known = this.recorded(step);
 		if (!known) return undefined;
@@ -119,16 +122,16 @@ export class Lane {
 		return this.#using.recall({ lane: this.path, fp, occ, kind, name, purity }, this.#order.program);
 	}
 
-	/** What an earlier life has recorded of the next call like this; undefined: nothing, or it is not known. */
+	/** The recorded step of the next call like this one; undefined: an earlier run recorded none, or nobody can say. */
 	recorded(step: Pick<Step<never>, "kind" | "name" | "args" | "round">): RecordedStep | undefined {
 		const known = this.#known();
-		// In a first life nothing is, and what a model is asked with is long to hash.
+		// In a first run nothing is recorded, and hashing a model's whole request for that would be slow.
 		return known.size === 0 ? undefined : known.get(entryKey(this.#keyOf(step)));
 	}
 
 	/**
-	 * A call in a loop is the one that is recorded of its round; where none is, the next like it that no round has. So calls that are
-	 * equal do not change places where one of them was not made.
+	 * The key of the next call. In a loop, a call takes the key that is recorded for its round, or else the next equal key that no
+	 * round has: when one of several equal calls was not made, the others must not take its place.
 	 */
 	#keyOf({
 		kind,
@@ -141,7 +144,7 @@ export class Lane {
 		if (round === undefined) return { fp, occ };
 		const known = this.#known();
 		const before = known.get(round);
-		// What a model is asked with may change.
+		// A model's round is found even with another request, since prompts and tools may change; a tool call has to be equal.
 		if (before && (kind === "model" || before.fp === fp)) return before;
 		const isLeft = kind === "model" && this.#left.has(loopOf(round));
 		const isOfOther = (each: RecordedStep): boolean => each.round !== undefined || isLeft;
@@ -161,21 +164,21 @@ export class Lane {
 	}
 
 	/**
-	 * Runs a step, unless the log already knows how it ended.
+	 * Runs a step, or returns its recorded outcome.
 	 *
 	 * @throws what the call throws, or has thrown before (the cause is then a JournalError `STEP_FAILED`); JournalError
 	 * `STEP_DISCARDED` (in doubt, and the policy says so), `STEP_TIMEOUT`, `RESULT_LOST`, `REPLAY_DIVERGENCE`; a WalError `WAL_NOT_JSON`
 	 */
 	perform<T>(step: Step<T>): Promise<T> {
-		// Who has caught that asks for nothing more in this life, and a loop around it does not spin.
+		// A program that caught the stopping error gets no further answers; a pending promise also keeps a retry loop from spinning.
 		if (this.#isStopped) return new Promise(() => {});
-		// Later: a call may be refused before there is a promise of it.
+		// In a microtask, since a call may be refused before `performed` is assigned.
 		const nobodyWaits = (): void => queueMicrotask(() => void performed.catch(() => {}));
 		const performed = this.#perform(step, nobodyWaits);
 		return performed;
 	}
 
-	/** @param nobodyWaits to be called before what is thrown is no failure of the program, though nobody may await it */
+	/** @param nobodyWaits called before a stop or a cancel is thrown: a rejection that nobody awaits must not end the process then */
 	async #perform<T>(step: Step<T>, nobodyWaits: () => void): Promise<T> {
 		let asked: Asked<T> | undefined;
 		try {
@@ -185,7 +188,7 @@ export class Lane {
 			this.stopped(error);
 			const isOver = error instanceof ProgramEnded && this.#using.stopped !== undefined;
 			const isCut = isStop(error) || this.#using.signal.aborted;
-			// Whatever still waits in a program that is over, or stopped, must not end the process.
+			// A program that is over gets no answer; neither does one that asks on after a hundred refusals, which is an endless loop.
 			if (isOver || ((isCut || isBeneath(error)) && this.#order.isRefusedTooOften())) {
 				this.#using.stopped?.(error as Error);
 				return new Promise(() => {});
@@ -197,7 +200,7 @@ export class Lane {
 		}
 	}
 
-	/** To be thrown: where a step must not be made, what asked for it stops with that, whatever it makes of it. */
+	/** Stops the program if the error says that a step must not be made now, even if the program catches it. @returns the error, to be thrown */
 	stopped<E>(error: E): E {
 		const { stopped } = this.#using;
 		if (!stopped || !isStop(error)) return error;
@@ -207,8 +210,9 @@ export class Lane {
 	}
 
 	/**
-	 * Gives a step its place, where it counts as under way until its caller has been told. What that gives asks for it.
+	 * Gives a step its identity; it counts as under way from now until its caller has been told.
 	 *
+	 * @returns a function that asks for the step
 	 * @throws WalError `WAL_NOT_JSON` naming the argument
 	 */
 	place<T>(step: Step<T>): () => Asked<T> {
@@ -233,11 +237,11 @@ export class Lane {
 		};
 	}
 
-	/** @throws WalError `WAL_NOT_JSON` naming the argument */
+	/** Gives the next call its identity, and counts it. @throws WalError `WAL_NOT_JSON` naming the argument */
 	take(step: Pick<Step<never>, "kind" | "name" | "args" | "purity" | "label" | "round">): Identity {
 		const { kind, name, args, purity, label = name, round } = step;
 		const { fp, occ } = this.#keyOf(step);
-		// What has been given up asks for nothing, and what is recorded there is not missed.
+		// A program that was cancelled asks for nothing more, so the recorded steps of this lane are not waited for.
 		if (this.#calls.size === 0 && !this.signal.aborted) this.#order.enter(this.path, (each) => this.#isAsked(each));
 		this.#calls.set(fp, Math.max(this.#calls.get(fp) ?? 0, occ + 1));
 		this.#asked.add(entryKey({ fp, occ }));
@@ -247,21 +251,21 @@ export class Lane {
 	}
 
 	/**
-	 * The lane of the steps inside one of its calls.
+	 * The lane of a call's inner steps.
 	 *
-	 * @param isAlone all else waits for this call, so its steps cannot wait for their turn
-	 * @param after what had been told when it was asked for
+	 * @param isAlone do all other calls wait for this one? Then its inner steps cannot wait for their turn, and get their own order
+	 * @param after the largest place that had been told when the call was asked for
 	 */
 	inside(call: Identity, using: Using = this.#using, isAlone = false, after = using.within): Lane {
 		const path = innerLane(call);
 		const line = call.place && this.#line?.inside(call.place);
 		if (!line && !isAlone) return new Lane(path, this.#scope, using, undefined, this.#order);
-		// Nobody but the call itself sees them: they have an order of their own.
+		// Only the call itself sees the outcomes of these steps, so they have an order of their own.
 		const inner = { ...using, order: undefined, within: after, around: this.#order };
 		return new Lane(path, this.#scope, inner, line);
 	}
 
-	/** Of a call that was cut, the fingerprint is not known to its end. */
+	/** Was the recorded step asked for in this run? A cut call (see `cutCalls`) is known by the first 16 digits of its fingerprint. */
 	#isAsked(step: RecordedStep): boolean {
 		if (this.#asked.has(entryKey(step))) return true;
 		if (step.fp.length >= FINGERPRINT) return false;
@@ -271,21 +275,21 @@ export class Lane {
 
 /** The rounds of one loop, from 0. */
 export interface Rounds {
-	/** For {@link Step.round}. */
+	/** The name of a round, for {@link Step.round}. */
 	nameOf(n: number): string;
-	/** Where an earlier life has recorded its answer; after all else where there is none yet. Undefined: nothing is recorded of it. */
+	/** The seq of a round's recorded answer, larger than any seq while there is no answer; undefined: the round is not recorded. */
 	placeOf(n: number): number | undefined;
-	/** From a round on the loop goes another way than was recorded: that counts no more. */
+	/** Says that the loop goes another way than is recorded, from this round on: the recorded rounds do not count any more. */
 	leave(from: number): void;
 }
 
-/** Of the name of a round, or of a call in it. */
+/** The loop in the name of a round, or of a tool call in it: its first two parts. */
 const loopOf = (round: string): string => round.split(":", 2).join(":");
 
-/** Characters of a whole one. */
+/** Hex digits of a whole fingerprint (SHA-256). */
 const FINGERPRINT = 64;
 
-/** A program of its own, unless its lanes are given an order. */
+/** The order that `using` names, or a new one: the lane is then a program of its own. */
 function orderOf(path: string, using: Using): Order {
 	const { timers = systemTimers, recordedIn, around } = using;
 	return using.order ?? new Order({ program: path, recordedIn: recordedIn?.bind(using), timers, around });

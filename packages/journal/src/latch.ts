@@ -1,6 +1,6 @@
-/** What a call waits at, until its order lets it go on. */
+/** A latch: a call waits at it until its order lets it go on. */
 
-/** Opened once, or refused; nothing waits where it is open already. */
+/** Opens once, or refuses once. Waiting at an open latch costs no promise. */
 export class Latch {
 	#state: "shut" | "open" | Error = "shut";
 	#told: (() => void) | undefined;
@@ -15,7 +15,7 @@ export class Latch {
 		this.#told?.();
 	}
 
-	/** Undefined where it is open. */
+	/** Waits until the latch opens; undefined: it is open already. Rejects when it refuses, or with the signal's reason. */
 	wait(signal: AbortSignal): Promise<void> | undefined {
 		if (this.#state === "open") return undefined;
 		return new Promise((resolve, reject) => {
@@ -37,7 +37,7 @@ interface Listening {
 	readonly stopAll: () => void;
 }
 
-/** One listener for all that wait: a signal looks through those that it has for each one more. */
+/** One abort listener per signal for all who wait: adding a listener takes a signal time with the number that it has. */
 const listening = new WeakMap<AbortSignal, Listening>();
 
 function listen(signal: AbortSignal, stop: () => void): void {

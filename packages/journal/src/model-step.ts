@@ -1,4 +1,4 @@
-/** One question to a model, as a step; and the one policy of how often a model is asked. */
+/** Asks a model as a step, and holds the default policy of how often it is tried. */
 import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { asError, isDropped, isRetryable, issuesOf, JournalError, readable, reasonOf } from "./errors.ts";
@@ -14,7 +14,7 @@ export interface ModelReply {
 	readonly usage: Usage;
 }
 
-/** The pauses are half a minute together; a provider that says when is waited for. */
+/** Six tries, whose pauses add up to about half a minute. A provider's `retryAfterMs` comes before these pauses. */
 const defaultRetry: RetryPolicy = {
 	maxAttempts: 6,
 	initialIntervalMs: 1000,
@@ -25,7 +25,7 @@ const defaultRetry: RetryPolicy = {
 	shouldRetry: mayAnswerLater,
 };
 
-/** What may pass, of all that a model's call fails with. It has no effect but its price, so a lost one is simply made again. */
+/** May a failed model call succeed later? A timeout counts too: a model call has no effect but its price, so it may be made again. */
 function mayAnswerLater(error: unknown): boolean {
 	const isLate = codeOf(error) === "STEP_TIMEOUT";
 	return isLate || isRetryable(error) || isDropped(error);
@@ -34,14 +34,14 @@ function mayAnswerLater(error: unknown): boolean {
 const DEFAULT_TIMEOUT_MS = 600_000;
 
 /**
- * Asks a model for one answer: a recorded one is given again without a call, and `onText` sees it in one piece. A stream that
- * breaks, is cancelled or takes too long is no answer. What may pass is tried again, as the `modelPolicy` of what the lane runs
- * on says, and `onText` then sees the answer from its beginning.
+ * Asks a model for one answer. A recorded answer is given again without a call, and `onText` gets it in one piece. A stream that
+ * breaks, is cancelled or takes too long is no answer. A failure that may pass is tried again by the lane's `modelPolicy`;
+ * `onText` then gets the answer from its beginning.
  *
- * @param retry what is other than that policy
+ * @param retry where this call differs from that policy
  * @param round see {@link Step}
  * @throws JournalError `MODEL_UNAVAILABLE` after the last try; `MODEL_ANSWER`, or a WalError `WAL_NOT_JSON` or `WAL_TOO_LARGE`, if
- * what it gave is no answer: it is not asked again; what the model threw, if no try can help
+ * the parts are no valid answer (the model is not asked again); what the model threw, if no further try can help
  */
 export function askModel(
 	lane: Lane,
@@ -78,7 +78,7 @@ export function askModel(
 	});
 }
 
-/** Whoever asks later may get an answer: that is for the caller to decide. */
+/** The error after the last try. It is retryable: whether to ask later is for the caller to decide. */
 function unavailable(lane: Lane, { id }: Model, attempts: number, cause: unknown): JournalError {
 	const said = reasonOf(cause);
 	const reason = { ...said, message: lane.redact(said.message) };
@@ -93,16 +93,16 @@ function unavailable(lane: Lane, { id }: Model, attempts: number, cause: unknown
 	);
 }
 
-/** What a model is asked with, which is what its step is known by. */
+/** The request as the model gets it; the fingerprint of the step is made of it. */
 export const askedWith = (request: ModelRequest): ModelRequest => ({ ...request, tools: request.tools.map(describe) });
 
-/** What a model may know of a tool, of which more may have been given. */
+/** The part of a tool that a model is shown: an object with more fields may have been given. */
 const describe = ({ name, description, parameters }: ToolSpec): ToolSpec => ({ name, description, parameters });
 
-/** A part of an answer, as it has to be. */
+/** The schema of one part of a model's answer. */
 export const partSchema = z.discriminatedUnion("type", [
 	z.object({ type: z.literal("text"), text: z.string() }),
-	// What else is in a call is the provider's: it is given back as it was.
+	// Further fields of a call belong to the provider, and are given back to it unchanged.
 	z.object({
 		type: z.literal("toolCall"),
 		call: z.looseObject({ id: z.string().min(1), name: z.string().min(1), args: z.unknown().optional() }),
@@ -143,7 +143,7 @@ async function readReply(
 	return { text, toolCalls, usage };
 }
 
-/** Of an answer that was paid for: another one would be paid for too, and be no better. */
+/** The error for an answer with an invalid part. It is final: another answer would be paid for too, and be no better. */
 function noAnswer({ id }: Model, part: number, why: string): JournalError {
 	const text = `part ${part} of what ${id} gave is no part of an answer: ${why}. It is not asked again for this call: mend its adapter`;
 	return Object.assign(new JournalError("MODEL_ANSWER", text, { model: id, part }), { retryable: false });

@@ -22,25 +22,25 @@ import { journalRecords, laneClosed } from "./records.ts";
 import type { InDoubtPolicy, Step, StepContext, StepEvent, Using } from "./step.ts";
 
 export interface OpenJournalOptions {
-	/** What to do with a step that was started and whose outcome nobody knows, when the far side does not know either. Default: `retry`. */
+	/** What to do with a started step whose outcome is unknown, when the far side does not know it either. Default: `retry`. */
 	whenInDoubt?(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
-	/** Asked before each call of a tool or a model that is made, and not recalled. Default: all pass. */
+	/** Decides on each call of a tool or a model before it is made; recalled calls are not asked about. Default: all pass. */
 	gate?(call: GatedCall): Promise<Verdict>;
-	/** Stops what is under way. Effects stay in doubt then, and are settled at the next start. */
+	/** Stops all calls under way. Effects that were cut stay in doubt, and are settled at the next start. */
 	readonly signal?: AbortSignal;
-	/** Told of each step. */
+	/** Gets an event for each step. */
 	observe?(event: StepEvent): void;
-	/** As of `openWal`: told when the disk is full and all waits for space, and when it goes on. */
+	/** As of `openWal`: called with an error when the disk is full and appends wait, and with undefined when they go on. */
 	onFull?(why: WalError | undefined): void;
-	/** Takes out of a text what must not be written, a key say. The run goes on with what it leaves, as every replay will. */
+	/** Takes secrets out of a text before it is recorded. The run goes on with the redacted text, as every replay will. */
 	redact?(text: string): string;
 	/**
-	 * What becomes of an effect of which nothing is recorded, once steps overlap, while recorded steps of the same lanes were not
-	 * asked for: it may be one of them, in another order. `stop`: it fails with `REPLAY_DIVERGENCE`, and nothing is called. `go on`:
-	 * it is called, and `observe` is told. Default: `stop`.
+	 * What to do with a new effect while recorded steps of the same lanes were not asked for, once steps overlap: the effect may be one
+	 * of those, in another order. `stop`: it fails with `REPLAY_DIVERGENCE`, and nothing is called. `go on`: it is called, and
+	 * `observe` gets an event. Default: `stop`.
 	 */
 	readonly changed?: "stop" | "go on";
-	/** Which log of an engine that has several. Default: `main`. */
+	/** The name of the log, in an engine that holds several. Default: `main`. */
 	readonly realm?: string;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
@@ -50,24 +50,24 @@ export interface OpenJournalOptions {
 export type StepOptions<T> = Pick<Step<T>, "usage" | "reconcile" | "empty" | "retry" | "timeoutMs"> & {
 	/** Default: `side_effect`. */
 	readonly purity?: Step<T>["purity"];
-	/** What the call depends on, as JSON: other arguments are another step. Default: none. */
+	/** What the call depends on, as JSON: a call with other arguments is another step. Default: none. */
 	readonly args?: unknown;
 };
 
 export interface Journal extends AsyncDisposable {
-	/** The id of the log below; with a seq it makes the idempotency keys. */
+	/** The id of the log; idempotency keys are made of it and a seq. */
 	readonly id: string;
 	/**
-	 * Calls a function, unless the journal already knows how that ended. Steps are recognised by name, arguments and order.
+	 * Calls a function, or returns its recorded outcome. Steps are recognised by name, arguments and order.
 	 *
 	 * @throws as `Lane.perform` does
 	 */
 	step<T>(name: string, call: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>): Promise<T>;
-	/** A line of steps of its own, for a job or a branch that runs beside others. The same path gives the same line again. */
+	/** A separate line of steps, for a job that runs beside others. The same path gives the same line again. */
 	lane(path: string): Lane;
-	/** The job of a lane is over: its steps, and those of the lanes below, are forgotten, and would be called again. */
+	/** Forgets the steps of a lane and of the lanes below it, once its job is over. They would be called again. */
 	closeLane(path: string): void;
-	/** Resolves when all that was recorded is on disk. */
+	/** Resolves when all records so far are on disk. */
 	durable(): Promise<void>;
 	/** Waits until all is durable, then frees the lock. */
 	close(): Promise<void>;
@@ -90,7 +90,7 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		...(ids && { ids }),
 		onFull: (why) => options.onFull?.(why),
 	});
-	// A directory's writer is a thread that takes a while to start: what is there is read meanwhile.
+	// The writer of a directory is a thread that takes a while to start, so the log is read meanwhile.
 	const ahead = typeof at === "string" ? readAhead(at, realm) : undefined;
 	const wal = await opening;
 	let recorded: Recorded;
@@ -163,7 +163,7 @@ interface Ahead {
 	readonly last: WalRecord;
 }
 
-/** What a reader finds; nothing where it finds no log, or trouble: the writer says what is the matter. */
+/** Reads the log before its writer is open; undefined when there is none, or on any error, which the writer will report. */
 async function readAhead(directory: string, realm: string): Promise<Ahead | undefined> {
 	try {
 		const reader = await openWal(directory, { records: journalRecords, realm, readOnly: true });
@@ -180,7 +180,7 @@ async function readAhead(directory: string, realm: string): Promise<Ahead | unde
 	}
 }
 
-/** What was read counts if the log that is open now has its last record; else all of it is read anew. */
+/** Reads the records after those that were read ahead. If the open log does not have the last of them, it reads all anew. */
 async function readOn(wal: Wal, ahead: Ahead | undefined): Promise<Recorded> {
 	const { seq = 0, crc } = ahead?.last ?? {};
 	const isSame = ahead && seq >= wal.first && seq <= wal.tip && (await recordAt(wal, seq))?.crc === crc;

@@ -1,10 +1,14 @@
 /**
- * In which order a program is told how its calls ended: live, and in every replay the same. A *program* is one run of a script, one
- * phase of a skill, one open journal; a *call* is one that it awaits itself. Each call has one *place*, the seq of the first record
- * of how it ended. Whenever the program is quiet it is told the smallest place among the calls that it has asked for; a call
- * without a place begins only when there is none to be told. What becomes known later has a larger place than all that was known
- * before, so a replay, which knows more, takes the same one at each point. A crash loses the largest places, and no call was begun
- * after one that is lost.
+ * The order in which a program is told how its calls ended: a replay has to tell it in the same order as the first run did, or a
+ * program that acts on the first answer would take another way.
+ *
+ * A *program* is one run of a script, one phase of a skill, or one open journal. A *call* is a step that the program awaits itself.
+ * The *place* of a call is the seq of the first record of its outcome. To *tell* a call is to settle its promise.
+ *
+ * The rule: whenever the program is quiet, the call with the smallest place among those that it has asked for is told. A call without
+ * a place begins only when no call can be told. Seqs only grow, so an outcome that is recorded later has a larger place than all
+ * before it: a replay, which knows more outcomes, still tells the same call at each point. A crash loses the largest places, and no
+ * call was begun after a lost one was told.
  */
 import { setImmediate } from "node:timers";
 import type { Seq, Timers } from "@reyn/wal";
@@ -15,117 +19,123 @@ import { GoneEffects } from "./gone.ts";
 import { Latch } from "./latch.ts";
 import { Unasked, type Unheard } from "./unasked.ts";
 
-/** What is told first: what leaves no record, what this program has recorded, what it takes over from before an edit. */
+/**
+ * The ranks of calls, told from 0 to 2: calls that leave no record, calls that this program has recorded, calls that were recorded
+ * before the program was edited or that a preview assumes.
+ */
 export type Rank = 0 | 1 | 2;
 
-/** Which call asks, as far as the order needs it. */
+/** A call, as far as the order needs to know it. */
 export interface Asked {
 	readonly lane: string;
 	readonly kind: string;
 	readonly name: string;
 	readonly fp: string;
 	readonly occ: number;
-	/** What it is, for people. */
+	/** The call as a person reads it. */
 	describe(): string;
-	/** Is it an effect that the log has nothing of? */
+	/** Is it an effect of which the log has no record? */
 	readonly isUnheardOf: boolean;
 }
 
 export interface OrderOptions {
 	/** All lanes of the program are below this one; "" is all of a journal. */
 	readonly program: string;
-	/** The steps that are recorded in a lane. Absent: nobody waits for what is not asked for. */
+	/** The steps that are recorded in a lane. Absent: the order does not wait for recorded steps that the program has yet to ask for. */
 	readonly recordedIn?: ((lane: string) => Iterable<RecordedStep>) | undefined;
 	readonly timers: Timers;
-	/** Of the call that this program is inside of. */
+	/** The order of the outer program, when this program runs inside one of its calls. */
 	readonly around?: Order | undefined;
 	/** Is `lane_failed` recorded when the program ends by throwing? Default: false. */
 	readonly recordsItsEnd?: boolean | undefined;
-	/** How long a program that awaits more than its steps is waited for, in milliseconds, once. Default: 200. */
+	/**
+	 * How long the order waits, in milliseconds and once, for a program to ask for its next recorded step: the program may await
+	 * something that is no step, such as a timer. Default: 200.
+	 */
 	readonly patienceMs?: number | undefined;
-	/** What becomes of an effect that nothing is recorded of while the program leaves out what is. Default: `stop`. */
+	/** What to do with a new effect while recorded steps are not asked for: it may be one of those in another order. Default: `stop`. */
 	readonly changed?: "stop" | "go on" | undefined;
-	/** Told when an effect begins all the same. */
+	/** Told when such an effect begins under `go on`. */
 	onChanged?(call: Asked, unasked: number): void;
 }
 
-/** What the order of a script is driven by, where it is known when the script rests. */
+/** Options for a script, whose realm knows exactly when the script rests: so recorded steps can be compared one by one. */
 export interface StrictOptions {
 	readonly program: string;
-	/** What the program is known to ask for. Absent: it may ask for anything. */
+	/** The steps that the program has to ask for. Absent: it may ask for anything. */
 	readonly recorded?: Iterable<RecordedStep & { readonly lane: string; describe(): string }> | undefined;
-	/** The program does not do what is recorded. Nothing more is told, and nothing begins, unless `goOn` is called. */
+	/** The program asks for something else than is recorded. No call is told or begun any more, unless `goOn` is called. */
 	onDivergence(divergence: Divergence): void;
-	/** The program rests, and nothing can be told or begun. */
+	/** The program rests, and no call can be told or begun. */
 	onIdle(): void;
 }
 
 /** One call in the order of its program, from when it is asked for until the program has been told. */
 export class Ticket {
 	readonly asked: Asked;
-	/** The newest place that the program had been told of when it asked. */
+	/** The largest place that had been told when the program asked for this call. */
 	readonly after: Seq;
 	readonly #order: Order;
 	readonly #begin = new Latch();
 	readonly #turn = new Latch();
 	rank: Rank = 1;
 	place: number | undefined;
-	/** Tells the program, when it is its turn. Undefined: the answer is not there yet. */
+	/** Settles the promise of the program, when it is this call's turn. Undefined: there is no answer yet. */
 	tell: (() => void) | undefined;
-	/** Has the program been told when `tell` returns? */
+	/** Has the program been told as soon as `tell` returns? */
 	isAtHand = false;
-	/** Is it to begin at its place, and not to be told yet? */
+	/** Is the turn of this call to begin, not to be told? Only calls with recorded steps inside them begin at a place. */
 	isToBegin = false;
 	isTold = false;
-	/** While it is made: what the far side does meanwhile, a second life must not ask for again. */
+	/** Present while the call is made: whoever runs the program again has to wait for its end, or it would make the effect twice. */
 	#underWay: { readonly over: Latch; readonly signal: AbortSignal } | undefined;
 
-	/** Use `ask` of an order. */
+	/** Use {@link Order.ask}. */
 	constructor(order: Order, asked: Asked, after: Seq) {
 		this.#order = order;
 		this.asked = asked;
 		this.after = after;
 	}
 
-	/** Resolves when it may begin. @throws what it is refused with; the signal's reason */
+	/** Resolves when the call may begin. @throws the error that the order refuses it with; the signal's reason */
 	mayBegin(signal: AbortSignal): Promise<void> | undefined {
 		return this.#begin.wait(signal);
 	}
 
-	/** It is made from now on. @param signal aborted when it is given up @throws ProgramEnded: nothing begins any more */
+	/** Marks the call as under way. @param signal aborted when the call is given up @throws ProgramEnded when its program has ended */
 	start(signal: AbortSignal): void {
 		this.#order.assertOpen();
 		this.#underWay = { over: new Latch(), signal };
 	}
 
-	/** Resolves when it is not made any more, or given up. */
+	/** Resolves when the call is no longer under way, or is given up. */
 	async over(): Promise<void> {
 		await this.#underWay?.over.wait(this.#underWay.signal)?.catch(() => {});
 	}
 
-	/** How it ended is recorded now. The first place stays. To be called in one go with the append. */
+	/** Sets the place: the seq of the outcome's record. A place that is set stays. Call it in the same synchronous step as the append. */
 	placed(seq: Seq): void {
 		if (this.place === undefined && !this.isTold) this.#order.place(this, 1, seq);
 	}
 
-	/** What it gives is only assumed: it is told after all that is recorded. */
+	/** Places a call whose answer a preview only assumes: it is told after all that are recorded, in the order of `at`. */
 	assumed(at: number): void {
 		this.#order.place(this, 2, ASSUMED + at);
 	}
 
-	/** What was recorded before an edit is recorded again, at its turn. */
+	/** Moves a call that was recorded before an edit to its new place: its outcome has been recorded again, when its turn came. */
 	adopted(seq: Seq): void {
 		this.rank = 1;
 		this.place = seq;
 	}
 
-	/** The answer is there. Resolves when the program is to be told. @throws the signal's reason */
+	/** Says that the answer is there. Resolves when the program is to be told. @throws the signal's reason */
 	turn(signal: AbortSignal): Promise<void> | undefined {
 		this.#ready(() => this.#turn.open());
 		return this.#turn.wait(signal);
 	}
 
-	/** As {@link turn}, where the program has been told when `tell` returns. */
+	/** Like {@link turn}, for an answer that is handed over synchronously: the program has been told when `tell` returns. */
 	atHand(tell: () => void): void {
 		this.isAtHand = true;
 		this.#ready(tell);
@@ -136,12 +146,12 @@ export class Ticket {
 		this.#order.advance();
 	}
 
-	/** The program is told that it failed. */
+	/** Notes that the program is told a failure of this call. */
 	failed(): void {
 		this.#order.lastFailures.push(this.asked);
 	}
 
-	/** The program has been told, or will not be. */
+	/** Takes the call out of the order: the program has been told, or never will be. */
 	done(): void {
 		this.#order.leave(this);
 		this.#underWay?.over.open();
@@ -158,25 +168,25 @@ export class Ticket {
 	}
 }
 
-/** The calls of one program that are asked for and not told. */
+/** The open calls of one program: asked for, and not told yet. */
 export class Order {
 	readonly program: string;
-	/** Is it recorded when the program ends by throwing? Then no failure that it was told of is tried again before. */
+	/** Is `lane_failed` recorded when the program ends by throwing? Then a failure that was told is not tried again before that record. */
 	readonly recordsItsEnd: boolean;
-	/** The failures that the program was told of since it last asked for anything: nothing that is recorded rests on them. */
+	/** The calls whose failures the program was told since it last asked for anything: no recorded step rests on them. */
 	lastFailures: Pick<Asked, "lane" | "fp" | "occ">[] = [];
 	readonly #options: OrderOptions | StrictOptions;
 	readonly #open = new Set<Ticket>();
-	/** The same, of the programs inside of its calls. */
+	/** The open calls of the programs that run inside this one's calls. */
 	readonly #inside = new Set<Ticket>();
-	/** Begun for the steps inside it, none of which it has asked for yet. */
+	/** A call that began for its recorded inner steps, and has not asked for one of them yet: nothing is told meanwhile. */
 	#begun: Ticket | undefined;
-	/** What waits to begin, as it was asked for. */
+	/** Calls that wait to begin, in the order in which they were asked for. */
 	#waiting: Ticket[] = [];
-	/** What has a place; the smallest is the last. */
+	/** Calls that have a place, sorted: the next one to tell is the last. */
 	readonly #placed: Ticket[] = [];
 	#telling: Ticket | undefined;
-	/** The newest place that was told. */
+	/** The largest place that was told. */
 	#told: Seq = 0;
 	#isResting = false;
 	#isLooking = false;
@@ -184,17 +194,20 @@ export class Order {
 	#count = 0;
 	#ended: ProgramEnded | undefined;
 	#refused = 0;
-	/** What is recorded and not asked for; known once calls overlap, in the lanes that were asked in. */
+	/**
+	 * The recorded steps that the program has not asked for. Undefined until two calls overlap, since order does not matter before
+	 * that; it covers the lanes in which the program has asked for a step.
+	 */
 	#unasked: Unasked | undefined;
 	readonly #gone = new GoneEffects();
 	readonly #lanes = new Map<string, (step: RecordedStep) => boolean>();
-	/** Have calls of it been under way at the same time? */
+	/** Have two calls of this program been open at the same time? */
 	#hasOverlaps = false;
 	#patience: "fresh" | "waiting" | "over" = "fresh";
 	#isLoose = false;
-	/** What a script may be told before the process has a turn; below 0 while it has one. */
+	/** How many calls a script may still be told before the event loop gets a turn; -1 during that turn. */
 	#breath = TOLD_AT_A_TIME;
-	/** Resolves when the record that waits for space is written. */
+	/** Resolves when a record that waited for disk space is written. */
 	#stalled: Promise<unknown> | undefined;
 
 	constructor(options: OrderOptions | StrictOptions) {
@@ -208,13 +221,13 @@ export class Order {
 		this.#patience = "over";
 	}
 
-	/** What has been asked for and not told. */
+	/** How many calls are asked for and not told. */
 	get open(): number {
 		return this.#open.size;
 	}
 
 	/**
-	 * A lane of the program is asked in.
+	 * Says that the program asks for its first step in a lane, so that the steps recorded there are known.
 	 *
 	 * @param isAsked was the step asked for in this life?
 	 */
@@ -222,16 +235,16 @@ export class Order {
 		if ("onIdle" in this.#options || !this.#options.recordedIn) return;
 		this.#lanes.set(lane, isAsked);
 		if (this.#unasked) this.#learn(lane, isAsked);
-		// Where a program goes on after it has failed, it may ask otherwise, in whatever order.
+		// A program that failed before and is run again may go another way, so its effects have to be known even without an overlap.
 		else if (this.recordsItsEnd) this.#learnGone(lane, isAsked);
 	}
 
 	/**
-	 * A call is asked for.
+	 * Takes a call that the program asks for into the order.
 	 *
-	 * @param place where its end is recorded; undefined: nowhere
-	 * @param rank 0: it is made at once, and told before all else
-	 * @param inside of a call without a place: what had been told when the first step inside it was asked for
+	 * @param place the seq of its recorded outcome; undefined: there is none
+	 * @param rank 0: the call is made at once, and told before all others
+	 * @param inside for a call without a place that has recorded inner steps: the largest place told when the first of them was asked for
 	 */
 	ask(asked: Asked, place: Seq | undefined, rank: Rank = 1, inside?: Seq): Ticket {
 		const ticket = new Ticket(this, asked, this.#told);
@@ -251,17 +264,17 @@ export class Order {
 		else if (rank === 0) this.place(ticket, 0, this.#count++);
 		else if (place !== undefined) this.place(ticket, rank, place);
 		else if (inside !== undefined) {
-			// Nothing more is told before it has asked for that step: it may ask with what it knows then.
+			// The call begins right after that place is told: the arguments of its inner steps may depend on what is known at that moment.
 			ticket.isToBegin = true;
 			this.place(ticket, 1, inside + 0.5);
 		}
-		// With nothing else asked for, and with nothing recorded left, there is nothing that it could overtake.
+		// No other call is open, or no recorded one is left: this call cannot overtake anything, so it begins at once.
 		else if (isAlone || this.#isLive) this.#beginUnlessGuarded(ticket);
 		else this.#waiting.push(ticket);
 		return ticket;
 	}
 
-	/** For tickets. */
+	/** For tickets: gives a call its place, and keeps the calls sorted. */
 	place(ticket: Ticket, rank: Rank, place: number): void {
 		if (this.#begun === ticket) this.#begun = undefined;
 		ticket.rank = rank;
@@ -275,7 +288,7 @@ export class Order {
 		this.#placed.splice(low, 0, ticket);
 	}
 
-	/** For tickets. */
+	/** For tickets: takes a call out, since its program has been told. */
 	leave(ticket: Ticket): void {
 		if (ticket.isTold) return;
 		ticket.isTold = true;
@@ -289,36 +302,36 @@ export class Order {
 			remove(this.#placed, ticket);
 			remove(this.#waiting, ticket);
 		}
-		// The steps inside it will not be asked for.
+		// A call that is over asks for no inner steps any more.
 		this.close(innerLane(ticket.asked));
 		this.#rouse();
 	}
 
-	/** The program has come to rest: all that it asked for until here is asked for now. */
+	/** Says that the program rests: it has asked for all that it can ask for before it is told something. */
 	rest(): void {
 		this.#isResting = true;
 		this.advance();
 	}
 
-	/** What is recorded need not be asked for any more. */
+	/** Ends the comparison with the record: the program may ask for anything from here on. */
 	goOn(): void {
 		this.#isLoose = true;
 	}
 
-	/** The world says otherwise than before: what was asked for since may not be asked for again. */
+	/** The world gave another answer than the one recorded at `place`: the steps after it may not be asked for again. */
 	moved(place: Seq): void {
 		for (const each of this.#unasked?.takeAfter(place) ?? []) this.#gone.add(each);
 	}
 
 	/**
-	 * A call is refused for what no further call can help: a stop, or the log. Whoever asks on all the same is a loop, and one that is
-	 * refused at once leaves its process no time for anything else: it is told nothing any more.
+	 * Counts a call that is refused for a reason that no further call can help: a stop, or a failure of the log. A program that asks on
+	 * all the same is a loop, and one that is refused at once would leave its process no time for anything else.
 	 */
 	isRefusedTooOften(): boolean {
 		return ++this.#refused > MAX_REFUSED;
 	}
 
-	/** The program has ended: what waits is not begun, and nothing waits for its turn any more. */
+	/** Ends the program: calls that wait are refused, and all others are told at once. */
 	end(reason: ProgramEnded): void {
 		this.#ended = reason;
 		const cut = this.#placed.filter(({ isToBegin }) => isToBegin);
@@ -332,12 +345,12 @@ export class Order {
 		this.#around?.assertOpen();
 	}
 
-	/** Resolves when no call is made any more, here or inside: what a next life begins then is not beside one of this one. */
+	/** Resolves when no call is under way, here or inside. A next run that waits for this makes no call beside one of this run. */
 	async over(): Promise<void> {
 		for (const set of [this.#open, this.#inside]) for (const ticket of set) await ticket.over();
 	}
 
-	/** Nothing more is asked for in a lane. */
+	/** Forgets a lane, in which nothing more will be asked for. */
 	close(lane: string): void {
 		this.#lanes.delete(lane);
 		if ("onIdle" in this.#options) return;
@@ -345,7 +358,7 @@ export class Order {
 		this.#gone.forget(lane);
 	}
 
-	/** Writes in the order of the calls, also where a record waits for space: what comes later waits behind it. */
+	/** Writes records in the order of the calls, also on a full disk: while one record waits for space, all later ones wait behind it. */
 	async write<T>(write: (stall: () => void) => Promise<T>): Promise<T> {
 		while (this.#stalled) await this.#stalled;
 		const { promise, resolve } = Promise.withResolvers<void>();
@@ -361,7 +374,7 @@ export class Order {
 		}
 	}
 
-	/** Tells and begins what can be, while the program rests. */
+	/** Tells and begins all calls that may be, as long as the program rests. */
 	advance(): void {
 		if (this.#isLooking) return;
 		this.#isLooking = true;
@@ -374,8 +387,9 @@ export class Order {
 	}
 
 	/**
-	 * A script and its answers may go on for ever without the process ever coming to its timers, signals and files: the log would
-	 * be written at the end. What is told later is the same: whatever comes meanwhile has a larger place.
+	 * Lets the event loop have a turn after every 50 calls. A script whose answers are all recorded could otherwise run on microtasks
+	 * alone, and timers, signals and the log's writer would never run. The order is not affected: an outcome that comes in the pause
+	 * has a larger place than all that wait.
 	 */
 	#isBreathing(): boolean {
 		if (!("onIdle" in this.#options)) return false;
@@ -393,7 +407,10 @@ export class Order {
 		return true;
 	}
 
-	/** Tells what needs nothing but to be told, while `isShort` says so. To be called while one is told. */
+	/**
+	 * Tells the next calls whose answers are at hand, as long as `isShort` returns true. Call it inside a `tell`: it saves a script a
+	 * trip through the event loop for each answer of a burst.
+	 */
 	hurry(isShort: () => boolean): void {
 		for (let first = this.#placed.at(-1); first?.isAtHand && isShort(); first = this.#placed.at(-1)) {
 			if (!this.#isResting || this.#telling || this.#expectedBefore(first)) return;
@@ -401,7 +418,7 @@ export class Order {
 		}
 	}
 
-	/** @returns is there perhaps more to be done? */
+	/** Tells or begins the next call. @returns may another one follow? */
 	#next(): boolean {
 		if (this.#begun) return false;
 		const first = this.#placed.at(-1);
@@ -440,7 +457,7 @@ export class Order {
 		return true;
 	}
 
-	/** Begins a call that has recorded steps inside it, and waits until it asks for one of them, or is over. */
+	/** Begins a call that has recorded inner steps. Nothing is told until it asks for one of them, is over, or patience ends. */
 	#begin(ticket: Ticket): void {
 		this.#rouse();
 		this.#begun = ticket;
@@ -453,13 +470,13 @@ export class Order {
 		});
 	}
 
-	/** What has to come before what comes next, as far as that is known. */
+	/** The recorded step that the program has yet to ask for, and that has to be told before `next`. */
 	#expectedBefore(next: Ticket): Unheard | undefined {
 		if (this.#isLoose || next.rank === 0) return undefined;
 		return this.#unasked?.next(next.rank === 1 ? next.place : undefined);
 	}
 
-	/** Is what comes next what has to come, or is it not known? */
+	/** May `next` come now? False: a recorded step has to come before it, and the program may still ask for that. */
 	#agrees(next: Ticket): boolean {
 		const expected = this.#expectedBefore(next);
 		if (!expected) return true;
@@ -483,10 +500,13 @@ export class Order {
 		return false;
 	}
 
-	/** Why an effect must not begin. */
+	/**
+	 * Why an effect must not begin; undefined: it may. An effect without any record is dangerous while recorded steps are not asked
+	 * for: it may be one of them, asked for in another order or with other arguments, and would be made twice.
+	 */
 	#guard({ asked }: Ticket): ReplayDivergenceError | undefined {
 		if (!asked.isUnheardOf) return undefined;
-		// A script that has not changed is held to all else before.
+		// An unchanged script has been compared step by step already (`#agrees`).
 		const unasked = "onIdle" in this.#options || !this.#hasOverlaps ? 0 : (this.#unasked?.size ?? 0);
 		const same = this.#sameAs(asked);
 		const first = unasked > 0 ? this.#unasked?.first() : same;
@@ -509,13 +529,13 @@ export class Order {
 	}
 
 	#sameAs(asked: Asked): Unheard | undefined {
-		// Where calls overlapped, its arguments may be those of another order.
+		// With overlapping calls the same effect may have other arguments now, so its name alone makes it the same.
 		const own = this.#gone.sameAs(asked, this.#hasOverlaps);
 		const around = this.#around;
 		return own ?? (around ? around.#sameAs(asked) : undefined);
 	}
 
-	/** It is asked for, in this program or in one inside of one of its calls. */
+	/** Takes a step off the lists of what is not asked for, here and in the programs around. */
 	#heard(asked: Asked): void {
 		this.#unasked?.delete(asked);
 		this.#gone.delete(asked);
@@ -527,13 +547,13 @@ export class Order {
 		return "around" in this.#options ? this.#options.around : undefined;
 	}
 
-	/** Is nothing recorded that may yet be asked for? */
+	/** Is the replay over? No recorded step is left that the program may still ask for, and no call waits. */
 	get #isLive(): boolean {
 		if ("onIdle" in this.#options) return false;
 		return this.#unasked?.size === 0 && this.#gone.isEmpty && this.#waiting.length + this.#placed.length === 0;
 	}
 
-	/** Once two calls are under way at the same time their order matters, and what is recorded of them has to be known. */
+	/** Collects the recorded steps of all lanes asked in so far: once two calls overlap, their order matters. */
 	#arm(): void {
 		if (this.#unasked) return;
 		this.#unasked = new Unasked();
@@ -552,7 +572,7 @@ export class Order {
 		for (const step of this.#recordedIn(lane)) if (step.mayBeGone && !isAsked(step)) this.#addGone(lane, step);
 	}
 
-	/** What is inside a call that may not be asked for again goes with it. */
+	/** Adds a step that may not be asked for again, and all steps inside it. */
 	#addGone(lane: string, step: RecordedStep): void {
 		this.#gone.add(unheard(lane, step));
 		const inside = innerLane({ lane, ...step });
@@ -563,7 +583,7 @@ export class Order {
 		return "onIdle" in this.#options ? [] : (this.#options.recordedIn?.(lane) ?? []);
 	}
 
-	/** The program runs: it is quiet again when its microtasks have run, unless somebody else knows better. */
+	/** Says that the program runs. It counts as resting again once its microtasks have run; a script's realm says so itself. */
 	#rouse(): void {
 		this.#isResting = false;
 		if (this.#willRest || "onIdle" in this.#options) return;
@@ -583,22 +603,22 @@ const unheard = (lane: string, step: RecordedStep): Unheard => ({
 	describe: () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ}) in ${lane}`,
 });
 
-/** So often is a program told that nothing is made any more: enough for what clears up, in each of its branches. */
+/** How often a program is refused before its calls stay pending: enough for the clean-up of each of its branches. */
 const MAX_REFUSED = 100;
 
-/** No seq is as large. */
+/** Larger than any seq, so that assumed answers come after all recorded ones; small enough to add a position exactly. */
 const ASSUMED = 2 ** 50;
 
-/** A burst of recorded answers counts as one. */
+/** Calls that a script is told between two turns of the event loop; a burst of recorded answers counts as one. */
 const TOLD_AT_A_TIME = 50;
 
-/** See `patienceMs`. */
+/** The default of `patienceMs`: long enough for a short timer or a file, short enough that no person notices it. */
 const PATIENCE_MS = 200;
 
 const isBefore = (a: Ticket, b: Ticket): boolean =>
 	a.rank === b.rank ? (a.place ?? 0) < (b.place ?? 0) : a.rank < b.rank;
 
-/** Is a call made in a lane of another one? */
+/** Is a call made inside another one, at any depth? */
 const isInside = (call: Asked, outer: Asked): boolean => `${call.lane}/`.startsWith(`${innerLane(outer)}/`);
 
 function remove(tickets: Ticket[], ticket: Ticket): void {

@@ -1,4 +1,4 @@
-/** What records say of steps that begin and end, for a timeline: so that an outcome is known on every line that has its start. */
+/** Tells a timeline which records begin and end a step, so that an outcome is known on every line of history that has its start. */
 import type { View } from "@reyn/snapshot";
 import type { Draft, Seq } from "@reyn/wal";
 import { z } from "zod";
@@ -6,7 +6,7 @@ import { entryKey, stepKinds } from "./entry.ts";
 import { isAwaited, journal, openStarts } from "./journal.ts";
 import { stepCompleted, stepStarted } from "./records.ts";
 
-/** Which step, and of an outcome its first start. What was kept aside is checked here: no schema of the log has. */
+/** The step that a record is about, and the seq of its first start. Records kept aside (`step_late`) were checked by no schema yet. */
 const spoken = z.object({ lane: z.string(), fp: z.string(), occ: z.int(), started: z.int().optional() });
 
 export interface StepReport {
@@ -15,7 +15,7 @@ export interface StepReport {
 	readonly start?: Seq | undefined;
 }
 
-/** Give it to `openTimeline` of @reyn/timetravel as `outcomes`, with `journal` among its projections. */
+/** Give this to `openTimeline` of @reyn/timetravel as `outcomes`, with `journal` among its projections. */
 export const stepOutcomes = {
 	kinds: stepKinds,
 	read({ kind, data }: Draft): StepReport | undefined {
@@ -27,6 +27,6 @@ export const stepOutcomes = {
 	},
 	openStarts: (view: View): readonly Seq[] => openStarts(view.get(journal)),
 	isAwaited: (view: View, outcome: Draft): boolean => isAwaited(view.get(journal), outcome),
-	/** One that is repeated again names the first. */
+	/** The record that repeats an outcome. An outcome that is a repeat itself keeps naming the first one. */
 	adopting: ({ kind, data }: Draft, from: Seq): Draft => ({ kind, data: { adopts: from, ...(data as object) } }),
 } as const;

@@ -1,4 +1,7 @@
-/** The one place where a side effect happens: recall it, or start durably, call, complete; and tell it when it is its turn. */
+/**
+ * Performs a step, the only place where a side effect happens: recall its outcome, or start it durably, call it, record its outcome;
+ * then tell its caller, when the order says that it is its turn.
+ */
 import { inspect } from "node:util";
 import {
 	type Appended,
@@ -35,33 +38,33 @@ import {
 	type Using,
 } from "./step.ts";
 
-/** The lane of a step, as far as the step needs it. */
+/** What a step needs of its lane. */
 export interface Surroundings {
 	/**
 	 * The lane of the steps inside this one.
 	 *
-	 * @param isAlone all else waits for this one
-	 * @param after what had been told when it was asked for
+	 * @param isAlone do all other calls of the program wait for this one?
+	 * @param after the largest place that had been told when this step was asked for
 	 */
 	inside(using: Using, isAlone: boolean, after: Seq | undefined): Lane;
-	/** Resolves when all that the lane has recorded is on disk. */
+	/** Resolves when all records of the lane are on disk. */
 	durable(): Promise<void>;
 }
 
-/** A call that was asked for. */
+/** A call that was asked for, until its caller is told. */
 export interface Asked<T> {
 	readonly known: Recall;
-	/** Makes the call, or finds it. Settles when its turn has come, with what its caller is to be told. To be called once. */
+	/** Recalls or makes the call. Settles with its outcome when its turn has come. Call it once. */
 	told(): Promise<T>;
-	/** In place of `told`, where the result is at hand: calls `hand` when its turn has come, which has told the caller when it returns. */
+	/** Replaces `told` when the caller has the result already: calls `hand` at the turn. The caller has been told when `hand` returns. */
 	atHand(hand: () => void): void;
-	/** Tells who observes. */
+	/** Gives an event about this call to the observer. */
 	observe(event: Untold): void;
-	/** Its caller has been told. */
+	/** Says that the caller has been told. */
 	done(): void;
 }
 
-/** Asks for a call: from now on it has its place among the others of its program. @throws the signal's reason */
+/** Asks for a call, which takes it into the order of its program. @throws the signal's reason */
 export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, lane: Surroundings): Asked<T> {
 	const { order } = using;
 	using.signal.throwIfAborted();
@@ -73,13 +76,13 @@ export function ask<T>(step: Step<T>, id: Identity, scope: Scope, using: Using, 
 	};
 	const isPure = !leavesOutcome(id.purity);
 	const place = order && placeOf(known, order.recordsItsEnd);
-	// A script is not told of the steps inside its calls.
+	// Only a plain program needs this: the calls of a script (those with a `place`) have their inner steps in an order of their own.
 	const inside = place === undefined && !isPure && !id.place ? using.firstBelow?.(innerLane(id)) : undefined;
 	const ticket = order?.ask(asked, place, isPure ? 0 : rankOf(known), inside);
 	return new Performance(step, id, scope, using, lane, known, ticket);
 }
 
-/** Undefined: it is to be called. */
+/** The place of a recorded outcome; undefined: the step has to be called. */
 function placeOf(known: Recall, recordsItsEnd: boolean): Seq | undefined {
 	if (known.kind === "failed") return known.again && !recordsItsEnd ? undefined : known.order;
 	return known.kind === "ghost" || known.kind === "world" ? known.order : undefined;
@@ -87,7 +90,7 @@ function placeOf(known: Recall, recordsItsEnd: boolean): Seq | undefined {
 
 const rankOf = (known: Recall): 1 | 2 => ("from" in known && known.from !== undefined ? 2 : 1);
 
-/** One step, from what is known of it to what its caller is told. */
+/** Takes one step from what the log knows of it to what its caller is told. */
 class Performance<T> implements Asked<T> {
 	readonly known: Recall;
 	readonly #step: Step<T>;
@@ -95,9 +98,9 @@ class Performance<T> implements Asked<T> {
 	readonly #scope: Scope;
 	readonly #using: Using;
 	readonly #lane: Surroundings;
-	/** Absent where nobody waits for a turn. */
+	/** Absent where the program has no order. */
 	readonly #ticket: Ticket | undefined;
-	/** Has whoever may forbid it let it pass? */
+	/** Has the gate let the call pass? It is asked once. */
 	#isPermitted = false;
 
 	constructor(
@@ -123,7 +126,7 @@ class Performance<T> implements Asked<T> {
 		if (this.#step.prepare) assertPreparable(this.#id);
 		const ending = await this.#ending(this.known);
 		await this.#ticket?.turn(this.#using.signal);
-		// What the log says of this place is what the program hears from here on.
+		// An outcome from another place is recorded here before the program hears it: each later replay then finds it here.
 		const adopted = await ending.adopt?.();
 		if (adopted !== undefined) this.#ticket?.adopted(adopted);
 		if (ending.event) this.#tell(ending.event);
@@ -147,7 +150,7 @@ class Performance<T> implements Asked<T> {
 		this.#ticket?.done();
 	}
 
-	/** How it ends, this time. @throws what is no end of it */
+	/** How the step ends in this run. @throws errors that are no outcome of it: it was cancelled, stopped, or has to wait */
 	async #ending(known: Recall): Promise<Ending<T>> {
 		switch (known.kind) {
 			case "ghost": {
@@ -187,7 +190,10 @@ class Performance<T> implements Asked<T> {
 		}
 	}
 
-	/** In one go with the asking: what is asked for from here on was not told of the failure. */
+	/**
+	 * Takes back a failure that was told, since the step is tried again. The record is appended in the same synchronous step as the
+	 * asking: no call that comes later can rest on the failure.
+	 */
 	async #forget({ reason, started }: Recall & { kind: "failed" }): Promise<void> {
 		const start = started === undefined ? {} : { started };
 		await this.#append(stepFailed({ ...this.#id, ...start, retryable: true, forgotten: true, reason }));
@@ -197,7 +203,7 @@ class Performance<T> implements Asked<T> {
 		await this.#ticket?.mayBegin(this.#using.signal);
 	}
 
-	/** What the world said then stands. */
+	/** Gives the world's recorded answer, without asking again. */
 	async #worldThen({ kept, from }: Recall & { kind: "world" }, reason?: string): Promise<Ending<T>> {
 		const result = await this.#revived(kept);
 		if (result.kind === "lost") return this.#callLost({}, result.error);
@@ -206,10 +212,10 @@ class Performance<T> implements Asked<T> {
 		return { give: () => result.value, event, ...adopt };
 	}
 
-	/** The far side is asked first; policy decides only what stays unknown. */
+	/** Resolves a step in doubt: `reconcile` asks the far side, and the policy decides only where the far side does not know. */
 	async #resolveInDoubt({ started, prepared, attempt }: Recall & { kind: "in_doubt" }): Promise<Ending<T>> {
 		const found = await this.#reconcile(started, prepared);
-		// Meanwhile this may have been given up with the call around it, or an earlier call that was given up may have ended.
+		// During the wait the outer call may have been cancelled, or an earlier try of this call, given up before, may have ended.
 		this.#using.signal.throwIfAborted();
 		const now = this.#recalled();
 		if (now.kind !== "in_doubt") return this.#ending(now);
@@ -241,7 +247,7 @@ class Performance<T> implements Asked<T> {
 		}
 	}
 
-	/** @throws JournalError `CALL_IN_DOUBT` where nothing says what to do: then nothing is done */
+	/** The policy for this step in doubt. @throws JournalError `CALL_IN_DOUBT` when the policy throws or gives none: nothing is done then */
 	#policyOf(started: Seq): InDoubtPolicy | InDoubt {
 		const { name, lane } = this.#id;
 		let given: unknown = this.#step.inDoubt;
@@ -257,7 +263,7 @@ class Performance<T> implements Asked<T> {
 		);
 	}
 
-	/** After a try that failed, when its pause is over; a pause that a crash cut goes on. */
+	/** Tries again after a failed try, once its pause is over. The pause counts from the record, so a crash does not begin it anew. */
 	async #tryNext(failed: FailedTry | undefined): Promise<Ending<T>> {
 		if (!failed) return this.#try({ attempt: 1 });
 		const { retry } = this.#step;
@@ -265,11 +271,11 @@ class Performance<T> implements Asked<T> {
 		const { clock = systemClock, timers = systemTimers, signal } = this.#using;
 		if (retry && attempt > Math.max(1, failed.attempt)) {
 			const pauseMs = failed.pauseMs ?? delayBefore(attempt, retry);
-			// A clock that was put back makes no pause longer than it was to be.
+			// A clock that was set back must not make the pause longer than it was.
 			await pause(Math.min(pauseMs, failed.at + pauseMs - clock.now()), timers, signal);
 		}
 		const { started, prepared } = failed;
-		// What took too long may have happened all the same.
+		// A call that timed out may have happened all the same, so the far side is asked.
 		if (failed.reason.code !== "STEP_TIMEOUT" || started === undefined) return this.#try({ attempt, started });
 		const found = await this.#reconcile(started, prepared);
 		if (found.kind === "unreachable") throw this.#inDoubt(started, found.error);
@@ -282,10 +288,10 @@ class Performance<T> implements Asked<T> {
 		let { started, prepared } = next;
 		if (this.#isAsked) {
 			const denied = await this.#denied();
-			// Meanwhile an earlier call that was given up may have ended.
+			// An earlier try, given up before, may have ended while the gate was asked.
 			const now = this.#recalled();
 			if (now.kind === "ghost") return this.#ending(now);
-			// Another try is not worth more than what it said.
+			// A world step that may not be asked again keeps its recorded answer.
 			if (denied) return before ? this.#worldStands(denied) : this.#fail(denied, next, { kind: "never" });
 		}
 		this.#ticket?.start(this.#using.signal);
@@ -296,32 +302,32 @@ class Performance<T> implements Asked<T> {
 				} catch (thrown) {
 					return this.#thrown(thrown, next);
 				}
-				// Nothing has begun: it may have been given up meanwhile.
+				// Nothing has begun yet, so a call that was cancelled during `prepare` stops here.
 				this.#using.signal.throwIfAborted();
 			}
 			const made = prepared === undefined ? {} : { prepared };
-			// Each call has a start of its own: one that is open may be of this process, and not durable yet.
+			// Each try appends a start, even when an open one exists: that one may be of this process, and not durable yet.
 			const start = stepStarted({ ...this.#id, ...numbered(attempt), ...this.#after, ...made });
 			const { seq, durable, record } = await this.#append(start);
-			// Durable before the effect: if this cannot be kept, the call is never made.
+			// Durable before the effect: if this record cannot be kept, the call is never made.
 			await durable;
-			// Meanwhile an earlier call that was given up may have ended.
+			// An earlier try, given up before, may have ended during the flush.
 			const now = this.#recalled();
 			if (now.kind === "ghost") return this.#ending(now);
-			// A repeated try keeps the key of the first: that is how the far side knows it.
+			// A repeated try keeps the idempotency key of the first one: by that the far side recognises it.
 			started ??= seq;
-			// The call is given what the far side will be asked with.
+			// The call gets the recorded (redacted) value, which is also what `reconcile` will get.
 			({ prepared } = record.data as { prepared?: unknown });
 		}
-		// What was paid before in this lane is kept before more is paid: a crash, or a full disk, costs the open call alone.
+		// Earlier answers of this lane become durable before another one is paid for: a crash then costs one model call at most.
 		if (this.#id.purity === "llm") await this.#lane.durable();
-		// It may have been given up while it waited.
+		// The call may have been cancelled during the waits above.
 		this.#using.signal.throwIfAborted();
 		let result: T;
 		let isUsed: boolean;
 		try {
 			this.#tell({ type: "calling", attempt });
-			// A call that ends although it was cancelled has an outcome: it is kept, or a paid answer would be paid again.
+			// A call that ends although it was cancelled has an outcome, which is recorded: else a paid answer would be paid for again.
 			({ result, isUsed } = await this.#call(attempt, started, prepared));
 		} catch (thrown) {
 			return this.#thrown(thrown, { attempt, started, prepared, before });
@@ -329,7 +335,7 @@ class Performance<T> implements Asked<T> {
 		return this.#complete(started, attempt, result, { before, isUsed });
 	}
 
-	/** What follows a try that has thrown. @throws what is no outcome of it */
+	/** What follows a try that has thrown: an end, or another try. @throws an error that is no outcome (cancelled, stopped) */
 	async #thrown(thrown: unknown, made: Try): Promise<Ending<T>> {
 		const { attempt, before } = made;
 		const { retry } = this.#step;
@@ -337,7 +343,7 @@ class Performance<T> implements Asked<T> {
 		// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
 		// doubt, anything else is simply called again.
 		if (this.#using.signal.aborted || isStop(error)) throw error;
-		// Another try is not worth more than what it said.
+		// A world step that cannot be asked now keeps its recorded answer.
 		if (before) return this.#worldStands(error);
 		const next = this.#nextAfter(error, attempt);
 		const isMade = isReynError(error, "MODEL_ANSWER") && !isFailureOfCall(error);
@@ -349,15 +355,15 @@ class Performance<T> implements Asked<T> {
 		return this.#tryNext(failed);
 	}
 
-	/** Has somebody to be asked before it is called? */
+	/** Does the gate have to be asked before the call? */
 	get #isAsked(): boolean {
 		return !this.#isPermitted && this.#using.gate !== undefined && isGated(this.#id.kind);
 	}
 
 	/**
-	 * Asks whether it may be called. Nothing of it has begun.
+	 * Asks the gate whether the call may be made, before anything of it has begun.
 	 *
-	 * @returns why not
+	 * @returns the error to fail with when the gate denies it; undefined: the call may be made
 	 * @throws JournalError `CALL_WAITING`; the signal's reason
 	 */
 	async #denied(inDoubt = false): Promise<Error | undefined> {
@@ -367,7 +373,7 @@ class Performance<T> implements Asked<T> {
 		if (!isGated(type) || !this.#using.gate) throw waitingFor("somebody who knows whether it happened", call);
 		const gated: GatedCall = { type, ...call, ...(inDoubt ? { inDoubt } : {}) };
 		const verdict = await this.#verdictOn(gated, this.#using.gate);
-		// It may have been given up while somebody was asked.
+		// The call may have been cancelled while the gate was asked.
 		signal.throwIfAborted();
 		switch (verdict.kind) {
 			case "pass":
@@ -380,7 +386,7 @@ class Performance<T> implements Asked<T> {
 		}
 	}
 
-	/** A gate that throws, or gives no verdict, has said nothing: the call waits until it does. */
+	/** Asks the gate. A gate that throws or returns no verdict neither allows nor forbids: the call waits. */
 	async #verdictOn(call: GatedCall, gate: NonNullable<Using["gate"]>): Promise<Verdict> {
 		try {
 			const given = await gate(call);
@@ -395,7 +401,7 @@ class Performance<T> implements Asked<T> {
 		}
 	}
 
-	/** What follows a try that failed; where the policy itself throws, none does. */
+	/** Whether another try follows a failed one. A retry policy that throws allows none. */
 	#nextAfter(error: unknown, attempt: number): Next {
 		const { random = Math.random } = this.#using;
 		const { retry } = this.#step;
@@ -415,7 +421,7 @@ class Performance<T> implements Asked<T> {
 		const { timeoutMs } = this.#step;
 		const { name } = this.#id;
 		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
-		// What has a place already is waited for by all others.
+		// A call that has its place already is being waited for by all others, so its inner steps cannot wait for their turn.
 		const isAlone = this.#ticket?.place !== undefined;
 		const make = (signal: AbortSignal): Promise<Made<T>> =>
 			new Promise((resolve, reject) => {
@@ -427,7 +433,7 @@ class Performance<T> implements Asked<T> {
 					...key,
 					...(prepared === undefined ? {} : { prepared }),
 					attempt,
-					// With an order of its own it is the largest part of a call, and few ask for it.
+					// Made on demand: a lane with an order costs more than the rest of a call, and few calls use it.
 					get lane() {
 						return inside();
 					},
@@ -442,7 +448,7 @@ class Performance<T> implements Asked<T> {
 		return within({ ms: timeoutMs, name, late }, make, timers, signal);
 	}
 
-	/** What a failed call leaves: that it was tried, and how its caller will hear of it. */
+	/** Records a failed try, and says how the caller will be told of it. */
 	async #fail(
 		error: unknown,
 		{ attempt, started, prepared }: Try,
@@ -456,10 +462,10 @@ class Performance<T> implements Asked<T> {
 		const start = started === undefined ? {} : { started };
 		const paused = again ? { pauseMs: next.pauseMs } : {};
 		if (leavesOutcome(this.#id.purity)) {
-			// Without a policy of its own, a step leaves it to its caller whether there is another try.
+			// A step without a retry policy leaves it to its caller whether to try again.
 			const retryable = again || (this.#step.retry === undefined && isRetryable(error) && !isFinal(error));
 			const told = again ? {} : { told: true as const };
-			// The first one is counted too: it may be the first again, after others that do not count.
+			// A first try gets its number too when others follow: earlier tries may have been forgotten, so it is not first in the log.
 			const tried = again ? { attempt } : numbered(attempt);
 			const draft = { ...this.#id, ...tried, ...this.#after, ...start, retryable, ...paused, ...told, reason };
 			await this.#append(stepFailed(draft), !again);
@@ -472,9 +478,10 @@ class Performance<T> implements Asked<T> {
 	}
 
 	/**
-	 * It has happened: where what it gave cannot be kept, that is how it ended, and it does not happen again.
+	 * Records a call that happened. A result that cannot be kept (no JSON, too large) makes it a failure that is never retried, since
+	 * the effect has happened.
 	 *
-	 * @param isUsed were steps made inside it, where it was called just now?
+	 * @param isUsed did the call make inner steps? Undefined: it was not called just now
 	 */
 	async #complete(
 		started: Seq | undefined,
@@ -490,7 +497,7 @@ class Performance<T> implements Asked<T> {
 			if (paid.wrong) throw paid.wrong;
 			if (!leavesOutcome(this.#id.purity)) return { give: () => result };
 			const kept = await this.#whenSpace(() => storeResult(result, results, redact && this.#redact));
-			// A world that says the same again needs no second record of it.
+			// A world answer that is the same as before needs no second record.
 			const isSame = before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept)));
 			const moves = before && !isSame ? order?.program : undefined;
 			if (moves !== undefined) order?.moved(this.#ticket?.place ?? 0);
@@ -509,12 +516,12 @@ class Performance<T> implements Asked<T> {
 			if (before) return this.#worldStands(error);
 			return this.#fail(error, { attempt, started }, { kind: "never" }, true);
 		}
-		// What the first run goes on with is what every replay will see.
+		// The value is read back from its stored form, so that the first run sees exactly what every replay will see.
 		const value = (await loadResult(told, results)) as T;
 		return { give: () => value };
 	}
 
-	/** What a result cost, or why nobody knows. */
+	/** The tokens that a result cost, or the error when `usage` throws or gives no token counts. */
 	#paid(result: T): { readonly usage?: Usage; readonly wrong?: JournalError } {
 		const { name } = this.#id;
 		const wrong = (why: string): { wrong: JournalError } => {
@@ -531,7 +538,7 @@ class Performance<T> implements Asked<T> {
 		}
 	}
 
-	/** Records a result here that was found at another place, so that the next replay finds it here. */
+	/** Records at this place a result that was found at another one, so that the next replay finds it here. */
 	async #adopt(
 		from: Seq,
 		{ kept, usage, started }: Pick<Recall & { kind: "ghost" }, "kept" | "usage" | "started">,
@@ -554,7 +561,10 @@ class Performance<T> implements Asked<T> {
 		return (await this.#append(stepFailed(draft))).seq;
 	}
 
-	/** A result that was recorded and cannot be read: never half of it. An effect is not made again without the far side's word. */
+	/**
+	 * Handles a recorded result whose blob cannot be read. A step without effects is called again. An effect is not: the far side is
+	 * asked for the result, and without it the step fails with `RESULT_LOST`.
+	 */
 	async #callLost(
 		{ started, prepared }: { readonly started?: Seq; readonly prepared?: unknown },
 		error: JournalError,
@@ -582,14 +592,14 @@ class Performance<T> implements Asked<T> {
 		}
 	}
 
-	/** What the log says now; what has come to an end meanwhile has its place. */
+	/** What the log knows of the step now. If it has ended meanwhile, it gets its place. */
 	#recalled(): Recall {
 		const now = this.#using.recall(this.#id, this.#using.order?.program ?? this.#id.lane);
 		if (now.kind === "ghost" || now.kind === "failed") this.#ticket?.placed(now.order);
 		return now;
 	}
 
-	/** Asks the far side, as often as the step is tried while that fails. @throws the signal's reason */
+	/** Asks the far side, and again by the step's retry policy while that fails. @throws the signal's reason */
 	async #reconcile(started: Seq, prepared: unknown): Promise<Reconciled<T> | Unreachable> {
 		const { timers = systemTimers, signal } = this.#using;
 		for (let attempt = 1; ; attempt++) {
@@ -620,7 +630,7 @@ class Performance<T> implements Asked<T> {
 		return within({ ms: timeoutMs, name, late }, asking, timers, signal);
 	}
 
-	/** What the work stops with where nobody can say what became of a call. It is neither made nor taken for failed. */
+	/** The error that stops the work when the far side cannot be asked: the call is neither made again nor counted as failed. */
 	#inDoubt(started: Seq, cause: unknown): JournalError {
 		const { name, lane } = this.#id;
 		const said = reasonOf(cause);
@@ -639,7 +649,7 @@ class Performance<T> implements Asked<T> {
 		return this.#fail(found.error, made, { kind: "never" });
 	}
 
-	/** @param isEnd its caller will be told of it: this is its place */
+	/** @param isEnd will the caller be told this outcome? Then its seq is the place of the call */
 	#append(draft: Draft, isEnd = false): Promise<Appended> {
 		const write = (): Appended => {
 			const appended = this.#using.log.append(draft, this.#scope);
@@ -666,7 +676,7 @@ class Performance<T> implements Asked<T> {
 		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at, label: place.label } : {}), ...event });
 	}
 
-	/** What had been told when this was asked for, and in the program around it when the call was that it is inside of. */
+	/** The record fields `after` and `within`: the largest place told when this step was asked for, and when the outer call was. */
 	get #after(): { after?: Seq; within?: Seq } {
 		const { within } = this.#using;
 		return { ...(this.#ticket && { after: this.#ticket.after }), ...(within === undefined ? {} : { within }) };
@@ -679,15 +689,15 @@ class Performance<T> implements Asked<T> {
 
 /** How a call ended, for its caller. */
 interface Ending<T> {
-	/** Returns, or throws, what the call gave. */
+	/** Returns the result of the call, or throws its failure. */
 	give(): T;
-	/** What is observed when it is told. */
+	/** The event that observers get when the caller is told. */
 	readonly event?: Untold;
-	/** Records it here, when it is told. */
+	/** Records an outcome of another place at this one, when the caller is told. */
 	adopt?(): Promise<Seq>;
 }
 
-/** What a call gave just now, and whether steps were made inside it. */
+/** The result of a call that was just made, and whether it made inner steps. */
 interface Made<T> {
 	readonly result: T;
 	readonly isUsed: boolean;
@@ -697,16 +707,16 @@ interface Try {
 	readonly attempt: number;
 	/** The first durable start, where there was one. */
 	readonly started?: Seq | undefined;
-	/** What a try of which nobody knows whether it happened was prepared with. */
+	/** What the try in doubt was prepared with: the next try gets the same. */
 	readonly prepared?: unknown;
-	/** What the world said before. */
+	/** The recorded answer of a world step, which stands if the new try fails. */
 	readonly before?: StoredResult | undefined;
 }
 
-/** What the far side says of a call that is over. */
+/** The far side's answer when it knows how the call ended. */
 type Known<T> = Exclude<Reconciled<T>, { kind: "not_done" | "unknown" }>;
 
-/** It cannot be asked. */
+/** The far side could not be asked. */
 interface Unreachable {
 	readonly kind: "unreachable";
 	readonly error: unknown;

@@ -1,44 +1,44 @@
-/** Who may forbid a call of a tool or of a model, or hold it, before it is made. */
+/** The gate: an embedder's function that may deny a call of a tool or a model, or let it wait, before it is made. */
 import { JournalError } from "./errors.ts";
 import type { Purity } from "./purity.ts";
 
-/** A call that is about to be made: nothing of it has begun, and no result of it is recorded. */
+/** A call that is about to be made. Nothing of it has begun, and no result is recorded. */
 export interface GatedCall {
 	readonly type: "tool" | "model";
 	readonly name: string;
 	readonly args: unknown;
-	/** Names the call for ever, across crashes: one question for one call. */
+	/** Identifies the call, also after a crash: so a person is asked once for one call. */
 	readonly key: string;
 	readonly lane: string;
 	readonly purity: Purity;
-	/** It was started before, and nobody knows whether it happened: it may happen a second time. */
+	/** Present when the call was started before and its outcome is unknown: it may then happen a second time. */
 	readonly inDoubt?: true;
 	readonly signal: AbortSignal;
 }
 
 /**
- * `deny`: the call fails with this code. `wait`: the work stops with `CALL_WAITING`, and asks again when it goes on; so it does where
- * there is no verdict, since the gate throws or gives something else.
+ * What a gate decides. `pass`: the call is made. `deny`: the call fails with this code. `wait`: the work stops with `CALL_WAITING`,
+ * and the gate is asked again when the work goes on. A gate that throws, or returns anything else, counts as `wait`.
  */
 export type Verdict =
 	| { readonly kind: "pass" }
 	| { readonly kind: "deny"; readonly code: string; readonly reason: string }
 	| { readonly kind: "wait"; readonly for: string };
 
-/** What else a gate gives, without types say, lets nothing pass. */
+/** Is this a verdict? A gate without type checks may return anything, and that must let nothing pass. */
 export const isVerdict = (given: unknown): given is Verdict =>
 	(["pass", "deny", "wait"] as readonly unknown[]).includes(
 		(given as { readonly kind?: unknown } | null | undefined)?.kind,
 	);
 
-/** What a gate decides on; steps of other sorts are the program's own. */
+/** Does a gate decide on this kind of step? Only tools and models; other steps are the program's own code. */
 export const isGated = (kind: string): kind is GatedCall["type"] => kind === "tool" || kind === "model";
 
-/** How a call ends that is denied. No further try can help it. */
+/** The error of a denied call. It is final: no further try can help. */
 export const deniedBy = ({ code, reason }: Verdict & { kind: "deny" }): Error =>
 	Object.assign(new Error(reason), { code, retryable: false });
 
-/** What the work stops with that has a call which waits. */
+/** The error that stops work whose call has to wait. */
 export const waitingFor = (
 	what: string,
 	{ name, lane, key }: Pick<GatedCall, "name" | "lane" | "key">,

@@ -1,12 +1,13 @@
+/** The ports that an embedder fills: a language model, the tools it may call, and where those tools come from. */
 import type { Purity } from "./purity.ts";
 import type { RetryPolicy } from "./retry.ts";
 import type { InDoubt, Reconciled } from "./step.ts";
 
 /**
  * A language model, seen from Reyn: one request in, parts out. Adapters wrap a provider; `generate` must stop when `signal` aborts.
- * What may pass, a rate limit or an outage, is thrown with `retryable: true`, and with `retryAfterMs` if the provider says when. A
- * connection that is refused or breaks may pass too, as its `code` or its `cause` says, unless it is thrown with `retryable: false`.
- * Every other failure is final.
+ * A failure that may pass (a rate limit, an outage) is thrown with `retryable: true`, and with `retryAfterMs` if the provider says
+ * when. A refused or broken connection is recognised by its `code` or its `cause`, and counts as passing unless it is thrown with
+ * `retryable: false`. Every other failure is final.
  */
 export interface Model {
 	/** Names the model in records and keys: `offline`, `openai/gpt-5`. */
@@ -57,28 +58,28 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 /** A tool that a model may call. */
 export interface Tool extends ToolSpec {
 	readonly purity: Purity;
-	/** Once it has answered, and that is no error, the turn is over: what comes of it comes by itself. */
+	/** The turn is over once this tool has answered without an error: it has started work that reports by itself, such as a plan. */
 	readonly endsTurn?: true | undefined;
 	/**
-	 * Of an effect: what has to be known before it is made. It is durable with the start of the call, and `call` and `reconcile` are
-	 * given it; a call of which nobody knows whether it happened is not prepared again.
+	 * For an effect: finds out what has to be known before it is made. The result is durable with the start of the call, and is given
+	 * to `call` and `reconcile`. A call in doubt is not prepared again.
 	 */
 	prepare?(args: unknown, context: Pick<ToolContext, "signal">): Promise<Json>;
 	/** Answers with the text that the model sees. Throws an error whose message a person understands. */
 	call(args: unknown, context: ToolContext): Promise<string | ToolAnswer>;
-	/** Asks the far side what became of a call of which nobody knows whether it happened. */
+	/** Asks the far side what became of a call in doubt: started, and its outcome unknown. */
 	reconcile?(idempotencyKey: string, prepared?: Json): Promise<Reconciled<string | ToolAnswer>>;
-	/** What becomes of such a call where the far side does not know. Default: as `whenInDoubt` says. */
+	/** What to do with a call in doubt when the far side does not know either. Default: what `whenInDoubt` says. */
 	readonly inDoubt?: InDoubt | undefined;
 	/** How often a failing call is tried, and with what pauses. Default: once. */
 	readonly retry?: RetryPolicy | undefined;
-	/** How long one try may take, in milliseconds, and one answer of `reconcile`. Default: no limit. */
+	/** How long one try, and one answer of `reconcile`, may take, in milliseconds. Default: no limit. */
 	readonly timeoutMs?: number | undefined;
-	/** What is taken for the answer of a call that is skipped. Default: a text that says so. */
+	/** The answer of a call that is skipped. Default: a text that says so. */
 	readonly empty?: string | undefined;
 }
 
-/** `isError`: the call was made, and came to nothing; the text says why. */
+/** A tool's answer. `isError`: the call was made and failed; the text says why. */
 export interface ToolAnswer {
 	readonly text: string;
 	readonly isError?: boolean | undefined;
@@ -86,16 +87,16 @@ export interface ToolAnswer {
 
 export interface ToolContext {
 	readonly signal: AbortSignal;
-	/** The same on a retry of the same step; for the far side to recognise a repeat. Absent for pure and world tools. */
+	/** Stays the same on a retry of the same step, so that the far side recognises a repeat. Absent for pure and world tools. */
 	readonly idempotencyKey?: string;
-	/** What `prepare` gave, as it is recorded. */
+	/** The recorded result of `prepare`. */
 	readonly prepared?: Json;
 }
 
-/** Tools that may come and go while it is open: those of a server, say. */
+/** A source whose tools may come and go while it is open, such as a server. */
 export interface ToolSource {
 	tools(): readonly Tool[];
-	/** @returns what ends it */
+	/** @returns a function that takes the listener off */
 	onChange(listener: () => void): () => void;
 	close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** One program over a lane: in order, and with a record of its end where it ends by throwing. */
+/** Runs one program over a lane, and records it when the program ends by throwing. */
 import { type Scope, systemTimers } from "@reyn/wal";
 import { asError, readable } from "./errors.ts";
 import { endedBy, endsBy, isBeneath, ProgramEnded } from "./failure.ts";
@@ -9,12 +9,15 @@ import { whenSpace } from "./retry.ts";
 import type { Using } from "./step.ts";
 
 /**
- * Runs a program whose steps are in a lane and below it. Its steps may overlap. Where it throws, that is recorded: when it is run
- * again, it makes again the calls whose failures it let through or was told of last, and of models, the world and what is retryable
- * those that nothing rests on. What waits when it ends is not begun, and nothing is told of it. What is under way goes on, and its
- * outcome is kept; only then it is told that the program threw, so that what runs it again finds that outcome.
- * Where a step must not be made now (it waits, say, or is in doubt) the program stops with that, also if it catches it: it can
- * clear up, and is told of no step that it asks for afterwards.
+ * Runs a program whose steps are in a lane and below it. Steps may overlap.
+ *
+ * When the program throws, `lane_failed` is recorded. A next run then makes again the calls whose failures the program let through or
+ * was told last; and, of models, world steps and retryable steps, the failed ones that nothing rests on. Steps that wait when the
+ * program ends do not begin, and never settle. Steps that are under way go on and their outcomes are recorded; the promise rejects only
+ * then, so a next run finds those outcomes.
+ *
+ * When a step must not be made now (it waits for a permit, or is in doubt) the program stops with that error, even if it catches it:
+ * it may clean up, and steps that it asks for afterwards never settle.
  *
  * @throws what the program throws; the signal's reason when it was cancelled
  */
@@ -38,7 +41,7 @@ export async function runProgram<T>(
 		end();
 		const ended = asError(readable(error));
 		endsBy(ended, order.lastFailures);
-		// Behind what is under way: its outcome may rest on a failure that is forgotten else.
+		// After the steps under way: their outcomes may rest on a failure that this record forgets.
 		await order.over();
 		using.signal.throwIfAborted();
 		if (!isBeneath(ended)) {

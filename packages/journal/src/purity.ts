@@ -1,3 +1,4 @@
+/** The five purities of a step: what is recorded of each, and what a resume does with it. */
 import { JournalError } from "./errors.ts";
 
 /**

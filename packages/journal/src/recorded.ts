@@ -1,4 +1,4 @@
-/** The steps of one log in memory, for who is their only writer: the fold of the projection, in place. */
+/** The journal of one log as mutable maps in memory: the same fold as the projection, for a process that is the only writer. */
 import type { WalRecord } from "@reyn/wal";
 import {
 	cutCalls,
@@ -21,11 +21,11 @@ import { type CallKey, laneClosed, laneFailed, stepStarted } from "./records.ts"
 
 interface RecordedLane {
 	readonly entries: Map<string, JournalEntry>;
-	/** In it or below. */
+	/** The fields have the meaning of `JournalState`: the newest effect in the lane or below. */
 	lastEffect: number;
-	/** The newest `after` of its steps. */
+	/** The largest `after` of the lane's steps. */
 	asked: number;
-	/** The smallest `after` in it and below. */
+	/** The smallest `after` in the lane and below. */
 	begun: number;
 	readonly lanes: Map<string, RecordedLane>;
 }
@@ -33,20 +33,20 @@ interface RecordedLane {
 export class Recorded {
 	readonly #root: RecordedLane = newLane();
 
-	/** @param seed records in the order of their seqs; those of no step are passed over */
+	/** @param seed records in the order of their seqs; records that are not about steps are passed over */
 	constructor(seed: Iterable<WalRecord> = []) {
 		for (const record of seed) this.record(record);
 	}
 
-	/** What is known of a step. */
+	/** The entry of a step; undefined: nothing is recorded. */
 	lookup(step: Pick<Identity, "lane" | "fp" | "occ">): JournalEntry | undefined {
 		return this.#laneAt(step.lane)?.entries.get(entryKey(step));
 	}
 
 	/**
-	 * What that means for a step that is about to be called.
+	 * What the log knows of a step that is about to be called.
 	 *
-	 * @param program the lane that all lanes of the step's program are below; "" is all of them. Default: the step's own
+	 * @param program the root lane of the step's program; "" is the whole journal. Default: the step's lane
 	 */
 	recall(step: Identity, program = step.lane): Recall {
 		const depth = program === "" ? 0 : program.split("/").length;
@@ -54,13 +54,13 @@ export class Recorded {
 		const lane = step.lane.split("/").length + 1 === path.length ? path.at(-1) : undefined;
 		const entry = lane?.entries.get(entryKey(step));
 		const own = path.slice(depth);
-		// Only where something has failed it matters what began since.
+		// Other lanes matter only for a failure: whether any of them began with knowledge of it.
 		const beside = entry?.outcome?.type === "failed" ? newestBeside(own) : 0;
 		const asked = Math.max(beside, ...own.map((each) => each.asked));
 		return recallEntry(entry, { lastEffect: own[0]?.lastEffect ?? 0, asked });
 	}
 
-	/** The steps of one lane as an order of replay wants them. */
+	/** The steps of one lane, as the order of a replay needs them. */
 	*stepsIn(lane: string): Generator<RecordedStep> {
 		const found = this.#laneAt(lane);
 		if (!found) return;
@@ -71,12 +71,12 @@ export class Recorded {
 		);
 	}
 
-	/** What had been told when the first step in a lane or below it was asked for. */
+	/** The largest place that had been told when the first step in a lane or below was asked for; undefined: it has no steps. */
 	firstBelow(lane: string): number | undefined {
 		return this.#laneAt(lane)?.begun;
 	}
 
-	/** Takes one more record. */
+	/** Folds one more record. */
 	record(record: WalRecord): void {
 		if (laneClosed.is(record)) close(this.#root, record.data.lane.split("/"));
 		if (laneFailed.is(record)) {
@@ -105,7 +105,7 @@ export class Recorded {
 		for (const each of path) each.begun = Math.min(each.begun, step.within ?? entry.after);
 	}
 
-	/** The program of all its lanes has ended by throwing. @param by as in `lane_failed` */
+	/** Folds the end of a program, by throwing, whose lanes these are. @param by as in `lane_failed` */
 	forgetFailures(by?: readonly CallKey[]): void {
 		this.#forgetIn(this.#root, by);
 	}
@@ -135,7 +135,7 @@ export class Recorded {
 		return lane;
 	}
 
-	/** All lanes from the first to this one, as far as they are there. */
+	/** The lanes from the root down to this one, as far as they exist. */
 	#pathTo(lane: string): readonly RecordedLane[] {
 		const path = [this.#root];
 		for (const part of lane.split("/")) {
@@ -155,7 +155,7 @@ const newLane = (): RecordedLane => ({
 	lanes: new Map(),
 });
 
-/** When the newest began of the lanes that a path does not lead through or to. */
+/** The largest `begun` of all lanes off a path. */
 function newestBeside(path: readonly RecordedLane[]): number {
 	let newest = 0;
 	for (const [i, { lanes }] of path.entries())
@@ -163,7 +163,7 @@ function newestBeside(path: readonly RecordedLane[]): number {
 	return newest;
 }
 
-/** What failed there, and nothing rests on, is to be called again. @param above the lanes around it */
+/** Forgets the failures in a lane and below that nothing rests on, so that those steps are called again. @param above the lanes above */
 function forgetFailures(lane: RecordedLane, above: readonly RecordedLane[] = []): void {
 	const path = [...above, lane];
 	const asked = Math.max(...path.map((each) => each.asked), newestBeside(path));

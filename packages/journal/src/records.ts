@@ -1,18 +1,19 @@
+/** The records that steps add to the log, and their schemas. */
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 import { purities } from "./purity.ts";
 
-/** Where a call of a script stands, so that an edited script finds what it has in common with the one before. */
+/** Where a call of a script stands, so that an edited script finds the calls that it has in common with the version before. */
 const place = z.object({
-	/** The how-manieth call of its lane, from 0. */
+	/** The position of the call in its lane, from 0. */
 	at: z.int().nonnegative(),
-	/** Hash over all calls that this one may rest on: those before it in its lane, and in the lanes around it. */
+	/** A hash over all calls that this one may rest on: those before it in its lane, and in the lanes above. */
 	chain: z.string(),
-	/** The same without the positions of branches. */
+	/** The same hash without the positions of branches. */
 	loose: z.string(),
-	/** For people. */
+	/** The name of the call for people. */
 	label: z.string(),
-	/** The arguments for people and for comparison: each field by path, as JSON; of a long one how it begins, and a hash. */
+	/** The arguments for people and for comparison: each field by its path, as JSON; a long one is cut, with a hash of the whole. */
 	fields: z.record(z.string(), z.string()),
 });
 
@@ -30,54 +31,57 @@ export type CallKey = z.infer<typeof callKeySchema>;
 
 const identity = {
 	...callKey,
-	/** What sort of call: `model`, `tool`, `step` … */
+	/** The kind of call: `model`, `tool`, `step` … */
 	kind: z.string(),
 	name: z.string(),
 	purity: z.enum(purities),
-	/** Of a call in a loop: which loop of its lane, which round, and which call of a tool. What a model is asked with may change, and this stays. */
+	/**
+	 * For a call in an agent loop: which loop of its lane, which round, and which tool call. It names a model's call even when its
+	 * arguments (prompts, tools) have changed since.
+	 */
 	round: z.string().max(80).optional(),
-	/** The how-manieth try this is of; absent: the first. */
+	/** The number of the try, from 1; absent: the first. */
 	attempt: z.int().positive().optional(),
-	/** The newest outcome that the program had been told of when it made this call; absent: all before this record. */
+	/** The seq of the newest outcome that the program had been told when it asked for this call; absent: all before this record. */
 	after: z.int().nonnegative().optional(),
-	/** Of a step inside a call whose steps have an order of their own: the same of that call. */
+	/** For an inner step whose outer call gives it an order of its own: the `after` of that outer call. */
 	within: z.int().nonnegative().optional(),
 	place: place.optional(),
 };
 
 export const usageSchema = z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() });
 
-/** A result as it is kept: in the record, or beside the log under its own hash. */
+/** A stored result: in the record, or beside the log under its hash. */
 const kept = {
-	/** JSON; absent for `undefined`, and where the result lies beside the log. */
+	/** JSON; absent for `undefined`, and when the result lies beside the log. */
 	result: z.unknown().optional(),
-	/** JSON pointers to the strings that stand for bytes, in base64. */
+	/** JSON pointers to the strings that are bytes in base64. */
 	binary: z.array(z.string()).readonly().optional(),
-	/** Where the JSON lies that is too large for a record. */
+	/** The hash and the size of JSON that is too large for a record, and lies beside the log. */
 	spilled: z.object({ sha256: z.string(), bytes: z.int().nonnegative() }).optional(),
 };
 
 export const storedResultSchema = z.object(kept);
 
-/** Durable before the call of a side effect: from here on the outcome is in doubt until it is recorded. */
+/** The start of an effect, durable before the call. From here on the step is in doubt until its outcome is recorded. */
 export const stepStarted = defineRecord(
 	"step_started",
 	z.object({
 		...identity,
-		/** What the call was prepared with: it is what the far side is asked with too. */
+		/** The result of `prepare`, which `call` and `reconcile` get. */
 		prepared: z.unknown().optional(),
 	}),
 );
 
-/** Of an outcome: */
+/** What each record of an outcome has. */
 const ending = {
-	/** The seq of its start, where it has one. */
+	/** The seq of the step's start, where it has one. */
 	started: z.int().optional(),
-	/** The outcome that it repeats, since that one does not count on this line of history, or not at this place. */
+	/** The seq of the outcome that this record repeats: that one is on another line of history, or from before an edit. */
 	adopts: z.int().optional(),
 };
 
-/** How a call ended. */
+/** A call that ended with a result. */
 export const stepCompleted = defineRecord(
 	"step_completed",
 	z.object({
@@ -85,49 +89,49 @@ export const stepCompleted = defineRecord(
 		...ending,
 		...kept,
 		usage: usageSchema.optional(),
-		/** The world says otherwise than before: what the program of this lane asked for since, it may not ask for again. */
+		/** The root lane of the program, when the world's answer has changed: what was asked for after the old one may not be asked again. */
 		moves: z.string().optional(),
 	}),
 );
 
-/** Why a call failed, as far as whoever made it can see. */
+/** Why a call failed, as far as its caller can see. See {@link Reason}. */
 export const reasonSchema = z.object({
 	message: z.string(),
 	code: z.union([z.string(), z.number()]).optional(),
-	/** Of the error's class, where that is not `Error`. */
+	/** The error's `name`, where that is not `Error`. */
 	name: z.string().optional(),
 	detail: z.unknown().optional(),
-	/** The call was made to its end, and what it gave cannot be kept: it is not made again. */
+	/** The call was made, but its result cannot be recorded: it is not made again. */
 	made: z.literal(true).optional(),
 });
 
-/** A try that failed: for good, or such that another may help (`retryable`). */
+/** A try that failed. `retryable`: another one may help. */
 export const stepFailed = defineRecord(
 	"step_failed",
 	z.object({
 		...identity,
 		...ending,
 		retryable: z.boolean(),
-		/** How long the next try waits, from this record on, in milliseconds: chance has a part in it. */
+		/** How long the next try waits, in milliseconds from this record. It is recorded since it is partly random. */
 		pauseMs: z.number().nonnegative().optional(),
-		/** Whoever made the call was told. Absent: another try follows; before there was this field, also where it may help. */
+		/** The caller was told. Absent: another try follows; in records of older versions, `retryable: false` means that it was told. */
 		told: z.literal(true).optional(),
-		/** What was told is taken back: nothing rests on it, and the call is made again with all its tries. */
+		/** A failure that was told is taken back: nothing rests on it, and the call gets all its tries again. */
 		forgotten: z.literal(true).optional(),
 		reason: reasonSchema,
 	}),
 );
 
 /**
- * The program behind a lane has ended by throwing. What failed in it, and nothing rests on, is called again when it is run again; so
- * are the calls whose failures it let through, or was told of last (`by`), whatever its other branches did meanwhile.
+ * The end of a program by throwing. A next run calls the failed steps again that nothing rests on, and the calls whose failures the
+ * program let through or was told last (`by`), whatever its other branches did meanwhile.
  */
 export const laneFailed = defineRecord(
 	"lane_failed",
 	z.object({ lane: z.string(), by: z.array(callKeySchema).optional() }),
 );
 
-/** The unit of work behind a lane is over: its outcome is recorded elsewhere, and its steps will not be asked for again. */
+/** The end of the work in a lane: its outcome is recorded elsewhere, and its steps will not be asked for again. */
 export const laneClosed = defineRecord("lane_closed", z.object({ lane: z.string() }));
 
 export const journalRecords = [stepStarted, stepCompleted, stepFailed, laneFailed, laneClosed] as const;

@@ -1,26 +1,27 @@
-/** Results as they are kept: JSON in the record up to 32 KiB, beside the log under its own hash above that, bytes and all. */
+/** Stores and loads the results of steps: JSON in the record up to 32 KiB, above that beside the log under its hash. */
 import { hash } from "node:crypto";
 import { types } from "node:util";
 import { type BlobStore, isReynError, WalError } from "@reyn/wal";
 import { JournalError, readable, reasonOf } from "./errors.ts";
 
-/** A larger result does not go into the record, in bytes of JSON. */
+/** Bytes of JSON up to which a result goes into its record. */
 const INLINE_BYTES = 32 * 1024;
 
-/** A record holds 64 levels, and some are around the result. */
+/** Levels of nesting of a result: a record holds 64, and some are around the result. */
 const MAX_LEVELS = 60;
 
 export interface StoredResult {
 	readonly result?: unknown;
-	/** JSON pointers (RFC 6901) to the strings that stand for bytes, in base64. */
+	/** JSON pointers (RFC 6901) to the strings that are bytes in base64. */
 	readonly binary?: readonly string[] | undefined;
 	readonly spilled?: { readonly sha256: string; readonly bytes: number } | undefined;
 }
 
 /**
- * Keeps a result. What is too large is durable beside the log when this resolves; without a place for it, it stays in the record.
+ * Stores a result. One that is too large for a record is durable beside the log when this resolves; without `blobs` it goes into the
+ * record all the same.
  *
- * @param redact what may not be written of a text
+ * @param redact takes secrets out of a text
  * @throws WalError `WAL_NOT_JSON`, `WAL_TOO_LARGE` naming the field
  */
 export async function storeResult(
@@ -31,7 +32,7 @@ export async function storeResult(
 	const { json, binary } = toJson(result, redact);
 	const more = binary.length > 0 ? { binary } : {};
 	if (!blobs || json === undefined) return { result: json, ...more };
-	// No text is longer in JSON than six bytes a character: most results need not be written twice to be measured.
+	// A character takes at most six bytes in JSON, so most texts need not be serialised to be measured.
 	if (typeof json === "string" && json.length * 6 < INLINE_BYTES) return { result: json, ...more };
 	const bytes = Buffer.from(JSON.stringify(json));
 	if (bytes.length <= INLINE_BYTES) return { result: json, ...more };
@@ -41,17 +42,17 @@ export async function storeResult(
 }
 
 /**
- * A kept result, as it was given.
+ * Loads a stored result, as it was given to {@link storeResult}.
  *
- * @throws JournalError `RESULT_LOST` when it lies beside the log and is missing or changed there
+ * @throws JournalError `RESULT_LOST` when it lies beside the log, and is missing or changed there
  */
 export async function loadResult({ result, binary, spilled }: StoredResult, blobs?: BlobStore): Promise<unknown> {
-	// What the caller does to it is nothing to the log, nor to whoever is given it next.
+	// A copy: the caller may change it, and neither the log nor the next caller must see that.
 	const json = spilled ? await readSpilled(spilled, blobs) : copyOf(result);
 	return binary ? withBytes(json, binary) : json;
 }
 
-/** Of JSON: a fraction of what a structured clone costs. */
+/** A copy of JSON, for a fraction of the cost of a structured clone. */
 function copyOf(json: unknown): unknown {
 	if (typeof json !== "object" || json === null) return json;
 	if (Array.isArray(json)) return json.map(copyOf);
@@ -83,10 +84,10 @@ function lost(sha256: string, why: string): JournalError {
 }
 
 /**
- * What JSON makes of a value, but for bytes, which become text in base64, and for texts and names of fields, which are redacted;
- * bytes are not. Where nothing has to change it is the value itself.
+ * The value as JSON would have it, with two changes: bytes become base64, and texts and names of fields are redacted (bytes are not).
+ * The value itself is returned when nothing has to change.
  *
- * @returns `binary`: JSON pointers (RFC 6901) to the strings that stand for bytes
+ * @returns `binary`: JSON pointers (RFC 6901) to the strings that are bytes in base64
  * @throws WalError naming the field: `WAL_NOT_JSON`, `WAL_TOO_LARGE` where it is nested more than 60 deep
  */
 export function toJson(
@@ -103,7 +104,7 @@ export function toJson(
 }
 
 interface Walk {
-	/** What is being read. */
+	/** The path of the field that is being read, for errors. */
 	at: string;
 	readonly above: Set<object>;
 	readonly binary: string[];
@@ -135,9 +136,9 @@ function jsonOf(value: unknown, at: string, walk: Walk): unknown {
 		walk.at = below;
 		const field = (value as Readonly<Record<string, unknown>>)[key];
 		const next = jsonOf(field, below, walk);
-		// What a getter or a Proxy gives may be something else when it is written.
+		// A getter or a Proxy may return something else when it is read again for writing, so its value is copied.
 		const isFixed = !isProxy && Object.getOwnPropertyDescriptor(value, key)?.get === undefined;
-		// Of two fields that come to have one name, the later one is kept: also when the earlier one was renamed to it.
+		// Redaction may give two fields the same name: the later one is kept.
 		if (!copy && isFixed && next === field && name === key) continue;
 		copy ??= Array.isArray(value) ? [...value] : { ...value };
 		if (name !== key) delete (copy as Record<string, unknown>)[key];

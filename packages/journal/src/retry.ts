@@ -1,22 +1,22 @@
-/** When a failed call is tried again, how long one try may take, and what waits for space. */
+/** Retry policies: when a failed call is tried again, how long one try may take, and how writes wait for disk space. */
 import type { Timers } from "@reyn/wal";
 import { isFull } from "@reyn/wal/internal";
 import { isFinal, JournalError } from "./errors.ts";
 
 export interface RetryPolicy {
-	/** All tries together, the first one too. */
+	/** How many tries there are, the first one included. */
 	readonly maxAttempts: number;
 	/** The pause before the second try, in milliseconds. Default: 1000. */
 	readonly initialIntervalMs?: number;
-	/** By what each pause is longer than the one before. Default: 2. */
+	/** The factor by which each pause is longer than the one before. Default: 2. */
 	readonly backoffFactor?: number;
-	/** No pause of the policy's own is longer, in milliseconds. Default: 60,000. */
+	/** The longest pause, in milliseconds, that the policy makes by itself. Default: 60,000. */
 	readonly maxIntervalMs?: number;
-	/** By what share of itself a pause may be longer, at random, so that not all who were refused come back at once. Default: 0. */
+	/** The random part of a pause, as a share of it: 0.5 makes it up to half longer. It keeps clients from retrying all at once. Default: 0. */
 	readonly jitter?: number;
-	/** An error's `retryAfterMs` is waited for up to this, in milliseconds; for a longer one there is no more try now. Default: 300,000. */
+	/** The longest `retryAfterMs` of an error that is waited for, in milliseconds; a longer one ends the tries. Default: 300,000. */
 	readonly maxRetryAfterMs?: number;
-	/** Which failures are tried again, among those that do not say that they are final. Default: all. */
+	/** Decides which failures are tried again; failures that say that they are final never are. Default: all others. */
 	shouldRetry?(error: unknown): boolean;
 }
 
@@ -26,10 +26,10 @@ export interface ModelPolicy {
 	readonly timeoutMs?: number | undefined;
 }
 
-/** What follows a try that failed: another one after a pause, or none. */
+/** What follows a failed try: another one after a pause, or none. */
 export type Next = { readonly kind: "again"; readonly pauseMs: number } | { readonly kind: "never" };
 
-/** @param random from 0 to below 1 */
+/** Decides what follows a failed try. @param random draws from 0 to below 1 */
 export function nextAfter(error: unknown, attempt: number, policy: RetryPolicy, random: () => number): Next {
 	const { maxAttempts, jitter = 0, maxRetryAfterMs = 300_000 } = policy;
 	if (!mayPass(error, policy)) return { kind: "never" };
@@ -39,18 +39,18 @@ export function nextAfter(error: unknown, attempt: number, policy: RetryPolicy, 
 	return { kind: "again", pauseMs: Math.min(Math.round(pauseMs), MAX_TIMER_MS) };
 }
 
-/** May another try help, sooner or later? */
+/** May another try help, now or later? */
 export function mayPass(error: unknown, { shouldRetry }: RetryPolicy): boolean {
 	return !isFinal(error) && shouldRetry?.(error) !== false;
 }
 
-/** What the far side asks for, in milliseconds: an error comes from outside, so its field may be anything. */
+/** The pause that the far side asks for, in milliseconds; 0 when the field is no number, since an error from outside may hold anything. */
 export function retryAfterOf(error: unknown): number {
 	const { retryAfterMs } = (error ?? {}) as { retryAfterMs?: unknown };
 	return typeof retryAfterMs === "number" && Number.isFinite(retryAfterMs) ? Math.max(0, retryAfterMs) : 0;
 }
 
-/** A longer timer of Node fires at once. */
+/** The longest timer of Node; a longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The policy's own pause before a try, in milliseconds, from the moment that the one before it failed. */
@@ -78,13 +78,13 @@ export async function pause(ms: number, timers: Timers, signal: AbortSignal): Pr
 	});
 }
 
-/** How often it is tried whether there is space again, in milliseconds. */
+/** The pause between two tries to write on a full disk, in milliseconds. */
 const SPACE_MS = 250;
 
 /**
- * Writes, and again while the disk is full: what is paid for is not lost for want of space.
+ * Writes, and tries again while the disk is full, so that an answer that was paid for is not lost.
  *
- * @param told is called once, when the wait begins
+ * @param told called once, when the wait begins
  * @throws the signal's reason, and what `write` throws of anything else
  */
 export async function whenSpace<T>(
@@ -105,8 +105,8 @@ export async function whenSpace<T>(
 }
 
 /**
- * Makes a call with a limit of its own. A call that is late is told to stop, and is not waited for; one that is cancelled from
- * outside is waited for as ever.
+ * Makes a call with a time limit. A late call is told to stop by its signal, and is not waited for; a call that is cancelled from
+ * outside is waited for.
  *
  * @throws JournalError `STEP_TIMEOUT`
  */

@@ -1,11 +1,11 @@
-/** Results that lie beside the log: which names are theirs, and who refers to them. Pure. */
+/** Names the blobs of results that lie beside the log, and finds the records and states that refer to them. Pure. */
 import type { Draft } from "@reyn/wal";
 import { allEntries, type JournalState } from "./journal.ts";
 import { stepCompleted } from "./records.ts";
 import { nameOf, type StoredResult } from "./results.ts";
 import type { SpilledText } from "./spilled-text.ts";
 
-/** By their names in the store that `results` of {@link Using} is. */
+/** Blob names in the store `results` of {@link Using}. */
 export const spilledResults = {
 	isName(name: string): boolean {
 		const sha256 = name.slice(name.indexOf("/") + 1);
@@ -16,7 +16,7 @@ export const spilledResults = {
 		return kind === stepCompleted.kind ? namesIn(data as StoredResult) : [];
 	},
 
-	/** Of a text that lies there too. */
+	/** The name of a spilled text, which lies in the same store. */
 	ofText: (spilled: SpilledText | undefined): readonly string[] => namesIn({ spilled }),
 
 	ofState(state: JournalState): readonly string[] {

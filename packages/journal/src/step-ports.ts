@@ -1,13 +1,13 @@
-/** What steps run on, of a session whose state folds what its log takes: `openSession` of @reyn/timetravel gives one. */
+/** Makes the ports that steps run on from a session, such as `openSession` of @reyn/timetravel gives. */
 import type { View } from "@reyn/snapshot";
 import type { Appender } from "@reyn/wal";
 import { firstBelow, journal, recall, recordedIn } from "./journal.ts";
 import type { Using } from "./step.ts";
 
-/** Its `view` has each record that `log` takes before `append` returns, and `journal` is among its projections. */
+/** A session whose `view` has folded each record before `log.append` returns, with `journal` among its projections. */
 export interface Steppable {
 	readonly view: View;
-	/** Of now: the steps keep the one that it is when they are given it. */
+	/** The present handle: steps keep the one that they were given, which refuses records once a rewind covers them. */
 	readonly log: Appender;
 }
 
@@ -16,13 +16,13 @@ export interface StepPorts
 		Using,
 		"log" | "logId" | "recall" | "recordedIn" | "stepsIn" | "firstBelow" | "order" | "within" | "around" | "whenInDoubt"
 	> {
-	/** The log below, which names the steps. */
+	/** The log: its id is part of the idempotency keys. */
 	readonly wal: { readonly id: string };
 	/** Default: `retry`. */
 	readonly whenInDoubt?: Using["whenInDoubt"];
 }
 
-/** For lanes that begin now. After a rewind, ask anew. */
+/** The ports for lanes that begin now. Call it again after a rewind. */
 export function stepPorts(session: Steppable, { wal, whenInDoubt = () => "retry", ...ports }: StepPorts): Using {
 	return {
 		...ports,

@@ -1,4 +1,4 @@
-/** What a step is: the call, what it runs on, and what it tells. */
+/** The types of a step: the call itself, the ports that it runs on, and the events that it gives. */
 import type { Appender, BlobStore, Clock, Seq, Timers } from "@reyn/wal";
 import type { Identity, Recall, RecordedStep } from "./entry.ts";
 import type { Lane } from "./lane.ts";
@@ -8,65 +8,65 @@ import type { Usage } from "./ports.ts";
 import type { Purity } from "./purity.ts";
 import type { ModelPolicy, RetryPolicy } from "./retry.ts";
 
-/** A call that is made once, whatever happens to the process. */
+/** A durable call: its outcome is recorded, so that a replay recalls it instead of making it again. */
 export interface Step<T> {
-	/** What sort of call: `model`, `tool`, `step` … */
+	/** The kind of call: `model`, `tool`, `step` … */
 	readonly kind: string;
 	readonly name: string;
-	/** For people, where the name says little. No part of what a call is known by. */
+	/** A text for people, where the name says little. It does not identify the call. */
 	readonly label?: string | (() => string);
 	/** JSON. Two calls with equal kind, name and arguments in one lane are told apart by their order. */
 	readonly args: unknown;
 	readonly purity: Purity;
 	/** Makes the call. The result has to be JSON, or hold bytes as `Uint8Array`, and comes back as such. */
 	call(context: StepContext): Promise<T>;
-	/** The tokens that a result cost, for calls that cost tokens. Where it gives no counts, the call has failed: `STEP_USAGE`. */
+	/** The tokens that a result cost, for calls that cost tokens. If it gives no counts, the call fails with `STEP_USAGE`. */
 	usage?(result: T): Usage;
 	/**
-	 * What has to be known before an effect is made: a hash of what it replaces, the id of a request. JSON, durable with the start of
-	 * the try; a try after one of which nobody knows whether it happened is given what that one had.
+	 * Finds out what has to be known before an effect is made: a hash of what it replaces, the id of a request. The result is JSON, and
+	 * durable with the start of the try. A try that follows one in doubt gets the result of that one.
 	 */
 	prepare?(context: Pick<StepContext, "signal" | "attempt">): Promise<unknown>;
 	/**
-	 * Asks the far side what became of an earlier try. Asked before any policy, and after a timeout. Where it rejects it is tried again
-	 * as `retry` says; after that the call stays in doubt, and is not made: `CALL_IN_DOUBT`.
+	 * Asks the far side what became of an earlier try. It is asked before any policy, and after a timeout. When it rejects, it is tried
+	 * again as `retry` says; after that the call stays in doubt and is not made: `CALL_IN_DOUBT`.
 	 */
 	reconcile?(idempotencyKey: string, prepared?: unknown): Promise<Reconciled<T>>;
-	/** What becomes of it in doubt, as {@link InDoubt} has it. Default: as `whenInDoubt` says. */
+	/** What to do with the step in doubt, when the far side does not know. Default: what `whenInDoubt` says. */
 	readonly inDoubt?: InDoubt | undefined;
-	/** What `skip` gives as the result of a step in doubt. */
+	/** The result of a step in doubt that is skipped. */
 	readonly empty?: T;
 	/**
-	 * Of a call in a loop: which one it is, by {@link Lane.rounds}. Where that is recorded it is this step, of a model also if tools,
-	 * instructions or the model have changed since. Absent: the arguments alone say which step it is.
+	 * For a call in an agent loop: its name by {@link Lane.rounds}. A recorded step of that name is this step; for a model even if tools,
+	 * instructions or the model have changed since. Absent: the arguments alone identify the step.
 	 */
 	readonly round?: string | undefined;
 	/** How often a failing call is tried, and with what pauses. Default: once. */
 	readonly retry?: RetryPolicy | undefined;
-	/** What its caller is told in place of how the last try failed. */
+	/** Makes the error that the caller is told, from the error of the last try. */
 	endedBy?(error: unknown, attempt: number): unknown;
 	/**
-	 * How long one try may take, in milliseconds, and one answer of `reconcile`. The signal of the try aborts then, and it has
-	 * failed. Default: no limit.
+	 * How long one try, and one answer of `reconcile`, may take, in milliseconds. A late try has failed, and its signal aborts.
+	 * Default: no limit.
 	 */
 	readonly timeoutMs?: number | undefined;
 }
 
 export interface StepContext {
 	readonly signal: AbortSignal;
-	/** Names this step for ever: log id and seq of its first durable start. Absent for what starts nothing. */
+	/** Identifies the step for ever: the log's id and the seq of the first durable start. Absent for steps without effects. */
 	readonly idempotencyKey?: string;
 	/** 1 for the first try. */
 	readonly attempt: number;
-	/** What `prepare` gave, as it is recorded. */
+	/** The recorded result of `prepare`. */
 	readonly prepared?: unknown;
-	/** For steps inside this one: they are recorded one by one, so what they cost is not paid again when this call is. */
+	/** The lane for inner steps. They are recorded one by one, so they are not paid for again when this call is made again. */
 	readonly lane: Lane;
 }
 
 export type Reconciled<T> =
 	| { readonly kind: "done"; readonly result: T }
-	/** It came to an end, and that is how it failed. */
+	/** The call was made, and failed with this error. */
 	| { readonly kind: "failed"; readonly error: Error }
 	| { readonly kind: "not_done" }
 	| { readonly kind: "unknown" };
@@ -77,56 +77,59 @@ export const isReconciled = (given: unknown): given is Reconciled<never> =>
 		(given as { readonly kind?: unknown } | null | undefined)?.kind,
 	);
 
-/** What to do with a step that was started and whose outcome nobody knows. */
+/** What to do with a step in doubt: call it again, take `empty` for its result, or stop the work with `STEP_DISCARDED`. */
 export type InDoubtPolicy = "retry" | "skip" | "discard";
 
-/** Is it one of those, or the one more that a call may say of itself? */
+/** Is this an {@link InDoubtPolicy} or an {@link InDoubt}? Code without type checks may give anything. */
 export const isInDoubtPolicy = (given: unknown): given is InDoubtPolicy | InDoubt =>
 	(["retry", "skip", "discard", "ask"] as readonly unknown[]).includes(given);
 
-/** What a call says of itself for that case. `ask`: the gate decides whether it is called again; where there is none, it waits. */
+/** What a step says itself for that case. `ask`: the gate decides whether it is called again; without a gate the step waits. */
 export type InDoubt = "retry" | "skip" | "ask";
 
-/** What steps run on. */
+/** The ports that steps run on. */
 export interface Using {
-	/** Folds each record into what `recall` reads before it returns: a bare log does not, and is refused with `LOG_NOT_FOLDED`. */
+	/** Has to fold each record into the state that `recall` reads before `append` returns; a bare log is refused: `LOG_NOT_FOLDED`. */
 	readonly log: Appender;
 	readonly logId: string;
 	/**
-	 * What the log says of a step, with all that was appended before.
+	 * What the log knows of a step, from all records appended so far.
 	 *
-	 * @param program the lane that all lanes of the step's program are below; "" is all of them
+	 * @param program the root lane of the step's program; "" is the whole journal
 	 */
 	recall(step: Identity, program: string): Recall;
-	/** The steps that the log has in a lane. Absent: nobody waits for what is not asked for. */
+	/** The recorded steps of a lane, for the order of a replay. Absent: the order does not wait for steps that are not asked for. */
 	readonly recordedIn?: ((lane: string) => Iterable<RecordedStep>) | undefined;
-	/** The same, to find what is recorded under other arguments: a round of a loop, a call whose tool is not there. Absent: none is found. */
+	/** The recorded steps of a lane, to find a step under other arguments: a round of a loop, a call of a removed tool. Absent: none. */
 	readonly stepsIn?: ((lane: string) => Iterable<RecordedStep>) | undefined;
-	/** What had been told when the first step that the log has in a lane or below it was asked for. Absent: steps inside steps may be told later. */
+	/**
+	 * The largest place that had been told when the first recorded step in a lane or below was asked for. Absent: inner steps may be
+	 * told later than in the run before.
+	 */
 	readonly firstBelow?: ((lane: string) => Seq | undefined) | undefined;
-	/** Of lanes that share state: in which order their program is told how their steps ended. Absent: a lane is a program of its own. */
+	/** The order of the program, for lanes that share state. Absent: each lane is a program of its own. */
 	readonly order?: Order | undefined;
-	/** Of steps inside a call that have an order of their own: what had been told when that call was asked for. */
+	/** For inner steps with an order of their own: the largest place that had been told when their outer call was asked for. */
 	readonly within?: Seq | undefined;
-	/** Of the same steps: the order of that call. */
+	/** For inner steps with an order of their own: the order of the outer call. */
 	readonly around?: Order | undefined;
-	/** Of steps in a call or a program: one of them must not be made now. It stops with that, whatever it makes of it. Absent: it may go on. */
+	/** Called when a step must not be made now: the program or the call stops with the error, even if it catches it. Absent: it may go on. */
 	stopped?(error: Error): void;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
-	/** Asked before each call of a tool or a model that is made, and not recalled: once, however often it is tried. Absent: all pass. */
+	/** Decides on each call of a tool or a model before it is made, once for all its tries; recalled calls are not asked about. Absent: all pass. */
 	readonly gate?: ((call: GatedCall) => Promise<Verdict>) | undefined;
 	readonly signal: AbortSignal;
-	/** Told of each step, for meters and notices. */
+	/** Gets an event for each step, for meters and notices. */
 	observe?(event: StepEvent): void;
-	/** Where results above 32 KiB go. Absent: into their records, which hold 8 MiB. */
+	/** Where results above 32 KiB go. Absent: into their records, which hold up to 8 MiB. */
 	readonly results?: BlobStore | undefined;
-	/** Takes out of a text what must not be written, a key say. The run goes on with what it leaves, as every replay will. */
+	/** Takes secrets out of a text before it is recorded. The run goes on with the redacted text, as every replay will. */
 	redact?(text: string): string;
 	readonly clock?: Clock | undefined;
 	readonly timers?: Timers | undefined;
 	/** Draws from 0 to below 1, for pauses. Default: `Math.random`. */
 	random?(): number;
-	/** What is other than by default where a model is asked. */
+	/** Where asking a model differs from the default policy. */
 	readonly modelPolicy?: ModelPolicy | undefined;
 }
 
@@ -142,11 +145,11 @@ export interface Called {
 export type StepEvent = Called &
 	(
 		| { readonly type: "calling"; readonly attempt: number }
-		/** Recalled: nothing was called, `usage` is saved. */
+		/** The result was recalled: nothing was called, and `usage` was saved. */
 		| { readonly type: "ghost"; readonly usage?: Usage }
-		/** Called: `usage` was paid, by this call itself or by the steps inside it, which say so too (`inner`). */
+		/** The call was made: `usage` was paid. `inner`: it made inner steps, which report their usage themselves. */
 		| { readonly type: "live"; readonly usage?: Usage; readonly inner: boolean }
-		/** A try of so many (`limit`) has failed, and another follows after a pause. */
+		/** Try `attempt` of `limit` has failed, and another follows after a pause. */
 		| {
 				readonly type: "retrying";
 				readonly attempt: number;
@@ -155,18 +158,18 @@ export type StepEvent = Called &
 				readonly pauseMs: number;
 		  }
 		| { readonly type: "failed"; readonly reason: string }
-		/** `waits`: the far side cannot be asked, and why; it stays in doubt, and is asked about when the work goes on. */
+		/** A step in doubt was decided. `waits`: the far side could not be asked (`reason`); the step stays in doubt. */
 		| {
 				readonly type: "in_doubt";
 				readonly decision: InDoubtPolicy | "reconciled" | "waits";
 				readonly reason?: string;
 		  }
-		/** The world is not asked again, since effects rest on what it said then; or it was, and failed (`reason`). */
+		/** The recorded world answer stands: effects may rest on it, or asking again has failed (`reason`). */
 		| { readonly type: "world_kept"; readonly reason?: string }
-		/** An effect begins although so many recorded steps were not asked for: it may be one of them in another order. */
+		/** An effect begins although `unasked` recorded steps were not asked for: it may be one of them in another order. */
 		| { readonly type: "changed"; readonly unasked: number }
 		/** The recorded result cannot be read, so the call is made again. */
 		| { readonly type: "lost"; readonly reason: string }
-		/** The disk is full: what is to be recorded of it waits for space. `code`: `WAL_FULL` of the log, else the system's. */
+		/** The disk is full: a record of the step waits for space. `code`: `WAL_FULL` of the log, else the system's. */
 		| { readonly type: "no_space"; readonly code: string; readonly reason: string }
 	);

@@ -1,4 +1,4 @@
-/** What is recorded of a program, and was not asked for in this life. */
+/** The recorded steps of a program that it has not asked for in this run. */
 import type { Seq } from "@reyn/wal";
 import { type Identity, innerLane, type RecordedStep } from "./entry.ts";
 
@@ -10,7 +10,7 @@ export interface Unheard extends RecordedStep {
 export class Unasked {
 	readonly #all = new Map<string, Unheard>();
 	readonly #byLane = new Map<string, Set<string>>();
-	/** Those with a place that have to be asked for, the smallest last; what was asked for meanwhile is still among them. */
+	/** The steps with a place, the smallest last. Steps that were asked for meanwhile stay in it, and are skipped when they come up. */
 	#places: Unheard[] = [];
 	#isSorted = true;
 
@@ -43,7 +43,7 @@ export class Unasked {
 		this.#byLane.delete(lane);
 	}
 
-	/** Takes out what was asked for after a place was told. */
+	/** Takes out the steps that were asked for after a place was told. */
 	*takeAfter(place: Seq): Generator<Unheard> {
 		for (const [key, each] of this.#all) {
 			if (each.after < place) continue;
@@ -52,7 +52,7 @@ export class Unasked {
 		}
 	}
 
-	/** What has to come before a place; without one, whatever there is. */
+	/** The step that has to be told before a place; without a place, any step that is left. */
 	next(place: number | undefined): Unheard | undefined {
 		if (!this.#isSorted) this.#places.sort((a, b) => (b.place ?? 0) - (a.place ?? 0));
 		this.#isSorted = true;
@@ -61,12 +61,12 @@ export class Unasked {
 				return place === undefined || (last.place ?? 0) < place ? last : undefined;
 			this.#places.pop();
 		}
-		// What has only begun is asked for before anything new begins.
+		// Steps without a place were started and cut: they have to be asked for before anything new begins.
 		return place === undefined ? this.first() : undefined;
 	}
 }
 
-/** As the lane of the steps inside it is named: of a call that was cut no more is known. */
+/** The name of the step's inner lane: more is not known of a call that was cut. */
 const keyOf = (call: Called): string => innerLane(call);
 
 type Called = Pick<Identity, "lane" | "fp" | "occ">;

@@ -1,3 +1,4 @@
+/** Fingerprints of calls. */
 import { expect, test } from "vitest";
 import { fingerprint } from "../src/index.ts";
 

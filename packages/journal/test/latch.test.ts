@@ -1,3 +1,4 @@
+/** Latches, and how many listeners they put on a signal. */
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { Latch } from "../src/latch.ts";

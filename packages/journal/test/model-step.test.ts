@@ -1,3 +1,4 @@
+/** How often a model is asked that refuses, with what pauses, and across kills. */
 import { describe, expect, test } from "vitest";
 import {
 	askModel,

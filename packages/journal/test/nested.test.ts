@@ -1,3 +1,4 @@
+/** Steps inside a step: recorded one by one, so a kill costs the open call alone. */
 import { describe, expect, test } from "vitest";
 import {
 	askModel,

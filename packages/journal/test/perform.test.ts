@@ -1,3 +1,4 @@
+/** Each purity performed, recalled, and killed at any append; steps in doubt. */
 import type { Appender } from "@reyn/wal";
 import { beforeEach, describe, expect, test } from "vitest";
 import {

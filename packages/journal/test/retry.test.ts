@@ -1,3 +1,4 @@
+/** Retry policies: pauses, limits, final failures, and what a kill leaves of them. */
 import { describe, expect, test } from "vitest";
 import { Lane, NonRetryableError, type Purity, type RetryPolicy, type Step, type StepEvent } from "../src/index.ts";
 import { DyingLog, quiet, SimulatedTime, scope, using } from "./dying-log.ts";

@@ -1,3 +1,4 @@
+/** Which blobs records and states refer to as results. */
 import { View } from "@reyn/snapshot";
 import { memoryBlobs, memoryEngine, openWal, type Scope } from "@reyn/wal";
 import { expect, test } from "vitest";

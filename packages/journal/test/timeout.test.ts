@@ -1,3 +1,4 @@
+/** Calls with a time limit: what is told, and what is asked before another try. */
 import { describe, expect, test } from "vitest";
 import { Lane, type Reconciled, type Step, type StepContext, type Using } from "../src/index.ts";
 import { DyingLog, quiet, SimulatedTime, scope, using } from "./dying-log.ts";

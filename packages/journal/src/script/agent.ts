@@ -1,4 +1,4 @@
-/** `agent()`: a model with tools until it has nothing more to ask, as one call whose parts are recorded one by one. */
+/** `agent()` of a script: the agent loop as one call, whose model and tool calls are recorded one by one. */
 import { z } from "zod";
 import { agentLoop } from "../agent-loop.ts";
 import { JournalError } from "../errors.ts";
@@ -18,13 +18,13 @@ export const agentCall = z.strictObject({
 	/** A JSON Schema that the answer has to fit. */
 	schema: z.record(z.string(), z.unknown()).optional(),
 	label: z.string().optional(),
-	/** Tokens that it may cost: only for the preview of a resume. */
+	/** The tokens that the call is expected to cost, for the preview of a resume only. */
 	estimate: z.int().nonnegative().optional(),
 });
 export type AgentCall = z.infer<typeof agentCall>;
 
 export interface AgentAnswer {
-	/** A text; with a schema, what fits it. */
+	/** The answer: a text, or with a schema a value that fits it. */
 	readonly value: unknown;
 	readonly usage: Usage;
 }
@@ -35,8 +35,10 @@ const SYSTEM =
 const MAX_TURNS = 12;
 
 /**
- * @param redact takes out of a text what must not be written
- * @throws JournalError `SCRIPT_UNKNOWN_TOOL`, naming those that there are; the step itself `AGENT_TURNS`, `AGENT_ANSWER`
+ * Makes the step of an `agent()` call.
+ *
+ * @param redact takes secrets out of a text
+ * @throws JournalError `SCRIPT_UNKNOWN_TOOL`, naming the tools that there are; the step itself throws `AGENT_TURNS`, `AGENT_ANSWER`
  */
 export function agentStep(
 	call: AgentCall,
@@ -44,14 +46,14 @@ export function agentStep(
 	all: readonly Tool[],
 	redact: (text: string) => string,
 ): ScriptStep<AgentAnswer> {
-	// Neither what it is called nor what it may cost makes it another call.
+	// A changed label or estimate does not make it another call.
 	const { label, estimate, ...asked } = call;
 	const tools = (asked.tools ?? []).map((name) => findTool(all, name));
 	return {
 		kind: "agent",
 		name: model.id,
-		// Before it is cut, since a part of a secret is none that anybody knows; and when somebody looks, since a script may be
-		// stopped in the middle of what it asks.
+		// Redacted before it is cut, since a part of a secret is not recognised. Made on demand, since the script may be stopped in the
+		// middle of this call.
 		label: label ?? (() => firstLine(redact(asked.prompt))),
 		args: asked,
 		purity: "llm",

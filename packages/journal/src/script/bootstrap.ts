@@ -1,11 +1,11 @@
-/** Inside the realm: `ctx`, the console, and the only ways to the host and back. */
+/** Runs inside the realm of a script: makes `ctx` and the console, and holds the only ways to the host and back. */
 import type { ScriptCalls, ScriptContext } from "./context.ts";
 import type { ErrorText } from "./error-text.ts";
 import type { guardRealm } from "./guards.ts";
 import type { RealmErrors } from "./realm-errors.ts";
 import type { realmJson } from "./realm-json.ts";
 
-/** What the realm calls of the host. All of it may throw. */
+/** The functions of the host that the realm calls. Each may throw. */
 export interface Outside {
 	/** Calls `answer` with JSON text, or `fail` with an error of the host. */
 	call(
@@ -24,7 +24,7 @@ export interface Outside {
 	describe(error: unknown): string;
 }
 
-/** What the host calls of the realm. All of it only queues a microtask: what the script does then is done in a time slice. */
+/** The functions of the realm that the host calls. Each only queues a microtask, so that the script runs in a time slice. */
 export interface Inside {
 	/** Runs the top level of a script. Gives the exports beside the default one as JSON text; `fail` is told as of `run`. */
 	load(

@@ -1,4 +1,4 @@
-/** Where a script's calls stand: a tree of lanes, each with the chain of what was called in it. */
+/** Knows in which branch of a script each call stands: a tree of lanes, each with the chain of its calls. */
 import type { Scope } from "@reyn/wal";
 import { Line } from "../key.ts";
 import { Lane } from "../lane.ts";
@@ -12,7 +12,7 @@ export class Branch {
 	readonly draws: Draws;
 	readonly #line: Line;
 	readonly #tree: Tree;
-	/** Those that left here and are not part of the chain yet, in their order. */
+	/** The forks that began in this branch and are not part of its chain yet, in order. */
 	#forks: Fork[] = [];
 	readonly #visits = new Map<string, number>();
 
@@ -23,7 +23,7 @@ export class Branch {
 		this.draws = new Draws(`${tree.seed}\n${path}`);
 	}
 
-	/** To be called before each call: what it may rest on is now part of the chain. */
+	/** Adds ended forks to the chain. Call it before each call, which may rest on them. */
 	joinEnded(): void {
 		while (this.#forks[0]?.isOver) {
 			const { branches } = this.#forks.shift() as Fork;
@@ -38,7 +38,7 @@ export class Branch {
 		const what = name === "" ? kind : `${kind}.${encodeURIComponent(using.redact?.(name) ?? name)}`;
 		const visit = this.#visits.get(what) ?? 0;
 		this.#visits.set(what, visit + 1);
-		// What is begun in one go leaves from the same chain.
+		// Forks that begin without a call in between share the chain at that point.
 		const beside = this.#forks.length;
 		const fork: Fork = {
 			isOver: false,
@@ -66,7 +66,7 @@ interface Tree {
 	readonly seed: string;
 }
 
-/** The branch that the code that asks is in. */
+/** Finds the branch that the asking code runs in. */
 export class Branches {
 	readonly #root: Branch;
 	readonly #forks: Fork[] = [];
@@ -99,10 +99,10 @@ export class Branches {
 }
 
 interface Standing {
-	/** The run that it is a branch of. */
+	/** The run of this branch. */
 	readonly of: Branches;
 	readonly branch: Branch;
-	/** Where another run stands, in whose call this one runs. */
+	/** The position of an outer run, when this run was started inside one of its calls. */
 	readonly outside: Standing | undefined;
 }
 
@@ -116,5 +116,5 @@ function here(): Standing | undefined {
 /** All steps of a run are in lanes below this one. */
 export const scriptLane = (run: string): string => `script/${run}`;
 
-/** Is a lane inside a call? Its calls are parts of that one, and none of the script's own. */
+/** Is a lane inside a call? Then its steps are parts of that call, not calls of the script. */
 export const isInner = (lane: string): boolean => /\/[0-9a-f]{16}:\d+(\/|$)/.test(lane);

@@ -1,4 +1,4 @@
-/** What a script in a process of its own and its host say to each other: frames of JSON. Each message of the host has one report. */
+/** The protocol between an isolated script and its host: frames of JSON. The child answers each message of the host with one report. */
 import type { ScriptCalls } from "./context.ts";
 import type { ErrorText } from "./error-text.ts";
 import type { ScriptCode } from "./load.ts";
@@ -6,7 +6,7 @@ import type { ScriptCode } from "./load.ts";
 /** The branch that an operation comes from. Absent: the script's own line of calls. */
 export type At = readonly [fork: number, branch: number];
 
-/** What a script does in a time slice, in that order. Forks and calls are counted from 0, on both sides. */
+/** An operation of a script in a time slice. Both sides count forks and calls from 0. */
 export type Operation =
 	| {
 			readonly op: "fork";
@@ -18,7 +18,7 @@ export type Operation =
 	| { readonly op: "join"; readonly at?: At | undefined; readonly fork: number }
 	| { readonly op: "call"; readonly at?: At | undefined; readonly name: keyof ScriptCalls; readonly args: string };
 
-/** Each lets the script run for a time slice. */
+/** A message to the child; each lets the script run for a time slice. */
 export type ToChild =
 	| ({ readonly type: "open"; readonly sliceMs: number } & ScriptCode)
 	| { readonly type: "run"; readonly args: string }
@@ -32,13 +32,13 @@ export interface Seed {
 	readonly seed: string;
 }
 
-/** How a time slice ended, or that it goes on when it has the seed of a branch. */
+/** The report of a time slice: how it ended, or that it waits for the seed of a branch. */
 export type FromChild = { readonly operations: readonly Operation[]; readonly printed: readonly string[] } & (
 	| { readonly type: "seed"; readonly at?: At | undefined }
 	| { readonly type: "opened"; readonly exports: Readonly<Record<string, unknown>> }
 	| { readonly type: "rested" }
 	| { readonly type: "completed"; readonly result?: string | undefined }
-	/** By the failure of a call, which the script let through. */
+	/** The script ended by the failure of a call, which it let through. */
 	| { readonly type: "failed by"; readonly call: number }
 	| {
 			readonly type: "failed";
@@ -50,11 +50,11 @@ export type FromChild = { readonly operations: readonly Operation[]; readonly pr
 	  }
 );
 
-/** Where a child finds its ends of the channel. */
+/** The file descriptors of the channel in the child. */
 export const CHILD_READS = 3;
 export const CHILD_WRITES = 4;
 
-/** Bytes before the JSON, which say how long it is. */
+/** The length of the frame header, in bytes, which holds the length of the JSON. */
 export const HEAD = 4;
 
 export function frameOf(message: ToChild | Seed | FromChild): Buffer {

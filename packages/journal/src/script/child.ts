@@ -1,6 +1,6 @@
 /**
- * The program of the process that a script has for itself. It waits for a message of the host, lets the script run until that
- * waits again, and says what the script did. There is nothing else in it: no environment, no files, no programs, no code.
+ * The main program of the process of an isolated script. It waits for a message of the host, lets the script run until it waits again,
+ * and reports what the script did. The process has nothing else: no environment, no files, no programs, no other code.
  */
 import { readSync, writeSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -51,10 +51,10 @@ class Session implements Bridge {
 	#forks = 0;
 	#isCut = false;
 	#realm: Realm | undefined;
-	/** How it ended; undefined: not yet. */
+	/** How the script ended; undefined: not yet. */
 	#end: Ending | undefined;
 
-	/** Does what the host says, and gives what is to be reported of it. */
+	/** Carries out a message of the host. @returns the report */
 	async hear(message: ToChild): Promise<FromChild> {
 		let ending: Ending | undefined;
 		switch (message.type) {
@@ -80,7 +80,7 @@ class Session implements Bridge {
 			case "fail":
 				this.#take(message.call)?.fail(new FailedCall(message.call, message.said));
 		}
-		// Only now is it known what failed while nobody waited for it.
+		// Unhandled rejections are known only after a turn of the event loop.
 		await nextTurn();
 		return this.#report(ending ?? this.#end ?? { type: "rested" });
 	}
@@ -170,7 +170,7 @@ function readBytes(size: number): Buffer {
 	const bytes = Buffer.allocUnsafe(size);
 	for (let at = 0; at < size; ) {
 		const got = readSync(CHILD_READS, bytes, at, size - at, null);
-		// Nobody is there any more.
+		// The host has closed the channel.
 		if (got === 0) process.exit(0);
 		at += got;
 	}

@@ -1,9 +1,9 @@
-/** What a script sees of the world. */
+/** The types of `ctx`, the first argument of a script. */
 
 /**
- * The first argument of a script. Each call that returns a promise is recorded, and a later run of the same script is
- * given the same answer. Wrong arguments throw at once with code `SCRIPT_INVALID`, those that are not JSON with
- * `SCRIPT_NOT_JSON`; what fails outside rejects with the `code` and the `detail` that it failed with.
+ * The first argument of a script. Each call that returns a promise is recorded, and a later run of the same script gets the same
+ * answer. Invalid arguments throw at once with code `SCRIPT_INVALID`, arguments that are not JSON with `SCRIPT_NOT_JSON`. A call that
+ * fails rejects with the `code` and the `detail` of its failure.
  */
 export interface ScriptContext {
 	/** Lets an agent answer with JSON that fits the schema. */
@@ -38,7 +38,7 @@ export interface ScriptContext {
 		c: Stage<Awaited<B>, Item, C>,
 	): Promise<Awaited<C>[]>;
 	pipeline<Item>(items: readonly Item[], ...stages: Stage<never, Item, unknown>[]): Promise<unknown[]>;
-	/** Names a part of the script: its calls are kept and shown under the name. Gives what the body gives. */
+	/** Names a part of the script: its calls are recorded and shown under the name. Resolves with the result of the body. */
 	phase<T>(name: string, body: () => T | Promise<T>): Promise<Awaited<T>>;
 	/** Milliseconds since 1970. */
 	now(): Promise<number>;
@@ -51,13 +51,13 @@ export interface ScriptContext {
 }
 
 export interface AgentOptions {
-	/** What lists show in place of the prompt. */
+	/** A text for lists, in place of the prompt. */
 	readonly label?: string | undefined;
 	/** The system prompt. */
 	readonly system?: string | undefined;
 	/** The names of the tools that it may call. */
 	readonly tools?: readonly string[] | undefined;
-	/** Answers of the model until it has to be done. */
+	/** How often the model may answer until it has to be done. */
 	readonly maxTurns?: number | undefined;
 	/** Tokens that the call is expected to cost, for a preview of what a run has still to pay. */
 	readonly estimate?: number | undefined;
@@ -86,7 +86,7 @@ export interface BranchesFailed {
 	readonly branches: number;
 }
 
-/** What leaves a script, and with what: the JSON that a call carries. */
+/** The calls that leave a script, each with the JSON that it carries. */
 export interface ScriptCalls {
 	readonly agent: AgentOptions & { readonly prompt: string; readonly schema?: JsonSchema };
 	readonly tool: { readonly name: string; readonly args: Readonly<Record<string, unknown>> };

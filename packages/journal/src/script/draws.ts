@@ -1,7 +1,7 @@
-/** The dice of a script: at the same place of every run of the same id they fall the same. */
+/** The random numbers of a script: derived from the run's id and the place, so that a replay draws the same ones. */
 import { hash } from "node:crypto";
 
-/** Those of one branch. */
+/** The random numbers of one branch. */
 export class Draws {
 	readonly seed: string;
 	#drawn = 0;

@@ -1,4 +1,4 @@
-/** Errors on their way between host and realm, as text: an object of the one must not reach the other. */
+/** Carries errors between host and realm as text, since no object of one side may reach the other. */
 export interface ErrorText {
 	readonly name?: string | undefined;
 	readonly message: string;
@@ -21,7 +21,7 @@ export function textOfError(error: unknown): string {
 
 const own = ["DETERMINISM", "SCRIPT_BRANCH_FAILED", "SCRIPT_INVALID", "SCRIPT_NOT_JSON", "SCRIPT_TIMEOUT"] as const;
 
-/** Makes an error of this package. Where a script runs, it is told how: a child process loads nothing but what it needs. */
+/** Makes an error of this package. It is passed in, so that a child process need not load the error classes. */
 export type MakeError = (
 	code: (typeof own)[number],
 	message: string,

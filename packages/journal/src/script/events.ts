@@ -1,4 +1,4 @@
-/** What happens in a script run, as events, and what they add up to: the same for a run that goes on and for one that is read back. */
+/** The events of a script run, and the view that they add up to: the same for a live run and for one read back from the log. */
 import type { WalRecord } from "@reyn/wal";
 import { type Dict, emptyDict, entriesIn, getIn, setIn } from "../dict.ts";
 import type { Identity } from "../entry.ts";
@@ -25,30 +25,30 @@ export type ScriptEvent =
 			readonly type: "ended";
 			readonly status: EndStatus;
 			readonly reason?: string;
-			/** Tokens that this life recalled. Absent: whoever was told of the calls has counted them, or nobody knows. */
+			/** The tokens that this attempt recalled. Absent: they were counted call by call, or are not known. */
 			readonly recalled?: number;
 	  };
 
-/** `stopped` and `waiting`: it stays open, and can be resumed. */
+/** How an attempt ended. After `stopped` and `waiting` the run stays open, and can be resumed. */
 export type EndStatus = "completed" | "failed" | "stopped" | "waiting";
 
 export interface CallEvent {
 	readonly type: "call";
 	readonly lane: string;
-	/** The how-manieth of its lane, from 0. */
+	/** The position of the call in its lane, from 0. */
 	readonly at: number;
 	readonly kind: string;
 	readonly label: string;
 	readonly state: CallState;
 	readonly tokens?: number;
-	/** Why it failed or is tried again, or what was decided of it. */
+	/** Why the call failed or is tried again, or what was decided about it in doubt. */
 	readonly note?: string;
 }
 
-/** Of an earlier life of the run, and not asked for again yet: `kept` is recorded, `cut` was under way when it ended. */
+/** The state of a call. `kept` and `cut` are of an earlier attempt, not asked for again yet: recorded, or under way when it ended. */
 export type CallState = "calling" | "hit" | "live" | "failed" | "retrying" | "in_doubt" | "kept" | "cut";
 
-/** What a step of a script says while it goes on; of the parts of a call, what they cost. */
+/** The script event of a step event; for an inner step, only what it cost. */
 export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
 	const { lane, kind, at, label = event.name } = event;
 	if (isInner(lane)) return partOfStep(event);
@@ -66,7 +66,7 @@ export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
 		case "failed":
 			return { ...call, state: "failed", note: event.reason };
 		case "in_doubt":
-			// A question that nobody has answered is simply asked again.
+			// Not for questions to a person: an unanswered one is simply asked again.
 			if (kind === "ask") return undefined;
 			return { ...call, state: "in_doubt", note: event.reason ?? event.decision };
 		case "world_kept":
@@ -81,7 +81,7 @@ export function eventOfStep(event: StepEvent): ScriptEvent | undefined {
 function partOfStep(event: StepEvent): ScriptEvent | undefined {
 	const { lane, type } = event;
 	if (type === "ghost") return partOf(lane, "hit", event.usage);
-	// The steps inside it have said so one by one.
+	// The inner steps have told their cost one by one.
 	return type === "live" && !event.inner ? partOf(lane, "live", event.usage) : undefined;
 }
 
@@ -136,7 +136,7 @@ export interface RunView {
 }
 
 interface ShownCall extends CallEvent {
-	/** When it was first seen, among the others. */
+	/** The number of the call in the order in which calls were first seen. */
 	readonly order: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a resume would do, before anything is spent: the script runs against what is recorded, and where a call is not, it is told
- * what an earlier run heard there, or nothing. Nothing is called, nothing is written.
+ * Previews a resume before anything is spent. The script runs against its recorded calls. A call that is not recorded gets the answer of
+ * an earlier run at that place, or an empty one. Nothing is called, and nothing is written.
  */
 import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry, Recall } from "../entry.ts";
@@ -21,7 +21,7 @@ import { ScriptHost, type ScriptStep } from "./run-script.ts";
 /** One call of the script, in the order in which they are made. */
 export interface ExplainedCall {
 	readonly lane: string;
-	/** The how-manieth of its lane, from 0. */
+	/** The position of the call in its lane, from 0. */
 	readonly at: number;
 	readonly kind: string;
 	readonly label: string;
@@ -30,37 +30,37 @@ export interface ExplainedCall {
 	 * failure is recalled.
 	 */
 	readonly state: "hit" | "live" | "again" | "in_doubt" | "failed";
-	/** Why it is live: nothing is recorded here, another call is, or one that this one may rest on has changed. */
+	/** Why the call is live: nothing is recorded here, another call is, or a call that this one may rest on has changed. */
 	readonly why?: "new" | "changed" | "after a change";
-	/** The first field in which it is not what is recorded here. */
+	/** The first field that differs from the call that is recorded here. */
 	readonly differs?: { readonly field: string; readonly was: string | undefined; readonly is: string | undefined };
 	/** The record that it is compared with or recalled from. */
 	readonly seq?: Seq;
 	/** Tokens that are recalled. */
 	readonly saved: number;
-	/** Of them, those that are recalled only if what is assumed before comes so: else this may be another call, and to pay. */
+	/** The part of `saved` that rests on assumed answers before it: if these come otherwise, this may be another call, and to be paid for. */
 	readonly guessed: number;
-	/** Tokens that it costs: what the same call cost before, else the estimate of the script. Undefined: unknown. */
+	/** The tokens that the call will cost: what the same call cost before, else the estimate of the script. Undefined: unknown. */
 	readonly toPay: number | undefined;
-	/** An effect that was made before and would be made a second time. */
+	/** The seq of an earlier start of the same effect, which would be made a second time. */
 	readonly repeats?: Seq;
 }
 
 export interface Explanation {
 	readonly calls: readonly ExplainedCall[];
 	readonly saved: number;
-	/** Of `saved`, what is saved only if answers come as they are assumed here: of models, of effects, of a world that is asked again. */
+	/** The part of `saved` that rests on assumed answers: of models, of effects, of a world that is asked again. */
 	readonly guessed: number;
-	/** Of the calls whose price is known; what is guessed may be to pay too. */
+	/** The tokens of all calls whose price is known. The tokens in `guessed` may have to be paid too. */
 	readonly toPay: number;
 	/** How many live calls have no known price. */
 	readonly unknown: number;
 	/** Saved tokens of all tokens, 0 to 100; undefined when a price is unknown, or the rest of the script, or where some are guessed. */
 	readonly percentFree: number | undefined;
-	/** Is the script known to its end? Else `beyond` says what it did with what it was told. */
+	/** Was the script followed to its end? If not, `beyond` says what it did with the assumed answers. */
 	readonly isWhole: boolean;
 	readonly beyond?: string;
-	/** How many calls were answered with what an earlier run heard, or with nothing: what follows them may come otherwise. */
+	/** How many calls got an assumed answer: the calls after them may come otherwise. */
 	readonly assumed: number;
 	/** Where the script asks for something else than is recorded. */
 	readonly divergences: readonly Divergence[];
@@ -69,7 +69,7 @@ export interface Explanation {
 export interface ExplainPorts extends Pick<Using, "logId" | "results" | "redact"> {
 	readonly model: Model;
 	readonly tools: readonly Tool[];
-	/** What is recorded of the run; it is used up. */
+	/** The recorded calls of the run. The preview changes it, so make a fresh one each time. */
 	readonly memo: ScriptMemo;
 	/** Earlier runs of a script of the same name, newest first: what their calls cost. */
 	readonly earlier?: readonly ScriptMemo[];
@@ -81,10 +81,10 @@ export interface ExplainPorts extends Pick<Using, "logId" | "results" | "redact"
 	readonly isOver: boolean;
 }
 
-/** What says nothing of what the script would do. */
+/** Errors that are thrown by the preview: with them nothing is known of what the script would do. */
 const notOfScript = ["SCRIPT_INVALID", "SCRIPT_ARGS", "DETERMINISM", "SCRIPT_ISOLATION", "SCRIPT_LOST"];
 
-/** So many calls that are only assumed are followed; a script may go on for ever with what it is told. */
+/** How many assumed calls are followed at most: with assumed answers a script may go on for ever. */
 const MAX_ASSUMED = 1000;
 
 /**
@@ -119,7 +119,7 @@ export async function explain(
 class Explorer {
 	readonly using: ConstructorParameters<typeof ScriptHost>[2];
 	readonly #ports: ExplainPorts;
-	/** As they were asked for; empty where a call was never begun. */
+	/** The calls in the order in which they were asked for; an empty slot for one that never began. */
 	readonly #calls: (ExplainedCall | undefined)[] = [];
 	readonly #divergences: Divergence[] = [];
 	/** Calls that come in another order than is recorded. */
@@ -127,7 +127,7 @@ class Explorer {
 	readonly #made = new Set<string>();
 	readonly #enough = new AbortController();
 	#assumed = 0;
-	/** Has the script been told what is only assumed? */
+	/** Has the script been given an assumed answer? */
 	#isGuessing = false;
 
 	constructor(ports: ExplainPorts) {
@@ -135,13 +135,13 @@ class Explorer {
 		this.using = {
 			...ports,
 			model: { id: ports.model.id, generate: unrecorded },
-			// What is pure is recorded nowhere, and costs and changes nothing.
+			// Pure tools are called for real: they are not recorded, cost nothing and change nothing.
 			tools: ports.tools.map((tool) => (leavesOutcome(tool.purity) ? uncalled(tool) : tool)),
 			gate: undefined,
 			log: { append: unrecorded },
 			expected: ports.memo.expected(),
 			stepsIn: (lane) => ports.memo.stepsIn(lane),
-			// For the parts of a call. What the world says now is not known: it may well be what it said before.
+			// For the inner steps of a call. A world step counts as unchanged, since its new answer is not known.
 			recall(step) {
 				const known = ports.memo.recall(step);
 				if (known.kind === "world") return { kind: "ghost", kept: known.kept, order: known.order };
@@ -157,12 +157,12 @@ class Explorer {
 		};
 	}
 
-	/** The script comes no further by itself. */
+	/** Ends the preview: the script cannot go on by itself. */
 	stop(reason: Error): void {
 		this.#enough.abort(reason);
 	}
 
-	/** What is recorded comes in another order. What it does then is of interest all the same. */
+	/** Notes that calls come in another order than recorded, and lets the script go on: the rest of the preview is useful all the same. */
 	diverged(divergence: Divergence, goOn: () => void): void {
 		this.#reordered.push(divergence);
 		goOn();
@@ -196,7 +196,7 @@ class Explorer {
 		return { known: { kind: "fresh" }, told, atHand() {}, observe() {}, done: () => ticket.done() };
 	}
 
-	/** What is recorded of a call, for people. */
+	/** The row of a call in the preview. */
 	#row(id: Identity, known: Recall): ExplainedCall {
 		const { memo } = this.#ports;
 		const here = memo.at(id.lane, id.place?.at ?? 0);
@@ -219,7 +219,7 @@ class Explorer {
 		}
 	}
 
-	/** A call that is recorded nowhere. */
+	/** Makes a pure call, which is recorded nowhere. */
 	async #pure<T>(call: () => Promise<T>): Promise<() => T> {
 		try {
 			const value = await call();
@@ -231,7 +231,7 @@ class Explorer {
 		}
 	}
 
-	/** What the script hears of a call. */
+	/** Decides what answer the script gets for a call. */
 	async #ending<T>(
 		lane: Lane,
 		id: Identity,
@@ -317,7 +317,7 @@ class Explorer {
 		if (here && here.id.fp !== id.fp) {
 			const differs = firstDifference(here.id, id);
 			const divergence = { expected: describe(here.id), got: describe(id), seq: seqOf(here).seq, path };
-			// A run that has failed and goes on may ask otherwise than it did after that failure.
+			// Not a divergence after a failure: a run that goes on may ask for other calls there.
 			if (!here.entry.mayBeGone) this.#divergences.push(divergence);
 			return { why: "changed", differs, ...seqOf(here), ...repeats };
 		}
@@ -326,7 +326,7 @@ class Explorer {
 		return { why: "new", ...repeats };
 	}
 
-	/** Goes through the parts of a call that was cut off, as far as they are recorded. */
+	/** Goes through the recorded inner steps of a call that was cut. */
 	async #followParts<T>(lane: Lane, id: Identity, step: ScriptStep<T>): Promise<Parts<T>> {
 		const { using } = this;
 		let [saved, guessed, isGuess] = [0, 0, false];
@@ -358,7 +358,7 @@ class Explorer {
 		}
 	}
 
-	/** What the same call cost before, else what the script says that it may cost, without the parts that are recorded. */
+	/** The tokens that a call will cost: what the same call cost before, else the script's estimate, minus its recorded inner steps. */
 	#toPay<T>(id: Identity, step: ScriptStep<T>, { saved, end }: Parts<T>): number | undefined {
 		if (end || !step.usage) return 0;
 		const cost = this.#alike(id);
@@ -376,7 +376,7 @@ class Explorer {
 		return undefined;
 	}
 
-	/** Else the newest call of this sort at the same place. */
+	/** The newest call of the same kind at the same place, when there is none alike. */
 	#atThisPlace({ lane, kind, place }: Identity): JournalEntry | undefined {
 		const { memo, earlier = [] } = this.#ports;
 		for (const each of [memo, ...earlier]) {
@@ -386,7 +386,7 @@ class Explorer {
 		return undefined;
 	}
 
-	/** Goes on as if the call had given what an earlier one gave, or nothing. */
+	/** The assumed answer of a call: the result of an earlier one, or an empty one. */
 	async #assume<T>(id: Identity, step: ScriptStep<T>): Promise<T> {
 		if (++this.#assumed > MAX_ASSUMED) {
 			this.#enough.abort(new JournalError("REPLAY_DIVERGENCE", `more than ${MAX_ASSUMED} calls are not recorded`));
@@ -397,7 +397,7 @@ class Explorer {
 			try {
 				return (await loadResult(outcome.kept, this.#ports.results)) as T;
 			} catch {
-				// A result that is lost is as good as none.
+				// A lost result counts as none.
 			}
 		}
 		return step.assumed as T;
@@ -405,22 +405,22 @@ class Explorer {
 }
 
 interface Parts<T> {
-	/** Tokens of those that are recorded. */
+	/** The tokens of the recorded inner steps. */
 	readonly saved: number;
-	/** Of them, those that come after a world that is asked again. */
+	/** The part of them that comes after a world step which is asked again. */
 	readonly guessed: number;
-	/** Where all of them are. `give` throws where it has failed. */
+	/** Present when all inner steps are recorded. `give` throws if the call has failed. */
 	readonly end?: { readonly isGuess: boolean; give(): T };
 }
 
-/** Nothing is called, and nothing written. */
+/** Stands in for the model and the tools of a preview: it calls nothing. */
 function unrecorded(): never {
 	throw new Unrecorded("REPLAY_DIVERGENCE", "this is not recorded");
 }
 
 class Unrecorded extends JournalError {}
 
-/** A tool whose far side is asked nothing, neither to do something nor what it did. */
+/** A tool that neither calls nor reconciles. */
 const uncalled = ({ name, description, parameters, purity }: Tool): Tool => ({
 	name,
 	description,
@@ -429,7 +429,7 @@ const uncalled = ({ name, description, parameters, purity }: Tool): Tool => ({
 	call: unrecorded,
 });
 
-/** The first field that is not the same, in the order in which the call names them now. */
+/** The first field that differs, in the order of the present call. */
 function firstDifference(was: Identity, is: Identity): NonNullable<ExplainedCall["differs"]> {
 	if (was.kind !== is.kind) return { field: "kind", was: was.kind, is: is.kind };
 	if (was.name !== is.name) return { field: is.kind === "agent" ? "model" : "name", was: was.name, is: is.name };

@@ -1,4 +1,4 @@
-/** Inside the realm: whatever would answer differently tomorrow or elsewhere throws, and says what to use instead. */
+/** Runs inside the realm of a script: makes everything throw that differs between runs or machines, and names what to use instead. */
 import type { Fail } from "./bootstrap.ts";
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The place that a script has in a process of its own, seen from its host: the realm is there, and all that comes back is a report
- * at the end of each time slice. Nothing in a report is believed before it has been looked at.
+ * Runs a script in a process of its own, seen from the host. The realm is in that process, and the host gets a report at the end of each
+ * time slice. No report is trusted: all of it is checked first.
  */
 import { z } from "zod";
 import { JournalError } from "../errors.ts";
@@ -11,19 +11,19 @@ import type { Bridge, Realm, Reply } from "./realm.ts";
 import { type Child, startChild } from "./start-child.ts";
 import { SLICE_MS } from "./time-slice.ts";
 
-/** A longer report is no report, in bytes. */
+/** The longest report, in bytes. */
 const MAX_REPORT = 32 * 1024 * 1024;
 
-/** So many branches a run may have, so deep, under names so long, and so many calls without an answer: each costs its host memory. */
+/** Limits of a run, since each costs its host memory: branches, their depth and length of names, and calls without an answer. */
 const MAX_BRANCHES = 100_000;
 const MAX_CALLS = 10_000;
 const MAX_DEPTH = 256;
 const MAX_NAME = 1000;
 
-/** How much longer than a time slice may take its report is waited for, in milliseconds. */
+/** How long a report is waited for beyond the limit of a time slice, in milliseconds. */
 const GRACE_MS = 5000;
 
-/** The same for the first one, which waits for the process to start. */
+/** The same for the first report, which includes the start of the process. */
 const START_MS = 30_000;
 
 /**
@@ -51,23 +51,23 @@ class Isolated {
 	readonly #bridge: Bridge;
 	readonly #sliceMs: number;
 	readonly #child: Child;
-	/** What has come of a report that is not whole. */
+	/** The pieces of an incomplete report. */
 	#chunks: Buffer[] = [];
 	#size = 0;
-	/** Is the script running? Then it hears nothing else. */
+	/** Is the script running? Then no message is sent. */
 	#isBusy = false;
-	/** What it is to hear next. */
+	/** Messages to send next. */
 	readonly #next: ToChild[] = [];
-	/** What it has asked for in the time slice that it is in. */
+	/** Calls of the present time slice, to be begun when it is over. */
 	readonly #asked: (() => void)[] = [];
-	/** What it asked for before. */
+	/** Calls of earlier time slices that have not begun. */
 	#toBegin: (() => void)[] = [];
 	#calls = 0;
 	/** Calls that have no answer yet. */
 	#open = 0;
 	readonly #forks: Fork[] = [];
 	#branches = 0;
-	/** What calls of it failed with. */
+	/** The errors of failed calls, by their numbers. */
 	readonly #failures = new Map<number, unknown>();
 	readonly #opened = Promise.withResolvers<Readonly<Record<string, unknown>>>();
 	readonly #ended = Promise.withResolvers<string | undefined>();
@@ -95,14 +95,14 @@ class Isolated {
 				this.#send({ type: "run", args });
 				return this.#ended.promise;
 			},
-			// Between two answers there is a way to go and come back: one limit for both would gain nothing.
+			// Each answer is a message of its own, so a common limit for several would gain nothing.
 			burst: (answers) => answers(() => false),
 			say: (what) => what(),
 			close: () => this.#close(),
 		};
 	}
 
-	/** It ends here, with this error. */
+	/** Ends the script with an error. */
 	end(error: unknown): void {
 		this.#close();
 		this.#opened.reject(error);
@@ -139,7 +139,7 @@ class Isolated {
 		const late = (): void => {
 			if (this.#limit === limit) this.#lose(`it did not answer within ${limitMs} ms`);
 		};
-		// What came while this process was busy itself is heard before.
+		// A report that came while this process was busy is read first.
 		const limit = setTimeout(() => setImmediate(late), limitMs);
 		this.#limit = limit;
 		this.#child.write(frameOf(message));
@@ -155,7 +155,7 @@ class Isolated {
 		}
 	}
 
-	/** Reports come in pieces. Undefined: it is not whole. @throws where it is none */
+	/** Collects the pieces of a report; undefined: it is incomplete. @throws if it is no report */
 	#read(bytes: Buffer): FromChild | undefined {
 		this.#chunks.push(bytes);
 		this.#size += bytes.length;
@@ -164,7 +164,7 @@ class Isolated {
 		if (length > MAX_REPORT) throw new Error(`it sent a report of ${length} bytes; ${MAX_REPORT} are allowed`);
 		if (this.#size < HEAD + length) return undefined;
 		const whole = this.#joined(HEAD + length);
-		// It says nothing more before it is answered.
+		// The child must not send more before it gets a message.
 		if (this.#size > HEAD + length || !this.#isBusy) throw new Error("it spoke without being asked");
 		this.#chunks = [];
 		this.#size = 0;
@@ -175,7 +175,7 @@ class Isolated {
 		}
 	}
 
-	/** The pieces that have so many bytes, as one. */
+	/** Joins the first pieces to a buffer of at least this size. */
 	#joined(size: number): Buffer {
 		const [first] = this.#chunks;
 		if (first && first.length >= size) return first;
@@ -183,7 +183,7 @@ class Isolated {
 		return this.#chunks[0] as Buffer;
 	}
 
-	/** Does in the place of the script what it did in a time slice, and then what that asked for. @throws where it says what cannot be */
+	/** Carries out the operations of a report, then begins the calls in it. @throws if the report is impossible */
 	#take(report: FromChild): void {
 		if (this.#state === "opening" && report.operations.length > 0)
 			throw new Error("it made calls before its function ran");
@@ -198,7 +198,7 @@ class Isolated {
 		this.#isBusy = false;
 		const isCut = report.type === "failed" && report.isCut;
 		const asked = this.#asked.splice(0);
-		// What an answer given in the middle of this list led to comes before the rest of it.
+		// New calls come first: they follow from an answer that was given in the middle of the list.
 		if (!isCut) this.#toBegin = asked.concat(this.#toBegin);
 		if (this.#state === "opening") this.#toldOfOpening(report);
 		else this.#toldOfRunning(report);
@@ -284,7 +284,7 @@ class Isolated {
 		return fork;
 	}
 
-	/** Begins what was asked for, until the script is to hear something; else it waits for what comes. */
+	/** Begins calls until there is a message for the script, or none is left. */
 	#goOn(): void {
 		try {
 			while (!this.#isBusy) {
@@ -307,7 +307,7 @@ class Isolated {
 		return error;
 	}
 
-	/** @throws where it names a call that did not fail */
+	/** The error of a failed call. @throws if the report names a call that did not fail */
 	#failureOf(call: number): unknown {
 		if (!this.#failures.has(call)) throw new Error(`it named call ${call}, which did not fail`);
 		return this.#failures.get(call);

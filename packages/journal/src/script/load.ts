@@ -1,10 +1,10 @@
-/** From the text of a script to code that a realm can run: types erased, exports rewritten, imports refused. */
+/** Turns the text of a script into code that a realm can run: erases types, rewrites exports, refuses imports. */
 import { createHash } from "node:crypto";
 import { stripTypeScriptTypes } from "node:module";
 import { type AnyNode, type Expression, getLineInfo, type Pattern, type Program, parse, type Token } from "acorn";
 import { JournalError } from "../errors.ts";
 
-/** What runs of a script. */
+/** The code of a script as a realm runs it. */
 export interface ScriptCode {
 	readonly file: string;
 	/**
@@ -23,7 +23,7 @@ export interface ScriptModule extends ScriptCode {
 	readonly hash: string;
 }
 
-/** From this place of the source on (both from 1) the code has so many characters more in the line. */
+/** From this place of the source on (line and column from 1), the line of code has this many more characters. */
 export interface Moved {
 	readonly line: number;
 	readonly column: number;

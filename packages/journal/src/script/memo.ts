@@ -1,6 +1,6 @@
 /**
- * What is recorded of one script run: by place for a script that has not changed, by chain for one that has. A *revision* is the
- * span of one text with one set of arguments.
+ * The memo of a script run: its recorded calls. Calls of the same revision are found by place, calls of earlier revisions by chain. A
+ * *revision* is the span of one text with one set of arguments.
  */
 import type { Seq, WalRecord } from "@reyn/wal";
 import {
@@ -22,7 +22,7 @@ import { type CallKey, stepCompleted, stepStarted } from "../records.ts";
 import { isInner } from "./branches.ts";
 import { scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
 
-/** A call that was recorded, and how it ended. */
+/** A recorded call, with its entry. */
 export interface Memory {
 	readonly id: Identity;
 	readonly entry: JournalEntry;
@@ -34,16 +34,16 @@ interface Remembered extends Memory {
 	readonly answer: Answer;
 }
 
-/** What one call of a script has given: it is one with its parts, and stays one where it is recorded again. */
+/** The answer of one call, shared by the call and its inner steps, also when it is recorded again in a later revision. */
 interface Answer {
-	/** The call of this revision that it stands for. */
+	/** The call of this revision that uses the answer; it can be used once. */
 	usedBy?: string | undefined;
 }
 
 /** A call that an unchanged script asks for. */
 export type Expected = Omit<RecordedStep, "place"> & {
 	readonly lane: string;
-	/** When it is told; absent: it was begun, and its end is not known. */
+	/** The seq of the told outcome; undefined: the call was begun, and its end is not known. */
 	readonly place: Seq | undefined;
 	describe(): string;
 };
@@ -55,29 +55,29 @@ export class ScriptMemo {
 	#revision = 0;
 	#reuse: Reuse = "prefix";
 	#version = "";
-	/** Of this revision, by lane and place in it. */
+	/** The calls of this revision, by key. */
 	#here = new Map<string, Remembered>();
 	/** The newest effect that was started in any revision. */
 	#lastEffect: Seq = 0;
-	/** Of this revision, as the fold of a journal has them: it says what rests on a failure. */
+	/** The steps of this revision, folded like a journal, which says what rests on a failure. */
 	#steps = new Recorded();
-	/** Is all that was recorded of the run here? */
+	/** Does the memo have all records of the run? */
 	#isWhole = false;
-	/** Of the calls of this revision that have begun. */
+	/** The answers of the calls of this revision that have begun. */
 	#answers = new Map<string, Answer>();
-	/** Of the revisions before, oldest first. */
+	/** The calls of earlier revisions, by chain. */
 	readonly #byChain = new Map<string, Remembered>();
 	readonly #byLoose = new Map<string, Remembered[]>();
 	readonly #byFingerprint = new Map<string, Remembered[]>();
 	readonly #byOutcome = new Map<Seq, Remembered>();
-	/** Of all revisions, by fingerprint: the newest that has a result. */
+	/** The newest entry with a result, of all revisions, by fingerprint. */
 	readonly #completed = new Map<string, JournalEntry>();
-	/** Of all revisions, by the call of the script: the newest effect that was started inside it. */
+	/** The newest effect that was started inside a call, of all revisions, by the call of the script. */
 	readonly #effectsIn = new Map<string, Seq>();
-	/** Of all revisions, by lane and position: the newest. */
+	/** The newest call at a position, of all revisions, by lane and position. */
 	readonly #byPosition = new Map<string, Remembered>();
 
-	/** @param records those of the run, in the order of their seqs; others are passed over */
+	/** @param records the records of the run, in the order of their seqs; records of other runs are passed over */
 	constructor(records: Iterable<WalRecord> = []) {
 		for (const record of records) this.record(record);
 	}
@@ -121,9 +121,9 @@ export class ScriptMemo {
 		if (stepCompleted.is(record) && record.data.moves !== undefined) this.#learnAll();
 	}
 
-	/** What is known of a call that is about to be made. An answer that is found by content is taken. */
+	/** What is recorded of a call that is about to be made. An answer of an earlier revision is used up by that. */
 	recall(id: Identity): Recall {
-		// A failure is told until its run has ended by it.
+		// Never tried again here: a failure counts until the run has ended by it.
 		const around = { lastEffect: this.#lastEffect, asked: Number.MAX_SAFE_INTEGER };
 		const here = this.#here.get(keyOf(id));
 		if (here) return recallEntry(here.entry, around);
@@ -131,7 +131,7 @@ export class ScriptMemo {
 		if (!found) return { kind: "fresh" };
 		const known = recallEntry(found.entry, around);
 		if (known.kind === "fresh" || known.kind === "in_doubt") return known;
-		// What the world says now is an answer of its own, and has its place when it comes.
+		// A world step of an earlier revision is asked again: its new answer has a place of its own.
 		if (known.kind === "world" && !known.settled) return { kind: "fresh" };
 		if (known.kind !== "failed") found.answer.usedBy = callOf(id);
 		return { ...known, from: found.entry.outcome?.seq as Seq };
@@ -143,8 +143,8 @@ export class ScriptMemo {
 	}
 
 	/**
-	 * What an unchanged script asks for: the calls of this revision that have an outcome or a start. Undefined: the script has
-	 * changed since, or records are gone, so that nobody knows.
+	 * The calls that an unchanged script has to ask for: those of this revision with an outcome or a start. Undefined: nobody knows, since
+	 * the script has changed or records are gone.
 	 */
 	expected(): readonly Expected[] | undefined {
 		if (!this.#isWhole) return undefined;
@@ -153,7 +153,7 @@ export class ScriptMemo {
 		);
 		const calls = all.filter(({ id }) => id.place && !isInner(id.lane));
 		const asked = new Set(calls.filter(({ entry }) => !entry.mayBeGone).map(({ id }) => callOf(id)));
-		// What is inside a call that was cut, or may not be asked for again, may go with it.
+		// Inner steps of a call that was cut, or that may not be asked for again, count as such too.
 		const inside = all.filter(({ id }) => isInner(id.lane) && !asked.has(callOf(id)));
 		return [
 			...calls.map((each) => expectedOf(each, each.entry.mayBeGone)),
@@ -176,18 +176,18 @@ export class ScriptMemo {
 		yield* this.#here.values();
 	}
 
-	/** An earlier effect with the same fingerprint, that a call would make again. */
+	/** An earlier effect with the same fingerprint, which a call would make a second time. */
 	effectLike({ fp }: Identity): Memory | undefined {
 		const all = [...(this.#byFingerprint.get(fp) ?? []), ...this.#here.values()];
 		return all.find(({ id, entry }) => id.fp === fp && startsDurably(id.purity) && entry.started !== undefined);
 	}
 
-	/** An effect that was started inside a call, which another one in its place may make again. */
+	/** The newest effect that was started inside a call: another call in its place may make it a second time. */
 	effectIn({ id }: Memory): Seq | undefined {
 		return this.#effectsIn.get(callOf(id));
 	}
 
-	/** What a `script_started` or `script_resumed` record does; for a preview without one. */
+	/** Begins a revision, as a `script_started` or `script_resumed` record does; a preview calls it without a record. */
 	begin({ run, script, args, reuse = this.#reuse }: Begun): void {
 		this.#run = run;
 		const version = `${script} ${args}`;
@@ -213,7 +213,7 @@ export class ScriptMemo {
 		this.#learnAll();
 	}
 
-	/** What an end, or a moved world, says of calls before. */
+	/** Updates the entries of all calls, after an end or a changed world answer has changed what they mean. */
 	#learnAll(): void {
 		for (const each of this.#here.values()) each.entry = this.#steps.lookup(each.id) ?? each.entry;
 	}
@@ -227,11 +227,11 @@ export class ScriptMemo {
 		const isGiven = (each: Remembered): boolean => isFree(each) && each.entry.outcome?.type === "completed";
 		const alike = this.#byLoose.get(loose)?.find(isGiven);
 		if (alike) return alike;
-		// What an effect did rests on more than its arguments.
+		// Only model answers are found by content alone: an effect depends on more than its arguments.
 		return id.purity === "llm" ? this.#byFingerprint.get(id.fp)?.find(isGiven) : undefined;
 	}
 
-	/** The answer that a step has, or becomes part of. */
+	/** The answer that a step belongs to. */
 	#answerOf(id: Identity & { readonly adopts?: Seq }): Answer {
 		const call = callOf(id);
 		const adopted = id.adopts === undefined ? undefined : this.#byOutcome.get(id.adopts)?.answer;
@@ -262,7 +262,7 @@ interface Begun {
 
 const keyOf = (id: Identity): string => `${id.lane} ${entryKey(id)}`;
 
-/** Names a call of the script within its revision: the one that a step is, or is a part of. */
+/** The key of the script's call that a step is, or is an inner step of. */
 const callOf = (id: Identity): string => /^.*?\/[0-9a-f]{16}:\d+(?=\/|$)/.exec(id.lane)?.[0] ?? innerLane(id);
 
 const positionOf = (lane: string, at: number): string => `${lane} ${at}`;

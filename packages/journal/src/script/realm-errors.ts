@@ -1,4 +1,7 @@
-/** Inside the realm: the stack of an error has the lines of the script alone, the same in every run and wherever Reyn is installed. */
+/**
+ * Runs inside the realm of a script: rewrites the stacks of errors so that they have the lines of the script alone. They are then the
+ * same in every run, wherever Reyn is installed.
+ */
 import type { Fail } from "./bootstrap.ts";
 
 /** What the realm does with errors. */

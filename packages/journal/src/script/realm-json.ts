@@ -1,4 +1,4 @@
-/** Inside the realm: JSON text of what a script hands out. */
+/** Runs inside the realm of a script: makes JSON text of the values that a script hands out. */
 import type { Fail } from "./bootstrap.ts";
 
 /**

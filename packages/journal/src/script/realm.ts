@@ -1,7 +1,7 @@
 /**
- * The place that a script runs in: a context of its own in this thread, where everything that is not the same in every
- * run throws, and the world is one object. This is a guard against accidents and no sandbox against malice: a script
- * may use up the time and the memory of its process, which is that of its host or, where it is isolated, one of its own.
+ * The realm that a script runs in: a context of its own in this thread, where everything that differs between runs throws, and the
+ * world is one object. It guards against accidents and is no sandbox against malice: a script may use up the time and the memory of
+ * its process, which is that of its host, or its own if it is isolated.
  */
 import { type Context, constants, createContext, Script } from "node:vm";
 import { bootstrap, type Inside, type Outside } from "./bootstrap.ts";
@@ -15,37 +15,37 @@ import { realmJson } from "./realm-json.ts";
 import { placeOf, standsHere } from "./rejections.ts";
 import { SLICE_MS, TimeSlices } from "./time-slice.ts";
 
-/** What a script reaches, on the side of the host. */
+/** The host's side of a realm: the functions that a script's calls reach. */
 export interface Bridge {
 	/**
-	 * Gives a call that leaves the script its place: {@link ScriptCalls} says what `args` hold, as JSON text. What it gives is called
-	 * when the script has come to wait. What is thrown reaches the script with its `message`, `code` and `detail`.
+	 * Gives a call of the script its place. `args` is JSON text of {@link ScriptCalls}. The function that it returns begins the call, and
+	 * runs when the script waits. An error that is thrown reaches the script with its `message`, `code` and `detail`.
 	 */
 	call(op: keyof ScriptCalls, args: string): (reply: Reply) => void;
-	/** The script waits, and all that it has called is asked for. */
+	/** Says that the script waits, and that all its calls are asked for. */
 	rested(): void;
-	/** Opens branches under the line of calls that the caller is in; gives their number. May throw. */
+	/** Opens branches in the branch of the caller. @returns the number of the fork. May throw */
 	fork(kind: "parallel" | "pipeline" | "phase", name: string, branches: number): number;
 	/** Runs `body` in a branch (the host keeps track with AsyncLocalStorage). */
 	enter<T>(fork: number, branch: number, body: () => T): T;
-	/** All branches of a fork are over. */
+	/** Says that all branches of a fork are over. */
 	join(fork: number): void;
-	/** The dice of the branch that the caller is in. */
+	/** The random numbers of the branch of the caller. */
 	draws(): Pick<Draws, "seed" | "random" | "uuid">;
 	/** A line that the script has printed. */
 	log(text: string): void;
 	readonly error: MakeError;
-	/** Is there nobody else in this process? Then it may end where a time slice is cut. */
+	/** Does the script have this process to itself? Then the process may end when a time slice is cut. */
 	readonly isAlone?: boolean;
 	/** {@link ScriptPorts.watchTimeSlice} */
 	readonly watchTimeSlice?: ((limitMs: number) => () => void) | undefined;
 }
 
-/** How the host answers a call, once, while the script waits. What the script does then is done when this returns. */
+/** Answers a call, once, while the script waits. The script has run on, and waits again, when a method returns. */
 export interface Reply {
 	/** JSON text. */
 	answer(text: string | undefined): void;
-	/** It reaches the script with its `message`, `code` and `detail`. */
+	/** Fails the call: the script gets the `message`, `code` and `detail` of the error. */
 	fail(error: unknown): void;
 }
 
@@ -53,8 +53,8 @@ export interface Realm {
 	/** The exports beside the default one: `description`, `args` (a JSON Schema). */
 	readonly exports: Readonly<Record<string, unknown>>;
 	/**
-	 * Runs the default export, once. Arguments and result are JSON text. An error of the bridge that the script lets
-	 * through is thrown as it was; when this is over, the script is given no more answers.
+	 * Runs the default export, once. Arguments and result are JSON text. An error of the bridge that the script lets through is thrown
+	 * unchanged. After this settles the script gets no more answers.
 	 *
 	 * @throws JournalError `DETERMINISM`, `SCRIPT_BRANCH_FAILED`, `SCRIPT_INVALID`, `SCRIPT_NOT_JSON` and `SCRIPT_TIMEOUT`,
 	 * and an Error with name, message, `code` and `detail` of what else the script throws; the stack has the lines of the script
@@ -62,16 +62,16 @@ export interface Realm {
 	run(args: string): Promise<string | undefined>;
 	/** Several answers under one limit of time: {@link TimeSlices.burst}. */
 	burst(answers: (isShort: () => boolean) => void): void;
-	/** Does what is not of the script alone, when a burst is over. */
+	/** Runs work that is not of the script alone, once a burst is over. */
 	say(what: () => void): void;
-	/** Nothing runs in it any more. */
+	/** Ends the realm: nothing runs in it any more. */
 	close(): void;
 }
 
 /**
  * Makes a realm and runs the top level of the script in it.
  *
- * @param sliceMs how long it may compute until it waits
+ * @param sliceMs how long the script may compute until it waits, in milliseconds
  * @throws JournalError `SCRIPT_INVALID` (no default export that is a function; the top level throws; exports that are
  * not JSON), `DETERMINISM`, `SCRIPT_TIMEOUT`
  */

@@ -1,4 +1,4 @@
-/** What a script run adds to the log, beside its steps. */
+/** The records that a script run adds to the log, besides its steps. */
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 import { callKeySchema } from "../records.ts";
@@ -10,18 +10,18 @@ const version = { script: z.string(), args: z.string() };
 export const scriptStarted = defineRecord("script_started", z.object({ run, name: z.string(), ...version }));
 
 /**
- * Goes on, perhaps with another script or other arguments: then a new revision begins, and what was recorded before it is found by
- * what it rests on, or as `reuse` says.
+ * A resume of a run. With another script or other arguments a new revision begins: calls of earlier revisions are then found by their
+ * chains, or as `reuse` says.
  */
 export const scriptResumed = defineRecord(
 	"script_resumed",
 	z.object({ run, ...version, reuse: z.enum(["prefix", "content"]) }),
 );
 
-/** Tokens of what this life of the run was given from the log: a recall leaves no record of its own. Absent: not known. */
+/** The tokens of the answers that this attempt recalled, since a recall leaves no record of its own. Absent: not known. */
 const recalled = z.int().nonnegative().optional();
 
-/** The result lies beside the log, under its hash; none when the script gave nothing. */
+/** The end of a run with a result, which lies beside the log under its hash; absent if the script returned nothing. */
 export const scriptCompleted = defineRecord(
 	"script_completed",
 	z.object({ run, result: z.string().optional(), recalled }),
@@ -32,7 +32,7 @@ export const scriptFailed = defineRecord(
 	z.object({
 		run,
 		reason: z.object({ message: z.string(), code: z.string().optional(), detail: z.unknown().optional() }),
-		/** The calls whose failures it let through: they are called again when the run goes on. */
+		/** The calls whose failures the script let through: they are called again when the run goes on. */
 		by: z.array(callKeySchema).optional(),
 		recalled,
 	}),

@@ -1,21 +1,21 @@
-/** Promises of a script that fail while nobody waits for them: they must not end the process of its host. */
+/** Catches unhandled rejections of a script's promises, which must not end the process of its host. */
 import { standing } from "./standing.ts";
 
-/** @param more so many more have failed, which is all that is said of them */
+/** @param more how many more promises have failed, beyond those with a reason */
 type Tell = (reasons: readonly unknown[], more: number) => void;
 
-/** So many are told one by one: what a script computes has a limit of time, and this is work of its host. */
+/** How many are told with their reasons: this is work of the host, which the time limit of the script does not cover. */
 const TOLD = 1000;
 
-/** Whose code stands there. A promise says nothing of that: the script may have taken its prototype away. */
+/** The owner of each place. A promise itself cannot tell its owner, since the script may have changed its prototype. */
 const owners = new WeakMap<symbol, Tell>();
-/** Promises that failed. The script may come to wait for them later. */
+/** Promises that have failed, which the script may await later. */
 const told = new WeakSet<object>();
-/** What has failed and is told in a moment, all at once. */
+/** Failures that are about to be told, together. */
 const waiting = new Map<Tell, { readonly reasons: unknown[]; more: number }>();
 let isListening = false;
 
-/** A place to stand for the code of a realm: of what fails there, it is told. */
+/** Makes a place for the code of a realm, whose unhandled rejections are given to `tell`. */
 export function placeOf(tell: Tell): symbol {
 	if (!isListening) listen();
 	isListening = true;
@@ -24,15 +24,15 @@ export function placeOf(tell: Tell): symbol {
 	return place;
 }
 
-/** The code of a realm goes on where it stands now. */
+/** Makes the present place one of this realm. */
 export function standsHere(tell: Tell): void {
 	const place = standing.getStore();
 	if (place) owners.set(place, tell);
 }
 
 /**
- * Listeners of the host, one of which may end the process, hear of promises of everybody else only, and where there are no
- * listeners Node does what it always does.
+ * Filters the process's events of unhandled rejections: listeners of the host, one of which may end the process, do not get those of
+ * scripts. Without listeners Node behaves as usual for all others.
  */
 function listen(): void {
 	const { emit } = process;
@@ -45,7 +45,7 @@ function isOfScript(name: string, given: readonly unknown[]): boolean {
 	switch (name) {
 		case "unhandledRejection": {
 			const [reason, promise] = given;
-			// Node says it from where the promise failed; Node 22, from where it was made.
+			// The event runs in the async context in which the promise failed; in Node 22, in which it was made.
 			const tell = ownerHere();
 			if (!tell) return false;
 			told.add(promise as object);

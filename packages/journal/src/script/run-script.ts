@@ -22,23 +22,23 @@ import { fit, shapeOf } from "./schemas.ts";
 export interface ScriptPorts extends Using {
 	readonly model: Model;
 	readonly tools: readonly Tool[];
-	/** Puts a question to a person. Undefined when there is nobody to ask now: the run then ends as waiting. */
+	/** Puts a question to a person. Undefined: nobody can be asked now, and the run ends as waiting. */
 	ask(question: Question): Promise<string | undefined>;
 	/** A line that the script has printed. */
 	print(line: string): void;
-	/** Agents that ask the model at the same time; the others wait for their turn. Default: 8. */
+	/** How many agents may ask the model at the same time; others wait for their turn. Default: 8. */
 	readonly concurrency?: number;
-	/** Does it run in a process of its own, that has nothing but its calls? Default: false. */
+	/** Run the script in a process of its own, which has nothing but its calls. Default: false. */
 	readonly isolate?: boolean | undefined;
 	/** How long the script may compute until it waits for something, in milliseconds. Default: 5000. */
 	readonly sliceMs?: number;
 	/**
-	 * Called where a script of this process begins to compute, with how long it may, in milliseconds; what it gives is called when that
-	 * is over. There are functions of JavaScript that V8 cannot stop, and nothing else of the process runs then: a thread that was told
-	 * of it can see it, and end the process. Default: nobody is told.
+	 * Called when a script of this process begins to compute, with the milliseconds that it may take; the function that it returns is
+	 * called when the script is done. Some functions of JavaScript cannot be stopped by V8, and block the whole process: a watching
+	 * thread can notice that, and end the process. Default: nothing is called.
 	 */
 	readonly watchTimeSlice?: ((limitMs: number) => () => void) | undefined;
-	/** The calls that the script is known to make, as a memo says: it is stopped where it makes others. Absent: it may make any. */
+	/** The calls that the script has to make, from its memo: it is stopped if it makes others. Absent: it may make any. */
 	readonly expected?: readonly Expected[] | undefined;
 }
 
@@ -48,20 +48,20 @@ export interface Question {
 	readonly signal: AbortSignal;
 }
 
-/** Gives a call its place; what that gives asks for it there, to perform it or only to look it up. */
+/** Gives a call its place. @returns a function that asks for it, to perform it or, in a preview, to look it up */
 export type PlaceCall = <T>(lane: Lane, step: ScriptStep<T>, order: Order) => () => Asked<T>;
 
 export interface ScriptStep<T> extends Step<T> {
-	/** Tokens that it may cost. */
+	/** The tokens that the call is expected to cost. */
 	readonly estimate?: number;
-	/** What a preview goes on with where nothing is recorded. */
+	/** The answer that a preview assumes if nothing is recorded. */
 	readonly assumed: T;
 }
 
 /**
- * Runs the default export of a script. What is recorded is not called again.
+ * Runs the default export of a script. Recorded calls are not made again.
  *
- * @param run names the run: its lanes, and its random numbers
+ * @param run the id of the run, which its lanes and its random numbers are made of
  * @param args JSON
  * @throws what the script throws; JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_NOT_JSON`, `SCRIPT_WAITING`,
  * `SCRIPT_STUCK`, `SCRIPT_TIMEOUT`, `DETERMINISM`, `REPLAY_DIVERGENCE` (before anything is called); where it is isolated
@@ -74,7 +74,7 @@ export async function runScript(
 	scope: Scope,
 	ports: ScriptPorts,
 ): Promise<unknown> {
-	// When somebody has to be asked first, the run ends here, and its questions stay open.
+	// Aborted when only a person could help the run on: it ends then, and its questions stay open.
 	const waiting = new AbortController();
 	const signal = AbortSignal.any([ports.signal, waiting.signal]);
 	const host = new ScriptHost(
@@ -94,7 +94,7 @@ const UNCHANGED =
 	"Its text and its arguments are those that it had, so something else has changed: a model or a tool, say. Nothing was called; bring that back, or edit the script to go on with what is found in it";
 
 /**
- * Reads a script and its arguments, and makes no call: what is wrong with them is known before anything is written.
+ * Parses a script and checks its arguments, without making a call, so that mistakes are known before anything is written.
  *
  * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`; where it is isolated
  * `SCRIPT_ISOLATION`, `SCRIPT_LOST`
@@ -132,12 +132,12 @@ const open = (module: ScriptModule, bridge: Bridge, how: How): Promise<Realm> =>
 
 const journalError: Bridge["error"] = (...given) => new JournalError(...given);
 
-/** What becomes of the calls of a script. */
+/** How the calls of a script are made: for real, or looked up for a preview. */
 export interface HostOf {
 	readonly place: PlaceCall;
-	/** The script comes no further in this life. */
+	/** Ends the run for now: the script cannot go on in this attempt. */
 	suspend(reason: Error): void;
-	/** The script asks for something else than is recorded. @param goOn lets it */
+	/** Called when the script asks for something else than is recorded. @param goOn lets it go on */
 	diverged(divergence: Divergence, goOn: () => void): void;
 }
 
@@ -149,10 +149,10 @@ export class ScriptHost {
 	readonly #order: Order;
 	/** Calls that are being made, or looked up. */
 	#underWay = 0;
-	/** Those that wait for an answer that does not come in this life of the run. */
+	/** Calls whose answer cannot come in this attempt: questions to a person, and calls that wait for a permit. */
 	readonly #questions = new Set<{ readonly question: string }>();
 	readonly #turns: Turns;
-	/** Aborted when the script has ended: what only waits need not wait any more. */
+	/** Aborted when the script has ended, so that calls which only wait end too. */
 	readonly #over = new AbortController();
 	#whenDone = (): void => {};
 	/** Are recorded answers being given, one after the other? */
@@ -168,13 +168,13 @@ export class ScriptHost {
 			onDivergence: (divergence) => of.diverged(divergence, () => this.#order.goOn()),
 			onIdle: () => this.#advanceWhenIdle(),
 		});
-		// A memo knows what is recorded of this revision; a journal has all of them.
+		// The recorded steps come from the memo, which has those of this revision; a journal has those of all revisions.
 		const using = { ...ports, order: this.#order, recordedIn: undefined, firstBelow: undefined };
 		this.#branches = new Branches(run, scope, using);
 		this.#turns = new Turns(ports.concurrency ?? 8);
 	}
 
-	/** Nothing of the script is under way any more when this is settled. */
+	/** Runs the script. No call of it is under way any more when this settles. */
 	async run(module: ScriptModule, args: unknown): Promise<unknown> {
 		const { signal } = this.#ports;
 		signal.throwIfAborted();
@@ -209,7 +209,7 @@ export class ScriptHost {
 			const ended = new ProgramEnded("the script has ended");
 			this.#over.abort(ended);
 			this.#order.end(ended);
-			// What is paid for is kept, also where the script did not wait for it.
+			// Calls under way are waited for, even if the script did not: their answers are paid for, and have to be recorded.
 			if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#whenDone = resolve));
 		}
 	}
@@ -226,7 +226,7 @@ export class ScriptHost {
 		}
 	}
 
-	/** What cannot even be asked for is told before all else: nothing of it is recorded. */
+	/** Fails a call that cannot be asked for, such as one with a wrong argument. It is told before all others, since it is not recorded. */
 	#refuse(op: string, error: unknown, lane: Lane, reply: Reply): void {
 		const asked = { lane: lane.path, fp: "", occ: 0, kind: op, name: op, isUnheardOf: false, describe: () => op };
 		const ticket = this.#order.ask(asked, undefined, 0);
@@ -241,7 +241,7 @@ export class ScriptHost {
 		try {
 			asked = ask();
 		} catch (error) {
-			// Nothing that a script may handle: the run ends here, and stays open.
+			// The script must not handle a failure of the log or a stop: the run ends here, and stays open.
 			if (isBeneath(error)) this.#of.suspend(error as Error);
 			reply.fail(error);
 			return;
@@ -278,7 +278,7 @@ export class ScriptHost {
 				done();
 			},
 			(error) => {
-				// It is never told of: the run ends when nothing but that is under way.
+				// The script is not told: the run ends once only such calls are under way.
 				if (isReynError(error, "CALL_WAITING")) {
 					this.#questions.add({ question: error.message });
 					this.#order.advance();
@@ -292,14 +292,14 @@ export class ScriptHost {
 		);
 	}
 
-	/** Gives a call its place in its lane. What is done at once is of this run alone: it may be cut in the middle. */
+	/** Gives a call its place in its lane. This runs within a time slice, which may be cut anywhere: it may touch only this run's state. */
 	#place(op: string, call: unknown, lane: Lane): Placed {
 		const { model, tools, clock = systemClock, timers = systemTimers, signal } = this.#ports;
 		const { signal: over } = this.#over;
 		switch (op) {
 			case "agent": {
 				const step = agentStep(agentCall.parse(call), model, tools, (text) => lane.redact(text));
-				// Only what is called takes a turn: what is recalled costs nothing.
+				// Only calls that are made take a turn; recalled ones cost nothing.
 				const limited = { ...step, call: this.#turns.limit(step.call, AbortSignal.any([signal, over])) };
 				return this.#placeStep(lane, limited, ({ value }) => value);
 			}
@@ -310,7 +310,7 @@ export class ScriptHost {
 			case "ask":
 				return this.#ask(lane, askCall.parse(call));
 			case "now":
-				// Kept as a model's answer is: once, and not asked again.
+				// Recorded once, like a model's answer, and not asked again.
 				return this.#placeStep(lane, {
 					kind: "now",
 					name: "now",
@@ -327,7 +327,7 @@ export class ScriptHost {
 					args: { ms },
 					purity: "llm",
 					async call({ lane: inner, signal: cancelled }) {
-						// Whoever wakes it after a crash knows until when it sleeps.
+						// The end of the sleep is recorded first, so that after a crash only the rest is slept.
 						const until = await inner.perform<number>({
 							kind: "sleep",
 							name: "until",
@@ -359,7 +359,7 @@ export class ScriptHost {
 			args: { question, ...(choices ? { choices } : {}) },
 			purity: "side_effect",
 			assumed: choices?.[0] ?? "",
-			// Nobody who was asked and has not answered is harmed by being asked again.
+			// A person who has not answered may simply be asked again.
 			reconcile: async () => ({ kind: "not_done" }),
 			call: async ({ signal }) => {
 				for (;;) {
@@ -372,7 +372,7 @@ export class ScriptHost {
 		});
 	}
 
-	/** @throws ProgramEnded when the script has ended meanwhile: then nobody is asked any more */
+	/** Asks a person. @throws ProgramEnded when the script has ended meanwhile: the question is withdrawn then */
 	async #answerTo({ signal, ...question }: Question): Promise<string | undefined> {
 		const ended = AbortSignal.any([signal, this.#over.signal]);
 		ended.throwIfAborted();
@@ -380,14 +380,14 @@ export class ScriptHost {
 		const stop = (): void => reject(ended.reason);
 		ended.addEventListener("abort", stop, { once: true });
 		try {
-			// A person who is asked need not answer for the run to end.
+			// The run may end before the person answers.
 			return await Promise.race([this.#ports.ask({ ...question, signal: ended }), stopped]);
 		} finally {
 			ended.removeEventListener("abort", stop);
 		}
 	}
 
-	/** Never gives an answer: the run ends when nothing but questions is under way. */
+	/** Waits for ever: the run ends once only questions are under way. */
 	#wait(question: string, signal: AbortSignal): Promise<never> {
 		const open = { question };
 		const ended = AbortSignal.any([signal, this.#over.signal]);
@@ -403,7 +403,7 @@ export class ScriptHost {
 		});
 	}
 
-	/** Once nothing but questions is asked for, the script can come no further by itself. */
+	/** Ends the run once only questions are open: the script cannot go on by itself. */
 	#advanceWhenIdle(): void {
 		if (this.#over.signal.aborted || this.#order.open > this.#questions.size) return;
 		const questions = [...this.#questions].map(({ question }) => question);
@@ -421,15 +421,15 @@ export class ScriptHost {
 /** A call that has its place. */
 interface Placed {
 	ask(): Asked<unknown>;
-	/** What the script sees of a result. */
+	/** The part of a result that the script gets. */
 	shape(value: unknown): unknown;
 }
 
-/** Is a result in its record, as the JSON that it is? */
+/** Is the result plain JSON in its record, so that it can be given without a wait? */
 const isAtHand = ({ from, kept }: Recall & { kind: "ghost" }): boolean =>
 	from === undefined && !kept.spilled && !kept.binary;
 
-/** So many at a time, in the order in which they came. */
+/** Limits how many calls run at a time; the others wait in order. */
 class Turns {
 	#free: number;
 	readonly #waiting: (() => void)[] = [];
@@ -478,7 +478,7 @@ function assertArgs(file: string, schema: unknown, args: unknown): void {
 	);
 }
 
-/** The same failure for the script whether it comes from the call or from the log. */
+/** The failure as the script sees it: the same from the call and from the log. */
 function asFirstSeen(error: unknown, lane: Lane): unknown {
 	if (lane.signal.aborted) return error;
 	const { message, code, name, detail } = failureOf(error, (text) => lane.redact(text));

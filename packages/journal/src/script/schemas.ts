@@ -1,19 +1,19 @@
-/** The JSON Schemas that scripts bring along: a pattern in one may look at a text for ever, and that is not in the script's own time. */
+/** Uses the JSON Schemas of scripts under a time limit: a pattern in one may take for ever, and it runs in the host. */
 import { createContext, Script } from "node:vm";
 import { z } from "zod";
 
-/** Of all that anybody means, each takes less by far, in milliseconds. */
+/** The limit in milliseconds; any reasonable schema takes far less. */
 const LIMIT_MS = 2000;
 
 const context = createContext({ work: () => {} });
 const work = new Script("work()", { filename: "reyn:schemas" });
 
-/** @throws where it is none */
+/** The zod schema of a JSON Schema. @throws if it is none */
 export function shapeOf(schema: unknown): z.ZodType {
 	return withinLimit(() => z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]));
 }
 
-/** @throws where it cannot be told in time */
+/** Checks a value against a schema. @throws if that takes too long */
 export const fit = (shape: z.ZodType, value: unknown): z.ZodSafeParseResult<unknown> =>
 	withinLimit(() => shape.safeParse(value));
 

@@ -1,19 +1,20 @@
+/** A projection of script runs: which there are in a session, what each one runs, and how it ended. */
 import { defineProjection, entryAt } from "@reyn/snapshot";
 import { z } from "zod";
 import { scriptCompleted, scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
 
 const scriptRun = z.object({
 	name: z.string(),
-	/** SHA-256 of the text and of the arguments that it has now. */
+	/** SHA-256 of the present text, and of the present arguments. */
 	script: z.string(),
 	args: z.string(),
-	/** What it keeps of those before; absent: as by default. */
+	/** How calls of earlier revisions are reused; absent: by default. */
 	reuse: z.enum(["prefix", "content"]).optional(),
-	/** How many texts or arguments it had, this one included. */
+	/** The number of the present revision, from 1: it grows with each change of the text or the arguments. */
 	revision: z.int(),
-	/** The seq of its first record. */
+	/** The seq of `script_started`. */
 	started: z.int(),
-	/** Milliseconds since 1970. */
+	/** When the run started, in milliseconds since 1970. */
 	at: z.number(),
 	/** `open`: under way, or cut off, or waiting for an answer. */
 	status: z.enum(["open", "completed", "failed"]),

@@ -1,10 +1,10 @@
 /**
- * Who makes the text of an error's stack, when a script reads it. Usually V8 calls a function of Node for that, and what
- * is thrown there is of the host: where the name of the error is no text, or where the stack is used up.
+ * Makes V8 itself format the stack of an error that a script reads. Usually V8 calls a function of Node for that, which may throw an
+ * error of the host: when the name of the error is no text, or the stack is used up.
  */
 import { createContext, Script } from "node:vm";
 
-/** A context of the host's own, whose `Error` calls it for the text of a stack. */
+/** A context of the host's own: the function that formats stacks for its `Error` calls `work`. */
 const context = createContext({ work: () => {} });
 const makeText: () => void = new Script(
 	"Error.stackTraceLimit = 0; Error.prepareStackTrace = () => work(); () => void new Error().stack",
@@ -14,8 +14,8 @@ const makeText: () => void = new Script(
 let isWithin = false;
 
 /**
- * Does some work in which V8 itself makes the texts of stacks, and no code of the host does: it calls nobody for a text
- * while another one is under way, so the work is done inside of one.
+ * Runs work in which V8 formats stacks itself, without code of the host. V8 calls no formatting function while one is running already, so
+ * the work is run inside such a function.
  */
 export function withOwnTexts(work: () => void): void {
 	if (isWithin) {

@@ -1,4 +1,4 @@
-/** Starts the process that a script has for itself, with all that Node can take from a process taken from it. */
+/** Starts the process of an isolated script, with every right taken away that Node can take away. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
@@ -14,14 +14,14 @@ export interface Child {
 
 export interface ChildEvents {
 	data(bytes: Buffer): void;
-	/** It is gone, and all that it has written was heard. @param how for people */
+	/** Called when the process is gone and all its output was read. @param how it ended, for people */
 	gone(how: string): void;
 }
 
-/** What the script and the realm around it may use of memory, in MiB. */
+/** The memory limit of the script and its realm, in MiB. */
 const HEAP_MB = 512;
 
-/** So much of what Node says of its end is kept, in bytes. */
+/** How much of the process's error output is kept, in bytes. */
 const MAX_SAID = 16 * 1024;
 
 const isSource = import.meta.url.endsWith(".ts");
@@ -42,7 +42,7 @@ export function startChild({ data, gone }: ChildEvents): Child {
 	let said = "";
 	child.stderr?.on("data", (bytes: Buffer) => (said = (said + bytes).slice(0, MAX_SAID)));
 	output.on("data", data);
-	// That it is gone is told once.
+	// Errors of the streams are ignored: the end of the process is told once, below.
 	for (const stream of [input, output]) stream.on("error", () => {});
 	child.on("error", ({ message }) => gone(`it could not be started: ${message}`));
 	child.on("close", (code, signal) => {
@@ -58,7 +58,7 @@ export function startChild({ data, gone }: ChildEvents): Child {
 	return { write: (frame) => void input.write(frame), kill: () => void child.kill("SIGKILL") };
 }
 
-/** @param code all that it may read: the code of this package, and nothing of anybody */
+/** @param code the only directory that it may read: the code of this package */
 export const spawnChild = (entry: string, code: string): ChildProcess =>
 	spawn(
 		process.execPath,
@@ -72,7 +72,7 @@ export const spawnChild = (entry: string, code: string): ChildProcess =>
 		{
 			cwd: "/",
 			env: {},
-			// Ctrl-C is meant for the host, which stops it.
+			// A process group of its own: Ctrl-C is meant for the host, which then stops the child.
 			detached: true,
 			windowsHide: true,
 			stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"],

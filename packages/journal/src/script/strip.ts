@@ -1,9 +1,9 @@
-/** Takes out of the process of a script what the permission model of Node leaves in it. */
+/** Removes from the process of an isolated script what Node's permission model leaves in it. */
 import { registerHooks } from "node:module";
 
-/** Whoever got out of the realm would find little to go on with. To be called when all is loaded. */
+/** Makes sure that code which escapes the realm finds little to use. Call it when all modules are loaded. */
 export function strip(): void {
-	// A Node that does not know the option that keeps it in would have started all the same.
+	// A Node that does not know the permission option would have started without it.
 	if (!process.permission || process.permission.has("fs.write") || process.permission.has("child")) process.exit(1);
 	registerHooks({
 		resolve() {

@@ -1,46 +1,46 @@
-/** What a script computes in one time slice, from an answer until it waits again: for so long nothing else of the process runs. */
+/** Runs a script in time slices, each from an answer until the script waits again, with a limit: nothing else of the process runs meanwhile. */
 import { AsyncResource } from "node:async_hooks";
 import { type Context, createContext, Script } from "node:vm";
 import type { Bridge } from "./realm.ts";
 import { withOwnTexts } from "./stack-texts.ts";
 import { standing } from "./standing.ts";
 
-/** How long a time slice may be. What computes for longer belongs in a tool. */
+/** The default limit of a time slice, in milliseconds. Longer computations belong in a tool. */
 export const SLICE_MS = 5000;
 
-/** Of what one time slice prints, so much is shown: to show it is work of its host, which no limit of time ends. */
+/** How much of the output of one time slice is shown: showing it is work of the host, which the time limit does not cover. */
 const PRINTED_LINES = 1000;
 const PRINTED_CHARACTERS = 2 ** 20;
 
-/** Of what a time slice without an end has printed, so much is shown. */
+/** How many lines are shown of a time slice that was cut. */
 const SHOWN_LINES = 100;
 
 /**
- * Node 22 follows promises with hooks, and is left in the middle of one where a time slice is cut: the process then ends in an
- * assertion. There a time slice has no limit.
+ * Does a time slice have a limit here? Not in Node 22: it tracks promises with hooks, and cutting a time slice in the middle of one ends
+ * the process in an assertion.
  */
 export const hasLimit = Number.parseInt(process.versions.node, 10) >= 24;
 
 type TimeSliceHost = Pick<Bridge, "log" | "error" | "isAlone" | "watchTimeSlice">;
 
-/** The microtasks of the context run whenever a script in it ends, whatever the script is; and the limit is for both. */
+/** An empty program: running it in the context also runs the context's microtasks, and the time limit covers both. */
 const nothing = new Script("0", { filename: "reyn:realm" });
 
 const root = new AsyncResource("reyn:realm");
 
-/** Node 22 puts on each promise of a script what the stores of its host hold: there it runs where they hold nothing. */
+/** Runs work without the async stores of the host, since Node 22 puts their values on each promise of a script. */
 const withoutStores = (work: () => void): void => (hasLimit ? work() : root.runInAsyncScope(work));
 
-/** So long recorded answers are given under one limit, in milliseconds: to set one takes longer than an answer. */
+/** How long recorded answers are given under one limit, in milliseconds: setting a limit takes longer than giving an answer. */
 const BURST_MS = 25;
 
-/** A context of the host's own: what runs in it, and what that runs elsewhere, is under one limit. */
+/** A context of the host's own: the time limit of a program in it also covers what that program calls elsewhere. */
 const limited = createContext({ work: () => {} });
 const work = new Script("work()", { filename: "reyn:realm" });
 
 /**
- * The time slices of one script. It may be cut in the middle of a function of the host, so what those do at once has to be
- * of this script alone; all else is begun when the time slice is over, and not at all when it was cut.
+ * The time slices of one script. A slice may be cut in the middle of a function of the host, so such functions may only touch state of
+ * this script; all other work begins when the slice is over, and not at all if it was cut.
  */
 export class TimeSlices {
 	readonly #context: Context;
@@ -50,17 +50,17 @@ export class TimeSlices {
 	readonly #host: TimeSliceHost;
 	#begun: (() => void)[] = [];
 	#printed: string[] = [];
-	/** What may still be printed in this time slice. */
+	/** How many characters may still be printed in this time slice. */
 	#room = PRINTED_CHARACTERS;
-	/** Lines that are not shown, or not all of it. */
+	/** How many lines were cut or not shown. */
 	#unshown = 0;
-	/** What a burst leaves to be done after it. */
+	/** Work to do after the burst that is under way. */
 	#held: (() => void)[] | undefined;
 	#isCut = false;
 
 	/**
 	 * @param context with microtasks of its own (`microtaskMode: "afterEvaluate"`)
-	 * @param place where the script stands
+	 * @param place the place of the script's code; see `standing.ts`
 	 */
 	constructor(context: Context, file: string, limitMs: number, place: symbol, host: TimeSliceHost) {
 		this.#context = context;
@@ -71,9 +71,9 @@ export class TimeSlices {
 	}
 
 	/**
-	 * One time slice, and then what was asked for in it. After one that was cut there is none.
+	 * Runs one time slice, then begins the calls that were asked for in it. After a slice that was cut, nothing runs.
 	 *
-	 * @param wake settles what the script waits for
+	 * @param wake settles the promise that the script waits for
 	 * @throws JournalError `SCRIPT_TIMEOUT`
 	 */
 	run(wake: () => void): void {
@@ -89,9 +89,9 @@ export class TimeSlices {
 	}
 
 	/**
-	 * Several time slices, one after the other, under one limit.
+	 * Runs several time slices, one after the other, under one limit.
 	 *
-	 * @param work runs time slices while `isShort` says so; all that is not of this script alone it has to {@link say}
+	 * @param work runs time slices as long as `isShort` returns true; work that is not of this script alone has to go through {@link say}
 	 * @throws JournalError `SCRIPT_TIMEOUT`
 	 */
 	burst(timeSlices: (isShort: () => boolean) => void): void {
@@ -101,7 +101,7 @@ export class TimeSlices {
 		try {
 			limited.work = () => timeSlices(() => performance.now() < until);
 			const within = (): void => this.#within(this.#limitMs + BURST_MS, (limit) => work.runInContext(limited, limit));
-			// Where a time slice of it is cut, nothing is put back there: neither the store nor who makes texts.
+			// Wrapped here, since a slice that is cut restores nothing inside: neither the async store nor the formatting of stacks.
 			standing.run(standing.getStore(), withOwnTexts, within);
 		} finally {
 			this.#held = undefined;
@@ -109,13 +109,13 @@ export class TimeSlices {
 		}
 	}
 
-	/** Does what is not of this script alone: at once, or after the burst that is under way. */
+	/** Runs work that is not of this script alone: at once, or after the burst that is under way. */
 	say(what: () => void): void {
 		if (this.#held) this.#held.push(what);
 		else what();
 	}
 
-	/** To be called in a time slice. */
+	/** Registers work for the end of the present time slice. */
 	after(begin: () => void): void {
 		this.#begun.push(begin);
 	}

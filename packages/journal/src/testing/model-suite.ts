@@ -6,11 +6,11 @@ import { endsSoon, frozen } from "./within.ts";
 
 export interface ModelUnderTest {
 	readonly name: string;
-	/** A fresh model; those of two calls are the same one to the log. */
+	/** Makes a fresh model, with the same id each time. */
 	make(): Model;
-	/** One that gives no part of its answer for minutes: its far side is silent. */
+	/** Makes a model whose far side is silent: it gives no part of its answer for minutes. */
 	makeSilent?(): Model;
-	/** What it is asked. Default: a short question, with one tool that it may call. */
+	/** The request to ask it with. Default: a short question, with one tool that it may call. */
 	readonly request?: ModelRequest;
 }
 
@@ -27,8 +27,8 @@ const question: ModelRequest = {
 };
 
 /**
- * Runs over a model what `askModel` and the log need of it. What it cannot see: which failures of its far side may pass, and
- * whether they are thrown with `retryable: true`.
+ * Tests a model for what `askModel` and the log need. It cannot test which failures of the far side may pass, nor whether those are
+ * thrown with `retryable: true`.
  */
 export function testModel(
 	{ describe, test, expect }: Runner,
@@ -101,7 +101,7 @@ export function testModel(
 
 const cancelled = { parts: 0, how: "it throws" };
 
-/** How an answer ends from here on: whoever cancels is told by an error, since an answer that just ends looks like a whole one. */
+/** Reads an answer to its end. A cancelled one has to end with an error, since one that just ends looks complete. */
 async function endOf(answer: () => AsyncIterable<ModelPart>): Promise<{ parts: number; how: string }> {
 	let parts = 0;
 	const read = async () => {

@@ -8,16 +8,15 @@ import { endsSoon, frozen } from "./within.ts";
 export interface ToolUnderTest {
 	readonly name: string;
 	make(): Tool;
-	/** Arguments that it answers; an effect is made once for each test that calls it. */
+	/** Arguments that the tool answers; an effect is made once for each test that calls it. */
 	readonly args: unknown;
-	/** Arguments that it refuses, besides what is no object at all. */
+	/** Arguments that the tool refuses, besides values that are no object. */
 	readonly refused?: readonly unknown[];
 }
 
 /**
- * Runs over a tool what `callTool`, models and the log need of it. What it cannot see: whether its purity is true, and
- * whether its far side recognises a repeat by the `idempotencyKey`. Its schema is read by `z.fromJSONSchema`, which knows what
- * zod knows: no `if`, no `not`.
+ * Tests a tool for what `callTool`, models and the log need. It cannot test whether the purity is true, nor whether the far side
+ * recognises a repeat by its `idempotencyKey`. The schema is read by `z.fromJSONSchema`, which has no `if` and no `not`.
  */
 export function testTool({ describe, test, expect }: Runner, { name, make, args, refused = [] }: ToolUnderTest): void {
 	const call = async (given: unknown, signal = new AbortController().signal): Promise<string> => {
@@ -25,7 +24,7 @@ export function testTool({ describe, test, expect }: Runner, { name, make, args,
 		const prepared = tool.prepare && { prepared: await tool.prepare(frozen(given), { signal }) };
 		const answer = await tool.call(frozen(given), { signal, idempotencyKey: "0".repeat(64), ...prepared });
 		if (typeof answer !== "object") return answer;
-		// What is answered as an error has no code.
+		// An error that is answered, not thrown, has no code.
 		if (answer.isError) throw new Error(answer.text);
 		return answer.text;
 	};
@@ -33,7 +32,7 @@ export function testTool({ describe, test, expect }: Runner, { name, make, args,
 	describe(`the tool ${name}`, () => {
 		test("says what it is called, what it is for, and what it does to the world", async () => {
 			const { name, description, purity } = make();
-			// What every provider takes for the name of a function.
+			// The names of functions that every provider accepts.
 			expect([name, /^[A-Za-z0-9_-]{1,64}$/.test(name)]).toEqual([name, true]);
 			expect(description.trim() === "").toBe(false);
 			expect([purity, purities.includes(purity)]).toEqual([purity, true]);

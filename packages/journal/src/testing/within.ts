@@ -1,4 +1,4 @@
-/** What both suites ask with: values that nobody may change, and ends that come soon. */
+/** Helpers of both test suites: values that nobody may change, and a limit for calls that were cancelled. */
 
 /** A copy of a JSON value that throws when somebody changes it. */
 export function frozen<T>(value: T): T {
@@ -14,7 +14,7 @@ export function frozen<T>(value: T): T {
 
 const SOON_MS = 2_000;
 
-/** @throws if it takes longer than whoever has cancelled should wait */
+/** Waits for work that was cancelled. @throws when it takes too long to end */
 export async function endsSoon<T>(work: Promise<T> | T): Promise<T> {
 	let timer: ReturnType<typeof setTimeout> | undefined;
 	const late = new Promise<never>((_, reject) => {

@@ -1,3 +1,4 @@
+/** Agents of scripts: tools, schemas, limits, and which change makes another call of them. */
 import { describe, expect, test } from "vitest";
 import type { Model, ModelPart, ModelRequest, Tool } from "../../src/index.ts";
 import { Process, script, writer } from "./script-process.ts";

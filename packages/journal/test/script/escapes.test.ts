@@ -1,3 +1,4 @@
+/** Nothing in a realm differs between runs, and no object of the host can be reached from it. */
 import { AsyncLocalStorage, createHook } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import { runBody, testHost } from "./host.ts";

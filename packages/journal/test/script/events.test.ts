@@ -1,3 +1,4 @@
+/** The events of a run that goes on and of one that is read back add up to the same. */
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";

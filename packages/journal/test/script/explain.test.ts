@@ -1,3 +1,4 @@
+/** Previews of a script: what a resume would call, why, and at what price. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { histories } from "../../../../tests/sample.ts";

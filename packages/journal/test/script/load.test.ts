@@ -1,3 +1,4 @@
+/** Which scripts are taken and which are refused, with the place in the file. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { loadScript } from "../../src/script/load.ts";

@@ -1,3 +1,4 @@
+/** The realm of a script: its exports, errors, arguments and JSON. */
 import { spawnSync } from "node:child_process";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";

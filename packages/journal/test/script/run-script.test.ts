@@ -1,3 +1,4 @@
+/** Runs of scripts: questions, time and chance, failures. */
 import { describe, expect, test } from "vitest";
 import { quiet, SimulatedTime } from "../dying-log.ts";
 import { echo, Process, script, writer } from "./script-process.ts";

@@ -1,3 +1,4 @@
+/** The projection of script runs. */
 import { View } from "@reyn/snapshot";
 import { expect, test } from "vitest";
 import { scriptCompleted, scriptResumed, scriptRuns, scriptStarted } from "../../src/script/index.ts";
