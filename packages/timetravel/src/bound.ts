@@ -1,19 +1,20 @@
-/** What a person confirmed is what is done: which records that came after a preview speak against its move. One rule for all moves. */
+/** Decides whether a previewed move may still be made: what a person confirmed is what is done. One rule for all moves. */
 import { type Scope, type WalRecord, within } from "@reyn/wal";
 import { TimetravelError } from "./errors.ts";
 import { isMeta, isOutside, label, reset } from "./records.ts";
 import { type UndoRules, undoRuleOf } from "./undo.ts";
 
-/** What begins something, or is a move of a person; all other records go on with what was begun before. */
+/** Which records begin something, or are a move of a person. All other records are progress of work begun before. */
 export interface Beginnings {
 	readonly undoRules: UndoRules;
-	/** Absent: nobody has said which, so each kind may. */
+	/** The kinds that begin something. Absent: not known, so any kind may. */
 	readonly begins: readonly string[] | undefined;
 }
 
 /**
- * Does a record that came after the preview of a move in a scope speak against the move? Another move does, wherever, since the
- * way back is one for all. What begins in the scope does: nobody was shown that it would go. Progress does not, and no fact.
+ * Does a record that came after a preview make it stale? Another move does, in any scope, since all moves share one undo stack. A
+ * record that begins something in the move's scope does too: nobody was shown that it would be taken back. Progress does not, and
+ * neither does a fact.
  */
 export function speaksAgainst(record: WalRecord, scope: Scope, { undoRules, begins }: Beginnings): boolean {
 	const { kind } = record;
@@ -28,7 +29,7 @@ export function speaksAgainst(record: WalRecord, scope: Scope, { undoRules, begi
 const MAX_ACTOR_BYTES = 256;
 
 /**
- * Is it somebody who may stand in a record for good?
+ * Checks the name of an actor, which stays in the log: 1 to 256 bytes, not blank.
  *
  * @throws TimetravelError `TIMETRAVEL_ACTOR`
  */

@@ -1,4 +1,4 @@
-/** What outlives a truncation: resets and labels, the stacks of undo, and which snapshots stand for what went. */
+/** The index that outlives a truncation: resets and labels, the undo stacks, and which snapshots stand for removed records. */
 import { type Path, type SeqRange, sealed } from "@reyn/snapshot";
 import { unsealed } from "@reyn/snapshot/internal";
 import { type BlobStore, type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
@@ -7,7 +7,7 @@ import { TimetravelError } from "./errors.ts";
 import { recordAt } from "./record-at.ts";
 import type { Move } from "./undo.ts";
 
-/** The first that has states of the whole log; without any, the one before is written. */
+/** Version 2 added states of the whole log; an index without any is written as version 1, which older programs can read. */
 const VERSION = 2;
 const NAME = "branches";
 
@@ -37,21 +37,21 @@ const move: z.ZodType<Move> = z.strictObject({
 
 const branchIndex = z.strictObject({
 	v: z.literal([1, VERSION]),
-	/** Of the log with this id. */
+	/** The id of the log. */
 	log: z.string(),
-	/** Records before it do not count any more, though some may still be there: a truncation takes whole segments. */
+	/** The first record that counts. Some before it may still be on disk, since a truncation removes whole segments. */
 	retainedFrom: z.int().positive(),
-	/** Of those before it: each that is of a kept kind, or that a base is of; in log order. */
+	/** The records before `retainedFrom` that outlive it, in log order: those of a kept kind, and those at which a state is kept. */
 	records: z.array(record),
-	/** The newest reset before it that was settled. */
+	/** The newest reset before `retainedFrom` that was settled. */
 	settled: seq,
-	/** As of the record before it. */
+	/** The undo stacks just before `retainedFrom`. */
 	moves: z.strictObject({ past: z.array(move), future: z.array(move) }),
-	/** The scopes whose states are kept, and the first record that each has. */
+	/** The scopes whose states are kept, with the first record of each. */
 	scopes: z.array(z.strictObject({ scope, first: seq })),
-	/** The scopes of the records before it that states are folded from: any other has none of them. */
+	/** The scopes that had folded records before `retainedFrom`; all other scopes lost nothing. */
 	had: z.array(scope),
-	/** The kinds of record up to the newest base: a state of others alone begins after it. */
+	/** The kinds of record up to the newest kept state. A projection that folds none of them lost nothing. */
 	kinds: z.array(z.string()),
 	/** The seqs whose states are kept as snapshots, newest first, each with its record's crc. */
 	bases: z.array(z.strictObject({ seq, crc: z.string(), snapsTo: seq.optional() })),
@@ -61,7 +61,7 @@ const branchIndex = z.strictObject({
 
 export type BranchIndex = z.infer<typeof branchIndex>;
 
-/** Of a log that was never truncated. */
+/** The index of a log that was never truncated. */
 const wholeLog = (log: string): BranchIndex => ({
 	v: 1,
 	log,
@@ -76,7 +76,7 @@ const wholeLog = (log: string): BranchIndex => ({
 });
 
 /**
- * The index of a log.
+ * Reads and checks the index of a log.
  *
  * @throws TimetravelError `TIMETRAVEL_INDEX` when the log was truncated and it is missing, damaged or of another log, or of
  * another time of this one
@@ -101,14 +101,14 @@ export async function readBranchIndex(kept: BlobStore | undefined, wal: Wal): Pr
 		throw unusable(`keeps what was before seq ${data.retainedFrom}, and the log begins only at seq ${first}`);
 	if (data.retainedFrom > tip + 1)
 		throw unusable(`keeps what was before seq ${data.retainedFrom}, and the log ends at seq ${tip} already`);
-	// A log that was brought back from an older copy has given these seqs to other records since.
+	// A log restored from an older copy has other records at these seqs.
 	for (const { seq, crc } of data.bases)
 		if (seq >= first && seq <= tip && (await recordAt(wal, seq))?.crc !== crc)
 			throw unusable(`is of another life of this log: its record at seq ${seq} is another one`);
 	return data;
 }
 
-/** Undefined when it is no JSON: a checksum is no proof of that. */
+/** The parsed JSON; undefined when it is none, which a checksum cannot rule out. */
 function parsed(text: string): unknown {
 	try {
 		return JSON.parse(text);
@@ -117,12 +117,12 @@ function parsed(text: string): unknown {
 	}
 }
 
-/** Durable when it resolves; a crash leaves the old one or this one. */
+/** Writes the index; it is durable when the promise resolves. A crash leaves the old index or this one, whole. */
 export function writeBranchIndex(kept: BlobStore, index: BranchIndex): Promise<void> {
 	return kept.put(NAME, Buffer.from(sealed(JSON.stringify(index))));
 }
 
-/** A path without what its scope has no records of: what is left needs nothing that went. */
+/** The path without the ranges in which its scope has no records, so that they are not missed when they were removed. */
 export function pathIn(index: BranchIndex, path: Path): Path {
 	const first = firstOf(index, path.scope);
 	if (first <= 1) return path;
@@ -132,7 +132,7 @@ export function pathIn(index: BranchIndex, path: Path): Path {
 	return withRanges(path, ranges);
 }
 
-/** The same path, of which less has to be read. */
+/** The same path with fewer ranges to read. */
 export const withRanges = (path: Path, ranges: readonly SeqRange[]): Path => ({
 	tip: path.tip,
 	scope: path.scope,
@@ -141,13 +141,13 @@ export const withRanges = (path: Path, ranges: readonly SeqRange[]): Path => ({
 	isBase: (seq, kinds) => path.isBase(seq, kinds),
 });
 
-/** Can the state at the end of a path be made of what is kept? */
+/** Can the state at the end of a path be made from kept states and the records that are left? */
 export function isKept({ bases, retainedFrom }: BranchIndex, path: Path, kinds: readonly string[]): boolean {
 	const base = bases.find(({ seq }) => seq <= path.tip && path.isBase(seq, kinds))?.seq ?? 0;
 	return path.ranges.every(({ after, through }) => through <= base || Math.max(after, base) >= retainedFrom - 1);
 }
 
-/** The first seq that may have a record of the scope: 0 when some went, and no state of it was kept. */
+/** The first seq that may have a record of the scope; 0 when records of it were removed and no state of it is kept. */
 export function firstOf({ scopes, had, retainedFrom }: BranchIndex, scope: Scope): Seq {
 	const key = scopeKey(scope);
 	const known = scopes.find((each) => scopeKey(each.scope) === key);

@@ -1,4 +1,4 @@
-/** Boundaries: cuts a checkpoint where work ends, and goes to the one before where a cut would lie inside a tool cycle. */
+/** Writes checkpoints where work ends, and finds the checkpoint to go back to when a seq lies inside a tool cycle. */
 import { capture, type SnapshotError, type View } from "@reyn/snapshot";
 import { codeOf, type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { pathIn } from "./branch-index.ts";
@@ -46,7 +46,7 @@ export class Checkpoints {
 		return seq;
 	}
 
-	/** A stored state is a shortcut: the checkpoint stands without. */
+	/** Stores a snapshot if one is due. It is only a shortcut: the checkpoint is valid without it. */
 	async #store(state: View, store: (state: View) => Promise<void>): Promise<void> {
 		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return;
 		try {
@@ -61,7 +61,7 @@ export class Checkpoints {
 	async snapped(seq: Seq): Promise<Seq> {
 		if (seq === 0 || !this.#options.projections.some((each) => each.inCycle)) return seq;
 		const inCycle = (view: View): boolean => view.projections.some((each) => each.inCycle?.(view.get(each)));
-		// Found out before what is around it was taken away.
+		// Before the cut the records are gone; the index says what was found out before they went.
 		if (seq < this.#reading.retained.retainedFrom)
 			return this.#reading.retained.index.bases.find((base) => base.seq === seq)?.snapsTo ?? seq;
 		const owner = await this.#scopeAt(seq);
@@ -71,7 +71,7 @@ export class Checkpoints {
 		for (let i = checkpoints.findLastIndex((mark) => mark.seq < seq); i >= 0; i--) {
 			const mark = checkpoints[i] as Mark;
 			if (!within(mark.scope, owner) || !path.has({ ...mark, kind: checkpoint.kind })) continue;
-			// A plan in the background may have cut it inside the same cycle.
+			// A background plan may have written this checkpoint inside the same cycle.
 			if (!inCycle(await this.#reading.at(mark.seq, owner))) return mark.seq;
 		}
 		const { retainedFrom } = this.#reading.retained;

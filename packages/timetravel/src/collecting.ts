@@ -1,4 +1,4 @@
-/** Takes the front of a log away: how far policy and live work allow, what stands for it, and what nothing needs any more. */
+/** Garbage collection: cuts the front of a log off as far as policy and live work allow, and removes snapshots that nothing needs. */
 import { capture, collect, type View } from "@reyn/snapshot";
 import { type Scope, type Seq, scopeKey } from "@reyn/wal";
 import type { BranchIndex } from "./branch-index.ts";
@@ -11,17 +11,17 @@ import type { WholeLog } from "./whole-log.ts";
 
 /** What `gc` has done, or would do. */
 export interface Collection {
-	/** The first record that stays. What is before it can be reached by a label only. */
+	/** The first record that counts. Before it, only states with a label can be reached. */
 	readonly retainedFrom: Seq;
-	/** The one that was the first before. */
+	/** The same before this collection. */
 	readonly was: Seq;
-	/** The first record that is still on disk: the log goes in whole segments. */
+	/** The first record that is still on disk: the log is cut in whole segments. */
 	readonly first: Seq;
-	/** Live work that needs older records than the policy keeps, or a record of a kind that is not known here. */
+	/** Why less was cut than the policy allows: live work needs older records, or a record or a state is of an unknown kind. */
 	readonly heldBy?: Floor | Unknown | Unfolded;
-	/** Labels of what was before; their states are kept. */
+	/** Labels of seqs before the cut; their states are kept. */
 	readonly labels: readonly Label[];
-	/** The seqs whose states outlive their records, newest first: that before the cut, labels, and rewinds that mix lines. */
+	/** The seqs whose states outlive their records, newest first: the one before the cut, labels, and rewinds that mix two lines. */
 	readonly kept: readonly Seq[];
 	/** Stored states, and parts of them, that nothing needs any more. */
 	readonly snapshots: number;
@@ -34,7 +34,7 @@ export class Collecting {
 	readonly #options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots" | "projections">;
 	readonly #snapped: (seq: Seq) => Promise<Seq>;
 
-	/** @param snapped the seq that a checkout of one goes to */
+	/** @param snapped gives the seq that a checkout of a seq goes to */
 	constructor(
 		reading: Reading,
 		whole: WholeLog,
@@ -47,7 +47,7 @@ export class Collecting {
 		this.#snapped = snapped;
 	}
 
-	/** No move may be under way. */
+	/** Collects. The caller makes sure that no move is under way. */
 	async gc({ dryRun = false, ...policy }: RetentionPolicy & { readonly dryRun?: boolean }): Promise<Collection> {
 		const was = this.#reading.retained.retainedFrom;
 		const { before, heldBy } = await this.#retention(policy);
@@ -76,7 +76,7 @@ export class Collecting {
 	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor | Unknown | Unfolded }> {
 		const was = this.#reading.retained.retainedFrom;
 		const { known, projections } = this.#options;
-		// Behind another cut nothing would stand for it any more.
+		// A further cut would lose the kept state of a projection that is not registered now.
 		const unfolded = known && (await this.#reading.retained.unfolded(projections.map(({ name }) => name)));
 		if (unfolded) return { before: was, heldBy: unfolded };
 		const checkpoints = this.#reading.timelineIndex.checkpoints.filter(({ seq }) => seq >= was);
@@ -95,7 +95,7 @@ export class Collecting {
 		return { before: was, ...(heldBy ? { heldBy } : {}) };
 	}
 
-	/** The first record that whoever knows its kind may want to fold. */
+	/** The first record of an unknown kind: a program that knows the kind may want to fold it. */
 	async #firstUnknown(from: Seq, through: Seq): Promise<Unknown | undefined> {
 		const { known } = this.#options;
 		if (!known) return undefined;
@@ -105,7 +105,7 @@ export class Collecting {
 		return undefined;
 	}
 
-	/** Work may be live at the tip, at the cut, or in what a reset behind the cut went back to. */
+	/** The oldest record that live work needs: at the tip, at the cut, and in the states that resets behind the cut went back to. */
 	async #lowestFloor(before: Seq, scopes: readonly Scope[]): Promise<Floor | undefined> {
 		const back = this.#reading.lineage.resets.filter(({ seq, target }) => seq >= before && target < before);
 		const { tip } = this.#reading.wal;
@@ -120,7 +120,7 @@ export class Collecting {
 		return lowest;
 	}
 
-	/** What stands for all before a seq, once it is gone; the states are stored, unless it is only to be said. */
+	/** The index that stands for all records before a seq, once they are gone. Its states are stored, unless `dryRun`. */
 	async #indexBefore(before: Seq, dryRun: boolean): Promise<BranchIndex> {
 		const labelled = new Map<Seq, Seq>();
 		for (const { seq } of await this.#reading.labels()) labelled.set(seq, await this.#snapped(seq));

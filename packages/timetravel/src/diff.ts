@@ -2,12 +2,12 @@
 import { type AnyProjection, List, type View } from "@reyn/snapshot";
 import { canonicalJson, type Scope, type Seq } from "@reyn/wal";
 
-/** One difference, at the end of `path`, which leads through the keys of the state. What is absent has no `before` or `after`. */
+/** One difference, at `path`, the keys from the root of the state. An absent value has no `before` or `after`. */
 export type Change =
 	| { readonly kind: "added"; readonly path: readonly string[]; readonly after: unknown }
 	| { readonly kind: "removed"; readonly path: readonly string[]; readonly before: unknown }
 	| { readonly kind: "changed"; readonly path: readonly string[]; readonly before: unknown; readonly after: unknown }
-	/** Of a list or an array: at this index the items `before` stood, where `after` stand now. All others are the same. */
+	/** For a list or an array: at this index the items `before` were replaced by `after`. All others are the same. */
 	| {
 			readonly kind: "spliced";
 			readonly path: readonly string[];
@@ -20,13 +20,13 @@ export interface StateDiff {
 	readonly from: Seq;
 	readonly to: Seq;
 	readonly scope: Scope;
-	/** By the name of the projection; without changes where its states are equal. */
+	/** The changes by projection name; an empty list where the states are equal. */
 	readonly projections: Readonly<Record<string, readonly Change[]>>;
 }
 
 /**
- * What leads from the states of `a` to those of `b`. What both lists have from the same stored parts is not looked at, so two
- * moments of a long history cost what lies between them.
+ * The changes that lead from the states of `a` to those of `b`. Stored parts that both lists share are skipped, so the cost is that
+ * of the records between the two moments, however long the history is.
  *
  * @param projections which to compare; default: all
  * @throws SnapshotError `SNAPSHOT_UNREGISTERED`
@@ -36,7 +36,7 @@ export function diffViews(a: View, b: View, projections: readonly AnyProjection[
 	return { from: a.seq, to: b.seq, scope: a.scope, projections: Object.fromEntries(changes) };
 }
 
-/** A line for each change and for each item of a list; values are JSON. None where nothing differs. */
+/** A line for each change and for each changed item of a list; values are JSON. No lines when nothing differs. */
 export function diffLines({ projections }: StateDiff): readonly string[] {
 	return Object.entries(projections).flatMap(([name, changes]) =>
 		changes.length === 0 ? [] : [name, ...changes.flatMap(linesOf)],
@@ -63,7 +63,7 @@ function* field(path: readonly string[], before: unknown, after: unknown): Gener
 	else yield* between(path, before, after);
 }
 
-/** Two lines of history have a beginning in common, and a tail each: one splice says it, where items side by side are noise. */
+/** The difference of two lists as one splice: two lines of history share a beginning, and comparing their tails item by item is noise. */
 function* spliced(path: readonly string[], before: Items, after: Items): Generator<Change> {
 	const shorter = Math.min(before.length, after.length);
 	let at = before instanceof List && after instanceof List ? before.sharedStart(after) : 0;
@@ -103,7 +103,7 @@ const isItems = (value: unknown): value is Items => Array.isArray(value) || valu
 
 const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null && !isItems(value);
 
-/** A key may be called `constructor` too. */
+/** The value of a key of the state's own: a key may be called `constructor`. */
 const own = (fields: Fields, key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
 
 const isSame = (one: unknown, other: unknown): boolean => one === other || canonicalJson(one) === canonicalJson(other);

@@ -1,3 +1,4 @@
+/** The error class of moves through the history, and its codes. */
 import { ReynError } from "@reyn/wal";
 
 export type TimetravelCode =

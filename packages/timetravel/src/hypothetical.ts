@@ -1,13 +1,13 @@
-/** The history as a reset would leave it, for previews: nothing is written. */
+/** The history as a reset would leave it, for previews. Nothing is written. */
 import type { Path, View } from "@reyn/snapshot";
 import type { Scope, Seq, WalRecord } from "@reyn/wal";
 import type { Lineage } from "./lineage.ts";
 import type { Coverage } from "./undo.ts";
 
 export interface HypotheticalHistory {
-	/** Would this record count? */
+	/** Would this record count after the reset? */
 	isActive(record: Pick<WalRecord, "seq" | "scope" | "kind">): boolean;
-	/** What the state of a scope would be. */
+	/** The state that a scope would have after the reset. */
 	at(scope: Scope): Promise<View>;
 }
 
@@ -29,7 +29,7 @@ export function hypothetical(
 	};
 }
 
-/** The same records: the reset itself, which no state folds, is not there to be read. */
+/** The path without the reset at its end, which is not written; no state folds a reset, so the state is the same. */
 function endingAt(tip: Seq, path: Path): Path {
 	return {
 		tip,

@@ -1,4 +1,4 @@
-/** Which records a state is the fold of, in a log whose resets have cut it and gone back: docs/adr/0006, per class. */
+/** Lineage: which records count for a state, in a log whose resets have gone back and left parts behind (docs/adr/0006). */
 import type { Path, SeqRange } from "@reyn/snapshot";
 import { type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { type Branch, branchTree } from "./branches.ts";
@@ -38,10 +38,10 @@ export class Lineage {
 	readonly resets: readonly Reset[];
 	readonly tip: Seq;
 	readonly #options: LineageOptions;
-	/** All seqs from the newest reset on share these; only a new reset changes them. */
+	/** The paths to the tip. All seqs since the newest reset share them; only a new reset changes them. */
 	readonly #current: Paths;
 
-	/** @param current leave it out; it is how `advance` hands on what is known already. */
+	/** @param current for `advance` alone, which hands on the paths that are known already */
 	constructor(
 		resets: readonly Reset[],
 		tip: Seq,
@@ -56,7 +56,7 @@ export class Lineage {
 		this.#current = current;
 	}
 
-	/** The same history after more records, none of them a reset: O(1), and all that was worked out stays known. */
+	/** The same history after more records, none of them a reset. O(1): the known paths stay. */
 	advance(tip: Seq): Lineage {
 		return new Lineage(this.resets, tip, this.#options, this.#current);
 	}
@@ -82,7 +82,7 @@ export class Lineage {
 		return seq === 0 || (seq <= of && holds(this.#pathsTo(of).ancestors(scope, covered), seq));
 	}
 
-	/** Is `seq` an ancestor of the tip in any class in the scope: may anything of it that came after `seq` count? */
+	/** Is `seq` an ancestor of the tip in any class in the scope? Then records of the scope after `seq` may count. */
 	isAncestorInAny(seq: Seq, scope: Scope): boolean {
 		return seq === 0 || (seq <= this.tip && holds(this.#current.inAny(scope), seq));
 	}
@@ -113,7 +113,7 @@ class LinePath implements Path {
 	readonly scope: Scope;
 	readonly #paths: Paths;
 	#ranges: readonly SeqRange[] | undefined;
-	/** The seqs that are bases for some kinds: thousands of snapshots are asked for with the same ones. */
+	/** A cache of the seqs that are bases for some kinds: a search through thousands of snapshots asks with the same kinds. */
 	#bases: { readonly kinds: readonly string[]; readonly edges: Edges } | undefined;
 
 	constructor(paths: Paths, tip: Seq, scope: Scope) {
@@ -143,7 +143,7 @@ class Paths {
 	readonly #to: Seq;
 	readonly #ofClass = new Map<number, Edges>();
 	readonly #inEvery = new Map<number, Edges>();
-	/** As if there were no resets: that of facts. */
+	/** The path of facts: all records, as if there were no resets. */
 	readonly #straight: Edges;
 
 	constructor(groups: Groups, to: Seq) {
@@ -170,7 +170,7 @@ class Paths {
 	/** The seqs that are ancestors in every class of these kinds (absent means all) in the scope; genesis is one always. */
 	ancestors(scope: Scope, kinds?: readonly string[]): Edges {
 		const groups = kinds && new Set(kinds.map((kind) => this.groups.ofKind(kind)));
-		// What holds a meta record is judged as the record itself is: by all classes.
+		// A meta record is judged by all classes.
 		if (!groups || groups.has(META)) return this.inEvery(scope);
 		groups.delete(OUTSIDE);
 		const paths = this.#classesIn(scope, [...groups]);
@@ -214,7 +214,7 @@ class Paths {
 const OTHER = 0;
 /** The number of a kind that forms no class. */
 const META = -1;
-/** That of a kind whose records are on every path. */
+/** The number of a kind whose records are on every path. */
 const OUTSIDE = -2;
 
 /**
@@ -222,13 +222,13 @@ const OUTSIDE = -2;
  * numbers are covered by the same resets, so one walk does for all of them.
  */
 class Groups {
-	/** Every reset covers everything, as most do: then all classes have one path, that of a meta record too. */
+	/** Does every reset cover everything, as is common? Then all classes share one path, and meta records do too. */
 	readonly isOne: boolean;
 	/** The numbers of the kinds that form classes. */
 	readonly kinds: readonly number[];
 	readonly #resets: readonly Reset[];
 	readonly #isMeta: (kind: string) => boolean;
-	/** Every kind met so far; from the start those that resets name. */
+	/** The number of every kind met so far; at first the kinds that resets name. */
 	readonly #kinds: Map<string, number>;
 	/** Each reset's drop, in numbers. */
 	readonly #drops: readonly (ReadonlySet<number> | undefined)[];
@@ -243,14 +243,14 @@ class Groups {
 		this.#isMeta = isMeta;
 		this.isOne = resets.every(({ scope, drop }) => drop === undefined && within({}, scope));
 
-		// Of thousands of full resets there is nothing to tell apart, and they are gone through at each new one.
+		// Full resets need no groups. Skipping them matters: there may be thousands, and this runs at each new reset.
 		const different = this.isOne ? [] : resets;
 		this.#agents = numbered(different.map(({ scope }) => scope.agent));
 		this.#sessions = numbered(different.map(({ scope }) => scope.session));
 		this.#runs = numbered(different.map(({ scope }) => scope.run));
 		this.#scopes = [...new Map(different.map(({ scope }) => [this.ofScope(scope), scope])).values()];
 
-		// Kinds that stand in the same drop lists are one. There are few lists, one for each rewind mode.
+		// Kinds that stand in the same drop lists form one group. There are few lists: one for each rewind mode.
 		const lists = new Map(different.flatMap(({ drop }) => (drop ? [[nameOf(drop), drop]] : [])));
 		const standsIn = new Map<string, string>();
 		for (const [name, list] of lists) {
@@ -278,7 +278,7 @@ class Groups {
 		return outer * (this.#runs.size + 2) + numberOf(run, this.#runs);
 	}
 
-	/** The scope itself, which stands for all below it that no reset names, and those below it that one does. */
+	/** The scope itself, which stands for all scopes below it that no reset names, and the scopes below it that a reset names. */
 	scopesIn(scope: Scope): readonly Scope[] {
 		return [scope, ...this.#scopes.filter((named) => within(named, scope))];
 	}
@@ -298,7 +298,7 @@ function numbered(names: readonly (string | undefined)[]): Numbers {
 	return numbers;
 }
 
-/** 0 for no name, 1 for any that has no number. They differ: resets may name scopes below the first, not the second. */
+/** 0 for no name, 1 for a name without a number. They differ: a reset may name a scope below the first, never below the second. */
 function numberOf(name: string | undefined, numbers: Numbers): number {
 	return name === undefined ? 0 : (numbers.get(name) ?? 1);
 }

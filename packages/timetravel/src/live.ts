@@ -1,4 +1,4 @@
-/** States of now: each follows what is appended through handles, and goes along with every rewind. */
+/** Live states: each follows the records that are appended through handles, and is made anew after a rewind. */
 import type { View } from "@reyn/snapshot";
 import { type Appender, type Scope, type Seq, scopeKey, type WalRecord, within } from "@reyn/wal";
 
@@ -7,22 +7,22 @@ export interface Live {
 	readonly scope: Scope;
 	readonly view: View;
 	/**
-	 * A log for work that begins with this state: what it appends is in `view` before `append` returns. After a rewind it refuses,
-	 * with `STALE_LINEAGE`, what this covers; an outcome is kept all the same where the timeline has `outcomes`.
+	 * A log for work that begins with this state: each record is in `view` before `append` returns. After a rewind it refuses the
+	 * records that the rewind covers, with `STALE_LINEAGE`; an outcome is kept all the same if the timeline has `outcomes`.
 	 */
 	handle(): Appender;
-	/** It follows no more; who asks for the scope again gets a new one. */
+	/** Stops following. Asking for the scope again gives a new live state. */
 	close(): void;
 }
 
 export interface LivesPorts {
-	/** The state of now, and the newest reset that it knows of. Both are taken at once. */
+	/** The present state, the tip and the newest reset, all of one moment. */
 	now(scope: Scope): { readonly tip: Seq; readonly reset: Seq; readonly view: Promise<View> };
 	/** A log for the line that the reset at this seq has begun. */
 	handle(reset: Seq): Appender;
 }
 
-/** All that are open: one for each scope, so that whoever appends is seen by all. */
+/** All open live states, one for each scope, so that every append reaches every holder. */
 export class Lives {
 	readonly #ports: LivesPorts;
 	readonly #all = new Map<string, LiveState>();
@@ -39,14 +39,14 @@ export class Lives {
 		return this.#all.get(scopeKey(scope));
 	}
 
-	/** One whose state is still to be made. */
+	/** Registers a live state, whose view is still to be made. */
 	add(scope: Scope): LiveState {
 		const live = this.make(scope);
 		this.#all.set(scopeKey(scope), live);
 		return live;
 	}
 
-	/** The same, of which nobody knows: it takes what it is given. */
+	/** Makes a live state without registering it: it gets only the records that it is handed. */
 	make(scope: Scope): LiveState {
 		const live: LiveState = new LiveState(scope, this.#ports, () => this.#remove(live));
 		return live;
@@ -60,13 +60,13 @@ export class Lives {
 		for (const live of this.holding(record.scope)) live.take(record);
 	}
 
-	/** Those that see a record of this scope. */
+	/** The live states that a record of this scope belongs to. */
 	holding(scope: Scope): readonly LiveState[] {
 		if (this.#all.size === 0) return [];
 		return holding(scope).flatMap((each) => this.#all.get(scopeKey(each)) ?? []);
 	}
 
-	/** Those that a reset of this scope may move. */
+	/** The live states that a reset of this scope may change. */
 	overlapping(scope: Scope): readonly LiveState[] {
 		return [...this.#all.values()].filter((live) => within(live.scope, scope) || within(scope, live.scope));
 	}
@@ -76,7 +76,7 @@ export class Lives {
 	}
 }
 
-/** The scopes that a scope lies in, the process first, itself last. */
+/** The scopes around a scope, from the whole process down to the scope itself. */
 export function holding(scope: Scope): readonly Scope[] {
 	const all: Scope[] = [{}];
 	for (const level of ["agent", "session", "run"] as const)
@@ -86,13 +86,13 @@ export function holding(scope: Scope): readonly Scope[] {
 
 export class LiveState implements Live {
 	readonly scope: Scope;
-	/** Resolves when it is open; set by who opens it. */
+	/** Resolves when the state is open; set by its opener. */
 	opened: Promise<unknown> = Promise.resolve();
 	readonly #ports: LivesPorts;
 	readonly #remove: () => void;
 	#view: View | undefined;
 	#knows: Seq = 0;
-	/** What was appended while the state is being made anew. */
+	/** Records appended while the state is being made anew. */
 	#meanwhile: WalRecord[] | undefined;
 	#rebuilding: Promise<void> = Promise.resolve();
 
@@ -125,7 +125,7 @@ export class LiveState implements Live {
 		this.#view = this.#view?.apply(record);
 	}
 
-	/** Takes the state of now; what is appended meanwhile joins it. */
+	/** Makes the state anew; records appended meanwhile are folded into it. */
 	rebuild(): Promise<void> {
 		this.#rebuilding = this.#rebuild();
 		return this.#rebuilding;
@@ -137,7 +137,7 @@ export class LiveState implements Live {
 		const { tip, reset, view } = this.#ports.now(this.scope);
 		try {
 			const now = await view;
-			// Another rewind has come between, and its state is the newer one.
+			// Another rewind came in between: its state is newer.
 			if (this.#meanwhile !== meanwhile) return await this.#rebuilding;
 			this.#view = meanwhile.reduce((next, record) => (record.seq > tip ? next.apply(record) : next), now);
 			this.#knows = reset;

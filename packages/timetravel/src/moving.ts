@@ -1,4 +1,4 @@
-/** Moves: one at a time, bound to what was previewed, and settled when all that is in memory is in line with them. */
+/** Makes moves (checkouts, undo, redo, labels): one at a time, only as previewed, and settled once memory agrees with the log. */
 import type { Draft, Scope, Seq, WalRecord } from "@reyn/wal";
 import { assertActor, type Beginnings, speaksAgainst } from "./bound.ts";
 import type { Checkpoints } from "./checkpoints.ts";
@@ -22,15 +22,15 @@ import {
 import { type Coverage, type Move, type Moves, moveKinds } from "./undo.ts";
 
 export interface CheckoutOptions {
-	/** Kinds to take back to the target; absent: all. */
+	/** The kinds of record to take back to the target; absent: all. */
 	readonly drop?: readonly string[];
-	/** Whose records move. Default: the whole process. */
+	/** The scope whose records move. Default: the whole process. */
 	readonly scope?: Scope;
 	/** Who asked, in 1 to 256 bytes. Default: `"user"`. */
 	readonly actor?: string;
-	/** The tip of the preview that was confirmed: what speaks against it since is `TIMETRAVEL_STALE`. Absent: nothing does. */
+	/** The tip of the confirmed preview: if a later record makes it stale, the move fails with `TIMETRAVEL_STALE`. Absent: no check. */
 	readonly expect?: Seq;
-	/** A name for what is meant, for people. Default: `"both"`. */
+	/** A name of the kind of rewind, for people. Default: `"both"`. */
 	readonly mode?: string;
 	readonly counts?: Readonly<Record<string, number>>;
 }
@@ -38,9 +38,9 @@ export interface CheckoutOptions {
 export interface StepOptions {
 	/** Who asked, in 1 to 256 bytes. Default: `"user"`. */
 	readonly actor?: string;
-	/** The move that was confirmed, by its seq: another one is `TIMETRAVEL_STALE`. Absent: the newest, whichever it is. */
+	/** The seq of the confirmed move: if another one is the newest, it is `TIMETRAVEL_STALE`. Absent: the newest, whichever it is. */
 	readonly of?: Seq;
-	/** The tip when that was shown, as for a checkout. Default: with `of` the tip of now. */
+	/** The tip of the confirmed preview, as for a checkout. Default, with `of`: the present tip. */
 	readonly expect?: Seq;
 }
 
@@ -51,7 +51,7 @@ export interface Checkout {
 	/** The seq of the reset that was written; the tip for `none`. */
 	readonly seq: Seq;
 	readonly target: Seq;
-	/** The seq that was asked for, where it lay inside a tool cycle: the target is then the checkpoint before it. */
+	/** The seq that was asked for, if it lies inside a tool cycle: the target is then the checkpoint before it. */
 	readonly snappedFrom?: Seq;
 }
 
@@ -61,7 +61,7 @@ export interface Stepped {
 	readonly seq: Seq;
 	/** The move that was taken back, or made again. */
 	readonly of: Seq;
-	/** The seq whose state it is now for what was moved; absent for a label. */
+	/** The seq whose state is now the current one for the classes that moved; absent for a label. */
 	readonly target?: Seq;
 }
 
@@ -80,11 +80,11 @@ export class Mover implements Moving {
 	readonly #sessions: Sessions;
 	#parts: MoveParts = alone;
 	readonly #beginnings: Beginnings;
-	/** The move that is under way: resolves when it has ended. */
+	/** Resolves when the move under way has ended. */
 	#moving: Promise<void> | undefined;
-	/** The preview that alone may be written meanwhile. */
+	/** The only preview that may be written during that move. */
 	#held: MovePreview | undefined;
-	/** Moves whose rebuild nobody has finished, oldest first. */
+	/** Moves whose rebuild is not finished, oldest first. */
 	#unsettled: readonly Moved[];
 
 	constructor({ reading, present, checkpoints, sessions, options }: MoverPorts) {
@@ -98,7 +98,7 @@ export class Mover implements Moving {
 	}
 
 	async preview(seq: Seq, { drop, scope = {} }: Partial<Coverage> = {}): Promise<MovePreview & Pick<Checkout, "kind">> {
-		// Of this moment: what comes while it is worked out is not in it.
+		// Taken now: records that come while the preview is worked out are not in it.
 		const { lineage } = this.#reading;
 		const { tip } = lineage;
 		this.#reading.retained.assertHas(seq);
@@ -110,12 +110,12 @@ export class Mover implements Moving {
 		return { kind: lineage.isAncestor(target, scope, drop) ? "undo" : "fork_switch", ...where };
 	}
 
-	/** @param expect as of {@link ifStill}: looked at before anything is refused for another reason */
+	/** @param expect see {@link ifStill}; checked before any other reason to refuse */
 	async previewStep(verb: "undo" | "redo", of?: Seq, expect?: Seq): Promise<MovePreview> {
-		// Waits for what is queued: of what is not durable yet, the stacks know nothing.
+		// Waits until queued records are durable: the stacks are folded from durable records only.
 		await recordAt(this.#reading.wal, this.#reading.wal.tip);
 		const { past, future } = await this.moves();
-		// What the stacks are of: a move that has come since then is none of theirs.
+		// The tip of the stacks: a move that came later is not in them.
 		const { seen: tip } = this.#reading.timelineIndex;
 		const move = (verb === "undo" ? past : future).at(-1);
 		if (of !== undefined && move?.seq !== of)
@@ -124,7 +124,7 @@ export class Mover implements Moving {
 				`${verb} was asked of what was done at seq ${of}, and ${move ? `seq ${move.seq} is next` : "there is none any more"}; look again what it would be`,
 				{ of, ...(move ? { newest: move.seq } : {}) },
 			);
-		// Nothing is stopped for what will not be done.
+		// Checked before any work is stopped for it.
 		await this.ifStill(expect, move ? scopeOf(move) : {}, () => {});
 		if (!move) throw this.#nothing(verb);
 		const { seq, inverse } = move;
@@ -147,7 +147,7 @@ export class Mover implements Moving {
 	async write(preview: MovePreview, by: MovedBy): Promise<Moved> {
 		if (this.#held !== preview) return this.exclusively(preview, () => this.write(preview, by));
 		if (preview.kind === "none") throw new RangeError("a preview of no move cannot be written; leave it");
-		// It may have been made before a truncation.
+		// The preview may be older than a truncation.
 		if (preview.kind !== "label" || preview.undoes === undefined) this.#reading.retained.assertHas(preview.target);
 		if (preview.kind !== "label")
 			this.#reading.retained.assertCanGo(
@@ -171,12 +171,12 @@ export class Mover implements Moving {
 		if (!this.#unsettled.some((each) => each.seq === seq)) return;
 		if (oldest?.seq !== seq)
 			throw new RangeError(`expected the move at seq ${oldest?.seq} to be settled first; got that at seq ${seq}`);
-		// Not waited for: without it the next start does the same once more, which changes nothing.
+		// Not awaited: if it is lost, the next start settles the move again, which changes nothing.
 		this.#present.append(resetSettled({ reset: seq }), {});
 		this.#unsettled = this.#unsettled.slice(1);
 	}
 
-	/** @param preview what alone may be written meanwhile; undefined: nothing, but for what `work` writes by itself */
+	/** @param preview the only preview that may be written meanwhile; undefined: none, except what `work` writes by itself */
 	async exclusively<T>(preview: MovePreview | undefined, work: () => Promise<T>): Promise<T> {
 		if (this.#moving)
 			throw new TimetravelError("TIMETRAVEL_BUSY", "another rewind is under way; wait until it is done");
@@ -205,13 +205,13 @@ export class Mover implements Moving {
 		const { drop, scope = {}, actor = "user", mode = "both", counts, expect } = options;
 		return this.exclusively(undefined, async () => {
 			assertActor(actor);
-			// What comes while the work gets quiet changes neither kind nor target: only a reset would, and this is the only one.
+			// Records that come while work stops change neither kind nor target: only a reset could, and moves are exclusive.
 			const preview = await this.preview(seq, { scope, ...(drop ? { drop } : {}) });
 			const { target, snappedFrom } = preview;
-			// Before anything is stopped for it.
+			// Checked before any work is stopped.
 			await this.ifStill(expect, scope, () => {});
 			if (expect !== undefined && target > expect) throw this.#stale(expect, { seq: target });
-			// Work may have gone on since what was confirmed, which takes nothing of it back then.
+			// Going to the confirmed tip itself takes nothing back, even if work has gone on since.
 			const isNone = target === (expect ?? preview.tip);
 			if (!isNone && onlyUndo && preview.kind === "fork_switch") throw this.#notActive(seq);
 			const how = { mode, actor, ...(counts ? { counts } : {}) };
@@ -239,7 +239,7 @@ export class Mover implements Moving {
 				return { ...stepped, target: preview.target };
 			});
 		} finally {
-			// Who begins again may ask for another move.
+			// Last: work that begins again may ask for another move.
 			for (const over of held) over();
 		}
 	}
@@ -301,9 +301,9 @@ export class Mover implements Moving {
 				const { tip: through } = this.#reading.wal;
 				const dataOf = moveKinds(this.#beginnings.undoRules);
 				for await (const record of this.#reading.wal.read({ after: seen, through, dataOf })) judge(record);
-				// From here to `act` nobody else's turn comes: what was heard of meanwhile is all there is, or it is read too.
+				// From here to `act` all is synchronous: `heard` has every record since, or the loop reads on.
 				for (const record of heard) if (record.seq === seen + 1) judge(record);
-				// A full disk is not waited for, and takes no record either: to append says so.
+				// A full disk is not waited for: `act` appends, and the append says that the disk is full.
 				if (seen === this.#reading.wal.tip || this.#reading.wal.durableTip < through) return act();
 			}
 		} finally {
@@ -311,7 +311,7 @@ export class Mover implements Moving {
 		}
 	}
 
-	/** The steps of a move that has this timeline alone already, and is bound to what was shown of it, if anything was. */
+	/** The steps of a move that already has the timeline to itself. `expect` binds it to its preview. */
 	#steps(expect: Seq | undefined): Moving {
 		return {
 			exclusively: (_, work) => work(),
@@ -323,7 +323,7 @@ export class Mover implements Moving {
 		};
 	}
 
-	/** One durable record. */
+	/** Writes the move as one durable record. */
 	async #write(preview: MovePreview, by: MovedBy, expect: Seq | undefined): Promise<Moved> {
 		assertActor(by.actor);
 		const { scope } = preview.coverage;
@@ -341,10 +341,10 @@ export class Mover implements Moving {
 	}
 
 	/**
-	 * The move to take back or to make again, with all that it covers quiet. What a person does while that takes its time
-	 * counts: the move may not be the newest any more, or there may be none.
+	 * Finds the move to undo or redo, and stops the work that it covers. Stopping takes time, in which a person may make another move:
+	 * so the stacks are asked again until the newest move is the one that is quiet.
 	 *
-	 * @param held gets what lets work begin again
+	 * @param held gets the functions that let work begin again
 	 */
 	async #quietStep(
 		verb: "undo" | "redo",
@@ -362,7 +362,7 @@ export class Mover implements Moving {
 		}
 	}
 
-	/** Moves up from the newest that led away from something that is gone, or names it. */
+	/** The moves after the newest one that needs a seq which was collected: the others cannot be made any more. */
 	#possible(verb: "undo" | "redo", moves: readonly Move[]): readonly Move[] {
 		const needs = ({ seq, inverse }: Move): Seq => {
 			if (inverse.kind === "reset") return seq - 1;
@@ -398,7 +398,7 @@ export class Mover implements Moving {
 	}
 }
 
-/** Nothing lies beside the log. */
+/** The default parts of a move: nothing lies beside the log. */
 const alone: MoveParts = { quiet: async () => () => {}, rebuild: async () => {} };
 
 const scopeOf = ({ inverse }: Move): Scope => (inverse.kind === "reset" ? inverse.scope : {});
@@ -426,7 +426,7 @@ function labelOf({ label: name = "", target, undoes, redoes }: MovePreview, { ac
 	return label({ name, target, actor, ...given({ gone: undoes === undefined ? undefined : true, undoes, redoes }) });
 }
 
-/** Without what is undefined. */
+/** The object without its undefined fields. */
 function given<T extends object>(fields: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
 	return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }

@@ -1,37 +1,37 @@
-/** Outcomes that lie beyond a cut: what is known to have happened is not done again. */
+/** Finds outcomes on other lines of history, so that a rewind does not make an effect again that is known to have happened. */
 import type { View } from "@reyn/snapshot";
 import { type Draft, type Scope, type Seq, scopeKey, type Wal } from "@reyn/wal";
 import type { Lineage } from "./lineage.ts";
 import { stepLate } from "./records.ts";
 
-/** What a program's records say of what it does to the world: `stepOutcomes` of @reyn/journal says it of steps. */
+/** A port that reads starts and outcomes from records; `stepOutcomes` of @reyn/journal does so for steps. */
 export interface Outcomes {
-	/** The kinds of record by which something begins, and those by which it ends. */
+	/** The kinds of record that are a start or an outcome. */
 	readonly kinds: readonly string[];
-	/** What a draft of one of these kinds says; undefined for what is none of them. */
+	/** What a record says; undefined for a record of another kind. */
 	read(draft: Draft): OutcomeReport | undefined;
-	/** The starts that have no outcome in this state. */
+	/** The seqs of the starts that have no outcome in this state. */
 	openStarts(view: View): readonly Seq[];
-	/** Is this the outcome of a start that has none in this state? */
+	/** Is this the outcome of a start that is open in this state? */
 	isAwaited(view: View, outcome: Draft): boolean;
 	/** The record that repeats an outcome on another line of history, where it was recorded at `from`. */
 	adopting(outcome: Draft, from: Seq): Draft;
 }
 
 export interface OutcomeReport {
-	/** Which thing it is about, among all of its scope. */
+	/** Identifies what began or ended, within its scope. */
 	readonly of: string;
-	/** What failed may begin again, and its failure is then no longer the last word. */
+	/** A `failed` one may begin again, and its failure is then no longer its last outcome. */
 	readonly what: "begun" | "failed" | "done";
-	/** Of an outcome: the seq of the first start, where there was one. */
+	/** For an outcome: the seq of the first start, if there was one. */
 	readonly start?: Seq | undefined;
 }
 
-/** How something ended, as a line of history that is not the current one knows it. */
+/** An outcome that is recorded on another line of history than the current one. */
 export interface Outcome {
 	readonly scope: Scope;
 	readonly start: Seq;
-	/** The record that makes it known here. */
+	/** The record that repeats it on the current line. */
 	readonly draft: Draft;
 }
 
@@ -41,7 +41,7 @@ export interface OutcomesPorts {
 	readonly outcomes: Outcomes;
 }
 
-/** What other lines know, behind a seq, of the starts that are asked for: of each the newest outcome that was the last word. */
+/** Finds on other lines, after a seq, the outcomes of the wanted starts: for each the newest that was not followed by another try. */
 export async function outcomesBeyond(
 	after: Seq,
 	isAsked: (start: Seq) => boolean,
@@ -57,7 +57,7 @@ export async function outcomesBeyond(
 			for (const [start, each] of found) if (isRepeat(each, said, scope)) found.delete(start);
 			continue;
 		}
-		// What counts here is in the state already, and was not the last word where it is open all the same.
+		// A record on the current line is in the state already; if its start is open all the same, another try has followed.
 		if (!stepLate.is(record) && lineage.isActive(record)) continue;
 		const { start } = said ?? {};
 		if (said && start !== undefined && isAsked(start))
@@ -66,13 +66,13 @@ export async function outcomesBeyond(
 	return [...found.values()];
 }
 
-/** The sessions, or wider scopes, to which something beyond a target belongs that began before it. */
+/** The sessions, or wider scopes, in which something began before a target and ended after it. */
 export async function scopesBeyond(target: Seq, ports: OutcomesPorts): Promise<readonly Scope[]> {
 	const found = await outcomesBeyond(target, (start) => start <= target, ports);
 	const scopes = found.map(({ scope: { run: _, ...session } }) => session);
 	return [...new Map(scopes.map((scope) => [scopeKey(scope), scope])).values()];
 }
 
-/** Whoever has begun again since the failure does not know whether that happened. */
+/** Is a start another try after this failure? Then the failure does not say whether that try happened. */
 const isRepeat = ({ said, scope }: { said: OutcomeReport; scope: Scope }, begun: OutcomeReport, at: Scope): boolean =>
 	said.what === "failed" && said.of === begun.of && scopeKey(scope) === scopeKey(at);

@@ -1,4 +1,4 @@
-/** The line of history of now: live states, and handles that append to it and refuse what was left. */
+/** The current line of history: its live states, and handles that append to it and refuse records of a line that was left. */
 import { type Appended, type Appender, type Draft, type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { TimetravelError } from "./errors.ts";
 import { type Live, type LiveState, Lives } from "./live.ts";
@@ -14,7 +14,7 @@ export class Present {
 	readonly #whole: WholeLog;
 	readonly #options: Pick<TimelineOptions, "outcomes" | "readOnly">;
 	readonly #lives: Lives;
-	/** Each hears of what is appended here, while somebody looks whether a preview still holds. */
+	/** Collect the records that are appended while a preview is being checked. */
 	readonly listening = new Set<WalRecord[]>();
 
 	constructor(reading: Reading, whole: WholeLog, options: Pick<TimelineOptions, "outcomes" | "readOnly">) {
@@ -67,7 +67,7 @@ export class Present {
 		};
 	}
 
-	/** Live states and whoever judges a move hear of it at once. */
+	/** Appends a record, and hands it to live states and to the check of a preview in the same synchronous step. */
 	append(draft: Draft, at: Scope): Appended {
 		const appended = this.#reading.wal.append(draft, at);
 		this.#lives.take(appended.record);
@@ -82,7 +82,7 @@ export class Present {
 		if (lives.length > 0) return this.#adopt(lives);
 		const { outcomes } = this.#options;
 		if (!outcomes) return;
-		// Who follows its states itself finds in them what was known beyond the cut.
+		// Without a live state, one is made for a moment in each scope concerned, so that outcomes beyond the cut are adopted there too.
 		const beyond = await scopesBeyond(target, { wal: this.#reading.wal, lineage: this.#reading.lineage, outcomes });
 		for (const each of beyond.filter((own) => within(own, scope) || within(scope, own))) {
 			const passing = this.#lives.make(each);
@@ -91,7 +91,7 @@ export class Present {
 		}
 	}
 
-	/** Whoever appends too late has to stop. An outcome is kept all the same: as it is where a live state waits for it, else aside. */
+	/** Keeps an outcome that was refused for coming after a rewind: as it is if a live state waits for it, else as `step_late`. */
 	#keep(draft: Draft, at: Scope, moved: Seq): void {
 		const { outcomes } = this.#options;
 		const said = outcomes?.kinds.includes(draft.kind) ? outcomes.read(draft) : undefined;
@@ -102,13 +102,13 @@ export class Present {
 		this.append(this.#lives.holding(at).some(waits) ? draft : aside(), at);
 	}
 
-	/** What is open in these states, and known on another line of history, is known here from now on. */
+	/** Adopts outcomes from other lines of history for all starts that are open in these states. */
 	async #adopt(lives: readonly LiveState[]): Promise<void> {
 		const { outcomes, readOnly = false } = this.#options;
 		if (!outcomes || readOnly) return;
 		const starts = new Set(lives.flatMap(({ view }) => outcomes.openStarts(view)));
 		const first = [...starts].reduce((least, start) => Math.min(least, start), this.#reading.wal.tip);
-		// Without a rewind since, there is no other line that could know.
+		// Without a rewind since the first start, no other line can have its outcome.
 		if (starts.size === 0 || this.#reading.newest < first) return;
 		const ports = { wal: this.#reading.wal, lineage: this.#reading.lineage, outcomes };
 		for (const { draft, scope } of await outcomesBeyond(first, (start) => starts.has(start), ports)) {

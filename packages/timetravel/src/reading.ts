@@ -1,4 +1,4 @@
-/** What the log says of any moment: states on every line of history, records, boundaries, branches and names. Writes nothing. */
+/** Reads the history at any moment: states on every line, records, checkpoints, branches and labels. Writes nothing. */
 import { type AnyProjection, kindsOf, type Path, restore, type Sources, type View } from "@reyn/snapshot";
 import { type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
 import { pathIn, withRanges } from "./branch-index.ts";
@@ -11,7 +11,7 @@ import type { Retained } from "./retained.ts";
 import type { TimelineIndex } from "./timeline-index.ts";
 import { type Coverage, covers } from "./undo.ts";
 
-/** A boundary that one can go back to. */
+/** A checkpoint that one can go back to. */
 export interface Checkpoint {
 	readonly seq: Seq;
 	readonly ts: number;
@@ -30,7 +30,7 @@ export interface Label {
 	readonly seq: Seq;
 }
 
-/** So many records that nobody has looked through are read over with the rest. */
+/** With more new records than this the index is brought up to date first; fewer are simply read with the path. */
 const UNSEEN = 1024;
 
 export class Reading {
@@ -60,7 +60,7 @@ export class Reading {
 		return this.#lineage;
 	}
 
-	/** Takes in a reset that was appended just now. */
+	/** Updates the lineage with a reset that was just appended. */
 	moved(record: WalRecord): void {
 		if (reset.is(record)) this.#lineage = this.lineage.with(resetOf(record));
 	}
@@ -125,7 +125,7 @@ export class Reading {
 		return [...this.timelineIndex.labels].map(([name, seq]) => ({ name, seq })).sort((a, b) => a.seq - b.seq);
 	}
 
-	/** What states are made from. */
+	/** The sources that states are restored from. */
 	get sources(): Sources {
 		return this.retained.sources(this.#from);
 	}
@@ -139,14 +139,14 @@ export class Reading {
 		try {
 			return await restore(this.sources, this.#foldsFacts ? withFacts(read, timelineIndex) : read);
 		} catch (error) {
-			// Truncated meanwhile: there is a state now for what was being read.
+			// A truncation came in between: a kept state now stands for the records that were being read.
 			if (index !== this.retained.index) return this.#restore(path);
 			throw error;
 		}
 	}
 }
 
-/** The same path with the facts: those that nobody has looked for yet are read, wherever they lie. */
+/** The path with facts at hand. Records that were not looked through yet are all read, since a fact may lie anywhere among them. */
 function withFacts(path: Path, timelineIndex: TimelineIndex): Path {
 	const { seen } = timelineIndex;
 	const atHand = (after: Seq) => timelineIndex.factsAfter(after);

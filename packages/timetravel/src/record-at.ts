@@ -1,3 +1,4 @@
+/** Reads one record of a log. */
 import type { Seq, Wal, WalRecord } from "@reyn/wal";
 
 /** The record at a seq, if the log has it. */

@@ -1,8 +1,9 @@
+/** The records that moves add to the log: checkpoints, resets, labels, and outcomes that came too late. */
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
 export interface CheckpointData {
-	/** What ended: 1 to 64 letters a to z, digits and `_`, the first a letter. Whoever cuts checkpoints names theirs. */
+	/** The kind of work that ended, named by who writes the checkpoint: 1 to 64 letters a to z, digits and `_`, the first a letter. */
 	readonly kind: string;
 	readonly title: string;
 }
@@ -23,19 +24,19 @@ export const reset = defineRecord(
 	z.object({
 		target: z.int().nonnegative(),
 		drop: z.array(z.string()).optional(),
-		/** What a person called it; `drop` decides. */
+		/** The name of the rewind mode, for people; only `drop` has an effect. */
 		mode: z.string(),
 		actor: z.string(),
 		counts: z.record(z.string(), z.int().nonnegative()).optional(),
-		/** The move that it takes back, or the undo that it takes back. */
+		/** The seq of the move that this reset takes back (`undoes`), or makes again (`redoes`). */
 		undoes: z.int().positive().optional(),
 		redoes: z.int().positive().optional(),
-		/** What goes along with it outside the log, by whom it concerns. */
+		/** What has to change with it outside the log, by the name of the part that does so; it is here so that it survives a crash. */
 		along: z.record(z.string(), z.json()).optional(),
 	}),
 );
 
-/** What a label may be called: nothing that could be a seq, a branch or a count of checkpoints. */
+/** The names that a label may have: none that could be read as a seq, a branch or a count of checkpoints. */
 export const labelName = z
 	.string()
 	.regex(
@@ -56,12 +57,12 @@ export const label = defineRecord(
 	}),
 );
 
-/** What was in memory has been brought in line with this reset. A reset without it was cut short by a crash. */
+/** Says that memory agrees with this reset again. A reset without this record was cut short by a crash, and is settled at the next start. */
 export const resetSettled = defineRecord("reset_settled", z.object({ reset: z.int().positive() }));
 
 /**
- * What work of another line of history found out after the rewind `reset` had left that line: the record that it could not
- * append any more. It is kept, and no state folds it.
+ * An outcome that came after the rewind `reset` had left its line of history: the record that work could not append any more. It is
+ * kept for later, and no state folds it.
  */
 export const stepLate = defineRecord(
 	"step_late",

@@ -1,4 +1,4 @@
-/** What outlives the records that were taken away: how far it reaches, and how it is replaced. */
+/** What outlives a truncation: the index of branches and the kept states, and how they are replaced at the next one. */
 import { collect, SnapshotStore, type Sources } from "@reyn/snapshot";
 import { projectionsIn } from "@reyn/snapshot/internal";
 import { type BlobStore, type Scope, type Seq, scopeKey, type Wal } from "@reyn/wal";
@@ -10,11 +10,11 @@ import type { Unfolded } from "./retention.ts";
 import { goesOnFromOne } from "./truncation.ts";
 
 interface Place {
-	/** The index, and the states. */
+	/** The store that holds the index and the states. */
 	readonly blobs: BlobStore;
-	/** The states that stand for records. */
+	/** The kept states of lines of history. */
 	readonly bases: SnapshotStore;
-	/** Those of the whole log. */
+	/** The kept states of the whole log. */
 	readonly whole: SnapshotStore;
 }
 
@@ -25,7 +25,7 @@ export class Retained {
 	readonly #place: Place | undefined;
 	readonly #wal: Wal;
 	#index: BranchIndex;
-	/** Has a truncation begun that may not have come to its end, in this process or the one before? */
+	/** Has a truncation begun, in this process or an earlier one, that may not be finished? */
 	#truncating: boolean;
 
 	private constructor(blobs: BlobStore | undefined, wal: Wal, index: BranchIndex) {
@@ -58,7 +58,7 @@ export class Retained {
 		return this.#index.retainedFrom;
 	}
 
-	/** What states are made from, with what is kept here. */
+	/** The sources of states, with the kept states added. */
 	sources(from: Sources): Sources {
 		if (!this.#place) return from;
 		const { bases, kinds } = this.#index;
@@ -69,7 +69,7 @@ export class Retained {
 		};
 	}
 
-	/** A state at the cut of a projection that is none of these. */
+	/** A kept state at the cut whose projection is not among these; undefined: there is none. */
 	async unfolded(known: readonly string[]): Promise<Unfolded | undefined> {
 		const { retainedFrom, scopes, whole = [] } = this.#index;
 		if (!this.#place || retainedFrom === 1) return undefined;
@@ -86,7 +86,7 @@ export class Retained {
 		return undefined;
 	}
 
-	/** What states of the whole log are made from. One is kept at the cut, if there was any then. */
+	/** The sources of states of the whole log. Such a state is kept at the cut, if there was one at the time. */
 	wholeSources(scope: Scope, from: Sources): Sources {
 		const { bases, kinds, retainedFrom, whole = [] } = this.#index;
 		if (!this.#place || retainedFrom === 1) return from;
@@ -99,7 +99,7 @@ export class Retained {
 		};
 	}
 
-	/** Can it be gone back to, if it was ever there? */
+	/** Can one go to this seq? True if it is not before the cut, or has a kept state. */
 	has(seq: Seq): boolean {
 		return seq === 0 || seq >= this.retainedFrom || this.#index.bases.some((base) => base.seq === seq);
 	}
@@ -119,7 +119,8 @@ export class Retained {
 	}
 
 	/**
-	 * A reset of a part, beside what was taken away, may mix what no kept state has.
+	 * Checks that the state after a partial reset can be made. Such a reset mixes two lines of history, and before the cut no kept
+	 * state has that mixture.
 	 *
 	 * @param folded the kinds of record that states are folded from
 	 * @throws TimetravelError `TIMETRAVEL_PRUNED`
@@ -139,7 +140,7 @@ export class Retained {
 		}
 	}
 
-	/** From now on the records before `index.retainedFrom` do not count; whole segments of them go. */
+	/** Writes the index, from which moment the records before `index.retainedFrom` do not count; then removes whole segments of them. */
 	async truncate(index: BranchIndex): Promise<void> {
 		const { blobs } = this.place;
 		this.#truncating = true;
@@ -151,11 +152,11 @@ export class Retained {
 
 	/** Finishes a truncation that was cut short. */
 	async finish(): Promise<void> {
-		// The index has to be durable before anything goes, and what was read need not be yet: see `BlobStore.get`.
+		// Written again: the index has to be durable before records go, and one that can be read need not be durable (`BlobStore.get`).
 		if (this.#place && this.#truncating) await this.truncate(this.#index);
 	}
 
-	/** Takes away what stood for records that nobody asks for any more, or what a truncation has stored that was cut short. */
+	/** Removes kept states that the index does not name: replaced ones, and those of a truncation that was cut short. */
 	async collect(): Promise<void> {
 		const needed = new Set(this.#index.bases.map(({ seq }) => seq));
 		if (!this.#place) return;

@@ -1,21 +1,20 @@
-/** What may go, and what holds it back. Pure. */
+/** The retention policy: which checkpoints have to stay, and which live work needs older records. Pure. */
 import type { View } from "@reyn/snapshot";
 import type { Scope, Seq } from "@reyn/wal";
 
 export interface RetentionPolicy {
-	/** Days whose checkpoints stay, at least. Default: 30. */
+	/** The checkpoints of the last `keepDays` days stay. Default: 30. */
 	readonly keepDays?: number;
-	/** Checkpoints that stay, at least. Default: 200. */
+	/** The newest `keepCheckpoints` checkpoints stay. Default: 200. */
 	readonly keepCheckpoints?: number;
-	/** Milliseconds since 1970. */
+	/** The present time, in milliseconds since 1970. */
 	readonly now: number;
 }
 
 const DAY = 24 * 60 * 60 * 1000;
 
 /**
- * The first checkpoint that has to stay: that many are kept, and all of the last days, whichever reaches further back.
- * Undefined: all of them stay.
+ * The first checkpoint that has to stay: by number or by age, whichever reaches further back. Undefined: all of them stay.
  *
  * @param checkpoints in log order
  */
@@ -23,7 +22,7 @@ export function firstToKeep(
 	checkpoints: readonly { readonly seq: Seq; readonly ts: number }[],
 	{ keepDays = 30, keepCheckpoints = 200, now }: RetentionPolicy,
 ): Seq | undefined {
-	// The first in log order, and not the oldest: a clock may have gone back.
+	// The first in log order, not the oldest by time: a clock may have been set back.
 	const recent = checkpoints.findIndex(({ ts }) => ts >= now - keepDays * DAY);
 	const byAge = recent === -1 ? checkpoints.length - 1 : recent;
 	const kept = Math.min(byAge, checkpoints.length - Math.max(keepCheckpoints, 1));
@@ -38,16 +37,16 @@ export interface Floor {
 	readonly scope: Scope;
 }
 
-/** A record of a kind that is not known here: of what is folded from it no state can be stored that would stand for it. */
+/** A record of an unknown kind: nobody here can fold it into a state that would stand for it. */
 export interface Unknown {
 	readonly seq: Seq;
 	readonly kind: string;
 	readonly scope: Scope;
 }
 
-/** A kept state of a projection that is not known here: no state at a later seq could stand for it. */
+/** A kept state of an unknown projection: nobody here can fold it further, to a later cut. */
 export interface Unfolded {
-	/** Of the kept state. */
+	/** The seq of the kept state. */
 	readonly seq: Seq;
 	readonly unknown: string;
 	readonly scope: Scope;

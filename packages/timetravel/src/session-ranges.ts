@@ -1,18 +1,18 @@
-/** Where in the log the records of each session lie: its states are read without those of others. */
+/** Remembers where in the log the records of each session lie, so that reading one session skips the others. */
 import type { SeqRange } from "@reyn/snapshot";
 import { type Scope, type Seq, scopeKey } from "@reyn/wal";
 
-/** Fewer records of others are read over sooner than the next of ours is looked for. */
+/** A gap of fewer records than this is read through: that is faster than finding the next record of the session. */
 const NEAR = 64;
 
 export class SessionRanges {
-	/** All up to here are known, but for those before the first one. */
+	/** The last record that was taken note of. */
 	seen: Seq;
-	/** Whose records went before, nobody knows. */
+	/** The sessions of the records up to here are not known. */
 	readonly #from: Seq;
-	/** For each session after, through, after, through …, ascending. */
+	/** The spans of each session as a flat list: after, through, after, through …, ascending. */
 	readonly #edges = new Map<string, Seq[]>();
-	/** The same: a reader gives the same object for the same scope, mostly. */
+	/** A cache of the same lists by scope object: a reader mostly gives the same object for the same scope. */
 	readonly #ofScope = new WeakMap<Scope, Seq[]>();
 
 	constructor(seen: Seq) {
@@ -20,7 +20,7 @@ export class SessionRanges {
 		this.#from = seen;
 	}
 
-	/** Takes note of the record after the last one. */
+	/** Takes note of the next record. */
 	add(seq: Seq, scope: Scope): void {
 		this.seen = seq;
 		if (scope.session === undefined) return;
@@ -38,7 +38,7 @@ export class SessionRanges {
 		return edges;
 	}
 
-	/** The parts of some ranges that may have records of the scope; all of them, where it is wider than a session. */
+	/** The parts of the ranges that may hold records of the scope; all of them if it is wider than a session. */
 	within(scope: Scope, ranges: readonly SeqRange[]): readonly SeqRange[] {
 		if (scope.session === undefined) return ranges;
 		const edges = this.#edges.get(keyOf(scope)) ?? [];
@@ -47,14 +47,14 @@ export class SessionRanges {
 			if (after < this.#from) parts.push({ after, through: Math.min(through, this.#from) });
 			for (let i = firstEnding(edges, after); i < edges.length && (edges[i] as Seq) < through; i += 2)
 				parts.push({ after: Math.max(after, edges[i] as Seq), through: Math.min(through, edges[i + 1] as Seq) });
-			// What came since may be anyone's.
+			// Newer records may belong to any session.
 			if (through > this.seen) parts.push({ after: Math.max(after, this.seen), through });
 		}
 		return parts;
 	}
 }
 
-/** Runs lie within their session. */
+/** The key of the session: the runs of a session count as part of it. */
 const keyOf = ({ run, ...session }: Scope): string => scopeKey(session);
 
 /** The index of the first span that ends after a seq. */

@@ -1,4 +1,4 @@
-/** Sessions: lines of history that work goes on in. A move stops what it covers of that, and what is asked for meanwhile waits. */
+/** Sessions: where work runs. A move stops the work that it covers, and work that is asked for meanwhile waits for its end. */
 import type { View } from "@reyn/snapshot";
 import { type Appender, type Scope, type Seq, scopeKey, type Timers, within } from "@reyn/wal";
 import { TimetravelError } from "./errors.ts";
@@ -9,7 +9,7 @@ import type { Coverage } from "./undo.ts";
 /** The classes of records that a piece of work writes. */
 export interface Covers {
 	readonly scope: Scope;
-	/** Absent: any. */
+	/** The kinds of record; absent: any. */
 	readonly kinds?: readonly string[];
 }
 
@@ -20,42 +20,42 @@ export interface Work extends Covers {
 	stop(reason: string): Promise<void>;
 }
 
-/** One line of history, from now on: after a move it is the line that the move leads to. */
+/** The current line of history of a scope. After a move it is the line that the move leads to. */
 export interface Session {
 	readonly scope: Scope;
 	/** The state as of the last record that was appended. */
 	readonly view: View;
-	/** A log that `view` folds, of the line of now: after a move an older one refuses what was covered (`STALE_LINEAGE`). */
+	/** The log of the current line; `view` folds what it appends. After a move, the `log` from before refuses covered records (`STALE_LINEAGE`). */
 	readonly log: Appender;
 	/** @param scope default: the session's. @throws as `Timeline.checkpoint` does */
 	checkpoint(kind: string, title: string, scope?: Scope): Promise<Seq>;
 	/**
-	 * Does some work: at once, or when the one of this name is over, and the move that covers it. Such a move stops it, and is written when it
-	 * has stopped; whoever wants it to go on begins it again then.
+	 * Runs some work: at once, or after the work of the same name and any move that covers it. A later move that covers it stops it, and
+	 * is written once it has stopped; the caller begins the work again if it is to go on.
 	 *
-	 * @param covers what it may write
-	 * @param work stops when its signal aborts, and appends to the log that it is given, or that the session had when it began
-	 * @returns `stopped`: its signal has aborted, whatever it did then; or the session was closed before it began
-	 * @throws what it throws, unless it was stopped
+	 * @param covers the records that the work may write
+	 * @param work has to stop when its signal aborts; it appends to the log that it is given, or that the session had when it began
+	 * @returns `stopped`: the signal aborted, whatever the work did then; or the session was closed before the work began
+	 * @throws what the work throws, unless it was stopped
 	 */
 	begin(
 		name: string,
 		covers: Covers,
 		work: (signal: AbortSignal, log: Appender) => Promise<unknown>,
 	): Promise<"over" | "stopped">;
-	/** What is under way now. */
+	/** The work that is under way. */
 	readonly works: readonly Work[];
-	/** Would work that writes this wait, for a move that is under way? */
+	/** Would work that writes these records have to wait for a move? */
 	isHeld(covers: Covers): boolean;
-	/** Resolves when nothing is under way, and nothing waits. */
+	/** Resolves when no work is under way and none waits. */
 	idle(): Promise<void>;
-	/** Stops what is under way, and waits for it. Nothing begins any more, and `view` stays as it is. */
+	/** Stops all work and waits for its end. No work begins any more, and `view` stays as it is. */
 	close(): Promise<void>;
 }
 
 /**
- * Opens the session of a scope; there is one for each, until it is closed. All moves of the timeline know of it, those of {@link moveWith} too:
- * {@link Timeline.attend} is for what lies beside it.
+ * Opens the session of a scope; there is one for each scope until it is closed. Every move of the timeline stops its work, also by
+ * {@link moveWith}; {@link Timeline.attend} is for work outside of sessions.
  *
  * @throws as `Timeline.live` does
  */
@@ -65,7 +65,7 @@ export interface SessionsPorts {
 	live(scope: Scope): Promise<Live>;
 	checkpoint(kind: string, title: string, scope: Scope, view: View): Promise<Seq>;
 	readonly timers: Timers;
-	/** How long work may take to stop. */
+	/** How long work may take to stop, in milliseconds. */
 	readonly quietMs: number;
 }
 
@@ -73,7 +73,7 @@ export class Sessions {
 	readonly #ports: SessionsPorts;
 	readonly #opening = new Map<string, Promise<Session>>();
 	readonly #open = new Set<OpenSession>();
-	/** The moves under way, by what lets work begin again. */
+	/** The moves under way: a promise that resolves when work may begin again, with what the move covers. */
 	readonly #moves = new Map<Promise<void>, Coverage>();
 
 	constructor(ports: SessionsPorts) {
@@ -108,16 +108,16 @@ export class Sessions {
 		}
 	}
 
-	/** Resolves when a move is over that covers this; undefined where none does. */
+	/** Resolves when the move that covers these records is over; undefined: none does. */
 	held(covers: Covers): Promise<void> | undefined {
 		for (const [over, coverage] of this.#moves) if (isCovered(covers, coverage)) return over;
 		return undefined;
 	}
 
 	/**
-	 * Stops the work that a move covers, and holds what would begin.
+	 * Stops the work that a move covers, and holds new work.
 	 *
-	 * @returns what lets it begin again
+	 * @returns a function that lets work begin again
 	 * @throws TimetravelError `TIMETRAVEL_NOT_QUIET`; nothing is held then
 	 */
 	async quiet(coverage: Coverage): Promise<() => void> {
@@ -167,7 +167,7 @@ class OpenSession implements Session {
 	readonly #live: Live;
 	readonly #ports: OpenSessionPorts;
 	readonly #works = new Set<Work>();
-	/** By name, when the last that was asked for is over. */
+	/** For each name, resolves when the last work that was asked for is over. */
 	readonly #asked = new Map<string, Promise<void>>();
 	#isClosed = false;
 
@@ -217,7 +217,7 @@ class OpenSession implements Session {
 		};
 		const running = { name, ...covers, stop };
 		try {
-			// Where nothing is to be waited for it begins within this call.
+			// Without anything to wait for, the work begins synchronously.
 			if (before) await before;
 			for (let held = this.#ports.held(covers); held; held = this.#ports.held(covers)) await held;
 			if (this.#isClosed) return "stopped";
@@ -240,7 +240,7 @@ class OpenSession implements Session {
 
 	async close(): Promise<void> {
 		this.#isClosed = true;
-		// At once: who opens it again gets a new one.
+		// Before any await, so that opening the scope again gives a new session.
 		this.#live.close();
 		this.#ports.closing();
 		for (const work of this.#works) void work.stop("the session is closed");

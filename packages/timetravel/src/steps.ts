@@ -1,4 +1,4 @@
-/** A move in three steps: say what it would do; write one durable record; bring all that is in memory in line with it. */
+/** The three steps of a move: preview what it would do, write one durable record, bring memory in line with it. */
 import type { Seq } from "@reyn/wal";
 import type { Coverage } from "./undo.ts";
 
@@ -6,20 +6,20 @@ import type { Coverage } from "./undo.ts";
 export interface MovePreview {
 	/** `label`: a name is given or taken back, and nothing moves. `none`: the target is the tip, and there is nothing to write. */
 	readonly kind: "undo" | "fork_switch" | "label" | "none";
-	/** The seq whose state will be the current one for what is covered; of a label, the seq that it names. */
+	/** The seq whose state will be the current one for the covered classes; for a label, the seq that it names. */
 	readonly target: Seq;
-	/** The seq that was asked for, where it lay inside a tool cycle: the target is then the checkpoint before it. */
+	/** The seq that was asked for, if it lies inside a tool cycle: the target is then the checkpoint before it. */
 	readonly snappedFrom?: Seq;
-	/** What moves; of a label, no kind. */
+	/** The classes of records that move; for a label, none. */
 	readonly coverage: Coverage;
-	/** The tip that this is said of, for `expect`: what begins in the scope after it, and each other move, speaks against the preview. Progress does not. */
+	/** The tip of this preview, for `expect`. A later move, or a record that begins something in the scope, makes the preview stale. */
 	readonly tip: Seq;
-	/** The move that it takes back, or the undo that it takes back. */
+	/** The seq of the move that this one takes back (`undoes`), or makes again (`redoes`). */
 	readonly undoes?: Seq;
 	readonly redoes?: Seq;
-	/** The name, of a label. */
+	/** The name, for a label. */
 	readonly label?: string;
-	/** What goes along outside the log, as JSON, by whom it concerns: it stands in the reset, and is there after a crash. */
+	/** JSON for what has to change outside the log, by the name of the part that does so. It is recorded in the reset, so it survives a crash. */
 	readonly along?: Readonly<Record<string, unknown>>;
 }
 
@@ -32,15 +32,15 @@ export interface Moved extends Pick<MovePreview, "target" | "coverage" | "undoes
 export interface MovedBy {
 	/** Who asked, in 1 to 256 bytes. */
 	readonly actor: string;
-	/** A name for what is meant, for people. Default: `"undo"` or `"redo"` of such a preview, else `"both"`. */
+	/** A name of the kind of move, for people. Default: `"undo"` or `"redo"` for such a preview, else `"both"`. */
 	readonly mode?: string;
-	/** What was previewed, for people. */
+	/** The numbers of the preview, for people. */
 	readonly counts?: Readonly<Record<string, number>>;
 }
 
 /** What {@link moveWith} needs of a timeline. */
 export interface Moving {
-	/** Stops the work of open sessions that a preview covers; gives what lets work begin again there. */
+	/** Stops the work of open sessions that a preview covers. @returns a function that lets work begin again */
 	quiet(preview: MovePreview): Promise<() => void>;
 	exclusively<T>(preview: MovePreview, work: () => Promise<T>): Promise<T>;
 	write(preview: MovePreview, by: MovedBy): Promise<Moved>;
@@ -51,16 +51,17 @@ export interface Moving {
 
 export interface MoveParts {
 	/**
-	 * Stops what is under way beside open sessions in the classes that a move covers, and waits until it is quiet; gives what lets work
-	 * begin again, which is called when the move has ended, made or not. If it throws, nothing is written.
+	 * Stops work outside of sessions in the classes that a move covers, and waits until it is quiet. If it throws, nothing is written.
+	 *
+	 * @returns a function that lets work begin again; it is called when the move has ended, made or not
 	 */
 	quiet(preview: MovePreview): Promise<() => void>;
-	/** Brings what is in memory beside live states in line with the log after a move. Doing it twice changes nothing. */
+	/** Brings memory beside the live states in line with the log after a move. It may run twice, and has to give the same. */
 	rebuild(move: Moved): Promise<void>;
 }
 
 /**
- * Makes a move: quiet first, then one durable record, then all that is in memory. A label moves nothing, and stops nothing.
+ * Makes a move: stop the work, write one durable record, bring memory in line. A label moves nothing and stops nothing.
  *
  * @returns undefined for a preview of no move
  * @throws what `quiet` throws, and as `write` does; nothing is written then. What `rebuild` throws leaves the move unsettled
@@ -82,12 +83,12 @@ export async function moveWith(
 			return move;
 		});
 	} finally {
-		// Who begins again may ask for another move.
+		// Last: work that begins again may ask for another move.
 		over();
 	}
 }
 
-/** Sessions and what lies beside them stop at once: neither has to know of the other. */
+/** Stops sessions and the work beside them side by side, since neither may wait for the other. */
 export async function allQuiet(
 	{ quiet }: Pick<MoveParts, "quiet">,
 	timeline: Pick<Moving, "quiet">,
@@ -105,7 +106,7 @@ export async function allQuiet(
 	return over;
 }
 
-/** Finishes every move that was written and not settled: after each, and at an open, since a crash may have come between. */
+/** Settles every move that was written and not settled yet: after each move, and at an open, since a crash may have cut one. */
 export async function settleWith(
 	rebuild: MoveParts["rebuild"],
 	timeline: Pick<Moving, "unsettled" | "rebuild" | "settled">,

@@ -1,11 +1,11 @@
-/** What a timeline knows of the records of a log: one fold, which goes on as the log grows. */
+/** The index of a timeline: resets, checkpoints, facts and session ranges, collected in one reading that goes on as the log grows. */
 import type { Scope, Seq, Wal, WalRecord } from "@reyn/wal";
 import type { BranchIndex } from "./branch-index.ts";
 import { type CheckpointData, checkpoint, isOutside, label, reset, resetSettled } from "./records.ts";
 import { SessionRanges } from "./session-ranges.ts";
 import { follow, type Move, type Moves, moveKinds, type UndoRules } from "./undo.ts";
 
-/** A checkpoint, in as few objects as there can be: of a long log there are many, and each is looked at when memory is collected. */
+/** A checkpoint in as few objects as possible: a long log has many, and the garbage collector visits each. */
 export interface Mark {
 	readonly seq: Seq;
 	readonly ts: number;
@@ -23,15 +23,15 @@ const markOf = ({ seq, ts, scope, data: { kind, title } }: WalRecord<CheckpointD
 });
 
 export class TimelineIndex {
-	/** All up to here are known. */
+	/** The last record that was read. */
 	seen: Seq;
 	readonly sessionRanges: SessionRanges;
-	/** The records that outlive the others, in order. */
+	/** The records that outlive `gc`, in order. */
 	readonly retained: WalRecord[];
-	/** The facts among them. */
+	/** The facts among those records. */
 	readonly #facts: WalRecord[];
 	checkpoints: Mark[] = [];
-	/** The newest reset whose rebuild was finished. */
+	/** The seq of the newest settled reset. */
 	settled: Seq;
 	readonly labels = new Map<string, Seq>();
 	readonly #wal: Wal;
@@ -40,7 +40,7 @@ export class TimelineIndex {
 	readonly #moves: { readonly past: Move[]; readonly future: Move[] };
 	#reading: Promise<void> | undefined;
 
-	/** @param keptKinds the kinds whose records outlive the others, beside resets, labels and facts */
+	/** @param keptKinds the kinds whose records outlive `gc`, besides resets, labels and facts */
 	constructor(
 		wal: Wal,
 		{ records, retainedFrom, settled, moves }: BranchIndex,
@@ -59,7 +59,7 @@ export class TimelineIndex {
 		for (const record of records) this.#takeNamed(record);
 	}
 
-	/** Do records of this kind outlive the others? */
+	/** Do records of this kind outlive `gc`? */
 	keeps(kind: string): boolean {
 		return this.#keptKinds.has(kind) || isOutside(kind);
 	}
@@ -74,7 +74,7 @@ export class TimelineIndex {
 		return this.#moves;
 	}
 
-	/** Takes in what has become durable since; once, whoever asks meanwhile. */
+	/** Reads the records that became durable since. Callers during a reading share it. */
 	catchUp(): Promise<void> {
 		if (this.seen === this.#wal.durableTip) return Promise.resolve();
 		this.#reading ??= this.#read().finally(() => {
@@ -83,7 +83,7 @@ export class TimelineIndex {
 		return this.#reading;
 	}
 
-	/** A checkpoint is known before it is durable: who wrote it may ask for it at once. */
+	/** Adds a checkpoint before it is durable, since its writer may ask for it at once. */
 	wrote(record: WalRecord<CheckpointData>): void {
 		this.checkpoints.push(markOf(record));
 	}

@@ -1,4 +1,4 @@
-/** The log as a place to move in: any state, any branch, and back. */
+/** The timeline, the main class of this package: read any state of a log, go to any branch, and come back. */
 import type { AnyProjection, View } from "@reyn/snapshot";
 import { type Appender, type Scope, type Seq, systemTimers, type WalRecord } from "@reyn/wal";
 import type { Branch } from "./branches.ts";
@@ -21,7 +21,7 @@ import type { Coverage, Moves } from "./undo.ts";
 import { WholeLog } from "./whole-log.ts";
 
 /**
- * Reads a log once.
+ * Opens the timeline of a log, which reads the log once.
  *
  * @throws TimetravelError `TIMETRAVEL_INDEX`
  */
@@ -33,14 +33,14 @@ export async function openTimeline(options: TimelineOptions): Promise<Timeline> 
 	return new Timeline(options, retained, timelineIndex);
 }
 
-/** Reads, moves, snaps and collects: each is a file of its own. */
+/** Delegates to `reading.ts`, `moving.ts`, `checkpoints.ts` and `collecting.ts`. */
 export class Timeline implements Moving {
 	readonly #reading: Reading;
 	readonly #present: Present;
 	readonly #checkpoints: Checkpoints;
 	readonly #mover: Mover;
 	readonly #collecting: Collecting;
-	/** Those that are open; use {@link openSession}. */
+	/** The open sessions; use {@link openSession}. */
 	readonly sessions: Sessions;
 	/** States of projections that follow the log: abandoned records count too, and no move changes them. */
 	readonly wholeLog: Pick<WholeLog, "at" | "live">;
@@ -77,7 +77,7 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * The state of a scope at a seq, on that seq's own path: an abandoned one is as good as any.
+	 * The state of a scope at a seq, on that seq's own path: the seq may be abandoned.
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
@@ -86,8 +86,8 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * The state of a scope as it is now, and from now on. It knows how everything ended that is open on its line of history, if any
-	 * line knows that. One for each scope: whoever asks gets the same.
+	 * The present state of a scope, which follows all later appends. Outcomes that other lines of history have of its open starts are
+	 * adopted. There is one for each scope: asking again gives the same.
 	 *
 	 * @throws as {@link at} does
 	 */
@@ -119,7 +119,7 @@ export class Timeline implements Moving {
 		return this.#reading.history(after, scope, through);
 	}
 
-	/** The records that outlive the others, abandoned ones too, in order: resets, labels, facts, and those of `keptKinds`. */
+	/** The records that outlive `gc`, abandoned ones included, in order: resets, labels, facts, and those of `keptKinds`. */
 	records(): Promise<readonly WalRecord[]> {
 		return this.#reading.records();
 	}
@@ -129,7 +129,7 @@ export class Timeline implements Moving {
 		return this.#reading.record(seq);
 	}
 
-	/** Every boundary that can be gone back to, oldest first, the abandoned ones too. */
+	/** Every checkpoint that one can go back to, oldest first, abandoned ones included. */
 	checkpoints(scope: Scope = {}): readonly Checkpoint[] {
 		return this.#reading.checkpoints(scope);
 	}
@@ -139,12 +139,12 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * Writes a checkpoint and, once it is durable and a snapshot is due, that too: any checkpoint's state is a snapshot before
+	 * Writes a checkpoint, and once it is durable a snapshot, if one is due. The state of any checkpoint is made from a snapshot before
 	 * it and a short replay.
 	 *
-	 * @param kind what ended, as {@link Checkpoint} has it: `turn`, say
-	 * @param view the state of now, which has seen every record of its scope
-	 * @throws TimetravelError `STALE_LINEAGE` when that is the state of a line that was left since; WalError `WAL_INVALID_RECORD` of another
+	 * @param kind the kind of work that ended, such as `turn`; see {@link Checkpoint}
+	 * @param view the present state, which has folded every record of its scope
+	 * @throws TimetravelError `STALE_LINEAGE` when the view is of a line that was left since; WalError `WAL_INVALID_RECORD` for an invalid
 	 * kind or title
 	 */
 	checkpoint(kind: string, title: string, scope: Scope, view: View): Promise<Seq> {
@@ -152,20 +152,20 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * A log for the line of history of now: from a reset on it refuses, with `STALE_LINEAGE`, the records that the reset
-	 * covers. So work that was started before a rewind cannot write after it, and work that it does not touch goes on. What it
-	 * appends is in live states at once. Of what it refuses, an outcome is kept where there are `outcomes`.
+	 * A log for the current line of history. After a reset it refuses, with `STALE_LINEAGE`, the records that the reset covers: so work
+	 * from before a rewind cannot write after it, and other work goes on. Live states see each record at once. A refused outcome is
+	 * kept, if the timeline has `outcomes`.
 	 */
 	handle(): Appender {
 		return this.#present.handle();
 	}
 
 	/**
-	 * Does something in the moment in which nothing speaks against what was previewed: no other move, and nothing that began in
-	 * the scope since then. Progress of work does not.
+	 * Calls `act` at a moment at which a preview still holds: since then there was no other move, and nothing began in the scope.
+	 * Progress of work does not matter.
 	 *
-	 * @param expect the tip of the preview; undefined: there was none, and nothing is looked at
-	 * @param act appends, or does nothing; may not be asynchronous
+	 * @param expect the tip of the preview; undefined: no check
+	 * @param act appends, or does nothing; it must not be asynchronous
 	 * @throws TimetravelError `TIMETRAVEL_STALE`; `act` was not called then
 	 */
 	ifStill<T>(expect: Seq | undefined, scope: Scope, act: () => T): Promise<T> {
@@ -173,9 +173,9 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * The first step of a move: what going to a seq, by {@link checkout} say, would do. {@link moveWith} does the others.
+	 * The first step of a move: says what going to a seq would do, for instance by {@link checkout}. {@link moveWith} does the others.
 	 *
-	 * @param coverage what moves; default: all
+	 * @param coverage the classes that move; default: all
 	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
 	 */
 	preview(seq: Seq, coverage: Partial<Coverage> = {}): Promise<MovePreview & Pick<Checkout, "kind">> {
@@ -185,7 +185,7 @@ export class Timeline implements Moving {
 	/**
 	 * What {@link undo} would do.
 	 *
-	 * @param options `of`: the move that is meant, by its seq; default: the newest
+	 * @param options `of`: the seq of the move that is meant; default: the newest
 	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_STALE`, `TIMETRAVEL_PRUNED`
 	 */
 	previewUndo({ of }: Pick<StepOptions, "of"> = {}): Promise<MovePreview> {
@@ -203,45 +203,45 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * The second step: writes a preview as one durable record, unless something speaks against it. All that it covers has to be quiet.
+	 * The second step: writes a preview as one durable record, unless it is stale. All work that it covers has to be quiet.
 	 *
-	 * @param preview as it was given, in this process or another; with `along`, if something goes along
+	 * @param preview as it was given, in this process or another; with `along`, if something outside the log has to change too
 	 * @throws TimetravelError `TIMETRAVEL_STALE`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_PRUNED`, `TIMETRAVEL_ACTOR`; nothing is written then
 	 */
 	write(preview: MovePreview, by: MovedBy): Promise<Moved> {
 		return this.#mover.write(preview, by);
 	}
 
-	/** Moves whose reset is durable and whose rebuild nobody has finished, oldest first: after {@link write}, and at an open after a crash. */
+	/** Moves that are written and not settled, oldest first: those since {@link write}, and at an open those that a crash has cut. */
 	unsettled(): readonly Moved[] {
 		return this.#mover.unsettled();
 	}
 
-	/** The third step, of what is the timeline's own: live states are made anew, and know what is known beyond the cut. Twice is once. */
+	/** The third step, for the timeline itself: makes live states anew, and adopts outcomes from beyond the cut. It may run twice. */
 	rebuild(move: Moved): Promise<void> {
 		return this.#mover.rebuild(move);
 	}
 
-	/** Says that all is in line with a move, the oldest that is unsettled. One that is settled already changes nothing. */
+	/** Records that memory is in line with a move, which has to be the oldest unsettled one. For a settled move it does nothing. */
 	settled(move: Moved): void {
 		this.#mover.settled(move);
 	}
 
-	/** Before a preview is written: stops the work of open sessions that it covers, and holds what would begin. `moveWith` does it. */
+	/** Stops the work of open sessions that a preview covers, and holds new work, before the preview is written. `moveWith` does this. */
 	quiet(preview: MovePreview): Promise<() => void> {
 		return this.#mover.quiet(preview);
 	}
 
 	/**
-	 * From now on `checkout`, `rewindTo`, `undo`, `redo` and `settle` do this as their second and last step, for what lies beside the
-	 * sessions that are open. Default: nothing does.
+	 * Registers what `checkout`, `rewindTo`, `undo`, `redo` and `settle` have to stop before a move is written, and to rebuild after it,
+	 * outside of open sessions. Default: nothing.
 	 */
 	attend(parts: MoveParts): void {
 		this.#mover.attend(parts);
 	}
 
 	/**
-	 * One move at a time: while `work` runs, this preview alone can be written, and nothing is collected.
+	 * Runs `work` with the timeline to itself: meanwhile only this preview can be written, and nothing is collected.
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_BUSY`; `work` was not called then
 	 */
@@ -270,8 +270,8 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * Takes the newest move back that was not yet: what it covered is again as it was just before it. Moves are rewinds,
-	 * labels, and what `undoRules` says.
+	 * Takes back the newest move that is not taken back yet: what it covered is again as it was just before it. Moves are rewinds,
+	 * labels, and what `undoRules` names.
 	 *
 	 * @throws TimetravelError `NOTHING_TO_UNDO`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what {@link attend} was given throws. Nothing is written then
 	 */
@@ -280,7 +280,7 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * Makes the newest move again that was taken back.
+	 * Makes again the newest move that was taken back.
 	 *
 	 * @throws TimetravelError `NOTHING_TO_REDO`, `TIMETRAVEL_BUSY`, `TIMETRAVEL_STALE`; and what {@link attend} was given throws. Nothing is written then
 	 */
@@ -308,9 +308,8 @@ export class Timeline implements Moving {
 	}
 
 	/**
-	 * Takes away what is older than the policy keeps: records before a checkpoint, and stored states that nothing needs. What
-	 * has a label stays, and the state of that checkpoint; what live work needs holds it back. Nothing but this ever removes
-	 * anything.
+	 * Removes what is older than the policy keeps: records before a checkpoint, and stored states that nothing needs. Labels and their
+	 * states stay, and so do records that live work needs. No other call ever removes anything.
 	 *
 	 * @throws TimetravelError `TIMETRAVEL_BUSY`, `TIMETRAVEL_NOT_KEPT`, `TIMETRAVEL_UNKEPT`
 	 */
@@ -318,7 +317,7 @@ export class Timeline implements Moving {
 		return this.#mover.exclusively(undefined, () => this.#collecting.gc(policy));
 	}
 
-	/** Finishes what was cut short: a truncation after its index, a move between its reset and the rebuild. Nothing to finish: does nothing. */
+	/** Finishes what a crash has cut: a truncation after its index was written, a move between its reset and the rebuild. */
 	async settle(): Promise<void> {
 		await this.#reading.retained.finish();
 		await this.#mover.settle();

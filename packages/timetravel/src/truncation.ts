@@ -1,4 +1,4 @@
-/** Before the front of a log goes: stores the states that will stand for it. */
+/** Prepares a truncation: stores the states that will stand for the front of the log, once it is gone. */
 import { type Scope, type Seq, scopeKey, type Wal, type WalRecord, within } from "@reyn/wal";
 import { type BranchIndex, firstOf, isKept, pathIn } from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
@@ -13,14 +13,14 @@ export interface Truncation {
 	readonly wal: Wal;
 	readonly index: BranchIndex;
 	readonly lineage: Lineage;
-	/** What is called by a name stays reachable, and the checkpoint that a checkout of it snaps to. */
+	/** The seqs that have a label, with the checkpoint that a checkout of each goes to: their states stay reachable. */
 	readonly labelled: ReadonlyMap<Seq, Seq>;
 	/** The scopes whose states are kept. */
 	readonly scopes: readonly Scope[];
 	/** The kinds of record that states are folded from. */
 	readonly folded: readonly string[];
 	readonly undoRules: UndoRules;
-	/** Is a record in a state of the whole log that is not kept? */
+	/** Is this record folded into a state of the whole log that is not kept? */
 	isUnkept(record: WalRecord): boolean;
 	/** Do records of this kind outlive the log? */
 	keeps(kind: string): boolean;
@@ -29,12 +29,11 @@ export interface Truncation {
 }
 
 /**
- * Stores what has to be kept when all before a seq goes, and gives the index that says so. Nothing has changed yet: the
- * index decides, and is still to be written.
+ * Stores the states that have to be kept when all records before a seq go, and returns the index that names them. Nothing has
+ * changed before the caller writes that index.
  *
- * The states that are kept are the one just before the cut, those that are labelled, and of each reset behind the cut
- * that goes back to before it, or mixes two lines, the one that it made: every later state is one of these and records
- * that stay.
+ * These states are kept: the one just before the cut, those with a label, and the one that each reset behind the cut has made which
+ * goes back to before the cut or mixes two lines. Every later state can be made from one of them and the records that stay.
  *
  * @throws TimetravelError `TIMETRAVEL_UNKEPT`, and as `store`
  */
@@ -49,7 +48,7 @@ export async function keepBefore(truncation: Truncation): Promise<BranchIndex> {
 	const { records, ...scanned } = await scan(truncation, wanted);
 	const crcs = new Map(records.map(({ seq, crc }) => [seq, crc]));
 	for (const seq of wanted.keys()) {
-		// Of a reset behind the last cut only those scopes are kept that needed it.
+		// The states before the last cut were kept then, for the scopes that needed them.
 		if (seq < index.retainedFrom) continue;
 		for (const { scope, first } of scanned.scopes) if (first <= seq) await truncation.store(seq, scope);
 	}
@@ -72,7 +71,7 @@ async function scan(
 	const firsts = new Map<string, { scope: Scope; first: Seq }>();
 	for (const scope of [...given, ...index.scopes.map((each) => each.scope)]) {
 		const first = firstOf(index, scope);
-		// One without a record yet has its first one after what goes, until it is met.
+		// Until a record of the scope is met, its first one counts as being after the cut.
 		firsts.set(scopeKey(scope), { scope, first: first < index.retainedFrom ? first : before });
 	}
 	const moves: { past: Move[]; future: Move[] } = { past: [...index.moves.past], future: [...index.moves.future] };
@@ -101,7 +100,7 @@ async function scan(
 	return { records, scopes: [...firsts.values()], had: [...had.values()], kinds: [...kinds], settled, moves };
 }
 
-/** Without what the log has for itself. */
+/** The record without further fields that a log may have given it. */
 const plain = ({ seq, ts, kind, scope, data, crc }: WalRecord): WalRecord => ({ seq, ts, kind, scope, data, crc });
 
 async function withResets(index: BranchIndex, truncation: Truncation): Promise<BranchIndex> {
@@ -127,7 +126,7 @@ async function withResets(index: BranchIndex, truncation: Truncation): Promise<B
 	return { ...next, kinds: [...kinds].sort() };
 }
 
-/** Is the state that a reset makes of a scope just another state of it, which can be made of what stays? Most are. */
+/** Can the state that a reset makes of a scope be made from another kept state and records that stay? Most can. */
 export function goesOnFromOne({ target, scope: moved, drop }: Omit<Reset, "seq">, scope: Scope, before: Seq): boolean {
 	if (!within(scope, moved) && !within(moved, scope)) return true;
 	return drop === undefined && within(scope, moved) && target >= before - 1;

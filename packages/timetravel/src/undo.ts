@@ -9,8 +9,8 @@ export interface Coverage {
 }
 
 /**
- * What a record of yours is to `undo`: a move of a person, which a reset of that coverage to just before it takes back; or a
- * turn that a person began, after which what it covers cannot be redone any more.
+ * What a record means for undo. `takenBackBy`: it is a move of a person, and a reset of that coverage to just before it takes it
+ * back. `turn`: a person began something new, after which moves that it covers cannot be redone.
  */
 export type UndoRule = { readonly takenBackBy: Coverage } | "turn" | undefined;
 
@@ -20,13 +20,13 @@ export type UndoRules = Readonly<Record<string, (record: WalRecord) => UndoRule>
 /** A move on one of the stacks, by the seq of the record that made it. */
 export interface Move {
 	readonly seq: Seq;
-	/** What takes it back. */
+	/** How to take the move back. */
 	readonly inverse:
 		| ({ readonly kind: "reset" } & Coverage)
 		| { readonly kind: "label"; readonly name: string; readonly target: Seq };
 }
 
-/** Moves that can be taken back and moves that were, each with the newest last. They are of the whole project. */
+/** The undo stack (`past`) and the redo stack (`future`), each with the newest move last. They are of the whole log. */
 export interface Moves {
 	readonly past: readonly Move[];
 	readonly future: readonly Move[];
@@ -39,7 +39,7 @@ export const moveKinds = (undoRules: UndoRules): readonly string[] => [
 	...Object.keys(undoRules),
 ];
 
-/** Takes one more record into the stacks, in log order; abandoned records count too. */
+/** Folds one more record into the stacks, in log order; abandoned records count too. */
 export function follow(
 	{ past, future }: { past: Move[]; future: Move[] },
 	record: WalRecord,
@@ -62,7 +62,7 @@ export function follow(
 	else future.length = 0;
 }
 
-/** It is the newest one, unless a person made another in the moment before the record was written. */
+/** Removes a move: the newest one, unless a person made another in the moment before the record was written. */
 function remove(moves: Move[], seq: Seq): void {
 	const at = moves.findLastIndex((move) => move.seq === seq);
 	if (at >= 0) moves.splice(at, 1);
@@ -79,7 +79,7 @@ function moveOf(record: WalRecord, undoRules: UndoRules): Move | "turn" | undefi
 	return typeof rule === "object" ? { seq, inverse: { kind: "reset", ...rule.takenBackBy } } : rule;
 }
 
-/** A kind of another application may have any name. No rule takes a fact back. */
+/** The undo rule of a record. Only own keys count, since a kind may have any name; a fact has no rule, as it is never taken back. */
 export const undoRuleOf = (record: WalRecord, undoRules: UndoRules): UndoRule =>
 	Object.hasOwn(undoRules, record.kind) && !isOutside(record.kind) ? undoRules[record.kind]?.(record) : undefined;
 

@@ -1,4 +1,4 @@
-/** States of the whole log: each record counts, abandoned ones too, so that no move changes them. What was spent stays spent. */
+/** States of the whole log, such as money spent: abandoned records count too, so no move changes these states. */
 import {
 	type AnyProjection,
 	capture,
@@ -21,22 +21,22 @@ import type { TimelineIndex } from "./timeline-index.ts";
 export type WholeLive = Pick<Live, "scope" | "view" | "close">;
 
 export class WholeLog {
-	/** The kinds of record that its states are folded from. */
+	/** The kinds of record that states of the whole log are folded from. */
 	readonly folded: readonly string[];
 	readonly #projections: readonly AnyProjection[];
 	readonly #options: TimelineOptions;
 	readonly #wal: Wal;
 	readonly #retained: Retained;
 	readonly #timelineIndex: TimelineIndex;
-	/** Those that may be lost. */
+	/** Snapshots of these states: a cache that may be lost. */
 	readonly snapshots: SnapshotStore;
 	readonly #lives: Lives;
-	/** The last record that was taken in. */
+	/** The last record that the open states have folded. */
 	#last: Seq;
-	/** Was a record appended past the timeline, so that open states lack it? They are not stored then. */
+	/** Was a record appended without the timeline, so that open states lack it? Then they are not stored. */
 	#lacks = false;
 
-	/** @param options the projections in it that follow the log are of concern here */
+	/** @param options only its projections that follow the log count here */
 	constructor(options: TimelineOptions, retained: Retained, timelineIndex: TimelineIndex) {
 		this.#projections = options.projections.filter(({ follows }) => follows === "log");
 		this.folded = kindsOf(this.#projections);
@@ -74,13 +74,13 @@ export class WholeLog {
 		try {
 			return await restore(this.#sources(scope), { ...path, atHand: (after) => this.#timelineIndex.factsAfter(after) });
 		} catch (error) {
-			// Truncated meanwhile: there is a state now for what was being read.
+			// A truncation came in between: a kept state now stands for the records that were being read.
 			if (index !== this.#retained.index) return this.at(seq, scope);
 			throw error;
 		}
 	}
 
-	/** The same as it is now, and from now on; one for each scope. */
+	/** The present state of a scope, which follows all later appends; there is one for each scope. */
 	async live(scope: Scope = {}): Promise<WholeLive> {
 		if (this.#lives.isEmpty) [this.#last, this.#lacks] = [this.#wal.tip, false];
 		const known = this.#lives.find(scope);
@@ -94,29 +94,29 @@ export class WholeLog {
 		return live;
 	}
 
-	/** Takes in what was appended just now. */
+	/** Folds a record that was just appended into the open states. */
 	take(record: WalRecord): void {
 		if (record.seq !== this.#last + 1) this.#lacks = true;
 		this.#last = record.seq;
 		this.#lives.take(record);
 	}
 
-	/** Those open states that a record of this scope is in, as they are at this moment. */
+	/** The open states that a record of this scope belongs to, as views of this moment. */
 	holding(scope: Scope): readonly View[] {
 		return this.#lacks ? [] : this.#lives.holding(scope).flatMap(({ view }) => view ?? []);
 	}
 
-	/** Stores one whose last record is durable. */
+	/** Stores a state whose last record is durable. */
 	store(view: View): Promise<void> {
 		return capture(this.#sources(view.scope), view);
 	}
 
-	/** Stores one that stands for what is taken away. */
+	/** Stores a state that will stand for removed records. */
 	async keep(seq: Seq, scope: Scope): Promise<void> {
 		await capture({ ...this.#sources(scope), snapshots: this.#retained.place.whole }, await this.at(seq, scope));
 	}
 
-	/** All scopes whose states have to outlive what is taken away. */
+	/** All scopes whose states have to outlive a truncation. */
 	scopes(given: readonly Scope[]): readonly Scope[] {
 		const all = [{}, ...given, ...(this.#retained.index.whole ?? [])].flatMap(holding);
 		const distinct = [...new Map(all.map((scope) => [scopeKey(scope), scope])).values()];
@@ -124,7 +124,7 @@ export class WholeLog {
 	}
 
 	/**
-	 * Is a record in a state of a scope that is none of these?
+	 * Does a record belong to a state of a scope that is not kept?
 	 *
 	 * @param kept the keys of scopes
 	 */

@@ -1,3 +1,4 @@
+/** The tree of branches. */
 import { describe, expect, test } from "vitest";
 import { branchTree } from "../src/branches.ts";
 import { Lineage } from "../src/lineage.ts";

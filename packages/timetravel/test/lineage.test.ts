@@ -1,3 +1,4 @@
+/** Which records are on a path, after full, scoped and partial resets. */
 import type { Scope, Seq } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import { Lineage, type Reset } from "../src/lineage.ts";

@@ -1,3 +1,4 @@
+/** Which records of moves are valid. */
 import { type Draft, memoryEngine, openWal } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { checkpoint, reset, resetSettled, timetravelRecords } from "../src/index.ts";

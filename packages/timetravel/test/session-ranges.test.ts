@@ -1,3 +1,4 @@
+/** Reading one session among others. */
 import type { Scope, Seq } from "@reyn/wal";
 import { within } from "@reyn/wal";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+/** The timeline: checkpoints, states at any seq, checkouts, branches. */
 import { SnapshotStore, View } from "@reyn/snapshot";
 import { memoryBlobs, memoryEngine, openWal, type Scope, type Seq, type Wal } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
