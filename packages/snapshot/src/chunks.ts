@@ -1,6 +1,6 @@
 /**
- * Lists in a store. A leaf is a chunk of items, a node one of references to chunks; each is stored once, under its own
- * hash, and shared by all lists that have it. The right edge of a list grows, so it lies in the root itself.
+ * Stores lists as chunks. A leaf is a chunk of items, an inner node a chunk of references; each is stored once, under its hash, and
+ * shared by all lists that contain it. The right edge of a list changes with every append, so it lies in the root itself.
  */
 import { promisify } from "node:util";
 import { zstdCompress, zstdDecompressSync } from "node:zlib";
@@ -12,11 +12,11 @@ import { List } from "./list.ts";
 import { inner, isLeaf, LEAF_ITEMS, leaf, lowered, NODE_CHILDREN, type Node } from "./list-node.ts";
 import { chunkName, Damage, type SnapshotStore, sha256 } from "./store.ts";
 
-/** What a leaf of 64 messages takes: room for it is made at once. */
+/** The usual size of a leaf of 64 messages: the first buffer of a decompression has room for it. */
 const USUAL_BYTES = 128 * 1024;
-/** No text is longer, so none was stored; a few hostile bytes could ask for more. */
+/** The largest chunk: no string of V8 is longer. The limit matters because a few hostile bytes could decompress to more. */
 const MAX_BYTES = 512 * 1024 * 1024;
-/** No list is so high; what is read may say so. */
+/** The limit for the height of a list that is read: no real list is so high. */
 const MAX_HEIGHT = 12;
 
 const ref = z.tuple([z.string().regex(/^[0-9a-f]{64}$/), z.int().positive()]);
@@ -46,7 +46,7 @@ interface Target {
 	readonly fresh: Fresh;
 }
 
-/** How a list is stored, and into `fresh` what is new in it. @throws WalError `WAL_NOT_JSON` naming the item */
+/** The stored form of a list; chunks that are not stored yet are added to `fresh`. @throws WalError `WAL_NOT_JSON` naming the item */
 export async function encodeList({ root }: List<unknown>, to: Target): Promise<StoredList> {
 	const levels: Ref[][] = [];
 	let edge = root;
@@ -78,7 +78,7 @@ export async function loadList(
 	return new List(edge && lowered(edge));
 }
 
-/** The chunks that a list needs: those that name others, and then the leaves, which are not read. @throws Damage */
+/** Adds the chunks that a list needs to `found`. Inner nodes are read for that; leaves are not. @throws Damage */
 export async function chunksOf({ levels }: StoredList, store: SnapshotStore, found: Set<string>): Promise<void> {
 	for (const [below, level] of levels.toReversed().entries()) await visit(level, below);
 
@@ -111,14 +111,14 @@ async function encodeNode(node: Node<unknown>, to: Target): Promise<Ref> {
 	return [id, node.count];
 }
 
-/** The node, from now on known by its chunk. */
+/** The node with its chunk noted, and cached under it. */
 function named(node: Node<unknown>, chunk: string, store: SnapshotStore, schema: ItemSchema): Node<unknown> {
 	node.chunk = chunk;
 	if (schema) store.nodes.set(schema, chunk, node);
 	return node;
 }
 
-/** Leaves together, what is above them one after the other: so many files are open at once and no more. */
+/** Loads nodes: leaves in parallel, inner nodes one after the other, which bounds the number of open files. */
 async function loadAll(
 	level: readonly Ref[],
 	height: number,
@@ -127,7 +127,7 @@ async function loadAll(
 ): Promise<Node<unknown>[]> {
 	if (height === 0) {
 		const loaded = await Promise.allSettled(level.map((each) => loadNode(each, 0, store, schema)));
-		// All have come to an end first: one that went on would call a chunk sound that is collected meanwhile.
+		// Waits for all even if one fails: a load that went on could mark a chunk as sound that is collected meanwhile.
 		return loaded.map((each) => {
 			if (each.status === "rejected") throw each.reason;
 			return each.value;
@@ -151,7 +151,7 @@ async function loadNode(
 			? leaf((await readLeaf(id, store)).map((item) => fit(schema, item)))
 			: inner(await loadAll(await readNode(id, store), height - 1, store, schema));
 	if (node.count !== count) throw new Damage(chunkName(id), `holds ${node.count} items, expected ${count}`);
-	// What is below may have come from memory, and its chunk from nowhere.
+	// Children may come from the cache without a stored chunk, so each is checked.
 	if (isLeaf(node) || node.children.every(({ chunk = "" }) => store.hasChunk(chunk))) store.markSound(id);
 	return named(node, id, store, schema);
 }
@@ -163,7 +163,7 @@ const readNode = (id: string, store: SnapshotStore): Promise<Ref[]> => read(id, 
 async function read<T>(id: string, store: SnapshotStore, shape: z.ZodType<T>): Promise<T> {
 	const bytes = await store.chunk(id);
 	try {
-		// Here and not in a thread: to ask one takes longer than 64 items do.
+		// Synchronous: handing 64 items to a thread takes longer than decompressing them.
 		const json = zstdDecompressSync(bytes, { chunkSize: USUAL_BYTES, maxOutputLength: MAX_BYTES });
 		return shape.parse(JSON.parse(json.toString("latin1")));
 	} catch (error) {
@@ -173,6 +173,6 @@ async function read<T>(id: string, store: SnapshotStore, shape: z.ZodType<T>): P
 
 const compress = promisify(zstdCompress) as (text: string) => Promise<Buffer>;
 
-/** The same JSON in ASCII alone: it is read twice as fast, since no byte has to be looked at before it is a character. */
+/** The same JSON in ASCII: it can be read as latin1, which is twice as fast as decoding UTF-8. */
 const asAscii = (json: string): string =>
 	json.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);

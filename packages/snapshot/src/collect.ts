@@ -1,3 +1,4 @@
+/** Removes stored snapshots that are not needed any more, and the chunks that only they had. */
 import type { Scope, Seq } from "@reyn/wal";
 import { chunksOf } from "./chunks.ts";
 import { SnapshotError } from "./errors.ts";
@@ -5,28 +6,27 @@ import { type Root, readRoot } from "./snapshot.ts";
 import { Damage, type SnapshotStore } from "./store.ts";
 
 export interface Collected {
-	/** The snapshots that went. */
+	/** The removed snapshots. */
 	readonly roots: readonly { readonly scope: Scope; readonly seq: Seq }[];
-	/** Chunks that no snapshot names any more. */
+	/** The number of removed chunks, which no snapshot names any more. */
 	readonly chunks: number;
-	/** What was found damaged and set aside. No chunk goes then: the next collection takes what nothing needs. */
+	/** The blobs that were damaged and set aside. No chunk is removed then; the next collection removes those that nothing needs. */
 	readonly damaged: readonly string[];
 }
 
 export interface CollectOptions {
-	/** Which snapshots stay. The log is the truth: one that goes costs the reading of more records, until the log itself is truncated. */
+	/** Decides which snapshots stay. A removed one only costs the reading of more records, as long as the log has them. */
 	keep(scope: Scope, seq: Seq): boolean;
-	/** Only says what would go. Default: false. */
+	/** Only report what would be removed. Default: false. */
 	readonly dryRun?: boolean;
 }
 
 /**
- * Removes the snapshots that are not kept, and then the chunks that none of the others names. Killed in between, it leaves
- * chunks that are of no use, and the next collection takes them. Only the writer of the log may collect. Of a store whose blobs
- * are not its own to take away nothing goes, and nothing is set aside.
+ * Removes the snapshots that are not kept, and then the chunks that no other snapshot names. If it is killed in between, the next
+ * collection removes the useless chunks. Only the writer of the log may collect. A store that does not own its blobs is left as it is.
  *
- * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`, and nothing was removed: what a newer version needs is not known here. What
- * the store throws where it cannot be read, and nothing was removed either
+ * @throws SnapshotError `SNAPSHOT_NEWER_FORMAT`: what a newer version needs is not known here; or the store's error when it cannot be
+ * read. Nothing was removed then
  */
 export function collect(snapshots: SnapshotStore, { keep, dryRun = false }: CollectOptions): Promise<Collected> {
 	return snapshots.exclusively(async () => {
@@ -44,7 +44,7 @@ export function collect(snapshots: SnapshotStore, { keep, dryRun = false }: Coll
 						for (const list of Object.values(lists)) await chunksOf(list, snapshots, needed);
 			} catch (error) {
 				if (!(error instanceof Damage)) throw error;
-				// Such a snapshot cannot be restored, and what else it needs is not known.
+				// A damaged snapshot cannot be restored, and it is not known which chunks it needs.
 				damaged.add(error.blob).add(name);
 			}
 		}

@@ -1,3 +1,3 @@
-/** An entry of a state by its id; never what an object inherits, such as `constructor`: ids come from models and from people. */
+/** Looks up an entry of a state by id. Ids come from models and people, so inherited names such as `constructor` must not be found. */
 export const entryAt = <V>(state: Readonly<Record<string, V>>, id: string): V | undefined =>
 	Object.hasOwn(state, id) ? state[id] : undefined;

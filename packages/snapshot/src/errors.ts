@@ -1,3 +1,4 @@
+/** The error class of snapshots, and its codes. */
 import { ReynError } from "@reyn/wal";
 
 export type SnapshotCode =

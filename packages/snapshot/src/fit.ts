@@ -1,9 +1,10 @@
+/** Checks a stored value against its schema. */
 import type { StandardSchemaV1 } from "@reyn/wal";
 
-/** Sound, but not what is expected. */
+/** Thrown for a value that was stored soundly but does not fit its schema. */
 export class Misfit extends Error {}
 
-/** The value as its schema gives it back; without a schema as it is. @throws Misfit */
+/** The value as its schema returns it; without a schema, unchanged. @throws Misfit */
 export function fit(schema: StandardSchemaV1<unknown, unknown> | undefined, value: unknown): unknown {
 	if (!schema) return value;
 	const result = schema["~standard"].validate(value);

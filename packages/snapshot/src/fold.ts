@@ -1,19 +1,20 @@
+/** A view: the states of some projections at one seq, folded record by record. */
 import { createHash } from "node:crypto";
 import { canonicalJson, type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { SnapshotError } from "./errors.ts";
 import type { List } from "./list.ts";
 import type { AnyProjection, Projection } from "./projection.ts";
 
-/** Records that a replay may hold before a new snapshot pays. */
+/** A replay of fewer records than this is so short that a new snapshot does not pay. */
 const NEAR = 100;
-/** What a record weighs at least, in bytes: so the snapshots of a line never outgrow its records. */
+/** The smallest usual record, in bytes. A root counts as this many bytes per record, so snapshots never outweigh the log. */
 const RECORD_BYTES = 256;
 
-/** The snapshot that a line of views rests on. It moves when a newer one is stored, for all of them at once: a hint only. */
+/** The snapshot that a line of views builds on. All of them share it, and it moves when a newer snapshot is stored. Only a hint. */
 interface Base {
-	/** How many records had been folded at it. */
+	/** How many records had been folded when it was stored. */
 	folded: number;
-	/** What its root weighs. */
+	/** The size of its root. */
 	bytes: number;
 }
 
@@ -106,29 +107,29 @@ export class View {
 		return new View({ ...before, seq: record.seq, states, folded });
 	}
 
-	/** The same states, said to be as of a later seq: nothing between concerns them. */
+	/** The same states as of a later seq: the caller knows that no record in between concerns them. */
 	at(seq: Seq): View {
 		return new View({ ...this.#parts, seq });
 	}
 
 	/**
-	 * Is it time for a snapshot? When so many records were folded since the last one that to replay them costs about as much
-	 * as to load it: then snapshots together weigh no more than the log, and a replay stays short however large the state is
-	 * (the rule of Raft's snapshots: Ongaro, "Consensus: Bridging Theory and Practice", 5.1.2).
+	 * Is it time for a snapshot? It is when replaying the records since the last one costs about as much as loading it. So all snapshots
+	 * together weigh no more than the log, and a replay stays short for any size of state (the rule of Raft's snapshots: Ongaro,
+	 * "Consensus: Bridging Theory and Practice", 5.1.2).
 	 */
 	get isDue(): boolean {
 		const { folded, base } = this.#parts;
 		return folded - base.folded >= Math.max(NEAR, base.bytes / RECORD_BYTES);
 	}
 
-	/** `capture` says here that it has stored this view, with a root of so many bytes. */
+	/** For `capture`: notes that this view was stored, with a root of this size. */
 	wasStored(bytes: number): void {
 		const { base, folded } = this.#parts;
 		base.folded = Math.max(base.folded, folded);
 		base.bytes = bytes;
 	}
 
-	/** SHA-256 over all states, as hex: equal states have equal hashes, whatever way they were reached. */
+	/** SHA-256 over all states, as hex. Equal states have equal hashes, however they were reached. */
 	hash(): string {
 		const { projections } = this.#parts;
 		const states = projections.map((projection) => [projection.name, asJson(projection, this.get(projection))]);
@@ -138,7 +139,7 @@ export class View {
 	}
 }
 
-/** Where a projection is, if it is not in every view. */
+/** The end of an error message: which views have this projection. */
 function whereOf({ follows, level }: AnyProjection): string {
 	const of = follows === "log" ? "the whole log" : "a line of history";
 	const only =

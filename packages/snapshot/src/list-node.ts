@@ -9,7 +9,7 @@ export interface Leaf<T> {
 	readonly height: 0;
 	readonly count: number;
 	readonly items: readonly T[];
-	/** The chunk that holds it, once one does: set by who stored or loaded it. */
+	/** The id of the chunk that holds the leaf; set when it is stored or loaded. */
 	chunk?: string;
 }
 
@@ -35,7 +35,7 @@ export function inner<T>(children: readonly Node<T>[]): Inner<T> {
 
 export const isLeaf = <T>(node: Node<T>): node is Leaf<T> => node.height === 0;
 
-/** A leaf that is stored is left as it is once it is half full: the next one is begun, and nothing is stored twice. */
+/** Is a leaf stored and at least half full? Then an append begins a new leaf, so that no item is stored twice. */
 const isFrozen = (node: Leaf<unknown>): boolean => node.chunk !== undefined && node.count >= LEAF_ITEMS / 2;
 
 /** A tree of many items at once. */
@@ -100,7 +100,7 @@ export function sharedStart<T>(left: Node<T>, right: Node<T>): number {
 	return shared;
 }
 
-/** Gives the node, and a neighbour of the same height where there was no room. */
+/** The node with one more item; if it was full, also a new neighbour of the same height. */
 function push<T>(node: Node<T>, item: T): readonly Node<T>[] {
 	if (isLeaf(node)) {
 		const full = node.count === LEAF_ITEMS || isFrozen(node);
@@ -129,7 +129,7 @@ function joinLeaves<T>(left: Leaf<T>, right: Leaf<T>): readonly Leaf<T>[] {
 	return halves(items, LEAF_ITEMS).map(leaf);
 }
 
-/** Parents of all these; a small node in the middle is joined to a neighbour first. */
+/** The parents of these nodes; an underfull node in the middle is joined with a neighbour first. */
 function regrouped<T>(
 	before: readonly Node<T>[],
 	middle: readonly Node<T>[],

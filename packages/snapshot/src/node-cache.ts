@@ -1,8 +1,9 @@
+/** A weak cache of list nodes, so that states which share a part also share it in memory. */
 import type { Node } from "./list-node.ts";
 
 /**
- * Nodes that some view in this process still has, by their chunk: what two states share is read once, and is the same in
- * memory. Items that are read go through a schema, so each schema has its own.
+ * The nodes that any view in this process still holds, by chunk: a part that two states share is read once. Items go through a schema
+ * when they are read, so each schema has nodes of its own.
  */
 export class NodeCache {
 	readonly #bySchema = new WeakMap<object, Map<string, WeakRef<Node<unknown>>>>();

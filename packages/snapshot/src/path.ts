@@ -1,3 +1,4 @@
+/** What a path is: the records of one line of history, which a state is the fold of. */
 import type { Scope, Seq, WalRecord } from "@reyn/wal";
 
 /** The records in `(after, through]`. */
@@ -8,19 +9,19 @@ export interface SeqRange {
 
 /** One line of history: which records a state is the fold of. */
 export interface Path {
-	/** The seq whose state this is. */
+	/** The last seq of the path: its state is the one at this seq. */
 	readonly tip: Seq;
 	readonly scope: Scope;
-	/** Ascending, disjoint; every record of the path lies in one of them, or is at hand. */
+	/** The ranges to read, ascending and disjoint. Every record of the path lies in one of them, or is at hand. */
 	readonly ranges: readonly SeqRange[];
 	/**
-	 * Records of the path that need not be read: those after a seq, in order, also where the log has them no more. They may lie in
-	 * the ranges too, and be of other scopes or kinds. Absent: none are.
+	 * The records of the path after a seq that are in memory, in order, even if the log has them no more. They may also lie in the ranges,
+	 * and be of other scopes or kinds. Absent: there are none.
 	 */
 	atHand?(after: Seq): Iterable<WalRecord>;
-	/** Is the record on the path of its own class? */
+	/** Is the record on the path? That is decided for each class of records by itself. */
 	has(record: { readonly seq: Seq; readonly scope: Scope; readonly kind: string }): boolean;
-	/** Is the state at `seq`, of records of these kinds in `scope`, a beginning of this path's? */
+	/** May the state at `seq`, folded from these kinds in `scope`, be folded on along this path? True if the path has the same records up to it. */
 	isBase(seq: Seq, kinds: readonly string[]): boolean;
 }
 

@@ -1,7 +1,8 @@
+/** How a package defines a piece of state: an initial value, and a handler for each kind of record. */
 import type { AnyRecordKind, RecordKind, Scope, Seq, StandardSchemaV1, WalRecord } from "@reyn/wal";
 import type { List } from "./list.ts";
 
-/** Which scopes have a state of a projection. */
+/** The level of scopes that have a state of a projection. */
 export type Level = "process" | "agent" | "session" | "run";
 
 /** A piece of state that is a fold of records: where it starts, and what each kind of record does to it. */
@@ -9,23 +10,23 @@ export interface Projection<S> {
 	readonly name: string;
 	/** Raise it when `init`, a handler or the schema changes. */
 	readonly version: number;
-	/** Of the state without its lists. */
+	/** The schema of the state without its lists. */
 	readonly schema: StandardSchemaV1<unknown, unknown>;
-	/** Of the items of each list. */
+	/** The schema of an item, for each list. */
 	readonly lists: ListSchemas;
 	init(): S;
-	/** By record kind. */
+	/** The handlers, by record kind. */
 	readonly handlers: ReadonlyMap<string, Handler<S>>;
 	/** Absent: snapshots of older versions are not used. */
 	readonly migrate?: (state: unknown, fromVersion: number) => unknown;
 	floor(state: S): Seq | undefined;
-	/** Is a cycle of calls open whose results are missing? Nothing is cut there. */
+	/** Is a cycle of tool calls open, with results missing? A rewind never cuts there. */
 	inCycle?(state: S): boolean;
-	/** Absent: the states of every scope have it. */
+	/** The level of scopes that have this projection; absent: all scopes. */
 	readonly level?: Level;
-	/** Whose records: those of one line of history, or all of the log. */
+	/** Which records are folded: those of one line of history, or all of the log. */
 	readonly follows: "line" | "log";
-	/** May it begin empty where records that it folds were taken away? */
+	/** May it begin empty when records that it folds were removed? */
 	readonly mayBeginLate: boolean;
 }
 
@@ -35,12 +36,12 @@ export type AnyProjection = Projection<any>;
 
 export interface Handler<S> {
 	readonly kind: string;
-	/** Of the data; the log has checked what it gives. Absent: what comes from elsewhere is taken as it is. */
+	/** The schema of the data, for records that do not come from the log, which checks its own. Absent: those are not checked. */
 	readonly schema?: StandardSchemaV1<unknown, unknown>;
 	apply(state: S, record: WalRecord): S;
 }
 
-/** Says what a kind of record does to the state. Pure: it returns the next state and leaves the old one as it was. */
+/** Declares what a kind of record does to the state. `next` is pure: it returns the next state, and leaves the old one unchanged. */
 export type On<S> = <Data>(
 	kind: RecordKind<never, Data>,
 	next: (state: S, data: Data, record: WalRecord<Data>) => S,
@@ -70,8 +71,8 @@ export interface ProjectionSpec<Rest, Lists extends ListSchemas = NoLists> {
 	/** The shape of the state, which is JSON: a snapshot is checked against it when it is loaded. */
 	readonly schema: StandardSchemaV1<unknown, Rest>;
 	/**
-	 * The keys of the state that hold a {@link List}, with the schema of an item: parts that grow with the history. A snapshot
-	 * stores what is new in them and shares the rest with those before it. `schema` is then of the other keys.
+	 * The keys of the state that hold a {@link List}, for parts that grow with the history, with the schema of an item. A snapshot stores
+	 * what is new in them, and shares the rest with earlier snapshots. `schema` then describes the other keys.
 	 */
 	readonly lists?: Lists;
 	init(): NoInfer<StateOf<Rest, Lists>>;
@@ -80,19 +81,19 @@ export interface ProjectionSpec<Rest, Lists extends ListSchemas = NoLists> {
 	migrate?(state: unknown, fromVersion: number): unknown;
 	/** The oldest record that this state still needs. */
 	floor?(state: StateOf<Rest, Lists>): Seq | undefined;
-	/** Is a cycle of calls open in this state: calls made, results missing? A rewind never cuts there. Default: never. */
+	/** Is a cycle of tool calls open in this state: calls asked for, results missing? A rewind never cuts there. Default: never. */
 	inCycle?(state: StateOf<Rest, Lists>): boolean;
 	/**
-	 * Which scopes have a state of it: `session` is in no state of an agent, nor in one of a run. Default: all that are asked for; of one
-	 * that follows the log, `process`.
+	 * The level of scopes that have this projection: with `session`, neither the state of an agent nor that of a run has it. Default: all
+	 * scopes; for a projection that follows the log, `process`.
 	 */
 	readonly level?: Level;
 	/**
-	 * `log`: every record counts, those that a rewind has abandoned too, as money spent does. Such a state is one of the whole log,
-	 * and none of a line of history; whoever reads along a path has to keep the two apart. Default: `line`.
+	 * `log`: every record counts, also those that a rewind has abandoned, as for money spent. Such a state belongs to the whole log, not to
+	 * a line of history; who restores states along paths has to keep the two apart. Default: `line`.
 	 */
 	readonly follows?: "line" | "log";
-	/** Where the log was cut before this projection was there: begin empty at the cut, instead of failing. Default: false. */
+	/** If the log was cut before this projection existed, begin empty at the cut instead of failing. Default: false. */
 	readonly mayBeginLate?: boolean;
 }
 
@@ -132,7 +133,7 @@ export function defineProjection<Rest, Lists extends ListSchemas = NoLists>(
 	};
 }
 
-/** Those that a state of this scope has. */
+/** The projections that a state of this scope has. */
 export function projectionsAt(scope: Scope, projections: readonly AnyProjection[]): readonly AnyProjection[] {
 	const { agent, session, run } = scope;
 	const level =

@@ -1,8 +1,9 @@
+/** Reads the checksum of one record, which ties a snapshot to the log that it was made from. */
 import type { Seq, Wal } from "@reyn/wal";
 
 /**
- * The crc of the record at a seq; undefined when the log has none there, or none that is durable. A log that was brought back
- * from a copy gives its seqs to other records, so only this tells what an artifact was made from.
+ * The crc of the record at a seq; undefined if the log has no durable record there. A log that was restored from an older copy gives
+ * its seqs to other records, so only the crc tells which record an artifact was made from.
  */
 export async function crcAt(wal: Pick<Wal, "first" | "durableTip" | "read">, seq: Seq): Promise<string | undefined> {
 	if (seq < wal.first || seq > wal.durableTip) return undefined;

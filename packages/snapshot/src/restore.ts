@@ -1,3 +1,4 @@
+/** Restores a state from the newest snapshot on its path, and captures a state as a new snapshot. */
 import { codeOf, type Scope, type Seq, type Wal, type WalRecord, within } from "@reyn/wal";
 import { parseData } from "@reyn/wal/internal";
 import { SnapshotError } from "./errors.ts";
@@ -8,26 +9,26 @@ import { crcAt } from "./record-crc.ts";
 import { encodeSnapshot, foldUpTo, isYounger, loadSnapshot, readRoot } from "./snapshot.ts";
 import { Damage, rootName, type SnapshotStore, Unreadable } from "./store.ts";
 
-/** What a state is made from. */
+/** The sources that a state is restored from. */
 export interface Sources {
 	readonly wal: Wal;
 	readonly snapshots: SnapshotStore;
 	readonly projections: readonly AnyProjection[];
-	/** May be set on a log that nobody writes: a rotten snapshot is then left where it is. Default: false. */
+	/** Leave damaged snapshots where they are, since only the writer of the log may set them aside. Default: false. */
 	readonly readOnly?: boolean;
-	/** What stands for the records that a truncation took away. Absent: the log has them all. */
+	/** The kept states that stand for records removed by a truncation. Absent: the log has all records. */
 	readonly bases?: Bases;
 }
 
 /** Snapshots that the log cannot replace any more. */
 export interface Bases {
-	/** Of their own: the others are a cache, which may be lost. */
+	/** A store of their own: ordinary snapshots are a cache that may be lost. */
 	readonly snapshots: SnapshotStore;
-	/** The seqs that they are of, newest first, and the crc of the record at each: the log may have it no more. */
+	/** Their seqs, newest first, with the crc of the record at each, which the log may not have any more. */
 	readonly crcs: ReadonlyMap<Seq, string>;
-	/** The kinds of record up to the newest of them: a projection that folds none of these may be younger than they are. */
+	/** The kinds of record up to the newest of them. A projection that folds none of these lost nothing, so it may be newer than they are. */
 	readonly kinds: ReadonlySet<string>;
-	/** Where a state begins that none of them is of, if all its projections may be younger. Absent: nowhere. */
+	/** Where a state without a kept snapshot begins, if none of its projections lost anything. Absent: at genesis. */
 	readonly begins?: Seq;
 }
 
@@ -50,7 +51,7 @@ export async function restore({ projections, ...rest }: Sources, path: Path): Pr
 	return replay(from, path, view ?? begun(from, path));
 }
 
-/** The first state that there can be. */
+/** The state to begin a replay with when there is no snapshot. */
 function begun({ projections, bases }: Sources, path: Path): View {
 	const empty = View.empty(path.scope, projections);
 	if (bases?.begins === undefined || !projections.every((each) => isYounger(each, bases.kinds))) return empty;
@@ -58,7 +59,7 @@ function begun({ projections, bases }: Sources, path: Path): View {
 	return foldUpTo(seq, handed({ projections }, path, 0), empty).at(seq);
 }
 
-/** A view after the records of a path that it has not seen. */
+/** Folds the rest of a path into a view. */
 async function replay(from: Sources, path: Path, base: View): Promise<View> {
 	const kinds = kindsOf(from.projections);
 	let view = base;
@@ -85,7 +86,7 @@ async function replay(from: Sources, path: Path, base: View): Promise<View> {
 	return view.at(path.tip);
 }
 
-/** What is at hand of a path, after a seq, as the log would give it: it may have been put by before somebody knew its kind. */
+/** The records at hand after a seq, parsed as the log would: they may have been kept by a program that did not know their kind. */
 function* handed(
 	{ projections }: Pick<Sources, "projections">,
 	path: Path,
@@ -103,15 +104,15 @@ function* handed(
 }
 
 /**
- * Stores a view once its own record is durable: a snapshot never gets ahead of the log. What is new in its lists is
- * stored, what an older snapshot has of them is shared.
+ * Stores a view whose record is durable: a snapshot never gets ahead of the log. Of its lists only new parts are stored; the rest is
+ * shared with older snapshots.
  *
- * @throws SnapshotError `SNAPSHOT_AHEAD`, `SNAPSHOT_NOT_JSON`, `SNAPSHOT_OTHER_LOG`; `SNAPSHOT_NOT_STORED` when the store
- * could not: the log has all that it had, and older snapshots are as they were
+ * @throws SnapshotError `SNAPSHOT_AHEAD`, `SNAPSHOT_NOT_JSON`, `SNAPSHOT_OTHER_LOG`; `SNAPSHOT_NOT_STORED` when the store failed: the
+ * log and older snapshots are as they were
  */
 export async function capture({ wal, snapshots, readOnly }: Sources, view: View): Promise<void> {
 	const { seq } = view;
-	// Genesis is where every restore starts from.
+	// Genesis needs no snapshot: every restore can start there.
 	if (seq === 0) return;
 	if (seq > wal.durableTip)
 		throw new SnapshotError("SNAPSHOT_AHEAD", `seq ${seq} is not durable yet; await it before the capture`, { seq });
@@ -122,7 +123,7 @@ export async function capture({ wal, snapshots, readOnly }: Sources, view: View)
 			if (crc === undefined) throw new Error(`the log begins at seq ${wal.first}`);
 			await snapshots.assertOf(wal.id, true);
 			const { text, fresh } = await encodeSnapshot({ log: wal.id, scope: view.scope, seq, crc }, view, snapshots);
-			// Before the root that names them: a root without its chunks would be a hole.
+			// Chunks before the root that names them: a root without its chunks could not be restored.
 			await snapshots.putChunks(fresh);
 			await snapshots.putRoot(view.scope, seq, text);
 			view.wasStored(text.length);
@@ -159,10 +160,9 @@ export async function newestSnapshot(snapshots: SnapshotStore, logId: string, sc
 }
 
 /**
- * The newest snapshot that lies on a path. What cannot be read just now is as good as none: there is an older one, or the
- * log.
+ * The newest snapshot on a path. One that cannot be read just now is skipped: an older one, or the log, does as well.
  *
- * @param seqs where there may be one, newest first
+ * @param seqs gives the seqs that may have a snapshot, newest first
  */
 async function newestBase(
 	from: Sources,
@@ -172,7 +172,7 @@ async function newestBase(
 ): Promise<View | undefined> {
 	const { wal, snapshots, projections } = from;
 	const kinds = kindsOf(projections);
-	// A collection meanwhile would take the chunks away that are read.
+	// Exclusive, since a collection could remove the chunks while they are read.
 	return snapshots.exclusively(async () => {
 		try {
 			await snapshots.assertOf(wal.id, false);
@@ -188,7 +188,7 @@ async function newestBase(
 	});
 }
 
-/** The snapshot of a record, if it is sound and of use here. */
+/** The snapshot at a seq, if it is sound and fits this log and these projections. */
 async function baseAt(
 	{ wal, snapshots, projections, readOnly }: Sources,
 	path: Path,
@@ -213,8 +213,8 @@ async function baseAt(
 	} catch (error) {
 		if (error instanceof Unreadable) return undefined;
 		if (!(error instanceof Damage)) throw error;
-		// The chunk alone, where it is one: it is stored again with the next snapshot, and the roots that name it are sound then.
-		// With no room to keep it elsewhere it stays: the state is the same, and found out again the next time.
+		// Only the damaged blob is set aside. If it is a chunk, the next snapshot stores it again, and the roots that name it are sound
+		// again. If it cannot be moved, for lack of space, it stays and is found damaged again: the restored state is the same.
 		if (!readOnly) await snapshots.setAside(error.blob).catch(() => {});
 		return undefined;
 	}

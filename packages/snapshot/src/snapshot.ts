@@ -1,4 +1,4 @@
-/** A stored view: a root that says of which log, seq and record it is, with the small states in it and the lists in chunks. */
+/** The format of a stored view: a root with the log, seq and record that it belongs to, its states, and references to list chunks. */
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { assertJson } from "@reyn/wal/internal";
 import { z } from "zod";
@@ -25,7 +25,7 @@ const envelope = z.strictObject({
 	v: z.literal(FORMAT_VERSION),
 	log: z.string(),
 	seq: z.int().nonnegative(),
-	/** The crc of the record at `seq`: a seq that was given out twice, around a torn tail, never matches. */
+	/** The crc of the record at `seq`: a seq that was used twice, because of a torn tail, does not match. */
 	crc: z.string(),
 	scope: z.strictObject({
 		agent: z.string().optional(),
@@ -37,7 +37,7 @@ const envelope = z.strictObject({
 
 export type Root = z.infer<typeof envelope>;
 
-/** Which record a snapshot is of. */
+/** The record that a snapshot belongs to. */
 export interface SnapshotKey {
 	readonly log: string;
 	readonly scope: Scope;
@@ -52,11 +52,11 @@ export type Read =
 
 export type Loaded =
 	| { readonly kind: "view"; readonly view: View }
-	/** Sound, but of no use here: another log, another life of this seq, a projection that it lacks. */
+	/** Sound, but of no use here: it is of another log, of another record with this seq, or lacks a projection. */
 	| { readonly kind: "foreign"; readonly why: string }
 	| { readonly kind: "newer"; readonly version: unknown };
 
-/** A snapshot as it is stored: the text of its root, a checksum and then the JSON that it is of, a line each; and its new chunks. */
+/** A snapshot to be stored: the text of its root (a line with a checksum, a line of JSON) and its new chunks. */
 export interface Encoded {
 	readonly text: string;
 	readonly fresh: Fresh;
@@ -96,13 +96,13 @@ export function readRoot(text: string): Read {
 	return result.success ? { kind: "root", root: result.data } : { kind: "rotten", why: z.prettifyError(result.error) };
 }
 
-/** The names of the projections that a root has a state of; none where it is not sound, or of a newer version. */
+/** The names of the projections in a root; none if it is damaged, or of a newer version. */
 export function projectionsIn(text: string): readonly string[] {
 	const read = readRoot(text);
 	return read.kind === "root" ? Object.keys(read.root.states) : [];
 }
 
-/** Undefined when it is no JSON: a checksum is no proof of that. */
+/** The parsed JSON; undefined if it is none, which a checksum cannot rule out. */
 function parsed(json: string): unknown {
 	try {
 		return JSON.parse(json);
@@ -112,15 +112,15 @@ function parsed(json: string): unknown {
 }
 
 interface Loading {
-	/** What the root weighs. */
+	/** The size of the root. */
 	readonly bytes: number;
-	/** The kinds of record before the snapshot, where they are known: a projection of others alone has its first state there. */
+	/** The kinds of record before the snapshot, if known: a projection that folds none of them may begin at the snapshot. */
 	readonly before?: ReadonlySet<string>;
-	/** Records that such a projection folds all the same, in order. */
+	/** Records in memory that such a projection folds up to there, in order. */
 	readonly atHand?: Iterable<WalRecord>;
 }
 
-/** @throws Damage when a chunk is not there or not sound */
+/** Loads a view from a root. @throws Damage when a chunk is missing or damaged */
 export async function loadSnapshot(
 	{ log, seq, crc, scope, states }: Root,
 	key: SnapshotKey,
@@ -156,7 +156,7 @@ export async function loadSnapshot(
 	return { kind: "view", view: View.of(key.scope, seq, projections, loaded, bytes) };
 }
 
-/** May a projection begin behind records of these kinds, of which it has no state? */
+/** May a projection without a stored state begin after records of these kinds? */
 export const isYounger = (
 	{ handlers, mayBeginLate }: AnyProjection,
 	before: ReadonlySet<string> | undefined,
@@ -211,7 +211,7 @@ function checked(projection: AnyProjection, rest: unknown, lists: Readonly<Recor
 	return whole(projection, fit(projection.schema, rest), lists);
 }
 
-/** The state without its lists, and these. */
+/** Splits a state into its lists and the rest. */
 function parted(
 	projection: AnyProjection,
 	state: unknown,
@@ -237,7 +237,7 @@ function asList(value: unknown, name: string): List<unknown> {
 	throw new Misfit(`expected a List at "${name}"`);
 }
 
-/** What is no JSON is the fault of a handler; anything else goes on as it is. */
+/** The error of a state that is no JSON, which is a mistake in a handler; other errors are returned unchanged. */
 function notJson(cause: unknown, projection: string, seq: Seq): unknown {
 	const { code, message } = cause as { code?: unknown; message: string };
 	if (code !== "WAL_NOT_JSON" && !(cause instanceof Misfit)) return cause;

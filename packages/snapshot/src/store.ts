@@ -1,4 +1,4 @@
-/** Where snapshots lie: roots by scope and seq, and the chunks that they share, as blobs. */
+/** The store of snapshots: roots by scope and seq, and the chunks that they share, as blobs. */
 import { createHash } from "node:crypto";
 import { type BlobStore, fileBlobs, memoryBlobs, type Scope, type Seq, scopeKey } from "@reyn/wal";
 import { blobsBelow } from "@reyn/wal/internal";
@@ -9,12 +9,12 @@ const OWNER = "log";
 const ROOTS = "roots/";
 const CHUNKS = "chunks/";
 const BROKEN = "broken/";
-/** Blobs that are written together. */
+/** How many blobs are written at the same time. */
 const AT_ONCE = 32;
 
-/** What was read is not what was written, or is not there. */
+/** Thrown for a blob that is missing, or is not what was written. */
 export class Damage extends Error {
-	/** The blob. */
+	/** The name of the blob. */
 	readonly blob: string;
 
 	constructor(blob: string, why: string) {
@@ -23,25 +23,25 @@ export class Damage extends Error {
 	}
 }
 
-/** It could not be read just now, which says nothing of what it is. */
+/** Thrown for a blob that cannot be read just now; it may be sound all the same. */
 export class Unreadable extends Error {}
 
 /**
- * The snapshots of one log, over anything that keeps blobs: see {@link fileSnapshots} and {@link memorySnapshots}, or give
- * it `engine.blobs(realm)`. They may be lost at any time, the log is the truth; and only its one writer may write here.
- * `capture`, `restore` and `collect` are how to use it: most of its methods are for them.
+ * The snapshots of one log, over any blob store: see {@link fileSnapshots} and {@link memorySnapshots}, or pass `engine.blobs(realm)`.
+ * Snapshots may be lost at any time, since the log has everything. Only the writer of the log may write here. Use it through `capture`,
+ * `restore` and `collect`; most methods are for them.
  */
 export class SnapshotStore {
-	/** Used by what reads and writes lists. */
+	/** The cache of list nodes, for reading and writing lists. */
 	readonly nodes = new NodeCache();
 	readonly #blobs: BlobStore;
-	/** Chunks that this process has stored or read, with all that they name: they need not be stored again. */
+	/** Chunks that this process has stored or read, with all chunks below them: they need not be stored again. */
 	readonly #sound = new Set<string>();
-	/** Chunks that are not there, or not sound, as this process has seen. */
+	/** Chunks that this process has found missing or damaged. */
 	readonly #bad = new Set<string>();
-	/** What is known of the folders of roots, newest first: nobody else writes here. */
+	/** The seqs of roots by folder, newest first. A cache is safe, since nobody else writes here. */
 	readonly #roots = new Map<string, readonly Seq[]>();
-	/** The log that it is known to be of. */
+	/** The id of the log, once it was checked. */
 	#owner: string | undefined;
 	#last: Promise<unknown> = Promise.resolve();
 
@@ -49,20 +49,20 @@ export class SnapshotStore {
 		this.#blobs = blobs;
 	}
 
-	/** Another store of the same log, for states that are not to be mixed up with these. */
+	/** A separate store of the same log, for states that must not be mixed with these. */
 	below(part: string): SnapshotStore {
 		return new SnapshotStore(blobsBelow(this.#blobs, part));
 	}
 
 	/**
-	 * Is this the store of that log? One that is nobody's yet becomes so with `take`.
+	 * Checks that this is the store of a log. With `take`, a store without an owner becomes the log's.
 	 *
 	 * @throws SnapshotError `SNAPSHOT_OTHER_LOG`
 	 */
 	async assertOf(log: string, take: boolean): Promise<void> {
 		if (log === this.#owner) return;
 		const bytes = await this.#read(OWNER);
-		// What does not check out says nothing. Each root says it too, with a checksum of its own.
+		// A damaged owner blob is ignored: each root names its log too, with a checksum of its own.
 		const owner = bytes && unsealed(text(bytes));
 		if (owner === undefined && take) await this.#blobs.put(OWNER, Buffer.from(sealed(log)));
 		if (owner === log || (owner === undefined && take)) this.#owner = log;
@@ -104,17 +104,17 @@ export class SnapshotStore {
 		return bytes && text(bytes);
 	}
 
-	/** Its chunks are stored before it. */
+	/** Stores a root. Its chunks have to be stored before it. */
 	async putRoot(scope: Scope, seq: Seq, text: string): Promise<void> {
 		const folder = folderOf(scope);
 		const known = this.#roots.get(folder);
-		// If this fails it may be there all the same.
+		// Forgotten first: a put that fails may have stored the root all the same.
 		this.#roots.delete(folder);
 		await this.#blobs.put(rootName(scope, seq), Buffer.from(text));
 		if (known && seq > (known[0] ?? 0)) this.#roots.set(folder, [seq, ...known]);
 	}
 
-	/** Is this chunk here, and all that it names? False is no proof of the contrary. */
+	/** Is this chunk known to be stored, with all chunks below it? False: not known. */
 	hasChunk(id: string): boolean {
 		return this.#sound.has(id);
 	}
@@ -132,14 +132,14 @@ export class SnapshotStore {
 
 	/** @throws Damage, Unreadable */
 	async chunk(id: string): Promise<Uint8Array> {
-		// Many roots may name it: it is looked for once.
+		// Many roots may name a missing chunk: it is looked for once.
 		const bytes = this.#bad.has(id) ? undefined : await this.#read(chunkName(id));
 		if (bytes && sha256(bytes) === id) return bytes;
 		this.#bad.add(id);
 		throw new Damage(chunkName(id), bytes ? "its bytes are not those that its name says" : "is missing");
 	}
 
-	/** It was read, and all that it names. */
+	/** Notes that a chunk was read, with all chunks below it. */
 	markSound(id: string): void {
 		this.#sound.add(id);
 	}
@@ -148,7 +148,7 @@ export class SnapshotStore {
 		return (await this.#list(CHUNKS)).map((name) => name.slice(CHUNKS.length));
 	}
 
-	/** May what is not needed be taken away? */
+	/** Does the store own its blobs, so that unneeded ones may be removed? */
 	async isOwn(): Promise<boolean> {
 		return (await this.#blobs.isOwn?.()) ?? true;
 	}
@@ -158,7 +158,7 @@ export class SnapshotStore {
 		return this.#blobs.delete(name);
 	}
 
-	/** Nothing names it any more. */
+	/** Removes a chunk that nothing names any more. */
 	removeChunk(id: string): Promise<void> {
 		this.#sound.delete(id);
 		return this.#blobs.delete(chunkName(id));
@@ -166,7 +166,7 @@ export class SnapshotStore {
 
 	/** Takes a damaged blob out of the way without destroying it. */
 	async setAside(name: string): Promise<void> {
-		// Others may rest on it: they are stored again when they are needed next.
+		// Chunks above it are not sound any more: all are checked, or stored again, when they are needed next.
 		this.#sound.clear();
 		this.#roots.clear();
 		const bytes = await this.#read(name);
@@ -175,7 +175,7 @@ export class SnapshotStore {
 		await this.#blobs.delete(name);
 	}
 
-	/** One at a time: a collection must not run while a snapshot counts on chunks, nor while they are read. */
+	/** Runs one piece of work at a time: a collection must not run while chunks are read, or while a snapshot relies on stored ones. */
 	exclusively<T>(work: () => Promise<T>): Promise<T> {
 		const done = this.#last.then(work, work);
 		this.#last = done.catch(() => {});
@@ -199,7 +199,7 @@ export class SnapshotStore {
 	}
 }
 
-/** What may be somebody else's is not passed over: nothing here is to be trusted then. */
+/** The error for a failed read. `WAL_UNSAFE` is passed on: somebody else may have written here, so nothing can be trusted. */
 function unreadable(name: string, error: unknown): unknown {
 	const { code, message } = error as { code?: unknown; message: string };
 	return code === "WAL_UNSAFE" ? error : new Unreadable(`${name}: ${message}`, { cause: error });
@@ -217,17 +217,17 @@ export const rootName = (scope: Scope, seq: Seq): string => folderOf(scope) + St
 
 const seqOf = (name: string): Seq => Number(name.slice(-20));
 
-/** A folder's name says whose it is, to people; the hash tells scopes apart that look alike. */
+/** The folder of a scope: its readable part is for people, and a hash tells scopes apart that look alike. */
 function folderOf(scope: Scope): string {
 	const key = scopeKey(scope);
 	const words = key.replace(/[^\w.-]+/g, "-").slice(0, 24) || "process";
 	return `${ROOTS}${words}-${sha256(key).slice(0, 12)}/`;
 }
 
-/** A text that is one line, after its checksum. */
+/** A one-line text with a line before it that holds its checksum. */
 export const sealed = (content: string): string => `${sha256(content)}\n${content}\n`;
 
-/** The text that was sealed; undefined when it is not what it was. */
+/** The text that was sealed; undefined if it has changed. */
 export function unsealed(found: string): string | undefined {
 	const [sum, content, rest] = found.split("\n");
 	return content !== undefined && rest === "" && sha256(content) === sum ? content : undefined;

@@ -1,3 +1,4 @@
+/** Entries of a state by any name. */
 import { expect, test } from "vitest";
 import { entryAt } from "../src/index.ts";
 

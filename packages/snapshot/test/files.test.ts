@@ -1,3 +1,4 @@
+/** Tracked files of a directory, recorded in the log and restored from it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+/** Generations of a SQLite database: capture, restore, prune. */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+/** The immutable list against an array, and what two lists share. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { histories } from "../../../tests/sample.ts";

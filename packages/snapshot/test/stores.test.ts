@@ -1,3 +1,4 @@
+/** The suite of snapshot stores, over each place that keeps blobs. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The tracked files of one directory on disk: looked at, written, removed and set aside, and nothing beyond a link. */
+/** Access to the tracked files of one directory: read, write, remove and set aside. It never follows a link. */
 import { isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { lstat, open, readdir, readFile, rename, rmdir, unlink } from "node:fs/promises";
@@ -6,13 +6,13 @@ import { dirname, join, resolve } from "node:path";
 import { atomicWrite } from "@reyn/wal/internal";
 import { isInside } from "./records.ts";
 
-/** The text of a file, null where there is none; or why no record can hold what is there. */
+/** The text of a file, or null if there is none; or why no record can hold it. */
 export type Found = { readonly content: string | null } | { readonly why: string };
 
-/** No record's line is longer, so no larger file was ever recorded. */
+/** The largest file, in bytes: a record's line is not longer, so no larger file was ever recorded. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** What `atomicWrite` leaves when it is killed, and what `setAside` makes. */
+/** Names that a killed `atomicWrite` leaves, and names that `setAside` makes. */
 const ownName = /\.(tmp|unrecorded-[0-9a-f]{8})$/;
 
 export class TrackedDirectory {
@@ -22,7 +22,7 @@ export class TrackedDirectory {
 		this.#root = resolve(path);
 	}
 
-	/** The paths of all that is no directory, but for what this module leaves. Links are named, not followed. */
+	/** The paths of all entries but directories, without the leftovers of this module. Links are listed, not followed. */
 	async list(folder = ""): Promise<readonly string[]> {
 		const entries = await unlessMissing(readdir(this.#at(folder), { withFileTypes: true }));
 		const lists = (entries ?? [])
@@ -44,7 +44,7 @@ export class TrackedDirectory {
 		return isUtf8(bytes) ? { content: bytes.toString() } : { why: "it is not UTF-8" };
 	}
 
-	/** Why a path may lead out of the directory, where it does: nothing there is to be touched. */
+	/** Why a path leads out of the directory, and must not be touched; undefined: it does not. */
 	async beyond(path: string): Promise<string | undefined> {
 		if (!isInside(path)) return "it is no path that a record may name";
 		for (const folder of foldersAbove(path)) {
@@ -54,18 +54,18 @@ export class TrackedDirectory {
 		return undefined;
 	}
 
-	/** A folder of the name gives way if no file is in it. */
+	/** Writes a file. A folder of the same name is removed if there is no file in it. */
 	async write(path: string, content: string): Promise<void> {
 		await this.#removeFolder(path);
 		await atomicWrite(this.#at(path), content);
 	}
 
-	/** Durable with `sync`. */
+	/** Removes a file; `sync` makes that durable. */
 	async remove(path: string): Promise<void> {
 		await unlessMissing(unlink(this.#at(path)));
 	}
 
-	/** Removes the folders above a path that are empty: a file may need the name. Durable with `sync`. */
+	/** Removes empty folders above a path, since a file may need the name; `sync` makes that durable. */
 	async prune(path: string): Promise<void> {
 		for (const folder of foldersAbove(path).reverse()) {
 			try {
@@ -76,7 +76,7 @@ export class TrackedDirectory {
 		}
 	}
 
-	/** Gives what is at a path another name, durably: `<path>.unrecorded-<8 hex digits>`. */
+	/** Renames whatever is at a path, durably, to `<path>.unrecorded-<8 hex digits>`. @returns the new path */
 	async setAside(path: string): Promise<string> {
 		const keptIn = `${path}.unrecorded-${randomBytes(4).toString("hex")}`;
 		await rename(this.#at(path), this.#at(keptIn));
@@ -84,13 +84,13 @@ export class TrackedDirectory {
 		return keptIn;
 	}
 
-	/** Makes the presence and the absence of files durable, of those too that a killed process has written or removed. */
+	/** Makes it durable which files exist and which do not, also those that a killed process has written or removed. */
 	async sync(paths: readonly string[]): Promise<void> {
 		for (const folder of new Set(["", ...paths.flatMap(foldersAbove)]))
 			await unlessMissing(syncDirectory(this.#at(folder)));
 	}
 
-	/** Throws `ENOTEMPTY` when there is a file below. */
+	/** Removes a folder and the empty folders in it. @throws `ENOTEMPTY` when there is a file below */
 	async #removeFolder(path: string): Promise<void> {
 		const entries = await unlessMissing(readdir(this.#at(path), { withFileTypes: true }));
 		if (!entries) return;
@@ -111,7 +111,7 @@ function foldersAbove(path: string): string[] {
 		.map((_, i, parts) => parts.slice(0, i + 1).join("/"));
 }
 
-/** Windows has no such call and needs none. */
+/** Makes the names in a directory durable. Windows has no such call and needs none. */
 async function syncDirectory(path: string): Promise<void> {
 	if (process.platform === "win32") return;
 	const directory = await open(path, "r");
@@ -131,7 +131,7 @@ async function unlessMissing<T>(run: Promise<T>): Promise<T | undefined> {
 	}
 }
 
-/** A file where a folder was expected has nothing below it. */
+/** Does an error say that a path does not exist? A file where a folder was expected counts too. */
 function isMissing(error: unknown): boolean {
 	const { code } = error as NodeJS.ErrnoException;
 	return code === "ENOENT" || code === "ENOTDIR";

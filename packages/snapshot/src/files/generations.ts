@@ -1,4 +1,4 @@
-/** The files of a directory follow the log: `record` takes what is on the disk into the log, `restore` the other way. */
+/** Keeps the files of a directory in step with the log: `record` takes changes on disk into the log, `restore` goes the other way. */
 import { type Appended, type Appender, codeOf, type WalError, type WalRecord } from "@reyn/wal";
 import { parseData } from "@reyn/wal/internal";
 import { SnapshotError } from "../errors.ts";
@@ -7,34 +7,33 @@ import { TrackedDirectory } from "./directory.ts";
 import { fileChanged, files } from "./records.ts";
 
 export interface FileGenerationsOptions {
-	/** Where the files lie. Give each directory a scope of its own: its files are those of the view that is passed. */
+	/** The directory of the files. Give each directory a scope of its own: its files are those of the view that is passed. */
 	readonly directory: string;
-	/** Which files are recorded, by path in the directory: `agents/main.yaml`. One that was recorded is looked at for good. */
+	/** Decides which files are recorded, by path in the directory: `agents/main.yaml`. A file that was recorded once is always tracked. */
 	tracks(path: string): boolean;
 }
 
-/** Calls are done one after the other; a view is one of the scope, and has `files` among its projections. */
+/** Calls run one after the other. The views have to be of the directory's scope, with `files` among their projections. */
 export interface FileGenerations {
 	/**
-	 * Appends a record for each file that is not as the view has it: the disk is right. Gives the records once they are
-	 * durable. Do it after a start, once cut-short rewinds are finished, and before each rewind: an edit by hand is then found
-	 * again on the line that it was made on.
+	 * Appends a record for each file that differs from the view: the disk counts. Resolves with the records once they are durable. Call it
+	 * after a start, once interrupted rewinds are finished, and before each rewind: so an edit by hand belongs to the line of history
+	 * on which it was made.
 	 *
 	 * @throws SnapshotError `SNAPSHOT_FILE_NOT_RECORDED`: the other files are recorded
 	 */
 	record(log: Appender, view: View): Promise<readonly WalRecord[]>;
 	/**
-	 * Changes a file, null removes it: first the durable record, then the file. What the disk had and the view had not is
-	 * recorded before. Gives the records. Killed between the two, the file is the old one: the next `record` takes that for an
-	 * edit, and `restore(at(seq - 1), at(seq))` finishes the change.
+	 * Changes a file, or removes it (null): first the durable record, then the file. An edit by hand that the view does not have is
+	 * recorded before. Resolves with the records. If the process is killed between record and file, the file is the old one: the next
+	 * `record` takes that for an edit, and `restore(at(seq - 1), at(seq))` finishes the change.
 	 *
 	 * @throws SnapshotError `SNAPSHOT_FILE_NOT_RECORDED`, and what `append` throws: nothing was changed. `SNAPSHOT_NOT_RESTORED`
 	 */
 	write(log: Appender, view: View, path: string, content: string | null): Promise<readonly WalRecord[]>;
 	/**
-	 * Takes the files in which two states differ from the one to the other: the log is right. All others stay as they are.
-	 * What the disk has in place of either is renamed, never lost. Killed at any moment, do it again; a second time changes
-	 * nothing.
+	 * Brings the files in which two states differ from the one state to the other: the log counts. Other files stay as they are. A file
+	 * on disk that is in neither state is renamed, never lost. If the process is killed, call it again; another call changes nothing.
 	 *
 	 * @throws SnapshotError `SNAPSHOT_NOT_RESTORED`
 	 */
@@ -45,7 +44,7 @@ export interface FileGenerations {
 export interface RestoredFiles {
 	readonly written: readonly string[];
 	readonly removed: readonly string[];
-	/** What was in neither state, and where it is now. */
+	/** Files that were in neither state, and their new names. */
 	readonly kept: readonly { readonly path: string; readonly keptIn: string }[];
 }
 
@@ -114,16 +113,16 @@ class Generations implements FileGenerations {
 			const [before, after] = [contents(from), contents(to)];
 			const changed = [...new Set([...before.keys(), ...after.keys()])]
 				.filter((path) => before.get(path) !== after.get(path))
-				// What is removed goes first: a file may have the name that a folder had.
+				// Removals first: a new file may have the name of a folder that goes.
 				.sort((a, b) => Number(after.has(a)) - Number(after.has(b)));
 			for (const path of changed) {
-				// Asked of every path, whatever checked the log that it comes from.
+				// Every path is checked, since the records may come from a log of somebody else.
 				const why = await this.#directory.beyond(path);
 				if (why !== undefined) throw notRestored(path, `${why}; nothing was changed`);
 			}
 			const moves: Move[] = [];
 			for (const path of changed) moves.push(await this.#move(path, before.get(path) ?? null, after.get(path) ?? null));
-			// All of them: one that was killed may have come as far as here.
+			// All changed files, since a killed call may have written some without this sync.
 			await this.#directory.sync(changed);
 			const done = moves.filter(({ moved }) => moved).map(({ path }) => path);
 			return {
@@ -142,7 +141,7 @@ class Generations implements FileGenerations {
 			const keptIn = isKnown ? undefined : await this.#directory.setAside(path);
 			if (to !== null && there !== to) await this.#directory.write(path, to);
 			if (to === null && there !== null) await this.#directory.remove(path);
-			// A removal that was killed may have left its folders.
+			// Also when there is no file: a killed removal may have left its folders.
 			if (to === null) await this.#directory.prune(path);
 			return { path, moved: there !== to, keptIn };
 		} catch (cause) {
@@ -150,7 +149,7 @@ class Generations implements FileGenerations {
 		}
 	}
 
-	/** The text of a file that a record can hold; null where there is none. */
+	/** The text of a file; null if there is none. @throws a refusal if no record can hold it */
 	async #content(path: string): Promise<string | null> {
 		const beyond = await this.#directory.beyond(path);
 		const found = beyond === undefined ? await this.#directory.inspect(path) : { why: beyond };
@@ -158,7 +157,7 @@ class Generations implements FileGenerations {
 		return found.content;
 	}
 
-	/** Runs one call at a time: what another is about to write is not an edit by hand. */
+	/** Runs one call at a time, so that a file which another call is about to write does not count as an edit by hand. */
 	#inTurn<T>(call: () => Promise<T>): Promise<T> {
 		const done = this.#last.then(call);
 		this.#last = done.catch(() => {});

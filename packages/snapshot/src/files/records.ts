@@ -1,16 +1,16 @@
-/** Files as a fold: a change of a file is a record with its whole content. */
+/** The record of a changed file, with its whole content, and the projection of all files. */
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 import { defineProjection } from "../projection.ts";
 
-/** The files that there are: content by path. */
+/** The existing files: content by path. */
 export type Files = Readonly<Record<string, string>>;
 
 const path = z.string().refine(isInside, "expected a path inside the directory, such as agents/main.yaml");
-/** What comes back from UTF-8 as it was. */
+/** Text that survives UTF-8 unchanged. */
 const content = z.string().refine((text) => text.isWellFormed(), "expected text without lone surrogates");
 
-/** A file was created or edited: all of it. Or it was removed: null. */
+/** A file was created or edited, with its whole content; or removed: null. */
 export const fileChanged = defineRecord("file_changed", z.object({ path, content: content.nullable() }));
 
 /** The files of a scope. The newest content on a path through the history is what the fold of that path has. */
@@ -22,7 +22,7 @@ export const files = defineProjection<Files>({
 	handle: (on) => [
 		on(fileChanged, (state, { path, content }) => {
 			if (content === null) return without(state, (each) => each === path);
-			// Where a file is no folder can be, and the other way round: every state can be on a disk.
+			// A path cannot be a file and a folder: removes what is in the way, so that every state can exist on a disk.
 			const others = without(state, (each) => each.startsWith(`${path}/`) || path.startsWith(`${each}/`));
 			return { ...others, [path]: content };
 		}),
@@ -30,8 +30,8 @@ export const files = defineProjection<Files>({
 });
 
 /**
- * Is it a path inside a directory on every system: relative, its parts divided by `/`, none of them `..`? It is also safe as a
- * key, and a name that was read as it is: bytes that are not UTF-8 come as U+FFFD.
+ * Is it a path inside a directory on every system: relative, with `/` between its parts, none of them `..`? It must also be safe as a
+ * key, and have no U+FFFD, which stands for bytes of a file name that are no UTF-8.
  */
 export function isInside(path: string): boolean {
 	const parts = path.split("/");

@@ -1,3 +1,4 @@
+/** A test suite that any store of snapshots has to pass. */
 import { type BlobStore, codeOf, defineRecord, memoryEngine, openWal, type Seq, type Wal } from "@reyn/wal";
 import type { Runner } from "@reyn/wal/testing";
 import { z } from "zod";
@@ -28,8 +29,8 @@ const talk = defineProjection({
 const scope = { agent: "default", session: "main" };
 
 /**
- * Runs over a place for snapshots what `capture`, `restore` and `collect` need of it; `make` gives an empty one. That what it
- * acknowledged survives, and is whole, has tests of its own: `testBlobs` of `@reyn/wal/testing`.
+ * Tests a blob store for what `capture`, `restore` and `collect` need; `make` gives an empty one. That acknowledged blobs survive, and
+ * are whole, is tested by `testBlobs` of `@reyn/wal/testing`.
  */
 export function testSnapshotStore(
 	{ describe, test, expect }: Runner,
