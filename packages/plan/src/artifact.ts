@@ -1,4 +1,4 @@
-/** What a plan keeps beside the log: its decomposition, as the model made it and never made again, and large results of steps. */
+/** The blobs of a plan beside the log: its decomposition, which the model makes once and never again, and large results of steps. */
 import { type SpilledText, spilledResults } from "@reyn/journal";
 import { hashedTexts } from "@reyn/journal/internal";
 import type { BlobStore, Draft } from "@reyn/wal";
@@ -10,7 +10,7 @@ export type ReadDecomposition =
 	| { readonly kind: "sound"; readonly decomposition: Decomposition }
 	| { readonly kind: "lost"; readonly why: string };
 
-/** The decompositions by their names in the store that they are written to: which are theirs, and who refers to them. */
+/** The blobs of decompositions: which names are theirs, and which records and states refer to them. */
 export const decompositions = {
 	isName: hashedTexts.isName,
 
@@ -21,7 +21,7 @@ export const decompositions = {
 		hashedTexts.namesOf(...Object.values(plans).map(({ decomposition }) => decomposition)),
 };
 
-/** The results of steps that lie beside the log, by their names in the store of results: who refers to them. */
+/** The results of steps beside the log: which records and states refer to them. */
 export const spilledStepResults = {
 	ofRecord: ({ kind, data }: Draft): readonly string[] =>
 		kind === planStepCompleted.kind ? spilledResults.ofText((data as { spilled?: SpilledText }).spilled) : [],
@@ -32,11 +32,11 @@ export const spilledStepResults = {
 			.flatMap((step) => (step.status === "completed" ? spilledResults.ofText(step.spilled) : [])),
 };
 
-/** Writes it durably, and gives its SHA-256, which the plan's first record carries. */
+/** Writes a decomposition durably. @returns its SHA-256, which the plan's first record carries */
 export const writeDecomposition = (decomposition: Decomposition, blobs: BlobStore): Promise<string> =>
 	hashedTexts.put(textOf(decomposition), blobs);
 
-/** Reads it back; one that is missing or changed is lost, and says so. Any other failure to read is thrown: it may pass. */
+/** Reads a decomposition; a missing or changed one is `lost`. @throws any other failure to read, which may pass */
 export async function readDecomposition(sha256: string, blobs: BlobStore): Promise<ReadDecomposition> {
 	const read = await hashedTexts.get(sha256, blobs, MAX_BYTES);
 	if (read.kind === "lost") return read;

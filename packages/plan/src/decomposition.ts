@@ -1,4 +1,4 @@
-/** What a plan is made of: 2 to 7 steps without a cycle, of which one comes last. */
+/** The decomposition of a plan: 2 to 7 steps without a cycle, of which one comes last. Checks what a model proposes. */
 import type { ToolSpec } from "@reyn/journal";
 import { z } from "zod";
 import { PlanError } from "./errors.ts";
@@ -20,7 +20,7 @@ export const decompositionSchema = z.strictObject({
 export type PlanStep = z.infer<typeof step>;
 export type Decomposition = z.infer<typeof decompositionSchema>;
 
-/** How a plan is kept, and how long that may be. */
+/** The stored text of a decomposition, which has at most {@link MAX_BYTES}. */
 export const textOf = (decomposition: Decomposition): string => `${JSON.stringify(decomposition, null, "\t")}\n`;
 export const MAX_BYTES = 1024 * 1024;
 
@@ -39,7 +39,7 @@ export function planTool(tools: readonly string[]): ToolSpec {
 /**
  * Checks what a model proposed.
  *
- * @throws PlanError `PLAN_INVALID`, whose message a model can mend its plan by
+ * @throws PlanError `PLAN_INVALID`, whose message tells a model how to correct its plan
  */
 export function parseDecomposition(proposal: unknown, tools: readonly string[]): Decomposition {
 	const parsed = decompositionSchema.safeParse(proposal);
@@ -52,7 +52,7 @@ export function parseDecomposition(proposal: unknown, tools: readonly string[]):
 	return parsed.data;
 }
 
-/** The step that none depends on: its text is the answer. */
+/** The step that no other depends on: its text is the answer. */
 export function terminalStep({ steps }: Decomposition): PlanStep {
 	return leaves(steps)[0] as PlanStep;
 }
@@ -91,7 +91,7 @@ function unknownNames({ steps }: Decomposition, tools: readonly string[]): strin
 
 function cycle({ steps }: Decomposition): string[] {
 	const ids = steps.map(({ id }) => id);
-	// A need that is no step is another mistake, and already said.
+	// A dependency that is no step is another mistake, which was reported already.
 	const isMet = (need: string) => done.has(need) || !ids.includes(need);
 	const done = new Set<string>();
 	for (let size = -1; size !== done.size; ) {

@@ -1,3 +1,4 @@
+/** The error class of plans, and its codes. */
 import { ReynError } from "@reyn/wal";
 
 export type PlanCode = "PLAN_INVALID" | "PLAN_LOST" | "PLAN_STEP_ITERATIONS" | "PLAN_UNKNOWN" | "PLAN_UNKNOWN_STEP";

@@ -22,11 +22,11 @@ import { stepRequest } from "./step-prompt.ts";
 import { isFinished, isSettled, readySteps, stepOf, textOf } from "./step-status.ts";
 
 export interface PlanLimits {
-	/** Steps that run at the same time. */
+	/** How many steps may run at the same time. */
 	readonly concurrency: number;
-	/** Model turns that one step may take. */
+	/** How many model turns one step may take. */
 	readonly stepMaxIterations: number;
-	/** Tries of a model call after its first, while it fails with what may pass. */
+	/** How many tries of a model call follow the first, while its failures may pass. */
 	readonly retryLimit: number;
 }
 
@@ -40,12 +40,12 @@ export interface PlanPorts extends Using {
 	run(): PlanRun;
 	progress(change: PlanProgress): void;
 	/**
-	 * Puts the answer where the user finds it, durably. Called again after a crash: a second delivery has to do nothing.
+	 * Delivers the answer durably to where the user finds it. It may be called again after a crash, and must do nothing then.
 	 *
-	 * @param spilled where it lies beside the log, if it is above 32 KiB: so that it is not kept a second time
+	 * @param spilled where the text lies beside the log, if it is above 32 KiB, so that it need not be stored twice
 	 */
 	deliver(text: string, spilled?: SpilledText): Promise<void>;
-	/** A step's outcome is durable: cut a checkpoint. */
+	/** Called when a step's outcome is durable, to write a checkpoint. */
 	onBoundary(kind: "plan_step", title: string, scope: Scope): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export interface PlanProgress {
 	readonly step: string;
 	readonly index: number;
 	readonly size: number;
-	/** Steps that are over by now, this one included when it is. */
+	/** How many steps are over, this one included if it is. */
 	readonly done: number;
 	/** At most 60 characters. */
 	readonly description: string;
@@ -73,8 +73,10 @@ export interface PlanResult {
 }
 
 /**
- * @throws the signal's reason when it is cancelled, and a JournalError `CALL_WAITING` where a step waits for somebody to let a call
- * pass, `CALL_IN_DOUBT` where nobody can say whether one has happened; the plan can then be executed again from where it stopped
+ * Executes a plan to its end, from wherever it stands.
+ *
+ * @throws the signal's reason when it is cancelled; JournalError `CALL_WAITING` when a call waits for a permit, `CALL_IN_DOUBT` when
+ * nobody can say whether a call has happened. The plan can then be executed again from where it stopped
  */
 export async function execute(
 	plan: string,
@@ -99,7 +101,7 @@ export async function execute(
 			await Promise.race(running.values());
 		}
 	} finally {
-		// A plan is quiet only when its last step is: nothing of it may write after this returns.
+		// Waits for all steps: nothing of the plan may write after this returns.
 		await Promise.allSettled(running.values());
 	}
 	const run = ports.run();
@@ -108,9 +110,9 @@ export async function execute(
 	const failed = decomposition.steps.map(({ id }) => id).filter((id) => stepOf(run, id).status === "failed");
 	await (last.status === "completed" && last.spilled ? ports.deliver(text, last.spilled) : ports.deliver(text));
 	const lane = planLane(plan);
-	// Both or none: within a turn of the event loop the log does not fill up.
+	// Both records or none: within one turn of the event loop the log does not become full.
 	const { durable } = await patiently(lane, ports, () => {
-		// A process that died between a step's outcome and the end of its lane has left the lane open.
+		// Closes lanes below too, which a process left open that died between a step's outcome and the end of its lane.
 		ports.log.append(laneClosed({ lane }), scope);
 		return ports.log.append(planCompleted({ plan }), scope);
 	});
@@ -153,7 +155,7 @@ async function executeStep(
 		ports.log.append(record, scope);
 		return ports.log.append(laneClosed({ lane }), scope);
 	});
-	// Said only when it is kept: a step that was reported done is never paid again.
+	// Reported only when durable: a step that was reported as done is never paid for again.
 	await durable;
 	report(
 		outcome.kind === "completed"
@@ -165,7 +167,7 @@ async function executeStep(
 
 type StepOutcome = { kind: "completed"; reply: ModelReply; cost: Cost } | { kind: "failed"; reason: string };
 
-/** A model call is tried again by the policy that holds everywhere, so often as a plan may: then the step has failed. */
+/** Runs one step. A model call is retried by the common policy, `retryLimit` times; after that the step has failed. */
 async function tryStep(
 	path: string,
 	decomposition: Decomposition,
@@ -179,7 +181,7 @@ async function tryStep(
 	const { retryLimit: limit, stepMaxIterations: maxRounds } = ports.limits;
 	const { timers = systemTimers } = ports;
 	const recordedIn = ports.recordedIn?.bind(ports);
-	// A step that has failed says so in a record of its own: killed before that, it has failed all the same.
+	// A failed step has a record of its own, `plan_step_failed`. If a kill prevents that, the step still counts as failed.
 	const order = new Order({ program: path, recordedIn, timers, recordsItsEnd: true });
 	const using: Using = {
 		...ports,
@@ -196,7 +198,7 @@ async function tryStep(
 		return { kind: "completed", reply: end.reply, cost: { calls: end.rounds, ...end.usage } };
 	} catch (error) {
 		ports.signal.throwIfAborted();
-		// It has not failed: it is asked again when the plan goes on.
+		// The step has not failed: the call is asked about again when the plan goes on.
 		if (isReynError(error, "CALL_WAITING", "CALL_IN_DOUBT")) throw error;
 		return { kind: "failed", reason: cut(reasonOf(error).message, MAX_REASON) };
 	}
@@ -209,7 +211,7 @@ const stillAsking = (maxIterations: number): PlanError =>
 		{ maxIterations },
 	);
 
-/** What the steps that a step depends on have given. */
+/** The results of the steps that a step depends on, by id. */
 async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<ReadonlyMap<string, string>> {
 	const run = ports.run();
 	return new Map(
@@ -217,7 +219,7 @@ async function resultsFor({ depends_on }: PlanStep, ports: PlanPorts): Promise<R
 	);
 }
 
-/** The result of a step as its record has it; there is space for a large one before this resolves. */
+/** The result of a step in the form of its record. A large one is stored before this resolves, waiting for space. */
 async function kept(
 	lane: string,
 	reply: ModelReply,
@@ -227,7 +229,7 @@ async function kept(
 	return spilled ? { spilled } : { result: reply.text };
 }
 
-/** Writes, and waits while there is no space. @throws the signal's reason, and what `write` throws of anything else */
+/** Writes, and waits while the disk is full. @throws the signal's reason, and other errors of `write` */
 function patiently<T>(
 	lane: string,
 	{ observe, timers = systemTimers, signal }: PlanPorts,
@@ -238,7 +240,7 @@ function patiently<T>(
 	return whenSpace(write, waiting, timers, signal);
 }
 
-/** A longer reason does not go into the record, nor to a step that reads it, in characters. */
+/** The longest reason of a failed step, in characters: it stands in the record, and in the prompts of steps that depend on it. */
 const MAX_REASON = 1000;
 
 const cut = (text: string, most = 60): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);

@@ -1,9 +1,9 @@
-/** What a person may ask of plans: find one, and say what a resume from a step would run again. */
+/** Questions of an operator about plans: which are in flight, and what their finished steps cost. */
 import { entryAt } from "@reyn/snapshot";
 import { PlanError } from "./errors.ts";
 import { isInFlight, type PlanRun, type PlanRuns } from "./plan-runs.ts";
 
-/** @throws PlanError `PLAN_UNKNOWN`, naming the plans that there are */
+/** The plan of an id that is in flight. @throws PlanError `PLAN_UNKNOWN`, naming the plans in flight */
 export function findPlan(plans: PlanRuns, id: string): PlanRun {
 	const run = entryAt(plans, id);
 	if (run && isInFlight(run)) return run;
@@ -15,14 +15,14 @@ export function findPlan(plans: PlanRuns, id: string): PlanRun {
 	);
 }
 
-/** The plans that are to go on, oldest first. */
+/** The plans in flight, running or paused, oldest first. */
 export function inFlight(plans: PlanRuns): readonly (readonly [id: string, run: PlanRun])[] {
 	return Object.entries(plans)
 		.filter(([, run]) => isInFlight(run))
 		.sort(([, a], [, b]) => a.started - b.started);
 }
 
-/** What the finished steps of a plan cost: what a resume does not pay again. */
+/** What the finished steps of a plan cost, which a resume does not pay for again. */
 export function costOf({ steps }: PlanRun): {
 	readonly steps: number;
 	readonly calls: number;

@@ -1,3 +1,4 @@
+/** A projection of plans: which there are in a session, and how far each step of them is. */
 import { laneClosed } from "@reyn/journal";
 import { spilledTextSchema } from "@reyn/journal/internal";
 import { defineProjection, entryAt } from "@reyn/snapshot";
@@ -23,7 +24,7 @@ const stepRun = z.discriminatedUnion("status", [
 	z.object({
 		status: z.literal("completed"),
 		attempt: z.int(),
-		/** Absent where it lies beside the log. */
+		/** Absent if the result lies beside the log (`spilled`). */
 		result: z.string().optional(),
 		spilled: spilledTextSchema.optional(),
 		cost: costSchema,
@@ -35,7 +36,7 @@ const planRun = z.object({
 	goal: z.string(),
 	/** The seq of `plan_started`. */
 	started: z.int(),
-	/** The seq of its start, or of what its steps came to last: an answer behind that is that of these steps. */
+	/** The seq of the start, or of the last change of a step. An answer that was delivered after it is the answer of these steps. */
 	since: z.int(),
 	decomposition: z.string(),
 	/** How many steps it has. */
@@ -43,7 +44,7 @@ const planRun = z.object({
 	status: z.enum(["running", "paused", "completed", "aborted"]),
 	/** By step id; a step that never started is absent. */
 	steps: z.record(z.string(), stepRun),
-	/** The seq of `plan_aborted`, and what it says, until its lane is closed: somebody is still to be told. */
+	/** The seq and the content of `plan_aborted`, until the plan's lane is closed: its notice is still to be delivered. */
 	ended: z.object({ seq: z.int(), reason: z.string(), tell: z.string().optional() }).optional(),
 });
 
@@ -106,7 +107,7 @@ export const planRuns = defineProjection<PlanRuns>({
 			return withPlan(state, plan, ({ ended: _told, ...run }) => run);
 		}),
 	],
-	// What an older version has is part of what this one has.
+	// States of older versions are valid here: this version only added optional fields.
 	migrate: (state) => state,
 	floor: (state) => {
 		const live = Object.values(state).filter(isInFlight);
@@ -114,12 +115,12 @@ export const planRuns = defineProjection<PlanRuns>({
 	},
 });
 
-/** Is the plan to go on, now or when somebody says so? */
+/** Is the plan running, or paused until a person resumes it? */
 export const isInFlight = ({ status }: PlanRun): boolean => status === "running" || status === "paused";
 
 function withPlan(state: PlanRuns, plan: string, next: (run: PlanRun) => PlanRun): PlanRuns {
 	const run = entryAt(state, plan);
-	// A record of a plan whose start is not on the path has nothing to say.
+	// Records of a plan whose start is not on the path do not count.
 	return run ? { ...state, [plan]: next(run) } : state;
 }
 

@@ -1,4 +1,4 @@
-/** A plan in a session: started once, and gone on with by the same call after a kill or a rewind. */
+/** Runs a plan in a session: the same call starts it, and goes on with it after a kill or a rewind. */
 import { type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import type { BlobStore, Scope } from "@reyn/wal";
@@ -20,14 +20,14 @@ export interface PlanInPorts
 	extends StepPorts,
 		Pick<PlanPorts, "model" | "tools">,
 		Partial<Pick<PlanPorts, "limits" | "progress" | "deliver">> {
-	/** Keeps what the plan is made of: it is never made a second time. */
+	/** The store of the plan's decomposition, which is never made a second time. */
 	readonly blobs: BlobStore;
 }
 
 /**
  * Goes on with a plan wherever it stands; one that the session does not know is started first.
  *
- * @param proposal as a model made it; absent: it is there. Not looked at where it is
+ * @param proposal the decomposition as a model proposed it; it is ignored if the plan was started already
  * @throws PlanError `PLAN_INVALID`, `PLAN_UNKNOWN`: nothing is written then; `PLAN_LOST`; and as {@link execute} does
  */
 export async function runPlanIn(
@@ -39,7 +39,7 @@ export async function runPlanIn(
 	const { blobs, limits = defaultPlanLimits, ...rest } = ports;
 	const scope = { ...session.scope, run: plan };
 	const run = (): PlanRun | undefined => entryAt(session.view.get(planRuns), plan);
-	// Of now: what a rewind leaves behind may not begin on the line that it leads to.
+	// Taken now: after a rewind during this call, work of the line that was left must not write to the new one.
 	const using = stepPorts(session, rest);
 	if (!run() && proposal !== undefined) {
 		const made = parseDecomposition(

@@ -1,3 +1,4 @@
+/** The prompt of a plan step. */
 import type { ModelRequest, Tool } from "@reyn/journal";
 import type { Decomposition, PlanStep } from "./decomposition.ts";
 

@@ -1,4 +1,4 @@
-/** What may run now, and what a finished step gives to those that wait for it. */
+/** The status of plan steps: which may run now, and what a finished one gives to the steps that depend on it. */
 import { readText } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import type { BlobStore } from "@reyn/wal";
@@ -9,7 +9,7 @@ export function stepOf(run: PlanRun, id: string): StepRun {
 	return entryAt(run.steps, id) ?? { status: "pending", attempt: 0 };
 }
 
-/** Is it over, one way or the other? */
+/** Is the step over, completed or failed? */
 export const isSettled = ({ status }: StepRun): boolean => status === "completed" || status === "failed";
 
 export function isFinished(run: PlanRun, { steps }: Decomposition): boolean {
@@ -24,9 +24,9 @@ export function readySteps(run: PlanRun, { steps }: Decomposition): readonly Pla
 }
 
 /**
- * What dependents, and the user, read in place of a step.
+ * The text of a finished step, for the steps that depend on it and for the user: its result, or that it failed and why.
  *
- * @param results where results above 32 KiB lie
+ * @param results the store of results above 32 KiB
  * @throws JournalError `RESULT_LOST` when it is missing or changed there
  */
 export async function textOf(step: StepRun, results?: BlobStore): Promise<string> {

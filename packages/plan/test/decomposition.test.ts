@@ -1,3 +1,4 @@
+/** Which plans are taken, and what a refused one is told. */
 import { describe, expect, test } from "vitest";
 import { terminalStep } from "../src/decomposition.ts";
 import { PLAN_TOOL, parseDecomposition, planTool, withDependents } from "../src/index.ts";

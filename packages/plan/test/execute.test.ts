@@ -1,3 +1,4 @@
+/** The execution of plans: fresh, resumed, on a full disk, and with steps that fail. */
 import { journal, type Model, type Tool } from "@reyn/journal";
 import { type Appender, memoryBlobs, type Timers } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";

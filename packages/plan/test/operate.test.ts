@@ -1,3 +1,4 @@
+/** Finding a plan in flight, and its cost. */
 import { expect, test } from "vitest";
 import { findPlan, inFlight, type PlanRun, type PlanRuns } from "../src/index.ts";
 import { costOf } from "../src/operate.ts";

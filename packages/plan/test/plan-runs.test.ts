@@ -1,3 +1,4 @@
+/** The projection of plans. */
 import { laneClosed } from "@reyn/journal";
 import { View } from "@reyn/snapshot";
 import type { Draft } from "@reyn/wal";

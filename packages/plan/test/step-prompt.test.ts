@@ -1,3 +1,4 @@
+/** What a plan step asks the model. */
 import type { Tool } from "@reyn/journal";
 import { expect, test } from "vitest";
 import type { PlanStep } from "../src/index.ts";

@@ -1,3 +1,4 @@
+/** Which steps may run now, and what a finished one gives to the others. */
 import { expect, test } from "vitest";
 import type { PlanRun, StepRun } from "../src/index.ts";
 import { textOf } from "../src/index.ts";
