@@ -1,7 +1,8 @@
+/** What a skill is: its phases, what a phase may do, and where it may go next. */
 import type { ModelReply, ModelRequest, Step, StepContext } from "@reyn/journal";
 import type { StandardSchemaV1 } from "@reyn/wal";
 
-/** A piece of work in phases: each runs once per visit, and what it gives goes to the next. */
+/** A piece of work in phases. Each phase runs once per visit, and its output goes to the next one. */
 export interface Skill<Input = unknown> {
 	readonly name: string;
 	readonly description: string;
@@ -13,10 +14,10 @@ export interface Skill<Input = unknown> {
 	readonly maxVisits: number;
 }
 
-/** `input` is what the run was started with, `before` what the phase before gave (undefined in the first one). */
+/** A phase. `input` is the input of the run; `before` is the output of the phase before (undefined in the first phase). */
 export type Phase<Input> = (context: PhaseContext, input: Input, before: unknown) => Promise<Transition>;
 
-/** Where to go from a phase, and with what; the output has to be JSON. */
+/** What follows a phase: another phase, or the end. The output has to be JSON. */
 export type Transition =
 	| { readonly kind: "next"; readonly phase: string; readonly output: unknown }
 	| { readonly kind: "done"; readonly output: unknown };
@@ -24,12 +25,12 @@ export type Transition =
 export const next = (phase: string, output: unknown): Transition => ({ kind: "next", phase, output });
 export const done = (output: unknown): Transition => ({ kind: "done", output });
 
-/** What a phase may do; all of it is recalled when the process died in between. */
+/** The durable calls of a phase: after a crash, those that were recorded are recalled. */
 export interface PhaseContext {
 	/** 1 on the first visit of this phase. */
 	readonly visit: number;
 	readonly signal: AbortSignal;
-	/** Makes a call once. `args` tell equal calls apart from unequal ones after an edit of the skill. */
+	/** Makes a call once. `args` identify the call: after an edit of the skill, a call with other arguments is a new one. */
 	step<T>(name: string, call: (context: StepContext) => Promise<T>, options: StepOptions<T>): Promise<T>;
 	/** Asks the model once. */
 	model(request: ModelRequest): Promise<ModelReply>;

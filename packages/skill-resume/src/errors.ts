@@ -1,3 +1,4 @@
+/** The error class of skills, and its codes. */
 import { ReynError } from "@reyn/wal";
 
 export type SkillCode = "SKILL_INVALID_INPUT" | "SKILL_TRANSITION" | "SKILL_UNKNOWN" | "SKILL_UNKNOWN_RUN";

@@ -1,4 +1,4 @@
-/** Pure: what becomes of a run whose steps are in doubt. */
+/** The configured policy for steps in doubt, by skill. Pure. */
 import type { InDoubtPolicy } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import { z } from "zod";

@@ -1,8 +1,9 @@
+/** The records that skill runs add to the log, and their schemas. */
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
 const run = z.string();
-/** Any JSON, or nothing: what is `undefined` leaves no key in the log. */
+/** Any JSON value, or no key at all for `undefined`. */
 const value = z.unknown().optional();
 
 export const skillRunStarted = defineRecord("skill_run_started", z.object({ run, skill: z.string(), input: value }));
@@ -14,8 +15,8 @@ export const phaseCompleted = defineRecord(
 );
 export const skillRunCompleted = defineRecord("skill_run_completed", z.object({ run }));
 /**
- * It is over without an output. `by` says that a person did it, who may take that back; `tell` is what is to be said of it now
- * that this is recorded. The close of the run's lane says that it was.
+ * The end of a run without an output. `by`: a person discarded it, and may undo that. `tell`: the notice for the conversation, to be
+ * delivered after this record. The close of the run's lane says that it was delivered.
  */
 export const skillRunDiscarded = defineRecord(
 	"skill_run_discarded",

@@ -1,4 +1,4 @@
-/** Pure: what a run left behind, and where it goes on. */
+/** Finds where a skill run goes on after a crash, and which of its steps are in doubt. Pure. */
 import type { JournalState } from "@reyn/journal";
 import { entriesOf } from "@reyn/journal/internal";
 import { entryAt } from "@reyn/snapshot";
@@ -6,7 +6,7 @@ import type { SkillRun } from "./skill-runs.ts";
 
 export interface ResumePoint {
 	readonly skill: string;
-	/** Where to go on: inside a phase that was entered, at the next one, or with nothing but to close the run. */
+	/** Where to go on: inside a phase that was entered, at the next phase, or at the end, where only the close is missing. */
 	readonly at:
 		| { readonly kind: "phase"; readonly phase: string; readonly visit: number; readonly entered: boolean }
 		| { readonly kind: "end" };

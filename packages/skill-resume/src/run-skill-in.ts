@@ -1,4 +1,4 @@
-/** A run of a skill in a session: started once, and gone on with by the same call after a kill or a rewind. */
+/** Runs a skill in a session: the same call starts the run, and goes on with it after a kill or a rewind. */
 import { journal, type StepPorts, type Steppable, stepPorts } from "@reyn/journal";
 import { entryAt } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
@@ -17,7 +17,7 @@ export interface SkillInPorts extends StepPorts, Pick<SkillPorts, "model">, Part
 /**
  * Goes on with a run wherever it stands; one that the session does not know is started first.
  *
- * @param input absent: the run is there. Not looked at where it is
+ * @param input the input of a new run; it is ignored if the run was started already
  * @throws SkillError `SKILL_INVALID_INPUT`, `SKILL_UNKNOWN_RUN`: nothing is written then; and as {@link runSkill} does
  */
 export async function runSkillIn<Input>(
@@ -29,7 +29,7 @@ export async function runSkillIn<Input>(
 ): Promise<unknown> {
 	const scope = { ...session.scope, run: id };
 	const run = (): SkillRun | undefined => entryAt(session.view.get(skillRuns), id);
-	// Of now: what a rewind leaves behind may not begin on the line that it leads to.
+	// Taken now: after a rewind during this call, work of the line that was left must not write to the new one.
 	const using = stepPorts(session, ports);
 	if (!run() && input !== undefined) await startRun(id, skill, input, scope, using.log);
 	findRun(session.view.get(skillRuns), id);

@@ -23,9 +23,9 @@ export interface SkillPorts extends Using {
 	run(): SkillRun;
 	/** The journal as it is now. */
 	journal(): JournalState;
-	/** Puts the run's output where the user finds it, durably. Called again after a crash: a second delivery has to do nothing. */
+	/** Delivers the run's output durably to where the user finds it. It may be called again after a crash, and must do nothing then. */
 	deliver(output: unknown): Promise<void>;
-	/** A phase's outcome is durable: cut a checkpoint. */
+	/** Called when a phase's outcome is durable, to write a checkpoint. */
 	onBoundary(kind: "phase", title: string, scope: Scope): Promise<void>;
 }
 
@@ -46,8 +46,9 @@ export async function startRun<Input>(
 }
 
 /**
- * Goes on until the run is over, and gives the output of its last phase.
+ * Goes on until the run is over.
  *
+ * @returns the output of the last phase
  * @throws the signal's reason when it is cancelled, and what a phase throws: the run is then kept, and can be run again
  */
 export async function runSkill<Input>(
@@ -62,9 +63,9 @@ export async function runSkill<Input>(
 		if (at.kind === "end") {
 			await ports.deliver(run.last?.output);
 			const lane = runLane(id);
-			// Both or none: within a turn of the event loop the log does not fill up.
+			// Both records or none: within one turn of the event loop the log does not become full.
 			const { durable } = await patiently(lane, ports, () => {
-				// A process that died between a phase's outcome and the end of its lane has left the lane open.
+				// Closes lanes below too, which a process left open that died between a phase's outcome and the end of its lane.
 				ports.log.append(laneClosed({ lane }), scope);
 				return ports.log.append(skillRunCompleted({ run: id }), scope);
 			});
@@ -108,7 +109,7 @@ async function runPhase<Input>(
 	await ports.onBoundary("phase", `${skill.name} ${phase}`, scope);
 }
 
-/** Writes, and waits while there is no space. @throws the signal's reason, and what `write` throws of anything else */
+/** Writes, and waits while the disk is full. @throws the signal's reason, and other errors of `write` */
 function patiently<T>(
 	lane: string,
 	{ observe, timers = systemTimers, signal }: SkillPorts,

@@ -1,3 +1,4 @@
+/** A projection of skill runs: which there are in a session, and which phase each is in. */
 import { laneClosed } from "@reyn/journal";
 import { defineProjection, entryAt } from "@reyn/snapshot";
 import { z } from "zod";
@@ -17,17 +18,17 @@ const skillRun = z.object({
 	skill: z.string(),
 	/** The seq of `skill_run_started`. */
 	started: z.int(),
-	/** The seq of its start, or of the last that its phases came to: an output that was delivered behind that is theirs. */
+	/** The seq of the start, or of the last change of a phase. An output that was delivered after it is the output of these phases. */
 	since: z.int(),
 	input: z.unknown().optional().optional(),
 	/** The phase it is in; absent before the first. */
 	phase: z.string().optional(),
 	/** How often each phase was entered. */
 	visits: z.record(z.string(), z.int()),
-	/** What the last finished phase gave, and where it said to go. */
+	/** The output of the last finished phase, and the next phase that it named. */
 	last: z.object({ output: z.unknown().optional().optional(), next: z.string().optional() }).optional(),
 	status: z.enum(["running", "paused", "completed", "discarded"]),
-	/** The seq of `skill_run_discarded`, and what it says, until its lane is closed: somebody is still to be told. */
+	/** The seq and the content of `skill_run_discarded`, until the run's lane is closed: its notice is still to be delivered. */
 	ended: z.object({ seq: z.int(), reason: z.string(), tell: z.string().optional() }).optional(),
 });
 
@@ -79,7 +80,7 @@ export const skillRuns = defineProjection<SkillRuns>({
 		on(skillRunPaused, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "paused" }))),
 		on(skillRunResumed, (state, { run }) => withRun(state, run, (before) => ({ ...before, status: "running" }))),
 	],
-	// What an older version has is part of what this one has.
+	// States of older versions are valid here: this version only added optional fields.
 	migrate: (state) => state,
 	floor: (state) => {
 		const live = Object.values(state).filter(isLive);
@@ -87,14 +88,14 @@ export const skillRuns = defineProjection<SkillRuns>({
 	},
 });
 
-/** The runs that are to go on, oldest first. */
+/** The runs in flight, running or paused, oldest first. */
 export function inFlightRuns(runs: SkillRuns): readonly (readonly [id: string, run: SkillRun])[] {
 	return Object.entries(runs)
 		.filter(([, run]) => isLive(run))
 		.sort(([, a], [, b]) => a.started - b.started);
 }
 
-/** @throws SkillError `SKILL_UNKNOWN_RUN`, naming the runs that there are */
+/** The run of an id that is in flight. @throws SkillError `SKILL_UNKNOWN_RUN`, naming the runs in flight */
 export function findRun(runs: SkillRuns, id: string): SkillRun {
 	const run = entryAt(runs, id);
 	if (run && isLive(run)) return run;

@@ -1,3 +1,4 @@
+/** Definitions of skills. */
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { defineSkill, done, next } from "../src/index.ts";

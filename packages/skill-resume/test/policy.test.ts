@@ -1,3 +1,4 @@
+/** The configured policy for steps in doubt. */
 import { expect, test } from "vitest";
 import { decide, skillResumeSchema } from "../src/index.ts";
 

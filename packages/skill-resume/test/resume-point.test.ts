@@ -1,3 +1,4 @@
+/** Where a run goes on, and which of its steps are in doubt. */
 import { type JournalState, journal, stepCompleted, stepFailed, stepStarted } from "@reyn/journal";
 import { View } from "@reyn/snapshot";
 import type { Draft } from "@reyn/wal";

@@ -1,3 +1,4 @@
+/** Runs of skills: fresh, resumed, on a full disk, and with phases that fail. */
 import { journal } from "@reyn/journal";
 import type { Appender, Draft, Timers } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";

@@ -1,3 +1,4 @@
+/** The projection of skill runs. */
 import { View } from "@reyn/snapshot";
 import type { Draft } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
