@@ -14,7 +14,7 @@ export interface ApplyOptions {
 	readonly log?: Appender;
 	/** The conversation that a note joins. */
 	readonly session: Scope;
-	/** Writes the note's text, given the deterministic one. Default: that one. */
+	/** Writes the text of the note, for instance by a model; it gets the plain text. Default: the plain text is used. */
 	summarize?(text: string): Promise<string>;
 }
 
@@ -24,15 +24,15 @@ export interface RewindResult {
 	/** The seq of what was written; the tip of the preview for `none`. */
 	readonly seq: Seq;
 	readonly target: Seq;
-	/** What lay beyond the target in the end: what was previewed, and what work has done since then. */
+	/** The records beyond the target: those that were previewed, and progress of work since. */
 	readonly affected: Counts;
-	/** What of it was taken away. */
+	/** The records among them that were taken back. */
 	readonly dropped: Counts;
 }
 
 /**
- * Does what was previewed, or nothing. Progress of work since then goes with it and is counted; another move and what began in
- * the scope of the preview are reasons to refuse.
+ * Does what was previewed, or nothing. Progress of work since the preview is taken back too, and counted. Another move, or a record
+ * that began something in the scope, makes the preview stale.
  *
  * @throws RewindError `REWIND_STALE`, `REWIND_NOT_PREVIEWED`, `REWIND_MODE`; TimetravelError `TIMETRAVEL_ACTOR`. Nothing is written then
  */
@@ -70,7 +70,7 @@ async function write(
 	if (mode === "summarize") {
 		const { affected } = await countsAt(timeline.lineage.tip, timeline, facets, preview);
 		const plain = noteText(target, affected);
-		// A model takes its time over a summary, and the log does not wait for it.
+		// Before the check below: a model takes time for a summary, and records may come meanwhile.
 		const text = (await summarize?.(plain)) ?? plain;
 		const note = rewindNote({ target, actor, counts: { ...affected }, text });
 		const { seq, durable } = await timeline.ifStill(tip, scope, () => log.append(note, session));
@@ -83,7 +83,7 @@ async function write(
 		mode,
 		actor,
 		expect: tip,
-		// What a person has confirmed: the reset is written in a moment in which nothing can be counted any more.
+		// The confirmed numbers: there is no time to count again in the moment in which the reset is written.
 		counts: { ...preview.affected, dropped: preview.dropped.all },
 		...(drop ? { drop } : {}),
 	});

@@ -1,3 +1,4 @@
+/** The error class of rewinds, and its codes. */
 import { ReynError } from "@reyn/wal";
 
 export type RewindCode = "REWIND_MODE" | "REWIND_NOT_PREVIEWED" | "REWIND_STALE";

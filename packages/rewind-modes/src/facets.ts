@@ -1,4 +1,4 @@
-/** Facets: what each mode takes back. */
+/** Facets: which kinds of record are talk and which are work, so that a mode can take back one of them. */
 import type { AnyRecordKind } from "@reyn/wal";
 import { rewindNote } from "./records.ts";
 
@@ -12,7 +12,7 @@ export interface Facets {
 
 export type Facet = "conversation" | "code" | "other";
 
-/** Those of kinds of records; the note of `summarize` joins the conversation. */
+/** Makes facets from kinds of record. The note of `summarize` is added to the conversation. */
 export function facetsOf({
 	conversation = [],
 	code = [],

@@ -1,4 +1,4 @@
-/** Five ways to go back: one table. */
+/** The five rewind modes, as one table: what each takes back, and how that reads. */
 import { RewindError } from "./errors.ts";
 import type { Facet, Facets } from "./facets.ts";
 
@@ -9,7 +9,7 @@ export type RewindMode = (typeof rewindModes)[number];
 export interface Meaning {
 	/** The facets that go back to the target. */
 	readonly drops: readonly Facet[];
-	/** For people. */
+	/** The meaning in words, for people. */
 	readonly says: string;
 }
 
@@ -22,7 +22,7 @@ export const meanings: Readonly<Record<RewindMode, Meaning>> = {
 };
 
 /**
- * What a mode means, also where its name comes from outside.
+ * The meaning of a mode. The name is checked, since it may come from outside.
  *
  * @throws RewindError `REWIND_MODE`
  */
@@ -39,7 +39,7 @@ export function meaningOf(mode: RewindMode): Meaning {
 }
 
 /**
- * The kinds that a reset of this mode lists; `undefined` means all, so that kinds of a later day are covered too.
+ * The kinds that a reset of this mode lists. Undefined means all, so that kinds of later versions are covered too.
  *
  * @throws RewindError `REWIND_MODE`
  */

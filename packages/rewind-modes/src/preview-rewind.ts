@@ -1,4 +1,4 @@
-/** The preview: what lies beyond the target, and what each mode would do with it. Reads only. */
+/** Previews a rewind: which records lie beyond the target, and what a mode would do with them. Reads only. */
 import { isDeepStrictEqual } from "node:util";
 import type { Checkout, Timeline } from "@reyn/timetravel";
 import { isOutside, TimetravelError } from "@reyn/timetravel";
@@ -14,7 +14,7 @@ export interface RewindPreview {
 	readonly mode: RewindMode;
 	/** The target is inclusive: the state just after this record. */
 	readonly target: Seq;
-	/** What a checkout there is: on the current line, on an abandoned one, or nothing. */
+	/** The kind of move: an undo on the current line, a switch to an abandoned one, or none. */
 	readonly kind: Checkout["kind"];
 	readonly snappedFrom?: Seq;
 	/** The tip when this was previewed: what begins after it makes it stale. */
@@ -22,7 +22,7 @@ export interface RewindPreview {
 	readonly scope: Scope;
 	/** The active records beyond the target, whatever the mode; without facts, which no mode takes back. */
 	readonly affected: Counts;
-	/** Those of them that this mode takes away. */
+	/** The records among them that this mode takes back. */
 	readonly dropped: Counts;
 	/** The sessions and runs that have a record in the interval. */
 	readonly touches: { readonly sessions: readonly string[]; readonly runs: readonly string[] };
@@ -55,7 +55,7 @@ export function previewRewind(
 const seqShape = z.int().nonnegative();
 const [agent, session, run] = [z.string(), z.string(), z.string()];
 
-/** What a preview is asked with has its form first: what is compared then is all there. */
+/** The fields of a preview that it is made again from, to be compared with what was given. */
 const previewShape = z.object({
 	target: seqShape,
 	snappedFrom: seqShape.optional(),
@@ -69,7 +69,7 @@ const previewShape = z.object({
 });
 
 /**
- * Has it the form of a preview? It may have come from elsewhere as JSON.
+ * Checks the form of a preview, which may have come as JSON from another process.
  *
  * @throws RewindError `REWIND_NOT_PREVIEWED`
  */
@@ -85,7 +85,7 @@ export function assertRewindPreview(preview: RewindPreview): void {
 }
 
 /**
- * Is it what was said of this log at its tip, word for word? What a preview would have said at a lower tip is that preview.
+ * Checks that a preview says exactly what this log gives at the preview's tip: nobody may confirm something else.
  *
  * @throws RewindError `REWIND_NOT_PREVIEWED`, `REWIND_MODE`
  */
@@ -101,7 +101,7 @@ export async function assertPreviewed(timeline: Timeline, facets: Facets, previe
 	);
 }
 
-/** What lay beyond the target at a seq, and what of it the preview's mode takes away. */
+/** Counts the records between the target and a seq, and those among them that the preview's mode takes back. */
 export async function countsAt(
 	through: Seq,
 	timeline: Timeline,

@@ -1,3 +1,4 @@
+/** The record that a `summarize` rewind adds to the conversation. */
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 

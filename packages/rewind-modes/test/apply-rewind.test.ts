@@ -1,3 +1,4 @@
+/** Applying a previewed rewind, in each mode. */
 import { reset, resetSettled } from "@reyn/timetravel";
 import { describe, expect, test } from "vitest";
 import { type Counts, type RewindMode, type RewindPreview, rewindModes, rewindNote } from "../src/index.ts";

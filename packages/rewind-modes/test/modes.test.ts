@@ -1,3 +1,4 @@
+/** The table of modes, and which kinds of record each takes back. */
 import { defineRecord } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { z } from "zod";

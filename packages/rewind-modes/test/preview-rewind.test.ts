@@ -1,3 +1,4 @@
+/** Previews of a rewind: what is counted, and which targets are refused. */
 import { describe, expect, test } from "vitest";
 import { rewindModes } from "../src/index.ts";
 import { Chat, call, config, main, plan, prompt, reply, result, side } from "./chat.ts";
