@@ -1,3 +1,4 @@
+/** The type of all events that a runtime tells its listeners. */
 import type { Seq } from "@reyn/wal";
 import type { TurnEvent } from "./features/conversation/events.ts";
 import type { PlanEvent } from "./features/plan/events.ts";
@@ -6,8 +7,8 @@ import type { SkillEvent } from "./features/skill/events.ts";
 import type { KernelEvent } from "./kernel/events.ts";
 
 /**
- * What a runtime says while it works: for screens and streams. Nothing durable depends on who listens. With `seq` it is derived from
- * that durable record, and all who read the log are told it; without, only the process that works knows it.
+ * An event of a runtime at work, for screens and streams. Nothing durable depends on who listens. An event with `seq` is derived from
+ * that durable record, and every reader of the log gets it; one without `seq` comes in the working process alone.
  */
 export type RuntimeEvent = (KernelEvent | TurnEvent | PlanEvent | SkillEvent | ScriptRunEvent) & {
 	readonly seq?: Seq;

@@ -1,4 +1,4 @@
-/** The composition: one log, its timeline, and sessions with turns, plans, skills and scripts over it. */
+/** The runtime, the main class of this package: one log, its timeline, and sessions with turns, plans, skills and scripts. */
 import type { Model, ModelPolicy } from "@reyn/journal";
 import { openRuns } from "@reyn/journal/internal";
 import { type Question, scriptRuns } from "@reyn/journal/script";
@@ -44,16 +44,16 @@ import type { Collection } from "./stores/artifacts.ts";
 import { fileStore } from "./stores/state-directory.ts";
 
 export interface RuntimeOptions {
-	/** The state directory, usually `.reyn`: the short form of `store: fileStore(state)`. */
+	/** The state directory, usually `.reyn`: short for `store: fileStore(state)`. */
 	readonly state?: string;
-	/** Where the state is, in place of `state`. */
+	/** The store of the state, in place of `state`. */
 	readonly store?: Store;
 	readonly model: Model;
-	/** What turns and plan steps may use. */
+	/** The tools of turns and plan steps. */
 	readonly tools: AgentOptions["tools"];
-	/** What an agent is told before each conversation. Default: to answer from files, with sources. */
+	/** The instructions that the model gets before each conversation. Default: to answer from files, with sources. */
 	readonly instructions?: string;
-	/** Agents that differ from that, by name: each has what is given here, and the rest as above. */
+	/** Agents that differ from these options, by name: each has the options given here, and the rest as above. */
 	readonly agents?: Readonly<Record<string, Partial<AgentOptions>>>;
 	/** Kinds of work of your own, beside conversations, plans, skills and scripts. */
 	readonly features?: readonly Feature[];
@@ -61,37 +61,36 @@ export interface RuntimeOptions {
 	readonly limits?: Partial<PlanLimits>;
 	readonly skillResume?: SkillResume;
 	/**
-	 * Look without the lock: nothing is written and nothing runs. `true` shows what is known to be durable, `as recovered` what
-	 * a process would find that went on now: of `explain`, `check` and `verify` only that is what a resume does. Default: false.
+	 * Read without the lock: nothing is written and nothing runs. `true` shows what is known to be durable; `as recovered` shows what a
+	 * process would find that opened the state now, which `explain`, `check` and `verify` need to predict a resume. Default: false.
 	 */
 	readonly readOnly?: boolean | "as recovered";
 	/**
-	 * Told of everything as it happens, in the process that works: as `subscribe` tells it from the open on. What is derived from a
-	 * record comes once that is durable. What it throws is a warning of the process (`REYN_LISTENER`); it is told of the rest all the same.
+	 * Gets all events from the open on, in the process that works; see `subscribe`. An event of a record comes once the record is
+	 * durable. An error that it throws becomes a warning of the process (`REYN_LISTENER`), and later events come all the same.
 	 */
 	onEvent?(event: RuntimeEvent): void;
 	/**
-	 * Shows a text from the background to the user. Once it resolves, the text counts as delivered; one that it rejects waits. It is
-	 * waited for, also by `idle`, `close`, a rewind and a discard: what shows it over a line that may hang needs a limit of time.
+	 * Shows a text from the background to the user. The text counts as delivered once this resolves; if it rejects, the text waits.
+	 * `idle`, `close`, a rewind and a discard wait for it, so give it a time limit if it sends over a network.
 	 */
 	onMessage?(message: BackgroundMessage): Promise<void>;
 	/**
-	 * Takes out of a text what must not be written, a key say: out of all that is recorded, with what it leaves being what models,
-	 * tools and people are given of it. `redactSecrets(process.env)` knows the usual ones. What it takes out once it has to leave
-	 * as it is. Default: nothing.
+	 * Takes secrets out of all texts that are recorded; models, tools and people get the redacted text too. `redactSecrets(process.env)`
+	 * knows the usual secrets. Redacting a redacted text must change nothing. Default: nothing is taken out.
 	 */
 	redact?(text: string): string;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
-	/** Where the pauses between tries come from, and the limits of calls. */
+	/** The timers of pauses between tries and of time limits. Default: those of the system. */
 	readonly timers?: Timers;
 	/** Draws from 0 to below 1, for pauses. Default: `Math.random`. */
 	random?(): number;
-	/** How often a model is asked for an answer, and how long that may take, where that is not as `askModel` of `@reyn/journal` has it. */
+	/** How often a model is asked for an answer, and how long one try may take. Default: as `askModel` of `@reyn/journal` has it. */
 	readonly modelPolicy?: ModelPolicy;
 	/** Keep the log in `state` on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
 	readonly allowNetwork?: boolean;
-	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
+	/** Puts a question of a script to a person. Undefined: nobody is there, and the script waits. Default: nobody is. */
 	ask?(question: Question): Promise<string | undefined>;
 	/**
 	 * Run scripts in a process of their own, which has no files, programs or environment, only the calls of the script: `checkScript`
@@ -99,16 +98,16 @@ export interface RuntimeOptions {
 	 */
 	readonly isolate?: boolean;
 	/**
-	 * Called where a script of this process begins to compute, with how long it may, in milliseconds; what it gives is called when that
-	 * is over. There are functions of JavaScript that V8 cannot stop, and nothing else of the process runs then: a thread that was told
-	 * of it can see it, and end the process. `checkScript` has the same option. Default: nobody is told.
+	 * Called when a script of this process begins to compute, with the milliseconds that it may take; the function that it returns is
+	 * called when the script is done. Some functions of JavaScript cannot be stopped by V8, and block the whole process: a watching
+	 * thread can notice that, and end the process. `checkScript` has the same option. Default: nothing is called.
 	 */
 	watchTimeSlice?(limitMs: number): () => void;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number;
 }
 
-/** What was found when the state was opened. */
+/** What is unfinished in a state. */
 export interface Restored {
 	readonly tip: Seq;
 	/** Bytes after the last sound record that were set aside. */
@@ -119,7 +118,7 @@ export interface Restored {
 		readonly plan: string;
 		readonly goal: string;
 		readonly status: string;
-		/** Steps that are finished, of how many, and what their model calls cost: none of it is paid again. */
+		/** How many of the `size` steps are finished, and what their model calls cost: those are not paid for again. */
 		readonly finished: number;
 		readonly size: number;
 		readonly calls: number;
@@ -134,20 +133,20 @@ export interface Restored {
 	}[];
 	/** Script runs that are open; each is resumed by name. */
 	readonly scripts: readonly { readonly scope: SessionScope; readonly run: string; readonly name: string }[];
-	/** Of a large one, how it begins. */
+	/** Texts that were not shown yet; of a large one, its beginning. */
 	readonly undelivered: readonly BackgroundMessage[];
-	/** Work of features of one's own that is not over. */
+	/** Unfinished work of the embedder's own features. */
 	readonly others: readonly (Pick<Piece, "kind" | "id" | "title" | "status"> & { readonly scope: SessionScope })[];
 }
 
-/** What was shown before it was confirmed: what speaks against it since refuses the move. Absent: nothing does. */
+/** Binds an action to the preview that a person has confirmed. */
 export interface Confirmed {
-	/** The tip then. */
+	/** The tip of the preview: if a later record makes it stale, the action is refused. Absent: no check. */
 	readonly expect?: Seq;
 }
 
 /**
- * Opens a state and restores what is in it. Nothing runs yet: `resume()` goes on with what was in flight.
+ * Opens a state and restores what is in it. Nothing runs yet: `resume()` goes on with unfinished work.
  *
  * @throws RuntimeError `RUNTIME_FEATURES`, `RUNTIME_STORE`, `RUNTIME_TOOLS`; WalError, SnapshotError, TimetravelError as their packages say; JournalError `STEP_PURITY` of a
  * tool; nothing is changed then
@@ -164,7 +163,7 @@ function storeOf({ state, store, allowNetwork }: RuntimeOptions): Store {
 	throw new RuntimeError("RUNTIME_STORE", "expected either `state`, a directory, or `store`; found both, or none");
 }
 
-/** What a kernel is opened with, as the options say. @throws RuntimeError `RUNTIME_STORE`, `RUNTIME_TOOLS`; JournalError `STEP_PURITY` of a tool */
+/** The kernel options and built-in features that runtime options stand for. @throws RuntimeError `RUNTIME_STORE`, `RUNTIME_TOOLS`; JournalError `STEP_PURITY` of a tool */
 export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptions; readonly builtIn: BuiltIn } {
 	const { agents = {}, features = [], onEvent, redact, instructions = INSTRUCTIONS, model, tools } = options;
 	const ours = builtIn(options);
@@ -174,7 +173,7 @@ export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptio
 		features: [...ours.list, ...features],
 		redact: redact && ((text) => redact(text)),
 		agents: new Agents({ model, tools, instructions }, agents),
-		// What a feature of one's own says comes here too.
+		// Events of the embedder's own features come here too.
 		emit: onEvent && undaunted((event) => onEvent(event as RuntimeEvent)),
 	};
 	return { kernel, builtIn: ours };
@@ -202,9 +201,9 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * What a feature of one's own has made of this runtime: the same object that `openRuntime` was given.
+	 * The host of a feature: pass the same feature object that `openRuntime` was given.
 	 *
-	 * @throws RuntimeError `RUNTIME_FEATURES` for one that it was not given
+	 * @throws RuntimeError `RUNTIME_FEATURES` for a feature that it was not given
 	 */
 	hostOf<Host extends FeatureHost>(feature: Feature<Host>): Host {
 		if (this.features.includes(feature)) return this.#kernel.hostOf(feature);
@@ -217,7 +216,7 @@ export class Runtime implements AsyncDisposable {
 		});
 	}
 
-	/** The kinds of work that there are. */
+	/** All features, the built-in ones included. */
 	get features(): readonly Feature[] {
 		return this.#kernel.features;
 	}
@@ -227,24 +226,24 @@ export class Runtime implements AsyncDisposable {
 		return this.#kernel.composition.facets;
 	}
 
-	/** Model calls and tokens of this process: replayed free, and paid. */
+	/** Model calls and tokens of this process: those that replays saved, and those that were paid for. */
 	get meter(): MeterReading {
 		return this.#kernel.meter;
 	}
 
 	/**
-	 * What happens, from a seq on, also where one only reads: first what the records after it say, where they count now, then what comes,
-	 * in the order of the log and each record once. What no record says, as text on its way, comes without `seq`, in the process
-	 * that works alone; of that a listener is told how much it `missed` who is more than 1,000 events late. It ends with the signal,
-	 * and with `close`.
+	 * The events from a seq on, also for a reader: first those of records after it that count now, then new ones, in the order of the
+	 * log, each once. Events without a record, such as pieces of text, have no `seq` and come in the working process alone; a listener
+	 * that is more than 1,000 of them late loses the oldest, and gets `missed` with their number. The iterator ends with the signal, and
+	 * with `close`.
 	 *
-	 * @throws WalError `WAL_TRUNCATED` where `gc` has taken away what comes after `after`
+	 * @throws WalError `WAL_TRUNCATED` if `gc` has removed records after `after`
 	 */
 	subscribe(options: Subscription = {}): AsyncIterableIterator<RuntimeEvent> {
 		return this.#kernel.subscribe(options) as AsyncGenerator<RuntimeEvent>;
 	}
 
-	/** What is in flight or waits to be shown. */
+	/** The unfinished work, and the texts that wait to be shown. */
 	restored(): Restored {
 		const sessions = [...this.#kernel.sessions];
 		const piecesIn = ({ view }: Session, features = this.features): readonly Piece[] =>
@@ -293,8 +292,8 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Goes on with everything that was in flight: turns first, then skills and plans in the background. Paused work stays paused.
-	 * Called again, it goes on with what has stopped since.
+	 * Goes on with all unfinished work: turns first, then skills and plans in the background. Paused work stays paused. Another call
+	 * goes on with work that has stopped since.
 	 */
 	resume(): void {
 		this.#kernel.resume();
@@ -305,7 +304,7 @@ export class Runtime implements AsyncDisposable {
 		return stateOf(this.#kernel.sessions.at(scope));
 	}
 
-	/** The sessions that there are. */
+	/** The sessions of the current line of history. */
 	sessions(): readonly SessionScope[] {
 		return [...this.#kernel.sessions].map(({ scope }) => scope);
 	}
@@ -315,11 +314,11 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Gives a prompt to a session and resolves with its turn once the prompt is durable; the answer comes as events. One that
-	 * comes during a rewind of the session waits for its end: it belongs to the line of history that this leads to. Turns that
-	 * were cut, by a crash or for want of the model, go on first; who asks the same again means them, and asks nothing new.
+	 * Gives a prompt to a session, and resolves with its turn once the prompt is durable; the answer comes as events. A prompt during a
+	 * rewind of the session waits for its end, and belongs to the line of history that it leads to. Turns that were cut, by a crash or
+	 * because the model was away, go on first; the same prompt as such a turn resumes it, and asks nothing new.
 	 *
-	 * @throws RuntimeError `RUNTIME_CLOSED` once `close` has been called, as all does that begins or changes something
+	 * @throws RuntimeError `RUNTIME_CLOSED` after `close`, as every method does that begins or changes something
 	 */
 	prompt(text: string, scope: SessionScope = mainSession): Promise<Seq> {
 		return this.#kernel.hostOf(this.#builtIn.conversation).turns.prompt(text, scope);
@@ -335,7 +334,7 @@ export class Runtime implements AsyncDisposable {
 		return this.#kernel.idle();
 	}
 
-	/** Starts a skill, after a rewind of the session that is under way; gives the id of the run. */
+	/** Starts a skill, and resolves with the id of the run. Waits for a rewind of the session that is under way. */
 	async runSkill(name: string, input: unknown, scope: SessionScope = mainSession): Promise<string> {
 		this.#kernel.assertOpen();
 		await this.#kernel.beforeClose(this.#kernel.sessions.rewound(scope));
@@ -343,9 +342,9 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * A skill run that is in flight.
+	 * The skill run of an id that is in flight.
 	 *
-	 * @throws SkillError `SKILL_UNKNOWN_RUN`, naming those that are
+	 * @throws SkillError `SKILL_UNKNOWN_RUN`, naming the runs in flight
 	 */
 	findSkillRun(run: string): SkillRun {
 		return findRun(this.#ownerOfRun(run).view.get(skillRuns), run);
@@ -373,9 +372,9 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * A plan that is in flight.
+	 * The plan of an id that is in flight.
 	 *
-	 * @throws PlanError `PLAN_UNKNOWN`, naming those that are
+	 * @throws PlanError `PLAN_UNKNOWN`, naming the plans in flight
 	 */
 	findPlan(plan: string): PlanRun {
 		return findPlan(this.#ownerOfPlan(plan).view.get(planRuns), plan);
@@ -392,8 +391,9 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Goes on with a plan, again from a step if one is named. Gives the steps that run again.
+	 * Goes on with a plan; if a step is named, that step and those that depend on it run again.
 	 *
+	 * @returns the ids of the steps that run again
 	 * @throws PlanError `PLAN_UNKNOWN`, `PLAN_UNKNOWN_STEP`
 	 */
 	async resumePlan(plan: string, from?: string): Promise<readonly string[]> {
@@ -413,13 +413,14 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Does what was previewed, or nothing; work may have gone on meanwhile. A note joins the session that the preview is of, or else the main one.
+	 * Does what was previewed, or nothing. Progress of work since the preview does not matter. The note of `summarize` joins `scope`, by
+	 * default the session of the preview, else the main session.
 	 *
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SESSION`; and as `applyRewind` of `@reyn/rewind-modes` does. Nothing is written then
 	 */
 	async applyRewind(preview: RewindPreview, actor: string, scope?: SessionScope): Promise<RewindResult> {
 		this.#kernel.assertOpen();
-		// A preview may come from elsewhere as JSON: one without a scope is refused below.
+		// A preview may come as JSON from another process; one without a scope is refused below.
 		const own = this.#kernel.sessions.at(sessionOf(preview?.scope ?? {}));
 		const session = scope ? this.#kernel.sessions.at(scope) : own;
 		const log = { append: (draft: Draft, at: Scope) => session.log.append(draft, at) };
@@ -428,7 +429,7 @@ export class Runtime implements AsyncDisposable {
 		);
 	}
 
-	/** Goes to any seq: an undo on the current line, a switch of branches elsewhere. What is outside the scope stays as it is. */
+	/** Goes to any seq: an undo on the current line of history, a switch of branches elsewhere. Records outside the scope stay. */
 	async checkout(seq: Seq, actor: string, scope: Scope = {}, { expect }: Confirmed = {}): Promise<Checkout> {
 		return this.#kernel.move(() =>
 			this.timeline.checkout(seq, { actor, scope, ...(expect === undefined ? {} : { expect }) }),
@@ -444,7 +445,7 @@ export class Runtime implements AsyncDisposable {
 		return this.timeline.diff(a, b, this.#kernel.sessions.at(scope).scope);
 	}
 
-	/** Takes back the newest thing that a person did to the history, as `Timeline.undo` does: the one that was confirmed, or none. */
+	/** Takes back the newest move of a person, as `Timeline.undo` does: the one that was confirmed, or none. */
 	async undo(actor: string, confirmed: Omit<StepOptions, "actor"> = {}): Promise<Stepped> {
 		return this.#kernel.move(() => this.timeline.undo({ ...confirmed, actor }));
 	}
@@ -454,22 +455,22 @@ export class Runtime implements AsyncDisposable {
 	}
 
 	/**
-	 * Takes away what is older than the policy keeps, as `Timeline.gc` does, and then the files beside the log that nothing refers
-	 * to any more. One that is begun meanwhile waits for its end.
+	 * Removes what is older than the policy keeps, as `Timeline.gc` does, and then the blobs beside the log that nothing refers to any
+	 * more. A second call waits for the end of the first.
 	 */
 	gc(policy: CollectionPolicy = {}): Promise<Collection> {
 		return this.#kernel.gc(policy);
 	}
 
-	/** Stops all that is under way; it stays in flight, and goes on at the next start. */
+	/** Stops all work; it stays in flight, and goes on at the next start. */
 	cancel(): void {
 		this.#kernel.cancel();
 	}
 
 	/**
-	 * Cancels what is under way, waits until it is quiet, a tool that does not stop as long as that takes, and until what ends or moves something is over, a `gc` too; then it closes the log. A full disk is not waited for: it then rejects with
-	 * `WAL_FULL`, and what was not durable, so never acknowledged, is done again at the next start. The log is closed whatever the
-	 * work throws; the first error is thrown then.
+	 * Cancels all work and waits until it is quiet, however long a tool takes to stop; waits for moves, discards and `gc` under way; then
+	 * closes the log. A full disk is not waited for: the promise rejects with `WAL_FULL`, and records that were not durable, so never
+	 * acknowledged, are made again at the next start. The log is closed even if work throws; the first error is thrown then.
 	 */
 	close(): Promise<void> {
 		return this.#kernel.close();
@@ -479,7 +480,7 @@ export class Runtime implements AsyncDisposable {
 		return this.close();
 	}
 
-	/** The session that a plan belongs to; for an unknown one the main session, whose own check then says what there is. */
+	/** The session of a plan; for an unknown plan the main session, whose own check then names the plans that there are. */
 	#ownerOfPlan(plan: string): Session {
 		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(planRuns), plan));
 	}
@@ -491,7 +492,7 @@ export class Runtime implements AsyncDisposable {
 
 const stateOf = ({ view }: Session): ConversationState => view.get(conversation);
 
-/** What work that was given up has still to say: a process died before it had. */
+/** The notices of work that was given up, which a crash kept from being delivered. */
 function unsaid({ scope, view }: Session, pieces: readonly Piece[]): readonly BackgroundMessage[] {
 	return pieces.flatMap((piece) => {
 		const { id: from, unsaid } = piece;

@@ -1,3 +1,4 @@
+/** A runtime cut after any record comes to the same answer, and pays nothing twice. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { offlineModel, tracedModel } from "@reyn/offline-model";

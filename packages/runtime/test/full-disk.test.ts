@@ -1,3 +1,4 @@
+/** A runtime on a disk that fills up at any point: work waits, and goes on when there is space. */
 import { PLAN_TOOL, planAborted, planCompleted } from "@reyn/plan";
 import { defineSkill, done, skillResumeSchema, skillRunCompleted, skillRunDiscarded } from "@reyn/skill-resume";
 import { Timeline } from "@reyn/timetravel";

@@ -1,3 +1,4 @@
+/** A provider that refuses or is away, at any point of a turn, and with kills. */
 import { join } from "node:path";
 import type { Model, Tool } from "@reyn/journal";
 import { defineSkill, done, type Skill } from "@reyn/skill-resume";

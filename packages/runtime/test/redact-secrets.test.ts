@@ -1,3 +1,4 @@
+/** What redaction takes out of texts, and what it leaves. */
 import { describe, expect, test } from "vitest";
 import { redactSecrets } from "../src/index.ts";
 

@@ -1,3 +1,4 @@
+/** The runtime as a whole: turns, plans, what the model is shown, and what a rewind leaves of it all. */
 import { PLAN_TOOL } from "@reyn/plan";
 import { isMeta } from "@reyn/timetravel/internal";
 import { createFileTools } from "@reyn/tools";

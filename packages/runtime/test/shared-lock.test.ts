@@ -1,3 +1,4 @@
+/** The lock that many hold together, or one alone. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { SharedLock } from "../src/kernel/shared-lock.ts";

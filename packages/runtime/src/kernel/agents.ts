@@ -1,4 +1,4 @@
-/** Who works in a session: of each agent what it has of its own, and the rest as all have it. */
+/** The agents: each has its own model, tools and instructions where they are given, and the common ones otherwise. */
 import type { Model, Tool, ToolSource } from "@reyn/journal";
 import { assertPurity } from "@reyn/journal/internal";
 import { RuntimeError } from "./errors.ts";
@@ -6,9 +6,9 @@ import type { Agent } from "./feature.ts";
 
 export interface AgentOptions {
 	readonly model: Model;
-	/** What turns and plan steps may use. Of a source, what it has when they begin. */
+	/** The tools of turns and plan steps; from a source, the tools that it has when they begin. */
 	readonly tools: readonly Tool[] | ToolSource;
-	/** What the model is told before each conversation. */
+	/** The instructions that the model gets before each conversation. */
 	readonly instructions: string;
 }
 
@@ -17,8 +17,8 @@ export class Agents {
 	readonly #own: Readonly<Record<string, Partial<AgentOptions>>>;
 
 	/**
-	 * @param own by agent: what it has in place of what all have
-	 * @throws RuntimeError `RUNTIME_TOOLS` of a source that gives no tools; JournalError `STEP_PURITY` of a tool
+	 * @param own by agent: what replaces the common options
+	 * @throws RuntimeError `RUNTIME_TOOLS` for a source that gives no tools; JournalError `STEP_PURITY` for a tool
 	 */
 	constructor(all: AgentOptions, own: Readonly<Record<string, Partial<AgentOptions>>>) {
 		this.#all = all;
@@ -26,7 +26,7 @@ export class Agents {
 		for (const source of this.#sources) toolsOf(source);
 	}
 
-	/** @throws RuntimeError `RUNTIME_TOOLS`; JournalError `STEP_PURITY` of a tool that has come since */
+	/** The agent as it is now. @throws RuntimeError `RUNTIME_TOOLS`; JournalError `STEP_PURITY` for a tool that its source has added */
 	of(agent: string): Agent {
 		const { tools, ...rest } = { ...this.#all, ...(Object.hasOwn(this.#own, agent) ? this.#own[agent] : {}) };
 		return { ...rest, tools: toolsOf(tools) };

@@ -1,4 +1,4 @@
-/** Work behind the conversation: it brings a text, and ends before anybody is told so. */
+/** Runs work in the background of a conversation: its end is durable before its text is shown. */
 import { type Lane, laneClosed, runProgram } from "@reyn/journal";
 import { reasonOf } from "@reyn/journal/internal";
 import { type Draft, isReynError, type Scope, type Seq } from "@reyn/wal";
@@ -7,15 +7,16 @@ import type { Kernel, Piece } from "./feature.ts";
 import { type BackgroundMessages, backgroundMessages, type From } from "./services.ts";
 import type { Session } from "./session.ts";
 
-/** How a piece of work is over: what is recorded of it, and what is said in the conversation. */
+/** How a piece of work ended: the records of its end, and the text for the conversation. */
 export interface Ending {
 	readonly records: readonly Draft[];
 	readonly say?: string;
 }
 
 /**
- * Does a piece of work behind the conversation, where it is not under way: its steps, in a lane of its own, then its end, all or
- * nothing of it recorded before anybody is shown what it says. What is cut goes on with `goOn`. The feature needs `backgroundMessages`.
+ * Runs a piece of work in the background, unless it is under way already: its steps, in a lane of their own, then its end. All
+ * records of the end are durable, or none, before its text is shown. Work that was cut goes on by `goOn`. The feature needs
+ * `backgroundMessages`.
  */
 export function inBackground(
 	kernel: Kernel,
@@ -35,7 +36,7 @@ export function inBackground(
 				const appended = records.map((record) => using.log.append(record, work.scope));
 				if (kernel.find(piece)?.status !== "running")
 					return using.log.append(laneClosed({ lane: path }), work.scope).durable;
-				// Its lane stays open, so that what it has done is not done again.
+				// The lane stays open, so that its recorded steps are not made again.
 				const why = "the records of its end leave it running; have them end it, or nobody knows that it is over";
 				const durable = appended.at(-1)?.durable ?? Promise.resolve();
 				return durable.then(() => Promise.reject(new Error(why)));
@@ -50,13 +51,13 @@ export function inBackground(
 	});
 }
 
-/** Writes the records of an end, all in one turn of the event loop: within that the log does not fill up, so it is all or none. */
+/** Writes the records of an end in one turn of the event loop. The log does not become full within one, so all are written or none. */
 export type Keep = <T>(write: () => T) => Promise<T>;
 
-/** For a person, who is refused while there is no space, and asks again: nothing is written then. */
+/** The same for a request of a person: it is refused while the disk is full, instead of waiting. */
 export const atOnce: Keep = async (write) => write();
 
-/** How work went, this time; what is stopped goes on later. */
+/** How a run of some work ended; `stopped` work goes on later. */
 export interface Went {
 	readonly outcome: "completed" | "discarded" | "stopped";
 	readonly reason?: string;
@@ -64,20 +65,21 @@ export interface Went {
 	readonly failed?: readonly string[];
 }
 
-/** Work that is given up. */
+/** The end of work that is given up. */
 export interface End {
 	readonly from: From;
 	readonly scope: Scope;
 	readonly lane: string;
-	/** Records that it is, where that is not recorded yet. */
+	/** Records that the work is given up, if that is not recorded yet. */
 	giveUp?(): void;
-	/** The seq of that record, its reason, and what is to be said of it. */
+	/** The seq of that record, its reason, and the notice to deliver. */
 	ended(): { readonly seq: Seq; readonly reason: string; readonly tell?: string | undefined } | undefined;
 }
 
 /**
- * Says what work that is given up has to say, once it is recorded that it is, and closes its lane, which says that this was said: a
- * process that dies in between does the rest at its next start. Nobody is shown anything before all of it is durable.
+ * Delivers the notice of work that is given up. The order is: record that it is given up, record the notice, close the lane; the
+ * closed lane says that the notice was recorded. A process that dies in between does the rest at its next start. Nothing is shown
+ * before all of it is durable.
  */
 export async function sayEnd(
 	session: Session,
@@ -96,7 +98,7 @@ export async function sayEnd(
 }
 
 /**
- * Does work, and shows what it has said: of what is over only once that is recorded, and of what is cut when it has gone on.
+ * Does work and shows its texts: when it is over, once that is recorded; when it was cut, after it has gone on.
  *
  * @param show never rejects
  */
@@ -107,12 +109,12 @@ export async function shownWhenOver(
 ): Promise<Went> {
 	const stopped = (error: unknown): Went => ({ outcome: "stopped", reason: stopReason(signal, error) });
 	const went = await work().catch(stopped);
-	// How it went is not for those to say who are shown it.
+	// `show` never rejects, so a failure to show does not change how the work went.
 	if (went.outcome !== "stopped" || !signal.aborted) await show();
 	return went;
 }
 
-/** Why work stopped: what cancelled it, or what it threw. */
+/** Why work stopped: the reason of its cancellation, or the error that it threw. */
 export function stopReason(signal: AbortSignal, error: unknown): string {
 	return reasonOf(signal.aborted ? signal.reason : error).message;
 }

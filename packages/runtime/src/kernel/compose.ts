@@ -1,4 +1,4 @@
-/** What all features say together, checked before anything is opened. */
+/** Puts the declarations of all features together, and checks them before anything is opened. */
 import { journal, journalRecords, spilledResults } from "@reyn/journal";
 import { type Facets, facetsOf, rewindNote, rewindRecords } from "@reyn/rewind-modes";
 import type { AnyProjection } from "@reyn/snapshot";
@@ -14,19 +14,19 @@ import { kindsOf } from "./work.ts";
 export interface Composition {
 	/** Every kind of record that may be appended. */
 	readonly records: readonly AnyRecordKind[];
-	/** Which of them are talk and which are work. */
+	/** Which kinds of record are talk and which are work. */
 	readonly facets: Facets;
 	readonly projections: readonly AnyProjection[];
 	/** Kinds whose records outlive `gc`. */
 	readonly keeps: readonly string[];
-	/** Kinds that begin something, or set it going again: one that comes makes a preview stale. All others go on with what was begun. */
+	/** Kinds that begin something, or set it going again: a new one makes a preview stale. All other kinds are progress. */
 	readonly begins: readonly string[];
 	readonly undo: UndoRules;
-	/** What lies beside the log, and who refers to it. */
+	/** The areas of blobs beside the log, and which records and states refer to them. */
 	readonly areas: readonly BlobArea[];
 }
 
-/** What there is without any feature: sessions, steps, rewinds. */
+/** The kernel's own declarations: sessions, steps, rewinds. */
 const own = {
 	records: { conversation: [rewindNote], code: [sessionOpened, ...journalRecords] },
 	keeps: [sessionOpened, rewindNote],

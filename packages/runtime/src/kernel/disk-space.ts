@@ -1,4 +1,4 @@
-/** Is there space? What is recorded waits until there is, and so do the files beside the log; the end of a runtime does not. */
+/** Tracks whether the disk is full. Records and blobs wait until there is space; closing a runtime does not. */
 import { whenSpace } from "@reyn/journal";
 import { systemTimers, type WalError } from "@reyn/wal";
 import type { Keeping, KernelEvent } from "./events.ts";
@@ -12,17 +12,17 @@ export class DiskSpace {
 		this.#emit = emit;
 	}
 
-	/** Resolves as soon as the log has none, and at once while it has none. */
+	/** Resolves when the log has no space; at once if it has none now. */
 	get whenNone(): Promise<void> {
 		return this.#none.promise;
 	}
 
-	/** Has the log none now? */
+	/** Is the log without space now? */
 	get isFull(): boolean {
 		return this.#isFull;
 	}
 
-	/** What the log says of it: `onFull` of `openWal`. */
+	/** Takes the news of the log: for `onFull` of `openWal`. */
 	heard(why: WalError | undefined): void {
 		this.#isFull = why !== undefined;
 		if (why) {
@@ -35,15 +35,15 @@ export class DiskSpace {
 	}
 
 	/**
-	 * Keeps something of some work, and waits while there is no space.
+	 * Writes something for some work, and waits while the disk is full.
 	 *
-	 * @throws the signal's reason, and what `write` throws of anything else
+	 * @throws the signal's reason, and other errors of `write`
 	 */
 	keep<T>(work: string, keeping: Keeping, write: () => T | Promise<T>, signal: AbortSignal): Promise<T> {
 		return whenSpace(write, ({ code, message }) => this.waiting(work, keeping, code, message), systemTimers, signal);
 	}
 
-	/** Says that something waits; what the log itself waits for it says itself. */
+	/** Tells that something waits for space. For `WAL_FULL` the log tells that itself. */
 	waiting(work: string, keeping: Keeping, code: string, reason: string): void {
 		if (code === "WAL_FULL") return;
 		this.#emit({ type: "waits_for_space", work, keeping, code, reason });

@@ -1,3 +1,4 @@
+/** The error class of the runtime, and its codes. */
 import { ReynError } from "@reyn/wal";
 
 export type RuntimeCode =

@@ -1,9 +1,9 @@
-/** What is said whichever work goes on: of models, the disk, moves. */
+/** The events of the kernel, common to all kinds of work: models, moves, the disk. */
 import type { StepEvent } from "@reyn/journal";
 import type { Checkpoint } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 
-/** What the kernel says while work goes on, whichever work it is. */
+/** An event of the kernel. */
 export type KernelEvent =
 	/**
 	 * A model gave no answer in the `attempt`-th try of `limit`, and is asked again after a pause. A text that had begun begins anew.
@@ -19,35 +19,35 @@ export type KernelEvent =
 			readonly reason: string;
 			readonly pauseMs: number;
 	  }
-	/** The history has moved: whoever shows a state looks again. What was told of what it left does not count any more. */
+	/** The history has moved. A display of a state has to read it again; earlier events of the line that was left do not count. */
 	| {
 			readonly type: "moved";
-			/** What has moved, with `kinds` of records; absent: all. */
+			/** The scope that has moved, and the kinds of record; absent `kinds`: all. */
 			readonly scope: Scope;
 			readonly kinds?: readonly string[];
-			/** The state of this seq is the one of now. */
+			/** The state of this seq is now the current one. */
 			readonly target: Seq;
 			readonly mode: string;
 			readonly actor: string;
 	  }
-	/** So much that no record says was given up, since the listener was slow: text as it comes, say. */
+	/** A slow listener missed this many events that no record tells, such as pieces of text. */
 	| { readonly type: "missed"; readonly events: number }
 	| { readonly type: "checkpoint"; readonly seq: Seq; readonly kind: Checkpoint["kind"]; readonly title: string }
-	/** The log waits for space, and so does all that is to be recorded, until `disk_free`. What is recorded is safe. */
+	/** The disk is full: new records wait until `disk_free`. Records so far are safe. */
 	| { readonly type: "disk_full"; readonly text: string }
 	| { readonly type: "disk_free" }
-	/** Work waits for space to keep something that lies beside the log. */
+	/** Work waits for disk space to store something beside the log. */
 	| {
 			readonly type: "waits_for_space";
-			/** `plan p5`, say. */
+			/** The name of the work, such as `plan p5`. */
 			readonly work: string;
 			readonly keeping: Keeping;
 			readonly code: string;
 			readonly reason: string;
 	  }
 	/**
-	 * A call was under way when the process ended, and nobody knows whether it happened: what its far side or its policy makes of it.
-	 * `waits`: the far side cannot be asked (`reason`), so the work has stopped, and asks again when it goes on.
+	 * A call was under way when the process ended, and was in doubt: what its far side or its policy decided. `waits`: the far side
+	 * cannot be asked (`reason`), so the work has stopped, and asks again when it goes on.
 	 */
 	| {
 			readonly type: "in_doubt";
@@ -57,14 +57,14 @@ export type KernelEvent =
 			readonly decision: Extract<StepEvent, { type: "in_doubt" }>["decision"];
 			readonly reason?: string;
 	  }
-	/** What a call of the world gave is kept, since later work rests on it. */
+	/** The recorded answer of a world step stands, since later work rests on it. */
 	| { readonly type: "world_kept"; readonly scope: Scope; readonly lane: string; readonly name: string }
 	/** Work in the background has stopped, and goes on with `resume` or at the next start. */
 	| { readonly type: "stopped"; readonly scope: Scope; readonly work: string; readonly reason: string }
 	/** A snapshot could not be stored: a start reads more of the log. Nothing is lost. */
 	| { readonly type: "snapshot_failed"; readonly code: string; readonly reason: string }
-	/** What a record says cannot be told; without a seq, what is recorded from now on. */
+	/** The events of a record cannot be told; without a seq, those of all records from now on. */
 	| { readonly type: "untold"; readonly kind?: string; readonly reason: string };
 
-/** What waits for space: a result, what was said, the steps of a plan, how work ended, or that a message was shown. */
+/** What waits for space: a result, a text, the steps of a plan, the end of some work, or the record that a message was shown. */
 export type Keeping = "result" | "said" | "steps" | "end" | "shown";

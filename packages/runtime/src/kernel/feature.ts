@@ -1,4 +1,4 @@
-/** What the kernel knows of a feature, and what a feature gets of the kernel. No feature knows another. */
+/** The interface between the kernel and a feature, in both directions. No feature knows another. */
 import type { GatedCall, Model, ModelPolicy, Tool, Using, Verdict } from "@reyn/journal";
 import type { AnyProjection, View } from "@reyn/snapshot";
 import type { Timeline, UndoRules } from "@reyn/timetravel";
@@ -12,110 +12,111 @@ import type { BlobArea, Store } from "./store.ts";
 import type { Work } from "./work.ts";
 
 /**
- * What a rewind by mode takes along: what was said, or what was done. `outside`: facts about the world, which no rewind takes back and
- * `gc` keeps; their kinds are named `fact_…`, so that they are known as such whether their feature is here or not.
+ * The part of a session that a kind of record belongs to, which decides what a rewind by mode takes back: what was said, or what was
+ * done. `outside`: facts about the world, which no rewind takes back and `gc` keeps. Their kinds are named `fact_…`, so that they
+ * are recognised even without their feature.
  */
 export type Facet = "conversation" | "code" | "outside";
 
-/** A kind of work: pure facts, checked before the log is opened, and one way to begin. */
+/** A kind of work: declarations, which are checked before the log is opened, and one function to start it. */
 export interface Feature<Host extends FeatureHost = FeatureHost> {
 	/** Names, kinds, projections and services are unique among features. */
 	readonly name: string;
-	/** Its kinds of record in the list that says what each is: none can be left unclassified. */
+	/** Its kinds of record, by facet. The form makes sure that no kind is left without one. */
 	readonly records?: Readonly<Partial<Record<Facet, readonly AnyRecordKind[]>>>;
 	/** Kinds whose records outlive `gc`: few and small. */
 	readonly keeps?: readonly AnyRecordKind[];
 	readonly projections?: readonly AnyProjection[];
-	/** Kinds that begin something, or set it going again: one that comes makes a preview stale. */
+	/** Kinds that begin something, or set it going again: a new one makes a preview stale. */
 	readonly begins?: readonly AnyRecordKind[];
-	/** Its records that a person's `undo` takes back, or after which nothing can be redone. */
+	/** Rules for its records that a person's `undo` takes back, or after which nothing can be redone. */
 	readonly undo?: UndoRules;
-	/** What it keeps beside the log: what nobody refers to goes with `gc`. */
+	/** Its blobs beside the log; `gc` removes those that nothing refers to. */
 	readonly blobs?: readonly BlobArea[];
-	/** Services without which it cannot be: a feature before it in the list provides them. */
+	/** Services that it needs: a feature before it in the list has to provide them. */
 	readonly needs?: readonly AnyService[];
 	readonly provides?: readonly AnyService[];
-	/** All work that the state of a session knows, oldest first, finished work too. */
+	/** All work in the state of a session, oldest first, finished work included. */
 	pieces?(view: View): readonly Piece[];
 	/**
-	 * What a rewind that has moved a running piece makes of it; nothing: it stays as it is.
+	 * Decides what becomes of a piece that a rewind has moved; undefined: it stays as it is.
 	 *
-	 * @param before as it ran before the rewind, where it did
+	 * @param before the piece in the state before the rewind, if it ran there
 	 */
 	settle?(now: Piece, before: Piece | undefined): Settled | undefined;
 	/**
-	 * What a durable record tells who listens: of the record and what is looked up alone, so that all who read the log are told the
-	 * same. It is asked of every record, also of other features.
+	 * The events of a durable record. They may depend only on the record and on what `context` looks up, so that every reader of the log
+	 * gets the same. It is called for every record, those of other features included.
 	 */
 	tell?(record: WalRecord, context: TellContext): readonly Told[] | Promise<readonly Told[]>;
-	/** Called once, in the order of the list, also where one only reads. Writes nothing, runs nothing. */
+	/** Called once, in the order of the list, also for a reader. It must not write or run anything. */
 	start(kernel: Kernel): Host;
 }
 
-/** A piece of work as it is in one state: a turn, a plan, a run, a message that waits to be shown. */
+/** A piece of work in one state of a session: a turn, a plan, a run, a message that waits to be shown. */
 export interface Piece {
 	readonly kind: string;
 	/** Unique among the pieces of its kind. */
 	readonly id: string;
-	/** What runs where it goes on. */
+	/** The work to run when the piece goes on. */
 	readonly work: Work;
 	/**
-	 * `running` goes on by itself at the next start, and so does `ending`, which is given up and has that still to say; `paused` and
-	 * `waiting` go on when somebody says so, or answers.
+	 * `running` goes on by itself at the next start. So does `ending`: it is given up, and its notice is still to be delivered. `paused`
+	 * and `waiting` go on when a person says so, or answers.
 	 */
 	readonly status: "running" | "ending" | "paused" | "waiting" | "over";
-	/** For people. */
+	/** A title for people. */
 	readonly title: string;
-	/** When it was last set going: what it says counts from there. */
+	/** The seq at which it was last set going: texts after it are of this run. */
 	readonly since: Seq;
-	/** Of one that is `ending`: what it has still to say, and the record that ended it. */
+	/** For `ending`: the notice that is still to be delivered, and the seq of the record that ended the piece. */
 	readonly unsaid?: { readonly seq: Seq; readonly text: string };
-	/** What would be paid again if it were lost. */
+	/** The model calls and tokens that would be paid for again if the piece were lost. */
 	readonly spent?: { readonly calls: number; readonly tokens: number };
 }
 
 /**
- * What is `running` again is set going after the move, if it ran in this process, or this has been told to `resume`. The draft makes it
- * paused or over.
+ * What becomes of a piece after a move. A piece that is `running` is set going again, if it ran in this process or `resume` was called.
+ * The draft is the record that makes a piece paused or over.
  */
 export interface Settled {
 	readonly becomes: "running" | "waiting" | "over";
 	readonly draft?: Draft;
 }
 
-/** What a feature does once the kernel is there. */
+/** The running side of a feature. */
 export interface FeatureHost {
 	readonly services?: readonly Served[];
-	/** Sets a piece going that runs or ends, from wherever it stands. Where it is under way it does nothing. Never throws. */
+	/** Sets a `running` or `ending` piece going from wherever it stands. If it is under way, nothing happens. Never throws. */
 	goOn?(session: Session, piece: Piece): void;
-	/** Tools for whoever asks a model; made for this frame, so that they may close over it. */
+	/** Tools that the feature offers to a model; made for each frame, so that they may close over it. */
 	tools?(frame: Frame): readonly Tool[];
 	/**
-	 * Before each call of a model or a tool that is made and not recalled: all have to let it pass, in the order of the list. One that
-	 * waits stops its work, which asks again when `kernel.goOn` is called for its piece, or at the next start.
+	 * Decides on each call of a model or a tool before it is made; recalled calls are not asked about. Every feature has to let it pass,
+	 * in the order of the list. A call that waits stops its work, which asks again after `kernel.goOn` of its piece, or at the next start.
 	 */
 	gate?(session: Session, call: GatedCall): Promise<Verdict>;
 }
 
-/** Where a model is asked. Work may be started from a turn; from a step it may not. */
+/** The place from which a model is asked. Tools that start work are for turns only, not for steps. */
 export interface Frame {
 	readonly session: Session;
 	readonly piece: Piece;
 	readonly for: "turn" | "step";
 }
 
-/** Who works in a session: what it is told, whom it asks, and what it may use. */
+/** An agent: its model, its instructions, and its tools. */
 export interface Agent {
 	readonly model: Model;
 	readonly tools: readonly Tool[];
-	/** Before each conversation. */
+	/** The instructions that the model gets before each conversation. */
 	readonly instructions: string;
 }
 
 /** The kernel, as a feature sees it. */
 export interface Kernel {
 	readonly isReadOnly: boolean;
-	/** To read and to follow; one appends through a session. */
+	/** The log, to read and follow. Append through a session instead. */
 	readonly wal: Wal;
 	readonly timeline: Timeline;
 	readonly sessions: Sessions;
@@ -124,38 +125,38 @@ export interface Kernel {
 	readonly clock: Clock;
 	readonly timers: Timers;
 	readonly modelPolicy: ModelPolicy | undefined;
-	/** Results that are too large for a record. */
+	/** The store of results that are too large for a record. */
 	readonly results: BlobStore;
 	readonly store: Pick<Store, "local">;
-	/** What lies beside the log in an area. What is put there is no garbage as long as this kernel is open. */
+	/** The blobs of an area beside the log. A blob that is put there is safe from `gc` as long as this kernel is open. */
 	blobs(area: string): BlobStore;
 	agent(scope: Scope): Agent;
 	/** The agent's own tools, and what features offer to this frame. */
 	tools(frame: Frame): readonly Tool[];
-	/** What steps run on: the log of now, recall, results, the meter. They stop with the signal. */
+	/** The ports that steps run on: the current log, recall, results, the meter. Steps stop with the signal. */
 	using(session: Session, signal: AbortSignal): Using;
-	/** Takes out of a text what must not be written; absent: nothing is. */
+	/** Takes secrets out of a text; absent: nothing is taken out. */
 	readonly redact: ((text: string) => string) | undefined;
-	/** For what no record says: pieces of text, notices. It is told once all is told that was recorded before it. All else says `tell`. */
+	/** Tells an event that no record has, such as a piece of text; it comes after the events of all records so far. See `tell` for others. */
 	emit<Event extends { readonly type: string }>(event: Event): void;
-	/** Goes on with a piece of any feature that runs, unless it is under way: it was held, and is not any more. */
+	/** Sets a `running` piece of any feature going, unless it is under way: for a piece that a gate has held. */
 	goOn(piece: Pick<Piece, "kind" | "id">): void;
 	/** A piece of any feature as it is now. */
 	find(which: Pick<Piece, "kind" | "id">): Piece | undefined;
-	/** Resolves when `onEvent` has been told of all that is durable now. */
+	/** Resolves when `onEvent` has got the events of all records that are durable now. */
 	told(): Promise<void>;
-	/** Work that was finished before and is not even asked for: the meter counts it as free. */
+	/** Counts finished work that is not asked for again as saved, in the meter. */
 	saved(calls: number, tokens: number): void;
 	/** @throws RuntimeError `RUNTIME_CLOSED` once the runtime has been told to close */
 	assertOpen(): void;
-	/** Waits for what has to be before something is begun. @throws RuntimeError `RUNTIME_CLOSED` when a close came meanwhile */
+	/** Waits for a condition before something begins. @throws RuntimeError `RUNTIME_CLOSED` if the runtime was closed meanwhile */
 	beforeClose<T>(ready: Promise<T>): Promise<T>;
-	/** What ends something is told as it ended: a close waits for it. */
+	/** Runs an action that a close has to wait for, since its caller has to learn how it ended. */
 	toItsEnd<T>(act: () => Promise<T>): Promise<T>;
 	/**
-	 * A service of a feature before this one. A key in `needs` is checked before anything is opened.
+	 * The service of a key, from a feature earlier in the list. Keys in `needs` are checked before anything is opened.
 	 *
-	 * @throws RuntimeError `RUNTIME_NO_SERVICE` for one that none of them has provided
+	 * @throws RuntimeError `RUNTIME_NO_SERVICE` if no feature provides it
 	 */
 	get<T>(key: Service<T>): T;
 }

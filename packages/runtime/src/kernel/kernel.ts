@@ -1,4 +1,4 @@
-/** What every kind of work stands on: one log, its timeline, the sessions over it, and what features do in them. */
+/** The kernel: one log, its timeline, the sessions over it, and the features that work in them. */
 import {
 	type GatedCall,
 	type ModelPolicy,
@@ -55,16 +55,16 @@ export interface KernelOptions {
 	readonly modelPolicy?: ModelPolicy | undefined;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number | undefined;
-	/** Takes out of a record what must not be written. */
+	/** Takes secrets out of the texts of records. */
 	redact?: ((text: string) => string) | undefined;
 	readonly agents: Agents;
-	/** Told of all that happens from now on, in the process that writes. Default: nobody. */
+	/** Gets all events from now on, in the process that writes. Default: nothing is called. */
 	emit?: (<Event extends { readonly type: string }>(event: Event) => void) | undefined;
 }
 
 /** How far `gc` goes, and whether it only says so. */
 export type CollectionPolicy = Omit<RetentionPolicy, "now"> & {
-	/** Only say what would go. Default: false. */
+	/** Only report what would be removed. Default: false. */
 	readonly dryRun?: boolean;
 };
 
@@ -77,7 +77,7 @@ export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
 	const { store, readOnly = false, clock, ids, redact } = options;
 	const composition = compose(options.features);
 	await store.check?.();
-	// Until the kernel is there, and before all that waits for the log.
+	// Disk events may come before the kernel exists, and have to come before events that wait for the log.
 	const opened: { kernel?: OpenKernel } = {};
 	const space = new DiskSpace((event) => (opened.kernel ? opened.kernel.emitAtOnce(event) : options.emit?.(event)));
 	const wal = await openWal(store.engine, {
@@ -86,7 +86,7 @@ export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
 		readOnly,
 		...(clock && { clock }),
 		...(ids && { ids }),
-		// The log is locked by now: nobody takes it over meanwhile.
+		// Read once the log is locked, so that nobody else can take it over in between.
 		proven: (logId) => newestSnapshot(new SnapshotStore(store.blobs(SNAPSHOTS)), logId, [mainSession]),
 		redact: (draft) => redacted(draft, redact),
 		onFull: (why) => space.heard(why),
@@ -96,7 +96,7 @@ export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
 	return kernel;
 }
 
-/** What a kernel is made of. */
+/** The parts of a kernel. */
 export interface KernelParts {
 	readonly composition: Composition;
 	readonly space: DiskSpace;
@@ -105,7 +105,7 @@ export interface KernelParts {
 
 const [SNAPSHOTS, KEPT] = ["snapshots", "kept"];
 
-/** Takes over the log: it is closed if this fails. */
+/** Starts a kernel over an open log. It owns the log from now on, and closes it if the start fails. */
 export async function startKernel(options: KernelOptions, parts: KernelParts): Promise<OpenKernel> {
 	const { composition, wal } = parts;
 	const { store, readOnly = false } = options;
@@ -123,7 +123,7 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 			outcomes: stepOutcomes,
 			begins: composition.begins,
 			...(options.quietMs !== undefined && { quietMs: options.quietMs }),
-			// A snapshot is a shortcut: no turn, plan or run is given up for the want of one.
+			// A snapshot is only a shortcut: work does not fail because one could not be stored.
 			snapshotFailed: ({ code, message: reason }) =>
 				options.emit?.({ type: "snapshot_failed", code, reason } satisfies KernelEvent),
 		});
@@ -158,12 +158,12 @@ export class OpenKernel implements Kernel {
 	readonly #hosts = new Map<Feature, FeatureHost>();
 	readonly #services = new Map<string, unknown>();
 	readonly #pump: Pump;
-	/** Resolves when `emit` has been told up to a seq. */
+	/** Resolves when `emit` has got the events up to a seq. */
 	#reaches: (seq: Seq) => Promise<void> = () => Promise.resolve();
 	#isClosing = false;
-	/** Has it been told to go on with what was in flight? */
+	/** Was `resume` called? */
 	#isGoing = false;
-	/** Each resolves when something is over that ends or moves something. */
+	/** Actions that a close waits for: each resolves when it is over. */
 	readonly #ending = new Set<Promise<void>>();
 	/** Resolves when no `gc` is under way. */
 	#collecting: Promise<unknown> = Promise.resolve();
@@ -199,7 +199,7 @@ export class OpenKernel implements Kernel {
 		}
 	}
 
-	/** What a feature of this kernel has made of it. */
+	/** The host that a feature has made for this kernel. */
 	hostOf<Host extends FeatureHost>(feature: Feature<Host>): Host {
 		return this.#hosts.get(feature) as Host;
 	}
@@ -238,7 +238,7 @@ export class OpenKernel implements Kernel {
 		return [...this.#hosts.values()].some((host) => host.gate);
 	}
 
-	/** Goes on with all that runs by itself, in the order of the features. Paused work stays paused. */
+	/** Sets all `running` and `ending` pieces going, in the order of the features. Paused work stays paused. */
 	resume(): void {
 		this.#isGoing = true;
 		this.#goOnWith(() => true);
@@ -269,17 +269,17 @@ export class OpenKernel implements Kernel {
 			if (feature.pieces?.(session.view).some((each) => isSame(each, piece))) host.goOn?.(session, piece);
 	}
 
-	/** Where nobody has told this process to go on, what has not begun in it waits, as it would have without the rewind. */
+	/** Sets a piece going again after a rewind. Before `resume`, only pieces that ran in this process go on: the others would wait anyway. */
 	#relaunch = (session: Session, piece: Piece): void => {
 		if (this.#isGoing || session.hasBegun(piece.work)) this.#goOn(session, piece);
 	};
 
-	/** All have to let a call pass. */
+	/** Asks the gates of all features; every one has to let a call pass. */
 	async #gate(session: Session, call: GatedCall): Promise<Verdict> {
 		for (const host of this.#hosts.values()) {
 			if (!host.gate) continue;
 			const verdict = await host.gate(session, call);
-			// What is no verdict lets nothing pass.
+			// Anything but `pass`, even an invalid verdict, stops the call.
 			if (verdict?.kind !== "pass") return verdict;
 		}
 		return { kind: "pass" };
@@ -315,12 +315,12 @@ export class OpenKernel implements Kernel {
 		this.#pump.say(event);
 	}
 
-	/** Tells what cannot wait for the log. */
+	/** Tells an event that cannot wait for the log: that the disk is full, or free again. */
 	emitAtOnce(event: KernelEvent): void {
 		this.#pump.sayAtOnce(event);
 	}
 
-	/** From now on `emit` is told what happens. Who only reads asks for it. */
+	/** Attaches `emit` to the pump. A reader subscribes instead. */
 	listen(): void {
 		const { emit } = this.#options;
 		if (emit && !this.isReadOnly) this.#reaches = this.#pump.attach((event) => emit(event));
@@ -338,7 +338,7 @@ export class OpenKernel implements Kernel {
 		this.#meter.replayed(calls, tokens);
 	}
 
-	/** What a person asks for from now on belongs to where this leads. */
+	/** Makes a move. Sessions that a person asks for from now on belong to the line of history that it leads to. */
 	async move<T>(move: () => Promise<T>): Promise<T> {
 		this.assertOpen();
 		return this.toItsEnd(async () => {
@@ -349,7 +349,7 @@ export class OpenKernel implements Kernel {
 			try {
 				return await moved;
 			} finally {
-				// Whoever has moved has heard what that has stopped.
+				// The events of the work that the move stopped come before the move resolves.
 				await this.#toldOfAll();
 			}
 		});
@@ -373,12 +373,12 @@ export class OpenKernel implements Kernel {
 		try {
 			return await ready;
 		} finally {
-			// Where it failed too: for the want of an open log, say.
+			// Also after a failure, which may be due to the closed log.
 			this.assertOpen();
 		}
 	}
 
-	/** As `Timeline.gc` does, and then what lies beside the log and nothing refers to. One that is begun meanwhile waits for its end. */
+	/** Collects as `Timeline.gc` does, then removes blobs that nothing refers to. A second call waits for the end of the first. */
 	gc(policy: CollectionPolicy = {}): Promise<Collection> {
 		const collection = this.#collecting.then(() => {
 			this.assertOpen();
@@ -408,7 +408,7 @@ export class OpenKernel implements Kernel {
 		for (const session of this.sessions) await session.idle();
 	}
 
-	/** What is queued is waited for, where there is space for it, and then told. */
+	/** Resolves when the events of all queued records were told. On a full disk, only of those that are durable. */
 	async #toldOfAll(): Promise<void> {
 		const { wal } = this;
 		if (!this.isReadOnly) await flushed(wal).catch(() => {});
@@ -426,15 +426,15 @@ export class OpenKernel implements Kernel {
 	 */
 	async close(): Promise<void> {
 		this.#isClosing = true;
-		// What would begin now would be waited for to its end: it is recorded, and begins at the next start.
+		// No work may begin any more, or this would wait for its end. It is recorded, and begins at the next start.
 		for (const session of this.sessions) session.close();
 		this.cancel();
 		const over = Promise.all([this.#quiet(), this.#collecting, ...this.#ending]);
 		const [quiet] = await Promise.allSettled([Promise.race([over, this.space.whenNone])]);
-		// Before the log ends, and with it who follows it.
+		// Told before the log closes, which ends those who follow it.
 		await this.#toldOfAll();
 		const [closed] = await Promise.allSettled([this.wal.close()]);
-		// What waited for space is told by now that there is none; what has begun meanwhile ends too.
+		// Work that waited for space has failed by now; work that began meanwhile is cancelled too.
 		this.cancel();
 		const [ended] = await Promise.allSettled([this.#quiet()]);
 		const [tools] = await Promise.allSettled([this.#options.agents.close()]);
@@ -450,13 +450,13 @@ export class OpenKernel implements Kernel {
 	}
 }
 
-/** What a person is told of a step while it is made; undefined where there is nothing to be told. */
+/** The kernel event of a step event; undefined: there is none. */
 function toldOf(scope: Scope, event: StepEvent): KernelEvent | undefined {
 	if (event.type === "retrying" && event.kind === "model") {
 		const { lane, name: model, attempt, limit, reason, pauseMs } = event;
 		return { type: "model_retry", scope, lane, model, attempt, limit, reason, pauseMs };
 	}
-	// A question that nobody has answered is simply asked again.
+	// Not for questions to a person: an unanswered one is simply asked again.
 	if (event.type === "in_doubt" && event.kind !== "ask") {
 		const { lane, name, decision, reason } = event;
 		return { type: "in_doubt", scope, lane, name, decision, ...(reason === undefined ? {} : { reason }) };
@@ -465,7 +465,7 @@ function toldOf(scope: Scope, event: StepEvent): KernelEvent | undefined {
 	return undefined;
 }
 
-/** What the kernel's own records tell. */
+/** The events of the kernel's own records. */
 function tellOwn(record: WalRecord): readonly KernelEvent[] {
 	const { seq, scope } = record;
 	if (checkpoint.is(record)) return [{ type: "checkpoint", seq, ...record.data }];
@@ -474,7 +474,7 @@ function tellOwn(record: WalRecord): readonly KernelEvent[] {
 	return [{ type: "moved", scope, ...(drop ? { kinds: drop } : {}), target, mode, actor }];
 }
 
-/** Resolves when what is queued is durable. @throws where the disk is full or broken */
+/** Resolves when all queued records are durable. @throws if the disk is full or broken */
 async function flushed(wal: Wal): Promise<void> {
 	for await (const _record of wal.read({ after: Math.max(wal.tip, wal.first) - 1 }));
 }

@@ -1,9 +1,9 @@
-/** A listener of the embedder: what it throws ends neither the telling nor the process. */
+/** Guards listeners of the embedder: an error of one ends neither the events nor the process. */
 import { reasonOf } from "@reyn/journal/internal";
 
 type Listen = <Event extends { readonly type: string }>(event: Event) => void;
 
-/** Tells a listener whatever it does with it; what it throws, or rejects with, is a warning of the process, once for each type of event. */
+/** Wraps a listener. What it throws or rejects with becomes a warning of the process, once for each type of event. */
 export function undaunted(listen: Listen): Listen {
 	const warned = new Set<string>();
 	const warn = (type: string, error: unknown): void => {

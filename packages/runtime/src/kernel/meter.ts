@@ -1,3 +1,4 @@
+/** Counts model calls and tokens: those that a replay saved, and those that were paid for. */
 import type { StepEvent } from "@reyn/journal";
 
 /** Model calls and their tokens: what a replay saved, and what this process paid. */
@@ -15,14 +16,14 @@ export class Meter {
 	/** Counts a step that cost tokens. */
 	observe(event: StepEvent): void {
 		if ((event.type !== "ghost" && event.type !== "live") || !event.usage) return;
-		// The steps inside it have said so one by one.
+		// The inner steps were counted one by one.
 		if (event.type === "live" && event.inner) return;
 		const tokens = event.usage.inputTokens + event.usage.outputTokens;
 		if (event.type === "ghost") this.replayed(1, tokens);
 		else this.#paid = { calls: this.#paid.calls + 1, tokens: this.#paid.tokens + tokens };
 	}
 
-	/** Counts work that was finished before and is not even asked for again. */
+	/** Counts work that was finished before and is not asked for again. */
 	replayed(calls: number, tokens: number): void {
 		this.#replayed = { calls: this.#replayed.calls + calls, tokens: this.#replayed.tokens + tokens };
 	}

@@ -1,6 +1,6 @@
 /**
- * One pump: it follows the durable records, in the writer and in who only reads, and tells what they say, in their order. What no
- * record says, which this process alone knows, comes in its place among them.
+ * The pump of events: it follows the durable records, in the writer and in a reader alike, and tells their events in the order of the
+ * log. Events without a record, which only the working process knows, come in their place among them.
  */
 import type { View } from "@reyn/snapshot";
 import type { Lineage, Timeline } from "@reyn/timetravel";
@@ -8,27 +8,27 @@ import type { BlobStore, Seq, Wal, WalRecord } from "@reyn/wal";
 import type { KernelEvent } from "./events.ts";
 import { StatesBefore } from "./states-before.ts";
 
-/** What is told: with `seq`, the durable record that it is derived from; without, it comes in the process that works alone. */
+/** An event. `seq` is the durable record that it is derived from; an event without `seq` comes in the working process alone. */
 export interface Told {
 	readonly type: string;
 	readonly seq?: Seq;
 }
 
-/** What a record is looked at with, beside itself. It is the same for whoever reads the log. */
+/** What the events of a record may depend on, besides the record. It is the same for every reader of the log. */
 export interface TellContext {
 	/** The state of the record's session just before it, on the record's own line of history. */
 	before(): Promise<View>;
-	/** What lies beside the log: under its hash, so that it is what the record means. */
+	/** The blobs beside the log. They are named by their hashes, so a record always finds the blob that it means. */
 	blobs(area: string): BlobStore;
 }
 
-/** What a record tells; its events get the seq of the record. Of the record and what is looked up alone: no clock, no memory. */
+/** Derives the events of a record; they get its seq. Only the record and the context count: no clock, no memory. */
 export type Tell = (record: WalRecord, context: TellContext) => readonly Told[] | Promise<readonly Told[]>;
 
 export interface Subscription {
-	/** What was told of the records up to here is known. Those after it are told first, where they count. Default: all that there are now. */
+	/** The caller knows the events of the records up to this seq. Those of later records that count come first. Default: the tip. */
 	readonly after?: Seq | undefined;
-	/** Ends it. */
+	/** Ends the subscription. */
 	readonly signal?: AbortSignal | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface PumpPorts {
 	readonly timeline: Timeline;
 	readonly tells: readonly Tell[];
 	blobs(area: string): BlobStore;
-	/** Has the log no space? What no record says waits for none then. */
+	/** Is the disk full? Then events without a record do not wait for records before them. */
 	isFull(): boolean;
 }
 
@@ -50,24 +50,24 @@ export class Pump {
 		this.#ports = ports;
 	}
 
-	/** Tells what no record says, once all is told that was recorded before it. */
+	/** Tells an event without a record, after the events of all records so far. */
 	say(event: Told): void {
 		const at = this.#ports.wal.tip;
 		for (const listener of this.#listeners) listener.hear({ at, event });
 	}
 
-	/** Tells at once what cannot wait for the log: that the log waits. */
+	/** Tells an event at once, which must not wait for the log: that the log itself waits. */
 	sayAtOnce(event: Told): void {
 		for (const listener of this.#listeners) listener.hear({ at: 0, event });
 	}
 
-	/** From a seq on; what is recorded comes once, and nothing of it is lost, however slow the listener. */
+	/** Subscribes from a seq on. Each recorded event comes once, and none is lost, however slow the listener is. */
 	subscribe({ after = this.#ports.wal.tip, signal }: Subscription = {}): AsyncGenerator<Told> {
 		const left = new AbortController();
 		const until = signal ? AbortSignal.any([signal, left.signal]) : left.signal;
 		const events = this.#listen(new Listener(after, MAX_LIVE, this.#ports.isFull), this.#ports.timeline.lineage, until);
 		const leave = events.return.bind(events);
-		// Also while it waits for the next one.
+		// Aborts the wait for the next event too.
 		events.return = (value) => {
 			left.abort();
 			return leave(value);
@@ -76,8 +76,9 @@ export class Pump {
 	}
 
 	/**
-	 * Has one listener told of all from now on, and gives a way to wait until it has been told of a seq.
+	 * Gives one listener all events from now on.
 	 *
+	 * @returns a function that resolves once the listener has got the events up to a seq
 	 * @param hear never throws
 	 */
 	attach(hear: (event: Told) => void): (seq: Seq) => Promise<void> {
@@ -91,18 +92,18 @@ export class Pump {
 				listener.end();
 			}
 		};
-		// It never rejects: what cannot be read is said, and a listener throws nothing.
+		// It never rejects: a log that cannot be read becomes an event, and the listener does not throw.
 		void work();
 		return (seq) => listener.reaches(seq);
 	}
 
-	/** The log is closed, and nothing is said any more: whoever listens is told the rest, and that it is over. */
+	/** Ends all subscriptions, once the log is closed: listeners get the rest first. */
 	end(): void {
 		this.#isOver = true;
 		for (const listener of this.#listeners) listener.wake();
 	}
 
-	/** @param whenLost what is said where the log cannot be read; absent: it is thrown */
+	/** @param whenLost makes the event for a log that cannot be read; absent: the error is thrown */
 	async *#listen(
 		listener: Listener,
 		known: Lineage,
@@ -134,7 +135,7 @@ export class Pump {
 				if (!found) continue;
 				next = undefined;
 				if (found.done) {
-					// What is not durable by now is told by nobody; what was said meanwhile waits for no record any more.
+					// Records that are not durable by now tell nothing; events without a record wait for none any more.
 					isEnded = true;
 					listener.reached(Number.POSITIVE_INFINITY);
 					continue;
@@ -177,16 +178,16 @@ type Untold = Extract<KernelEvent, { type: "untold" }>;
 
 const untold = (of: Omit<Untold, "type">): Untold => ({ type: "untold", ...of });
 
-/** What may wait for a slow listener that no log has. */
+/** How many events without a record may wait for a slow listener; older ones are dropped, and it is told how many it `missed`. */
 const MAX_LIVE = 1000;
 
-/** Said by this process, when the log had come to `at`. */
+/** An event without a record. `at` is the tip of the log when it was told. */
 interface Live {
 	readonly at: Seq;
 	readonly event: Told;
 }
 
-/** How far somebody has been told, and what waits until the records before it are. */
+/** One listener: how far it has been told, and the events that wait until the records before them are told. */
 class Listener {
 	readonly #most: number;
 	readonly #isFull: () => boolean;
@@ -197,7 +198,7 @@ class Listener {
 	#isEnded = false;
 	#reaching: { readonly seq: Seq; readonly resolve: () => void }[] = [];
 
-	/** @param most how much may wait that no log has */
+	/** @param most how many events without a record may wait */
 	constructor(after: Seq, most: number, isFull: () => boolean) {
 		this.#told = after;
 		this.#isFull = isFull;
@@ -208,7 +209,7 @@ class Listener {
 		return this.#told;
 	}
 
-	/** The oldest is given up where too much waits: it is in no log. */
+	/** Takes an event without a record. If too many wait, the oldest is dropped. */
 	hear(live: Live): void {
 		if (this.#waiting.length >= this.#most) {
 			this.#waiting.shift();
@@ -218,7 +219,7 @@ class Listener {
 		this.wake();
 	}
 
-	/** What may be told by now. */
+	/** The next waiting event that may be told now. */
 	due(): Told | undefined {
 		const at = this.#waiting.findIndex((live) => live.at <= this.#told || this.#isFull());
 		if (at < 0) {
@@ -237,7 +238,7 @@ class Listener {
 		this.#told = seq;
 	}
 
-	/** Resolves when all is told up to a seq, or nothing is told any more. */
+	/** Resolves when the events up to a seq are told, or the subscription has ended. */
 	reaches(seq: Seq): Promise<void> {
 		if (this.#isEnded) return Promise.resolve();
 		const { promise, resolve } = Promise.withResolvers<void>();

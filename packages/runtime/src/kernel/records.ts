@@ -1,6 +1,6 @@
-/** What the kernel itself adds to the log. */
+/** The record that the kernel itself adds to the log. */
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
-/** A conversation that is not `default/main`, which always exists. Its scope says which. */
+/** The opening of a session, which its scope names. `default/main` always exists and has none. */
 export const sessionOpened = defineRecord("session_opened", z.object({}));

@@ -1,4 +1,4 @@
-/** What a rewind does to the sessions: afterwards they, and the work in them, are as the reset says. */
+/** Brings sessions and their work in line with a rewind, after its reset is durable. */
 import type { Moved, Timeline } from "@reyn/timetravel";
 import { isReynError, within } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
@@ -7,7 +7,7 @@ import type { Session } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 import { settlement } from "./settle.ts";
 
-/** What a person is told of a rewind whose work did not stop in time. */
+/** The error for a person when the work that a rewind covers did not stop in time; other errors stay as they are. */
 export function asNotQuiet(error: unknown): unknown {
 	if (!isReynError(error, "TIMETRAVEL_NOT_QUIET")) return error;
 	const { still, cancelled } = error.detail as Record<"still" | "cancelled", readonly string[]>;
@@ -21,11 +21,11 @@ export function asNotQuiet(error: unknown): unknown {
 export interface RebuildPorts {
 	readonly timeline: Timeline;
 	readonly features: readonly Feature[];
-	/** Sets work going again that ran before the rewind. */
+	/** Sets a piece going again that ran before the rewind. */
 	relaunch(session: Session, piece: Piece): void;
 }
 
-/** After a move, of which the states know: takes up the sessions that there are then, and settles their work. */
+/** Runs after a move, when live states are made anew: opens the sessions of the new line of history, and settles their work. */
 export async function rebuild(sessions: Sessions, { seq, coverage }: Moved, ports: RebuildPorts): Promise<void> {
 	const { timeline, features, relaunch } = ports;
 	const { scope } = coverage;
@@ -35,7 +35,7 @@ export async function rebuild(sessions: Sessions, { seq, coverage }: Moved, port
 		const due = settlement(features, await timeline.at(seq - 1, session.scope), session.view, coverage);
 		for (const { draft, piece } of due) if (draft) session.log.append(draft, piece.work.scope);
 		const again = due.filter(({ becomes }) => becomes === "running");
-		// Until the rewind is recorded as settled, nothing but this is appended here.
+		// Set going only after the rewind is settled: until then only settlement appends here.
 		void sessions.rewinding?.then(() => {
 			for (const { piece } of again) relaunch(session, piece);
 		});

@@ -1,4 +1,4 @@
-/** How features talk without knowing each other: services by typed keys. */
+/** Services: how features use each other without knowing each other, by typed keys. */
 import type { SpilledText } from "@reyn/journal";
 import type { Appended, Seq } from "@reyn/wal";
 import type { Piece } from "./feature.ts";
@@ -6,7 +6,7 @@ import type { Session } from "./session.ts";
 
 declare const type: unique symbol;
 
-/** The key of a service: who needs it and who provides it name the same. */
+/** The key of a service, named by the feature that provides it and by those that need it. */
 export interface Service<T> {
 	readonly service: string;
 	readonly [type]?: (value: T) => T;
@@ -27,15 +27,16 @@ export const serve = <T>(key: Service<T>, value: NoInfer<T>): Served => ({ key, 
 /** The messages of work in the background: records them in the conversation, and shows them. */
 export interface BackgroundMessages {
 	/**
-	 * Records a text of a piece of work, which is shown when the work is over; nothing where it has said one since it was last set
-	 * going. What was killed after its text was recorded says nothing when it gets here again.
+	 * Records a text of a piece of work, which is shown when the work is over. If the piece has recorded one since it was last set
+	 * going, nothing happens: so work that is killed after this, and gets here again, says nothing twice.
 	 *
-	 * @param since when it was last set going
+	 * @param since the seq at which the piece was last set going
 	 * @param spilled where the text lies beside the log, if it is too large for a record
+	 * @returns the record; undefined: there is one already
 	 */
 	record(session: Session, from: From, since: Seq, text: string, spilled?: SpilledText): Appended | undefined;
 	hasRecorded(session: Session, from: From, since: Seq): boolean;
-	/** Shows what it has said and nobody has seen. What cannot be shown waits, and that is told: it never rejects. */
+	/** Shows the recorded texts of a piece that were not shown yet. A text that cannot be shown waits, and an event tells so. Never rejects. */
 	show(session: Session, from: From, signal?: AbortSignal): Promise<void>;
 }
 

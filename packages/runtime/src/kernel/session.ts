@@ -1,4 +1,4 @@
-/** One conversation as it is now: its state, the way to append to it, and the work that is under way in it. */
+/** One session of the runtime: its state, its log, and the work under way in it. */
 import type { View } from "@reyn/snapshot";
 import type { Session as Line } from "@reyn/timetravel";
 import type { Appender, Scope, Seq } from "@reyn/wal";
@@ -12,9 +12,9 @@ export interface SessionScope {
 export class Session {
 	readonly scope: SessionScope;
 	readonly #line: Line;
-	/** Everything that was set going here, by name. */
+	/** The names of all work that was set going in this process. */
 	readonly #begun = new Set<string>();
-	/** Each is over when that piece of work is, and fails as it does, also where it was stopped. */
+	/** The work under way: each promise settles as the work does, also when it was stopped. */
 	readonly #under = new Set<Promise<void>>();
 	#isClosing = false;
 
@@ -28,12 +28,12 @@ export class Session {
 		return this.#line.view;
 	}
 
-	/** Appends to the line of history that this session is on now; after a rewind an older one refuses what was covered. */
+	/** The log of the current line of history. After a rewind, the `log` from before refuses covered records. */
 	get log(): Appender {
 		return this.#line.log;
 	}
 
-	/** The current line of history has no such session. */
+	/** Closes the session, when the current line of history has no such session any more. */
 	leave(): void {
 		void this.#line.close();
 	}
@@ -43,10 +43,10 @@ export class Session {
 	}
 
 	/**
-	 * Runs work in the background; what a rewind that is under way covers is left for later, since afterwards it may not be there. `body`
-	 * has to stop when its signal aborts, and never rejects.
+	 * Runs work in the background. Work that a rewind under way covers is not started, since it may not exist afterwards: settlement
+	 * sets it going. `body` has to stop when its signal aborts, and must not reject.
 	 *
-	 * @returns resolves when it is not running any more; undefined where it was left for later
+	 * @returns a promise that resolves when the work is over; undefined: it was not started
 	 */
 	start(work: Work, body: (signal: AbortSignal) => Promise<void>): Promise<void> | undefined {
 		this.#begun.add(work.name);
@@ -69,7 +69,7 @@ export class Session {
 		return this.#works().some((work) => work.name === name);
 	}
 
-	/** Was it set going in this process? */
+	/** Was this work set going in this process? */
 	hasBegun({ name }: Work): boolean {
 		return this.#begun.has(name);
 	}
@@ -86,7 +86,7 @@ export class Session {
 		for (const work of this.#works()) void work.stop(reason);
 	}
 
-	/** From now on no work begins, whatever a rewind that is under way releases. */
+	/** No work begins any more, even if a rewind releases some. */
 	close(): void {
 		this.#isClosing = true;
 	}
@@ -96,7 +96,7 @@ export class Session {
 		while (this.#under.size > 0) await Promise.all(this.#under);
 	}
 
-	/** The scopes of what is under way. */
+	/** The scopes of the work under way. */
 	scopesUnderWay(): readonly Scope[] {
 		return this.#works().map(({ scope }) => scope);
 	}

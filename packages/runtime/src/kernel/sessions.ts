@@ -1,4 +1,4 @@
-/** The sessions of the current line of history: found, made, and held while a rewind of them is under way. */
+/** The sessions of the current line of history: finds and makes them, and holds prompts while a rewind is under way. */
 import type { View } from "@reyn/snapshot";
 import { type Coverage, openSession, type Timeline } from "@reyn/timetravel";
 import { type Scope, scopeKey, type WalRecord } from "@reyn/wal";
@@ -9,7 +9,7 @@ import { type Classes, isCovered } from "./work.ts";
 
 export const mainSession: SessionScope = { agent: "default", session: "main" };
 
-/** The session of a scope; the main one where the scope is of none, or wider. */
+/** The session that a scope lies in; the main session for a wider scope. */
 export const sessionOf = ({ agent, session }: Scope): SessionScope =>
 	agent !== undefined && session !== undefined ? { agent, session } : mainSession;
 
@@ -17,16 +17,16 @@ export interface SessionsPorts {
 	readonly timeline: Timeline;
 	/** The kinds of record that begin something. */
 	readonly begins: readonly string[];
-	/** @throws where nothing may begin any more */
+	/** @throws when nothing may begin any more */
 	assertOpen(): void;
 }
 
 export class Sessions implements Iterable<Session> {
 	readonly #ports: SessionsPorts;
 	readonly #sessions = new Map<string, Session>();
-	/** Each session's first record, also where it was abandoned. */
+	/** The opening record of each session, abandoned ones included. */
 	readonly #opened: WalRecord[] = [];
-	/** The rewind that is under way. Until it says what it covers, that may be anything: `over` is then when it says so. */
+	/** The rewind under way. Before its coverage is known it may cover anything; `over` resolves then when the coverage is known. */
 	#rewind: { covers(work: Classes): boolean; readonly over: Promise<void> } | undefined;
 	#planned: (() => void) | undefined;
 
@@ -40,7 +40,7 @@ export class Sessions implements Iterable<Session> {
 		await this.follow();
 	}
 
-	/** The main one is always among them. */
+	/** All sessions; the main one is always among them. */
 	[Symbol.iterator](): Iterator<Session> {
 		return this.#sessions.values();
 	}
@@ -59,12 +59,12 @@ export class Sessions implements Iterable<Session> {
 		throw new RuntimeError("RUNTIME_UNKNOWN_SESSION", `no session ${name}; there are ${known}${advice}`, { scope });
 	}
 
-	/** The session whose state has something; for what is in none the main session, whose own check then says what there is. */
+	/** The session whose state passes a test; if none does, the main session, whose own check then names what there is. */
 	ownerOf(has: (view: View) => boolean): Session {
 		return [...this].find(({ view }) => has(view)) ?? this.at(mainSession);
 	}
 
-	/** The session of a scope, made if it is not there, while no rewind of it is under way. */
+	/** The session of a scope, made if it does not exist. Waits while a rewind of it is under way. */
 	async ensure(scope: SessionScope): Promise<Session> {
 		for (;;) {
 			await this.rewound(scope);
@@ -73,16 +73,16 @@ export class Sessions implements Iterable<Session> {
 		}
 	}
 
-	/** Those of abandoned branches too. */
+	/** All sessions that were ever opened, those of abandoned branches included. */
 	everOpened(): readonly SessionScope[] {
 		return scopesOf(this.#opened);
 	}
 
-	/** Leaves the sessions that the current line of history does not have, and loads those that it has. */
+	/** Closes the sessions that the current line of history does not have, and opens those that it has. */
 	async follow(): Promise<void> {
 		const { lineage } = this.#ports.timeline;
 		const known = new Map(
-			// A part of a session may have gone back to before its opening, and the rest is kept.
+			// In any class: a partial rewind may have dropped the opening record and kept the conversation.
 			scopesOf(this.#opened.filter(({ seq, scope }) => lineage.isAncestorInAny(seq, scope))).map((scope) => [
 				scopeKey(scope),
 				scope,
@@ -96,7 +96,7 @@ export class Sessions implements Iterable<Session> {
 		for (const [key, scope] of known) if (!this.#sessions.has(key)) await this.#load(scope);
 	}
 
-	/** A move was asked for: who asks for a session from now on waits until it covers others, or is over. What is under way goes on. */
+	/** Announces a move whose coverage is not known yet: requests for a session wait until it turns out to cover others, or is over. */
 	begin(move: Promise<unknown>): void {
 		if (this.#rewind) return;
 		const { promise, resolve } = Promise.withResolvers<void>();
@@ -110,7 +110,7 @@ export class Sessions implements Iterable<Session> {
 		move.then(ended, ended);
 	}
 
-	/** Until a rewind is over, whoever asks for a session that it covers waits. @returns what ends that */
+	/** Lets requests for covered sessions wait until a rewind is over. @returns a function that ends the wait */
 	hold(coverage: Coverage): () => void {
 		const { promise: over, resolve } = Promise.withResolvers<void>();
 		this.#rewind = { covers: (work) => isCovered(work, coverage), over };
@@ -121,12 +121,12 @@ export class Sessions implements Iterable<Session> {
 		return resolve;
 	}
 
-	/** Resolves when the rewind that is under way is over; undefined while there is none. */
+	/** Resolves when the rewind under way is over; undefined: there is none. */
 	get rewinding(): Promise<void> | undefined {
 		return this.#rewind?.over;
 	}
 
-	/** Resolves while no rewind is under way that covers what a person begins in a session. */
+	/** Resolves when no rewind is under way that covers what a person begins in a session. */
 	async rewound(scope: SessionScope): Promise<void> {
 		while (this.#isRewinding(scope)) await this.rewinding;
 	}
@@ -153,7 +153,7 @@ export class Sessions implements Iterable<Session> {
 	}
 }
 
-/** The scopes whose states outlive their records, by the records that do. */
+/** The sessions whose states have to survive `gc`, from the records that do. */
 export const keptScopes = (kept: readonly WalRecord[]): readonly SessionScope[] =>
 	scopesOf(kept.filter(sessionOpened.is));
 

@@ -1,10 +1,10 @@
-/** After a rewind: what becomes of the work of a session in the state that it went back to. Pure: it says what to do. */
+/** Settlement: decides what becomes of the work of a session after a rewind. Pure. */
 import type { View } from "@reyn/snapshot";
 import type { Coverage } from "@reyn/timetravel";
 import type { Feature, Piece, Settled } from "./feature.ts";
 import { isCovered } from "./work.ts";
 
-/** A piece as it is after the move, and what becomes of it. */
+/** A piece in the state after the move, and what becomes of it. */
 export interface Settlement extends Settled {
 	readonly piece: Piece;
 }
@@ -12,7 +12,7 @@ export interface Settlement extends Settled {
 /**
  * @param before the state just before the reset
  * @param now the state that the reset made current
- * @param reset what it covered: of the rest nothing is settled, since nothing of it has moved
+ * @param reset the coverage of the reset: pieces outside of it have not moved, and are not settled
  */
 export function settlement(
 	features: readonly Feature[],

@@ -1,9 +1,9 @@
-/** A lock for one process: many hold it shared, or one holds it alone. */
+/** A lock within one process: many may hold it shared, or one exclusively. */
 export class SharedLock {
 	#holders = new Set<Promise<unknown>>();
 	#exclusive: Promise<unknown> | undefined;
 
-	/** Works beside others that hold it shared, once nobody holds it alone. */
+	/** Runs work beside other shared holders, once nobody holds the lock exclusively. */
 	async shared<T>(work: () => Promise<T>): Promise<T> {
 		while (this.#exclusive) await this.#exclusive;
 		const working = work();
@@ -15,7 +15,7 @@ export class SharedLock {
 		}
 	}
 
-	/** Lets nobody else in, waits for those that hold it shared, and works alone. */
+	/** Runs work alone: nobody else gets in, and the shared holders are waited for. */
 	async exclusive<T>(work: () => Promise<T>): Promise<T> {
 		while (this.#exclusive) await this.#exclusive;
 		const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Which records count for who follows a log, and the states just before them: also behind what the timeline of a reader knows. */
+/** For a subscriber of events: which records count, and the state just before each, also for records that its timeline has not read. */
 import { kindsOf, View } from "@reyn/snapshot";
 import { type Lineage, reset, type Timeline } from "@reyn/timetravel";
 import { type Scope, type Seq, scopeKey, type Wal, type WalRecord } from "@reyn/wal";
@@ -11,11 +11,11 @@ export interface StatesPorts {
 
 export class StatesBefore {
 	readonly #ports: StatesPorts;
-	/** As it was when somebody began to listen: what was abandoned by then does not count. */
+	/** The lineage when the subscription began: records that were abandoned by then do not count. */
 	readonly #known: Lineage;
-	/** As of the last record that has passed. */
+	/** The lineage as of the last record that has passed. */
 	#lineage: Lineage;
-	/** Made by following, since the timeline does not know these records; they go along with each that passes. */
+	/** States that follow each record that passes, since the timeline of a reader does not know these records. */
 	#states = new Map<string, View>();
 
 	constructor(ports: StatesPorts, known: Lineage) {
@@ -24,7 +24,7 @@ export class StatesBefore {
 		this.#lineage = known;
 	}
 
-	/** What comes later counts when it is told: that it is abandoned then is told as the move that does it. */
+	/** Does a record count? A new record always does: if it is abandoned later, the move that does so is an event itself. */
 	counts(record: WalRecord): boolean {
 		return record.seq > this.#known.tip || this.#known.isActive(record);
 	}
@@ -40,7 +40,7 @@ export class StatesBefore {
 		return state;
 	}
 
-	/** To be called of each record that was followed, in their order. */
+	/** Call it for each followed record, in order. */
 	pass(record: WalRecord): void {
 		const { seq, scope } = record;
 		if (seq <= this.#known.tip) return;
@@ -54,7 +54,7 @@ export class StatesBefore {
 		for (const [key, state] of this.#states) this.#states.set(key, state.apply(record));
 	}
 
-	/** From the newest state that the timeline has of this line, or from the first record. */
+	/** Makes a state by folding from the newest state that the timeline has on this line, or from the first record. */
 	async #followed(seq: Seq, session: Scope): Promise<View> {
 		const { wal, timeline } = this.#ports;
 		const { tip } = timeline.lineage;

@@ -1,44 +1,44 @@
-/** Where a runtime keeps what outlives it: the port that `fileStore` and `engineStore` fill, and who says what of it is needed. */
+/** The store port of a runtime: its log and its blobs. `fileStore` and `engineStore` implement it. */
 import { spilledResults } from "@reyn/journal";
 import type { View } from "@reyn/snapshot";
 import type { BlobStore, Draft, LogEngine } from "@reyn/wal";
 
 export interface Store {
 	readonly engine: LogEngine;
-	/** Of the engine's logs, the one to open. */
+	/** The name of the log to open, among those of the engine. */
 	readonly realm: string;
-	/** What lies beside the log, a store of its own for each area. An area's name has at most 9 characters. */
+	/** The blobs beside the log, in a store of its own for each area. The name of an area has at most 9 characters. */
 	blobs(area: string): BlobStore;
-	/** A directory of this machine, for what only that can have: a workspace, say. */
+	/** A directory of this machine, for things that need one, such as a workspace. */
 	readonly local: string | undefined;
-	/** Refuses a store that cannot be used, before its log is opened. Reads only. */
+	/** Throws if the store cannot be used, before its log is opened. Reads only. */
 	check?(): Promise<void>;
-	/** Takes away what writes that were killed have left, and what nobody reads any more. Only the writer of the log may. */
+	/** Removes what killed writes have left, and what nobody reads any more. Only the writer of the log may call it. */
 	sweep?(options: { readonly dryRun: boolean }): Promise<Gone>;
 }
 
-/** What went, or would go. */
+/** What was removed, or would be. */
 export interface Gone {
 	readonly files: number;
 	readonly bytes: number;
 }
 
 /**
- * Blobs that only their owner can say who refers to. A name is below the area, and holds no name that a person gave. Of an area that
- * several have, what each refers to stays.
+ * An area of blobs, whose owner says which records and states refer to which blob. Names are relative to the area, and contain no name
+ * that a person gave. In an area with several owners, a blob stays while any of them refers to it.
  */
 export interface BlobArea {
 	readonly area: string;
-	/** What else lies there is somebody else's. */
+	/** Does a name belong to this owner? Other blobs of the area belong to others. */
 	isName(name: string): boolean;
 	ofRecord(said: Draft): readonly string[];
 	ofView(view: View): readonly string[];
 }
 
-/** Results of steps, which large texts of other kinds lie among. */
+/** The area of step results, where other large texts lie too. */
 export const RESULTS = "results";
 
-/** What lies among the results, and who refers to it. */
+/** An owner of blobs in the area of results. */
 export const amongResults = (who: Pick<BlobArea, "ofRecord" | "ofView">): BlobArea => ({
 	area: RESULTS,
 	isName: spilledResults.isName,

@@ -1,4 +1,4 @@
-/** What runs in a session, by the records that it writes: so a rewind stops what it covers, and nothing else. */
+/** Work in a session, described by the records that it writes, so that a rewind stops the work it covers and no other. */
 import type { Coverage } from "@reyn/timetravel";
 import { type AnyRecordKind, type Scope, within } from "@reyn/wal";
 
@@ -9,7 +9,7 @@ export interface Classes {
 }
 
 export interface Work extends Classes {
-	/** For people: `turn`, `plan p12`, `skill s3f…`. One of a name runs at a time in a session. */
+	/** A name for people: `turn`, `plan p12`, `skill s3f…`. In a session, one work of a name runs at a time. */
 	readonly name: string;
 }
 

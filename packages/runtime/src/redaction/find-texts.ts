@@ -1,26 +1,26 @@
-/** Finds many texts at once (Aho and Corasick): how often a character is read does not grow with what is searched, nor with what is looked for. */
+/** Searches a text for many others at once (Aho-Corasick): the time grows with the text alone, not with the number of texts looked for. */
 
-/** Where something was found, and what it is. */
+/** A part of a text that was found, and the kind of secret it is. */
 export interface Part {
 	readonly from: number;
 	readonly to: number;
 	readonly kind: string;
 }
 
-/** So much of a longer text is looked for. From there it goes as far as it goes on. */
+/** Characters of a text that are in the search table. A longer text is found by these, and compared from there on. */
 const LONGEST = 256;
 
-/** Where one is in the texts. */
+/** A state of the automaton: the characters read so far that begin one of the texts. */
 class Node {
 	readonly next = new Map<number, Node>();
 	readonly depth: number;
-	/** Where one is without the first characters, as few of them as possible. */
+	/** The failure link: the state of the longest proper suffix that begins a text. */
 	shorter: Node | undefined;
-	/** Of the text that ends here. */
+	/** The kind of the text that ends here; undefined: none does. */
 	kind: string | undefined;
-	/** The texts that go on from here though nothing more of them is in the table. */
+	/** The texts whose first {@link LONGEST} characters end here. */
 	longer: { readonly text: string; readonly kind: string }[] = [];
-	/** The longest text that ends here, also where it began later. */
+	/** The longest text that ends here, including those that began later. */
 	ends: Node | undefined;
 
 	constructor(depth: number) {
@@ -31,7 +31,7 @@ class Node {
 export class Texts {
 	readonly #root = new Node(0);
 
-	/** @param kinds of each text what it is */
+	/** @param kinds the kind of each text */
 	constructor(kinds: ReadonlyMap<string, string>) {
 		for (const [text, kind] of kinds) this.#add(text, kind);
 		const row = [this.#root];
@@ -64,7 +64,7 @@ export class Texts {
 		return this.#root;
 	}
 
-	/** The parts of a text, one behind another. Of two that overlap it is the first; of those that begin together, the longest. */
+	/** The parts found in a text, in order. Of two that overlap, the first one counts; of two that begin together, the longer one. */
 	in(text: string): readonly Part[] {
 		const parts: Part[] = [];
 		const root = this.#root;
@@ -74,7 +74,7 @@ export class Texts {
 		let found: Node | undefined;
 		for (let at = 0; at <= text.length; at++) {
 			node = at < text.length ? this.#after(node, text.charCodeAt(at)) : root;
-			// Nothing that is under way began as early.
+			// No text that may still be found began as early as this one.
 			if (found && at - node.depth + 1 > from) {
 				const part = longest(text, from, found);
 				parts.push(part);
@@ -90,7 +90,7 @@ export class Texts {
 	}
 }
 
-/** As far as one of the texts that are found here goes. */
+/** The longest part of the texts that were found at a state. */
 function longest(text: string, from: number, { depth, kind, longer }: Node): Part {
 	let part: Part = { from, to: from + depth, kind: kind ?? longer[0]?.kind ?? "" };
 	for (const each of longer) {
@@ -101,12 +101,12 @@ function longest(text: string, from: number, { depth, kind, longer }: Node): Par
 	return part;
 }
 
-/** Line breaks within base64, as they are and as JSON has them, with what may stand before the next line. */
+/** A line break within base64, as it is or escaped in JSON, with the indentation of the next line. */
 const LINE_BREAK = /(?<=[\w+/-])(?:\r?\n|(?:\\{1,2}r)?\\{1,2}n)[ \t]{0,64}(?=[\w+/-])/g;
 
-/** Finds texts, past line breaks also in the middle of one. */
+/** Finds texts, also when line breaks divide them. */
 export function partsAcrossLines(texts: Texts, text: string): readonly Part[] {
-	/** Where there is one in what is left without them, and the length of all so far. */
+	/** The position of each line break in the text without them, and the number of characters removed so far. */
 	const breaks: { readonly at: number; readonly removed: number }[] = [];
 	let removed = 0;
 	const joined = text.replace(LINE_BREAK, (each: string, at: number) => {
@@ -123,7 +123,7 @@ export function partsAcrossLines(texts: Texts, text: string): readonly Part[] {
 	return parts.map(({ from, to, kind }) => ({ from: from + before(from + 1), to: to + before(to), kind }));
 }
 
-/** What is left of a text, with what was there said instead of each part. */
+/** The text with each part replaced by `[redacted …]`. */
 export function withoutParts(text: string, parts: readonly Part[]): string {
 	if (parts.length === 0) return text;
 	const left: string[] = [];

@@ -1,13 +1,13 @@
-/** What must not be written: the secrets of an environment, and what has the shape of a key. Any text takes time with its length. */
+/** Takes secrets out of texts: the values of secret environment variables, and whatever has the shape of a key. Linear time on any text. */
 import { type Part, partsAcrossLines, Texts, withoutParts } from "./find-texts.ts";
 import { secretValues } from "./secret-values.ts";
 
 /**
- * Takes secrets out of a text, each for `[redacted ...]` with what it was: the values of variables whose names say that they are
- * secret, also as JSON, as JSON in JSON, percent-encoded and in base64, and what looks like a key whoever it belongs to. What it
- * has taken out stays as it is when it is asked again. A part of a secret is not known, but for a beginning of 256 characters.
+ * Makes a function that replaces the secrets in a text by `[redacted ...]` with their kind. Secrets are the values of variables whose
+ * names say so (plain, in JSON, in JSON within JSON, percent-encoded, in base64), and anything that looks like a key. Redacting a
+ * redacted text changes nothing. A part of a secret is not recognised, except a beginning of 256 characters.
  *
- * @param environment names and values, `process.env` say; read once
+ * @param environment names and values, such as `process.env`; read once
  */
 export function redactSecrets(
 	environment: Readonly<Record<string, string | undefined>> = {},
@@ -20,23 +20,23 @@ export function redactSecrets(
 	};
 }
 
-/** Something that is taken out wherever it begins with these characters. */
+/** A kind of secret, recognised by its first characters. */
 interface Secret {
-	/** At least three. */
+	/** The first characters, at least three. */
 	readonly begins: string;
-	/** What it cannot stand behind: it would be a part of something else. */
+	/** Characters that must not stand before it: it would be part of a longer word then. */
 	readonly notBehind?: Uint8Array;
-	/** Which part goes, of what begins here; undefined where this is no such secret. */
+	/** The part to take out, at a place where the text has `begins`; undefined: it is no such secret. */
 	find(text: string, at: number): Part | undefined;
 }
 
 /** Replaces secrets in one pass over a text, by a table of their first three characters. */
 class Finder {
-	/** Does any secret begin with three characters of this hash? */
+	/** A table by hash of three characters: 1 if any secret may begin with them. */
 	readonly #mayBegin = new Uint8Array(HASHES);
 	readonly #byHash = new Map<number, Secret[]>();
 
-	/** @param secrets of two that begin at the same place, the first one is found */
+	/** @param secrets if two begin at the same place, the first in this list is found */
 	constructor(secrets: readonly Secret[]) {
 		for (const secret of secrets) {
 			const hash = hashAt(secret.begins, 0);
@@ -54,7 +54,7 @@ class Finder {
 		let kept = 0;
 		let hash = 0;
 		for (let at = 0, next = 0; at < end; at++) {
-			// The two characters before are part of it still; what is older has left it.
+			// A rolling hash of three characters: the shift drops the oldest.
 			if (at === next) hash = hashAt(text, at);
 			else hash = (((hash << SHIFT) & MASK) + text.charCodeAt(at + 2)) & MASK;
 			if (mayBegin[hash] === 0) continue;
@@ -70,7 +70,7 @@ class Finder {
 
 	#findAt(text: string, at: number, hash: number, kept: number): Part | undefined {
 		for (const secret of this.#byHash.get(hash) ?? []) {
-			// What follows something that was taken out begins a word, as it will when it is asked again.
+			// Right after a redacted part a word begins, as it will when the redacted text is redacted again.
 			if (secret.notBehind && (at > kept || at === 0) && isBehind(secret.notBehind, text, at)) continue;
 			const part = text.startsWith(secret.begins, at) ? secret.find(text, at) : undefined;
 			if (part) return part;
@@ -79,7 +79,7 @@ class Finder {
 	}
 }
 
-/** Of three characters, of which each has moved out of it when the third one after it comes. */
+/** Bits per character of the rolling hash: after three shifts a character has left its 18 bits. */
 const SHIFT = 6;
 const HASHES = 1 << (3 * SHIFT);
 const MASK = HASHES - 1;
@@ -89,19 +89,19 @@ function hashAt(text: string, at: number): number {
 	return ((a << (2 * SHIFT)) + (b << SHIFT) + c) & MASK;
 }
 
-/** Does such a character stand before? A letter that belongs to an escape, as in `\n`, is none. */
+/** Does one of these characters stand before? The letter of an escape, as in `\n`, does not count. */
 function isBehind(chars: Uint8Array, text: string, at: number): boolean {
 	if (!isIn(chars, text.charCodeAt(at - 1))) return false;
 	return !("nrtbf".includes(text.charAt(at - 1)) && text.charAt(at - 2) === "\\");
 }
 
-/** Which ASCII characters a class of a pattern has. */
+/** A table of the ASCII characters that a pattern matches. */
 const classOf = (each: RegExp): Uint8Array =>
 	Uint8Array.from({ length: 128 }, (_, code) => (each.test(String.fromCharCode(code)) ? 1 : 0));
 
 const isIn = (chars: Uint8Array, code: number): boolean => chars[code] === 1;
 
-/** Where such characters end. A pattern would take a place on a stack for each of them. */
+/** The end of a run of such characters. A loop, since a regular expression would use stack for each of them. */
 function endOf(chars: Uint8Array, text: string, at: number): number {
 	let end = at;
 	while (isIn(chars, text.charCodeAt(end))) end++;
@@ -112,9 +112,9 @@ const wordly = classOf(/[\w-]/);
 const alphanumeric = classOf(/[A-Za-z0-9]/);
 const ofToken = classOf(/[\w.~+/=-]/);
 
-/** What begins with one of these and has at least this shape, to the end of such characters. */
+/** Secrets that begin with one of these and match at least this shape; they go on to the end of the allowed characters. */
 function shaped(kind: string, beginnings: readonly string[], least: RegExp, chars = wordly): readonly Secret[] {
-	// Sticky: it looks at one place, and no further than the least.
+	// Sticky: it tests one place, and reads no further than the shape.
 	const sticky = new RegExp(least, "y");
 	const find: Secret["find"] = (text, at) => {
 		sticky.lastIndex = at;
@@ -123,7 +123,7 @@ function shaped(kind: string, beginnings: readonly string[], least: RegExp, char
 	return beginnings.map((begins) => ({ begins, notBehind: alphanumeric, find }));
 }
 
-/** What follows words like these, which stay. */
+/** Secrets that follow words such as `Bearer`; the words stay. */
 function headed(kind: string, heads: readonly string[], head: RegExp, least: RegExp): readonly Secret[] {
 	const [before, after] = [new RegExp(head, "iy"), new RegExp(least, "y")];
 	const find: Secret["find"] = (text, at) => {
@@ -136,10 +136,10 @@ function headed(kind: string, heads: readonly string[], head: RegExp, least: Reg
 	return heads.map((begins) => ({ begins, find }));
 }
 
-/** Three parts with points between them, or the five of an encrypted one. */
+/** A JSON Web Token: three parts with dots between them, or the five parts of an encrypted one. */
 const webToken: Secret = {
 	begins: "eyJ",
-	// Each word is read once so.
+	// So that each word is read only once.
 	notBehind: wordly,
 	find(text, at) {
 		let to = endOf(wordly, text, at);
@@ -152,7 +152,7 @@ const webToken: Secret = {
 
 const BEGIN_KEY = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y;
 const END_KEY = /-----END [A-Z0-9 ]{0,60}-----/y;
-/** How a line of a key begins, behind what may stand between two lines: their numbers, say. */
+/** The beginning of a line of a key, after what may stand between two lines, such as line numbers. */
 const KEY_LINE = /(?:\s|\\[nr]|\d{1,7}[:|\t]){0,40}[A-Za-z0-9+/=]{20}/y;
 
 const privateKey: Secret = {
@@ -165,21 +165,21 @@ const privateKey: Secret = {
 		END_KEY.lastIndex = Math.max(dashes, to);
 		const kind = "private key";
 		if (dashes !== -1 && END_KEY.test(text)) return { from: at, to: END_KEY.lastIndex, kind };
-		// It was cut off.
+		// A key without its end line was cut off: it goes as far as its lines do.
 		for (KEY_LINE.lastIndex = to; KEY_LINE.test(text); KEY_LINE.lastIndex = to)
 			to = endOf(ofToken, text, KEY_LINE.lastIndex);
 		return { from: at, to, kind };
 	},
 };
 
-/** What stands for what was found by its shape. */
+/** The kinds of secrets that are found by their shape, as they stand in `[redacted …]`. */
 const kinds: readonly string[] = [
 	...["Anthropic key", "API key", "GitHub token", "GitLab token", "npm token", "Hugging Face token", "Slack token"],
 	...["Stripe key", "AWS key id", "Google key", "Google token", "JWT", "private key", "authorization", "bearer token"],
 	"password",
 ];
 
-/** All that is read of a text in vain is bounded, or begins once a word. */
+/** Every search that fails reads a bounded number of characters, or begins only once per word: so the time stays linear. */
 const keyShapes = new Finder([
 	privateKey,
 	...shaped("Anthropic key", ["sk-ant-"], /sk-ant-[\w-]{12}/),
@@ -219,7 +219,7 @@ const USER = /:\/\/[^\s/?#@:"'`<>[\]\\]{0,256}:/y;
 const PORT = /\d{1,5}[/?#,)]/y;
 const notInPassword = classOf(/[\s"'`<>[\]\\]/);
 
-/** Up to the last `@`, since a password may have one, and `/`, `?` and `#`. Nothing is read again and again: both have limits. */
+/** Passwords in URLs. They go up to the last `@`, since a password may contain `@`, `/`, `?` and `#`. Both searches have limits. */
 const urlPasswords = new Finder([
 	{
 		begins: "://",

@@ -1,22 +1,22 @@
-/** Where redaction meets what a runtime writes: each record, and what has to be kept as it is given. */
+/** Applies redaction to what a runtime writes: to records, and to texts that can only be stored unchanged. */
 import { journalRecords } from "@reyn/journal";
 import { toJson } from "@reyn/journal/internal";
 import type { Draft } from "@reyn/wal";
 import { RuntimeError } from "../kernel/errors.ts";
 
-/** Steps are redacted where they are made: what runs goes on with what is left, and bytes stay as they are. */
+/** The kinds of step records. Steps are redacted where they are made, so that the run goes on with the redacted text. */
 const ofSteps: readonly string[] = journalRecords.map(({ kind }) => kind);
 
-/** A record as it may be written. */
+/** The record without secrets. */
 export function redacted(draft: Draft, redact: ((text: string) => string) | undefined): Draft {
 	if (!redact || ofSteps.includes(draft.kind)) return draft;
 	return { kind: draft.kind, data: toJson(draft.data, redact).json };
 }
 
 /**
- * For what cannot be written otherwise than it is given.
+ * Refuses a text with a secret in it, where a redacted text cannot be stored instead.
  *
- * @param left what redaction leaves of it
+ * @param left the redacted text
  * @throws RuntimeError `RUNTIME_SECRET` with the first line that differs, without the secret
  */
 export function assertTold(what: string, given: string, left = given): void {

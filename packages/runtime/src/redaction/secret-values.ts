@@ -1,4 +1,4 @@
-/** What is secret in an environment: whose names say so, what of their values is no common text, and how that comes to be written. */
+/** Finds the secret values of an environment: variables whose names say so, without common words, in all forms that texts have them in. */
 
 /** Each form of each secret, with the name of its variable. */
 export interface SecretValues {
@@ -6,7 +6,7 @@ export interface SecretValues {
 	readonly base64: ReadonlyMap<string, string>;
 }
 
-/** @param told what stands in a text for what was taken out of it, beside these: no secret is looked for in it */
+/** @param told the kinds that may stand in `[redacted …]`, besides names of variables: a value that is in such a text is not looked for */
 export function secretValues(
 	environment: Readonly<Record<string, string | undefined>>,
 	told: readonly string[],
@@ -31,12 +31,12 @@ export function secretValues(
 	};
 }
 
-/** A shorter value says too little: it would be found everywhere. */
+/** The shortest secret, in characters: a shorter value would be found in ordinary words. */
 const SHORTEST = 8;
-/** A line of a longer value that may be met alone. */
+/** The shortest line of a multi-line value that is looked for by itself, in characters. */
 const SHORTEST_LINE = 24;
 
-/** What is secret about a variable. */
+/** The secrets in a variable. */
 function secretsIn(name: string, value: string): readonly string[] {
 	const passwords = urlPasswords(value);
 	const isClear = isClearlySecret(name);
@@ -48,16 +48,16 @@ function secretsIn(name: string, value: string): readonly string[] {
 	return [value, ...alone, ...(passwords ?? [])];
 }
 
-/** Up to where a URL's password begins. */
+/** The part of a URL before its password. */
 const BEFORE_PASSWORD = /:\/\/[^\s/?#@:]{0,256}:(?!\d{1,5}(?:[/?#,]|$))/g;
 
-/** The passwords of a value's URLs: all that they may be, also decoded. Undefined where no URL has one. */
+/** The possible passwords in the URLs of a value, also decoded; undefined: no URL has one. */
 function urlPasswords(value: string): readonly string[] | undefined {
 	const found = new Set<string>();
 	for (const { 0: before, index } of value.matchAll(BEFORE_PASSWORD)) {
 		const from = index + before.length;
 		const rest = value.slice(from, from + 1024).split("://", 1)[0] ?? "";
-		// Which `@` ends it is not said: a password may have one, and so may what follows the host.
+		// It is not clear which `@` ends the password, since the password and the path may contain one: each is tried.
 		for (let at = rest.indexOf("@", 1), tries = 0; at !== -1 && tries < 8; at = rest.indexOf("@", at + 1), tries++)
 			for (const each of [rest.slice(0, at), decoded(rest.slice(0, at))]) found.add(each);
 	}
@@ -73,11 +73,11 @@ function decoded(text: string): string {
 }
 
 const SECRET_WORD = /(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH)S?$|^(?:PASS|PWD|PAT)$/;
-/** A last word that says that something about a secret is meant. */
+/** Last words of a name that mean something about a secret and not the secret: `TOKEN_TYPE`. */
 const ABOUT =
 	/^(?:TYPE|MODE|URL|URI|FILE|PATH|DIR|NAME|USER|PROVIDER|METHOD|HOST|PORT|SOCK|ENDPOINT|TTL|EXPIRY|ALGORITHM)$/;
 
-/** Does a name have a word that ends like one for secrets? `author` does not, and every shell says in `PWD` where it is. */
+/** Does a name contain a word for secrets? `AUTHOR` does not count, and neither does `PWD`, the working directory of a shell. */
 function isSecretName(name: string): boolean {
 	const words = name.toUpperCase().split(/[^A-Z0-9]+/);
 	if (words.join("_") === "PWD") return false;
@@ -87,10 +87,10 @@ function isSecretName(name: string): boolean {
 const CLEARLY_SECRET =
 	/(?:(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|CREDENTIAL|(?:API|PRIVATE|ACCESS|SECRET)_?KEY)S?|CREDS|[A-Z0-9]_(?:PASS|PWD))_?\d*$/;
 
-/** Does a name end with what can mean nothing else? */
+/** Does a name end with a word that can only mean a secret? */
 const isClearlySecret = (name: string): boolean => CLEARLY_SECRET.test(name.toUpperCase().replace(/[^A-Z0-9]+/g, "_"));
 
-/** Of a name that is clearly secret: a short word, a number of tokens, an address or a path without anything opaque in it. */
+/** Is the value of a clearly secret name common all the same? A short word, a number, an address or a path without an opaque part. */
 function isCommon(name: string, value: string): boolean {
 	if (value.length < SHORTEST || /^[a-z_-]{8,11}$/.test(value)) return true;
 	if (/tokens_?\d*$/i.test(name) && /^[\d.,_]+$/.test(value)) return true;
@@ -100,7 +100,7 @@ function isCommon(name: string, value: string): boolean {
 	return isPath(value) && isOfWords && !hasMixed(value, /\w{8,}/g);
 }
 
-/** A value that texts have for other reasons: a word or three, a number, an address, a path. */
+/** Is a value ordinary text: up to three words, a number, an address, a path? */
 function isPlain(value: string): boolean {
 	if (value.length < SHORTEST) return true;
 	if (/^[\d.,:+-]+$/.test(value)) return true;
@@ -112,7 +112,7 @@ function isPlain(value: string): boolean {
 const isAddress = (value: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(value);
 const isPath = (value: string): boolean => /^(?:\.{0,2}|~)\/|^[A-Za-z]:[\\/]/.test(value);
 
-/** Behind the host of an address: what nobody would call a thing. */
+/** The opaque parts of an address after its host: those that are no words. */
 function opaqueOf(value: string): readonly string[] {
 	if (!isAddress(value)) return [];
 	const runs = value.replace(/^[^:]+:\/\/[^/?#]*/, "").match(/[\w-]{12,}/g) ?? [];
@@ -122,7 +122,7 @@ function opaqueOf(value: string): readonly string[] {
 const hasMixed = (value: string, runs: RegExp): boolean => (value.match(runs) ?? []).some(isMixed);
 const isMixed = (text: string): boolean => [/[a-z]/, /[A-Z]/, /\d/].every((each) => each.test(text));
 
-/** A value as it is, in JSON, in JSON within JSON, and in an address. */
+/** The forms of a value: plain, in JSON, in JSON within JSON, and percent-encoded. */
 function plainForms(value: string): readonly string[] {
 	const inJson = [...new Set(jsonForms(value))];
 	const sound = value.toWellFormed();
@@ -131,7 +131,7 @@ function plainForms(value: string): readonly string[] {
 	return [...new Set([value, ...inJson, ...inJson.flatMap(jsonForms), ...inAddress, ...small])];
 }
 
-/** As usual; as Python and PHP have it, who write ASCII alone; as Go has it, who thinks of HTML. Each also with `\/`. */
+/** The forms of a value in JSON: the usual one, the ASCII-only one of Python and PHP, the HTML-safe one of Go; each also with `\/`. */
 function jsonForms(value: string): readonly string[] {
 	const usual = JSON.stringify(value).slice(1, -1);
 	const ascii = usual.replace(/[^\x20-\x7e]/g, escaped);
@@ -143,7 +143,7 @@ function jsonForms(value: string): readonly string[] {
 const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 const inCapitals = (code: string): string => `\\u${code.slice(2).toUpperCase()}`;
 
-/** What base64 makes of it behind so many other bytes, but for the characters that those and later ones have a part in. */
+/** The base64 of a text that stands after `before` other bytes, without the characters that its neighbours share. */
 function base64Of(text: string, before: number): readonly string[] {
 	const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(text)]);
 	const own = bytes.toString("base64").slice([0, 2, 3][before], Math.floor((bytes.length * 8) / 6));

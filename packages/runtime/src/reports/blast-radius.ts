@@ -1,4 +1,4 @@
-/** What a rewind or a checkout would touch, before anything is written. Reads only. */
+/** Reports what a rewind or a checkout would touch, before anything is written. Reads only. */
 
 import { openRuns } from "@reyn/journal/internal";
 import { scriptRuns } from "@reyn/journal/script";
@@ -22,48 +22,51 @@ import { settlement } from "../kernel/settle.ts";
 import type { Runtime } from "../runtime.ts";
 
 export interface BlastRadius {
-	/** What counts now, and would not any more. */
+	/** Records that count now and would be abandoned. */
 	readonly leaves: Extent;
-	/** What was abandoned, and would count again. */
+	/** Records that are abandoned now and would count again. */
 	readonly returns: Extent;
-	/** What lies beyond the target and stays: outside the scope, or of a kind that the mode keeps. */
+	/** Records beyond the target that stay: they are outside the scope, or of a kind that the mode keeps. */
 	readonly stays: Extent;
-	/** Unfinished work that was begun beyond the target: it ends. */
+	/** Unfinished work that began beyond the target: it ends. */
 	readonly cancels: Unfinished;
-	/** Turns that have no answer at the target: they are closed without one. */
+	/** Turns without an answer at the target: they are closed without one. */
 	readonly interrupts: readonly Seq[];
-	/** Unfinished that is unfinished now and at the target: it goes on from there, and its plans pay for this again. */
+	/**
+	 * Work that is unfinished both now and at the target: it goes on from the target. `calls` are the model calls beyond the target that
+	 * its plans pay for again.
+	 */
 	readonly relaunches: Pick<Unfinished, "plans" | "runs" | "others"> & {
 		readonly calls: number;
 		readonly tokens: number;
 	};
-	/** Unfinished that is over now and unfinished at the target: it waits until a person resumes it. */
+	/** Work that is over now and unfinished at the target: it waits until a person resumes it. */
 	readonly pauses: Pick<Unfinished, "plans" | "runs" | "others">;
 }
 
-/** How much of the history, and whose. */
+/** A part of the history: how many records, and of which sessions and work. */
 export interface Extent {
-	/** Without those that no rewind moves: checkpoints, resets, labels, facts. */
+	/** The number of records, without those that no rewind moves: checkpoints, resets, labels, facts. */
 	readonly records: number;
 	readonly turns: number;
-	/** As `agent/session`. */
+	/** The sessions, as `agent/session`. */
 	readonly sessions: readonly string[];
 	readonly plans: readonly string[];
-	/** Of skills. */
+	/** The ids of skill runs. */
 	readonly runs: readonly string[];
 	readonly scripts: readonly string[];
-	/** Work of features of one's own, by its name: `poll p7`. Absent where there is none. */
+	/** Work of the embedder's own features, by name: `poll p7`. Absent: none. */
 	readonly others?: readonly string[];
 }
 
 export interface Unfinished {
-	/** By the seqs of their prompts. */
+	/** The turns, by the seqs of their prompts. */
 	readonly turns: readonly Seq[];
 	readonly plans: readonly string[];
 	readonly runs: readonly string[];
-	/** A script that is under way stops; like any other it is resumed by name. */
+	/** The ids of script runs: one that is under way stops, and is resumed by name like any other. */
 	readonly scripts: readonly string[];
-	/** Work of features of one's own, by its name. Absent where there is none. */
+	/** Work of the embedder's own features, by name. Absent: none. */
 	readonly others?: readonly string[];
 }
 
@@ -75,13 +78,13 @@ export async function blastRadius(
 	const { wal, timeline } = runtime;
 	const { lineage, retainedFrom } = timeline;
 	const { tip } = lineage;
-	// A note and a cancel take nothing back.
+	// `summarize` and `cancel` drop nothing.
 	const drop = meaningOf(mode).drops.length > 0 ? dropOf(mode, runtime.facets) : [];
 	const coverage = { scope, ...(drop ? { drop } : {}) };
 	const hypothetical = timeline.hypothetical(target, coverage);
 
 	const [leaves, returns, stays] = [new Tally(), new Tally(), new Tally()];
-	// Up to the lowest target all lines of history are one; up to an ancestor a checkout changes nothing.
+	// Only records after the fork can change: going to an ancestor changes nothing before it, and all lines agree up to the lowest target.
 	const fork = lineage.isAncestor(target, scope, drop) ? target : Math.min(target, lowestTarget(lineage.resets));
 	for await (const record of wal.read({ after: Math.max(fork, retainedFrom - 1), through: tip })) {
 		if (isMeta(record.kind) || isOutside(record.kind)) continue;
@@ -110,14 +113,14 @@ export async function blastRadius(
 const piecesIn = (features: readonly Feature[], view: View): readonly Piece[] =>
 	features.flatMap((feature) => feature.pieces?.(view) ?? []);
 
-/** Work of features of one's own. */
+/** Is a piece of one of the embedder's own features? */
 const isOther = ({ kind }: Piece): boolean => ![TURN, MESSAGE, PLAN, SKILL, SCRIPT].includes(kind);
 
-/** Nothing of those that there are none of. */
+/** The field `others`, left out when it is empty. */
 const others = (names: readonly string[]): { readonly others?: readonly string[] } =>
 	names.length > 0 ? { others: [...new Set(names)] } : {};
 
-/** What becomes of unfinished work, by the same rule as after the reset. */
+/** What becomes of unfinished work, by the same rule as the settlement after a reset. */
 function unfinishedOf(
 	features: readonly Feature[],
 	states: readonly { readonly before: View; readonly now: View }[],
@@ -188,7 +191,7 @@ class Tally {
 		if (run !== undefined) this.#runs.add(run);
 	}
 
-	/** The runs of plans, skills and scripts have scopes of one kind: these say which is which. */
+	/** @param pieces tell the runs of plans, skills and scripts apart, whose scopes look the same */
 	extent(pieces: readonly Piece[]): Extent {
 		const kindOf = new Map(pieces.map(({ kind, work }) => [work.scope.run, kind]));
 		const runsOf = (...kinds: readonly string[]): readonly string[] =>

@@ -1,4 +1,4 @@
-/** The history of a state directory as a value: checkpoints, rewinds, branches, and where one is. */
+/** Reports the history as a value: checkpoints, rewinds, branches, and the current position. */
 import { rewindNote } from "@reyn/rewind-modes";
 import { reset } from "@reyn/timetravel";
 import { type Seq, scopeKey } from "@reyn/wal";

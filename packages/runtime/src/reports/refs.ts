@@ -1,16 +1,16 @@
-/** How people point at a moment: `142`, `@` (the tip), `@-3` (checkpoints back), `b7` (the end of a branch), a label; and at whose. */
+/** Parses how people name a moment: `142`, `@` (the tip), `@-3` (checkpoints back), `b7` (the end of a branch), a label; and its scope. */
 import type { Scope, Seq } from "@reyn/wal";
 import { RuntimeError } from "../kernel/errors.ts";
 import { mainSession } from "../kernel/sessions.ts";
 import type { Runtime } from "../runtime.ts";
 
-/** How much goes back: everything, or the agent or the session that a moment is of. */
+/** How much a rewind covers: everything, or only the agent or the session of the moment. */
 export const scopeWidths = ["process", "agent", "session"] as const;
 
 export type ScopeWidth = (typeof scopeWidths)[number];
 
 /**
- * The scope of that width that the record at `seq` belongs to; where it belongs to none, that of the main session.
+ * The scope of this width that the record at `seq` lies in; the main session's if the record lies in none.
  *
  * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`
  */
@@ -22,7 +22,7 @@ export async function scopeAt(seq: Seq, width: ScopeWidth, { timeline }: Runtime
 	return session === undefined ? mainSession : { agent, session };
 }
 
-/** @throws RuntimeError `RUNTIME_BAD_REF`, `RUNTIME_UNKNOWN_REF`; a seq is not checked, its user does that */
+/** The seq of a moment. A plain number is not checked. @throws RuntimeError `RUNTIME_BAD_REF`, `RUNTIME_UNKNOWN_REF` */
 export async function parseRef(text: string, { timeline, wal }: Runtime): Promise<Seq> {
 	if (/^\d+$/.test(text)) return Number(text);
 	if (text === "@") return wal.tip;

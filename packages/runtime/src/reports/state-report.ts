@@ -1,4 +1,4 @@
-/** The state of a session at a moment, as a value for people and scripts. */
+/** Reports the state of a session at one moment, as a value for people and scripts. */
 import { planRuns } from "@reyn/plan";
 import { skillRuns } from "@reyn/skill-resume";
 import type { Timeline } from "@reyn/timetravel";
@@ -46,7 +46,7 @@ async function describe(timeline: Timeline, seq: Seq): Promise<{ kind: string; a
 	return { kind: record.kind, active: timeline.lineage.isActive(record) };
 }
 
-/** Tool results are left out: they are long, and `show --entry` has them. */
+/** The message of an item. Tool results are left out: they are long, and their records have them. */
 function said(item: ConversationItem): StateReport["messages"] {
 	switch (item.type) {
 		case "prompt":

@@ -1,4 +1,4 @@
-/** Blobs beside the log that records and states name: which of them nothing names any more, and taking those away. */
+/** Garbage collection of blobs beside the log: removes those that no record and no state names any more. */
 import { type Collection as Cut, stepLate, type Timeline } from "@reyn/timetravel";
 import { isMeta } from "@reyn/timetravel/internal";
 import type { Draft, Wal, WalRecord } from "@reyn/wal";
@@ -6,46 +6,46 @@ import type { SessionScope } from "../kernel/session.ts";
 import type { BlobArea, Gone, Store } from "../kernel/store.ts";
 import type { Beside } from "./beside.ts";
 
-/** What `gc` has done, or would do, in the log and beside it. */
+/** What `gc` has removed, or would remove, from the log and beside it. */
 export interface Collection extends Cut {
 	readonly artifacts: ArtifactsGone;
 }
 
 /**
- * Results, what script runs and plans are made of, that nothing refers to, and what writes that were killed have left. Where a cut
- * is only foreseen, at most so many: how far its whole segments will reach is not known.
+ * The removed blobs (results, and the texts of script runs and plans, that nothing refers to) and leftovers of killed writes. For a dry
+ * run the numbers are upper bounds, since the log is cut in whole segments and their extent is not known before.
  */
 export interface ArtifactsGone extends Gone {
-	/** A record of a kind that is not known here, which may refer to anything: so nothing went. */
+	/** A record of an unknown kind, which may refer to any blob: so no blob was removed. */
 	readonly undecided?: { readonly seq: number; readonly kind: string };
 }
 
 export interface ArtifactPorts {
 	readonly store: Pick<Store, "sweep">;
-	/** Through which they are written. */
+	/** The writer of the blobs, which knows the ones of this process. */
 	readonly beside: Beside;
-	/** What can lie there. */
+	/** The owners of the blobs. */
 	readonly areas: readonly BlobArea[];
 	readonly wal: Wal;
-	/** The kinds of record that are known here. */
+	/** The kinds of record that this program knows. */
 	readonly known: readonly string[];
 	readonly timeline: Timeline;
-	/** The sessions that there ever were, whose states are kept. */
+	/** All sessions ever opened, whose states are kept. */
 	readonly sessions: readonly SessionScope[];
-	/** Only say what would go. */
+	/** Only report what would be removed. */
 	readonly dryRun: boolean;
 }
 
 /**
- * Takes away what nothing refers to that can still be reached: no record that the log has, on whatever line of history, and no
- * state that outlives its records. Killed anywhere, the next time takes the rest. Only the writer of the log may do this, once
- * the cut is durable. What a record names that comes meanwhile was put meanwhile, or was named before.
+ * Removes blobs that nothing refers to: no record of the log, on any line of history, and no state that outlives its records. If it
+ * is killed, the next call removes the rest. Only the writer of the log may call it, once the cut is durable. A record that is
+ * appended meanwhile can only name a blob that was put meanwhile, or was named before; neither is removed.
  */
 export async function collectArtifacts(cut: Cut, ports: ArtifactPorts): Promise<ArtifactsGone> {
 	const { store, beside, areas, timeline, sessions, dryRun } = ports;
 	const known = new Set(ports.known);
 	const isKnown = (kind: string): boolean => known.has(kind) || isMeta(kind);
-	/** By area: what several refer to lies there once. */
+	/** The needed names by area: several owners may need the same blob. */
 	const needed = new Map(areas.map(({ area }) => [area, new Set<string>()]));
 	const need = (namesOf: (area: BlobArea) => readonly string[]): void => {
 		for (const each of areas) for (const name of namesOf(each)) needed.get(each.area)?.add(name);
@@ -73,7 +73,7 @@ export async function collectArtifacts(cut: Cut, ports: ArtifactPorts): Promise<
 	};
 }
 
-/** All that the log has: also what a cut leaves before its first record that counts, since script runs are looked up there. */
+/** All records of the log, also those that a cut left before `retainedFrom`: script runs are looked up there. */
 async function* recordsAfter({ retainedFrom, was, kept }: Cut, { wal, timeline, dryRun }: ArtifactPorts) {
 	const first = dryRun && retainedFrom > was ? retainedFrom : wal.first;
 	yield* wal.read({ after: first - 1 });

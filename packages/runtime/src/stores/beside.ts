@@ -1,20 +1,20 @@
 /**
- * Blobs that are named by a record that comes after them. What was put here stays until this opening of the state ends, since its
- * record may be on the way. What another one has put and nothing names is garbage: there is one writer at a time, so that one is
- * over, and can append nothing any more. No clock says it, and no time of a file.
+ * Blobs are put before the record that names them. So a blob that this process has put is safe from collection until the state is
+ * closed: its record may be on the way. A blob that an earlier process has put, and nothing names, is garbage: there is one writer at a
+ * time, so that process is over and can append no record any more. No clock and no file time is needed for this.
  */
 import type { BlobStore } from "@reyn/wal";
 import { SharedLock } from "../kernel/shared-lock.ts";
 import type { Gone, Store } from "../kernel/store.ts";
 
-/** Blobs that are taken away together: what is put meanwhile waits for no more than that. */
+/** How many blobs are removed under one exclusive lock: a put never waits for more than these. */
 const AT_ONCE = 32;
 
 export class Beside {
 	readonly #store: Pick<Store, "blobs">;
 	readonly #areas = new Map<string, BlobStore>();
 	readonly #lock = new SharedLock();
-	/** Those that were put, with their areas. */
+	/** The blobs that this process has put, as `area/name`. */
 	readonly #young = new Set<string>();
 
 	constructor(store: Pick<Store, "blobs">) {
@@ -35,13 +35,13 @@ export class Beside {
 		};
 	}
 
-	/** Takes those away that are garbage and not young, or only counts them. */
+	/** Removes the blobs that are garbage and not young, or only counts them. */
 	async remove(area: string, isGarbage: (name: string) => boolean, dryRun: boolean): Promise<Gone> {
 		const blobs = this.#in(area);
 		const garbage = (await blobs.list("")).filter(isGarbage);
 		let [files, bytes] = [0, 0];
 		const remove = async (name: string): Promise<void> => {
-			// What was put again meanwhile is young: until it is gone, none is.
+			// Checked under the lock: a blob that was put again meanwhile is young.
 			if (this.#young.has(`${area}/${name}`)) return;
 			const size = await sizeOf(name, blobs);
 			if (size === undefined) return;
@@ -54,7 +54,7 @@ export class Beside {
 		return { files, bytes };
 	}
 
-	/** One for all: it may know by now what it has read. */
+	/** The store of an area, made once, since it may cache what it has read. */
 	#in(area: string): BlobStore {
 		const blobs = this.#areas.get(area) ?? this.#store.blobs(area);
 		this.#areas.set(area, blobs);

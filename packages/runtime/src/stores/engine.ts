@@ -1,17 +1,17 @@
-/** A state in a realm of any engine that keeps blobs: a database, say. Nothing of it lies in a directory. */
+/** The store of a state in any engine that keeps blobs, such as a database, without a directory. */
 import { type BlobStore, type LogEngine, WalError } from "@reyn/wal";
 import { blobsBelow } from "@reyn/wal/internal";
 import { RuntimeError } from "../kernel/errors.ts";
 import type { Store } from "../kernel/store.ts";
 
-/** How areas and names below them lie in a realm. */
+/** The version of the layout of areas and blob names in a realm. */
 const FORMAT = 1;
-/** The blob that says so, from the first one on. */
+/** The blob that holds the version; it is written before any other. */
 const SAYS = "store";
 
-/** The store of a realm of an engine. The engine is the caller's: it outlives the runtime, and is closed by who made it. */
+/** The store of a realm of an engine. The caller owns the engine: it outlives the runtime, and the caller closes it. */
 export function engineStore(engine: LogEngine, realm = "main"): Store {
-	/** Is the format known to be said? */
+	/** Is the version known to be written? */
 	let isSaid = false;
 	const all = (): BlobStore => {
 		const blobs = (engine as Partial<LogEngine>).blobs?.(realm);

@@ -1,6 +1,6 @@
 /**
- * What older versions wrote where today's puts blobs: each file is a blob under the hash of what it holds. They are read and taken
- * away as blobs are, and none is written any more.
+ * Files of older versions, read as if they were blobs: each is a blob under the hash of its content. They are read and collected like
+ * blobs; none is written any more.
  */
 import { hash } from "node:crypto";
 import { basename, dirname, relative, sep } from "node:path";
@@ -11,26 +11,26 @@ import { filesBelow, sizeOf } from "./own-tree.ts";
 
 interface Former {
 	readonly path: string;
-	/** How its hash begins, as its name says. */
+	/** The first digits of the hash, as the file's name has them. */
 	readonly begins: string;
-	/** More bytes were never written there. */
+	/** The most bytes that were ever written to such a file. */
 	readonly limit: number;
 }
 
-/** A store of blobs, and what lies where older versions put those of its area. */
+/** Adds the files of older versions to the blobs of an area. */
 export function withFormerFiles(layout: Layout, area: string, blobs: BlobStore): BlobStore {
 	const formersOf = kinds[area];
 	if (!formersOf) return blobs;
-	/** Of what was read and was sound: nobody writes there any more, and who reads a blob holds it to its hash. */
+	/** The blob names of files that were read and sound. A cache is safe: nobody writes there any more, and readers check the hash. */
 	const names = new Map<string, string>();
 
 	const nameOf = async ({ path, begins, limit }: Former): Promise<string | undefined> => {
 		const sha256 = await unlessTooLarge(hashOwnFile(path, limit));
-		// What has changed under its name is not ours to judge.
+		// A file whose content does not match its name is left alone.
 		return sha256?.startsWith(begins) ? `${sha256.slice(0, 2)}/${sha256}` : undefined;
 	};
 
-	/** Those whose names may stand for a hash, and that are no larger than what was written there. */
+	/** The files whose names may stand for a hash, and whose size is possible. */
 	async function candidates(sha256: string | undefined, limit: number): Promise<readonly Former[]> {
 		const found: Former[] = [];
 		let bytes = 0;
@@ -57,7 +57,7 @@ export function withFormerFiles(layout: Layout, area: string, blobs: BlobStore):
 		}
 	}
 
-	/** Those that are the blob of this name. */
+	/** The files that are the blob of this name. */
 	async function* called(name: string, limit?: number): AsyncGenerator<string> {
 		for await (const each of named(basename(name), limit)) if (each.name === name) yield each.path;
 	}
@@ -70,7 +70,7 @@ export function withFormerFiles(layout: Layout, area: string, blobs: BlobStore):
 				failure = error;
 				return undefined;
 			});
-			// What lies there in its place hides no sound one.
+			// A damaged blob must not hide a sound file of an older version.
 			if (found && hash("sha256", found) === basename(name)) return found;
 			for await (const path of called(name, limit)) {
 				const bytes = await readOwnFile(path, limit ?? MAX_RESULT);
@@ -122,7 +122,7 @@ const kinds: Readonly<Record<string, (layout: Layout) => AsyncIterable<Former>>>
 const MAX_GIVEN = 8 * 1024 * 1024;
 const MAX_RESULT = 512 * 1024 * 1024;
 const MAX_PLAN = 1024 * 1024;
-/** Of all that is hashed to find out what it is. It takes seconds, and somebody may have put gigabytes of nothing there. */
+/** The most bytes that are hashed to find out what files are: it takes seconds, and somebody may have put gigabytes there. */
 const MAX_HASHED = 512 * 1024 * 1024;
 
 function tooMuch({ runs, agents }: Layout, area: string, files: number, bytes: number): WalError {

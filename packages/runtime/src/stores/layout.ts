@@ -1,4 +1,4 @@
-/** Every path under a state directory (`.reyn/`), once. */
+/** The layout of a state directory (`.reyn/`): every path below it is made here. */
 import { lstatSync, readdirSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { asFileName } from "@reyn/snapshot/internal";
@@ -7,13 +7,13 @@ import { assertOwnDirectory, logIdentityIn } from "@reyn/wal/internal";
 
 export interface Layout {
 	readonly root: string;
-	/** The log: `wal.jsonl` and its lock; and what lies beside it, by area. */
+	/** The directory of the log, `wal.jsonl` and its lock, and of the blob areas. */
 	readonly wal: string;
-	/** Where older versions put what script runs are made of. */
+	/** The directory where older versions put the texts of script runs. */
 	readonly runs: string;
-	/** The agents, a directory each. */
+	/** The directory of the agents, each with a directory of its own. */
 	readonly agents: string;
-	/** Where an agent's skills write. */
+	/** The directory that an agent's skills write to. */
 	workspace(scope: Scope): string;
 }
 
@@ -29,36 +29,36 @@ export function layoutOf(root: string): Layout {
 }
 
 /**
- * Where the blobs of an area lie. The stored states are those of the log that is there now: they are held to a record of the log,
- * which whoever the log came from knows too, so in one that was taken over they have a name that nobody else knew, and what is put
- * in later is not read.
+ * The directory of the blobs of an area. Stored states need protection in a log that was taken over from elsewhere: they are only
+ * checked against a record of the log, which its former owner knows too. So their directory has a random part in its name that the
+ * former owner does not know, and states that are put in later are not read.
  *
- * @param adopted the name that the log was taken over by; of one that is about to be, the one that it will have
+ * @param adopted that random part; for a log that is about to be taken over, the one that it will have
  * @throws WalError `WAL_UNSAFE` when the log is not this user's own
  */
 export function areaIn({ wal }: Layout, area: string, adopted = isOfLog(area) ? adoptedIn(wal) : undefined): string {
 	return join(wal, adopted === undefined ? area : `${area}-${adopted}`);
 }
 
-/** The stored states: the snapshots, and what outlives the records that `gc` takes away. */
+/** The areas of stored states: snapshots, and what outlives the records that `gc` removes. */
 const OF_LOG: readonly string[] = ["snapshots", "kept"];
 
 const isOfLog = (area: string): boolean => OF_LOG.includes(area);
 
-/** The areas whose blobs are what their names say, whoever put them there. */
+/** The areas whose blobs are named by their hash, so that it does not matter who put them there. */
 const HASHED: readonly string[] = ["results", "scripts", "plans"];
 
 function adoptedIn(wal: string): string | undefined {
 	try {
 		return logIdentityIn(wal)?.adopted;
 	} catch (error) {
-		// Its opening tells what is damaged, and what to do.
+		// A damaged log is reported when it is opened.
 		if (codeOf(error) !== "WAL_CORRUPT") throw error;
 		return undefined;
 	}
 }
 
-/** The directories of blobs that there are, or may be. `former`: stored states that the log had before it was taken over. */
+/** The directories of blobs that exist or may exist. `isFormer`: stored states from before the log was taken over. */
 export function areasIn(layout: Layout): readonly { readonly directory: string; readonly isFormer: boolean }[] {
 	const { wal } = layout;
 	const today = OF_LOG.map((area) => areaIn(layout, area));
@@ -75,11 +75,11 @@ const isStoredStates = new RegExp(`^(?:${OF_LOG.join("|")})(?:-[0-9a-f]{32})?$`)
 
 const workspaceIn = (agent: string): string => join(agent, "workspace");
 
-/** Where older versions put decompositions: `state/plans` of each agent. */
+/** The directories where older versions put decompositions: `state/plans` of each agent. */
 export const formerPlansIn = ({ agents }: Layout): readonly string[] =>
 	agentsIn(agents).map((agent) => join(agent, "state", "plans"));
 
-/** Refuses a state that a link, or what others may write to, is a directory of. @throws WalError `WAL_UNSAFE` */
+/** Refuses a state if one of its directories is a link, or others may write to it. @throws WalError `WAL_UNSAFE` */
 export function assertOwnState(layout: Layout): void {
 	const { root, wal, runs, agents } = layout;
 	for (const directory of [root, wal]) assertOwnDirectory(directory);
@@ -92,7 +92,7 @@ export function assertOwnState(layout: Layout): void {
 	for (const plans of formerPlansIn(layout)) assertOwnWay(agents, plans);
 }
 
-/** Looks at the root, at a directory below it, and at those between. @throws WalError `WAL_UNSAFE` */
+/** Checks the root, a directory below it, and all directories between. @throws WalError `WAL_UNSAFE` */
 export function assertOwnWay(root: string, directory: string): void {
 	const parts = relative(root, directory).split(sep);
 	for (let i = 0; i <= parts.length; i++) assertOwnDirectory(join(root, ...parts.slice(0, i)));
@@ -103,13 +103,13 @@ const agentsIn = (agents: string): readonly string[] =>
 		.map((name) => join(agents, name))
 		.filter((path) => !lstatSync(path, { throwIfNoEntry: false })?.isFile());
 
-/** The name of an agent's directory. Older versions have made others for names that are not plain, and those stay. */
+/** The name of an agent's directory. Older versions named some in another way; an existing directory stays in use. */
 function agentIn(agents: string, name: string): string {
 	const [now, former] = [asFileName(name), scopeKey({ agent: name })];
 	return former !== now && namesIn(agents).includes(former) ? former : now;
 }
 
-/** As they are written: a file system that folds case would find others too. */
+/** The names in a directory. Compare them exactly: a file system that ignores case would find others too. */
 export function namesIn(directory: string): readonly string[] {
 	try {
 		return readdirSync(directory);

@@ -1,4 +1,4 @@
-/** The files below a directory of a state, with no link followed: behind one lies what is somebody else's. */
+/** Lists the files below a directory of a state, without following links: they lead to files of others. */
 import type { Dirent } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,9 +7,9 @@ import { assertOwnDirectory } from "@reyn/wal/internal";
 import { assertOwnWay } from "./layout.ts";
 
 /**
- * Their paths. By hand: a recursive `readdir` follows links in some versions of Node.
+ * The paths of all files below a directory. Not by a recursive `readdir`, which follows links in some versions of Node.
  *
- * @param root a directory above it: it and those between are looked at too
+ * @param root a directory above it; it and the directories between are checked too
  * @throws WalError `WAL_UNSAFE`
  */
 export async function* filesBelow(root: string, directory: string): AsyncGenerator<string> {
@@ -22,7 +22,7 @@ async function* filesIn(directory: string): AsyncGenerator<string> {
 	for (const entry of await entriesOf(directory)) {
 		const path = join(directory, entry.name);
 		if (entry.isFile()) yield path;
-		// A link is none, and refused: it may be meant to lead there.
+		// A link is no directory, so the check below refuses it.
 		else yield* filesIn(path);
 	}
 }
@@ -31,7 +31,7 @@ async function entriesOf(directory: string): Promise<readonly Dirent[]> {
 	return (await unlessGone(readdir(directory, { withFileTypes: true }))) ?? [];
 }
 
-/** In bytes; undefined where it is gone. */
+/** The size of a file in bytes; undefined: it is gone. */
 export const sizeOf = async (path: string): Promise<number | undefined> => (await unlessGone(lstat(path)))?.size;
 
 async function unlessGone<T>(look: Promise<T>): Promise<T | undefined> {

@@ -1,4 +1,4 @@
-/** A state in a directory (`.reyn/`): its log and its blobs as files, and what it takes to keep those in order. */
+/** The store of a state in a directory (`.reyn/`): its log and its blobs as files. */
 import { basename, dirname } from "node:path";
 import { fileBlobs, fileEngine, memoryBlobs } from "@reyn/wal";
 import { isTemporaryName, removeFiles } from "@reyn/wal/internal";
@@ -11,19 +11,19 @@ export interface FileStoreOptions {
 	/** Keep the log on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
 	readonly allowNetwork?: boolean | undefined;
 	/**
-	 * Read no snapshots: those of a state that is not known say what whoever gave it likes, and its log alone says what would go on.
-	 * Default: false.
+	 * Ignore stored snapshots. Those of a state from elsewhere could say anything; only its log says which work would go on. Default:
+	 * false.
 	 */
 	readonly withoutSnapshots?: boolean | undefined;
 }
 
-/** The store of a state directory, usually `.reyn`. What lies there and is not this user's own is refused with `WAL_UNSAFE`. */
+/** The store of a state directory, usually `.reyn`. Files there that are not this user's own are refused with `WAL_UNSAFE`. */
 export function fileStore(
 	directory: string,
 	{ allowNetwork = false, withoutSnapshots = false }: FileStoreOptions = {},
 ): Store {
 	const layout = layoutOf(directory);
-	/** Those under way. */
+	/** The puts under way. */
 	const puts = new Set<Promise<void>>();
 	return {
 		engine: fileEngine(layout.wal, { allowNetwork }),
@@ -42,7 +42,7 @@ export function fileStore(
 }
 
 /**
- * Takes away the temporary files of writes that were killed, and the stored states that the log had before it was taken over.
+ * Removes the temporary files of killed writes, and the stored states from before the log was taken over.
  *
  * @throws WalError `WAL_UNSAFE`
  */
@@ -53,7 +53,7 @@ async function sweep(layout: Layout, puts: ReadonlySet<Promise<void>>, dryRun: b
 			if (isFormer || isTemporaryName(basename(path))) found.push(path);
 	for (const directory of [layout.runs, ...formerPlansIn(layout)])
 		for await (const path of filesBelow(layout.root, directory)) if (isTemporaryName(basename(path))) found.push(path);
-	// Those of this process are gone once its writes are over; what comes meanwhile was not found.
+	// Temporary files of this process are gone once its writes are over; newer ones were not found above.
 	await Promise.allSettled(puts);
 	let [files, bytes] = [0, 0];
 	for (const [directory, paths] of Map.groupBy(found, dirname)) {

@@ -1,9 +1,11 @@
 /**
- * Whether a state directory was made where it lies, by this user: what goes on by itself in one that came from elsewhere was
- * begun by somebody else. A state says so by a code over its real path and who its log is, made with a secret that lies outside
- * all states: who puts files in it, as a pull of what git ignores does, has neither the secret nor what the log says of itself.
- * Whoever a state came from knows that of it, so a log that is trusted says something new from then on, and what was sealed
- * before has to stay as it was seen. What stands for records that are gone is copied to where only this log has it.
+ * Decides whether a state directory is this user's own, made where it lies. A state from elsewhere holds work that somebody else has
+ * begun, and it must not go on by itself.
+ *
+ * A state proves its origin by a MAC over its real path and the identity of its log. The key is a secret of the user outside of all
+ * states: somebody who puts files into a state, as a `git pull` may, has neither the key nor the identity. When a person trusts a
+ * foreign state, its log gets a new random identity, since its former owner knows the old one; segments that were sealed before are
+ * bound by their hashes; and kept states are copied to a directory that only the new identity names.
  */
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
@@ -26,16 +28,16 @@ import { mainSession } from "../kernel/sessions.ts";
 import { areaIn, assertOwnState, layoutOf, namesIn } from "./layout.ts";
 import { sizeOf } from "./own-tree.ts";
 
-/** `new`: there is nothing in it. `own`: made, or trusted, at this path with this secret. `unknown`: anything else. */
+/** `new`: the state is empty. `own`: it was made, or trusted, at this path with this secret. `unknown`: anything else. */
 export type StateOrigin = "new" | "own" | "unknown";
 
-/** Where a state says it. */
+/** The file of the MAC in a state. */
 const CODE = "own";
 const SECRET_BYTES = 32;
-/** A line for each segment of a log that came from elsewhere. */
+/** The largest file of the MAC, in bytes: it has a line for each sealed segment of a log that was trusted. */
 const MAX_CODE_BYTES = 16 * 1024 * 1024;
 const MAX_SEGMENT_BYTES = 512 * 1024 * 1024;
-/** What a directory may have and still have nothing in it: neither goes on by itself. */
+/** Files that an empty state may have: neither starts any work. */
 const EMPTY: ReadonlySet<string> = new Set([".gitignore", CODE]);
 
 /**
@@ -54,10 +56,10 @@ export async function stateOrigin(state: string, secrets: string): Promise<State
 	const [, ...lines] = found.toString("latin1").trimEnd().split("\n");
 	const expected = Buffer.from(macOf(state, identity, lines, secret));
 	if (found.length !== expected.length || !timingSafeEqual(found, expected)) return "unknown";
-	// An older code of this place may have gone to somebody else, with the log that it is of.
+	// Only the newest MAC of this path counts: an older one may have been copied to somebody else, with its log.
 	const newest = await newestCode(state, secrets);
 	if (newest !== undefined && newest !== hash("sha256", found)) return "unknown";
-	// Whatever else is in the log was sealed when it was trusted, and is as it was, or came later.
+	// All other segments were sealed when the log was trusted, and have to be unchanged, or were written later.
 	for (const path of identity?.others() ?? []) {
 		const line = lines.find((each) => each.startsWith(`${basename(path)} `));
 		if (line === undefined || line !== (await lineOf(path).catch(unlessTooLarge))) return "unknown";
@@ -66,8 +68,8 @@ export async function stateOrigin(state: string, secrets: string): Promise<State
 }
 
 /**
- * A state that is not known is not known later either, until somebody trusts it. To be called before its log is repaired: all that
- * a repair keeps is in a segment that says whose the log is, whoever wrote it.
+ * Makes sure that an unknown state stays unknown until a person trusts it. Call it before its log is repaired: a repair writes a new
+ * segment with the identity of the log, whoever wrote the records in it.
  *
  * @throws WalError `WAL_UNSAFE` when the state or the secret is not this user's own
  */
@@ -76,11 +78,12 @@ export async function forgetUnknown(state: string, secrets: string): Promise<voi
 }
 
 /**
- * Makes a state this user's own that a person trusts, wherever it came from, at the path where it lies and with the log that is in it.
- * Gives what was set aside of its log, as an opening does: the next one finds it done.
+ * Makes a state this user's own, wherever it came from, because a person trusts it: at its present path and with its present log.
  *
- * @param options `seen`: what {@link stateFingerprint} gave of it before somebody was shown what is in it
- * @throws RuntimeError `RUNTIME_STATE_CHANGED` where it is another one by now, and nothing was trusted; WalError `WAL_UNSAFE` when the state or the secret is not this user's own; and as `openWal` does, of the log in it
+ * @param options `seen`: the {@link stateFingerprint} of the state from before its content was shown to the person
+ * @returns the torn tail that was cut off the log, as an opening reports it; the next opening finds none
+ * @throws RuntimeError `RUNTIME_STATE_CHANGED` if the state has changed since, and nothing was trusted; WalError `WAL_UNSAFE` when the
+ * state or the secret is not this user's own; and as `openWal` does
  */
 export async function trustState(
 	state: string,
@@ -99,7 +102,7 @@ export async function trustState(
 	const kept = areaIn(layout, "kept", adopt);
 	const adopted = await openWal(fileEngine(layout.wal, { allowNetwork, adopt }), {
 		records: [],
-		// The log is locked by now, and not taken over yet: a cut leaves it as it was.
+		// The log is locked by now, and not taken over yet: an error here leaves it as it was.
 		async proven(logId) {
 			if (seen !== undefined && seen !== (await stateFingerprint(state))) throw changed(state);
 			for (const path of sealedIn(layout.wal)) assertSegment(path, await sizeOf(path));
@@ -108,7 +111,7 @@ export async function trustState(
 			return newestSnapshot(fileSnapshots(areaIn(layout, "snapshots")), logId, [mainSession]);
 		},
 	}).catch((error) => {
-		// A log that was taken over before it failed has no other.
+		// If the log was taken over before the failure, it needs the copied states.
 		if (!isAdopted(state, adopt)) rmSync(kept, { recursive: true, force: true });
 		throw error;
 	});
@@ -121,8 +124,8 @@ export async function trustState(
 }
 
 /**
- * Makes a state this user's own whose log was made in this process, or is not made yet: then it is so once it is claimed again. A
- * directory that is missing is made.
+ * Makes a state this user's own whose log was made in this process. If there is no log yet, claim it again once there is one. A missing
+ * directory is made.
  *
  * @throws WalError `WAL_UNSAFE` when the state or the secret is not this user's own
  */
@@ -142,8 +145,8 @@ async function bind(state: string, secrets: string, lines: readonly string[]): P
 }
 
 /**
- * Of what a state says: all files that decide what counts of its log, and what stands for records that are gone, under the names
- * that this is read by. Equal ones are the same.
+ * A fingerprint of a state's content: all files that decide which records of the log count, and the kept states. Equal fingerprints
+ * mean equal content.
  *
  * @throws WalError `WAL_TOO_LARGE` before anything is read, `WAL_UNSAFE`
  */
@@ -178,7 +181,7 @@ export async function stateFingerprint(state: string): Promise<string> {
 	return hash("sha256", JSON.stringify([seen, brokenIn(layout.wal)]));
 }
 
-/** To read more takes seconds, and whoever made the state may have put gigabytes of nothing there. */
+/** The most bytes that a fingerprint reads: more takes seconds, and a stranger may have put gigabytes into the state. */
 const MAX_SEEN_BYTES = 512 * 1024 * 1024;
 
 const logFilesIn = (wal: string): readonly string[] =>
@@ -189,7 +192,7 @@ const logFilesIn = (wal: string): readonly string[] =>
 
 const sealedIn = (wal: string): readonly string[] => logFilesIn(wal).filter((path) => /^wal-\d+/.test(basename(path)));
 
-/** Before a log is taken over: one that cannot be bound after it would be asked about for ever. @throws WalError `WAL_TOO_LARGE` */
+/** Checks a segment before a log is taken over: one too large to be hashed would leave the state unknown for ever. @throws WalError `WAL_TOO_LARGE` */
 function assertSegment(path: string, bytes = 0): void {
 	if (bytes <= MAX_SEGMENT_BYTES) return;
 	throw new WalError(
@@ -199,7 +202,7 @@ function assertSegment(path: string, bytes = 0): void {
 	);
 }
 
-/** Where one lies, the log is read line by line; what is in it counts for nothing. */
+/** The `.broken` files of a log. If there is one, the log is read line by line; its content does not count. */
 const brokenIn = (wal: string): readonly string[] =>
 	namesIn(wal)
 		.filter((name) => name.startsWith("wal.jsonl.broken-"))
@@ -212,7 +215,7 @@ const changed = (state: string): RuntimeError =>
 		{ state },
 	);
 
-/** Where this user's own side knows the newest code of a state. */
+/** The file outside of the state that knows the newest MAC for its path. */
 const newestPath = (state: string, secrets: string): string =>
 	join(placeIn(secrets), hash("sha256", realpathSync.native(state)));
 
@@ -220,18 +223,18 @@ async function newestCode(state: string, secrets: string): Promise<string | unde
 	return (await readOwnFile(newestPath(state, secrets), 64))?.toString("latin1");
 }
 
-/** A header is there whole, or not at all. */
+/** Was the log taken over under this identity? A header is written whole, or not at all. */
 function isAdopted(state: string, adopt: string): boolean {
 	const identity = identityIn(state);
 	return identity !== "unknown" && identity?.adopted === adopt;
 }
 
-/** What a state may have kept: more takes minutes to copy, and a disk. */
+/** The most kept blobs, and bytes of them, that are copied: more would take minutes, and fill a disk. */
 const MAX_KEPT_BLOBS = 20_000;
 const MAX_KEPT_BYTES = 1024 * 1024 * 1024;
 
 /**
- * Copies the index, the states that it names, and what states share. What nothing refers to stays where it is.
+ * Copies the index, the states that it names, and the chunks that they share. Blobs that nothing refers to are left.
  *
  * @throws WalError `WAL_TOO_LARGE` before anything is copied
  */
@@ -255,7 +258,7 @@ async function copyKept(from: BlobStore, to: BlobStore, path: string): Promise<v
 	}
 }
 
-/** Those that the index names, and what they share. */
+/** The names of the blobs that the index refers to, with shared chunks. */
 async function keptNames(from: BlobStore): Promise<readonly string[]> {
 	const bases = new Set(basesIn((await from.get(INDEX)) ?? Buffer.alloc(0)));
 	return (await from.list("")).filter((name) => {
@@ -264,7 +267,7 @@ async function keptNames(from: BlobStore): Promise<readonly string[]> {
 	});
 }
 
-/** Is it one that docs/formats/kept-v1.md has? No Reyn writes another there, or reads it. */
+/** Is it a name of docs/formats/kept-v1.md? Reyn writes and reads no others there. */
 const isKeptName = (name: string): boolean =>
 	name === INDEX || /^(?:whole\/)?(?:log|chunks\/[0-9a-f]{64})$/.test(name) || ROOT.test(name);
 
@@ -272,7 +275,7 @@ const INDEX = "branches";
 const ROOT = /^(?:whole\/)?roots\/[^/]+\/(\d{20})$/;
 const index = z.object({ bases: z.array(z.object({ seq: z.int() })) });
 
-/** The seqs whose states an index names; none where it cannot be read, which an opening then says. */
+/** The seqs whose states an index names; none if it cannot be read, which the next opening reports. */
 function basesIn(bytes: Uint8Array): readonly number[] {
 	try {
 		const [, text = ""] = Buffer.from(bytes).toString().split("\n");
@@ -282,7 +285,7 @@ function basesIn(bytes: Uint8Array): readonly number[] {
 	}
 }
 
-/** A log that does not say who it is, is nobody's. */
+/** The identity of the log; `unknown` if it has a log that does not say it. */
 function identityIn(state: string): LogIdentity | undefined | "unknown" {
 	try {
 		return logIdentityIn(layoutOf(state).wal);
@@ -300,9 +303,9 @@ function unlessTooLarge(error: WalError): undefined {
 	if (error.code !== "WAL_TOO_LARGE") throw error;
 }
 
-/** @param lines of the segments that were sealed when the log was trusted */
+/** The MAC of a state. @param lines the segments that were sealed when the log was trusted, with their hashes */
 function macOf(state: string, identity: LogIdentity | undefined, lines: readonly string[], secret: Buffer): string {
-	// No log says nothing: one that is put in later is another.
+	// A state without a log has a MAC of its own, which does not fit a log that is put in later.
 	const { log, adopted } = identity ?? {};
 	const who = [log, ...(adopted === undefined ? [] : [adopted, ...lines])].filter((each) => each !== undefined);
 	const said = JSON.stringify(["reyn state", realpathSync.native(state), ...who]);
@@ -315,7 +318,7 @@ async function lineOf(path: string): Promise<string> {
 	return `${basename(path)} ${sha256}`;
 }
 
-// A directory of its own: of two processes that make it at once, one alone can put it in its place.
+// A directory of its own, made by a rename: of two processes that make it at once, only one succeeds.
 const placeIn = (secrets: string): string => join(secrets, "own-states");
 
 async function secretIn(secrets: string): Promise<Buffer | undefined> {
@@ -339,7 +342,7 @@ async function makeSecret(secrets: string): Promise<Buffer> {
 		failure = error;
 		rmSync(made, { recursive: true, force: true });
 	}
-	// No file to remove, but the sync that makes the new name durable, whoever gave it.
+	// Removes no file; it is called for its sync, which makes the new directory name durable.
 	if (namesIn(placeIn(secrets)).length > 0) await removeFiles(secrets, []);
 	const secret = await secretIn(secrets);
 	if (!secret) throw failure;

@@ -1,4 +1,4 @@
-/** The conversation of a session: a fold, and the messages that a model is shown of it. */
+/** The conversation of a session: its projection, and the messages that a model is shown. */
 import { type Message, shownOf, stepCompleted, type ToolCall } from "@reyn/journal";
 import { spilledTextSchema } from "@reyn/journal/internal";
 import { rewindNote } from "@reyn/rewind-modes";
@@ -28,14 +28,14 @@ const item = z.discriminatedUnion("type", [
 		turn: seq,
 		calls: z.array(z.object({ id: z.string(), name: z.string(), args: z.unknown().optional() })),
 	}),
-	/** What a tool answered; `step` names the call in the journal, or is the call's id where it failed. */
+	/** A tool's answer. `step` is the fingerprint of its step; if the call failed, the id of the call. */
 	z.object({ type: z.literal("result"), seq, turn: seq, step: z.string(), text: z.string() }),
-	/** A text from the background; how it begins, where it lies beside the log. */
+	/** A text from the background; only its beginning, if the whole lies beside the log. */
 	z.object({
 		type: z.literal("message"),
 		seq,
 		from: z.string(),
-		/** The kind of that work; absent where an older version has folded it. */
+		/** The kind of work that it comes from; absent in states of older versions. */
 		of: z.string().optional(),
 		text: z.string(),
 		spilled: spilledTextSchema.optional(),
@@ -44,9 +44,9 @@ const item = z.discriminatedUnion("type", [
 ]);
 
 const openEnds = z.object({
-	/** Prompts that have no answer yet, oldest first. */
+	/** The prompts without an answer yet, oldest first. */
 	open: z.array(seq),
-	/** Messages from the background that nobody was shown yet. */
+	/** The messages from the background that were not shown yet. */
 	undelivered: z.array(seq),
 });
 
@@ -57,7 +57,7 @@ export interface ConversationState extends Readonly<z.infer<typeof openEnds>> {
 
 export const turnLane = (turn: Seq): string => `turn/${turn}`;
 
-/** The turn that a lane is of; undefined for others, also for those of steps inside a turn's step. */
+/** The turn of a lane; undefined for other lanes, such as those of inner steps. */
 export function turnOf(lane: string): Seq | undefined {
 	const [, turn] = /^turn\/(\d+)$/.exec(lane) ?? [];
 	return turn === undefined ? undefined : Number(turn);
@@ -83,7 +83,7 @@ export const conversation = defineProjection({
 				undelivered: [...state.undelivered, seq],
 			};
 		}),
-		// A step of a turn is what was asked of the tools, or what one answered: no second record says the same.
+		// The steps of a turn are folded themselves: they say what was asked of tools and what these answered.
 		on(stepCompleted, (state, { lane, kind, fp, occ, result }, { seq }) => {
 			const turn = turnOf(lane);
 			if (turn === undefined) return state;
@@ -105,7 +105,7 @@ export const conversation = defineProjection({
 		})),
 		on(rewindNote, (state, { text }, { seq }) => add(state, { type: "note", seq, text })),
 	],
-	// What an older version has is part of what this one has.
+	// States of older versions are valid here: this version only added optional fields.
 	migrate: (state) => state,
 	floor: ({ open }) => open[0],
 	inCycle: inToolCycle,
@@ -115,7 +115,7 @@ function add(state: ConversationState, next: ConversationItem): ConversationStat
 	return { ...state, items: state.items.append(next) };
 }
 
-/** A world tool that was asked again, in a resumed turn, replaces its first answer. */
+/** Adds a tool's answer. A world tool that is asked again in a resumed turn replaces its first answer. */
 function answered(state: ConversationState, result: ConversationItem & { type: "result" }): ConversationState {
 	for (const [item, at] of since(state, result.turn))
 		if (item.type === "result" && item.turn === result.turn && item.step === result.step)
@@ -123,13 +123,13 @@ function answered(state: ConversationState, result: ConversationItem & { type: "
 	return add(state, result);
 }
 
-/** Which work a text of the background comes from; its first two forms had a name of their own for each kind. */
+/** The work that a background text comes from. Older records had a field of its own for each kind of work. */
 function fromOf(message: { from: From } | { plan: string } | { skill: string }): From {
 	if ("from" in message) return message.from;
 	return "plan" in message ? { kind: "plan", id: message.plan } : { kind: "skill", id: message.skill };
 }
 
-/** The items from a seq on, newest first: what is asked for is near the end, however long the conversation is. */
+/** The items from a seq on, newest first, since callers look for something near the end of a long conversation. */
 export function* since({ items }: ConversationState, seq: Seq): Generator<[item: ConversationItem, at: number]> {
 	for (let at = items.length - 1; at >= 0; at--) {
 		const item = items.at(at) as ConversationItem;
@@ -168,9 +168,9 @@ export function hasMessageFrom(state: ConversationState, { kind, id }: From, seq
 }
 
 /**
- * What the model is shown before a turn begins: all earlier turns whole, and background messages between them.
+ * The messages that the model is shown before a turn: all earlier turns as a whole, and background messages between them.
  *
- * @param beside the texts that lie beside the log, by the seqs of their messages; absent: how they begin
+ * @param beside the texts that lie beside the log, by the seqs of their messages; absent: only their beginnings are shown
  */
 export function messagesBefore(
 	state: ConversationState,
@@ -179,7 +179,7 @@ export function messagesBefore(
 ): Message[] {
 	const items = state.items.toArray();
 	const prompts = items.filter(({ type }) => type === "prompt").map(({ seq }) => seq);
-	/** Items that belong together stand together, though a background message may have come between them. */
+	/** The group of an item: the items of one turn stay together, even if a background message came between them. */
 	const groupOf = (each: ConversationItem): Seq =>
 		"turn" in each
 			? each.turn

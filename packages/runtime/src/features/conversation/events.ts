@@ -1,7 +1,7 @@
-/** What turns say, and texts that come from the background. */
+/** The events of turns, and the type of a text from the background. */
 import type { Scope, Seq } from "@reyn/wal";
 
-/** What turns say while they work. */
+/** An event of a turn. */
 export type TurnEvent =
 	/** A piece of the answer as it comes. */
 	| { readonly type: "text"; readonly scope: Scope; readonly turn: Seq; readonly delta: string }
@@ -10,15 +10,15 @@ export type TurnEvent =
 			readonly type: "turn_end";
 			readonly scope: Scope;
 			readonly turn: Seq;
-			/** `interrupted`: over without an answer, or cut; `stopped`: kept for want of the model, and `resume()` or a prompt goes on with it. */
+			/** `interrupted`: over without an answer, or cut; `stopped`: kept, since the model is away; `resume()` or a prompt goes on with it. */
 			readonly outcome: "completed" | "interrupted" | "stopped";
 			readonly reason?: string;
 	  }
-	/** What looked like a secret was taken out of a prompt: it is not written down, and the model is not told. */
+	/** Something that looks like a secret was taken out of a prompt: it is not recorded, and the model does not see it. */
 	| { readonly type: "prompt_redacted"; readonly scope: Scope }
-	/** The same was asked before and is open: that turn goes on, and nothing is paid twice. */
+	/** The same prompt is open already: its turn goes on, and nothing is paid for twice. */
 	| { readonly type: "prompt_known"; readonly scope: Scope; readonly turn: Seq }
-	/** A text from the background could not be shown, or that it was could not be recorded: `resume()` shows it again. */
+	/** A text from the background could not be shown, or it could not be recorded that it was shown: `resume()` shows it again. */
 	| {
 			readonly type: "undelivered";
 			readonly scope: Scope;

@@ -1,21 +1,21 @@
-/** Messages that are too large for the log: how one begins stands there, and the whole of it lies beside the log. */
+/** Messages too large for the log: the log has their beginning, and the whole text lies beside it. */
 import { readText, type SpilledText, spilledResults } from "@reyn/journal";
 import { type BlobStore, codeOf, type Seq } from "@reyn/wal";
 import { amongResults } from "../../kernel/store.ts";
 import { type ConversationState, conversation, since } from "./conversation.ts";
 import { assistantMessage } from "./records.ts";
 
-/** In characters. */
+/** Characters of the beginning. */
 const SHOWN = 1000;
 
-/** What stands in the log for a text that is kept beside it. */
+/** The text that stands in the log for a message kept beside it. */
 export function beginningOf(text: string): string {
-	// Not the first half of a character.
+	// Drops half of a surrogate pair at the cut.
 	const start = text.slice(0, SHOWN).replace(/[\uD800-\uDBFF]$/, "");
 	return `${start}… (${Buffer.byteLength(text)} bytes in all)`;
 }
 
-/** The text of a message; of one that is lost, how it begins. */
+/** The whole text of a message; if it is lost, its beginning. */
 export async function wholeText(
 	{ text, spilled }: { readonly text: string; readonly spilled?: SpilledText | undefined },
 	results: BlobStore,
@@ -29,7 +29,7 @@ export async function wholeText(
 	}
 }
 
-/** The texts of a conversation before a turn that lie beside the log, by the seqs of their messages. */
+/** The texts before a turn that lie beside the log, by the seqs of their messages. */
 export async function wholeTextsBefore(
 	state: ConversationState,
 	turn: Seq,
@@ -42,7 +42,7 @@ export async function wholeTextsBefore(
 	return new Map(await Promise.all(found));
 }
 
-/** Which of them records and states refer to. */
+/** Says which of these blobs records and states refer to. */
 export const spilledMessages = amongResults({
 	ofRecord: ({ kind, data }) =>
 		kind === assistantMessage.kind ? spilledResults.ofText((data as { spilled?: SpilledText }).spilled) : [],

@@ -1,4 +1,4 @@
-/** Texts from the background: recorded once, shown when their work is over, and recorded as shown. */
+/** Delivers texts from the background: records each once, shows it when its work is over, and records that it was shown. */
 import type { SpilledText } from "@reyn/journal";
 import { reasonOf } from "@reyn/journal/internal";
 import type { Appended, Seq } from "@reyn/wal";
@@ -38,12 +38,12 @@ export class Outbox implements BackgroundMessages {
 		await this.#deliver(messages, signal);
 	}
 
-	/** Shows what waits in a session. What goes on shows what it has said itself, once it is over. */
+	/** Shows the texts that wait in a session, except those of work that is under way: it shows its own texts when it is over. */
 	deliverWaiting(session: Session): void {
 		const work = deliveryWork(session.scope);
 		if (session.isRunning(work)) return;
 		session.start(work, async (signal) => {
-			// All that goes on has begun then.
+			// A microtask later, all work that is resumed has begun.
 			await undefined;
 			const under = session.scopesUnderWay();
 			const messages = undeliveredIn(session.view).filter(({ from }) => !under.some(({ run }) => run === from));
@@ -51,13 +51,13 @@ export class Outbox implements BackgroundMessages {
 		});
 	}
 
-	/** One after the other. One that fails holds no other one up: it waits, and that is said. Never rejects. */
+	/** Shows messages one after the other. One that fails waits, is reported, and does not hold up the others. Never rejects. */
 	async #deliver(messages: readonly Undelivered[], signal: AbortSignal): Promise<void> {
 		for (const message of messages) {
 			try {
 				await this.#deliverOne(message, signal);
 			} catch (error) {
-				// What was shown while there was no space to record it is shown again at the next start.
+				// Shown, but not recorded for lack of space: it is shown again at the next start.
 				if (signal.aborted && error === signal.reason) return;
 				const { seq, scope, from } = message;
 				const { message: reason } = reasonOf(error);
@@ -66,15 +66,15 @@ export class Outbox implements BackgroundMessages {
 		}
 	}
 
-	/** Shows a message, and records that. While there is no space for that it counts as being shown, so that nobody is shown it again. */
+	/** Shows a message and records that. While the record waits for space the message counts as being shown, so it is not shown twice. */
 	async #deliverOne({ spilled, ...message }: Undelivered, signal: AbortSignal): Promise<void> {
 		const { sessions, results, space, wal } = this.#kernel;
 		if (!this.#onMessage || this.#showing.has(message.seq)) return;
-		// The log has failed before it was recorded: the next life says it.
+		// The message is not durable, since the log has failed: the next start shows it.
 		if (message.seq > wal.durableTip) return;
 		this.#showing.add(message.seq);
 		try {
-			// What is recorded of its work is told first.
+			// Events of earlier records come first.
 			await this.#kernel.told();
 			await this.#onMessage({ ...message, text: await wholeText({ text: message.text, spilled }, results) });
 			const write = (): Appended | undefined => {

@@ -1,4 +1,4 @@
-/** The work that a conversation knows: open prompts, and texts that wait to be shown. */
+/** The pieces of work of a conversation: open prompts, and texts that wait to be shown. */
 import { journalRecords, type SpilledText } from "@reyn/journal";
 import type { View } from "@reyn/snapshot";
 import type { Scope } from "@reyn/wal";
@@ -8,15 +8,15 @@ import { conversation, promptText, since } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
 import { conversationRecords, messageDelivered } from "./records.ts";
 
-/** The kind of piece that an open prompt is. */
+/** The kind of piece of an open prompt. */
 export const TURN = "turn";
 
-/** The kind of piece that a text is which waits to be shown. */
+/** The kind of piece of a text that waits to be shown. */
 export const MESSAGE = "message";
 
 const kindsOfTurn = kindsOf([...conversationRecords.filter((each) => each !== messageDelivered), ...journalRecords]);
 
-/** The turns of a session are one after the other. */
+/** The work of a turn. All turns of a session have the same name, so they run one after the other. */
 export const turnWork = (session: Scope): Work => ({ name: TURN, scope: session, kinds: kindsOfTurn });
 
 export const deliveryWork = (session: Scope): Work => ({
@@ -47,10 +47,10 @@ export const messagesIn = (view: View): readonly Piece[] =>
 		since: seq,
 	}));
 
-/** A message that nobody was shown; of one that lies beside the log it has how it begins. */
+/** A message that was not shown yet; only its beginning, if the whole lies beside the log. */
 export type Undelivered = BackgroundMessage & { readonly spilled: SpilledText | undefined };
 
-/** Oldest first. */
+/** The messages that were not shown yet, oldest first. */
 export function undeliveredIn(view: View): readonly Undelivered[] {
 	const { scope } = view;
 	const state = view.get(conversation);

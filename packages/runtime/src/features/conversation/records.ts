@@ -1,16 +1,16 @@
-/** What a conversation adds to the log. */
+/** The records that a conversation adds to the log. */
 import { spilledTextSchema } from "@reyn/journal/internal";
 import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 
-/** The seq of the prompt that a turn answers names the turn. */
+/** A turn is identified by the seq of its prompt. */
 const turn = z.int().positive();
 
 export const userPrompt = defineRecord("user_prompt", z.object({ text: z.string(), by: z.enum(["person", "skill"]) }));
 
 /**
- * A text of the agent: the `round`-th answer of a turn, or what a piece of work delivers from the background. Of a text that is
- * `spilled`, which lies beside the log, it has the beginning.
+ * A text of the agent: the answer of round `round` of a turn, or a text from work in the background. If the text is `spilled`, it
+ * lies beside the log, and the record has its beginning.
  */
 export const assistantMessage = defineRecord(
 	"assistant_message",
@@ -18,17 +18,17 @@ export const assistantMessage = defineRecord(
 		z.object({ text: z.string(), turn, round: z.int().nonnegative() }),
 		z.object({
 			text: z.string(),
-			/** By the feature's word for it: `plan`, `skill`. */
+			/** The kind of work, in the feature's word: `plan`, `skill`. */
 			from: z.object({ kind: z.string(), id: z.string() }),
 			spilled: spilledTextSchema.optional(),
 		}),
-		// As older versions wrote it.
+		// The two forms of older versions.
 		z.object({ text: z.string(), plan: z.string(), spilled: spilledTextSchema.optional() }),
 		z.object({ text: z.string(), skill: z.string(), spilled: spilledTextSchema.optional() }),
 	]),
 );
 
-/** A tool call of a turn that failed; the model is told so. What succeeds is a step of the journal. */
+/** A tool call of a turn that failed, as the model is told. A call that succeeds is recorded as a step instead. */
 export const toolFailed = defineRecord("tool_failed", z.object({ turn, call: z.string(), text: z.string() }));
 
 export const turnCompleted = defineRecord("turn_completed", z.object({ turn }));

@@ -1,4 +1,4 @@
-/** What the records of a turn tell. */
+/** Derives events from the records of turns. */
 import { stepCompleted, type ToolCall } from "@reyn/journal";
 import type { WalRecord } from "@reyn/wal";
 import { sessionOf } from "../../kernel/sessions.ts";
@@ -13,7 +13,7 @@ export function tellTurn(record: WalRecord): readonly TurnEvent[] {
 		const { turn, reason } = record.data;
 		return [{ type: "turn_end", scope, turn, outcome: "interrupted", reason }];
 	}
-	// The model's answer says which tools it asks for, and with what; a tool's own step says neither.
+	// Tool events come from the model's answer, which has the names and arguments; a tool's own step has no arguments.
 	if (!stepCompleted.is(record) || record.data.kind !== "model" || turnOf(record.data.lane) === undefined) return [];
 	const { toolCalls = [] } = (record.data.result ?? {}) as { toolCalls?: readonly ToolCall[] };
 	return toolCalls.map(({ name, args }) => ({ type: "tool", scope, name, args }));

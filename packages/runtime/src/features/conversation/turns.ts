@@ -1,4 +1,4 @@
-/** The turns of all sessions: prompts are taken, and answered one after the other. */
+/** Takes the prompts of all sessions, and answers those of a session one after the other. */
 import type { Seq } from "@reyn/wal";
 import { isReynError } from "@reyn/wal";
 import { stopReason } from "../../kernel/background.ts";
@@ -13,14 +13,14 @@ import { runTurn } from "./turn.ts";
 
 export class Turns {
 	readonly #kernel: Kernel;
-	/** The turns that were asked for here, and whose first go is not over. */
+	/** The turns that were asked for in this process and whose first run is not over. */
 	readonly #asked = new Set<Seq>();
 
 	constructor(kernel: Kernel) {
 		this.#kernel = kernel;
 	}
 
-	/** Gives a prompt to a session, and its turn once the prompt is durable. Who asks again what was cut, means that. */
+	/** Gives a prompt to a session; resolves with its turn once the prompt is durable. The same prompt as a cut turn resumes that turn. */
 	async prompt(given: string, scope: SessionScope): Promise<Seq> {
 		const { redact, sessions } = this.#kernel;
 		this.#kernel.assertOpen();
@@ -58,19 +58,19 @@ export class Turns {
 			try {
 				let last: Seq | undefined;
 				for (let [turn] = open(); turn !== undefined && !signal.aborted; [turn] = open()) {
-					// It has ended, and this state does not hear of it: it would be paid again and again.
+					// The turn has ended, but this state does not see that: running it again would pay for it endlessly.
 					if (turn === last) return;
 					last = turn;
-					// The next one may rest on its answer.
+					// A turn that is kept holds up the next one, which may rest on its answer.
 					if ((await this.#turn(session, turn, signal)) === "kept") return;
 				}
 			} catch {
-				// The log takes nothing, not even that a turn has stopped: it stays open, and goes on at the next start.
+				// The log takes no records, not even that a turn has stopped: the turn stays open, and goes on at the next start.
 			}
 		});
 	}
 
-	/** A turn with this prompt that was under way once, and was cut. */
+	/** An open turn with this prompt that was cut: it is not one that was just asked for. */
 	#cutTurn({ view }: Session, text: string): Seq | undefined {
 		const state = view.get(conversation);
 		return state.open.find((turn) => !this.#asked.has(turn) && promptText(state, turn) === text);
@@ -93,7 +93,7 @@ export class Turns {
 		try {
 			await runTurn(session, turn, {
 				...kernel.using(session, signal),
-				// A conversation is folded from the steps of its turns: they hold what was said themselves.
+				// No store for results: the conversation is folded from the steps of turns, so their records have to hold the texts.
 				results: undefined,
 				texts: kernel.results,
 				keep,
@@ -117,9 +117,9 @@ export class Turns {
 	}
 
 	/**
-	 * A turn that a rewind or the end of the process cut stays open: the rewind closes it, or the next start goes on with it. So does
-	 * one whose model is away, that waits for somebody to let a call pass, or of whose call in doubt nobody can be asked: what it has
-	 * paid for and done is kept until a person resumes it, or gives it up.
+	 * Decides whether a turn that stopped stays open. It does when a rewind or the end of the process cut it: the rewind closes it, or
+	 * the next start goes on with it. It does too when its model is away, a call waits for a permit, or a call in doubt cannot be
+	 * asked about: what it has paid for and done is kept until a person resumes it, or gives it up.
 	 */
 	async #stopped(
 		session: Session,
@@ -133,7 +133,7 @@ export class Turns {
 		const { code } = (error ?? {}) as { code?: unknown };
 		const waits = code === "MODEL_UNAVAILABLE" || code === "CALL_WAITING" || code === "CALL_IN_DOUBT";
 		if (waits && !signal.aborted) {
-			// What waits behind it was not begun, and is meant by who asks it again.
+			// Prompts that wait behind it were not begun: asking one of them again means the same prompt.
 			for (const open of session.view.get(conversation).open) this.#asked.delete(open);
 			this.#emit({ type: "turn_end", scope, turn, outcome: "stopped", reason });
 			return "kept";

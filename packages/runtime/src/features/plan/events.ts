@@ -1,8 +1,8 @@
-/** What plans say. */
+/** The events of plans. */
 import type { PlanProgress } from "@reyn/plan";
 import type { Scope } from "@reyn/wal";
 
-/** What plans say while they work. */
+/** An event of a plan. */
 export type PlanEvent =
 	| {
 			readonly type: "plan_started";

@@ -1,4 +1,4 @@
-/** What plans keep beside the log: their steps, as the model made them, and large results of steps. */
+/** The blobs that plans keep beside the log: their steps, as the model made them, and large results of steps. */
 import { decompositions, planRuns, spilledStepResults } from "@reyn/plan";
 import { amongResults, type BlobArea } from "../../kernel/store.ts";
 

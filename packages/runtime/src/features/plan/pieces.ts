@@ -1,4 +1,4 @@
-/** Plans as pieces of work. */
+/** The plans of a session as pieces of work, for the kernel. */
 import { journalRecords } from "@reyn/journal";
 import { type PlanRun, planRecords, planRuns } from "@reyn/plan";
 import { costOf, isInFlight } from "@reyn/plan/internal";

@@ -1,4 +1,4 @@
-/** Plans of a session: starting one for a turn, running it in the background, and delivering its answer. */
+/** Hosts plans: starts one for a turn, runs it in the background, and delivers its answer. */
 import type { Tool, Using } from "@reyn/journal";
 import {
 	execute,
@@ -41,12 +41,12 @@ export class PlanHost implements FeatureHost {
 		this.#messages = kernel.get(backgroundMessages);
 	}
 
-	/** A turn may start a plan. */
+	/** Offers the `plan` tool to turns; plan steps do not get it. */
 	tools({ session, piece, for: who }: Frame): readonly Tool[] {
 		return who === "turn" ? [this.#toolFor(session, `p${piece.id}`)] : [];
 	}
 
-	/** It may be called twice for one turn, around a crash: there is one plan all the same. */
+	/** The `plan` tool. The id of the plan is given, so that a turn which is cut and calls the tool again starts no second plan. */
 	#toolFor(session: Session, plan: string): Tool {
 		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
 		return {
@@ -55,7 +55,7 @@ export class PlanHost implements FeatureHost {
 			endsTurn: true,
 			call: async (args, { signal }) => {
 				const { space } = this.#kernel;
-				// The log of now: while this waits, a rewind may make another one the session's.
+				// Taken now, since a rewind during the waits below gives the session another log.
 				const { log } = session;
 				if (runOf(session, plan)) return started(plan);
 				let decomposition: ReturnType<typeof parseDecomposition>;
@@ -76,7 +76,7 @@ export class PlanHost implements FeatureHost {
 		};
 	}
 
-	/** Runs a plan in the background from wherever it stands, or says that it was given up where a process died before it had. */
+	/** Runs a plan in the background from wherever it stands. For a plan that was given up, it delivers the notice that a crash cut. */
 	goOn(session: Session, { id }: Piece): void {
 		this.#launch(session, id);
 	}
@@ -105,7 +105,9 @@ export class PlanHost implements FeatureHost {
 	}
 
 	/**
-	 * Goes on with a plan; with `from`, that step and all that depends on it run again. Gives the steps that will.
+	 * Goes on with a plan. With `from`, that step and all steps that depend on it run again.
+	 *
+	 * @returns the ids of the steps that run again
 	 *
 	 * @throws PlanError `PLAN_UNKNOWN_STEP`; nothing is changed then
 	 */
@@ -117,7 +119,7 @@ export class PlanHost implements FeatureHost {
 			if (read.kind === "sound") again = withDependents(read.decomposition, from);
 		}
 		await session.stop(planWork(session.scope, plan), "it is resumed from a step");
-		// It may have ended by itself meanwhile; then it would be paid again as a whole.
+		// Checked again: if the plan has ended meanwhile, all of it would be paid for again.
 		findPlan(session.view.get(planRuns), plan);
 		const scope = planScope(session, plan);
 		if (again.length > 0) session.log.append(planStepsReset({ plan, steps: [...again] }), scope);
@@ -133,14 +135,14 @@ export class PlanHost implements FeatureHost {
 		if (current().ended) return sayEnd(session, endOf(session, plan), this.#messages, keep);
 		const read = await readDecomposition(current().decomposition, this.#blobs);
 		if (read.kind === "lost") {
-			// Never made again by the model: new steps would not be the ones whose results are recorded.
+			// The model is not asked to plan again: recorded results would not belong to the new steps.
 			const text = `Plan ${plan} was discarded, because its steps are lost: ${read.why}. Please ask again.`;
 			return this.#giveUp(session, plan, read.why, text, keep);
 		}
 		const done = costOf(current());
 		this.#kernel.saved(done.calls, done.tokens);
 		const { goal, steps } = read.decomposition;
-		// That it begins is recorded; that it goes on here is not.
+		// The start is an event of its record; a resumed run has no record, so it is told here.
 		if (how === "again")
 			this.#emit({ type: "plan_started", scope: session.scope, plan, goal, steps, finished: done.steps });
 		const scope = planScope(session, plan);
@@ -166,7 +168,7 @@ export class PlanHost implements FeatureHost {
 		return { outcome: "completed", failed };
 	}
 
-	/** Records that a plan is over and what is to be said of it; nothing where its answer has been said. */
+	/** Records that a plan is given up, and the notice to deliver; no notice if its answer was delivered already. */
 	#giveUp(
 		session: Session,
 		plan: string,
@@ -181,12 +183,12 @@ export class PlanHost implements FeatureHost {
 		return sayEnd(session, { ...endOf(session, plan), giveUp }, this.#messages, keep);
 	}
 
-	/** What is over is recorded as that. */
+	/** Tells that a plan has stopped. The end of a plan is told from its record instead. */
 	#emitStop({ scope }: Session, plan: string, went: Went): void {
 		if (went.outcome === "stopped") this.#emit({ type: "plan_end", scope, plan, failed: [], ...went });
 	}
 
-	/** Tries of a step's model are told as progress of the step. */
+	/** The ports of plan steps: retries of a step's model are told as progress of the step. */
 	#using(session: Session, signal: AbortSignal): Using {
 		const using = this.#kernel.using(session, signal);
 		const observe: Using["observe"] = (event) => {

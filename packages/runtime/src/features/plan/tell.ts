@@ -1,4 +1,4 @@
-/** What the records of a plan tell. */
+/** Derives events from the records of plans. */
 import {
 	type Decomposition,
 	type PlanRun,
@@ -83,7 +83,7 @@ const settledIn = ({ steps }: PlanRun): Set<string> =>
 
 const lost: Pick<Decomposition, "steps"> = { steps: [] };
 
-/** Steps that are lost beside the log have no words. */
+/** The steps of a plan, from beside the log; none if they are lost. */
 async function stepsOf(hash: string, context: TellContext): Promise<Pick<Decomposition, "steps">> {
 	const read = await readDecomposition(hash, context.blobs(PLANS));
 	return read.kind === "sound" ? read.decomposition : lost;

@@ -1,8 +1,8 @@
-/** What script runs say. */
+/** The events of script runs. */
 import type { ScriptEvent } from "@reyn/journal/script";
 import type { Scope } from "@reyn/wal";
 
-/** What script runs say while they work. */
+/** An event of a script run. */
 export interface ScriptRunEvent {
 	readonly type: "script";
 	readonly scope: Scope;

@@ -1,4 +1,4 @@
-/** Script runs as pieces of work. */
+/** The script runs of a session as pieces of work, for the kernel. */
 import { journalRecords } from "@reyn/journal";
 import { scriptRecords, scriptRuns } from "@reyn/journal/script";
 import type { View } from "@reyn/snapshot";
@@ -16,7 +16,7 @@ export const scriptWork = (session: Scope, run: string): Work => ({
 	kinds: kindsOfScript,
 });
 
-/** None goes on by itself: each is resumed by name. */
+/** The script runs of a state. None goes on by itself: a person resumes each by name. */
 export const scriptRunsIn = (view: View): readonly Piece[] =>
 	Object.entries(view.get(scriptRuns))
 		.sort(([, a], [, b]) => a.started - b.started)

@@ -1,4 +1,7 @@
-/** What a script run keeps beside the log: its text, its arguments and its result, each under its own hash, so that no two lives mix. */
+/**
+ * The blobs that a script run keeps beside the log: its text, its arguments and its result. Each is named by its hash, so that a
+ * rewind to an earlier version of the script finds that version.
+ */
 import { hash } from "node:crypto";
 import { hashedTexts } from "@reyn/journal/internal";
 import { scriptRecords, scriptRuns } from "@reyn/journal/script";
@@ -9,12 +12,12 @@ import type { BlobArea } from "../../kernel/store.ts";
 /** The hash that names a version of a script, or of its arguments. */
 export const versionOf = (text: string): string => hash("sha256", text, "hex");
 
-/** Arguments as they are kept. @throws WalError `WAL_NOT_JSON` naming the field */
+/** The stored text of arguments: canonical JSON. @throws WalError `WAL_NOT_JSON` naming the field */
 export const argsText = (args: unknown): string => canonicalJson(args ?? null);
 
-/** Of a text, and of arguments, in bytes: the most that a record could have. */
+/** The largest text of a script or of arguments, in bytes: as much as a record could hold. */
 const MAX_GIVEN = 8 * 1024 * 1024;
-/** No text is longer, so no result was written that is. */
+/** The largest result, in bytes: no string of V8 is longer, so no larger one was ever written. */
 const MAX_RESULT = 512 * 1024 * 1024;
 
 const limits = { text: MAX_GIVEN, arguments: MAX_GIVEN, result: MAX_RESULT } as const;
@@ -29,12 +32,12 @@ export interface ScriptText {
 export class ScriptFiles {
 	readonly #blobs: BlobStore;
 
-	/** @param blobs those of {@link scriptsArea} */
+	/** @param blobs the blobs of {@link scriptsArea} */
 	constructor(blobs: BlobStore) {
 		this.#blobs = blobs;
 	}
 
-	/** Durable when it resolves. Gives the hash. */
+	/** Stores a script; it is durable when the promise resolves. @returns its hash */
 	keepScript(source: string): Promise<string> {
 		return this.#keep("text", source);
 	}
@@ -84,7 +87,7 @@ export class ScriptFiles {
 
 const AREA = "scripts";
 
-/** What all runs keep: which names are theirs, and who refers to them. */
+/** The area of these blobs: which names belong to it, and which records and states refer to them. */
 export const scriptsArea: BlobArea = {
 	area: AREA,
 	isName: hashedTexts.isName,
@@ -94,7 +97,7 @@ export const scriptsArea: BlobArea = {
 
 const kinds: readonly string[] = scriptRecords.map(({ kind }) => kind);
 
-/** Those that a record or a state of a run has. */
+/** The hashes in a record or a state of a run. */
 interface Hashes {
 	readonly script?: string;
 	readonly args?: string;

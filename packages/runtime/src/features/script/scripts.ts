@@ -1,4 +1,4 @@
-/** The script runs of all sessions: started, resumed, previewed, verified and watched. */
+/** Script runs of all sessions: start, resume, preview, verify and watch them. */
 import {
 	type Divergence,
 	type InDoubtPolicy,
@@ -44,26 +44,26 @@ import { argsText, ScriptFiles, type ScriptText, scriptsArea, versionOf } from "
 import { Unrecorded } from "./tell.ts";
 
 export interface ScriptOptions {
-	/** Puts a question of a script to the person; undefined when nobody is there, and the script then waits. Default: nobody. */
+	/** Puts a question of a script to a person. Undefined: nobody is there, and the script waits. Default: nobody is. */
 	ask?: ((question: Question) => Promise<string | undefined>) | undefined;
 	/** Run scripts in a process of their own. Default: false. */
 	readonly isolate?: boolean | undefined;
-	/** Told where scripts of this process compute. Default: nobody. */
+	/** Called when a script of this process begins to compute; see `RuntimeOptions`. Default: nothing is called. */
 	readonly watchTimeSlice?: ((limitMs: number) => () => void) | undefined;
 }
 
-/** With what a run goes on: absent is as it was. */
+/** How a run goes on. An absent field stays as it was. */
 export interface ScriptResume {
 	readonly script?: ScriptText | undefined;
 	readonly args?: unknown;
 	readonly reuse?: Reuse | undefined;
-	/** Refuse when the script would ask for something else than is recorded. Default: false. */
+	/** Refuse if the script asks for something else than is recorded. Default: false. */
 	readonly strict?: boolean | undefined;
-	/** What becomes of steps in doubt. Default: as the runtime says. */
+	/** What to do with steps in doubt. Default: what the runtime says. */
 	readonly whenInDoubt?: InDoubtPolicy | undefined;
 }
 
-/** How a run ended, this time. */
+/** How this attempt at a run ended. */
 export type ScriptEnd =
 	| { readonly status: "completed"; readonly result: unknown }
 	| {
@@ -79,7 +79,7 @@ export interface Verification {
 export interface ScriptRunEntry extends ScriptRun {
 	readonly run: string;
 	readonly scope: SessionScope;
-	/** What it waits for the person to answer. */
+	/** The question that the run waits for a person to answer. */
 	readonly question?: string;
 }
 
@@ -108,8 +108,8 @@ export class Scripts {
 	}
 
 	/**
-	 * Keeps a script and its arguments and runs it, after a rewind of the session that is under way. Gives the id of the run at
-	 * once, and how it ends. A run that is cut off stays open, and is never resumed by itself.
+	 * Stores a script and its arguments, and runs it. A rewind of the session that is under way is waited for. Resolves with the id of
+	 * the run and a promise of its end. A run that is cut stays open; it never resumes by itself.
 	 *
 	 * @throws what {@link checkScript} does; RuntimeError `RUNTIME_CLOSED`; nothing is written then
 	 */
@@ -130,8 +130,8 @@ export class Scripts {
 	}
 
 	/**
-	 * Goes on with a run, perhaps with an edited script or other arguments, after a rewind of its session that is under way. What
-	 * is recorded is not called again.
+	 * Goes on with a run, perhaps with an edited script or other arguments. Recorded calls are not made again. A rewind of the session
+	 * that is under way is waited for.
 	 *
 	 * @throws RuntimeError `RUNTIME_CLOSED`, `RUNTIME_SCRIPT_RUNS`, and what {@link check} throws; nothing is written then
 	 */
@@ -153,16 +153,16 @@ export class Scripts {
 	}
 
 	/**
-	 * Does nothing where {@link resume} would begin. Reads only.
+	 * Throws what {@link resume} would be refused with. Reads only.
 	 *
-	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; what {@link checkScript}
-	 * does; where it is strict, also `REPLAY_DIVERGENCE` and `RUNTIME_SCRIPT_PRUNED`
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; as {@link checkScript} does;
+	 * with `strict`, also `REPLAY_DIVERGENCE` and `RUNTIME_SCRIPT_PRUNED`
 	 */
 	async check(run: string, how: ScriptResume = {}): Promise<void> {
 		await this.#checked(this.#ownerOf(run), run, how);
 	}
 
-	/** What {@link resume} would do and cost. Reads only. @throws as {@link check} does where it is not strict */
+	/** What {@link resume} would do and cost. Reads only. @throws as {@link check} does without `strict` */
 	explain(run: string, how: ScriptResume = {}): Promise<Explanation> {
 		return this.#explainFrom(run, how, "to go on");
 	}
@@ -178,9 +178,9 @@ export class Scripts {
 	}
 
 	/**
-	 * Replays a run, by default with the text that it has, and calls nothing: does it still do what is recorded?
+	 * Replays a run without making any call, by default with its own text: does it still do what is recorded?
 	 *
-	 * @throws as {@link check} does where it is strict, but for `REPLAY_DIVERGENCE`
+	 * @throws as {@link check} does with `strict`, except `REPLAY_DIVERGENCE`
 	 */
 	async verify(run: string, script?: ScriptText): Promise<Verification> {
 		const session = this.#ownerOf(run);
@@ -203,7 +203,7 @@ export class Scripts {
 	}
 
 	/**
-	 * What a run has done so far, and then what it does, here or in another process, until it ends or the signal aborts.
+	 * The events of a run: first those so far, then new ones, whichever process runs it, until it ends or the signal aborts.
 	 *
 	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`
 	 */
@@ -232,7 +232,7 @@ export class Scripts {
 		return { name, source: await this.#files.readScript(script) };
 	}
 
-	/** What a completed run gave; undefined while it is not, or where it gave nothing. @throws as {@link text} does */
+	/** The result of a completed run; undefined if it is not completed, or returned nothing. @throws as {@link text} does */
 	async result(run: string): Promise<unknown> {
 		const { result } = runOf(this.#ownerOf(run), run);
 		return result === undefined ? undefined : this.#files.readResult(result);
@@ -242,7 +242,7 @@ export class Scripts {
 		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(scriptRuns), run));
 	}
 
-	/** Prepares a run and makes it, as one piece of work: a second one of the same run is refused from the first moment on. */
+	/** Prepares and runs a script as one piece of work, so that a second start of the same run is refused from the first moment on. */
 	#launch(session: Session, run: string, prepare: () => Promise<Ready>): Promise<StartedScript> {
 		const work = scriptWork(session.scope, run);
 		const begun = Promise.withResolvers<StartedScript>();
@@ -252,14 +252,14 @@ export class Scripts {
 				try {
 					const ready = await prepare();
 					const end = this.#run(session, run, ready, this.#kernel.using(session, signal));
-					// Whoever is told of its end may go on with it at once.
+					// Told only once the work is over, since the caller may resume the run at once.
 					const told = end.finally(() => over);
-					// Nobody has to wait for it.
+					// The caller need not await the end, so a rejection must not count as unhandled.
 					told.catch(() => {});
 					begun.resolve({ run, end: told });
 					await end;
 				} catch (error) {
-					// Once it has begun, whoever waits for its end is told.
+					// Has no effect once the run has begun: then its end rejects.
 					begun.reject(error);
 				}
 			});
@@ -308,18 +308,18 @@ export class Scripts {
 				isolate,
 				watchTimeSlice,
 				print: (line) => tell({ type: "printed", line }),
-				// Before its end is recorded.
+				// The rest is told before the end is recorded.
 			}).finally(() => unrecorded.flush());
 		const end = await this.#recorded(session, run, using, work, () => recalled);
-		// Of another end there is a record.
+		// The other ends have a record, which tells them.
 		if (end.status === "stopped" || end.status === "waiting")
 			tell({ type: "ended", status: end.status, reason: end.reason.message });
-		// Whoever waits for the end has been told of it by then.
+		// Listeners get the end before the promise of the end resolves.
 		await this.#kernel.told();
 		return end;
 	}
 
-	/** Does the work of a run and records how it ended, when there is space for that: a full disk is no failure of a script. */
+	/** Does the work of a run and records its end, waiting while the disk is full: that is no failure of the script. */
 	async #recorded(
 		session: Session,
 		run: string,
@@ -338,10 +338,10 @@ export class Scripts {
 			});
 			const kept = result === undefined ? undefined : await keep(() => this.#files.keepResult(this.#written(result)));
 			const done = scriptCompleted({ run, ...(kept === undefined ? {} : { result: kept }), recalled: recalled() });
-			// Both or none: within a turn of the event loop the log does not fill up.
+			// Both records or none: within one turn of the event loop the log does not become full.
 			const { durable } = await keep(() => {
 				log.append(done, scope);
-				// Its steps are looked up in the log when it is resumed; the session needs them no more.
+				// A resume reads the steps from the log, so the state of the session need not hold them.
 				return log.append(laneClosed({ lane: scriptLane(run) }), scope);
 			});
 			await durable;
@@ -349,14 +349,14 @@ export class Scripts {
 		}, signal);
 		if (end.status !== "failed") return end;
 		try {
-			// What is written in place of a secret may be longer than it.
+			// Redacted first, since the text that replaces a secret may be longer than it.
 			const reason = asRecorded(this.#written(end.reason));
 			const failed = scriptFailed({ run, reason, ...by, recalled: recalled() });
 			const { durable } = await keep(() => log.append(failed, scope));
 			await durable;
 			return end;
 		} catch (error) {
-			// It stays open: nothing says that it has failed.
+			// Without a record of the failure, the run stays open.
 			if (!signal.aborted) throw error;
 			return { status: "stopped", reason: { message: stopReason(signal, error) } };
 		}
@@ -390,7 +390,7 @@ export class Scripts {
 		});
 	}
 
-	/** What a resume would run. @throws as {@link check} does */
+	/** The script and arguments that a resume would run. @throws as {@link check} does */
 	async #checked(session: Session, run: string, how: ScriptResume): Promise<Version> {
 		const version = await this.#versionOf(session, run, how);
 		this.#assertTold(version, runOf(session, run));
@@ -415,7 +415,7 @@ export class Scripts {
 		return { module: await checkScript({ name: found.name, source }, given, this.#options), args: given };
 	}
 
-	/** What is recorded of a run on the current line of history: with the failure that it ended by, or to be called again. */
+	/** The recorded steps of a run on the current line of history. `as` says whether the failures that ended it count or are forgotten. */
 	async #memoOf(session: Session, run: string, as: As = "to go on"): Promise<ScriptMemo> {
 		const { wal, timeline } = this.#kernel;
 		const { lineage } = timeline;
@@ -434,7 +434,7 @@ export class Scripts {
 		return memo;
 	}
 
-	/** @throws RuntimeError `RUNTIME_SCRIPT_PRUNED`: what is gone cannot be told from what was never there */
+	/** @throws RuntimeError `RUNTIME_SCRIPT_PRUNED` when records of the run were collected: a strict check cannot tell what was there */
 	#assertWhole(session: Session, run: string): void {
 		const { started } = runOf(session, run);
 		const { first } = this.#kernel.wal;
@@ -446,15 +446,15 @@ export class Scripts {
 		);
 	}
 
-	/** Keeps the text and the arguments durably, and gives the hashes that a record names them by. */
+	/** Stores the text and the arguments durably. @returns their hashes, which the record names */
 	async #keep({ module, args }: Version): Promise<{ readonly script: string; readonly args: string }> {
 		const files = this.#files;
 		return { script: await files.keepScript(module.source), args: await files.keepArgs(args) };
 	}
 
 	/**
-	 * A text and arguments are kept as they are given, since a hash names them and another text would be another script: so no
-	 * secret may be in them, unless that is kept already.
+	 * Refuses secrets in the text or the arguments. These are stored unchanged, since a redacted text would be another script under
+	 * another hash. A text that is stored already is not refused.
 	 *
 	 * @throws RuntimeError `RUNTIME_SECRET`
 	 */
@@ -469,7 +469,7 @@ export class Scripts {
 		assertTold("its arguments", given as string, left);
 	}
 
-	/** A value as it may be written. */
+	/** The redacted value. */
 	#written<T>(value: T): T {
 		const { redact } = this.#kernel;
 		return redact ? (toJson(value, redact).json as T) : value;
@@ -477,7 +477,7 @@ export class Scripts {
 }
 
 /**
- * Reads a script and its arguments, and makes no call: what is wrong with them is known before anything is written.
+ * Parses a script and checks its arguments, without making a call, so that mistakes are known before anything is written.
  *
  * @throws JournalError `SCRIPT_INVALID`, `SCRIPT_ARGS`, `SCRIPT_TIMEOUT`, `DETERMINISM`, where it is isolated `SCRIPT_ISOLATION` and
  * `SCRIPT_LOST`; WalError `WAL_NOT_JSON`
@@ -493,13 +493,13 @@ export async function checkScript(
 	return module;
 }
 
-/** What a run is made of. */
+/** The script and the arguments of a run. */
 interface Version {
 	readonly module: ScriptModule;
 	readonly args: unknown;
 }
 
-/** A run that has just been written down as begun. */
+/** A run whose start was just recorded. */
 interface Ready extends Version {
 	readonly whenInDoubt?: InDoubtPolicy | undefined;
 }
@@ -510,12 +510,12 @@ export interface StartedScript {
 	readonly end: Promise<ScriptEnd>;
 }
 
-/** Earlier runs of a script that are asked what its calls cost. */
+/** How many earlier runs of a script are looked through for the cost of its calls. */
 const MAX_EARLIER = 3;
 
 type As = "as it was" | "to go on";
 
-/** What ends a life of a run, and is no failure of its script: nothing is recorded, and it goes on when it is resumed. */
+/** Errors that stop a run without being a failure of its script: nothing is recorded, and a resume goes on. */
 const notOfScript = [
 	"CALL_IN_DOUBT",
 	"STEP_DISCARDED",
@@ -539,10 +539,10 @@ async function outcomeOf(work: () => Promise<unknown>, signal: AbortSignal): Pro
 
 type Reason = Exclude<ScriptEnd, { status: "completed" }>["reason"];
 
-/** In characters: a record has 8 MiB for all of a reason, and a character may be six bytes of it. */
+/** The longest text in a reason, in characters: a record holds 8 MiB, and a character may take six bytes of it. */
 const MAX_TEXT = 256 * 1024;
 
-/** A reason as there is room for it in a record: longer texts are cut, a detail that is larger, deeper or no JSON is left out. */
+/** The reason in a form that fits a record: long texts are cut; a detail that is too large, too deep or no JSON is left out. */
 function asRecorded({ message, code, detail }: Reason): Reason {
 	return {
 		message: shortened(message),

@@ -1,4 +1,4 @@
-/** What the records of a script run tell, and what is left for the process that runs it to say. */
+/** Derives events from the records of script runs, and holds back the events of the running process that a record will tell. */
 import { stepFailed } from "@reyn/journal";
 import { eventOfRecord, scriptLane } from "@reyn/journal/internal";
 import { type ScriptEvent, scriptRecords, scriptResumed, scriptRuns } from "@reyn/journal/script";
@@ -15,13 +15,13 @@ export async function tellScript(record: WalRecord, context: TellContext): Promi
 	const { run } = record.scope;
 	const event = eventIn(record);
 	if (run === undefined || !event) return [];
-	// Whoever reads that a run goes on may not have read how it began.
+	// A reader may have begun after the start of the run, so its name is looked up.
 	const name = scriptResumed.is(record) ? entryAt((await context.before()).get(scriptRuns), run)?.name : undefined;
 	const told = name === undefined ? event : { ...event, name };
 	return [{ type: "script", scope: sessionOf(record.scope), run, event: told }];
 }
 
-/** Steps of other work have records of the same kinds. */
+/** The event of a record; undefined for steps of other work, whose records have the same kinds. */
 function eventIn(record: WalRecord): ScriptEvent | undefined {
 	const { run } = record.scope;
 	const { lane } = record.data as { readonly lane?: unknown };
@@ -30,17 +30,17 @@ function eventIn(record: WalRecord): ScriptEvent | undefined {
 	const event = eventOfRecord(record);
 	if (event?.type !== "call" || !stepFailed.is(record)) return event;
 	const { retryable, told, forgotten, attempt = 1, reason } = record.data;
-	// The call is made again, and that is said then.
+	// The call is made again, and tells so itself.
 	if (forgotten) return undefined;
 	return retryable && !told ? { ...event, state: "retrying", note: `try ${attempt} failed: ${reason.message}` } : event;
 }
 
-/** What a run says of itself: all but what its records tell. */
+/** Passes on the events of a run in this process, except those that its records tell. */
 export class Unrecorded {
 	readonly #tell: (event: ScriptEvent) => void;
-	/** What was recorded before the run said it. */
+	/** Events whose record came before the event. */
 	readonly #recorded = new Set<string>();
-	/** What was said, and may be recorded yet: until something else is said of its lane. */
+	/** Events that a record may still tell, by lane: held until the next event of the lane. */
 	readonly #held = new Map<string, ScriptEvent>();
 
 	constructor(tell: (event: ScriptEvent) => void) {
@@ -59,7 +59,7 @@ export class Unrecorded {
 		else this.#tell(event);
 	}
 
-	/** Of a lane or, at the end of the run, of all: no record says this. */
+	/** Tells the held events of a lane, or at the end of the run all of them: no record has told them. */
 	flush(lane?: string): void {
 		for (const [name, event] of this.#held) {
 			if (lane !== undefined && laneOf(event) !== lane) continue;
@@ -69,7 +69,7 @@ export class Unrecorded {
 	}
 }
 
-/** A call tells how it has ended before it is recorded. */
+/** May a record tell this event too? A call tells its end before the record is written. */
 const mayBeRecorded = (event: ScriptEvent): boolean =>
 	event.type === "part" || (event.type === "call" && ["hit", "live", "failed"].includes(event.state));
 

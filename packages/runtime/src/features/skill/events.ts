@@ -1,7 +1,7 @@
-/** What skill runs say. */
+/** The events of skill runs. */
 import type { Scope } from "@reyn/wal";
 
-/** What skill runs say when they are over. */
+/** The end of a skill run. */
 export interface SkillEvent {
 	readonly type: "skill_end";
 	readonly scope: Scope;

@@ -1,4 +1,4 @@
-/** Skill runs as pieces of work. */
+/** The skill runs of a session as pieces of work, for the kernel. */
 import { journalRecords } from "@reyn/journal";
 import { type SkillRun, skillRecords, skillRuns } from "@reyn/skill-resume";
 import type { View } from "@reyn/snapshot";

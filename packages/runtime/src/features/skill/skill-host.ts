@@ -1,4 +1,4 @@
-/** Skill runs of a session: starting, resuming and discarding them. */
+/** Hosts skill runs: starts, resumes and discards them. */
 import { journal, spillText } from "@reyn/journal";
 import {
 	analyze,
@@ -41,8 +41,9 @@ export class SkillHost implements FeatureHost {
 	}
 
 	/**
-	 * Starts a skill in the background and gives the id of the run.
+	 * Starts a skill in the background.
 	 *
+	 * @returns the id of the run
 	 * @throws SkillError `SKILL_UNKNOWN` naming the skills that there are, `SKILL_INVALID_INPUT`
 	 */
 	async start(session: Session, name: string, input: unknown): Promise<string> {
@@ -54,8 +55,8 @@ export class SkillHost implements FeatureHost {
 	}
 
 	/**
-	 * Goes on with a run from wherever it stands, as the policy for steps in doubt allows, or says that it was given up where a process
-	 * died before it had.
+	 * Goes on with a run from wherever it stands, as the policy for steps in doubt allows. For a run that was given up, it delivers the
+	 * notice that a crash cut.
 	 */
 	goOn(session: Session, { id }: Piece): void {
 		this.#launch(session, id);
@@ -126,7 +127,7 @@ export class SkillHost implements FeatureHost {
 		return { outcome: "completed" };
 	}
 
-	/** Records that a run is over and what is to be said of it; nothing where its output has been said. */
+	/** Records that a run is given up, and the notice to deliver; no notice if its output was delivered already. */
 	#giveUp(session: Session, run: string, reason: string, keep: Keep, who: { by?: "person" } = {}): Promise<Went> {
 		const isAnswered = this.#messages.hasRecorded(session, fromOf(run), runOf(session, run)?.since ?? 0);
 		const tell = isAnswered ? {} : { tell: `The skill run ${run} was discarded: ${reason}.` };
@@ -135,7 +136,7 @@ export class SkillHost implements FeatureHost {
 		return sayEnd(session, { ...endOf(session, run), giveUp }, this.#messages, keep);
 	}
 
-	/** What is over is recorded as that. */
+	/** Tells that a run has stopped. The end of a run is told from its record instead. */
 	#emitStop({ scope }: Session, run: string, { outcome, reason }: Went): void {
 		if (outcome !== "stopped") return;
 		const stopped: SkillEvent = { type: "skill_end", scope, run, outcome, ...(reason === undefined ? {} : { reason }) };

@@ -1,4 +1,4 @@
-/** What the records of a skill run tell. */
+/** Derives events from the records of skill runs. */
 import { skillRunCompleted, skillRunDiscarded } from "@reyn/skill-resume";
 import type { WalRecord } from "@reyn/wal";
 import { sessionOf } from "../../kernel/sessions.ts";
