@@ -1,3 +1,4 @@
+/** The error class of the file tools, and its codes. */
 import { ReynError } from "@reyn/wal";
 
 export type ToolCode =

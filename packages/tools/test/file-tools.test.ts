@@ -1,3 +1,4 @@
+/** What `list`, `search` and `read` answer. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";

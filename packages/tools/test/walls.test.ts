@@ -1,3 +1,4 @@
+/** No file tool leaves its root, by links, names or races. */
 import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
