@@ -1,8 +1,9 @@
+/** The question "[y/N]" that a person is asked before a command changes something. */
 import { CliError } from "./exit-code.ts";
 import { answerLines, asked } from "./print.ts";
 
 /**
- * Asks a person; the answer that comes of itself is no. Off a terminal nobody is asked.
+ * Asks a person; just Enter means no. Without a terminal there is nobody to ask, so only `yes` goes on.
  *
  * @throws CliError `CLI_REFUSED`
  */

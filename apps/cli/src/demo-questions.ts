@@ -1,13 +1,14 @@
+/** The two questions that `reyn demo` asks about a directory it knows nothing about. */
 import { topicsOf } from "@reyn/tools";
 
 export interface DemoQuestions {
-	/** Needs several sources. */
+	/** Needs several files, so the agent makes a plan for it. */
 	readonly first: string;
 	/** Asked after the rewind. */
 	readonly second: string;
 }
 
-/** Questions about a directory that nobody has described. `first` replaces the one that needs several sources. */
+/** Takes the subjects from the names of the files. `first`, where it is given, replaces the first question. */
 export async function chooseQuestions(
 	cwd: string,
 	first: string | undefined,

@@ -1,7 +1,8 @@
+/** `reyn state` for people: the state of a session at one moment, as lines. */
 import type { StateReport } from "@reyn/runtime";
 import { oneLine } from "./clean.ts";
 
-/** A state for people. */
+/** The moment, the hash of the state, its newest 12 messages, and its plans and skill runs. */
 export function stateLines(state: StateReport): string[] {
 	const { seq, kind, branch, active, hash, messages, plans, skills } = state;
 	const recent = messages.slice(-12);

@@ -1,3 +1,4 @@
+/** What may not reach a terminal is taken out of any text, and nothing else is. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -1,3 +1,4 @@
+/** The differences of two states, and a preview, as people read them. */
 import type { BlastRadius, StateDiff } from "@reyn/runtime";
 import { expect, test } from "vitest";
 import { radiusLines } from "../src/blast-radius.ts";

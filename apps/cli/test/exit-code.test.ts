@@ -1,3 +1,4 @@
+/** Which exit code a command ends with, by its error. */
 import { expect, test } from "vitest";
 import { CliError, exitCodeOf } from "../src/exit-code.ts";
 

@@ -1,3 +1,4 @@
+/** The history as a tree: which lane each branch stands in. */
 import { expect, test } from "vitest";
 import { drawGraph, type GraphBranch, type GraphRow } from "../src/graph.ts";
 

@@ -1,3 +1,4 @@
+/** The preview and the progress of a script run as lines for people. */
 import { type Explanation, emptyRunView, nextRunView, type ScriptEvent } from "@reyn/runtime";
 import { expect, test } from "vitest";
 import { explanationLines, viewLines } from "../src/script-lines.ts";

@@ -1,3 +1,4 @@
+/** A command ends on a signal, and when nobody reads its output, even if its work hangs. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, test } from "vitest";

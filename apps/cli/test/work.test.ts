@@ -1,3 +1,4 @@
+/** What `run` and `resume` print and end with while the model is away, in each output format. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
