@@ -1,3 +1,4 @@
+/** The tests of the repository as a whole. */
 import { defineConfig } from "vitest/config";
 import base from "../vitest.base.ts";
 

@@ -1,3 +1,4 @@
+/** The suite of log engines, over each engine of this package. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+/** Canonical JSON. */
 import { expect, test } from "vitest";
 import { canonicalJson } from "../src/index.ts";
 

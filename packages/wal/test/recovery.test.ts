@@ -1,3 +1,4 @@
+/** Recovery of a log: torn tails, damage, kills, and other programs at its files. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFile, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";

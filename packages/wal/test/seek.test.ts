@@ -1,3 +1,4 @@
+/** Finding a place in a segment without reading all of it. */
 import { describe, expect, test } from "vitest";
 import type { DiskFile } from "../src/disk/disk.ts";
 import { type Place, seek } from "../src/file/seek.ts";
