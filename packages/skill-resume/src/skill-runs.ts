@@ -20,13 +20,13 @@ const skillRun = z.object({
 	started: z.int(),
 	/** The seq of the start, or of the last change of a phase. An output that was delivered after it is the output of these phases. */
 	since: z.int(),
-	input: z.unknown().optional().optional(),
+	input: z.unknown().optional(),
 	/** The phase it is in; absent before the first. */
 	phase: z.string().optional(),
 	/** How often each phase was entered. */
 	visits: z.record(z.string(), z.int()),
 	/** The output of the last finished phase, and the next phase that it named. */
-	last: z.object({ output: z.unknown().optional().optional(), next: z.string().optional() }).optional(),
+	last: z.object({ output: z.unknown().optional(), next: z.string().optional() }).optional(),
 	status: z.enum(["running", "paused", "completed", "discarded"]),
 	/** The seq and the content of `skill_run_discarded`, until the run's lane is closed: its notice is still to be delivered. */
 	ended: z.object({ seq: z.int(), reason: z.string(), tell: z.string().optional() }).optional(),
