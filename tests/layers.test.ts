@@ -323,13 +323,10 @@ function indexViolations(room: Room, { path, text }: Source): string[] {
 	return [`${room.manifest.name}: ${path} has \`export *\`; list the names one by one`];
 }
 
-/** Packages in which some files still lack their first line. Take a package off the list once all of its files have one. */
-const unlabelled = ["@reyn/wal"];
-
 /** Source files whose first line is no comment. A program may begin with its `#!` line instead. */
 function unlabelledIn({ manifest: { name }, sources }: Room): string[] {
 	return sources
-		.filter(({ text }) => !unlabelled.includes(name) && !/^(?:\/\*\*|\/\/|#!)/.test(text))
+		.filter(({ text }) => !/^(?:\/\*\*|\/\/|#!)/.test(text))
 		.map(({ path }) => `${name}: ${path} does not begin with a comment that says what it is for`);
 }
 

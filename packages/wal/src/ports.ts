@@ -1,3 +1,4 @@
+/** What the log takes from outside beside a disk: time, names and timers. */
 import { randomBytes } from "node:crypto";
 
 /** Where the time comes from. Order never depends on it: `seq` alone orders. */

@@ -1,3 +1,4 @@
+/** Whole files for whoever keeps some beside the log: the old one or the new one after a crash, never a mix. */
 import { durableFiles } from "./durable-files.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** The port for whole files beside the log: what an implementation of blobs needs of a file system. */
 import { withFile } from "../file/records.ts";
 import { type Disk, readAt } from "./disk.ts";
 

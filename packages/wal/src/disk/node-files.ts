@@ -1,3 +1,4 @@
+/** The port for whole files, over `node:fs/promises`. */
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, unlink } from "node:fs/promises";
 import { codeOf } from "../errors.ts";

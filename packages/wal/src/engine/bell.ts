@@ -1,3 +1,4 @@
+/** How those who follow a log are woken. */
 import type { Timers } from "../ports.ts";
 
 /** Wakes those who wait for something to have happened; a ring that nobody heard is gone, so they look before they wait. */

@@ -1,3 +1,4 @@
+/** Which names a blob may have, in every engine. */
 import { WalError } from "../errors.ts";
 
 /** Of a part: so long that it fits a file's name, escaped. */

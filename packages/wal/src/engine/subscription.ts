@@ -1,3 +1,4 @@
+/** A subscription for engines that cannot push: a look at the tail, a read, and a wait for a hint. */
 import type { StoredRecord } from "../record/codec.ts";
 import type { Seq } from "../record/record.ts";
 import type { RealmLog } from "./engine.ts";

@@ -1,3 +1,4 @@
+/** Whole files of the log itself, and its directories, over the port that crash tests drive. */
 import { dirname } from "node:path";
 import { type Disk, writeAll } from "../disk/disk.ts";
 import { codeOf } from "../errors.ts";

@@ -1,3 +1,4 @@
+/** The lines of a file of the log, a chunk at a time. */
 import { isAscii } from "node:buffer";
 import type { DiskFile } from "../disk/disk.ts";
 import type { Wants } from "../engine/engine.ts";

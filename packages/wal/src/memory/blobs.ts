@@ -1,3 +1,4 @@
+/** Blobs that end with their process. */
 import { checkedBlobName } from "../engine/blob-name.ts";
 import type { BlobStore } from "../engine/engine.ts";
 

@@ -1,3 +1,4 @@
+/** An engine whose logs end with their process: for tests, and for what need not survive. */
 import { Bell } from "../engine/bell.ts";
 import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "../engine/engine.ts";
 import { endsEarly, fenced, seqMismatch, truncated } from "../engine/engine-errors.ts";

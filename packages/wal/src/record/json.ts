@@ -1,3 +1,4 @@
+/** JSON as records need it: in one form for equal values, and checked before it is written. */
 import { WalError } from "../errors.ts";
 
 /**

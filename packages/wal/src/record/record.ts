@@ -1,3 +1,4 @@
+/** What a record is: its seq, its scope, its kind, and the schema of its data. */
 import { WalError } from "../errors.ts";
 import { issueText, type StandardSchemaV1 } from "./standard-schema.ts";
 

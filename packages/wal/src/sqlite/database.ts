@@ -1,3 +1,4 @@
+/** The database file of the SQLite engine: its schema, and how it is opened. */
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";

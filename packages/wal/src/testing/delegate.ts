@@ -1,3 +1,4 @@
+/** A log that stands before another one: what the engines of tests are made of. */
 import type { RealmLog } from "../engine/engine.ts";
 
 /** A log that does what another one does, but for some calls. */

@@ -1,3 +1,4 @@
+/** A disk in memory under a process that may be killed at any change. */
 import type { DiskFile, DiskLock } from "../disk/disk.ts";
 import { CrashDisk } from "./crash-disk.ts";
 

@@ -1,3 +1,4 @@
+/** An engine in memory that stops as a killed process does. */
 import type { LogEngine } from "../engine/engine.ts";
 import { memoryEngine } from "../memory/engine.ts";
 import { delegate } from "./delegate.ts";
