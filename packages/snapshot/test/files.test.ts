@@ -60,13 +60,17 @@ async function longEnough(): Promise<void> {
 /** Every path below the directory with its text, but for what a killed write leaves; a folder that is empty ends with `/`. */
 async function listing(folder = root): Promise<Record<string, string>> {
 	const found: Record<string, string> = {};
-	for (const entry of await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => [])) {
+	// Not `recursive`: from Node 26 on that goes through links.
+	for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
 		if (entry.name.endsWith(".tmp")) continue;
-		const path = join(entry.parentPath, entry.name);
-		const name = path.slice(folder.length + 1);
-		if (entry.isSymbolicLink()) found[name] = `-> ${await readlink(path)}`;
-		else if (entry.isFile()) found[name] = await readFile(path, "utf8");
-		else if ((await readdir(path)).length === 0) found[`${name}/`] = "";
+		const path = join(folder, entry.name);
+		if (entry.isSymbolicLink()) found[entry.name] = `-> ${await readlink(path)}`;
+		else if (entry.isFile()) found[entry.name] = await readFile(path, "utf8");
+		else {
+			const below = Object.entries(await listing(path));
+			if (below.length === 0 && (await readdir(path)).length === 0) found[`${entry.name}/`] = "";
+			for (const [name, text] of below) found[`${entry.name}/${name}`] = text;
+		}
 	}
 	return found;
 }
