@@ -4,8 +4,11 @@ import { spawnSync } from "node:child_process";
 import { createContext, runInContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { pointsOf } from "../../../../tests/sample.ts";
+import { hasLimit } from "../../src/script/time-slice.ts";
 import { runBody, testHost } from "./host.ts";
 import { Process, script } from "./script-process.ts";
+
+if (!hasLimit) console.warn("skipped: Node.js 22 ends a process whose stack is used up where it follows a promise");
 
 /**
  * `take` notes a value, `attempt` what a function gives or throws, `deep` the same where the stack is nearly used up, with
@@ -257,7 +260,7 @@ describe("no value of the host is found", () => {
 		});
 	});
 
-	test("calls that are begun where the stack is used up", () => {
+	test.skipIf(!hasLimit)("calls that are begun where the stack is used up", () => {
 		const body = `
 			for (const work of [
 				() => ctx.agent("x"), () => ctx.agent("fail"), () => ctx.tool("x", { a: [1] }), () => ctx.phase("p", () => 1),
