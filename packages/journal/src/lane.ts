@@ -186,14 +186,13 @@ export class Lane {
 			return await asked.told();
 		} catch (error) {
 			this.stopped(error);
-			const isOver = error instanceof ProgramEnded && this.#using.stopped !== undefined;
-			const isCut = isStop(error) || this.#using.signal.aborted;
-			// A program that is over gets no answer; neither does one that asks on after a hundred refusals, which is an endless loop.
-			if (isOver || ((isCut || isBeneath(error)) && this.#order.isRefusedTooOften())) {
-				this.#using.stopped?.(error as Error);
-				return new Promise(() => {});
-			}
-			if (isCut) nobodyWaits();
+			// A program that is over gets no answer.
+			const isOver = error instanceof ProgramEnded || this.#order.isOver;
+			if (isOver && this.#using.stopped) return new Promise(() => {});
+			const isCancelled = this.#using.signal.aborted;
+			if (isCancelled) this.#using.stopped?.(error as Error);
+			if (isCancelled || isBeneath(error)) await this.#order.refusals.next();
+			if (isCancelled || isStop(error)) nobodyWaits();
 			throw error;
 		} finally {
 			asked?.done();

@@ -11,12 +11,13 @@
  * call was begun after a lost one was told.
  */
 import { setImmediate } from "node:timers";
-import type { Seq, Timers } from "@reyn/wal";
+import { type Seq, systemTimers, type Timers } from "@reyn/wal";
 import { innerLane, type RecordedStep } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
 import type { ProgramEnded } from "./failure.ts";
 import { GoneEffects } from "./gone.ts";
 import { Latch } from "./latch.ts";
+import { Refusals } from "./refusals.ts";
 import { Unasked, type Unheard } from "./unasked.ts";
 
 /**
@@ -193,7 +194,6 @@ export class Order {
 	#willRest = false;
 	#count = 0;
 	#ended: ProgramEnded | undefined;
-	#refused = 0;
 	/**
 	 * The recorded steps that the program has not asked for. Undefined until two calls overlap, since order does not matter before
 	 * that; it covers the lanes in which the program has asked for a step.
@@ -210,7 +210,10 @@ export class Order {
 	/** Resolves when a record that waited for disk space is written. */
 	#stalled: Promise<unknown> | undefined;
 
+	readonly refusals: Refusals;
+
 	constructor(options: OrderOptions | StrictOptions) {
+		this.refusals = new Refusals("timers" in options ? options.timers : systemTimers);
 		this.program = options.program;
 		this.recordsItsEnd = "onIdle" in options || (options.recordsItsEnd ?? false);
 		this.#options = options;
@@ -323,12 +326,9 @@ export class Order {
 		for (const each of this.#unasked?.takeAfter(place) ?? []) this.#gone.add(each);
 	}
 
-	/**
-	 * Counts a call that is refused for a reason that no further call can help: a stop, or a failure of the log. A program that asks on
-	 * all the same is a loop, and one that is refused at once would leave its process no time for anything else.
-	 */
-	isRefusedTooOften(): boolean {
-		return ++this.#refused > MAX_REFUSED;
+	/** Has this program ended? The one around it may have all the same. */
+	get isOver(): boolean {
+		return this.#ended !== undefined;
 	}
 
 	/** Ends the program: calls that wait are refused, and all others are told at once. */
@@ -602,9 +602,6 @@ const unheard = (lane: string, step: RecordedStep): Unheard => ({
 	lane,
 	describe: () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ}) in ${lane}`,
 });
-
-/** How often a program is refused before its calls stay pending: enough for the clean-up of each of its branches. */
-const MAX_REFUSED = 100;
 
 /** Larger than any seq, so that assumed answers come after all recorded ones; small enough to add a position exactly. */
 const ASSUMED = 2 ** 50;

@@ -23,6 +23,7 @@ import { deniedBy, type GatedCall, isGated, isVerdict, type Verdict, waitingFor 
 import type { Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
+import { stopperOf } from "./refusals.ts";
 import { loadResult, type StoredResult, storeResult, toJson } from "./results.ts";
 import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
 import {
@@ -423,11 +424,15 @@ class Performance<T> implements Asked<T> {
 		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
 		// A call that has its place already is being waited for by all others, so its inner steps cannot wait for their turn.
 		const isAlone = this.#ticket?.place !== undefined;
+		const { timers = systemTimers } = this.#using;
 		const make = (signal: AbortSignal): Promise<Made<T>> =>
 			new Promise((resolve, reject) => {
 				let lane: Lane | undefined;
-				const inside = (): Lane =>
-					(lane ??= this.#lane.inside({ ...this.#using, signal, stopped: reject }, isAlone, this.#ticket?.after));
+				const inside = (): Lane => {
+					const stopped = stopperOf(signal, timers, reject);
+					lane ??= this.#lane.inside({ ...this.#using, signal, stopped }, isAlone, this.#ticket?.after);
+					return lane;
+				};
 				const context: StepContext = {
 					signal,
 					...key,
@@ -442,7 +447,7 @@ class Performance<T> implements Asked<T> {
 					resolve({ result: await this.#step.call(context), isUsed: lane?.isUsed ?? false });
 				made().catch(reject);
 			});
-		const { signal, timers = systemTimers } = this.#using;
+		const { signal } = this.#using;
 		if (timeoutMs === undefined) return make(signal);
 		const late = `${name} took longer than its ${timeoutMs} ms, and was told to stop; whether it happened is not known`;
 		return within({ ms: timeoutMs, name, late }, make, timers, signal);

@@ -5,6 +5,7 @@ import { endedBy, endsBy, isBeneath, ProgramEnded } from "./failure.ts";
 import { Lane } from "./lane.ts";
 import { Order } from "./order.ts";
 import { laneFailed } from "./records.ts";
+import { stopperOf } from "./refusals.ts";
 import { whenSpace } from "./retry.ts";
 import type { Using } from "./step.ts";
 
@@ -32,7 +33,8 @@ export async function runProgram<T>(
 	const end = (): void => order.end(new ProgramEnded(`the program in ${path} has ended`));
 	try {
 		const result = await new Promise<T>((resolve, reject) => {
-			program(new Lane(path, scope, { ...using, stopped: reject }, undefined, order)).then(resolve, reject);
+			const stopped = stopperOf(using.signal, timers, reject);
+			program(new Lane(path, scope, { ...using, stopped }, undefined, order)).then(resolve, reject);
 		});
 		using.signal.throwIfAborted();
 		return result;

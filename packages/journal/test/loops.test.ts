@@ -1,8 +1,8 @@
-/** A loop around a step that fails does not spin once nothing is made any more: its process goes on. */
-import { setTimeout as wait } from "node:timers/promises";
+/** A loop around a step that fails does not spin once nothing is made any more, and whoever asks once is told. */
+import { setImmediate as nextTurn, setTimeout as wait } from "node:timers/promises";
 import { memoryEngine } from "@reyn/wal";
-import { expect, test } from "vitest";
-import { type Lane, openJournal, runProgram, type Step } from "../src/index.ts";
+import { describe, expect, test } from "vitest";
+import { type Journal, type Lane, openJournal, runProgram, type Step } from "../src/index.ts";
 import { DyingLog, scope, using } from "./dying-log.ts";
 
 /** Far more than anybody is refused, and so few that a loop that spins ends. */
@@ -98,6 +98,78 @@ test.each(["cancelled", "closed", "waiting"] as const)("a journal that is %s", a
 	await journal.close();
 	await wait(5);
 	expect(rounds.count).toBeLessThan(ROUNDS);
+});
+
+test("a loop with pauses of its own does not hold up the end of a program that is cancelled", async () => {
+	const controller = new AbortController();
+	const asked: number[] = [];
+	const ran = runProgram("p", scope, using(new DyingLog(), { signal: controller.signal }), async (lane) => {
+		for (;;) {
+			asked.push(1);
+			await lane.perform(down).catch(() => {});
+			await wait(400);
+		}
+	});
+	await wait(5);
+	controller.abort(new Error("closing"));
+	await expect(ran).rejects.toThrow("closing");
+	const { length } = asked;
+	await wait(450);
+	// Over, it gets no answer.
+	expect(asked.length).toBeLessThanOrEqual(length + 1);
+});
+
+const MANY = 1000;
+
+describe("many that are refused once each are all told", () => {
+	const waits = async () => ({ kind: "wait" as const, for: "ada" });
+	const cases: Record<string, (journal: Journal, controller: AbortController) => Promise<unknown>[]> = {
+		"in one lane, by a gate": (journal) =>
+			Array.from({ length: MANY }, () => journal.lane("p").perform({ ...down, kind: "tool" })),
+		"each in a lane of its own, by a gate": (journal) =>
+			Array.from({ length: MANY }, (_, i) => journal.lane(`p${i}`).perform({ ...down, kind: "tool" })),
+		"under way when all are cancelled": (journal, controller) => {
+			const never: Step<string> = { ...down, call: ({ signal }) => wait(60_000, "", { signal }) };
+			void wait(5).then(() => controller.abort(new Error("closing")));
+			return Array.from({ length: MANY }, () => journal.lane("p").perform(never));
+		},
+	};
+	test.each(Object.entries(cases))("%s", async (_, ask) => {
+		const controller = new AbortController();
+		await using journal = await openJournal(memoryEngine(), { gate: waits, signal: controller.signal });
+		let cleared = 0;
+		const told = ask(journal, controller).map((each) =>
+			each.finally(async () => {
+				await wait(1);
+				cleared++;
+			}),
+		);
+		const ended = await Promise.allSettled(told);
+		expect(ended.filter(({ status }) => status === "rejected")).toHaveLength(MANY);
+		expect(cleared).toBe(MANY);
+	});
+
+	test("asked one by one, of a journal that is closed", async () => {
+		const journal = await openJournal(memoryEngine());
+		await journal.close();
+		for (let i = 0; i < 250; i++) await expect(journal.lane("p").perform(down)).rejects.toThrow(/closed/);
+	});
+
+	test("a call that is asked for until it is let pass", async () => {
+		let asked = 0;
+		const gate = async () => (++asked > 250 ? { kind: "pass" as const } : { kind: "wait" as const, for: "ada" });
+		await using journal = await openJournal(memoryEngine(), { gate });
+		const paid: Step<string> = { ...down, kind: "tool", call: async () => "paid" };
+		let said: string | undefined;
+		while (said === undefined) {
+			said = await journal
+				.lane("p")
+				.perform(paid)
+				.catch(() => undefined);
+			await nextTurn();
+		}
+		expect([said, asked]).toEqual(["paid", 251]);
+	});
 });
 
 test("a gate that gives nothing lets nothing pass in a journal", async () => {

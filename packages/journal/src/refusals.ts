@@ -1,0 +1,54 @@
+/** How a program that asks on, although nothing is made any more, is kept from holding up its process, or the end of its run. */
+import { setImmediate } from "node:timers";
+import type { Timers } from "@reyn/wal";
+
+/** Enough for what a program asks for while it cleans up, in each of its branches. */
+const AT_A_TIME = 100;
+
+const LONGEST_PAUSE_MS = 1000;
+
+/** How long a program may clean up once it is cancelled and asks for more steps. */
+const CLEAN_UP_MS = 1000;
+
+/**
+ * Slows down a loop around a step that is refused again and again. Each refusal would come in a microtask, so that no timer and no
+ * signal of the process were heard. Every hundred in one turn of the event loop cost a pause: 1 ms, doubled each time up to 1 s. What
+ * asks less often is refused at once.
+ */
+export class Refusals {
+	readonly #timers: Timers;
+	#inThisTurn = 0;
+	#pauseMs = 1;
+
+	constructor(timers: Timers) {
+		this.#timers = timers;
+	}
+
+	/** Counts one. @returns resolves when it may be told; undefined: at once */
+	next(): Promise<void> | undefined {
+		if (this.#inThisTurn++ === 0) setImmediate(() => this.#turnIsOver());
+		if (this.#inThisTurn <= AT_A_TIME) return undefined;
+		const ms = this.#pauseMs;
+		// A loop alone does not keep its process alive.
+		return new Promise((resolve) => void this.#timers.after(ms, resolve, false));
+	}
+
+	#turnIsOver(): void {
+		const isLoop = this.#inThisTurn > AT_A_TIME;
+		this.#pauseMs = isLoop ? Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS) : 1;
+		this.#inThisTurn = 0;
+	}
+}
+
+/**
+ * What ends a program, or a call, from which a step was refused: at once. One that was cancelled may clean up before, and ends by
+ * itself; where it asks for steps again and again, `reject` ends it after a second.
+ */
+export function stopperOf(signal: AbortSignal, timers: Timers, reject: (error: Error) => void): (error: Error) => void {
+	let isCleaningUp = false;
+	return (error) => {
+		if (!signal.aborted) return reject(error);
+		if (!isCleaningUp) timers.after(CLEAN_UP_MS, () => reject(error), false);
+		isCleaningUp = true;
+	};
+}
