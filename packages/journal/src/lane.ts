@@ -88,6 +88,11 @@ export class Lane {
 		return this.#calls.size > 0;
 	}
 
+	/** Resolves when no step of the lane's program is made any more, given up or not. */
+	made(): Promise<void> {
+		return this.#order.made();
+	}
+
 	/**
 	 * Names the rounds of a loop of a model and its tools. The names depend only on the messages that the loop begins with, so they are
 	 * the same in every run, also when tools or instructions have changed.
@@ -172,6 +177,11 @@ export class Lane {
 	perform<T>(step: Step<T>): Promise<T> {
 		// A program that caught the stopping error gets no further answers; a pending promise also keeps a retry loop from spinning.
 		if (this.#isStopped) return new Promise(() => {});
+		const { signal, stopped } = this.#using;
+		if (signal.aborted && stopped && this.#order.isOver) {
+			stopped(signal.reason);
+			return new Promise(() => {});
+		}
 		// In a microtask, since a call may be refused before `performed` is assigned.
 		const nobodyWaits = (): void => queueMicrotask(() => void performed.catch(() => {}));
 		const performed = this.#perform(step, nobodyWaits);
@@ -186,9 +196,8 @@ export class Lane {
 			return await asked.told();
 		} catch (error) {
 			this.stopped(error);
-			// A program that is over gets no answer.
-			const isOver = error instanceof ProgramEnded || this.#order.isOver;
-			if (isOver && this.#using.stopped) return new Promise(() => {});
+			// A program that is over begins nothing, and is not told so: nobody may be there to hear it.
+			if (error instanceof ProgramEnded && this.#using.stopped) return new Promise(() => {});
 			const isCancelled = this.#using.signal.aborted;
 			if (isCancelled) this.#using.stopped?.(error as Error);
 			if (isCancelled || isBeneath(error)) await this.#order.refusals.next();

@@ -71,6 +71,9 @@ export interface StrictOptions {
 	onIdle(): void;
 }
 
+/** Of what is not given up. */
+const never = new AbortController().signal;
+
 /** One call in the order of its program, from when it is asked for until the program has been told. */
 export class Ticket {
 	readonly asked: Asked;
@@ -112,6 +115,11 @@ export class Ticket {
 	/** Resolves when the call is no longer under way, or is given up. */
 	async over(): Promise<void> {
 		await this.#underWay?.over.wait(this.#underWay.signal)?.catch(() => {});
+	}
+
+	/** Resolves when it is not made any more. */
+	async made(): Promise<void> {
+		await this.#underWay?.over.wait(never);
 	}
 
 	/** Sets the place: the seq of the outcome's record. A place that is set stays. Call it in the same synchronous step as the append. */
@@ -348,6 +356,11 @@ export class Order {
 	/** Resolves when no call is under way, here or inside. A next run that waits for this makes no call beside one of this run. */
 	async over(): Promise<void> {
 		for (const set of [this.#open, this.#inside]) for (const ticket of set) await ticket.over();
+	}
+
+	/** Resolves when no call is made any more, here or inside, given up or not. */
+	async made(): Promise<void> {
+		for (const set of [this.#open, this.#inside]) for (const ticket of set) await ticket.made();
 	}
 
 	/** Forgets a lane, in which nothing more will be asked for. */

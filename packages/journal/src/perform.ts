@@ -429,7 +429,7 @@ class Performance<T> implements Asked<T> {
 			new Promise((resolve, reject) => {
 				let lane: Lane | undefined;
 				const inside = (): Lane => {
-					const stopped = stopperOf(signal, timers, reject);
+					const stopped = stopperOf(signal, timers, reject, () => lane?.made());
 					lane ??= this.#lane.inside({ ...this.#using, signal, stopped }, isAlone, this.#ticket?.after);
 					return lane;
 				};

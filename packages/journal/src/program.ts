@@ -33,7 +33,7 @@ export async function runProgram<T>(
 	const end = (): void => order.end(new ProgramEnded(`the program in ${path} has ended`));
 	try {
 		const result = await new Promise<T>((resolve, reject) => {
-			const stopped = stopperOf(using.signal, timers, reject);
+			const stopped = stopperOf(using.signal, timers, reject, () => order.made());
 			program(new Lane(path, scope, { ...using, stopped }, undefined, order)).then(resolve, reject);
 		});
 		using.signal.throwIfAborted();

@@ -42,13 +42,25 @@ export class Refusals {
 
 /**
  * What ends a program, or a call, from which a step was refused: at once. One that was cancelled may clean up before, and ends by
- * itself; where it asks for steps again and again, `reject` ends it after a second.
+ * itself; where it asks for steps again and again, `reject` ends it after a second, once its other steps are not made any more.
+ *
+ * @param made resolves when none of its steps is made any more
  */
-export function stopperOf(signal: AbortSignal, timers: Timers, reject: (error: Error) => void): (error: Error) => void {
+export function stopperOf(
+	signal: AbortSignal,
+	timers: Timers,
+	reject: (error: Error) => void,
+	made: () => Promise<void> | undefined,
+): (error: Error) => void {
 	let isCleaningUp = false;
 	return (error) => {
 		if (!signal.aborted) return reject(error);
-		if (!isCleaningUp) timers.after(CLEAN_UP_MS, () => reject(error), false);
+		if (isCleaningUp) return;
 		isCleaningUp = true;
+		const end = async (): Promise<void> => {
+			await made();
+			reject(error);
+		};
+		timers.after(CLEAN_UP_MS, () => void end(), false);
 	};
 }

@@ -119,6 +119,26 @@ test("a loop with pauses of its own does not hold up the end of a program that i
 	expect(asked.length).toBeLessThanOrEqual(length + 1);
 });
 
+test.each<[string, (lane: Lane, step: Step<string>) => Promise<unknown>]>([
+	["beside it", (lane, step) => lane.perform(step)],
+	["inside a call beside it", (lane, step) => lane.perform({ ...down, call: ({ lane: of }) => of.perform(step) })],
+])("a loop in a program that is cancelled does not end it while an effect is made %s", async (_, beside) => {
+	const controller = new AbortController();
+	const { loop } = looping();
+	const over = Promise.withResolvers<string>();
+	let isMade = false;
+	const deaf: Step<string> = { ...down, name: "deaf", call: () => over.promise };
+	const ran = runProgram("p", scope, using(new DyingLog(), { signal: controller.signal }), (lane) =>
+		Promise.all([loop(() => lane.perform(down)), beside(lane, deaf)]),
+	).catch(({ message }) => [message, isMade]);
+	await wait(5);
+	controller.abort(new Error("closing"));
+	await wait(1200);
+	isMade = true;
+	over.resolve("made");
+	expect(await ran).toEqual(["closing", true]);
+});
+
 const MANY = 1000;
 
 describe("many that are refused once each are all told", () => {
