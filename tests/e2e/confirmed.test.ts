@@ -8,8 +8,8 @@ import { openRuntime, type Runtime } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Place, run } from "../cli.ts";
-import { leaves, onTerminal, says } from "../faults/command-line.ts";
-import { needsAll } from "../faults/fault.ts";
+import { leaves, onTerminal, says } from "../faults/lab/command-line.ts";
+import { needsAll } from "../faults/lab/needs.ts";
 
 const noTerminal = needsAll("script", "stty");
 

@@ -8,8 +8,8 @@ import { openRuntime } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { modelCalls, type Place, run } from "../cli.ts";
-import { leaves, onTerminal, QUESTION, says } from "../faults/command-line.ts";
-import { needsAll } from "../faults/fault.ts";
+import { leaves, onTerminal, QUESTION, says } from "../faults/lab/command-line.ts";
+import { needsAll } from "../faults/lab/needs.ts";
 
 const noTerminal = needsAll("script", "stty");
 

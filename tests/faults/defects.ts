@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { chmod, cp, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Fault, FaultError } from "./fault.ts";
-import { withDirectory } from "./start.ts";
+import { withDirectory } from "./lab/start.ts";
 
 interface Defect {
 	readonly name: string;
@@ -413,7 +413,8 @@ const defects: readonly Defect[] = [
 export const fault: Fault = {
 	name: "defects",
 	rows: [],
-	title: "defects planted in the source of the log and of the journal: each turns a named test red",
+	title: "defects planted in the source of the log and of the journal",
+	promise: "each turns a named test red",
 	needs: () => (process.platform === "win32" ? "needs links" : undefined),
 	async run({ short }) {
 		const figures: Record<string, string> = {};

@@ -1,5 +1,4 @@
 /** What a fault is: something that is broken on purpose, and what must still hold then. */
-import { spawnSync } from "node:child_process";
 
 export interface Settings {
 	/** How many rounds; undefined leaves it to the fault. */
@@ -21,7 +20,10 @@ export interface Fault {
 	readonly name: string;
 	/** The rows of the matrix in docs/faults.md that it covers. */
 	readonly rows: readonly number[];
+	/** What is broken. */
 	readonly title: string;
+	/** What must hold then. */
+	readonly promise: string;
 	/** Does it mount, or take another user's place? Such a fault runs only when it is asked for. */
 	readonly privileged?: boolean;
 	/** Why it cannot run here; undefined when it can. */
@@ -84,18 +86,6 @@ export class FaultError extends Error {
 
 /** Under a test runner nothing is mounted. */
 const isAsked = (): boolean => process.env.VITEST === undefined;
-
-/** Why the programs that are named here cannot be used; `root` stands for being the superuser. */
-export function needsAll(...what: readonly string[]): string | undefined {
-	if (process.platform !== "linux") return "needs Linux";
-	for (const each of what) {
-		if (each === "root") {
-			if (process.getuid?.() !== 0) return "needs root";
-		} else if (spawnSync("sh", ["-c", `command -v ${each}`]).status !== 0) return `needs ${each}`;
-	}
-	if (what.includes("strace") && spawnSync("strace", ["-o", "/dev/null", "true"]).status !== 0) return "needs ptrace";
-	return undefined;
-}
 
 /** Small and seeded (mulberry32), so that a failure can be run again. */
 export function random(seed: number): () => number {

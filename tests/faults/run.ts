@@ -1,4 +1,4 @@
-/** `pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone it lists them. */
+/** `pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone, or with `--list`, it lists them. */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Fault, FaultError, type Figures, type Settings } from "./fault.ts";
@@ -12,6 +12,7 @@ const { positionals, values } = parseArgs({
 		kills: { type: "string" },
 		seed: { type: "string" },
 		short: { type: "boolean" },
+		list: { type: "boolean" },
 		help: { type: "boolean" },
 	},
 });
@@ -28,12 +29,12 @@ const settings: Settings = {
 	short: all || values.short === true,
 };
 
-if (name === undefined || values.help) {
+if (values.list) list();
+else if (name === undefined || values.help) {
 	console.log(
-		"pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]; all: each in its short form\n",
+		"pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]; all: each in its short form; --list: those below\n",
 	);
-	for (const { name: each, rows, title } of faults)
-		console.log(`${each.padEnd(10)} ${title} ${rows.length > 0 ? `(row ${rows.join(", ")})` : ""}`);
+	list();
 } else {
 	const chosen = all ? faults : faults.filter((fault) => fault.name === name);
 	if (chosen.length === 0) {
@@ -41,6 +42,13 @@ if (name === undefined || values.help) {
 		process.exitCode = 2;
 	}
 	for (const fault of chosen) await report(fault);
+}
+
+function list(): void {
+	for (const { name, title, promise, rows } of faults)
+		console.log(
+			`${name.padEnd(11)} ${title}: ${promise} ${rows.length > 0 ? `(row ${rows.join(", ")})` : ""}`.trimEnd(),
+		);
 }
 
 async function report(fault: Fault): Promise<void> {

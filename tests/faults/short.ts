@@ -14,14 +14,14 @@ export function testShort(which: "at system calls" | "all others"): void {
 		if (atSystemCalls.includes(fault.name) === (which === "at system calls")) testFault(fault);
 }
 
-function testFault({ name, title, privileged, needs, run }: Fault): void {
+function testFault({ name, title, promise, privileged, needs, run }: Fault): void {
 	// Mounts belong to whoever asks for them, and planted defects run the tests that run here.
 	const why = privileged ? "needs root" : name === "defects" ? "a run of its own" : needs();
 	if (why !== undefined) {
-		test.skip(`${name}: ${title} (skipped: ${why}; pnpm faults ${name})`, () => {});
+		test.skip(`${name}: ${title}: ${promise} (skipped: ${why}; pnpm faults ${name})`, () => {});
 		return;
 	}
-	test(`${name}: ${title}`, { timeout: 180_000 }, async () => {
+	test(`${name}: ${title}: ${promise}`, { timeout: 180_000 }, async () => {
 		const figures = await run({ rounds: undefined, seed: SEED, short: true, brief: !isDeep });
 		console.log([name, ...Object.entries(figures).map(([what, figure]) => `  ${what}: ${figure}`)].join("\n"));
 		expect(Object.keys(figures).length).toBeGreaterThan(0);

@@ -1,0 +1,47 @@
+/** Row 1: kill -9 at random moments of opening, appending and sealing. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { type Fault, random } from "../fault.ts";
+import { type Acked, checkLog } from "../lab/check.ts";
+import { kill, sleep, startWriter, withDirectory } from "../lab/start.ts";
+
+/** So many rounds share a log, each going on where the kill before left it. */
+const ROUNDS_A_LOG = 10;
+
+export const fault: Fault = {
+	name: "kill",
+	rows: [1],
+	title: "kill -9 at random moments under load",
+	promise: "everything acknowledged is there",
+	needs: () => undefined,
+	async run({ rounds = undefined, seed, short, brief }) {
+		const total = rounds ?? (brief ? 2 : short ? 5 : 200);
+		const next = random(seed);
+		let acknowledged = 0;
+		let torn = 0;
+		for (let done = 0; done < total; ) {
+			await withDirectory(async (root) => {
+				const directory = join(root, "state");
+				let ledger: readonly Acked[] = [];
+				for (let i = 0; i < ROUNDS_A_LOG && done < total; i++, done++) {
+					const writer = startWriter(directory, { segmentBytes: 128 * 1024, allocateBytes: 16 * 1024, bytes: 200 });
+					// Every fifth is killed while it starts.
+					if (next() < 0.2) await sleep(next() * 250);
+					else {
+						await writer.line("opened");
+						await sleep(next() * 150);
+					}
+					await kill(writer);
+					assert.deepEqual(writer.errors, []);
+					acknowledged += writer.acked.length;
+					const checked = await checkLog(directory, [...ledger, ...writer.acked]);
+					if (checked.torn) torn++;
+					// What was shown is promised too.
+					ledger = checked.records;
+				}
+			});
+		}
+		assert.ok(acknowledged > total, "hardly anything was acknowledged: nothing was tried");
+		return { rounds: total, acked: acknowledged, lost: 0, "torn tails set aside": torn };
+	},
+};

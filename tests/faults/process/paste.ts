@@ -1,0 +1,78 @@
+/** Row 49: what is pasted into `reyn chat` is one message, which nobody pays for before Enter; the terminal is left as it was. */
+import assert from "node:assert/strict";
+import type { ChildProcess } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { userPrompt } from "@reyn/runtime";
+import { fileEngine, openWal } from "@reyn/wal";
+import { type Case, type Fault, runCases } from "../fault.ts";
+import { isClosed, leaves, noteOf, onTerminal, says, withPlace } from "../lab/command-line.ts";
+import { needsAll } from "../lab/needs.ts";
+
+const LINES = Array.from({ length: 300 }, (_, n) => `${n}. a fox – キツネ`);
+const MARKED = "\x1b[?2004h";
+const UNMARKED = "\x1b[?2004l";
+
+const cases: readonly Case[] = [
+	{ name: "300 lines, in pieces", run: pasted },
+	{ name: "stopped by SIGTERM in the midst of one", run: stopped },
+];
+
+export const fault: Fault = {
+	name: "paste",
+	rows: [49],
+	title: "lines that are pasted into chat",
+	promise: "one message, sent by Enter alone",
+	needs: () => needsAll("script", "stty"),
+	run: (settings) => runCases(cases, settings),
+};
+
+async function pasted(): Promise<string> {
+	return withPlace(async (here) => {
+		const terminal = await onTerminal(here, ["chat"]);
+		const written = outputOf(terminal);
+		await says(terminal, "stdout", "/help");
+		const bytes = Buffer.from(`look at \x1b[200~${LINES.join("\r")}\r\x1b[31m\x1b[201~ what is it?\r/exit\r`);
+		for (let at = 0; at < bytes.length; at += 100) terminal.stdin?.write(bytes.subarray(at, at + 100));
+		await leaves(here, 0);
+		terminal.stdin?.end();
+		await isClosed(here);
+		const said = await promptsIn(here.state);
+		assert.equal(said.length, 1, `${said.length} messages, and not one: ${said.slice(0, 3)} …`);
+		assert.equal(said[0], `look at ${LINES.join("\n")}\n what is it?`);
+		assert.ok(written().includes(MARKED), "the terminal was not told to mark pastes");
+		assert.ok(written().lastIndexOf(UNMARKED) > written().lastIndexOf(MARKED), "the terminal still marks pastes");
+		return `1 message of ${LINES.length + 1} lines, exit 0`;
+	});
+}
+
+async function stopped(): Promise<string> {
+	return withPlace(async (here) => {
+		const terminal = await onTerminal(here, ["chat"]);
+		const written = outputOf(terminal);
+		await says(terminal, "stdout", "/help");
+		const heard = says(terminal, "stdout", "look at");
+		terminal.stdin?.write(`look at \x1b[200~${LINES.slice(0, 10).join("\r")}\r`);
+		await heard;
+		process.kill(Number(await readFile(noteOf(here, "pid"), "latin1")), "SIGTERM");
+		await leaves(here, 143);
+		terminal.stdin?.end();
+		await isClosed(here);
+		assert.deepEqual(await promptsIn(here.state), []);
+		assert.ok(written().lastIndexOf(UNMARKED) > written().lastIndexOf(MARKED), "the terminal still marks pastes");
+		return "exit 143, nothing was sent, the terminal as before";
+	});
+}
+
+function outputOf({ stdout }: ChildProcess): () => string {
+	let text = "";
+	stdout?.on("data", (data) => (text += data));
+	return () => text;
+}
+
+async function promptsIn(state: string): Promise<readonly string[]> {
+	const wal = await openWal(fileEngine(`${state}/state`), { records: [userPrompt], readOnly: true });
+	const said: string[] = [];
+	for await (const record of wal.read()) if (userPrompt.is(record)) said.push(record.data.text);
+	await wal.close();
+	return said;
+}

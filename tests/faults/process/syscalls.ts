@@ -1,0 +1,92 @@
+/** Rows 2 and 14: SIGKILL before every system call on the log's files, of a whole life of a log and of a recovery. */
+import assert from "node:assert/strict";
+import { appendFile, cp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { type Fault, random } from "../fault.ts";
+import { type Acked, checkLog } from "../lab/check.ts";
+import { needsAll } from "../lab/needs.ts";
+import { startWriter, withDirectory } from "../lab/start.ts";
+import { countCalls, pathsOf, strace } from "../lab/strace.ts";
+import type { WriterOptions } from "../lab/writer.ts";
+
+interface Scenario {
+	readonly name: string;
+	readonly options: WriterOptions;
+	/** Makes what is there at the start; gives what was acknowledged in it. */
+	prepare(state: string): Promise<readonly Acked[]>;
+}
+
+const scenarios: readonly Scenario[] = [
+	{
+		name: "open, append, seal, close",
+		options: { count: 9, batch: 3, segmentBytes: 1000, allocateBytes: 512 },
+		prepare: async () => [],
+	},
+	{
+		name: "recovery of a torn tail",
+		options: { count: 3, batch: 3, segmentBytes: 4000, allocateBytes: 512 },
+		async prepare(state) {
+			const writer = startWriter(state, { count: 6, segmentBytes: 1000, allocateBytes: 512 });
+			await writer.ended;
+			await appendFile(join(state, "wal.jsonl"), '{"v":1,"seq":');
+			return writer.acked;
+		},
+	},
+];
+
+export const fault: Fault = {
+	name: "syscalls",
+	rows: [2, 14],
+	title: "SIGKILL before every system call on the log's files, recovery included",
+	promise: "everything acknowledged is there",
+	needs: () => needsAll("strace"),
+	async run({ short, brief, seed }) {
+		const figures: Record<string, string> = {};
+		const next = random(seed);
+		for (const scenario of scenarios)
+			figures[scenario.name] = await points(scenario, brief ? 1 : short ? 5 : undefined, next);
+		return figures;
+	},
+};
+
+async function points(
+	{ name, options, prepare }: Scenario,
+	limit: number | undefined,
+	next: () => number,
+): Promise<string> {
+	return withDirectory(async (root) => {
+		const [start, state, log] = [join(root, "start"), join(root, "state"), join(root, "strace")];
+		const before = await prepare(start);
+		const fresh = async (): Promise<void> => {
+			await rm(state, { recursive: true, force: true });
+			if (before.length > 0) await cp(start, state, { recursive: true });
+		};
+		const paths = [...pathsOf(state), join(state, "wal-00000000000000000001.jsonl")];
+		await fresh();
+		const whole = startWriter(state, options, strace(log, paths));
+		const end = await whole.ended;
+		assert.equal(end.code, 0, `${name} under strace: ${whole.stderr()} ${whole.lines.join("\n")}`);
+		const all = [...(await countCalls(log))].flatMap(([call, count]) =>
+			Array.from({ length: count }, (_, i) => ({ call, n: i + 1 })),
+		);
+		const chosen =
+			limit === undefined ? all : Array.from({ length: limit }, () => all[Math.floor(next() * all.length)]);
+		let killed = 0;
+		for (const point of chosen) {
+			const { call = "", n = 0 } = point ?? {};
+			await fresh();
+			const inject = ["-e", `inject=${call}:signal=SIGKILL:when=${n}`];
+			const writer = startWriter(state, options, strace("/dev/null", paths, ...inject));
+			const { code, signal } = await writer.ended;
+			if (signal === "SIGKILL" || code === 137) killed++;
+			try {
+				// Killed in its recovery, it is recovered again: to the same.
+				await checkLog(state, [...before, ...writer.acked]);
+			} catch (error) {
+				throw new Error(`${name}, killed at ${call} ${n}: ${(error as Error).message}`, { cause: error });
+			}
+		}
+		assert.ok(killed >= chosen.length * 0.9, `only ${killed} of ${chosen.length} points were reached`);
+		return `${chosen.length} of ${chosen.length} points passed (${all.length} there are, ${killed} killed)`;
+	});
+}

@@ -1,0 +1,51 @@
+/** Row 13: an application's SQLite database, killed and cut off in a capture, a restore, a prune and a migration. */
+import { join } from "node:path";
+import { type Case, type Fault, runCases } from "../fault.ts";
+import { type Killed, killAtCalls } from "../lab/kill-points.ts";
+import { needsAll } from "../lab/needs.ts";
+import { runToEnd } from "../lab/start.ts";
+import { checkDatabase } from "./database-ledger.ts";
+import type { DatabaseOptions } from "./database-writer.ts";
+import { powerCuts } from "./generations-cut.ts";
+
+const PROGRAM = join(import.meta.dirname, "database-writer.ts");
+
+type Script = DatabaseOptions["script"];
+
+/** Some pages of them. */
+const adds: Script = Array.from({ length: 8 }, () => "add");
+
+/** What was there before is of yesterday's schema. */
+const kills: readonly Case[] = [
+	killedIn("the migration of an open", ["add", "add"], []),
+	killedIn("a capture", ["add", "capture", "add"], ["add", "capture"]),
+	killedIn("a restore", [...adds, "capture", ...adds], ["add", "restore"]),
+	killedIn("a prune", ["add", "capture", "add", "capture", "add", "capture"], ["prune"]),
+];
+
+export const fault: Fault = {
+	name: "generations",
+	rows: [13],
+	title: "an SQLite database killed and cut off in a capture, a restore, a prune and a migration",
+	promise: "the old database or the restored one, and every capture that was told",
+	needs: () => undefined,
+	run: (settings) => runCases([...kills, ...powerCuts("ext4"), ...powerCuts("xfs")], settings),
+};
+
+function killedIn(what: string, before: Script, script: Script): Case {
+	const yesterday: DatabaseOptions = { schema: "yesterday", after: 0, script: before };
+	const today: DatabaseOptions = { schema: "today", after: 100, script };
+	const killed: Killed<readonly string[]> = {
+		program: PROGRAM,
+		options: () => today,
+		below: "",
+		prepare: (directory) => runToEnd(PROGRAM, directory, yesterday),
+		check: async (directory, earlier, lines) => Number((await checkDatabase(directory, [...earlier, ...lines])).ahead),
+		counted: "whether what was begun was there",
+	};
+	return {
+		name: `killed at every system call of ${what}`,
+		needs: () => needsAll("strace"),
+		run: (settings) => killAtCalls(killed, settings),
+	};
+}
