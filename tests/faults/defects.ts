@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { type Fault, FaultError } from "./fault.ts";
 import { withDirectory } from "./lab/start.ts";
 
-interface Defect {
+export interface Defect {
 	readonly name: string;
 	/** Whose source. Default: `wal`. */
 	readonly package?: "journal";
@@ -24,7 +24,7 @@ interface Defect {
 const BATCH = "writeAll(this.#active, bytes, this.#end));";
 const SYNC_OF_A_BATCH = `${BATCH}\n\t\tthis.#active.sync();`;
 
-const defects: readonly Defect[] = [
+export const defects: readonly Defect[] = [
 	{
 		name: "drop fdatasync of a batch",
 		file: "file/log-file.ts",
@@ -34,7 +34,7 @@ const defects: readonly Defect[] = [
 	},
 	{
 		name: "drop fdatasync of the real disk",
-		file: "node-disk.ts",
+		file: "disk/node-disk.ts",
 		from: "fs.fdatasyncSync(this.#fd);",
 		to: "",
 		tests: ["faults errors"],
@@ -62,7 +62,7 @@ const defects: readonly Defect[] = [
 	},
 	{
 		name: "ignore how many bytes were written",
-		file: "disk.ts",
+		file: "disk/disk.ts",
 		from: "done += written;",
 		to: "done = bytes.length;",
 		tests: ["faults errors"],
@@ -146,14 +146,14 @@ const defects: readonly Defect[] = [
 	},
 	{
 		name: "lock by a pid file",
-		file: "node-disk.ts",
+		file: "disk/node-disk.ts",
 		from: "if (!tryLock(file, LOCKED_AT, 1)) {",
 		to: 'void tryLock;\n\t\t\tif (fs.readFileSync(path, "utf8") !== "") {',
 		tests: ["vitest engines", "faults writers"],
 	},
 	{
 		name: "take a crc in capitals",
-		file: "codec.ts",
+		file: "record/codec.ts",
 		from: "byte >= 0x61 && byte <= 0x66 ? byte - 0x57 : -1",
 		to: "(byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66 ? (byte | 0x20) - 0x57 : -1",
 		tests: ["faults mutate"],
@@ -175,8 +175,8 @@ const defects: readonly Defect[] = [
 	{
 		name: "cut a torn tail without keeping it",
 		file: "file/log-file.ts",
-		from: "if (torn) this.#setAside(torn, scan);",
-		to: "",
+		from: "const aside = torn && this.#setAside(torn, scan);",
+		to: "const aside = undefined;",
 		tests: ["faults torn"],
 	},
 	{
@@ -261,7 +261,7 @@ const defects: readonly Defect[] = [
 		name: "take a step in doubt for a fresh one",
 		package: "journal",
 		file: "entry.ts",
-		from: '{ kind: "in_doubt", started, attempt };',
+		from: '{ kind: "in_doubt", started, ...made, attempt };',
 		to: '{ kind: "fresh" };',
 		tests: ["faults in-doubt"],
 	},
@@ -293,7 +293,7 @@ const defects: readonly Defect[] = [
 		name: "do not ask the far side",
 		package: "journal",
 		file: "perform.ts",
-		from: 'return (await this.#step.reconcile?.(this.#keyOf(started))) ?? { kind: "unknown" };',
+		from: 'if (!reconcile) return { kind: "unknown" };',
 		to: 'return { kind: "unknown" };',
 		tests: ["faults in-doubt"],
 	},
@@ -301,8 +301,8 @@ const defects: readonly Defect[] = [
 		name: "do not believe the far side",
 		package: "journal",
 		file: "perform.ts",
-		from: '\t\tif (found.kind === "done") {\n\t\t\tthis.#tell({ type: "in_doubt", decision: "reconciled" });',
-		to: '\t\tif (found.kind === "done" && attempt < 0) {\n\t\t\tthis.#tell({ type: "in_doubt", decision: "reconciled" });',
+		from: '\t\tif (isKnown(found)) {\n\t\t\tthis.#tell({ type: "in_doubt", decision: "reconciled" });',
+		to: '\t\tif (isKnown(found) && attempt < 0) {\n\t\t\tthis.#tell({ type: "in_doubt", decision: "reconciled" });',
 		tests: ["faults in-doubt"],
 	},
 	{
@@ -349,7 +349,7 @@ const defects: readonly Defect[] = [
 		name: "take what a discarded step has stopped for failed",
 		package: "journal",
 		file: "perform.ts",
-		from: "if (this.#using.signal.aborted || error instanceof ProgramEnded || isNoOutcome(error)) throw error;",
+		from: "if (this.#using.signal.aborted || isStop(error)) throw error;",
 		to: "if (this.#using.signal.aborted) throw error;",
 		tests: ["faults in-doubt"],
 	},
@@ -412,9 +412,9 @@ const defects: readonly Defect[] = [
 
 export const fault: Fault = {
 	name: "defects",
-	rows: [],
 	title: "defects planted in the source of the log and of the journal",
 	promise: "each turns a named test red",
+	rows: [],
 	needs: () => (process.platform === "win32" ? "needs links" : undefined),
 	async run({ short }) {
 		const figures: Record<string, string> = {};

@@ -18,12 +18,12 @@ export type Figures = Readonly<Record<string, string | number>>;
 
 export interface Fault {
 	readonly name: string;
-	/** The rows of the matrix in docs/faults.md that it covers. */
-	readonly rows: readonly number[];
 	/** What is broken. */
 	readonly title: string;
 	/** What must hold then. */
 	readonly promise: string;
+	/** Its rows of the matrix in docs/faults.md, which is made from these. */
+	readonly rows: readonly Row[];
 	/** Does it mount, or take another user's place? Such a fault runs only when it is asked for. */
 	readonly privileged?: boolean;
 	/** Why it cannot run here; undefined when it can. */
@@ -31,6 +31,25 @@ export interface Fault {
 	/** Throws when what must hold does not. */
 	run(settings: Settings): Promise<Figures>;
 }
+
+/** One line of the matrix, each cell in Markdown. */
+export interface Row {
+	/** Its number there; several faults may be about one. */
+	readonly row: number;
+	/** What is broken. */
+	readonly title: string;
+	/** How it is injected. */
+	readonly how: string;
+	/** What must hold then. */
+	readonly promise: string;
+	/** What a run of the whole has shown: its figures, by hand. A short run shows less. */
+	readonly seen: string;
+	/** Where it is not the fault's name alone. */
+	readonly command?: string;
+}
+
+/** The numbers of its rows, each once. */
+export const numbersOf = ({ rows }: Fault): readonly number[] => [...new Set(rows.map(({ row }) => row))];
 
 /** One of several things that a fault tries. */
 export interface Case {

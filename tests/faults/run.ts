@@ -1,7 +1,8 @@
-/** `pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone, or with `--list`, it lists them. */
+/** `pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone, or with `--list`, it lists them; `--page` writes them into docs/faults.md. */
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { type Fault, FaultError, type Figures, type Settings } from "./fault.ts";
+import { type Fault, FaultError, type Figures, numbersOf, type Settings } from "./fault.ts";
 import { faults } from "./index.ts";
 
 const { positionals, values } = parseArgs({
@@ -13,6 +14,7 @@ const { positionals, values } = parseArgs({
 		seed: { type: "string" },
 		short: { type: "boolean" },
 		list: { type: "boolean" },
+		page: { type: "boolean" },
 		help: { type: "boolean" },
 	},
 });
@@ -30,9 +32,12 @@ const settings: Settings = {
 };
 
 if (values.list) list();
-else if (name === undefined || values.help) {
+else if (values.page) {
+	const { faultsPage, faultsPath } = await import("../../tools/faults-page.ts");
+	await writeFile(faultsPath, faultsPage(await readFile(faultsPath, "utf8")));
+} else if (name === undefined || values.help) {
 	console.log(
-		"pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]; all: each in its short form; --list: those below\n",
+		"pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]; all: each in its short form; --list: those below; --page: writes them into docs/faults.md\n",
 	);
 	list();
 } else {
@@ -45,10 +50,10 @@ else if (name === undefined || values.help) {
 }
 
 function list(): void {
-	for (const { name, title, promise, rows } of faults)
-		console.log(
-			`${name.padEnd(11)} ${title}: ${promise} ${rows.length > 0 ? `(row ${rows.join(", ")})` : ""}`.trimEnd(),
-		);
+	for (const fault of faults) {
+		const rows = numbersOf(fault).join(", ");
+		console.log(`${fault.name.padEnd(11)} ${fault.title}: ${fault.promise}${rows === "" ? "" : ` (row ${rows})`}`);
+	}
 }
 
 async function report(fault: Fault): Promise<void> {

@@ -332,9 +332,66 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "errors",
-	rows: [6, 15, 17, 18, 19, 20, 21, 22],
 	title: "the disk is full, fails, writes too little, or may not be touched",
 	promise: "an error that says so, and nothing acknowledged is lost",
+	rows: [
+		{
+			row: 6,
+			title: "short writes",
+			how: "a disk in memory that writes at most n bytes",
+			promise: "one whole record",
+			seen: "300 of 300 lengths",
+		},
+		{
+			row: 15,
+			title: "disk full",
+			how: "a tmpfs of 1 MB; disks of every size in memory, also where a segment is sealed",
+			promise: "`WAL_FULL`, readable, goes on with space",
+			seen: "tmpfs: full after 800 records, 20 more with space; memory: 758 sizes twice; acknowledged lost 0",
+		},
+		{
+			row: 17,
+			title: "EIO at the k-th `fdatasync`",
+			how: "strace, limited to `wal.jsonl`",
+			promise: "poisoned, no acknowledgement after it, no second sync",
+			seen: "12 of 12; 0; 0",
+		},
+		{
+			row: 18,
+			title: "a sync that fails, then succeeds without the bytes",
+			how: "in memory: a disk that forgets its dirty pages",
+			promise: "what is shown after the next open is on the disk",
+			seen: "12 of 12, lost 0",
+		},
+		{
+			row: 19,
+			title: "EIO on each call of an open",
+			how: "strace; in memory at every operation",
+			promise: "an error with the system's code, nothing lost, the next open works",
+			seen: "strace: 49 points of an open and its close, 65 with a seal, each `WAL_IO`; memory: 35 operations; nothing lost, each next open worked",
+		},
+		{
+			row: 20,
+			title: "file-size limit",
+			how: "`prlimit --fsize`",
+			promise: "as row 15",
+			seen: "`WAL_FULL` (EFBIG) after 140 records, 20 more with space, lost 0",
+		},
+		{
+			row: 21,
+			title: "no descriptors left, live and at the start",
+			how: "`prlimit --nofile`, strace",
+			promise: "appends go on; the start is refused",
+			seen: "appends go on; the start: `WAL_IO` (EMFILE), a read meanwhile likewise",
+		},
+		{
+			row: 22,
+			title: "read-only directory, immutable file, read-only mount, another's files",
+			how: "`setpriv` to nobody, `chattr +i`, bind mount",
+			promise: "refused with path and code; reading works; nothing changed",
+			seen: "EACCES, EPERM, EROFS, each as `WAL_IO` with the path",
+		},
+	],
 	needs: () => undefined,
 	run: (settings) => runCases(cases, settings),
 };

@@ -14,9 +14,31 @@ import { strace } from "../lab/strace.ts";
 
 export const fault: Fault = {
 	name: "powercut",
-	rows: [3, 4, 24],
 	title: "power cuts on a real ext4 and XFS, with fdatasync a lie too",
 	promise: "everything acknowledged is there, and the loss by a lie is found at the open",
+	rows: [
+		{
+			row: 3,
+			title: "power cut under load",
+			how: 'ext4 and XFS on a loop device, the "going down" ioctl without a flush, remount',
+			promise: "all acknowledged is there",
+			seen: "ext4: 25 of 25 rounds, 20,404 acknowledged, lost 0; XFS: 25 of 25, 18,524, lost 0",
+		},
+		{
+			row: 4,
+			title: "killed, recovered, power cut",
+			how: "as row 3, with a recovery that shows what it found in between",
+			promise: "what was shown is there",
+			seen: "ext4: 25 of 25 rounds, 10,818 records shown, lost 0; XFS: 25 of 25, 10,466, lost 0",
+		},
+		{
+			row: 24,
+			title: "`fdatasync` a lie",
+			how: "strace `retval=0`, then a power cut, on ext4 and XFS",
+			promise: "the loss is found at the open whenever the head survives",
+			seen: "on each 10 of 10 rounds lost acknowledged records; found 5 of 5 where the head survived, 0 of 5 where it was lost too",
+		},
+	],
 	privileged: true,
 	needs: () => needsAll("root", "gcc", "mount", "losetup"),
 	run: (settings) => runCases([...casesOn("ext4"), ...casesOn("xfs")], settings),

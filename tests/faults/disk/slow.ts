@@ -28,9 +28,24 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "slow",
-	rows: [23],
 	title: "200 ms for every fdatasync, and a process that stands still",
 	promise: "the event loop does not wait, the order stays",
+	rows: [
+		{
+			row: 23,
+			title: "200 ms for every `fdatasync`",
+			how: "strace `delay_enter`",
+			promise: "the event loop comes round all the while; order kept",
+			seen: "p99 6.0 ms, at most 9.3 ms, over 25 syncs; beside a run of all planted defects on the 2 cores 38.7 ms and 73.8 ms; order kept",
+		},
+		{
+			row: 23,
+			title: "the whole process stands still for 1 s under load",
+			how: "SIGSTOP; `cgroup.freeze`",
+			promise: "it goes on; order kept",
+			seen: "10 of 10 times each, 3,596 and 3,740 acknowledged, in order, lost 0",
+		},
+	],
 	needs: () => undefined,
 	run: (settings) => runCases(cases, settings),
 };

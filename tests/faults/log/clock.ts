@@ -20,9 +20,17 @@ const clocks: Readonly<Record<string, (n: number) => number>> = {
 
 export const fault: Fault = {
 	name: "clock",
-	rows: [33],
 	title: "the clock goes back, jumps or stands still",
 	promise: "order is by seq alone",
+	rows: [
+		{
+			row: 33,
+			title: "the clock goes back a day, ten years on, stands still, runs backwards",
+			how: "the clock port",
+			promise: "order by seq alone",
+			seen: "5 clocks, 12 records each over 3 opens, in order",
+		},
+	],
 	needs: () => undefined,
 	run: (settings) => runCases(cases, settings),
 };

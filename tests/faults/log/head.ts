@@ -66,9 +66,17 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "head",
-	rows: [30],
 	title: "wal.head ahead of the log, behind it or gone",
 	promise: "refused where it is ahead, else every record is there",
+	rows: [
+		{
+			row: 30,
+			title: "the head ahead of the log alone; in a segment that is not there; behind, as it was once; missing",
+			how: "in memory: closed, killed, in segments; a writer and a reader",
+			promise: "ahead: refused, nothing changed; else all records",
+			seen: "ahead: 60 of 60 refused, 6 of 6; behind or missing: 34 of 34 opened with all. With the checksum of the bytes that are there, and only a higher seq: 18 of 18 refused",
+		},
+	],
 	needs: () => undefined,
 	run: (settings) => runCases(cases, settings),
 };

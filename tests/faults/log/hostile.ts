@@ -139,9 +139,24 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "hostile",
-	rows: [34, 43],
 	title: "names, depths and sizes that are meant to hurt",
 	promise: "refused or plain data, prototypes unchanged",
+	rows: [
+		{
+			row: 34,
+			title: "records of 7 MB, 9 MB, 10^8 characters",
+			how: "appended",
+			promise: "7 MB accepted, the rest refused before a seq is taken",
+			seen: "as expected; peak memory not measured",
+		},
+		{
+			row: 43,
+			title: "`__proto__`, `constructor`, depth 10^4, 10^8 characters, hostile lines, head, header, lock",
+			how: "appended, and put into a log with sound checksums",
+			promise: "data or refused; prototypes unchanged",
+			seen: "all as expected, prototypes unchanged",
+		},
+	],
 	needs: () => undefined,
 	async run(settings) {
 		const before = prototypes();

@@ -102,9 +102,17 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "moved",
-	rows: [39],
 	title: "the directory copied over, restored or renamed under a running writer",
 	promise: "it stops, and harms nothing",
+	rows: [
+		{
+			row: 39,
+			title: "the directory renamed, restored, copied over, the lock file removed, another program at the file",
+			how: "rename, copy, append, under a running writer",
+			promise: "it is poisoned, and overwrites nothing",
+			seen: "8 of 8 as expected",
+		},
+	],
 	needs: () => undefined,
 	run: (settings) => runCases(cases, settings),
 };

@@ -13,9 +13,17 @@ const options = { segmentBytes: 1500, allocateBytes: 512 };
 
 export const fault: Fault = {
 	name: "recut",
-	rows: [4],
 	title: "killed at any operation, recovered, then a power cut at any operation of that",
 	promise: "what was shown stays",
+	rows: [
+		{
+			row: 4,
+			title: "killed before every change, power cut at every change of the recovery, in memory",
+			how: "a disk that forgets what was not synced",
+			promise: "what was shown is there",
+			seen: "66 kills, 10,495 states, lost 0",
+		},
+	],
 	needs: () => undefined,
 	async run({ seed, short, brief }) {
 		const next = random(seed);

@@ -10,9 +10,17 @@ const BATCH = 3;
 
 export const fault: Fault = {
 	name: "torn",
-	rows: [5],
 	title: "the last batch torn at every byte",
 	promise: "what was acknowledged stays, the rest is set aside whole",
+	rows: [
+		{
+			row: 5,
+			title: "the last batch torn at every byte",
+			how: "in memory: the rest cut, zeros, blank, stale; or only the end arrived",
+			promise: "the tail is set aside, byte for byte",
+			seen: "2,544 cases over 423 bytes, lost 0; 2,519 tails set aside whole",
+		},
+	],
 	needs: () => undefined,
 	async run({ short }) {
 		const { before, acked, batch, at } = await history();

@@ -10,9 +10,17 @@ const ROUNDS_A_LOG = 10;
 
 export const fault: Fault = {
 	name: "kill",
-	rows: [1],
 	title: "kill -9 at random moments under load",
 	promise: "everything acknowledged is there",
+	rows: [
+		{
+			row: 1,
+			title: "`kill -9` at random moments under load, of starts too",
+			how: "a child and a ledger in its parent; segments of 128 KiB",
+			promise: "all acknowledged is there",
+			seen: "200 of 200 rounds, 83,084 acknowledged, lost 0",
+		},
+	],
 	needs: () => undefined,
 	async run({ rounds = undefined, seed, short, brief }) {
 		const total = rounds ?? (brief ? 2 : short ? 5 : 200);

@@ -19,9 +19,19 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "paste",
-	rows: [49],
 	title: "lines that are pasted into chat",
 	promise: "one message, sent by Enter alone",
+	rows: [
+		{
+			row: 49,
+			title: "lines pasted into `reyn chat`, in pieces of 100 bytes that cut letters; SIGTERM in the midst of a paste",
+			how: "a terminal of `script`",
+			promise:
+				"one message with its line breaks and without control codes, sent by Enter alone; the terminal no longer marks pastes afterwards",
+			seen: "300 lines: 1 message (before: 301), exit 0; SIGTERM: 143, nothing sent (before: 1)",
+			command: "`paste`, `vitest run --project @reyn/cli pastes`",
+		},
+	],
 	needs: () => needsAll("script", "stty"),
 	run: (settings) => runCases(cases, settings),
 };

@@ -72,9 +72,19 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "signals",
-	rows: [41],
 	title: "the command line is stopped, hung up or not read any more",
 	promise: "a clean close, an exit code, the terminal restored",
+	rows: [
+		{
+			row: 41,
+			title:
+				"SIGINT, SIGTERM, SIGHUP, Ctrl-C twice, Ctrl-C at a question of a script, the terminal closed, nobody reads the output, stdout or stderr on a full disk",
+			how: "the real command line, in a terminal made by `script`",
+			promise:
+				"the log closed, exit 130, 143, 129, the terminal as before; unread work stops with 141, and goes on with `resume`",
+			seen: "as expected: `run` and `chat`, and the terminal closed; SIGTERM at 25 random moments: none torn; at the question the run stays open, is asked again, and an answer completes it; `run`, `script run` and `chat` that nobody reads: 141, the log closed; `log` into `head`: exit 0; output that cannot be written: 1, one line, the log closed; lines typed ahead of SIGTERM in `chat`: not carried out",
+		},
+	],
 	needs: () => (process.platform === "win32" ? "needs signals" : undefined),
 	run: (settings) => runCases(settings.short ? quick : cases, settings),
 };

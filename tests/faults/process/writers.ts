@@ -81,9 +81,31 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "writers",
-	rows: [36, 37, 38],
 	title: "many writers start at once, the holder is stopped or dead",
 	promise: "one writer, and never none",
+	rows: [
+		{
+			row: 36,
+			title: "2, then 20 processes start at once",
+			how: "spawn",
+			promise: "one writer",
+			seen: "10 rounds of 2 and 5 of 20: 1 writer each",
+		},
+		{
+			row: 37,
+			title: "the holder is stopped for 60 s, others start",
+			how: "SIGSTOP",
+			promise: "they are refused; it goes on unharmed",
+			seen: "12 of 12 refused; unharmed",
+		},
+		{
+			row: 38,
+			title: "a lock left by a dead, a reused, an unknown process",
+			how: "fabricated; `kill -9`",
+			promise: "no one is locked out",
+			seen: "4 of 4 opened; after `kill -9` opened and read twice in 258 ms at most, of 20",
+		},
+	],
 	needs: () => (process.platform === "win32" ? "needs signals" : undefined),
 	run: (settings) => runCases(cases, settings),
 };

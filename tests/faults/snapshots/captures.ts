@@ -34,9 +34,18 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "captures",
-	rows: [7],
 	title: "SIGKILL before every system call on the snapshots' files",
 	promise: "the old snapshot or the new one, and the same state",
+	rows: [
+		{
+			row: 7,
+			title: "killed at every system call of captures and of collections",
+			how: "strace: SIGKILL before the N-th call on each file below the snapshots; a ledger in the parent",
+			promise:
+				"the old snapshot or the new one, each that is there whole, and used without the log before it; nothing had to be set aside; the state is the log's; what was told is there; run again it finishes",
+			seen: "310 of 310 points: 186 of captures, two in one process and one that shares chunks with older ones; 124 of collections",
+		},
+	],
 	needs: () => undefined,
 	run: (settings) => runCases(cases, settings),
 };

@@ -55,9 +55,33 @@ const cases: readonly Case[] = [
 
 export const fault: Fault = {
 	name: "rotten",
-	rows: [29],
 	title: "snapshots damaged, mixed up, hostile, of another log, newer than the log or than Reyn",
 	promise: "the state is the log's",
+	rows: [
+		{
+			row: 29,
+			title: "snapshots rotten: every bit and byte, every length; gone, empty, doubled, swapped, rolled back",
+			how: "in memory: two scopes, a list in chunks and a plain state; some of a list three levels high",
+			promise:
+				"the state is the log's at every seq that is looked at; what was there is still there; the next snapshot is stored and used",
+			seen: "undetected 0 of 41,980 cases, 40,844 set aside",
+		},
+		{
+			row: 29,
+			title: "newer than the log, of another log, of a newer format",
+			how: "the log as it was before beside newer snapshots; a store and a root of another log; format 2, a newer version of a state",
+			promise:
+				"refused as lost records when the snapshot is taken as proof; without it not used, also where other records have the same seqs; another log's store refused, its roots passed over; newer: refused with seq and version; nothing changed",
+			seen: "3 of 3 refused; 1,464 of 1,464 states the log's; store refused; 12 of 12 roots passed over; 4 of 4 refused",
+		},
+		{
+			row: 29,
+			title: "checksums sound, and hostile what they are of",
+			how: "roots and chunks that were made: no JSON, depth 10^6, `__proto__`, counts, levels, heights and tails that lie",
+			promise: "as if they were rotten, or of another; prototypes unchanged",
+			seen: "212 of 212; prototypes unchanged",
+		},
+	],
 	needs: () => undefined,
 	async run(settings) {
 		const before = prototypes();
