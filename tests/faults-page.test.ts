@@ -22,13 +22,10 @@ test("a part that was changed by hand is made again, and one without its marks i
 	);
 });
 
-test("each row of its matrix has one fault or test, and each fault that is named in a command is there", () => {
-	const names = new Set(faults.map(({ name }) => name));
-	const named = page
-		.split("\n")
-		.flatMap((line) => /^\| (?:\d+|B\d+) \|.*\| `([a-z-]+)(?: [^`]*)?`[^|]*\|(?: mended.*\|)?$/.exec(line)?.[1] ?? []);
-	expect(named.length).toBeGreaterThan(faults.length);
-	expect(named.filter((name) => !names.has(name) && name !== "vitest" && name !== "pnpm")).toEqual([]);
+test("each fault that a row of its tables names is there", () => {
+	expect(strangeFaultsIn(page)).toEqual([]);
+	expect(strangeFaultsIn("| B1 | a log of another | `mutat` (`all lines`) | mended |")).toEqual(["mutat"]);
+	expect(strangeFaultsIn("| 1 | killed | by hand | all is there | seen | `kil --rounds 2` |")).toEqual(["kil"]);
 });
 
 test("each vitest command names a project, a file and a title that are there", () => {
@@ -89,7 +86,7 @@ describe("the reading of commands", () => {
 import { x } from "./not.ts";
 describe("a group", () => {
 	test("a test's own", () => expect(f("not")).toBe("not"));
-	test.skipIf(isSlow)(\`a \${kind} that is skipped\`, () => {});
+	test.skipIf(isSlow)(\`a skipped one, by a template\`, () => {});
 	test.each([
 		["a row", 1],
 	])("%s has a hole", () => {});
@@ -100,10 +97,32 @@ describe("a group", () => {
 });
 `;
 		expect(titlesIn(source).toSorted()).toEqual(
-			["%s has a hole", "a group", "a row", "a test's own", "a ${kind} that is skipped", "below its call"].toSorted(),
+			[
+				"%s has a hole",
+				"a group",
+				"a row",
+				"a test's own",
+				"a skipped one, by a template",
+				"below its call",
+			].toSorted(),
 		);
 	});
 });
+
+/** A row of the matrix ends with its command, one of the bugs has what became of it behind that. */
+function strangeFaultsIn(text: string): string[] {
+	const names = faults.map(({ name }) => name);
+	const commands = text.split("\n").flatMap((line) => {
+		const cells = line.split(/(?<!\\)\|/).slice(1, -1);
+		return /^ \d+ $/.test(cells[0] ?? "")
+			? cells.slice(-1)
+			: /^ B\d+ $/.test(cells[0] ?? "")
+				? cells.slice(-2, -1)
+				: [];
+	});
+	const firsts = commands.flatMap((cell) => /^ `([a-z-]+)(?= [^`]*`|`)/.exec(cell)?.[1] ?? []);
+	return firsts.filter((name) => !names.includes(name) && !["vitest", "pnpm"].includes(name));
+}
 
 function staleIn(text: string): string[] {
 	return commandsIn(text).flatMap((command) => {

@@ -36,7 +36,8 @@ export function titlesIn(source: string): readonly string[] {
 	const call = /(?:^|[^\w.])(?:test|it|describe)(?:\.\w+)*(?:\([^"'`]*?\))?\(\s*(["'`])(.*?)(?<!\\)\1/gs;
 	const ofMany = /^\s*[\]`)]+\)?\(\s*(["'`])(.*?)(?<!\\)\1/gms;
 	const row = /^\s*(?:\[\s*|\{ (?:name|title|what): )?(["'`])(.*?)(?<!\\)\1[,:\]]/gm;
-	return [call, ofMany, row].flatMap((form) => [...source.matchAll(form)].map(([, , title = ""]) => title));
+	const found = [call, ofMany, row].flatMap((form) => [...source.matchAll(form)].map(([, , title = ""]) => title));
+	return [...new Set(found)];
 }
 
 /** The commands `… vitest run …` of a page; `…` at the beginning of one stands for as much of the one before it in its line as is left out. */
