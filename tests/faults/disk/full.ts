@@ -11,7 +11,7 @@ import { sleep } from "../lab/start.ts";
 import { mounted, resize } from "../lab/tmpfs.ts";
 
 /** Room for the files of a state and for a question, and not for what a tool reads to answer it. */
-const SMALL = "24k";
+const SMALL = "28k";
 const QUESTION = "where does a fox sleep?";
 const LONG = `A fox sleeps by day${" and by day".repeat(30)}.\n`.repeat(60);
 const RUN = ["run", "-p", QUESTION];
@@ -35,7 +35,7 @@ export const fault: Fault = {
 		{
 			row: 15,
 			title: "disk full, under the real command line",
-			how: "a tmpfs of 24 KB: `run`, `script run`, `chat` in a terminal",
+			how: "a tmpfs of 28 KB: `run`, `script run`, `chat` in a terminal",
 			promise:
 				"it says once that it waits and once that it goes on, on stderr or in the stream; one Ctrl-C ends it without any space, exit 130, the log closed; what is recorded is not paid again",
 			seen: "as expected; a script stopped at its 4th call of 20 pays 21 in all",

@@ -89,12 +89,13 @@ async function answered(): Promise<string> {
 			cwd: join(root, "project"),
 			state: join(root, "reyn"),
 			trace: join(root, "calls.jsonl"),
-			isCopy: true as const,
 		};
 		const snapshots = join(here.state, "state/snapshots");
 		await mkdir(here.cwd);
-		await mkdir(snapshots, { recursive: true });
 		await writeFile(join(here.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
+		// Made by the command line, so that it keeps its snapshots where the disk will be full.
+		assert.equal((await run(here, ["run", "-p", "hello"])).code, 0);
+		await mkdir(snapshots, { recursive: true });
 		return mounted(snapshots, "64k", async () => {
 			await writeFile(join(snapshots, "ballast"), Buffer.alloc(1 << 20)).catch(() => {});
 			await talk(here);
