@@ -480,3 +480,16 @@ describe("a look", () => {
 		await runtime.close();
 	});
 });
+
+test("a reader collects nothing: what a writer beside it has recorded stays", async () => {
+	const { runtime } = await open(project);
+	const source = "export default async (ctx) => { await ctx.ask('go on?'); return 1 }";
+	const { run, end } = await runtime.scripts.start({ name: "s.ts", source }, { args: 1 });
+	await end;
+	const reader = await open(project, { readOnly: true });
+	await expect(reader.runtime.gc()).rejects.toMatchObject({ code: "WAL_READ_ONLY" });
+	await reader.runtime.gc({ dryRun: true });
+	await reader.runtime.close();
+	expect((await runtime.scripts.resume(run)).run).toBe(run);
+	await runtime.close();
+});

@@ -23,6 +23,7 @@ import {
 	systemTimers,
 	type Timers,
 	type Wal,
+	WalError,
 	type WalRecord,
 } from "@reyn/wal";
 import { redacted } from "../redaction/redact.ts";
@@ -389,6 +390,9 @@ export class OpenKernel implements Kernel {
 	}
 
 	async #collect({ dryRun = false, ...policy }: CollectionPolicy): Promise<Collection> {
+		// A writer beside this reader may have just written what nothing refers to yet.
+		if (this.isReadOnly && !dryRun)
+			throw new WalError("WAL_READ_ONLY", "this state was opened with readOnly; open it for writing to collect");
 		const { wal, timeline, store } = this;
 		const { records, areas } = this.composition;
 		const known = kindsOf(records);
