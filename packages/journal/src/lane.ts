@@ -88,9 +88,14 @@ export class Lane {
 		return this.#calls.size > 0;
 	}
 
-	/** Resolves when no step of the lane's program is made any more, given up or not. */
-	made(): Promise<void> {
-		return this.#order.made();
+	/** Resolves when no step is under way in this lane and below. */
+	over(): Promise<void> {
+		return this.#order.over(this.path);
+	}
+
+	/** Gives up the steps under way here and below: nobody waits for their end. */
+	giveUp(): void {
+		this.#order.giveUp(this.path);
 	}
 
 	/**
@@ -176,19 +181,21 @@ export class Lane {
 	 */
 	perform<T>(step: Step<T>): Promise<T> {
 		// A program that caught the stopping error gets no further answers; a pending promise also keeps a retry loop from spinning.
-		if (this.#isStopped) return new Promise(() => {});
+		if (this.#isStopped || this.#isOver) return new Promise(() => {});
 		const { signal, stopped } = this.#using;
-		if (signal.aborted && stopped && this.#order.isOver) {
-			stopped(signal.reason);
-			return new Promise(() => {});
-		}
+		if (signal.aborted) stopped?.(signal.reason);
 		// In a microtask, since a call may be refused before `performed` is assigned.
 		const nobodyWaits = (): void => queueMicrotask(() => void performed.catch(() => {}));
 		const performed = this.#perform(step, nobodyWaits);
 		return performed;
 	}
 
-	/** @param nobodyWaits called before a stop or a cancel is thrown: a rejection that nobody awaits must not end the process then */
+	/** Is this the lane of a program that is over? Nobody may be there to hear what becomes of its steps. */
+	get #isOver(): boolean {
+		return this.#using.stopped !== undefined && this.#order.isOver && this.path === this.#order.program;
+	}
+
+	/** @param nobodyWaits called before a stop, a cancel or an error of the log is thrown: if nobody awaits it, it must not end the process */
 	async #perform<T>(step: Step<T>, nobodyWaits: () => void): Promise<T> {
 		let asked: Asked<T> | undefined;
 		try {
@@ -196,12 +203,11 @@ export class Lane {
 			return await asked.told();
 		} catch (error) {
 			this.stopped(error);
-			// A program that is over begins nothing, and is not told so: nobody may be there to hear it.
+			// A program that is over begins nothing, and is not told so.
 			if (error instanceof ProgramEnded && this.#using.stopped) return new Promise(() => {});
-			const isCancelled = this.#using.signal.aborted;
-			if (isCancelled) this.#using.stopped?.(error as Error);
-			if (isCancelled || isBeneath(error)) await this.#order.refusals.next();
-			if (isCancelled || isStop(error)) nobodyWaits();
+			const isRefused = this.#using.signal.aborted || isBeneath(error);
+			if (isRefused) await this.#order.refusals.next();
+			if (isRefused || isStop(error) || this.#isOver) nobodyWaits();
 			throw error;
 		} finally {
 			asked?.done();

@@ -108,7 +108,7 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 			return last;
 		},
 	};
-	const { redact, signal = new AbortController().signal } = options;
+	const { redact, gate, signal = new AbortController().signal } = options;
 	const order = new Order({
 		program: "",
 		recordedIn: (lane) => recorded.stepsIn(lane),
@@ -124,7 +124,7 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		firstBelow: (lane) => recorded.firstBelow(lane),
 		order,
 		whenInDoubt: (step) => (options.whenInDoubt ? options.whenInDoubt(step) : "retry"),
-		...(options.gate && { gate: (call) => (options.gate as NonNullable<typeof options.gate>)(call) }),
+		...(gate && { gate: (call) => gate.call(options, call) }),
 		signal,
 		observe: (event) => options.observe?.(event),
 		...(redact && { redact }),

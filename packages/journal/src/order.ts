@@ -71,9 +71,6 @@ export interface StrictOptions {
 	onIdle(): void;
 }
 
-/** Of what is not given up. */
-const never = new AbortController().signal;
-
 /** One call in the order of its program, from when it is asked for until the program has been told. */
 export class Ticket {
 	readonly asked: Asked;
@@ -91,8 +88,8 @@ export class Ticket {
 	/** Is the turn of this call to begin, not to be told? Only calls with recorded steps inside them begin at a place. */
 	isToBegin = false;
 	isTold = false;
-	/** Present while the call is made: whoever runs the program again has to wait for its end, or it would make the effect twice. */
-	#underWay: { readonly over: Latch; readonly signal: AbortSignal } | undefined;
+	/** Present once the call is made: whoever runs the program again has to wait for its end, or it would make the effect twice. */
+	#over: PromiseWithResolvers<void> | undefined;
 
 	/** Use {@link Order.ask}. */
 	constructor(order: Order, asked: Asked, after: Seq) {
@@ -106,20 +103,20 @@ export class Ticket {
 		return this.#begin.wait(signal);
 	}
 
-	/** Marks the call as under way. @param signal aborted when the call is given up @throws ProgramEnded when its program has ended */
-	start(signal: AbortSignal): void {
+	/** Marks the call as under way. @throws ProgramEnded when its program has ended */
+	start(): void {
 		this.#order.assertOpen();
-		this.#underWay = { over: new Latch(), signal };
+		this.#over ??= Promise.withResolvers();
 	}
 
-	/** Resolves when the call is no longer under way, or is given up. */
+	/** Resolves when the call is not made any more, or is given up. */
 	async over(): Promise<void> {
-		await this.#underWay?.over.wait(this.#underWay.signal)?.catch(() => {});
+		await this.#over?.promise;
 	}
 
-	/** Resolves when it is not made any more. */
-	async made(): Promise<void> {
-		await this.#underWay?.over.wait(never);
+	/** Says that the call is not made any more, or that nobody waits for its end: it took too long, or a call around it did. */
+	made(): void {
+		this.#over?.resolve();
 	}
 
 	/** Sets the place: the seq of the outcome's record. A place that is set stays. Call it in the same synchronous step as the append. */
@@ -163,7 +160,7 @@ export class Ticket {
 	/** Takes the call out of the order: the program has been told, or never will be. */
 	done(): void {
 		this.#order.leave(this);
-		this.#underWay?.over.open();
+		this.made();
 	}
 
 	/** For the order. */
@@ -353,14 +350,23 @@ export class Order {
 		this.#around?.assertOpen();
 	}
 
-	/** Resolves when no call is under way, here or inside. A next run that waits for this makes no call beside one of this run. */
-	async over(): Promise<void> {
-		for (const set of [this.#open, this.#inside]) for (const ticket of set) await ticket.over();
+	/**
+	 * Resolves when no call is under way, here or inside. A next run that waits for this makes no call beside one of this run.
+	 *
+	 * @param lane only the calls in this lane and below count. Default: all
+	 */
+	async over(lane?: string): Promise<void> {
+		for (const ticket of this.#in(lane)) await ticket.over();
 	}
 
-	/** Resolves when no call is made any more, here or inside, given up or not. */
-	async made(): Promise<void> {
-		for (const set of [this.#open, this.#inside]) for (const ticket of set) await ticket.made();
+	/** Gives up the calls under way in a lane and below, since the call around them took too long. */
+	giveUp(lane: string): void {
+		for (const ticket of this.#in(lane)) ticket.made();
+	}
+
+	*#in(lane: string | undefined): Generator<Ticket> {
+		for (const set of [this.#open, this.#inside])
+			for (const ticket of set) if (lane === undefined || `${ticket.asked.lane}/`.startsWith(`${lane}/`)) yield ticket;
 	}
 
 	/** Forgets a lane, in which nothing more will be asked for. */

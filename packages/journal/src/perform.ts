@@ -126,6 +126,7 @@ class Performance<T> implements Asked<T> {
 		assertPurity(this.#id);
 		if (this.#step.prepare) assertPreparable(this.#id);
 		const ending = await this.#ending(this.known);
+		this.#ticket?.made();
 		await this.#ticket?.turn(this.#using.signal);
 		// An outcome from another place is recorded here before the program hears it: each later replay then finds it here.
 		const adopted = await ending.adopt?.();
@@ -295,7 +296,7 @@ class Performance<T> implements Asked<T> {
 			// A world step that may not be asked again keeps its recorded answer.
 			if (denied) return before ? this.#worldStands(denied) : this.#fail(denied, next, { kind: "never" });
 		}
-		this.#ticket?.start(this.#using.signal);
+		this.#ticket?.start();
 		if (startsDurably(this.#id.purity)) {
 			if (this.#step.prepare && prepared === undefined) {
 				try {
@@ -425,32 +426,39 @@ class Performance<T> implements Asked<T> {
 		// A call that has its place already is being waited for by all others, so its inner steps cannot wait for their turn.
 		const isAlone = this.#ticket?.place !== undefined;
 		const { timers = systemTimers } = this.#using;
-		const make = (signal: AbortSignal): Promise<Made<T>> =>
-			new Promise((resolve, reject) => {
-				let lane: Lane | undefined;
-				const inside = (): Lane => {
-					const stopped = stopperOf(signal, timers, reject, () => lane?.made());
-					lane ??= this.#lane.inside({ ...this.#using, signal, stopped }, isAlone, this.#ticket?.after);
-					return lane;
-				};
-				const context: StepContext = {
-					signal,
-					...key,
-					...(prepared === undefined ? {} : { prepared }),
-					attempt,
-					// Made on demand: a lane with an order costs more than the rest of a call, and few calls use it.
-					get lane() {
-						return inside();
-					},
-				};
-				const made = async (): Promise<void> =>
-					resolve({ result: await this.#step.call(context), isUsed: lane?.isUsed ?? false });
-				made().catch(reject);
-			});
+		let lane: Lane | undefined;
+		const make = async (signal: AbortSignal): Promise<Made<T>> => {
+			const { promise, resolve, reject } = Promise.withResolvers<T>();
+			const inside = (): Lane => {
+				if (lane) return lane;
+				const stopped = stopperOf(signal, timers, reject, () => lane?.over());
+				lane = this.#lane.inside({ ...this.#using, signal, stopped }, isAlone, this.#ticket?.after);
+				return lane;
+			};
+			const context: StepContext = {
+				signal,
+				...key,
+				...(prepared === undefined ? {} : { prepared }),
+				attempt,
+				// Made on demand: a lane with an order costs more than the rest of a call, and few calls use it.
+				get lane() {
+					return inside();
+				},
+			};
+			const called = async (): Promise<void> => resolve(await this.#step.call(context));
+			called().catch(reject);
+			try {
+				return { result: await promise, isUsed: lane?.isUsed ?? false };
+			} catch (error) {
+				// Its steps may be asked for again, by its next try or by whoever goes on: not beside those of this one.
+				await lane?.over();
+				throw error;
+			}
+		};
 		const { signal } = this.#using;
 		if (timeoutMs === undefined) return make(signal);
 		const late = `${name} took longer than its ${timeoutMs} ms, and was told to stop; whether it happened is not known`;
-		return within({ ms: timeoutMs, name, late }, make, timers, signal);
+		return within({ ms: timeoutMs, name, late, giveUp: () => lane?.giveUp() }, make, timers, signal);
 	}
 
 	/** Records a failed try, and says how the caller will be told of it. */

@@ -19,6 +19,8 @@ import type { Using } from "./step.ts";
  *
  * When a step must not be made now (it waits for a permit, or is in doubt) the program stops with that error, even if it catches it:
  * it may clean up, and steps that it asks for afterwards never settle.
+ * When it is cancelled, its steps are refused with the signal's reason. It may clean up for ten seconds, or for one once it asks for
+ * another step. Calls under way are waited for here too, except those inside a call that took too long.
  *
  * @throws what the program throws; the signal's reason when it was cancelled
  */
@@ -33,17 +35,16 @@ export async function runProgram<T>(
 	const end = (): void => order.end(new ProgramEnded(`the program in ${path} has ended`));
 	try {
 		const result = await new Promise<T>((resolve, reject) => {
-			const stopped = stopperOf(using.signal, timers, reject, () => order.made());
+			const stopped = stopperOf(using.signal, timers, reject, () => order.over());
 			program(new Lane(path, scope, { ...using, stopped }, undefined, order)).then(resolve, reject);
 		});
 		using.signal.throwIfAborted();
 		return result;
 	} catch (error) {
-		using.signal.throwIfAborted();
 		end();
 		const ended = asError(readable(error));
 		endsBy(ended, order.lastFailures);
-		// After the steps under way: their outcomes may rest on a failure that this record forgets.
+		// Whoever goes on makes no call beside one of this run; and outcomes may rest on a failure that the record of its end forgets.
 		await order.over();
 		using.signal.throwIfAborted();
 		if (!isBeneath(ended)) {

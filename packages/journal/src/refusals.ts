@@ -7,8 +7,11 @@ const AT_A_TIME = 100;
 
 const LONGEST_PAUSE_MS = 1000;
 
-/** How long a program may clean up once it is cancelled and asks for more steps. */
-const CLEAN_UP_MS = 1000;
+/** How long a program may clean up once it is cancelled and has asked for a step. */
+const CLEAN_UP_MS = 10_000;
+
+/** And once it asks for more: it may be a loop, which would never end. */
+const ASKING_ON_MS = 1000;
 
 /**
  * Slows down a loop around a step that is refused again and again. Each refusal would come in a microtask, so that no timer and no
@@ -42,25 +45,26 @@ export class Refusals {
 
 /**
  * What ends a program, or a call, from which a step was refused: at once. One that was cancelled may clean up before, and ends by
- * itself; where it asks for steps again and again, `reject` ends it after a second, once its other steps are not made any more.
+ * itself; where it does not, `reject` ends it 10 s after its first step that is refused so, and 1 s after its second, once its other
+ * steps are over.
  *
- * @param made resolves when none of its steps is made any more
+ * @param over resolves when none of its steps is under way
+ * @returns called with the reason for a step that must not be made, and for each step that is asked for after the cancel
  */
 export function stopperOf(
 	signal: AbortSignal,
 	timers: Timers,
 	reject: (error: Error) => void,
-	made: () => Promise<void> | undefined,
+	over: () => Promise<void> | undefined,
 ): (error: Error) => void {
-	let isCleaningUp = false;
+	const limits = [CLEAN_UP_MS, ASKING_ON_MS];
 	return (error) => {
 		if (!signal.aborted) return reject(error);
-		if (isCleaningUp) return;
-		isCleaningUp = true;
 		const end = async (): Promise<void> => {
-			await made();
+			await over();
 			reject(error);
 		};
-		timers.after(CLEAN_UP_MS, () => void end(), false);
+		const limit = limits.shift();
+		if (limit !== undefined) timers.after(limit, () => void end(), false);
 	};
 }

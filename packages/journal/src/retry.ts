@@ -111,7 +111,7 @@ export async function whenSpace<T>(
  * @throws JournalError `STEP_TIMEOUT`
  */
 export async function within<T>(
-	{ ms, name, late: text }: { readonly ms: number; readonly name: string; readonly late: string },
+	{ ms, name, late: text, giveUp }: { ms: number; name: string; late: string; giveUp?(): void },
 	call: (signal: AbortSignal) => Promise<T>,
 	timers: Timers,
 	signal: AbortSignal,
@@ -122,6 +122,7 @@ export async function within<T>(
 		cancel = timers.after(ms, () => {
 			const error = new JournalError("STEP_TIMEOUT", text, { name, timeoutMs: ms });
 			reject(error);
+			giveUp?.();
 			limit.abort(error);
 		});
 	});

@@ -1,7 +1,8 @@
 /** A call that nobody waits for: it neither ends the process nor is begun once its program is over. */
 import { setTimeout as wait } from "node:timers/promises";
+import { memoryEngine } from "@reyn/wal";
 import { expect, onTestFinished, test } from "vitest";
-import { type Lane, runProgram, type Step } from "../src/index.ts";
+import { type Lane, openJournal, runProgram, type Step } from "../src/index.ts";
 import { DyingLog, scope, using } from "./dying-log.ts";
 
 const step = (
@@ -106,5 +107,29 @@ test("a program that is cancelled has nothing unhandled either", async () => {
 	controller.abort(new Error("closing"));
 	await expect(ran).rejects.toThrow("closing");
 	await wait(5);
+	expect(heard).toEqual([]);
+});
+
+test("a call that fails once its program is over is not unhandled", async () => {
+	const heard = unhandled();
+	const fails = step("fails", async () => {
+		await wait(10);
+		throw new Error("failed");
+	});
+	await runProgram("p", scope, using(new DyingLog(), {}), async (lane) => {
+		void lane.perform(fails);
+		await lane.perform(step("a", async () => "a"));
+	});
+	await wait(30);
+	expect(heard).toEqual([]);
+});
+
+test("a journal that is closed beside a call has nothing unhandled", async () => {
+	const heard = unhandled();
+	const journal = await openJournal(memoryEngine());
+	void journal.step("x", () => wait(10));
+	await journal.step("a", async () => "a");
+	await journal.close();
+	await wait(30);
 	expect(heard).toEqual([]);
 });

@@ -1,15 +1,30 @@
 /** Outcomes beyond a cut, and outcomes that come after it: what is known to have happened is not done again. */
-import { journal, type Purity, stepCompleted, stepStarted, type Tool } from "@reyn/journal";
+import { setTimeout as wait } from "node:timers/promises";
+import { journal, type Purity, type StepContext, stepCompleted, stepStarted, type Tool } from "@reyn/journal";
 import { entriesOf, lanesOf } from "@reyn/journal/internal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { defineSkill, done } from "@reyn/skill-resume";
 import { stepLate } from "@reyn/timetravel";
-import type { WalRecord } from "@reyn/wal";
+import type { Timers, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { userPrompt } from "../src/features/conversation/records.ts";
 import { mainSession, type Runtime } from "../src/index.ts";
-import { gate, lastOf, makeProject, open, type Project, payingPlan, type Script, scripted, until } from "./project.ts";
+import {
+	gate,
+	lastOf,
+	makeProject,
+	open,
+	type Project,
+	pauseless,
+	payingPlan,
+	type Script,
+	scripted,
+	until,
+} from "./project.ts";
+
+/** The limit of a call, which is over as soon as what is inside it has begun. */
+const LIMIT_MS = 50;
 
 let project: Project;
 beforeEach(async () => {
@@ -119,12 +134,13 @@ describe("an effect that was open at the target, and over when it was left", () 
 });
 
 describe("an outcome that comes after the rewind", () => {
-	/** A skill that stops when it is told, and leaves behind what it has begun. */
+	/** A skill with a call that takes too long: what was begun inside it is left behind. All else is over before a rewind. */
 	async function leaving(purity: Purity = "side_effect", { isHeldAgain = false } = {}) {
 		const held = gate();
 		/** For what goes on after a rewind: as long as it waits, it has not called again. */
 		const again = gate();
 		if (!isHeldAgain) again.open();
+		const tooLate = gate();
 		let entries = 0;
 		const late: unknown[] = [];
 		let calls = 0;
@@ -140,19 +156,32 @@ describe("an outcome that comes after the rewind", () => {
 						if (++calls === 1) await held.opened;
 						return "answer";
 					};
-					const call = step("slow", slow, { purity });
-					call.catch((error: unknown) => late.push((error as { code?: unknown }).code));
-					const stopped = new Promise<never>((_, reject) =>
-						signal.addEventListener("abort", () => reject(signal.reason), { once: true }),
+					const outer = async ({ lane }: StepContext): Promise<string> => {
+						const call = lane.perform({ kind: "step", name: "slow", args: {}, purity, call: slow });
+						call.catch((error: unknown) => late.push((error as { code?: unknown }).code));
+						return call;
+					};
+					await step("outer", outer, { purity: "llm", ...(entries === 1 && { timeoutMs: LIMIT_MS }) }).catch(
+						async () => {
+							tooLate.open();
+							await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+						},
 					);
-					await Promise.race([call, stopped]);
+					signal.throwIfAborted();
 					return done("over");
 				},
 			},
 		});
-		const opened = await open(project, { skills: [skill] });
+		const timers: Timers = {
+			after: (ms, run, keepsAlive) => {
+				if (ms !== LIMIT_MS) return pauseless().after(ms, run, keepsAlive);
+				void until(() => calls === 1).then(run);
+				return () => {};
+			},
+		};
+		const opened = await open(project, { skills: [skill], timers });
 		const run = await opened.runtime.runSkill("leaving", {});
-		await until(() => calls === 1);
+		await tooLate.opened;
 		// So that its start is not the tip: a checkout of the tip does nothing.
 		await opened.runtime.timeline.label(1, "before");
 		return { ...opened, run, held, again, late, calls: () => calls };
@@ -231,12 +260,85 @@ describe("an outcome that comes after the rewind", () => {
 		held.open();
 		await until(() => late.length === 1);
 		expect(await recordsOf(runtime, stepCompleted.kind, stepLate.kind)).toMatchObject([
-			{ kind: stepCompleted.kind, data: { started: start } },
+			{ kind: stepCompleted.kind, data: { name: "slow", started: start } },
+			{ kind: stepCompleted.kind, data: { name: "outer" } },
 			{ kind: stepLate.kind, data: { data: { started: start } } },
 		]);
 		expect(shown).toHaveLength(1);
 		await expectLive(runtime);
 		await runtime.close();
+	});
+});
+
+describe("a stop while an effect is under way, of a program that ends before it", () => {
+	/** A phase whose short steps are refused at a stop, and whose long one does not hear of it. */
+	async function paying() {
+		const held = gate();
+		const keys: unknown[] = [];
+		const skill = defineSkill({
+			name: "paying",
+			description: "pays beside other steps",
+			input: z.unknown(),
+			start: "only",
+			phases: {
+				async only({ step, signal }) {
+					const pay = async ({ idempotencyKey }: StepContext): Promise<string> => {
+						keys.push(idempotencyKey);
+						await held.opened;
+						return "paid";
+					};
+					const chain = async (): Promise<void> => {
+						await step(
+							"wait",
+							() => new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
+							{
+								purity: "external",
+							},
+						);
+						await step("next", async () => "", { purity: "external" });
+					};
+					const isAgain = keys.length > 0;
+					await Promise.all([isAgain || chain(), step("pay", pay, { purity: "side_effect" })]);
+					return done("over");
+				},
+			},
+		});
+		const opened = await open(project, { skills: [skill], quietMs: 20 });
+		await opened.runtime.runSkill("paying", {});
+		await until(() => keys.length === 1);
+		await opened.runtime.timeline.label(1, "before");
+		return { ...opened, held, keys };
+	}
+
+	test("a rewind is refused, and who goes on finds its outcome", async () => {
+		const { runtime, held, keys, shown } = await paying();
+		const start = await startOf(runtime, "pay");
+		await expect(runtime.checkout(start, "test")).rejects.toMatchObject({ code: "RUNTIME_NOT_QUIET" });
+		runtime.resume();
+		held.open();
+		await runtime.idle();
+		runtime.resume();
+		await runtime.idle();
+		expect([keys.length, shown.length]).toEqual([1, 1]);
+		await runtime.close();
+	});
+
+	test("a close waits for it", async () => {
+		const { runtime, held, keys } = await paying();
+		let isClosed = false;
+		const closed = runtime.close().then(() => {
+			isClosed = true;
+		});
+		await wait(200);
+		expect(isClosed).toBe(false);
+		held.open();
+		await closed;
+		const { runtime: next } = await open(project, { skills: [] });
+		expect(await recordsOf(next, stepCompleted.kind)).toContainEqual(
+			expect.objectContaining({ data: expect.objectContaining({ name: "pay", result: "paid" }) }),
+		);
+		expect(keys).toHaveLength(1);
+		await next.close();
 	});
 });
 
