@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { journal } from "@reyn/journal";
 import { lanesOf } from "@reyn/journal/internal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Store } from "../src/index.ts";
 import { linesOf } from "./cut.ts";
 import { gate, lastOf, makeProject, open, type Project, scripted, storeAt, until } from "./project.ts";
 import { echo, five, hashOf, prompts, recordsOf, resumeToEnd, runToEnd, script, till } from "./script-runs.ts";
@@ -481,7 +482,7 @@ describe("a look", () => {
 	});
 });
 
-test("a reader collects nothing: what a writer beside it has recorded stays", async () => {
+test("a reader collects nothing and puts nothing: what a writer beside it has recorded stays", async () => {
 	const { runtime } = await open(project);
 	const source = "export default async (ctx) => { await ctx.ask('go on?'); return 1 }";
 	const { run, end } = await runtime.scripts.start({ name: "s.ts", source }, { args: 1 });
@@ -489,7 +490,35 @@ test("a reader collects nothing: what a writer beside it has recorded stays", as
 	const reader = await open(project, { readOnly: true });
 	await expect(reader.runtime.gc()).rejects.toMatchObject({ code: "WAL_READ_ONLY" });
 	await reader.runtime.gc({ dryRun: true });
+	const { scripts } = reader.runtime;
+	const kept = (): Promise<readonly string[]> => storeAt(project.state).blobs("scripts").list("");
+	const before = await kept();
+	const edited = { name: "s.ts", source: `${source} ` };
+	for (const refused of [scripts.start(edited, {}), scripts.resume(run, { script: edited })])
+		await expect(refused).rejects.toMatchObject({ code: "WAL_READ_ONLY" });
+	expect(await kept()).toEqual(before);
 	await reader.runtime.close();
 	expect((await runtime.scripts.resume(run)).run).toBe(run);
+	await runtime.close();
+});
+
+test("a script whose text finds no space is not run, and says so", async () => {
+	const store = storeAt(project.state);
+	const full: Store = {
+		...store,
+		engine: store.engine,
+		blobs: (area) => ({
+			...store.blobs(area),
+			put: () => Promise.reject(Object.assign(new Error("no space left on device"), { code: "ENOSPC" })),
+		}),
+	};
+	const { runtime } = await open(project, {}, full);
+	const started = runtime.scripts.start({ name: "s.ts", source: "export default () => 1" }, {});
+	await expect(started).rejects.toMatchObject({
+		code: "WAL_FULL",
+		message:
+			"there is no space for the text and the arguments of s.ts, so it was not run: no space left on device. Free some, and run it again",
+	});
+	expect(runtime.scripts.list()).toEqual([]);
 	await runtime.close();
 });

@@ -177,11 +177,11 @@ export class OpenKernel implements Kernel {
 		this.timeline = timeline;
 		this.space = space;
 		this.store = options.store;
-		this.#beside = new Beside(this.store);
 		this.composition = composition;
 		const tells: Tell[] = [tellOwn, ...options.features.flatMap((each) => each.tell?.bind(each) ?? [])];
 		this.#pump = new Pump({ wal, timeline, tells, blobs: (area) => this.blobs(area), isFull: () => space.isFull });
 		this.isReadOnly = (options.readOnly ?? false) !== false;
+		this.#beside = new Beside(this.store, this.isReadOnly);
 		[this.ids, this.clock, this.timers] = [ids, clock, timers];
 		this.modelPolicy = modelPolicy;
 		this.redact = redact && ((text) => redact(text));

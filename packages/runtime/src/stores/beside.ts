@@ -3,7 +3,7 @@
  * closed: its record may be on the way. A blob that an earlier process has put, and nothing names, is garbage: there is one writer at a
  * time, so that process is over and can append no record any more. No clock and no file time is needed for this.
  */
-import type { BlobStore } from "@reyn/wal";
+import { type BlobStore, WalError } from "@reyn/wal";
 import { SharedLock } from "../kernel/shared-lock.ts";
 import type { Gone, Store } from "../kernel/store.ts";
 
@@ -12,23 +12,29 @@ const AT_ONCE = 32;
 
 export class Beside {
 	readonly #store: Pick<Store, "blobs">;
+	readonly #isReadOnly: boolean;
 	readonly #areas = new Map<string, BlobStore>();
 	readonly #lock = new SharedLock();
 	/** The blobs that this process has put, as `area/name`. */
 	readonly #young = new Set<string>();
 
-	constructor(store: Pick<Store, "blobs">) {
+	/** @param isReadOnly is nothing put, as nothing is recorded? */
+	constructor(store: Pick<Store, "blobs">, isReadOnly = false) {
 		this.#store = store;
+		this.#isReadOnly = isReadOnly;
 	}
 
 	blobs(area: string): BlobStore {
 		const blobs = this.#in(area);
 		return {
-			put: (name, bytes) =>
-				this.#lock.shared(() => {
+			put: async (name, bytes) => {
+				if (this.#isReadOnly)
+					throw new WalError("WAL_READ_ONLY", "this state was opened with readOnly; open it for writing");
+				return this.#lock.shared(() => {
 					this.#young.add(`${area}/${name}`);
 					return blobs.put(name, bytes);
-				}),
+				});
+			},
 			get: (name, limit) => blobs.get(name, limit),
 			list: (prefix) => blobs.list(prefix),
 			delete: (name) => blobs.delete(name),

@@ -31,7 +31,8 @@ import {
 	scriptStarted,
 } from "@reyn/journal/script";
 import type { View } from "@reyn/snapshot";
-import { type Appender, canonicalJson, isReynError, type Scope, type WalRecord } from "@reyn/wal";
+import { type Appender, canonicalJson, isReynError, type Scope, WalError, type WalRecord } from "@reyn/wal";
+import { isFull } from "@reyn/wal/internal";
 import { stopReason } from "../../kernel/background.ts";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/feature.ts";
@@ -111,7 +112,7 @@ export class Scripts {
 	 * Stores a script and its arguments, and runs it. A rewind of the session that is under way is waited for. Resolves with the id of
 	 * the run and a promise of its end. A run that is cut stays open; it never resumes by itself.
 	 *
-	 * @throws what {@link checkScript} does; RuntimeError `RUNTIME_CLOSED`; nothing is written then
+	 * @throws what {@link checkScript} does; RuntimeError `RUNTIME_CLOSED`; WalError `WAL_FULL`; no record is written then
 	 */
 	async start(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
 		const { sessions, ids } = this.#kernel;
@@ -133,7 +134,7 @@ export class Scripts {
 	 * Goes on with a run, perhaps with an edited script or other arguments. Recorded calls are not made again. A rewind of the session
 	 * that is under way is waited for.
 	 *
-	 * @throws RuntimeError `RUNTIME_CLOSED`, `RUNTIME_SCRIPT_RUNS`, and what {@link check} throws; nothing is written then
+	 * @throws RuntimeError `RUNTIME_CLOSED`, `RUNTIME_SCRIPT_RUNS`; WalError `WAL_FULL`; what {@link check} throws; no record is written then
 	 */
 	async resume(run: string, how: ScriptResume = {}): Promise<StartedScript> {
 		this.#kernel.assertOpen();
@@ -446,10 +447,16 @@ export class Scripts {
 		);
 	}
 
-	/** Stores the text and the arguments durably. @returns their hashes, which the record names */
+	/** Stores the text and the arguments durably. @returns their hashes, which the record names @throws WalError `WAL_FULL` */
 	async #keep({ module, args }: Version): Promise<{ readonly script: string; readonly args: string }> {
 		const files = this.#files;
-		return { script: await files.keepScript(module.source), args: await files.keepArgs(args) };
+		try {
+			return { script: await files.keepScript(module.source), args: await files.keepArgs(args) };
+		} catch (error) {
+			if (!isFull(error)) throw error;
+			const text = `there is no space for the text and the arguments of ${module.file}, so it was not run: ${error.message}. Free some, and run it again`;
+			throw new WalError("WAL_FULL", text, { code: error.code }, { cause: error });
+		}
 	}
 
 	/**
