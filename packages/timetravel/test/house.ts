@@ -1,6 +1,7 @@
 /** A small application over a timeline: sessions that talk and work, with live views as a runtime would keep them. */
 import { type AnyProjection, defineProjection, memorySnapshots, type SnapshotStore, type View } from "@reyn/snapshot";
 import {
+	type Appender,
 	type BlobStore,
 	defineRecord,
 	type LogEngine,
@@ -168,7 +169,7 @@ export class House implements AsyncDisposable {
 		return this.append(noted({ text }), scope).seq;
 	}
 
-	append(...[draft, scope]: Parameters<Wal["append"]>): WalRecord {
+	append(...[draft, scope]: Parameters<Appender["append"]>): WalRecord {
 		const { record } = this.timeline.handle().append(draft, scope);
 		for (const [key, view] of this.#views) this.#views.set(key, view.apply(record));
 		return record;

@@ -7,6 +7,7 @@ import { endsEarly, fenced } from "./engine/engine-errors.ts";
 import { WalError } from "./errors.ts";
 import type { Timers } from "./ports.ts";
 import type { Seq } from "./record/record.ts";
+import { Turns } from "./turns.ts";
 
 /** From here on `ready` waits. */
 const HIGH_WATER_CHARS = 8 * 1024 * 1024;
@@ -47,6 +48,8 @@ export class LogWriter {
 	#durable: Seq;
 	#drained: (() => void)[] = [];
 	#flushing: Promise<void> | undefined;
+	/** An engine that writes at once, such as a database in this process, never waits for the event loop. */
+	readonly #turns = new Turns();
 	#full: WalError | undefined;
 	/** Why nothing is written any more. */
 	#failed: WalError | undefined;
@@ -95,13 +98,13 @@ export class LogWriter {
 		this.#start();
 	}
 
-	/** Resolves when `seq` is durable. */
+	/** Resolves when `seq` is durable. Its failure is no unhandled rejection where nobody awaits it: each later append says so too. */
 	wait(seq: Seq): Promise<void> {
 		if (seq <= this.#durable) return Promise.resolve();
 		const why = this.#failed ?? this.#ended;
-		if (why) return Promise.reject(why);
+		if (why) return heard(Promise.reject(why));
 		const queued = this.#queue[this.#head + seq - this.#durable - 1] as Queued;
-		queued.waiter ??= Promise.withResolvers();
+		queued.waiter ??= waiter();
 		return queued.waiter.promise;
 	}
 
@@ -162,6 +165,7 @@ export class LogWriter {
 	async #flush(): Promise<void> {
 		try {
 			for (let retries = 0; this.#head < this.#queue.length && !this.#failed; ) {
+				await this.#turns.next();
 				const batch = this.#nextBatch();
 				const outcome = await this.#try(batch);
 				if (outcome === "retry") await this.#pause(retries++);
@@ -316,4 +320,15 @@ export class LogWriter {
 		for (const { waiter } of dropped) waiter?.reject(why);
 		this.#wake();
 	}
+}
+
+function waiter(): PromiseWithResolvers<void> {
+	const made = Promise.withResolvers<void>();
+	heard(made.promise);
+	return made;
+}
+
+function heard<T>(promise: Promise<T>): Promise<T> {
+	promise.catch(() => {});
+	return promise;
 }

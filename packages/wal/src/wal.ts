@@ -1,6 +1,7 @@
 /** The log as its users see it: typed records in, typed records out, one seq clock. */
 import { hostname } from "node:os";
 import { basename } from "node:path";
+import { inspect } from "node:util";
 import type { Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
 import { truncated } from "./engine/engine-errors.ts";
 import { WalError } from "./errors.ts";
@@ -65,8 +66,10 @@ export interface Wal extends Appender, AsyncDisposable {
 	 * Throws `WAL_INVALID_RECORD` (unknown kind, data that does not fit) or `WAL_TOO_LARGE` before a seq is taken, and
 	 * `WAL_POISONED`, `WAL_CLOSED` or `WAL_READ_ONLY` when nothing can be written any more, `WAL_FULL` while the disk is full
 	 * and `WAL_OVERLOADED` while too much waits: see `ready`.
+	 *
+	 * @param scope whose record it is. Default: `{}`, the whole process's
 	 */
-	append(draft: Draft, scope: Scope): Appended;
+	append(draft: Draft, scope?: Scope): Appended;
 	/** The records of a range in seq order. Those that are queued are waited for, unless the disk is full or broken. A kind that is not registered is passed on as it is. */
 	read(range?: Partial<Range>): AsyncIterable<WalRecord>;
 	/**
@@ -118,6 +121,7 @@ export interface OpenWalOptions {
  * @throws WalError `WAL_LOCKED`, `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO`
  */
 export async function openWal(at: string | LogEngine, options: OpenWalOptions): Promise<Wal> {
+	assertOptions(at, options);
 	const { records, realm = "main", readOnly = false, steal = false } = options;
 	const { clock = systemClock, ids = randomIds, timers = systemTimers, proven, redact, onFull } = options;
 	const kinds = registry(records);
@@ -240,9 +244,10 @@ class OpenedWal implements Wal {
 		return this.#writing?.writer.durableTip ?? this.#tip;
 	}
 
-	append(draft: Draft, scope: Scope): Appended {
+	append(draft: Draft, scope: Scope = {}): Appended {
 		const { writer, redact } = this.#assertWritable();
 		writer.assertOpen();
+		assertDraft(draft);
 		const { kind } = draft;
 		const { json, data } = this.#serialised(redact ? { ...redact(draft), kind } : draft);
 		const checked = checkedScope(scope);
@@ -439,16 +444,14 @@ class OpenedWal implements Wal {
 
 /** Makes its promise only when asked: most appends need none. */
 class AppendedRecord implements Appended {
+	readonly seq: Seq;
 	readonly record: WalRecord;
 	readonly #writer: LogWriter;
 
 	constructor(writer: LogWriter, record: WalRecord) {
 		this.#writer = writer;
+		this.seq = record.seq;
 		this.record = record;
-	}
-
-	get seq(): Seq {
-		return this.record.seq;
 	}
 
 	get durable(): Promise<void> {
@@ -569,18 +572,50 @@ function assertSeq(name: string, seq: Seq, last: Seq): void {
 
 /** A part of a scope stands only under the part above it. */
 function checkedScope(scope: Scope): Scope {
-	const { agent, session, run } = scope;
+	const { agent, session, run, ...others } = Object(scope) as Scope;
 	const isPart = (part: unknown): boolean => part === undefined || (typeof part === "string" && part.isWellFormed());
 	const gap = (session !== undefined && agent === undefined) || (run !== undefined && session === undefined);
-	if (gap || ![agent, session, run].every(isPart))
+	const isNone = scope === null || typeof scope !== "object" || Object.keys(others).length > 0;
+	if (isNone || gap || ![agent, session, run].every(isPart))
 		throw new WalError(
 			"WAL_INVALID_RECORD",
-			`a scope nests agent, session, run, each a string without half a character; found ${JSON.stringify(scope)}`,
-			{ scope },
+			`a scope nests agent, session, run, each a string without half a character, and has nothing else; found ${inspect(scope, { depth: 1 })}`,
+			{ scope: inspect(scope, { depth: 1 }) },
 		);
 	if (agent === undefined) return {};
 	if (session === undefined) return { agent };
 	return run === undefined ? { agent, session } : { agent, session, run };
+}
+
+/** Code without type checks may give anything. */
+function assertDraft(draft: unknown): void {
+	if (typeof (draft as Draft | null | undefined)?.kind === "string") return;
+	const found = inspect(draft, { depth: 0 });
+	const text = `append takes a draft, { kind, data }, which a kind of \`defineRecord\` makes; found ${found}`;
+	throw new WalError("WAL_INVALID_RECORD", text, { found });
+}
+
+/** @throws WalError `WAL_OPTIONS` */
+function assertOptions(at: unknown, options: unknown): void {
+	const engine = at as Partial<LogEngine> | null | undefined;
+	const wrong = (name: string, expected: string, value: unknown): WalError => {
+		const found = inspect(value, { depth: 0 });
+		return new WalError("WAL_OPTIONS", `${name} of openWal has to be ${expected}; found ${found}`, { name, found });
+	};
+	if (typeof at === "string" ? at === "" : typeof engine?.log !== "function")
+		throw wrong("the first argument", "the path of a directory, or an engine", at);
+	const { records, realm, clock, timers, ids } = Object(options) as Partial<Record<keyof OpenWalOptions, unknown>>;
+	const isKind = (kind: unknown): boolean => {
+		const { kind: name, schema } = Object(kind) as Partial<AnyRecordKind>;
+		return typeof name === "string" && typeof schema?.["~standard"]?.validate === "function";
+	};
+	if (!Array.isArray(records) || !records.every(isKind))
+		throw wrong("`records`", "a list of kinds that `defineRecord` made", records);
+	if (realm !== undefined && (typeof realm !== "string" || realm === "")) throw wrong("`realm`", "a name", realm);
+	const ports = { clock: [clock, "now"], timers: [timers, "after"], ids: [ids, "hex"] } as const;
+	for (const [name, [port, call]] of Object.entries(ports))
+		if (port !== undefined && typeof Object(port)[call] !== "function")
+			throw wrong(`\`${name}\``, `something with \`${call}()\``, port);
 }
 
 /** How many names of a list a message has. */

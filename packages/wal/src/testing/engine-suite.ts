@@ -321,6 +321,21 @@ function testLog({ test, expect }: Runner, { make }: EngineUnderTest): void {
 		expect(await Promise.all(found)).toEqual([expected, expected]);
 	});
 
+	test("awaited appends in a loop leave timers their turns", async () => {
+		await using at = await store(make);
+		await using wal = await open(at.engine());
+		let fired = 0;
+		const tick = (): void => {
+			fired++;
+			if (fired < 3) setTimeout(tick, 5);
+		};
+		setTimeout(tick, 5);
+		// Far more than it takes, so that a loop that starves the timers ends too.
+		for (const end = performance.now() + 5000; fired < 3 && performance.now() < end; )
+			await wal.append(said({ text: "x" })).durable;
+		expect(fired).toBe(3);
+	});
+
 	test("closing waits for what is queued; nothing can be appended afterwards", async () => {
 		await using at = await store(make);
 		const wal = await open(at.engine());
