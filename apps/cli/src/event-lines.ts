@@ -20,9 +20,11 @@ export type StreamLine =
 			readonly error?: { readonly code: string; readonly message: string };
 	  };
 
-/** Says what has to be said however little is: a command that waits for space would seem to hang. */
+/** What has to be said however little is: a command that waits for its log would seem to hang. */
+const waits: readonly string[] = ["disk_full", "disk_free", "log_away", "log_back"] satisfies RuntimeEvent["type"][];
+
 export function printSpace(event: RuntimeEvent): void {
-	if (event.type === "disk_full" || event.type === "disk_free") err.lines(eventLines(event));
+	if (waits.includes(event.type)) err.lines(eventLines(event));
 }
 
 /** How to go on after a stop, for people. */
@@ -93,6 +95,10 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `${event.text}. Or stop with Ctrl-C: nothing that is recorded is lost`;
 		case "disk_free":
 			return "there is space again: what waited is written";
+		case "log_away":
+			return `the log cannot be reached (${oneLine(event.text, 200)}); what is recorded waits. Or stop with Ctrl-C: nothing that is recorded is lost`;
+		case "log_back":
+			return "the log is there again: what waited is written";
 		case "waits_for_space":
 			return `${event.work} waits for space to keep ${keeping[event.keeping]}: ${event.reason}`;
 		case "in_doubt":

@@ -30,8 +30,8 @@ export interface OpenJournalOptions {
 	readonly signal?: AbortSignal;
 	/** Gets an event for each step. */
 	observe?(event: StepEvent): void;
-	/** As of `openWal`: called with an error when the disk is full and appends wait, and with undefined when they go on. */
-	onFull?(why: WalError | undefined): void;
+	/** As of `openWal`: called with an error when the disk is full or the engine away and appends wait, and with undefined when they go on. */
+	onWait?(why: WalError | undefined): void;
 	/** Takes secrets out of a text before it is recorded. The run goes on with the redacted text, as every replay will. */
 	redact?(text: string): string;
 	/**
@@ -88,7 +88,7 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		realm,
 		...ports,
 		...(ids && { ids }),
-		onFull: (why) => options.onFull?.(why),
+		onWait: (why) => options.onWait?.(why),
 	});
 	// The writer of a directory is a thread that takes a while to start, so the log is read meanwhile.
 	const ahead = typeof at === "string" ? readAhead(at, realm) : undefined;

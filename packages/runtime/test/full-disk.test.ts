@@ -50,9 +50,9 @@ async function openOn(
 	const events: RuntimeEvent[] = [];
 	const onEvent = (event: RuntimeEvent): void => void events.push(event);
 	const space = new DiskSpace(onEvent);
-	const onFull: DiskSpace["heard"] = (why) => space.heard(why);
+	const onWait: DiskSpace["heard"] = (why) => space.heard(why);
 	const store = fileStore(state);
-	const wal = await openWal(fileEngine("/log", { disk }), { records: allRecords, timers: impatient, onFull });
+	const wal = await openWal(fileEngine("/log", { disk }), { records: allRecords, timers: impatient, onWait });
 	const { kernel, builtIn } = partsOf({ store, tools: [], onEvent, ...options });
 	const parts = { composition: compose(kernel.features), space, wal };
 	const runtime = new Runtime(await startKernel(kernel, parts), builtIn);

@@ -18,6 +18,10 @@ const FULL_RETRY_MS = 1000;
 /** An engine that cannot be reached is asked again after this, doubled each time, up to the longest. */
 const FIRST_RETRY_MS = 10;
 const LONGEST_RETRY_MS = 1000;
+/** So many times, for 0.3 s, it is asked again before anybody is told. */
+const UNTOLD_RETRIES = 5;
+/** How long a close waits for an engine that is away, where the engine does not say. */
+const CLOSE_MS = 10_000;
 
 interface Queued {
 	readonly line: string;
@@ -31,8 +35,10 @@ export interface LogWriterOptions {
 	readonly lease: Lease;
 	readonly caps: EngineCaps;
 	readonly timers: Timers;
-	/** Told when a wait for space begins, with why, and with nothing when it is over. */
-	readonly onFull?: ((why: WalError | undefined) => void) | undefined;
+	/** Told when a wait begins, with why, and with nothing when it is over. */
+	readonly onWait?: ((why: WalError | undefined) => void) | undefined;
+	/** Told once, why nothing is written any more. */
+	onFailed?(why: WalError): void;
 }
 
 export class LogWriter {
@@ -40,7 +46,8 @@ export class LogWriter {
 	readonly #lease: Lease;
 	readonly #caps: EngineCaps;
 	readonly #timers: Timers;
-	readonly #onFull: LogWriterOptions["onFull"];
+	readonly #onWait: LogWriterOptions["onWait"];
+	readonly #onFailed: LogWriterOptions["onFailed"];
 	/** From `#head` on they wait; what is before it is gone, and is cut off now and then. */
 	#queue: Queued[] = [];
 	#head = 0;
@@ -51,18 +58,25 @@ export class LogWriter {
 	/** An engine that writes at once, such as a database in this process, never waits for the event loop. */
 	readonly #turns = new Turns();
 	#full: WalError | undefined;
+	/** Why the engine could not be asked the last time. */
+	#away: WalError | undefined;
+	/** Was `onWait` told of a wait that is not over? */
+	#isWaiting = false;
+	/** Has a close waited for the engine for as long as it does? */
+	#isLate = false;
 	/** Why nothing is written any more. */
 	#failed: WalError | undefined;
 	/** Set when the log was closed. */
 	#ended: WalError | undefined;
 	#cancelRetry = (): void => {};
 
-	constructor({ log, lease, caps, timers, onFull }: LogWriterOptions) {
+	constructor({ log, lease, caps, timers, onWait, onFailed }: LogWriterOptions) {
 		this.#log = log;
 		this.#lease = lease;
 		this.#caps = caps;
 		this.#timers = timers;
-		this.#onFull = onFull;
+		this.#onWait = onWait;
+		this.#onFailed = onFailed;
 		this.#durable = lease.tail.seq;
 	}
 
@@ -134,23 +148,35 @@ export class LogWriter {
 		return new Promise((resolve) => this.#drained.push(resolve));
 	}
 
-	/** Resolves when nothing is queued or in flight; rejects when nothing more is written, or the disk is still full. */
+	/**
+	 * Resolves when nothing is queued or in flight; rejects when nothing more is written, when the disk is still full, or when the
+	 * engine was away for so long that a close does not wait for it any more.
+	 */
 	async drain(): Promise<void> {
 		if (this.#full) this.#start();
+		const cancel = this.#timers.after(this.#caps.answerMs ?? CLOSE_MS, () => {
+			this.#isLate = true;
+			this.#cancelRetry();
+		});
 		while (this.#flushing) await this.#flushing;
+		cancel();
 		const why = this.#failed ?? this.#givenUp();
 		if (why) throw why;
 	}
 
-	/** What becomes of what waits for space when the log is closed. */
+	/** What becomes of what waits when the log is closed. */
 	#givenUp(): WalError | undefined {
-		if (!this.#full) return undefined;
-		const { detail } = this.#full;
+		const why = this.#full ?? (this.#isLate ? this.#away : undefined);
+		if (!why) return undefined;
+		const durable = `every record up to seq ${this.#durable} is durable`;
+		const text = this.#full
+			? `the disk is full, and the log was closed: what waited is given up, and ${durable}`
+			: `the engine could not be reached (${why.message}), and the log was closed: ${durable}; those after it may be there or not, which the log says when it is opened again`;
 		return new WalError(
-			"WAL_FULL",
-			`the disk is full, and the log was closed: what waited is given up. Every record up to seq ${this.#durable} is durable`,
-			{ ...detail, durableTip: this.#durable },
-			{ cause: this.#full },
+			this.#full ? "WAL_FULL" : "WAL_UNAVAILABLE",
+			text,
+			{ ...why.detail, durableTip: this.#durable },
+			{ cause: why },
 		);
 	}
 
@@ -166,10 +192,10 @@ export class LogWriter {
 		try {
 			for (let retries = 0; this.#head < this.#queue.length && !this.#failed; ) {
 				await this.#turns.next();
-				const batch = this.#nextBatch();
-				const outcome = await this.#try(batch);
-				if (outcome === "retry") await this.#pause(retries++);
-				else retries = 0;
+				this.#away = await this.#try(this.#nextBatch());
+				if (!this.#away) retries = 0;
+				else if (this.#isLate) return;
+				else await this.#waitForEngine(this.#away, retries++);
 			}
 		} catch (cause) {
 			if (cause instanceof WalError && cause.code === "WAL_FULL") this.#waitForSpace(cause);
@@ -181,8 +207,8 @@ export class LogWriter {
 		}
 	}
 
-	/** Stores a batch, or finds out how much of it was. `retry`: nothing was, and it is worth asking again. */
-	async #try(batch: readonly Queued[]): Promise<"done" | "retry"> {
+	/** Stores a batch, or finds out how much of it was. @returns why nothing was, where it is worth asking again */
+	async #try(batch: readonly Queued[]): Promise<WalError | undefined> {
 		const expect = this.#durable;
 		try {
 			await this.#log.append(
@@ -191,22 +217,23 @@ export class LogWriter {
 				batch.map(({ line }) => line),
 			);
 		} catch (error) {
-			switch (error instanceof WalError ? error.code : undefined) {
+			if (!(error instanceof WalError)) throw error;
+			switch (error.code) {
 				case "WAL_UNAVAILABLE":
-					return "retry";
+					return error;
 				case "WAL_INDETERMINATE":
 				case "WAL_SEQ_MISMATCH":
-					return await this.#reconcile(batch);
+					return await this.#reconcile(batch, error);
 				default:
 					throw error;
 			}
 		}
 		this.#acknowledge(batch);
-		return "done";
+		return undefined;
 	}
 
 	/** The batch may be there, whole or as a prefix, or not: the log itself says so. */
-	async #reconcile(batch: readonly Queued[]): Promise<"done" | "retry"> {
+	async #reconcile(batch: readonly Queued[], why: WalError): Promise<WalError | undefined> {
 		const expect = this.#durable;
 		let found: readonly string[];
 		try {
@@ -215,8 +242,7 @@ export class LogWriter {
 			if (tail.epoch !== this.#lease.epoch) throw fenced(this.#lease.epoch, tail.epoch);
 			found = await this.#crcs(expect, tail.seq);
 		} catch (error) {
-			const code = error instanceof WalError ? error.code : undefined;
-			if (code === "WAL_UNAVAILABLE" || code === "WAL_INDETERMINATE") return "retry";
+			if (isAway(error)) return error;
 			throw error;
 		}
 		// Each carries the one before it, so equal ones are equal histories.
@@ -225,7 +251,7 @@ export class LogWriter {
 				seq: expect + 1,
 			});
 		this.#acknowledge(batch.slice(0, found.length));
-		return found.length > 0 ? "done" : "retry";
+		return found.length > 0 ? undefined : why;
 	}
 
 	async #crcs(after: Seq, through: Seq): Promise<readonly string[]> {
@@ -235,7 +261,9 @@ export class LogWriter {
 		return crcs;
 	}
 
-	#pause(retries: number): Promise<void> {
+	/** Waits before the engine is asked again. */
+	#waitForEngine(why: WalError, retries: number): Promise<void> {
+		if (retries === UNTOLD_RETRIES) this.#tell(why);
 		const ms = Math.min(FIRST_RETRY_MS * 2 ** Math.min(retries, 16), LONGEST_RETRY_MS);
 		return new Promise((resolve) => {
 			const cancel = this.#timers.after(ms, resolve);
@@ -250,13 +278,15 @@ export class LogWriter {
 	#waitForSpace(cause: WalError): void {
 		if (!this.#full) this.#tell(cause);
 		this.#full = cause;
+		this.#away = undefined;
 		this.#cancelRetry();
 		this.#cancelRetry = this.#timers.after(FULL_RETRY_MS, () => this.#start());
 	}
 
 	/** Apart from the flush: what a listener throws is no error of the disk. */
 	#tell(why: WalError | undefined): void {
-		queueMicrotask(() => this.#onFull?.(why));
+		this.#isWaiting = why !== undefined;
+		queueMicrotask(() => this.#onWait?.(why));
 	}
 
 	#nextBatch(): readonly Queued[] {
@@ -273,7 +303,7 @@ export class LogWriter {
 
 	/** What was stored leaves the queue only now: after a full disk the same lines go first. One pass frees who waits for them. */
 	#acknowledge(batch: readonly Queued[]): void {
-		if (this.#full) this.#tell(undefined);
+		if (this.#isWaiting) this.#tell(undefined);
 		this.#full = undefined;
 		this.#cancelRetry();
 		this.#head += batch.length;
@@ -308,6 +338,7 @@ export class LogWriter {
 						{ cause },
 					);
 		this.#drop(this.#failed);
+		this.#onFailed?.(this.#failed);
 	}
 
 	#drop(why: WalError): void {
@@ -321,6 +352,10 @@ export class LogWriter {
 		this.#wake();
 	}
 }
+
+/** Is it worth asking again? */
+export const isAway = (error: unknown): error is WalError =>
+	error instanceof WalError && (error.code === "WAL_UNAVAILABLE" || error.code === "WAL_INDETERMINATE");
 
 function waiter(): PromiseWithResolvers<void> {
 	const made = Promise.withResolvers<void>();

@@ -2,11 +2,12 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
 import { inspect } from "node:util";
+import { answering } from "./engine/answering.ts";
 import type { Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
 import { truncated } from "./engine/engine-errors.ts";
 import { WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
-import { LogWriter } from "./log-writer.ts";
+import { isAway, LogWriter } from "./log-writer.ts";
 import { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 import { Reading } from "./reading.ts";
 import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES, type StoredRecord } from "./record/codec.ts";
@@ -59,6 +60,10 @@ export interface Wal extends Appender, AsyncDisposable {
 	readonly tip: Seq;
 	/** The last seq that is on disk. A reader's is its tip. */
 	readonly durableTip: Seq;
+	/** Aborts with a WalError once nothing can be appended any more: `WAL_FENCED`, `WAL_POISONED`, `WAL_CLOSED`. For effects of a writer. */
+	readonly signal: AbortSignal;
+	/** Until when nobody else can become the writer, by this log's clock; undefined when that is as long as this process has it open. */
+	readonly leaseUntil: number | undefined;
 	/** What was cut from the end when the log was opened, if anything was, or before by an opening that came no further. */
 	readonly torn: TornTail | undefined;
 	/**
@@ -82,8 +87,9 @@ export interface Wal extends Appender, AsyncDisposable {
 	/** Resolves when so little waits to be written that it is well to append more: for who appends faster than a disk syncs. */
 	ready(): Promise<void>;
 	/**
-	 * Waits until all is durable, then frees the lock. Rejects with `WAL_FULL` where there is no space for that: what waits is
-	 * given up, and was never acknowledged. Closing twice does nothing.
+	 * Waits until all is durable, then frees the lock. Rejects with `WAL_FULL` where there is no space for that, and with
+	 * `WAL_UNAVAILABLE` where the engine is away for longer than it says (`answerMs`, else 10 s): what waits is given up, and was
+	 * never acknowledged. Closing twice does nothing.
 	 */
 	close(): Promise<void>;
 }
@@ -108,8 +114,11 @@ export interface OpenWalOptions {
 	readonly steal?: boolean;
 	/** What is to be written of a record: takes out what must not be, a key say. Readers, this process among them, see what it leaves. */
 	redact?(draft: Draft): Draft;
-	/** Told when the disk is full and the log begins to wait for space, with the `WAL_FULL`; and with nothing when it goes on. */
-	onFull?(why: WalError | undefined): void;
+	/**
+	 * Told when the log begins to wait, with why: `WAL_FULL` (the disk is), `WAL_UNAVAILABLE` or `WAL_INDETERMINATE` (the engine is away);
+	 * and with nothing when it goes on.
+	 */
+	onWait?(why: WalError | undefined): void;
 	readonly clock?: Clock;
 	readonly ids?: Ids;
 	readonly timers?: Timers;
@@ -123,10 +132,10 @@ export interface OpenWalOptions {
 export async function openWal(at: string | LogEngine, options: OpenWalOptions): Promise<Wal> {
 	assertOptions(at, options);
 	const { records, realm = "main", readOnly = false, steal = false } = options;
-	const { clock = systemClock, ids = randomIds, timers = systemTimers, proven, redact, onFull } = options;
+	const { clock = systemClock, ids = randomIds, timers = systemTimers, proven, redact, onWait } = options;
 	const kinds = registry(records);
 	const engine = typeof at === "string" ? fileEngine(at) : at;
-	const log = engine.log(realm);
+	const log = answering(engine.log(realm), engine.caps.answerMs, timers);
 	if (readOnly) {
 		const tail = await log.tail();
 		if (!tail)
@@ -142,6 +151,8 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		const shown = { ...tail, seq: readOnly === "as recovered" ? found : seq };
 		return new OpenedWal({ log, kinds, clock, at: shown, writer: undefined });
 	}
+	const { leaseMs } = engine.caps;
+	const asked = clock.now();
 	const lease = await log.acquire({
 		owner: owner(),
 		steal,
@@ -153,7 +164,8 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		},
 		opening: (opening) => openingLines(opening, clock.now()),
 	});
-	const writer = new LogWriter({ log, lease, caps: engine.caps, timers, onFull });
+	const lost = new AbortController();
+	const writer = new LogWriter({ log, lease, caps: engine.caps, timers, onWait, onFailed: (why) => lost.abort(why) });
 	const { first, tail, torn } = lease;
 	const opened = { log: lease.log, first, seq: tail.seq, torn };
 	return new OpenedWal({
@@ -161,7 +173,7 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		kinds,
 		clock,
 		at: opened,
-		writer: { writer, lease, leaseMs: engine.caps.leaseMs, timers, redact },
+		writer: { writer, lease, leaseMs, leaseUntil: leaseMs && asked + leaseMs, lost, timers, redact },
 	});
 }
 
@@ -193,6 +205,9 @@ interface Writing {
 	readonly writer: LogWriter;
 	readonly lease: Lease;
 	readonly leaseMs: number | undefined;
+	leaseUntil: number | undefined;
+	/** Aborted when nothing can be written any more. */
+	readonly lost: AbortController;
 	readonly timers: Timers;
 	readonly redact: OpenWalOptions["redact"];
 }
@@ -242,6 +257,14 @@ class OpenedWal implements Wal {
 
 	get durableTip(): Seq {
 		return this.#writing?.writer.durableTip ?? this.#tip;
+	}
+
+	get signal(): AbortSignal {
+		return (this.#writing?.lost ?? this.#abort).signal;
+	}
+
+	get leaseUntil(): number | undefined {
+		return this.#writing?.leaseUntil;
 	}
 
 	append(draft: Draft, scope: Scope = {}): Appended {
@@ -359,15 +382,25 @@ class OpenedWal implements Wal {
 	}
 
 	async #close(): Promise<void> {
-		this.#abort.abort();
+		this.#abort.abort(closed());
 		if (!this.#writing) return;
-		const { writer, lease } = this.#writing;
+		const { writer, lease, lost } = this.#writing;
 		try {
 			await writer.drain();
 		} finally {
 			this.#cancelRenewal();
 			writer.end();
+			lost.abort(closed());
+			await this.#release(lease);
+		}
+	}
+
+	/** A lease that cannot be given back now ends by itself. */
+	async #release(lease: Lease): Promise<void> {
+		try {
 			await this.#log.release(lease);
+		} catch (error) {
+			if (this.#writing?.leaseMs === undefined || !isAway(error)) throw error;
 		}
 	}
 
@@ -380,11 +413,14 @@ class OpenedWal implements Wal {
 
 	/** A lease that lasts for a time is kept for as long as the log is open. An engine that is not there is asked again. */
 	#renewLater(): void {
-		if (this.#writing?.leaseMs === undefined) return;
-		const { writer, lease, leaseMs, timers } = this.#writing;
+		const writing = this.#writing;
+		if (writing?.leaseMs === undefined) return;
+		const { writer, lease, leaseMs, timers } = writing;
 		const renew = async (): Promise<void> => {
+			const asked = this.#clock.now();
 			try {
 				await this.#log.renew(lease);
+				writing.leaseUntil = asked + leaseMs;
 			} catch (error) {
 				if (error instanceof WalError && error.code === "WAL_FENCED") return writer.fence(error);
 			}

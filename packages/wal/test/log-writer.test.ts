@@ -1,6 +1,7 @@
 /** The writer over engines that leave it in the dark. `REYN_SEED` and `REYN_RUNS` set the random ones. */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { delegate } from "../src/engine/delegate.ts";
 import {
 	defineRecord,
 	type LogEngine,
@@ -11,7 +12,6 @@ import {
 	type Wal,
 	WalError,
 } from "../src/index.ts";
-import { delegate } from "../src/testing/delegate.ts";
 import { faultyEngine } from "../src/testing/index.ts";
 
 const SEED = Number(process.env.REYN_SEED ?? 1);
@@ -32,6 +32,8 @@ function random(seed: number): () => number {
 		return (state >>> 0) / 4294967296;
 	};
 }
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const open = (engine: LogEngine, steal = false): Promise<Wal> =>
 	openWal(engine, { records: [said], timers: impatient, steal });
@@ -182,7 +184,6 @@ describe("a full disk", () => {
 			} satisfies Timers,
 		};
 	}
-	const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 	test("what waits goes out when there is space, and the log goes on for as long as one likes", async () => {
 		const { engine, state, tick, pending, timers } = fullEngine();
@@ -206,7 +207,7 @@ describe("a full disk", () => {
 	test("is told once when the wait begins and once when it is over, however often it is tried", async () => {
 		const { engine, state, tick, timers } = fullEngine();
 		const told: (string | undefined)[] = [];
-		const wal = await openWal(engine, { records: [said], timers, onFull: (why) => told.push(why?.code) });
+		const wal = await openWal(engine, { records: [said], timers, onWait: (why) => told.push(why?.code) });
 		for (const text of ["a", "b"]) {
 			state.isFull = true;
 			const waiting = wal.append(said({ text }), {}).durable;
@@ -326,4 +327,125 @@ describe("an engine that is wrong", () => {
 			expect(seqs.every((seq) => seq < 4)).toBe(true);
 		},
 	);
+});
+
+describe("an engine that is away", () => {
+	/** Over memory; each call of the writer is answered as `how` says. */
+	function shaky(answerMs?: number) {
+		const engine = memoryEngine();
+		const state: { how: "fine" | "away" | "silent" } = { how: "fine" };
+		const answered = <T>(call: () => Promise<T>): Promise<T> => {
+			if (state.how === "fine") return call();
+			if (state.how === "silent") return new Promise(() => {});
+			return Promise.reject(new WalError("WAL_UNAVAILABLE", "the network is down"));
+		};
+		const caps = { ...engine.caps, leaseMs: 60_000, answerMs };
+		const log = (realm: string) => {
+			const under = engine.log(realm);
+			return delegate(under, {
+				append: (...args) => answered(() => under.append(...args)),
+				tail: () => answered(() => under.tail()),
+				renew: (lease) => answered(() => under.renew(lease)),
+				release: (lease) => answered(() => under.release(lease)),
+			});
+		};
+		return { state, under: engine, engine: { ...engine, caps, log } };
+	}
+
+	test("is waited for; who listens is told once of that, and once of its end", async () => {
+		const { state, engine } = shaky();
+		const told: (string | undefined)[] = [];
+		const timers: Timers = { after: (ms, run) => (ms > 2000 ? () => {} : impatient.after(ms, run)) };
+		const wal = await openWal(engine, { records: [said], timers, onWait: (why) => told.push(why?.code) });
+		for (const text of ["a", "b"]) {
+			state.how = "away";
+			const { durable } = wal.append(said({ text }));
+			while (told.length === 0) await turn();
+			for (let i = 0; i < 20; i++) await turn();
+			expect(told).toEqual(["WAL_UNAVAILABLE"]);
+			state.how = "fine";
+			await durable;
+			await turn();
+			expect(told.splice(0)).toEqual(["WAL_UNAVAILABLE", undefined]);
+		}
+		await wal.close();
+	});
+
+	test.each([
+		["cannot be reached", "away", undefined],
+		["never answers", "silent", 50],
+	] as const)("holds up no close: it %s", async (_, how, answerMs) => {
+		const { state, engine, under } = shaky(answerMs);
+		const wal = await openWal(engine, { records: [said], timers: impatient });
+		await wal.append(said({ text: "a" })).durable;
+		state.how = how;
+		const waiting = wal.append(said({ text: "b" }));
+		const { durable } = waiting;
+		const expected = { code: "WAL_UNAVAILABLE", detail: { durableTip: 2 } };
+		await expect(wal.close()).rejects.toMatchObject(expected);
+		await expect(durable).rejects.toMatchObject(expected);
+		await expect(waiting.durable).rejects.toMatchObject(expected);
+		state.how = "fine";
+		expect(await textsOf(under)).toEqual([[2, "a"]]);
+	});
+
+	test("and a close with nothing to write leaves the lease to its end", async () => {
+		const { state, engine } = shaky();
+		const wal = await openWal(engine, { records: [said], timers: impatient });
+		await wal.append(said({ text: "a" })).durable;
+		state.how = "away";
+		await wal.close();
+	});
+});
+
+describe("the right to write", () => {
+	test.each(["fenced", "poisoned", "closed"] as const)("a writer that is %s hears of it", async (how) => {
+		const engine = memoryEngine();
+		const leased = { ...engine, caps: { ...engine.caps, leaseMs: 90 } };
+		const isBroken = { now: false };
+		const log = (realm: string) => {
+			const under = engine.log(realm);
+			const append: typeof under.append = (...args) =>
+				isBroken.now ? Promise.reject(new Error("EIO")) : under.append(...args);
+			return delegate(under, { append });
+		};
+		const wal = await openWal({ ...leased, log }, { records: [said] });
+		expect(wal.signal.aborted).toBe(false);
+		const aborted = new Promise((resolve) => wal.signal.addEventListener("abort", resolve, { once: true }));
+		let thief: Wal | undefined;
+		if (how === "fenced") thief = await open(leased, true);
+		if (how === "poisoned") {
+			isBroken.now = true;
+			wal.append(said({ text: "a" }));
+		}
+		if (how === "closed") await wal.close();
+		await aborted;
+		expect(wal.signal.reason).toMatchObject({ code: `WAL_${how.toUpperCase()}` });
+		await wal.close().catch(() => {});
+		await thief?.close();
+	});
+
+	test("a lease says until when it is, and is kept", async () => {
+		const engine = memoryEngine();
+		let now = 1000;
+		const ticks: (() => void)[] = [];
+		const timers: Timers = {
+			after(_, run) {
+				ticks.push(run);
+				return () => {};
+			},
+		};
+		const wal = await openWal(
+			{ ...engine, caps: { ...engine.caps, leaseMs: 90 } },
+			{ records: [said], timers, clock: { now: () => now } },
+		);
+		expect(wal.leaseUntil).toBe(1090);
+		now = 1030;
+		ticks.shift()?.();
+		await turn();
+		expect(wal.leaseUntil).toBe(1120);
+		await wal.close();
+		await using plain = await openWal(memoryEngine(), { records: [said] });
+		expect(plain.leaseUntil).toBe(undefined);
+	});
 });

@@ -2,8 +2,8 @@
 import { inspect } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
+import { delegate } from "../src/engine/delegate.ts";
 import { defineRecord, memoryEngine, openWal } from "../src/index.ts";
-import { delegate } from "../src/testing/delegate.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
 const any = (value: unknown): never => value as never;

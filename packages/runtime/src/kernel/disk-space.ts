@@ -22,16 +22,14 @@ export class DiskSpace {
 		return this.#isFull;
 	}
 
-	/** Takes the news of the log: for `onFull` of `openWal`. */
+	/** Takes the news of the log: for `onWait` of `openWal`. */
 	heard(why: WalError | undefined): void {
-		this.#isFull = why !== undefined;
-		if (why) {
-			this.#none.resolve();
-			this.#emit({ type: "disk_full", text: why.message });
-		} else {
-			this.#none = Promise.withResolvers();
-			this.#emit({ type: "disk_free" });
-		}
+		const wasFull = this.#isFull;
+		this.#isFull = why?.code === "WAL_FULL";
+		if (this.#isFull) this.#none.resolve();
+		else if (wasFull) this.#none = Promise.withResolvers();
+		if (why) this.#emit({ type: this.#isFull ? "disk_full" : "log_away", text: why.message });
+		else this.#emit({ type: wasFull ? "disk_free" : "log_back" });
 	}
 
 	/**

@@ -36,6 +36,9 @@ export type KernelEvent =
 	/** The disk is full: new records wait until `disk_free`. Records so far are safe. */
 	| { readonly type: "disk_full"; readonly text: string }
 	| { readonly type: "disk_free" }
+	/** The engine of the log cannot be asked: new records wait until `log_back`. */
+	| { readonly type: "log_away"; readonly text: string }
+	| { readonly type: "log_back" }
 	/** Work waits for disk space to store something beside the log. */
 	| {
 			readonly type: "waits_for_space";

@@ -90,7 +90,7 @@ export async function openKernel(options: KernelOptions): Promise<OpenKernel> {
 		// Read once the log is locked, so that nobody else can take it over in between.
 		proven: (logId) => newestSnapshot(new SnapshotStore(store.blobs(SNAPSHOTS)), logId, [mainSession]),
 		redact: (draft) => redacted(draft, redact),
-		onFull: (why) => space.heard(why),
+		onWait: (why) => space.heard(why),
 	});
 	const kernel = await startKernel(options, { composition, space, wal });
 	opened.kernel = kernel;

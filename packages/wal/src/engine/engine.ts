@@ -27,6 +27,8 @@ export interface EngineCaps {
 	readonly maxBatchBytes: number;
 	/** A lease lasts so long unless it is renewed; undefined when it ends with its process, and at once. */
 	readonly leaseMs: number | undefined;
+	/** A call without an answer for so long counts as `WAL_INDETERMINATE`; undefined when each call comes to its end by itself. */
+	readonly answerMs: number | undefined;
 }
 
 /**

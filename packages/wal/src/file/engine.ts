@@ -30,6 +30,7 @@ const caps: EngineCaps = {
 	maxBatchRecords: 512,
 	maxBatchBytes: 1024 * 1024,
 	leaseMs: undefined,
+	answerMs: undefined,
 };
 
 /** How often a reader in another process looks whether there is more. */

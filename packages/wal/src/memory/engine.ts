@@ -15,6 +15,7 @@ const caps: EngineCaps = {
 	maxBatchRecords: 512,
 	maxBatchBytes: 1024 * 1024,
 	leaseMs: undefined,
+	answerMs: undefined,
 };
 
 /** Logs in memory: the same lines in an array. They can be closed and opened again, and end with the process. */

@@ -30,6 +30,7 @@ const caps: EngineCaps = {
 	maxBatchRecords: 512,
 	maxBatchBytes: 1024 * 1024,
 	leaseMs: LEASE_MS,
+	answerMs: undefined,
 };
 
 /**

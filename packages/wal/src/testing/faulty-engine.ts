@@ -1,7 +1,8 @@
 /** An engine that delays, loses answers, stores parts of batches and cannot be reached, at random: what a network does. */
+
+import { delegate } from "../engine/delegate.ts";
 import type { LogEngine, RealmLog } from "../engine/engine.ts";
 import { WalError } from "../errors.ts";
-import { delegate } from "./delegate.ts";
 
 export interface FaultyOptions {
 	/** A number in [0, 1). */

@@ -1,7 +1,8 @@
 /** An engine in memory that stops as a killed process does. */
+
+import { delegate } from "../engine/delegate.ts";
 import type { LogEngine } from "../engine/engine.ts";
 import { memoryEngine } from "../memory/engine.ts";
-import { delegate } from "./delegate.ts";
 
 /** Logs in memory that stop taking records when they are told to, as if the process had died; what they have stays. */
 export interface MortalEngine extends LogEngine {

@@ -1,5 +1,5 @@
-/** A log that stands before another one: what the engines of tests are made of. */
-import type { RealmLog } from "../engine/engine.ts";
+/** A log that stands before another one, and does some calls in its own way. */
+import type { RealmLog } from "./engine.ts";
 
 /** A log that does what another one does, but for some calls. */
 export function delegate(log: RealmLog, changed: Partial<RealmLog>): RealmLog {
