@@ -38,6 +38,7 @@ class Golden {
 		this.#log = engine.log("main");
 		this.#lease = await this.#log.acquire({
 			owner: { pid: 4711, host: "example", started: "2026-01-01T00:00:00.000Z", command: "golden" },
+			nonce: "n",
 			fresh: { log: id.repeat(16), salt: id.repeat(4), now: TIME },
 			proven: async () => 0,
 			opening: ({ prev, epoch }) => {

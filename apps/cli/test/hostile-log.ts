@@ -148,6 +148,7 @@ export async function writeHostileLog(state: string, script: string): Promise<Ho
 	};
 	const lease = await log.acquire({
 		owner: { pid: process.pid, host: hostname(), started: new Date().toISOString(), command: "test" },
+		nonce: "n",
 		fresh: { log: "a1".repeat(16), salt: "a1".repeat(4), now: 1_767_225_600_000 },
 		proven: async () => 0,
 		opening(at) {

@@ -25,6 +25,7 @@ const CLOSE_MS = 10_000;
 
 interface Queued {
 	readonly line: string;
+	readonly bytes: number;
 	readonly crc: string;
 	/** Whoever waits for it; nobody does for most. */
 	waiter: PromiseWithResolvers<void> | undefined;
@@ -107,7 +108,7 @@ export class LogWriter {
 
 	/** Queues the line of the next seq. */
 	push(line: string, crc: string): void {
-		this.#queue.push({ line, crc, waiter: undefined });
+		this.#queue.push({ line, bytes: Buffer.byteLength(line), crc, waiter: undefined });
 		this.#chars += line.length;
 		this.#start();
 	}
@@ -257,7 +258,7 @@ export class LogWriter {
 	async #crcs(after: Seq, through: Seq): Promise<readonly string[]> {
 		const crcs: string[] = [];
 		if (through > after)
-			for await (const records of this.#log.read(after, through)) crcs.push(...records.map(({ crc }) => crc));
+			for await (const records of this.#log.read(after, through)) for (const { crc } of records) crcs.push(crc);
 		return crcs;
 	}
 
@@ -292,10 +293,10 @@ export class LogWriter {
 	#nextBatch(): readonly Queued[] {
 		const { maxBatchRecords, maxBatchBytes } = this.#caps;
 		let end = this.#head;
-		let chars = 0;
+		let bytes = 0;
 		while (end < this.#queue.length && end - this.#head < maxBatchRecords) {
-			chars += this.#queue[end]?.line.length ?? 0;
-			if (end > this.#head && chars > maxBatchBytes) break;
+			bytes += this.#queue[end]?.bytes ?? 0;
+			if (end > this.#head && bytes > maxBatchBytes) break;
 			end++;
 		}
 		return this.#queue.slice(this.#head, end);

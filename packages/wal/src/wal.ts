@@ -3,9 +3,9 @@ import { hostname } from "node:os";
 import { basename } from "node:path";
 import { inspect } from "node:util";
 import { answering } from "./engine/answering.ts";
-import type { Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
+import type { Acquire, Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
 import { truncated } from "./engine/engine-errors.ts";
-import { WalError } from "./errors.ts";
+import { codeOf, WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
 import { isAway, LogWriter } from "./log-writer.ts";
 import { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
@@ -20,6 +20,7 @@ import {
 	type WalRecord,
 	within,
 } from "./record/record.ts";
+import { areChecked } from "./record/stored-records.ts";
 import { walEpoch, walRecords, walRecovered } from "./record/wal-records.ts";
 
 /** What an append gives back at once. */
@@ -152,9 +153,11 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		return new OpenedWal({ log, kinds, clock, at: shown, writer: undefined });
 	}
 	const { leaseMs } = engine.caps;
+	const maxLineBytes = Math.min(engine.caps.maxLineBytes ?? MAX_LINE_BYTES, MAX_LINE_BYTES);
 	const asked = clock.now();
-	const lease = await log.acquire({
+	const lease = await acquired(log, {
 		owner: owner(),
+		nonce: ids.hex(16),
 		steal,
 		fresh: { log: ids.hex(16), salt: ids.hex(4), now: clock.now() },
 		async proven(logId) {
@@ -173,9 +176,22 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		kinds,
 		clock,
 		at: opened,
-		writer: { writer, lease, leaseMs, leaseUntil: leaseMs && asked + leaseMs, lost, timers, redact },
+		writer: { writer, lease, leaseMs, leaseUntil: leaseMs && asked + leaseMs, lost, maxLineBytes, timers, redact },
 	});
 }
+
+/** Of an answer that is lost the engine is asked again, under the same name: else this process would lock itself out. */
+async function acquired(log: RealmLog, options: Acquire): Promise<Lease> {
+	for (let tries = 1; ; tries++) {
+		try {
+			return await log.acquire(options);
+		} catch (error) {
+			if (tries === ACQUIRE_TRIES || codeOf(error) !== "WAL_INDETERMINATE") throw error;
+		}
+	}
+}
+
+const ACQUIRE_TRIES = 3;
 
 function owner(): Owner {
 	const started = new Date(performance.timeOrigin).toISOString();
@@ -208,6 +224,7 @@ interface Writing {
 	leaseUntil: number | undefined;
 	/** Aborted when nothing can be written any more. */
 	readonly lost: AbortController;
+	readonly maxLineBytes: number;
 	readonly timers: Timers;
 	readonly redact: OpenWalOptions["redact"];
 }
@@ -268,7 +285,7 @@ class OpenedWal implements Wal {
 	}
 
 	append(draft: Draft, scope: Scope = {}): Appended {
-		const { writer, redact } = this.#assertWritable();
+		const { writer, maxLineBytes, redact } = this.#assertWritable();
 		writer.assertOpen();
 		assertDraft(draft);
 		const { kind } = draft;
@@ -289,10 +306,10 @@ class OpenedWal implements Wal {
 			prev: this.#crc,
 		});
 		// A character is three bytes at most.
-		if (line.length * 3 > MAX_LINE_BYTES && Buffer.byteLength(line) > MAX_LINE_BYTES) {
+		if (line.length * 3 > maxLineBytes && Buffer.byteLength(line) > maxLineBytes) {
 			throw new WalError(
 				"WAL_TOO_LARGE",
-				`"${kind}" would be ${Buffer.byteLength(line)} bytes; a record may have ${MAX_LINE_BYTES}. Store the payload in a file and record its hash`,
+				`"${kind}" would be ${Buffer.byteLength(line)} bytes; a record may have ${maxLineBytes}. Store the payload in a file and record its hash`,
 				{ kind },
 			);
 		}
@@ -584,6 +601,7 @@ async function* inOrder(
 	let reached = after;
 	let crc: string | undefined;
 	for await (const records of batches) {
+		if (!areChecked(records)) throw unchecked(reached);
 		for (const record of records) {
 			if (record.seq !== reached + 1 || (crc !== undefined && record.prev !== crc)) throw misplaced(record, reached);
 			reached = record.seq;
@@ -591,6 +609,11 @@ async function* inOrder(
 		}
 		yield records;
 	}
+}
+
+function unchecked(reached: Seq): WalError {
+	const text = `the engine gave records behind seq ${reached} that nobody has checked; an engine gives what storedRecords of @reyn/wal/engine makes of its lines`;
+	return new WalError("WAL_CORRUPT", text, { seq: reached + 1 });
 }
 
 function misplaced({ seq }: StoredRecord, reached: Seq): WalError {
@@ -616,7 +639,7 @@ function checkedScope(scope: Scope): Scope {
 		throw new WalError(
 			"WAL_INVALID_RECORD",
 			`a scope nests agent, session, run, each a string without half a character, and has nothing else; found ${inspect(scope, { depth: 1 })}`,
-			{ scope: inspect(scope, { depth: 1 }) },
+			{ scope },
 		);
 	if (agent === undefined) return {};
 	if (session === undefined) return { agent };

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { fileEngine, type LogEngine, memoryEngine } from "../src/index.ts";
+import { fileEngine, memoryEngine } from "../src/index.ts";
 import { sqliteEngine } from "../src/sqlite/index.ts";
-import { faultyEngine, MemoryDisk, testEngine } from "../src/testing/index.ts";
+import { type EngineUnderTest, faultyEngine, MemoryDisk, testEngine } from "../src/testing/index.ts";
 
 const made: string[] = [];
 afterAll(async () => {
@@ -18,38 +18,44 @@ async function fresh(): Promise<string> {
 	return join(directory, "state");
 }
 
-const engines: readonly [name: string, make: () => Promise<() => LogEngine>][] = [
-	[
-		"a file",
-		async () => {
+/** How far the clock of the databases is ahead. */
+let ahead = 0;
+
+const engines: readonly EngineUnderTest[] = [
+	{
+		name: "a file",
+		async make() {
 			const directory = await fresh();
 			return () => fileEngine(directory);
 		},
-	],
-	[
-		"files on a simulated disk, in small segments",
-		async () => {
+	},
+	{
+		name: "files on a simulated disk, in small segments",
+		async make() {
 			const disk = new MemoryDisk();
 			return () => fileEngine("/log", { disk, segmentBytes: 4096, allocateBytes: 512 });
 		},
-	],
-	[
-		"memory",
-		async () => {
+	},
+	{
+		name: "memory",
+		async make() {
 			const engine = memoryEngine();
 			return () => engine;
 		},
-	],
-	[
-		"SQLite",
-		async () => {
+	},
+	{
+		name: "SQLite",
+		async make() {
 			const path = join(await fresh(), "log.db");
-			return () => sqliteEngine(path);
+			return () => sqliteEngine(path, { clock: { now: () => Date.now() + ahead } });
 		},
-	],
+		async passTime(ms) {
+			ahead += ms;
+		},
+	},
 ];
 
-for (const [name, make] of engines) testEngine({ describe, test, expect }, { name, make });
+for (const engine of engines) testEngine({ describe, test, expect }, engine);
 
 for (const parts of [false, true]) {
 	testEngine(

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { delegate } from "../src/engine/delegate.ts";
+import { Poller } from "../src/engine/poller.ts";
 import {
 	defineRecord,
 	type LogEngine,
@@ -304,17 +305,17 @@ describe("an engine that is wrong", () => {
 		async (how) => {
 			const engine = memoryEngine();
 			const log = engine.log("main");
-			async function* skipping(
-				batches: AsyncIterable<readonly StoredRecord[]>,
-			): AsyncGenerator<readonly StoredRecord[]> {
-				for await (const records of batches) yield records.filter(({ seq }) => seq !== 4);
+			type Batches = AsyncIterable<readonly StoredRecord[]>;
+			async function* skipping(rest: Batches): AsyncGenerator<readonly StoredRecord[]> {
+				yield* log.read(0, 3);
+				yield* rest;
 			}
 			const wrong: LogEngine = {
 				...engine,
 				log: () =>
 					delegate(log, {
-						read: (after, through) => skipping(log.read(after, through)),
-						subscribe: (after, options) => skipping(log.subscribe(after, options)),
+						read: (_, through) => skipping(log.read(4, through)),
+						subscribe: (_, options) => skipping(log.subscribe(4, options)),
 					}),
 			};
 			await using wal = await open(wrong);
@@ -448,4 +449,113 @@ describe("the right to write", () => {
 		await using plain = await openWal(memoryEngine(), { records: [said] });
 		expect(plain.leaseUntil).toBe(undefined);
 	});
+});
+
+describe("the limits of an engine", () => {
+	/** Over memory; keeps the size of each batch, in records and bytes. */
+	function limited(caps: Partial<LogEngine["caps"]>) {
+		const engine = memoryEngine();
+		const batches: [records: number, bytes: number][] = [];
+		const log = (realm: string) => {
+			const under = engine.log(realm);
+			return delegate(under, {
+				append(lease, expected, lines) {
+					batches.push([lines.length, Buffer.byteLength(lines.join(""))]);
+					return under.append(lease, expected, lines);
+				},
+			});
+		};
+		return { batches, engine: { ...engine, caps: { ...engine.caps, ...caps }, log } };
+	}
+
+	test("of a batch are bytes, whatever characters it has", async () => {
+		const { batches, engine } = limited({ maxBatchBytes: 10_000 });
+		await using wal = await openWal(engine, { records: [said] });
+		for (let i = 0; i < 20; i++) wal.append(said({ text: "木".repeat(1000) }));
+		await wal.append(said({ text: "木".repeat(5000) })).durable;
+		expect(batches.flatMap(([records]) => records).reduce((sum, n) => sum + n)).toBe(21);
+		for (const [records, bytes] of batches) expect(records === 1 || bytes <= 10_000).toBe(true);
+	});
+
+	test("of a record are told before it has a seq, and poison nothing", async () => {
+		const { engine } = limited({ maxLineBytes: 5000 });
+		await using wal = await openWal(engine, { records: [said] });
+		const { tip } = wal;
+		expect(() => wal.append(said({ text: "木".repeat(2000) }))).toThrow(
+			expect.objectContaining({ code: "WAL_TOO_LARGE" }),
+		);
+		expect(wal.tip).toBe(tip);
+		await wal.append(said({ text: "木".repeat(1000) })).durable;
+	});
+});
+
+test.each([1, 2])("an acquire whose answer is lost %i times does not lock its process out", async (lost) => {
+	const engine = memoryEngine();
+	let calls = 0;
+	const log = (realm: string) => {
+		const under = engine.log(realm);
+		return delegate(under, {
+			async acquire(options) {
+				const lease = await under.acquire(options);
+				if (++calls <= lost) throw new WalError("WAL_INDETERMINATE", "the answer was lost");
+				return lease;
+			},
+		});
+	};
+	const wal = await openWal({ ...engine, log }, { records: [said] });
+	await wal.append(said({ text: "a" })).durable;
+	await wal.close();
+	expect(await textsOf(engine)).toEqual([[2, "a"]]);
+});
+
+test("records that an engine has not had checked reach nobody", async () => {
+	const engine = memoryEngine();
+	const wal = await openWal(engine, { records: [said] });
+	await wal.append(said({ text: "1250" })).durable;
+	await wal.close();
+	// As an engine does that parses its lines by itself: a line that was changed in its store looks sound.
+	const log = (realm: string) => {
+		const under = engine.log(realm);
+		return delegate(under, {
+			async *read(after, through) {
+				for await (const records of under.read(after, through))
+					yield records.map((each) => ({ ...each, ...(each.kind === "said" && { data: { text: "9250" } }) }));
+			},
+		});
+	};
+	await expect(textsOf({ ...engine, log })).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+});
+
+test("however many follow a log of another process, one looks", async () => {
+	let looks = 0;
+	const ticks: (() => void)[] = [];
+	const timers: Timers = {
+		after(_, run) {
+			ticks.push(run);
+			return () => {};
+		},
+	};
+	let last = 1;
+	const look = async (): Promise<number> => {
+		looks++;
+		return last;
+	};
+	const poller = new Poller(look, 20, timers);
+	const end = new AbortController();
+	const woken: number[] = [];
+	const all = Array.from({ length: 100 }, (_, i) => poller.next(i < 50 ? 1 : 2, end.signal).then(() => woken.push(i)));
+	for (let i = 0; i < 3; i++) {
+		ticks.shift()?.();
+		await turn();
+	}
+	expect([looks, woken.length, ticks.length]).toEqual([3, 0, 1]);
+	last = 2;
+	ticks.shift()?.();
+	await turn();
+	expect([looks, woken.length]).toEqual([4, 50]);
+	end.abort();
+	await Promise.all(all);
+	ticks.shift()?.();
+	await turn();
+	expect([looks, ticks.length]).toEqual([4, 0]);
 });

@@ -59,6 +59,7 @@ test("a log that has such a scope is read", async () => {
 	const log = engine.log("main");
 	const lease = await log.acquire({
 		owner: { pid: 1, host: "h", started: "", command: "" },
+		nonce: "n",
 		fresh: { log: "a1".repeat(16), salt: "a1".repeat(4), now: 1 },
 		proven: async () => 0,
 		opening: () => [],

@@ -70,7 +70,7 @@ function over(engine: LogEngine, before: Written, blobs = engine.blobs(REALM)): 
 			// Each writer has raised the epoch.
 			for (const [i] of kept.opened.entries()) {
 				const opening = (): readonly string[] => (i === 0 ? kept.lines : []);
-				await log.release(await log.acquire({ owner, fresh, proven: async () => 0, opening }));
+				await log.release(await log.acquire({ owner, nonce: String(i), fresh, proven: async () => 0, opening }));
 			}
 			return over(copy, kept, blobs);
 		},

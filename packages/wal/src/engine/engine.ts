@@ -11,8 +11,13 @@ export interface LogEngine {
 	/** The log of a realm: one project, one gap-free seq, one writer at a time. Opens nothing yet. */
 	log(realm: string): RealmLog;
 	blobs(realm: string): BlobStore;
-	/** The names of the realms that have a log, in order. */
-	realms(): Promise<readonly string[]>;
+	/**
+	 * The names of the realms that have a log, in order, a page at a time.
+	 *
+	 * @param after only those that come after this name. Default: from the first
+	 * @returns at most 1,000; none when there are no more
+	 */
+	realms(after?: string): Promise<readonly string[]>;
 	/** Lets go of what the engine holds open. Logs are closed before. */
 	close(): Promise<void>;
 }
@@ -23,8 +28,10 @@ export interface EngineCaps {
 	/** What an acknowledgement means: in this process, on one disk, on a majority of several. */
 	readonly durability: "memory" | "disk" | "quorum";
 	readonly maxBatchRecords: number;
-	/** A single line may be longer. */
+	/** Of the lines of a batch as UTF-8; a single line may be longer. */
 	readonly maxBatchBytes: number;
+	/** The longest line as UTF-8, its newline included: a longer record is refused before it has a seq. Absent: the format's 8 MiB. */
+	readonly maxLineBytes?: number;
 	/** A lease lasts so long unless it is renewed; undefined when it ends with its process, and at once. */
 	readonly leaseMs: number | undefined;
 	/** A call without an answer for so long counts as `WAL_INDETERMINATE`; undefined when each call comes to its end by itself. */
@@ -58,8 +65,9 @@ export interface RealmLog {
 	/** How far the log is durable; undefined when there is none. The writer's own view is never behind its acknowledgements. */
 	tail(): Promise<Tail | undefined>;
 	/**
-	 * The durable records of `(after, through]`, or those up to what `tail` found, in order, some at a time. A gap is `WAL_CORRUPT`, what retention took away
-	 * `WAL_TRUNCATED`. The data of records that are not wanted may be left out: to parse it is most of the work.
+	 * The durable records of `(after, through]`, or those up to what `tail` found, in order, some at a time: lists that `storedRecords`
+	 * made, since what it has not checked is refused. A gap is `WAL_CORRUPT`, what retention took away `WAL_TRUNCATED`. The data of
+	 * records that are not wanted may be left out: to parse it is most of the work.
 	 */
 	read(after: Seq, through: Seq, wants?: Wants): AsyncIterable<readonly StoredRecord[]>;
 	/** As `read`, and then what becomes durable, until the signal: nothing is lost, nothing comes twice. */
@@ -76,6 +84,8 @@ export interface Acquire {
 	readonly owner: Owner;
 	/** What a new log is made with: its id, the salt that its first record follows, and the time. */
 	readonly fresh: { readonly log: string; readonly salt: string; readonly now: number };
+	/** Names this call: who asks again under the name of the lease that is held gets that lease, since only its answer was lost. */
+	readonly nonce: string;
 	/** Take a lease that has not ended. An engine whose writer holds a lock of the system refuses. */
 	readonly steal?: boolean;
 	/** The highest seq that something outside proves to have been durable in the log of this id; 0 for none. */

@@ -4,4 +4,5 @@ export { crcOf, storedRecords } from "../record/stored-records.ts";
 export { Bell } from "./bell.ts";
 export { checkedBlobName } from "./blob-name.ts";
 export { endsEarly, fenced, seqMismatch, truncated } from "./engine-errors.ts";
+export { Poller } from "./poller.ts";
 export { subscription } from "./subscription.ts";

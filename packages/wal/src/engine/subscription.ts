@@ -7,17 +7,17 @@ import type { RealmLog } from "./engine.ts";
  * What an engine's `subscribe` may be made of: looks how far the log is durable, reads up to there, and waits. Whatever
  * wakes it is a hint only, so none is needed for nothing to be lost.
  *
- * @param more resolves when it is worth looking again; at an abort too
+ * @param more resolves when it is worth looking again, since there may be more than `reached`; at an abort too
  */
 export async function* subscription(
 	log: Pick<RealmLog, "tail" | "read">,
 	after: Seq,
 	signal: AbortSignal,
-	more: () => Promise<void>,
+	more: (reached: Seq) => Promise<void>,
 ): AsyncGenerator<readonly StoredRecord[]> {
 	for (let reached = after; !signal.aborted; ) {
 		// Begun before the look: what happens between the two is heard.
-		const hint = more();
+		const hint = more(reached);
 		const last = (await log.tail())?.seq ?? 0;
 		if (last > reached) {
 			for await (const records of log.read(reached, last)) {

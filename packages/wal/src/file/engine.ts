@@ -5,6 +5,8 @@ import { nodeDisk } from "../disk/node-disk.ts";
 import { Bell } from "../engine/bell.ts";
 import type { Acquire, EngineCaps, Lease, LogEngine, RealmLog, Tail, Wants } from "../engine/engine.ts";
 import { fenced } from "../engine/engine-errors.ts";
+import { Poller } from "../engine/poller.ts";
+import { realmPage } from "../engine/realm-page.ts";
 import { subscription } from "../engine/subscription.ts";
 import { systemTimers, type Timers } from "../ports.ts";
 import type { StoredRecord } from "../record/codec.ts";
@@ -53,10 +55,13 @@ export function fileEngine(directory: string, options: FileEngineOptions = {}): 
 			return log;
 		},
 		blobs: (realm) => fileBlobs(join(pathOf(realm), "blobs"), options),
-		async realms() {
+		async realms(after) {
 			const named = disk.list(realms).map((name) => ({ realm: decodeURIComponent(name), path: join(realms, name) }));
 			const all = [{ realm: MAIN, path: directory }, ...named];
-			return all.flatMap(({ realm, path }) => (hasLog(disk, path) ? [realm] : [])).sort();
+			return realmPage(
+				all.flatMap(({ realm, path }) => (hasLog(disk, path) ? [realm] : [])),
+				after,
+			);
 		},
 		close: async () => {},
 	};
@@ -73,6 +78,8 @@ interface Writing {
 	readonly host: LogFileHost;
 	readonly segments: Segments;
 	readonly lease: Lease;
+	/** The name of the call that acquired it. */
+	readonly nonce: string;
 	/** The last durable record. */
 	seq: Seq;
 	first: Seq;
@@ -82,20 +89,22 @@ class FileLog implements RealmLog {
 	readonly #spec: Pick<HostSpec, "directory" | "options">;
 	/** Undefined for the real one, on which the writer has a thread of its own. */
 	readonly #disk: Disk | undefined;
-	readonly #timers: Timers;
 	readonly #reader: Reader;
 	readonly #bell = new Bell();
+	/** For a log that another process writes. */
+	readonly #poller: Poller;
 	#writing: Writing | undefined;
 
 	constructor(directory: string, { disk, timers = systemTimers, ...options }: FileEngineOptions) {
 		this.#spec = { directory, options: { ...defaultLogFileOptions, ...options } };
 		this.#disk = disk;
-		this.#timers = timers;
 		this.#reader = new Reader(disk ?? nodeDisk, directory);
+		this.#poller = new Poller(async () => (await this.#reader.newTail())?.seq ?? 0, POLL_MS, timers);
 	}
 
 	/** The lock is the system's and lasts as long as its holder: there is nothing to steal. */
-	async acquire({ owner, fresh, proven, opening }: Acquire): Promise<Lease> {
+	async acquire({ owner, fresh, nonce, proven, opening }: Acquire): Promise<Lease> {
+		if (this.#writing?.nonce === nonce) return this.#writing.lease;
 		const spec = { ...this.#spec, fresh, owner };
 		const host = this.#disk ? inThread(this.#disk, spec) : inWorker(spec);
 		try {
@@ -108,7 +117,7 @@ class FileLog implements RealmLog {
 			segments.wrote(await host.append(lines.join(""), tail.seq, lines.length));
 			const seq = tail.seq + lines.length;
 			const lease = { log: header.log, epoch, first, tail: { seq, crc: crcOf(lines.at(-1) ?? "") }, torn };
-			this.#writing = { host, segments, lease, seq, first };
+			this.#writing = { host, segments, lease, nonce, seq, first };
 			return lease;
 		} catch (error) {
 			await host.end();
@@ -148,7 +157,9 @@ class FileLog implements RealmLog {
 	subscribe(after: Seq, { signal }: { readonly signal: AbortSignal }): AsyncIterable<readonly StoredRecord[]> {
 		// The look at a log that another process writes is a cheap one.
 		const log = { tail: () => (this.#writing ? this.tail() : this.#reader.newTail()), read: this.read.bind(this) };
-		return subscription(log, after, signal, () => this.#more(signal));
+		return subscription(log, after, signal, (reached) =>
+			this.#writing ? this.#bell.next(signal) : this.#poller.next(reached, signal),
+		);
 	}
 
 	async truncateBefore(lease: Lease, seq: Seq): Promise<Seq> {
@@ -162,9 +173,5 @@ class FileLog implements RealmLog {
 	#held(lease: Lease): Writing {
 		if (this.#writing?.lease !== lease) throw fenced(lease.epoch, this.#writing?.lease.epoch ?? lease.epoch);
 		return this.#writing;
-	}
-
-	#more(signal: AbortSignal): Promise<void> {
-		return this.#writing ? this.#bell.next(signal) : this.#bell.nextWithin(POLL_MS, signal, this.#timers);
 	}
 }

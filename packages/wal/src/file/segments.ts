@@ -6,6 +6,7 @@ import { truncated } from "../engine/engine-errors.ts";
 import { codeOf, WalError } from "../errors.ts";
 import type { SegmentHeader, StoredRecord } from "../record/codec.ts";
 import type { Seq } from "../record/record.ts";
+import { asChecked } from "../record/stored-records.ts";
 import { CHUNK_BYTES, LineReader } from "./lines.ts";
 import { asWalError } from "./messages.ts";
 import { activePath, sealedPath } from "./names.ts";
@@ -107,14 +108,14 @@ export class Segments {
 						next++;
 						prev = decoded.record.crc;
 						if (next <= through) continue;
-						yield records;
+						yield asChecked(records);
 						return;
 					}
 					if (offset === 0 && decoded?.type === "header") {
 						prev = decoded.header.prev;
 						continue;
 					}
-					if (records.length > 0) yield records;
+					if (records.length > 0) yield asChecked(records);
 					const isEnd =
 						decoded === undefined ||
 						(decoded.type === "footer" &&
@@ -125,7 +126,7 @@ export class Segments {
 					const why = decoded.type === "bad" ? decoded.why : "it does not follow the record before it";
 					throw this.#corrupt(path, offset, next, why);
 				}
-				if (records.length > 0) yield records;
+				if (records.length > 0) yield asChecked(records);
 				// Other work gets its turn between two chunks.
 				await new Promise((resolve) => setImmediate(resolve));
 			}

@@ -2,6 +2,7 @@
 import { Bell } from "../engine/bell.ts";
 import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, RealmLog, Tail } from "../engine/engine.ts";
 import { endsEarly, fenced, seqMismatch, truncated } from "../engine/engine-errors.ts";
+import { realmPage } from "../engine/realm-page.ts";
 import { subscription } from "../engine/subscription.ts";
 import { WalError } from "../errors.ts";
 import type { StoredRecord } from "../record/codec.ts";
@@ -26,7 +27,11 @@ export function memoryEngine(): LogEngine {
 		caps,
 		log: (realm) => made(logs, realm, () => new MemoryLog()),
 		blobs: (realm) => made(blobs, realm, memoryBlobs),
-		realms: async () => [...logs].flatMap(([realm, log]) => (log.exists ? [realm] : [])).sort(),
+		realms: async (after) =>
+			realmPage(
+				[...logs].flatMap(([realm, log]) => (log.exists ? [realm] : [])),
+				after,
+			),
 		close: async () => {},
 	};
 }
@@ -45,7 +50,8 @@ class MemoryLog implements RealmLog {
 	/** What the next line follows. */
 	#crc = "";
 	#epoch = 0;
-	#isHeld = false;
+	/** The one that is held, and the name of the call that acquired it. */
+	#held: { readonly lease: Lease; readonly nonce: string } | undefined;
 	/** Rings when there are more lines. */
 	readonly #bell = new Bell();
 
@@ -57,8 +63,9 @@ class MemoryLog implements RealmLog {
 		return this.#first + this.#lines.length - 1;
 	}
 
-	async acquire({ fresh, steal, proven, opening }: Acquire): Promise<Lease> {
-		if (this.#isHeld && !steal)
+	async acquire({ fresh, nonce, steal, proven, opening }: Acquire): Promise<Lease> {
+		if (this.#held?.nonce === nonce) return this.#held.lease;
+		if (this.#held && !steal)
 			throw new WalError(
 				"WAL_LOCKED",
 				"this memory log already has a writer; close it first, or open it with readOnly",
@@ -69,11 +76,12 @@ class MemoryLog implements RealmLog {
 			this.#id = fresh.log;
 			this.#crc = fresh.salt;
 		}
-		this.#isHeld = true;
 		this.#epoch++;
 		this.#store(opening({ seq: this.#last + 1, prev: this.#crc, epoch: this.#epoch, torn: [] }));
 		const tail = { seq: this.#last, crc: this.#crc };
-		return { log: this.#id, epoch: this.#epoch, first: this.#first, tail, torn: [] };
+		const lease = { log: this.#id, epoch: this.#epoch, first: this.#first, tail, torn: [] };
+		this.#held = { lease, nonce };
+		return lease;
 	}
 
 	async renew(lease: Lease): Promise<void> {
@@ -81,7 +89,7 @@ class MemoryLog implements RealmLog {
 	}
 
 	async release(lease: Lease): Promise<void> {
-		if (lease.epoch === this.#epoch) this.#isHeld = false;
+		if (lease.epoch === this.#epoch) this.#held = undefined;
 	}
 
 	async append(lease: Lease, expect: Seq, lines: readonly string[]): Promise<void> {
@@ -114,12 +122,13 @@ class MemoryLog implements RealmLog {
 	}
 
 	#store(lines: readonly string[]): void {
-		for (const line of lines) this.#lines.push(line);
+		// All of them or none: the list itself may break off.
+		for (const line of [...lines]) this.#lines.push(line);
 		this.#crc = crcOf(lines.at(-1) ?? "") || this.#crc;
 		this.#bell.ring();
 	}
 
 	#check({ epoch }: Lease): void {
-		if (epoch !== this.#epoch || !this.#isHeld) throw fenced(epoch, this.#epoch);
+		if (epoch !== this.#epoch || !this.#held) throw fenced(epoch, this.#epoch);
 	}
 }

@@ -1,15 +1,28 @@
 /** For engines that keep lines: the records that they are, each checked, and that each follows the one before. */
-
 import { WalError } from "../errors.ts";
 import { decodeLine, type StoredRecord } from "./codec.ts";
 import type { Seq } from "./record.ts";
 import { RecordLine } from "./record-line.ts";
 
+/** Lists of records that this package has checked itself. */
+const checked = new WeakSet<readonly StoredRecord[]>();
+
+/** Was each of these records checked against its checksum? What an engine made of its lines by itself was not. */
+export const areChecked = (records: readonly StoredRecord[]): boolean => checked.has(records);
+
+/** Says of a list that its records were checked. @returns the same list */
+export function asChecked(records: readonly StoredRecord[]): readonly StoredRecord[] {
+	checked.add(records);
+	return records;
+}
+
 /**
+ * The only way from stored lines to what `read` and `subscribe` of an engine give.
+ *
  * @param first the seq of the first line
  * @throws WalError `WAL_CORRUPT` at the first one that is not what it has to be
  */
-export function storedRecords(lines: Iterable<string | Uint8Array>, first: Seq): StoredRecord[] {
+export function storedRecords(lines: Iterable<string | Uint8Array>, first: Seq): readonly StoredRecord[] {
 	const records: StoredRecord[] = [];
 	const cursor = new RecordLine();
 	let prev: string | undefined;
@@ -27,7 +40,7 @@ export function storedRecords(lines: Iterable<string | Uint8Array>, first: Seq):
 		prev = decoded.record.crc;
 		records.push(decoded.record);
 	}
-	return records;
+	return asChecked(records);
 }
 
 const corrupt = (seq: Seq, why: string): WalError =>

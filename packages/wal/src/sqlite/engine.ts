@@ -1,10 +1,11 @@
 /** Logs in one SQLite database file, a row a line. The lease is a row too: epoch and tail are checked in the transaction that writes. */
 import { hostname } from "node:os";
 import type Database from "better-sqlite3";
-import { Bell } from "../engine/bell.ts";
 import { checkedBlobName } from "../engine/blob-name.ts";
 import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, Owner, RealmLog, Tail } from "../engine/engine.ts";
 import { endsEarly, fenced, seqMismatch, truncated } from "../engine/engine-errors.ts";
+import { Poller } from "../engine/poller.ts";
+import { REALMS_AT_ONCE } from "../engine/realm-page.ts";
 import { subscription } from "../engine/subscription.ts";
 import { codeOf, WalError } from "../errors.ts";
 import { type Clock, systemClock, systemTimers, type Timers } from "../ports.ts";
@@ -52,10 +53,12 @@ export function sqliteEngine(path: string, options: SqliteEngineOptions = {}): L
 			return log;
 		},
 		blobs: (realm) => blobsOf(database, realm),
-		realms: async () =>
+		realms: async (after = "") =>
 			database
-				.prepare<[], { name: string }>("SELECT name FROM reyn_realm ORDER BY name")
-				.all()
+				.prepare<[string], { name: string }>(
+					`SELECT name FROM reyn_realm WHERE name > ? ORDER BY name LIMIT ${REALMS_AT_ONCE}`,
+				)
+				.all(after)
 				.map(({ name }) => name),
 		close: async () => void database.close(),
 	};
@@ -69,17 +72,21 @@ interface Row {
 	/** Of the last line; the salt before there is one. */
 	readonly crc: string;
 	readonly epoch: number;
-	/** JSON of the owner; null when nobody writes. */
+	/** JSON of a {@link Holder}; null when nobody writes. */
 	readonly owner: string | null;
 	readonly until: number;
+}
+
+/** Who has the lease, and the name of the call that acquired it. */
+interface Holder extends Owner {
+	readonly nonce?: string;
 }
 
 class SqliteLog implements RealmLog {
 	readonly #database: Database.Database;
 	readonly #realm: string;
 	readonly #clock: Clock;
-	readonly #timers: Timers;
-	readonly #bell = new Bell();
+	readonly #poller: Poller;
 	readonly #row: Database.Statement<[string], Row>;
 	readonly #insert: Database.Statement<[number, Seq, string]>;
 	readonly #page: Database.Statement<[number, Seq, Seq], { line: string }>;
@@ -89,7 +96,7 @@ class SqliteLog implements RealmLog {
 		this.#database = database;
 		this.#realm = realm;
 		this.#clock = clock;
-		this.#timers = timers;
+		this.#poller = new Poller(async () => this.#found()?.tail ?? 0, POLL_MS, timers);
 		this.#row = database.prepare("SELECT * FROM reyn_realm WHERE name = ?");
 		this.#insert = database.prepare("INSERT INTO reyn_wal (realm, seq, line) VALUES (?, ?, ?)");
 		this.#page = database.prepare(
@@ -100,7 +107,7 @@ class SqliteLog implements RealmLog {
 		);
 	}
 
-	async acquire({ owner, fresh, steal = false, proven, opening }: Acquire): Promise<Lease> {
+	async acquire({ owner, fresh, nonce, steal = false, proven, opening }: Acquire): Promise<Lease> {
 		const before = this.#found();
 		const known = before ? await proven(before.log) : 0;
 		return this.#writing(() => {
@@ -111,14 +118,15 @@ class SqliteLog implements RealmLog {
 				.run(this.#realm, fresh.log, fresh.salt);
 			const row = this.#found() as Row;
 			if (known > row.tail) throw endsEarly(row.tail, known);
-			if (!steal && row.owner !== null && row.until > this.#clock.now()) {
-				const holder = JSON.parse(row.owner) as Owner;
-				if (!hasEnded(holder)) throw locked(holder, row.until - this.#clock.now());
-			}
+			const holder = row.owner === null ? undefined : (JSON.parse(row.owner) as Holder);
+			if (holder?.nonce === nonce)
+				return { log: row.log, epoch: row.epoch, first: row.first, tail: { seq: row.tail, crc: row.crc }, torn: [] };
+			if (!steal && holder && row.until > this.#clock.now() && !hasEnded(holder))
+				throw locked(holder, row.until - this.#clock.now());
 			const epoch = row.epoch + 1;
 			this.#database
 				.prepare("UPDATE reyn_realm SET epoch = ?, owner = ?, until = ? WHERE id = ?")
-				.run(epoch, JSON.stringify(owner), this.#clock.now() + LEASE_MS, row.id);
+				.run(epoch, JSON.stringify({ ...owner, nonce } satisfies Holder), this.#clock.now() + LEASE_MS, row.id);
 			const lines = opening({ seq: row.tail + 1, prev: row.crc, epoch, torn: [] });
 			const tail = this.#store(row.id, epoch, row.tail, lines) ?? { seq: row.tail, crc: row.crc };
 			return { log: row.log, epoch, first: row.first, tail, torn: [] };
@@ -149,7 +157,7 @@ class SqliteLog implements RealmLog {
 			if (row.epoch !== lease.epoch || row.owner === null) throw fenced(lease.epoch, row.epoch);
 			throw seqMismatch(expect, row.tail);
 		});
-		this.#bell.ring();
+		this.#poller.ring();
 	}
 
 	async tail(): Promise<Tail | undefined> {
@@ -174,7 +182,7 @@ class SqliteLog implements RealmLog {
 	}
 
 	subscribe(after: Seq, { signal }: { readonly signal: AbortSignal }): AsyncIterable<readonly StoredRecord[]> {
-		return subscription(this, after, signal, () => this.#bell.nextWithin(POLL_MS, signal, this.#timers));
+		return subscription(this, after, signal, (reached) => this.#poller.next(reached, signal));
 	}
 
 	async truncateBefore(lease: Lease, seq: Seq): Promise<Seq> {

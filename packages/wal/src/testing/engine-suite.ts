@@ -5,7 +5,7 @@ import { codeOf } from "../errors.ts";
 import { encodeRecord, type StoredRecord } from "../record/codec.ts";
 import { defineRecord, type Scope, type Seq, type WalRecord } from "../record/record.ts";
 import type { StandardSchemaV1 } from "../record/standard-schema.ts";
-import { crcOf } from "../record/stored-records.ts";
+import { areChecked, crcOf } from "../record/stored-records.ts";
 import { openWal, type Wal } from "../wal.ts";
 import { testBlobStore } from "./blob-suite.ts";
 import type { Runner } from "./runner.ts";
@@ -14,13 +14,16 @@ export interface EngineUnderTest {
 	readonly name: string;
 	/** A fresh, empty store; each call of what it gives is another engine over the same one, as another process would have. */
 	make(): Promise<() => LogEngine>;
+	/** Lets so many milliseconds pass for leases that last for a time. Absent: the suite does not see whether a lease ends, and is kept. */
+	passTime?(ms: number): Promise<void>;
 	/** Does it lose answers on purpose? Then only the log above it is held to its contract, since the port's own says what it may not do. */
 	readonly losesAnswers?: boolean;
 }
 
 /**
  * Runs the contract over an engine. What it cannot see: whether an acknowledgement survives a power cut (that needs a disk
- * that forgets: `CrashDisk`), and whether epoch and tail are checked in one step under contention of several machines.
+ * that forgets: `CrashDisk`); whether epoch and tail are checked in one step under contention of several machines; without `passTime`,
+ * whether a lease ends.
  */
 export function testEngine(runner: Runner, engine: EngineUnderTest): void {
 	if (!engine.losesAnswers) {
@@ -35,7 +38,7 @@ export function testEngine(runner: Runner, engine: EngineUnderTest): void {
 	runner.describe(`the log over ${engine.name}`, () => testLog(runner, engine));
 }
 
-function testPort({ test, expect }: Runner, { make }: EngineUnderTest): void {
+function testPort({ test, expect }: Runner, { make, passTime }: EngineUnderTest): void {
 	test("a realm has no log before there is a writer; the writer begins with its opening lines", async () => {
 		await using at = await store(make);
 		const log = at.engine().log("main");
@@ -107,6 +110,85 @@ function testPort({ test, expect }: Runner, { make }: EngineUnderTest): void {
 		await thief.append(2);
 		expect(seqsOf(await read(thief.log, 0, 4))).toEqual([1, 2, 3, 4]);
 		await thief.close();
+	});
+
+	test("an acquire whose answer was lost gives the same lease when it is asked again", async () => {
+		await using at = await store(make);
+		const writer = await Writer.open(at.engine().log("main"));
+		const again = await writer.log.acquire(writer.acquire);
+		expect([again.epoch, again.log, again.tail]).toEqual([writer.lease.epoch, writer.lease.log, writer.lease.tail]);
+		await writer.log.append(again, 1, writer.lines(1));
+		expect((await writer.log.tail())?.seq).toBe(2);
+		await writer.log.release(again);
+	});
+
+	if (passTime)
+		test("a lease that lasts for a time is kept by renewing it, and ends without", async () => {
+			await using at = await store(make);
+			const engine = at.engine();
+			const { leaseMs = 0 } = engine.caps;
+			const writer = await Writer.open(engine.log("main"));
+			await passTime(leaseMs / 2 + 1);
+			await writer.log.renew(writer.lease);
+			await passTime(leaseMs / 2 + 1);
+			expect((await errorOf(() => Writer.open(at.engine().log("main"))))?.code).toBe("WAL_LOCKED");
+			await writer.append(1);
+			await passTime(leaseMs + 1);
+			const next = await Writer.open(at.engine().log("main"));
+			expect([next.lease.epoch, next.lease.tail.seq]).toEqual([2, 3]);
+			const lines = writer.lines(1);
+			expect((await errorOf(() => writer.log.append(writer.lease, 2, lines)))?.code).toBe("WAL_FENCED");
+			expect((await errorOf(() => writer.log.renew(writer.lease)))?.code).toBe("WAL_FENCED");
+			await next.close();
+		});
+
+	test("of a batch that breaks off nothing is there, if batches are atomic", async () => {
+		await using at = await store(make);
+		const engine = at.engine();
+		if (!engine.caps.atomicBatch) return;
+		const writer = await Writer.open(engine.log("main"));
+		const lines = writer.lines(3);
+		const broken = [...lines];
+		Object.defineProperty(broken, 2, {
+			get: () => {
+				throw new Error("broken off");
+			},
+		});
+		expect((await errorOf(() => writer.log.append(writer.lease, 1, broken))) === undefined).toBe(false);
+		expect((await writer.log.tail())?.seq).toBe(1);
+		await writer.log.append(writer.lease, 1, lines);
+		expect(seqsOf(await read(writer.log, 0, 4))).toEqual([1, 2, 3, 4]);
+		await writer.close();
+	});
+
+	test("what is read, and followed, was checked line by line: storedRecords made it", async () => {
+		await using at = await store(make);
+		const writer = await Writer.open(at.engine().log("main"));
+		await writer.append(3);
+		const end = new AbortController();
+		for await (const records of writer.log.read(0, 4)) expect(areChecked(records)).toBe(true);
+		for await (const records of writer.log.subscribe(0, end)) {
+			expect(areChecked(records)).toBe(true);
+			if ((records.at(-1)?.seq ?? 0) >= 4) break;
+		}
+		await writer.close();
+	});
+
+	test("retention is the writer's, and leaves the tail where it is", async () => {
+		await using at = await store(make);
+		const log = at.engine().log("main");
+		const old = await Writer.open(log);
+		for (let i = 0; i < 30; i++) await old.append(10);
+		await old.close();
+		const writer = await Writer.open(at.engine().log("main"));
+		expect((await errorOf(() => log.truncateBefore(old.lease, 200)))?.code).toBe("WAL_FENCED");
+		expect(seqsOf(await read(writer.log, 0, 302))).toEqual(upTo(302));
+		const first = await writer.log.truncateBefore(writer.lease, 1000);
+		expect(first <= 303).toBe(true);
+		expect((await writer.log.tail())?.seq).toBe(302);
+		await writer.append(1);
+		expect(seqsOf(await read(writer.log, 302, 303))).toEqual([303]);
+		await writer.close();
 	});
 
 	test("the log, its epoch and its id outlive the engine", async () => {
@@ -181,6 +263,8 @@ function testPort({ test, expect }: Runner, { make }: EngineUnderTest): void {
 		expect([(await one.log.tail())?.seq, (await two.log.tail())?.seq]).toEqual([4, 2]);
 		expect(one.lease.log === two.lease.log).toBe(false);
 		expect(await engine.realms()).toEqual(["Größe / ../x", "main"]);
+		expect(await engine.realms("Größe / ../x")).toEqual(["main"]);
+		expect(await engine.realms("main")).toEqual([]);
 		await one.close();
 		await two.close();
 	});
@@ -372,6 +456,8 @@ let logs = 0;
 class Writer {
 	readonly log: RealmLog;
 	lease!: Lease;
+	/** What it was acquired with. */
+	acquire!: Acquire;
 	/** Of each line that it has made. */
 	readonly crcs: string[] = [];
 	#seq: Seq = 0;
@@ -384,8 +470,9 @@ class Writer {
 	static async open(log: RealmLog, changed: Partial<Acquire> = {}): Promise<Writer> {
 		const writer = new Writer(log);
 		const id = (++logs).toString(16);
-		writer.lease = await log.acquire({
+		writer.acquire = {
 			owner: { pid: process.pid, host: "here", started: "2026-01-01T00:00:00.000Z", command: "suite" },
+			nonce: id.padStart(32, "0"),
 			fresh: { log: id.padStart(32, "0"), salt: id.padStart(8, "0"), now: 1 },
 			proven: async () => 0,
 			opening: ({ seq, prev, epoch }) => {
@@ -394,7 +481,8 @@ class Writer {
 				return writer.lines(1, "wal_epoch", { epoch, pid: process.pid, host: "here" });
 			},
 			...changed,
-		});
+		};
+		writer.lease = await log.acquire(writer.acquire);
 		return writer;
 	}
 
