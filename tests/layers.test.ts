@@ -18,6 +18,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 	tools: ["journal", "wal"],
 	"offline-model": ["tools", "journal", "wal"],
 	ui: ["runtime"],
+	"reyn-site": [],
 	cli: [
 		"ui",
 		"runtime",
