@@ -12,6 +12,7 @@ import { root } from "./workspace.ts";
 const notRun: readonly { readonly command: RegExp; readonly because: string }[] = [
 	{ command: /^npm (install|i|init) /, because: "the packages are not on npm yet; test:pack installs their tarballs" },
 	{ command: /^npx -y pnpm@\S+ test\b/, because: "it takes minutes, and runs this" },
+	{ command: /^npx -y pnpm@\S+ site\b/, because: "it takes half a minute; site.deep.test.ts builds it" },
 	{
 		command: /^npx -y pnpm@\S+ demo\b/,
 		because: "it takes seconds; e2e/demo.test.ts runs it, and holds its picture to it",
