@@ -1,27 +1,23 @@
 /** The log as its users see it: typed records in, typed records out, one seq clock. */
 import { hostname } from "node:os";
 import { basename } from "node:path";
-import { inspect } from "node:util";
 import { answering } from "./engine/answering.ts";
-import type { Acquire, Lease, LogEngine, Opening, Owner, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
+import type { Acquire, Lease, LogEngine, Opening, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
 import { truncated } from "./engine/engine-errors.ts";
 import { codeOf, WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
+import { assertDraft, assertOptions, assertSeq, checkedScope } from "./given.ts";
+import { inOrder } from "./in-order.ts";
+import { registered, registry } from "./kinds.ts";
 import { isAway, LogWriter } from "./log-writer.ts";
+import { owner } from "./owner.ts";
 import { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 import { Reading } from "./reading.ts";
-import { encodeRecord, isSeq, MAX_DEPTH, MAX_LINE_BYTES, type StoredRecord } from "./record/codec.ts";
-import {
-	type AnyRecordKind,
-	type Draft,
-	parseData,
-	type Scope,
-	type Seq,
-	type WalRecord,
-	within,
-} from "./record/record.ts";
-import { areChecked } from "./record/stored-records.ts";
-import { walEpoch, walRecords, walRecovered } from "./record/wal-records.ts";
+import { encodeRecord, MAX_LINE_BYTES, type StoredRecord } from "./record/codec.ts";
+import { type AnyRecordKind, type Draft, parseData, type Scope, type Seq, type WalRecord } from "./record/record.ts";
+import { serialised } from "./record/serialised.ts";
+import { walEpoch, walRecovered } from "./record/wal-records.ts";
+import { isIn, wanting } from "./wanted.ts";
 
 /** What an append gives back at once. */
 export interface Appended {
@@ -193,14 +189,6 @@ async function acquired(log: RealmLog, options: Acquire): Promise<Lease> {
 
 const ACQUIRE_TRIES = 3;
 
-function owner(): Owner {
-	const started = new Date(performance.timeOrigin).toISOString();
-	// The program and what it was told first, where that is a word: what follows may be anything, a key too.
-	const [, program = "", word = ""] = process.argv;
-	const command = [basename(program), ...(/^[a-z][a-z-]{0,19}$/.test(word) ? [word] : [])].join(" ");
-	return { pid: process.pid, host: hostname(), started, command };
-}
-
 /** Who writes from here on, and what was cut before. */
 function openingLines({ seq, prev, epoch, torn }: Opening, ts: number): readonly string[] {
 	const drafts = [
@@ -289,7 +277,7 @@ class OpenedWal implements Wal {
 		writer.assertOpen();
 		assertDraft(draft);
 		const { kind } = draft;
-		const { json, data } = this.#serialised(redact ? { ...redact(draft), kind } : draft);
+		const { json, data } = serialised(registered(this.#kinds, kind), redact ? redact(draft).data : draft.data);
 		const checked = checkedScope(scope);
 		const ts = this.#clock.now();
 		if (!Number.isFinite(ts))
@@ -446,53 +434,6 @@ class OpenedWal implements Wal {
 		// An open log alone keeps no process alive.
 		this.#cancelRenewal = timers.after(leaseMs / 3, renew, false);
 	}
-
-	/** The data as JSON, and as every reader will get it back: what could not be read must not be written. */
-	#serialised({ kind, data }: Draft): { json: string; data: unknown } {
-		const registered = this.#kinds.get(kind);
-		if (!registered) {
-			throw new WalError(
-				"WAL_INVALID_RECORD",
-				`no kind "${kind}" is registered; openWal({ records }) was given: ${someOf([...this.#kinds.keys()])}. Add it to \`records\`, that of openWal or of the feature that writes it`,
-				{ kind },
-			);
-		}
-		const value = parseData(registered, data);
-		const same = plainCopy(data, value, MAX_DEPTH);
-		let json: string | undefined;
-		try {
-			json = JSON.stringify(value);
-		} catch (cause) {
-			throw new WalError(
-				"WAL_INVALID_RECORD",
-				`the data of "${kind}" is not JSON: ${(cause as Error).message}`,
-				{ kind },
-				{ cause },
-			);
-		}
-		if (json === undefined)
-			throw new WalError("WAL_INVALID_RECORD", `the data of "${kind}" is ${typeof value}, which JSON does not know`, {
-				kind,
-			});
-		// A schema that took plain data as it is takes it again.
-		if (same !== undefined) return { json, data: same };
-		const parsed: unknown = JSON.parse(json);
-		if (isDeeper(parsed, MAX_DEPTH))
-			throw new WalError(
-				"WAL_TOO_LARGE",
-				`the data of "${kind}" is nested more than ${MAX_DEPTH} deep; flatten it, or record it as text`,
-				{ kind },
-			);
-		const read = parseData(registered, parsed);
-		if (!isSame(read, parsed) && JSON.stringify(read) !== json) {
-			throw new WalError(
-				"WAL_INVALID_RECORD",
-				`the schema of "${kind}" changes its own output when it reads it back; give it one that does not`,
-				{ kind },
-			);
-		}
-		return { json, data: read };
-	}
 }
 
 /** Makes its promise only when asked: most appends need none. */
@@ -510,190 +451,6 @@ class AppendedRecord implements Appended {
 	get durable(): Promise<void> {
 		return this.#writer.wait(this.seq);
 	}
-}
-
-function isDeeper(value: unknown, limit: number): boolean {
-	if (typeof value !== "object" || value === null) return false;
-	if (limit === 0) return true;
-	// Parsed JSON has own properties alone.
-	for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], limit - 1)) return true;
-	return false;
-}
-
-/**
- * A copy of data that is plain JSON and that its schema gave back as it was, so that it will come back from the log as it
- * is; undefined for any other, and for data that is nested deeper.
- */
-function plainCopy(data: unknown, value: unknown, depth: number): unknown {
-	switch (typeof value) {
-		case "string":
-		case "boolean":
-			return value === data ? value : undefined;
-		case "number":
-			return value === data && Number.isFinite(value) && !Object.is(value, -0) ? value : undefined;
-		case "object":
-			break;
-		default:
-			return undefined;
-	}
-	if (value === null) return data === null ? null : undefined;
-	if (typeof data !== "object" || data === null || depth === 0) return undefined;
-	return Array.isArray(value) ? copyOfArray(data, value, depth) : copyOfObject(data, value, depth);
-}
-
-function copyOfArray(data: object, value: readonly unknown[], depth: number): unknown {
-	if (!Array.isArray(data) || data.length !== value.length || "toJSON" in value) return undefined;
-	const copy: unknown[] = [];
-	for (let i = 0; i < value.length; i++) {
-		const part = plainCopy(data[i], value[i], depth - 1);
-		if (part === undefined) return undefined;
-		copy.push(part);
-	}
-	return copy;
-}
-
-function copyOfObject(data: object, value: object, depth: number): unknown {
-	if (Object.getPrototypeOf(value) !== Object.prototype || Array.isArray(data) || "toJSON" in value) return undefined;
-	const keys = Object.keys(value);
-	if (keys.length !== Object.keys(data).length) return undefined;
-	const copy: Record<string, unknown> = {};
-	for (const key of keys) {
-		if (key === "__proto__") return undefined;
-		const part = plainCopy((data as Fields)[key], (value as Fields)[key], depth - 1);
-		if (part === undefined) return undefined;
-		copy[key] = part;
-	}
-	return copy;
-}
-
-/** Are two values the same JSON, keys in the same order too? What is no plain value may be all the same. */
-function isSame(a: unknown, b: unknown): boolean {
-	if (a === b) return true;
-	if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-	if (Array.isArray(a) !== Array.isArray(b)) return false;
-	const keys = Object.keys(a);
-	const others = Object.keys(b);
-	return (
-		keys.length === others.length &&
-		keys.every((key, i) => key === others[i] && isSame((a as Fields)[key], (b as Fields)[key]))
-	);
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function registry(records: readonly AnyRecordKind[]): ReadonlyMap<string, AnyRecordKind> {
-	const kinds = new Map<string, AnyRecordKind>();
-	for (const kind of [...walRecords, ...records]) {
-		if (kinds.has(kind.kind))
-			throw new WalError("WAL_INVALID_RECORD", `two kinds are named "${kind.kind}"; a name may be registered once`, {
-				kind: kind.kind,
-			});
-		kinds.set(kind.kind, kind);
-	}
-	return kinds;
-}
-
-/** No engine is trusted: each record has to be the next one, and to say so itself. */
-async function* inOrder(
-	batches: AsyncIterable<readonly StoredRecord[]>,
-	after: Seq,
-): AsyncGenerator<readonly StoredRecord[]> {
-	let reached = after;
-	let crc: string | undefined;
-	for await (const records of batches) {
-		if (!areChecked(records)) throw unchecked(reached);
-		for (const record of records) {
-			if (record.seq !== reached + 1 || (crc !== undefined && record.prev !== crc)) throw misplaced(record, reached);
-			reached = record.seq;
-			crc = record.crc;
-		}
-		yield records;
-	}
-}
-
-function unchecked(reached: Seq): WalError {
-	const text = `the engine gave records behind seq ${reached} that nobody has checked; an engine gives what storedRecords of @reyn/wal/engine makes of its lines`;
-	return new WalError("WAL_CORRUPT", text, { seq: reached + 1 });
-}
-
-function misplaced({ seq }: StoredRecord, reached: Seq): WalError {
-	return new WalError(
-		"WAL_CORRUPT",
-		`seq ${seq} does not follow seq ${reached}, behind which it was read. verifyLog says what is whole`,
-		{ seq: reached + 1, found: seq },
-	);
-}
-
-function assertSeq(name: string, seq: Seq, last: Seq): void {
-	if (isSeq(seq) && seq <= last) return;
-	throw new WalError("WAL_OUT_OF_RANGE", `${name} is ${seq}; expected a seq from 0 to ${last}`, { [name]: seq, last });
-}
-
-/** A part of a scope stands only under the part above it. */
-function checkedScope(scope: Scope): Scope {
-	const { agent, session, run, ...others } = Object(scope) as Scope;
-	const isPart = (part: unknown): boolean => part === undefined || (typeof part === "string" && part.isWellFormed());
-	const gap = (session !== undefined && agent === undefined) || (run !== undefined && session === undefined);
-	const isNone = scope === null || typeof scope !== "object" || Object.keys(others).length > 0;
-	if (isNone || gap || ![agent, session, run].every(isPart))
-		throw new WalError(
-			"WAL_INVALID_RECORD",
-			`a scope nests agent, session, run, each a string without half a character, and has nothing else; found ${inspect(scope, { depth: 1 })}`,
-			{ scope },
-		);
-	if (agent === undefined) return {};
-	if (session === undefined) return { agent };
-	return run === undefined ? { agent, session } : { agent, session, run };
-}
-
-/** Code without type checks may give anything. */
-function assertDraft(draft: unknown): void {
-	if (typeof (draft as Draft | null | undefined)?.kind === "string") return;
-	const found = inspect(draft, { depth: 0 });
-	const text = `append takes a draft, { kind, data }, which a kind of \`defineRecord\` makes; found ${found}`;
-	throw new WalError("WAL_INVALID_RECORD", text, { found });
-}
-
-/** @throws WalError `WAL_OPTIONS` */
-function assertOptions(at: unknown, options: unknown): void {
-	const engine = at as Partial<LogEngine> | null | undefined;
-	const wrong = (name: string, expected: string, value: unknown): WalError => {
-		const found = inspect(value, { depth: 0 });
-		return new WalError("WAL_OPTIONS", `${name} of openWal has to be ${expected}; found ${found}`, { name, found });
-	};
-	if (typeof at === "string" ? at === "" : typeof engine?.log !== "function")
-		throw wrong("the first argument", "the path of a directory, or an engine", at);
-	const { records, realm, clock, timers, ids } = Object(options) as Partial<Record<keyof OpenWalOptions, unknown>>;
-	const isKind = (kind: unknown): boolean => {
-		const { kind: name, schema } = Object(kind) as Partial<AnyRecordKind>;
-		return typeof name === "string" && typeof schema?.["~standard"]?.validate === "function";
-	};
-	if (!Array.isArray(records) || !records.every(isKind))
-		throw wrong("`records`", "a list of kinds that `defineRecord` made", records);
-	if (realm !== undefined && (typeof realm !== "string" || realm === "")) throw wrong("`realm`", "a name", realm);
-	const ports = { clock: [clock, "now"], timers: [timers, "after"], ids: [ids, "hex"] } as const;
-	for (const [name, [port, call]] of Object.entries(ports))
-		if (port !== undefined && typeof Object(port)[call] !== "function")
-			throw wrong(`\`${name}\``, `something with \`${call}()\``, port);
-}
-
-/** How many names of a list a message has. */
-const NAMED = 8;
-
-const someOf = (names: readonly string[]): string =>
-	names.slice(0, NAMED).join(", ") + (names.length > NAMED ? ` and ${names.length - NAMED} more` : "");
-
-function isIn(kinds: readonly string[]): (kind: string) => boolean {
-	const named = new Set(kinds);
-	return (kind) => named.has(kind);
-}
-
-function wanting(scope: Scope = {}, kinds: Range["kinds"] = undefined): Wants {
-	const inScope: Wants = (_, each) => within(each, scope);
-	if (!kinds) return inScope;
-	const isNamed = isIn("only" in kinds ? kinds.only : kinds.except);
-	const isOnly = "only" in kinds;
-	return (kind, each) => isNamed(kind) === isOnly && inScope(kind, each);
 }
 
 const closed = (): WalError => new WalError("WAL_CLOSED", "this log is closed; open it again with openWal");

@@ -97,6 +97,9 @@ export interface Acquire {
 export interface Owner {
 	readonly pid: number;
 	readonly host: string;
+	/** The boot of the machine, and the namespace of its process ids, where the system says so: a pid means something only there. */
+	readonly boot?: string;
+	readonly pids?: string;
 	/** ISO 8601. */
 	readonly started: string;
 	readonly command: string;

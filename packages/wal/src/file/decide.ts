@@ -106,10 +106,15 @@ export function decide({ sealed, active, head, base, passedOver, newer }: Survey
 	if (bad && next <= acknowledged) return refuse(next, bad.why, { offset: bad.offset });
 	if (next - 1 < acknowledged) return refuse(next, `the log ends at seq ${next - 1}`, { offset: active.end });
 	// Nothing is ever written after a footer, so this is no crash.
-	if (footer && bad) return refuse(next, bad.why, { offset: bad.offset });
+	if (footer && bad) return refuse(next, BEHIND_FOOTER, { offset: bad.offset, remedy: GIVE_UP });
 	if (footer) return { kind: "seal", scan: active };
 	return { kind: "open", scan: active, torn: bad };
 }
+
+const BEHIND_FOOTER =
+	"something stands behind its footer, where nothing is ever written; every record before it is sound";
+
+const GIVE_UP = "verifyLog says what is whole, proposeRepair what giving up what stands there would cost";
 
 /** The first seq of a log. */
 const FIRST = 1;

@@ -130,7 +130,7 @@ export class LogFile {
 		if (network !== undefined) {
 			throw new WalError(
 				"WAL_IO",
-				`${directory} is on ${network}, where locks and syncs may not hold; keep the log on a local disk, or force it (allowNetwork, --allow-network)`,
+				`${directory} is on ${network}, where locks and syncs may not hold; keep the log on a local disk, or force it (allowNetwork)`,
 				{ path: directory, network },
 			);
 		}

@@ -1,5 +1,4 @@
 /** Logs in one SQLite database file, a row a line. The lease is a row too: epoch and tail are checked in the transaction that writes. */
-import { hostname } from "node:os";
 import type Database from "better-sqlite3";
 import { checkedBlobName } from "../engine/blob-name.ts";
 import type { Acquire, BlobStore, EngineCaps, Lease, LogEngine, Owner, RealmLog, Tail } from "../engine/engine.ts";
@@ -7,7 +6,8 @@ import { endsEarly, fenced, seqMismatch, truncated } from "../engine/engine-erro
 import { Poller } from "../engine/poller.ts";
 import { REALMS_AT_ONCE } from "../engine/realm-page.ts";
 import { subscription } from "../engine/subscription.ts";
-import { codeOf, WalError } from "../errors.ts";
+import { WalError } from "../errors.ts";
+import { hasEnded } from "../owner.ts";
 import { type Clock, systemClock, systemTimers, type Timers } from "../ports.ts";
 import type { StoredRecord } from "../record/codec.ts";
 import type { Seq } from "../record/record.ts";
@@ -239,17 +239,6 @@ function locked({ pid, host, started, command }: Owner, ms: number): WalError {
 		`the log is open for writing in process ${pid} on ${host}, running since ${started}: ${command}. Stop it first, look at the log read-only, or wait: its lease ends in ${Math.ceil(ms / 1000)} s unless it is renewed`,
 		{ pid, host, started, command },
 	);
-}
-
-/** A process of this host that is not there any more renews nothing. */
-function hasEnded({ pid, host }: Owner): boolean {
-	if (host !== hostname()) return false;
-	try {
-		process.kill(pid, 0);
-		return false;
-	} catch (error) {
-		return codeOf(error) === "ESRCH";
-	}
 }
 
 function blobsOf(database: Database.Database, realm: string): BlobStore {
