@@ -42,7 +42,7 @@ export const isNoOutcome = (error: unknown): boolean => !isFailureOfCall(error) 
 
 const noOutcomes = ["CALL_IN_DOUBT", "CALL_WAITING", "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"] as const;
 
-/** Refuses steps of a program that has ended: nothing begins any more. */
+/** Refuses steps of a program that has ended: nothing begins any more. Who may still hear of it is told the cause, where there is one. */
 export class ProgramEnded extends Error {}
 
 /** Does this error stop the program, even if the program catches it? */

@@ -33,7 +33,7 @@ export class Lane {
 	readonly #loops = new Map<string, number>();
 	/** Loops that went another way than is recorded: recorded answers are not theirs any more, even to an equal question. */
 	readonly #left = new Set<string>();
-	/** Has a step of this lane stopped its program? */
+	/** Has a step of this lane stopped its program, or has the try ended that the lane is inside of? */
 	#isStopped = false;
 	/** The steps that earlier runs have recorded in this lane, by round and by key. */
 	#recorded: Map<string, RecordedStep> | undefined;
@@ -91,6 +91,12 @@ export class Lane {
 	/** Resolves when no step is under way in this lane and below. */
 	over(): Promise<void> {
 		return this.#order.over(this.path);
+	}
+
+	/** Ends the lane, since the try has failed that it is inside of: nothing begins in it any more, and who asks is not told. */
+	end(): void {
+		this.#isStopped = true;
+		this.#order.cut(this.path, new ProgramEnded(`the try around ${this.path} has ended`));
 	}
 
 	/** Gives up the steps under way here and below: nobody waits for their end. */
@@ -205,10 +211,10 @@ export class Lane {
 			this.stopped(error);
 			// A program that is over begins nothing, and is not told so.
 			if (error instanceof ProgramEnded && this.#using.stopped) return new Promise(() => {});
-			const isRefused = this.#using.signal.aborted || isBeneath(error);
+			const isRefused = this.#using.signal.aborted || isBeneath(error) || error instanceof ProgramEnded;
 			if (isRefused) await this.#order.refusals.next();
 			if (isRefused || isStop(error) || this.#isOver) nobodyWaits();
-			throw error;
+			throw error instanceof ProgramEnded ? (error.cause ?? error) : error;
 		} finally {
 			asked?.done();
 		}

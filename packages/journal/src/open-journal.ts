@@ -11,9 +11,10 @@ import {
 	systemTimers,
 	type Timers,
 	type Wal,
-	type WalError,
+	WalError,
 	type WalRecord,
 } from "@reyn/wal";
+import { ProgramEnded } from "./failure.ts";
 import { Lane } from "./lane.ts";
 import { Order } from "./order.ts";
 import type { GatedCall, Verdict } from "./permit.ts";
@@ -69,7 +70,7 @@ export interface Journal extends AsyncDisposable {
 	closeLane(path: string): void;
 	/** Resolves when all records so far are on disk. */
 	durable(): Promise<void>;
-	/** Waits until all is durable, then frees the lock. */
+	/** Begins no step any more, waits until those under way are over and all is durable, then frees the lock. Do not await it inside a step. */
 	close(): Promise<void>;
 }
 
@@ -137,7 +138,12 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 		lanes.set(path, lane);
 		return lane;
 	};
-	const close = (): Promise<void> => wal.close();
+	const close = async (): Promise<void> => {
+		const cause = new WalError("WAL_CLOSED", "this journal is closed; open it again with openJournal");
+		order.end(new ProgramEnded(cause.message, { cause }));
+		await order.over();
+		await wal.close();
+	};
 	return {
 		id: wal.id,
 		step: (name, call, { purity = "side_effect", args = {}, ...more } = {}) =>

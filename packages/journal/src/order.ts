@@ -90,6 +90,8 @@ export class Ticket {
 	isTold = false;
 	/** Present once the call is made: whoever runs the program again has to wait for its end, or it would make the effect twice. */
 	#over: PromiseWithResolvers<void> | undefined;
+	/** Why it must not begin. */
+	#cut: ProgramEnded | undefined;
 
 	/** Use {@link Order.ask}. */
 	constructor(order: Order, asked: Asked, after: Seq) {
@@ -103,10 +105,17 @@ export class Ticket {
 		return this.#begin.wait(signal);
 	}
 
-	/** Marks the call as under way. @throws ProgramEnded when its program has ended */
+	/** Marks the call as under way. @throws ProgramEnded when its program has ended, or the try of the call around it */
 	start(): void {
+		if (this.#cut) throw this.#cut;
 		this.#order.assertOpen();
 		this.#over ??= Promise.withResolvers();
+	}
+
+	/** For the order: it must not begin any more, nor its next try. */
+	cut(reason: ProgramEnded): void {
+		this.#cut = reason;
+		this.refuse(reason);
 	}
 
 	/** Resolves when the call is not made any more, or is given up. */
@@ -253,8 +262,10 @@ export class Order {
 	 * @param place the seq of its recorded outcome; undefined: there is none
 	 * @param rank 0: the call is made at once, and told before all others
 	 * @param inside for a call without a place that has recorded inner steps: the largest place told when the first of them was asked for
+	 * @throws ProgramEnded when this program, or the one around it, has ended
 	 */
 	ask(asked: Asked, place: Seq | undefined, rank: Rank = 1, inside?: Seq): Ticket {
+		this.assertOpen();
 		const ticket = new Ticket(this, asked, this.#told);
 		this.#hasOverlaps ||= this.#open.values().some((each) => !isInside(asked, each.asked));
 		if (this.#hasOverlaps) this.#arm();
@@ -268,8 +279,7 @@ export class Order {
 			each.lastFailures = [];
 		}
 		this.#rouse();
-		if (this.#ended) ticket.refuse(this.#ended);
-		else if (rank === 0) this.place(ticket, 0, this.#count++);
+		if (rank === 0) this.place(ticket, 0, this.#count++);
 		else if (place !== undefined) this.place(ticket, rank, place);
 		else if (inside !== undefined) {
 			// The call begins right after that place is told: the arguments of its inner steps may depend on what is known at that moment.
@@ -362,6 +372,11 @@ export class Order {
 	/** Gives up the calls under way in a lane and below, since the call around them took too long. */
 	giveUp(lane: string): void {
 		for (const ticket of this.#in(lane)) ticket.made();
+	}
+
+	/** Refuses the calls in a lane and below that are not under way, since the try of the call around them has failed. */
+	cut(lane: string, reason: ProgramEnded): void {
+		for (const ticket of this.#in(lane)) ticket.cut(reason);
 	}
 
 	*#in(lane: string | undefined): Generator<Ticket> {

@@ -344,7 +344,9 @@ class Performance<T> implements Asked<T> {
 		const error = readable(thrown);
 		// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
 		// doubt, anything else is simply called again.
-		if (this.#using.signal.aborted || isStop(error)) throw error;
+		// One that took too long has failed all the same: it may go on, and nobody waits for it.
+		const isCut = this.#using.signal.aborted && !isTimeout(error);
+		if (isCut || isStop(error)) throw error;
 		// A world step that cannot be asked now keeps its recorded answer.
 		if (before) return this.#worldStands(error);
 		const next = this.#nextAfter(error, attempt);
@@ -451,6 +453,7 @@ class Performance<T> implements Asked<T> {
 				return { result: await promise, isUsed: lane?.isUsed ?? false };
 			} catch (error) {
 				// Its steps may be asked for again, by its next try or by whoever goes on: not beside those of this one.
+				lane?.end();
 				await lane?.over();
 				throw error;
 			}
@@ -743,6 +746,9 @@ export type Untold = StepEvent extends infer Event
 		? Omit<Event, keyof Called>
 		: never
 	: never;
+
+/** Did this call take too long, and not one inside it? */
+const isTimeout = (error: unknown): boolean => isReynError(error, "STEP_TIMEOUT") && !isFailureOfCall(error);
 
 const numbered = (attempt: number): { attempt?: number } => (attempt > 1 ? { attempt } : {});
 

@@ -31,7 +31,7 @@ export const journals: Form<Journals> = {
 		const journal = await openJournal(engine, { clock: far.time, timers: far.time, whenInDoubt: () => policy });
 		const lanes = (path: string): Lane => journal.lane(path);
 		const ended = await outcomeOf(far, notes, () => follow(program, journalCalls(far, lanes, note)));
-		await journal.close();
+		await far.time.until(journal.close(), TURNS);
 		const tokens = async (through: number, inside?: boolean): Promise<ReadonlySet<string>> =>
 			tokensIn(await recordsOf(engine, through), store.begins, inside);
 		return { number: life, ...ended, notes, from, made: far.made, tip: tip(), now: far.time.now(), tokens };

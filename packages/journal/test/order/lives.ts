@@ -138,7 +138,7 @@ export class Journals {
 		try {
 			return await settled(this.time, program(stepsOf(journal, answer)));
 		} finally {
-			await journal.close();
+			await settled(this.time, journal.close());
 		}
 	}
 
