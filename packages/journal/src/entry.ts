@@ -190,9 +190,12 @@ interface Failed {
 	readonly pauseMs?: number;
 }
 
-/** Was the step started, with no outcome recorded? */
+/** Was the step started, and is its call not over? No outcome is recorded, or a failed try that another one follows. */
 export const isOpen = (entry: JournalEntry): entry is JournalEntry & { started: Seq } =>
-	entry.started !== undefined && !entry.outcome;
+	entry.started !== undefined && (!entry.outcome || isBetweenTries(entry));
+
+/** Has a try failed, and does another one follow? */
+export const isBetweenTries = ({ outcome }: JournalEntry): boolean => outcome?.type === "failed" && !outcome.told;
 
 /** Did the step fail in a way that another try may help against, and was its caller told? */
 const isForgettable = ({ purity, outcome }: JournalEntry): boolean =>

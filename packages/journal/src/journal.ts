@@ -12,6 +12,7 @@ import {
 	goneFrom,
 	type Identity,
 	innerLane,
+	isBetweenTries,
 	isOpen,
 	type JournalEntry,
 	letThrough,
@@ -129,7 +130,7 @@ export function lanesOf(state: JournalState): readonly string[] {
 	return [...pathsIn(state, "")];
 }
 
-/** The seqs of the starts without an outcome in this state: each is in doubt, unless another line of history has the outcome. */
+/** The seqs of the starts of calls that are not over in this state: the next one is made, unless another line of history has an outcome. */
 export function openStarts(state: JournalState): readonly Seq[] {
 	return allEntries(state)
 		.filter(isOpen)
@@ -137,11 +138,12 @@ export function openStarts(state: JournalState): readonly Seq[] {
 		.toArray();
 }
 
-/** Is a record the outcome of a step that is open in this state? */
-export function isAwaited(state: JournalState, { data }: Draft): boolean {
-	const { started, ...step } = data as Identity & { started?: Seq };
+/** Is a record the outcome of a step that is open in this state? Between two tries another failed one says nothing new. */
+export function isAwaited(state: JournalState, { kind, data }: Draft): boolean {
+	const { started, told, ...step } = data as Identity & { started?: Seq; told?: boolean };
 	const entry = entryAt(state, step);
-	return started !== undefined && entry?.started === started && isOpen(entry);
+	const isLast = kind === stepCompleted.kind || told === true;
+	return started !== undefined && entry?.started === started && isOpen(entry) && (isLast || !isBetweenTries(entry));
 }
 
 /** The steps of all open lanes. */

@@ -33,8 +33,10 @@ export class Lane {
 	readonly #loops = new Map<string, number>();
 	/** Loops that went another way than is recorded: recorded answers are not theirs any more, even to an equal question. */
 	readonly #left = new Set<string>();
-	/** Has a step of this lane stopped its program, or has the try ended that the lane is inside of? */
-	#isStopped = false;
+	/** Why a step of this lane has stopped its program. */
+	#stop: Error | undefined;
+	/** Has the try ended that the lane is inside of? */
+	#isEnded = false;
 	/** The steps that earlier runs have recorded in this lane, by round and by key. */
 	#recorded: Map<string, RecordedStep> | undefined;
 
@@ -95,7 +97,7 @@ export class Lane {
 
 	/** Ends the lane, since the try has failed that it is inside of: nothing begins in it any more, and who asks is not told. */
 	end(): void {
-		this.#isStopped = true;
+		this.#isEnded = true;
 		this.#order.cut(this.path, new ProgramEnded(`the try around ${this.path} has ended`));
 	}
 
@@ -187,8 +189,12 @@ export class Lane {
 	 */
 	perform<T>(step: Step<T>): Promise<T> {
 		// A program that caught the stopping error gets no further answers; a pending promise also keeps a retry loop from spinning.
-		if (this.#isStopped || this.#isOver) return new Promise(() => {});
+		if (this.#isEnded || this.#isOver) return new Promise(() => {});
 		const { signal, stopped } = this.#using;
+		if (this.#stop) {
+			stopped?.(this.#stop);
+			return new Promise(() => {});
+		}
 		if (signal.aborted) stopped?.(signal.reason);
 		// In a microtask, since a call may be refused before `performed` is assigned.
 		const nobodyWaits = (): void => queueMicrotask(() => void performed.catch(() => {}));
@@ -224,7 +230,7 @@ export class Lane {
 	stopped<E>(error: E): E {
 		const { stopped } = this.#using;
 		if (!stopped || !isStop(error)) return error;
-		this.#isStopped = true;
+		this.#stop ??= error;
 		stopped(error);
 		return error;
 	}

@@ -23,7 +23,7 @@ import { deniedBy, type GatedCall, isGated, isVerdict, type Verdict, waitingFor 
 import type { Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
-import { stopperOf } from "./refusals.ts";
+import { Stopper } from "./refusals.ts";
 import { loadResult, type StoredResult, storeResult, toJson } from "./results.ts";
 import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
 import {
@@ -429,11 +429,12 @@ class Performance<T> implements Asked<T> {
 		const isAlone = this.#ticket?.place !== undefined;
 		const { timers = systemTimers } = this.#using;
 		let lane: Lane | undefined;
+		let stopper: Stopper | undefined;
 		const make = async (signal: AbortSignal): Promise<Made<T>> => {
-			const { promise, resolve, reject } = Promise.withResolvers<T>();
+			stopper = new Stopper(signal, timers, () => lane?.over());
+			const { stopped } = stopper;
 			const inside = (): Lane => {
 				if (lane) return lane;
-				const stopped = stopperOf(signal, timers, reject, () => lane?.over());
 				lane = this.#lane.inside({ ...this.#using, signal, stopped }, isAlone, this.#ticket?.after);
 				return lane;
 			};
@@ -447,10 +448,8 @@ class Performance<T> implements Asked<T> {
 					return inside();
 				},
 			};
-			const called = async (): Promise<void> => resolve(await this.#step.call(context));
-			called().catch(reject);
 			try {
-				return { result: await promise, isUsed: lane?.isUsed ?? false };
+				return { result: await stopper.run(() => this.#step.call(context)), isUsed: lane?.isUsed ?? false };
 			} catch (error) {
 				// Its steps may be asked for again, by its next try or by whoever goes on: not beside those of this one.
 				lane?.end();
@@ -461,7 +460,12 @@ class Performance<T> implements Asked<T> {
 		const { signal } = this.#using;
 		if (timeoutMs === undefined) return make(signal);
 		const late = `${name} took longer than its ${timeoutMs} ms, and was told to stop; whether it happened is not known`;
-		return within({ ms: timeoutMs, name, late, giveUp: () => lane?.giveUp() }, make, timers, signal);
+		try {
+			return await within({ ms: timeoutMs, name, late, giveUp: () => lane?.giveUp() }, make, timers, signal);
+		} catch (error) {
+			// While it cleans up after a stop, its time does not count.
+			throw stopper?.stop ?? error;
+		}
 	}
 
 	/** Records a failed try, and says how the caller will be told of it. */

@@ -5,7 +5,7 @@ import { endedBy, endsBy, isBeneath, ProgramEnded } from "./failure.ts";
 import { Lane } from "./lane.ts";
 import { Order } from "./order.ts";
 import { laneFailed } from "./records.ts";
-import { stopperOf } from "./refusals.ts";
+import { Stopper } from "./refusals.ts";
 import { whenSpace } from "./retry.ts";
 import type { Using } from "./step.ts";
 
@@ -34,11 +34,11 @@ export async function runProgram<T>(
 	const order = new Order({ program: path, recordedIn: recordedIn?.bind(using), recordsItsEnd: true, timers });
 	const end = (): void => order.end(new ProgramEnded(`the program in ${path} has ended`));
 	try {
-		const result = await new Promise<T>((resolve, reject) => {
-			const stopped = stopperOf(using.signal, timers, reject, () => order.over());
-			program(new Lane(path, scope, { ...using, stopped }, undefined, order)).then(resolve, reject);
-		});
+		const stopper = new Stopper(using.signal, timers, () => order.over());
+		const { stopped } = stopper;
+		const result = await stopper.run(() => program(new Lane(path, scope, { ...using, stopped }, undefined, order)));
 		using.signal.throwIfAborted();
+		if (order.open > 0) using.left?.(order.over());
 		return result;
 	} catch (error) {
 		end();

@@ -1,13 +1,14 @@
 /** How a program that asks on, although nothing is made any more, is kept from holding up its process, or the end of its run. */
 import { setImmediate } from "node:timers";
 import type { Timers } from "@reyn/wal";
+import { ProgramEnded } from "./failure.ts";
 
 /** Enough for what a program asks for while it cleans up, in each of its branches. */
 const AT_A_TIME = 100;
 
 const LONGEST_PAUSE_MS = 1000;
 
-/** How long a program may clean up once it is cancelled and has asked for a step. */
+/** How long a program may clean up once a step of it was refused. */
 const CLEAN_UP_MS = 10_000;
 
 /** And once it asks for more: it may be a loop, which would never end. */
@@ -44,27 +45,63 @@ export class Refusals {
 }
 
 /**
- * What ends a program, or a call, from which a step was refused: at once. One that was cancelled may clean up before, and ends by
- * itself; where it does not, `reject` ends it 10 s after its first step that is refused so, and 1 s after its second, once its other
- * steps are over.
- *
- * @param over resolves when none of its steps is under way
- * @returns called with the reason for a step that must not be made, and for each step that is asked for after the cancel
+ * What ends a program, or a call, from which a step was refused. It may clean up before, and ends by itself; where it does not,
+ * it is ended: after a stop once it asks for another step, which is never answered, or after 10 s; after a cancel 1 s after its second
+ * step that is refused, or 10 s after its first, once `over` says that none of its steps is under way.
  */
-export function stopperOf(
-	signal: AbortSignal,
-	timers: Timers,
-	reject: (error: Error) => void,
-	over: () => Promise<void> | undefined,
-): (error: Error) => void {
-	const limits = [CLEAN_UP_MS, ASKING_ON_MS];
-	return (error) => {
-		if (!signal.aborted) return reject(error);
-		const end = async (): Promise<void> => {
-			await over();
-			reject(error);
-		};
-		const limit = limits.shift();
-		if (limit !== undefined) timers.after(limit, () => void end(), false);
+export class Stopper {
+	readonly #signal: AbortSignal;
+	readonly #timers: Timers;
+	readonly #over: () => Promise<void> | undefined;
+	readonly #limits = [CLEAN_UP_MS, ASKING_ON_MS];
+	#stop: Error | undefined;
+	#reject: (error: Error) => void = () => {};
+
+	constructor(signal: AbortSignal, timers: Timers, over: () => Promise<void> | undefined) {
+		this.#signal = signal;
+		this.#timers = timers;
+		this.#over = over;
+	}
+
+	/** Why it has to end, whatever it comes to itself. */
+	get stop(): Error | undefined {
+		return this.#stop;
+	}
+
+	/** Runs it, once. @throws what it throws; why it was stopped, also where it has caught that */
+	run<T>(body: () => Promise<T>): Promise<T> {
+		return new Promise((resolve, reject) => {
+			this.#reject = reject;
+			const begun = async (): Promise<T> => body();
+			begun().then(
+				(result) => (this.#stop ? reject(this.#stop) : resolve(result)),
+				(error: unknown) => reject(this.#stop ?? error),
+			);
+		});
+	}
+
+	/**
+	 * Call it with why a step was refused, with that again for a step that is asked for afterwards, and with the signal's reason for
+	 * each that is asked for after a cancel.
+	 */
+	readonly stopped = (error: Error): void => {
+		if (this.#signal.aborted) {
+			this.#cancelled(error);
+			return;
+		}
+		const isAsked = error === this.#stop;
+		const isFirst = this.#stop === undefined;
+		this.#stop ??= error;
+		if (isAsked || error instanceof ProgramEnded) this.#reject(this.#stop);
+		else if (isFirst) this.#timers.after(CLEAN_UP_MS, () => this.#reject(error), false);
 	};
+
+	#cancelled(error: Error): void {
+		const end = async (): Promise<void> => {
+			await this.#over();
+			this.#reject(error);
+		};
+		const limit = this.#limits.shift();
+		if (limit !== undefined) this.#timers.after(limit, () => void end(), false);
+	}
 }

@@ -115,6 +115,11 @@ export interface Using {
 	readonly around?: Order | undefined;
 	/** Called when a step must not be made now: the program or the call stops with the error, even if it catches it. Absent: it may go on. */
 	stopped?(error: Error): void;
+	/**
+	 * Told when a program ends and leaves calls under way, that nobody awaits; `over` resolves when they are. Whoever runs the program
+	 * again has to wait for that. Absent: nobody does.
+	 */
+	left?(over: Promise<void>): void;
 	whenInDoubt(step: { readonly name: string; readonly lane: string }): InDoubtPolicy;
 	/** Decides on each call of a tool or a model before it is made, once for all its tries; recalled calls are not asked about. Absent: all pass. */
 	readonly gate?: ((call: GatedCall) => Promise<Verdict>) | undefined;

@@ -1,7 +1,8 @@
 /** A stop is over once no call is made any more, and what is stopped has time to clean up. */
 import { setTimeout as wait } from "node:timers/promises";
-import { expect, test } from "vitest";
-import { runProgram, type Step, type StepContext } from "../src/index.ts";
+import { memoryEngine } from "@reyn/wal";
+import { describe, expect, test } from "vitest";
+import { type Lane, openJournal, runProgram, type Step, type StepContext, type Using } from "../src/index.ts";
 import { DyingLog, quiet, SimulatedTime, scope, using } from "./dying-log.ts";
 
 const step = <T>(name: string, call: (context: StepContext) => Promise<T>, more: Partial<Step<T>> = {}): Step<T> => ({
@@ -114,4 +115,150 @@ test.each([
 	expect(await isOver(ran)).toBe(!hasTime);
 	cleaned.resolve();
 	await ended;
+});
+
+describe("nothing begins in a try that has failed", () => {
+	/** An outer call whose first try fails beside what `beside` begins; each inner effect is counted. */
+	async function tried(
+		beside: (lane: Lane, send: (name: string) => Step<string>) => Promise<unknown>,
+		more: Partial<Using> = {},
+		ms = 2,
+	) {
+		const made: string[] = [];
+		const send = (name: string): Step<string> => ({
+			...step(name, async () => {
+				made.push(name);
+				await wait(ms);
+				return name;
+			}),
+			kind: "tool",
+		});
+		let tries = 0;
+		const fails = async (): Promise<void> => {
+			await wait(5);
+			if (++tries === 1) throw Object.assign(new Error("down"), { retryable: true });
+		};
+		const outer = step("outer", ({ lane }) => Promise.all([beside(lane, send), fails()]), {
+			purity: "external",
+			retry: { maxAttempts: 2, initialIntervalMs: 1, backoffFactor: 1, maxIntervalMs: 1 },
+		});
+		await runProgram("p", scope, using(new DyingLog(), more), (lane) => lane.perform(outer as Step<unknown>));
+		await wait(20);
+		return made;
+	}
+
+	test("a chain does not go on beside the next try", async () => {
+		const made = await tried(async (lane, send) => {
+			for (const name of ["a", "b", "c", "d"]) await lane.perform(send(name));
+		});
+		expect(made.toSorted()).toEqual(["a", "b", "c", "d"]);
+	});
+
+	test("a call whose gate is asked meanwhile", async () => {
+		const gate = async () => {
+			await wait(20);
+			return { kind: "pass" as const };
+		};
+		expect(await tried((lane, send) => lane.perform(send("a")), { gate }, 50)).toEqual(["a"]);
+	});
+});
+
+test("a program that fails beside a call that asks for a recorded step ends, and so does the call", async () => {
+	const log = new DyingLog(3);
+	let life = 0;
+	const begun = Promise.withResolvers<void>();
+	const inner = step("inner", async () => "sent");
+	const outer = step("outer", async ({ lane }) => {
+		if (life === 1) return lane.perform(inner);
+		await begun.promise;
+		return lane.perform(inner);
+	});
+	const program = (lane: Lane): Promise<unknown> =>
+		Promise.all([
+			lane.perform(outer),
+			(async () => {
+				await quiet();
+				if (life === 2) setImmediate(() => setImmediate(() => begun.resolve()));
+				if (life === 2) throw new Error("no");
+			})(),
+		]);
+	life = 1;
+	await expect(runProgram("p", scope, using(log), program)).rejects.toThrow("killed");
+	log.revive();
+	life = 2;
+	await expect(runProgram("p", scope, using(log), program)).rejects.toThrow("no");
+});
+
+test("an effect that takes too long while it is stopped has failed so, and is not made again beside itself", async () => {
+	const [controller, log, time, paying] = [new AbortController(), new DyingLog(), new SimulatedTime(), pay()];
+	const slow = { ...paying.step, timeoutMs: 100 };
+	const life = (signal: AbortSignal) =>
+		runProgram("p", scope, using(log, { signal, timers: time, clock: time }), (lane) => lane.perform(slow));
+	const ran = life(controller.signal);
+	await quiet();
+	controller.abort(new Error("closing"));
+	const ended = expect(ran).rejects.toThrow("closing");
+	expect(await isOver(ran)).toBe(false);
+	await time.pass(100);
+	await ended;
+	expect(log.records.at(-1)).toMatchObject({ kind: "step_failed", data: { reason: { code: "STEP_TIMEOUT" } } });
+	await expect(life(new AbortController().signal)).rejects.toMatchObject({ code: "STEP_TIMEOUT" });
+	expect(paying.keys).toHaveLength(1);
+});
+
+test("a journal that is closed has the outcomes of what was under way, and begins nothing more", async () => {
+	const [engine, paying] = [memoryEngine(), pay()];
+	const journal = await openJournal(engine);
+	const lane = journal.lane("p");
+	const paid = lane.perform(paying.step);
+	await wait(5);
+	const closed = journal.close();
+	await expect(lane.perform(step("late", async () => ""))).rejects.toMatchObject({ code: "WAL_CLOSED" });
+	expect(await isOver(closed)).toBe(false);
+	paying.end();
+	await closed;
+	expect(await paid).toBe("paid");
+	await using again = await openJournal(engine);
+	expect(await again.lane("p").perform(paying.step)).toBe("paid");
+	expect(paying.keys).toHaveLength(1);
+});
+
+test.each(["in the program", "in a call of it"])(
+	"one that waits for a permit cleans up before it is over: %s",
+	async (where) => {
+		let cleaned = 0;
+		const gated: Step<string> = { ...step("pay", async () => "paid"), kind: "tool" };
+		const gate = async () => ({ kind: "wait" as const, for: "ada" });
+		const body = async (lane: Lane): Promise<string> => {
+			try {
+				return await lane.perform(gated);
+			} finally {
+				await wait(5);
+				cleaned++;
+			}
+		};
+		const ran = runProgram("p", scope, using(new DyingLog(), { gate }), (lane) =>
+			where === "in the program"
+				? body(lane)
+				: lane.perform(step("outer", ({ lane: of }) => body(of), { purity: "llm" })),
+		);
+		await expect(ran).rejects.toMatchObject({ code: "CALL_WAITING" });
+		expect(cleaned).toBe(1);
+	},
+);
+
+test("what a program leaves under way is told, so that whoever runs it again can wait", async () => {
+	const paying = pay();
+	const left: Promise<void>[] = [];
+	const more = { left: (over: Promise<void>) => void left.push(over) };
+	await runProgram("p", scope, using(new DyingLog(), more), async (lane) => {
+		void lane.perform(paying.step);
+		await lane.perform(step("a", async () => "a"));
+	});
+	expect(left).toHaveLength(1);
+	expect(await isOver(Promise.all(left))).toBe(false);
+	paying.end();
+	await Promise.all(left);
+	await runProgram("q", scope, using(new DyingLog(), more), (lane) => lane.perform(step("a", async () => "a")));
+	expect(left).toHaveLength(1);
 });

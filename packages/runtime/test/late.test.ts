@@ -3,7 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { journal, type Purity, type StepContext, stepCompleted, stepStarted, type Tool } from "@reyn/journal";
 import { entriesOf, lanesOf } from "@reyn/journal/internal";
 import { PLAN_TOOL } from "@reyn/plan";
-import { defineSkill, done } from "@reyn/skill-resume";
+import { defineSkill, done, next } from "@reyn/skill-resume";
 import { stepLate } from "@reyn/timetravel";
 import type { Timers, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -340,6 +340,79 @@ describe("a stop while an effect is under way, of a program that ends before it"
 		expect(keys).toHaveLength(1);
 		await next.close();
 	});
+});
+
+test("a rewind to between two tries knows the later one, which completed", async () => {
+	let calls = 0;
+	const skill = defineSkill({
+		name: "retrying",
+		description: "pays at the second try",
+		input: z.unknown(),
+		start: "only",
+		phases: {
+			async only({ step }) {
+				const pay = async (): Promise<string> => {
+					if (++calls === 1) throw new Error("down");
+					return "paid";
+				};
+				const retry = { maxAttempts: 2, initialIntervalMs: 1, backoffFactor: 1, maxIntervalMs: 1 };
+				await step("pay", pay, { purity: "side_effect", retry });
+				return done("over");
+			},
+		},
+	});
+	const { runtime } = await open(project, { skills: [skill] });
+	const run = await runtime.runSkill("retrying", {});
+	await runtime.idle();
+	const [failed] = await recordsOf(runtime, "step_failed");
+	await runtime.checkout(failed?.seq ?? 0, "test");
+	runtime.resume();
+	await runtime.resumeSkillRun(run).catch(() => {});
+	await runtime.idle();
+	expect(calls).toBe(2);
+	await expectLive(runtime);
+	await runtime.close();
+});
+
+test("a rewind waits for a call that a phase has left under way", async () => {
+	const held = gate();
+	const on = gate();
+	const keys: unknown[] = [];
+	const skill = defineSkill({
+		name: "floating",
+		description: "leaves a payment under way",
+		input: z.unknown(),
+		start: "first",
+		phases: {
+			async first({ step }) {
+				const pay = async ({ idempotencyKey }: StepContext): Promise<string> => {
+					keys.push(idempotencyKey);
+					await held.opened;
+					return "paid";
+				};
+				void step("pay", pay, { purity: "side_effect" });
+				await step("look", async () => until(() => keys.length > 0), { purity: "external" });
+				return next("second", "");
+			},
+			async second({ signal }) {
+				on.open();
+				await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+				return done("over");
+			},
+		},
+	});
+	const { runtime } = await open(project, { skills: [skill], quietMs: 20 });
+	await runtime.runSkill("floating", {});
+	await on.opened;
+	const start = await startOf(runtime, "pay");
+	await expect(runtime.checkout(start, "test")).rejects.toMatchObject({ code: "RUNTIME_NOT_QUIET" });
+	expect(keys).toHaveLength(1);
+	held.open();
+	await runtime.idle();
+	expect(await recordsOf(runtime, stepCompleted.kind)).toContainEqual(
+		expect.objectContaining({ data: expect.objectContaining({ name: "pay", result: "paid" }) }),
+	);
+	await runtime.close();
 });
 
 async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {

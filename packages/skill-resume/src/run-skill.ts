@@ -46,7 +46,7 @@ export async function startRun<Input>(
 }
 
 /**
- * Goes on until the run is over.
+ * Goes on until the run is over, and with it each call that a phase has left under way.
  *
  * @returns the output of the last phase
  * @throws the signal's reason when it is cancelled, and what a phase throws: the run is then kept, and can be run again
@@ -57,6 +57,15 @@ export async function runSkill<Input>(
 	scope: Scope,
 	ports: SkillPorts,
 ): Promise<unknown> {
+	const left: Promise<void>[] = [];
+	try {
+		return await runPhases(id, skill, scope, { ...ports, left: (over) => void left.push(over) });
+	} finally {
+		await Promise.all(left);
+	}
+}
+
+async function runPhases<Input>(id: string, skill: Skill<Input>, scope: Scope, ports: SkillPorts): Promise<unknown> {
 	for (;;) {
 		const run = ports.run();
 		const { at } = analyze(id, run, skill.start, ports.journal());

@@ -28,8 +28,9 @@ export function inBackground(
 	if (session.isRunning(work)) return;
 	const path = `${piece.kind}/${piece.id}`;
 	session.start(work, async (signal) => {
+		const left: Promise<void>[] = [];
 		try {
-			const using = kernel.using(session, signal);
+			const using = { ...kernel.using(session, signal), left: (over: Promise<void>) => void left.push(over) };
 			const { records, say } = await runProgram(path, work.scope, using, steps);
 			const end = (): Promise<void> => {
 				if (say !== undefined) kernel.get(backgroundMessages).record(session, piece, since, say);
@@ -47,6 +48,8 @@ export function inBackground(
 			const isCut = signal.aborted || isReynError(error, "STALE_LINEAGE");
 			const [{ scope, name }, reason] = [work, stopReason(signal, error)];
 			if (!isCut) kernel.emit({ type: "stopped", scope, work: name, reason } satisfies KernelEvent);
+		} finally {
+			await Promise.all(left);
 		}
 	});
 }
