@@ -462,6 +462,7 @@ async function withCopy<T>(defect: Defect | undefined, use: (root: string) => Pr
 			"tests/package.json",
 			"tests/node_modules",
 			"tests/faults",
+			"tests/kit",
 			"tests/cli.ts",
 			"tests/sample.ts",
 			"tests/workspace.ts",

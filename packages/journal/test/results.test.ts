@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { type BlobStore, fileBlobs, fileEngine, memoryBlobs, memoryEngine } from "@reyn/wal";
 import { CrashDisk, MemoryDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import {
 	type Journal,
 	Lane,
@@ -20,7 +21,6 @@ import {
 import { DyingLog, scope, using } from "./dying-log.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? 12);
-const SEED = Number(process.env.REYN_SEED ?? 1);
 const DIRECTORY = "/journal";
 const INLINE_BYTES = 32 * 1024;
 
@@ -412,14 +412,6 @@ describe("a result that is being spilled when the process ends is recorded whole
 		await mended.close();
 	});
 });
-
-function seeded(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (Math.imul(state, 1664525) + 1013904223) | 0;
-		return (state >>> 0) / 4294967296;
-	};
-}
 
 test("a result that lies beside the log is asked for with its recorded size, and is lost where it is larger", async () => {
 	const directory = await mkdtemp(join(tmpdir(), "reyn-results-"));

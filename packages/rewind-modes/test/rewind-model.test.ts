@@ -2,6 +2,7 @@
 import { isMeta } from "@reyn/timetravel/internal";
 import { type Scope, type WalRecord, within } from "@reyn/wal";
 import { expect, test } from "vitest";
+import { type Random, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { facetOf } from "../src/facets.ts";
 import { type Counts, type RewindMode, rewindModes } from "../src/index.ts";
@@ -20,13 +21,13 @@ test("the preview equals what apply does, for every mode and history", { timeout
 		done[what] = (done[what] ?? 0) + 1;
 	};
 	for (let seed = 1; seed <= histories; seed++) {
-		const random = dice(seed);
+		const random = seeded(seed);
 		const chat = await Chat.open({ cycles: false });
 		for (let step = 0; step < 4; step++) {
 			writeSome(chat, random);
-			if (random(4) === 0) await chat.checkpoint();
-			const [mode, scope] = [oneOf(rewindModes, random), oneOf(scopes, random)];
-			counted(await rewindAndCompare(chat, random(chat.wal.tip + 1), mode, scope, `seed ${seed}`));
+			if (random.below(4) === 0) await chat.checkpoint();
+			const [mode, scope] = [random.pick(rewindModes), random.pick(scopes)];
+			counted(await rewindAndCompare(chat, random.below(chat.wal.tip + 1), mode, scope, `seed ${seed}`));
 		}
 		await chat.wal.close();
 	}
@@ -39,14 +40,14 @@ test("whatever comes between preview and apply, what was previewed is done with 
 }, async () => {
 	const done = { applied: 0, after: 0, stale: 0, refused: 0 };
 	for (let seed = 1; seed <= histories; seed++) {
-		const random = dice(seed);
+		const random = seeded(seed);
 		const chat = await Chat.open({ cycles: false, begins });
 		for (let step = 0; step < 4; step++) {
 			writeSome(chat, random);
-			const [mode, scope] = [oneOf(rewindModes, random), oneOf(scopes, random)];
+			const [mode, scope] = [random.pick(rewindModes), random.pick(scopes)];
 			const between = async (): Promise<boolean> => {
 				const { tip } = chat.wal;
-				for (let left = random(4); left > 0; left--) await come(chat, random);
+				for (let left = random.below(4); left > 0; left--) await come(chat, random);
 				const came = (await chat.records(tip)).filter(
 					({ kind, scope: at }) =>
 						["reset", "label"].includes(kind) || (begins.includes(kind) && (within(at, scope) || within(scope, at))),
@@ -54,7 +55,7 @@ test("whatever comes between preview and apply, what was previewed is done with 
 				return came.length === 0;
 			};
 			const { tip } = chat.wal;
-			const ended = await rewindAndCompare(chat, random(tip + 1), mode, scope, `seed ${seed}`, between);
+			const ended = await rewindAndCompare(chat, random.below(tip + 1), mode, scope, `seed ${seed}`, between);
 			done[ended === "refused" || ended === "stale" ? ended : "applied"]++;
 			if (chat.wal.tip > tip + 2 && ended !== "stale") done.after++;
 		}
@@ -66,15 +67,14 @@ test("whatever comes between preview and apply, what was previewed is done with 
 const begins = ["prompt", "rewind_note"];
 
 /** Work goes on, mostly; now and then somebody does something. */
-async function come(chat: Chat, random: (below: number) => number): Promise<void> {
-	const what = random(12);
+async function come(chat: Chat, random: Random): Promise<void> {
+	const what = random.below(12);
 	if (what === 0) await chat.timeline.label(chat.wal.tip, `l${written++}`);
-	else if (what === 1) await chat.timeline.checkout(random(chat.wal.tip), { scope: oneOf(scopes, random) });
+	else if (what === 1) await chat.timeline.checkout(random.below(chat.wal.tip), { scope: random.pick(scopes) });
 	else if (what === 2) await chat.timeline.undo().catch(() => undefined);
 	else if (what === 3) await chat.checkpoint();
-	else if (what === 4) chat.write(oneOf([main, plan, side], random), prompt(`t${written++}`));
-	else
-		chat.write(oneOf([main, plan, side], random), oneOf([reply, call, result, config, seen], random)(`t${written++}`));
+	else if (what === 4) chat.write(random.pick([main, plan, side]), prompt(`t${written++}`));
+	else chat.write(random.pick([main, plan, side]), random.pick([reply, call, result, config, seen])(`t${written++}`));
 }
 
 /** @param between what happens after the preview; gives whether it is still good */
@@ -144,22 +144,7 @@ const scopes: readonly Scope[] = [{}, {}, { agent: "alice" }, main, side, plan];
 const drafts = [prompt, reply, call, result, config, seen];
 let written = 0;
 
-function writeSome(chat: Chat, random: (below: number) => number): void {
-	for (let left = 1 + random(5); left > 0; left--)
-		chat.write(oneOf([main, main, plan, side], random), oneOf(drafts, random)(`t${written++}`));
-}
-
-function oneOf<T>(values: readonly T[], random: (below: number) => number): T {
-	return values[random(values.length)] as T;
-}
-
-/** The same throws for the same seed (mulberry32). */
-function dice(seed: number): (below: number) => number {
-	let state = seed;
-	return (below) => {
-		state = (state + 0x6d2b79f5) | 0;
-		let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-		return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-	};
+function writeSome(chat: Chat, random: Random): void {
+	for (let left = 1 + random.below(5); left > 0; left--)
+		chat.write(random.pick([main, main, plan, side]), random.pick(drafts)(`t${written++}`));
 }

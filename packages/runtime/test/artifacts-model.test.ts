@@ -8,6 +8,7 @@ import type { Tool } from "@reyn/journal";
 import { PLAN_TOOL } from "@reyn/plan";
 import type { BlobStore } from "@reyn/wal";
 import { afterAll, expect, test } from "vitest";
+import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { mainSession, type Runtime, type SessionScope, type Store } from "../src/index.ts";
 import { blobsOf, hashesIn, reachable, seal, sealing } from "./kept-files.ts";
@@ -15,7 +16,6 @@ import { lastOf, makeProject, type Opened, open, type Project, scripted, storeAt
 import { script } from "./script-runs.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? sample(1, 5));
-const SEED = Number(process.env.REYN_SEED ?? 1);
 
 const sessions: readonly SessionScope[] = [
 	mainSession,
@@ -43,7 +43,7 @@ afterAll(() => {
 
 class History {
 	readonly #project: Project;
-	readonly #random: () => number;
+	readonly #random: Random;
 	#opened!: Opened;
 	/** What was put since it was opened. */
 	#young = new Set<string>();
@@ -102,7 +102,7 @@ class History {
 			() => this.#checkout(),
 			() => this.#checkout(),
 			() => this.#checkout(),
-			() => (this.#random() < 0.4 ? this.#label() : this.#restart()),
+			() => (this.#random.chance(0.4) ? this.#label() : this.#restart()),
 			() => this.collect(),
 			() => this.collect(),
 		];
@@ -111,7 +111,7 @@ class History {
 
 	async collect(): Promise<void> {
 		// So that a segment ends, and a cut reaches as far as that.
-		if (this.#random() < 0.7) {
+		if (this.#random.chance(0.7)) {
 			await this.#restart();
 			await this.#talk();
 			await this.#talk();
@@ -119,7 +119,7 @@ class History {
 		const { runtime } = this.#opened;
 		const { state } = this.#project;
 		const before = await blobsOf(state);
-		const policy = { keepDays: 0, keepCheckpoints: 1 + Math.floor(this.#random() * 2) };
+		const policy = { keepDays: 0, keepCheckpoints: 1 + this.#random.below(2) };
 		const planned = await runtime.gc({ ...policy, dryRun: true });
 		expect(await blobsOf(state)).toEqual(before);
 		const done = await runtime.gc(policy);
@@ -186,13 +186,13 @@ class History {
 	/** Some stay in flight. */
 	async #plan(): Promise<void> {
 		const { runtime, events } = this.#opened;
-		this.#isHeld = this.#random() < 0.15;
+		this.#isHeld = this.#random.chance(0.15);
 		const [heard, receipts] = [events.length, this.#receipts];
 		await runtime.prompt(`plan ${++this.#made}`, this.#session());
 		if (this.#isHeld) {
 			await until(() => events.slice(heard).some((event) => event.type === "plan_step"));
 			await until(() => this.#receipts > receipts);
-			if (this.#random() < 0.5) await runtime.timeline.label(runtime.wal.tip, `l${++this.#made}x`);
+			if (this.#random.chance(0.5)) await runtime.timeline.label(runtime.wal.tip, `l${++this.#made}x`);
 			await this.#restart();
 		} else await runtime.idle();
 		this.#isHeld = false;
@@ -201,9 +201,9 @@ class History {
 	async #checkout(): Promise<void> {
 		const { runtime } = this.#opened;
 		const target = this.#one(
-			this.#random() < 0.5 ? runtime.timeline.checkpoints().map(({ seq }) => seq) : reachable(runtime),
+			this.#random.chance(0.5) ? runtime.timeline.checkpoints().map(({ seq }) => seq) : reachable(runtime),
 		);
-		const scope = this.#random() < 0.3 ? this.#session() : {};
+		const scope = this.#random.chance(0.3) ? this.#session() : {};
 		// A part may not go back to before a cut.
 		await runtime.checkout(target ?? 0, "test", scope).catch(unlessPruned);
 		await runtime.idle();
@@ -241,7 +241,7 @@ class History {
 	}
 
 	#one<T>(all: readonly T[]): T | undefined {
-		return all[Math.floor(this.#random() * all.length)];
+		return all.length === 0 ? undefined : this.#random.pick(all);
 	}
 }
 
@@ -255,14 +255,4 @@ const plan = (goal: string) => ({
 
 function unlessPruned(error: Error): void {
 	expect(error).toMatchObject({ code: "TIMETRAVEL_PRUNED" });
-}
-
-function seeded(state: number): () => number {
-	let at = state;
-	return () => {
-		at = (at + 0x6d2b79f5) | 0;
-		let mixed = Math.imul(at ^ (at >>> 15), 1 | at);
-		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-		return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-	};
 }

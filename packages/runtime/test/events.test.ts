@@ -5,6 +5,7 @@ import { PLAN_TOOL } from "@reyn/plan";
 import { defineSkill, done } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { mainSession, type Runtime, type RuntimeEvent } from "../src/index.ts";
 import { copyState, keepLines, linesOf } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
@@ -62,7 +63,7 @@ async function toldOf(runtime: Runtime, after = 0, last = runtime.wal.durableTip
 }
 
 /** Things of all kinds, some of them by chance. */
-async function live(runtime: Runtime, draw: () => number): Promise<void> {
+async function live(runtime: Runtime, random: Random): Promise<void> {
 	const deeds = [
 		() => runtime.prompt("hello"),
 		() => runtime.prompt("look!"),
@@ -73,11 +74,11 @@ async function live(runtime: Runtime, draw: () => number): Promise<void> {
 			const source = "export default async (ctx) => { await ctx.agent('x'); return ctx.now(); }";
 			const { run, end } = await runtime.scripts.start({ name: "work.ts", source }, {});
 			await end;
-			if (draw() < 0.5) await (await runtime.scripts.resume(run)).end;
+			if (random.chance(0.5)) await (await runtime.scripts.resume(run)).end;
 		},
 		() => runtime.prompt("elsewhere", { agent: "default", session: "other" }),
 		async () => {
-			const seq = Math.ceil(draw() * runtime.wal.tip);
+			const seq = Math.ceil(random() * runtime.wal.tip);
 			await runtime.checkout(seq, "ada").catch(() => {});
 		},
 		() => runtime.undo("ada").catch(() => {}),
@@ -85,19 +86,10 @@ async function live(runtime: Runtime, draw: () => number): Promise<void> {
 	];
 	for (let i = 0; i < 14; i++) {
 		// Each of them once, and then by chance; not all of them are waited for.
-		await deeds[i < deeds.length ? i : Math.floor(draw() * deeds.length)]?.();
-		if (draw() < 0.7) await runtime.idle();
+		await deeds[i < deeds.length ? i : random.below(deeds.length)]?.();
+		if (random.chance(0.7)) await runtime.idle();
 	}
 	await runtime.idle();
-}
-
-/** Random numbers that a test can draw again. */
-function drawing(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-		return state / 2 ** 32;
-	};
 }
 
 describe("what is told", () => {
@@ -126,7 +118,7 @@ describe("what is told", () => {
 			});
 			try {
 				await ready.promise;
-				await live(runtime, drawing(Number(process.env.REYN_SEED ?? 7)));
+				await live(runtime, seeded(SEED));
 				const seq = await runtime.timeline.checkpoint("turn", "the end", mainSession, runtime.view());
 				await runtime.idle();
 				await until(() => lines.some((event) => event.seq === seq));
@@ -162,14 +154,14 @@ describe("what is told", () => {
 			onEvent: (event) => void ((event.seq ?? 0) > (runtime?.wal.durableTip ?? 0) && early.push(event)),
 		});
 		runtime = opened.runtime;
-		await live(runtime, drawing(3));
+		await live(runtime, seeded(3));
 		expect(early).toEqual([]);
 		await runtime.close();
 	});
 
 	test("is told who asks later: of each record that counts then, once, and of the rest from a seq on", async () => {
 		const { runtime, events } = await open(project, options());
-		await live(runtime, drawing(11));
+		await live(runtime, seeded(11));
 		const { lineage } = runtime.timeline;
 		const active = new Set<number>();
 		for await (const record of runtime.wal.read()) if (lineage.isActive(record)) active.add(record.seq);

@@ -1,5 +1,6 @@
 /** The table of texts against looking for each of them at each place. */
 import { expect, test } from "vitest";
+import { seeded } from "../../../tests/kit/seeded.ts";
 import { type Part, Texts } from "../src/redaction/find-texts.ts";
 
 /** At the first place where there is one, the longest. */
@@ -15,15 +16,11 @@ function oneByOne(texts: readonly string[], text: string): readonly Part[] {
 }
 
 test("it finds what one finds who looks for each at each place", () => {
-	let seed = 7;
-	const below = (n: number): number => {
-		seed = (seed * 48271) % 0x7fffffff;
-		return (seed >> 8) % n;
-	};
-	const some = (length: number): string => Array.from({ length }, () => "abc"[below(3)]).join("");
+	const random = seeded(7);
+	const some = (length: number): string => Array.from({ length }, () => random.pick(["a", "b", "c"])).join("");
 	for (let i = 0; i < 2000; i++) {
-		const texts = [...new Set(Array.from({ length: 1 + below(6) }, () => some(1 + below(6))))];
-		const text = some(below(40));
+		const texts = [...new Set(Array.from({ length: 1 + random.below(6) }, () => some(1 + random.below(6))))];
+		const text = some(random.below(40));
 		expect([texts, text, new Texts(new Map(texts.map((each) => [each, each]))).in(text)]).toEqual([
 			texts,
 			text,

@@ -25,6 +25,7 @@ import { join } from "node:path";
 import { PLAN_TOOL } from "@reyn/plan";
 import { assertOwnDirectory } from "@reyn/wal/internal";
 import { applyRepair, proposeRepair, verifyLog } from "@reyn/wal/tools";
+import { SEED } from "../../../tests/kit/seeded.ts";
 import { isDeep } from "../../../tests/sample.ts";
 import { claimState, type Runtime, readHistory, stateOrigin, trustState } from "../src/index.ts";
 import { formerPlaces, moveAll } from "./former.ts";
@@ -250,7 +251,6 @@ function isTried(path: string, what: string, does: string): boolean {
 
 const say = (line: Case | Skip): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 
-const SEED = Number(process.env.REYN_SEED ?? 1);
 const met = ["a link to a file", "a link to a directory", "a pipe"];
 
 async function tryAll(): Promise<void> {

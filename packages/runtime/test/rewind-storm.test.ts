@@ -11,12 +11,12 @@ import { isMeta } from "@reyn/timetravel/internal";
 import { type Scope, type Seq, scopeKey, type WalRecord, within } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { conversation, mainSession, type Runtime, type RuntimeEvent, type SessionScope } from "../src/index.ts";
 import { lastOf, makeProject, open } from "./project.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? sample(2, 6));
-const SEED = Number(process.env.REYN_SEED ?? 1);
 
 const sessions: readonly SessionScope[] = [
 	mainSession,
@@ -53,7 +53,7 @@ test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("storm %i", { timeou
 
 /** Numbers by a seed, a model and tools that take their time by them, and a ledger of what was really done. */
 class Storm {
-	readonly #random: () => number;
+	readonly #random: Random;
 	/** By idempotency key, how often its effect has happened. */
 	readonly effects = new Map<string, number>();
 	/** The scopes of what a rewind has stopped. */
@@ -119,15 +119,15 @@ class Storm {
 	/** Things to do for all sessions; some of them come while a rewind is under way. */
 	ask(runtime: Runtime): Promise<unknown>[] {
 		return sessions.flatMap((session): Promise<unknown>[] => {
-			const what = this.#below(4);
+			const what = this.#random.below(4);
 			if (what === 0) return [runtime.runSkill("chore", {})];
-			if (what === 1) return [runtime.prompt(`hello ${this.#below(100)}`, session)];
-			return [runtime.prompt("plan", session), runtime.prompt(`hello ${this.#below(100)}`, session)];
+			if (what === 1) return [runtime.prompt(`hello ${this.#random.below(100)}`, session)];
+			return [runtime.prompt("plan", session), runtime.prompt(`hello ${this.#random.below(100)}`, session)];
 		});
 	}
 
 	pause(): Promise<void> {
-		return new Promise((resolve) => setTimeout(resolve, this.#below(60)));
+		return new Promise((resolve) => setTimeout(resolve, this.#random.below(60)));
 	}
 
 	/** To any seq in any scope, or back, or there again; what is stopped for it lies in that scope. */
@@ -135,7 +135,7 @@ class Storm {
 		const { tip } = runtime.wal;
 		this.#stopped.length = 0;
 		try {
-			const { seq } = await this.#move(runtime, this.#below(8));
+			const { seq } = await this.#move(runtime, this.#random.below(8));
 			const record = await runtime.timeline.record(seq);
 			if (record && seq > tip) for (const scope of this.#stopped) expect(within(scope, record.scope)).toBe(true);
 		} catch (error) {
@@ -155,27 +155,23 @@ class Storm {
 			await runtime.discardPlan(unfinished.plan);
 			return runtime.undo("storm");
 		}
-		const seq = Math.max(0, tip - this.#below(this.#below(2) === 0 ? 12 : tip));
-		return runtime.checkout(seq, "storm", scopes[this.#below(scopes.length)]);
+		const seq = Math.max(0, tip - this.#random.below(this.#random.below(2) === 0 ? 12 : tip));
+		return runtime.checkout(seq, "storm", this.#random.pick(scopes));
 	}
 
 	/** Some hear that they are cancelled, and have done nothing then; others finish what they began. */
 	async #pay(key: string | undefined, signal: AbortSignal): Promise<string> {
-		if (this.#below(2) === 0) await this.#wait(signal);
+		if (this.#random.below(2) === 0) await this.#wait(signal);
 		else await this.#wait();
 		this.effects.set(`${key}`, (this.effects.get(`${key}`) ?? 0) + 1);
 		return `receipt ${key}`;
 	}
 
 	async #wait(signal?: AbortSignal): Promise<void> {
-		for (let turns = this.#below(12); turns > 0; turns--) {
+		for (let turns = this.#random.below(12); turns > 0; turns--) {
 			await new Promise((resolve) => setImmediate(resolve));
 			signal?.throwIfAborted();
 		}
-	}
-
-	#below(n: number): number {
-		return Math.floor(this.#random() * n);
 	}
 }
 
@@ -267,14 +263,3 @@ const statusesOf = (view: View): ReadonlyMap<string, string> =>
 	new Map(
 		Object.entries({ ...view.get(planRuns), ...view.get(skillRuns) }).map(([id, { status }]) => [id, status] as const),
 	);
-
-/** mulberry32 */
-function seeded(state: number): () => number {
-	let at = state;
-	return () => {
-		at = (at + 0x6d2b79f5) | 0;
-		let mixed = Math.imul(at ^ (at >>> 15), 1 | at);
-		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-		return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-	};
-}

@@ -1,6 +1,7 @@
 /** The immutable list against an array, and what two lists share. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { seeded } from "../../../tests/kit/seeded.ts";
 import { histories } from "../../../tests/sample.ts";
 import { List } from "../src/index.ts";
 import { inner, isLeaf, LEAF_ITEMS, leavesOf, NODE_CHILDREN, type Node } from "../src/list-node.ts";
@@ -82,10 +83,9 @@ test("two lists share what was stored as the same chunk", () => {
 
 test("random single deletions leave no crumbs", () => {
 	let list = List.from(range(20_000));
-	let random = 1;
+	const random = seeded(1);
 	while (list.length > 200) {
-		random = (random * 48271) % 2147483647;
-		list = list.splice(random % list.length, 1);
+		list = list.splice(random.below(list.length), 1);
 	}
 	check(list);
 	expect([...leavesOf(list.root as Node<number>)].length).toBeLessThanOrEqual(Math.ceil(200 / (LEAF_ITEMS / 2)) + 2);

@@ -7,11 +7,11 @@ import { defineRecord, fileBlobs, memoryEngine, openWal, type Seq, type Wal } fr
 import { CrashDisk, type MemoryDisk, MortalDisk } from "@reyn/wal/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { capture, collect, defineProjection, List, restore, SnapshotStore, straightPath } from "../src/index.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? sample(6, 48));
-const SEED = Number(process.env.REYN_SEED ?? 1);
 const DIRECTORY = "/state/snapshots";
 const scope = { agent: "default", session: "main" };
 
@@ -150,14 +150,3 @@ test.each(deeds)(
 	},
 	120_000,
 );
-
-/** xorshift32 */
-function seeded(seed: number): () => number {
-	let state = seed | 0 || 1;
-	return () => {
-		state ^= state << 13;
-		state ^= state >>> 17;
-		state ^= state << 5;
-		return (state >>> 0) / 2 ** 32;
-	};
-}

@@ -6,13 +6,12 @@
 import { fileEngine, type Scope } from "@reyn/wal";
 import { CrashDisk, type MemoryDisk, MortalDisk } from "@reyn/wal/testing";
 import { beforeAll, expect, test } from "vitest";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { pointsOf, sample } from "../../../tests/sample.ts";
 import { type MovePreview, moveWith, reset, resetSettled, type Timeline } from "../src/index.ts";
 import { bob, did, House, main, plan, said, side } from "./house.ts";
-import { seeded } from "./seeded.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? sample(3, 6));
-const SEED = Number(process.env.REYN_SEED ?? 1);
 const EVERY = 3;
 const DIRECTORY = "/state";
 const scopes: readonly Scope[] = [{}, main, side, plan, bob];

@@ -8,12 +8,11 @@ import { fileBlobs, fileEngine, type Scope, type Seq, scopeKey } from "@reyn/wal
 import { CrashDisk, MemoryDisk, MortalDisk } from "@reyn/wal/testing";
 import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { pointsOf, sample } from "../../../tests/sample.ts";
 import { bob, did, House, main, said } from "./house.ts";
-import { seeded } from "./seeded.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? 1);
-const SEED = Number(process.env.REYN_SEED ?? 1);
 // Odd: every second one settles first.
 const EVERY = 7;
 
@@ -249,7 +248,7 @@ test.each(names)(
 			await next.wal.close();
 			// What is seen, and is not durable, is where a next step goes wrong: there more is looked at.
 			const every = isExposed ? Math.ceil(3 / STATES) : Math.ceil((disk.cuts - from) / STATES);
-			for (let cut = from + Math.floor(random() * every); cut <= disk.cuts; cut += every)
+			for (let cut = from + random.below(every); cut <= disk.cuts; cut += every)
 				for (const state of disk.states(cut, { limit: STATES, random })) {
 					await check(state, deed);
 					looks++;

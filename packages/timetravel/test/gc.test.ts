@@ -8,6 +8,7 @@ import { fileBlobs, fileEngine, type LogEngine, memoryEngine, type Scope, type S
 import { CrashDisk, type MemoryDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { seeded } from "../../../tests/kit/seeded.ts";
 import { openTimeline } from "../src/index.ts";
 import {
 	alice,
@@ -505,11 +506,7 @@ describe("while the log is appended to", () => {
 	test.each([1, 2, 3, 4, 5, 6])(
 		"and the power cut at any operation: nothing that was acknowledged is lost (seed %i)",
 		async (seed) => {
-			let state = seed;
-			const random = () => {
-				state = (Math.imul(state, 1664525) + 1013904223) | 0;
-				return (state >>> 0) / 4294967296;
-			};
+			const random = seeded(seed);
 			const over = (disk: MemoryDisk) => ({
 				engine: fileEngine("/state/log", { disk, segmentBytes: 1024, allocateBytes: 256 }),
 				snapshots: new SnapshotStore(fileBlobs("/state/snapshots", { disk })),
@@ -524,10 +521,10 @@ describe("while the log is appended to", () => {
 			const writing = (async () => {
 				for (let n = 0; !isOver || n < 10; n++) {
 					const { record, durable } = house.wal.append({ kind: "said", data: { text: `${n} `.repeat(20) } }, main);
-					if (random() < 0.5) await durable;
+					if (random.chance(0.5)) await durable;
 					else await new Promise((resolve) => setImmediate(resolve));
 					await durable;
-					if (random() < 0.2) await house.mark("on");
+					if (random.chance(0.2)) await house.mark("on");
 					acknowledged.push({ seq: record.seq, crc: record.crc, cut: disk.cuts });
 				}
 			})();
@@ -535,7 +532,7 @@ describe("while the log is appended to", () => {
 			isOver = true;
 			await writing;
 			expect(house.wal.first).toBeGreaterThan(1);
-			for (let cut = 0; cut <= disk.cuts; cut += 1 + Math.floor(random() * 6)) {
+			for (let cut = 0; cut <= disk.cuts; cut += 1 + random.below(6)) {
 				for (const left of disk.states(cut, { limit: 1, random })) {
 					const again = await House.open(over(left));
 					const found = new Map((await again.records()).map(({ seq, crc }) => [seq, crc]));

@@ -1,9 +1,9 @@
 /** States of now: whatever is appended and wherever one goes, each is what the log would make of it. `REYN_SEED` sets which histories. */
 import { type Draft, type LogEngine, memoryEngine, openWal, type RealmLog, type Scope, type Seq } from "@reyn/wal";
 import { expect, test } from "vitest";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { type Live, openTimeline, type Timeline, timetravelRecords } from "../src/index.ts";
 import { alice, bob, did, House, main, plan, said, side, story } from "./house.ts";
-import { seeded } from "./seeded.ts";
 
 const say = (text: string): Draft => said({ text });
 const told = ({ view }: Live): string => view.get(story).join(" ");
@@ -140,8 +140,7 @@ test("where one only reads it is as it was when it was opened", async () => {
 });
 
 test("in random histories each is at every moment what the log makes of it", async () => {
-	const random = seeded(Number(process.env.REYN_SEED ?? 1));
-	const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
+	const random = seeded(SEED);
 	const scopes: readonly Scope[] = [{}, alice, main, side, plan, bob];
 	for (let history = 0; history < 60; history++) {
 		await using house = await House.open({ engine: slowEngine() });
@@ -153,13 +152,13 @@ test("in random histories each is at every moment what the log makes of it", asy
 			for (const live of lives.values()) await expectTrue(timeline, wal.tip, live);
 		};
 		for (let step = 0; step < 40; step++) {
-			const scope = pick(scopes);
+			const scope = random.pick(scopes);
 			const what = random();
 			if (what < 0.55) {
 				const log = lives.get(scope)?.handle() ?? timeline.handle();
-				const draft = pick([say, (text: string) => did({ text })])(`${step}`);
+				const draft = random.pick([say, (text: string) => did({ text })])(`${step}`);
 				try {
-					log.append(draft, pick([main, side, plan, bob]));
+					log.append(draft, random.pick([main, side, plan, bob]));
 				} catch (error) {
 					expect(error).toMatchObject({ code: "STALE_LINEAGE" });
 				}
@@ -168,13 +167,13 @@ test("in random histories each is at every moment what the log makes of it", asy
 				lives.get(scope)?.close();
 				lives.delete(scope);
 			} else if (what < 0.9) {
-				const target = Math.floor(random() * (wal.tip + 1));
+				const target = random.below(wal.tip + 1);
 				const drop = random() < 0.3 ? { drop: [said.kind] } : {};
 				const move = timeline.checkout(target, { scope, ...drop }).catch((error: unknown) => {
 					expect(error).toMatchObject({ code: "TIMETRAVEL_BUSY" });
 				});
 				moving.push(move);
-				if (random() < 0.5) await move;
+				if (random.chance(0.5)) await move;
 			} else await check();
 		}
 		await check();

@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { atomicWrite, removeFiles } from "../src/disk/atomic-write.ts";
 import { isTemporaryName } from "../src/disk/durable-files.ts";
@@ -14,7 +15,6 @@ import { type BlobStore, type DiskFile, fileBlobs, memoryBlobs } from "../src/in
 import { CrashDisk, MemoryDisk, MortalDisk, testBlobs } from "../src/testing/index.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? sample(32, 512));
-const SEED = Number(process.env.REYN_SEED ?? 1);
 /** Two directories have to be made for it. */
 const ROOT = "/state/blobs";
 
@@ -446,14 +446,6 @@ const brief = (bytes: Uint8Array | undefined): string =>
 				.toString("latin1")
 				.replace(/(.)\1*/gs, (run, one) => `${JSON.stringify(one)}x${run.length} `)
 		: "none";
-
-function seeded(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (Math.imul(state, 1664525) + 1013904223) | 0;
-		return (state >>> 0) / 4294967296;
-	};
-}
 
 test("some files of a directory are taken away, and what is not there, or has no directory, is no error", async () => {
 	const directory = await fresh();

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
+import { seeded } from "../../../tests/kit/seeded.ts";
 import { fileEngine, memoryEngine } from "../src/index.ts";
 import { sqliteEngine } from "../src/sqlite/index.ts";
 import { type EngineUnderTest, faultyEngine, MemoryDisk, testEngine } from "../src/testing/index.ts";
@@ -70,12 +71,4 @@ for (const parts of [false, true]) {
 			},
 		},
 	);
-}
-
-function seeded(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (Math.imul(state, 1664525) + 1013904223) | 0;
-		return (state >>> 0) / 4294967296;
-	};
 }

@@ -1,6 +1,7 @@
 /** The writer over engines that leave it in the dark. `REYN_SEED` and `REYN_RUNS` set the random ones. */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { delegate } from "../src/engine/delegate.ts";
 import { Poller } from "../src/engine/poller.ts";
 import {
@@ -15,7 +16,6 @@ import {
 } from "../src/index.ts";
 import { faultyEngine } from "../src/testing/index.ts";
 
-const SEED = Number(process.env.REYN_SEED ?? 1);
 const RUNS = Number(process.env.REYN_RUNS ?? 60);
 const said = defineRecord("said", z.object({ text: z.string() }));
 /** Waits are over at once. */
@@ -25,14 +25,6 @@ const impatient: Timers = {
 		return () => clearImmediate(timer);
 	},
 };
-
-function random(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (Math.imul(state, 1664525) + 1013904223) | 0;
-		return (state >>> 0) / 4294967296;
-	};
-}
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -58,15 +50,15 @@ describe("answers that are lost", () => {
 		`everything is stored once and in order, whatever is lost (parts of batches too: %s; ${RUNS} runs, seed ${SEED})`,
 		async (parts) => {
 			for (let run = 0; run < RUNS; run++) {
-				const next = random(SEED * 1000 + run);
+				const random = seeded(SEED * 1000 + run);
 				const engine = memoryEngine();
-				const wal = await open(inSmallBatches(faultyEngine(engine, { random: next, parts })));
+				const wal = await open(inSmallBatches(faultyEngine(engine, { random, parts })));
 				const told: [number, string][] = [];
 				const waiting: Promise<unknown>[] = [];
 				for (let n = 0; n < 60; n++) {
 					const { seq, durable } = wal.append(said({ text: String(n) }), {});
 					waiting.push(durable.then(() => told.push([seq, String(n)])));
-					if (next() < 0.3) await durable;
+					if (random.chance(0.3)) await durable;
 				}
 				await Promise.all(waiting);
 				await wal.close();
@@ -80,9 +72,9 @@ describe("answers that are lost", () => {
 	test(`a writer that is fenced stops: what it acknowledged is there, and nothing of it comes later (${RUNS} runs)`, async () => {
 		let lost = 0;
 		for (let run = 0; run < RUNS; run++) {
-			const next = random(SEED * 1000 + run);
+			const random = seeded(SEED * 1000 + run);
 			const engine = memoryEngine();
-			const old = await open(inSmallBatches(faultyEngine(engine, { random: next, parts: true })));
+			const old = await open(inSmallBatches(faultyEngine(engine, { random, parts: true })));
 			const told: [number, string][] = [];
 			const codes = new Set<unknown>();
 			const waiting: Promise<unknown>[] = [];
@@ -99,12 +91,12 @@ describe("answers that are lost", () => {
 					codes.add((error as WalError).code);
 				}
 			};
-			const fenceAt = Math.floor(next() * 30);
+			const fenceAt = random.below(30);
 			let fresh: Wal | undefined;
 			for (let n = 0; n < 40; n++) {
 				append(n);
 				if (n === fenceAt) fresh = await open(engine, true);
-				if (next() < 0.3) await new Promise((resolve) => setImmediate(resolve));
+				if (random.chance(0.3)) await new Promise((resolve) => setImmediate(resolve));
 			}
 			await Promise.all(waiting);
 			await fresh?.append(said({ text: "new" }), {}).durable;

@@ -6,13 +6,13 @@
  */
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { pointsOf, sample } from "../../../tests/sample.ts";
 import { readAt } from "../src/disk/disk.ts";
 import { defineRecord, fileEngine, openWal, type Wal, type WalRecord } from "../src/index.ts";
 import { CrashDisk, MemoryDisk, MortalDisk } from "../src/testing/index.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? sample(16, 512));
-const SEED = Number(process.env.REYN_SEED ?? 1);
 const EVERY = 5;
 const said = defineRecord("said", z.object({ text: z.string() }));
 /** Two directories have to be made. */
@@ -23,14 +23,6 @@ const openOn = (disk: MemoryDisk, adopt?: string) =>
 	openWal(fileEngine(`${ABOVE}/log`, { disk, ...options, ...(adopt === undefined ? {} : { adopt }) }), {
 		records: [said],
 	});
-
-function random(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (Math.imul(state, 1664525) + 1013904223) | 0;
-		return (state >>> 0) / 4294967296;
-	};
-}
 
 type Shown = readonly Pick<WalRecord, "seq" | "crc">[];
 
@@ -88,11 +80,11 @@ const settled = (disk: MemoryDisk): CrashDisk =>
 test(`after a power cut at any operation, everything acknowledged is there (${STATES} states a cut, seed ${SEED})`, async () => {
 	const disk = new CrashDisk();
 	const acknowledged = await history(disk);
-	const next = random(SEED);
+	const random = seeded(SEED);
 	let states = 0;
 	for (const cut of pointsOf(0, disk.cuts, EVERY)) {
 		const expected = acknowledged.findLast((each) => each.cut <= cut)?.records;
-		for (const state of disk.states(cut, { limit: STATES, random: next })) {
+		for (const state of disk.states(cut, { limit: STATES, random })) {
 			states++;
 			const records = await recordsOn(state);
 			check(records, expected);
@@ -133,9 +125,9 @@ test.each([
 		for (let i = 0; i < 40; i++) await taken.append(said({ text: "more ".repeat(100) }), {}).durable;
 		await taken.close();
 		expect([...disk.files.keys()].filter((path) => /wal-\d+\.jsonl$/.test(path)).length).toBeGreaterThan(2);
-		const next = random(SEED);
+		const random = seeded(SEED);
 		for (const cut of pointsOf(0, disk.cuts, EVERY)) {
-			for (const state of disk.states(cut, { limit: 4, random: next })) {
+			for (const state of disk.states(cut, { limit: 4, random })) {
 				const records = await recordsOn(state);
 				check(records, before.slice(0, -1));
 				if (cut >= known) expect(adoptedOn(state)).toBe(mine);
@@ -179,9 +171,9 @@ test.each([
 		const taken = await openOn(disk, mine);
 		const known = disk.cuts;
 		await taken.close();
-		const next = random(SEED);
+		const random = seeded(SEED);
 		for (let cut = 0; cut <= disk.cuts; cut++) {
-			for (const state of disk.states(cut, { limit: 16, random: next })) {
+			for (const state of disk.states(cut, { limit: 16, random })) {
 				if (cut >= known) expect([adoptedOn(state), ...baseOn(state)]).toEqual([mine, mine]);
 				// No log says whose it is beside a base that does not.
 				if (adoptedOn(state) === mine) expect(baseOn(state)).toEqual([mine]);
@@ -203,15 +195,15 @@ test.each([
 test(`a recovery that is cut itself comes to the same (seed ${SEED})`, async () => {
 	const disk = new CrashDisk();
 	const acknowledged = await history(disk);
-	const next = random(SEED + 1);
+	const random = seeded(SEED + 1);
 	let states = 0;
 	for (const cut of pointsOf(0, disk.cuts, EVERY, 3)) {
 		const expected = acknowledged.findLast((each) => each.cut <= cut)?.records;
-		for (const state of disk.states(cut, { limit: 2, random: next })) {
+		for (const state of disk.states(cut, { limit: 2, random })) {
 			const again = settled(state);
 			await recordsOn(again);
 			for (let second = 0; second <= again.cuts; second++) {
-				for (const twice of again.states(second, { limit: 3, random: next })) {
+				for (const twice of again.states(second, { limit: 3, random })) {
 					states++;
 					check(await recordsOn(twice), expected);
 				}
@@ -233,7 +225,7 @@ async function* afterPowerCuts(): AsyncGenerator<Left> {
 	const acknowledged = await history(disk);
 	for (const cut of pointsOf(0, disk.cuts, EVERY, 5)) {
 		const expected = acknowledged.findLast((each) => each.cut <= cut)?.records ?? [];
-		for (const state of disk.states(cut, { limit: 2, random: random(SEED + cut) }))
+		for (const state of disk.states(cut, { limit: 2, random: seeded(SEED + cut) }))
 			yield { disk: settled(state), acknowledged: expected };
 	}
 }
@@ -277,7 +269,7 @@ async function* afterFailedRecoveries(): AsyncGenerator<Left> {
 
 /** Opens each log, reads it, and cuts the power before, in the midst of and after that. */
 async function checkShown(lefts: AsyncGenerator<Left>): Promise<void> {
-	const next = random(SEED + 2);
+	const random = seeded(SEED + 2);
 	let states = 0;
 	for await (const { disk, acknowledged } of lefts) {
 		const start = disk.cuts;
@@ -287,7 +279,7 @@ async function checkShown(lefts: AsyncGenerator<Left>): Promise<void> {
 		for await (const record of wal.read()) shown.push(record);
 		check(shown, acknowledged);
 		for (let cut = start; cut <= end; cut++) {
-			for (const state of disk.states(cut, { limit: cut === start || cut === end ? 6 : 1, random: next })) {
+			for (const state of disk.states(cut, { limit: cut === start || cut === end ? 6 : 1, random })) {
 				states++;
 				check(await recordsOn(state), cut === end ? shown : acknowledged);
 			}
@@ -308,7 +300,7 @@ describe("the disk that is cut", () => {
 	/** What may stand in the one file on it, a letter a byte. */
 	const seen = (disk: CrashDisk): Set<string> =>
 		new Set(
-			[...disk.states(disk.cuts, { random: random(SEED) })].map(({ files }) =>
+			[...disk.states(disk.cuts, { random: seeded(SEED) })].map(({ files }) =>
 				Buffer.from(files.get("/f")?.bytes ?? []).toString("latin1"),
 			),
 		);
@@ -371,10 +363,10 @@ test(`a truncation that is cut anywhere is whole afterwards, or has not begun (s
 	expect(first).toBeGreaterThan(20);
 	const until = disk.cuts;
 	await wal.close();
-	const next = random(SEED);
+	const random = seeded(SEED);
 	const firsts = new Set<number>();
 	for (let cut = from; cut <= until; cut++) {
-		for (const state of disk.states(cut, { limit: 64, random: next })) {
+		for (const state of disk.states(cut, { limit: 64, random })) {
 			const again = await openOn(state);
 			firsts.add(again.first);
 			const found: string[] = [];
@@ -391,7 +383,7 @@ test(`a truncation that is cut anywhere is whole afterwards, or has not begun (s
 });
 
 test(`a truncation that was killed anywhere, and a power cut anywhere in the opening that ends it (seed ${SEED})`, async () => {
-	const next = random(SEED);
+	const random = seeded(SEED);
 	for (let n = 1; ; n++) {
 		const disk = new MortalDisk();
 		const wal = await openOn(disk);
@@ -407,7 +399,7 @@ test(`a truncation that was killed anywhere, and a power cut anywhere in the ope
 		const from = disk.cuts;
 		await (await openOn(disk)).close();
 		for (let cut = from; cut <= disk.cuts; cut++) {
-			for (const state of disk.states(cut, { limit: 16, random: next })) {
+			for (const state of disk.states(cut, { limit: 16, random })) {
 				const again = await openOn(state);
 				const found: number[] = [];
 				for await (const { seq } of again.read()) found.push(seq);

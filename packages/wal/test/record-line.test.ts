@@ -1,19 +1,11 @@
 /** A record's line read from where its parts stand, against the same line parsed whole. */
 import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { decodeLine, encodeRecord } from "../src/record/codec.ts";
 import { RecordLine } from "../src/record/record-line.ts";
 
-const SEED = Number(process.env.REYN_SEED ?? 1);
 const RUNS = Number(process.env.REYN_RUNS ?? 4000);
-
-function random(seed: number): (below: number) => number {
-	let state = seed;
-	return (below) => {
-		state = (Math.imul(state, 1664525) + 1013904223) | 0;
-		return Math.floor(((state >>> 0) / 4294967296) * below);
-	};
-}
 
 /** Pieces that look like parts of a line, put where they are none. */
 const tricky = [
@@ -46,16 +38,16 @@ function fast(line: Buffer): unknown {
 }
 
 test(`what is read is what would be parsed, for any record (${RUNS} runs, seed ${SEED})`, () => {
-	const next = random(SEED);
-	const text = (): string => Array.from({ length: next(4) }, () => tricky[next(tricky.length)]).join("");
+	const random = seeded(SEED);
+	const text = (): string => Array.from({ length: random.below(4) }, () => random.pick(tricky)).join("");
 	const value = (depth: number): unknown =>
 		[
 			() => text(),
-			() => next(1000) - 500,
+			() => random.below(1000) - 500,
 			() => null,
 			() => [value(depth + 1), value(depth + 1)],
 			() => JSON.parse(`{${JSON.stringify(text())}:${JSON.stringify(value(depth + 1)) ?? 1}}`),
-		][next(depth > 3 ? 3 : 5)]?.();
+		][random.below(depth > 3 ? 3 : 5)]?.();
 	let read = 0;
 	for (let run = 0; run < RUNS; run++) {
 		const scope = [
@@ -65,13 +57,14 @@ test(`what is read is what would be parsed, for any record (${RUNS} runs, seed $
 			{ agent: "a", session: "b", run: text() },
 		];
 		const { line } = encodeRecord({
-			seq: 1 + next(1e6),
-			ts: next(2) ? next(1e9) : next(1e9) / 7 - 1e6,
-			kind: next(2) ? text() : (["wal_epoch", "note_put"][next(2)] ?? ""),
-			scope: scope[next(4)] ?? {},
+			seq: 1 + random.below(1e6),
+			ts: random.below(2) ? random.below(1e9) : random.below(1e9) / 7 - 1e6,
+			kind: random.below(2) ? text() : random.pick(["wal_epoch", "note_put"]),
+			scope: scope[random.below(4)] ?? {},
 			data: JSON.stringify(value(0)),
-			dur: next(1e6),
-			prev: next(2 ** 31)
+			dur: random.below(1e6),
+			prev: random
+				.below(2 ** 31)
 				.toString(16)
 				.padStart(8, "0"),
 		});
@@ -88,16 +81,16 @@ test(`what is read is what would be parsed, for any record (${RUNS} runs, seed $
 });
 
 test(`a line whose bytes were changed and whose checksum was made anew is never read as what it is not (${RUNS} runs)`, () => {
-	const next = random(SEED + 1);
+	const random = seeded(SEED + 1);
 	const body =
 		'{"v":1,"seq":12,"ts":34,"kind":"note_put","scope":{"agent":"a","session":"b"},"data":{"x":"y","z":[1,{}]},"dur":11,"prev":"0011aabb"';
 	const marks = ['"', "}", "{", ",", ":", "\\", "0", "-", "1", " ", "\n", "[", "null", '"dur":', '"data":', "\u00fc"];
 	let read = 0;
 	for (let run = 0; run < RUNS; run++) {
 		let changed = body;
-		for (let n = 1 + next(3); n > 0; n--) {
-			const at = next(changed.length);
-			changed = changed.slice(0, at) + marks[next(marks.length)] + changed.slice(at + next(3));
+		for (let n = 1 + random.below(3); n > 0; n--) {
+			const at = random.below(changed.length);
+			changed = changed.slice(0, at) + random.pick(marks) + changed.slice(at + random.below(3));
 		}
 		const bytes = sealed(changed);
 		const found = fast(bytes);

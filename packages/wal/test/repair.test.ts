@@ -1,13 +1,13 @@
 /** Giving up what is damaged: nothing is lost but what was accepted, the originals are kept, and a killed repair is run again. */
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { defineRecord, fileEngine, openWal, type StoredRecord, type WalRecord } from "../src/index.ts";
 import { CrashDisk, MemoryDisk } from "../src/testing/index.ts";
 import { applyRepair, proposeRepair, verifyLog } from "../src/tools.ts";
 
 const STATES = Number(process.env.REYN_STATES ?? sample(2, 24));
-const SEED = Number(process.env.REYN_SEED ?? 1);
 const said = defineRecord("said", z.object({ text: z.string() }));
 const ACTIVE = "/log/wal.jsonl";
 const clock = { now: () => 1_795_194_450_898 };
@@ -378,14 +378,6 @@ test("the lines before the damage stay byte for byte, and every line after it is
 	for (const [i, { prev }] of records.entries()) if (i > 0) expect(prev).toBe(records[i - 1]?.crc);
 });
 
-function random(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (Math.imul(state, 1664525) + 1013904223) | 0;
-		return (state >>> 0) / 4294967296;
-	};
-}
-
 const ROUNDS = Number(process.env.REYN_ROUNDS ?? sample(30, 150));
 
 test(`whatever is damaged: the proposal is honest, and what it keeps is what was written (${ROUNDS} rounds, seed ${SEED})`, async () => {
@@ -393,13 +385,12 @@ test(`whatever is damaged: the proposal is honest, and what it keeps is what was
 	const original = new Map((await recordsOn(copyOf(whole))).map((record) => [record.seq, record]));
 	const files = [...whole.files].filter(([path]) => path.endsWith(".jsonl")).map(([path]) => textOf(whole, path));
 	const lineOf = new Map(files.flatMap((text) => text.split("\n")).map((line) => [line.slice(-10, -2), line]));
-	const next = random(SEED + 7);
-	const below = (limit: number): number => Math.floor(next() * limit);
+	const random = seeded(SEED + 7);
 	const kinds: Record<string, number> = {};
 	for (let round = 0; round < ROUNDS; round++) {
 		const disk = copyOf(whole);
 		const done: string[] = [];
-		for (let n = 1 + below(3); n > 0; n--) done.push(harm(disk, below));
+		for (let n = 1 + random.below(3); n > 0; n--) done.push(harm(disk, random));
 		const before = [...disk.files]
 			.filter(([path]) => path.endsWith(".jsonl"))
 			.map(([, { bytes }]) => Buffer.from(bytes).toString("latin1"));
@@ -437,17 +428,17 @@ test(`whatever is damaged: the proposal is honest, and what it keeps is what was
 }, 120_000);
 
 /** Does one kind of harm to one file of a log, and says which. */
-function harm(disk: MemoryDisk, below: (limit: number) => number): string {
+function harm(disk: MemoryDisk, random: Random): string {
 	const paths = [...sealedOf(disk), ...(disk.files.has(ACTIVE) ? [ACTIVE] : [])];
-	const path = paths[below(paths.length)];
+	const path = random.pick(paths);
 	if (path === undefined) return "nothing is left";
 	const bytes = Buffer.from(disk.files.get(path)?.bytes ?? []);
-	const place = below(bytes.length);
+	const place = random.below(bytes.length);
 	const lines = bytes.toString("latin1").split("\n");
-	const line = below(lines.length - 1);
-	switch (below(7)) {
+	const line = random.below(lines.length - 1);
+	switch (random.below(7)) {
 		case 0:
-			bytes[place] = (bytes[place] as number) ^ (1 << below(8));
+			bytes[place] = (bytes[place] as number) ^ (1 << random.below(8));
 			put(disk, path, bytes);
 			return `${path}: a bit of byte ${place}`;
 		case 1:
@@ -463,11 +454,7 @@ function harm(disk: MemoryDisk, below: (limit: number) => number): string {
 			put(disk, path, Buffer.from(lines.toSpliced(line, 1).join("\n"), "latin1"));
 			return `${path}: line ${line + 1} taken out`;
 		case 5:
-			put(
-				disk,
-				path,
-				Buffer.from(lines.toSpliced(line, 0, lines[below(lines.length - 1)] as string).join("\n"), "latin1"),
-			);
+			put(disk, path, Buffer.from(lines.toSpliced(line, 0, random.pick(lines.slice(0, -1))).join("\n"), "latin1"));
 			return `${path}: a line doubled before line ${line + 1}`;
 		default:
 			disk.remove(path);
@@ -497,10 +484,10 @@ test.each([
 		const accept = `${seq}..${seq}`;
 		const disk = copyOf(damaged);
 		await at(disk, accept);
-		const next = random(SEED);
+		const random = seeded(SEED);
 		let states = 0;
 		for (let cut = 0; cut <= disk.cuts; cut++) {
-			for (const state of disk.states(cut, { limit: STATES, random: next })) {
+			for (const state of disk.states(cut, { limit: STATES, random })) {
 				states++;
 				const kept = (on: MemoryDisk): void => {
 					const there = new Set([...on.files.values()].map(({ bytes }) => Buffer.from(bytes).toString()));
@@ -512,9 +499,7 @@ test.each([
 				if (proposal.kind !== "nothing") expect(proposal.accept).toBe(accept);
 				// And cut once more, in the middle of what goes on.
 				await at(again, accept);
-				const half = [
-					...again.states(Math.floor(next() * (again.cuts + 1)), { limit: 1, random: next }),
-				][0] as MemoryDisk;
+				const half = [...again.states(random.below(again.cuts + 1), { limit: 1, random })][0] as MemoryDisk;
 				kept(half);
 				await at(half, accept);
 				kept(half);
