@@ -10,11 +10,10 @@ import { allRecords } from "@reyn/runtime";
 import { openWal, type WalRecord } from "@reyn/wal";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { modelCalls, type Place, run, start, streamLines } from "../cli.ts";
-import { random } from "../faults/fault.ts";
+import { SEED, seeded } from "../kit/seeded.ts";
 import { sample } from "../sample.ts";
 
 const KILLS = Number(process.env.REYN_KILLS ?? sample(4, 16));
-const SEED = Number(process.env.REYN_SEED ?? 1);
 const QUESTION = "How do the parser and the printer work together, and where is each of them tested?";
 const ASK = ["--pace", "60", "run", "-p", QUESTION, "--output-format", "stream-json"];
 /** Its model takes an hour to answer: it stands where it asks. */
@@ -103,7 +102,7 @@ test(`${KILLS} kills at random moments (seed ${SEED}): nothing acknowledged is l
 	const callsOfAWhole = modelCalls(whole).map(({ request }) => request);
 	expect(new Set(callsOfAWhole).size, "the requests of one run are all different").toBe(callsOfAWhole.length);
 
-	const next = random(SEED);
+	const random = seeded(SEED);
 	let kills = 0;
 	let cutInAStep = 0;
 	for (let round = 0; kills < KILLS || cutInAStep === 0; round++) {
@@ -117,8 +116,7 @@ test(`${KILLS} kills at random moments (seed ${SEED}): nothing acknowledged is l
 			const waits = attempt === 1 && begun;
 			const { child, ended } = start(here, waits ? RESUME_AND_WAIT : asked ? RESUME : ASK);
 			if (waits) await killWaiting(child, here);
-			else if (attempt < 4 && (kills < KILLS || cutInAStep === 0))
-				killAfter(child, Math.floor(next() * 16), next() * 60);
+			else if (attempt < 4 && (kills < KILLS || cutInAStep === 0)) killAfter(child, random.below(16), random() * 60);
 			const end = await ended;
 			const killed = end.signal === "SIGKILL";
 			if (killed) kills++;

@@ -9,7 +9,7 @@ import { allRecords, type MeterReading } from "@reyn/runtime";
 import { openWal } from "@reyn/wal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Ended, modelCalls, type Place, run, start, streamLines } from "../cli.ts";
-import { random } from "../faults/fault.ts";
+import { SEED, seeded } from "../kit/seeded.ts";
 
 let root: string;
 let cwd: string;
@@ -100,7 +100,6 @@ async function endAfter(
 }
 
 const KILLS = Number(process.env.REYN_SCRIPT_KILLS ?? 2);
-const SEED = Number(process.env.REYN_SEED ?? 1);
 
 test(`killed ${KILLS} times at random moments (seed ${SEED}), a run pays at most for the calls that were open`, async () => {
 	const path = await file(
@@ -117,7 +116,7 @@ test(`killed ${KILLS} times at random moments (seed ${SEED}), a run pays at most
 	const callsOfAWhole = modelCalls(whole).map(({ request }) => request);
 	expect(new Set(callsOfAWhole).size).toBe(8);
 
-	const next = random(SEED);
+	const random = seeded(SEED);
 	let kills = 0;
 	for (let round = 0; kills < KILLS; round++) {
 		const here = place(`killed-${round}`);
@@ -129,7 +128,7 @@ test(`killed ${KILLS} times at random moments (seed ${SEED}), a run pays at most
 			const what = id === undefined ? ["run", path] : ["resume", id];
 			const { child, ended } = start(here, ["--pace", "250", "script", ...what, "--output-format", "stream-json"]);
 			const timer =
-				killsHere < 4 && kills < KILLS ? setTimeout(() => child.kill("SIGKILL"), 500 + next() * 1500) : undefined;
+				killsHere < 4 && kills < KILLS ? setTimeout(() => child.kill("SIGKILL"), 500 + random() * 1500) : undefined;
 			const end = await ended;
 			clearTimeout(timer);
 			// Nothing whose answer was in the log is asked again.

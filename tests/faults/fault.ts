@@ -105,14 +105,3 @@ export class FaultError extends Error {
 
 /** Under a test runner nothing is mounted. */
 const isAsked = (): boolean => process.env.VITEST === undefined;
-
-/** Small and seeded (mulberry32), so that a failure can be run again. */
-export function random(seed: number): () => number {
-	let state = seed;
-	return () => {
-		state = (state + 0x6d2b79f5) | 0;
-		let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-		mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-		return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-	};
-}

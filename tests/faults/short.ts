@@ -1,10 +1,9 @@
 /** Every fault that needs no privileges, in its short form, in the fast run in brief; the whole of each is `pnpm faults <name>`. */
 import { expect, test } from "vitest";
+import { SEED } from "../kit/seeded.ts";
 import { isDeep } from "../sample.ts";
 import type { Fault } from "./fault.ts";
 import { faults } from "./index.ts";
-
-const SEED = Number(process.env.REYN_SEED ?? 1);
 
 /** Those that kill before system calls: each point is a process of its own under strace, so they take as long as all others. */
 const atSystemCalls = ["syscalls", "captures", "truncation", "generations"];

@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { type Case, type Fault, random, runCases, type Settings } from "../fault.ts";
+import { type Random, seeded } from "../../kit/seeded.ts";
+import { type Case, type Fault, runCases, type Settings } from "../fault.ts";
 import { type Acked, checkLog, checkRecords, codeOf, openLog, readAll } from "../lab/check.ts";
 import { type FileSystem, type LoopDisk, needsDisk, withDisk } from "../lab/loop-disk.ts";
 import { needsAll } from "../lab/needs.ts";
@@ -44,14 +45,14 @@ export const fault: Fault = {
 	run: (settings) => runCases([...casesOn("ext4"), ...casesOn("xfs")], settings),
 };
 
-type Try = (disk: LoopDisk, rounds: number, next: () => number) => Promise<string>;
+type Try = (disk: LoopDisk, rounds: number, random: Random) => Promise<string>;
 
 function casesOn(kind: FileSystem): Case[] {
 	const on = (name: string, run: Try, more?: string): Case => ({
 		name: `${kind}: ${name}`,
 		needs: () => needsDisk(kind) ?? (more === undefined ? undefined : needsAll(more)),
 		run: ({ rounds, seed, short }: Settings) =>
-			withDisk(kind, (disk) => run(disk, rounds ?? (short ? 2 : 25), random(seed))),
+			withDisk(kind, (disk) => run(disk, rounds ?? (short ? 2 : 25), seeded(seed))),
 	});
 	return [
 		on("cut under load (row 3)", underLoad),
@@ -60,14 +61,14 @@ function casesOn(kind: FileSystem): Case[] {
 	];
 }
 
-async function underLoad(disk: LoopDisk, rounds: number, next: () => number): Promise<string> {
+async function underLoad(disk: LoopDisk, rounds: number, random: Random): Promise<string> {
 	let acked = 0;
 	let torn = 0;
 	for (let i = 0; i < rounds; i++) {
 		await disk.fresh();
 		const writer = startWriter(disk.state, { segmentBytes: 64 * 1024, allocateBytes: 16 * 1024 });
 		await writer.line("acked");
-		await sleep(20 + next() * 250);
+		await sleep(20 + random() * 250);
 		disk.cut();
 		await kill(writer);
 		disk.again();
@@ -80,13 +81,13 @@ async function underLoad(disk: LoopDisk, rounds: number, next: () => number): Pr
 }
 
 /** Killed, recovered by another process that shows what it found, and cut before anything more is written. */
-async function killRecoverCut(disk: LoopDisk, rounds: number, next: () => number): Promise<string> {
+async function killRecoverCut(disk: LoopDisk, rounds: number, random: Random): Promise<string> {
 	let shown = 0;
 	for (let i = 0; i < rounds; i++) {
 		await disk.fresh();
 		const writer = startWriter(disk.state, {});
 		await writer.line("acked");
-		await sleep(20 + next() * 100);
+		await sleep(20 + random() * 100);
 		await kill(writer);
 		const wal = await openLog(disk.state);
 		const records: Acked[] = [];
@@ -103,7 +104,7 @@ async function killRecoverCut(disk: LoopDisk, rounds: number, next: () => number
 }
 
 /** The negative control: with a sync that does nothing acknowledged records are lost, and this test sees it. */
-async function lyingSync(disk: LoopDisk, rounds: number, next: () => number): Promise<string> {
+async function lyingSync(disk: LoopDisk, rounds: number, random: Random): Promise<string> {
 	let lost = 0;
 	let lostWithHead = 0;
 	let found = 0;
@@ -118,7 +119,7 @@ async function lyingSync(disk: LoopDisk, rounds: number, next: () => number): Pr
 		const paths = ["wal.jsonl", "wal.head"].map((name) => join(disk.state, name));
 		const writer = startWriter(disk.state, {}, strace("/dev/null", paths, "-e", "inject=fdatasync:retval=0:when=6+"));
 		await writer.line("acked");
-		await sleep(100 + next() * 150);
+		await sleep(100 + random() * 150);
 		if (headSurvives) spawnSync("sync", ["-d", join(disk.state, "wal.head")]);
 		disk.cut();
 		await kill(writer);

@@ -8,7 +8,8 @@ import { closeSync, fdatasyncSync, openSync, readFileSync, rmSync, writeSync } f
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileEngine, openWal } from "@reyn/wal";
-import { type Case, type Fault, random, runCases, type Settings } from "../fault.ts";
+import { type Random, seeded } from "../../kit/seeded.ts";
+import { type Case, type Fault, runCases, type Settings } from "../fault.ts";
 import { type Acked, checkLog, checkRecords, codeOf, readAll } from "../lab/check.ts";
 import { type LoopDisk, needsDisk, unmount, withDisk } from "../lab/loop-disk.ts";
 import { needsAll } from "../lab/needs.ts";
@@ -45,15 +46,15 @@ export const fault: Fault = {
 	run: (settings) => runCases(cases, settings),
 };
 
-type Try = (thin: ThinDisk, next: () => number) => Promise<Readonly<Record<string, number>>>;
+type Try = (thin: ThinDisk, random: Random) => Promise<Readonly<Record<string, number>>>;
 
 /** So many times on a new disk each; what was counted is added up. */
 async function rounds({ rounds, short, seed }: Settings, run: Try): Promise<string> {
 	const total = rounds ?? (short ? 2 : 12);
-	const next = random(seed);
+	const random = seeded(seed);
 	const sums = new Map<string, number>();
 	for (let i = 0; i < total; i++) {
-		const counts = await withThinDisk((thin) => run(thin, next));
+		const counts = await withThinDisk((thin) => run(thin, random));
 		for (const [what, count] of Object.entries(counts)) sums.set(what, (sums.get(what) ?? 0) + count);
 	}
 	return `${total} of ${total} rounds, ${[...sums].map(([what, sum]) => `${what} ${sum}`).join(", ")}`;
@@ -83,9 +84,9 @@ async function plainFile(thin: ThinDisk): Promise<string> {
 }
 
 /** What this open shows is on the disk: the pages in the cache say that they are clean, so a sync alone would skip them. */
-async function openedFromTheCache(thin: ThinDisk, next: () => number) {
+async function openedFromTheCache(thin: ThinDisk, random: Random) {
 	const { state } = thin.disk;
-	const acked = await poisoned(thin, next);
+	const acked = await poisoned(thin, random);
 	const { records } = await readAll(state);
 	checkRecords(records, acked);
 	thin.disk.cut();
@@ -94,9 +95,9 @@ async function openedFromTheCache(thin: ThinDisk, next: () => number) {
 	return { acknowledged: acked.length, "more shown": records.length - 1 - acked.length, lost: 0 };
 }
 
-async function openedFromTheDisk(thin: ThinDisk, next: () => number) {
+async function openedFromTheDisk(thin: ThinDisk, random: Random) {
 	const { state } = thin.disk;
-	const acked = await poisoned(thin, next);
+	const acked = await poisoned(thin, random);
 	thin.disk.cut();
 	thin.disk.again();
 	const path = join(state, "wal.jsonl");
@@ -135,13 +136,13 @@ async function noNewSpace(thin: ThinDisk) {
  * log's own records too. It ends where a block does: the loop driver takes a write that was cut short, between a block that
  * is there and one that is not, for a whole one, and a disk that lies is another fault.
  */
-async function poisoned(thin: ThinDisk, next: () => number): Promise<Acked[]> {
+async function poisoned(thin: ThinDisk, random: Random): Promise<Acked[]> {
 	const path = join(thin.disk.state, "wal.jsonl");
 	const end = (): number => readFileSync(path).lastIndexOf("}\n") + 2;
 	const wal = await openWal(fileEngine(thin.disk.state, { allocateBytes: 256 * 1024 }), { records: [numbered] });
 	const append = (length: number) => wal.append(numbered({ n: 100, text: "x".repeat(length) }), {});
 	// From seq 10 on lines of the same text are of the same length.
-	while (wal.tip < 12 + next() * 30) await append(0).durable;
+	while (wal.tip < 12 + random() * 30) await append(0).durable;
 	const before = end();
 	await append(0).durable;
 	const lineBytes = end() - before;
@@ -152,7 +153,7 @@ async function poisoned(thin: ThinDisk, next: () => number): Promise<Acked[]> {
 
 	thin.thinOut(path, end());
 	const first = append(40).durable;
-	const rest = Array.from({ length: 80 }, () => append(Math.floor(next() * 400)).durable);
+	const rest = Array.from({ length: 80 }, () => append(random.below(400)).durable);
 	for (const { status } of await Promise.allSettled([first, ...rest]))
 		assert.equal(status, "rejected", "acknowledged after a failed sync");
 	assert.equal(await codeOf(() => first), "WAL_POISONED");

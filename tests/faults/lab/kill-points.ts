@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { random, type Settings } from "../fault.ts";
+import { seeded } from "../../kit/seeded.ts";
+import type { Settings } from "../fault.ts";
 import { runToEnd, start, withDirectory } from "./start.ts";
 import { callsIn, strace } from "./strace.ts";
 
@@ -37,7 +38,7 @@ export async function killAtCalls<Before>(killed: Killed<Before>, { short, seed 
 		await check(state, before, whole);
 		const calls = await callsIn(join(state, below), log);
 		const stride = short ? Math.ceil(calls.length / 2) : 1;
-		const first = Math.floor(random(seed)() * stride);
+		const first = seeded(seed).below(stride);
 		const chosen = calls.filter((_, i) => i % stride === first);
 		const found = new Map<number, number>();
 		for (const { name, path, n } of chosen) {

@@ -1,7 +1,7 @@
 /** Logs in memory: made by the real writer, damaged as plain bytes, opened by the real recovery. */
 import { fileEngine, type LogEngine, openWal, type WalRecord } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
-import { random } from "../fault.ts";
+import { seeded } from "../../kit/seeded.ts";
 import { numbered } from "./numbered.ts";
 
 export const DIRECTORY = "/log";
@@ -38,11 +38,11 @@ export async function sample(
 ): Promise<Sample> {
 	const disk = new MemoryDisk();
 	samples++;
-	const next = random(samples);
+	const random = seeded(samples);
 	const wal = await openWal(engineOn(disk, options), {
 		records: [numbered],
 		// The same bytes in every run, as far as they are ours.
-		ids: { hex: (digits) => Array.from({ length: digits * 2 }, () => Math.floor(next() * 16).toString(16)).join("") },
+		ids: { hex: (digits) => Array.from({ length: digits * 2 }, () => random.below(16).toString(16)).join("") },
 		clock: { now: () => 1_800_000_000_000 },
 	});
 	for (let n = 1; n <= count; ) {

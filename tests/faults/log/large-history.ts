@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { defineProjection, memorySnapshots } from "@reyn/snapshot";
 import { checkpoint, openTimeline, reset, resetSettled, timetravelRecords } from "@reyn/timetravel";
 import { fileBlobs, openWal, type Wal } from "@reyn/wal";
-import { random } from "../fault.ts";
+import { type Random, seeded } from "../../kit/seeded.ts";
 import { numbered } from "../lab/numbered.ts";
 
 /** In the order in which they are printed. */
@@ -32,13 +32,13 @@ console.log(JSON.stringify(await { build, use, gc }[what as "build" | "use" | "g
 
 async function build(): Promise<Measured> {
 	const since = performance.now();
-	const next = random(seed);
+	const random = seeded(seed);
 	const step = Math.floor(size / rewinds);
 	const wal = await openWal(directory, { records });
 	while (wal.tip < size) {
 		const seq = wal.tip + 1;
 		await wal.ready();
-		if (seq % step === 0) wal.append(reset({ target: someSeq(seq, next), mode: "both", actor: "fault" }), {});
+		if (seq % step === 0) wal.append(reset({ target: someSeq(seq, random), mode: "both", actor: "fault" }), {});
 		else if (seq % step === 1 && seq > step) wal.append(resetSettled({ reset: wal.tip }), {});
 		else if (seq % step === 2) wal.append(checkpoint({ kind: "turn", title: `turn ${seq}` }), {});
 		else wal.append(numbered({ n: seq, text: "some text of a record" }), {});
@@ -48,8 +48,8 @@ async function build(): Promise<Measured> {
 }
 
 /** Mostly a little way back, as people do it; now and then anywhere. */
-function someSeq(before: number, next: () => number): number {
-	const back = Math.floor(next() * (next() < 0.0005 ? before : size / rewinds));
+function someSeq(before: number, random: Random): number {
+	const back = Math.floor(random() * (random.chance(0.0005) ? before : size / rewinds));
 	return Math.max(0, before - 1 - back);
 }
 
@@ -76,11 +76,11 @@ async function use(): Promise<Measured> {
 	const active = oracle.pathTo(wal.tip);
 	for (const each of checkpoints) assert.equal(each.active, active[each.seq] === 1, `checkpoint ${each.seq}`);
 
-	const next = random(seed + 1);
+	const random = seeded(seed + 1);
 	const times: number[] = [];
 	let forks = 0;
 	for (let i = 0; i < REWINDS_USED; i++) {
-		const target = i % 2 === 0 ? Math.floor(next() * size) : someSeq(size, next);
+		const target = i % 2 === 0 ? random.below(size) : someSeq(size, random);
 		const since = performance.now();
 		const { kind } = await timeline.checkout(target);
 		times.push(performance.now() - since);

@@ -4,7 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { MortalDisk } from "@reyn/wal/testing";
-import { type Fault, FaultError, random } from "../fault.ts";
+import { seeded } from "../../kit/seeded.ts";
+import { type Fault, FaultError } from "../fault.ts";
 import { type Acked, checkRecords, codeOf, openLog, readAll } from "../lab/check.ts";
 import { engineOn } from "../lab/memory.ts";
 import { numbered } from "../lab/numbered.ts";
@@ -26,7 +27,7 @@ export const fault: Fault = {
 	],
 	needs: () => undefined,
 	async run({ seed, short, brief }) {
-		const next = random(seed);
+		const random = seeded(seed);
 		let kills = 0;
 		let states = 0;
 		const failed: string[] = [];
@@ -43,7 +44,7 @@ export const fault: Fault = {
 			const shown: Acked[] = [];
 			for await (const { seq, crc } of wal.read()) shown.push({ seq, crc });
 			for (let cut = start; cut <= end; cut++) {
-				for (const state of disk.states(cut, { limit: brief ? 2 : short ? 8 : 64, random: next })) {
+				for (const state of disk.states(cut, { limit: brief ? 2 : short ? 8 : 64, random })) {
 					states++;
 					const seen = await readAll(engineOn(state, options)).catch((error: Error) => error);
 					try {

@@ -1,7 +1,8 @@
 /** Row 1: kill -9 at random moments of opening, appending and sealing. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { type Fault, random } from "../fault.ts";
+import { seeded } from "../../kit/seeded.ts";
+import type { Fault } from "../fault.ts";
 import { type Acked, checkLog } from "../lab/check.ts";
 import { kill, sleep, startWriter, withDirectory } from "../lab/start.ts";
 
@@ -24,7 +25,7 @@ export const fault: Fault = {
 	needs: () => undefined,
 	async run({ rounds = undefined, seed, short, brief }) {
 		const total = rounds ?? (brief ? 2 : short ? 5 : 200);
-		const next = random(seed);
+		const random = seeded(seed);
 		let acknowledged = 0;
 		let torn = 0;
 		for (let done = 0; done < total; ) {
@@ -34,10 +35,10 @@ export const fault: Fault = {
 				for (let i = 0; i < ROUNDS_A_LOG && done < total; i++, done++) {
 					const writer = startWriter(directory, { segmentBytes: 128 * 1024, allocateBytes: 16 * 1024, bytes: 200 });
 					// Every fifth is killed while it starts.
-					if (next() < 0.2) await sleep(next() * 250);
+					if (random.chance(0.2)) await sleep(random() * 250);
 					else {
 						await writer.line("opened");
-						await sleep(next() * 150);
+						await sleep(random() * 150);
 					}
 					await kill(writer);
 					assert.deepEqual(writer.errors, []);

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import type { Ended, Place } from "../../cli.ts";
-import { type Case, type Fault, random, runCases } from "../fault.ts";
+import { type Random, seeded } from "../../kit/seeded.ts";
+import { type Case, type Fault, runCases } from "../fault.ts";
 import {
 	cli,
 	isClosed,
@@ -37,7 +38,7 @@ const cases: readonly Case[] = [
 	{ name: "run, SIGTERM", run: () => stopped("SIGTERM", 143) },
 	{ name: "run, SIGINT", run: () => stopped("SIGINT", 130) },
 	{ name: "run, SIGHUP", run: () => stopped("SIGHUP", 129) },
-	{ name: "run, SIGTERM at random moments", run: ({ rounds, seed }) => atRandom(rounds ?? 25, random(seed)) },
+	{ name: "run, SIGTERM at random moments", run: ({ rounds, seed }) => atRandom(rounds ?? 25, seeded(seed)) },
 	{ name: "chat, SIGTERM while lines wait", run: linesWait },
 	{
 		name: "chat on a terminal, Ctrl-C twice",
@@ -105,13 +106,13 @@ async function stopped(signal: NodeJS.Signals, code: number): Promise<string> {
 }
 
 /** Also while it starts, when nobody listens to signals yet: it is as killed then, and nothing is torn. */
-async function atRandom(rounds: number, next: () => number): Promise<string> {
+async function atRandom(rounds: number, random: Random): Promise<string> {
 	const { start } = await cli();
 	const ends = new Map<string, number>();
 	for (let i = 0; i < rounds; i++) {
 		await withPlace(async (here) => {
 			const { child, ended } = start(here, ASK);
-			await sleep(next() * 2000);
+			await sleep(random() * 2000);
 			child.kill("SIGTERM");
 			const { code, signal, stderr } = await ended;
 			const how = code === null ? `${signal} while it starts` : `exit ${code}`;

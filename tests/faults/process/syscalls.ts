@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { appendFile, cp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Fault, random } from "../fault.ts";
+import { type Random, seeded } from "../../kit/seeded.ts";
+import type { Fault } from "../fault.ts";
 import { type Acked, checkLog } from "../lab/check.ts";
 import { needsAll } from "../lab/needs.ts";
 import { startWriter, withDirectory } from "../lab/start.ts";
@@ -57,9 +58,9 @@ export const fault: Fault = {
 	needs: () => needsAll("strace"),
 	async run({ short, brief, seed }) {
 		const figures: Record<string, string> = {};
-		const next = random(seed);
+		const random = seeded(seed);
 		for (const scenario of scenarios)
-			figures[scenario.name] = await points(scenario, brief ? 1 : short ? 5 : undefined, next);
+			figures[scenario.name] = await points(scenario, brief ? 1 : short ? 5 : undefined, random);
 		return figures;
 	},
 };
@@ -67,7 +68,7 @@ export const fault: Fault = {
 async function points(
 	{ name, options, prepare }: Scenario,
 	limit: number | undefined,
-	next: () => number,
+	random: Random,
 ): Promise<string> {
 	return withDirectory(async (root) => {
 		const [start, state, log] = [join(root, "start"), join(root, "state"), join(root, "strace")];
@@ -84,8 +85,7 @@ async function points(
 		const all = [...(await countCalls(log))].flatMap(([call, count]) =>
 			Array.from({ length: count }, (_, i) => ({ call, n: i + 1 })),
 		);
-		const chosen =
-			limit === undefined ? all : Array.from({ length: limit }, () => all[Math.floor(next() * all.length)]);
+		const chosen = limit === undefined ? all : Array.from({ length: limit }, () => random.pick(all));
 		let killed = 0;
 		for (const point of chosen) {
 			const { call = "", n = 0 } = point ?? {};

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type Case, type Fault, random, runCases, type Settings } from "../fault.ts";
+import { seeded } from "../../kit/seeded.ts";
+import { type Case, type Fault, runCases, type Settings } from "../fault.ts";
 import { needsGroup, withGroup } from "../lab/cgroup.ts";
 import { checkLog } from "../lab/check.ts";
 import { needsAll } from "../lab/needs.ts";
@@ -89,7 +90,7 @@ type Trees = (use: (via: readonly string[], end: End) => Promise<void>) => Promi
 
 async function wholeTrees({ rounds, short, seed }: Settings, trees: Trees): Promise<string> {
 	const total = rounds ?? (short ? 1 : 20);
-	const next = random(seed);
+	const random = seeded(seed);
 	let acked = 0;
 	let children = 0;
 	for (let i = 0; i < total; i++) {
@@ -97,7 +98,7 @@ async function wholeTrees({ rounds, short, seed }: Settings, trees: Trees): Prom
 			trees(async (via, end) => {
 				const { state, writer, pids } = await family(root, via);
 				try {
-					await sleep(next() * 150);
+					await sleep(random() * 150);
 					await end(writer);
 					await writer.ended;
 					// A kill is a signal: it is told to all at once, and each obeys when it next runs.

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Case, random, type Settings } from "../fault.ts";
+import { seeded } from "../../kit/seeded.ts";
+import type { Case, Settings } from "../fault.ts";
 import { type FileSystem, type LoopDisk, needsDisk, withDisk } from "../lab/loop-disk.ts";
 import { needsAll } from "../lab/needs.ts";
 import { kill, runToEnd, type Started, sleep, start } from "../lab/start.ts";
@@ -63,12 +64,12 @@ async function afterSteps(disk: LoopDisk, { short }: Settings): Promise<string> 
 }
 
 async function underLoad(disk: LoopDisk, { short, rounds = short ? 3 : 25, seed }: Settings): Promise<string> {
-	const next = random(seed);
+	const random = seeded(seed);
 	let [told, whole, ahead] = [0, 0, 0];
 	for (let round = 1; round <= rounds; round++) {
 		const found = await cut(disk, `round ${round}`, load, async ({ line }) => {
 			await line("opened");
-			await sleep(next() * 600);
+			await sleep(random() * 600);
 		});
 		told += found.told;
 		whole += found.generations;

@@ -1,6 +1,7 @@
 /** Row 29: snapshots damaged, mixed up, rolled back, of another log or a newer format, in memory. The log is the truth. */
 import assert from "node:assert/strict";
-import { type Case, type Fault, random, runCases, type Settings } from "../fault.ts";
+import { seeded } from "../../kit/seeded.ts";
+import { type Case, type Fault, runCases, type Settings } from "../fault.ts";
 import { prototypes } from "../lab/prototypes.ts";
 import { withOtherLogs } from "./rotten-logs.ts";
 import { withSoundSums } from "./rotten-sums.ts";
@@ -115,31 +116,31 @@ async function judged(story: Story, damages: Damages, how: "quick" | "whole", se
 }
 
 function* bits({ blobs }: Story, { short, seed }: Settings): Generator<Damage> {
-	const next = random(seed);
+	const random = seeded(seed);
 	for (const [name, bytes] of blobs)
 		for (let at = 0; at < bytes.length; at++) {
-			if (short && next() > 0.01) continue;
-			const all = bytes.length <= SMALL ? [0, 1, 2, 3, 4, 5, 6, 7] : [Math.floor(next() * 8)];
+			if (short && random() > 0.01) continue;
+			const all = bytes.length <= SMALL ? [0, 1, 2, 3, 4, 5, 6, 7] : [random.below(8)];
 			for (const bit of all) yield withByte(blobs, name, at, (byte) => byte ^ (1 << bit), `bit ${bit}`);
 			if (bytes[at] !== 0) yield withByte(blobs, name, at, () => 0, "zero");
 		}
 }
 
 function* someBits({ blobs }: Story, { short, seed }: Settings): Generator<Damage> {
-	const next = random(seed);
+	const random = seeded(seed);
 	for (const [name, bytes] of blobs)
 		for (let i = 0; i < 20; i++) {
-			if (short && next() > 0.01) continue;
-			const bit = Math.floor(next() * 8);
-			yield withByte(blobs, name, Math.floor(next() * bytes.length), (byte) => byte ^ (1 << bit), `bit ${bit}`);
+			if (short && random() > 0.01) continue;
+			const bit = random.below(8);
+			yield withByte(blobs, name, random.below(bytes.length), (byte) => byte ^ (1 << bit), `bit ${bit}`);
 		}
 }
 
 function* lengths({ blobs }: Story, { short, seed }: Settings): Generator<Damage> {
-	const next = random(seed);
+	const random = seeded(seed);
 	for (const [name, bytes] of blobs)
 		for (let length = 1; length < bytes.length; length++)
-			if (!short || next() < 0.01)
+			if (!short || random.chance(0.01))
 				yield { name: `${name} cut to ${length}`, blobs: replaced(blobs, name, bytes.subarray(0, length)) };
 }
 
@@ -184,8 +185,8 @@ function* broken({ blobs }: Story): Generator<Damage> {
 
 const aFew = (all: Damages): Damages =>
 	function* (story, settings) {
-		const next = random(settings.seed);
-		for (const damage of all(story, settings)) if (next() < 0.05) yield damage;
+		const random = seeded(settings.seed);
+		for (const damage of all(story, settings)) if (random.chance(0.05)) yield damage;
 	};
 
 /** Roots of one time, chunks of another. */

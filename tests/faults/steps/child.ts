@@ -7,7 +7,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } f
 import { join } from "node:path";
 import { type InDoubtPolicy, openJournal } from "@reyn/journal";
 import type { Timers } from "@reyn/wal";
-import { random } from "../fault.ts";
+import { seeded } from "../../kit/seeded.ts";
 import { sleep } from "../lab/start.ts";
 import { hasStart } from "./ledger.ts";
 import { drawProgram, observer, Run, type Told, type World } from "./program.ts";
@@ -62,7 +62,7 @@ const world: World = {
 
 const journal = await openJournal(log, { whenInDoubt: () => policy, observe: observer(world), timers });
 try {
-	await new Run(journal, world).toEnd(drawProgram(random(seed)));
+	await new Run(journal, world).toEnd(drawProgram(seeded(seed)));
 } catch (error) {
 	if ((error as { code?: unknown }).code !== "STEP_DISCARDED") throw error;
 }

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InDoubtPolicy } from "@reyn/journal";
-import { FaultError, type Figures, random } from "../fault.ts";
+import { seeded } from "../../kit/seeded.ts";
+import { FaultError, type Figures } from "../fault.ts";
 import { sleep, start, withDirectory } from "../lab/start.ts";
 import type { ProcessOptions } from "./child.ts";
 import { Ledger } from "./ledger.ts";
@@ -15,16 +16,16 @@ const TALK = 2500;
 
 /** Programs one after the other, each killed and started again, until there were so many kills. */
 export async function killInSteps(kills: number, seed: number): Promise<Figures> {
-	const next = random(seed);
+	const random = seeded(seed);
 	const failed: string[] = [];
 	const total = { kills: 0, programs: 0, effects: 0, started: 0, repeated: 0, named: 0 };
 	while (total.kills < kills) {
 		const of = seed + total.programs++;
 		const policy = policies[of % policies.length] as InDoubtPolicy;
-		const ledger = new Ledger(drawProgram(random(of)), policy);
+		const ledger = new Ledger(drawProgram(seeded(of)), policy);
 		await withDirectory(async (directory) => {
 			// Some are killed while they open, the others at a byte of what they tell.
-			while (total.kills < kills && (await live(directory, { seed: of, policy }, ledger, Math.floor(next() * TALK))))
+			while (total.kills < kills && (await live(directory, { seed: of, policy }, ledger, random.below(TALK))))
 				total.kills++;
 			for (let i = 0; i < 2; i++) await live(directory, { seed: of, policy }, ledger);
 		});

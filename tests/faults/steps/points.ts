@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { type InDoubtPolicy, openJournal } from "@reyn/journal";
 import { fileEngine } from "@reyn/wal";
 import { type MemoryDisk, MortalDisk } from "@reyn/wal/testing";
-import { FaultError, type Figures, random } from "../fault.ts";
+import { type Random, seeded } from "../../kit/seeded.ts";
+import { FaultError, type Figures } from "../fault.ts";
 import { hasStart, Ledger, stepLines } from "./ledger.ts";
 import { drawProgram, observer, type Program, policies, Run, type World } from "./program.ts";
 import { type Death, inTurns, Schedule } from "./schedule.ts";
@@ -46,41 +47,41 @@ interface History {
 }
 
 async function history(seed: number): Promise<History> {
-	const next = random(seed);
-	const program = drawProgram(next);
+	const random = seeded(seed);
+	const program = drawProgram(random);
 	const policy = policies[seed % policies.length] as InDoubtPolicy;
 	const counts = { deaths: 0, kills: 0, cuts: 0, resumes: 0 };
 
 	// Once without a crash: it has to come to its end, and says how many moments there are.
-	const scheduled = Math.floor(next() * 2 ** 32);
+	const scheduled = random.below(2 ** 32);
 	const whole = new Ledger(program, policy);
-	const { turns } = await live(new MortalDisk(), program, whole, random(scheduled));
+	const { turns } = await live(new MortalDisk(), program, whole, seeded(scheduled));
 
 	const ledger = new Ledger(program, policy);
 	const dieWithin = (turns: number): Death => ({
-		turn: 1 + Math.floor(next() * turns),
-		changes: Math.floor(next() * 4),
+		turn: 1 + random.below(turns),
+		changes: random.below(4),
 	});
 	let disk = new MortalDisk();
 	let death: Death | undefined = dieWithin(turns);
-	let schedule = random(scheduled);
+	let schedule = seeded(scheduled);
 	for (let lives = 0; death; lives++) {
-		const { isDead } = await live(disk, program, ledger, schedule, death, next() < 0.3);
+		const { isDead } = await live(disk, program, ledger, schedule, death, random.chance(0.3));
 		// Who outlives its program dies afterwards.
 		if (isDead || lives === 0) {
 			counts.deaths++;
 			if (lives > 0) counts.resumes++;
-			const isCut = next() < 0.5;
+			const isCut = random.chance(0.5);
 			counts[isCut ? "cuts" : "kills"]++;
-			if (isCut) disk = afterPowerCut(disk, next);
+			if (isCut) disk = afterPowerCut(disk, random);
 		}
 		disk.live();
-		death = lives < 4 && next() < 0.5 ? dieWithin(turns / 2) : undefined;
-		schedule = next;
+		death = lives < 4 && random.chance(0.5) ? dieWithin(turns / 2) : undefined;
+		schedule = random;
 	}
 	// To the end, and then once more: what is over is only recalled.
 	for (let i = 0; i < 2; i++) {
-		await live(disk, program, ledger, next);
+		await live(disk, program, ledger, random);
 		disk.live();
 	}
 	return {
@@ -94,11 +95,11 @@ async function live(
 	disk: MortalDisk,
 	program: Program,
 	ledger: Ledger,
-	next: () => number,
+	random: Random,
 	death?: Death,
 	isSlow = false,
 ): Promise<{ readonly turns: number; readonly isDead: boolean }> {
-	const schedule = new Schedule(disk, next, death);
+	const schedule = new Schedule(disk, random, death);
 	const world: World = {
 		turn: schedule.turn,
 		promptly: schedule.promptly,
@@ -118,7 +119,7 @@ async function live(
 				observe: observer(world),
 				clock: schedule.clock,
 				timers: schedule.timers,
-				ids: { hex: (bytes) => Array.from({ length: bytes * 2 }, () => Math.floor(next() * 16).toString(16)).join("") },
+				ids: { hex: (bytes) => Array.from({ length: bytes * 2 }, () => random.below(16).toString(16)).join("") },
 			});
 			ledger.begin(stepLines(logFiles(disk)), isSlow);
 			try {
@@ -146,8 +147,8 @@ function certain(disk: MortalDisk): MemoryDisk {
 	return first;
 }
 
-function afterPowerCut(disk: MortalDisk, next: () => number): MortalDisk {
-	const [state] = disk.states(disk.cuts, { limit: 1, random: next });
+function afterPowerCut(disk: MortalDisk, random: Random): MortalDisk {
+	const [state] = disk.states(disk.cuts, { limit: 1, random });
 	assert.ok(state);
 	return new MortalDisk(
 		[...state.files].map(([path, { bytes }]) => [path, bytes] as const),

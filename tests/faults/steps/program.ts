@@ -9,6 +9,7 @@ import {
 	type StepContext,
 	type StepEvent,
 } from "@reyn/journal";
+import type { Random } from "../../kit/seeded.ts";
 
 /** Parts come one after the other; the lines of a part run beside each other. */
 export type Program = readonly Part[];
@@ -237,25 +238,25 @@ export function* stepsOf(program: Program): Generator<PlannedStep> {
 	for (const { lines } of program) for (const step of lines.flat()) yield* [step, ...step.inner];
 }
 
-export function drawProgram(next: () => number): Program {
-	const draw = new Drawing(next);
-	return Array.from({ length: 2 + Math.floor(next() * 3) }, () => draw.part());
+export function drawProgram(random: Random): Program {
+	const draw = new Drawing(random);
+	return Array.from({ length: 2 + random.below(3) }, () => draw.part());
 }
 
 class Drawing {
-	readonly #next: () => number;
+	readonly #random: Random;
 	#steps = 0;
 
-	constructor(next: () => number) {
-		this.#next = next;
+	constructor(random: Random) {
+		this.#random = random;
 	}
 
 	part(): Part {
-		if (this.#chance(0.4)) {
+		if (this.#random.chance(0.4)) {
 			const lines = this.#list(2, 3, () => this.#list(1, 2, () => this.step()));
 			return { in: "lanes", lines };
 		}
-		if (this.#chance(0.6)) return { in: "one lane", lines: [[this.step()]] };
+		if (this.#random.chance(0.6)) return { in: "one lane", lines: [[this.step()]] };
 		const first = this.step();
 		// Two equal calls, told apart by their order alone. Nobody outside could say which of them an event is about.
 		const { farSide: _, ...twin } = { ...first, inner: [] };
@@ -265,19 +266,23 @@ class Drawing {
 	/** @param around that of the step whose call makes this one */
 	step(around?: { readonly timeoutMs?: number }): PlannedStep {
 		const name = `s${++this.#steps}`;
-		const purity = this.#chance(0.2) ? "llm" : this.#chance(0.5) ? "external" : "side_effect";
+		const purity = this.#random.chance(0.2) ? "llm" : this.#random.chance(0.5) ? "external" : "side_effect";
 		// What runs against a timer has none of its own: else time would have to stand still, and pass.
 		const isPlain = around?.timeoutMs !== undefined;
-		const timeoutMs = !isPlain && this.#chance(0.3) ? 50 : undefined;
-		const maxAttempts = !isPlain && this.#chance(0.5) ? 2 + Math.floor(this.#next() * 2) : 1;
+		const timeoutMs = !isPlain && this.#random.chance(0.3) ? 50 : undefined;
+		const maxAttempts = !isPlain && this.#random.chance(0.5) ? 2 + this.#random.below(2) : 1;
 		// A model that failed is simply asked again: it leaves nothing to compare.
-		const endsWell = purity === "llm" || this.#chance(0.8);
+		const endsWell = purity === "llm" || this.#random.chance(0.8);
 		const tries = Array.from({ length: maxAttempts }, (_, i) =>
 			this.#try(i === maxAttempts - 1, endsWell, timeoutMs !== undefined),
 		);
 		const limit = timeoutMs === undefined ? {} : { timeoutMs };
 		// Who knows of an effect says that it is done, though its caller was told that it failed.
-		const farSide = this.#chance(0.5) ? (endsWell && this.#chance(0.6) ? "knows" : "has no idea") : undefined;
+		const farSide = this.#random.chance(0.5)
+			? endsWell && this.#random.chance(0.6)
+				? "knows"
+				: "has no idea"
+			: undefined;
 		return {
 			id: `${name}:0`,
 			name,
@@ -287,27 +292,23 @@ class Drawing {
 			...(maxAttempts > 1 && { retry: { maxAttempts, initialIntervalMs: 20 } }),
 			...(farSide && { farSide }),
 			// Some lie beside the log.
-			value: this.#chance(0.06) ? `${name} at length`.padEnd(40_000, "x") : `${name} done`,
-			inner: around === undefined && this.#chance(0.25) ? this.#list(1, 2, () => this.step(limit)) : [],
+			value: this.#random.chance(0.06) ? `${name} at length`.padEnd(40_000, "x") : `${name} done`,
+			inner: around === undefined && this.#random.chance(0.25) ? this.#list(1, 2, () => this.step(limit)) : [],
 		};
 	}
 
 	#try(isLast: boolean, endsWell: boolean, hasLimit: boolean): Try {
 		if (isLast && endsWell) return { effect: true, ends: "answers", prompt: hasLimit };
 		// One that may be too slow: the value is that of the last try anyway.
-		if (hasLimit && endsWell && this.#chance(0.4)) return { effect: true, ends: "answers", prompt: false };
+		if (hasLimit && endsWell && this.#random.chance(0.4)) return { effect: true, ends: "answers", prompt: false };
 		const ways: Try["ends"][] = ["fails"];
 		if (isLast) ways.push("is refused");
 		if (hasLimit) ways.push("hangs", "is late");
-		const ends = ways[Math.floor(this.#next() * ways.length)] as Try["ends"];
-		return { effect: this.#chance(0.6), ends, prompt: false };
+		const ends = this.#random.pick(ways);
+		return { effect: this.#random.chance(0.6), ends, prompt: false };
 	}
 
 	#list<T>(least: number, most: number, make: () => T): T[] {
-		return Array.from({ length: least + Math.floor(this.#next() * (most - least + 1)) }, make);
-	}
-
-	#chance(share: number): boolean {
-		return this.#next() < share;
+		return Array.from({ length: least + this.#random.below(most - least + 1) }, make);
 	}
 }

@@ -2,6 +2,7 @@
 import { setImmediate as microtasks } from "node:timers/promises";
 import type { Clock, LogEngine, Timers } from "@reyn/wal";
 import type { MortalDisk } from "@reyn/wal/testing";
+import type { Random } from "../../kit/seeded.ts";
 
 /** From this turn on, before so many more changes of the disk; 0: at once. */
 export interface Death {
@@ -16,7 +17,7 @@ interface Timer {
 
 export class Schedule {
 	readonly #disk: MortalDisk;
-	readonly #next: () => number;
+	readonly #random: Random;
 	readonly #death: Death | undefined;
 	/** What may go on, in any order. */
 	readonly #waiting: (() => void)[] = [];
@@ -28,9 +29,9 @@ export class Schedule {
 	#turns = 0;
 	#isDead = false;
 
-	constructor(disk: MortalDisk, next: () => number, death?: Death) {
+	constructor(disk: MortalDisk, random: Random, death?: Death) {
 		this.#disk = disk;
-		this.#next = next;
+		this.#random = random;
 		this.#death = death;
 	}
 
@@ -98,7 +99,7 @@ export class Schedule {
 		const [timer] = this.#held === 0 || this.#waiting.length === 0 ? this.#timers : [];
 		const choices = this.#waiting.length + (timer ? 1 : 0);
 		if (choices === 0) throw new Error("the run waits for something that will never happen");
-		const chosen = Math.floor(this.#next() * choices);
+		const chosen = this.#random.below(choices);
 		const [resolve] = this.#waiting.splice(chosen, 1);
 		if (resolve) resolve();
 		else if (timer) {
