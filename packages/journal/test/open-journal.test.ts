@@ -1,15 +1,13 @@
 /** `REYN_RUNS` sets how many random histories are told, `REYN_SEED` which. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { View } from "@reyn/snapshot";
 import { fileEngine, type LogEngine, memoryEngine, type WalRecord } from "@reyn/wal";
 import { MortalDisk, mortalEngine } from "@reyn/wal/testing";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startSource } from "../../../tests/kit/killable.ts";
 import {
 	type Identity,
 	type Journal,
@@ -105,24 +103,14 @@ describe("a function that is called as a step is called once", () => {
 
 	test("a process that was killed has made each step once, but for the one that was open; meanwhile it is the only one", async () => {
 		const file = join(above, "lines");
-		let told: string[] = [];
+		let told: readonly string[] = [];
 		for (let round = 1; round <= 2; round++) {
-			const child = spawn(
-				process.execPath,
-				["--conditions=@reyn/source", join(import.meta.dirname, "work-forever.ts"), directory, file],
-				{ stdio: ["ignore", "pipe", "inherit"] },
-			);
-			told = [];
-			let locked: Promise<unknown> | undefined;
-			for await (const line of createInterface({ input: child.stdout })) {
-				told.push(line);
-				locked ??= openJournal(directory).catch((error) => error);
-				if (told.length === round * 30) {
-					expect(await locked).toMatchObject({ code: "WAL_LOCKED" });
-					child.kill("SIGKILL");
-				}
-			}
-			if (child.exitCode === null && child.signalCode === null) await once(child, "close");
+			const worker = startSource(join(import.meta.dirname, "work-forever.ts"), [directory, file]);
+			await worker.line("");
+			await expect(openJournal(directory)).rejects.toMatchObject({ code: "WAL_LOCKED" });
+			await worker.line("", round * 30 - 1);
+			await worker.kill();
+			told = worker.lines;
 			const done = (await readFile(file, "utf8")).trimEnd().split("\n");
 			expect(told.length).toBeGreaterThanOrEqual(round * 30);
 			// What was told is what was done; a line comes twice only where a process was killed in the midst of its step.

@@ -1,11 +1,10 @@
 /** Tracked files of a directory, recorded in the log and restored from it. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdir, mkdtemp, readdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Appender, memoryEngine, openWal, type Seq, type Wal, type WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { startSource } from "../../../tests/kit/killable.ts";
 import { pointsOf } from "../../../tests/sample.ts";
 import { type FileGenerations, fileChanged, fileGenerations, files } from "../src/files/index.ts";
 import { capture, memorySnapshots, restore, type Sources, straightPath, type View } from "../src/index.ts";
@@ -458,17 +457,12 @@ async function child(
 	states: readonly object[],
 ): Promise<{ killed: boolean; calls: readonly string[] }> {
 	const script = join(import.meta.dirname, "kill-at-call.ts");
-	const running = spawn(
-		process.execPath,
-		["--conditions=@reyn/source", script, directory, action, String(n), JSON.stringify(states)],
+	const { code, signal, stdout, stderr } = await startSource(
+		script,
+		[directory, action, String(n), JSON.stringify(states)],
 		// Many start, with the same code.
-		{ stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, NODE_COMPILE_CACHE: join(home, "cache") } },
-	);
-	let told = "";
-	running.stdout.on("data", (piece) => {
-		told += piece;
-	});
-	const [code, signal] = await once(running, "close");
-	expect(signal ?? code).toBe(signal ? "SIGKILL" : 0);
-	return { killed: signal !== null, calls: told.split("\n").slice(0, -1) };
+		{ env: { NODE_COMPILE_CACHE: join(home, "cache") } },
+	).ended;
+	expect(signal ?? code, stderr).toBe(signal ? "SIGKILL" : 0);
+	return { killed: signal !== null, calls: stdout.split("\n").slice(0, -1) };
 }

@@ -1,7 +1,5 @@
 /** Generations of a SQLite database: capture, restore, prune. */
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { once } from "node:events";
 import { copyFileSync, existsSync } from "node:fs";
 import { copyFile, cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,6 +8,7 @@ import { defineRecord, openWal, type Seq, type Wal } from "@reyn/wal";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { startSource } from "../../../tests/kit/killable.ts";
 import { type SqliteGenerations, type SqliteGenerationsOptions, sqliteGenerations } from "../src/sqlite/index.ts";
 import { add, logOf, titles, today, yesterday } from "./todo.ts";
 
@@ -369,13 +368,9 @@ async function killed(action: "capture" | "restore" | "prune" | "open", step: st
 	await before.capture(action === "capture" ? 1 : 9);
 	add(before.database, "b");
 	before.close();
-	const child = spawn(
-		process.execPath,
-		["--conditions=@reyn/source", join(import.meta.dirname, "kill-at-step.ts"), directory, action, step],
-		{ stdio: ["ignore", "ignore", "inherit"] },
-	);
-	const [, signal] = await once(child, "close");
-	expect(signal).toBe("SIGKILL");
+	const { signal, stderr } = await startSource(join(import.meta.dirname, "kill-at-step.ts"), [directory, action, step])
+		.ended;
+	expect(signal, stderr).toBe("SIGKILL");
 	return opened({ migrate: today });
 }
 

@@ -1,12 +1,10 @@
 /** Recovery of a log: torn tails, damage, kills, and other programs at its files. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { appendFile, mkdtemp, open, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { startSource } from "../../../tests/kit/killable.ts";
 import { sample } from "../../../tests/sample.ts";
 import { defineRecord, fileEngine, openWal, type Wal, type WalRecord } from "../src/index.ts";
 
@@ -139,20 +137,10 @@ test("a failed write that nobody awaits poisons the log without an unhandled rej
 
 test("a process killed while it appends loses nothing that it acknowledged, and frees the lock at once", async () => {
 	for (let round = 0; round < sample(1, 5); round++) {
-		const child = spawn(
-			process.execPath,
-			["--conditions=@reyn/source", join(import.meta.dirname, "append-forever.ts"), directory],
-			{
-				stdio: ["ignore", "pipe", "inherit"],
-			},
-		);
-		let acknowledged = 0;
-		const lines = createInterface({ input: child.stdout });
-		lines.on("line", (line) => {
-			acknowledged = Number(line);
-			if (acknowledged > 50 + round * 40) child.kill("SIGKILL");
-		});
-		await once(child, "close");
+		const writer = startSource(join(import.meta.dirname, "append-forever.ts"), [directory]);
+		await writer.line((line) => Number(line) > 50 + round * 40);
+		await writer.kill();
+		const acknowledged = Number(writer.lines.at(-1));
 		expect(acknowledged).toBeGreaterThan(50);
 		await using wal = await openSaid();
 		expect(wal.tip).toBeGreaterThanOrEqual(acknowledged);

@@ -4,10 +4,10 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
+import { startSource } from "../../../tests/kit/killable.ts";
 import { defineRecord, openWal, type Wal } from "../src/index.ts";
 import { openDatabase } from "../src/sqlite/database.ts";
 import { sqliteEngine } from "../src/sqlite/index.ts";
@@ -37,17 +37,10 @@ async function readAll(wal: Wal): Promise<void> {
 
 test("a process killed while it appends loses nothing that it acknowledged, and its lease with its life", async () => {
 	for (let round = 0; round < 3; round++) {
-		const child = spawn(
-			process.execPath,
-			["--conditions=@reyn/source", join(import.meta.dirname, "append-forever.ts"), path],
-			{ stdio: ["ignore", "pipe", "inherit"] },
-		);
-		let acknowledged = 0;
-		createInterface({ input: child.stdout }).on("line", (line) => {
-			acknowledged = Number(line);
-			if (acknowledged > 60 + round * 100) child.kill("SIGKILL");
-		});
-		await once(child, "close");
+		const writer = startSource(join(import.meta.dirname, "append-forever.ts"), [path]);
+		await writer.line((line) => Number(line) > 60 + round * 100);
+		await writer.kill();
+		const acknowledged = Number(writer.lines.at(-1));
 		expect(acknowledged).toBeGreaterThan(60);
 		await within(async (wal) => {
 			expect(wal.tip).toBeGreaterThan(acknowledged);

@@ -1,13 +1,12 @@
 /** Every way that a log can be less than sound, and what is said of it. */
-import { execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFileSync } from "node:child_process";
 import { appendFile, cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { startSource } from "../../../tests/kit/killable.ts";
 import { decide } from "../src/file/decide.ts";
 import { survey } from "../src/file/survey.ts";
 import { type Disk, defineRecord, fileEngine, openWal } from "../src/index.ts";
@@ -415,19 +414,10 @@ test("a log of a newer format and a place without a log are refused by name", as
 });
 
 test("beside a live writer that seals all the while, the log is never called damaged", async () => {
-	const child = spawn(
-		process.execPath,
-		["--conditions=@reyn/source", join(import.meta.dirname, "append-forever.ts"), directory],
-		{ stdio: ["ignore", "pipe", "inherit"] },
-	);
-	const lines = createInterface({ input: child.stdout });
-	let acknowledged = 0;
-	lines.on("line", (line) => {
-		acknowledged = Number(line);
-	});
-	await once(lines, "line");
+	const writer = startSource(join(import.meta.dirname, "append-forever.ts"), [directory]);
+	await writer.line("");
 	for (let i = 0; i < 8; i++) {
-		const promised = acknowledged;
+		const promised = Number(writer.lines.at(-1));
 		const verdict = await verifyLog(directory);
 		expect(verdict.problems).toEqual([]);
 		expect(["sound", "torn"]).toContain(verdict.state);
@@ -435,8 +425,7 @@ test("beside a live writer that seals all the while, the log is never called dam
 		const stats = await statLog(directory);
 		expect(stats.records).toBeGreaterThanOrEqual(promised);
 	}
-	child.kill("SIGKILL");
-	await once(child, "close");
+	await writer.kill();
 }, 60_000);
 
 test("the figures add up to what is there", async () => {
