@@ -1,26 +1,13 @@
 /** The real command line as a child process: as it was just built, or, where no build came before, from source. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Ended, type Killable, startProcess } from "./kit/killable.ts";
 
 const app = join(import.meta.dirname, "../apps/cli");
 
 /** How Node is told to start it. `pnpm test` builds first; without that, `dist` may be of another day. */
 const ofSource: readonly string[] = ["--conditions=@reyn/source", join(app, "src/bin.ts")];
 export const reyn: readonly string[] = process.env.REYN_BUILT === "1" ? [join(app, "dist/bin.js")] : ofSource;
-
-export interface Ended {
-	readonly code: number | null;
-	readonly signal: NodeJS.Signals | null;
-	readonly stdout: string;
-	readonly stderr: string;
-	readonly pid: number;
-}
-
-export interface Running {
-	readonly child: ChildProcess;
-	readonly ended: Promise<Ended>;
-}
 
 /** A directory to ask about, the state beside it, and the file in which the model counts its calls. */
 export interface Place {
@@ -39,31 +26,13 @@ export function start(
 	args: readonly string[],
 	input?: string,
 	via: readonly string[] = [],
-): Running {
-	const [command = "", ...rest] = [
-		...via,
-		process.execPath,
-		...(isOfSource ? ofSource : reyn),
-		"--cwd",
-		cwd,
-		"--state",
-		state,
-		...(isCopy ? ["--trust"] : []),
-		...args,
-	];
-	const child = spawn(command, rest, {
-		stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
-		env: { ...process.env, REYN_MODEL_TRACE: trace, NO_COLOR: "1" },
+): Killable {
+	const program = isOfSource ? ofSource : reyn;
+	const where = ["--cwd", cwd, "--state", state, ...(isCopy ? ["--trust"] : [])];
+	return startProcess([...via, process.execPath, ...program, ...where, ...args], {
+		env: { REYN_MODEL_TRACE: trace, NO_COLOR: "1" },
+		...(input !== undefined && { input }),
 	});
-	child.stdin?.end(input);
-	let stdout = "";
-	let stderr = "";
-	child.stdout?.on("data", (data) => (stdout += data));
-	child.stderr?.on("data", (data) => (stderr += data));
-	const ended = new Promise<Ended>((resolve) =>
-		child.on("close", (code, signal) => resolve({ code, signal, stdout, stderr, pid: child.pid ?? 0 })),
-	);
-	return { child, ended };
 }
 
 export const run = (...how: Parameters<typeof start>): Promise<Ended> => start(...how).ended;

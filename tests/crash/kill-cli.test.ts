@@ -2,7 +2,6 @@
  * Kills the real command line with SIGKILL while a plan works, again and again, and looks at what is left each time.
  * `REYN_KILLS` sets how many kills (default 16, a sample 4), `REYN_SEED` the moments; both are in the test's name.
  */
-import type { ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +9,7 @@ import { allRecords } from "@reyn/runtime";
 import { openWal, type WalRecord } from "@reyn/wal";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { modelCalls, type Place, run, start, streamLines } from "../cli.ts";
+import type { Killable } from "../kit/killable.ts";
 import { SEED, seeded } from "../kit/seeded.ts";
 import { sample } from "../sample.ts";
 
@@ -71,27 +71,22 @@ const openSteps = (records: readonly WalRecord[]): number =>
 	records.filter(({ kind }) => kind === "plan_step_completed").length;
 
 /** Kills a process that waits for its model, once what it asks for is in the log. */
-async function killWaiting(child: ChildProcess, here: Place): Promise<void> {
+async function killWaiting(running: Killable, here: Place): Promise<void> {
 	const before = modelCalls(here).length;
 	const stands = async (): Promise<boolean> => {
 		if (modelCalls(here).length === before) return false;
 		const records = await recordsOf(here);
 		return openSteps(records) > 0 || records.some(({ kind }) => kind === "plan_completed");
 	};
-	while (child.exitCode === null && !(await stands())) await new Promise((resolve) => setTimeout(resolve, 20));
-	child.kill("SIGKILL");
+	while (running.child.exitCode === null && !(await stands())) await new Promise((resolve) => setTimeout(resolve, 20));
+	await running.kill();
 }
 
 /** Kills a process that has printed so many lines, a while later; one that prints fewer comes to its end. */
-function killAfter(child: ChildProcess, lines: number, ms: number): void {
-	const kill = (): void => void setTimeout(() => child.kill("SIGKILL"), ms);
+function killAfter(running: Killable, lines: number, ms: number): void {
+	const kill = (): void => void setTimeout(() => running.kill(), ms);
 	if (lines === 0) kill();
-	let left = lines;
-	child.stdout?.on("data", (data) => {
-		const before = left;
-		left -= String(data).split("\n").length - 1;
-		if (before > 0 && left <= 0) kill();
-	});
+	else running.line("", lines - 1).then(kill, () => {});
 }
 
 test(`${KILLS} kills at random moments (seed ${SEED}): nothing acknowledged is lost, nothing durable is paid again, the answer arrives once`, async () => {
@@ -114,10 +109,10 @@ test(`${KILLS} kills at random moments (seed ${SEED}): nothing acknowledged is l
 			const begun = known.some(({ kind }) => kind === "plan_started");
 			// With a plan that has begun, it is a step that asks.
 			const waits = attempt === 1 && begun;
-			const { child, ended } = start(here, waits ? RESUME_AND_WAIT : asked ? RESUME : ASK);
-			if (waits) await killWaiting(child, here);
-			else if (attempt < 4 && (kills < KILLS || cutInAStep === 0)) killAfter(child, random.below(16), random() * 60);
-			const end = await ended;
+			const running = start(here, waits ? RESUME_AND_WAIT : asked ? RESUME : ASK);
+			if (waits) await killWaiting(running, here);
+			else if (attempt < 4 && (kills < KILLS || cutInAStep === 0)) killAfter(running, random.below(16), random() * 60);
+			const end = await running.ended;
 			const killed = end.signal === "SIGKILL";
 			if (killed) kills++;
 

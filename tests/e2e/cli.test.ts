@@ -157,7 +157,7 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 			"--output-format",
 			"stream-json",
 		]);
-		await new Promise((resolve) => first.child.stdout?.once("data", resolve));
+		await first.says("{");
 		const second = await run(here, ["run", "-p", "hi"]);
 		expect(second.code).toBe(4);
 		expect(second.stderr).toContain(`process ${first.child.pid}`);
@@ -244,9 +244,8 @@ test("chat takes lines from a pipe, and says at the next start what was restored
 		"--output-format",
 		"stream-json",
 	]);
-	for await (const data of killed.child.stdout as AsyncIterable<Buffer>) if (data.includes('"plan_step"')) break;
-	killed.child.kill("SIGKILL");
-	await killed.ended;
+	await killed.says('"plan_step"');
+	await killed.kill();
 	const again = await run(place, ["chat"], "/exit\n");
 	expect(again.stdout).toMatch(/restored: plan p\d+, \d of \d steps done/);
 	expect(again.stdout).toMatch(/unfinished work is kept; go on later with: reyn chat/);

@@ -1,5 +1,3 @@
-/** On a terminal a person looks at a preview for a while: what they say yes to is done, or nothing is. */
-import type { ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -54,18 +52,11 @@ const ask = (): Promise<void> => inAnother((runtime) => runtime.prompt("where do
 /** Starts a command, lets something happen once it asks, says yes, and gives what it printed. */
 async function confirmed(args: readonly string[], meanwhile: () => Promise<unknown>, code: number): Promise<string> {
 	const terminal = await onTerminal(here, args);
-	const text = textOf(terminal);
-	await says(terminal, "stdout", "[y/N]");
+	await says(terminal, "[y/N]");
 	await meanwhile();
-	terminal.stdin?.write("y\n");
+	terminal.child.stdin?.write("y\n");
 	await leaves(here, code);
-	return text();
-}
-
-function textOf(terminal: ChildProcess): () => string {
-	let text = "";
-	terminal.stdout?.on("data", (data) => (text += data));
-	return () => text;
+	return terminal.stdout();
 }
 
 describe.skipIf(typeof noTerminal === "string")("what came while a person looked at a preview", () => {

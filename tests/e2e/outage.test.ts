@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Ended, type Place, start } from "../cli.ts";
+import { type Place, start } from "../cli.ts";
+import type { Ended } from "../kit/killable.ts";
 
 const QUESTION = "where does a fox sleep?";
 const preload = pathToFileURL(join(import.meta.dirname, "refusing-model.ts")).href;

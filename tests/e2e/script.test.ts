@@ -1,5 +1,3 @@
-/** Scripts on the real command line: killed, resumed, edited, watched, and given what is no script. */
-import type { ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,7 +6,8 @@ import { offlineModel } from "@reyn/offline-model";
 import { allRecords, type MeterReading } from "@reyn/runtime";
 import { openWal } from "@reyn/wal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Ended, modelCalls, type Place, run, start, streamLines } from "../cli.ts";
+import { modelCalls, type Place, run, start, streamLines } from "../cli.ts";
+import type { Ended } from "../kit/killable.ts";
 import { SEED, seeded } from "../kit/seeded.ts";
 
 let root: string;
@@ -78,25 +77,11 @@ async function endAfter(
 	signal: NodeJS.Signals,
 	...more: string[]
 ): Promise<Ended> {
-	const { child, ended } = start(here, [
-		"--pace",
-		"400",
-		"script",
-		"run",
-		path,
-		"--output-format",
-		"stream-json",
-		...more,
-	]);
-	let seen = "";
-	child.stdout?.on("data", (data) => {
-		seen += data;
-		const whole = seen.split("\n").slice(0, -1);
-		const answered = whole.filter((line) => line.includes('"state":"live"') && !line.includes('"type":"part"'));
-		// Once: a second one would not be waited for.
-		if (answered.length >= answers && !child.killed) child.kill(signal);
-	});
-	return ended;
+	const running = start(here, ["--pace", "400", "script", "run", path, "--output-format", "stream-json", ...more]);
+	const answer = (line: string): boolean => line.includes('"state":"live"') && !line.includes('"type":"part"');
+	await running.line(() => running.lines.filter(answer).length >= answers);
+	running.child.kill(signal);
+	return running.ended;
 }
 
 const KILLS = Number(process.env.REYN_SCRIPT_KILLS ?? 2);
@@ -126,10 +111,10 @@ test(`killed ${KILLS} times at random moments (seed ${SEED}), a run pays at most
 			const known = await answersIn(here);
 			const before = modelCalls(here).length;
 			const what = id === undefined ? ["run", path] : ["resume", id];
-			const { child, ended } = start(here, ["--pace", "250", "script", ...what, "--output-format", "stream-json"]);
+			const running = start(here, ["--pace", "250", "script", ...what, "--output-format", "stream-json"]);
 			const timer =
-				killsHere < 4 && kills < KILLS ? setTimeout(() => child.kill("SIGKILL"), 500 + random() * 1500) : undefined;
-			const end = await ended;
+				killsHere < 4 && kills < KILLS ? setTimeout(() => running.kill(), 500 + random() * 1500) : undefined;
+			const end = await running.ended;
 			clearTimeout(timer);
 			// Nothing whose answer was in the log is asked again.
 			const asked = modelCalls(here).slice(before);
@@ -328,12 +313,8 @@ describe("a finished run", () => {
 	});
 });
 
-/** Resolves when a process has told of a call that was made, or is over. */
-const isLive = (child: ChildProcess): Promise<void> =>
-	new Promise((resolve) => {
-		child.stdout?.on("data", (data) => String(data).includes('"state":"live"') && resolve());
-		child.on("close", () => resolve());
-	});
+/** What a process tells of a call that was made. */
+const LIVE = '"state":"live"';
 
 test("a second process watches a run to its end, and may not run anything meanwhile", async () => {
 	const here = { ...place("watched"), cwd: join(root, "watched project") };
@@ -344,12 +325,12 @@ test("a second process watches a run to its end, and may not run anything meanwh
 		'while (!(await ctx.tool("list")).includes("seen.md")) await ctx.sleep(20);\n\treturn said',
 	);
 	const path = await file("five.ts", untilSeen);
-	const { child, ended } = start(here, ["script", "run", path, "--output-format", "stream-json"]);
-	await isLive(child);
+	const { child, ended, says } = start(here, ["script", "run", path, "--output-format", "stream-json"]);
+	await says(LIVE);
 	const [found] = await json<Summary[]>(here, ["script", "list"]);
 	const id = found?.run ?? "";
 	const watching = start(here, ["script", "watch", id, "--output-format", "stream-json"]);
-	await isLive(watching.child);
+	await watching.says(LIVE);
 	expect(await run(here, ["script", "resume", id])).toMatchObject({
 		code: 4,
 		stdout: "",

@@ -134,8 +134,8 @@ test("a directory in the place of a file that is written is refused with its pat
 test.skipIf(typeof noTerminal === "string")("on a terminal a person is asked once", async () => {
 	const asked = async (args: readonly string[], answer: string, code: number): Promise<void> => {
 		const terminal = await onTerminal(foreign, args);
-		await says(terminal, "stdout", "trust it, and go on? [y/N]");
-		terminal.stdin?.write(`${answer}\n`);
+		await says(terminal, "trust it, and go on? [y/N]");
+		terminal.child.stdin?.write(`${answer}\n`);
 		await leaves(foreign, code);
 	};
 	const before = await hash();

@@ -4,7 +4,8 @@ import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, truncate, writeFile 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Ended, type Place, start } from "../cli.ts";
+import { type Place, start } from "../cli.ts";
+import type { Ended } from "../kit/killable.ts";
 import { sample } from "../sample.ts";
 
 // Each step is a process of its own, which a watchdog ends.
@@ -25,9 +26,9 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 async function run(place: Place, ...args: readonly string[]): Promise<Ended> {
-	const { child, ended } = start(place, args);
-	const watchdog = setTimeout(() => child.kill("SIGKILL"), WATCHDOG_MS);
-	const found = await ended;
+	const running = start(place, args);
+	const watchdog = setTimeout(() => running.kill(), WATCHDOG_MS);
+	const found = await running.ended;
 	clearTimeout(watchdog);
 	return found;
 }

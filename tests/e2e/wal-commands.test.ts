@@ -1,12 +1,10 @@
-/** `reyn wal`, as a person or a script meets it: what it prints, how it ends, and what it leaves alone. */
-import { once } from "node:events";
 import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { defineRecord, openWal } from "@reyn/wal";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Ended, type Place, run, start } from "../cli.ts";
+import { type Place, run, start } from "../cli.ts";
+import type { Ended } from "../kit/killable.ts";
 
 // Each step is a process of its own.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -159,23 +157,21 @@ test("tail shows the newest; with -f what comes while another process writes, un
 	const tip = JSON.parse(two.stdout.trim().split("\n").at(-1) as string).seq;
 	expect(two.stdout.trim().split("\n")).toHaveLength(2);
 
-	const { child, ended } = start(place, ["wal", "tail", "-n", "1", "-f", "--json"]);
-	const seqs: number[] = [];
-	const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-	lines.on("line", (line) => seqs.push(JSON.parse(line).seq));
-	await once(lines, "line");
+	const { child, ended, line, lines } = start(place, ["wal", "tail", "-n", "1", "-f", "--json"]);
+	const seqIn = (said: string): number => JSON.parse(said).seq;
+	await line("");
 	const note = defineRecord("note", {
 		"~standard": { version: 1, vendor: "test", validate: (value: unknown) => ({ value }) },
 	});
 	await using wal = await openWal(join(place.state, "state"), { records: [note] });
 	for (let i = 0; i < 3; i++) await wal.append(note({ i } as never), {}).durable;
-	while (seqs.at(-1) !== tip + 4) await once(lines, "line");
+	await line((said) => seqIn(said) === tip + 4);
 	// Beside the writer that is open here the others look as well.
 	expect(await run(place, ["wal", "verify"])).toMatchObject({ code: 0 });
 	expect(await run(place, ["wal", "stats"])).toMatchObject({ code: 0 });
 	child.kill("SIGINT");
 	expect((await ended).code).toBe(130);
-	expect(seqs).toEqual([tip, tip + 1, tip + 2, tip + 3, tip + 4]);
+	expect(lines.map(seqIn)).toEqual([tip, tip + 1, tip + 2, tip + 3, tip + 4]);
 });
 
 describe("repair", () => {

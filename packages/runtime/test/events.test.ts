@@ -1,10 +1,9 @@
 /** One stream of events over one log: for its writer, for who reads it in another process, and for who asks later. */
-import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
 import { PLAN_TOOL } from "@reyn/plan";
 import { defineSkill, done } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { startSource } from "../../../tests/kit/killable.ts";
 import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { mainSession, type Runtime, type RuntimeEvent } from "../src/index.ts";
 import { copyState, keepLines, linesOf } from "./cut.ts";
@@ -99,31 +98,20 @@ describe("what is told", () => {
 		async () => {
 			const { runtime, events } = await open(project, options());
 			const { tip } = runtime.wal;
-			const reader = spawn(
-				process.execPath,
-				[
-					"--conditions=@reyn/source",
-					new URL("events-reader.ts", import.meta.url).pathname,
-					project.state,
-					String(tip),
-				],
-				{ stdio: ["pipe", "pipe", "inherit"] },
-			);
-			const lines: RuntimeEvent[] = [];
-			const ready = Promise.withResolvers<void>();
-			createInterface({ input: reader.stdout }).on("line", (line) => {
-				const event = JSON.parse(line) as RuntimeEvent | { type: "ready" };
-				if (event.type === "ready") ready.resolve();
-				else lines.push(event);
+			const reader = startSource(new URL("events-reader.ts", import.meta.url).pathname, [project.state, String(tip)], {
+				input: "as it goes",
 			});
+			const lines: RuntimeEvent[] = [];
 			try {
-				await ready.promise;
+				const isReady = (line: string): boolean => JSON.parse(line).type === "ready";
+				await reader.line(isReady);
 				await live(runtime, seeded(SEED));
 				const seq = await runtime.timeline.checkpoint("turn", "the end", mainSession, runtime.view());
 				await runtime.idle();
-				await until(() => lines.some((event) => event.seq === seq));
+				await reader.line((line) => JSON.parse(line).seq === seq);
+				for (const line of reader.lines) if (!isReady(line)) lines.push(JSON.parse(line));
 			} finally {
-				reader.stdin.end();
+				reader.child.stdin?.end();
 			}
 			const told = derived(events);
 			expect(lines.every((event) => event.seq !== undefined)).toBe(true);

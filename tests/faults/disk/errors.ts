@@ -10,7 +10,7 @@ import { type Acked, checkLog, checkRecords, codeOf, openLog, readAll } from "..
 import { DIRECTORY, engineOn } from "../lab/memory.ts";
 import { needsAll } from "../lab/needs.ts";
 import { numbered } from "../lab/numbered.ts";
-import { kill, sleep, startWriter, withDirectory } from "../lab/start.ts";
+import { sleep, startWriter, withDirectory } from "../lab/start.ts";
 import { countCalls, pathsOf, strace } from "../lab/strace.ts";
 import { mounted } from "../lab/tmpfs.ts";
 
@@ -176,7 +176,7 @@ const cases: readonly Case[] = [
 				spawnSync("prlimit", ["--pid", String(writer.child.pid), `--fsize=${limit * 4}`]);
 				await resumes(writer);
 				await writer.tell("close");
-				await kill(writer);
+				await writer.kill();
 				await checkLog(state, writer.acked);
 				return `WAL_FULL after ${length} records, resumed with ${writer.acked.length - length} more, acked lost 0`;
 			});
@@ -251,7 +251,7 @@ const cases: readonly Case[] = [
 				await rm(ballast);
 				await resumes(writer);
 				await writer.tell("close");
-				await kill(writer);
+				await writer.kill();
 				await checkLog(small(state), writer.acked);
 				return `WAL_FULL after ${length} records, resumed with ${writer.acked.length - length} more, acked lost 0`;
 			}),
@@ -266,7 +266,7 @@ const cases: readonly Case[] = [
 				const writer = startWriter(state, { bytes: 900, batch: 20, allocateBytes: 64 * 1024, hold: true });
 				await writer.line("holding");
 				await writeFile(join(mounted, "ballast"), Buffer.alloc(1 << 20)).catch(() => {});
-				await kill(writer);
+				await writer.kill();
 				await checkReadOnly(state, writer.acked);
 				const code = await codeOf(async () => (await openLog(small(state))).close());
 				await rm(join(mounted, "ballast"));

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Place, Running } from "../../cli.ts";
+import type { Place } from "../../cli.ts";
+import type { Killable } from "../../kit/killable.ts";
 import { type Case, type Fault, runCases } from "../fault.ts";
 import { cli, isClosed, leaves, noteOf, onTerminal, says, withPlace } from "../lab/command-line.ts";
 import { needsAll } from "../lab/needs.ts";
@@ -81,16 +82,16 @@ async function scriptStopped(): Promise<string> {
 async function chatStopped(): Promise<string> {
 	return onSmallDisk(async (here) => {
 		const terminal = await onTerminal(here, ["chat"]);
-		const full = says(terminal, "stdout", FULL);
-		await says(terminal, "stdout", "/help");
-		terminal.stdin?.write(`${QUESTION}\r`);
+		const full = says(terminal, FULL);
+		await says(terminal, "/help");
+		terminal.child.stdin?.write(`${QUESTION}\r`);
 		await full;
 		for (let press = 0; press < 2; press++) {
-			terminal.stdin?.write("\x03");
+			terminal.child.stdin?.write("\x03");
 			await sleep(300);
 		}
 		await leaves(here, 130);
-		terminal.stdin?.end();
+		terminal.child.stdin?.end();
 		await isClosed(here);
 		return "exit 130, the terminal as before, the log closed";
 	});
@@ -99,11 +100,11 @@ async function chatStopped(): Promise<string> {
 async function goesOn(): Promise<string> {
 	return onSmallDisk(async (here) => {
 		const { start } = await cli();
-		const { child, ended } = start(here, [...RUN, "--json"]);
-		await says(child, "stderr", FULL);
-		await waits(child);
+		const running = start(here, [...RUN, "--json"]);
+		await says(running, FULL, "stderr");
+		await waits(running.child);
 		resize(here.state, "4m");
-		const { code, stdout, stderr } = await ended;
+		const { code, stdout, stderr } = await running.ended;
 		assert.equal(code, 0, stderr);
 		assert.match((JSON.parse(stdout) as { reply: string }).reply, /A fox sleeps by day/);
 		assert.match(stderr, /^the disk is full .*\nthere is space again: .*\n$/);
@@ -114,11 +115,11 @@ async function goesOn(): Promise<string> {
 async function streamGoesOn(): Promise<string> {
 	return onSmallDisk(async (here) => {
 		const { start, streamLines } = await cli();
-		const { child, ended } = start(here, [...RUN, "--output-format", "stream-json"]);
-		await says(child, "stdout", '"disk_full"');
-		await waits(child);
+		const running = start(here, [...RUN, "--output-format", "stream-json"]);
+		await says(running, '"disk_full"');
+		await waits(running.child);
 		resize(here.state, "4m");
-		const end = await ended;
+		const end = await running.ended;
 		assert.equal(end.code, 0, end.stderr);
 		const types = streamLines(end).map(({ type }) => type);
 		assert.deepEqual(
@@ -131,8 +132,9 @@ async function streamGoesOn(): Promise<string> {
 }
 
 /** It says that it waits, and does; one Ctrl-C ends it, though there is no space. */
-async function isStopped({ child, ended }: Running): Promise<void> {
-	await says(child, "stderr", FULL);
+async function isStopped(running: Killable): Promise<void> {
+	const { child, ended } = running;
+	await says(running, FULL, "stderr");
 	await waits(child);
 	child.kill("SIGINT");
 	const late = sleep(5000).then(() => undefined);

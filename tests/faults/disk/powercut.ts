@@ -10,7 +10,7 @@ import { type Case, type Fault, runCases, type Settings } from "../fault.ts";
 import { type Acked, checkLog, checkRecords, codeOf, openLog, readAll } from "../lab/check.ts";
 import { type FileSystem, type LoopDisk, needsDisk, withDisk } from "../lab/loop-disk.ts";
 import { needsAll } from "../lab/needs.ts";
-import { kill, sleep, startWriter } from "../lab/start.ts";
+import { sleep, startWriter } from "../lab/start.ts";
 import { strace } from "../lab/strace.ts";
 
 export const fault: Fault = {
@@ -70,7 +70,7 @@ async function underLoad(disk: LoopDisk, rounds: number, random: Random): Promis
 		await writer.line("acked");
 		await sleep(20 + random() * 250);
 		disk.cut();
-		await kill(writer);
+		await writer.kill();
 		disk.again();
 		const { torn: tail } = await checkLog(disk.state, writer.acked);
 		if (tail) torn++;
@@ -88,7 +88,7 @@ async function killRecoverCut(disk: LoopDisk, rounds: number, random: Random): P
 		const writer = startWriter(disk.state, {});
 		await writer.line("acked");
 		await sleep(20 + random() * 100);
-		await kill(writer);
+		await writer.kill();
 		const wal = await openLog(disk.state);
 		const records: Acked[] = [];
 		for await (const { seq, crc } of wal.read()) records.push({ seq, crc });
@@ -122,7 +122,7 @@ async function lyingSync(disk: LoopDisk, rounds: number, random: Random): Promis
 		await sleep(100 + random() * 150);
 		if (headSurvives) spawnSync("sync", ["-d", join(disk.state, "wal.head")]);
 		disk.cut();
-		await kill(writer);
+		await writer.kill();
 		disk.again();
 		const acked = [...honest.acked, ...writer.acked];
 		let missing = 0;

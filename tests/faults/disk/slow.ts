@@ -5,7 +5,7 @@ import { type Case, type Fault, runCases, type Settings } from "../fault.ts";
 import { needsGroup, withGroup } from "../lab/cgroup.ts";
 import { checkLog } from "../lab/check.ts";
 import { needsAll } from "../lab/needs.ts";
-import { kill, type Started, sleep, startWriter, withDirectory } from "../lab/start.ts";
+import { type Started, sleep, startWriter, withDirectory } from "../lab/start.ts";
 import { strace } from "../lab/strace.ts";
 
 /** How often a timer of 1 ms comes round at least while a sync takes 200: never, where the loop waits for it. */
@@ -102,7 +102,7 @@ async function stalls(
 			assert.deepEqual(writer.errors, []);
 			assert.ok(writer.acked.length >= length + 40, `it does not go on: ${writer.stderr()}`);
 		}
-		await kill(writer);
+		await writer.kill();
 		assertInOrder(writer);
 		await checkLog(state, writer.acked);
 		return `${total} of ${total} times ${stallMs} ms, ${writer.acked.length} acknowledged in order, lost 0`;

@@ -14,7 +14,7 @@ import { type Acked, checkLog, checkRecords, codeOf, readAll } from "../lab/chec
 import { type LoopDisk, needsDisk, unmount, withDisk } from "../lab/loop-disk.ts";
 import { needsAll } from "../lab/needs.ts";
 import { numbered } from "../lab/numbered.ts";
-import { kill, startWriter, withDirectory } from "../lab/start.ts";
+import { startWriter, withDirectory } from "../lab/start.ts";
 
 const BLOCK = 4096;
 
@@ -121,7 +121,7 @@ async function noNewSpace(thin: ThinDisk) {
 	await writer.tell("append 4");
 	assert.equal(writer.errors.at(-1)?.code, "WAL_POISONED");
 	assert.equal(writer.acked.length, length, "acknowledged after a failed sync");
-	await kill(writer);
+	await writer.kill();
 	thin.makeRoom();
 	const { records } = await readAll(state);
 	thin.disk.cut();

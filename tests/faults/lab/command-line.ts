@@ -1,10 +1,10 @@
 /** The command line as the faults start it: in a place of its own, on a terminal, and looked at afterwards. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Place } from "../../cli.ts";
+import { type Killable, startProcess } from "../../kit/killable.ts";
 import { sleep, withDirectory } from "./start.ts";
 
 /** It needs a plan. */
@@ -24,7 +24,7 @@ export async function withPlace<T>(use: (here: Place) => Promise<T>): Promise<T>
 }
 
 /** `reyn` as the only program of a terminal, with the terminal's settings noted before and after. */
-export async function onTerminal(here: Place, args: readonly string[]): Promise<ChildProcess> {
+export async function onTerminal(here: Place, args: readonly string[]): Promise<Killable> {
 	const reyn = [process.execPath, ...(await cli()).reyn].join(" ");
 	const note = (name: string): string => noteOf(here, name);
 	await rm(note("after"), { force: true });
@@ -35,8 +35,8 @@ export async function onTerminal(here: Place, args: readonly string[]): Promise<
 		`stty -g > ${note("after.tmp")}; mv ${note("after.tmp")} ${note("after")}`,
 	].join("\n");
 	await writeFile(note("script"), script);
-	const env = { ...process.env, NO_COLOR: "1", TERM: "xterm" };
-	return spawn("script", ["-qec", `sh ${note("script")}`, "/dev/null"], { stdio: ["pipe", "pipe", "ignore"], env });
+	const env = { NO_COLOR: "1", TERM: "xterm" };
+	return startProcess(["script", "-qec", `sh ${note("script")}`, "/dev/null"], { env, input: "as it goes" });
 }
 
 /** It ends with a code, and leaves the terminal as it was. */
@@ -50,21 +50,9 @@ export const noteOf = ({ cwd }: Place, name: string): string => join(cwd, "..", 
 export const logOf = ({ state }: Place): string => join(state, "state/wal.jsonl");
 
 /** Resolves when that was written; rejects when the program ends without it, or is ended since it takes too long. */
-export function says(child: ChildProcess, on: "stdout" | "stderr", what: string): Promise<void> {
-	return new Promise((resolve, reject) => {
-		let text = "";
-		const late = setTimeout(() => child.kill("SIGKILL"), 20_000);
-		child[on]?.on("data", (data) => {
-			text += data;
-			if (!text.includes(what)) return;
-			clearTimeout(late);
-			resolve();
-		});
-		child.once("close", () => {
-			clearTimeout(late);
-			reject(new Error(`it ended without "${what}": ${text}`));
-		});
-	});
+export async function says(program: Killable, what: string, on?: "stdout" | "stderr"): Promise<void> {
+	const late = setTimeout(() => void program.kill(), 20_000);
+	await program.says(what, on).finally(() => clearTimeout(late));
 }
 
 async function appears(path: string): Promise<string> {

@@ -8,7 +8,7 @@ import { type Case, type Fault, runCases } from "../fault.ts";
 import { checkLog, codeOf, openLog, readAll } from "../lab/check.ts";
 import { ACTIVE, DIRECTORY } from "../lab/memory.ts";
 import { numbered } from "../lab/numbered.ts";
-import { kill, type Started, startWriter, withDirectory } from "../lab/start.ts";
+import { type Started, startWriter, withDirectory } from "../lab/start.ts";
 
 const cases: readonly Case[] = [
 	{
@@ -27,7 +27,7 @@ const cases: readonly Case[] = [
 				await rename(state, `${state}-moved`);
 				await poisons(writer);
 				assert.equal(await codeOf(() => readdir(state)), "ENOENT");
-				await kill(writer);
+				await writer.kill();
 				await checkLog(`${state}-moved`, writer.acked);
 				return "poisoned, its own records whole";
 			}),
@@ -76,7 +76,7 @@ const cases: readonly Case[] = [
 				await writer.tell("append 4");
 				assert.deepEqual(writer.errors, [], "the first writer was harmed");
 				await writer.tell("close");
-				await kill(writer);
+				await writer.kill();
 				await checkLog(state, writer.acked);
 				return "the second is refused, the first goes on";
 			}),
@@ -130,7 +130,7 @@ async function underAWriter(use: (writer: Started, state: string, copy: string) 
 			await writer.tell("append 4");
 			return await use(writer, state, copy);
 		} finally {
-			await kill(writer);
+			await writer.kill();
 		}
 	});
 }
@@ -158,7 +158,7 @@ async function stopsAndLeaves(writer: Started, state: string, end: "close" | "ki
 	const before = await contents(state);
 	await poisons(writer);
 	if (end === "close") await writer.tell("close");
-	await kill(writer);
+	await writer.kill();
 	for (const [name, bytes] of await contents(state))
 		assert.ok(
 			before.get(name)?.equals(bytes),

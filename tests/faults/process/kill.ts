@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { seeded } from "../../kit/seeded.ts";
 import type { Fault } from "../fault.ts";
 import { type Acked, checkLog } from "../lab/check.ts";
-import { kill, sleep, startWriter, withDirectory } from "../lab/start.ts";
+import { sleep, startWriter, withDirectory } from "../lab/start.ts";
 
 /** So many rounds share a log, each going on where the kill before left it. */
 const ROUNDS_A_LOG = 10;
@@ -40,7 +40,7 @@ export const fault: Fault = {
 						await writer.line("opened");
 						await sleep(random() * 150);
 					}
-					await kill(writer);
+					await writer.kill();
 					assert.deepEqual(writer.errors, []);
 					acknowledged += writer.acked.length;
 					const checked = await checkLog(directory, [...ledger, ...writer.acked]);

@@ -1,6 +1,5 @@
 /** Row 49: what is pasted into `reyn chat` is one message, which nobody pays for before Enter; the terminal is left as it was. */
 import assert from "node:assert/strict";
-import type { ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { userPrompt } from "@reyn/runtime";
 import { fileEngine, openWal } from "@reyn/wal";
@@ -39,18 +38,20 @@ export const fault: Fault = {
 async function pasted(): Promise<string> {
 	return withPlace(async (here) => {
 		const terminal = await onTerminal(here, ["chat"]);
-		const written = outputOf(terminal);
-		await says(terminal, "stdout", "/help");
+		await says(terminal, "/help");
 		const bytes = Buffer.from(`look at \x1b[200~${LINES.join("\r")}\r\x1b[31m\x1b[201~ what is it?\r/exit\r`);
-		for (let at = 0; at < bytes.length; at += 100) terminal.stdin?.write(bytes.subarray(at, at + 100));
+		for (let at = 0; at < bytes.length; at += 100) terminal.child.stdin?.write(bytes.subarray(at, at + 100));
 		await leaves(here, 0);
-		terminal.stdin?.end();
+		terminal.child.stdin?.end();
 		await isClosed(here);
 		const said = await promptsIn(here.state);
 		assert.equal(said.length, 1, `${said.length} messages, and not one: ${said.slice(0, 3)} …`);
 		assert.equal(said[0], `look at ${LINES.join("\n")}\n what is it?`);
-		assert.ok(written().includes(MARKED), "the terminal was not told to mark pastes");
-		assert.ok(written().lastIndexOf(UNMARKED) > written().lastIndexOf(MARKED), "the terminal still marks pastes");
+		assert.ok(terminal.stdout().includes(MARKED), "the terminal was not told to mark pastes");
+		assert.ok(
+			terminal.stdout().lastIndexOf(UNMARKED) > terminal.stdout().lastIndexOf(MARKED),
+			"the terminal still marks pastes",
+		);
 		return `1 message of ${LINES.length + 1} lines, exit 0`;
 	});
 }
@@ -58,25 +59,21 @@ async function pasted(): Promise<string> {
 async function stopped(): Promise<string> {
 	return withPlace(async (here) => {
 		const terminal = await onTerminal(here, ["chat"]);
-		const written = outputOf(terminal);
-		await says(terminal, "stdout", "/help");
-		const heard = says(terminal, "stdout", "look at");
-		terminal.stdin?.write(`look at \x1b[200~${LINES.slice(0, 10).join("\r")}\r`);
+		await says(terminal, "/help");
+		const heard = says(terminal, "look at");
+		terminal.child.stdin?.write(`look at \x1b[200~${LINES.slice(0, 10).join("\r")}\r`);
 		await heard;
 		process.kill(Number(await readFile(noteOf(here, "pid"), "latin1")), "SIGTERM");
 		await leaves(here, 143);
-		terminal.stdin?.end();
+		terminal.child.stdin?.end();
 		await isClosed(here);
 		assert.deepEqual(await promptsIn(here.state), []);
-		assert.ok(written().lastIndexOf(UNMARKED) > written().lastIndexOf(MARKED), "the terminal still marks pastes");
+		assert.ok(
+			terminal.stdout().lastIndexOf(UNMARKED) > terminal.stdout().lastIndexOf(MARKED),
+			"the terminal still marks pastes",
+		);
 		return "exit 143, nothing was sent, the terminal as before";
 	});
-}
-
-function outputOf({ stdout }: ChildProcess): () => string {
-	let text = "";
-	stdout?.on("data", (data) => (text += data));
-	return () => text;
 }
 
 async function promptsIn(state: string): Promise<readonly string[]> {

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import type { Ended, Place } from "../../cli.ts";
+import type { Place } from "../../cli.ts";
+import type { Ended } from "../../kit/killable.ts";
 import { type Random, seeded } from "../../kit/seeded.ts";
 import { type Case, type Fault, runCases } from "../fault.ts";
 import {
@@ -93,10 +94,10 @@ export const fault: Fault = {
 async function stopped(signal: NodeJS.Signals, code: number): Promise<string> {
 	return withPlace(async (here) => {
 		const { start, run } = await cli();
-		const { child, ended } = start(here, ASK);
-		await says(child, "stdout", UNDER_WAY);
-		child.kill(signal);
-		const end = await ended;
+		const running = start(here, ASK);
+		await says(running, UNDER_WAY);
+		running.child.kill(signal);
+		const end = await running.ended;
 		assert.equal(end.code, code, `it ended with ${end.code ?? end.signal}: ${end.stderr}`);
 		await isClosed(here);
 		const again = await run(here, ["resume"]);
@@ -129,10 +130,10 @@ async function atRandom(rounds: number, random: Random): Promise<string> {
 async function linesWait(): Promise<string> {
 	return withPlace(async (here) => {
 		const { start } = await cli();
-		const { child, ended } = start(here, ["--pace", "150", "chat"], `${QUESTION}\n/meter\n/rewind 1 both --yes\n`);
-		await says(child, "stdout", "▸");
-		child.kill("SIGTERM");
-		const { code, stdout, stderr } = await ended;
+		const running = start(here, ["--pace", "150", "chat"], `${QUESTION}\n/meter\n/rewind 1 both --yes\n`);
+		await says(running, "▸");
+		running.child.kill("SIGTERM");
+		const { code, stdout, stderr } = await running.ended;
 		assert.equal(code, 143, stderr);
 		assert.doesNotMatch(stdout, /paid now|rewind|reyn: /);
 		assert.match(stdout, /unfinished work is kept; go on later/);
@@ -144,16 +145,16 @@ async function linesWait(): Promise<string> {
 async function chatStopped(how: NodeJS.Signals | "keys", code: number): Promise<string> {
 	return withPlace(async (here) => {
 		const terminal = await onTerminal(here, ["chat"]);
-		await says(terminal, "stdout", "/help");
+		await says(terminal, "/help");
 		await sleep(300);
 		if (how === "keys")
 			for (let press = 0; press < 2; press++) {
-				terminal.stdin?.write("\x03");
+				terminal.child.stdin?.write("\x03");
 				await sleep(300);
 			}
 		else process.kill(Number(await readFile(noteOf(here, "pid"), "latin1")), how);
 		await leaves(here, code);
-		terminal.stdin?.end();
+		terminal.child.stdin?.end();
 		await isClosed(here);
 		return `exit ${code}, the terminal as before, the log closed`;
 	});
@@ -162,9 +163,9 @@ async function chatStopped(how: NodeJS.Signals | "keys", code: number): Promise<
 async function terminalClosed(): Promise<string> {
 	return withPlace(async (here) => {
 		const terminal = await onTerminal(here, ["chat"]);
-		await says(terminal, "stdout", "/help");
+		await says(terminal, "/help");
 		const pid = Number(await readFile(noteOf(here, "pid"), "latin1"));
-		terminal.kill("SIGKILL");
+		void terminal.kill();
 		for (let tries = 0; existsSync(`/proc/${pid}/fd/0`) && tries < 100; tries++) await sleep(50);
 		assert.ok(!existsSync(`/proc/${pid}/fd/0`), "it goes on without a terminal");
 		await isClosed(here);
@@ -197,11 +198,11 @@ async function askedAndStopped(): Promise<string> {
 
 async function askedOnTerminal(here: Place, args: readonly string[], key: string, code: number): Promise<void> {
 	const terminal = await onTerminal(here, args);
-	await says(terminal, "stdout", "Which one? ");
+	await says(terminal, "Which one? ");
 	await sleep(300);
-	terminal.stdin?.write(key);
+	terminal.child.stdin?.write(key);
 	await leaves(here, code);
-	terminal.stdin?.end();
+	terminal.child.stdin?.end();
 	await isClosed(here);
 }
 
@@ -214,10 +215,10 @@ async function readerGone(
 ): Promise<string> {
 	return withPlace(async (here) => {
 		const { start } = await cli();
-		const { child, ended } = start(here, args, input);
-		await says(child, which, after);
-		child[which]?.destroy();
-		await isUnread(here, ended);
+		const running = start(here, args, input);
+		await says(running, after, which);
+		running.child[which]?.destroy();
+		await isUnread(here, running.ended);
 		await goesOn(here, ["resume"]);
 		return "exit 141, the log closed, resume goes on";
 	});
@@ -241,10 +242,10 @@ async function scriptUnread(): Promise<string> {
 			path,
 			"export default async (ctx) => { for (const n of [1, 2, 3, 4, 5]) await ctx.agent('What is ' + n); };",
 		);
-		const { child, ended } = start(here, ["--pace", "300", "script", "run", path, "--output-format", "stream-json"]);
-		await says(child, "stdout", '"state":"live"');
-		child.stdout?.destroy();
-		await isUnread(here, ended);
+		const running = start(here, ["--pace", "300", "script", "run", path, "--output-format", "stream-json"]);
+		await says(running, '"state":"live"');
+		running.child.stdout?.destroy();
+		await isUnread(here, running.ended);
 		const [{ run: id }] = JSON.parse((await run(here, ["--json", "script", "list"])).stdout) as [{ run: string }];
 		await goesOn(here, ["script", "resume", id]);
 		return "exit 141, the log closed, resume goes on";

@@ -7,7 +7,7 @@ import { type Case, type Fault, runCases, type Settings } from "../fault.ts";
 import { needsGroup, withGroup } from "../lab/cgroup.ts";
 import { checkLog } from "../lab/check.ts";
 import { needsAll } from "../lab/needs.ts";
-import { kill, type Started, sleep, startWriter, withDirectory } from "../lab/start.ts";
+import { type Started, sleep, startWriter, withDirectory } from "../lab/start.ts";
 
 const MEMORY = 160 << 20;
 
@@ -127,7 +127,7 @@ async function orphans({ rounds, short }: Settings): Promise<string> {
 		await withDirectory(async (root) => {
 			const { state, writer, pids } = await family(root, ["setsid"]);
 			try {
-				await kill(writer);
+				await writer.kill();
 				assert.equal((await living(pids)).length, pids.length, "the shells did not outlive it: nothing was tried");
 				for (const pid of pids)
 					for (const path of await descriptors(pid)) assert.ok(!path.startsWith(state), `${pid} has ${path} open`);

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Case, type Fault, runCases } from "../fault.ts";
 import { checkLog } from "../lab/check.ts";
-import { kill, type Started, sleep, startWriter, withDirectory } from "../lab/start.ts";
+import { type Started, sleep, startWriter, withDirectory } from "../lab/start.ts";
 
 const cases: readonly Case[] = [
 	{ name: "2 at once (row 36)", run: ({ rounds, short }) => race(2, rounds ?? (short ? 1 : 10)) },
@@ -28,7 +28,7 @@ const cases: readonly Case[] = [
 				await holder.tell("append 4");
 				assert.deepEqual(holder.errors, [], "the holder was harmed");
 				await holder.tell("close");
-				await kill(holder);
+				await holder.kill();
 				await checkLog(state, holder.acked);
 				return `${tries} of ${tries} refused while it was stopped, goes on unharmed`;
 			}),
@@ -41,7 +41,7 @@ const cases: readonly Case[] = [
 				for (let i = 0; i < (rounds ?? (short ? 2 : 20)); i++) {
 					const holder = startWriter(state, { count: 4, hold: true });
 					await holder.line("holding");
-					await kill(holder);
+					await holder.kill();
 					const since = performance.now();
 					const { torn } = await checkLog(state, holder.acked);
 					times.push(performance.now() - since);
@@ -123,7 +123,7 @@ async function race(count: number, rounds: number): Promise<string> {
 			for (const writer of writers) if (writer !== winner) isLocked(writer);
 			await winner.tell("append 4");
 			await winner.tell("close");
-			await kill(winner);
+			await winner.kill();
 			assert.equal(winner.acked.length, 44);
 			await checkLog(state, winner.acked);
 		});

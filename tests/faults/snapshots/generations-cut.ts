@@ -6,7 +6,7 @@ import { seeded } from "../../kit/seeded.ts";
 import type { Case, Settings } from "../fault.ts";
 import { type FileSystem, type LoopDisk, needsDisk, withDisk } from "../lab/loop-disk.ts";
 import { needsAll } from "../lab/needs.ts";
-import { kill, runToEnd, type Started, sleep, start } from "../lab/start.ts";
+import { runToEnd, type Started, sleep, start } from "../lab/start.ts";
 import { type Checked, checkDatabase } from "./database-ledger.ts";
 import type { DatabaseOptions } from "./database-writer.ts";
 
@@ -91,7 +91,7 @@ async function cut(
 		await until(writer);
 		const before = [...earlier, ...writer.lines];
 		disk.cut();
-		await kill(writer);
+		await writer.kill();
 		disk.again();
 		const checked = await checkDatabase(disk.state, [...earlier, ...writer.lines], before.length);
 		return { ...checked, told: before.filter((line) => /^(add|captur|restor|prun)ed /.test(line)).length };
