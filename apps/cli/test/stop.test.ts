@@ -1,7 +1,6 @@
 /** A command ends on a signal, and when nobody reads its output, even if its work hangs. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { expect, test } from "vitest";
+import { startProcess } from "../../../tests/kit/killable.ts";
 
 /** Works for ever, and its log is never closed, as on a disk that hangs. */
 const HANGS = `
@@ -18,12 +17,14 @@ test.each([
 	["SIGTERM", "SIGINT"],
 	["SIGINT", "SIGHUP"],
 ] as const)("after a %s that has not ended it yet, a %s ends the process on the spot", async (first, second) => {
-	const args = ["--conditions=@reyn/source", "--input-type=module", "-e", HANGS];
-	const child = spawn(process.execPath, args, { timeout: 10_000, killSignal: "SIGKILL" });
-	const ended = once(child, "exit");
-	expect(String(await once(child.stdout, "data"))).toBe("works\n");
+	const command = [process.execPath, "--conditions=@reyn/source", "--input-type=module", "-e", HANGS];
+	const { child, ended, kill, line, lines } = startProcess(command, { input: "as it goes" });
+	const watchdog = setTimeout(kill, 10_000);
+	await line("works");
 	child.kill(first);
-	expect(String(await once(child.stdout, "data"))).toBe("stopped\n");
+	await line("stopped");
 	child.kill(second);
-	expect(await ended).toEqual([null, second]);
+	expect(await ended).toMatchObject({ code: null, signal: second });
+	expect(lines).toEqual(["works", "stopped"]);
+	clearTimeout(watchdog);
 });

@@ -1,21 +1,21 @@
 /** A script in a function that V8 cannot stop ends its process, and nothing else does. */
-import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { startProcess } from "../../../tests/kit/killable.ts";
 
 const module = JSON.stringify(join(import.meta.dirname, "../src/stuck-scripts.ts"));
 
 /** Watched with a limit of 100 ms and so much beyond it. */
 async function run(code: string, onceSaid?: (pid: number) => Promise<void>, graceMs = 400) {
 	const watched = `const { watchTimeSlices } = await import(${module}); const watch = watchTimeSlices(${graceMs}, 50); ${code}`;
-	const child = spawn(process.execPath, ["--conditions=@reyn/source", "--input-type=module", "-e", watched]);
-	let said = "";
-	child.stdout.once("data", () => void onceSaid?.(child.pid as number));
-	child.stderr.on("data", (text) => (said += text));
-	const ended = new Promise<{ code: number | null; signal: string | null }>((resolve) =>
-		child.on("close", (code, signal) => resolve({ code, signal })),
-	);
-	return { ...(await ended), said };
+	const command = [process.execPath, "--conditions=@reyn/source", "--input-type=module", "-e", watched];
+	const { child, ended, says } = startProcess(command);
+	if (onceSaid) {
+		await says("x");
+		await onceSaid(child.pid as number);
+	}
+	const { stderr: said, ...end } = await ended;
+	return { ...end, said };
 }
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
