@@ -1,31 +1,10 @@
 /** A process that works on plans over a real log: it can be killed at any append, and another one goes on. */
-import {
-	journal,
-	journalRecords,
-	type Model,
-	type ModelPart,
-	type ModelRequest,
-	recall,
-	type StepEvent,
-	type Tool,
-	type ToolCall,
-} from "@reyn/journal";
-import { firstBelow, recordedIn } from "@reyn/journal/internal";
-import { defineProjection, entryAt, memorySnapshots, restore, straightPath, type View } from "@reyn/snapshot";
-import {
-	type Appended,
-	type Appender,
-	type Clock,
-	type Draft,
-	defineRecord,
-	openWal,
-	type Scope,
-	type Timers,
-	type Wal,
-	type WalRecord,
-} from "@reyn/wal";
+import type { Model, ModelPart, ModelRequest, Tool, ToolCall } from "@reyn/journal";
+import { defineProjection, entryAt } from "@reyn/snapshot";
+import { type Clock, type Draft, defineRecord, type Timers } from "@reyn/wal";
 import { type MortalEngine, mortalEngine } from "@reyn/wal/testing";
 import { z } from "zod";
+import { type Life, MortalProcess, type Opened, openMortal, session } from "../../../tests/kit/mortal-process.ts";
 import { defaultPlanLimits } from "../src/execute.ts";
 import {
 	type Decomposition,
@@ -41,7 +20,7 @@ import {
 	planStarted,
 } from "../src/index.ts";
 
-export const session: Scope = { agent: "default", session: "main" };
+export { session };
 
 /** What the user was told, as the fold knows it: how a caller makes `deliver` do its work once. */
 const told = defineRecord("told", z.object({ plan: z.string(), text: z.string() }));
@@ -53,17 +32,13 @@ export const outbox = defineProjection<{ plan: string; text: string }[]>({
 	handle: (on) => [on(told, (state, message) => [...state, message])],
 });
 
-export interface ProcessOptions {
+export interface ProcessOptions extends Life {
 	readonly disk?: MortalEngine;
 	readonly model?: Model;
 	readonly tools?: readonly Tool[];
 	readonly limits?: Partial<PlanLimits>;
 	/** Over all lives: so a pause that a death cut goes on. */
 	readonly time?: PauselessTime;
-	/** Appends that it lives for. */
-	readonly appends?: number;
-	/** Is what was appended but not durable lost when it dies? Default: it just made it to the disk. */
-	readonly tailIsLost?: boolean;
 }
 
 /** Time that is over as soon as somebody waits for it. The limit of a model call is never reached. */
@@ -87,38 +62,21 @@ export class PauselessTime implements Clock, Timers {
 	}
 }
 
-export class Process implements Appender, AsyncDisposable {
-	readonly disk: MortalEngine;
+export class Process extends MortalProcess {
 	readonly progress: PlanProgress[] = [];
-	readonly boundaries: string[] = [];
-	readonly events: StepEvent[] = [];
-	view: View;
 	readonly time: PauselessTime;
-	readonly #wal: Wal;
 	readonly #options: ProcessOptions;
-	readonly #controller = new AbortController();
-	#left: number;
 
-	private constructor(
-		wal: Wal,
-		disk: MortalEngine,
-		view: View,
-		options: ProcessOptions & { readonly time: PauselessTime },
-	) {
-		this.#wal = wal;
-		this.disk = disk;
-		this.view = view;
+	private constructor(opened: Opened, options: ProcessOptions & { readonly time: PauselessTime }) {
+		super(opened, options);
 		this.#options = options;
 		this.time = options.time;
-		this.#left = options.appends ?? Number.POSITIVE_INFINITY;
 	}
 
 	static async start(options: ProcessOptions = {}): Promise<Process> {
 		const { disk = mortalEngine(), time = new PauselessTime() } = options;
-		disk.revive();
-		const wal = await openWal(disk, { records: [told, ...journalRecords, ...planRecords], clock: time });
-		const sources = { wal, snapshots: memorySnapshots(), projections: [journal, planRuns, outbox] };
-		return new Process(wal, disk, await restore(sources, straightPath(wal.tip, session)), { ...options, time });
+		const work = { records: [told, ...planRecords], projections: [planRuns, outbox], clock: time };
+		return new Process(await openMortal(disk, work), { ...options, time });
 	}
 
 	/** Another process over the same log. */
@@ -128,41 +86,12 @@ export class Process implements Appender, AsyncDisposable {
 		return Process.start({ time: this.time, ...same, ...options, disk: this.disk });
 	}
 
-	async [Symbol.asyncDispose](): Promise<void> {
-		await this.#wal.close().catch(() => undefined);
-	}
-
-	get isDead(): boolean {
-		return this.#left < 0;
-	}
-
-	append(draft: Draft, scope: Scope): Appended {
-		if (--this.#left < 0) throw this.#die();
-		const appended = this.#wal.append(draft, scope);
-		this.view = this.view.apply(appended.record);
-		return appended;
-	}
-
 	write(...drafts: readonly Draft[]): void {
 		for (const draft of drafts) this.append(draft, { ...session, run: "p1" });
 	}
 
-	cancel(reason: string): void {
-		this.#controller.abort(new Error(reason));
-	}
-
 	run(plan = "p1"): PlanRun {
 		return this.view.get(planRuns)[plan] as PlanRun;
-	}
-
-	async records(): Promise<readonly WalRecord[]> {
-		const records: WalRecord[] = [];
-		for await (const record of this.#wal.read()) if (!record.kind.startsWith("wal_")) records.push(record);
-		return records;
-	}
-
-	async kinds(): Promise<readonly string[]> {
-		return (await this.records()).map(({ kind }) => kind);
 	}
 
 	/** Starts the plan if the log does not know it, and executes it from wherever it stands. */
@@ -177,24 +106,17 @@ export class Process implements Appender, AsyncDisposable {
 	#ports(): PlanPorts {
 		const { model = scripted({}), tools = [], limits } = this.#options;
 		return {
-			log: this,
-			logId: this.#wal.id,
-			model: mortal(model, () => this.isDead),
+			...this.portsOver(model),
 			tools,
 			limits: { ...defaultPlanLimits, ...limits },
-			signal: this.#controller.signal,
-			recall: (step, program) => recall(this.view.get(journal), step, program),
-			recordedIn: (lane) => recordedIn(this.view.get(journal), lane),
-			firstBelow: (lane) => firstBelow(this.view.get(journal), lane),
 			whenInDoubt: () => "retry",
-			observe: (event) => this.events.push(event),
 			run: () => this.run(),
 			progress: (change) => this.progress.push(change),
 			deliver: async (text) => {
 				if (this.view.get(outbox).length === 0) await this.append(told({ plan: "p1", text }), session).durable;
 			},
 			onBoundary: async (kind, title) => {
-				const isDurable = this.#wal.durableTip >= this.view.seq - 1;
+				const isDurable = this.wal.durableTip >= this.view.seq - 1;
 				this.boundaries.push(`${kind} ${title}${isDurable ? "" : " (not durable)"}`);
 			},
 			clock: this.time,
@@ -202,24 +124,6 @@ export class Process implements Appender, AsyncDisposable {
 			random: () => 0,
 		};
 	}
-
-	#die(): Error {
-		const killed = new Error("killed");
-		if (this.#options.tailIsLost) this.disk.die();
-		this.#controller.abort(killed);
-		return killed;
-	}
-}
-
-/** A dead process pays for nothing. */
-function mortal(model: Model, isDead: () => boolean): Model {
-	return {
-		id: model.id,
-		generate(request, options) {
-			if (isDead()) throw new Error("killed");
-			return model.generate(request, options);
-		},
-	};
 }
 
 /** What a scripted model answers: text, tools to call, or a failure. */
