@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openRuntime, type RuntimeOptions } from "@reyn/runtime";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { pauseless } from "../../../tests/kit/timers.ts";
 import { work } from "../src/work.ts";
 
 /** What the model does in its next calls; then it answers. */
@@ -36,13 +37,7 @@ vi.mock("../src/context.ts", () => ({
 			state: join(cwd, ".reyn"),
 			model,
 			tools: [],
-			// Pauses are over at once, and no call takes too long.
-			timers: {
-				after(ms, run) {
-					if (ms < 600_000) setImmediate(run);
-					return () => {};
-				},
-			},
+			timers: pauseless(),
 			...more,
 		}),
 }));

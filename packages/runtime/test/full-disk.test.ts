@@ -2,9 +2,10 @@
 import { PLAN_TOOL, planAborted, planCompleted } from "@reyn/plan";
 import { defineSkill, done, skillResumeSchema, skillRunCompleted, skillRunDiscarded } from "@reyn/skill-resume";
 import { Timeline } from "@reyn/timetravel";
-import { type DiskFile, fileEngine, openWal, type Timers } from "@reyn/wal";
+import { type DiskFile, fileEngine, openWal } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { atOnce } from "../../../tests/kit/timers.ts";
 import { allRecords, fileStore, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
 import { compose } from "../src/kernel/compose.ts";
 import { DiskSpace } from "../src/kernel/disk-space.ts";
@@ -34,14 +35,6 @@ class FillingDisk extends MemoryDisk {
 
 const noSpace = (): Error => Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC" });
 
-/** Waits are over at once. */
-const impatient: Timers = {
-	after(_, run) {
-		const timer = setImmediate(run);
-		return () => clearImmediate(timer);
-	},
-};
-
 async function openOn(
 	disk: FillingDisk,
 	{ state }: Project,
@@ -52,7 +45,7 @@ async function openOn(
 	const space = new DiskSpace(onEvent);
 	const onWait: DiskSpace["heard"] = (why) => space.heard(why);
 	const store = fileStore(state);
-	const wal = await openWal(fileEngine("/log", { disk }), { records: allRecords, timers: impatient, onWait });
+	const wal = await openWal(fileEngine("/log", { disk }), { records: allRecords, timers: atOnce, onWait });
 	const { kernel, builtIn } = partsOf({ store, tools: [], onEvent, ...options });
 	const parts = { composition: compose(kernel.features), space, wal };
 	const runtime = new Runtime(await startKernel(kernel, parts), builtIn);

@@ -10,9 +10,10 @@ import { defineSkill, done, next } from "@reyn/skill-resume";
 import type { Clock, Ids, Seq, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { pauseless } from "../../../tests/kit/timers.ts";
 import { layoutOf, type Runtime, type RuntimeOptions } from "../src/index.ts";
 import { areaIn } from "../src/stores/layout.ts";
-import { makeProject, open, overSqlite, type Project, pauseless } from "./project.ts";
+import { makeProject, open, overSqlite, type Project } from "./project.ts";
 import { runToEnd, script } from "./script-runs.ts";
 
 let project: Project;

@@ -8,20 +8,10 @@ import { stepLate } from "@reyn/timetravel";
 import type { Timers, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { pauseless } from "../../../tests/kit/timers.ts";
 import { userPrompt } from "../src/features/conversation/records.ts";
 import { mainSession, type Runtime } from "../src/index.ts";
-import {
-	gate,
-	lastOf,
-	makeProject,
-	open,
-	type Project,
-	pauseless,
-	payingPlan,
-	type Script,
-	scripted,
-	until,
-} from "./project.ts";
+import { gate, lastOf, makeProject, open, type Project, payingPlan, type Script, scripted, until } from "./project.ts";
 
 /** The limit of a call, which is over as soon as what is inside it has begun. */
 const LIMIT_MS = 50;

@@ -5,10 +5,11 @@ import { defineSkill, done, type Skill } from "@reyn/skill-resume";
 import type { Clock } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { pauseless } from "../../../tests/kit/timers.ts";
 import { pointsOf } from "../../../tests/sample.ts";
 import { type Runtime, turnInterrupted } from "../src/index.ts";
 import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
-import { lastOf, makeProject, type Opened, open, type Project, pauseless, until } from "./project.ts";
+import { lastOf, makeProject, type Opened, open, type Project, until } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import type { Model, ModelRequest, ToolCall } from "@reyn/journal";
 import { offlineModel } from "@reyn/offline-model";
 import { createFileTools } from "@reyn/tools";
-import type { LogEngine, Timers } from "@reyn/wal";
+import type { LogEngine } from "@reyn/wal";
 import { sqliteEngine } from "@reyn/wal/sqlite";
+import { pauseless } from "../../../tests/kit/timers.ts";
 import {
 	type BackgroundMessage,
 	engineStore,
@@ -100,18 +101,6 @@ export async function open(
 		...options,
 	});
 	return { runtime, events, shown };
-}
-
-/** Timers of a life in which pauses are over at once, and no model takes too long. */
-export function pauseless(waits: number[] = []): Timers {
-	return {
-		after(ms, run) {
-			if (ms >= 600_000) return () => {};
-			waits.push(ms);
-			const timer = setImmediate(run);
-			return () => clearImmediate(timer);
-		},
-	};
 }
 
 /** What a scripted model says to a request: text, or tools to call. */

@@ -1,9 +1,10 @@
 /** Runs of skills: fresh, resumed, on a full disk, and with phases that fail. */
 import { journal } from "@reyn/journal";
-import type { Appender, Draft, Timers } from "@reyn/wal";
+import type { Appender, Draft } from "@reyn/wal";
 import { mortalEngine } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { atOnce } from "../../../tests/kit/timers.ts";
 import {
 	defineSkill,
 	done,
@@ -370,10 +371,3 @@ function fullOnce(log: Appender, isRefused: (draft: Draft) => boolean): Appender
 		},
 	};
 }
-
-const atOnce: Timers = {
-	after(_, run) {
-		const timer = setImmediate(run);
-		return () => clearImmediate(timer);
-	},
-};

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { SEED, seeded } from "../../../tests/kit/seeded.ts";
+import { atOnce } from "../../../tests/kit/timers.ts";
 import { delegate } from "../src/engine/delegate.ts";
 import { Poller } from "../src/engine/poller.ts";
 import {
@@ -18,18 +19,11 @@ import { faultyEngine } from "../src/testing/index.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? 60);
 const said = defineRecord("said", z.object({ text: z.string() }));
-/** Waits are over at once. */
-const impatient: Timers = {
-	after(_, run) {
-		const timer = setImmediate(run);
-		return () => clearImmediate(timer);
-	},
-};
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const open = (engine: LogEngine, steal = false): Promise<Wal> =>
-	openWal(engine, { records: [said], timers: impatient, steal });
+	openWal(engine, { records: [said], timers: atOnce, steal });
 
 async function textsOf(engine: LogEngine): Promise<[seq: number, text: string][]> {
 	const found: [number, string][] = [];
@@ -348,7 +342,7 @@ describe("an engine that is away", () => {
 	test("is waited for; who listens is told once of that, and once of its end", async () => {
 		const { state, engine } = shaky();
 		const told: (string | undefined)[] = [];
-		const timers: Timers = { after: (ms, run) => (ms > 2000 ? () => {} : impatient.after(ms, run)) };
+		const timers: Timers = { after: (ms, run) => (ms > 2000 ? () => {} : atOnce.after(ms, run)) };
 		const wal = await openWal(engine, { records: [said], timers, onWait: (why) => told.push(why?.code) });
 		for (const text of ["a", "b"]) {
 			state.how = "away";
@@ -369,7 +363,7 @@ describe("an engine that is away", () => {
 		["never answers", "silent", 50],
 	] as const)("holds up no close: it %s", async (_, how, answerMs) => {
 		const { state, engine, under } = shaky(answerMs);
-		const wal = await openWal(engine, { records: [said], timers: impatient });
+		const wal = await openWal(engine, { records: [said], timers: atOnce });
 		await wal.append(said({ text: "a" })).durable;
 		state.how = how;
 		const waiting = wal.append(said({ text: "b" }));
@@ -384,7 +378,7 @@ describe("an engine that is away", () => {
 
 	test("and a close with nothing to write leaves the lease to its end", async () => {
 		const { state, engine } = shaky();
-		const wal = await openWal(engine, { records: [said], timers: impatient });
+		const wal = await openWal(engine, { records: [said], timers: atOnce });
 		await wal.append(said({ text: "a" })).durable;
 		state.how = "away";
 		await wal.close();
