@@ -1,3 +1,4 @@
+/** On a terminal a person looks at a preview for a while: what they say yes to is done, or nothing is. */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -56,7 +57,9 @@ async function confirmed(args: readonly string[], meanwhile: () => Promise<unkno
 	await meanwhile();
 	terminal.child.stdin?.write("y\n");
 	await leaves(here, code);
-	return terminal.stdout();
+	// What it wrote last may still be on its way.
+	terminal.child.stdin?.end();
+	return (await terminal.ended).stdout;
 }
 
 describe.skipIf(typeof noTerminal === "string")("what came while a person looked at a preview", () => {

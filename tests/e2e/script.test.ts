@@ -1,3 +1,4 @@
+/** Scripts on the real command line: killed, resumed, edited, watched, and given what is no script. */
 import { createHash } from "node:crypto";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,3 +1,4 @@
+/** `reyn wal`, as a person or a script meets it: what it prints, how it ends, and what it leaves alone. */
 import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

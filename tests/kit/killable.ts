@@ -15,7 +15,7 @@ export interface Killable {
 	readonly child: ChildProcess;
 	/** What came on stdout, line by line. */
 	readonly lines: readonly string[];
-	stdout(): string;
+	/** What came on stderr, of it or of what it was started with. */
 	stderr(): string;
 	/**
 	 * The first line that begins so, or is such a one: of those that are there, or that are to come.
@@ -96,7 +96,6 @@ export function startProcess([command = "", ...args]: readonly string[], { env, 
 	return {
 		child,
 		lines,
-		stdout: () => text.stdout,
 		stderr: () => text.stderr,
 		line: (such, from = 0) => {
 			const isSuch = typeof such === "string" ? (line: string) => line.startsWith(such) : such;
