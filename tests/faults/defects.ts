@@ -349,8 +349,8 @@ export const defects: readonly Defect[] = [
 		name: "take what a discarded step has stopped for failed",
 		package: "journal",
 		file: "perform.ts",
-		from: "if (this.#using.signal.aborted || isStop(error)) throw error;",
-		to: "if (this.#using.signal.aborted) throw error;",
+		from: "if (isCut || isStop(error)) throw error;",
+		to: "if (isCut) throw error;",
 		tests: ["faults in-doubt"],
 	},
 	{
