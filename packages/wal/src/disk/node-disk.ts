@@ -1,10 +1,9 @@
-/// <reference path="./fs-native-extensions.d.ts" />
-
+/** The real file system. */
 import fs from "node:fs";
 import { dirname } from "node:path";
-import { tryLock } from "fs-native-extensions";
 import { codeOf } from "../errors.ts";
 import type { Disk, DiskFile, DiskLock } from "./disk.ts";
+import { tryLock } from "./native-lock.ts";
 import { assertNoDirectory, assertOwnDirectory, openOwn } from "./own-files.ts";
 
 const { O_CREAT, O_DIRECTORY = 0, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
@@ -60,7 +59,7 @@ export const nodeDisk: Disk = {
 	lock(path, text): DiskLock | { heldBy: string } {
 		const file = openOwn(path, O_RDWR | O_CREAT);
 		try {
-			if (!tryLock(file, LOCKED_AT, 1)) {
+			if (!tryLock(file)) {
 				const note = Buffer.alloc(NOTE_BYTES);
 				const heldBy = note.toString("utf8", 0, fs.readSync(file, note, 0, NOTE_BYTES, 0));
 				fs.closeSync(file);
@@ -98,9 +97,6 @@ const TICK_MS = 20;
 /** Longer than what a holder says of itself. */
 const NOTE_BYTES = 16 * 1024;
 
-/** A byte behind all that is written: Windows lets nobody read what another has locked. */
-const LOCKED_AT = 2 ** 31 - 1;
-
 class NodeFile implements DiskFile {
 	#fd: number;
 
@@ -133,7 +129,7 @@ class NodeFile implements DiskFile {
 	}
 
 	tryLock(): boolean {
-		return tryLock(this.#fd, LOCKED_AT, 1);
+		return tryLock(this.#fd);
 	}
 
 	close(): void {

@@ -1,8 +1,9 @@
 /** Where the writer of the files runs: in a worker thread, or for tests in this one. */
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Disk } from "../disk/disk.ts";
 import type { Owner } from "../engine/engine.ts";
-import { type WalCode, WalError } from "../errors.ts";
+import { codeOf, type WalCode, WalError } from "../errors.ts";
 import type { Seq } from "../record/record.ts";
 import { type Fresh, LogFile, type LogFileOptions, type OpenedFile } from "./log-file.ts";
 import { asWalError, type Doing } from "./messages.ts";
@@ -84,10 +85,22 @@ export type Answer =
 			};
 	  };
 
+const noThread = (url: URL, cause: unknown): WalError =>
+	new WalError(
+		"WAL_IO",
+		`the thread that writes the log is not there: ${fileURLToPath(url)}. A bundler has to leave @reyn/wal out, or copy its worker.js beside the bundle`,
+		{ path: fileURLToPath(url), code: "NO_THREAD" },
+		{ cause },
+	);
+
 /** The calls in a worker thread: no disk, however slow, holds up the event loop. */
 export function inWorker(spec: HostSpec): LogFileHost {
 	const url = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
-	const worker = new Worker(url, { workerData: spec });
+	// `node --input-type=module -e …` speaks of its own text, and a thread of a file does not begin with it.
+	const execArgv = process.execArgv.filter(
+		(option, i, all) => !option.startsWith("--input-type") && all[i - 1] !== "--input-type",
+	);
+	const worker = new Worker(url, { workerData: spec, execArgv });
 	// An open log alone keeps no process alive; a call that waits for its answer does.
 	worker.unref();
 	// A truncation may be asked for while a batch is written: the answers come in the order of the calls.
@@ -105,7 +118,7 @@ export function inWorker(spec: HostSpec): LogFileHost {
 		worker.unref();
 		for (const call of waiting.splice(0)) call.reject(error);
 	};
-	worker.on("error", (error) => end(error as Error));
+	worker.on("error", (error) => end(codeOf(error) === "MODULE_NOT_FOUND" ? noThread(url, error) : (error as Error)));
 	worker.on("exit", () => end(new Error("the thread that writes the log has ended")));
 	const call = <T>(name: Request["name"], ...args: readonly unknown[]): Promise<T> =>
 		new Promise<T>((resolve, reject) => {
