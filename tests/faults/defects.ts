@@ -147,7 +147,7 @@ export const defects: readonly Defect[] = [
 	{
 		name: "lock by a pid file",
 		file: "disk/node-disk.ts",
-		from: "if (!tryLock(file, LOCKED_AT, 1)) {",
+		from: "if (!tryLock(file)) {",
 		to: 'void tryLock;\n\t\t\tif (fs.readFileSync(path, "utf8") !== "") {',
 		tests: ["vitest engines", "faults writers"],
 	},

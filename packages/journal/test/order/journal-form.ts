@@ -27,10 +27,13 @@ export const journals: Form<Journals> = {
 		const tip = (): number => engine.tip;
 		const far = new FarSide(program, { life, delays, tip, made, now });
 		const notes: Note[] = [];
-		const note = (line: string): void => void notes.push({ line, tip: tip() });
+		let isOver = false;
+		// What branches do while the journal is closed behind their program is no part of it.
+		const note = (line: string): void => void (isOver || notes.push({ line, tip: tip() }));
 		const journal = await openJournal(engine, { clock: far.time, timers: far.time, whenInDoubt: () => policy });
 		const lanes = (path: string): Lane => journal.lane(path);
 		const ended = await outcomeOf(far, notes, () => follow(program, journalCalls(far, lanes, note)));
+		isOver = true;
 		await far.time.until(journal.close(), TURNS);
 		const tokens = async (through: number, inside?: boolean): Promise<ReadonlySet<string>> =>
 			tokensIn(await recordsOf(engine, through), store.begins, inside);
