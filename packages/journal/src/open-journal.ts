@@ -84,12 +84,18 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 	const { realm = "main", clock, ids, timers } = options;
 	const ports = { ...(clock && { clock }), ...(timers && { timers }) };
 	const engine = typeof at === "string" ? fileEngine(at, timers && { timers }) : at;
+	/** Resolves when the log has no space. */
+	let full = Promise.withResolvers<void>();
 	const opening = openWal(engine, {
 		records: journalRecords,
 		realm,
 		...ports,
 		...(ids && { ids }),
-		onWait: (why) => options.onWait?.(why),
+		onWait(why) {
+			if (why?.code === "WAL_FULL") full.resolve();
+			else full = Promise.withResolvers();
+			options.onWait?.(why);
+		},
 	});
 	// The writer of a directory is a thread that takes a while to start, so the log is read meanwhile.
 	const ahead = typeof at === "string" ? readAhead(at, realm) : undefined;
@@ -141,7 +147,8 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 	const close = async (): Promise<void> => {
 		const cause = new WalError("WAL_CLOSED", "this journal is closed; open it again with openJournal");
 		order.end(new ProgramEnded(cause.message, { cause }));
-		await order.over();
+		// What waits for space waits until it is cancelled, and a close waits for no space.
+		await Promise.race([order.over(), full.promise]);
 		await wal.close();
 	};
 	return {

@@ -88,10 +88,12 @@ export class Ticket {
 	/** Is the turn of this call to begin, not to be told? Only calls with recorded steps inside them begin at a place. */
 	isToBegin = false;
 	isTold = false;
-	/** Present once the call is made: whoever runs the program again has to wait for its end, or it would make the effect twice. */
+	/** Present while the call is made: whoever runs the program again has to wait for its end, or it would make the effect twice. */
 	#over: PromiseWithResolvers<void> | undefined;
 	/** Why it must not begin. */
 	#cut: ProgramEnded | undefined;
+	/** Rejects with that; present once something waits. */
+	#ended: PromiseWithResolvers<never> | undefined;
 
 	/** Use {@link Order.ask}. */
 	constructor(order: Order, asked: Asked, after: Seq) {
@@ -116,6 +118,15 @@ export class Ticket {
 	cut(reason: ProgramEnded): void {
 		this.#cut = reason;
 		this.refuse(reason);
+		this.#ended?.reject(reason);
+	}
+
+	/** The same, but rejects as soon as the call must not begin any more. */
+	unlessEnded<R>(waiting: Promise<R>): Promise<R> {
+		if (this.#cut) return Promise.reject(this.#cut);
+		this.#ended ??= Promise.withResolvers<never>();
+		this.#ended.promise.catch(() => {});
+		return Promise.race([waiting, this.#ended.promise]);
 	}
 
 	/** Resolves when the call is not made any more, or is given up. */
@@ -126,6 +137,7 @@ export class Ticket {
 	/** Says that the call is not made any more, or that nobody waits for its end: it took too long, or a call around it did. */
 	made(): void {
 		this.#over?.resolve();
+		this.#over = undefined;
 	}
 
 	/** Sets the place: the seq of the outcome's record. A place that is set stays. Call it in the same synchronous step as the append. */
@@ -349,8 +361,8 @@ export class Order {
 	/** Ends the program: calls that wait are refused, and all others are told at once. */
 	end(reason: ProgramEnded): void {
 		this.#ended = reason;
-		const cut = this.#placed.filter(({ isToBegin }) => isToBegin);
-		for (const ticket of [...this.#waiting.splice(0), ...cut]) ticket.refuse(reason);
+		this.#waiting = [];
+		for (const ticket of this.#in()) ticket.cut(reason);
 		this.advance();
 	}
 
@@ -379,7 +391,7 @@ export class Order {
 		for (const ticket of this.#in(lane)) ticket.cut(reason);
 	}
 
-	*#in(lane: string | undefined): Generator<Ticket> {
+	*#in(lane?: string): Generator<Ticket> {
 		for (const set of [this.#open, this.#inside])
 			for (const ticket of set) if (lane === undefined || `${ticket.asked.lane}/`.startsWith(`${lane}/`)) yield ticket;
 	}

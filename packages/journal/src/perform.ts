@@ -16,7 +16,7 @@ import {
 } from "@reyn/wal";
 import { entryKey, type FailedTry, type Identity, innerLane, type Recall } from "./entry.ts";
 import { isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
-import { failureOf, isFailureOfCall, isNoOutcome, isStop, recalledAs, thrownAs } from "./failure.ts";
+import { failureOf, isFailureOfCall, isStop, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
 import type { Ticket } from "./order.ts";
 import { deniedBy, type GatedCall, isGated, isVerdict, type Verdict, waitingFor } from "./permit.ts";
@@ -103,6 +103,8 @@ class Performance<T> implements Asked<T> {
 	readonly #ticket: Ticket | undefined;
 	/** Has the gate let the call pass? It is asked once. */
 	#isPermitted = false;
+	/** Has the newest try taken longer than the limit of this step, and not of one around it? */
+	#isLate = false;
 
 	constructor(
 		step: Step<T>,
@@ -274,7 +276,8 @@ class Performance<T> implements Asked<T> {
 		if (retry && attempt > Math.max(1, failed.attempt)) {
 			const pauseMs = failed.pauseMs ?? delayBefore(attempt, retry);
 			// A clock that was set back must not make the pause longer than it was.
-			await pause(Math.min(pauseMs, failed.at + pauseMs - clock.now()), timers, signal);
+			const paused = pause(Math.min(pauseMs, failed.at + pauseMs - clock.now()), timers, signal);
+			await this.#unlessEnded(paused);
 		}
 		const { started, prepared } = failed;
 		// A call that timed out may have happened all the same, so the far side is asked.
@@ -345,7 +348,7 @@ class Performance<T> implements Asked<T> {
 		// A call that was cancelled, or stopped by a step inside it that must not be made, has no outcome: an effect stays in
 		// doubt, anything else is simply called again.
 		// One that took too long has failed all the same: it may go on, and nobody waits for it.
-		const isCut = this.#using.signal.aborted && !isTimeout(error);
+		const isCut = this.#using.signal.aborted && !this.#isLate;
 		if (isCut || isStop(error)) throw error;
 		// A world step that cannot be asked now keeps its recorded answer.
 		if (before) return this.#worldStands(error);
@@ -356,6 +359,7 @@ class Performance<T> implements Asked<T> {
 		if (!retry || next.kind === "never") return ending;
 		const { message } = failed.reason;
 		this.#tell({ type: "retrying", attempt, limit: retry.maxAttempts, reason: message, pauseMs: next.pauseMs });
+		this.#ticket?.made();
 		return this.#tryNext(failed);
 	}
 
@@ -393,16 +397,21 @@ class Performance<T> implements Asked<T> {
 	/** Asks the gate. A gate that throws or returns no verdict neither allows nor forbids: the call waits. */
 	async #verdictOn(call: GatedCall, gate: NonNullable<Using["gate"]>): Promise<Verdict> {
 		try {
-			const given = await gate(call);
+			const given = await this.#unlessEnded(gate(call));
 			if (isVerdict(given)) return given;
 			throw new TypeError("it gave no verdict");
 		} catch (thrown) {
 			call.signal.throwIfAborted();
 			const error = readable(thrown);
-			if (isNoOutcome(error)) throw error;
+			if (isStop(error)) throw error;
 			const why = this.#redact(reasonOf(error).message);
 			throw waitingFor(`its gate, which failed (${why})`, call, { cause: error });
 		}
+	}
+
+	/** Waits for something, unless the program, or the try around this call, ends meanwhile. @throws ProgramEnded */
+	#unlessEnded<R>(waiting: Promise<R>): Promise<R> {
+		return this.#ticket ? this.#ticket.unlessEnded(waiting) : waiting;
 	}
 
 	/** Whether another try follows a failed one. A retry policy that throws allows none. */
@@ -458,13 +467,25 @@ class Performance<T> implements Asked<T> {
 			}
 		};
 		const { signal } = this.#using;
+		this.#isLate = false;
 		if (timeoutMs === undefined) return make(signal);
+		let made: Promise<Made<T>> | undefined;
+		const making = (within: AbortSignal): Promise<Made<T>> => {
+			made = make(within);
+			return made;
+		};
+		const giveUp = (): void => {
+			// One that was stopped has not failed, and what is under way inside it is waited for.
+			if (stopper?.endStopped()) return;
+			this.#isLate = true;
+			lane?.giveUp();
+		};
 		const late = `${name} took longer than its ${timeoutMs} ms, and was told to stop; whether it happened is not known`;
 		try {
-			return await within({ ms: timeoutMs, name, late, giveUp: () => lane?.giveUp() }, make, timers, signal);
+			return await within({ ms: timeoutMs, name, late, giveUp }, making, timers, signal);
 		} catch (error) {
-			// While it cleans up after a stop, its time does not count.
-			throw stopper?.stop ?? error;
+			if (this.#isLate || made === undefined) throw error;
+			return made;
 		}
 	}
 
@@ -750,9 +771,6 @@ export type Untold = StepEvent extends infer Event
 		? Omit<Event, keyof Called>
 		: never
 	: never;
-
-/** Did this call take too long, and not one inside it? */
-const isTimeout = (error: unknown): boolean => isReynError(error, "STEP_TIMEOUT") && !isFailureOfCall(error);
 
 const numbered = (attempt: number): { attempt?: number } => (attempt > 1 ? { attempt } : {});
 

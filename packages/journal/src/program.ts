@@ -19,8 +19,8 @@ import type { Using } from "./step.ts";
  *
  * When a step must not be made now (it waits for a permit, or is in doubt) the program stops with that error, even if it catches it:
  * it may clean up, and steps that it asks for afterwards never settle.
- * When it is cancelled, its steps are refused with the signal's reason. It may clean up for ten seconds, or for one once it asks for
- * another step. Calls under way are waited for here too, except those inside a call that took too long.
+ * When it is cancelled, its steps are refused with the signal's reason. It may clean up for ten seconds from the first that it asks for
+ * then, and for one from the second. Calls under way are waited for here too, except those inside a call that took too long.
  *
  * @throws what the program throws; the signal's reason when it was cancelled
  */

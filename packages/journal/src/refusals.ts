@@ -54,6 +54,7 @@ export class Stopper {
 	readonly #timers: Timers;
 	readonly #over: () => Promise<void> | undefined;
 	readonly #limits = [CLEAN_UP_MS, ASKING_ON_MS];
+	/** Why it has to end, whatever it comes to itself. */
 	#stop: Error | undefined;
 	#reject: (error: Error) => void = () => {};
 
@@ -63,9 +64,10 @@ export class Stopper {
 		this.#over = over;
 	}
 
-	/** Why it has to end, whatever it comes to itself. */
-	get stop(): Error | undefined {
-		return this.#stop;
+	/** Ends its clean-up. @returns was it stopped? */
+	endStopped(): boolean {
+		if (this.#stop) this.#reject(this.#stop);
+		return this.#stop !== undefined;
 	}
 
 	/** Runs it, once. @throws what it throws; why it was stopped, also where it has caught that */
@@ -85,15 +87,13 @@ export class Stopper {
 	 * each that is asked for after a cancel.
 	 */
 	readonly stopped = (error: Error): void => {
-		if (this.#signal.aborted) {
-			this.#cancelled(error);
-			return;
+		// No answer comes any more: neither to who asks on after a stop, nor where the program, or the try, around it has ended.
+		if (error === this.#stop || error instanceof ProgramEnded) this.#reject(this.#stop ?? error);
+		else if (this.#signal.aborted) this.#cancelled(error);
+		else if (this.#stop === undefined) {
+			this.#stop = error;
+			this.#timers.after(CLEAN_UP_MS, () => this.#reject(error), false);
 		}
-		const isAsked = error === this.#stop;
-		const isFirst = this.#stop === undefined;
-		this.#stop ??= error;
-		if (isAsked || error instanceof ProgramEnded) this.#reject(this.#stop);
-		else if (isFirst) this.#timers.after(CLEAN_UP_MS, () => this.#reject(error), false);
 	};
 
 	#cancelled(error: Error): void {

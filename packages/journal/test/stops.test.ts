@@ -262,3 +262,100 @@ test("what a program leaves under way is told, so that whoever runs it again can
 	await runProgram("q", scope, using(new DyingLog(), more), (lane) => lane.perform(step("a", async () => "a")));
 	expect(left).toHaveLength(1);
 });
+
+describe("a limit of time around other steps", () => {
+	test("fails no step inside it for good: the next try makes it", async () => {
+		const time = new SimulatedTime();
+		let made = 0;
+		const inner = step("inner", async ({ signal }) => {
+			if (++made > 1) return "paid";
+			await new Promise((resolve) => signal.addEventListener("abort", resolve));
+			throw signal.reason;
+		});
+		const outer = step("outer", ({ lane }) => lane.perform({ ...inner, purity: "llm" }), {
+			timeoutMs: 100,
+			retry: { maxAttempts: 2, initialIntervalMs: 1, backoffFactor: 1, maxIntervalMs: 1 },
+			purity: "external",
+		});
+		const ran = runProgram("p", scope, using(new DyingLog(), { timers: time, clock: time }), (lane) =>
+			lane.perform(outer),
+		);
+		expect(await time.until(ran)).toBe("paid");
+	});
+
+	test("does not hide why its try has failed, beside a step that waits for its next try", async () => {
+		const retry = { maxAttempts: 2, initialIntervalMs: 10_000, backoffFactor: 1, maxIntervalMs: 10_000 };
+		const down = Object.assign(new Error("down"), { retryable: true });
+		const inner = step("inner", () => Promise.reject(down), { purity: "llm", retry });
+		const failing = async (): Promise<never> => {
+			await wait(5);
+			throw new Error("no");
+		};
+		const outer = step<unknown>("outer", ({ lane }) => Promise.all([lane.perform(inner), failing()]), {
+			timeoutMs: 60_000,
+		});
+		const ran = runProgram("p", scope, using(new DyingLog()), (lane) => lane.perform(outer));
+		await expect(ran).rejects.toThrow("no");
+	});
+
+	test("lets no program end beside an effect, when a step of it waits for a permit", async () => {
+		const [time, paying] = [new SimulatedTime(), pay()];
+		const gate = async () => ({ kind: "wait" as const, for: "ada" });
+		const gated: Step<string> = { ...step("send", async () => "sent"), kind: "tool" };
+		const outer = step<unknown>("outer", ({ lane }) => Promise.all([lane.perform(paying.step), lane.perform(gated)]), {
+			timeoutMs: 100,
+		});
+		const ran = runProgram("p", scope, using(new DyingLog(), { gate, timers: time, clock: time }), (lane) =>
+			lane.perform(outer),
+		);
+		const ended = expect(ran).rejects.toMatchObject({ code: "CALL_WAITING" });
+		await time.pass(100);
+		expect(await isOver(ran)).toBe(false);
+		paying.end();
+		await ended;
+	});
+});
+
+describe("a close of a journal", () => {
+	const retry = { maxAttempts: 2, initialIntervalMs: 60_000, backoffFactor: 1, maxIntervalMs: 60_000 };
+	const never = (): Promise<never> => new Promise(() => {});
+	test.each<[string, Step<unknown>, object]>([
+		["a step between two tries", step("x", () => Promise.reject(new Error("down")), { purity: "llm", retry }), {}],
+		["a gate that has not answered", { ...step("x", async () => ""), kind: "tool" }, { gate: never }],
+		[
+			"a gate inside a call",
+			step("outer", ({ lane }) => lane.perform({ ...step("x", async () => ""), kind: "tool" })),
+			{ gate: never },
+		],
+	])("waits for nothing that is not made: %s", async (_, waiting, options) => {
+		const journal = await openJournal(memoryEngine(), options);
+		const told = expect(journal.lane("p").perform(waiting)).rejects.toMatchObject({ code: "WAL_CLOSED" });
+		await wait(10);
+		await journal.close();
+		await told;
+	});
+});
+
+test("who waits for a permit, and is cancelled then, ends with the next step that it asks for", async () => {
+	const [controller, time] = [new AbortController(), new SimulatedTime()];
+	const gate = async () => ({ kind: "wait" as const, for: "ada" });
+	const gated: Step<string> = { ...step("send", async () => "sent"), kind: "tool" };
+	const on = Promise.withResolvers<void>();
+	const signal = controller.signal;
+	const ran = runProgram(
+		"p",
+		scope,
+		using(new DyingLog(), { gate, signal, timers: time, clock: time }),
+		async (lane) => {
+			await lane.perform(gated).catch(() => {});
+			await on.promise;
+			await lane.perform(step("more", async () => ""));
+		},
+	);
+	const ended = expect(ran).rejects.toThrow("closing");
+	await quiet();
+	controller.abort(new Error("closing"));
+	on.resolve();
+	expect(await isOver(ran)).toBe(true);
+	await ended;
+});

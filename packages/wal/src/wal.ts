@@ -151,11 +151,13 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 	const { leaseMs } = engine.caps;
 	const maxLineBytes = Math.min(engine.caps.maxLineBytes ?? MAX_LINE_BYTES, MAX_LINE_BYTES);
 	const asked = clock.now();
+	const fresh = { log: ids.hex(16), salt: ids.hex(4), now: clock.now() };
 	const lease = await acquired(log, {
 		owner: owner(),
-		nonce: ids.hex(16),
+		// Drawn for this call, whether a new log needs it or not.
+		nonce: fresh.log,
 		steal,
-		fresh: { log: ids.hex(16), salt: ids.hex(4), now: clock.now() },
+		fresh,
 		async proven(logId) {
 			const seq = (await proven?.(logId)) ?? 0;
 			assertSeq("proven", seq, Number.MAX_SAFE_INTEGER);
