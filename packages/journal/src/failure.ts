@@ -38,7 +38,7 @@ const told = new WeakMap<Error, CallKey>();
 export const isFailureOfCall = (error: unknown): boolean => error instanceof Error && told.has(error);
 
 /** Does this error leave a call without an outcome? Then the call has to wait, or a step inside it or around it must not be made. */
-export const isNoOutcome = (error: unknown): boolean => !isFailureOfCall(error) && isReynError(error, ...noOutcomes);
+const isNoOutcome = (error: unknown): boolean => !isFailureOfCall(error) && isReynError(error, ...noOutcomes);
 
 const noOutcomes = ["CALL_IN_DOUBT", "CALL_WAITING", "STEP_DISCARDED", "REPLAY_DIVERGENCE", "STALE_LINEAGE"] as const;
 

@@ -1,7 +1,8 @@
 /** A call that nobody waits for: it neither ends the process nor is begun once its program is over. */
 import { setTimeout as wait } from "node:timers/promises";
 import { memoryEngine } from "@reyn/wal";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
+import { unhandled } from "../../../tests/kit/unhandled.ts";
 import { type Lane, openJournal, runProgram, type Step } from "../src/index.ts";
 import { DyingLog, scope, using } from "./dying-log.ts";
 
@@ -16,19 +17,6 @@ const step = (
 	purity,
 	call,
 });
-
-/** What would end a process that has no listener of its own. */
-function unhandled(): readonly unknown[] {
-	const heard: unknown[] = [];
-	const own = process.listeners("unhandledRejection");
-	process.removeAllListeners("unhandledRejection");
-	process.on("unhandledRejection", (reason) => void heard.push(reason));
-	onTestFinished(() => {
-		process.removeAllListeners("unhandledRejection");
-		for (const each of own) process.on("unhandledRejection", each);
-	});
-	return heard;
-}
 
 const programs: Record<
 	string,

@@ -1,7 +1,8 @@
 /** What callers without types, or in a hurry, do: each is told by name, and nothing is lost by it. */
 import { inspect } from "node:util";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { z } from "zod";
+import { unhandled } from "../../../tests/kit/unhandled.ts";
 import { delegate } from "../src/engine/delegate.ts";
 import { defineRecord, memoryEngine, openWal } from "../src/index.ts";
 
@@ -50,14 +51,7 @@ test.each([
 	["taken apart", (wal: Awaited<ReturnType<typeof openWal>>) => void wal.append(said({ text: "a" })).durable],
 	["left alone", (wal: Awaited<ReturnType<typeof openWal>>) => void wal.append(said({ text: "a" }))],
 ])("a write that fails is no unhandled rejection: %s", async (_, append) => {
-	const heard: unknown[] = [];
-	const own = process.listeners("unhandledRejection");
-	process.removeAllListeners("unhandledRejection");
-	process.on("unhandledRejection", (reason) => void heard.push(reason));
-	onTestFinished(() => {
-		process.removeAllListeners("unhandledRejection");
-		for (const each of own) process.on("unhandledRejection", each);
-	});
+	const heard = unhandled();
 	const engine = memoryEngine();
 	const broken = {
 		...engine,
