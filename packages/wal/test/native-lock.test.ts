@@ -1,6 +1,6 @@
 /** Where the addon that locks files cannot be loaded: what needs no lock works, and a writer of files is told what to do. */
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -34,9 +34,32 @@ const reader = await openWal(${JSON.stringify(directory)}, { records: [], readOn
 console.log(reader.tip);
 await reader.close();
 await openWal(${JSON.stringify(directory)}, { records: [] }).catch((error) => console.log(error.code, error.message));`;
-	const args = ["--conditions=@reyn/source", "--import", without, "--input-type=module", "-e", program];
-	const { stdout } = await promisify(execFile)(process.execPath, args);
+	const file = join(directory, "program.mjs");
+	await writeFile(file, program);
+	const { stdout } = await promisify(execFile)(process.execPath, [
+		"--conditions=@reyn/source",
+		"--import",
+		without,
+		file,
+	]);
 	expect(stdout).toMatch(
 		/^2\nWAL_IO no file can be locked here: .*no binary for this platform.*readOnly, memoryEngine/,
 	);
+});
+
+test.each([
+	["with a flag of V8", ["--expose-gc"]],
+	["from a text of a module", ["--input-type=module"]],
+	["with both, in two words", ["--expose-gc", "--input-type", "module"]],
+])("a process that was begun %s opens a log", async (_, flags) => {
+	const directory = await mkdtemp(join(tmpdir(), "reyn-flags-"));
+	onTestFinished(() => rm(directory, { recursive: true }));
+	const program = `
+import(${JSON.stringify(new URL("../src/index.ts", import.meta.url).href)}).then(async ({ openWal }) => {
+	const wal = await openWal(${JSON.stringify(directory)}, { records: [] });
+	console.log(wal.tip);
+	await wal.close();
+});`;
+	const args = ["--conditions=@reyn/source", ...flags, "-e", program];
+	expect((await promisify(execFile)(process.execPath, args)).stdout).toBe("1\n");
 });

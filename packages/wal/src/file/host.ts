@@ -96,11 +96,9 @@ const noThread = (url: URL, cause: unknown): WalError =>
 /** The calls in a worker thread: no disk, however slow, holds up the event loop. */
 export function inWorker(spec: HostSpec): LogFileHost {
 	const url = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
-	// `node --input-type=module -e …` speaks of its own text, and a thread of a file does not begin with it.
-	const execArgv = process.execArgv.filter(
-		(option, i, all) => !option.startsWith("--input-type") && all[i - 1] !== "--input-type",
-	);
-	const worker = new Worker(url, { workerData: spec, execArgv });
+	// `node --input-type=module -e …` speaks of its own text: no thread of a file begins with it. Else it begins as its process did.
+	const isOfText = process.execArgv.some((option) => option.startsWith("--input-type"));
+	const worker = new Worker(url, { workerData: spec, ...(isOfText && { execArgv: [] }) });
 	// An open log alone keeps no process alive; a call that waits for its answer does.
 	worker.unref();
 	// A truncation may be asked for while a batch is written: the answers come in the order of the calls.
