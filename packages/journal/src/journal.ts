@@ -138,12 +138,17 @@ export function openStarts(state: JournalState): readonly Seq[] {
 		.toArray();
 }
 
-/** Is a record the outcome of a step that is open in this state? Between two tries another failed one says nothing new. */
+/**
+ * Does a record say more of a step that is open in this state? Between two tries that is an outcome, or that the next one was begun;
+ * another failed one says nothing new.
+ */
 export function isAwaited(state: JournalState, { kind, data }: Draft): boolean {
 	const { started, told, ...step } = data as Identity & { started?: Seq; told?: boolean };
 	const entry = entryAt(state, step);
-	const isLast = kind === stepCompleted.kind || told === true;
-	return started !== undefined && entry?.started === started && isOpen(entry) && (isLast || !isBetweenTries(entry));
+	if (started === undefined || entry?.started !== started || !isOpen(entry)) return false;
+	const isBegun = kind === stepStarted.kind;
+	const isFailed = kind === stepFailed.kind && told !== true;
+	return isBetweenTries(entry) ? !isFailed : !isBegun;
 }
 
 /** The steps of all open lanes. */

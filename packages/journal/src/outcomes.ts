@@ -22,8 +22,8 @@ export const stepOutcomes = {
 		const step = stepKinds.includes(kind) ? spoken.safeParse(data).data : undefined;
 		if (!step) return undefined;
 		const of = `${step.lane} ${entryKey(step)}`;
-		if (kind === stepStarted.kind) return { of, what: "begun" };
-		return { of, what: kind === stepCompleted.kind ? "done" : "failed", start: step.started };
+		const what = kind === stepStarted.kind ? "begun" : kind === stepCompleted.kind ? "done" : "failed";
+		return { of, what, start: step.started };
 	},
 	openStarts: (view: View): readonly Seq[] => openStarts(view.get(journal)),
 	isAwaited: (view: View, outcome: Draft): boolean => isAwaited(view.get(journal), outcome),

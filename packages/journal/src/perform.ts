@@ -172,7 +172,7 @@ class Performance<T> implements Asked<T> {
 				if (known.again && !this.#using.order?.recordsItsEnd) {
 					await this.#forget(known);
 					await this.#mayBegin();
-					return this.#tryNext(known.again);
+					return this.#again(known.again);
 				}
 				const { reason, from } = known;
 				return {
@@ -190,7 +190,7 @@ class Performance<T> implements Asked<T> {
 				return known.settled ? this.#worldThen(known) : this.#try({ attempt: 1, before: known.kept });
 			case "fresh":
 				if (leavesOutcome(this.#id.purity)) await this.#mayBegin();
-				return this.#tryNext(known.failed);
+				return this.#again(known.failed);
 		}
 	}
 
@@ -267,6 +267,16 @@ class Performance<T> implements Asked<T> {
 		);
 	}
 
+	/** Makes a call that has failed in this line of history, unless another line knows that the effect was made, or was begun. */
+	async #again(failed: FailedTry | undefined): Promise<Ending<T>> {
+		const { adopt } = this.#using;
+		if (failed?.started === undefined || !adopt) return this.#tryNext(failed);
+		await adopt(failed.started);
+		this.#using.signal.throwIfAborted();
+		const now = this.#recalled();
+		return now.kind === "fresh" ? this.#tryNext(now.failed) : this.#ending(now);
+	}
+
 	/** Tries again after a failed try, once its pause is over. The pause counts from the record, so a crash does not begin it anew. */
 	async #tryNext(failed: FailedTry | undefined): Promise<Ending<T>> {
 		if (!failed) return this.#try({ attempt: 1 });
@@ -312,7 +322,8 @@ class Performance<T> implements Asked<T> {
 			}
 			const made = prepared === undefined ? {} : { prepared };
 			// Each try appends a start, even when an open one exists: that one may be of this process, and not durable yet.
-			const start = stepStarted({ ...this.#id, ...numbered(attempt), ...this.#after, ...made });
+			const first = started === undefined ? {} : { started };
+			const start = stepStarted({ ...this.#id, ...numbered(attempt), ...this.#after, ...first, ...made });
 			const { seq, durable, record } = await this.#append(start);
 			// Durable before the effect: if this record cannot be kept, the call is never made.
 			await durable;

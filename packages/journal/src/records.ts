@@ -63,30 +63,31 @@ const kept = {
 
 export const storedResultSchema = z.object(kept);
 
+/** What names an earlier record of the same step. */
+const again = {
+	/** The seq of the step's first start, where this record is not that one. Absent in later starts of older versions. */
+	started: z.int().optional(),
+	/** The seq of the record that this one repeats: that one is on another line of history, or from before an edit. */
+	adopts: z.int().optional(),
+};
+
 /** The start of an effect, durable before the call. From here on the step is in doubt until its outcome is recorded. */
 export const stepStarted = defineRecord(
 	"step_started",
 	z.object({
 		...identity,
+		...again,
 		/** The result of `prepare`, which `call` and `reconcile` get. */
 		prepared: z.unknown().optional(),
 	}),
 );
-
-/** What each record of an outcome has. */
-const ending = {
-	/** The seq of the step's start, where it has one. */
-	started: z.int().optional(),
-	/** The seq of the outcome that this record repeats: that one is on another line of history, or from before an edit. */
-	adopts: z.int().optional(),
-};
 
 /** A call that ended with a result. */
 export const stepCompleted = defineRecord(
 	"step_completed",
 	z.object({
 		...identity,
-		...ending,
+		...again,
 		...kept,
 		usage: usageSchema.optional(),
 		/** The root lane of the program, when the world's answer has changed: what was asked for after the old one may not be asked again. */
@@ -110,7 +111,7 @@ export const stepFailed = defineRecord(
 	"step_failed",
 	z.object({
 		...identity,
-		...ending,
+		...again,
 		retryable: z.boolean(),
 		/** How long the next try waits, in milliseconds from this record. It is recorded since it is partly random. */
 		pauseMs: z.number().nonnegative().optional(),

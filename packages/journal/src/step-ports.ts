@@ -1,6 +1,6 @@
 /** Makes the ports that steps run on from a session, such as `openSession` of @reyn/timetravel gives. */
 import type { View } from "@reyn/snapshot";
-import type { Appender } from "@reyn/wal";
+import type { Appender, Seq } from "@reyn/wal";
 import { firstBelow, journal, recall, recordedIn } from "./journal.ts";
 import type { Using } from "./step.ts";
 
@@ -9,12 +9,24 @@ export interface Steppable {
 	readonly view: View;
 	/** The present handle: steps keep the one that they were given, which refuses records once a rewind covers them. */
 	readonly log: Appender;
+	/** As `Session.adopt`. Where a log has no other lines of history, it does nothing. */
+	adopt(start: Seq): Promise<void>;
 }
 
 export interface StepPorts
 	extends Omit<
 		Using,
-		"log" | "logId" | "recall" | "recordedIn" | "stepsIn" | "firstBelow" | "order" | "within" | "around" | "whenInDoubt"
+		| "log"
+		| "logId"
+		| "recall"
+		| "recordedIn"
+		| "stepsIn"
+		| "firstBelow"
+		| "adopt"
+		| "order"
+		| "within"
+		| "around"
+		| "whenInDoubt"
 	> {
 	/** The log: its id is part of the idempotency keys. */
 	readonly wal: { readonly id: string };
@@ -32,6 +44,7 @@ export function stepPorts(session: Steppable, { wal, whenInDoubt = () => "retry"
 		recordedIn: (lane) => recordedIn(session.view.get(journal), lane),
 		stepsIn: (lane) => recordedIn(session.view.get(journal), lane),
 		firstBelow: (lane) => firstBelow(session.view.get(journal), lane),
+		adopt: (start) => session.adopt(start),
 		whenInDoubt,
 	};
 }

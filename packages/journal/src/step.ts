@@ -107,6 +107,11 @@ export interface Using {
 	 * told later than in the run before.
 	 */
 	readonly firstBelow?: ((lane: string) => Seq | undefined) | undefined;
+	/**
+	 * Adopts what other lines of history know of a start: called before a step that has failed is made again. Absent: there are no other
+	 * lines.
+	 */
+	readonly adopt?: ((start: Seq) => Promise<void>) | undefined;
 	/** The order of the program, for lanes that share state. Absent: each lane is a program of its own. */
 	readonly order?: Order | undefined;
 	/** For inner steps with an order of their own: the largest place that had been told when their outer call was asked for. */

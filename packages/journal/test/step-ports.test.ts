@@ -33,6 +33,7 @@ async function house() {
 				},
 			};
 		},
+		adopt: async () => {},
 	};
 	const leave = (): void => void line++;
 	return { wal, session, leave };

@@ -12,7 +12,7 @@ export interface Outcomes {
 	read(draft: Draft): OutcomeReport | undefined;
 	/** The seqs of the starts that have no outcome in this state. */
 	openStarts(view: View): readonly Seq[];
-	/** Is this the outcome of a start that is open in this state? */
+	/** Does this record say more of a start that is open in this state? */
 	isAwaited(view: View, outcome: Draft): boolean;
 	/** The record that repeats an outcome on another line of history, where it was recorded at `from`. */
 	adopting(outcome: Draft, from: Seq): Draft;
@@ -23,7 +23,7 @@ export interface OutcomeReport {
 	readonly of: string;
 	/** A `failed` one may begin again, and its failure is then no longer its last outcome. */
 	readonly what: "begun" | "failed" | "done";
-	/** For an outcome: the seq of the first start, if there was one. */
+	/** The seq of the first start, if there was one and this is not that. */
 	readonly start?: Seq | undefined;
 }
 
@@ -41,7 +41,10 @@ export interface OutcomesPorts {
 	readonly outcomes: Outcomes;
 }
 
-/** Finds on other lines, after a seq, the outcomes of the wanted starts: for each the newest that was not followed by another try. */
+/**
+ * Finds on other lines, after a seq, what is known of the wanted starts: that it was done, else the newest word, if that is not on the
+ * current line. A try that was begun and has no outcome is in doubt.
+ */
 export async function outcomesBeyond(
 	after: Seq,
 	isAsked: (start: Seq) => boolean,
@@ -53,15 +56,15 @@ export async function outcomesBeyond(
 		const { seq, scope } = record;
 		const outcome: Draft = stepLate.is(record) ? record.data : record;
 		const said = outcomes.read(outcome);
-		if (said?.what === "begun") {
-			for (const [start, each] of found) if (isRepeat(each, said, scope)) found.delete(start);
-			continue;
-		}
-		// A record on the current line is in the state already; if its start is open all the same, another try has followed.
-		if (!stepLate.is(record) && lineage.isActive(record)) continue;
-		const { start } = said ?? {};
-		if (said && start !== undefined && isAsked(start))
-			found.set(start, { scope, start, said, draft: outcomes.adopting(outcome, seq) });
+		if (!said) continue;
+		const { start, what } = said;
+		// A start of an older version does not say of which it is another try.
+		if (what === "begun" && start === undefined)
+			for (const [known, each] of found) if (isRepeat(each, said, scope)) found.delete(known);
+		if (start === undefined || !isAsked(start) || found.get(start)?.said.what === "done") continue;
+		// A record on the current line is in the state already, and is newer than what was found.
+		if (!stepLate.is(record) && lineage.isActive(record)) found.delete(start);
+		else found.set(start, { scope, start, said, draft: outcomes.adopting(outcome, seq) });
 	}
 	return [...found.values()];
 }

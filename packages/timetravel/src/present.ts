@@ -48,6 +48,12 @@ export class Present {
 		}
 	}
 
+	/** Adopts what other lines of history know of one start, in the live state of a scope. */
+	async adopt(scope: Scope, start: Seq): Promise<void> {
+		const live = this.#lives.find(scope);
+		if (live) await this.#adoptFor([live], new Set([start]));
+	}
+
 	handle(): Appender {
 		return this.#handle(this.#reading.newest);
 	}
@@ -104,9 +110,13 @@ export class Present {
 
 	/** Adopts outcomes from other lines of history for all starts that are open in these states. */
 	async #adopt(lives: readonly LiveState[]): Promise<void> {
+		const { outcomes } = this.#options;
+		if (outcomes) await this.#adoptFor(lives, new Set(lives.flatMap(({ view }) => outcomes.openStarts(view))));
+	}
+
+	async #adoptFor(lives: readonly LiveState[], starts: ReadonlySet<Seq>): Promise<void> {
 		const { outcomes, readOnly = false } = this.#options;
 		if (!outcomes || readOnly) return;
-		const starts = new Set(lives.flatMap(({ view }) => outcomes.openStarts(view)));
 		const first = [...starts].reduce((least, start) => Math.min(least, start), this.#reading.wal.tip);
 		// Without a rewind since the first start, no other line can have its outcome.
 		if (starts.size === 0 || this.#reading.newest < first) return;

@@ -27,6 +27,11 @@ export interface Session {
 	readonly view: View;
 	/** The log of the current line; `view` folds what it appends. After a move, the `log` from before refuses covered records (`STALE_LINEAGE`). */
 	readonly log: Appender;
+	/**
+	 * Adopts what other lines of history know of a start, if that is open: its outcome, or that another try of it was begun. What was
+	 * known of the starts that were open at a rewind is adopted then; ask before one that has failed since is made again.
+	 */
+	adopt(start: Seq): Promise<void>;
 	/** @param scope default: the session's. @throws as `Timeline.checkpoint` does */
 	checkpoint(kind: string, title: string, scope?: Scope): Promise<Seq>;
 	/**
@@ -64,6 +69,7 @@ export const openSession = (timeline: Timeline, scope: Scope): Promise<Session> 
 export interface SessionsPorts {
 	live(scope: Scope): Promise<Live>;
 	checkpoint(kind: string, title: string, scope: Scope, view: View): Promise<Seq>;
+	adopt(scope: Scope, start: Seq): Promise<void>;
 	readonly timers: Timers;
 	/** How long work may take to stop, in milliseconds. */
 	readonly quietMs: number;
@@ -96,6 +102,7 @@ export class Sessions {
 			const live = await this.#ports.live(scope);
 			const session: OpenSession = new OpenSession(live, {
 				checkpoint: (...of) => this.#ports.checkpoint(...of),
+				adopt: (...of) => this.#ports.adopt(...of),
 				held: (covers) => this.held(covers),
 				closing: forget,
 				closed: () => void this.#open.delete(session),
@@ -157,7 +164,7 @@ export class Sessions {
 const isCovered = ({ scope, kinds }: Covers, { scope: moved, drop }: Coverage): boolean =>
 	within(scope, moved) && (!drop || (kinds ?? drop).some((kind) => drop.includes(kind)));
 
-interface OpenSessionPorts extends Pick<SessionsPorts, "checkpoint"> {
+interface OpenSessionPorts extends Pick<SessionsPorts, "checkpoint" | "adopt"> {
 	held(covers: Covers): Promise<void> | undefined;
 	closing(): void;
 	closed(): void;
@@ -190,6 +197,10 @@ class OpenSession implements Session {
 
 	get works(): readonly Work[] {
 		return [...this.#works];
+	}
+
+	adopt(start: Seq): Promise<void> {
+		return this.#ports.adopt(this.scope, start);
 	}
 
 	checkpoint(kind: string, title: string, scope: Scope = this.scope): Promise<Seq> {

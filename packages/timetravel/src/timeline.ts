@@ -59,6 +59,7 @@ export class Timeline implements Moving {
 		this.sessions = new Sessions({
 			live: (scope) => this.live(scope),
 			checkpoint: (...of) => this.checkpoint(...of),
+			adopt: (...of) => present.adopt(...of),
 			timers,
 			quietMs,
 		});

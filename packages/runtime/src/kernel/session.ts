@@ -38,6 +38,11 @@ export class Session {
 		void this.#line.close();
 	}
 
+	/** Adopts what other lines of history know of one start. */
+	adopt(start: Seq): Promise<void> {
+		return this.#line.adopt(start);
+	}
+
 	checkpoint(kind: string, title: string, scope?: Scope): Promise<Seq> {
 		return this.#line.checkpoint(kind, title, scope);
 	}

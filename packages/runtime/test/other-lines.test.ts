@@ -1,0 +1,187 @@
+/** What another line of history knows of an effect: one that was made there is not made again, and one that was begun is in doubt. */
+import {
+	journal,
+	journalRecords,
+	type Lane,
+	type Reconciled,
+	runProgram,
+	type Step,
+	stepFailed,
+	stepOutcomes,
+	stepPorts,
+	stepStarted,
+} from "@reyn/journal";
+import { memorySnapshots } from "@reyn/snapshot";
+import { openSession, openTimeline, timetravelRecords } from "@reyn/timetravel";
+import { memoryEngine, openWal, type WalRecord } from "@reyn/wal";
+import { describe, expect, test } from "vitest";
+import { atOnce } from "../../../tests/kit/timers.ts";
+
+const scope = { agent: "a", session: "s" };
+
+/** A program of steps over a timeline in memory. */
+async function house(program: (lane: Lane) => Promise<unknown>) {
+	const wal = await openWal(memoryEngine(), { records: [...journalRecords, ...timetravelRecords] });
+	const timeline = await openTimeline({
+		wal,
+		snapshots: memorySnapshots(),
+		projections: [journal],
+		outcomes: stepOutcomes,
+	});
+	const session = await openSession(timeline, scope);
+	/** Runs the program as far as it goes; a signal that aborts is a kill. */
+	const run = (signal = new AbortController().signal): Promise<string> =>
+		runProgram("p", scope, stepPorts(session, { wal, signal, timers: atOnce }), program).then(
+			(value) => `ended: ${value}`,
+			(error: Error) => `failed: ${error.message}`,
+		);
+	return {
+		timeline,
+		run,
+		records: (): Promise<readonly WalRecord[]> => Array.fromAsync(wal.read()),
+		async close() {
+			await session.close();
+			await wal.close();
+		},
+	};
+}
+
+const effect = (name: string, more: Partial<Step<string>> & Pick<Step<string>, "call">): Step<string> => ({
+	...{ kind: "step", name, args: {}, purity: "side_effect" },
+	...more,
+});
+
+/** A payment that fails a few times. `paid` has the keys under which it was made, `again` those under which it was made twice. */
+function payment(fails: number, more: Partial<Step<string>> = {}) {
+	const [paid, again]: [Set<string>, string[]] = [new Set(), []];
+	let calls = 0;
+	const step = effect("pay", {
+		async call({ idempotencyKey: key = "" }) {
+			if (paid.has(key)) again.push(key);
+			if (++calls <= fails) throw new Error("down");
+			paid.add(key);
+			return "paid";
+		},
+		...more,
+	});
+	return { step, paid, again };
+}
+
+const retry = (maxAttempts: number) => ({ maxAttempts, initialIntervalMs: 1, backoffFactor: 1, maxIntervalMs: 1 });
+const note = effect("note", { purity: "external", call: async () => "noted" });
+
+const programs = {
+	"fails and is run again": { fails: 1, more: {}, program: (pay) => (lane) => lane.perform(pay) },
+	"fails in all its tries, and is run again": {
+		fails: 3,
+		more: { retry: retry(2) },
+		program: (pay) => (lane) => lane.perform(pay),
+	},
+	"fails, which the program notes before it ends": {
+		fails: 2,
+		more: {},
+		program: (pay) => async (lane) => {
+			try {
+				return await lane.perform(pay);
+			} catch (error) {
+				await lane.perform(note);
+				throw error;
+			}
+		},
+	},
+	"fails inside a call that is tried again": {
+		fails: 2,
+		more: {},
+		program: (pay) => (lane) =>
+			lane.perform(
+				effect("outer", { purity: "external", retry: retry(3), call: (context) => context.lane.perform(pay) }),
+			),
+	},
+} satisfies Record<
+	string,
+	{
+		fails: number;
+		more: Partial<Step<string>>;
+		program: (pay: Step<string>) => (lane: Lane) => Promise<string>;
+	}
+>;
+
+describe.each(Object.entries(programs))("a payment that %s", (_, { fails, more, program }) => {
+	test("is not made twice under its key, whichever record one goes back to", async () => {
+		const lived = async () => {
+			const { step, paid, again } = payment(fails, more);
+			const opened = await house(program(step));
+			const toEnd = async (): Promise<string> => {
+				let end = await opened.run();
+				for (let i = 0; i < 5 && end.startsWith("failed"); i++) end = await opened.run();
+				return end;
+			};
+			return { ...opened, paid, again, toEnd };
+		};
+		const first = await lived();
+		expect(await first.toEnd()).toBe("ended: paid");
+		const all = await first.records();
+		expect(first.again).toEqual([]);
+		for (const { seq } of all.slice(1)) {
+			const { timeline, toEnd, again, close } = await lived();
+			await toEnd();
+			for (const _ of [1, 2]) {
+				await timeline.checkout(seq);
+				expect([await toEnd(), again], `back to ${seq}`).toEqual(["ended: paid", []]);
+			}
+			await close();
+		}
+		expect(all.filter(({ kind }) => kind === stepFailed.kind).length).toBeGreaterThan(0);
+	});
+});
+
+describe("a payment whose second try was cut, by a kill", () => {
+	/** Goes back to the pause before that try, and on. */
+	async function cut(more: Partial<Step<string>>) {
+		const dead = new AbortController();
+		const tries: number[] = [];
+		const pay = effect("pay", {
+			retry: retry(3),
+			call: async ({ attempt }) => {
+				tries.push(attempt);
+				if (tries.length === 1) throw new Error("down");
+				if (tries.length > 2) return "paid again";
+				dead.abort(new Error("killed"));
+				throw new Error("nobody knows");
+			},
+			...more,
+		});
+		const opened = await house((lane) => lane.perform(pay));
+		expect(await opened.run(dead.signal)).toBe("failed: killed");
+		const failed = (await opened.records()).find(({ kind }) => kind === stepFailed.kind);
+		await opened.timeline.checkout(failed?.seq ?? 0);
+		return { ...opened, tries };
+	}
+
+	test("is in doubt before that try too: the far side is asked", async () => {
+		const asked: string[] = [];
+		const reconcile = async (key: string): Promise<Reconciled<string>> => {
+			asked.push(key);
+			return { kind: "done", result: "was paid" };
+		};
+		const { run, tries, records } = await cut({ reconcile });
+		expect(await run()).toBe("ended: was paid");
+		const starts = (await records()).filter(({ kind }) => kind === stepStarted.kind);
+		const [first, second, known] = starts;
+		expect([tries, asked.map((key) => key.split(":")[1])]).toEqual([[1, 2], [String(first?.seq)]]);
+		expect([second?.data, known?.data]).toMatchObject([{ started: first?.seq }, { adopts: second?.seq, attempt: 2 }]);
+	});
+
+	test("is left as its policy says", async () => {
+		const { run, tries } = await cut({ inDoubt: "skip", empty: "skipped" });
+		expect([await run(), tries]).toEqual(["ended: skipped", [1, 2]]);
+	});
+
+	test("is decided once: further tries of that line stand for it", async () => {
+		const { run, tries, timeline, records } = await cut({});
+		expect([await run(), tries]).toEqual(["ended: paid again", [1, 2, 2]]);
+		const failed = (await records()).find(({ kind }) => kind === stepFailed.kind);
+		await timeline.checkout(failed?.seq ?? 0);
+		expect([await run(), tries]).toEqual(["ended: paid again", [1, 2, 2]]);
+	});
+});
