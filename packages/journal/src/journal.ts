@@ -177,9 +177,10 @@ const entryAt = (state: JournalState, step: CallKey): JournalEntry | undefined =
 	getIn(laneAt(state, step.lane)?.entries ?? emptyDict, entryKey(step));
 
 function afterRecord(state: JournalState, record: WalRecord): JournalState {
-	const step = record.data as Identity & { readonly within?: Seq; readonly moves?: string };
+	const step = record.data as Identity & { readonly within?: Seq; readonly moves?: string; readonly closed?: true };
 	const path = step.lane.split("/");
 	const before = entryAt(state, step);
+	if (step.closed && !before) return state;
 	const entry = entryAfter(before, record);
 	const isEffect = record.kind === stepStarted.kind && startsDurably(step.purity);
 	const more = { effect: isEffect ? record.seq : 0, begun: step.within ?? entry.after };

@@ -704,7 +704,9 @@ class Performance<T> implements Asked<T> {
 	/** @param isEnd will the caller be told this outcome? Then its seq is the place of the call */
 	#append(draft: Draft, isEnd = false): Promise<Appended> {
 		const write = (): Appended => {
-			const appended = this.#using.log.append(draft, this.#scope);
+			const { kind, data } = draft;
+			const said = this.#using.isClosed?.() ? { kind, data: { ...(data as object), closed: true } } : draft;
+			const appended = this.#using.log.append(said, this.#scope);
 			if (isEnd) this.#ticket?.placed(appended.seq);
 			return appended;
 		};

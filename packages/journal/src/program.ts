@@ -32,12 +32,16 @@ export async function runProgram<T>(
 ): Promise<T> {
 	const { timers = systemTimers, recordedIn } = using;
 	const order = new Order({ program: path, recordedIn: recordedIn?.bind(using), recordsItsEnd: true, timers });
+	// Without a step by its end, nobody can tell by the log whether the lane was closed since, or never begun.
+	let hasSteps = false;
+	const isClosed = (): boolean => hasSteps && using.firstBelow?.(path) === undefined;
 	const end = (): void => order.end(new ProgramEnded(`the program in ${path} has ended`));
 	try {
 		const stopper = new Stopper(using.signal, timers, () => order.over());
 		const { stopped } = stopper;
-		const result = await stopper.run(() => program(new Lane(path, scope, { ...using, stopped }, undefined, order)));
+		const result = await stopper.run(() => program(new Lane(path, scope, { ...using, stopped, isClosed }, undefined, order)));
 		using.signal.throwIfAborted();
+		hasSteps = using.firstBelow?.(path) !== undefined;
 		if (order.open > 0) using.left?.(order.over());
 		return result;
 	} catch (error) {

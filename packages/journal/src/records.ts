@@ -46,6 +46,8 @@ const identity = {
 	after: z.int().nonnegative().optional(),
 	/** For an inner step whose outer call gives it an order of its own: the `after` of that outer call. */
 	within: z.int().nonnegative().optional(),
+	/** The lane was closed before: nobody asks for the step any more, and it is recorded only so that the log says what happened. */
+	closed: z.literal(true).optional(),
 	place: place.optional(),
 };
 

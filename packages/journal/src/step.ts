@@ -118,6 +118,8 @@ export interface Using {
 	readonly within?: Seq | undefined;
 	/** For inner steps with an order of their own: the order of the outer call. */
 	readonly around?: Order | undefined;
+	/** Was the lane of the program closed while steps that nobody awaits are under way? Absent: it is not. */
+	isClosed?(): boolean;
 	/** Called when a step must not be made now: the program or the call stops with the error, even if it catches it. Absent: it may go on. */
 	stopped?(error: Error): void;
 	/**

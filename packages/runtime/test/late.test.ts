@@ -405,6 +405,51 @@ test("a rewind waits for a call that a phase has left under way", async () => {
 	await runtime.close();
 });
 
+test.each<Purity>(["side_effect", "llm"])(
+	"a call (%s) that ends after its run leaves nothing open, and is known where one goes back to it",
+	async (purity) => {
+		const held = gate();
+		let calls = 0;
+		const skill = defineSkill({
+			name: "floating",
+			description: "leaves a call under way",
+			input: z.unknown(),
+			start: "only",
+			phases: {
+				async only({ step }) {
+					await step("look", async () => "seen", { purity: "external" });
+					const call = async (): Promise<string> => {
+						calls++;
+						await held.opened;
+						return "made";
+					};
+					void step("late", call, { purity });
+					await step("look", async () => until(() => calls > 0), { purity: "external" });
+					return done("over");
+				},
+			},
+		});
+		const { runtime } = await open(project, { skills: [skill] });
+		void runtime.runSkill("floating", {});
+		await until(() => calls > 0 && runtime.restored().runs.length === 0);
+		held.open();
+		await runtime.idle();
+		const [late] = (await recordsOf(runtime, stepCompleted.kind)).filter(
+			({ data }) => (data as { name: string }).name === "late",
+		);
+		expect(late?.data).toMatchObject({ result: "made", closed: true });
+		expect(lanesOf(runtime.view().get(journal))).toEqual([]);
+		await expectLive(runtime);
+		if (purity === "side_effect") {
+			await runtime.checkout(await startOf(runtime, "late"), "test");
+			await runtime.resumeSkillRun(runtime.restored().runs[0]?.run ?? "");
+			await runtime.idle();
+			expect([calls, lanesOf(runtime.view().get(journal))]).toEqual([1, []]);
+		}
+		await runtime.close();
+	},
+);
+
 async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
 	const all: T[] = [];
 	for await (const item of items) all.push(item);

@@ -17,6 +17,12 @@ import { memoryEngine, openWal, type WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import { atOnce } from "../../../tests/kit/timers.ts";
 
+async function collect<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+	const all: T[] = [];
+	for await (const item of items) all.push(item);
+	return all;
+}
+
 const scope = { agent: "a", session: "s" };
 
 /** A program of steps over a timeline in memory. */
@@ -38,7 +44,7 @@ async function house(program: (lane: Lane) => Promise<unknown>) {
 	return {
 		timeline,
 		run,
-		records: (): Promise<readonly WalRecord[]> => Array.fromAsync(wal.read()),
+		records: (): Promise<readonly WalRecord[]> => collect(wal.read()),
 		async close() {
 			await session.close();
 			await wal.close();
