@@ -5,19 +5,20 @@ import type { Disk } from "../disk/disk.ts";
 import type { Owner } from "../engine/engine.ts";
 import { codeOf, type WalCode, WalError } from "../errors.ts";
 import type { Seq } from "../record/record.ts";
-import { type Fresh, LogFile, type LogFileOptions, type OpenedFile } from "./log-file.ts";
+import { type Fresh, LogFile, type LogFileOptions, type Meanwhile, type OpenedFile } from "./log-file.ts";
 import { asWalError, type Doing } from "./messages.ts";
 import { activePath } from "./names.ts";
+import type { SegmentEnd } from "./segment-tail.ts";
 
 /** The writer as the rest of the log sees it. Each call ends before the next begins. */
 export interface LogFileHost {
 	/** Takes the lock and gives the id of the log that is there, if one is. */
 	lock(): Promise<string | undefined>;
 	recover(proven: Seq): Promise<OpenedFile>;
-	/** Gives the first seq of the segment that the lines are in. */
-	append(text: string, expect: Seq, count: number): Promise<Seq>;
+	/** @param meanwhile what another thread has added since the call before */
+	append(text: string, expect: Seq, count: number, meanwhile?: Meanwhile): Promise<SegmentEnd>;
 	truncateBefore(seq: Seq): Promise<Seq>;
-	close(): Promise<void>;
+	close(meanwhile?: Meanwhile): Promise<void>;
 	/** Ends the host of a log that could not be opened. */
 	end(): Promise<void>;
 }
@@ -36,9 +37,9 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 	return {
 		lock: async () => calls.lock(),
 		recover: async (proven) => calls.recover(proven),
-		append: async (text, expect, count) => calls.append(text, expect, count),
+		append: async (...args) => calls.append(...args),
 		truncateBefore: async (seq) => calls.truncateBefore(seq),
-		close: async () => calls.close(),
+		close: async (meanwhile) => calls.close(meanwhile),
 		end: async () => calls.end(),
 	};
 }
@@ -61,10 +62,10 @@ export function callsOn(disk: Disk, { directory, options, fresh, owner }: HostSp
 				return file.logId();
 			}),
 		recover: (proven: Seq): OpenedFile => guarded("open", () => opened().recover(proven, fresh)),
-		append: (text: string, expect: Seq, count: number): Seq =>
-			guarded("write", () => opened().append(Buffer.from(text), expect, count)),
+		append: (text: string, expect: Seq, count: number, meanwhile?: Meanwhile): SegmentEnd =>
+			guarded("write", () => opened().append(Buffer.from(text), expect, count, meanwhile)),
 		truncateBefore: (seq: Seq): Seq => guarded("truncate", () => opened().truncateBefore(seq)),
-		close: (): void => guarded("close", () => opened().close()),
+		close: (meanwhile?: Meanwhile): void => guarded("close", () => opened().close(meanwhile)),
 		end: (): void => file?.abandon(),
 	};
 }
@@ -128,11 +129,11 @@ export function inWorker(spec: HostSpec): LogFileHost {
 	return {
 		lock: () => call("lock"),
 		recover: (proven) => call("recover", proven),
-		append: (text, expect, count) => call("append", text, expect, count),
+		append: (...args) => call("append", ...args),
 		truncateBefore: (seq) => call("truncateBefore", seq),
-		async close() {
+		async close(meanwhile) {
 			try {
-				await call("close");
+				await call("close", meanwhile);
 			} finally {
 				await worker.terminate();
 			}
