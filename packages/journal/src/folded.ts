@@ -12,7 +12,8 @@ import type { Using } from "./step.ts";
 export function assertFolded(using: Pick<Using, "recall">, appended: Appended): void {
 	const { kind, data, seq } = appended.record;
 	if (!stepKinds.includes(kind)) return;
-	const step = data as Identity;
+	const step = data as Identity & { readonly closed?: true };
+	if (step.closed) return;
 	const known = using.recall(step, step.lane);
 	if (known.kind !== "fresh" || known.failed) return;
 	// This record's caller gets the error below, so nobody else handles this promise.

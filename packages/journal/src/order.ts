@@ -93,7 +93,7 @@ export class Ticket {
 	/** Why it must not begin. */
 	#cut: ProgramEnded | undefined;
 	/** Rejects with that; present once something waits. */
-	#ended: PromiseWithResolvers<never> | undefined;
+	#ended: AbortController | undefined;
 
 	/** Use {@link Order.ask}. */
 	constructor(order: Order, asked: Asked, after: Seq) {
@@ -118,15 +118,19 @@ export class Ticket {
 	cut(reason: ProgramEnded): void {
 		this.#cut = reason;
 		this.refuse(reason);
-		this.#ended?.reject(reason);
+		this.#ended?.abort(reason);
 	}
 
 	/** The same, but rejects as soon as the call must not begin any more. */
-	unlessEnded<R>(waiting: Promise<R>): Promise<R> {
-		if (this.#cut) return Promise.reject(this.#cut);
-		this.#ended ??= Promise.withResolvers<never>();
-		this.#ended.promise.catch(() => {});
-		return Promise.race([waiting, this.#ended.promise]);
+	async unlessEnded<R>(begin: (ended: AbortSignal) => Promise<R>): Promise<R> {
+		if (this.#cut) throw this.#cut;
+		this.#ended ??= new AbortController();
+		const { signal } = this.#ended;
+		const begun = begin(signal);
+		const ended = new Promise<never>((_, reject) => {
+			signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+		});
+		return Promise.race([begun, ended]);
 	}
 
 	/** Resolves when the call is not made any more, or is given up. */

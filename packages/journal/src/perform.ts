@@ -286,8 +286,8 @@ class Performance<T> implements Asked<T> {
 		if (retry && attempt > Math.max(1, failed.attempt)) {
 			const pauseMs = failed.pauseMs ?? delayBefore(attempt, retry);
 			// A clock that was set back must not make the pause longer than it was.
-			const paused = pause(Math.min(pauseMs, failed.at + pauseMs - clock.now()), timers, signal);
-			await this.#unlessEnded(paused);
+			const left = Math.min(pauseMs, failed.at + pauseMs - clock.now());
+			await this.#unlessEnded((ended) => pause(left, timers, AbortSignal.any([signal, ended])));
 		}
 		const { started, prepared } = failed;
 		// A call that timed out may have happened all the same, so the far side is asked.
@@ -408,7 +408,7 @@ class Performance<T> implements Asked<T> {
 	/** Asks the gate. A gate that throws or returns no verdict neither allows nor forbids: the call waits. */
 	async #verdictOn(call: GatedCall, gate: NonNullable<Using["gate"]>): Promise<Verdict> {
 		try {
-			const given = await this.#unlessEnded(gate(call));
+			const given = await this.#unlessEnded(() => gate(call));
 			if (isVerdict(given)) return given;
 			throw new TypeError("it gave no verdict");
 		} catch (thrown) {
@@ -421,8 +421,8 @@ class Performance<T> implements Asked<T> {
 	}
 
 	/** Waits for something, unless the program, or the try around this call, ends meanwhile. @throws ProgramEnded */
-	#unlessEnded<R>(waiting: Promise<R>): Promise<R> {
-		return this.#ticket ? this.#ticket.unlessEnded(waiting) : waiting;
+	#unlessEnded<R>(begin: (ended: AbortSignal) => Promise<R>): Promise<R> {
+		return this.#ticket ? this.#ticket.unlessEnded(begin) : begin(NEVER);
 	}
 
 	/** Whether another try follows a failed one. A retry policy that throws allows none. */
@@ -740,6 +740,9 @@ class Performance<T> implements Asked<T> {
 		return `${this.#using.logId}:${started}`;
 	}
 }
+
+/** A call without an order has no program that ends. */
+const NEVER = new AbortController().signal;
 
 /** How a call ended, for its caller. */
 interface Ending<T> {

@@ -1,10 +1,10 @@
 /** A call that nobody waits for: it neither ends the process nor is begun once its program is over. */
 import { setTimeout as wait } from "node:timers/promises";
-import { memoryEngine } from "@reyn/wal";
+import { memoryEngine, type Timers } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { unhandled } from "../../../tests/kit/unhandled.ts";
 import { type Lane, openJournal, runProgram, type Step } from "../src/index.ts";
-import { DyingLog, scope, using } from "./dying-log.ts";
+import { DyingLog, quiet, scope, using } from "./dying-log.ts";
 
 const step = (
 	name: string,
@@ -96,6 +96,33 @@ test("a program that is cancelled has nothing unhandled either", async () => {
 	await expect(ran).rejects.toThrow("closing");
 	await wait(5);
 	expect(heard).toEqual([]);
+});
+
+test("a pause that would begin once its program is over is no pause", async () => {
+	const heard = unhandled();
+	const [controller, log] = [new AbortController(), new DyingLog()];
+	const first = Promise.withResolvers<void>();
+	const failing = {
+		...{ kind: "step", name: "pay", args: {}, purity: "side_effect" as const },
+		retry: { maxAttempts: 2, initialIntervalMs: 60_000 },
+		call: () => first.promise,
+	};
+	const timers: Timers = {
+		after: (ms) => {
+			if (ms === 60_000) pauses++;
+			return () => {};
+		},
+	};
+	let pauses = 0;
+	const ran = runProgram("p", scope, using(log, { signal: controller.signal, timers }), (lane) =>
+		Promise.all([lane.perform(failing), Promise.reject(new Error("the program fails"))]),
+	);
+	await quiet();
+	first.reject(Object.assign(new Error("down"), { retryable: true }));
+	await expect(ran).rejects.toThrow("the program fails");
+	controller.abort(new Error("stop"));
+	await quiet();
+	expect([heard, pauses]).toEqual([[], 0]);
 });
 
 test("a call that fails once its program is over is not unhandled", async () => {

@@ -24,7 +24,7 @@ vi.mock("../../wal/src/file/host.ts", async (original) => {
 				recover: (proven) => inTurn(() => here.recover(proven)),
 				append: (...batch) => inTurn(() => here.append(...batch)),
 				truncateBefore: (seq) => inTurn(() => here.truncateBefore(seq)),
-				close: () => inTurn(() => here.close()),
+				close: (...meanwhile) => inTurn(() => here.close(...meanwhile)),
 				end: () => inTurn(() => here.end()),
 			};
 		},

@@ -418,11 +418,13 @@ test.each<Purity>(["side_effect", "llm"])(
 			phases: {
 				async only({ step }) {
 					await step("look", async () => "seen", { purity: "external" });
-					const call = async (): Promise<string> => {
+					const inner = async (): Promise<string> => {
 						calls++;
 						await held.opened;
 						return "made";
 					};
+					const call = ({ lane }: StepContext): Promise<string> =>
+						lane.perform({ kind: "step", name: "inner", args: {}, purity: "llm", call: inner });
 					void step("late", call, { purity });
 					await step("look", async () => until(() => calls > 0), { purity: "external" });
 					return done("over");

@@ -275,6 +275,8 @@ export class LogFile {
 		try {
 			if (this.#active && !this.#broken && !this.#next) {
 				this.#goOnFrom(meanwhile);
+				// What is cut off is padding, or it is not ours.
+				this.#active.assertUntouched();
 				this.#active.file.truncate(this.#active.at.end);
 				this.#active.file.sync();
 				this.#head?.sync();
