@@ -17,7 +17,7 @@ export type {
 export { codeOf, isReynError, ReynError, type WalCode, WalError } from "./errors.ts";
 export { type FileBlobsOptions, fileBlobs } from "./file/blobs.ts";
 export { type FileEngineOptions, fileEngine } from "./file/engine.ts";
-export type { LogFileOptions } from "./file/log-file.ts";
+export type { LogFileOptions } from "./file/options.ts";
 export { memoryBlobs } from "./memory/blobs.ts";
 export { memoryEngine } from "./memory/engine.ts";
 export { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";

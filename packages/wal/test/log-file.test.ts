@@ -384,7 +384,9 @@ test("a log that was cut while it is open is no shorter log", async () => {
 	for (const range of [{ after: Number.NaN }, { after: 2.5 }, { through: -1 }]) {
 		await expect(wal.read(range)[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "WAL_OUT_OF_RANGE" });
 	}
-	await wal.close();
+	const found = disk.text("/log/wal.jsonl");
+	await expect(wal.close()).rejects.toMatchObject({ code: "WAL_CORRUPT" });
+	expect(disk.text("/log/wal.jsonl")).toBe(found);
 });
 
 test("what waits for space goes out by itself when there is some, and is rejected when the log is closed before", async () => {

@@ -5,9 +5,8 @@ import type { Disk } from "../disk/disk.ts";
 import type { Owner } from "../engine/engine.ts";
 import { codeOf, type WalCode, WalError } from "../errors.ts";
 import type { Seq } from "../record/record.ts";
-import { type Fresh, LogFile, type LogFileOptions, type Meanwhile, type OpenedFile } from "./log-file.ts";
-import { asWalError, type Doing } from "./messages.ts";
-import { activePath } from "./names.ts";
+import type { Fresh, Meanwhile, OpenedFile } from "./log-file.ts";
+import type { LogFileOptions } from "./options.ts";
 import type { SegmentEnd } from "./segment-tail.ts";
 
 /** The writer as the rest of the log sees it. Each call ends before the next begins. */
@@ -33,40 +32,15 @@ export interface HostSpec {
 
 /** The calls, one after the other, on this thread. */
 export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
-	const calls = callsOn(disk, spec);
+	// Who has the thread needs none of this in its own.
+	const loaded = import("./calls.ts").then(({ callsOn }) => callsOn(disk, spec));
 	return {
-		lock: async () => calls.lock(),
-		recover: async (proven) => calls.recover(proven),
-		append: async (...args) => calls.append(...args),
-		truncateBefore: async (seq) => calls.truncateBefore(seq),
-		close: async (meanwhile) => calls.close(meanwhile),
-		end: async () => calls.end(),
-	};
-}
-
-/** The same calls, for whichever thread they are made on. */
-export function callsOn(disk: Disk, { directory, options, fresh, owner }: HostSpec) {
-	let file: LogFile | undefined;
-	const opened = (): LogFile => file as LogFile;
-	const guarded = <T>(doing: Doing, run: () => T): T => {
-		try {
-			return run();
-		} catch (error) {
-			throw asWalError(error, doing, activePath(directory));
-		}
-	};
-	return {
-		lock: (): string | undefined =>
-			guarded("open", () => {
-				file = LogFile.lock(disk, directory, options, owner);
-				return file.logId();
-			}),
-		recover: (proven: Seq): OpenedFile => guarded("open", () => opened().recover(proven, fresh)),
-		append: (text: string, expect: Seq, count: number, meanwhile?: Meanwhile): SegmentEnd =>
-			guarded("write", () => opened().append(Buffer.from(text), expect, count, meanwhile)),
-		truncateBefore: (seq: Seq): Seq => guarded("truncate", () => opened().truncateBefore(seq)),
-		close: (meanwhile?: Meanwhile): void => guarded("close", () => opened().close(meanwhile)),
-		end: (): void => file?.abandon(),
+		lock: async () => (await loaded).lock(),
+		recover: async (proven) => (await loaded).recover(proven),
+		append: async (...args) => (await loaded).append(...args),
+		truncateBefore: async (seq) => (await loaded).truncateBefore(seq),
+		close: async (meanwhile) => (await loaded).close(meanwhile),
+		end: async () => (await loaded).end(),
 	};
 }
 

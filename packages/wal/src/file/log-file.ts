@@ -23,27 +23,11 @@ import {
 	sealedFirsts,
 	sealedPath,
 } from "./names.ts";
+import type { LogFileOptions } from "./options.ts";
 import { withFile } from "./records.ts";
 import { type BadLine, type Scan, sumOf } from "./scan.ts";
 import { NEWLINE, type SegmentEnd, SegmentTail, TRAILER_BYTES, trailerOf } from "./segment-tail.ts";
 import { readLogId, type Survey, survey } from "./survey.ts";
-
-export interface LogFileOptions {
-	/** A full segment is sealed. Default: 16 MiB. */
-	readonly segmentBytes: number;
-	/** Space is allocated ahead in steps of this, so that a sync seldom has to make a new size durable. Default: 1 MiB. */
-	readonly allocateBytes: number;
-	/** Take a network file system, whose locks and syncs may not hold. Default: false. */
-	readonly allowNetwork: boolean;
-	/** Take over a log that came from elsewhere: its newest segment says this from now on, 32 hex digits that nobody else knows. Default: it stays as it is. */
-	readonly adopt?: string;
-}
-
-export const defaultLogFileOptions: LogFileOptions = {
-	segmentBytes: 16 * 1024 * 1024,
-	allocateBytes: 1024 * 1024,
-	allowNetwork: false,
-};
 
 /** What a new log starts with. */
 export interface Fresh {

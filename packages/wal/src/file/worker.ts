@@ -2,7 +2,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { ReynError } from "../errors.ts";
-import { type Answer, callsOn, type HostSpec, type Request } from "./host.ts";
+import { callsOn } from "./calls.ts";
+import type { Answer, HostSpec, Request } from "./host.ts";
 
 const calls = callsOn(nodeDisk, workerData as HostSpec) as Record<
 	Request["name"],

@@ -1,0 +1,33 @@
+/** The calls of a writer, for whichever thread they are made on. */
+import type { Disk } from "../disk/disk.ts";
+import type { Seq } from "../record/record.ts";
+import type { HostSpec } from "./host.ts";
+import { LogFile, type Meanwhile, type OpenedFile } from "./log-file.ts";
+import { asWalError, type Doing } from "./messages.ts";
+import { activePath } from "./names.ts";
+import type { SegmentEnd } from "./segment-tail.ts";
+
+export function callsOn(disk: Disk, { directory, options, fresh, owner }: HostSpec) {
+	let file: LogFile | undefined;
+	const opened = (): LogFile => file as LogFile;
+	const guarded = <T>(doing: Doing, run: () => T): T => {
+		try {
+			return run();
+		} catch (error) {
+			throw asWalError(error, doing, activePath(directory));
+		}
+	};
+	return {
+		lock: (): string | undefined =>
+			guarded("open", () => {
+				file = LogFile.lock(disk, directory, options, owner);
+				return file.logId();
+			}),
+		recover: (proven: Seq): OpenedFile => guarded("open", () => opened().recover(proven, fresh)),
+		append: (text: string, expect: Seq, count: number, meanwhile?: Meanwhile): SegmentEnd =>
+			guarded("write", () => opened().append(Buffer.from(text), expect, count, meanwhile)),
+		truncateBefore: (seq: Seq): Seq => guarded("truncate", () => opened().truncateBefore(seq)),
+		close: (meanwhile?: Meanwhile): void => guarded("close", () => opened().close(meanwhile)),
+		end: (): void => file?.abandon(),
+	};
+}

@@ -1,0 +1,17 @@
+/** What may be set of the files of a log. */
+export interface LogFileOptions {
+	/** A full segment is sealed. Default: 16 MiB. */
+	readonly segmentBytes: number;
+	/** Space is allocated ahead in steps of this, so that a sync seldom has to make a new size durable. Default: 1 MiB. */
+	readonly allocateBytes: number;
+	/** Take a network file system, whose locks and syncs may not hold. Default: false. */
+	readonly allowNetwork: boolean;
+	/** Take over a log that came from elsewhere: its newest segment says this from now on, 32 hex digits that nobody else knows. Default: it stays as it is. */
+	readonly adopt?: string;
+}
+
+export const defaultLogFileOptions: LogFileOptions = {
+	segmentBytes: 16 * 1024 * 1024,
+	allocateBytes: 1024 * 1024,
+	allowNetwork: false,
+};
