@@ -1,5 +1,8 @@
 /** Engines that break one rule of the port each: the suite has to be red for every one of them. */
-import { expect, test } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
 import { delegate } from "../src/engine/delegate.ts";
 import { type Lease, type LogEngine, memoryEngine, type RealmLog, type StoredRecord } from "../src/index.ts";
 import { sqliteEngine } from "../src/sqlite/index.ts";
@@ -21,13 +24,17 @@ const overMemory = (change: (log: RealmLog) => Partial<RealmLog>): EngineUnderTe
 	},
 });
 
-/** Over a database in memory, whose leases last for a time. */
+const scratch = mkdtempSync(join(tmpdir(), "reyn-mutants-"));
+let databases = 0;
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+/** Over a database, whose leases last for a time. */
 function overSqlite(change: (log: RealmLog) => Partial<RealmLog>, clock = (ahead: number) => ahead): EngineUnderTest {
 	let ahead = 0;
 	return {
 		name: "mutant",
 		async make() {
-			const engine = sqliteEngine(":memory:", { clock: { now: () => clock(ahead) } });
+			const engine = sqliteEngine(join(scratch, `${++databases}.db`), { clock: { now: () => clock(ahead) } });
 			const log = (realm: string): RealmLog => delegate(engine.log(realm), change(engine.log(realm)));
 			return () => ({ ...engine, log, close: async () => {} });
 		},

@@ -1,6 +1,7 @@
 /** The log over SQLite, beyond the contract that all engines share. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -129,3 +130,9 @@ test("an open log alone keeps no process alive, though its lease is renewed", as
 	const child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ["ignore", "inherit", "inherit"] });
 	expect(await once(child, "close")).toEqual([0, null]);
 }, 10_000);
+
+test.each(["", ":memory:"])("%j is no file, so no log is made there, and none by that name beside it", (path) => {
+	const error = expect.objectContaining({ code: "WAL_OPTIONS", message: expect.stringContaining("memoryEngine") });
+	expect(() => sqliteEngine(path)).toThrow(error);
+	expect(existsSync(path)).toBe(false);
+});

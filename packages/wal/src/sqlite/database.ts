@@ -40,6 +40,11 @@ PRAGMA user_version = ${VERSION};
 
 /** Opens the database, and makes its tables when it is new. */
 export function openDatabase(path: string): Database.Database {
+	// What SQLite takes for no file at all: such a log would be gone with its process.
+	if (path === "" || path === ":memory:") {
+		const message = `a log needs a file; found "${path}". Without one there is memoryEngine()`;
+		throw new WalError("WAL_OPTIONS", message, { name: "path", found: path });
+	}
 	let database: Database.Database | undefined;
 	try {
 		mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

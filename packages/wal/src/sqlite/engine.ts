@@ -39,7 +39,7 @@ const caps: EngineCaps = {
  * better-sqlite3 is synchronous: the event loop waits while a batch is written. A writer's lease lasts 10 s and is renewed;
  * one whose process is gone from this host is free at once.
  *
- * @throws WalError `WAL_NEWER_FORMAT`, `WAL_CORRUPT` (no database, or another program's), `WAL_IO`
+ * @throws WalError `WAL_NEWER_FORMAT`, `WAL_CORRUPT` (no database, or another program's), `WAL_IO`, `WAL_OPTIONS` (no file)
  */
 export function sqliteEngine(path: string, options: SqliteEngineOptions = {}): LogEngine {
 	const { clock = systemClock, timers = systemTimers } = options;
