@@ -19,8 +19,8 @@ import type { Using } from "./step.ts";
  *
  * When a step must not be made now (it waits for a permit, or is in doubt) the program stops with that error, even if it catches it:
  * it may clean up, and steps that it asks for afterwards never settle.
- * When it is cancelled, its steps are refused with the signal's reason. It may clean up for ten seconds from the first that it asks for
- * then, and for one from the second. Calls under way are waited for here too, except those inside a call that took too long.
+ * When it is cancelled, its steps are refused with the signal's reason. It may clean up for ten seconds, counted from when none of its
+ * calls is under way, and for one from the second that it asks for then. Calls inside a call that took too long are not waited for.
  *
  * @throws what the program throws; the signal's reason when it was cancelled
  */
@@ -35,11 +35,16 @@ export async function runProgram<T>(
 	// Without a step by its end, nobody can tell by the log whether the lane was closed since, or never begun.
 	let hasSteps = false;
 	const isClosed = (): boolean => hasSteps && using.firstBelow?.(path) === undefined;
+	const stopper = new Stopper(using.signal, timers, () => order.over());
+	const { stopped } = stopper;
+	const cancel = (): void => void stopper.cancel(using.signal.reason);
 	const end = (): void => order.end(new ProgramEnded(`the program in ${path} has ended`));
 	try {
-		const stopper = new Stopper(using.signal, timers, () => order.over());
-		const { stopped } = stopper;
-		const result = await stopper.run(() => program(new Lane(path, scope, { ...using, stopped, isClosed }, undefined, order)));
+		if (using.signal.aborted) cancel();
+		using.signal.addEventListener("abort", cancel, { once: true });
+		const result = await stopper.run(() =>
+			program(new Lane(path, scope, { ...using, stopped, isClosed }, undefined, order)),
+		);
 		using.signal.throwIfAborted();
 		hasSteps = using.firstBelow?.(path) !== undefined;
 		if (order.open > 0) using.left?.(order.over());
@@ -60,6 +65,7 @@ export async function runProgram<T>(
 		}
 		throw error;
 	} finally {
+		using.signal.removeEventListener("abort", cancel);
 		end();
 	}
 }

@@ -84,7 +84,11 @@ export class Recorded {
 			if (lane) this.#forgetIn(lane, record.data.by);
 		}
 		if (!stepKinds.includes(record.kind)) return;
-		const step = record.data as Identity & { readonly within?: number; readonly moves?: string; readonly closed?: true };
+		const step = record.data as Identity & {
+			readonly within?: number;
+			readonly moves?: string;
+			readonly closed?: true;
+		};
 		if (step.closed && !this.lookup(step)) return;
 		const isEffect = record.kind === stepStarted.kind && startsDurably(step.purity);
 		const path = [this.#root];

@@ -8,7 +8,7 @@ const AT_A_TIME = 100;
 
 const LONGEST_PAUSE_MS = 1000;
 
-/** How long a program may clean up once a step of it was refused. */
+/** How long a program may clean up once it was cancelled, or a step of it was refused. */
 const CLEAN_UP_MS = 10_000;
 
 /** And once it asks for more: it may be a loop, which would never end. */
@@ -53,10 +53,14 @@ export class Stopper {
 	readonly #signal: AbortSignal;
 	readonly #timers: Timers;
 	readonly #over: () => Promise<void> | undefined;
-	readonly #limits = [CLEAN_UP_MS, ASKING_ON_MS];
+	/** After a cancel: how long it has from each step that is refused. */
+	readonly #limits: (number | undefined)[] = [CLEAN_UP_MS, ASKING_ON_MS];
 	/** Why it has to end, whatever it comes to itself. */
 	#stop: Error | undefined;
 	#reject: (error: Error) => void = () => {};
+	#isOver = false;
+	/** Ends the limit that keeps the process alive, so that whoever waits for the end of a cancelled program is answered. */
+	#noLimit = (): void => {};
 
 	constructor(signal: AbortSignal, timers: Timers, over: () => Promise<void> | undefined) {
 		this.#signal = signal;
@@ -79,7 +83,17 @@ export class Stopper {
 				(result) => (this.#stop ? reject(this.#stop) : resolve(result)),
 				(error: unknown) => reject(this.#stop ?? error),
 			);
+		}).finally(() => {
+			this.#isOver = true;
+			this.#noLimit();
 		});
+	}
+
+	/** Says that it was cancelled: whether or not it asks for a step, it has 10 s from when none is under way. */
+	async cancel(reason: Error): Promise<void> {
+		this.#limits[0] = undefined;
+		await this.#over();
+		if (!this.#isOver) this.#noLimit = this.#endAfter(CLEAN_UP_MS, reason, true);
 	}
 
 	/**
@@ -97,11 +111,15 @@ export class Stopper {
 	};
 
 	#cancelled(error: Error): void {
+		const limit = this.#limits.shift();
+		if (limit !== undefined) this.#endAfter(limit, error);
+	}
+
+	#endAfter(ms: number, error: Error, keepsAlive = false): () => void {
 		const end = async (): Promise<void> => {
 			await this.#over();
 			this.#reject(error);
 		};
-		const limit = this.#limits.shift();
-		if (limit !== undefined) this.#timers.after(limit, () => void end(), false);
+		return this.#timers.after(ms, () => void end(), keepsAlive);
 	}
 }

@@ -91,6 +91,8 @@ test("what was begun inside a call that took too long is not waited for", async 
 });
 
 test.each([
+	["asks for nothing at all", 0, 9_999, true],
+	["asks for nothing at all, and never ends", 0, 10_000, false],
 	["asks for nothing more", 1, 9_999, true],
 	["asks for nothing more, and never ends", 1, 10_000, false],
 	["asks for another step", 2, 999, true],

@@ -28,7 +28,7 @@ export interface SegmentEnd {
 }
 
 /** What is known after lines were stored at the end. */
-export function after(at: SegmentEnd, lines: Buffer, seq: Seq, epoch: number): SegmentEnd {
+function after(at: SegmentEnd, lines: Buffer, seq: Seq, epoch: number): SegmentEnd {
 	const end = at.end + lines.length;
 	const trailer = trailerOf(lines);
 	const crc = trailer.slice(8, 16);
