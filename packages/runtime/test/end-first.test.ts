@@ -178,6 +178,25 @@ describe("a plan", { timeout: 120_000 }, () => {
 		await expectToldIsDurable(next.told, { model: scripted(planning) });
 	});
 
+	test("whose answer is recorded is over, and is told: whoever discards it is told that", async () => {
+		const { runtime } = await open(project, { model: scripted(planning) });
+		await runtime.prompt("plan!");
+		await runtime.idle();
+		await runtime.close();
+		const all = await kindsIn(project);
+		const [plan, answered] = [`p${all.indexOf("user_prompt") + 1}`, all.lastIndexOf("assistant_message")];
+		await eachCut(project, answered + 1, async (state, kinds) => {
+			const { runtime: next, shown } = await open({ ...project, state }, { model: scripted(planning) });
+await expect(next.discardPlan(plan), `cut after ${kinds.at(-1)}`).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
+			next.resume();
+			await next.idle();
+			expect(next.restored()).toMatchObject({ plans: [], undelivered: [] });
+			if (kinds.at(-1) !== "message_delivered") expect(shown.map(({ text }) => text)).toEqual(["did b"]);
+			await next.close();
+			expect(await kindsIn({ ...project, state })).not.toContain(planAborted.kind);
+		});
+	});
+
 	test("that has ended meanwhile is not discarded a second time", async () => {
 		const deaf = gate();
 		const model = scripted(

@@ -3,6 +3,7 @@ import type { Tool, Using } from "@reyn/journal";
 import {
 	execute,
 	findPlan,
+	PlanError,
 	type PlanLimits,
 	type PlanRun,
 	parseDecomposition,
@@ -94,11 +95,15 @@ export class PlanHost implements FeatureHost {
 	/**
 	 * Stops a plan for a person, and says so in the conversation.
 	 *
-	 * @throws PlanError `PLAN_UNKNOWN` when it has ended by itself meanwhile
+	 * @throws PlanError `PLAN_UNKNOWN` when it has ended by itself meanwhile, or has its answer: that is shown
 	 */
 	async discard(session: Session, plan: string, reason: string): Promise<void> {
 		await session.stop(planWork(session.scope, plan), reason);
-		findPlan(session.view.get(planRuns), plan);
+		const { status } = findPlan(session.view.get(planRuns), plan);
+		if (status === "running" && this.#isAnswered(session, plan)) {
+			this.#launch(session, plan);
+			throw new PlanError("PLAN_UNKNOWN", `plan ${plan} is over: its answer is in the conversation`, { plan });
+		}
 		const text = `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
 		await this.#giveUp(session, plan, reason, text, atOnce, { by: "person" });
 		await this.#messages.show(session, fromOf(plan));
@@ -177,10 +182,14 @@ export class PlanHost implements FeatureHost {
 		keep: Keep,
 		who: { by?: "person" } = {},
 	): Promise<Went> {
-		const isAnswered = this.#messages.hasRecorded(session, fromOf(plan), runOf(session, plan)?.since ?? 0);
-		const aborted = planAborted({ plan, reason, ...who, ...(isAnswered ? {} : { tell: text }) });
+		const aborted = planAborted({ plan, reason, ...who, ...(this.#isAnswered(session, plan) ? {} : { tell: text }) });
 		const giveUp = (): void => void session.log.append(aborted, planScope(session, plan));
 		return sayEnd(session, { ...endOf(session, plan), giveUp }, this.#messages, keep);
+	}
+
+	/** Is the answer of its last step in the conversation, though the plan may not be recorded as completed yet? */
+	#isAnswered(session: Session, plan: string): boolean {
+		return this.#messages.hasRecorded(session, fromOf(plan), runOf(session, plan)?.since ?? 0);
 	}
 
 	/** Tells that a plan has stopped. The end of a plan is told from its record instead. */
