@@ -76,7 +76,7 @@ export class Stopper {
 
 	/** Runs it, once. @throws what it throws; why it was stopped, also where it has caught that */
 	run<T>(body: () => Promise<T>): Promise<T> {
-		return new Promise((resolve, reject) => {
+		return new Promise<T>((resolve, reject) => {
 			this.#reject = reject;
 			const begun = async (): Promise<T> => body();
 			begun().then(
