@@ -187,7 +187,7 @@ describe("a plan", { timeout: 120_000 }, () => {
 		const [plan, answered] = [`p${all.indexOf("user_prompt") + 1}`, all.lastIndexOf("assistant_message")];
 		await eachCut(project, answered + 1, async (state, kinds) => {
 			const { runtime: next, shown } = await open({ ...project, state }, { model: scripted(planning) });
-await expect(next.discardPlan(plan), `cut after ${kinds.at(-1)}`).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
+			await expect(next.discardPlan(plan), `cut after ${kinds.at(-1)}`).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
 			next.resume();
 			await next.idle();
 			expect(next.restored()).toMatchObject({ plans: [], undelivered: [] });
