@@ -3,10 +3,8 @@
  * simulated one can stop between any two of them. Errors are those of the system, with their `code`.
  */
 export interface Disk {
-	/** Can files be opened for `flush`? */
-	readonly canFlush?: boolean;
-	/** `create` refuses a file that is there; the others refuse one that is not. `flush`: for {@link DiskFile.flush}, and all else. */
-	open(path: string, how: "read" | "write" | "create" | "flush"): DiskFile;
+	/** `create` refuses a file that is there; `write` and `read` refuse one that is not. */
+	open(path: string, how: "read" | "write" | "create"): DiskFile;
 	/** The names in a directory; none when it is missing. */
 	list(directory: string): readonly string[];
 	/** Makes one directory; false when it is there already. */
@@ -34,11 +32,6 @@ export interface DiskFile {
 	read(into: Uint8Array, position: number): number;
 	/** How many bytes were written; fewer than asked for is no error. */
 	write(bytes: Uint8Array, position: number): number;
-	/**
-	 * Writes as `write` does, and resolves when that is durable; this thread goes on meanwhile. It is for bytes within the size of
-	 * the file: those are all durable then. After it has failed nothing is known of them.
-	 */
-	flush?(bytes: Uint8Array, position: number): Promise<number>;
 	truncate(size: number): void;
 	/** Makes the bytes and the size durable. After it has failed nothing is known of either. */
 	sync(): void;
@@ -59,22 +52,11 @@ export interface DiskLock {
 export function writeAll(file: DiskFile, bytes: Uint8Array, position: number): void {
 	for (let done = 0; done < bytes.length; ) {
 		const written = file.write(bytes.subarray(done), position + done);
-		if (written === 0) throw shortWrite(done, bytes.length);
+		if (written === 0)
+			throw Object.assign(new Error(`only ${done} of ${bytes.length} bytes could be written`), { code: "ENOSPC" });
 		done += written;
 	}
 }
-
-/** As {@link writeAll}, by `flush`. */
-export async function flushAll(file: DiskFile, bytes: Uint8Array, position: number): Promise<void> {
-	for (let done = 0; done < bytes.length; ) {
-		const written = (await file.flush?.(bytes.subarray(done), position + done)) ?? 0;
-		if (written === 0) throw shortWrite(done, bytes.length);
-		done += written;
-	}
-}
-
-const shortWrite = (done: number, of: number): Error =>
-	Object.assign(new Error(`only ${done} of ${of} bytes could be written`), { code: "ENOSPC" });
 
 /** Reads up to `length` bytes; fewer only at the end of the file. */
 export function readAt(file: DiskFile, position: number, length: number): Buffer {

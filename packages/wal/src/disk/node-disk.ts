@@ -6,11 +6,12 @@ import type { Disk, DiskFile, DiskLock } from "./disk.ts";
 import { tryLock } from "./native-lock.ts";
 import { assertNoDirectory, assertOwnDirectory, openOwn } from "./own-files.ts";
 
-const { O_CREAT, O_DIRECTORY = 0, O_DSYNC = 0, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
+const { O_CREAT, O_DIRECTORY = 0, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
 
 /** The real file system. What is no plain file, or no directory, of this user alone is refused with `WAL_UNSAFE`. */
 export const nodeDisk: Disk = {
-	open: (path, how) => new NodeFile(openOwn(path, flags[how])),
+	open: (path, how) =>
+		new NodeFile(openOwn(path, { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_EXCL }[how])),
 	list(directory) {
 		assertOwnDirectory(directory);
 		return unless("ENOENT", () => fs.readdirSync(directory)) ?? [];
@@ -76,18 +77,6 @@ export const nodeDisk: Disk = {
 		process.platform === "linux" ? unless("ENOENT", () => networkTypes.get(fs.statfsSync(path).type)) : undefined,
 };
 
-const flags = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_EXCL, flush: O_RDWR };
-
-/**
- * The same, for a thread that may not wait: a flush runs in the pool of the process, which many share. Only where a write is durable by
- * itself if it is opened so: on Linux `O_DSYNC` is `fdatasync` with each write, on macOS it does not reach the medium.
- */
-export const pooledDisk: Disk = {
-	...nodeDisk,
-	canFlush: process.platform === "linux",
-	open: (path, how) => (how === "flush" ? new FlushedFile(openOwn(path, O_RDWR | O_DSYNC)) : nodeDisk.open(path, how)),
-};
-
 /** `statfs` magic numbers (linux/magic.h and the modules' own). */
 const networkTypes: ReadonlyMap<number, string> = new Map([
 	[0x6969, "NFS"],
@@ -113,10 +102,6 @@ class NodeFile implements DiskFile {
 
 	constructor(fd: number) {
 		this.#fd = fd;
-	}
-
-	protected get fd(): number {
-		return this.#fd;
 	}
 
 	read(into: Uint8Array, position: number): number {
@@ -153,18 +138,6 @@ class NodeFile implements DiskFile {
 		// First of all: after an error the number may be another file's.
 		this.#fd = CLOSED;
 		fs.closeSync(fd);
-	}
-}
-
-/** Opened with `O_DSYNC`: a write is durable when it is over, as if `fdatasync` came with it. */
-class FlushedFile extends NodeFile {
-	flush(bytes: Uint8Array, position: number): Promise<number> {
-		return new Promise((resolve, reject) => {
-			fs.write(this.fd, bytes, 0, bytes.length, position, (error, written) => {
-				if (error) reject(error);
-				else resolve(written);
-			});
-		});
 	}
 }
 

@@ -2,10 +2,9 @@
 import type { Disk } from "../disk/disk.ts";
 import type { Seq } from "../record/record.ts";
 import type { HostSpec } from "./host.ts";
-import { LogFile, type Meanwhile, type OpenedFile } from "./log-file.ts";
+import { LogFile, type OpenedFile } from "./log-file.ts";
 import { asWalError, type Doing } from "./messages.ts";
 import { activePath } from "./names.ts";
-import type { SegmentEnd } from "./segment-tail.ts";
 
 export function callsOn(disk: Disk, { directory, options, fresh, owner }: HostSpec) {
 	let file: LogFile | undefined;
@@ -24,10 +23,10 @@ export function callsOn(disk: Disk, { directory, options, fresh, owner }: HostSp
 				return file.logId();
 			}),
 		recover: (proven: Seq): OpenedFile => guarded("open", () => opened().recover(proven, fresh)),
-		append: (text: string, expect: Seq, count: number, meanwhile?: Meanwhile): SegmentEnd =>
-			guarded("write", () => opened().append(Buffer.from(text), expect, count, meanwhile)),
+		append: (text: string, expect: Seq, count: number): Seq =>
+			guarded("write", () => opened().append(Buffer.from(text), expect, count)),
 		truncateBefore: (seq: Seq): Seq => guarded("truncate", () => opened().truncateBefore(seq)),
-		close: (meanwhile?: Meanwhile): void => guarded("close", () => opened().close(meanwhile)),
+		close: (): void => guarded("close", () => opened().close()),
 		end: (): void => file?.abandon(),
 	};
 }

@@ -1,7 +1,7 @@
 /** Logs in directories: `wal.jsonl`, sealed segments, `wal.head` and `wal.lock` (docs/formats/wal-v1.md). */
 import { join } from "node:path";
 import type { Disk } from "../disk/disk.ts";
-import { nodeDisk, pooledDisk } from "../disk/node-disk.ts";
+import { nodeDisk } from "../disk/node-disk.ts";
 import { Bell } from "../engine/bell.ts";
 import type { Acquire, EngineCaps, Lease, LogEngine, RealmLog, Tail, Wants } from "../engine/engine.ts";
 import { fenced } from "../engine/engine-errors.ts";
@@ -16,7 +16,6 @@ import { fileBlobs } from "./blobs.ts";
 import { type HostSpec, inThread, inWorker, type LogFileHost } from "./host.ts";
 import { activePath, sealedPaths } from "./names.ts";
 import { defaultLogFileOptions, type LogFileOptions } from "./options.ts";
-import { PooledHost } from "./pooled-host.ts";
 import { Reader } from "./reader.ts";
 import { Segments } from "./segments.ts";
 
@@ -107,7 +106,7 @@ class FileLog implements RealmLog {
 	async acquire({ owner, fresh, nonce, proven, opening }: Acquire): Promise<Lease> {
 		if (this.#writing?.nonce === nonce) return this.#writing.lease;
 		const spec = { ...this.#spec, fresh, owner };
-		const host = this.#hostOf(spec);
+		const host = this.#disk ? inThread(this.#disk, spec) : inWorker(spec);
 		try {
 			const logId = await host.lock();
 			const opened = await host.recover(logId === undefined ? 0 : await proven(logId));
@@ -115,7 +114,7 @@ class FileLog implements RealmLog {
 			const epoch = opened.epoch + 1;
 			const lines = opening({ seq: tail.seq + 1, prev: tail.crc, epoch, torn });
 			const segments = new Segments(this.#disk ?? nodeDisk, this.#spec.directory, opened);
-			segments.wrote((await host.append(lines.join(""), tail.seq, lines.length)).first);
+			segments.wrote(await host.append(lines.join(""), tail.seq, lines.length));
 			const seq = tail.seq + lines.length;
 			const lease = { log: header.log, epoch, first, tail: { seq, crc: crcOf(lines.at(-1) ?? "") }, torn };
 			this.#writing = { host, segments, lease, nonce, seq, first };
@@ -139,7 +138,7 @@ class FileLog implements RealmLog {
 
 	async append(lease: Lease, expect: Seq, lines: readonly string[]): Promise<void> {
 		const writing = this.#held(lease);
-		writing.segments.wrote((await writing.host.append(lines.join(""), expect, lines.length)).first);
+		writing.segments.wrote(await writing.host.append(lines.join(""), expect, lines.length));
 		writing.seq = expect + lines.length;
 		this.#bell.ring();
 	}
@@ -169,12 +168,6 @@ class FileLog implements RealmLog {
 		writing.first = await writing.host.truncateBefore(seq);
 		writing.segments.truncated(writing.first);
 		return writing.first;
-	}
-
-	#hostOf(spec: HostSpec): LogFileHost {
-		const disk = this.#disk ?? pooledDisk;
-		const thread = this.#disk ? inThread(this.#disk, spec) : inWorker(spec);
-		return disk.canFlush ? new PooledHost(thread, disk, spec) : thread;
 	}
 
 	#held(lease: Lease): Writing {

@@ -5,19 +5,18 @@ import type { Disk } from "../disk/disk.ts";
 import type { Owner } from "../engine/engine.ts";
 import { codeOf, type WalCode, WalError } from "../errors.ts";
 import type { Seq } from "../record/record.ts";
-import type { Fresh, Meanwhile, OpenedFile } from "./log-file.ts";
+import type { Fresh, OpenedFile } from "./log-file.ts";
 import type { LogFileOptions } from "./options.ts";
-import type { SegmentEnd } from "./segment-tail.ts";
 
 /** The writer as the rest of the log sees it. Each call ends before the next begins. */
 export interface LogFileHost {
 	/** Takes the lock and gives the id of the log that is there, if one is. */
 	lock(): Promise<string | undefined>;
 	recover(proven: Seq): Promise<OpenedFile>;
-	/** @param meanwhile what another thread has added since the call before */
-	append(text: string, expect: Seq, count: number, meanwhile?: Meanwhile): Promise<SegmentEnd>;
+	/** Gives the first seq of the segment that the lines are in. */
+	append(text: string, expect: Seq, count: number): Promise<Seq>;
 	truncateBefore(seq: Seq): Promise<Seq>;
-	close(meanwhile?: Meanwhile): Promise<void>;
+	close(): Promise<void>;
 	/** Ends the host of a log that could not be opened. */
 	end(): Promise<void>;
 }
@@ -37,9 +36,9 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 	return {
 		lock: async () => (await loaded).lock(),
 		recover: async (proven) => (await loaded).recover(proven),
-		append: async (...args) => (await loaded).append(...args),
+		append: async (text, expect, count) => (await loaded).append(text, expect, count),
 		truncateBefore: async (seq) => (await loaded).truncateBefore(seq),
-		close: async (meanwhile) => (await loaded).close(meanwhile),
+		close: async () => (await loaded).close(),
 		end: async () => (await loaded).end(),
 	};
 }
@@ -103,11 +102,11 @@ export function inWorker(spec: HostSpec): LogFileHost {
 	return {
 		lock: () => call("lock"),
 		recover: (proven) => call("recover", proven),
-		append: (...args) => call("append", ...args),
+		append: (text, expect, count) => call("append", text, expect, count),
 		truncateBefore: (seq) => call("truncateBefore", seq),
-		async close(meanwhile) {
+		async close() {
 			try {
-				await call("close", meanwhile);
+				await call("close");
 			} finally {
 				await worker.terminate();
 			}

@@ -7,7 +7,16 @@ import { isFull } from "../disk/full.ts";
 import type { Owner, TornTail } from "../engine/engine.ts";
 import { seqMismatch } from "../engine/engine-errors.ts";
 import { codeOf, WalError } from "../errors.ts";
-import { type Base, encodeBase, encodeFooter, encodeHeader, type Head, type SegmentHeader } from "../record/codec.ts";
+import {
+	type Base,
+	encodeBase,
+	encodeFooter,
+	encodeHead,
+	encodeHeader,
+	type Head,
+	hex,
+	type SegmentHeader,
+} from "../record/codec.ts";
 import type { Seq } from "../record/record.ts";
 import { atomicWriteTo, makeDirectories, syncEntry } from "./atomic-write.ts";
 import { type Decision, decide } from "./decide.ts";
@@ -26,7 +35,6 @@ import {
 import type { LogFileOptions } from "./options.ts";
 import { withFile } from "./records.ts";
 import { type BadLine, type Scan, sumOf } from "./scan.ts";
-import { NEWLINE, type SegmentEnd, SegmentTail, TRAILER_BYTES, trailerOf } from "./segment-tail.ts";
 import { readLogId, type Survey, survey } from "./survey.ts";
 
 /** What a new log starts with. */
@@ -34,13 +42,6 @@ export interface Fresh {
 	readonly log: string;
 	readonly salt: string;
 	readonly now: number;
-}
-
-/** What another thread has added to the active segment. */
-export interface Meanwhile {
-	readonly at: SegmentEnd;
-	/** Was the disk full when it was about to add more? */
-	readonly wasFull: boolean;
 }
 
 export interface OpenedFile {
@@ -56,6 +57,8 @@ export interface OpenedFile {
 	readonly torn: readonly TornTail[];
 }
 
+const NEWLINE = 0x0a;
+
 /** A segment says what the one before it says. */
 const adoptedAs = (header: SegmentHeader | undefined): Pick<SegmentHeader, "adopted"> =>
 	header?.adopted === undefined ? {} : { adopted: header.adopted };
@@ -65,19 +68,29 @@ export class LogFile {
 	readonly #directory: string;
 	readonly #options: LogFileOptions;
 	readonly #lock: DiskLock;
-	/** The active segment, once there is one. */
-	#active!: SegmentTail;
+	#active!: DiskFile;
 	/** Open, and locked, for as long as the log is; undefined until a new log has one. */
 	#head: DiskFile | undefined;
 	#header!: SegmentHeader;
+	#tail!: { seq: Seq; crc: string };
+	/** The directory's, when the files were last seen to be ours. */
+	#version: string | undefined;
+	/** Where the next record goes, and the CRC-32 of all before it. */
+	#end = 0;
+	#sum = 0;
+	/** The last bytes before that: the checksum of the last line, and its newline. */
+	#trailer: Buffer = Buffer.alloc(0);
+	/** How far the file reaches; what is after `#end` is padding. */
+	#allocated = 0;
 	/** The first seqs of the sealed segments, oldest first. */
 	#sealed: Seq[] = [];
 	/** Undefined when nothing was ever taken away. */
 	#base: Base | undefined;
 	/** When this writer opened the log; segments that it makes say so. */
 	#opening = 0;
-	/** The epoch of this writer. */
+	/** The epoch of this writer, and of the last one that has written. */
 	#epoch = 0;
+	#written = 0;
 	/** The header of the next segment, after the last one was sealed and before there was space for it. */
 	#next: SegmentHeader | undefined;
 	/** A write or a sync has failed: nothing is known of the file any more, so nothing more is done to it. */
@@ -150,9 +163,9 @@ export class LogFile {
 			this.#removeBefore(this.#base.first);
 			this.#writeBase({ ...this.#base, adopted });
 		}
-		if (this.#active.at.seq >= this.#header.first) this.#seal();
+		if (this.#tail.seq >= this.#header.first) this.#seal();
 		else {
-			this.#active.file.close();
+			this.#active.close();
 			this.#next = this.#header;
 		}
 		this.#next = { ...(this.#next as SegmentHeader), adopted };
@@ -195,7 +208,7 @@ export class LogFile {
 				// stays as it is until there is a segment that has no footer.
 				this.#take(scan, found.head);
 				const torn = this.#unrecorded(scan, found);
-				this.#active.file.close();
+				this.#active.close();
 				this.#renameSealed(header.first);
 				const { next, prev, epoch } = scan;
 				this.#begin({ log: header.log, first: next, prev, epoch, created: fresh.now, ...adoptedAs(header) });
@@ -213,17 +226,12 @@ export class LogFile {
 	}
 
 	/**
-	 * Stores whole lines behind `expect`; they are durable when this returns. Gives what is known of the segment that they are in, so
-	 * that another thread can add to it. After `WAL_FULL` nothing of them is stored, and the same may be tried again; after any other
-	 * error nothing is known, and nothing may follow.
-	 *
-	 * @param meanwhile what another thread has added since
+	 * Stores whole lines behind `expect`; they are durable when this returns. Gives the first seq of the segment that they are in. After `WAL_FULL` nothing of them is stored, and the same may be
+	 * tried again; after any other error nothing is known, and nothing may follow.
 	 */
-	append(bytes: Buffer, expect: Seq, count: number, meanwhile?: Meanwhile): SegmentEnd {
-		const { seq } = meanwhile?.at ?? this.#active.at;
-		if (expect !== seq) throw seqMismatch(expect, seq);
+	append(bytes: Buffer, expect: Seq, count: number): Seq {
+		if (expect !== this.#tail.seq) throw seqMismatch(expect, this.#tail.seq);
 		try {
-			this.#goOnFrom(meanwhile);
 			return this.#append(bytes, expect + count);
 		} catch (error) {
 			// Not even a later sync: it could succeed, and pass what was lost off as durable.
@@ -232,37 +240,32 @@ export class LogFile {
 		}
 	}
 
-	#append(bytes: Buffer, last: Seq): SegmentEnd {
+	#append(bytes: Buffer, last: Seq): Seq {
 		if (!this.#next) {
-			this.#active.assertUntouched();
-			const { end, seq } = this.#active.at;
-			if (end + bytes.length > this.#options.segmentBytes && seq >= this.#header.first) this.#seal();
+			this.#assertUntouched();
+			if (this.#end + bytes.length > this.#options.segmentBytes && this.#tail.seq >= this.#header.first) this.#seal();
 		}
 		this.#beginNext();
 		this.#allocate(bytes.length);
-		const { file, at } = this.#active;
-		this.#makingSpace(() => writeAll(file, bytes, at.end));
-		file.sync();
-		this.#active.stored(bytes, last, this.#epoch);
-		return this.#active.at;
+		this.#makingSpace(() => writeAll(this.#active, bytes, this.#end));
+		this.#active.sync();
+		this.#end += bytes.length;
+		this.#sum = crc32(bytes, this.#sum);
+		this.#written = this.#epoch;
+		this.#trailer = Buffer.from(bytes.subarray(-TRAILER_BYTES));
+		this.#tail = { seq: last, crc: this.#trailer.toString("latin1", 8, 16) };
+		this.#allocated = Math.max(this.#allocated, this.#end);
+		this.#writeHead();
+		return this.#header.first;
 	}
 
-	#goOnFrom(meanwhile: Meanwhile | undefined): void {
-		if (!meanwhile) return;
-		this.#active.at = meanwhile.at;
-		// What did not fit may be there in part, and what is there is not padding any more.
-		if (meanwhile.wasFull) this.#giveBack();
-	}
-
-	/** @param meanwhile as for {@link append} */
-	close(meanwhile?: Meanwhile): void {
+	close(): void {
 		try {
 			if (this.#active && !this.#broken && !this.#next) {
-				this.#goOnFrom(meanwhile);
 				// What is cut off is padding, or it is not ours.
-				this.#active.assertUntouched();
-				this.#active.file.truncate(this.#active.at.end);
-				this.#active.file.sync();
+				this.#assertUntouched();
+				this.#active.truncate(this.#end);
+				this.#active.sync();
 				this.#head?.sync();
 			}
 		} finally {
@@ -309,7 +312,7 @@ export class LogFile {
 
 	/** Lets go of everything as a crash would. */
 	abandon(): void {
-		this.#active?.file.close();
+		this.#active?.close();
 		this.#head?.close();
 		this.#lock.release();
 	}
@@ -317,8 +320,7 @@ export class LogFile {
 	#opened(sealed: readonly Seq[], first: Seq, epoch: number, torn: readonly TornTail[]): OpenedFile {
 		this.#epoch = epoch + 1;
 		this.#sealed = [...sealed];
-		const { seq, crc } = this.#active.at;
-		return { header: this.#header, tail: { seq, crc }, epoch, first, sealed, torn };
+		return { header: this.#header, tail: this.#tail, epoch, first, sealed, torn };
 	}
 
 	/** Removes what a crash left of files that were being written. */
@@ -331,42 +333,40 @@ export class LogFile {
 	#begin(header: SegmentHeader): void {
 		const line = Buffer.from(encodeHeader(header));
 		atomicWriteTo(this.#disk, activePath(this.#directory), line, "new");
+		this.#active = this.#disk.open(activePath(this.#directory), "write");
 		this.#header = header;
-		this.#activate(this.#disk.open(activePath(this.#directory), "write"), {
-			...{ log: header.log, first: header.first, seq: header.first - 1, crc: header.prev },
-			...{ end: line.length, sum: crc32(line), trailer: trailerOf(line), allocated: line.length },
-			written: Math.max(this.#active?.at.written ?? 0, header.epoch),
-		});
+		this.#tail = { seq: header.first - 1, crc: header.prev };
+		this.#end = line.length;
+		this.#sum = crc32(line);
+		this.#written = Math.max(this.#written, header.epoch);
+		this.#trailer = line.subarray(-TRAILER_BYTES);
+		this.#allocated = line.length;
 		this.#syncHead();
 	}
 
 	/** Takes over the active segment that is there: what was read from it has to be on the disk before it is shown. */
 	#take(scan: Scan, head: Head | undefined): void {
-		const active = this.#disk.open(activePath(this.#directory), "write");
+		this.#active = this.#disk.open(activePath(this.#directory), "write");
 		this.#header = scan.header as SegmentHeader;
-		const { log, first } = this.#header;
-		const isOurs = head?.log === log && head.segment === first;
+		const isOurs = head?.log === this.#header.log && head.segment === this.#header.first;
 		const proven = isOurs ? Math.min(head.offset, scan.end) : 0;
 		// A page whose write-back failed may be marked clean: written again, byte for byte, it is synced for certain.
 		for (let position = proven; position < scan.end; position += REWRITE_BYTES) {
-			writeAll(active, readAt(active, position, Math.min(REWRITE_BYTES, scan.end - position)), position);
+			writeAll(this.#active, readAt(this.#active, position, Math.min(REWRITE_BYTES, scan.end - position)), position);
 		}
-		if (scan.unended) writeAll(active, Buffer.from("\n"), scan.end);
-		const end = scan.end + (scan.unended ? 1 : 0);
-		active.truncate(end);
-		active.sync();
+		this.#end = scan.end;
+		if (scan.unended) {
+			writeAll(this.#active, Buffer.from("\n"), scan.end);
+			this.#end++;
+		}
+		this.#active.truncate(this.#end);
+		this.#active.sync();
 		this.#disk.syncDirectory(this.#directory);
-		this.#activate(active, {
-			...{ log, first, seq: scan.next - 1, crc: scan.prev },
-			...{ end, sum: sumOf(active, scan.vouched.offset, end, scan.vouched.sum), allocated: end },
-			trailer: trailerOf(readAt(active, end - TRAILER_BYTES, TRAILER_BYTES)),
-			written: scan.epoch,
-		});
-	}
-
-	#activate(file: DiskFile, at: Omit<SegmentEnd, "file">): void {
-		const all = { ...at, file: file.identity() };
-		this.#active = new SegmentTail(this.#disk, this.#directory, file, this.#head, all);
+		this.#allocated = this.#end;
+		this.#trailer = readAt(this.#active, this.#end - TRAILER_BYTES, TRAILER_BYTES);
+		this.#sum = sumOf(this.#active, scan.vouched.offset, this.#end, scan.vouched.sum);
+		this.#written = scan.epoch;
+		this.#tail = { seq: scan.next - 1, crc: scan.prev };
 	}
 
 	/** Copies a torn tail to a file of its own before it is cut: evidence is never destroyed. */
@@ -418,36 +418,52 @@ export class LogFile {
 	#syncHead(): void {
 		const isNew = this.#head === undefined;
 		this.#head ??= this.#lockHead("create");
-		this.#active.head = this.#head;
-		this.#active.writeHead();
+		this.#writeHead();
 		this.#head.sync();
 		if (isNew) this.#disk.syncDirectory(this.#directory);
 	}
 
+	/** Not synced: it only has to survive the process. It never says more than is durable. */
+	#writeHead(): void {
+		const { log, first } = this.#header;
+		writeAll(
+			this.#head as DiskFile,
+			Buffer.from(
+				encodeHead({
+					log,
+					segment: first,
+					seq: this.#tail.seq,
+					offset: this.#end,
+					sum: hex(this.#sum),
+					epoch: this.#written,
+				}),
+			),
+			0,
+		);
+	}
+
 	#allocate(bytes: number): void {
-		const { file, at } = this.#active;
-		if (at.end + bytes <= at.allocated) return;
+		if (this.#end + bytes <= this.#allocated) return;
 		const step = this.#options.allocateBytes;
-		const allocated = Math.ceil((at.end + bytes) / step) * step;
-		const padding = Buffer.alloc(allocated - at.allocated, NEWLINE);
+		const target = Math.ceil((this.#end + bytes) / step) * step;
+		const padding = Buffer.alloc(target - this.#allocated, NEWLINE);
 		try {
-			writeAll(file, padding, at.allocated);
+			writeAll(this.#active, padding, this.#allocated);
 		} catch (error) {
 			if (!isFull(error)) throw error;
 			// There may still be room for the lines themselves.
 			this.#giveBack();
 			return;
 		}
-		file.sync();
-		this.#active.at = { ...at, allocated };
+		this.#active.sync();
+		this.#allocated = target;
 	}
 
 	/** Cuts what is behind the last record. */
 	#giveBack(): void {
-		const { file, at } = this.#active;
-		file.truncate(at.end);
-		file.sync();
-		this.#active.at = { ...at, allocated: at.end };
+		this.#active.truncate(this.#end);
+		this.#active.sync();
+		this.#allocated = this.#end;
 	}
 
 	/** A disk that is full is no broken disk: what did not fit is taken back, and the log stays as it was. */
@@ -471,17 +487,47 @@ export class LogFile {
 		);
 	}
 
+	/** A file that grew, shrank or was replaced behind our back has another writer: what we add could destroy its records. */
+	#assertUntouched(): void {
+		const found = this.#wasReplaced() ?? this.#wasWrittenTo();
+		if (found === undefined) return;
+		const path = activePath(this.#directory);
+		throw new WalError("WAL_CORRUPT", `${path} was changed by another program: ${found}`, { path });
+	}
+
+	/** The files themselves are only looked at when something has happened in their directory. */
+	#wasReplaced(): string | undefined {
+		const version = this.#disk.version(this.#directory);
+		if (version !== undefined && version === this.#version) return undefined;
+		this.#version = version;
+		if (this.#disk.identity(activePath(this.#directory)) !== this.#active.identity())
+			return "it was replaced or removed";
+		return this.#disk.identity(headPath(this.#directory)) === this.#head?.identity()
+			? undefined
+			: "its wal.head was replaced or removed";
+	}
+
+	/** Bytes put into the same file, as `cp` does it, change neither its inode nor, in the space allocated ahead, its size. */
+	#wasWrittenTo(): string | undefined {
+		const last = readAt(this.#active, this.#end - TRAILER_BYTES, TRAILER_BYTES + 1);
+		if (!last.subarray(0, TRAILER_BYTES).equals(this.#trailer))
+			return `seq ${this.#tail.seq} does not end at byte ${this.#end}`;
+		if (this.#allocated > this.#end && last[TRAILER_BYTES] !== NEWLINE) return `byte ${this.#end} was written to`;
+		return readAt(this.#active, this.#allocated - 1, 2).length === 1
+			? undefined
+			: `it does not end at byte ${this.#allocated}`;
+	}
+
 	/** Ends the active segment with its footer, gives it its name, and begins the next. */
 	#seal(): void {
 		const { log, first } = this.#header;
-		const { file, at } = this.#active;
-		const { seq: last, crc, end, written: epoch } = at;
-		const footer = Buffer.from(encodeFooter({ first, last, prev: crc, epoch }));
-		this.#makingSpace(() => writeAll(file, footer, end));
-		file.truncate(end + footer.length);
-		file.sync();
+		const { seq: last, crc } = this.#tail;
+		const footer = Buffer.from(encodeFooter({ first, last, prev: crc, epoch: this.#written }));
+		this.#makingSpace(() => writeAll(this.#active, footer, this.#end));
+		this.#active.truncate(this.#end + footer.length);
+		this.#active.sync();
 		this.#head?.sync();
-		file.close();
+		this.#active.close();
 		const next = { log, first: last + 1, prev: crc, epoch: this.#epoch, created: this.#opening };
 		this.#next = { ...next, ...adoptedAs(this.#header) };
 		this.#renameSealed(first);
@@ -531,3 +577,6 @@ function assertRoom(decision: Extract<Decision, { kind: "begin" | "seal" | "open
 }
 
 const REWRITE_BYTES = 1024 * 1024;
+
+/** `,"crc":"1a2b3c4d"}` and a newline. */
+const TRAILER_BYTES = 19;

@@ -8,7 +8,6 @@ export interface Inode {
 }
 
 export class MemoryDisk implements Disk {
-	readonly canFlush = true;
 	/** Path to file. */
 	readonly files: Map<string, Inode>;
 	readonly directories: Set<string>;
@@ -23,7 +22,7 @@ export class MemoryDisk implements Disk {
 		this.directories = new Set(["/", ...directories]);
 	}
 
-	open(path: string, how: "read" | "write" | "create" | "flush"): DiskFile {
+	open(path: string, how: "read" | "write" | "create"): DiskFile {
 		let inode = this.files.get(path);
 		if (how === "create") {
 			if (inode) throw errno("EEXIST", path);
@@ -32,8 +31,7 @@ export class MemoryDisk implements Disk {
 			this.link(path, inode);
 		}
 		if (!inode) throw errno("ENOENT", path);
-		const file = this.file(inode);
-		return how === "flush" ? { ...file, flush } : file;
+		return this.file(inode);
 	}
 
 	list(directory: string): readonly string[] {
@@ -120,14 +118,6 @@ export class MemoryDisk implements Disk {
 			},
 		};
 	}
-}
-
-/** A write and a sync, which other work may come between; those of the file, which a test may have replaced. */
-async function flush(this: DiskFile, bytes: Uint8Array, position: number): Promise<number> {
-	const written = this.write(bytes, position);
-	await null;
-	this.sync();
-	return written;
 }
 
 export function writeTo(inode: Inode, bytes: Uint8Array, position: number): void {
