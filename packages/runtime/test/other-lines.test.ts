@@ -3,6 +3,7 @@ import {
 	journal,
 	journalRecords,
 	type Lane,
+	NonRetryableError,
 	type Reconciled,
 	runProgram,
 	type Step,
@@ -113,7 +114,10 @@ const programs = {
 >;
 
 describe.each(Object.entries(programs))("a payment that %s", (_, { fails, more, program }) => {
-	test("is not made twice under its key, whichever record one goes back to", async () => {
+	test.each([
+		["", false],
+		[", also after another line has made it under its own key", true],
+	])("is not made twice under its key, whichever record one goes back to%s", async (_, isMadeBetween) => {
 		const lived = async () => {
 			const { step, paid, again } = payment(fails, more);
 			const opened = await house(program(step));
@@ -131,6 +135,10 @@ describe.each(Object.entries(programs))("a payment that %s", (_, { fails, more, 
 		for (const { seq } of all.slice(1)) {
 			const { timeline, toEnd, again, close } = await lived();
 			await toEnd();
+			if (isMadeBetween) {
+				await timeline.checkout(1);
+				expect([await toEnd(), again]).toEqual(["ended: paid", []]);
+			}
 			for (const _ of [1, 2]) {
 				await timeline.checkout(seq);
 				expect([await toEnd(), again], `back to ${seq}`).toEqual(["ended: paid", []]);
@@ -189,5 +197,63 @@ describe("a payment whose second try was cut, by a kill", () => {
 		const failed = (await records()).find(({ kind }) => kind === stepFailed.kind);
 		await timeline.checkout(failed?.seq ?? 0);
 		expect([await run(), tries]).toEqual(["ended: paid again", [1, 2, 2]]);
+	});
+});
+
+describe("a failure that was told on one line, and another line where the effect was made under its own key", () => {
+	const told = (lane: Lane, step: Step<string>): Promise<string> =>
+		lane.perform(step).catch(({ code }: { code?: string }) => `told ${code}`);
+
+	test("a refusal is told again at its start", async () => {
+		const keys: string[] = [];
+		let isOpen = false;
+		const pay = effect("pay", {
+			async call({ idempotencyKey: key = "" }) {
+				keys.push(key);
+				if (!isOpen) throw new NonRetryableError("no such account");
+				return "paid";
+			},
+		});
+		const { timeline, run, records, close } = await house((lane) => told(lane, pay));
+		expect(await run()).toBe("ended: told NON_RETRYABLE");
+		const start = (await records()).find(({ kind }) => kind === stepStarted.kind)?.seq ?? 0;
+		isOpen = true;
+		await timeline.checkout(1);
+		expect(await run()).toBe("ended: paid");
+		await timeline.checkout(start);
+		expect(await run()).toBe("ended: told NON_RETRYABLE");
+		expect(keys).toHaveLength(2);
+		await close();
+	});
+
+	test.each(["first try", "start"])("one that took too long is not made again, gone back to its %s", async (to) => {
+		const paid: string[] = [];
+		const asked: string[] = [];
+		const pay = effect("pay", {
+			retry: retry(2),
+			timeoutMs: 20,
+			reconcile: async (key) => {
+				asked.push(key);
+				return paid.includes(key) ? { kind: "done", result: "paid" } : { kind: "not_done" };
+			},
+			async call({ idempotencyKey: key = "", attempt }) {
+				if (paid.length > 0) paid.push(key);
+				if (attempt === 1 && paid.length === 0) throw Object.assign(new Error("down"), { retryable: true });
+				if (paid.length > 0) return "paid";
+				paid.push(key);
+				return new Promise<string>(() => {});
+			},
+		});
+		const { timeline, run, records, close } = await house((lane) => told(lane, pay));
+		expect(await run()).toBe("ended: told STEP_TIMEOUT");
+		const all = await records();
+		const kind = to === "start" ? stepStarted.kind : stepFailed.kind;
+		const seq = all.find((record) => record.kind === kind)?.seq ?? 0;
+		await timeline.checkout(1);
+		expect(await run()).toBe("ended: paid");
+		await timeline.checkout(seq);
+		await run();
+		expect(new Set(paid).size).toBe(paid.length);
+		await close();
 	});
 });

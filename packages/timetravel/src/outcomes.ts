@@ -58,9 +58,14 @@ export async function outcomesBeyond(
 		const said = outcomes.read(outcome);
 		if (!said) continue;
 		const { start, what } = said;
-		// A start of an older version does not say of which it is another try.
-		if (what === "begun" && start === undefined)
-			for (const [known, each] of found) if (isRepeat(each, said, scope)) found.delete(known);
+		if (what === "begun" && start === undefined) {
+			// A start of an older version does not say of which it is another try. On a line that has not that start it is another one.
+			const path = lineage.path(seq, scope);
+			const repeated = [...found].filter(
+				([known, each]) => isRepeat(each, said, scope) && path.has({ ...record, seq: known }),
+			);
+			for (const [known] of repeated) found.delete(known);
+		}
 		if (start === undefined || !isAsked(start) || found.get(start)?.said.what === "done") continue;
 		// A record on the current line is in the state already, and is newer than what was found.
 		if (!stepLate.is(record) && lineage.isActive(record)) found.delete(start);
