@@ -15,12 +15,14 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 	plan: ["journal", "snapshot", "wal"],
 	"skill-resume": ["journal", "snapshot", "wal"],
 	runtime: ["rewind-modes", "plan", "skill-resume", "timetravel", "journal", "snapshot", "wal"],
+	operator: ["runtime", "rewind-modes", "plan", "skill-resume", "timetravel", "wal"],
 	tools: ["journal", "wal"],
 	"offline-model": ["tools", "journal", "wal"],
-	ui: ["runtime"],
+	ui: ["operator", "runtime"],
 	"reyn-site": [],
 	cli: [
 		"ui",
+		"operator",
 		"runtime",
 		"tools",
 		"offline-model",
@@ -37,6 +39,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 /** What tests alone may have besides: a package at the side, which nothing of theirs needs. */
 const allowedInTests: Readonly<Record<string, readonly string[]>> = {
 	runtime: ["tools", "offline-model"],
+	operator: ["tools", "offline-model"],
 };
 
 /** The folders of runtime: which others of it each may import, and which packages of ours. */

@@ -102,10 +102,12 @@ describe.skipIf(typeof noTerminal === "string")("what came while a person looked
 			};
 			const text = await confirmed([verb], meanwhile, 4);
 			expect(text).toMatch(
-				new RegExp(`${verb} what was done at #(\\d+)\\?[\\s\\S]*${verb} was asked of what was done at seq \\1`),
+				new RegExp(
+					`${verb} the [^\\n]+ by ada[^\\n]* \\(#(\\d+), [^\\n]+\\)\\?[\\s\\S]*${verb} was asked of what was done at seq \\1`,
+				),
 			);
 			expect(await records()).toEqual(before);
-			expect(await confirmed([verb], async () => {}, 0)).toMatch(new RegExp(`done: ${verb} what was done at #`));
+			expect(await confirmed([verb], async () => {}, 0)).toMatch(new RegExp(`done: ${verb} the `));
 		},
 	);
 
@@ -138,7 +140,7 @@ test("chat takes moves back and makes them again", async () => {
 	);
 	expect(ended.code, ended.stderr).toBe(0);
 	expect(ended.stdout).toMatch(
-		/done: a reset at #(\d+)[\s\S]*done: undo what was done at #\1[\s\S]*done: redo what was done at #\d+/,
+		/done: a reset at #(\d+)[\s\S]*done: undo the rewind to #\d+ \(both\) by user, \d+ records \(#\1,[\s\S]*done: redo the undo of #\1 by user/,
 	);
 	expect(ended.stdout).toMatch(/there is nothing to redo/);
 	expect(ended.stdout).toMatch(/nothing was changed: this is not a terminal/);

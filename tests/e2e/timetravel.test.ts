@@ -164,7 +164,7 @@ test("a rewind of one session leaves the other, is undone, and is checked out ag
 		kind: "fork_switch",
 		applied: false,
 	});
-	expect(await json(["label"])).toMatchObject([{ name: "after-the-rewind" }]);
+	expect(await json(["labels"])).toMatchObject([{ name: "after-the-rewind" }]);
 });
 
 describe("what cannot be done is one JSON document with a code, an exit code of its own, and no record", () => {

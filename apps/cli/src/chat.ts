@@ -1,39 +1,16 @@
 /** `reyn chat`: one line in, answers as they come, plans reporting in between. */
 import type { Interface } from "node:readline";
-import {
-	type BackgroundMessage,
-	blastRadius,
-	parseRef,
-	type RewindMode,
-	type Runtime,
-	type RuntimeEvent,
-	readHistory,
-	rewindModes,
-} from "@reyn/runtime";
-import { radiusLines } from "./blast-radius.ts";
-import { oneLine } from "./clean.ts";
+import { carryOut, type Desk, givenFor, verbs } from "@reyn/operator";
+import { oneLine } from "@reyn/operator/text";
+import type { BackgroundMessage, Runtime, RuntimeEvent } from "@reyn/runtime";
 import { assertReady, type Globals, openForWork, stateOf } from "./context.ts";
 import { eventLines, isUnfinished, messageText, meterLine, restoredLines } from "./event-lines.ts";
 import { bySignal, CliError, exitCodes } from "./exit-code.ts";
-import { graphLines } from "./history.ts";
 import { keysOf, Pastes } from "./pastes.ts";
 import { asked, coloured, type Line, out, terminal, typedLines } from "./print.ts";
+import { readSlash, usage } from "./slash.ts";
 import { untilStopped } from "./stop.ts";
 import { reyn, slash } from "./suggest.ts";
-import { moveText, nextMove, paused, rewound } from "./travel.ts";
-
-const HELP = [
-	"/rewind [ref] [mode]   go back: preview, confirm, apply (modes: both, conversation_only, code_only, summarize, cancel)",
-	"/tree                  the history as a tree",
-	"/checkout <ref>        go to any moment, on an abandoned branch too",
-	"/undo  /redo           take back the newest rewind, label, note or discard; make it again",
-	"/plan list | discard <id> | resume <id> [--from <step>]",
-	"/skill list | run <name> <topic> | resume <run> | discard <run>",
-	"/resume                go on with what is unfinished",
-	"/meter                 model calls: replayed free, and paid",
-	"/help  /exit",
-	"A ref is a seq (142), @ for the tip, @-3 for checkpoints back, or a branch (b7). Files in your workspace are never touched by a rewind.",
-];
 
 export async function chat(globals: Globals, restore: boolean): Promise<number> {
 	// Before a key is read: what is typed ahead is no answer to this.
@@ -108,129 +85,51 @@ async function handle(typed: string, whole: string, runtime: Runtime, screen: Sc
 		await runtime.prompt(text);
 		return;
 	}
-	const [command, ...args] = text.split(/\s+/);
-	switch (command) {
-		case "/help":
-			return screen.lines(HELP);
-		case "/tree":
-			return screen.lines(graphLines(await readHistory(runtime), "/"));
-		case "/meter":
-			return screen.print(meterLine(runtime.meter));
-		case "/resume": {
-			const { turns, plans, runs, undelivered } = runtime.restored();
-			const running = [...plans, ...runs].filter(({ status }) => status === "running");
-			runtime.resume();
-			return screen.print(
-				turns.length + running.length + undelivered.length > 0 ? "it goes on" : "nothing is unfinished",
-			);
-		}
-		case "/rewind":
-			return rewind(args, runtime, screen);
-		case "/checkout":
-			return checkout(args, runtime, screen);
-		case "/undo":
-			return step("undo", args, runtime, screen);
-		case "/redo":
-			return step("redo", args, runtime, screen);
-		case "/plan":
-			return plans(args, runtime, screen);
-		case "/skill":
-			return skills(args, runtime, screen);
-		default:
-			throw new CliError("CLI_USAGE", `there is no ${command}; /help lists what there is`);
+	if (text === "/help") return screen.lines(helpLines());
+	if (text === "/meter") return screen.print(meterLine(runtime.meter));
+	if (text === "/rewind") return screen.lines(placesToGo(runtime));
+	const { verb, raw, dryRun, yes } = readSlash(text);
+	if (verb.access === "work") {
+		const given = givenFor(verb, raw);
+		await verb.check(runtime, given);
+		return screen.lines(verb.lines(await verb.begin(runtime, given), slash));
 	}
+	const { lines } = await carryOut(verb, raw, deskOf(runtime, screen, yes), { dryRun });
+	screen.lines(lines);
 }
 
-async function rewind(
-	[ref, mode = "both", ...rest]: readonly string[],
-	runtime: Runtime,
-	screen: Screen,
-): Promise<void> {
-	if (ref === undefined) {
-		const active = runtime.timeline
-			.checkpoints()
-			.filter((checkpoint) => checkpoint.active)
-			.slice(-10);
-		return screen.lines([
-			...active.map(({ seq, kind, title }) => `#${seq}  ${kind}  ${oneLine(title, 70)}`),
-			"now: /rewind <seq> [mode]",
-		]);
-	}
-	if (!(rewindModes as readonly string[]).includes(mode))
-		throw new CliError("CLI_USAGE", `there is no mode "${mode}"; there are ${rewindModes.join(", ")}`);
-	const preview = await runtime.previewRewind(await parseRef(ref, runtime), mode as RewindMode);
-	const radius = radiusLines(await blastRadius(runtime, preview), preview.target);
-	screen.lines([...preview.summary, ...radius]);
-	if (preview.mode === "cancel") return;
-	if (!(await screen.confirm(`rewind to #${preview.target}?`, rest.includes("--yes"))))
-		return screen.print("nothing was changed");
-	const result = await runtime.applyRewind(preview, "user");
-	screen.lines(rewound(result, "/undo"));
-	screen.lines(paused(runtime, slash));
+const deskOf = (runtime: Runtime, screen: Screen, yes: boolean): Desk => ({
+	reading: (use) => use(runtime),
+	acting: (verb, seen) => verb.act(runtime, seen, "user"),
+	confirm(question, shown) {
+		screen.lines(shown);
+		return screen.confirm(question, yes);
+	},
+	say: slash,
+});
+
+function placesToGo(runtime: Runtime): readonly string[] {
+	const active = runtime.timeline
+		.checkpoints()
+		.filter((checkpoint) => checkpoint.active)
+		.slice(-10);
+	return [
+		...active.map(({ seq, kind, title }) => `#${seq}  ${kind}  ${oneLine(title, 70)}`),
+		"now: /rewind <seq> [mode]",
+	];
 }
 
-async function checkout([ref, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
-	if (ref === undefined) throw new CliError("CLI_USAGE", "say where to: /checkout <seq>; /tree shows what there is");
-	const seq = await parseRef(ref, runtime);
-	const { kind, target, tip } = await runtime.timeline.preview(seq);
-	if (kind === "none") return screen.print("you are there already");
-	const radius = radiusLines(await blastRadius(runtime, { target, scope: {} }), target);
-	screen.lines(radius);
-	if (!(await screen.confirm(`check out #${target}?`, rest.includes("--yes"))))
-		return screen.print("nothing was changed");
-	const result = await runtime.checkout(seq, "user", {}, { expect: tip });
-	screen.print(`you are at #${result.target} now. Files in your workspace were not touched`);
-	screen.lines(paused(runtime, slash));
-}
-
-async function step(
-	verb: "undo" | "redo",
-	options: readonly string[],
-	runtime: Runtime,
-	screen: Screen,
-): Promise<void> {
-	// First: what comes while it is looked up is not shown.
-	const { tip } = runtime.wal;
-	const move = await nextMove(verb, runtime);
-	if (!move) return screen.print(`there is nothing to ${verb}; /tree shows where else one can go`);
-	const what = `${verb} ${moveText(move)}`;
-	if (!(await screen.confirm(`${what}?`, options.includes("--yes")))) return screen.print("nothing was changed");
-	await runtime[verb]("user", { of: move.seq, expect: tip });
-	screen.print(`done: ${what}. Files in your workspace were not touched`);
-	screen.lines(paused(runtime, slash));
-}
-
-async function plans([verb, id, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
-	const { plans: found } = runtime.restored();
-	if (verb === "list" || verb === undefined) {
-		return screen.lines(
-			found.length > 0
-				? found.map((each) => `${each.plan}  ${each.status}  ${each.finished}/${each.size}  ${oneLine(each.goal, 70)}`)
-				: ["no plan is in flight"],
-		);
-	}
-	if (id === undefined) throw new CliError("CLI_USAGE", `say which plan: ${slash`plan ${verb} <id>`}`);
-	if (verb === "discard") return runtime.discardPlan(id);
-	if (verb !== "resume") throw new CliError("CLI_USAGE", "/plan knows list, discard and resume");
-	const from = rest[0] === "--from" ? rest[1] : undefined;
-	const again = await runtime.resumePlan(id, from);
-	screen.print(again.length > 0 ? `runs again: ${again.join(", ")}` : `plan ${id} goes on`);
-}
-
-async function skills([verb, name, ...rest]: readonly string[], runtime: Runtime, screen: Screen): Promise<void> {
-	const { runs } = runtime.restored();
-	if (verb === "list" || verb === undefined) {
-		return screen.lines(
-			runs.length > 0
-				? runs.map((each) => `${each.run}  ${each.skill}  ${each.status}  ${each.phase ?? ""}`)
-				: ["no skill run is in flight"],
-		);
-	}
-	if (name === undefined) throw new CliError("CLI_USAGE", `say which: ${slash`skill ${verb} <name>`}`);
-	if (verb === "discard") return runtime.discardSkillRun(name);
-	if (verb === "resume") return runtime.resumeSkillRun(name);
-	if (verb !== "run") throw new CliError("CLI_USAGE", "/skill knows list, run, resume and discard");
-	screen.print(`skill run ${await runtime.runSkill(name, { topic: rest.join(" ") })} started`);
+function helpLines(): readonly string[] {
+	const rows = verbs.filter(({ name }) => name !== "ask").map((verb) => [usage(verb), verb.summary] as const);
+	const own = [
+		["/tree", "the history as a tree"],
+		["/meter", "model calls: replayed free, and paid"],
+		["/help  /exit", ""],
+	] as const;
+	return [
+		...[...rows, ...own].map(([typed, what]) => `${typed.padEnd(32)} ${what}`.trimEnd()),
+		"A ref is a seq (142), @ for the tip, @-3 for checkpoints back, a branch (b7) or a label. Files in your workspace are never touched by a rewind.",
+	];
 }
 
 /** Once clears what was typed, or stops the turn; twice within 1.5 seconds leaves. Plans are never stopped by it. */

@@ -7,12 +7,17 @@ import { answerLines, asked } from "./print.ts";
  *
  * @throws CliError `CLI_REFUSED`
  */
-export async function confirm(question: string, yes = false): Promise<void> {
-	if (yes) return;
+export async function answered(question: string, yes: boolean): Promise<boolean> {
+	if (yes) return true;
 	if (!process.stdin.isTTY)
 		throw new CliError("CLI_REFUSED", "nothing was changed: this is not a terminal, so say --yes to go ahead");
 	const lines = answerLines();
 	const answer = await lines.question(asked(`${question} [y/N]`));
 	lines.close();
-	if (!/^y(es)?$/i.test(answer.trim())) throw new CliError("CLI_REFUSED", "nothing was changed");
+	return /^y(es)?$/i.test(answer.trim());
+}
+
+/** The same, where no is the end of it. @throws CliError `CLI_REFUSED` */
+export async function confirm(question: string, yes = false): Promise<void> {
+	if (!(await answered(question, yes))) throw new CliError("CLI_REFUSED", "nothing was changed");
 }

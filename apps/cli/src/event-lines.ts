@@ -1,6 +1,7 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
+
+import { asJson, asLine, oneLine } from "@reyn/operator/text";
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
-import { asJson, asLine, oneLine } from "./clean.ts";
 import { err } from "./print.ts";
 import { scriptEventLines } from "./script-lines.ts";
 import type { Stopped } from "./stop.ts";

@@ -30,6 +30,8 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	NOTHING_TO_UNDO: exitCodes.notFound,
 	CALL_IN_DOUBT: exitCodes.refused,
 	DETERMINISM: exitCodes.usage,
+	OPERATOR_ARGS: exitCodes.usage,
+	OPERATOR_NOT_FOUND: exitCodes.notFound,
 	PLAN_UNKNOWN: exitCodes.notFound,
 	PLAN_UNKNOWN_STEP: exitCodes.notFound,
 	RUNTIME_SCRIPT_LOST: exitCodes.damaged,

@@ -1,7 +1,8 @@
 /** `reyn gc`: the only command that takes anything away, and it says first what. */
+
+import { oneLine } from "@reyn/operator/text";
 import type { Collection } from "@reyn/runtime";
 import type { Command } from "commander";
-import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { type Globals, openForReading, openForWork } from "./context.ts";
 import { err } from "./print.ts";

@@ -2,19 +2,14 @@
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { isNativeError } from "node:util/types";
-import { parseRef, type Restored, readHistory, reportState } from "@reyn/runtime";
 import { Command, CommanderError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
-import { asJson } from "./clean.ts";
-import { assertReady, type Globals, openForReading, openForWork, reading } from "./context.ts";
+import type { Globals } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addGcCommand } from "./gc.ts";
-import { graphLines, listLines } from "./history.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
-import { stateLines } from "./state.ts";
-import { reyn } from "./suggest.ts";
-import { addTravelCommands } from "./travel.ts";
+import { addVerbs } from "./verbs.ts";
 import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
 import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
@@ -82,7 +77,7 @@ const EXIT_CODES = `
 Exit codes: 0 done · 1 failed while running · 2 usage · 3 not found · 4 refused (needs --yes, in use, newer format)
             5 the log is damaged, or not safe to use · 6 finished, some plan steps failed · 129, 130, 141 and 143 stopped by a signal`;
 
-function commands(done: (exitCode: number) => void): Command {
+export function commands(done: (exitCode: number) => void): Command {
 	const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
 		version: string;
 	};
@@ -139,179 +134,7 @@ function commands(done: (exitCode: number) => void): Command {
 			},
 		);
 
-	program
-		.command("resume")
-		.description("go on with everything that was in flight, deliver the answers, and end")
-		.addOption(outputFormat())
-		.action(async ({ outputFormat }: { outputFormat: OutputFormat }) => {
-			// `--trust` holds from then on, whether anything is in flight or not.
-			if (globals().trust) await assertReady(globals());
-			await reading(globals(), async (runtime) => assertInFlight(runtime.restored()));
-			done(await work({ globals: globals(), format: formatOf(globals(), outputFormat), start: async () => {} }));
-		});
-
-	program
-		.command("log")
-		.description("checkpoints and rewinds, newest first")
-		.option("--graph", "as a tree, with the branches that were abandoned")
-		.action(async ({ graph }: { graph?: boolean }) => {
-			await using runtime = await openForReading(globals());
-			const history = await readHistory(runtime);
-			print(globals(), history, graph ? graphLines(history) : listLines(history));
-		});
-
-	program
-		.command("show")
-		.argument("<ref>", "142, @ (the tip), @-3 (checkpoints back), b7 (the end of a branch), a label")
-		.description("the state at a moment, with a hash that proves it")
-		.option("--entry", "the record itself")
-		.action(async (ref: string, { entry }: { entry?: boolean }) => {
-			await using runtime = await openForReading(globals());
-			const seq = await parseRef(ref, runtime);
-			if (!entry) {
-				const state = await reportState(runtime, seq);
-				return print(globals(), state, stateLines(state));
-			}
-			const record = await runtime.timeline.record(seq);
-			if (!record) throw new CliError("CLI_NOT_FOUND", "genesis is before the first record; the first one is #1");
-			print(globals(), record, asJson(record, 2).split("\n"));
-		});
-
-	addTravelCommands(program, globals, print);
-
-	program
-		.command("label")
-		.argument("[ref]")
-		.argument("[name]", "letters, digits, ., _ and -; a ref from then on")
-		.description("name a moment; without a name, the labels there are")
-		.option("--actor <name>", "who asks", "user")
-		.action(async (ref: string | undefined, name: string | undefined, { actor }: { actor: string }) => {
-			if (ref === undefined) {
-				const labels = await reading(globals(), (runtime) => runtime.timeline.labels());
-				const lines = labels.map((label) => `#${label.seq}  ${label.name}`);
-				return print(globals(), labels, lines.length > 0 ? lines : ["there is no label"]);
-			}
-			if (name === undefined) throw new CliError("CLI_USAGE", "expected a name: reyn label <ref> <name>");
-			const { seq, shown } = await reading(globals(), async (runtime) => {
-				const found = await parseRef(ref, runtime);
-				await runtime.timeline.record(found);
-				return { seq: found, shown: runtime.wal.tip };
-			});
-			await using runtime = await openForWork(globals());
-			await runtime.timeline.label(seq, name, { actor, expect: shown });
-			print(globals(), { name, seq }, [`#${seq} is "${name}" from now on`]);
-		});
-
-	program
-		.command("branches")
-		.description("every line of history there is; the one with * is where you are")
-		.action(async () => {
-			const { branches } = await reading(globals(), readHistory);
-			print(
-				globals(),
-				branches,
-				branches.map(
-					({ name, parent, forkedAt, last, active }) =>
-						`${active ? "*" : " "} ${name}  to #${last}${parent === undefined ? "" : `  from #${forkedAt} of ${parent}`}`,
-				),
-			);
-		});
-
-	const plan = program.command("plan").description("plans that are in flight");
-	plan.command("list").action(async () => {
-		const { plans } = await reading(globals(), async (runtime) => runtime.restored());
-		print(
-			globals(),
-			plans,
-			plans.length > 0
-				? plans.map((each) => `${each.plan}  ${each.status}  ${each.finished}/${each.size}  ${each.goal}`)
-				: ["no plan is in flight"],
-		);
-	});
-	plan
-		.command("discard")
-		.argument("<id>")
-		.action(async (id: string) => {
-			const shown = await reading(globals(), async (runtime) => {
-				runtime.findPlan(id);
-				return runtime.wal.tip;
-			});
-			await using runtime = await openForWork(globals());
-			await runtime.discardPlan(id, { expect: shown });
-			print(globals(), { plan: id, discarded: true }, [`plan ${id} is discarded`]);
-		});
-	plan
-		.command("resume")
-		.argument("<id>")
-		.option("--from <step>", "run this step and all that depends on it again")
-		.addOption(outputFormat())
-		.action(async (id: string, { from, outputFormat }: { from?: string; outputFormat: OutputFormat }) => {
-			await reading(globals(), async (runtime) => runtime.findPlan(id));
-			done(
-				await work({
-					globals: globals(),
-					format: formatOf(globals(), outputFormat),
-					restore: false,
-					start: async (runtime) => void (await runtime.resumePlan(id, from)),
-				}),
-			);
-		});
-
-	const skill = program.command("skill").description("skill runs");
-	skill
-		.command("run")
-		.argument("<name>", "digest")
-		.argument("<topic>")
-		.addOption(outputFormat())
-		.action(async (name: string, topic: string, { outputFormat }: { outputFormat: OutputFormat }) => {
-			done(
-				await work({
-					globals: globals(),
-					format: formatOf(globals(), outputFormat),
-					start: async (runtime) => void (await runtime.runSkill(name, { topic })),
-				}),
-			);
-		});
-	skill.command("list").action(async () => {
-		const { runs } = await reading(globals(), async (runtime) => runtime.restored());
-		print(
-			globals(),
-			runs,
-			runs.length > 0
-				? runs.map((each) => `${each.run}  ${each.skill}  ${each.status}  ${each.phase ?? ""}`)
-				: ["no skill run is in flight"],
-		);
-	});
-	skill
-		.command("discard")
-		.argument("<run>")
-		.action(async (run: string) => {
-			const shown = await reading(globals(), async (runtime) => {
-				runtime.findSkillRun(run);
-				return runtime.wal.tip;
-			});
-			await using runtime = await openForWork(globals());
-			await runtime.discardSkillRun(run, { expect: shown });
-			print(globals(), { run, discarded: true }, [`skill run ${run} is discarded`]);
-		});
-
-	skill
-		.command("resume")
-		.description("go on with a run that a rewind has paused")
-		.argument("<run>")
-		.addOption(outputFormat())
-		.action(async (run: string, { outputFormat }: { outputFormat: OutputFormat }) => {
-			await reading(globals(), async (runtime) => runtime.findSkillRun(run));
-			done(
-				await work({
-					globals: globals(),
-					format: formatOf(globals(), outputFormat),
-					restore: false,
-					start: (runtime) => runtime.resumeSkillRun(run),
-				}),
-			);
-		});
-
+	addVerbs(program, { globals, done });
 	addScriptCommands(program, globals, print, done);
 	addGcCommand(program, globals, print);
 	addWalCommands(program, globals, print, done);
@@ -335,14 +158,6 @@ function commands(done: (exitCode: number) => void): Command {
 		});
 
 	return program;
-}
-
-/** @throws CliError `CLI_NOT_FOUND` when a resume would have nothing to do */
-function assertInFlight({ turns, plans, runs, undelivered }: Restored): void {
-	const running = [...plans, ...runs].filter(({ status }) => status === "running");
-	if (turns.length + running.length + undelivered.length > 0) return;
-	const waiting = plans.length > 0 ? `; paused: ${plans.map(({ plan }) => reyn`plan resume ${plan}`).join(", ")}` : "";
-	throw new CliError("CLI_NOT_FOUND", `nothing is in flight${waiting}`);
 }
 
 function print({ json }: Globals, value: unknown, lines: readonly string[]): void {

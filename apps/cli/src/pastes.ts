@@ -2,7 +2,7 @@
 import { Transform } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { stripVTControlCharacters } from "node:util";
-import { clean } from "./clean.ts";
+import { clean } from "@reyn/operator/text";
 
 /** Tells the terminal to put its marks around what is pasted; else that looks like lines that are typed. */
 const MODE = { on: "\x1b[?2004h", off: "\x1b[?2004l" } as const;

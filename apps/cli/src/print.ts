@@ -4,8 +4,8 @@
  */
 import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
 import { type Interface as Answers, createInterface as createAnswers } from "node:readline/promises";
+import { asJson, asLine, clean } from "@reyn/operator/text";
 import pc from "picocolors";
-import { asJson, asLine, clean } from "./clean.ts";
 import type { PasteMode } from "./pastes.ts";
 
 type Colour = "bold" | "cyan" | "dim" | "green" | "red";

@@ -1,4 +1,6 @@
 /** Script runs as lines for people. */
+
+import { oneLine } from "@reyn/operator/text";
 import {
 	type CallEvent,
 	callsOf,
@@ -9,7 +11,6 @@ import {
 	type ScriptRunEntry,
 	type Verification,
 } from "@reyn/runtime";
-import { oneLine } from "./clean.ts";
 
 /** Lines for what happens in a run; none where it is not worth one. */
 export function scriptEventLines(event: ScriptEvent): readonly string[] {

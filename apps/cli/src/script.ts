@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { asJson, oneLine } from "@reyn/operator/text";
 import {
 	callsOf,
 	checkScript,
@@ -16,7 +17,6 @@ import {
 	type StartedScript,
 } from "@reyn/runtime";
 import { type Command, Option } from "commander";
-import { asJson, oneLine } from "./clean.ts";
 import { type Globals, openForReading, openForWork, previewing, reading, watchTimeSlice } from "./context.ts";
 import { eventLines, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
 import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";

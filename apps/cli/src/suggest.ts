@@ -1,5 +1,5 @@
 /** Commands that are suggested. A person copies them, so what a log, a file or an argument has named must be one word of them, and the same. */
-import { asLine } from "./clean.ts";
+import { asLine } from "@reyn/operator/text";
 
 /** Writes a command: the texts are ours, the words between them are anybody's. */
 export type Suggest = (texts: readonly string[], ...words: readonly string[]) => string;

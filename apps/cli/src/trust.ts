@@ -1,10 +1,10 @@
 /** A state that came from elsewhere is looked at, and nothing in it goes on before a person has said that it may. */
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
+import { oneLine } from "@reyn/operator/text";
 import { claimState, forgetUnknown, type Restored, stateFingerprint, stateOrigin, trustState } from "@reyn/runtime";
 import { isReynError } from "@reyn/wal";
 import { assertNoDirectory, atomicWrite } from "@reyn/wal/internal";
-import { oneLine } from "./clean.ts";
 import { confirm } from "./confirm.ts";
 import { restoredLines, tornLine } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";

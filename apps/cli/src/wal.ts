@@ -2,11 +2,11 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { asJson, oneLine } from "@reyn/operator/text";
 import { layoutOf } from "@reyn/runtime";
 import type { Wal, WalRecord } from "@reyn/wal";
 import type { LogProblem, LogStats, LogVerdict, RepairProposal } from "@reyn/wal/tools";
 import { type Command, InvalidArgumentError } from "commander";
-import { asJson, oneLine } from "./clean.ts";
 import { type Globals, stateOf } from "./context.ts";
 import { CliError, exitCodes } from "./exit-code.ts";
 import { err, out } from "./print.ts";

@@ -6,8 +6,8 @@ import { Readable } from "node:stream";
 import { allRecords, fileStore, layoutOf } from "@reyn/runtime";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { walRecords } from "../../../packages/wal/src/record/wal-records.ts";
+import { HOSTILE, raw } from "../../../tests/kit/hostile.ts";
 import { main } from "../src/main.ts";
-import { HOSTILE, raw } from "./hostile.ts";
 import { type HostileLog, hostile, ids, sha256, writeHostileLog } from "./hostile-log.ts";
 
 /** As a script may have it: its own text is refused where it has such characters. */
@@ -89,7 +89,7 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 		["checkpoint.title", "reset.mode"],
 	],
 	[["branches"], []],
-	[["label"], ["label_1"]],
+	[["labels"], ["label_1"]],
 	[
 		["show", "@"],
 		["user_prompt.text", "assistant_message.text", "call.name", "plan-1", "plan_started.goal", "skill-2"],

@@ -8,7 +8,7 @@ import { allRecords, layoutOf } from "@reyn/runtime";
 import { type Draft, fileEngine, type Scope } from "@reyn/wal";
 import { encodeRecord } from "../../../packages/wal/src/record/codec.ts";
 import { walRecords } from "../../../packages/wal/src/record/wal-records.ts";
-import { HOSTILE } from "./hostile.ts";
+import { HOSTILE } from "../../../tests/kit/hostile.ts";
 
 /** Hostile on both sides, and with a line that nobody has said. The mark is what is left of it in print. */
 export const hostile = (mark: string): string => `${mark}${HOSTILE}\nFAKE ${mark}${HOSTILE}`;

@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
+import { HOSTILE, raw } from "../../../tests/kit/hostile.ts";
 import { main, reportUncaught } from "../src/main.ts";
 import { asked, coloured, err, out } from "../src/print.ts";
-import { HOSTILE, raw } from "./hostile.ts";
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Restored } from "@reyn/runtime";
 import { expect, test } from "vitest";
+import { HOSTILE } from "../../../tests/kit/hostile.ts";
 import { restoredLines } from "../src/event-lines.ts";
 import { asTyped, reyn, slash } from "../src/suggest.ts";
-import { HOSTILE } from "./hostile.ts";
 
 /** What `reyn` would be given by a shell that somebody has pasted a command into. */
 function given(command: string): readonly string[] {

@@ -55,6 +55,7 @@ const concepts = section("Concepts", [
 	["concepts/timetravel.md", "packages/timetravel/README.md", "timetravel: branches"],
 	["concepts/journal.md", "packages/journal/README.md", "journal: durable steps"],
 	["concepts/rewind-modes.md", "packages/rewind-modes/README.md", "rewind-modes: what goes back"],
+	["concepts/operator.md", "packages/operator/README.md", "operator: what people do, each verb once"],
 	["concepts/plan.md", "packages/plan/README.md", "plan: steps of a question"],
 	["concepts/skill-resume.md", "packages/skill-resume/README.md", "skill-resume: phases"],
 	["concepts/runtime.md", "packages/runtime/README.md", "runtime: all of it"],

@@ -1,16 +1,19 @@
 /** Reports the history as a value: checkpoints, rewinds, branches, and the current position. */
 import { rewindNote } from "@reyn/rewind-modes";
-import { reset } from "@reyn/timetravel";
+import { type Label, reset } from "@reyn/timetravel";
 import { type Seq, scopeKey } from "@reyn/wal";
 import type { Runtime } from "../runtime.ts";
 
 export interface HistoryEntry {
 	readonly seq: Seq;
 	readonly ts: number;
-	readonly type: "checkpoint" | "reset" | "note" | "genesis";
+	/** `label`: a record that is here for its labels alone. */
+	readonly type: "checkpoint" | "reset" | "note" | "label" | "genesis";
 	readonly title: string;
 	readonly branch: string;
 	readonly active: boolean;
+	/** The labels of this moment. Absent: none. */
+	readonly labels?: readonly string[];
 }
 
 export interface History {
@@ -23,6 +26,8 @@ export interface History {
 		readonly forkedAt: number;
 		readonly last: number;
 		readonly active: boolean;
+		/** The labels of moments on it. Absent: none. */
+		readonly labels?: readonly string[];
 	}[];
 }
 
@@ -46,13 +51,24 @@ export async function readHistory({ wal, timeline }: Runtime): Promise<History> 
 		if (rewindNote.is(record))
 			entries.push({ ...where, type: "note", title: `note on #${record.data.target} by ${record.data.actor}` });
 	}
+	const labelled = Map.groupBy(await timeline.labels(), (each) => each.seq);
+	const named = (found: readonly Label[] = []): { labels?: readonly string[] } =>
+		found.length > 0 ? { labels: found.map(({ name }) => name) } : {};
+	for (const seq of labelled.keys()) {
+		if (entries.some((entry) => entry.seq === seq)) continue;
+		const record = await timeline.record(seq);
+		if (!record) continue;
+		const where = { seq, ts: record.ts, branch: branchOf(seq), active: lineage.isActive(record) };
+		entries.push({ ...where, type: "label", title: record.kind });
+	}
 	const nameOf = (id: number | undefined): string | undefined => branches.find((branch) => branch.id === id)?.name;
 	return {
 		tip: wal.tip,
-		entries: entries.sort((a, b) => b.seq - a.seq),
+		entries: entries.sort((a, b) => b.seq - a.seq).map((entry) => ({ ...entry, ...named(labelled.get(entry.seq)) })),
 		branches: branches.map(({ id, name, parent, forkedAt, last, active }) => {
 			const above = nameOf(parent);
-			return { id, name, ...(above === undefined ? {} : { parent: above }), forkedAt, last, active };
+			const own = [...labelled.values()].flat().filter((each) => branchOf(each.seq) === name);
+			return { id, name, ...(above === undefined ? {} : { parent: above }), forkedAt, last, active, ...named(own) };
 		}),
 	};
 }

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { asLine, clean, oneLine } from "../src/clean.ts";
-import { HOSTILE, raw } from "./hostile.ts";
+import { HOSTILE, raw } from "../../../tests/kit/hostile.ts";
+import { asLine, clean, oneLine } from "../src/text.ts";
 
 test("whatever acts, turns letters round or is not drawn is taken out, each for itself", () => {
 	for (let point = 0; point <= 0x10ffff; point++) {
@@ -15,7 +15,7 @@ test("whatever acts, turns letters round or is not drawn is taken out, each for 
 
 /** Neither package is the other's to ask: what a terminal takes is no business of a journal, nor acorn of all that is printed. */
 test("the text of a script is refused for the same characters", () => {
-	const [here, there] = ["../src/clean.ts", "../../../packages/journal/src/script/load.ts"].map(
+	const [here, there] = ["../src/text.ts", "../../../packages/journal/src/script/load.ts"].map(
 		(file) => /\[\[\\p\{Cc\}.*\]\]/.exec(readFileSync(join(import.meta.dirname, file), "utf8"))?.[0],
 	);
 	expect(here).toContain("Default_Ignorable_Code_Point");

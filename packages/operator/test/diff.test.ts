@@ -1,8 +1,8 @@
 /** The differences of two states, and a preview, as people read them. */
 import type { BlastRadius, StateDiff } from "@reyn/runtime";
 import { expect, test } from "vitest";
-import { radiusLines } from "../src/blast-radius.ts";
-import { diffText, statOf } from "../src/diff.ts";
+import { radiusLines } from "../src/lines/blast-radius.ts";
+import { diffText, statOf } from "../src/lines/diff.ts";
 
 const diff: StateDiff = {
 	from: 2,

@@ -1,6 +1,6 @@
 /** The history as a tree: which lane each branch stands in. */
 import { expect, test } from "vitest";
-import { drawGraph, type GraphBranch, type GraphRow } from "../src/graph.ts";
+import { drawGraph, type GraphBranch, type GraphRow } from "../src/lines/graph.ts";
 
 const row = (seq: number, branch: number, mark = "●"): GraphRow => ({ seq, branch, mark, text: `#${seq}` });
 const branch = (id: number, parent: number | undefined, forkedAt: number): GraphBranch => ({ id, parent, forkedAt });

@@ -1,6 +1,6 @@
 /** What differs between two states, for people. */
 import { type Change, diffLines, type StateDiff } from "@reyn/runtime";
-import { oneLine } from "./clean.ts";
+import { oneLine } from "../text.ts";
 import { scopeText } from "./scope.ts";
 
 /** How many values came, went and changed; each item of a list is one. */
@@ -20,14 +20,16 @@ export function statOf({ projections }: StateDiff): Readonly<Record<string, Stat
 	return Object.fromEntries(Object.entries(projections).map(([name, changes]) => [name, count(changes)]));
 }
 
-export function statText(diff: StateDiff): string[] {
-	const lines = Object.entries(statOf(diff)).map(
+export function statText(diff: Compared & { readonly projections: Readonly<Record<string, Stat>> }): string[] {
+	const lines = Object.entries(diff.projections).map(
 		([name, { added, removed, changed }]) => `${name}  ${added} added, ${removed} removed, ${changed} changed`,
 	);
 	return [headOf(diff), ...lines];
 }
 
-const headOf = ({ from, to, scope }: StateDiff): string => `#${from} → #${to} of ${scopeText(scope)}`;
+type Compared = Pick<StateDiff, "from" | "to" | "scope">;
+
+const headOf = ({ from, to, scope }: Compared): string => `#${from} → #${to} of ${scopeText(scope)}`;
 
 function count(changes: readonly Change[]): Stat {
 	let [added, removed, changed] = [0, 0, 0];

@@ -1,6 +1,7 @@
 /** The history as lines, newest first. */
 import type { History, HistoryEntry } from "@reyn/runtime";
-import { oneLine } from "./clean.ts";
+import type { Say } from "../say.ts";
+import { oneLine } from "../text.ts";
 import { drawGraph, type GraphRow } from "./graph.ts";
 
 /** One line an entry, newest first. */
@@ -8,8 +9,7 @@ export function listLines({ entries, tip }: History): string[] {
 	return [`@ #${tip} tip`, ...entries.map((entry) => `${mark(entry)} ${textOf(entry)}`)];
 }
 
-/** @param command how people say `checkout` where they are */
-export function graphLines({ entries, branches, tip }: History, command = "reyn "): string[] {
+export function graphLines({ entries, branches, tip }: History, say: Say): string[] {
 	const idOf = (name: string): number => branches.find((branch) => branch.name === name)?.id ?? 0;
 	const current = branches.find(({ active }) => active);
 	const rows: GraphRow[] = entries.map((entry) => ({
@@ -26,7 +26,7 @@ export function graphLines({ entries, branches, tip }: History, command = "reyn 
 	}));
 	return [
 		...drawGraph([tipRow, ...rows], graph),
-		`● on the way to where you are   ○ abandoned, still there: ${command}checkout <seq>`,
+		`● on the way to where you are   ○ abandoned, still there: ${say`checkout <seq>`}`,
 	];
 }
 
@@ -35,7 +35,8 @@ function mark({ type, active }: HistoryEntry): string {
 	return active ? "●" : "○";
 }
 
-function textOf({ seq, title, branch, type, active }: HistoryEntry): string {
+function textOf({ seq, title, branch, type, active, labels = [] }: HistoryEntry): string {
 	const where = type === "reset" ? `  [${branch}]` : "";
-	return `#${seq}  ${oneLine(title, 80)}${where}${active ? "" : "  (abandoned)"}`;
+	const names = labels.map((name) => `  "${oneLine(name, 64)}"`).join("");
+	return `#${seq}  ${oneLine(title, 80)}${names}${where}${active ? "" : "  (abandoned)"}`;
 }

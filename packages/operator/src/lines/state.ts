@@ -1,6 +1,6 @@
-/** `reyn state` for people: the state of a session at one moment, as lines. */
+/** The state of a session at one moment, as lines for people. */
 import type { StateReport } from "@reyn/runtime";
-import { oneLine } from "./clean.ts";
+import { oneLine } from "../text.ts";
 
 /** The moment, the hash of the state, its newest 12 messages, and its plans and skill runs. */
 export function stateLines(state: StateReport): string[] {

@@ -1,0 +1,71 @@
+/** What is typed behind a slash, read as a verb and what it takes. */
+import { isOptional, type Verb, verbs } from "@reyn/operator";
+import { CliError } from "./exit-code.ts";
+
+export interface Slashed {
+	readonly verb: Verb;
+	readonly raw: Readonly<Record<string, unknown>>;
+	readonly dryRun: boolean;
+	readonly yes: boolean;
+}
+
+/** Other names of verbs that people know. */
+const also: Readonly<Record<string, string>> = { tree: "log --graph", plan: "plan list", skill: "skill list" };
+
+/**
+ * Reads a line that begins with a slash: `/plan resume p12 --from s3`. A word too many is the value of an option that may have it,
+ * as the mode in `/rewind 142 code_only`.
+ *
+ * @throws CliError `CLI_USAGE`
+ */
+export function readSlash(line: string): Slashed {
+	const typed = line.slice(1).trim();
+	const words = (also[typed] ?? typed).split(/\s+/);
+	const verb = verbs.findLast(({ name }) => name === words.slice(0, name.split(" ").length).join(" "));
+	if (!verb) throw new CliError("CLI_USAGE", unknown(words[0] ?? ""));
+	const rest = words.slice(verb.name.split(" ").length);
+	const raw: Record<string, unknown> = {};
+	const places = Object.entries(verb.params).filter(([, { as }]) => as === "word" || as === "text");
+	let [dryRun, yes] = [false, false];
+	while (rest.length > 0) {
+		const next = rest.shift() as string;
+		const name = /^--?([a-z][a-z-]*)$/.exec(next)?.[1];
+		if (name === "yes") yes = true;
+		else if (name === "dry-run") dryRun = true;
+		else if (name !== undefined) {
+			const param = verb.params[name];
+			if (!param) throw new CliError("CLI_USAGE", `/${verb.name} has no ${next}; ${usage(verb)}`);
+			raw[name] = param.as === "flag" ? true : rest.shift();
+		} else {
+			const [place] = places;
+			if (place?.[1].as === "text") raw[place[0]] = [next, ...rest.splice(0)].join(" ");
+			else if (place) raw[place[0]] = next;
+			else raw[optionOf(verb, next)] = next;
+			places.shift();
+		}
+	}
+	const missing = places.find(([, param]) => !isOptional(param));
+	if (missing) throw new CliError("CLI_USAGE", `${usage(verb)}: <${missing[1].value}> is missing`);
+	return { verb, raw, dryRun, yes };
+}
+
+function unknown(word: string): string {
+	const known = verbs.flatMap(({ name }) => (name.startsWith(`${word} `) ? [name.slice(word.length + 1)] : []));
+	return known.length > 0 ? `/${word} knows ${known.join(", ")}` : `there is no /${word}; /help lists what there is`;
+}
+
+function optionOf(verb: Verb, word: string): string {
+	const found = Object.entries(verb.params).find(([, { choices }]) => choices?.includes(word));
+	if (found) return found[0];
+	throw new CliError("CLI_USAGE", `/${verb.name} takes no "${word}"; ${usage(verb)}`);
+}
+
+/** `/rewind <ref> [--mode mode] [--scope scope]` */
+export function usage({ name, params }: Verb): string {
+	const parts = Object.entries(params).map(([key, param]) => {
+		if (param.as === "flag") return ` [--${key}]`;
+		if (param.as === "option") return ` [--${key} ${param.value}]`;
+		return isOptional(param) ? ` [${param.value}]` : ` <${param.value}>`;
+	});
+	return `/${name}${parts.join("")}`;
+}

@@ -1,0 +1,128 @@
+/** The verbs of `@reyn/operator` as commands: what each takes becomes arguments and options, and what it says goes to stdout. */
+import {
+	carryOut,
+	type Desk,
+	givenFor,
+	isOptional,
+	type Param,
+	type Verb,
+	verbs,
+	type WorkVerb,
+	type WriteVerb,
+} from "@reyn/operator";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { answered } from "./confirm.ts";
+import { assertReady, type Globals, openForWork, reading } from "./context.ts";
+import { CliError } from "./exit-code.ts";
+import { err, out } from "./print.ts";
+import { reyn } from "./suggest.ts";
+import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
+
+/** What is a command by another name: `run` asks one question, and has more ways to be given it. */
+const elsewhere: readonly string[] = ["ask"];
+
+interface Face {
+	readonly globals: () => Globals;
+	readonly done: (exitCode: number) => void;
+}
+
+export function addVerbs(program: Command, face: Face): void {
+	for (const verb of verbs) if (!elsewhere.includes(verb.name)) addVerb(program, verb, face);
+}
+
+function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
+	const command = commandOf(program, verb.name).description(verb.summary);
+	const params = Object.entries(verb.params);
+	const words = params.filter(([, { as }]) => as === "word" || as === "text");
+	for (const [, { value, help, ...param }] of words)
+		command.argument(isOptional({ value, help, ...param }) ? `[${value}]` : `<${value}>`, help);
+	for (const [name, param] of params) if (!isWord(param)) command.addOption(optionOf(name, param));
+	if (verb.access === "write") addConfirming(command, verb);
+	if (verb.access === "work") command.addOption(outputFormat());
+	command.addHelpText("after", `\nExample: ${reyn([`${verb.name} ${verb.example}`.trimEnd()])}`);
+	command.action(async (...all: unknown[]) => {
+		// Commander gives the arguments, then the options, then itself.
+		const { dryRun, yes, actor, outputFormat: format, ...options } = all.at(-2) as Chosen;
+		const raw = { ...options, ...Object.fromEntries(words.map(([name], at) => [name, all[at]])) };
+		if (verb.access === "work") return done(await workOn(verb, raw, globals(), format ?? "text"));
+		const desk = deskOf(globals(), yes ?? false, actor ?? "user");
+		const { document, lines, outcome } = await carryOut(verb, raw, desk, { dryRun: dryRun ?? false });
+		if (outcome === "declined") throw new CliError("CLI_REFUSED", "nothing was changed");
+		if (globals().json) out.json(document);
+		else out.lines(lines);
+	});
+}
+
+interface Chosen extends Record<string, unknown> {
+	readonly dryRun?: boolean;
+	readonly yes?: boolean;
+	readonly actor?: string;
+	readonly outputFormat?: OutputFormat;
+}
+
+/** `plan discard` is a command of the command `plan`. */
+function commandOf(program: Command, name: string): Command {
+	const [first = "", second] = name.split(" ");
+	if (second === undefined) return program.command(first);
+	const group =
+		program.commands.find((each) => each.name() === first) ??
+		program.command(first).description(`${first}s that are in flight`);
+	return group.command(second);
+}
+
+const isWord = ({ as }: Param): boolean => as === "word" || as === "text";
+
+function optionOf(name: string, param: Param): Option {
+	const { as, value, help, schema, choices } = param;
+	if (as === "flag") return new Option(`--${name}`, help);
+	const short = name.length === 1 ? `-${name}` : `--${name}`;
+	const found = schema.safeParse(undefined);
+	const option = new Option(`${short} <${value}>`, help);
+	if (found.success && typeof found.data === "string") option.default(found.data);
+	if (choices) return option.choices(choices);
+	return option.argParser((text: string) => {
+		const { error } = schema.safeParse(text);
+		if (error) throw new InvalidArgumentError(`${error.issues.map(({ message }) => message).join("; ")}.`);
+		return text;
+	});
+}
+
+function addConfirming(command: Command, { question }: WriteVerb): void {
+	command.option("--dry-run", "the preview, and nothing else");
+	if (question) command.option("--yes", "do it without asking");
+	command.option("--actor <name>", "who asks", "user");
+}
+
+function deskOf(globals: Globals, yes: boolean, actor: string): Desk {
+	return {
+		reading: (use) => reading(globals, use),
+		async acting(verb, seen) {
+			await using runtime = await openForWork(globals);
+			return await verb.act(runtime, seen, actor);
+		},
+		async confirm(question, shown) {
+			if (!globals.json) err.lines(shown);
+			return answered(question, yes);
+		},
+		say: reyn,
+	};
+}
+
+/** Begins it in a process that works until all is over, and tells what it does. */
+async function workOn(
+	verb: WorkVerb,
+	raw: Readonly<Record<string, unknown>>,
+	globals: Globals,
+	format: OutputFormat,
+): Promise<number> {
+	const given = givenFor(verb, raw);
+	// `--trust` holds from then on, whether anything is in flight or not.
+	if (globals.trust) await assertReady(globals);
+	await reading(globals, (runtime) => verb.check(runtime, given));
+	return work({
+		globals,
+		format: formatOf(globals, format),
+		restore: !verb.isAlone,
+		start: async (runtime) => void (await verb.begin(runtime, given)),
+	});
+}

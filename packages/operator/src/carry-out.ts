@@ -1,0 +1,46 @@
+/** Carries a verb out: look, show, ask, and then do exactly what was shown. Written once, for every face. */
+import type { Runtime } from "@reyn/runtime";
+import type { Say } from "./say.ts";
+import { givenFor, type ReadVerb, type WriteVerb } from "./verb.ts";
+
+/** What a face gives for it. */
+export interface Desk {
+	/** Looks at the state without holding its log. */
+	reading<T>(use: (runtime: Runtime) => Promise<T>): Promise<T>;
+	/** Does what was seen, in the process that has the log, and gives what was done. */
+	acting(verb: WriteVerb, seen: object): Promise<object>;
+	/** Shows what would happen, and asks. @returns false: nothing is to be changed */
+	confirm(question: string, shown: readonly string[]): Promise<boolean>;
+	readonly say: Say;
+}
+
+export interface Told {
+	/** The same for machines; it fits the schema of the verb's document. */
+	readonly document: unknown;
+	/** For people. */
+	readonly lines: readonly string[];
+	readonly outcome: "read" | "previewed" | "nothing" | "declined" | "done";
+}
+
+export async function carryOut(
+	verb: ReadVerb | WriteVerb,
+	raw: Readonly<Record<string, unknown>>,
+	desk: Desk,
+	{ dryRun = false }: { readonly dryRun?: boolean } = {},
+): Promise<Told> {
+	const given = givenFor(verb, raw);
+	const { say } = desk;
+	if (verb.access === "read") {
+		const result = await desk.reading((runtime) => verb.read(runtime, given));
+		return { document: result, lines: verb.lines(result, say, given), outcome: "read" };
+	}
+	const seen = await desk.reading((runtime) => verb.look(runtime, given, dryRun));
+	const preview = { ...seen, applied: false };
+	const nothing = verb.nothing?.(seen, say);
+	if (dryRun) return { document: preview, lines: nothing ?? verb.shown(seen, say), outcome: "previewed" };
+	if (nothing) return { document: { ...preview, ...verb.undone?.(seen) }, lines: nothing, outcome: "nothing" };
+	if (verb.question && !(await desk.confirm(verb.question(seen), verb.shown(seen, say))))
+		return { document: preview, lines: ["nothing was changed"], outcome: "declined" };
+	const done = await desk.acting(verb, seen);
+	return { document: { ...seen, applied: true, ...done }, lines: verb.lines(done, say, seen), outcome: "done" };
+}

@@ -1,0 +1,19 @@
+/** The form of what a verb says to machines, as JSON Schema. */
+import { z } from "zod";
+import type { Verb } from "./verb.ts";
+
+/** The schema of what `--json` gives for a verb: of a write verb, what was seen, whether it was done, and what was done. */
+export function documentSchema(verb: Verb): z.ZodType {
+	switch (verb.access) {
+		case "read":
+			return verb.result;
+		case "work":
+			return verb.begun;
+		case "write": {
+			const [seen, done] = [verb.seen as z.ZodObject, verb.done as z.ZodObject];
+			return seen.extend({ applied: z.boolean(), ...done.partial().shape });
+		}
+	}
+}
+
+export const jsonSchemaOf = (verb: Verb): object => z.toJSONSchema(documentSchema(verb), { unrepresentable: "any" });

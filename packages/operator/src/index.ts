@@ -1,0 +1,8 @@
+/** What people do to a durable agent, each verb once for every face: a command line, a chat, a page. */
+export { carryOut, type Desk, type Told } from "./carry-out.ts";
+export { documentSchema, jsonSchemaOf } from "./document.ts";
+export { type OperatorCode, OperatorError } from "./errors.ts";
+export { isOptional, type Param, type Params } from "./param.ts";
+export type { Say } from "./say.ts";
+export { givenFor, type ReadVerb, type Verb, type WorkVerb, type WriteVerb } from "./verb.ts";
+export { verbs } from "./verbs/index.ts";

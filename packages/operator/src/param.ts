@@ -1,0 +1,55 @@
+/** What a verb takes, said once: each face reads it in its own way, as arguments of a shell, words behind a slash, or fields of JSON. */
+import { z } from "zod";
+
+export interface Param<T = unknown> {
+	/** A `word` stands in its place, a `text` is all that is left, an `option` stands behind its name, and a `flag` is its name alone. */
+	readonly as: "word" | "text" | "option" | "flag";
+	/** What it may be; one that takes `undefined` may be left out. */
+	readonly schema: z.ZodType<T>;
+	/** What stands for it where the usage is shown: `ref`. */
+	readonly value: string;
+	/** What it is, in a line. */
+	readonly help: string;
+	/** All that it may be, where those are a few words. */
+	readonly choices?: readonly string[];
+}
+
+export type Params = Readonly<Record<string, Param>>;
+
+/** What was given for each param, parsed. */
+export type Given<P extends Params> = { readonly [Name in keyof P]: P[Name] extends Param<infer T> ? T : never };
+
+type Of<T> = (value: string, help: string, schema: z.ZodType<T>) => Param<T>;
+
+export const word: <T>(...of: Parameters<Of<T>>) => Param<T> = (value, help, schema) => ({
+	...{ as: "word", value, help, schema },
+});
+
+export const text: <T>(...of: Parameters<Of<T>>) => Param<T> = (value, help, schema) => ({
+	...{ as: "text", value, help, schema },
+});
+
+export const option: <T>(...of: Parameters<Of<T>>) => Param<T> = (value, help, schema) => ({
+	...{ as: "option", value, help, schema },
+});
+
+/** An option that is one of a few words. */
+export function choice<T extends string>(value: string, help: string, choices: readonly T[]): Param<T | undefined>;
+export function choice<T extends string>(value: string, help: string, choices: readonly T[], byDefault: T): Param<T>;
+export function choice<T extends string>(value: string, help: string, choices: readonly T[], byDefault?: T): Param {
+	const one = z.enum(choices as readonly [T, ...T[]]);
+	return {
+		as: "option",
+		value,
+		help,
+		choices,
+		schema: byDefault === undefined ? one.optional() : one.default(byDefault as never),
+	};
+}
+
+export const flag = (help: string, schema: z.ZodType<boolean>): Param<boolean> => ({
+	...{ as: "flag", value: "", help, schema },
+});
+
+/** May it be left out? */
+export const isOptional = ({ schema }: Param): boolean => schema.safeParse(undefined).success;

@@ -1,0 +1,100 @@
+/** What a verb is: one thing that a person does, said once for every face. */
+import type { Runtime } from "@reyn/runtime";
+import type { WalRecord } from "@reyn/wal";
+import type { z } from "zod";
+import { OperatorError } from "./errors.ts";
+import type { Given, Params } from "./param.ts";
+import type { Say } from "./say.ts";
+
+interface Named<P extends Params> {
+	/** One word, or two: `plan discard`. */
+	readonly name: string;
+	/** What it does, in a line. */
+	readonly summary: string;
+	readonly params: P;
+	/** Words that one could type behind its name. */
+	readonly example: string;
+}
+
+/** Looks, and writes nothing: any process may do it. */
+export interface ReadVerb<P extends Params = Params, R = unknown> extends Named<P> {
+	readonly access: "read";
+	/** What it gives, as JSON. */
+	readonly result: z.ZodType<R>;
+	read(runtime: Runtime, given: Given<P>): Promise<R>;
+	/** The result for people. */
+	lines(result: R, say: Say, given: Given<P>): readonly string[];
+}
+
+/**
+ * Changes something. What would happen is looked up first, shown and confirmed; then exactly that is done, or nothing. What was
+ * seen is JSON: the process that has the log may be another one than that in which it was confirmed.
+ */
+export interface WriteVerb<P extends Params = Params, S extends object = object, D extends object = object>
+	extends Named<P> {
+	readonly access: "write";
+	/** What would happen, bound to the tip of the log that it was seen at. */
+	readonly seen: z.ZodType<S>;
+	/** What was done. */
+	readonly done: z.ZodType<D>;
+	/** @param isPreview is that all? Else it may refuse what cannot be done */
+	look(runtime: Runtime, given: Given<P>, isPreview: boolean): Promise<S>;
+	/** The preview for people. */
+	shown(seen: S, say: Say): readonly string[];
+	/** Would nothing be written? Then nobody is asked, and these lines say why. */
+	nothing?(seen: S, say: Say): readonly string[] | undefined;
+	/** What is said of it as JSON where there is nothing to do. */
+	undone?(seen: S): Partial<D>;
+	/** What a person is asked; without it nobody is asked. */
+	question?(seen: S): string;
+	/** Does what was seen. @throws where that is stale; nothing is written then */
+	act(runtime: Runtime, seen: S, actor: string): Promise<D>;
+	/** The record that says that it was done: how one finds out whether it was when no answer came. */
+	isDoneBy(record: WalRecord, seen: S, actor: string): boolean;
+	lines(done: D, say: Say, seen: S): readonly string[];
+}
+
+/** Begins something that goes on by itself, and is told by events. */
+export interface WorkVerb<P extends Params = Params, B extends object = object> extends Named<P> {
+	readonly access: "work";
+	readonly begun: z.ZodType<B>;
+	/** Does all else that is unfinished stay as it is, in a process that does this alone? Default: it goes on too. */
+	readonly isAlone?: true;
+	/** Refuses what cannot be begun, before anything is opened for work. */
+	check(runtime: Runtime, given: Given<P>): Promise<void>;
+	begin(runtime: Runtime, given: Given<P>): Promise<B>;
+	lines(begun: B, say: Say): readonly string[];
+}
+
+export type Verb = ReadVerb | WriteVerb | WorkVerb;
+
+/** These keep the types of what is given and found inside a verb; who lists verbs needs none of them. */
+export const readVerb = <P extends Params, R>(verb: Omit<ReadVerb<P, R>, "access">): ReadVerb =>
+	({ ...verb, access: "read" }) as unknown as ReadVerb;
+
+export const writeVerb = <P extends Params, S extends object, D extends object>(
+	verb: Omit<WriteVerb<P, S, D>, "access">,
+): WriteVerb => ({ ...verb, access: "write" }) as unknown as WriteVerb;
+
+export const workVerb = <P extends Params, B extends object>(verb: Omit<WorkVerb<P, B>, "access">): WorkVerb =>
+	({ ...verb, access: "work" }) as unknown as WorkVerb;
+
+/**
+ * Parses what was given for a verb.
+ *
+ * @throws OperatorError `OPERATOR_ARGS`, naming each that is wrong
+ */
+export function givenFor({ name, params }: Verb, raw: Readonly<Record<string, unknown>>): Given<Params> {
+	const wrong: string[] = [];
+	const given = Object.fromEntries(
+		Object.entries(params).map(([key, param]) => {
+			const read = param.schema.safeParse(raw[key]);
+			if (!read.success) wrong.push(`${key}: ${read.error.issues.map(({ message }) => message).join(", ")}`);
+			return [key, read.data];
+		}),
+	);
+	for (const key of Object.keys(raw))
+		if (raw[key] !== undefined && !Object.hasOwn(params, key)) wrong.push(`${key}: it takes no such thing`);
+	if (wrong.length === 0) return given;
+	throw new OperatorError("OPERATOR_ARGS", `${name}: ${wrong.join("; ")}`, { verb: name, wrong });
+}

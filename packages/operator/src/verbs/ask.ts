@@ -1,0 +1,25 @@
+/** `ask`: a question, or a task, for the agent of a session. */
+import { mainSession } from "@reyn/runtime";
+import { z } from "zod";
+import { sessionText } from "../lines/scope.ts";
+import { option, text } from "../param.ts";
+import { seq } from "../shapes.ts";
+import { workVerb } from "../verb.ts";
+
+export const ask = workVerb({
+	name: "ask",
+	summary: "ask something; a plan that it leads to goes on in the background",
+	params: {
+		text: text(
+			"text",
+			"the question",
+			z.string().refine((given) => given.trim() !== "", "the question is empty"),
+		),
+		session: option("agent/session", "in which session", z.string().pipe(sessionText).default(mainSession)),
+	},
+	example: "where is recovery described?",
+	begun: z.object({ turn: seq }),
+	check: async () => {},
+	begin: async (runtime, { text, session }) => ({ turn: await runtime.prompt(text, session) }),
+	lines: ({ turn }) => [`asked in #${turn}`],
+});

@@ -1,0 +1,68 @@
+/** `checkout`: go to any moment, on an abandoned branch too. */
+import { blastRadius, parseRef, reportState, scopeAt, sessionOf } from "@reyn/runtime";
+import { reset } from "@reyn/timetravel";
+import { z } from "zod";
+import { radiusLines } from "../lines/blast-radius.ts";
+import { pausedLines, pausedPlans } from "../lines/paused.ts";
+import { scopeText } from "../lines/scope.ts";
+import { blastRadiusShape, scope, seq, texts } from "../shapes.ts";
+import { writeVerb } from "../verb.ts";
+import { ref, scopeWidth } from "./ref.ts";
+
+const seen = z.object({
+	scope,
+	kind: z.enum(["undo", "fork_switch", "none"]),
+	target: seq,
+	snappedFrom: seq.exactOptional(),
+	tip: seq,
+	blastRadius: blastRadiusShape,
+});
+
+const done = z.object({ seq, target: seq, hash: z.string(), paused: texts.exactOptional() });
+
+export const checkout = writeVerb({
+	name: "checkout",
+	summary: "go to any moment, on an abandoned branch too. Files in your workspace are not touched",
+	params: { ref, scope: scopeWidth },
+	example: "b7",
+	seen: seen.extend({ hash: z.string().exactOptional() }),
+	done,
+	async look(runtime, { ref, scope: width }) {
+		const at = await parseRef(ref, runtime);
+		const scope = await scopeAt(at, width, runtime);
+		const preview = { scope, ...(await runtime.timeline.preview(at, { scope })) };
+		const radius = await blastRadius(runtime, preview);
+		if (preview.kind !== "none") return { ...preview, blastRadius: radius };
+		const { hash } = await reportState(runtime, runtime.wal.tip, sessionOf(scope));
+		return { ...preview, blastRadius: radius, hash };
+	},
+	shown: (found) => [
+		...(found.scope.agent === undefined ? [] : [`only ${scopeText(found.scope)}; all else stays as it is`]),
+		`check out ${whereTo(found)}`,
+		...radiusLines(found.blastRadius, found.target),
+		"files in your workspace are not touched",
+	],
+	nothing: ({ kind, target, hash }) =>
+		kind === "none" ? [`you are at #${target} already; nothing to write`, `state ${hash}`] : undefined,
+	undone: ({ tip, hash = "" }) => ({ seq: tip, hash }),
+	question: ({ target }) => `check out #${target}?`,
+	async act(runtime, { target, scope, tip }, actor) {
+		const result = await runtime.checkout(target, actor, scope, { expect: tip });
+		const { hash } = await reportState(runtime, result.seq, sessionOf(scope));
+		return { ...result, hash, paused: pausedPlans(runtime) };
+	},
+	isDoneBy: (record, { target }, actor) =>
+		reset.is(record) && record.data.target === target && record.data.actor === actor,
+	lines: ({ hash, paused = [] }, say, found) => [
+		`checked out ${whereTo(found)}. Go back with: ${say`undo`}`,
+		`state ${hash}`,
+		...pausedLines(paused, say),
+	],
+});
+
+function whereTo({ kind, target, snappedFrom }: Pick<z.infer<typeof seen>, "kind" | "target" | "snappedFrom">): string {
+	const where = kind === "fork_switch" ? "on a branch that was abandoned" : "further back on the same line";
+	const snapped =
+		snappedFrom === undefined ? "" : `; #${snappedFrom} lies inside a tool cycle, and this is the checkpoint before it`;
+	return `#${target}, ${where}${snapped}`;
+}

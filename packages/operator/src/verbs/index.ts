@@ -1,0 +1,21 @@
+/** All verbs, in the order in which a person is shown them. */
+import type { Verb } from "../verb.ts";
+import { ask } from "./ask.ts";
+import { branches } from "./branches.ts";
+import { checkout } from "./checkout.ts";
+import { diff } from "./diff.ts";
+import { label, labels } from "./label.ts";
+import { log } from "./log.ts";
+import { planDiscard, planList, planResume } from "./plan.ts";
+import { resume } from "./resume.ts";
+import { rewind } from "./rewind.ts";
+import { search, sessions, transcript } from "./sessions.ts";
+import { show } from "./show.ts";
+import { skillDiscard, skillList, skillResume, skillRun } from "./skill.ts";
+import { redo, undo } from "./undo.ts";
+
+export const verbs: readonly Verb[] = [
+	...[ask, resume, sessions, transcript, search],
+	...[log, show, diff, rewind, checkout, undo, redo, label, labels, branches],
+	...[planList, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
+];

@@ -1,0 +1,27 @@
+/** `resume`: go on with all that was in flight. */
+import { z } from "zod";
+import { OperatorError } from "../errors.ts";
+import { workVerb } from "../verb.ts";
+
+export const resume = workVerb({
+	name: "resume",
+	summary: "go on with everything that was in flight, and deliver the answers",
+	params: {},
+	example: "",
+	begun: z.object({ goesOn: z.boolean() }),
+	async check(runtime) {
+		const { turns, plans, runs, undelivered } = runtime.restored();
+		const running = [...plans, ...runs].filter(({ status }) => status === "running");
+		if (turns.length + running.length + undelivered.length > 0) return;
+		const paused = [...plans.map(({ plan }) => `plan ${plan}`), ...runs.map(({ run }) => `skill run ${run}`)];
+		const why = paused.length > 0 ? `; paused, and resumed by name: ${paused.join(", ")}` : "";
+		throw new OperatorError("OPERATOR_NOT_FOUND", `nothing is in flight${why}`, { paused });
+	},
+	async begin(runtime) {
+		const { turns, plans, runs, undelivered } = runtime.restored();
+		const running = [...plans, ...runs].filter(({ status }) => status === "running");
+		runtime.resume();
+		return { goesOn: turns.length + running.length + undelivered.length > 0 };
+	},
+	lines: ({ goesOn }) => [goesOn ? "it goes on" : "nothing is unfinished"],
+});

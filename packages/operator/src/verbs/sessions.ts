@@ -1,0 +1,108 @@
+/** `sessions`, `transcript` and `search`: who talks, what was said, and where. */
+import { assistantMessage, conversation, mainSession, parseRef, reportState, userPrompt } from "@reyn/runtime";
+import { z } from "zod";
+import { sessionText } from "../lines/scope.ts";
+import { choice, option, text, word } from "../param.ts";
+import { list, seq, session, stateShape } from "../shapes.ts";
+import { clean, oneLine } from "../text.ts";
+import { readVerb } from "../verb.ts";
+
+const sessionShape = z.object({
+	scope: session,
+	/** The seq of its first message, and of its newest; 0: nothing was said yet. */
+	first: seq,
+	last: seq,
+	messages: seq,
+	/** What it began with. */
+	title: z.string(),
+});
+
+export const sessions = readVerb({
+	name: "sessions",
+	summary: "the sessions of the current line of history, and what each began with",
+	params: {},
+	example: "",
+	result: list(sessionShape),
+	read: async (runtime) =>
+		runtime.sessions().map((scope) => {
+			const { items } = runtime.view(scope).get(conversation);
+			const said = items.toArray().filter(({ type }) => type !== "calls" && type !== "result");
+			const begun = said.find((item) => item.type === "prompt");
+			const title = begun?.type === "prompt" ? oneLine(begun.text, 60) : "";
+			return { scope, first: said[0]?.seq ?? 0, last: said.at(-1)?.seq ?? 0, messages: said.length, title };
+		}),
+	lines: (found) =>
+		found.map(
+			({ scope, last, messages, title }) =>
+				`${scope.agent}/${scope.session}  ${messages} messages, to #${last}${title === "" ? "" : `  ${title}`}`,
+		),
+});
+
+export const transcript = readVerb({
+	name: "transcript",
+	summary: "what was said up to a moment",
+	params: {
+		ref: word("ref", "a ref, as for show", z.string().default("@")),
+		session: option("agent/session", "in which session", z.string().pipe(sessionText).default(mainSession)),
+		format: choice("format", "how it is written", ["text", "md"], "text"),
+	},
+	example: "@-2 --format md",
+	result: z.object({ seq, session, messages: stateShape.shape.messages }),
+	async read(runtime, { ref, session }) {
+		const at = await parseRef(ref, runtime);
+		const { messages } = await reportState(runtime, at, session);
+		return { seq: at, session, messages: messages.filter(({ who }) => who !== "tools") };
+	},
+	lines: ({ messages }, _say, { format }) =>
+		messages.flatMap(({ seq, who, text }) =>
+			format === "md"
+				? [`## ${who} (#${seq})`, "", ...clean(text).split("\n"), ""]
+				: [`#${seq} ${who}:`, ...indented(text)],
+		),
+});
+
+const indented = (text: string): readonly string[] =>
+	clean(text)
+		.split("\n")
+		.map((line) => `  ${line}`);
+
+/** The most places that a search gives: the newest. */
+const MOST_FOUND = 100;
+
+export const search = readVerb({
+	name: "search",
+	summary: "where something was said, on all lines of history, newest first",
+	params: { words: text("words", "all of them, in any order; capitals do not matter", z.string().min(1)) },
+	example: "recovery snapshot",
+	result: z.object({
+		found: list(z.object({ seq, active: z.boolean(), who: z.string(), text: z.string() })),
+		/** Were there more than are given? */
+		more: z.boolean(),
+	}),
+	async read({ wal, timeline }, { words }) {
+		const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+		const found: { seq: number; active: boolean; who: string; text: string }[] = [];
+		let more = false;
+		for await (const record of wal.read({ after: Math.max(0, timeline.retainedFrom - 1) })) {
+			const isPrompt = userPrompt.is(record);
+			if (!isPrompt && !assistantMessage.is(record)) continue;
+			const { text } = record.data;
+			const lower = text.toLowerCase();
+			if (!wanted.every((each) => lower.includes(each))) continue;
+			const who = isPrompt ? "you" : "agent";
+			found.push({ seq: record.seq, active: timeline.lineage.isActive(record), who, text });
+			if (found.length > MOST_FOUND) {
+				found.shift();
+				more = true;
+			}
+		}
+		return { found: found.reverse(), more };
+	},
+	lines({ found, more }, say) {
+		if (found.length === 0) return ["nothing was said with these words"];
+		const rows = found.map(
+			({ seq, active, who, text }) => `#${seq} ${who}: ${oneLine(text, 90)}${active ? "" : "  (abandoned)"}`,
+		);
+		return [...rows, `${more ? `only the newest ${MOST_FOUND}; ` : ""}look at one with: ${say`show <seq>`}`];
+	},
+});

@@ -1,0 +1,32 @@
+/** `show`: the state at a moment, or the record of it. */
+import { parseRef, reportState } from "@reyn/runtime";
+import { z } from "zod";
+import { OperatorError } from "../errors.ts";
+import { stateLines } from "../lines/state.ts";
+import { flag } from "../param.ts";
+import { seq, stateShape } from "../shapes.ts";
+import { asJson } from "../text.ts";
+import { readVerb } from "../verb.ts";
+import { ref } from "./ref.ts";
+
+const recordShape = z.looseObject({ seq, kind: z.string() });
+
+export const show = readVerb({
+	name: "show",
+	summary: "the state at a moment, with a hash that proves it",
+	params: { ref, entry: flag("the record itself", z.boolean().default(false)) },
+	example: "@-1",
+	result: z.union([stateShape, recordShape]),
+	async read(runtime, { ref, entry }) {
+		const seq = await parseRef(ref, runtime);
+		if (!entry) return reportState(runtime, seq);
+		const record = await runtime.timeline.record(seq);
+		if (!record)
+			throw new OperatorError("OPERATOR_NOT_FOUND", "genesis is before the first record; the first one is #1");
+		return { ...record };
+	},
+	lines(result) {
+		const state = stateShape.safeParse(result);
+		return state.success ? stateLines(state.data) : asJson(result, 2).split("\n");
+	},
+});

@@ -1,0 +1,68 @@
+/** `skill list | run | discard | resume`: runs of skills. */
+import { skillRunDiscarded } from "@reyn/skill-resume";
+import { z } from "zod";
+import { text, word } from "../param.ts";
+import { list, seq, skillRunShape } from "../shapes.ts";
+import { readVerb, workVerb, writeVerb } from "../verb.ts";
+
+const run = word("run", "the id of a run in flight, as skill list has them", z.string());
+
+export const skillList = readVerb({
+	name: "skill list",
+	summary: "skill runs that are in flight",
+	params: {},
+	example: "",
+	result: list(skillRunShape),
+	read: async (runtime) =>
+		runtime.restored().runs.map(({ phase, ...each }) => ({ ...each, ...(phase !== undefined && { phase }) })),
+	lines: (found) =>
+		found.length > 0
+			? found.map((each) => `${each.run}  ${each.skill}  ${each.status}  ${each.phase ?? ""}`.trimEnd())
+			: ["no skill run is in flight"],
+});
+
+export const skillRun = workVerb({
+	name: "skill run",
+	summary: "run a skill in the background",
+	params: { name: word("name", "digest", z.string()), topic: text("topic", "what it is about", z.string()) },
+	example: "digest recovery",
+	begun: z.object({ run: z.string() }),
+	check: async () => {},
+	begin: async (runtime, { name, topic }) => ({ run: await runtime.runSkill(name, { topic }) }),
+	lines: ({ run }) => [`skill run ${run} started`],
+});
+
+export const skillDiscard = writeVerb({
+	name: "skill discard",
+	summary: "give a skill run up; undo takes it up again",
+	params: { run },
+	example: "s3f2a",
+	seen: z.object({ run: z.string(), tip: seq }),
+	done: z.object({ run: z.string(), discarded: z.literal(true) }),
+	async look(runtime, { run }) {
+		runtime.findSkillRun(run);
+		return { run, tip: runtime.wal.tip };
+	},
+	shown: ({ run }) => [`discard skill run ${run}`],
+	async act(runtime, { run, tip: expect }) {
+		await runtime.discardSkillRun(run, { expect });
+		return { run, discarded: true as const };
+	},
+	isDoneBy: (record, { run }) => skillRunDiscarded.is(record) && record.data.run === run,
+	lines: ({ run }) => [`skill run ${run} is discarded`],
+});
+
+export const skillResume = workVerb({
+	name: "skill resume",
+	summary: "go on with a run that a rewind has paused",
+	params: { run },
+	example: "s3f2a",
+	isAlone: true,
+	begun: z.object({ run: z.string() }),
+	check: async (runtime, { run }) => void runtime.findSkillRun(run),
+	async begin(runtime, { run }) {
+		await runtime.resumeSkillRun(run);
+		return { run };
+	},
+	lines: ({ run }) => [`skill run ${run} goes on`],
+});

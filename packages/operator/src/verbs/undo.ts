@@ -1,0 +1,61 @@
+/** `undo` and `redo`: take the newest move of a person back, and make it again. */
+import { reportState } from "@reyn/runtime";
+import { label, reset } from "@reyn/timetravel";
+import { z } from "zod";
+import { pausedLines, pausedPlans } from "../lines/paused.ts";
+import { when } from "../lines/when.ts";
+import { toldMove, toldMoves } from "../moves.ts";
+import { flag } from "../param.ts";
+import { list, seq, texts } from "../shapes.ts";
+import { writeVerb } from "../verb.ts";
+
+const stepVerb = (name: "undo" | "redo", summary: string) =>
+	writeVerb({
+		name,
+		summary,
+		params: { list: flag("all that could be, newest first, and nothing else", z.boolean().default(false)) },
+		example: "",
+		seen: z.object({ tip: seq, move: toldMove.exactOptional(), moves: list(toldMove).exactOptional() }),
+		done: z.object({ seq, of: seq, target: seq.exactOptional(), hash: z.string(), paused: texts }),
+		async look(runtime, { list: all }, isPreview) {
+			// First: what comes while it is looked up was not seen.
+			const { tip } = runtime.wal;
+			const moves = await toldMoves(runtime, name === "undo" ? "past" : "future");
+			if (all) return { tip, moves };
+			const [move] = moves;
+			if (move) return { tip, move };
+			// It says where else one can go.
+			if (!isPreview) await runtime[name]("user", { expect: tip });
+			return { tip };
+		},
+		nothing({ move, moves = [] }) {
+			if (move) return undefined;
+			return moves.length > 0 ? moves.map((each) => textOf(each)) : [`there is nothing to ${name}`];
+		},
+		shown: ({ move }) => (move ? [`${name} ${textOf(move)}`, "files in your workspace are not touched"] : []),
+		question: ({ move }) => `${name} ${move ? textOf(move) : ""}?`,
+		async act(runtime, { move, tip: expect }, actor) {
+			const done = await runtime[name](actor, { of: move?.seq ?? 0, expect });
+			const { hash } = await reportState(runtime, done.seq);
+			return { ...done, hash, paused: pausedPlans(runtime) };
+		},
+		isDoneBy(record, { move }, actor) {
+			if (!reset.is(record) && !label.is(record)) return false;
+			const { undoes, redoes, actor: who } = record.data;
+			return who === actor && (name === "undo" ? undoes : redoes) === move?.seq;
+		},
+		lines: ({ hash, paused }, say, { move }) => [
+			`done: ${name} ${move ? textOf(move) : ""}. Files in your workspace were not touched`,
+			`state ${hash}`,
+			...pausedLines(paused, say),
+		],
+	});
+
+const textOf = ({ seq, what, ts }: z.infer<typeof toldMove>): string =>
+	`${what} (#${seq}${ts === undefined ? "" : `, ${when(ts)}`})`;
+
+export const undo = stepVerb(
+	"undo",
+	"take back the newest rewind, label, note or discard; again for the one before. Files are not touched",
+);
+export const redo = stepVerb("redo", "do again what was undone last");

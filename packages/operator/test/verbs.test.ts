@@ -1,0 +1,144 @@
+/** Verbs over a real state: what is shown, confirmed and done, and that what is said to machines has the form that is published. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { documentSchema, givenFor, jsonSchemaOf, verbs } from "../src/index.ts";
+import { type House, openHouse, say, verbOf } from "./house.ts";
+
+let house: House;
+beforeAll(async () => {
+	house = await openHouse();
+}, 60_000);
+afterAll(() => house[Symbol.asyncDispose]());
+
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+const tip = (): number => house.runtime.wal.tip;
+
+test("each verb has a name, a summary and a schema of its own", () => {
+	expect(new Set(verbs.map(({ name }) => name)).size).toBe(verbs.length);
+	for (const verb of verbs) {
+		expect(verb.name).toMatch(/^[a-z]+( [a-z]+)?$/);
+		expect(jsonSchemaOf(verb)).toMatchObject({ $schema: expect.any(String) });
+		for (const { help } of Object.values(verb.params)) expect(help).not.toBe("");
+	}
+});
+
+describe("a look", () => {
+	test.each([
+		["log", {}, /● #\d+ {2}turn what does a fox do by day\?/],
+		["log", { graph: true }, /you are here/],
+		["log", { n: "1" }, /^@ #\d+ tip\n● #\d+[^\n]+$/],
+		["log", { kind: "label" }, /^@ #\d+ tip$/],
+		["show", { ref: "@" }, /^state [0-9a-f]{64}$/m],
+		["show", { ref: "2", entry: true }, /"kind": "user_prompt"/],
+		["diff", { a: "2" }, /conversation/],
+		["diff", { a: "2", stat: true }, /conversation {2}\d+ added/],
+		["branches", {}, /^\* main/],
+		["labels", {}, /^there is no label$/],
+		["sessions", {}, /^default\/main {2}4 messages, to #\d+ {2}where does a fox sleep\?$/],
+		["transcript", {}, /you:\n {2}where does a fox sleep\?/],
+		["transcript", { format: "md" }, /^## you \(#2\)$/m],
+		["search", { words: "FOX sleep" }, /#2 you: where does a fox sleep\?/],
+		["search", { words: "wombat" }, /^nothing was said/],
+		["plan list", {}, /^no plan is in flight$/],
+		["skill list", {}, /^no skill run is in flight$/],
+		["undo", { list: true }, /^there is nothing to undo$/],
+	])("%s %j writes nothing, and fits its schema", async (name, raw, lines) => {
+		const before = tip();
+		const told = await house.do(name, raw);
+		expect(told.lines.join("\n")).toMatch(lines);
+		documentSchema(verbOf(name)).parse(asJson(told.document));
+		expect(tip()).toBe(before);
+	});
+
+	test("a search finds what was said on lines that were left, and says so", async () => {
+		await house.do("rewind", { ref: "2" });
+		const { document } = await house.do("search", { words: "by day" });
+		expect(document).toMatchObject({ found: expect.arrayContaining([expect.objectContaining({ active: false })]) });
+		await house.do("undo");
+	});
+});
+
+describe("a change", () => {
+	test("is shown first, and declined it writes nothing", async () => {
+		const before = tip();
+		house.answer = false;
+		const told = await house.do("rewind", { ref: "2" });
+		house.answer = true;
+		expect([told.outcome, tip()]).toEqual(["declined", before]);
+		expect(house.asked.at(-1)).toBe("rewind to #2?");
+	});
+
+	test("is previewed without a question", async () => {
+		const [before, asked] = [tip(), house.asked.length];
+		const told = await house.do("checkout", { ref: "0" }, { dryRun: true });
+		documentSchema(verbOf("checkout")).parse(asJson(told.document));
+		expect([told.outcome, tip(), house.asked.length]).toEqual(["previewed", before, asked]);
+	});
+
+	test("done, it says what it did, and its record is known by it", async () => {
+		for (const [name, raw] of [
+			["rewind", { ref: "0", mode: "conversation_only" }],
+			["rewind", { ref: "0", mode: "summarize" }],
+			["undo", {}],
+			["redo", {}],
+			["checkout", { ref: "0" }],
+			["undo", {}],
+			["label", { ref: "@", name: "here" }],
+		] as const) {
+			const before = tip();
+			const { document, outcome, lines } = await house.do(name, raw);
+			const verb = verbOf(name);
+			documentSchema(verb).parse(asJson(document));
+			expect([name, outcome, lines.length > 0]).toEqual([name, "done", true]);
+			if (verb.access !== "write") throw new Error(name);
+			const found: number[] = [];
+			for await (const record of house.runtime.wal.read({ after: before }))
+				if (verb.isDoneBy(record, verb.seen.parse(asJson(document)), "user")) found.push(record.seq);
+			expect(found, name).toHaveLength(1);
+		}
+		expect((await house.do("log")).lines.join("\n")).toContain('"here"');
+	});
+
+	test("where there is nothing to do it says so, and writes nothing", async () => {
+		const before = tip();
+		const told = await house.do("checkout", { ref: "@" });
+		expect([told.outcome, tip()]).toEqual(["nothing", before]);
+		documentSchema(verbOf("checkout")).parse(asJson(told.document));
+	});
+
+	test("an undo names who did what, when, and how much", async () => {
+		await house.do("checkout", { ref: "0" });
+		const { lines } = await house.do("undo", { list: true });
+		expect(lines[0]).toMatch(/^the checkout of #0 by user \(#\d+, \d{4}-\d\d-\d\d \d\d:\d\d UTC\)$/);
+	});
+
+	test("what somebody moved meanwhile is not moved again", async () => {
+		const verb = verbOf("rewind");
+		if (verb.access !== "write") throw new Error();
+		await house.do("undo");
+		const seen = await verb.look(house.runtime, givenFor(verb, { ref: "0" }), false);
+		await house.do("label", { ref: "@", name: "meanwhile" });
+		await house.do("rewind", { ref: "0" });
+		const before = tip();
+		await expect(verb.act(house.runtime, seen, "user")).rejects.toMatchObject({ code: "REWIND_STALE" });
+		expect(tip()).toBe(before);
+	});
+});
+
+test.each([
+	["rewind", {}, "ref"],
+	["rewind", { ref: "1", mode: "all" }, "mode"],
+	["diff", { a: "1", session: "main" }, "an agent and a session"],
+	["log", { n: "0" }, "n"],
+	["log", { colour: true }, "colour: it takes no such thing"],
+])("%s %j is refused before anything is looked at", (name, raw, what) => {
+	expect(() => givenFor(verbOf(name), raw)).toThrow(
+		expect.objectContaining({ code: "OPERATOR_ARGS", message: expect.stringContaining(what) }),
+	);
+});
+
+test("a resume of nothing says what is paused", async () => {
+	const verb = verbOf("resume");
+	if (verb.access !== "work") throw new Error();
+	await expect(verb.check(house.runtime, {})).rejects.toMatchObject({ code: "OPERATOR_NOT_FOUND" });
+	expect(verb.lines({ goesOn: false }, say)).toEqual(["nothing is unfinished"]);
+});
