@@ -10,6 +10,8 @@ export interface Disk {
 	/** Makes one directory; false when it is there already. */
 	makeDirectory(path: string): boolean;
 	rename(from: string, to: string): void;
+	/** Waits, on a disk whose `rename` fails while somebody has one of the two files open (Windows): it is tried again then. Absent: it is not. */
+	pause?(ms: number): void;
 	remove(path: string): void;
 	/** Makes what was created, renamed or removed in a directory durable. */
 	syncDirectory(path: string): void;

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { basename, dirname, join } from "node:path";
 import type { Files, NewFile } from "./files.ts";
 import { nodeFiles } from "./node-files.ts";
+import { renameFileOver } from "./rename.ts";
 
 export class DurableFiles {
 	readonly #files: Files;
@@ -52,7 +53,7 @@ export class DurableFiles {
 			} finally {
 				await file.close();
 			}
-			await this.#files.rename(temporary, path);
+			await renameFileOver(this.#files, temporary, path);
 		} catch (error) {
 			// If it cannot be removed either, the first error is still the one to tell.
 			await this.#files.remove(temporary).catch(() => {});

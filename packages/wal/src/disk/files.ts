@@ -20,6 +20,8 @@ export interface Files {
 	/** Makes one directory; false when it is there already. */
 	makeDirectory(path: string): Promise<boolean>;
 	rename(from: string, to: string): Promise<void>;
+	/** As `Disk.pause`. */
+	pause?(ms: number): Promise<void>;
 	/** Does nothing when there is none. */
 	remove(path: string): Promise<void>;
 	/** Makes what was created, renamed or removed in a directory durable. */
@@ -57,6 +59,7 @@ export function filesOf(disk: Disk): Files {
 		assertOwn: async () => {},
 		makeDirectory: async (path) => disk.makeDirectory(path),
 		rename: async (from, to) => disk.rename(from, to),
+		...(disk.pause && { pause: async (ms) => disk.pause?.(ms) }),
 		async remove(path) {
 			if (exists(path)) disk.remove(path);
 		},

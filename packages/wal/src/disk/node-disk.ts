@@ -22,6 +22,7 @@ export const nodeDisk: Disk = {
 		assertOwnDirectory(dirname(to));
 		fs.renameSync(from, to);
 	},
+	...(process.platform === "win32" && { pause: (ms) => void Atomics.wait(nobody, 0, 0, ms) }),
 	remove(path) {
 		assertOwnDirectory(dirname(path));
 		try {
@@ -90,6 +91,9 @@ const networkTypes: ReadonlyMap<number, string> = new Map([
 	[0x01161970, "GFS2"],
 	[0x0bd00bd0, "Lustre"],
 ]);
+
+/** What a pause waits for, and nobody wakes. */
+const nobody = new Int32Array(new SharedArrayBuffer(4));
 
 /** Longer than the ticks of any clock that file systems have. */
 const TICK_MS = 20;

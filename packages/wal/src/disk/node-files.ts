@@ -1,6 +1,7 @@
 /** The port for whole files, over `node:fs/promises`. */
 import { constants } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, unlink } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../errors.ts";
 import type { Files } from "./files.ts";
 import { assertOwnDirectory, readOwnFile } from "./own-files.ts";
@@ -30,6 +31,7 @@ export const nodeFiles: Files = {
 			mkdir(path, { mode: 0o700 }).then(() => true),
 		)) ?? false,
 	rename,
+	...(process.platform === "win32" && { pause: (ms) => sleep(ms) }),
 	remove: (path) => unless(["ENOENT"], unlink(path)),
 	async syncDirectory(path) {
 		// Windows has no such call, and keeps its directories in order without one.

@@ -1,6 +1,7 @@
 /** Whole files of the log itself, and its directories, over the port that crash tests drive. */
 import { dirname } from "node:path";
 import { type Disk, writeAll } from "../disk/disk.ts";
+import { renameOver } from "../disk/rename.ts";
 import { codeOf } from "../errors.ts";
 
 /**
@@ -18,7 +19,7 @@ export function atomicWriteTo(disk: Disk, path: string, bytes: Uint8Array, tag: 
 		// Before the rename: else the name could be durable and the bytes not.
 		file.sync();
 		file.close();
-		disk.rename(temporary, path);
+		renameOver(disk, temporary, path);
 	} catch (error) {
 		if (disk.identity(temporary) !== undefined) disk.remove(temporary);
 		throw error;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk/disk.ts";
 import { isFull } from "../disk/full.ts";
+import { renameOver } from "../disk/rename.ts";
 import type { Owner, TornTail } from "../engine/engine.ts";
 import { seqMismatch } from "../engine/engine-errors.ts";
 import { codeOf, WalError } from "../errors.ts";
@@ -546,7 +547,7 @@ export class LogFile {
 	}
 
 	#renameSealed(first: Seq): void {
-		this.#disk.rename(activePath(this.#directory), sealedPath(this.#directory, first));
+		renameOver(this.#disk, activePath(this.#directory), sealedPath(this.#directory, first));
 		this.#disk.syncDirectory(this.#directory);
 	}
 }

@@ -9,6 +9,7 @@ import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { type Disk, type DiskFile, writeAll } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
+import { renameOver } from "../disk/rename.ts";
 import { WalError } from "../errors.ts";
 import { type Clock, type Ids, randomIds, systemClock } from "../ports.ts";
 import { encodeHead, encodeHeader, encodeRecord, hex, MAX_LINE_BYTES, type SegmentHeader } from "../record/codec.ts";
@@ -290,7 +291,7 @@ function replace(
 		throw new WalError("WAL_CORRUPT", `the repaired log does not check out: ${made.bad?.why}; nothing was changed`);
 	const kept = proposal.changes.find(({ path }) => path === active)?.keptIn;
 	if (kept !== undefined) keepCopy(disk, active, kept);
-	disk.rename(temporary, active);
+	renameOver(disk, temporary, active);
 	disk.syncDirectory(directory);
 }
 
@@ -312,7 +313,7 @@ function* linesOf(disk: Disk, pieces: readonly Piece[]) {
 function setAside(disk: Disk, changes: readonly FileChange[]): void {
 	for (const { path, keptIn } of changes) {
 		if (keptIn === undefined || basename(path) === "wal.jsonl" || disk.identity(path) === undefined) continue;
-		disk.rename(path, keptIn);
+		renameOver(disk, path, keptIn);
 		disk.syncDirectory(dirname(path));
 	}
 }
@@ -382,7 +383,7 @@ function keepCopy(disk: Disk, from: string, to: string): void {
 			for (const chunk of chunksOf(file)) write(chunk);
 		});
 	});
-	disk.rename(temporary, to);
+	renameOver(disk, temporary, to);
 	disk.syncDirectory(dirname(to));
 }
 
