@@ -1,5 +1,5 @@
 /** An append-only, fsynced, checksummed log of typed records. */
-export type { Disk, DiskFile, DiskLock } from "./disk/disk.ts";
+export type { Disk, DiskFile, DiskLock, FileSystem } from "./disk/disk.ts";
 export { nodeDisk } from "./disk/node-disk.ts";
 export type {
 	Acquire,
@@ -9,6 +9,7 @@ export type {
 	LogEngine,
 	Opening,
 	Owner,
+	Place,
 	RealmLog,
 	Tail,
 	TornTail,

@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
 import { answering } from "./engine/answering.ts";
-import type { Acquire, Lease, LogEngine, Opening, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
+import type { Acquire, Lease, LogEngine, Opening, Place, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
 import { truncated } from "./engine/engine-errors.ts";
 import { codeOf, WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
@@ -61,6 +61,8 @@ export interface Wal extends Appender, AsyncDisposable {
 	readonly signal: AbortSignal;
 	/** Until when nobody else can become the writer, by this log's clock; undefined when that is as long as this process has it open. */
 	readonly leaseUntil: number | undefined;
+	/** Where the log lies, and so what `durable` means: on tmpfs nothing survives a power loss. */
+	readonly place: Place;
 	/** What was cut from the end when the log was opened, if anything was, or before by an opening that came no further. */
 	readonly torn: TornTail | undefined;
 	/**
@@ -133,6 +135,7 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 	const kinds = registry(records);
 	const engine = typeof at === "string" ? fileEngine(at) : at;
 	const log = answering(engine.log(realm), engine.caps.answerMs, timers);
+	const usual: Place = { durability: engine.caps.durability };
 	if (readOnly) {
 		const tail = await log.tail();
 		if (!tail)
@@ -146,7 +149,7 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 			);
 		const { seq, found = seq } = tail;
 		const shown = { ...tail, seq: readOnly === "as recovered" ? found : seq };
-		return new OpenedWal({ log, kinds, clock, at: shown, writer: undefined });
+		return new OpenedWal({ log, kinds, clock, at: { place: usual, ...shown }, writer: undefined });
 	}
 	const { leaseMs } = engine.caps;
 	const maxLineBytes = Math.min(engine.caps.maxLineBytes ?? MAX_LINE_BYTES, MAX_LINE_BYTES);
@@ -167,8 +170,8 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 	});
 	const lost = new AbortController();
 	const writer = new LogWriter({ log, lease, caps: engine.caps, timers, onWait, onFailed: (why) => lost.abort(why) });
-	const { first, tail, torn } = lease;
-	const opened = { log: lease.log, first, seq: tail.seq, torn };
+	const { first, tail, torn, place = usual } = lease;
+	const opened = { log: lease.log, first, seq: tail.seq, torn, place };
 	return new OpenedWal({
 		log,
 		kinds,
@@ -223,13 +226,14 @@ interface OpenedWalOptions {
 	readonly log: RealmLog;
 	readonly kinds: ReadonlyMap<string, AnyRecordKind>;
 	readonly clock: Clock;
-	readonly at: Pick<Tail, "log" | "first" | "seq" | "torn">;
+	readonly at: Pick<Tail, "log" | "first" | "seq" | "torn"> & { readonly place: Place };
 	readonly writer: Writing | undefined;
 }
 
 class OpenedWal implements Wal {
 	readonly id: string;
 	readonly torn: TornTail | undefined;
+	readonly place: Place;
 	readonly #log: RealmLog;
 	readonly #kinds: ReadonlyMap<string, AnyRecordKind>;
 	readonly #clock: Clock;
@@ -244,6 +248,7 @@ class OpenedWal implements Wal {
 	constructor({ log, kinds, clock, at, writer }: OpenedWalOptions) {
 		this.id = at.log;
 		this.torn = at.torn.at(-1);
+		this.place = at.place;
 		this.#log = log;
 		this.#kinds = kinds;
 		this.#clock = clock;

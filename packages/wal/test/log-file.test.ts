@@ -273,18 +273,6 @@ test("who appends faster than the disk syncs is told to wait, and may ask when t
 	expect(codeOf(() => wal.append(said({ text: "now" }), {}))).toBe(undefined);
 });
 
-test("a network file system is refused by name, unless it is forced", async () => {
-	class Remote extends TestDisk {
-		override networkFileSystem(): string {
-			return "NFS";
-		}
-	}
-	disk = new Remote();
-	await expect(open()).rejects.toMatchObject({ code: "WAL_IO", message: expect.stringContaining("NFS") });
-	await using forced = await openWal(fileEngine("/log", { disk, ...small, allowNetwork: true }), { records: [said] });
-	expect(forced.tip).toBe(1);
-});
-
 function codeOf(run: () => unknown): unknown {
 	try {
 		run();

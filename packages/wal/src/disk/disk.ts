@@ -25,8 +25,19 @@ export interface Disk {
 	version(directory: string): string | undefined;
 	/** Takes an exclusive lock that ends with its holder, or gives the text that the holder left. The text is a note, not the lock. */
 	lock(path: string, text: string): DiskLock | { readonly heldBy: string };
-	/** The name of a network file system that the path lies on, if it does: their locks and syncs do not hold. */
-	networkFileSystem(path: string): string | undefined;
+	/** What the path lies on; undefined for a disk of this machine, or where nobody can say. */
+	fileSystem(path: string): FileSystem | undefined;
+}
+
+/** What promises less than a disk of this machine. */
+export interface FileSystem {
+	/** `NFS`, `virtiofs`, `fuse.sshfs`, `tmpfs`. */
+	readonly name: string;
+	/**
+	 * `network`: locks and syncs may not hold. `opaque`: what lies behind it cannot be told by name, as with FUSE, virtiofs and 9p.
+	 * `memory`: ends with the power of the machine.
+	 */
+	readonly kind: "network" | "opaque" | "memory";
 }
 
 export interface DiskFile {

@@ -3,6 +3,7 @@ import fs from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "../errors.ts";
 import type { Disk, DiskFile, DiskLock } from "./disk.ts";
+import { fileSystemOf } from "./file-system.ts";
 import { tryLock } from "./native-lock.ts";
 import { assertNoDirectory, assertOwnDirectory, openOwn } from "./own-files.ts";
 
@@ -74,23 +75,10 @@ export const nodeDisk: Disk = {
 		}
 		return { release: () => fs.closeSync(file) };
 	},
-	networkFileSystem: (path) =>
-		process.platform === "linux" ? unless("ENOENT", () => networkTypes.get(fs.statfsSync(path).type)) : undefined,
+	fileSystem: (path) => unless("ENOENT", () => fileSystemOf(path)),
 };
 
-/** `statfs` magic numbers (linux/magic.h and the modules' own). */
-const networkTypes: ReadonlyMap<number, string> = new Map([
-	[0x6969, "NFS"],
-	[0xff534d42, "CIFS"],
-	[0xfe534d42, "SMB2"],
-	[0x517b, "SMB"],
-	[0x01021997, "9p"],
-	[0x65735546, "FUSE"],
-	[0x00c36400, "Ceph"],
-	[0x5346414f, "AFS"],
-	[0x01161970, "GFS2"],
-	[0x0bd00bd0, "Lustre"],
-]);
+const flags = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_EXCL };
 
 /** What a pause waits for, and nobody wakes. */
 const nobody = new Int32Array(new SharedArrayBuffer(4));

@@ -114,6 +114,18 @@ export interface Opening {
 	readonly torn: readonly TornTail[];
 }
 
+/** Where a log lies, and so what an acknowledgement means. */
+export interface Place {
+	/**
+	 * As `EngineCaps.durability` says; for files what lies under them may say less. `machine`: it ends with the power of the machine (tmpfs).
+	 * `unproven`: a sync succeeds, and nothing says whether it reaches a disk, or whether a lock is seen from another machine (FUSE,
+	 * virtiofs, 9p, a network file system that was forced).
+	 */
+	readonly durability: EngineCaps["durability"] | "machine" | "unproven";
+	/** What the system calls the file system, where that is why. */
+	readonly fileSystem?: string;
+}
+
 /** The right to write. */
 export interface Lease {
 	readonly log: string;
@@ -123,6 +135,8 @@ export interface Lease {
 	/** The last opening line. */
 	readonly tail: { readonly seq: Seq; readonly crc: string };
 	readonly torn: readonly TornTail[];
+	/** Absent: what the engine's caps say. */
+	readonly place?: Place;
 }
 
 export interface Tail {
@@ -136,6 +150,8 @@ export interface Tail {
 	readonly epoch: number;
 	/** Bytes behind it that are not whole; whether they will be, a writer knows. */
 	readonly torn: readonly TornTail[];
+	/** Absent: what the engine's caps say. */
+	readonly place?: Place;
 }
 
 /** Bytes after the last sound record, none of them acknowledged. */

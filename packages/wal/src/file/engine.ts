@@ -110,13 +110,13 @@ class FileLog implements RealmLog {
 		try {
 			const logId = await host.lock();
 			const opened = await host.recover(logId === undefined ? 0 : await proven(logId));
-			const { header, first, tail, torn } = opened;
+			const { header, first, tail, torn, place } = opened;
 			const epoch = opened.epoch + 1;
 			const lines = opening({ seq: tail.seq + 1, prev: tail.crc, epoch, torn });
 			const segments = new Segments(this.#disk ?? nodeDisk, this.#spec.directory, opened);
 			segments.wrote(await host.append(lines.join(""), tail.seq, lines.length));
 			const seq = tail.seq + lines.length;
-			const lease = { log: header.log, epoch, first, tail: { seq, crc: crcOf(lines.at(-1) ?? "") }, torn };
+			const lease = { log: header.log, epoch, first, tail: { seq, crc: crcOf(lines.at(-1) ?? "") }, torn, place };
 			this.#writing = { host, segments, lease, nonce, seq, first };
 			return lease;
 		} catch (error) {
@@ -146,7 +146,7 @@ class FileLog implements RealmLog {
 	async tail(): Promise<Tail | undefined> {
 		if (!this.#writing) return this.#reader.tail();
 		const { lease, seq, first } = this.#writing;
-		return { log: lease.log, first, seq, epoch: lease.epoch, torn: [] };
+		return { log: lease.log, first, seq, epoch: lease.epoch, torn: [], ...(lease.place && { place: lease.place }) };
 	}
 
 	read(after: Seq, through: Seq, wants?: Wants): AsyncIterable<readonly StoredRecord[]> {

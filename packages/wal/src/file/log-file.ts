@@ -5,7 +5,7 @@ import { crc32 } from "node:zlib";
 import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk/disk.ts";
 import { isFull } from "../disk/full.ts";
 import { renameOver } from "../disk/rename.ts";
-import type { Owner, TornTail } from "../engine/engine.ts";
+import type { Owner, Place, TornTail } from "../engine/engine.ts";
 import { seqMismatch } from "../engine/engine-errors.ts";
 import { codeOf, WalError } from "../errors.ts";
 import {
@@ -34,9 +34,11 @@ import {
 	sealedPath,
 } from "./names.ts";
 import type { LogFileOptions } from "./options.ts";
+import { placeOn } from "./place.ts";
 import { withFile } from "./records.ts";
 import { type BadLine, type Scan, sumOf } from "./scan.ts";
 import { readLogId, type Survey, survey } from "./survey.ts";
+import { assertNoNetwork, assertSound, lockOn } from "./trial.ts";
 
 /** What a new log starts with. */
 export interface Fresh {
@@ -56,6 +58,7 @@ export interface OpenedFile {
 	readonly sealed: readonly Seq[];
 	/** As in `OpenLog`. */
 	readonly torn: readonly TornTail[];
+	readonly place: Place;
 }
 
 const NEWLINE = 0x0a;
@@ -70,6 +73,7 @@ export class LogFile {
 	readonly #options: LogFileOptions;
 	readonly #lock: DiskLock;
 	#active!: DiskFile;
+	readonly #place: Place;
 	/** Open, and locked, for as long as the log is; undefined until a new log has one. */
 	#head: DiskFile | undefined;
 	#header!: SegmentHeader;
@@ -97,11 +101,12 @@ export class LogFile {
 	/** A write or a sync has failed: nothing is known of the file any more, so nothing more is done to it. */
 	#broken = false;
 
-	private constructor(disk: Disk, directory: string, options: LogFileOptions, lock: DiskLock) {
+	private constructor(disk: Disk, directory: string, options: LogFileOptions, lock: DiskLock, place: Place) {
 		this.#disk = disk;
 		this.#directory = directory;
 		this.#options = options;
 		this.#lock = lock;
+		this.#place = place;
 	}
 
 	/**
@@ -111,18 +116,13 @@ export class LogFile {
 	static lock(disk: Disk, directory: string, options: LogFileOptions, owner: Owner): LogFile {
 		makeDirectories(disk, directory);
 		syncEntry(disk, directory);
-		const network = options.allowNetwork ? undefined : disk.networkFileSystem(directory);
-		if (network !== undefined) {
-			throw new WalError(
-				"WAL_IO",
-				`${directory} is on ${network}, where locks and syncs may not hold; keep the log on a local disk, or force it (allowNetwork)`,
-				{ path: directory, network },
-			);
-		}
-		const lock = disk.lock(lockPath(directory), JSON.stringify(owner));
+		const found = disk.fileSystem(directory);
+		if (!options.allowNetwork) assertNoNetwork(found, directory);
+		const lock = lockOn(disk, lockPath(directory), JSON.stringify(owner), options.allowNetwork ? undefined : found);
 		if ("heldBy" in lock) throw readHolder(lock.heldBy, lockPath(directory));
-		const file = new LogFile(disk, directory, options, lock);
+		const file = new LogFile(disk, directory, options, lock, placeOn(found));
 		try {
+			if (!options.allowNetwork) assertSound(disk, directory, found);
 			if (disk.identity(headPath(directory)) !== undefined) file.#head = file.#lockHead("write");
 		} catch (error) {
 			file.abandon();
@@ -321,7 +321,7 @@ export class LogFile {
 	#opened(sealed: readonly Seq[], first: Seq, epoch: number, torn: readonly TornTail[]): OpenedFile {
 		this.#epoch = epoch + 1;
 		this.#sealed = [...sealed];
-		return { header: this.#header, tail: this.#tail, epoch, first, sealed, torn };
+		return { header: this.#header, tail: this.#tail, epoch, first, sealed, torn, place: this.#place };
 	}
 
 	/** Removes what a crash left of files that were being written. */

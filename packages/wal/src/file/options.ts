@@ -4,7 +4,7 @@ export interface LogFileOptions {
 	readonly segmentBytes: number;
 	/** Space is allocated ahead in steps of this, so that a sync seldom has to make a new size durable. Default: 1 MiB. */
 	readonly allocateBytes: number;
-	/** Take a network file system, whose locks and syncs may not hold. Default: false. */
+	/** Take a network file system, whose locks and syncs may not hold, and one of which it cannot be told (FUSE, virtiofs, 9p) without trying it. Default: false. */
 	readonly allowNetwork: boolean;
 	/** Take over a log that came from elsewhere: its newest segment says this from now on, 32 hex digits that nobody else knows. Default: it stays as it is. */
 	readonly adopt?: string;

@@ -9,6 +9,7 @@ import type { Seq } from "../record/record.ts";
 import { inspect } from "./inspect.ts";
 import { refusal } from "./messages.ts";
 import { activePath, sealedFirsts } from "./names.ts";
+import { placeOn } from "./place.ts";
 import { withFile } from "./records.ts";
 import { Segments } from "./segments.ts";
 import { readFirst, readHead } from "./survey.ts";
@@ -50,6 +51,7 @@ export class Reader {
 			...(sound > acknowledged ? { found: sound } : {}),
 			epoch: active?.epoch ?? last?.epoch ?? header.epoch,
 			torn,
+			place: placeOn(this.#disk.fileSystem(this.#directory)),
 		};
 		const firsts = sealed.map((each) => each.header.first);
 		this.#view = { tail, segments: new Segments(this.#disk, this.#directory, { header, sealed: firsts }) };

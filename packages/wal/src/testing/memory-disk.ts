@@ -1,6 +1,6 @@
 /** A file system in memory, with the few things that the log asks of one. Everything on it is durable at once. */
 import { dirname } from "node:path";
-import type { Disk, DiskFile, DiskLock } from "../disk/disk.ts";
+import type { Disk, DiskFile, DiskLock, FileSystem } from "../disk/disk.ts";
 
 export interface Inode {
 	readonly id: number;
@@ -81,7 +81,7 @@ export class MemoryDisk implements Disk {
 		return { release: () => void this.#locks.delete(path) };
 	}
 
-	networkFileSystem(_path: string): string | undefined {
+	fileSystem(_path: string): FileSystem | undefined {
 		return undefined;
 	}
 
