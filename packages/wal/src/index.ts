@@ -3,6 +3,7 @@ export type { Disk, DiskFile, DiskLock, FileSystem } from "./disk/disk.ts";
 export { nodeDisk } from "./disk/node-disk.ts";
 export type {
 	Acquire,
+	Behind,
 	BlobStore,
 	EngineCaps,
 	Lease,

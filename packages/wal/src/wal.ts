@@ -2,7 +2,18 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
 import { answering } from "./engine/answering.ts";
-import type { Acquire, Lease, LogEngine, Opening, Place, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
+import type {
+	Acquire,
+	Behind,
+	Lease,
+	LogEngine,
+	Opening,
+	Place,
+	RealmLog,
+	Tail,
+	TornTail,
+	Wants,
+} from "./engine/engine.ts";
 import { truncated } from "./engine/engine-errors.ts";
 import { codeOf, WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
@@ -61,6 +72,8 @@ export interface Wal extends Appender, AsyncDisposable {
 	readonly signal: AbortSignal;
 	/** Until when nobody else can become the writer, by this log's clock; undefined when that is as long as this process has it open. */
 	readonly leaseUntil: number | undefined;
+	/** Why more may be durable than a reader's tip, as found when it opened; undefined for a writer, and where nothing is wrong. */
+	readonly behind: Behind | undefined;
 	/** Where the log lies, and so what `durable` means: on tmpfs nothing survives a power loss. */
 	readonly place: Place;
 	/** What was cut from the end when the log was opened, if anything was, or before by an opening that came no further. */
@@ -226,13 +239,14 @@ interface OpenedWalOptions {
 	readonly log: RealmLog;
 	readonly kinds: ReadonlyMap<string, AnyRecordKind>;
 	readonly clock: Clock;
-	readonly at: Pick<Tail, "log" | "first" | "seq" | "torn"> & { readonly place: Place };
+	readonly at: Pick<Tail, "log" | "first" | "seq" | "torn" | "behind"> & { readonly place: Place };
 	readonly writer: Writing | undefined;
 }
 
 class OpenedWal implements Wal {
 	readonly id: string;
 	readonly torn: TornTail | undefined;
+	readonly behind: Behind | undefined;
 	readonly place: Place;
 	readonly #log: RealmLog;
 	readonly #kinds: ReadonlyMap<string, AnyRecordKind>;
@@ -248,6 +262,7 @@ class OpenedWal implements Wal {
 	constructor({ log, kinds, clock, at, writer }: OpenedWalOptions) {
 		this.id = at.log;
 		this.torn = at.torn.at(-1);
+		this.behind = at.behind;
 		this.place = at.place;
 		this.#log = log;
 		this.#kinds = kinds;

@@ -114,6 +114,9 @@ export interface Opening {
 	readonly torn: readonly TornTail[];
 }
 
+/** What says how far the log is durable (`wal.head`) is missing, is unsound, or says less than the log itself does. */
+export type Behind = "head missing" | "head unsound" | "head old";
+
 /** Where a log lies, and so what an acknowledgement means. */
 export interface Place {
 	/**
@@ -150,6 +153,8 @@ export interface Tail {
 	readonly epoch: number;
 	/** Bytes behind it that are not whole; whether they will be, a writer knows. */
 	readonly torn: readonly TornTail[];
+	/** Why more may be durable than `seq`; absent when nothing says so. */
+	readonly behind?: Behind;
 	/** Absent: what the engine's caps say. */
 	readonly place?: Place;
 }

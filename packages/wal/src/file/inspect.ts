@@ -1,12 +1,13 @@
 /** Reads a log without its lock: a live writer may append, seal and rename while we read. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Disk } from "../disk/disk.ts";
+import type { Behind } from "../engine/engine.ts";
 import { WalError } from "../errors.ts";
 import type { Seq } from "../record/record.ts";
 import { type Decision, decide } from "./decide.ts";
 import { asWalError, refusal } from "./messages.ts";
-import { activePath } from "./names.ts";
-import { type Survey, survey } from "./survey.ts";
+import { activePath, headPath } from "./names.ts";
+import { readHead, type Survey, survey } from "./survey.ts";
 
 export interface Inspection {
 	readonly found: Survey;
@@ -15,9 +16,14 @@ export interface Inspection {
 	readonly log: string | undefined;
 	/** How far the log is known to have been acknowledged. */
 	readonly acknowledged: Seq;
+	/** Why it may have been acknowledged further. */
+	readonly behind: Behind | undefined;
 }
 
 const TRIES = 8;
+
+/** A head that is overwritten while it is read looks unsound, and that of a new log comes a moment after its first segment. */
+const HEAD_TRIES = 3;
 
 /**
  * Damage stays where it is, and what a writer does moves on: something is wrong only when two inspections in a row say the same.
@@ -45,14 +51,31 @@ export async function inspect(
 		if (before?.head) found = { ...found, head: before.head };
 		const decision = decide(found, proven);
 		const refused = decision.kind === "refuse" ? JSON.stringify([decision.path, decision.offset, decision.seq]) : "";
-		if (decision.kind !== "refuse" || refused === before?.refused || tries === TRIES)
-			return judged(found, decision, directory, proven);
+		if (decision.kind !== "refuse" || refused === before?.refused || tries === TRIES) {
+			const judgement = judged(found, decision, directory, proven);
+			const behind = decision.kind === "refuse" ? undefined : behindOf(disk, directory, judgement);
+			if (!behind || tries >= HEAD_TRIES) return { ...judgement, behind };
+			await sleep(5);
+			continue;
+		}
 		before = { head: found.head, refused };
 		await sleep(5);
 	}
 }
 
-function judged(found: Survey, decision: Decision, directory: string, proven: Seq): Inspection {
+/**
+ * Looks at the head after the rest was read: before a line can say that something is durable, the head has said it.
+ */
+function behindOf(disk: Disk, directory: string, { found, log }: Omit<Inspection, "behind">): Behind | undefined {
+	const { active, sealed } = found;
+	if (disk.identity(headPath(directory)) === undefined) return "head missing";
+	const head = readHead(disk, directory);
+	if (head?.log !== log) return "head unsound";
+	const told = Math.max(active?.durable ?? 0, sealed.at(-1)?.footer.last ?? 0);
+	return head !== undefined && head.seq < told ? "head old" : undefined;
+}
+
+function judged(found: Survey, decision: Decision, directory: string, proven: Seq): Omit<Inspection, "behind"> {
 	if (decision.kind === "refuse" && decision.code === "WAL_NEWER_FORMAT") throw refusal(decision, directory);
 	const { sealed, active, head } = found;
 	if (decision.kind === "fresh")

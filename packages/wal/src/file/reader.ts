@@ -36,7 +36,7 @@ export class Reader {
 			throw error;
 		});
 		if (!inspected) return undefined;
-		const { found, decision, acknowledged } = inspected;
+		const { found, decision, acknowledged, behind } = inspected;
 		if (decision.kind === "refuse") throw refusal(decision, this.#directory);
 		const { sealed, active } = found;
 		const last = sealed.at(-1)?.footer;
@@ -51,6 +51,7 @@ export class Reader {
 			...(sound > acknowledged ? { found: sound } : {}),
 			epoch: active?.epoch ?? last?.epoch ?? header.epoch,
 			torn,
+			...(behind && { behind }),
 			place: placeOn(this.#disk.fileSystem(this.#directory)),
 		};
 		const firsts = sealed.map((each) => each.header.first);
@@ -67,7 +68,7 @@ export class Reader {
 		const header = this.#activeHeader();
 		if (!header) return view.tail;
 		const sealed = sealedFirsts(this.#disk.list(this.#directory));
-		const { found, ...before } = view.tail;
+		const { found, behind, ...before } = view.tail;
 		const tail: Tail = { ...before, first: sealed[0] ?? header.first, seq: head.seq, epoch: head.epoch };
 		this.#view = { tail, segments: new Segments(this.#disk, this.#directory, { header, sealed }) };
 		return tail;
