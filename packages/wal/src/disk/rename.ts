@@ -1,23 +1,8 @@
 /** A rename where somebody has one of the two files open: Windows refuses it for so long, and so it is tried again. */
 import { codeOf } from "../errors.ts";
-import type { Disk } from "./disk.ts";
 import type { Files } from "./files.ts";
 
-/** As `Disk.rename`. A disk that cannot pause fails at once. */
-export function renameOver(disk: Pick<Disk, "rename" | "pause">, from: string, to: string): void {
-	for (let tries = 0; ; tries++) {
-		try {
-			disk.rename(from, to);
-			return;
-		} catch (error) {
-			const ms = pauseAfter(tries, error);
-			if (ms === undefined || !disk.pause) throw error;
-			disk.pause(ms);
-		}
-	}
-}
-
-/** As `Files.rename`. */
+/** As `Files.rename`. Files that cannot pause fail at once. */
 export async function renameFileOver(files: Pick<Files, "rename" | "pause">, from: string, to: string): Promise<void> {
 	for (let tries = 0; ; tries++) {
 		try {
@@ -37,5 +22,5 @@ const PAUSES_MS: readonly number[] = [5, 10, 20, 40, 80, 160, 320, 640, 640, 640
 const BUSY: readonly string[] = ["EPERM", "EACCES", "EBUSY"];
 
 /** How long to wait before the next try; undefined for what another try does not mend. */
-const pauseAfter = (tries: number, error: unknown): number | undefined =>
+export const pauseAfter = (tries: number, error: unknown): number | undefined =>
 	BUSY.includes(codeOf(error) ?? "") ? PAUSES_MS[tries] : undefined;

@@ -1,7 +1,7 @@
 /** Whole files of the log itself, and its directories, over the port that crash tests drive. */
 import { dirname } from "node:path";
 import { type Disk, writeAll } from "../disk/disk.ts";
-import { renameOver } from "../disk/rename.ts";
+import { pauseAfter } from "../disk/rename.ts";
 import { codeOf } from "../errors.ts";
 
 /**
@@ -25,6 +25,20 @@ export function atomicWriteTo(disk: Disk, path: string, bytes: Uint8Array, tag: 
 		throw error;
 	}
 	disk.syncDirectory(directory);
+}
+
+/** As `Disk.rename`, tried again where somebody has one of the two files open. A disk that cannot pause fails at once. */
+export function renameOver(disk: Pick<Disk, "rename" | "pause">, from: string, to: string): void {
+	for (let tries = 0; ; tries++) {
+		try {
+			disk.rename(from, to);
+			return;
+		} catch (error) {
+			const ms = pauseAfter(tries, error);
+			if (ms === undefined || !disk.pause) throw error;
+			disk.pause(ms);
+		}
+	}
 }
 
 /** Makes a directory and its missing parents, each durable in its own parent. */

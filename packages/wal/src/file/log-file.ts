@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { type Disk, type DiskFile, type DiskLock, readAt, writeAll } from "../disk/disk.ts";
 import { isFull } from "../disk/full.ts";
-import { renameOver } from "../disk/rename.ts";
 import type { Owner, Place, TornTail } from "../engine/engine.ts";
 import { seqMismatch } from "../engine/engine-errors.ts";
 import { codeOf, WalError } from "../errors.ts";
@@ -19,7 +18,7 @@ import {
 	type SegmentHeader,
 } from "../record/codec.ts";
 import type { Seq } from "../record/record.ts";
-import { atomicWriteTo, makeDirectories, syncEntry } from "./atomic-write.ts";
+import { atomicWriteTo, makeDirectories, renameOver, syncEntry } from "./atomic-write.ts";
 import { type Decision, decide } from "./decide.ts";
 import { lockedBehindOurBack, readHolder, refusal } from "./messages.ts";
 import {

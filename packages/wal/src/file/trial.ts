@@ -1,8 +1,8 @@
 /** What a file system does not say of itself it has to show before a log lies on it. */
 import { dirname, join } from "node:path";
 import { type Disk, type DiskFile, type FileSystem, readAt, writeAll } from "../disk/disk.ts";
-import { renameOver } from "../disk/rename.ts";
 import { codeOf, WalError } from "../errors.ts";
+import { renameOver } from "./atomic-write.ts";
 
 /** Refuses a network file system, by name. @throws WalError `WAL_IO` */
 export function assertNoNetwork(found: FileSystem | undefined, directory: string): void {
