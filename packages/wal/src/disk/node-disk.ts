@@ -78,8 +78,6 @@ export const nodeDisk: Disk = {
 	fileSystem: (path) => unless("ENOENT", () => fileSystemOf(path)),
 };
 
-const flags = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_EXCL };
-
 /** What a pause waits for, and nobody wakes. */
 const nobody = new Int32Array(new SharedArrayBuffer(4));
 
