@@ -59,6 +59,7 @@ const concepts = section("Concepts", [
 	["concepts/plan.md", "packages/plan/README.md", "plan: steps of a question"],
 	["concepts/skill-resume.md", "packages/skill-resume/README.md", "skill-resume: phases"],
 	["concepts/runtime.md", "packages/runtime/README.md", "runtime: all of it"],
+	["concepts/words.md", "docs/words.md", "Words"],
 	["concepts/invariants.md", "docs/invariants.md", "Invariants"],
 ]);
 
