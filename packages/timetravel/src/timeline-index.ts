@@ -259,7 +259,7 @@ const asParsed = (wal: Wal): Unparsed => ({ read: (range) => wal.read(range), pa
  * What the index depends on besides the log. A rule is known by its text: what it is given decides what it says, and what it stands
  * in does not change.
  */
-function rulesOf({ undoRules, keptKinds }: TimelineIndexOptions): string {
+export function rulesOf({ undoRules, keptKinds }: Pick<TimelineIndexOptions, "undoRules" | "keptKinds">): string {
 	const rules = Object.entries(undoRules).map(([kind, rule]) => [kind, String(rule)]);
 	return hash("sha256", JSON.stringify([[...new Set(keptKinds)].sort(), rules.sort()]));
 }
