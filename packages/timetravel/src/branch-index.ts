@@ -12,7 +12,7 @@ const VERSION = 2;
 const NAME = "branches";
 
 export const seq = z.int().nonnegative();
-export const scope: z.ZodType<Scope> = z.strictObject({
+const scope: z.ZodType<Scope> = z.strictObject({
 	agent: z.string().optional(),
 	session: z.string().optional(),
 	run: z.string().optional(),

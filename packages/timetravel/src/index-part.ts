@@ -3,7 +3,7 @@ import { sealed } from "@reyn/snapshot";
 import { unsealed } from "@reyn/snapshot/internal";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
-import { move, parsed, record, scope, seq } from "./branch-index.ts";
+import { move, parsed, record, seq } from "./branch-index.ts";
 import { SessionRanges, type Spans } from "./session-ranges.ts";
 import type { Mark } from "./timeline-index.ts";
 import type { MoveStep, Stacks } from "./undo.ts";
@@ -104,8 +104,29 @@ const step = z.discriminatedUnion("kind", [
 	z.strictObject({ kind: z.literal("began"), seq }),
 ]) as z.ZodType<MoveStep>;
 
+/** A long list of whole numbers. Looked at as a whole: a schema for each of a million costs as much as reading them again. */
+const wholes = (least: number) =>
+	z.custom<readonly number[]>((value) => Array.isArray(value) && value.every((each) => isWhole(each) && each >= least));
+
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value);
+
 /** Seqs that ascend, each as what it is more than the one before. */
-const ascending = z.array(z.int().positive());
+const ascending = wholes(1);
+
+/** The agent, the session and the run of a scope; null for what it does not name. */
+const scopeParts = z.custom<readonly (string | null)[]>(
+	(value) =>
+		Array.isArray(value) && value.length === 3 && value.every((part) => part === null || typeof part === "string"),
+);
+
+/** The name of a session, and where its records lie: a seq, and each further edge as what it is more than the one before. */
+const session = z.custom<readonly [string, Seq, ...number[]]>(
+	(value) =>
+		Array.isArray(value) &&
+		value.length % 2 === 1 &&
+		value.length > 1 &&
+		value.every((each, i) => (i === 0 ? typeof each === "string" : isWhole(each) && each >= (i === 1 ? 0 : 1))),
+);
 
 const stored = z.strictObject({
 	v: z.literal(VERSION),
@@ -120,16 +141,19 @@ const stored = z.strictObject({
 	checkpoints: z.strictObject({
 		seqs: ascending,
 		/** Each as what it is more than the one before; a clock may have been set back. */
-		times: z.array(z.number()),
+		times: wholes(Number.MIN_SAFE_INTEGER),
 		/** In the lists below. */
-		scopes: z.array(z.int().nonnegative()),
-		kinds: z.array(z.int().nonnegative()),
-		titles: z.array(z.string()),
+		scopes: wholes(0),
+		kinds: wholes(0),
+		titles: z.custom<readonly string[]>(
+			(value) => Array.isArray(value) && value.every((each) => typeof each === "string"),
+		),
 	}),
-	scopes: z.array(scope),
+	/** Of the times, what is no whole number: by place. A clock may say so. */
+	fractions: z.array(z.tuple([z.int().nonnegative(), z.number()])).optional(),
+	scopes: z.array(scopeParts),
 	kinds: z.array(z.string()),
-	/** By session: where its records lie, each edge as what it is more than the one before. */
-	sessions: z.array(z.tuple([z.string(), seq, ascending])),
+	sessions: z.array(session),
 	settled: seq,
 	steps: z.array(step),
 });
@@ -139,8 +163,9 @@ type Stored = z.input<typeof stored>;
 /** The text of a part: a line with a checksum, and a line of JSON. */
 export function encodePart(part: IndexPart, { log, rules }: PartKey): string {
 	const { after, through, prev, crc, records, checkpoints, spans, settled, steps } = part;
-	const scopes = new Numbered<Scope>();
+	const scopes = new Numbered<readonly (string | null)[]>();
 	const kinds = new Numbered<string>();
+	const fractions = checkpoints.flatMap(({ ts }, i): [number, number][] => (isWhole(ts) ? [] : [[i, ts]]));
 	const all: Stored = {
 		v: VERSION,
 		log,
@@ -155,14 +180,15 @@ export function encodePart(part: IndexPart, { log, rules }: PartKey): string {
 				checkpoints.map((mark) => mark.seq),
 				after,
 			),
-			times: differences(checkpoints.map(({ ts }) => ts)),
-			scopes: checkpoints.map((mark) => scopes.numberOf(scopeKey(mark.scope), mark.scope)),
+			times: differences(checkpoints.map(({ ts }) => (isWhole(ts) ? ts : 0))),
+			scopes: checkpoints.map(({ scope }) => scopes.numberOf(scopeKey(scope), partsOf(scope))),
 			kinds: checkpoints.map(({ kind }) => kinds.numberOf(kind, kind)),
 			titles: checkpoints.map(({ title }) => title),
 		},
+		...(fractions.length > 0 && { fractions }),
 		scopes: scopes.all,
 		kinds: kinds.all,
-		sessions: [...spans].map(([key, [first = 0, ...more]]) => [key, first, differences(more, first)]),
+		sessions: Array.from(spans, ([key, edges]) => [key, ...differences(edges)] as [string, Seq, ...number[]]),
 		settled,
 		steps: [...steps],
 	};
@@ -177,33 +203,45 @@ export function decodePart(text: string, { log, rules }: PartKey): IndexPart | u
 	if (data?.log !== log || data.rules !== rules) return undefined;
 	const { after, through, prev, crc, records, settled, steps } = data;
 	const checkpoints = marksOf(data);
-	const spans = new Map(data.sessions.map(([key, first, more]) => [key, [first, ...sums(more, first)]]));
+	const spans = data.sessions.map(([key, ...edges]) => [key, sums(edges, 0)] as const);
 	const isWithin = (each: Seq | undefined): boolean => each === undefined || (each > after && each <= through);
 	const isSound =
 		checkpoints !== undefined &&
 		after < through &&
 		isWithin(checkpoints.at(-1)?.seq) &&
 		records.every(({ seq }, i) => isWithin(seq) && seq > (records[i - 1]?.seq ?? 0)) &&
-		data.sessions.every(([, first]) => first >= after) &&
-		[...spans.values()].every((edges) => edges.length % 2 === 0 && isWithin(edges.at(-1)));
+		spans.every(([, edges]) => (edges[0] as Seq) >= after && isWithin(edges.at(-1)));
 	return isSound ? { after, through, prev, crc, records, checkpoints, spans, settled, steps } : undefined;
 }
 
 /** Undefined when the columns do not fit each other. */
-function marksOf({ after, checkpoints, scopes, kinds }: z.output<typeof stored>): readonly Mark[] | undefined {
+function marksOf(data: z.output<typeof stored>): readonly Mark[] | undefined {
+	const { after, checkpoints, fractions = [], kinds } = data;
 	const { titles } = checkpoints;
 	const seqs = sums(checkpoints.seqs, after);
 	const times = sums(checkpoints.times, 0);
 	if (Object.values(checkpoints).some((column) => column.length !== seqs.length)) return undefined;
+	for (const [i, ts] of fractions) times[i] = ts;
+	const scopes = data.scopes.map(scopeOf);
 	const marks: Mark[] = [];
-	for (const [i, seq] of seqs.entries()) {
+	for (let i = 0; i < seqs.length; i++) {
 		const scope = scopes[checkpoints.scopes[i] as number];
 		const kind = kinds[checkpoints.kinds[i] as number];
 		if (!scope || kind === undefined) return undefined;
-		marks.push({ seq, ts: times[i] as number, scope, kind, title: titles[i] as string });
+		marks.push({ seq: seqs[i] as Seq, ts: times[i] as number, scope, kind, title: titles[i] as string });
 	}
 	return marks;
 }
+
+const partsOf = ({ agent = null, session = null, run = null }: Nullable<Scope>) => [agent, session, run];
+
+type Nullable<T> = { readonly [Key in keyof T]: T[Key] | null };
+
+const scopeOf = ([agent, session, run]: readonly (string | null | undefined)[]): Scope => ({
+	...(typeof agent === "string" && { agent }),
+	...(typeof session === "string" && { session }),
+	...(typeof run === "string" && { run }),
+});
 
 /** The record without further fields that a log may have given it. */
 const plain = ({ seq, ts, kind, scope, data, crc }: WalRecord): WalRecord => ({ seq, ts, kind, scope, data, crc });

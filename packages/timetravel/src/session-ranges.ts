@@ -6,7 +6,7 @@ import { type Scope, type Seq, scopeKey } from "@reyn/wal";
 const NEAR = 64;
 
 /** The spans of sessions, each as a flat list: after, through, after, through …, ascending. None is empty. */
-export type Spans = ReadonlyMap<string, readonly Seq[]>;
+export type Spans = Iterable<readonly [session: string, edges: readonly Seq[]]>;
 
 export class SessionRanges {
 	/** The last record that was taken note of. */

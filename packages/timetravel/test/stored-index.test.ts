@@ -1,6 +1,15 @@
 /** The stored index of a timeline: what is believed of it, what is not, and that it makes no difference but in time. */
 import { SnapshotStore, sealed } from "@reyn/snapshot";
-import { type BlobStore, defineRecord, fileBlobs, fileEngine, memoryBlobs, openWal, type Scope } from "@reyn/wal";
+import {
+	type BlobStore,
+	defineRecord,
+	fileBlobs,
+	fileEngine,
+	memoryBlobs,
+	memoryEngine,
+	openWal,
+	type Scope,
+} from "@reyn/wal";
 import { CrashDisk, MemoryDisk, MortalDisk } from "@reyn/wal/testing";
 import { applyRepair, proposeRepair } from "@reyn/wal/tools";
 import { describe, expect, test } from "vitest";
@@ -9,6 +18,7 @@ import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { timetravelRecords, type UndoRules } from "../src/index.ts";
 import { usualPart } from "../src/stored-index.ts";
+import { openedTimeline } from "../src/timeline.ts";
 import { expectSameIndex, partsOf } from "./held-index.ts";
 import { answered, asked, House, keeping, main, noted, said, side } from "./house.ts";
 
@@ -139,7 +149,6 @@ test("who only looks stores nothing", async () => {
 describe("is not believed", () => {
 	type Json = Record<string, unknown> & {
 		checkpoints: Record<string, number[]>;
-		sessions: [string, number, number[]][];
 		records: { seq: number }[];
 	};
 	const recordOf = (seq: number, data: unknown) => ({ seq, ts: 0, kind: noted.kind, scope: {}, data, crc: "00000000" });
@@ -166,8 +175,8 @@ describe("is not believed", () => {
 			records: [2, 1].map((more) => recordOf((part.after as number) + more, {})),
 		}),
 		"with a record from elsewhere": (part) => ({ ...part, records: [recordOf(999_999, {})] }),
-		"with half a span": (part) => ({ ...part, sessions: [["alice/main", part.after, []]] }),
-		"with a span behind its end": (part) => ({ ...part, sessions: [["alice/main", part.after, [1_000_000]]] }),
+		"with half a span": (part) => ({ ...part, sessions: [["alice/main", part.after]] }),
+		"with a span behind its end": (part) => ({ ...part, sessions: [["alice/main", part.after, 1_000_000]] }),
 		"with a record that its kind refuses": (part) => ({
 			...part,
 			records: [recordOf((part.after as number) + 1, 7)],
@@ -304,6 +313,42 @@ test("what an older program has stored of a record is all of it: a newer one is 
 	expect(await expectSameIndex(of)).toBe(1);
 	expect((await partsOf(of))[0]?.records).toMatchObject([{ data: { text: "a fact", since: "now" } }]);
 	await wal.close();
+});
+
+test("times are as the clock said them, and scopes of any depth", async () => {
+	const { snapshots, kept } = { snapshots: new SnapshotStore(memoryBlobs()), kept: memoryBlobs() };
+	const times = [5, 1.25, -3, 0.1, 0.3, 1e15, 7];
+	let now = 0;
+	const clock = { now: () => times[now++ % times.length] as number };
+	const wal = await openWal(memoryEngine(), { records: [noted, said, ...timetravelRecords], clock });
+	const timeline = await openedTimeline({ wal, snapshots, kept, projections: [] }, () => PART);
+	const scopes: readonly Scope[] = [{}, { agent: "a" }, main, { ...main, run: "r" }, { session: "alone" }];
+	for (let i = 0; i < 3 * PART; i++) {
+		const scope = scopes[i % scopes.length] as Scope;
+		await timeline.checkpoint("turn", `${i}`, scope, await timeline.at(wal.tip, scope));
+	}
+	expect(await expectSameIndex({ wal, snapshots, kept })).toBeGreaterThan(1);
+	await wal.close();
+});
+
+test("what a turn has taken from the moves is known, also where they were made before the process began", async () => {
+	const place = placeOn(new MemoryDisk());
+	const first = await openOn(place);
+	const from = first.say("one");
+	for (let i = 0; i < PART; i++) first.say(`${i}`);
+	await first.timeline.checkout(from);
+	await first.timeline.undo();
+	await first.mark("end");
+	await first.wal.close();
+	const again = await openOn(place);
+	expect(await believed(again)).toBe(1);
+	expect((await again.timeline.moves()).future).toHaveLength(1);
+	again.ask("something new");
+	for (let i = 0; i < PART; i++) again.say(`more ${i}`);
+	await again.mark("end");
+	expect(await believed(again)).toBe(2);
+	expect((await again.timeline.moves()).future).toEqual([]);
+	await again.wal.close();
 });
 
 describe("after a gc", () => {
