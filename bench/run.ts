@@ -21,6 +21,11 @@ const benches: Readonly<Record<string, Bench>> = {
 		{ records: 1_000_000, sessions: 1000, rounds: 7 },
 		async () => (await import("./checkout.ts")).benchCheckout,
 	),
+	open: bench(
+		"open",
+		{ records: [30_000, 1_000_000], sessions: 1000, rounds: 7 },
+		async () => (await import("./open.ts")).benchOpen,
+	),
 	recovery: bench(
 		"recovery",
 		{ records: 1_000_000, rounds: 7 },

@@ -79,3 +79,20 @@ test("`pnpm bench resume --json` prints one document with what steps cost and ho
 	for (const { name, ofParse } of report.rows) if (ours.includes(name)) expect(ofParse.median).toBeGreaterThan(0);
 	expect(report.goals).toHaveLength(11 - skipped.length);
 }, 120_000);
+
+test("`pnpm bench open --json` prints one document with a row for each log, and a verdict for each goal", async () => {
+	const report = JSON.parse(
+		await bench("open", "--records", "200,3000", "--sessions", "10", "--rounds", "1", "--json"),
+	);
+	expect(report).toMatchObject({ bench: "open", rounds: 1 });
+	const logs = report.rows.map(({ records, sessions, parts }: Record<string, number>) => [records, sessions, parts]);
+	expect(logs).toEqual([
+		[200, 1, 0],
+		[200, 10, 0],
+		[3000, 1, 1],
+		[3000, 10, 1],
+	]);
+	for (const { storedMs, readMs, ratio } of report.rows) expect(Math.min(storedMs, readMs, ratio)).toBeGreaterThan(0);
+	expect(report.goals).toHaveLength(6);
+	for (const { met } of report.goals) expect(met).toBeTypeOf("boolean");
+}, 60_000);

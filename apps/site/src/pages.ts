@@ -72,6 +72,7 @@ const formats = section("Formats", [
 	["formats/index.md", "docs/formats/state-directory.md", "The state directory"],
 	["formats/wal-v1.md", "docs/formats/wal-v1.md", "The log"],
 	["formats/snapshot-v1.md", "docs/formats/snapshot-v1.md", "Snapshots"],
+	["formats/index-v1.md", "docs/formats/index-v1.md", "The index of a timeline"],
 	["formats/kept-v1.md", "docs/formats/kept-v1.md", "What outlives a truncation"],
 ]);
 

@@ -3,7 +3,9 @@ import { createHash } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
+import { defineRecord, openWal } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { fileStore, type Layout, layoutOf, openRuntime, readHistory, stateOrigin, trustState } from "../src/index.ts";
 import { areaIn, areasIn } from "../src/stores/layout.ts";
 import { seal } from "./kept-files.ts";
@@ -250,4 +252,41 @@ test("of a state that is not known no snapshot is read: it would say what whoeve
 	};
 	expect(await hashOf(false)).not.toBe(honest);
 	expect(await hashOf(true)).toBe(honest);
+});
+
+test("the index of a log that was taken over is not the one that its giver left, or puts there later", {
+	timeout: 120_000,
+}, async () => {
+	// So long that a part of the index is due at the next checkpoint.
+	const noise = defineRecord("noise", z.object({}));
+	await using wal = await openWal(layoutOf(project.state).wal, { records: [noise] });
+	for (let i = 0; i < 2100; i++) wal.append(noise({}), {});
+	await wal.close();
+	const { runtime } = await open(project, { model });
+	await runtime.prompt("hello");
+	await runtime.idle();
+	await runtime.close();
+	const index = join(areaIn(layoutOf(project.state), "snapshots"), "index");
+	const [part = ""] = await filesBelow(index);
+	const [, text = ""] = (await readFile(join(index, part), "utf8")).split("\n");
+	const { checkpoints, ...rest } = JSON.parse(text);
+	const titles = checkpoints.titles.map(() => "forged");
+	const said = JSON.stringify({ ...rest, checkpoints: { ...checkpoints, titles } });
+	await writeFile(join(index, part), `${createHash("sha256").update(said).digest("hex")}\n${said}\n`);
+	const forged = join(project.root, "forged");
+	await cp(index, forged, { recursive: true });
+
+	const tells = async (store = fileStore(project.state)): Promise<boolean> => {
+		const { runtime } = await open(project, { model, readOnly: true }, store);
+		const { entries } = await readHistory(runtime);
+		await runtime.close();
+		return JSON.stringify(entries).includes("forged");
+	};
+	// Its checksum fits, and the log has the record that it names: only where it lies tells.
+	expect(await tells()).toBe(true);
+	expect(await tells(fileStore(project.state, { withoutSnapshots: true }))).toBe(false);
+	await trustState(project.state, secrets);
+	expect(await tells()).toBe(false);
+	await cp(forged, index, { recursive: true });
+	expect(await tells()).toBe(false);
 });

@@ -54,6 +54,11 @@ export class SnapshotStore {
 		return new SnapshotStore(blobsBelow(this.#blobs, part));
 	}
 
+	/** Blobs of the same log beside its snapshots, for what else is made of the log and may be lost. */
+	beside(part: string): BlobStore {
+		return blobsBelow(this.#blobs, part);
+	}
+
 	/**
 	 * Checks that this is the store of a log. With `take`, a store without an owner becomes the log's.
 	 *

@@ -11,14 +11,14 @@ import type { Move } from "./undo.ts";
 const VERSION = 2;
 const NAME = "branches";
 
-const seq = z.int().nonnegative();
+export const seq = z.int().nonnegative();
 const scope: z.ZodType<Scope> = z.strictObject({
 	agent: z.string().optional(),
 	session: z.string().optional(),
 	run: z.string().optional(),
 }) as z.ZodType<Scope>;
 
-const record: z.ZodType<WalRecord> = z.strictObject({
+export const record: z.ZodType<WalRecord> = z.strictObject({
 	seq,
 	ts: z.number(),
 	kind: z.string(),
@@ -27,7 +27,7 @@ const record: z.ZodType<WalRecord> = z.strictObject({
 	crc: z.string(),
 });
 
-const move: z.ZodType<Move> = z.strictObject({
+export const move: z.ZodType<Move> = z.strictObject({
 	seq,
 	inverse: z.discriminatedUnion("kind", [
 		z.strictObject({ kind: z.literal("reset"), scope, drop: z.array(z.string()).optional() }),
@@ -109,7 +109,7 @@ export async function readBranchIndex(kept: BlobStore | undefined, wal: Wal): Pr
 }
 
 /** The parsed JSON; undefined when it is none, which a checksum cannot rule out. */
-function parsed(text: string): unknown {
+export function parsed(text: string): unknown {
 	try {
 		return JSON.parse(text);
 	} catch {

@@ -43,14 +43,19 @@ export class Checkpoints {
 		await durable;
 		await this.#store(state, (due) => capture(this.#reading.sources, due));
 		for (const each of whole) await this.#store(each, (due) => this.#whole.store(due));
+		await this.#unlessFailed(() => this.#reading.timelineIndex.store());
 		return seq;
 	}
 
-	/** Stores a snapshot if one is due. It is only a shortcut: the checkpoint is valid without it. */
+	/** Stores a snapshot if one is due. */
 	async #store(state: View, store: (state: View) => Promise<void>): Promise<void> {
-		if (!(this.#options.snapshotDue?.(state) ?? state.isDue)) return;
+		if (this.#options.snapshotDue?.(state) ?? state.isDue) await this.#unlessFailed(() => store(state));
+	}
+
+	/** Stores something that is only a shortcut: the checkpoint is valid without it. */
+	async #unlessFailed(store: () => Promise<void>): Promise<void> {
 		try {
-			await store(state);
+			await store();
 		} catch (error) {
 			if (!isOfSnapshots(error) || !this.#options.snapshotFailed) throw error;
 			this.#options.snapshotFailed(error);

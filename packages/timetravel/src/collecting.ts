@@ -154,6 +154,7 @@ export class Collecting {
 		this.#reading.timelineIndex.checkpoints = this.#reading.timelineIndex.checkpoints.filter(({ seq }) =>
 			this.#reading.retained.has(seq),
 		);
+		await this.#reading.timelineIndex.renew(index);
 	}
 
 	async #scopes(): Promise<readonly Scope[]> {

@@ -12,7 +12,7 @@ export interface TimelineOptions {
 	readonly readOnly?: boolean;
 	/** Decides at each checkpoint whether to store a snapshot of this state. Default: `view.isDue`. */
 	snapshotDue?(view: View): boolean;
-	/** Called when the snapshot of a checkpoint could not be stored; the checkpoint stands. Default: `checkpoint` throws the error. */
+	/** Called when the snapshot of a checkpoint, or the index, could not be stored; the checkpoint stands. Default: `checkpoint` throws the error. */
 	snapshotFailed?(error: SnapshotError): void;
 	/**
 	 * The store for what outlives the records that `gc` removes: the index of branches, and states. It is the only copy, not a cache.
@@ -29,7 +29,10 @@ export interface TimelineOptions {
 	readonly keptKinds?: readonly string[];
 	/** The scopes whose states have to survive `gc`, abandoned branches included. Gets {@link Timeline.records}. Default: the whole process. */
 	keptScopes?(records: readonly WalRecord[]): readonly Scope[];
-	/** Rules for further records that `undo` takes back, or after which nothing can be redone. Resets and labels have rules already. */
+	/**
+	 * Rules for further records that `undo` takes back, or after which nothing can be redone. Resets and labels have rules already. What a
+	 * rule has said of a record is stored, and counts for as long as the rule has the same text: let it depend on the record alone.
+	 */
 	readonly undoRules?: UndoRules;
 	/**
 	 * Says which records begin something and which are its outcome. An outcome on another line of history is then known on this one

@@ -5,6 +5,9 @@ import { type Scope, type Seq, scopeKey } from "@reyn/wal";
 /** A gap of fewer records than this is read through: that is faster than finding the next record of the session. */
 const NEAR = 64;
 
+/** The spans of sessions, each as a flat list: after, through, after, through …, ascending. None is empty. */
+export type Spans = Iterable<readonly [session: string, edges: readonly Seq[]]>;
+
 export class SessionRanges {
 	/** The last record that was taken note of. */
 	seen: Seq;
@@ -31,11 +34,32 @@ export class SessionRanges {
 	}
 
 	#edgesOf(scope: Scope): Seq[] {
-		const key = keyOf(scope);
-		const edges = this.#edges.get(key) ?? [];
-		this.#edges.set(key, edges);
+		const edges = this.#edgesAt(keyOf(scope));
 		this.#ofScope.set(scope, edges);
 		return edges;
+	}
+
+	#edgesAt(key: string): Seq[] {
+		const edges = this.#edges.get(key) ?? [];
+		this.#edges.set(key, edges);
+		return edges;
+	}
+
+	/** The spans that were noted, by session. */
+	get spans(): Spans {
+		return this.#edges;
+	}
+
+	/** Takes note of the records up to a seq, whose spans are known: the same as adding each. */
+	addAll(through: Seq, spans: Spans): void {
+		this.seen = through;
+		for (const [key, more] of spans) {
+			const edges = this.#edgesAt(key);
+			const last = edges.length - 1;
+			const isNear = last > 0 && (more[0] as Seq) + 1 - (edges[last] as Seq) <= NEAR;
+			if (isNear) edges.pop();
+			for (let i = isNear ? 1 : 0; i < more.length; i++) edges.push(more[i] as Seq);
+		}
 	}
 
 	/** The parts of the ranges that may hold records of the scope; all of them if it is wider than a session. */

@@ -16,21 +16,28 @@ import { Retained } from "./retained.ts";
 import type { RetentionPolicy } from "./retention.ts";
 import { Sessions } from "./session.ts";
 import type { Moved, MovedBy, MoveParts, MovePreview, Moving } from "./steps.ts";
-import { TimelineIndex } from "./timeline-index.ts";
+import { TimelineIndex, type TimelineIndexOptions } from "./timeline-index.ts";
 import type { Coverage, Moves } from "./undo.ts";
 import { WholeLog } from "./whole-log.ts";
 
 /**
- * Opens the timeline of a log, which reads the log once.
+ * Opens the timeline of a log: what is stored of its index is read, and then the records after that.
  *
- * @throws TimetravelError `TIMETRAVEL_INDEX`
+ * @throws TimetravelError `TIMETRAVEL_INDEX`; WalError `WAL_UNSAFE`
  */
-export async function openTimeline(options: TimelineOptions): Promise<Timeline> {
-	const { wal, kept: blobs, undoRules = {}, keptKinds = [] } = options;
+export function openTimeline(options: TimelineOptions): Promise<Timeline> {
+	return openedTimeline(options);
+}
+
+/** As {@link openTimeline}. @param partAfter after how many records more a part of the index is stored */
+export async function openedTimeline(
+	options: TimelineOptions,
+	partAfter?: TimelineIndexOptions["partAfter"],
+): Promise<Timeline> {
+	const { wal, snapshots, kept: blobs, undoRules = {}, keptKinds = [], readOnly } = options;
 	const retained = await Retained.open(blobs, wal);
-	const timelineIndex = new TimelineIndex(wal, retained.index, undoRules, keptKinds);
-	await timelineIndex.catchUp();
-	return new Timeline(options, retained, timelineIndex);
+	const of = { wal, snapshots, undoRules, keptKinds, readOnly, partAfter };
+	return new Timeline(options, retained, await TimelineIndex.open({ ...of, branches: retained.index }));
 }
 
 /** Delegates to `reading.ts`, `moving.ts`, `checkpoints.ts` and `collecting.ts`. */

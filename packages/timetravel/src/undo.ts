@@ -39,19 +39,50 @@ export const moveKinds = (undoRules: UndoRules): readonly string[] => [
 	...Object.keys(undoRules),
 ];
 
-/** Folds one more record into the stacks, in log order; abandoned records count too. */
-export function follow(
-	{ past, future }: { past: Move[]; future: Move[] },
-	record: WalRecord,
-	undoRules: UndoRules,
-): void {
+/** What a record does to the stacks. */
+export type MoveStep =
+	| { readonly kind: "made"; readonly move: Move; readonly undoes?: Seq | undefined; readonly redoes?: Seq | undefined }
+	/** A person began something new: nothing can be redone any more. */
+	| { readonly kind: "began"; readonly seq: Seq };
+
+/** The stacks while they are folded. */
+export interface Stacks {
+	readonly past: Move[];
+	readonly future: Move[];
+}
+
+/** Stacks to fold on from. */
+export const stacksOf = ({ past, future }: Moves): Stacks => ({ past: [...past], future: [...future] });
+
+/**
+ * Folds one more record into the stacks, in log order; abandoned records count too.
+ *
+ * @returns what it did to them; undefined: nothing
+ */
+export function follow(stacks: Stacks, record: WalRecord, undoRules: UndoRules): MoveStep | undefined {
+	const step = stepOf(stacks, record, undoRules);
+	if (step) doStep(stacks, step);
+	return step;
+}
+
+function stepOf({ future }: Stacks, record: WalRecord, undoRules: UndoRules): MoveStep | undefined {
 	const move = moveOf(record, undoRules);
-	if (move === undefined) return;
+	if (move === undefined) return undefined;
 	if (move === "turn") {
-		if (future.some(({ inverse }) => inverse.kind === "reset" && covers(inverse, record))) future.length = 0;
-		return;
+		const covered = future.some(({ inverse }) => inverse.kind === "reset" && covers(inverse, record));
+		return covered ? { kind: "began", seq: record.seq } : undefined;
 	}
 	const { undoes, redoes } = record.data as { undoes?: Seq; redoes?: Seq };
+	return { kind: "made", move, undoes, redoes };
+}
+
+/** Does to the stacks what a record did. */
+export function doStep({ past, future }: Stacks, step: MoveStep): void {
+	if (step.kind === "began") {
+		future.length = 0;
+		return;
+	}
+	const { move, undoes, redoes } = step;
 	if (undoes !== undefined) {
 		remove(past, undoes);
 		future.push(move);

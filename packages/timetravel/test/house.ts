@@ -16,7 +16,8 @@ import {
 	within,
 } from "@reyn/wal";
 import { z } from "zod";
-import { openTimeline, type RetentionPolicy, type Timeline, timetravelRecords, type UndoRules } from "../src/index.ts";
+import { type RetentionPolicy, type Timeline, timetravelRecords, type UndoRules } from "../src/index.ts";
+import { openedTimeline } from "../src/timeline.ts";
 
 export const alice: Scope = { agent: "alice" };
 export const main: Scope = { agent: "alice", session: "main" };
@@ -82,6 +83,8 @@ export interface HouseOptions {
 	/** Kinds that begin something. */
 	readonly begins?: readonly string[];
 	readonly kept?: BlobStore;
+	/** After how many records a part of the index is stored. Default: as usual. */
+	readonly partAfter?: () => number;
 	/** Kinds that somebody knows. Default: all. */
 	readonly known?: readonly string[];
 	/** Default: all that there may be. */
@@ -115,7 +118,7 @@ export class House implements AsyncDisposable {
 		const { projections = [story, waiting] } = options;
 		const wal = await openWal(engine, { records: [said, did, asked, answered, noted, ...timetravelRecords] });
 		const house = new House(wal, engine, snapshots, kept, options);
-		house.timeline = await openTimeline({
+		const of = {
 			wal,
 			snapshots,
 			projections,
@@ -125,7 +128,8 @@ export class House implements AsyncDisposable {
 			...(options.undoRules && { undoRules: options.undoRules }),
 			...(options.begins && { begins: options.begins }),
 			...(options.known && { known: options.known }),
-		});
+		};
+		house.timeline = await openedTimeline(of, options.partAfter);
 		house.timeline.attend({
 			quiet: async ({ coverage: { scope } }) => {
 				await options.quiesce?.(scope);

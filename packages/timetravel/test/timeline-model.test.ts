@@ -19,6 +19,7 @@ import { z } from "zod";
 import { histories } from "../../../tests/sample.ts";
 import { branchTree } from "../src/branches.ts";
 import { label, openTimeline, reset, type Timeline, type UndoRules, type WholeLive } from "../src/index.ts";
+import { expectSameIndex } from "./held-index.ts";
 import {
 	alice,
 	answered,
@@ -161,6 +162,7 @@ const met = {
 	"undone across a cut": 0,
 	"no more to undo than before": 0,
 	"in a part, and refused": 0,
+	"opened from a stored index": 0,
 };
 /** In a part, to before the cut, and not refused; and refused though the state could have been made. */
 const parts = { possible: 0, refusedForNothing: 0 };
@@ -217,6 +219,7 @@ class World {
 		world.#options = {
 			projections: [...projections, ...ofTheLog],
 			undoRules,
+			partAfter: () => 3,
 			engine: world.#process.engine(memoryEngine(), segment),
 			snapshots: new SnapshotStore(world.#process.blobs(blobs)),
 			kept: world.#process.blobs(memoryBlobs()),
@@ -241,15 +244,24 @@ class World {
 	}
 
 	async #moveIn(): Promise<void> {
+		await this.#sameIndex();
 		await this.#house.timeline.settle();
+		await this.#sameIndex();
 		for (const scope of scopes) await this.#house.live(scope);
 		// Stored with checkpoints while they are open.
 		this.#wholes = [await this.#house.timeline.wholeLog.live(), await this.#house.timeline.wholeLog.live(main)];
 		await this.#note();
 	}
 
-	end(): Promise<void> {
-		return this.#house.wal.close();
+	/** Whatever is stored of it, however much was cut since, and whoever was killed. */
+	async #sameIndex(): Promise<void> {
+		const { wal, snapshots, kept } = this.#house;
+		if ((await expectSameIndex({ wal, snapshots, kept, undoRules })) > 0) met["opened from a stored index"]++;
+	}
+
+	async end(): Promise<void> {
+		await this.#sameIndex();
+		await this.#house.wal.close();
 	}
 
 	/** Those that have records, and the process. */

@@ -7,3 +7,4 @@ export { blobsBelow } from "./engine/blobs-below.ts";
 export { type LogIdentity, logIdentityIn } from "./file/log-identity.ts";
 export { assertJson } from "./record/json.ts";
 export { parseData } from "./record/record.ts";
+export { type Unparsed, unparsed } from "./wal.ts";

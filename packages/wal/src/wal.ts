@@ -342,6 +342,24 @@ class OpenedWal implements Wal {
 		return new Reading(this.#batches(after, through, wantsData), this.#taking(isWanted, hasData));
 	}
 
+	/** Use {@link unparsed}. */
+	static unparsed(wal: Wal): Unparsed | undefined {
+		return #kinds in wal ? wal.#unparsed() : undefined;
+	}
+
+	#unparsed(): Unparsed {
+		return {
+			read: ({ after, through, dataOf }) => {
+				const wants: Wants = (kind) => dataOf(kind);
+				return new Reading(this.#batches(after, through, wants), (record) => record);
+			},
+			parsed: (record) => {
+				const kind = this.#kinds.get(record.kind);
+				return kind ? { ...record, data: parseData(kind, record.data, record.seq) } : record;
+			},
+		};
+	}
+
 	follow({ after = this.#tip, scope, kinds, signal }: Follow = {}): AsyncIterableIterator<WalRecord> {
 		return new Reading(this.#subscription(after, signal), this.#taking(wanting(scope, kinds)));
 	}
@@ -457,6 +475,17 @@ class OpenedWal implements Wal {
 		this.#cancelRenewal = timers.after(leaseMs / 3, renew, false);
 	}
 }
+
+/** A log's records as they are stored, for who keeps some and has to tell later what this log would have given. */
+export interface Unparsed {
+	/** All records of a range; the data of those that are not named is left out. */
+	read(range: { readonly after: Seq; readonly through: Seq; dataOf(kind: string): boolean }): AsyncIterable<WalRecord>;
+	/** The record as the log gives it: parsed by its kind, if that is registered. @throws WalError `WAL_INVALID_RECORD` */
+	parsed(record: WalRecord): WalRecord;
+}
+
+/** Undefined for a log that is not of `openWal`. */
+export const unparsed = (wal: Wal): Unparsed | undefined => OpenedWal.unparsed(wal);
 
 /** Makes its promise only when asked: most appends need none. */
 class AppendedRecord implements Appended {
