@@ -2,6 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { offlineModel, tracedModel } from "@reyn/offline-model";
+import { serveVerbs } from "@reyn/operator";
 import {
 	fileStore,
 	layoutOf,
@@ -17,6 +18,7 @@ import { codeOf } from "@reyn/wal";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
+import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
 import { assertKnown, assertTrusted, secretsDirectory } from "./trust.ts";
@@ -95,7 +97,17 @@ export async function openForWork(
 	finishUnread();
 	const runtime = await openRuntime({ ...options(globals), onEvent: printSpace, ...more });
 	await assertKnown(stateOf(globals));
+	await serve(runtime, stateOf(globals));
 	return runtime;
+}
+
+/** Other processes of this user act here from now on. Where they cannot, this one works all the same. */
+async function serve(runtime: Runtime, state: string): Promise<void> {
+	try {
+		await serveVerbs(runtime, state);
+	} catch (error) {
+		err.line(`reyn: other commands cannot act while this one works: ${(error as Error).message}`);
+	}
 }
 
 /** There is something to ask about, and the state is this user's own. @throws CliError `CLI_USAGE`, `CLI_REFUSED` */

@@ -31,6 +31,8 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	CALL_IN_DOUBT: exitCodes.refused,
 	DETERMINISM: exitCodes.usage,
 	OPERATOR_ARGS: exitCodes.usage,
+	OPERATOR_HOLDER: exitCodes.refused,
+	OPERATOR_LOST: exitCodes.failed,
 	OPERATOR_NOT_FOUND: exitCodes.notFound,
 	PLAN_UNKNOWN: exitCodes.notFound,
 	PLAN_UNKNOWN_STEP: exitCodes.notFound,

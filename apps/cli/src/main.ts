@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { isNativeError } from "node:util/types";
+import { verbs, type WorkVerb } from "@reyn/operator";
+import type { Runtime } from "@reyn/runtime";
 import { Command, CommanderError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
 import type { Globals } from "./context.ts";
@@ -9,7 +11,7 @@ import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addGcCommand } from "./gc.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
-import { addVerbs } from "./verbs.ts";
+import { addVerbs, unlessHeld } from "./verbs.ts";
 import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
 import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
@@ -123,14 +125,10 @@ export function commands(done: (exitCode: number) => void): Command {
 			async ({ prompt, outputFormat, restore }: { prompt: string; outputFormat: OutputFormat; restore: boolean }) => {
 				const text = prompt === "-" ? readFileSync(0, "utf8") : prompt;
 				if (text.trim() === "") throw new CliError("CLI_USAGE", "the question is empty; give one with -p");
-				done(
-					await work({
-						globals: globals(),
-						format: formatOf(globals(), outputFormat),
-						restore,
-						start: async (runtime) => void (await runtime.prompt(text)),
-					}),
-				);
+				const ask = verbs.find(({ name }) => name === "ask") as WorkVerb;
+				const start = async (runtime: Runtime): Promise<void> => void (await runtime.prompt(text));
+				const here = () => work({ globals: globals(), format: formatOf(globals(), outputFormat), restore, start });
+				done(await unlessHeld(ask, { text }, globals(), here));
 			},
 		);
 

@@ -1,19 +1,23 @@
 /** The verbs of `@reyn/operator` as commands: what each takes becomes arguments and options, and what it says goes to stdout. */
 import {
+	act,
+	beginThere,
 	carryOut,
 	type Desk,
 	givenFor,
 	isOptional,
 	type Param,
+	type Places,
 	type Verb,
 	verbs,
 	type WorkVerb,
 	type WriteVerb,
 } from "@reyn/operator";
+import { codeOf } from "@reyn/wal";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { answered } from "./confirm.ts";
-import { assertReady, type Globals, openForWork, reading } from "./context.ts";
-import { CliError } from "./exit-code.ts";
+import { assertReady, type Globals, openForWork, reading, stateOf } from "./context.ts";
+import { CliError, exitCodes } from "./exit-code.ts";
 import { err, out } from "./print.ts";
 import { reyn } from "./suggest.ts";
 import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
@@ -96,10 +100,7 @@ function addConfirming(command: Command, { question }: WriteVerb): void {
 function deskOf(globals: Globals, yes: boolean, actor: string): Desk {
 	return {
 		reading: (use) => reading(globals, use),
-		async acting(verb, seen) {
-			await using runtime = await openForWork(globals);
-			return await verb.act(runtime, seen, actor);
-		},
+		acting: (verb, seen) => act(verb, seen, actor, placesOf(globals)),
 		async confirm(question, shown) {
 			if (!globals.json) err.lines(shown);
 			return answered(question, yes);
@@ -119,10 +120,41 @@ async function workOn(
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
 	await reading(globals, (runtime) => verb.check(runtime, given));
-	return work({
-		globals,
-		format: formatOf(globals, format),
-		restore: !verb.isAlone,
-		start: async (runtime) => void (await verb.begin(runtime, given)),
-	});
+	return unlessHeld(verb, raw, globals, () =>
+		work({
+			globals,
+			format: formatOf(globals, format),
+			restore: !verb.isAlone,
+			start: async (runtime) => void (await verb.begin(runtime, given)),
+		}),
+	);
 }
+
+/** Where another process has the log, it is begun there, and goes on there. */
+export async function unlessHeld(
+	verb: WorkVerb,
+	raw: Readonly<Record<string, unknown>>,
+	globals: Globals,
+	here: () => Promise<number>,
+): Promise<number> {
+	try {
+		return await here();
+	} catch (error) {
+		if (codeOf(error) !== "WAL_LOCKED") throw error;
+		const there = await beginThere(verb, raw, "user", placesOf(globals));
+		if (!there) throw error;
+		const { begun, pid } = there;
+		if (globals.json) out.json({ ...begun, pid });
+		else out.lines([...verb.lines(begun, reyn), `it works in process ${pid}, which has the log, and is told there`]);
+		return exitCodes.ok;
+	}
+}
+
+const placesOf = (globals: Globals): Places => ({
+	directory: stateOf(globals),
+	reading: (use) => reading(globals, use),
+	async working(use) {
+		await using runtime = await openForWork(globals);
+		return await use(runtime);
+	},
+});

@@ -7,7 +7,7 @@ import { givenFor, type ReadVerb, type WriteVerb } from "./verb.ts";
 export interface Desk {
 	/** Looks at the state without holding its log. */
 	reading<T>(use: (runtime: Runtime) => Promise<T>): Promise<T>;
-	/** Does what was seen, in the process that has the log, and gives what was done. */
+	/** Does what was seen, in the process that has the log, and gives what was done: `act` does so. */
 	acting(verb: WriteVerb, seen: object): Promise<object>;
 	/** Shows what would happen, and asks. @returns false: nothing is to be changed */
 	confirm(question: string, shown: readonly string[]): Promise<boolean>;
@@ -42,5 +42,11 @@ export async function carryOut(
 	if (verb.question && !(await desk.confirm(verb.question(seen), verb.shown(seen, say))))
 		return { document: preview, lines: ["nothing was changed"], outcome: "declined" };
 	const done = await desk.acting(verb, seen);
-	return { document: { ...seen, applied: true, ...done }, lines: verb.lines(done, say, seen), outcome: "done" };
+	const lines = isRecorded(done)
+		? [`done, as #${done.recorded} says; the answer of the process that did it was lost`]
+		: verb.lines(done, say, seen);
+	return { document: { ...seen, applied: true, ...done }, lines, outcome: "done" };
 }
+
+/** Is all that is known of it that a record says so? */
+const isRecorded = (done: object): done is { readonly recorded: number } => "recorded" in done;

@@ -1,5 +1,6 @@
 /** The form of what a verb says to machines, as JSON Schema. */
 import { z } from "zod";
+import { seq } from "./shapes.ts";
 import type { Verb } from "./verb.ts";
 
 /** The schema of what `--json` gives for a verb: of a write verb, what was seen, whether it was done, and what was done. */
@@ -11,7 +12,7 @@ export function documentSchema(verb: Verb): z.ZodType {
 			return verb.begun;
 		case "write": {
 			const [seen, done] = [verb.seen as z.ZodObject, verb.done as z.ZodObject];
-			return seen.extend({ applied: z.boolean(), ...done.partial().shape });
+			return seen.extend({ applied: z.boolean(), recorded: seq.exactOptional(), ...done.partial().shape });
 		}
 	}
 }

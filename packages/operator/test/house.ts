@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { offlineModel } from "@reyn/offline-model";
-import { openRuntime, type Runtime } from "@reyn/runtime";
+import { openRuntime, type Runtime, type RuntimeOptions } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { carryOut, type Desk, type Say, type Told, type Verb, verbs } from "../src/index.ts";
 
@@ -18,6 +18,7 @@ export function verbOf(name: string): Verb {
 export interface House extends AsyncDisposable {
 	readonly runtime: Runtime;
 	readonly state: string;
+	readonly options: RuntimeOptions;
 	/** What was asked of the person, and what they answer. */
 	readonly asked: string[];
 	answer: boolean;
@@ -37,6 +38,7 @@ export async function openHouse(): Promise<House> {
 	const house: House = {
 		runtime,
 		state,
+		options,
 		asked,
 		answer: true,
 		do(name, raw = {}, how = {}) {

@@ -7,11 +7,11 @@ import { counted, radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedPlans } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { choice } from "../param.ts";
-import { blastRadiusShape, rewindPreview, rewindResult, texts } from "../shapes.ts";
+import { blastRadiusShape, rewindPreview, rewindResult, seq, texts } from "../shapes.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
 
-const seen = z.object({ preview: rewindPreview, blastRadius: blastRadiusShape });
+const seen = z.object({ tip: seq, preview: rewindPreview, blastRadius: blastRadiusShape });
 
 export const rewind = writeVerb({
 	name: "rewind",
@@ -25,9 +25,9 @@ export const rewind = writeVerb({
 	seen,
 	done: z.object({ result: rewindResult, paused: texts }),
 	async look(runtime, { ref, mode, scope: width }) {
-		const seq = await parseRef(ref, runtime);
-		const preview = await runtime.previewRewind(seq, mode, await scopeAt(seq, width, runtime));
-		return { preview, blastRadius: await blastRadius(runtime, preview) };
+		const at = await parseRef(ref, runtime);
+		const preview = await runtime.previewRewind(at, mode, await scopeAt(at, width, runtime));
+		return { tip: preview.tip, preview, blastRadius: await blastRadius(runtime, preview) };
 	},
 	shown,
 	nothing(found) {

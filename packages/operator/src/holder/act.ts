@@ -1,0 +1,104 @@
+/** Carries out what was seen wherever that can be done: here, if nobody has the log, else by the process that has it. */
+import { setTimeout as pause } from "node:timers/promises";
+import type { Runtime } from "@reyn/runtime";
+import { isReynError, ReynError } from "@reyn/wal";
+import { OperatorError } from "../errors.ts";
+import type { WorkVerb, WriteVerb } from "../verb.ts";
+import { callHolder } from "./call.ts";
+
+export interface Places {
+	/** The state directory. */
+	readonly directory: string;
+	/** Opens the state for work, and closes it behind the use. @throws WalError `WAL_LOCKED` while another process has the log */
+	working<T>(use: (runtime: Runtime) => Promise<T>): Promise<T>;
+	/** Looks at the state as it is now. */
+	reading<T>(use: (runtime: Runtime) => Promise<T>): Promise<T>;
+}
+
+/** A holder that is about to end has neither its socket nor its lock for long. */
+const TRIES = 20;
+const PAUSE_MS = 50;
+
+/**
+ * Does what was seen, once. Where the process that has the log dies before it answers, the log says whether it was done.
+ *
+ * @returns what was done; where its answer was lost, `{ recorded }`: the seq of the record that says that it was
+ * @throws OperatorError `OPERATOR_LOST` when nobody can say yet; what `act` throws; WalError `WAL_LOCKED` where its holder hears nobody
+ */
+export async function act(verb: WriteVerb, seen: object, actor: string, places: Places): Promise<object> {
+	const { tip } = seen as { tip?: number };
+	let isLost = false;
+	for (let left = TRIES; ; left--) {
+		let locked: unknown;
+		try {
+			// What was seen is bound to its tip: if it was done meanwhile, it is stale here, and not done again.
+			return await places.working(
+				async (runtime) => (isLost ? await found(runtime) : undefined) ?? verb.act(runtime, seen, actor),
+			);
+		} catch (error) {
+			if (!isReynError(error, "WAL_LOCKED")) throw error;
+			locked = error;
+		}
+		const called = isLost
+			? ({ kind: "lost" } as const)
+			: await callHolder(places.directory, await places.reading(async ({ wal }) => wal.id), {
+					verb: verb.name,
+					actor,
+					of: seen as Record<string, unknown>,
+				});
+		if (called.kind === "done") return verb.done.parse(called.done);
+		if (called.kind === "refused") {
+			const { code, message, detail } = called.error;
+			// It was closed just before.
+			if (code !== "RUNTIME_CLOSED") throw new ReynError(code, message, detail);
+		}
+		if (called.kind === "lost") {
+			isLost = true;
+			const recorded = await places.reading(found);
+			if (recorded) return recorded;
+		}
+		if (left === 0) throw isLost ? lost(verb) : locked;
+		await pause(PAUSE_MS);
+	}
+
+	async function found({ wal }: Runtime): Promise<{ readonly recorded: number } | undefined> {
+		for await (const record of wal.read({ after: tip ?? 0 }))
+			if (verb.isDoneBy(record, seen, actor)) return { recorded: record.seq };
+		return undefined;
+	}
+}
+
+/**
+ * Begins work in the process that has the log.
+ *
+ * @returns what was begun, and where; undefined: nobody listens
+ * @throws what `begin` throws there; OperatorError `OPERATOR_HOLDER`, `OPERATOR_LOST`
+ */
+export async function beginThere(
+	verb: WorkVerb,
+	raw: Readonly<Record<string, unknown>>,
+	actor: string,
+	{ directory, reading }: Pick<Places, "directory" | "reading">,
+): Promise<{ readonly begun: object; readonly pid: number } | undefined> {
+	const called = await callHolder(directory, await reading(async ({ wal }) => wal.id), {
+		verb: verb.name,
+		actor,
+		of: raw,
+	});
+	switch (called.kind) {
+		case "done":
+			return { begun: verb.begun.parse(called.done), pid: called.pid };
+		case "refused":
+			throw new ReynError(called.error.code, called.error.message, called.error.detail);
+		case "nobody":
+			return undefined;
+		case "lost":
+			throw lost(verb);
+	}
+}
+
+const lost = ({ name }: Pick<WriteVerb, "name">): OperatorError =>
+	new OperatorError(
+		"OPERATOR_LOST",
+		`the process that has the log was asked to ${name}, and has not answered; so far nothing says that it was done. Look again before you repeat it`,
+	);

@@ -1,0 +1,124 @@
+/** Listens, in the process that has the log, to other processes of this user: their verbs are carried out here. */
+import { lstatSync, rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Runtime } from "@reyn/runtime";
+import { codeOf, isReynError } from "@reyn/wal";
+import { OperatorError } from "../errors.ts";
+import { givenFor } from "../verb.ts";
+import { verbs } from "../verbs/index.ts";
+import { atAddress, hasSockets, ownSocket, socketIn } from "./address.ts";
+import { Frames, frameOf } from "./frames.ts";
+import { type Answer, type hello, type Request, request } from "./protocol.ts";
+
+/** How many processes are heard at a time. */
+const MOST_CALLERS = 32;
+
+/** A caller that says nothing for so long is left. */
+const SILENT_MS = 30_000;
+
+export interface Holder {
+	/** Hears nobody any more. What was begun goes on: the runtime waits for it when it is closed. */
+	close(): Promise<void>;
+}
+
+/**
+ * Carries out what other processes of this user ask for, as long as this one has the log of the state directory. An open socket
+ * keeps no process alive.
+ *
+ * @returns undefined on a system that has no such sockets
+ * @throws OperatorError `OPERATOR_HOLDER` where something else is in the socket's place
+ */
+export async function serveVerbs(runtime: Runtime, directory: string): Promise<Holder | undefined> {
+	if (!hasSockets) return undefined;
+	// Who has the log takes a socket away that somebody has left who had it before.
+	if (ownSocket(directory)) rmSync(socketIn(directory));
+	const server = createServer((socket) => listen(socket, runtime));
+	server.maxConnections = MOST_CALLERS;
+	server.unref();
+	await listening(server, directory);
+	const path = socketIn(directory);
+	const { ino } = lstatSync(path);
+	const leave = (): void => {
+		// Whoever has the log by now may have one of their own there already.
+		if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path);
+	};
+	process.once("exit", leave);
+	return {
+		close() {
+			process.off("exit", leave);
+			return new Promise((resolve) => void server.close(() => resolve()));
+		},
+	};
+}
+
+function listening(server: Server, directory: string): Promise<void> {
+	return new Promise((resolve, reject) => {
+		server.once("error", reject);
+		server.once("listening", () => {
+			server.off("error", reject);
+			// What comes of one caller ends no other.
+			server.on("error", () => {});
+			resolve();
+		});
+		atAddress(directory, (path) => {
+			// The socket is made within this call: for its owner alone from the first moment on.
+			const before = process.umask(0o177);
+			try {
+				server.listen(path);
+			} finally {
+				process.umask(before);
+			}
+		});
+	});
+}
+
+function listen(socket: Socket, runtime: Runtime): void {
+	const frames = new Frames();
+	let before: Promise<void> = Promise.resolve();
+	const say = (message: object): void => {
+		if (socket.writable) socket.write(frameOf(message));
+	};
+	socket.unref();
+	socket.setTimeout(SILENT_MS, () => socket.destroy());
+	socket.on("error", () => socket.destroy());
+	socket.on("data", (piece: Buffer) => {
+		try {
+			for (const message of frames.take(piece)) {
+				const asked = request.parse(message);
+				// One caller's verbs are carried out one after the other.
+				before = before.then(async () => {
+					// However long it takes: who asked is not silent.
+					socket.setTimeout(0);
+					say(await answerTo(asked, runtime));
+					socket.setTimeout(SILENT_MS);
+				});
+			}
+		} catch {
+			// What is not understood is not answered: nothing that it says can be trusted.
+			socket.destroy();
+		}
+	});
+	say({ v: 1, log: runtime.wal.id, pid: process.pid } satisfies typeof hello._output);
+}
+
+async function answerTo({ id, verb: name, actor, of }: Request, runtime: Runtime): Promise<Answer> {
+	try {
+		const verb = verbs.find((each) => each.name === name);
+		if (!verb || verb.access === "read")
+			throw new OperatorError("OPERATOR_HOLDER", `the process that has the log knows no ${name} to carry out`, {
+				verb: name,
+			});
+		if (verb.access === "work") return { id, done: { ...(await verb.begin(runtime, givenFor(verb, of))) } };
+		const seen = verb.seen.safeParse(of);
+		if (!seen.success)
+			throw new OperatorError(
+				"OPERATOR_HOLDER",
+				`what was seen of ${name} has another form here; both have to be of one version`,
+			);
+		return { id, done: { ...(await verb.act(runtime, seen.data, actor)) } };
+	} catch (error) {
+		const { message } = error as Error;
+		const detail = isReynError(error) ? error.detail : {};
+		return { id, error: { code: codeOf(error) ?? "ERROR", message, detail: { ...detail } } };
+	}
+}

@@ -1,0 +1,253 @@
+/** Verbs of one process on a log that another one has: done once, or refused with its reason; and who listens there is not believed blindly. */
+import { chmodSync, lstatSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createConnection, createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { openRuntime, type Runtime } from "@reyn/runtime";
+import { reset } from "@reyn/timetravel";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
+import { sample } from "../../../tests/sample.ts";
+import { Frames, frameOf, MOST_BYTES } from "../src/holder/frames.ts";
+import { act, beginThere, givenFor, type Places, serveVerbs, type WorkVerb, type WriteVerb } from "../src/index.ts";
+import { type House, openHouse, verbOf } from "./house.ts";
+
+let house: House;
+let places: Places;
+beforeEach(async () => {
+	house = await openHouse();
+	places = {
+		directory: house.state,
+		async reading(use) {
+			await using reader = await house.reader();
+			return await use(reader);
+		},
+		async working(use) {
+			await using runtime = await openRuntime(house.options);
+			return await use(runtime);
+		},
+	};
+}, 60_000);
+afterEach(() => house[Symbol.asyncDispose]());
+
+const write = (name: string): WriteVerb => verbOf(name) as WriteVerb;
+const look = (verb: WriteVerb, raw: Readonly<Record<string, unknown>>): Promise<object> =>
+	places.reading((runtime) => verb.look(runtime, givenFor(verb, raw), false));
+const tip = (): number => house.runtime.wal.tip;
+
+async function resetsIn({ wal }: Runtime): Promise<number> {
+	let count = 0;
+	for await (const record of wal.read()) if (reset.is(record)) count++;
+	return count;
+}
+
+describe("where another process has the log", () => {
+	beforeEach(async () => {
+		await serveVerbs(house.runtime, house.state);
+	});
+
+	test("what was seen is done by it, once, and what was done is said", async () => {
+		const verb = write("rewind");
+		const done = await act(verb, await look(verb, { ref: "0" }), "ada", places);
+		expect(done).toMatchObject({ result: { kind: "reset", target: 0 }, paused: [] });
+		expect(await resetsIn(house.runtime)).toBe(1);
+		expect(lstatSync(join(house.state, "holder.sock")).mode & 0o777).toBe(0o600);
+	});
+
+	test("what is stale there is refused with its own reason, and nothing is written", async () => {
+		const verb = write("rewind");
+		const seen = await look(verb, { ref: "0" });
+		await house.do("rewind", { ref: "2" });
+		const before = tip();
+		await expect(act(verb, seen, "ada", places)).rejects.toMatchObject({
+			code: "REWIND_STALE",
+			message: expect.stringContaining("previewed at seq"),
+		});
+		expect(tip()).toBe(before);
+	});
+
+	test("work begins there", async () => {
+		const asked = await beginThere(verbOf("ask") as WorkVerb, { text: "where does a fox sleep?" }, "ada", places);
+		expect(asked).toMatchObject({ begun: { turn: expect.any(Number) }, pid: process.pid });
+		await house.runtime.idle();
+		expect(house.runtime.conversation().items.toArray().at(-1)).toMatchObject({ type: "reply" });
+		await expect(beginThere(verbOf("plan resume") as WorkVerb, { id: "p9" }, "ada", places)).rejects.toMatchObject({
+			code: "PLAN_UNKNOWN",
+		});
+	});
+
+	test("each of many verbs is done once, or refused with its reason", async () => {
+		const random = seeded(SEED);
+		let done = 0;
+		for (let i = 0; i < sample(30, 1000); i++) {
+			const before = await resetsIn(house.runtime);
+			const name = random.pick(["rewind", "checkout", "undo", "redo", "label"]);
+			const verb = write(name);
+			const raw = {
+				...(["rewind", "checkout", "label"].includes(name) && { ref: String(random.below(tip() + 1)) }),
+				...(name === "label" && { name: `l${i}` }),
+			};
+			const seen = await look(verb, raw).catch((error: { code?: string }) => error.code);
+			if (typeof seen !== "object" || verb.nothing?.(seen, () => "")) continue;
+			// The process that has the log works on meanwhile.
+			if (random.below(3) === 0) await house.do("label", { ref: "@", name: `m${i}` });
+			const from = tip();
+			const outcome = await act(verb, seen, "ada", places).then(
+				() => "done",
+				(error: { code?: string }) => error.code,
+			);
+			const written: number[] = [];
+			for await (const record of house.runtime.wal.read({ after: from }))
+				if (verb.isDoneBy(record, seen, "ada")) written.push(record.seq);
+			expect([outcome, written.length], `${name} ${JSON.stringify(raw)}`).toEqual(
+				outcome === "done" ? ["done", 1] : [expect.stringMatching(/STALE|NOT_ACTIVE|LABEL/), 0],
+			);
+			expect(await resetsIn(house.runtime)).toBe(
+				before + (outcome === "done" && name !== "label" && !isLabel(seen) ? 1 : 0),
+			);
+			if (outcome === "done") done++;
+		}
+		expect(done).toBeGreaterThan(5);
+	}, 600_000);
+
+	test.each([
+		["a length of a gigabyte", Buffer.from([0x40, 0, 0, 0])],
+		["a message that is no JSON", Buffer.concat([Buffer.from([0, 0, 0, 4]), Buffer.from("oops")])],
+		["a request that is none", frameOf({ verb: "rewind" })],
+	])("%s ends that caller, and nobody else", async (_, bytes) => {
+		const socket = createConnection(join(house.state, "holder.sock"));
+		const closed = new Promise((resolve) => socket.once("close", resolve));
+		socket.on("error", () => {});
+		socket.resume();
+		socket.write(bytes);
+		await closed;
+		const verb = write("label");
+		await act(verb, await look(verb, { ref: "@", name: "after" }), "ada", places);
+		expect(await house.runtime.timeline.labels()).toMatchObject([{ name: "after" }]);
+	});
+
+	test("a verb that is none there, or what was seen in another form, is refused", async () => {
+		for (const [verb, seen] of [
+			[{ ...write("label"), name: "log" }, {}],
+			[{ ...write("label"), name: "erase" }, {}],
+			[write("label"), { name: 3 }],
+		] as const)
+			await expect(act(verb as WriteVerb, seen, "ada", places)).rejects.toMatchObject({ code: "OPERATOR_HOLDER" });
+	});
+});
+
+/** An undo of a label writes a label. */
+const isLabel = (seen: object): boolean => "move" in seen && /label/.test(JSON.stringify(seen.move));
+
+test("where nobody has it, it is done here", async () => {
+	await house.runtime.close();
+	const verb = write("label");
+	await act(verb, await look(verb, { ref: "@", name: "here" }), "ada", places);
+	expect(await places.reading(({ timeline }) => timeline.labels())).toMatchObject([{ name: "here" }]);
+});
+
+test("where its holder hears nobody, the log is said to be locked", async () => {
+	const verb = write("label");
+	await expect(act(verb, await look(verb, { ref: "@", name: "here" }), "ada", places)).rejects.toMatchObject({
+		code: "WAL_LOCKED",
+	});
+});
+
+test("a socket that a dead process left is taken away by whoever has the log next", async () => {
+	const left = createServer().listen(join(house.state, "left.sock"));
+	await new Promise((resolve) => left.once("listening", resolve));
+	rmSync(join(house.state, "holder.sock"), { force: true });
+	const { renameSync } = await import("node:fs");
+	renameSync(join(house.state, "left.sock"), join(house.state, "holder.sock"));
+	chmodSync(join(house.state, "holder.sock"), 0o600);
+	left.close();
+	await serveVerbs(house.runtime, house.state);
+	const verb = write("label");
+	await act(verb, await look(verb, { ref: "@", name: "here" }), "ada", places);
+	expect(await house.runtime.timeline.labels()).toHaveLength(1);
+});
+
+test.each([
+	["a link", (path: string) => symlinkSync("/tmp", path)],
+	["a file", (path: string) => writeFileSync(path, "")],
+])("%s in the socket's place is neither used nor taken away", async (_, plant) => {
+	const path = join(house.state, "holder.sock");
+	plant(path);
+	await expect(serveVerbs(house.runtime, house.state)).rejects.toMatchObject({ code: "OPERATOR_HOLDER" });
+	const verb = write("label");
+	await expect(act(verb, await look(verb, { ref: "@", name: "x" }), "ada", places)).rejects.toMatchObject({
+		code: "OPERATOR_HOLDER",
+	});
+	expect(lstatSync(path).isSocket()).toBe(false);
+});
+
+describe("a stranger that listens there", () => {
+	/** Says hello, and then does what is given with each request. */
+	async function strange(
+		greeting: object | Buffer,
+		then: (end: () => void) => Promise<void>,
+		mode = 0o600,
+	): Promise<Server> {
+		const server = createServer((socket) => {
+			socket.on("error", () => {});
+			socket.write(Buffer.isBuffer(greeting) ? greeting : frameOf(greeting));
+			socket.once("data", () => void then(() => socket.destroy()));
+		});
+		await new Promise<void>((resolve) => server.listen(join(house.state, "holder.sock"), resolve));
+		chmodSync(join(house.state, "holder.sock"), mode);
+		return server;
+	}
+	const own = () => ({ v: 1, log: house.runtime.wal.id, pid: 1 });
+
+	test.each([
+		["has another log", () => ({ ...own(), log: "0".repeat(32) }), 0o600],
+		["speaks another version", () => ({ ...own(), v: 2 }), 0o600],
+		["can be used by others", own, 0o666],
+	])("is told nothing where it %s", async (_, greeting, mode) => {
+		let asked = 0;
+		using _server = disposable(await strange(greeting(), async () => void asked++, mode));
+		const verb = write("label");
+		const acting = act(verb, await look(verb, { ref: "@", name: "x" }), "ada", places);
+		await expect(acting).rejects.toMatchObject({ code: "OPERATOR_HOLDER" });
+		expect(asked).toBe(0);
+	});
+
+	test.each([true, false])("and dies before it answers: whether it was done (%s) is found out", async (isDone) => {
+		const verb = write("label");
+		const seen = await look(verb, { ref: "@", name: "x" });
+		using _server = disposable(
+			await strange(own(), async (end) => {
+				if (isDone) await verb.act(house.runtime, seen, "ada");
+				await house.runtime.close();
+				end();
+			}),
+		);
+		const done = await act(verb, seen, "ada", places);
+		expect(done).toEqual(isDone ? { recorded: expect.any(Number) } : { name: "x", seq: expect.any(Number) });
+		expect(await places.reading(({ timeline }) => timeline.labels())).toHaveLength(1);
+	});
+
+	test("and neither answers nor ends: the caller is told that nobody knows", async () => {
+		const verb = write("label");
+		using _server = disposable(await strange(own(), async (end) => end()));
+		const acting = act(verb, await look(verb, { ref: "@", name: "x" }), "ada", places);
+		await expect(acting).rejects.toMatchObject({ code: "OPERATOR_LOST" });
+	});
+});
+
+const disposable = (server: Server): Disposable => ({ [Symbol.dispose]: () => void server.close() });
+
+test("messages come whole, however they are cut on their way", () => {
+	const messages = [{ a: 1 }, { b: "é".repeat(1000) }, {}, { c: [1, 2, 3] }];
+	const bytes = Buffer.concat(messages.map(frameOf));
+	const random = seeded(SEED);
+	for (let i = 0; i < sample(50, 2000); i++) {
+		const [frames, found]: [Frames, unknown[]] = [new Frames(), []];
+		for (let at = 0; at < bytes.length; ) {
+			const end = Math.min(bytes.length, at + 1 + random.below(700));
+			found.push(...frames.take(bytes.subarray(at, end)));
+			at = end;
+		}
+		expect(found).toEqual(messages);
+	}
+	expect(() => frameOf({ a: "x".repeat(MOST_BYTES) })).toThrow(expect.objectContaining({ code: "OPERATOR_HOLDER" }));
+});
