@@ -1,12 +1,14 @@
 /** docs/faults.md says what is so: its made parts are those of the faults, and each of its commands names a test that is there. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { stripTypeScriptTypes } from "node:module";
+import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { faultsPage, faultsPath } from "../tools/faults-page.ts";
 import { defects } from "./faults/defects.ts";
 import { faults } from "./faults/index.ts";
+import { folderOf } from "./faults/planted/defect.ts";
 import { commandsIn, listTestFiles, type TestFile, titlesIn, wrongWith } from "./vitest-commands.ts";
-import { root } from "./workspace.ts";
+import { findPackages, root } from "./workspace.ts";
 
 const page = readFileSync(faultsPath, "utf8").replaceAll("\r\n", "\n");
 const testFiles = listTestFiles();
@@ -34,15 +36,26 @@ test("each vitest command names a project, a file and a title that are there", (
 	expect(staleIn(page)).toEqual([]);
 });
 
-test("each planted defect has its place in the source, once, and a test that is there", () => {
+test("each planted defect has its place in the source, once, and is a program, and its test is there", () => {
 	const names = new Set(faults.map(({ name }) => `faults ${name}`));
-	const stale = defects.flatMap(({ name, package: of = "wal", file, from, tests }) => {
-		const source = readFileSync(join(root, "packages", of, "src", file), "utf8").replaceAll("\r\n", "\n");
+	const stale = defects.flatMap(({ name, package: of, file, from, to, tests }) => {
+		const source = readFileSync(join(root, folderOf(of), "src", file), "utf8").replaceAll("\r\n", "\n");
 		const places = source.split(from).length - 1;
 		const gone = tests.filter((each) => !names.has(each) && !isTestFile(each));
-		return [...(places === 1 ? [] : [`${name}: ${places} places`]), ...gone.map((each) => `${name}: no ${each}`)];
+		return [
+			...(places === 1 ? [] : [`${name}: ${places} places`]),
+			...(isProgram(source.split(from).join(to)) ? [] : [`${name}: no program`]),
+			...gone.map((each) => `${name}: no ${each}`),
+		];
 	});
 	expect(stale).toEqual([]);
+	expect(isProgram("const a = (")).toBe(false);
+});
+
+test("each layer has a planted defect", () => {
+	const layers = findPackages().map(({ dir }) => relative(root, dir).replaceAll("\\", "/"));
+	const planted = new Set(defects.map(({ package: of }) => folderOf(of)));
+	expect(layers.filter((layer) => !planted.has(layer))).toEqual(["apps/site"]);
 });
 
 describe("the reading of commands", () => {
@@ -131,9 +144,17 @@ function staleIn(text: string): string[] {
 	});
 }
 
-/** `vitest log-file` is of wal, `journal order/to-pay` of journal. */
+/** What cannot even be read turns every test red, and says nothing of them. */
+function isProgram(source: string): boolean {
+	try {
+		return stripTypeScriptTypes(source) !== "";
+	} catch {
+		return false;
+	}
+}
+
+/** `wal log-file` is of wal, `journal order/to-pay` of journal. */
 function isTestFile(named: string): boolean {
 	const [of = "", part = ""] = named.split(" ");
-	const project = `@reyn/${of === "vitest" ? "wal" : of}`;
-	return testFiles.some((file: TestFile) => file.project === project && file.path.includes(part));
+	return testFiles.some((file: TestFile) => file.project === `@reyn/${of}` && file.path.includes(part));
 }

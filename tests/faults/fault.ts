@@ -6,6 +6,8 @@ export interface Settings {
 	/** Of `in-doubt`: how many crashes on a simulated disk, and how many real kills. */
 	readonly points?: number | undefined;
 	readonly kills?: number | undefined;
+	/** Of `defects`: those alone that have this text in their name or in their tests. */
+	readonly only?: string | undefined;
 	readonly seed: number;
 	/** A sample of it, in seconds: for every change. The whole of it is for releases. */
 	readonly short: boolean;

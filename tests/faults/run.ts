@@ -1,4 +1,4 @@
-/** `pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone, or with `--list`, it lists them; `--page` writes them into docs/faults.md. */
+/** `pnpm faults <name> [--rounds N] [--points N] [--kills N] [--only TEXT] [--seed S] [--short]`: one fault; `all` runs each in its short form; alone, or with `--list`, it lists them; `--page` writes them into docs/faults.md. */
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -11,6 +11,7 @@ const { positionals, values } = parseArgs({
 		rounds: { type: "string" },
 		points: { type: "string" },
 		kills: { type: "string" },
+		only: { type: "string" },
 		seed: { type: "string" },
 		short: { type: "boolean" },
 		list: { type: "boolean" },
@@ -27,6 +28,7 @@ const settings: Settings = {
 	rounds: numberOf(values.rounds),
 	points: numberOf(values.points),
 	kills: numberOf(values.kills),
+	only: values.only,
 	seed: Number(values.seed ?? 1),
 	short: all || values.short === true,
 };
@@ -37,7 +39,7 @@ else if (values.page) {
 	await writeFile(faultsPath, faultsPage(await readFile(faultsPath, "utf8")));
 } else if (name === undefined || values.help) {
 	console.log(
-		"pnpm faults <name> [--rounds N] [--points N] [--kills N] [--seed S] [--short]; all: each in its short form; --list: those below; --page: writes them into docs/faults.md\n",
+		"pnpm faults <name> [--rounds N] [--points N] [--kills N] [--only TEXT] [--seed S] [--short]; all: each in its short form; --list: those below; --page: writes them into docs/faults.md\n",
 	);
 	list();
 } else {

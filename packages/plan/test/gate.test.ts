@@ -71,3 +71,20 @@ describe("a gate", () => {
 		expect([paid.length, model.paid]).toEqual([1, ["s1/0", "s2/0", "s1/1", "s3/0"]]);
 	});
 });
+
+test("a step whose call is in doubt, and whose far side cannot be asked, has not failed: the plan stops, and goes on when it can", async () => {
+	const { tool, paid } = till();
+	const away: Tool = { ...tool, reconcile: () => Promise.reject(new Error("no network")) };
+	const limits = { concurrency: 1 };
+	// The payment is made, and the record of that is lost.
+	await using process = await Process.start({ model: payer(), tools: [away], limits, appends: 4 });
+	await expect(process.execute(plan())).rejects.toThrow("killed");
+	expect([paid.length, (await process.kinds()).at(-1)]).toEqual([1, "step_started"]);
+	await using next = await process.next();
+	await expect(next.execute(plan())).rejects.toMatchObject({ code: "CALL_IN_DOUBT" });
+	expect(next.run().steps.s1?.status).toBe("running");
+	const back: Tool = { ...tool, reconcile: async () => ({ kind: "done", result: "receipt 1" }) };
+	await using last = await next.next({ tools: [back] });
+	expect(await last.execute(plan())).toEqual({ text: "s3 done", failed: [] });
+	expect([paid.length, last.run().status]).toEqual([1, "completed"]);
+});

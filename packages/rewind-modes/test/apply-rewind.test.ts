@@ -177,6 +177,18 @@ describe("a preview that the log has moved on from", () => {
 		expect((await chat.records(preview.tip)).map(({ kind }) => kind)).toEqual(["prompt"]);
 	});
 
+	test.each(["both", "conversation_only", "code_only"] as const)(
+		"is refused too when something began while work stopped for it: %s",
+		async (mode) => {
+			let stopping = async (): Promise<void> => {};
+			await using chat = await Chat.open({ quiesce: () => stopping() });
+			const preview = await chat.preview(await talked(chat), mode);
+			stopping = async () => void chat.write(prompt("x"));
+			await expect(chat.apply(preview)).rejects.toMatchObject({ code: "REWIND_STALE" });
+			expect((await chat.records(preview.tip)).map(({ kind }) => kind)).toEqual(["prompt"]);
+		},
+	);
+
 	test("is still good in the next process, if nothing happened but its start", async () => {
 		await using first = await Chat.open();
 		const preview = await first.preview(await talked(first), "both");

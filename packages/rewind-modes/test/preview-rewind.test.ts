@@ -1,7 +1,7 @@
 /** Previews of a rewind: what is counted, and which targets are refused. */
 import { describe, expect, test } from "vitest";
 import { rewindModes } from "../src/index.ts";
-import { Chat, call, config, main, plan, prompt, reply, result, side } from "./chat.ts";
+import { Chat, call, config, main, plan, prompt, reply, result, seen, side } from "./chat.ts";
 
 describe("a preview", () => {
 	test.each([
@@ -40,6 +40,16 @@ describe("a preview", () => {
 			code: 0,
 			other: 0,
 			all: 1,
+		});
+	});
+
+	test.each(rewindModes)("counts no facts, which no mode takes back, and no session for one: %s", async (mode) => {
+		await using chat = await Chat.open();
+		const [target] = chat.write(prompt("a"));
+		chat.write(reply("b"), seen("c"), side, seen("d"));
+		expect(await chat.preview(target as number, mode)).toMatchObject({
+			affected: { conversation: 1, code: 0, other: 0, all: 1 },
+			touches: { sessions: ["alice/main"] },
 		});
 	});
 

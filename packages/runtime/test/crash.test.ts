@@ -6,8 +6,8 @@ import { capture, SnapshotStore } from "@reyn/snapshot";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { pointsOf } from "../../../tests/sample.ts";
 import { mainSession } from "../src/index.ts";
-import { copyState, keepLines, linesOf, removeState } from "./cut.ts";
-import { makeProject, open, type Project, storeAt } from "./project.ts";
+import { copyState, cutAfter, keepLines, kindsIn, linesOf, removeState } from "./cut.ts";
+import { makeProject, open, type Project, scripted, storeAt } from "./project.ts";
 
 const QUESTION = "How do the parser and the printer work together, and where is each of them tested?";
 
@@ -67,6 +67,31 @@ test("cut after any record, the log leads to the same answer, once, and no recor
 		await removeState(state);
 	}
 }, 120_000);
+
+test("a turn that is cut after any record of it, its last ones too, is answered once and pays for that once", async () => {
+	await using own = await makeProject();
+	const { runtime } = await open(own, { model: scripted(() => "the answer") });
+	const turn = await runtime.prompt("a question");
+	await runtime.idle();
+	await runtime.close();
+	const kinds = await kindsIn(own);
+	const paid = kinds.indexOf("step_completed") + 1;
+	expect(paid).toBeGreaterThan(turn);
+	for (let seq = turn; seq <= kinds.length; seq++) {
+		const state = await cutAfter(own, seq);
+		const model = scripted(() => "the answer");
+		const { runtime: next } = await open({ ...own, state }, { model });
+		next.resume();
+		await next.idle();
+		const said = next
+			.conversation()
+			.items.toArray()
+			.flatMap((item) => (item.type === "reply" ? [item.text] : []));
+		expect([seq, said, model.asked.length]).toEqual([seq, ["the answer"], seq < paid ? 1 : 0]);
+		await next.close();
+		await removeState(state);
+	}
+});
 
 test("a second resume of a finished log does nothing", async () => {
 	const { runtime, shown, events } = await open(project);

@@ -5,7 +5,7 @@ import { PLAN_TOOL } from "@reyn/plan";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { layoutOf, type Runtime } from "../src/index.ts";
 import { areaIn } from "../src/stores/layout.ts";
-import { eachCut } from "./cut.ts";
+import { cutAfter, eachCut, kindsIn, removeState } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
 import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 
@@ -58,6 +58,24 @@ test("one that stays invalid is asked for once more, and then the turn says so, 
 		expect(again.asked.length).toBeLessThanOrEqual(2 - Math.ceil(kept / 2));
 		await next.close();
 	});
+});
+
+test("one that can be run is started once, wherever the process dies between its record and the end of its turn", async () => {
+	const { runtime } = await open(project, { model: stubborn(plan) });
+	await runtime.prompt("plan!");
+	await runtime.idle();
+	await runtime.close();
+	const kinds = await kindsIn(project);
+	for (let seq = kinds.indexOf("plan_started") + 1; seq <= kinds.indexOf("turn_completed") + 1; seq++) {
+		const state = await cutAfter(project, seq);
+		const { runtime: next, shown } = await open({ ...project, state }, { model: stubborn(plan) });
+		next.resume();
+		await next.idle();
+		await next.close();
+		const starts = (await kindsIn({ ...project, state })).filter((kind) => kind === "plan_started");
+		expect([seq, starts.length, shown.map(({ text }) => text)]).toEqual([seq, 1, ["done"]]);
+		await removeState(state);
+	}
 });
 
 test("two in one answer are refused as one", async () => {

@@ -120,6 +120,36 @@ describe.each(Object.keys(failures))("where onMessage %s", (how) => {
 	});
 });
 
+test("a text that is being shown is not shown again by a resume meanwhile", async () => {
+	const waiting = defineSkill<unknown>({
+		name: "wait",
+		description: "",
+		input: z.unknown(),
+		start: "a",
+		phases: {
+			a: ({ signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+		},
+	});
+	const held = gate();
+	const shown: string[] = [];
+	const onMessage = async ({ text }: { readonly text: string }) => {
+		shown.push(text);
+		await held.opened;
+	};
+	const { runtime } = await life({ skills: [waiting], onMessage });
+	await runtime.runSkill("wait", {});
+	await until(() => runtime.restored().runs.length === 1);
+	const discarding = runtime.discardSkillRun(runtime.restored().runs[0]?.run ?? "");
+	await until(() => shown.length === 1);
+	runtime.resume();
+	for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+	held.open();
+	await discarding;
+	await runtime.idle();
+	expect([shown.length, runtime.restored().undelivered]).toEqual([1, []]);
+	await runtime.close();
+});
+
 test("a text that cannot be shown holds no other one up", async () => {
 	const mute = await life({ onMessage: () => failures.rejects?.() as Promise<void> });
 	for (const _ of ["one", "two"]) await mute.runtime.runSkill("count", {});

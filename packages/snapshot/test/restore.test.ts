@@ -18,6 +18,8 @@ import {
 	View,
 } from "../src/index.ts";
 import { leavesOf, type Node } from "../src/list-node.ts";
+import { readRoot } from "../src/snapshot.ts";
+import { chunkName, sealed, unsealed } from "../src/store.ts";
 
 const put = defineRecord("put", z.object({ key: z.string(), value: z.number() }));
 const noise = defineRecord("noise", z.object({}));
@@ -547,6 +549,81 @@ describe("a fold that goes on from a snapshot", () => {
 			throw new Error("from the snapshot, not from the log");
 		};
 		expect((await restore({ ...next, projections: [stranger] }, straightPath(wal.tip, main))).hash()).toBe(view.hash());
+	});
+
+	test("whatever is killed at whatever change, no root names a chunk that is not there", async () => {
+		const seqs = await fill(Array.from({ length: 8 }, (_, i) => ({ key: "a", value: 20 + i })));
+		let changes = Number.POSITIVE_INFINITY;
+		const blobs = memoryBlobs();
+		const killed = (): Promise<never> | undefined =>
+			changes-- > 0 ? undefined : Promise.reject(new Error("the process is dead"));
+		const mortal = (): SnapshotStore =>
+			new SnapshotStore({
+				...blobs,
+				put: async (...args) => (await killed()) ?? blobs.put(...args),
+				delete: async (...args) => (await killed()) ?? blobs.delete(...args),
+			});
+		const missing = async (): Promise<string[]> => {
+			const found: string[] = [];
+			for (const name of await blobs.list("roots/")) {
+				const read = readRoot(Buffer.from((await blobs.get(name)) ?? []).toString());
+				const lists =
+					read.kind === "root" ? Object.values(read.root.states).flatMap((each) => Object.values(each.lists)) : [];
+				for (const [id] of lists.flatMap(({ levels }) => levels.flat()))
+					if (!(await blobs.get(chunkName(id)))) found.push(`${name}: ${id}`);
+			}
+			return found;
+		};
+		for (const seq of seqs)
+			for (let n = 0; ; n++) {
+				changes = n;
+				const isDone = await captureAt(sources({ snapshots: mortal(), projections: [log] }), seq).then(
+					() => true,
+					() => false,
+				);
+				expect([seq, n, await missing()]).toEqual([seq, n, []]);
+				if (isDone) break;
+			}
+		expect((await blobs.list("roots/")).length).toBe(seqs.length);
+		for (let n = 0; ; n++) {
+			changes = n;
+			const isDone = await collect(mortal(), { keep: (_, seq) => seq === seqs[1] }).then(
+				() => true,
+				() => false,
+			);
+			expect([n, await missing()]).toEqual([n, []]);
+			if (isDone) break;
+		}
+		expect((await blobs.list("roots/")).length).toBe(1);
+	});
+
+	test("a snapshot is no base of a line that does not have its records", async () => {
+		const [first = 0, second = 0, third = 0] = await fill([1, 2, 3].map((value) => ({ key: `${value}`, value })));
+		const from = sources();
+		await captureAt(from, first);
+		await captureAt(from, second);
+		// As after a reset from behind the second record to before it.
+		const path = {
+			...straightPath(third, main),
+			has: ({ seq }: { readonly seq: Seq }) => seq !== second,
+			isBase: (seq: Seq) => seq < second,
+		};
+		expect((await restore(from, path)).get(table)).toEqual({ 1: 1, 3: 3 });
+	});
+
+	test("a list that says of a chunk that it holds more or fewer items than it does is not used", async () => {
+		const [first = 0] = await fill([{ key: "a", value: 30 }]);
+		for (const more of [1, -1]) {
+			const blobs = memoryBlobs();
+			await captureAt(sources({ snapshots: new SnapshotStore(blobs), projections: [log] }), first);
+			const [name = ""] = await blobs.list("roots/");
+			const root = JSON.parse(unsealed(Buffer.from((await blobs.get(name)) ?? []).toString()) ?? "");
+			root.states.log.lists.lines.levels[0][0][1] += more;
+			await blobs.put(name, Buffer.from(sealed(JSON.stringify(root))));
+			const from = sources({ snapshots: new SnapshotStore(blobs), projections: [log] });
+			expect((await restore(from, straightPath(first, main))).get(log).lines.length).toBe(270);
+			expect(await blobs.list("broken/")).toHaveLength(1);
+		}
 	});
 
 	test("a root that is damaged is set aside by a collection, and no chunk goes with it", async () => {

@@ -63,6 +63,35 @@ test("takes away what is before the checkpoints that stay, and every state after
 });
 
 describe("what stays", () => {
+	test("each state from the cut on, whatever seq a reset behind it goes back to", async () => {
+		let atTheEdge = 0;
+		for (let target = 1; target <= 9; target++)
+			for (const kept of [2, 3, 4, 5]) {
+				const house = await House.open();
+				await told(house, ["a", "b", "c", "d"]);
+				await house.timeline.checkout(target);
+				await told(house, ["e", "f"]);
+				const states = async (of: House, from: Seq): Promise<string[]> => {
+					const found: string[] = [];
+					for (let seq = from; seq <= house.wal.tip; seq++) found.push(await of.told(seq));
+					return found;
+				};
+				const before = await states(house, 0);
+				const { retainedFrom } = await house.timeline.gc(keeping(kept));
+				if (target === retainedFrom - 2) atTheEdge++;
+				// Nothing but what was kept and the records that are left.
+				await house.wal.close();
+				const { engine, kept: beside } = house;
+				await using again = await House.open({ engine, snapshots: memorySnapshots(), kept: beside });
+				expect([target, kept, await states(again, retainedFrom - 1)]).toEqual([
+					target,
+					kept,
+					before.slice(retainedFrom - 1),
+				]);
+			}
+		expect(atTheEdge).toBeGreaterThan(0);
+	});
+
 	test("a session that comes to be after a cut begins empty, below an agent whose state is kept too", async () => {
 		await using house = await House.open({ keptScopes: () => [{}, alice, main] });
 		await told(house, ["a", "b", "c"]);

@@ -37,6 +37,13 @@ describe("full resets", () => {
 		expect(lineage.path(0, {}).ranges).toEqual([]);
 	});
 
+	test("a path to a reset is the one that it has made, whether it is the newest or not", () => {
+		const lineage = history([to(5, 11), to(8, 16)], 16);
+		expect(seqsOf(lineage.path(11, {}).ranges)).toEqual([1, 2, 3, 4, 5, 11]);
+		expect(seqsOf(lineage.path(16, {}).ranges)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 16]);
+		expect(lineage.path(11, main).has(note(6, main))).toBe(false);
+	});
+
 	test("a path has no record after its tip", () => {
 		const path = history([to(5, 11)], 20).path(15, {});
 		expect(path.has(note(15, main))).toBe(true);

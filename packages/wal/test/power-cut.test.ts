@@ -214,6 +214,30 @@ test(`a recovery that is cut itself comes to the same (seed ${SEED})`, async () 
 	expect(states).toBeGreaterThan(sample(100, 1000));
 }, 120_000);
 
+test(`behind a kill anywhere in the making of a log, what the next process acknowledges survives a power cut (seed ${SEED})`, async () => {
+	const random = seeded(SEED);
+	for (let n = 1; ; n++) {
+		const disk = new MortalDisk();
+		disk.dieAt(n);
+		const made = await openOn(disk).catch(() => undefined);
+		const wasWhole = !disk.dead;
+		disk.live();
+		if (wasWhole) {
+			await made?.close();
+			expect(n).toBeGreaterThan(10);
+			return;
+		}
+		const wal = await openOn(disk);
+		const { record, durable } = wal.append(said({ text: "kept" }), {});
+		await durable;
+		for (const state of disk.states(disk.cuts, { limit: 8, random })) {
+			const records = await recordsOn(state);
+			expect([n, records[record.seq - 1]?.crc]).toEqual([n, record.crc]);
+		}
+		await wal.close();
+	}
+}, 120_000);
+
 /** A disk as something left it, and what had been acknowledged by then. */
 interface Left {
 	readonly disk: CrashDisk;

@@ -1,0 +1,246 @@
+/** Defects of the log: what is durable, what is read, whose the files are. */
+import type { Defect } from "./defect.ts";
+
+const BATCH = "writeAll(this.#active, bytes, this.#end));";
+const SYNC_OF_A_BATCH = `${BATCH}\n\t\tthis.#active.sync();`;
+
+export const ofWal: readonly Defect[] = [
+	{
+		name: "drop fdatasync of a batch",
+		file: "file/log-file.ts",
+		from: SYNC_OF_A_BATCH,
+		to: BATCH,
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "drop fdatasync of the real disk",
+		file: "disk/node-disk.ts",
+		from: "fs.fdatasyncSync(this.#fd);",
+		to: "",
+		tests: ["wal node-disk"],
+	},
+	{
+		name: "acknowledge before the fsync",
+		file: "file/log-file.ts",
+		from: SYNC_OF_A_BATCH,
+		to: `${BATCH}\n\t\tconst active = this.#active;\n\t\tsetTimeout(() => active.sync());`,
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "drop the fsync of the directory",
+		file: "file/atomic-write.ts",
+		from: "disk.syncDirectory(directory);\n}",
+		to: "}",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "drop the fsync of the file before its rename",
+		file: "file/atomic-write.ts",
+		from: "file.sync();\n\t\tfile.close();",
+		to: "file.close();",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "ignore how many bytes were written",
+		file: "disk/disk.ts",
+		from: "done += written;",
+		to: "done = bytes.length;",
+		tests: ["wal log-file", "faults errors"],
+	},
+	{
+		name: "retry a failed fsync",
+		file: "file/log-file.ts",
+		from: SYNC_OF_A_BATCH,
+		to: `${BATCH}\n\t\ttry {\n\t\t\tthis.#active.sync();\n\t\t} catch {\n\t\t\tthis.#active.sync();\n\t\t}`,
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "skip the fsync on open",
+		file: "file/log-file.ts",
+		from: "this.#active.sync();\n\t\tthis.#disk.syncDirectory(this.#directory);",
+		to: "this.#disk.syncDirectory(this.#directory);",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "skip the rewrite on open",
+		file: "file/log-file.ts",
+		from: "for (let position = proven; position < scan.end;",
+		to: "for (let position = scan.end; position < scan.end;",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "skip the fsync of the directory on open",
+		file: "file/log-file.ts",
+		from: "this.#disk.syncDirectory(this.#directory);\n\t\tthis.#allocated = this.#end;",
+		to: "this.#allocated = this.#end;",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "skip the fsync of the directory above on open",
+		file: "file/log-file.ts",
+		from: "\t\tsyncEntry(disk, directory);",
+		to: "\t\tvoid syncEntry;",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "drop the fsync above a new directory",
+		file: "file/atomic-write.ts",
+		from: "if (disk.makeDirectory(path)) disk.syncDirectory(parent);",
+		to: "disk.makeDirectory(path);",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "drop the fsync of a segment before its seal",
+		file: "file/log-file.ts",
+		from: "this.#active.sync();\n\t\tthis.#head?.sync();\n\t\tthis.#active.close();",
+		to: "this.#head?.sync();\n\t\tthis.#active.close();",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "drop the fsync of a seal's name",
+		file: "file/log-file.ts",
+		from: "sealedPath(this.#directory, first));\n\t\tthis.#disk.syncDirectory(this.#directory);",
+		to: "sealedPath(this.#directory, first));",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "begin a segment on open before the seal's name is synced",
+		file: "file/log-file.ts",
+		from: "this.#disk.syncDirectory(this.#directory);\n\t\t\t\tthis.#begin(",
+		to: "this.#begin(",
+		tests: ["faults recut"],
+	},
+	{
+		name: "skip bad lines",
+		file: "file/scan.ts",
+		from: "const decoded = lines.decode();\n\t\tconst why =",
+		to: 'const decoded = lines.decode();\n\t\tif (decoded.type === "bad") continue;\n\t\tconst why =',
+		tests: ["wal recovery", "faults torn"],
+	},
+	{
+		name: "keep the old descriptor after a rename",
+		file: "file/log-file.ts",
+		from: 'this.#active = this.#disk.open(activePath(this.#directory), "write");\n\t\tthis.#header = header;',
+		to: 'this.#active ??= this.#disk.open(activePath(this.#directory), "write");\n\t\tthis.#header = header;',
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "lock by a pid file",
+		file: "disk/node-disk.ts",
+		from: "if (!tryLock(file)) {",
+		to: 'void tryLock;\n\t\t\tif (fs.readFileSync(path, "utf8") !== "") {',
+		tests: ["wal engines", "faults writers"],
+	},
+	{
+		name: "take a crc in capitals",
+		file: "record/codec.ts",
+		from: "byte >= 0x61 && byte <= 0x66 ? byte - 0x57 : -1",
+		to: "(byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66 ? (byte | 0x20) - 0x57 : -1",
+		tests: ["faults mutate"],
+	},
+	{
+		name: "write the head before the fsync",
+		file: "file/log-file.ts",
+		from: SYNC_OF_A_BATCH,
+		to: `${BATCH}
+		const before = [this.#tail, this.#end, this.#sum] as const;
+		this.#tail = { seq: last, crc };
+		this.#end += bytes.length;
+		this.#sum = crc32(bytes, this.#sum);
+		this.#writeHead();
+		[this.#tail, this.#end, this.#sum] = before;
+		this.#active.sync();`,
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "cut a torn tail without keeping it",
+		file: "file/log-file.ts",
+		from: "const aside = torn && this.#setAside(torn, scan);",
+		to: "const aside = undefined;",
+		tests: ["wal recovery", "faults torn"],
+	},
+	{
+		name: "ignore the head",
+		file: "file/decide.ts",
+		from: "head?.seq ?? 0);",
+		to: "0);",
+		tests: ["wal log-file", "faults mutate"],
+	},
+	{
+		name: "ignore what lines say was durable",
+		file: "file/decide.ts",
+		from: "active?.durable ?? 0,",
+		to: "0,",
+		tests: ["wal log-file", "faults mutate"],
+	},
+	{
+		name: "take a log that ends too early",
+		file: "file/decide.ts",
+		from: "if (next - 1 < acknowledged)",
+		to: "if (next < 0)",
+		tests: ["wal log-file", "faults mutate"],
+	},
+	{
+		name: "sync and cut at the close of a poisoned log",
+		file: "file/log-file.ts",
+		from: "if (this.#active && !this.#broken",
+		to: "if (this.#active",
+		tests: ["wal log-file", "faults moved"],
+	},
+	{
+		name: "do not look whether the file is still ours",
+		file: "file/log-file.ts",
+		from: "if (!this.#next) {\n\t\t\tthis.#assertUntouched();",
+		to: "if (!this.#next) {",
+		tests: ["wal log-file", "faults moved"],
+	},
+	{
+		name: "cut a file at close that another program has changed",
+		file: "file/log-file.ts",
+		from: "this.#assertUntouched();\n\t\t\t\tthis.#active.truncate(",
+		to: "this.#active.truncate(",
+		tests: ["wal log-file"],
+	},
+	{
+		name: "do not check the order of records",
+		file: "file/scan.ts",
+		from: "if (decoded.record.prev !== prev)",
+		to: 'if (decoded.record.prev === "")',
+		tests: ["wal log-file"],
+	},
+	{
+		name: "believe the head without its sum",
+		file: "file/scan.ts",
+		from: "if (hex(sumOf(file, 0, head.offset)) !== head.sum) return undefined;",
+		to: "",
+		tests: ["wal recovery"],
+	},
+	{
+		name: "believe the seq of the head",
+		file: "file/scan.ts",
+		from: "return last?.seq === head.seq ?",
+		to: "return last ?",
+		tests: ["wal log-file"],
+	},
+	{
+		name: "do not sync again a directory that an opening before has made",
+		file: "file/atomic-write.ts",
+		from: "else syncEntry(disk, parent);",
+		to: "",
+		tests: ["wal power-cut"],
+	},
+	{
+		name: "lock the lock file alone",
+		file: "file/log-file.ts",
+		from: "if (head.tryLock()) return head;",
+		to: "if (head) return head;",
+		tests: ["wal log-file"],
+	},
+	{
+		name: "preview as far as is proven alone",
+		file: "wal.ts",
+		from: 'readOnly === "as recovered" ? found : seq',
+		to: "seq",
+		tests: ["wal log-file"],
+	},
+];
