@@ -316,11 +316,11 @@ const ofOfflineModel: readonly Defect[] = [
 const ofCli: readonly Defect[] = [
 	{
 		name: "let a text of a model begin a line of its own",
-		package: "cli",
-		file: "clean.ts",
+		package: "operator",
+		file: "text.ts",
 		from: 'return clean(text).replace(/\\n\\s*/g, " ");',
 		to: "return clean(text);",
-		tests: ["cli clean"],
+		tests: ["operator text"],
 	},
 	{
 		name: "lose a character that comes in two pieces of a text",
