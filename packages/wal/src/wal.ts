@@ -6,7 +6,7 @@ import type { Acquire, Lease, LogEngine, Opening, RealmLog, Tail, TornTail, Want
 import { truncated } from "./engine/engine-errors.ts";
 import { codeOf, WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
-import { assertDraft, assertOptions, assertSeq, checkedScope } from "./given.ts";
+import { assertDraft, assertNames, assertOptions, assertRange, assertSeq, checkedScope } from "./given.ts";
 import { inOrder } from "./in-order.ts";
 import { registered, registry } from "./kinds.ts";
 import { isAway, LogWriter } from "./log-writer.ts";
@@ -15,7 +15,7 @@ import { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers
 import { Reading } from "./reading.ts";
 import { encodeRecord, MAX_LINE_BYTES, type StoredRecord } from "./record/codec.ts";
 import { type AnyRecordKind, type Draft, parseData, type Scope, type Seq, type WalRecord } from "./record/record.ts";
-import { serialised } from "./record/serialised.ts";
+import { serialised, tooLarge } from "./record/serialised.ts";
 import { walEpoch, walRecovered } from "./record/wal-records.ts";
 import { isIn, wanting } from "./wanted.ts";
 
@@ -159,7 +159,7 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		steal,
 		fresh,
 		async proven(logId) {
-			const seq = (await proven?.(logId)) ?? 0;
+			const seq = proven ? await proven(logId) : 0;
 			assertSeq("proven", seq, Number.MAX_SAFE_INTEGER);
 			return seq;
 		},
@@ -279,7 +279,9 @@ class OpenedWal implements Wal {
 		writer.assertOpen();
 		assertDraft(draft);
 		const { kind } = draft;
-		const { json, data } = serialised(registered(this.#kinds, kind), redact ? redact(draft).data : draft.data);
+		const shown = redact ? redact(draft) : draft;
+		if (shown !== draft) assertDraft(shown, "`redact` of openWal gives");
+		const { json, data } = serialised(registered(this.#kinds, kind), shown.data, maxLineBytes);
 		const checked = checkedScope(scope);
 		const ts = this.#clock.now();
 		if (!Number.isFinite(ts))
@@ -296,33 +298,26 @@ class OpenedWal implements Wal {
 			prev: this.#crc,
 		});
 		// A character is three bytes at most.
-		if (line.length * 3 > maxLineBytes && Buffer.byteLength(line) > maxLineBytes) {
-			throw new WalError(
-				"WAL_TOO_LARGE",
-				`"${kind}" would be ${Buffer.byteLength(line)} bytes; a record may have ${maxLineBytes}. Store the payload in a file and record its hash`,
-				{ kind },
-			);
-		}
+		if (line.length * 3 > maxLineBytes && Buffer.byteLength(line) > maxLineBytes)
+			throw tooLarge(kind, maxLineBytes, Buffer.byteLength(line));
 		writer.push(line, crc);
 		this.#tip = seq;
 		this.#crc = crc;
 		return new AppendedRecord(writer, { seq, ts, kind, scope: checked, data, crc });
 	}
 
-	read({
-		after = this.#first - 1,
-		through = this.#tip,
-		scope,
-		kinds,
-		dataOf,
-	}: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
+	read(range: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
+		assertRange("read", range);
+		const { after, through = this.#tip, scope, kinds, dataOf } = range;
 		const isWanted = wanting(scope, kinds);
 		const hasData = typeof dataOf === "object" ? isIn(dataOf) : dataOf;
 		const wantsData: Wants = (kind, each) => hasData?.(kind) !== false && isWanted(kind, each);
 		return new Reading(this.#batches(after, through, wantsData), this.#taking(isWanted, hasData));
 	}
 
-	follow({ after = this.#tip, scope, kinds, signal }: Follow = {}): AsyncIterableIterator<WalRecord> {
+	follow(options: Follow = {}): AsyncIterableIterator<WalRecord> {
+		assertRange("follow", options);
+		const { after = this.#tip, scope, kinds, signal } = options;
 		return new Reading(this.#subscription(after, signal), this.#taking(wanting(scope, kinds)));
 	}
 
@@ -340,10 +335,12 @@ class OpenedWal implements Wal {
 	}
 
 	/** What is stored of `(after, through]`. */
-	async *#batches(after: Seq, through: Seq, wants: Wants): AsyncGenerator<readonly StoredRecord[]> {
+	async *#batches(from: Seq | undefined, through: Seq, wants: Wants): AsyncGenerator<readonly StoredRecord[]> {
 		if (this.#closing) throw closed();
+		const after = from ?? this.#first - 1;
 		assertSeq("after", after, this.#tip);
 		assertSeq("through", through, this.#tip);
+		if (from !== undefined) assertSeq("after", after, through);
 		if (after < this.#first - 1) throw truncated(after + 1, this.#first);
 		const last = (await this.#writing?.writer.reach(through)) ?? through;
 		let reached = after;
@@ -369,14 +366,17 @@ class OpenedWal implements Wal {
 		yield* inOrder(this.#log.subscribe(after, { signal: either }), after);
 	}
 
-	async truncate({ before }: { readonly before: Seq }): Promise<void> {
+	async truncate(options: { readonly before: Seq }): Promise<void> {
 		const { lease } = this.#assertWritable();
+		assertNames("truncate", options, ["before"]);
+		const { before } = options;
 		assertSeq("before", before, this.durableTip + 1);
 		this.#first = await this.#log.truncateBefore(lease, before);
 	}
 
-	ready(): Promise<void> {
-		return this.#writing?.writer.ready() ?? Promise.resolve();
+	async ready(): Promise<void> {
+		if (this.#closing) throw closed();
+		await this.#writing?.writer.ready();
 	}
 
 	close(): Promise<void> {

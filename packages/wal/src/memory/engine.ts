@@ -5,6 +5,7 @@ import { endsEarly, fenced, seqMismatch, truncated } from "../engine/engine-erro
 import { realmPage } from "../engine/realm-page.ts";
 import { subscription } from "../engine/subscription.ts";
 import { WalError } from "../errors.ts";
+import { assertNames } from "../given.ts";
 import type { StoredRecord } from "../record/codec.ts";
 import type { Seq } from "../record/record.ts";
 import { crcOf, storedRecords } from "../record/stored-records.ts";
@@ -20,7 +21,8 @@ const caps: EngineCaps = {
 };
 
 /** Logs in memory: the same lines in an array. They can be closed and opened again, and end with the process. */
-export function memoryEngine(): LogEngine {
+export function memoryEngine(options: Readonly<Record<never, never>> = {}): LogEngine {
+	assertNames("memoryEngine", options, []);
 	const logs = new Map<string, MemoryLog>();
 	const blobs = new Map<string, BlobStore>();
 	return {
