@@ -31,11 +31,13 @@ export async function storeResult(
 ): Promise<StoredResult> {
 	const { json, binary } = toJson(result, redact);
 	const more = binary.length > 0 ? { binary } : {};
-	if (!blobs || json === undefined) return { result: json, ...more };
+	if (json === undefined) return { result: json, ...more };
 	// A character takes at most six bytes in JSON, so most texts need not be serialised to be measured.
-	if (typeof json === "string" && json.length * 6 < INLINE_BYTES) return { result: json, ...more };
-	const bytes = Buffer.from(JSON.stringify(json));
-	if (bytes.length <= INLINE_BYTES) return { result: json, ...more };
+	if (typeof json === "string" && (!blobs || json.length * 6 < INLINE_BYTES)) return { result: json, ...more };
+	const text = JSON.stringify(json);
+	const bytes = Buffer.from(text);
+	// As it will be read: what is no number is null, an object of a class a plain one. The log takes nothing that would change.
+	if (!blobs || bytes.length <= INLINE_BYTES) return { result: JSON.parse(text), ...more };
 	const sha256 = hash("sha256", bytes, "hex");
 	await blobs.put(nameOf(sha256), bytes);
 	return { spilled: { sha256, bytes: bytes.length }, ...more };
@@ -84,7 +86,8 @@ function lost(sha256: string, why: string): JournalError {
 }
 
 /**
- * The value as JSON would have it, with two changes: bytes become base64, and texts and names of fields are redacted (bytes are not).
+ * The value as JSON would have it, with three changes: bytes become base64, texts and names of fields are redacted (bytes are not),
+ * and half a character, as a cut leaves one, becomes U+FFFD.
  * The value itself is returned when nothing has to change.
  *
  * @returns `binary`: JSON pointers (RFC 6901) to the strings that are bytes in base64
@@ -114,7 +117,7 @@ interface Walk {
 function jsonOf(value: unknown, at: string, walk: Walk): unknown {
 	const { above, binary, redact } = walk;
 	walk.at = at;
-	if (typeof value === "string") return redact ? redact(value) : value;
+	if (typeof value === "string") return redact ? redact(value).toWellFormed() : value.toWellFormed();
 	if (typeof value === "bigint" || typeof value === "function" || typeof value === "symbol")
 		throw notJson(at, `a ${typeof value}`);
 	if (typeof value !== "object" || value === null) return value;
@@ -131,7 +134,7 @@ function jsonOf(value: unknown, at: string, walk: Walk): unknown {
 	const isProxy = types.isProxy(value);
 	let copy: Record<string, unknown> | unknown[] | undefined;
 	for (const key of Object.keys(value)) {
-		const name = redact && !Array.isArray(value) ? redact(key) : key;
+		const name = (redact && !Array.isArray(value) ? redact(key) : key).toWellFormed();
 		const below = `${at}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 		walk.at = below;
 		const field = (value as Readonly<Record<string, unknown>>)[key];
