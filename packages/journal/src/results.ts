@@ -33,11 +33,10 @@ export async function storeResult(
 	const more = binary.length > 0 ? { binary } : {};
 	if (json === undefined) return { result: json, ...more };
 	// A character takes at most six bytes in JSON, so most texts need not be serialised to be measured.
-	if (typeof json === "string" && (!blobs || json.length * 6 < INLINE_BYTES)) return { result: json, ...more };
-	const text = JSON.stringify(json);
-	const bytes = Buffer.from(text);
-	// As it will be read: what is no number is null, an object of a class a plain one. The log takes nothing that would change.
-	if (!blobs || bytes.length <= INLINE_BYTES) return { result: JSON.parse(text), ...more };
+	if (typeof json === "string" && json.length * 6 < INLINE_BYTES) return { result: json, ...more };
+	if (!blobs) return { result: json, ...more };
+	const bytes = Buffer.from(JSON.stringify(json));
+	if (bytes.length <= INLINE_BYTES) return { result: json, ...more };
 	const sha256 = hash("sha256", bytes, "hex");
 	await blobs.put(nameOf(sha256), bytes);
 	return { spilled: { sha256, bytes: bytes.length }, ...more };
@@ -120,6 +119,7 @@ function jsonOf(value: unknown, at: string, walk: Walk): unknown {
 	if (typeof value === "string") return redact ? redact(value).toWellFormed() : value.toWellFormed();
 	if (typeof value === "bigint" || typeof value === "function" || typeof value === "symbol")
 		throw notJson(at, `a ${typeof value}`);
+	if (typeof value === "number") return Number.isFinite(value) ? value : null;
 	if (typeof value !== "object" || value === null) return value;
 	if (value instanceof Uint8Array) {
 		binary.push(at);
@@ -132,23 +132,31 @@ function jsonOf(value: unknown, at: string, walk: Walk): unknown {
 	if (above.size === MAX_LEVELS) throw tooDeep(at);
 	above.add(value);
 	const isProxy = types.isProxy(value);
-	let copy: Record<string, unknown> | unknown[] | undefined;
-	for (const key of Object.keys(value)) {
-		const name = (redact && !Array.isArray(value) ? redact(key) : key).toWellFormed();
+	const isList = Array.isArray(value);
+	// The log takes no object of a class, since it would come back as another.
+	let copy: Record<string, unknown> | unknown[] | undefined = isList || isPlain(value) ? undefined : { ...value };
+	for (const key of isList ? Array.from(value, (_, i) => String(i)) : Object.keys(value)) {
+		const name = (redact && !isList ? redact(key) : key).toWellFormed();
 		const below = `${at}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 		walk.at = below;
 		const field = (value as Readonly<Record<string, unknown>>)[key];
-		const next = jsonOf(field, below, walk);
+		const json = jsonOf(field, below, walk);
+		const next = isList && json === undefined ? null : json;
 		// A getter or a Proxy may return something else when it is read again for writing, so its value is copied.
 		const isFixed = !isProxy && Object.getOwnPropertyDescriptor(value, key)?.get === undefined;
 		// Redaction may give two fields the same name: the later one is kept.
 		if (!copy && isFixed && next === field && name === key) continue;
-		copy ??= Array.isArray(value) ? [...value] : { ...value };
+		copy ??= isList ? [...value] : { ...value };
 		if (name !== key) delete (copy as Record<string, unknown>)[key];
 		(copy as Record<string, unknown>)[name] = next;
 	}
 	above.delete(value);
 	return copy ?? value;
+}
+
+function isPlain(value: object): boolean {
+	const prototype = Object.getPrototypeOf(value);
+	return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function tooDeep(at: string): WalError {

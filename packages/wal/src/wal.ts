@@ -4,12 +4,13 @@ import { basename } from "node:path";
 import { answering } from "./engine/answering.ts";
 import type { Acquire, Lease, LogEngine, Opening, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
 import { truncated } from "./engine/engine-errors.ts";
-import { codeOf, WalError } from "./errors.ts";
+import { untilAborted } from "./engine/unless-aborted.ts";
+import { codeOf, isReynError, WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
 import { assertDraft, assertNames, assertOptions, assertRange, assertSeq, checkedScope } from "./given.ts";
 import { inOrder } from "./in-order.ts";
 import { registered, registry } from "./kinds.ts";
-import { isAway, LogWriter } from "./log-writer.ts";
+import { CLOSE_MS, isAway, LogWriter, retryMs } from "./log-writer.ts";
 import { owner } from "./owner.ts";
 import { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 import { Reading } from "./reading.ts";
@@ -152,7 +153,7 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 	const maxLineBytes = Math.min(engine.caps.maxLineBytes ?? MAX_LINE_BYTES, MAX_LINE_BYTES);
 	const asked = clock.now();
 	const fresh = { log: ids.hex(16), salt: ids.hex(4), now: clock.now() };
-	const lease = await acquired(log, {
+	const acquire: Acquire = {
 		owner: owner(),
 		// Drawn for this call, whether a new log needs it or not.
 		nonce: fresh.log,
@@ -164,6 +165,10 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 			return seq;
 		},
 		opening: (opening) => openingLines(opening, clock.now()),
+	};
+	const lease = await acquired(log, acquire).catch((error) => {
+		if (codeOf(error) === "WAL_INDETERMINATE") void giveBack(engine.log(realm), acquire, timers);
+		throw error;
 	});
 	const lost = new AbortController();
 	const writer = new LogWriter({ log, lease, caps: engine.caps, timers, onWait, onFailed: (why) => lost.abort(why) });
@@ -174,7 +179,10 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		kinds,
 		clock,
 		at: opened,
-		writer: { writer, lease, leaseMs, leaseUntil: leaseMs && asked + leaseMs, lost, maxLineBytes, timers, redact },
+		writer: {
+			...{ writer, lease, leaseMs, leaseUntil: leaseMs && asked + leaseMs, lost, maxLineBytes, timers, redact },
+			patienceMs: engine.caps.answerMs ?? CLOSE_MS,
+		},
 	});
 }
 
@@ -190,6 +198,25 @@ async function acquired(log: RealmLog, options: Acquire): Promise<Lease> {
 }
 
 const ACQUIRE_TRIES = 3;
+/** So often, for a minute, a log is asked whether it has given a lease after all. */
+const GIVE_BACK_TRIES = 64;
+
+/** Nobody knows of a lease whose answer came too late, and it would lock this process out: it is asked for by its name, and given back. */
+async function giveBack(log: RealmLog, options: Acquire, timers: Timers): Promise<void> {
+	// Asked only of who would take the lease anew.
+	const isNone = new WalError("WAL_LOCKED", "this lease was given up");
+	const proven = (): never => {
+		throw isNone;
+	};
+	for (let tries = 0; tries < GIVE_BACK_TRIES; tries++) {
+		try {
+			return await log.release(await log.acquire({ ...options, steal: false, proven }));
+		} catch (error) {
+			if (codeOf(error) === "WAL_LOCKED" && error !== isNone) return;
+			await new Promise<void>((resolve) => timers.after(retryMs(tries), resolve, false));
+		}
+	}
+}
 
 /** Who writes from here on, and what was cut before. */
 function openingLines({ seq, prev, epoch, torn }: Opening, ts: number): readonly string[] {
@@ -215,6 +242,8 @@ interface Writing {
 	/** Aborted when nothing can be written any more. */
 	readonly lost: AbortController;
 	readonly maxLineBytes: number;
+	/** How long an engine that is away is asked again where somebody waits. */
+	readonly patienceMs: number;
 	readonly timers: Timers;
 	readonly redact: OpenWalOptions["redact"];
 }
@@ -236,6 +265,8 @@ class OpenedWal implements Wal {
 	readonly #writing: Writing | undefined;
 	readonly #abort = new AbortController();
 	#first: Seq;
+	/** Was the answer of a truncation lost? Who reads asks then. */
+	#isFirstOld = false;
 	#tip: Seq;
 	#crc: string;
 	#closing: Promise<void> | undefined;
@@ -337,6 +368,7 @@ class OpenedWal implements Wal {
 	/** What is stored of `(after, through]`. */
 	async *#batches(from: Seq | undefined, through: Seq, wants: Wants): AsyncGenerator<readonly StoredRecord[]> {
 		if (this.#closing) throw closed();
+		if (this.#isFirstOld) this.#first = (await this.#log.tail())?.first ?? this.#first;
 		const after = from ?? this.#first - 1;
 		assertSeq("after", after, this.#tip);
 		assertSeq("through", through, this.#tip);
@@ -363,7 +395,7 @@ class OpenedWal implements Wal {
 		assertSeq("after", after, this.#tip);
 		if (after < this.#first - 1) throw truncated(after + 1, this.#first);
 		const either = signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal;
-		yield* inOrder(this.#log.subscribe(after, { signal: either }), after);
+		yield* inOrder(untilAborted(this.#log.subscribe(after, { signal: either }), either), after);
 	}
 
 	async truncate(options: { readonly before: Seq }): Promise<void> {
@@ -371,7 +403,15 @@ class OpenedWal implements Wal {
 		assertNames("truncate", options, ["before"]);
 		const { before } = options;
 		assertSeq("before", before, this.durableTip + 1);
-		this.#first = await this.#log.truncateBefore(lease, before);
+		try {
+			this.#first = await this.#insisting(() => this.#log.truncateBefore(lease, before));
+		} catch (error) {
+			if (!isAway(error)) throw error;
+			this.#isFirstOld = true;
+			const text = `the engine could not be reached (${error.message}): records before seq ${before} may be gone or not. Truncate again`;
+			throw new WalError("WAL_UNAVAILABLE", text, { before }, { cause: error });
+		}
+		this.#isFirstOld = false;
 	}
 
 	async ready(): Promise<void> {
@@ -402,12 +442,33 @@ class OpenedWal implements Wal {
 		}
 	}
 
-	/** A lease that cannot be given back now ends by itself. */
+	/** A lease that cannot be given back ends by itself, and all is durable: no reason to reject. */
 	async #release(lease: Lease): Promise<void> {
 		try {
-			await this.#log.release(lease);
+			await this.#insisting(() => this.#log.release(lease));
 		} catch (error) {
-			if (this.#writing?.leaseMs === undefined || !isAway(error)) throw error;
+			if (this.#writing?.leaseMs === undefined && !isAway(error)) throw error;
+		}
+	}
+
+	/** A call that may be made twice, until there is an answer, or for as long as one has patience. */
+	async #insisting<T>(call: () => Promise<T>): Promise<T> {
+		const { timers, patienceMs } = this.#writing as Writing;
+		let isLate = false;
+		const cancel = timers.after(patienceMs, () => {
+			isLate = true;
+		});
+		try {
+			for (let tries = 0; ; tries++) {
+				try {
+					return await call();
+				} catch (error) {
+					if (isLate || !isAway(error)) throw error;
+					await new Promise<void>((resolve) => timers.after(retryMs(tries), resolve));
+				}
+			}
+		} finally {
+			cancel();
 		}
 	}
 
@@ -419,22 +480,26 @@ class OpenedWal implements Wal {
 	}
 
 	/** A lease that lasts for a time is kept for as long as the log is open. An engine that is not there is asked again. */
-	#renewLater(): void {
+	#renewLater(ms?: number): void {
 		const writing = this.#writing;
 		if (writing?.leaseMs === undefined) return;
 		const { writer, lease, leaseMs, timers } = writing;
 		const renew = async (): Promise<void> => {
 			const asked = this.#clock.now();
+			let after: number | undefined;
 			try {
 				await this.#log.renew(lease);
 				writing.leaseUntil = asked + leaseMs;
+				writer.renewed();
 			} catch (error) {
-				if (error instanceof WalError && error.code === "WAL_FENCED") return writer.fence(error);
+				if (isReynError(error, "WAL_FENCED")) return writer.fence(error as WalError);
+				writer.renewed(error ?? "nothing");
+				after = leaseMs / 12;
 			}
-			if (!this.#closing) this.#renewLater();
+			if (!this.#closing) this.#renewLater(after);
 		};
 		// An open log alone keeps no process alive.
-		this.#cancelRenewal = timers.after(leaseMs / 3, renew, false);
+		this.#cancelRenewal = timers.after(ms ?? leaseMs / 3, renew, false);
 	}
 }
 
