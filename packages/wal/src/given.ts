@@ -85,27 +85,13 @@ export function assertNames(of: string, options: unknown, names: readonly string
 	}
 }
 
-/** The name that was meant, where one is near enough. */
+/** The name that was meant: the same letters, but for capitals and one or two that are missing or too many. */
 function nearest(name: string, names: readonly string[]): string | undefined {
-	const [near] = names
-		.map((each) => ({ each, off: distance(name.toLowerCase(), each.toLowerCase()) }))
-		.sort((a, b) => a.off - b.off);
-	return near && near.off <= Math.max(1, name.length / 3) ? near.each : undefined;
+	const isIn = (a: string, b: string): boolean => new RegExp([...lettersOf(a)].join(".*")).test(lettersOf(b));
+	return names.find((each) => Math.abs(each.length - name.length) <= 2 && (isIn(name, each) || isIn(each, name)));
 }
 
-/** How many letters have to change. */
-function distance(a: string, b: string): number {
-	let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-	for (let i = 1; i <= a.length; i++) {
-		const next = [i];
-		for (let j = 1; j <= b.length; j++) {
-			const [left = 0, above = 0, across = 0] = [next[j - 1], row[j], row[j - 1]];
-			next.push(Math.min(left + 1, above + 1, across + (a[i - 1] === b[j - 1] ? 0 : 1)));
-		}
-		row = next;
-	}
-	return row[b.length] ?? 0;
-}
+const lettersOf = (name: string): string => name.toLowerCase().replace(/[^a-z]/g, "");
 
 /** What one option has to be, and whether it is. Each may be left out. */
 export type Checks = Readonly<Record<string, readonly [expected: string, isRight: (value: unknown) => boolean]>>;

@@ -2,9 +2,10 @@
  * Group commit: one flush in flight, and everything queued meanwhile is the next batch. There is no delay to tune. What an
  * engine leaves unknown is found out here, for all engines alike.
  */
+import { CLOSE_MS, isAway, isWal, retryMs } from "./engine/away.ts";
 import type { EngineCaps, Lease, RealmLog } from "./engine/engine.ts";
 import { endsEarly, fenced } from "./engine/engine-errors.ts";
-import { isReynError, messageOf, type WalCode, WalError } from "./errors.ts";
+import { isReynError, messageOf, WalError } from "./errors.ts";
 import type { Timers } from "./ports.ts";
 import type { Seq } from "./record/record.ts";
 import { Turns } from "./turns.ts";
@@ -15,13 +16,8 @@ const HIGH_WATER_CHARS = 8 * 1024 * 1024;
 const MAX_QUEUE_CHARS = 64 * 1024 * 1024;
 /** A full disk is asked again this often. */
 const FULL_RETRY_MS = 1000;
-/** An engine that cannot be reached is asked again after this, doubled each time, up to the longest. */
-const FIRST_RETRY_MS = 10;
-const LONGEST_RETRY_MS = 1000;
 /** So many times, for 0.3 s, it is asked again before anybody is told. */
 const UNTOLD_RETRIES = 5;
-/** How long a close waits for an engine that is away, where the engine does not say. */
-export const CLOSE_MS = 10_000;
 
 interface Queued {
 	readonly line: string;
@@ -406,16 +402,6 @@ export class LogWriter {
 		this.#wake();
 	}
 }
-
-/** How long to wait before an engine is asked again. */
-export const retryMs = (retries: number): number =>
-	Math.min(FIRST_RETRY_MS * 2 ** Math.min(retries, 16), LONGEST_RETRY_MS);
-
-/** Of whatever copy of this package an engine has. */
-const isWal = (error: unknown, ...codes: readonly WalCode[]): error is WalError => isReynError(error, ...codes);
-
-/** Is it worth asking again? */
-export const isAway = (error: unknown): error is WalError => isWal(error, "WAL_UNAVAILABLE", "WAL_INDETERMINATE");
 
 function waiter(): PromiseWithResolvers<void> {
 	const made = Promise.withResolvers<void>();

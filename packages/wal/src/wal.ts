@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
 import { answering } from "./engine/answering.ts";
+import { CLOSE_MS, isAway, retryMs } from "./engine/away.ts";
 import type { Acquire, Lease, LogEngine, Opening, RealmLog, Tail, TornTail, Wants } from "./engine/engine.ts";
 import { truncated } from "./engine/engine-errors.ts";
 import { untilAborted } from "./engine/unless-aborted.ts";
@@ -10,7 +11,7 @@ import { fileEngine } from "./file/engine.ts";
 import { assertDraft, assertNames, assertOptions, assertRange, assertSeq, checkedScope } from "./given.ts";
 import { inOrder } from "./in-order.ts";
 import { registered, registry } from "./kinds.ts";
-import { CLOSE_MS, isAway, LogWriter, retryMs } from "./log-writer.ts";
+import type { LogWriter } from "./log-writer.ts";
 import { owner } from "./owner.ts";
 import { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 import { Reading } from "./reading.ts";
@@ -149,6 +150,8 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		const shown = { ...tail, seq: readOnly === "as recovered" ? found : seq };
 		return new OpenedWal({ log, kinds, clock, at: shown, writer: undefined });
 	}
+	// Who only reads needs none of it.
+	const { LogWriter } = await import("./log-writer.ts");
 	const { leaseMs } = engine.caps;
 	const maxLineBytes = Math.min(engine.caps.maxLineBytes ?? MAX_LINE_BYTES, MAX_LINE_BYTES);
 	const asked = clock.now();
@@ -167,7 +170,8 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		opening: (opening) => openingLines(opening, clock.now()),
 	};
 	const lease = await acquired(log, acquire).catch((error) => {
-		if (codeOf(error) === "WAL_INDETERMINATE") void giveBack(engine.log(realm), acquire, timers);
+		if (codeOf(error) === "WAL_INDETERMINATE")
+			void import("./give-back.ts").then(({ giveBack }) => giveBack(engine.log(realm), acquire, timers));
 		throw error;
 	});
 	const lost = new AbortController();
@@ -198,26 +202,6 @@ async function acquired(log: RealmLog, options: Acquire): Promise<Lease> {
 }
 
 const ACQUIRE_TRIES = 3;
-/** So often, for a minute, a log is asked whether it has given a lease after all. */
-const GIVE_BACK_TRIES = 64;
-
-/** Nobody knows of a lease whose answer came too late, and it would lock this process out: it is asked for by its name, and given back. */
-async function giveBack(log: RealmLog, options: Acquire, timers: Timers): Promise<void> {
-	// Asked only of who would take the lease anew.
-	const isNone = new WalError("WAL_LOCKED", "this lease was given up");
-	const proven = (): never => {
-		throw isNone;
-	};
-	for (let tries = 0; tries < GIVE_BACK_TRIES; tries++) {
-		try {
-			return await log.release(await log.acquire({ ...options, steal: false, proven }));
-		} catch (error) {
-			if (codeOf(error) === "WAL_LOCKED" && error !== isNone) return;
-			await new Promise<void>((resolve) => timers.after(retryMs(tries), resolve, false));
-		}
-	}
-}
-
 /** Who writes from here on, and what was cut before. */
 function openingLines({ seq, prev, epoch, torn }: Opening, ts: number): readonly string[] {
 	const drafts = [
