@@ -9,14 +9,14 @@ const GIVE_BACK_TRIES = 64;
 
 /** Nobody knows of a lease whose answer came too late, and it would lock this process out: it is asked for by its name, and given back. */
 export async function giveBack(log: RealmLog, options: Acquire, timers: Timers): Promise<void> {
-	// Asked only of who would take the lease anew.
 	const isNone = new WalError("WAL_LOCKED", "this lease was given up");
-	const proven = (): never => {
+	// Asked only of who would take the lease anew.
+	const opening = (): never => {
 		throw isNone;
 	};
 	for (let tries = 0; tries < GIVE_BACK_TRIES; tries++) {
 		try {
-			return await log.release(await log.acquire({ ...options, steal: false, proven }));
+			return await log.release(await log.acquire({ ...options, steal: false, opening }));
 		} catch (error) {
 			if (codeOf(error) === "WAL_LOCKED" && error !== isNone) return;
 			await new Promise<void>((resolve) => timers.after(retryMs(tries), resolve, false));

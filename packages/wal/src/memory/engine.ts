@@ -66,24 +66,33 @@ class MemoryLog implements RealmLog {
 	}
 
 	async acquire({ fresh, nonce, steal, proven, opening }: Acquire): Promise<Lease> {
-		if (this.#held?.nonce === nonce) return this.#held.lease;
-		if (this.#held && !steal)
-			throw new WalError(
-				"WAL_LOCKED",
-				"this memory log already has a writer; close it first, or open it with readOnly",
-			);
+		const before = this.#lent(nonce, steal);
+		if (before) return before;
 		const known = this.#id === undefined ? 0 : await proven(this.#id);
+		// From here on in one step: another one may have come while that was asked.
+		const meanwhile = this.#lent(nonce, steal);
+		if (meanwhile) return meanwhile;
 		if (known > this.#last) throw endsEarly(this.#last, known);
-		if (this.#id === undefined) {
-			this.#id = fresh.log;
-			this.#crc = fresh.salt;
-		}
-		this.#epoch++;
-		this.#store(opening({ seq: this.#last + 1, prev: this.#crc, epoch: this.#epoch, torn: [] }));
+		const epoch = this.#epoch + 1;
+		const prev = this.#id === undefined ? fresh.salt : this.#crc;
+		// What it throws leaves the log as it was.
+		const lines = [...opening({ seq: this.#last + 1, prev, epoch, torn: [] })];
+		this.#id ??= fresh.log;
+		this.#crc = prev;
+		this.#epoch = epoch;
+		this.#store(lines);
 		const tail = { seq: this.#last, crc: this.#crc };
-		const lease = { log: this.#id, epoch: this.#epoch, first: this.#first, tail, torn: [] };
+		const lease = { log: this.#id, epoch, first: this.#first, tail, torn: [] };
 		this.#held = { lease, nonce };
 		return lease;
+	}
+
+	/** The lease that is held, where it is of this name. */
+	#lent(nonce: string, steal = false): Lease | undefined {
+		if (this.#held?.nonce === nonce) return this.#held.lease;
+		if (!this.#held || steal) return undefined;
+		const text = "this memory log already has a writer; close it first, or open it with readOnly";
+		throw new WalError("WAL_LOCKED", text);
 	}
 
 	async renew(lease: Lease): Promise<void> {

@@ -42,7 +42,7 @@ PRAGMA user_version = ${VERSION};
 /** Opens the database, and makes its tables when it is new. */
 export function openDatabase(path: string): Database.Database {
 	// What SQLite takes for no file at all: such a log would be gone with its process.
-	if (path === ":memory:") {
+	if (path === "" || path === ":memory:") {
 		const message = `a log needs a file; found "${path}". Without one there is memoryEngine()`;
 		throw new WalError("WAL_OPTIONS", message, { name: "path", found: path });
 	}

@@ -43,7 +43,7 @@ const caps: EngineCaps = {
  * @throws WalError `WAL_NEWER_FORMAT`, `WAL_CORRUPT` (no database, or another program's), `WAL_IO`, `WAL_OPTIONS` (no file)
  */
 export function sqliteEngine(path: string, options: SqliteEngineOptions = {}): LogEngine {
-	if (!isPath(path)) throw wrong("sqliteEngine", "the first argument", "the path of a file", path);
+	if (path !== "" && !isPath(path)) throw wrong("sqliteEngine", "the first argument", "the path of a file", path);
 	assertGiven("sqliteEngine", options, { clock: having("now"), timers: having("after") });
 	const { clock = systemClock, timers = systemTimers } = options;
 	const database = openDatabase(path);
