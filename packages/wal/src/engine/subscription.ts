@@ -5,8 +5,8 @@ import type { RealmLog } from "./engine.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 
 /**
- * What an engine's `subscribe` may be made of: looks how far the log is durable, reads up to there, and waits. Whatever
- * wakes it is a hint only, so none is needed for nothing to be lost.
+ * What an engine's `subscribe` may be made of: looks how far the log is durable, reads up to there, and waits. What wakes it is a hint
+ * only: one too many, or one that comes late, loses nothing; without any it waits for ever.
  *
  * @param more resolves when it is worth looking again, since there may be more than `reached`. What it rejects with while it is
  *   waited for ends the subscription; an abort ends the wait

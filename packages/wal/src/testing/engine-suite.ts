@@ -14,7 +14,7 @@ export interface EngineUnderTest {
 	readonly name: string;
 	/** A fresh, empty store; each call of what it gives is another engine over the same one, as another process would have. */
 	make(): Promise<() => LogEngine>;
-	/** Lets so many milliseconds pass for leases that last for a time. Absent: the suite does not see whether a lease ends, and is kept. */
+	/** Lets so many milliseconds pass, by a clock of the engine's or in truth, for leases that last for a time. Absent: the suite does not see whether a lease ends, and is kept. */
 	passTime?(ms: number): Promise<void>;
 	/**
 	 * Loses the answer of the next such call of any engine over the newest store, before or after it has happened. Absent: the suite
