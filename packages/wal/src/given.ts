@@ -14,7 +14,7 @@ export function assertSeq(name: string, seq: Seq, last: Seq): void {
 }
 
 /** Of a scope that is looked for: older logs may have any name. A part stands only under the part above it. */
-export function assertScope(scope: Scope): void {
+function assertScope(scope: Scope): void {
 	if (!hasParts(scope, () => true)) throw noScope(scope, "each a string");
 }
 
@@ -111,9 +111,9 @@ export const wrong = (of: string, name: string, expected: string, value: unknown
 };
 
 export const isBoolean = (value: unknown): boolean => typeof value === "boolean";
-export const isFunction = (value: unknown): boolean => typeof value === "function";
+const isFunction = (value: unknown): boolean => typeof value === "function";
 export const isPath = (value: unknown): boolean => typeof value === "string" && value !== "" && !value.includes("\0");
-export const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0;
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0;
 const isSpan = (value: unknown): boolean => Number.isFinite(value) && (value as number) > 0;
 
 /** Something with a call of that name. */
