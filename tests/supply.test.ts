@@ -1,4 +1,5 @@
 /** What an install of Reyn brings along, and how it is released. */
+import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -58,6 +59,19 @@ describe.each(readdirSync(workflows))("the workflow %s", (name) => {
 });
 
 describe("the release", () => {
+	test("packs with pnpm alone: another packer is stopped in each package", () => {
+		for (const { dir, manifest } of findPackages().filter(isPublished)) {
+			const [command = "", ...args] = manifest.scripts?.prepack?.split(" ") ?? [];
+			const packedBy = (agent: string) =>
+				spawnSync(command, args, { cwd: dir, encoding: "utf8", env: { ...process.env, npm_config_user_agent: agent } });
+			expect(packedBy("pnpm/12.21.0 npm/? node/v24.21.0").status, manifest.name).toBe(0);
+			expect(packedBy("npm/11.19.1 node/v24.21.0"), manifest.name).toMatchObject({
+				status: 1,
+				stderr: expect.stringContaining("Pack with pnpm"),
+			});
+		}
+	});
+
 	test("proves where it comes from, verifies what it is made of, and lists it", async () => {
 		const text = await readFile(join(root, ".github/workflows/release.yml"), "utf8");
 		for (const part of ["id-token: write", "NPM_CONFIG_PROVENANCE", "audit signatures", "sbom", "--frozen-lockfile"])

@@ -30,6 +30,8 @@ const guides = section("Guides", [
 	["guides/offline-model.md", "packages/offline-model/README.md", "A model without a model"],
 	["guides/scripts.md", "packages/journal/docs/scripts.md", "Scripts"],
 	["guides/events.md", "packages/runtime/docs/events.md", "Follow what happens"],
+	["guides/engines.md", "packages/wal/docs/engines.md", "Write an engine"],
+	["guides/server.md", "packages/wal/docs/server.md", "The log in a server"],
 	["guides/stores.md", "packages/runtime/docs/stores.md", "Choose a store"],
 	["guides/files.md", "packages/snapshot/docs/files.md", "Rewind your files"],
 	["guides/sqlite.md", "packages/snapshot/docs/sqlite.md", "Rewind your database"],

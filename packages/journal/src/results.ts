@@ -31,9 +31,10 @@ export async function storeResult(
 ): Promise<StoredResult> {
 	const { json, binary } = toJson(result, redact);
 	const more = binary.length > 0 ? { binary } : {};
-	if (!blobs || json === undefined) return { result: json, ...more };
+	if (json === undefined) return { result: json, ...more };
 	// A character takes at most six bytes in JSON, so most texts need not be serialised to be measured.
 	if (typeof json === "string" && json.length * 6 < INLINE_BYTES) return { result: json, ...more };
+	if (!blobs) return { result: json, ...more };
 	const bytes = Buffer.from(JSON.stringify(json));
 	if (bytes.length <= INLINE_BYTES) return { result: json, ...more };
 	const sha256 = hash("sha256", bytes, "hex");
@@ -84,7 +85,8 @@ function lost(sha256: string, why: string): JournalError {
 }
 
 /**
- * The value as JSON would have it, with two changes: bytes become base64, and texts and names of fields are redacted (bytes are not).
+ * The value as JSON would have it, with three changes: bytes become base64, texts and names of fields are redacted (bytes are not),
+ * and half a character, as a cut leaves one, becomes U+FFFD.
  * The value itself is returned when nothing has to change.
  *
  * @returns `binary`: JSON pointers (RFC 6901) to the strings that are bytes in base64
@@ -114,9 +116,10 @@ interface Walk {
 function jsonOf(value: unknown, at: string, walk: Walk): unknown {
 	const { above, binary, redact } = walk;
 	walk.at = at;
-	if (typeof value === "string") return redact ? redact(value) : value;
+	if (typeof value === "string") return redact ? redact(value).toWellFormed() : value.toWellFormed();
 	if (typeof value === "bigint" || typeof value === "function" || typeof value === "symbol")
 		throw notJson(at, `a ${typeof value}`);
+	if (typeof value === "number") return Number.isFinite(value) ? value : null;
 	if (typeof value !== "object" || value === null) return value;
 	if (value instanceof Uint8Array) {
 		binary.push(at);
@@ -129,23 +132,31 @@ function jsonOf(value: unknown, at: string, walk: Walk): unknown {
 	if (above.size === MAX_LEVELS) throw tooDeep(at);
 	above.add(value);
 	const isProxy = types.isProxy(value);
-	let copy: Record<string, unknown> | unknown[] | undefined;
-	for (const key of Object.keys(value)) {
-		const name = redact && !Array.isArray(value) ? redact(key) : key;
+	const isList = Array.isArray(value);
+	// The log takes no object of a class, since it would come back as another.
+	let copy: Record<string, unknown> | unknown[] | undefined = isList || isPlain(value) ? undefined : { ...value };
+	for (const key of isList ? Array.from(value, (_, i) => String(i)) : Object.keys(value)) {
+		const name = (redact && !isList ? redact(key) : key).toWellFormed();
 		const below = `${at}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 		walk.at = below;
 		const field = (value as Readonly<Record<string, unknown>>)[key];
-		const next = jsonOf(field, below, walk);
+		const json = jsonOf(field, below, walk);
+		const next = isList && json === undefined ? null : json;
 		// A getter or a Proxy may return something else when it is read again for writing, so its value is copied.
 		const isFixed = !isProxy && Object.getOwnPropertyDescriptor(value, key)?.get === undefined;
 		// Redaction may give two fields the same name: the later one is kept.
 		if (!copy && isFixed && next === field && name === key) continue;
-		copy ??= Array.isArray(value) ? [...value] : { ...value };
+		copy ??= isList ? [...value] : { ...value };
 		if (name !== key) delete (copy as Record<string, unknown>)[key];
 		(copy as Record<string, unknown>)[name] = next;
 	}
 	above.delete(value);
 	return copy ?? value;
+}
+
+function isPlain(value: object): boolean {
+	const prototype = Object.getPrototypeOf(value);
+	return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function tooDeep(at: string): WalError {

@@ -91,6 +91,23 @@ describe("a result of 32 KiB stays in its record, one byte more lies beside the 
 		expect(Buffer.from(disk.files.get(path)?.bytes ?? []).toString()).toBe(JSON.stringify(result));
 	});
 
+	class Page {
+		readonly at = new Date(0);
+		readonly next = undefined;
+		readonly share = Number.NaN;
+	}
+
+	test.each([
+		["half a character", "a \ud83d", "a \ufffd"],
+		["half a character in a field", { "\udc00": ["\ud83d"] }, { "\ufffd": ["\ufffd"] }],
+		["an object of a class", new Page(), { at: "1970-01-01T00:00:00.000Z", share: null }],
+		["a list with nothing in it", [undefined, Number.POSITIVE_INFINITY, -0], [null, null, 0]],
+	])("what was paid for is kept, though JSON lacks it: %s", async (_, result, kept) => {
+		expect(await twice(result)).toEqual({ first: kept, replay: kept, calls: 1, spills: [] });
+		const large = { result, pad: textOf(INLINE_BYTES) };
+		expect(await twice(large)).toMatchObject({ first: { result: kept }, replay: { result: kept }, calls: 1 });
+	});
+
 	test("without a place beside the log it stays in its record", async () => {
 		const log = new DyingLog();
 		const step = { kind: "step", name: "make", args: {}, purity: "llm", call: async () => textOf(100_000) } as const;

@@ -9,6 +9,7 @@ import {
 	type Using,
 	whenSpace,
 } from "@reyn/journal";
+import { toJson } from "@reyn/journal/internal";
 import { entryAt } from "@reyn/snapshot";
 import { type Scope, systemTimers } from "@reyn/wal";
 import type { PhaseContext, Skill, Transition } from "./define-skill.ts";
@@ -42,7 +43,7 @@ export async function startRun<Input>(
 	log: Using["log"],
 ): Promise<void> {
 	parseInput(skill, input);
-	await log.append(skillRunStarted({ run: id, skill: skill.name, input }), scope).durable;
+	await log.append(skillRunStarted({ run: id, skill: skill.name, input: asKept(input) }), scope).durable;
 }
 
 /**
@@ -139,9 +140,19 @@ function contextOf(lane: Lane, visit: number, ports: SkillPorts): PhaseContext {
 }
 
 function landing<Input>(skill: Skill<Input>, result: Transition): { output: unknown; next?: string } {
-	if (result.kind === "done") return { output: result.output };
+	if (result.kind === "done") return { output: asKept(result.output) };
 	if (!entryAt(skill.phases, result.phase)) throw transition(skill, `next phase "${result.phase}"`);
-	return { output: result.output, next: result.phase };
+	return { output: asKept(result.output), next: result.phase };
+}
+
+/** As JSON has it, so that the first run goes on with what a resumed one will find. What JSON lacks is refused by the log. */
+function asKept(value: unknown): unknown {
+	try {
+		const { json, binary } = toJson(value);
+		return binary.length > 0 ? value : json;
+	} catch {
+		return value;
+	}
 }
 
 function parseInput<Input>(skill: Skill<Input>, input: unknown): Input {

@@ -1,3 +1,6 @@
+/** What may go wrong, by code. */
+import { inspect } from "node:util";
+
 /** On the errors of every copy of a package. */
 const own = Symbol.for("@reyn/error");
 
@@ -41,6 +44,10 @@ export function codeOf(error: unknown): string | undefined {
 		return undefined;
 	}
 }
+
+/** What an error says; anything may be thrown. */
+export const messageOf = (error: unknown): string =>
+	error instanceof Error ? error.message : inspect(error, { depth: 1, breakLength: Number.POSITIVE_INFINITY });
 
 export type WalCode =
 	| "WAL_CLOSED"

@@ -2,9 +2,10 @@
  * Group commit: one flush in flight, and everything queued meanwhile is the next batch. There is no delay to tune. What an
  * engine leaves unknown is found out here, for all engines alike.
  */
+import { CLOSE_MS, isAway, isWal, retryMs } from "./engine/away.ts";
 import type { EngineCaps, Lease, RealmLog } from "./engine/engine.ts";
 import { endsEarly, fenced } from "./engine/engine-errors.ts";
-import { WalError } from "./errors.ts";
+import { isReynError, messageOf, WalError } from "./errors.ts";
 import type { Timers } from "./ports.ts";
 import type { Seq } from "./record/record.ts";
 import { Turns } from "./turns.ts";
@@ -15,13 +16,8 @@ const HIGH_WATER_CHARS = 8 * 1024 * 1024;
 const MAX_QUEUE_CHARS = 64 * 1024 * 1024;
 /** A full disk is asked again this often. */
 const FULL_RETRY_MS = 1000;
-/** An engine that cannot be reached is asked again after this, doubled each time, up to the longest. */
-const FIRST_RETRY_MS = 10;
-const LONGEST_RETRY_MS = 1000;
 /** So many times, for 0.3 s, it is asked again before anybody is told. */
 const UNTOLD_RETRIES = 5;
-/** How long a close waits for an engine that is away, where the engine does not say. */
-const CLOSE_MS = 10_000;
 
 interface Queued {
 	readonly line: string;
@@ -38,7 +34,7 @@ export interface LogWriterOptions {
 	readonly timers: Timers;
 	/** Told when a wait begins, with why, and with nothing when it is over. */
 	readonly onWait?: ((why: WalError | undefined) => void) | undefined;
-	/** Told once, why nothing is written any more. */
+	/** Told at once, why nothing is written any more. */
 	onFailed?(why: WalError): void;
 }
 
@@ -65,8 +61,16 @@ export class LogWriter {
 	#isWaiting = false;
 	/** Has a close waited for the engine for as long as it does? */
 	#isLate = false;
+	/** The last seq of a try whose answer was lost: up to it, records may be there that are not known to be. */
+	#doubted: Seq = 0;
+	/** There is a newer writer, which came while something was on its way. */
+	#fencedBy: WalError | undefined;
+	/** Could the lease not be renewed the last time? */
+	#isUnrenewed = false;
 	/** Why nothing is written any more. */
 	#failed: WalError | undefined;
+	/** Has that cost records that had a seq? */
+	#hasLost = false;
 	/** Set when the log was closed. */
 	#ended: WalError | undefined;
 	#cancelRetry = (): void => {};
@@ -92,7 +96,8 @@ export class LogWriter {
 	 * `WAL_OVERLOADED` when too much waits already.
 	 */
 	assertOpen(): void {
-		if (this.#failed) throw this.#failed;
+		const why = this.#failed ?? this.#fencedBy;
+		if (why) throw why;
 		if (this.#full) {
 			this.#start();
 			throw this.#full;
@@ -123,9 +128,27 @@ export class LogWriter {
 		return queued.waiter.promise;
 	}
 
-	/** There is a newer writer: what is not durable will not be. */
+	/** There is a newer writer: what is not durable will not be. What is on its way is waited for: its answer says what became of it. */
 	fence(why: WalError): void {
-		this.#fail(why);
+		if (this.#failed) return;
+		if (!this.#flushing) {
+			this.#fail(why);
+			return;
+		}
+		this.#fencedBy ??= why;
+		this.#onFailed?.(why);
+		this.#cancelRetry();
+	}
+
+	/** @param why the lease could not be renewed; undefined: it was */
+	renewed(why?: unknown): void {
+		const wasUnrenewed = this.#isUnrenewed;
+		this.#isUnrenewed = why !== undefined;
+		if (this.#isUnrenewed && !this.#isWaiting)
+			this.#tell(
+				new WalError("WAL_UNAVAILABLE", `the lease could not be renewed (${messageOf(why)})`, {}, { cause: why }),
+			);
+		else if (wasUnrenewed && !this.#isUnrenewed && !this.#away && !this.#full) this.#tell(undefined);
 	}
 
 	/** Lets go of what could not be written: it will not be any more. */
@@ -162,23 +185,33 @@ export class LogWriter {
 		while (this.#flushing) await this.#flushing;
 		cancel();
 		const why = this.#failed ?? this.#givenUp();
-		if (why) throw why;
+		if (why && (!this.#failed || this.#hasLost)) throw why;
 	}
 
 	/** What becomes of what waits when the log is closed. */
 	#givenUp(): WalError | undefined {
 		const why = this.#full ?? (this.#isLate ? this.#away : undefined);
 		if (!why) return undefined;
-		const durable = `every record up to seq ${this.#durable} is durable`;
-		const text = this.#full
-			? `the disk is full, and the log was closed: what waited is given up, and ${durable}`
-			: `the engine could not be reached (${why.message}), and the log was closed: ${durable}; those after it may be there or not, which the log says when it is opened again`;
+		const text = this.#full ? "the disk is full" : `the engine could not be reached (${why.message})`;
 		return new WalError(
 			this.#full ? "WAL_FULL" : "WAL_UNAVAILABLE",
-			text,
-			{ ...why.detail, durableTip: this.#durable },
+			`${text}, and the log was closed: what waited is given up; ${this.#fate()}`,
+			{ ...why.detail, ...this.#known() },
 			{ cause: why },
 		);
+	}
+
+	/** What has become of the records. */
+	#fate(): string {
+		const rest =
+			this.#doubted > this.#durable
+				? `those after it up to seq ${this.#doubted} may be there or not, since an answer was lost: opened again, the log says which. What comes after them is not there`
+				: "what comes after it is not there, and will not be";
+		return `every record up to seq ${this.#durable} is durable; ${rest}`;
+	}
+
+	#known(): { durableTip: Seq; doubted?: Seq } {
+		return { durableTip: this.#durable, ...(this.#doubted > this.#durable && { doubted: this.#doubted }) };
 	}
 
 	/** Begins a flush, unless one runs or there is nothing to write. */
@@ -191,15 +224,20 @@ export class LogWriter {
 
 	async #flush(): Promise<void> {
 		try {
-			for (let retries = 0; this.#head < this.#queue.length && !this.#failed; ) {
+			for (let retries = 0; this.#head < this.#queue.length && !this.#failed && !this.#fencedBy; ) {
 				await this.#turns.next();
 				this.#away = await this.#try(this.#nextBatch());
 				if (!this.#away) retries = 0;
 				else if (this.#isLate) return;
-				else await this.#waitForEngine(this.#away, retries++);
+				else if (!this.#fencedBy) await this.#waitForEngine(this.#away, retries++);
 			}
+			if (this.#fencedBy) throw this.#fencedBy;
 		} catch (cause) {
-			if (cause instanceof WalError && cause.code === "WAL_FULL") this.#waitForSpace(cause);
+			if (isWal(cause, "WAL_FENCED")) {
+				this.#fencedBy ??= cause;
+				await this.#lookBack();
+			}
+			if (isWal(cause, "WAL_FULL") && !this.#fencedBy) this.#waitForSpace(cause);
 			else this.#fail(cause);
 			this.#wake();
 		} finally {
@@ -218,16 +256,10 @@ export class LogWriter {
 				batch.map(({ line }) => line),
 			);
 		} catch (error) {
-			if (!(error instanceof WalError)) throw error;
-			switch (error.code) {
-				case "WAL_UNAVAILABLE":
-					return error;
-				case "WAL_INDETERMINATE":
-				case "WAL_SEQ_MISMATCH":
-					return await this.#reconcile(batch, error);
-				default:
-					throw error;
-			}
+			if (isWal(error, "WAL_UNAVAILABLE")) return error;
+			if (!isWal(error, "WAL_INDETERMINATE", "WAL_SEQ_MISMATCH")) throw error;
+			this.#doubted = Math.max(this.#doubted, expect + batch.length);
+			return await this.#reconcile(batch, error);
 		}
 		this.#acknowledge(batch);
 		return undefined;
@@ -255,6 +287,24 @@ export class LogWriter {
 		return found.length > 0 ? undefined : why;
 	}
 
+	/** Once there is a newer writer, nothing that was on its way comes any more: what is there now is what was stored. */
+	async #lookBack(): Promise<void> {
+		for (let tries = 0; this.#doubted > this.#durable && tries < UNTOLD_RETRIES; tries++) {
+			try {
+				const tail = await this.#log.tail();
+				if (tail?.log !== this.#lease.log) return;
+				const tried = this.#queue.slice(this.#head, this.#head + this.#doubted - this.#durable);
+				const found = await this.#crcs(this.#durable, Math.min(tail.seq, this.#doubted));
+				const end = tried.findIndex(({ crc }, i) => crc !== found[i]);
+				this.#doubted = 0;
+				this.#acknowledge(end === -1 ? tried : tried.slice(0, end));
+			} catch (error) {
+				if (!isAway(error)) return;
+				await this.#waitForEngine(error, tries);
+			}
+		}
+	}
+
 	async #crcs(after: Seq, through: Seq): Promise<readonly string[]> {
 		const crcs: string[] = [];
 		if (through > after)
@@ -265,9 +315,8 @@ export class LogWriter {
 	/** Waits before the engine is asked again. */
 	#waitForEngine(why: WalError, retries: number): Promise<void> {
 		if (retries === UNTOLD_RETRIES) this.#tell(why);
-		const ms = Math.min(FIRST_RETRY_MS * 2 ** Math.min(retries, 16), LONGEST_RETRY_MS);
 		return new Promise((resolve) => {
-			const cancel = this.#timers.after(ms, resolve);
+			const cancel = this.#timers.after(retryMs(retries), resolve);
 			this.#cancelRetry = () => {
 				cancel();
 				resolve();
@@ -304,7 +353,7 @@ export class LogWriter {
 
 	/** What was stored leaves the queue only now: after a full disk the same lines go first. One pass frees who waits for them. */
 	#acknowledge(batch: readonly Queued[]): void {
-		if (this.#isWaiting) this.#tell(undefined);
+		if (this.#isWaiting && !this.#isUnrenewed) this.#tell(undefined);
 		this.#full = undefined;
 		this.#cancelRetry();
 		this.#head += batch.length;
@@ -328,16 +377,15 @@ export class LogWriter {
 
 	#fail(cause: unknown): void {
 		if (this.#failed) return;
-		const why = cause instanceof Error ? cause.message : String(cause);
-		this.#failed =
-			cause instanceof WalError && cause.code === "WAL_FENCED"
-				? cause
-				: new WalError(
-						"WAL_POISONED",
-						`a write to the log failed (${why}); every record up to seq ${this.#durable} is durable; those after it may be there or not. Mend the disk and open the log again: it says which`,
-						{ durableTip: this.#durable },
-						{ cause },
-					);
+		const why = messageOf(cause);
+		this.#failed = isReynError(cause, "WAL_FENCED")
+			? new WalError("WAL_FENCED", `${why}; ${this.#fate()}`, { ...cause.detail, ...this.#known() }, { cause })
+			: new WalError(
+					"WAL_POISONED",
+					`a write to the log failed (${why}); every record up to seq ${this.#durable} is durable; those after it may be there or not. Mend the disk and open the log again: it says which`,
+					{ durableTip: this.#durable },
+					{ cause },
+				);
 		this.#drop(this.#failed);
 		this.#onFailed?.(this.#failed);
 	}
@@ -346,6 +394,7 @@ export class LogWriter {
 		this.#cancelRetry();
 		this.#full = undefined;
 		const dropped = this.#queue.slice(this.#head);
+		this.#hasLost ||= dropped.length > 0;
 		this.#queue = [];
 		this.#head = 0;
 		this.#chars = 0;
@@ -353,10 +402,6 @@ export class LogWriter {
 		this.#wake();
 	}
 }
-
-/** Is it worth asking again? */
-export const isAway = (error: unknown): error is WalError =>
-	error instanceof WalError && (error.code === "WAL_UNAVAILABLE" || error.code === "WAL_INDETERMINATE");
 
 function waiter(): PromiseWithResolvers<void> {
 	const made = Promise.withResolvers<void>();

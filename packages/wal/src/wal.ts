@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { basename } from "node:path";
 import { answering } from "./engine/answering.ts";
+import { CLOSE_MS, isAway, retryMs } from "./engine/away.ts";
 import type {
 	Acquire,
 	Behind,
@@ -15,18 +16,19 @@ import type {
 	Wants,
 } from "./engine/engine.ts";
 import { truncated } from "./engine/engine-errors.ts";
-import { codeOf, WalError } from "./errors.ts";
+import { untilAborted } from "./engine/unless-aborted.ts";
+import { codeOf, isReynError, WalError } from "./errors.ts";
 import { fileEngine } from "./file/engine.ts";
-import { assertDraft, assertOptions, assertSeq, checkedScope } from "./given.ts";
+import { assertDraft, assertNames, assertOptions, assertRange, assertSeq, checkedScope } from "./given.ts";
 import { inOrder } from "./in-order.ts";
 import { registered, registry } from "./kinds.ts";
-import { isAway, LogWriter } from "./log-writer.ts";
+import type { LogWriter } from "./log-writer.ts";
 import { owner } from "./owner.ts";
 import { type Clock, type Ids, randomIds, systemClock, systemTimers, type Timers } from "./ports.ts";
 import { Reading } from "./reading.ts";
 import { encodeRecord, MAX_LINE_BYTES, type StoredRecord } from "./record/codec.ts";
 import { type AnyRecordKind, type Draft, parseData, type Scope, type Seq, type WalRecord } from "./record/record.ts";
-import { serialised } from "./record/serialised.ts";
+import { serialised, tooLarge } from "./record/serialised.ts";
 import { walEpoch, walRecovered } from "./record/wal-records.ts";
 import { isIn, wanting } from "./wanted.ts";
 
@@ -164,22 +166,29 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		const shown = { ...tail, seq: readOnly === "as recovered" ? found : seq };
 		return new OpenedWal({ log, kinds, clock, at: { place: usual, ...shown }, writer: undefined });
 	}
+	// Who only reads needs none of it.
+	const { LogWriter } = await import("./log-writer.ts");
 	const { leaseMs } = engine.caps;
 	const maxLineBytes = Math.min(engine.caps.maxLineBytes ?? MAX_LINE_BYTES, MAX_LINE_BYTES);
 	const asked = clock.now();
 	const fresh = { log: ids.hex(16), salt: ids.hex(4), now: clock.now() };
-	const lease = await acquired(log, {
+	const acquire: Acquire = {
 		owner: owner(),
 		// Drawn for this call, whether a new log needs it or not.
 		nonce: fresh.log,
 		steal,
 		fresh,
 		async proven(logId) {
-			const seq = (await proven?.(logId)) ?? 0;
+			const seq = proven ? await proven(logId) : 0;
 			assertSeq("proven", seq, Number.MAX_SAFE_INTEGER);
 			return seq;
 		},
 		opening: (opening) => openingLines(opening, clock.now()),
+	};
+	const lease = await acquired(log, acquire).catch((error) => {
+		if (codeOf(error) === "WAL_INDETERMINATE")
+			void import("./give-back.ts").then(({ giveBack }) => giveBack(engine.log(realm), acquire, timers));
+		throw error;
 	});
 	const lost = new AbortController();
 	const writer = new LogWriter({ log, lease, caps: engine.caps, timers, onWait, onFailed: (why) => lost.abort(why) });
@@ -190,7 +199,10 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		kinds,
 		clock,
 		at: opened,
-		writer: { writer, lease, leaseMs, leaseUntil: leaseMs && asked + leaseMs, lost, maxLineBytes, timers, redact },
+		writer: {
+			...{ writer, lease, leaseMs, leaseUntil: leaseMs && asked + leaseMs, lost, maxLineBytes, timers, redact },
+			patienceMs: engine.caps.answerMs ?? CLOSE_MS,
+		},
 	});
 }
 
@@ -206,7 +218,6 @@ async function acquired(log: RealmLog, options: Acquire): Promise<Lease> {
 }
 
 const ACQUIRE_TRIES = 3;
-
 /** Who writes from here on, and what was cut before. */
 function openingLines({ seq, prev, epoch, torn }: Opening, ts: number): readonly string[] {
 	const drafts = [
@@ -231,6 +242,8 @@ interface Writing {
 	/** Aborted when nothing can be written any more. */
 	readonly lost: AbortController;
 	readonly maxLineBytes: number;
+	/** How long an engine that is away is asked again where somebody waits. */
+	readonly patienceMs: number;
 	readonly timers: Timers;
 	readonly redact: OpenWalOptions["redact"];
 }
@@ -254,6 +267,8 @@ class OpenedWal implements Wal {
 	readonly #writing: Writing | undefined;
 	readonly #abort = new AbortController();
 	#first: Seq;
+	/** Was the answer of a truncation lost? Who reads asks then. */
+	#isFirstOld = false;
 	#tip: Seq;
 	#crc: string;
 	#closing: Promise<void> | undefined;
@@ -299,7 +314,9 @@ class OpenedWal implements Wal {
 		writer.assertOpen();
 		assertDraft(draft);
 		const { kind } = draft;
-		const { json, data } = serialised(registered(this.#kinds, kind), redact ? redact(draft).data : draft.data);
+		const shown = redact ? redact(draft) : draft;
+		if (shown !== draft) assertDraft(shown, "`redact` of openWal gives");
+		const { json, data } = serialised(registered(this.#kinds, kind), shown.data, maxLineBytes);
 		const checked = checkedScope(scope);
 		const ts = this.#clock.now();
 		if (!Number.isFinite(ts))
@@ -316,26 +333,17 @@ class OpenedWal implements Wal {
 			prev: this.#crc,
 		});
 		// A character is three bytes at most.
-		if (line.length * 3 > maxLineBytes && Buffer.byteLength(line) > maxLineBytes) {
-			throw new WalError(
-				"WAL_TOO_LARGE",
-				`"${kind}" would be ${Buffer.byteLength(line)} bytes; a record may have ${maxLineBytes}. Store the payload in a file and record its hash`,
-				{ kind },
-			);
-		}
+		if (line.length * 3 > maxLineBytes && Buffer.byteLength(line) > maxLineBytes)
+			throw tooLarge(kind, maxLineBytes, Buffer.byteLength(line));
 		writer.push(line, crc);
 		this.#tip = seq;
 		this.#crc = crc;
 		return new AppendedRecord(writer, { seq, ts, kind, scope: checked, data, crc });
 	}
 
-	read({
-		after = this.#first - 1,
-		through = this.#tip,
-		scope,
-		kinds,
-		dataOf,
-	}: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
+	read(range: Partial<Range> = {}): AsyncIterableIterator<WalRecord> {
+		assertRange("read", range);
+		const { after, through = this.#tip, scope, kinds, dataOf } = range;
 		const isWanted = wanting(scope, kinds);
 		const hasData = typeof dataOf === "object" ? isIn(dataOf) : dataOf;
 		const wantsData: Wants = (kind, each) => hasData?.(kind) !== false && isWanted(kind, each);
@@ -360,7 +368,9 @@ class OpenedWal implements Wal {
 		};
 	}
 
-	follow({ after = this.#tip, scope, kinds, signal }: Follow = {}): AsyncIterableIterator<WalRecord> {
+	follow(options: Follow = {}): AsyncIterableIterator<WalRecord> {
+		assertRange("follow", options);
+		const { after = this.#tip, scope, kinds, signal } = options;
 		return new Reading(this.#subscription(after, signal), this.#taking(wanting(scope, kinds)));
 	}
 
@@ -378,10 +388,13 @@ class OpenedWal implements Wal {
 	}
 
 	/** What is stored of `(after, through]`. */
-	async *#batches(after: Seq, through: Seq, wants: Wants): AsyncGenerator<readonly StoredRecord[]> {
+	async *#batches(from: Seq | undefined, through: Seq, wants: Wants): AsyncGenerator<readonly StoredRecord[]> {
 		if (this.#closing) throw closed();
+		if (this.#isFirstOld) this.#first = (await this.#log.tail())?.first ?? this.#first;
+		const after = from ?? this.#first - 1;
 		assertSeq("after", after, this.#tip);
 		assertSeq("through", through, this.#tip);
+		if (from !== undefined) assertSeq("after", after, through);
 		if (after < this.#first - 1) throw truncated(after + 1, this.#first);
 		const last = (await this.#writing?.writer.reach(through)) ?? through;
 		let reached = after;
@@ -404,17 +417,28 @@ class OpenedWal implements Wal {
 		assertSeq("after", after, this.#tip);
 		if (after < this.#first - 1) throw truncated(after + 1, this.#first);
 		const either = signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal;
-		yield* inOrder(this.#log.subscribe(after, { signal: either }), after);
+		yield* inOrder(untilAborted(this.#log.subscribe(after, { signal: either }), either), after);
 	}
 
-	async truncate({ before }: { readonly before: Seq }): Promise<void> {
+	async truncate(options: { readonly before: Seq }): Promise<void> {
 		const { lease } = this.#assertWritable();
+		assertNames("truncate", options, ["before"]);
+		const { before } = options;
 		assertSeq("before", before, this.durableTip + 1);
-		this.#first = await this.#log.truncateBefore(lease, before);
+		try {
+			this.#first = await this.#insisting(() => this.#log.truncateBefore(lease, before));
+		} catch (error) {
+			if (!isAway(error)) throw error;
+			this.#isFirstOld = true;
+			const text = `the engine could not be reached (${error.message}): records before seq ${before} may be gone or not. Truncate again`;
+			throw new WalError("WAL_UNAVAILABLE", text, { before }, { cause: error });
+		}
+		this.#isFirstOld = false;
 	}
 
-	ready(): Promise<void> {
-		return this.#writing?.writer.ready() ?? Promise.resolve();
+	async ready(): Promise<void> {
+		if (this.#closing) throw closed();
+		await this.#writing?.writer.ready();
 	}
 
 	close(): Promise<void> {
@@ -440,12 +464,33 @@ class OpenedWal implements Wal {
 		}
 	}
 
-	/** A lease that cannot be given back now ends by itself. */
+	/** A lease that cannot be given back ends by itself, and all is durable: no reason to reject. */
 	async #release(lease: Lease): Promise<void> {
 		try {
-			await this.#log.release(lease);
+			await this.#insisting(() => this.#log.release(lease));
 		} catch (error) {
-			if (this.#writing?.leaseMs === undefined || !isAway(error)) throw error;
+			if (this.#writing?.leaseMs === undefined && !isAway(error)) throw error;
+		}
+	}
+
+	/** A call that may be made twice, until there is an answer, or for as long as one has patience. */
+	async #insisting<T>(call: () => Promise<T>): Promise<T> {
+		const { timers, patienceMs } = this.#writing as Writing;
+		let isLate = false;
+		const cancel = timers.after(patienceMs, () => {
+			isLate = true;
+		});
+		try {
+			for (let tries = 0; ; tries++) {
+				try {
+					return await call();
+				} catch (error) {
+					if (isLate || !isAway(error)) throw error;
+					await new Promise<void>((resolve) => timers.after(retryMs(tries), resolve));
+				}
+			}
+		} finally {
+			cancel();
 		}
 	}
 
@@ -457,22 +502,26 @@ class OpenedWal implements Wal {
 	}
 
 	/** A lease that lasts for a time is kept for as long as the log is open. An engine that is not there is asked again. */
-	#renewLater(): void {
+	#renewLater(ms?: number): void {
 		const writing = this.#writing;
 		if (writing?.leaseMs === undefined) return;
 		const { writer, lease, leaseMs, timers } = writing;
 		const renew = async (): Promise<void> => {
 			const asked = this.#clock.now();
+			let after: number | undefined;
 			try {
 				await this.#log.renew(lease);
 				writing.leaseUntil = asked + leaseMs;
+				writer.renewed();
 			} catch (error) {
-				if (error instanceof WalError && error.code === "WAL_FENCED") return writer.fence(error);
+				if (isReynError(error, "WAL_FENCED")) return writer.fence(error as WalError);
+				writer.renewed(error ?? "nothing");
+				after = leaseMs / 12;
 			}
-			if (!this.#closing) this.#renewLater();
+			if (!this.#closing) this.#renewLater(after);
 		};
 		// An open log alone keeps no process alive.
-		this.#cancelRenewal = timers.after(leaseMs / 3, renew, false);
+		this.#cancelRenewal = timers.after(ms ?? leaseMs / 3, renew, false);
 	}
 }
 

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { delegate } from "../src/engine/delegate.ts";
-import { type Lease, type LogEngine, memoryEngine, type RealmLog, type StoredRecord } from "../src/index.ts";
+import { subscription } from "../src/engine/index.ts";
+import { type Lease, type LogEngine, memoryEngine, type RealmLog, type StoredRecord, WalError } from "../src/index.ts";
 import { sqliteEngine } from "../src/sqlite/index.ts";
-import { type EngineUnderTest, testEngine } from "../src/testing/index.ts";
+import { type Cut, type EngineUnderTest, testEngine } from "../src/testing/index.ts";
 
 /** Over memory; every realm's log is changed. */
 const overMemory = (change: (log: RealmLog) => Partial<RealmLog>): EngineUnderTest => ({
@@ -23,6 +24,35 @@ const overMemory = (change: (log: RealmLog) => Partial<RealmLog>): EngineUnderTe
 		return () => ({ ...engine, log });
 	},
 });
+
+/** Over memory, its answers cut as the suite says. @param lose what becomes of a call whose answer is lost */
+function overCut(lose: () => void): EngineUnderTest {
+	const cuts: string[] = [];
+	const memory = overMemory((log) => {
+		const cut = async <T>(call: Cut, run: () => Promise<T>): Promise<T> => {
+			const [next = ""] = cuts;
+			if (!next.startsWith(call)) return run();
+			cuts.shift();
+			if (next.endsWith("after")) await run();
+			lose();
+			return undefined as T;
+		};
+		return {
+			acquire: (options) => cut("acquire", () => log.acquire(options)),
+			append: (...args) => cut("append", () => log.append(...args)),
+			truncateBefore: (...args) => cut("truncateBefore", () => log.truncateBefore(...args)),
+			release: (lease) => cut("release", () => log.release(lease)),
+		};
+	});
+	return { ...memory, cut: (call, when) => void cuts.push(`${call} ${when}`) };
+}
+
+const losing = (): never => {
+	throw new WalError("WAL_INDETERMINATE", "the answer was lost");
+};
+
+/** By the names of their calls, for the engine that forgets no lease. */
+const leases = new Map<string, Lease>();
 
 const scratch = mkdtempSync(join(tmpdir(), "reyn-mutants-"));
 let databases = 0;
@@ -133,6 +163,64 @@ const mutants: Readonly<Record<string, EngineUnderTest>> = {
 	"a subscription that does not end with its signal": overMemory((log) => ({
 		subscribe: (after) => log.subscribe(after, { signal: new AbortController().signal }),
 	})),
+	"an acquire that looks first and takes afterwards": overMemory((log) => {
+		let isHeld = false;
+		return {
+			async acquire(options) {
+				if (isHeld) return log.acquire(options);
+				await new Promise((resolve) => setImmediate(resolve));
+				const lease = await log.acquire({ ...options, steal: true });
+				isHeld = true;
+				return lease;
+			},
+			async release(lease) {
+				isHeld = false;
+				await log.release(lease);
+			},
+		};
+	}),
+	"a lease for whoever had one by that name": overSqlite((log) => {
+		return {
+			async acquire(options) {
+				const known = leases.get(options.nonce);
+				if (known) return known;
+				const lease = await log.acquire(options);
+				leases.set(options.nonce, lease);
+				return lease;
+			},
+		};
+	}),
+	"a tail that is told once more": overMemory((log) => {
+		let kept: Awaited<ReturnType<RealmLog["tail"]>>;
+		return {
+			async tail() {
+				const before = kept;
+				kept = before ? undefined : await log.tail();
+				return before ?? kept;
+			},
+		};
+	}),
+	"a look for what is proven of another log": overMemory((log) => ({
+		acquire: (options) => log.acquire({ ...options, proven: () => options.proven(options.fresh.log) }),
+	})),
+	"a subscription that gives its first page, and then what comes": overMemory((log) => ({
+		async *subscribe(after, { signal }) {
+			const last = (await log.tail())?.seq ?? 0;
+			yield* log.read(after, Math.min(last, after + 1000));
+			yield* log.subscribe(Math.max(last, after), { signal });
+		},
+	})),
+	"a subscription that falls asleep": overMemory((log) => ({
+		subscribe(after, { signal }) {
+			let [looks, from] = [0, after];
+			const more = (reached: number): Promise<void> => {
+				if (reached > from) [looks, from] = [0, reached];
+				return ++looks > 40 ? new Promise(() => {}) : new Promise((resolve) => setImmediate(resolve));
+			};
+			return subscription(log, after, signal, more);
+		},
+	})),
+	"an answer for what never happened, once it is lost": overCut(() => {}),
 	"one log for all realms": {
 		name: "mutant",
 		async make() {
@@ -191,4 +279,5 @@ test("and green for engines that keep the rules", async () => {
 			25_000,
 		),
 	).toEqual([]);
+	expect(await redFor(overCut(losing), 25_000)).toEqual([]);
 });

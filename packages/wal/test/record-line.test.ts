@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { decodeLine, encodeRecord } from "../src/record/codec.ts";
 import { RecordLine } from "../src/record/record-line.ts";
+import { crcOf } from "../src/record/stored-records.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? 4000);
 
@@ -111,4 +112,9 @@ test("a checksum in capitals, a line without one and a line that is no record ar
 	expect(fast(sealed(body.replace('"v":1', '"v":2')))).toBe(undefined);
 	expect(fast(sealed(body.replace('"seq":1', '"seq":01')))).toBe(undefined);
 	expect(fast(sealed(body.replace('"seq":1', '"seq":0')))).toBe(undefined);
+});
+
+test("the checksum of a line is found with its newline and without", () => {
+	const { line, crc } = encodeRecord({ seq: 1, ts: 1, kind: "a", scope: {}, data: "1", dur: 0, prev: "00000000" });
+	expect([crcOf(line), crcOf(line.trimEnd()), crcOf("")]).toEqual([crc, crc, ""]);
 });

@@ -1,7 +1,8 @@
 /** Kinds of record from any Standard Schema library, with their types; and what such a schema may not do. */
+import { runInNewContext } from "node:vm";
 import { type } from "arktype";
 import * as v from "valibot";
-import { describe, expect, expectTypeOf, test } from "vitest";
+import { describe, expect, expectTypeOf, test, vi } from "vitest";
 import { z } from "zod";
 import { type AnyRecordKind, type Draft, defineRecord, memoryEngine, openWal, type WalRecord } from "../src/index.ts";
 
@@ -128,10 +129,88 @@ describe("data that would not come back as it went in is refused, and takes no s
 		expect([wal.tip, wal.durableTip]).toEqual([1, 1]);
 	});
 
-	test("what JSON leaves out is left out, for the writer as for readers", async () => {
+	const loose = defineRecord("loose", z.object({ at: z.union([z.string(), z.date()]) }));
+	class Money {
+		readonly cents = 1;
+	}
+
+	test.each<[string, Draft, string]>([
+		["a date that its schema takes as a text, too", loose({ at: new Date(0) }), "Date at $.at"],
+		["a date", anything([{ at: new Date(0) }]), "Date at $[0].at"],
+		["a date that is none", anything(new Date(Number.NaN)), "Date at $"],
+		["no number", anything({ a: { nan: Number.NaN } }), "NaN at $.a.nan"],
+		["infinity", anything([1, Number.POSITIVE_INFINITY]), "Infinity at $[1]"],
+		["a map", anything({ map: new Map([[1, 2]]) }), "Map at $.map"],
+		["a set", anything({ set: new Set([1]) }), "Set at $.set"],
+		["bytes", anything({ bytes: new Uint8Array(1) }), "Uint8Array at $.bytes"],
+		["an object of a class", anything({ price: new Money() }), "Money at $.price"],
+		["a boxed text", anything({ a: Object("x") }), "String at $.a"],
+		["what gives another JSON", anything({ toJSON: () => 5 }), "toJSON at $"],
+		["a function in an object", anything({ f: () => 1 }), "function at $.f"],
+		["a symbol in an object", anything({ s: Symbol("s") }), "symbol at $.s"],
+		["undefined in a list", anything([1, undefined]), "undefined at $[1]"],
+		["a list with a hole", anything(Object.assign([], { 1: 1 })), "undefined at $[0]"],
+	])("%s, by its place", async (_, draft, found) => {
+		await using wal = await openWal(memoryEngine(), { records: [anything, loose] });
+		expect(() => wal.append(draft, {})).toThrow(
+			expect.objectContaining({
+				code: "WAL_INVALID_RECORD",
+				message: expect.stringContaining(`found ${found}.`),
+				detail: { kind: draft.kind, path: found.replace(/.* at /, "") },
+			}),
+		);
+		expect(wal.tip).toBe(1);
+	});
+
+	test("a getter that throws", async () => {
 		await using wal = await openWal(memoryEngine(), { records: [anything] });
-		const { record } = wal.append(anything({ kept: 1, dropped: undefined, nan: Number.NaN, [Symbol("s")]: 1 }), {});
-		expect(record.data).toEqual({ kept: 1, nan: null });
+		const data = {
+			get a(): never {
+				throw new Error("mine");
+			},
+		};
+		expect(() => wal.append(anything(data), {})).toThrow(
+			expect.objectContaining({ code: "WAL_INVALID_RECORD", message: expect.stringContaining("mine") }),
+		);
+	});
+
+	test("plain data of another realm is plain data", async () => {
+		await using wal = await openWal(memoryEngine(), { records: [anything] });
+		const { record } = wal.append(anything(runInNewContext("({ a: [{ b: 1 }] })")), {});
+		expect(record.data).toEqual({ a: [{ b: 1 }] });
+	});
+
+	test("what is far too large is refused before it is serialised, however it is made up", async () => {
+		await using wal = await openWal(memoryEngine(), { records: [anything] });
+		const stringify = vi.spyOn(JSON, "stringify");
+		const small = "x".repeat(1024 * 1024);
+		for (const data of ["x".repeat(8 * 1024 * 1024 + 1), { a: Array(9).fill(small) }, Array(9_000_000).fill(1)])
+			expect(() => wal.append(anything(data), {})).toThrow(
+				expect.objectContaining({ code: "WAL_TOO_LARGE", detail: { kind: "anything" } }),
+			);
+		const calls = stringify.mock.calls.length;
+		stringify.mockRestore();
+		expect(calls).toBe(0);
+	});
+
+	test("half a character becomes U+FFFD for the writer as for readers: every reader of JSON takes the line", async () => {
+		const engine = memoryEngine();
+		await using wal = await openWal(engine, { records: [anything] });
+		const cut = { text: "a \ud83d", "\udc00": ["\ud83e\udd8a", "\\ud83d", "\\\ud83d"] };
+		const whole = { text: "a \ufffd", "\ufffd": ["\ud83e\udd8a", "\\ud83d", "\\\ufffd"] };
+		const { record, durable } = wal.append(anything(cut), {});
+		await durable;
+		expect(record.data).toEqual(whole);
+		for await (const { data: found } of wal.read({ after: 1 })) expect(found).toEqual(whole);
+		expect(() => wal.append(anything({ "\ud800": 1, "\ud801": 2 }), {})).toThrow(
+			expect.objectContaining({ code: "WAL_INVALID_RECORD" }),
+		);
+	});
+
+	test("a key without a value is left out, for the writer as for readers", async () => {
+		await using wal = await openWal(memoryEngine(), { records: [anything] });
+		const { record } = wal.append(anything({ kept: 1, dropped: undefined, [Symbol("s")]: 1, zero: -0 }), {});
+		expect(record.data).toEqual({ kept: 1, zero: 0 });
 		for await (const { data: found } of wal.read({ after: 1 })) expect(found).toEqual(record.data);
 	});
 });

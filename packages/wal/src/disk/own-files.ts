@@ -100,7 +100,8 @@ function assertFits(path: string, bytes: number, limit: number): void {
 export function assertOwnDirectory(path: string): void {
 	const found = statOf(path);
 	if (!found) return;
-	if (!found.isDirectory()) throw unsafe(path, DIRECTORY, kindOf(found), "move it away");
+	if (!found.isDirectory())
+		throw unsafe(path, DIRECTORY, kindOf(found), found.isSymbolicLink() ? "pass its target" : "move it away");
 	assertOwner(found, path, DIRECTORY);
 	// Windows has no such bits, and says that all are set.
 	if (process.platform !== "win32" && found.mode & 0o002)

@@ -5,7 +5,7 @@ import type { Seq } from "../record/record.ts";
 export function fenced(epoch: number, newest: number): WalError {
 	return new WalError(
 		"WAL_FENCED",
-		`this writer has epoch ${epoch}, and it is not the writer any more (the newest epoch is ${newest}): nothing of it is stored. Stop, or open the log again`,
+		`this writer has epoch ${epoch}, and it is not the writer any more (the newest epoch is ${newest}): this call has stored nothing. Stop, or open the log again`,
 		{ epoch, newest },
 	);
 }

@@ -8,17 +8,20 @@ import type { Scope, Seq } from "../record/record.ts";
 
 export interface LogEngine {
 	readonly caps: EngineCaps;
-	/** The log of a realm: one project, one gap-free seq, one writer at a time. Opens nothing yet. */
+	/**
+	 * The log of a realm: one project, one gap-free seq, one writer at a time. Opens nothing yet, and may give the same object again.
+	 * A realm may have any name that is not empty: as a part of a name in a store it has to be escaped.
+	 */
 	log(realm: string): RealmLog;
 	blobs(realm: string): BlobStore;
 	/**
-	 * The names of the realms that have a log, in order, a page at a time.
+	 * The names of the realms that have a log, in order (of UTF-16 units, as `sort` of an array has it), a page at a time.
 	 *
 	 * @param after only those that come after this name. Default: from the first
 	 * @returns at most 1,000; none when there are no more
 	 */
 	realms(after?: string): Promise<readonly string[]>;
-	/** Lets go of what the engine holds open. Logs are closed before. */
+	/** Lets go of what the engine holds open. Logs are closed before; a log's own `close` leaves its engine open, since others may use it. */
 	close(): Promise<void>;
 }
 
@@ -32,9 +35,12 @@ export interface EngineCaps {
 	readonly maxBatchBytes: number;
 	/** The longest line as UTF-8, its newline included: a longer record is refused before it has a seq. Absent: the format's 8 MiB. */
 	readonly maxLineBytes?: number;
-	/** A lease lasts so long unless it is renewed; undefined when it ends with its process, and at once. */
+	/** A lease lasts so long unless it is renewed, which the log does each third of it; undefined when it ends with its process, and at once. */
 	readonly leaseMs: number | undefined;
-	/** A call without an answer for so long counts as `WAL_INDETERMINATE`; undefined when each call comes to its end by itself. */
+	/**
+	 * A call without an answer for so long counts as `WAL_INDETERMINATE`: the log minds it for each call but `subscribe`. Below `leaseMs`,
+	 * and well below a third of it, so that a renewal can be asked for again. Undefined when each call comes to its end by itself.
+	 */
 	readonly answerMs: number | undefined;
 }
 
@@ -42,19 +48,26 @@ export interface EngineCaps {
  * One realm's log. Errors: `WAL_FENCED` when a newer writer exists, and nothing of this call was or will be stored;
  * `WAL_SEQ_MISMATCH` (`detail.actual`) when the tail is not the expected one; `WAL_INDETERMINATE` when the call may or may
  * not have happened; `WAL_UNAVAILABLE` when it certainly has not; `WAL_FULL` likewise, until there is space; `WAL_CORRUPT`,
- * `WAL_IO`. After any other failure of an append nothing is known, and nothing more may be written under the lease.
+ * `WAL_IO`. After any other failure of an append nothing is known, and nothing more may be written under the lease. The log makes one
+ * `append` at a time, never without lines and, but for a single line, never with more than `caps` say; other calls come beside it.
+ * Lines are given with their newline, and stored as they are.
  */
 export interface RealmLog {
 	/**
 	 * Becomes the writer: the epoch goes up by one, and the opening lines are stored behind the tail, in one step. What is
-	 * found is durable when this resolves. Makes the log when there is none.
+	 * found is durable when this resolves. Makes the log when there is none. Where another writer lives it throws at once, or waits for
+	 * well less than `answerMs`. It may look first, ask `proven` and `opening`, and store only if tail and epoch are still the same, else
+	 * look again: both may be asked several times, and what they throw leaves the log as it was.
 	 *
 	 * @throws WalError `WAL_LOCKED` when another writer lives, `WAL_CORRUPT`, `WAL_NEWER_FORMAT`, `WAL_IO`
 	 */
 	acquire(options: Acquire): Promise<Lease>;
-	/** Keeps a lease for another `caps.leaseMs`. */
+	/** Keeps a lease for another `caps.leaseMs`. One that has ended goes on too, as long as nobody has taken it; a server that starts again has it still. */
 	renew(lease: Lease): Promise<void>;
-	/** Lets the next writer in. The epoch stays. */
+	/**
+	 * Lets the next writer in. The epoch stays. Of a lease that is not the newest one, or was given back already, it resolves and does
+	 * nothing; other calls under such a lease are `WAL_FENCED`.
+	 */
 	release(lease: Lease): Promise<void>;
 	/**
 	 * Stores lines behind `expect`, the seq of the last one that is there; resolves when they are durable. The epoch of the
@@ -66,13 +79,20 @@ export interface RealmLog {
 	tail(): Promise<Tail | undefined>;
 	/**
 	 * The durable records of `(after, through]`, or those up to what `tail` found, in order, some at a time: lists that `storedRecords`
-	 * made, since what it has not checked is refused. A gap is `WAL_CORRUPT`, what retention took away `WAL_TRUNCATED`. The data of
-	 * records that are not wanted may be left out: to parse it is most of the work.
+	 * made, since what it has not checked is refused. Ends at the tail, gives nothing where there is no log, and no list that is empty. A
+	 * gap is `WAL_CORRUPT`, what retention took away `WAL_TRUNCATED`. The data of records that are not wanted may be left out, which saves
+	 * most of the work; an engine may give all.
 	 */
 	read(after: Seq, through: Seq, wants?: Wants): AsyncIterable<readonly StoredRecord[]>;
-	/** As `read`, and then what becomes durable, until the signal: nothing is lost, nothing comes twice. */
+	/**
+	 * As `read`, and then what becomes durable, until the signal: nothing is lost, nothing comes twice. A lost connection is mended in
+	 * here, going on behind what was given: what this throws ends the `follow` of a user. No limit of time is minded for it.
+	 */
 	subscribe(after: Seq, options: { readonly signal: AbortSignal }): AsyncIterable<readonly StoredRecord[]>;
-	/** Takes records before a seq away, as far as the engine can; gives the first seq that is left. The tail stays. */
+	/**
+	 * Takes records before a seq away, as far as the engine can; gives the first seq that is left, the tail's next at most. The tail stays.
+	 * May be asked again, also for a seq that is gone.
+	 */
 	truncateBefore(lease: Lease, seq: Seq): Promise<Seq>;
 }
 
@@ -84,11 +104,17 @@ export interface Acquire {
 	readonly owner: Owner;
 	/** What a new log is made with: its id, the salt that its first record follows, and the time. */
 	readonly fresh: { readonly log: string; readonly salt: string; readonly now: number };
-	/** Names this call: who asks again under the name of the lease that is held gets that lease, since only its answer was lost. */
+	/**
+	 * Names this call: who asks again under the name of the lease that is held gets that lease, since only its answer was lost. Under the
+	 * name of one that was given back or taken, it is a new call.
+	 */
 	readonly nonce: string;
 	/** Take a lease that has not ended. An engine whose writer holds a lock of the system refuses. */
 	readonly steal?: boolean;
-	/** The highest seq that something outside proves to have been durable in the log of this id; 0 for none. */
+	/**
+	 * The highest seq that something outside proves to have been durable in the log of this id; 0 for none. Asked with the id of the log
+	 * that is there (`fresh.log` where there is none), before the lease is taken: a log that ends before it is `endsEarly`.
+	 */
 	proven(logId: string): Promise<Seq>;
 	/** The lines that a writer begins with: its epoch, and what was found. */
 	opening(at: Opening): readonly string[];
@@ -106,11 +132,11 @@ export interface Owner {
 }
 
 export interface Opening {
-	/** The seq of the first opening line, and the crc of the line before it. */
+	/** The seq of the first opening line, and the crc of the line before it: of a new log 1, and `fresh.salt`. */
 	readonly seq: Seq;
 	readonly prev: string;
 	readonly epoch: number;
-	/** The torn tails that were set aside and that no record names yet. */
+	/** The torn tails that were set aside and that no record names yet; none where batches are atomic. */
 	readonly torn: readonly TornTail[];
 }
 
@@ -175,7 +201,7 @@ export interface TornTail {
  */
 export interface BlobStore {
 	/**
-	 * Durable when it resolves, and whole: a crash leaves the old bytes or the new ones. Of several at once under one name,
+	 * Copies the bytes before it waits for anything. Durable when it resolves, and whole: a crash leaves the old bytes or the new ones. Of several at once under one name,
 	 * any may be the last.
 	 */
 	put(name: string, bytes: Uint8Array): Promise<void>;

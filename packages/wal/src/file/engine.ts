@@ -8,6 +8,7 @@ import { fenced } from "../engine/engine-errors.ts";
 import { Poller } from "../engine/poller.ts";
 import { realmPage } from "../engine/realm-page.ts";
 import { subscription } from "../engine/subscription.ts";
+import { assertGiven, having, isPath, wrong } from "../given.ts";
 import { systemTimers, type Timers } from "../ports.ts";
 import type { StoredRecord } from "../record/codec.ts";
 import { encoded, type Seq } from "../record/record.ts";
@@ -15,7 +16,7 @@ import { crcOf } from "../record/stored-records.ts";
 import { fileBlobs } from "./blobs.ts";
 import { type HostSpec, inThread, inWorker, type LogFileHost } from "./host.ts";
 import { activePath, sealedPaths } from "./names.ts";
-import { defaultLogFileOptions, type LogFileOptions } from "./options.ts";
+import { checks, defaultLogFileOptions, type LogFileOptions } from "./options.ts";
 import { Reader } from "./reader.ts";
 import { Segments } from "./segments.ts";
 
@@ -43,6 +44,8 @@ const POLL_MS = 20;
  * directories of their own under `realms/`.
  */
 export function fileEngine(directory: string, options: FileEngineOptions = {}): LogEngine {
+	if (!isPath(directory)) throw wrong("fileEngine", "the first argument", "the path of a directory", directory);
+	assertGiven("fileEngine", options, engineChecks);
 	const { disk = nodeDisk } = options;
 	const realms = join(directory, "realms");
 	const pathOf = (realm: string): string => (realm === MAIN ? directory : join(realms, encoded(realm)));
@@ -68,6 +71,8 @@ export function fileEngine(directory: string, options: FileEngineOptions = {}): 
 }
 
 const MAIN = "main";
+
+const engineChecks = { ...checks, disk: having("open"), timers: having("after") };
 
 function hasLog(disk: Disk, directory: string): boolean {
 	return disk.identity(activePath(directory)) !== undefined || sealedPaths(directory, disk.list(directory)).length > 0;

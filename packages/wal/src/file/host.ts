@@ -59,17 +59,23 @@ export type Answer =
 			};
 	  };
 
-const noThread = (url: URL, cause: unknown): WalError =>
-	new WalError(
-		"WAL_IO",
-		`the thread that writes the log is not there: ${fileURLToPath(url)}. A bundler has to leave @reyn/wal out, or copy its worker.js beside the bundle`,
-		{ path: fileURLToPath(url), code: "NO_THREAD" },
-		{ cause },
-	);
+function noThread(path: string | undefined, cause?: unknown): WalError {
+	const text = `the thread that writes the log is not there: ${path ?? "a bundle of CommonJS cannot say where it lies"}. A bundler has to leave @reyn/wal out (external), or in a bundle of ES modules make worker.js of @reyn/wal/dist an entry of its own beside the bundle, with fs-native-extensions left out`;
+	return new WalError("WAL_IO", text, { path, code: "NO_THREAD" }, { cause });
+}
+
+/** @param base the `import.meta.url` of this module, which a bundle of CommonJS has not */
+export function workerAt(base: string | undefined): URL {
+	if (base === undefined) throw noThread(undefined);
+	return new URL(base.endsWith(".ts") ? "./worker.ts" : "./worker.js", base);
+}
+
+/** Its file, or a part of it that it imports. */
+const isMissing = (error: unknown): boolean => /^(ERR_)?MODULE_NOT_FOUND$/.test(codeOf(error) ?? "");
 
 /** The calls in a worker thread: no disk, however slow, holds up the event loop. */
 export function inWorker(spec: HostSpec): LogFileHost {
-	const url = new URL(import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js", import.meta.url);
+	const url = workerAt(import.meta.url);
 	// `node --input-type=module -e …` speaks of its own text: no thread of a file begins with it. Else it begins as its process did.
 	const isOfText = process.execArgv.some((option) => option.startsWith("--input-type"));
 	const worker = new Worker(url, { workerData: spec, ...(isOfText && { execArgv: [] }) });
@@ -90,7 +96,7 @@ export function inWorker(spec: HostSpec): LogFileHost {
 		worker.unref();
 		for (const call of waiting.splice(0)) call.reject(error);
 	};
-	worker.on("error", (error) => end(codeOf(error) === "MODULE_NOT_FOUND" ? noThread(url, error) : (error as Error)));
+	worker.on("error", (error) => end(isMissing(error) ? noThread(fileURLToPath(url), error) : (error as Error)));
 	worker.on("exit", () => end(new Error("the thread that writes the log has ended")));
 	const call = <T>(name: Request["name"], ...args: readonly unknown[]): Promise<T> =>
 		new Promise<T>((resolve, reject) => {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Disk } from "../disk/disk.ts";
 import type { Behind } from "../engine/engine.ts";
 import { WalError } from "../errors.ts";
+import { isPath, wrong } from "../given.ts";
 import type { Seq } from "../record/record.ts";
 import { type Decision, decide } from "./decide.ts";
 import { asWalError, refusal } from "./messages.ts";
@@ -37,6 +38,7 @@ export async function inspect(
 	proven: Seq,
 	how: "quick" | "whole" = "whole",
 ): Promise<Inspection> {
+	if (!isPath(directory)) throw wrong("this call", "the first argument", "the path of a directory", directory);
 	let before: { readonly head: Survey["head"]; readonly refused: string } | undefined;
 	for (let tries = 1; ; tries++) {
 		let found: Survey;

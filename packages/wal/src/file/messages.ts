@@ -17,6 +17,13 @@ export function refusal(refused: Refusal, directory: string): WalError {
 	const detail = { path: file, offset, seq, lastSound: seq - 1, acknowledged };
 	if (remedy !== undefined)
 		return new WalError(code, `${file} is not used: ${why}. Nothing was changed. ${remedy}`, detail);
+	// Nothing says that there ever was a record.
+	if (acknowledged === 0 && seq <= 1)
+		return new WalError(
+			code,
+			`${file}, byte ${offset}: expected the header of a log, found what is none (${why}). Nothing was changed. If it is another program's file, take another directory; if it was a log, bring it back from a copy, or see what proposeRepair says`,
+			detail,
+		);
 	return new WalError(
 		code,
 		`${file}, byte ${offset}: seq ${seq} was acknowledged as durable, and is not as it was: ${why}. Records up to seq ${seq - 1} are sound, ${acknowledged} were acknowledged. Nothing was changed. verifyLog says what is whole, proposeRepair what giving the damaged part up would cost`,

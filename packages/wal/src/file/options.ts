@@ -1,4 +1,6 @@
 /** What may be set of the files of a log. */
+import { type Checks, isBoolean } from "../given.ts";
+
 export interface LogFileOptions {
 	/** A full segment is sealed. Default: 16 MiB. */
 	readonly segmentBytes: number;
@@ -9,6 +11,19 @@ export interface LogFileOptions {
 	/** Take over a log that came from elsewhere: its newest segment says this from now on, 32 hex digits that nobody else knows. Default: it stays as it is. */
 	readonly adopt?: string;
 }
+
+const MAX_BYTES = 1024 ** 3;
+
+const isSize = (value: unknown): boolean =>
+	Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= MAX_BYTES;
+const size: Checks[string] = [`a whole number of bytes from 1 to ${MAX_BYTES}`, isSize];
+
+export const checks: Record<keyof LogFileOptions, Checks[string]> = {
+	segmentBytes: size,
+	allocateBytes: size,
+	allowNetwork: ["true or false", isBoolean],
+	adopt: ["32 lower-case hex digits", (value) => typeof value === "string" && /^[0-9a-f]{32}$/.test(value)],
+};
 
 export const defaultLogFileOptions: LogFileOptions = {
 	segmentBytes: 16 * 1024 * 1024,

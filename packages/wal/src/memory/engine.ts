@@ -5,6 +5,7 @@ import { endsEarly, fenced, seqMismatch, truncated } from "../engine/engine-erro
 import { realmPage } from "../engine/realm-page.ts";
 import { subscription } from "../engine/subscription.ts";
 import { WalError } from "../errors.ts";
+import { assertNames } from "../given.ts";
 import type { StoredRecord } from "../record/codec.ts";
 import type { Seq } from "../record/record.ts";
 import { crcOf, storedRecords } from "../record/stored-records.ts";
@@ -20,7 +21,8 @@ const caps: EngineCaps = {
 };
 
 /** Logs in memory: the same lines in an array. They can be closed and opened again, and end with the process. */
-export function memoryEngine(): LogEngine {
+export function memoryEngine(options: Readonly<Record<never, never>> = {}): LogEngine {
+	assertNames("memoryEngine", options, []);
 	const logs = new Map<string, MemoryLog>();
 	const blobs = new Map<string, BlobStore>();
 	return {
@@ -64,24 +66,33 @@ class MemoryLog implements RealmLog {
 	}
 
 	async acquire({ fresh, nonce, steal, proven, opening }: Acquire): Promise<Lease> {
-		if (this.#held?.nonce === nonce) return this.#held.lease;
-		if (this.#held && !steal)
-			throw new WalError(
-				"WAL_LOCKED",
-				"this memory log already has a writer; close it first, or open it with readOnly",
-			);
+		const before = this.#lent(nonce, steal);
+		if (before) return before;
 		const known = this.#id === undefined ? 0 : await proven(this.#id);
+		// From here on in one step: another one may have come while that was asked.
+		const meanwhile = this.#lent(nonce, steal);
+		if (meanwhile) return meanwhile;
 		if (known > this.#last) throw endsEarly(this.#last, known);
-		if (this.#id === undefined) {
-			this.#id = fresh.log;
-			this.#crc = fresh.salt;
-		}
-		this.#epoch++;
-		this.#store(opening({ seq: this.#last + 1, prev: this.#crc, epoch: this.#epoch, torn: [] }));
+		const epoch = this.#epoch + 1;
+		const prev = this.#id === undefined ? fresh.salt : this.#crc;
+		// What it throws leaves the log as it was.
+		const lines = [...opening({ seq: this.#last + 1, prev, epoch, torn: [] })];
+		this.#id ??= fresh.log;
+		this.#crc = prev;
+		this.#epoch = epoch;
+		this.#store(lines);
 		const tail = { seq: this.#last, crc: this.#crc };
-		const lease = { log: this.#id, epoch: this.#epoch, first: this.#first, tail, torn: [] };
+		const lease = { log: this.#id, epoch, first: this.#first, tail, torn: [] };
 		this.#held = { lease, nonce };
 		return lease;
+	}
+
+	/** The lease that is held, where it is of this name. */
+	#lent(nonce: string, steal = false): Lease | undefined {
+		if (this.#held?.nonce === nonce) return this.#held.lease;
+		if (!this.#held || steal) return undefined;
+		const text = "this memory log already has a writer; close it first, or open it with readOnly";
+		throw new WalError("WAL_LOCKED", text);
 	}
 
 	async renew(lease: Lease): Promise<void> {

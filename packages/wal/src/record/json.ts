@@ -14,38 +14,58 @@ export function canonicalJson(value: unknown): string {
 /**
  * Is this value the same after `JSON.stringify` and `JSON.parse`, but for keys whose value is `undefined`?
  *
- * @throws WalError `WAL_NOT_JSON` naming the field: a cycle, a function, a BigInt, `undefined` in an array …
+ * @throws WalError `WAL_NOT_JSON` naming the field: a cycle, a function, a `Date`, `undefined` in an array …; `WAL_TOO_LARGE`, nested deeper
  */
-export function assertJson(value: unknown): void {
-	visit(value, []);
+export function assertJson(value: unknown, depth = Number.POSITIVE_INFINITY): void {
+	const fault = faultOf(value, [], depth);
+	if (!fault) return;
+	const path = fault.way.reduceRight((path, part) => path + part, "$");
+	if (fault.found !== undefined) throw notJson(path, fault.found);
+	throw new WalError("WAL_TOO_LARGE", `expected at most ${depth} levels; found more at ${path}`, { path });
 }
 
-/** What leads to a value: each object above it, and the key that was taken there. */
-type Way = (object | string)[];
+/** What is no JSON, and the way to it, its last part first. */
+interface Fault {
+	/** Undefined: it is nested too deep. */
+	readonly found: string | undefined;
+	readonly way: string[];
+}
 
-function visit(value: unknown, way: Way): void {
+function faultOf(value: unknown, above: object[], depth: number): Fault | undefined {
 	if (typeof value !== "object") {
-		if (typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)) return;
-		throw notJson(pathOf(way), typeof value === "number" ? String(value) : typeof value);
+		if (typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)) return undefined;
+		return { found: typeof value === "number" ? String(value) : typeof value, way: [] };
 	}
-	if (value === null) return;
-	if (way.includes(value)) throw notJson(pathOf(way), "a cycle");
+	if (value === null) return undefined;
+	if (above.includes(value)) return { found: "a cycle", way: [] };
+	if (above.length >= depth) return { found: undefined, way: [] };
 	const isList = Array.isArray(value);
-	if (!isList && !isPlain(value)) throw notJson(pathOf(way), nameOf(value));
-	for (const [key, field] of isList ? value.entries() : Object.entries(value)) {
+	if (!isList && !isPlain(value)) return { found: nameOf(value), way: [] };
+	if (typeof (value as { toJSON?: unknown }).toJSON === "function") return { found: "toJSON", way: [] };
+	above.push(value);
+	const keys = isList ? value.keys() : Object.keys(value);
+	for (const key of keys) {
+		const field = (value as Readonly<Record<number | string, unknown>>)[key];
 		if (field === undefined && !isList) continue;
-		way.push(value, isList ? `[${key}]` : String(key));
-		visit(field, way);
-		way.length -= 2;
+		const fault = faultOf(field, above, depth);
+		if (!fault) continue;
+		fault.way.push(isList ? `[${key}]` : `.${key}`);
+		return fault;
 	}
+	above.pop();
+	return undefined;
 }
 
+/** Of another realm too: there is nothing above its `Object.prototype` either. */
 function isPlain(value: object): boolean {
 	const prototype = Object.getPrototypeOf(value);
-	return prototype === Object.prototype || prototype === null;
+	return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 const nameOf = (value: object): string => Object.getPrototypeOf(value).constructor?.name ?? "an object of a class";
+
+/** What leads to a value: each object above it, and the key that was taken there. */
+type Way = (object | string)[];
 
 function write(value: unknown, way: Way): string {
 	switch (typeof value) {

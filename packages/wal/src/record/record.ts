@@ -1,4 +1,5 @@
 /** What a record is: its seq, its scope, its kind, and the schema of its data. */
+import { inspect } from "node:util";
 import { WalError } from "../errors.ts";
 import { issueText, type StandardSchemaV1 } from "./standard-schema.ts";
 
@@ -46,13 +47,30 @@ export interface RecordKind<Input = never, Output = unknown> {
 export type AnyRecordKind = RecordKind<never, unknown>;
 
 /**
- * Defines a kind of record by name and schema (Standard Schema: zod, valibot, arktype …).
+ * Defines a kind of record by name and schema (Standard Schema: zod, valibot, arktype …). Names that begin with `wal_` are the log's own.
  *
  * @example
  * const notePut = defineRecord("note_put", z.object({ id: z.string(), text: z.string() }));
  * wal.append(notePut({ id: "a", text: "hello" }), {});
  */
 export function defineRecord<Input, Output>(
+	kind: string,
+	schema: StandardSchemaV1<Input, Output>,
+): RecordKind<Input, Output> {
+	const refused = (expected: string, found: unknown): WalError => {
+		const text = `defineRecord takes ${expected}; found ${inspect(found, { depth: 0 })}`;
+		return new WalError("WAL_INVALID_RECORD", text, { kind });
+	};
+	if (typeof kind !== "string" || kind === "" || !kind.isWellFormed())
+		throw refused("a name without half a character first", kind);
+	if (kind.startsWith("wal_")) throw refused("no name that begins with wal_, as the log's own records do", kind);
+	if (typeof schema?.["~standard"]?.validate !== "function")
+		throw refused("a Standard Schema (zod, valibot, arktype …) second", schema);
+	return kindOf(kind, schema);
+}
+
+/** A kind of whatever name. */
+export function kindOf<Input, Output>(
 	kind: string,
 	schema: StandardSchemaV1<Input, Output>,
 ): RecordKind<Input, Output> {
@@ -70,7 +88,7 @@ export function parseData<Output>(
 	data: unknown,
 	seq?: Seq,
 ): Output {
-	const result = kind.schema["~standard"].validate(data);
+	const result: unknown = kind.schema["~standard"].validate(data);
 	if (result instanceof Promise) {
 		throw new WalError(
 			"WAL_INVALID_RECORD",
@@ -78,16 +96,24 @@ export function parseData<Output>(
 			{ kind: kind.kind },
 		);
 	}
-	if (result.issues) {
-		const what = result.issues.map(issueText).join("; ");
+	if (typeof result !== "object" || result === null) throw noResult(kind.kind, result);
+	const { issues, value } = result as { issues?: unknown; value?: Output };
+	if (issues) {
+		if (!Array.isArray(issues)) throw noResult(kind.kind, result);
+		const texts = issues.map(issueText);
 		const where = seq === undefined ? "" : ` (seq ${seq})`;
-		throw new WalError("WAL_INVALID_RECORD", `"${kind.kind}"${where} does not fit its schema: ${what}`, {
+		throw new WalError("WAL_INVALID_RECORD", `"${kind.kind}"${where} does not fit its schema: ${texts.join("; ")}`, {
 			kind: kind.kind,
 			seq,
-			issues: result.issues.map(issueText),
+			issues: texts,
 		});
 	}
-	return result.value;
+	return value as Output;
+}
+
+function noResult(kind: string, found: unknown): WalError {
+	const text = `the schema of "${kind}" gives ${inspect(found, { depth: 0 })}; expected { value } or { issues }, as a Standard Schema does`;
+	return new WalError("WAL_INVALID_RECORD", text, { kind });
 }
 
 /** Is `inner` the same scope as `outer`, or one below it? */

@@ -1,54 +1,95 @@
 /** The data of a record, as it is written and as it will be read: what could not be read must not be written. */
-import { WalError } from "../errors.ts";
+import { codeOf, WalError } from "../errors.ts";
 import { MAX_DEPTH } from "./codec.ts";
+import { assertJson } from "./json.ts";
 import { type AnyRecordKind, parseData } from "./record.ts";
 
-/** The data as JSON, and as every reader will get it back. @throws WalError `WAL_INVALID_RECORD`, `WAL_TOO_LARGE` */
-export function serialised(registered: AnyRecordKind, data: unknown): { json: string; data: unknown } {
-	const { kind } = registered;
-	const value = parseData(registered, data);
-	const same = plainCopy(data, value, MAX_DEPTH);
-	let json: string | undefined;
-	try {
-		json = JSON.stringify(value);
-	} catch (cause) {
-		throw new WalError(
-			"WAL_INVALID_RECORD",
-			`the data of "${kind}" is not JSON: ${(cause as Error).message}`,
-			{ kind },
-			{ cause },
-		);
-	}
-	if (json === undefined)
-		throw new WalError("WAL_INVALID_RECORD", `the data of "${kind}" is ${typeof value}, which JSON does not know`, {
-			kind,
-		});
+/**
+ * The data as JSON, and as every reader will get it back: as it is, but without keys whose value is `undefined`, with 0 for -0, and
+ * with U+FFFD for half a character, so that every reader of JSON takes it.
+ *
+ * @throws WalError `WAL_INVALID_RECORD` naming the field, `WAL_TOO_LARGE`
+ */
+export function serialised(kind: AnyRecordKind, data: unknown, maxBytes: number): { json: string; data: unknown } {
+	const value = parseData(kind, data);
+	const [same, written] = jsonOf(kind.kind, data, value, maxBytes);
+	const json = written.includes("\\ud") ? wellFormed(kind.kind, written) : written;
 	// A schema that took plain data as it is takes it again.
-	if (same !== undefined) return { json, data: same };
+	if (same !== undefined && json === written) return { json, data: same };
 	const parsed: unknown = JSON.parse(json);
-	if (isDeeper(parsed, MAX_DEPTH))
-		throw new WalError(
-			"WAL_TOO_LARGE",
-			`the data of "${kind}" is nested more than ${MAX_DEPTH} deep; flatten it, or record it as text`,
-			{ kind },
+	const read = parseData(kind, parsed);
+	if (!isSame(read, parsed) && JSON.stringify(read) !== json)
+		throw refused(
+			kind.kind,
+			`the schema of "${kind.kind}" changes its own output when it reads it back; give it one that does not`,
 		);
-	const read = parseData(registered, parsed);
-	if (!isSame(read, parsed) && JSON.stringify(read) !== json) {
-		throw new WalError(
-			"WAL_INVALID_RECORD",
-			`the schema of "${kind}" changes its own output when it reads it back; give it one that does not`,
-			{ kind },
-		);
-	}
 	return { json, data: read };
 }
 
-function isDeeper(value: unknown, limit: number): boolean {
-	if (typeof value !== "object" || value === null) return false;
-	if (limit === 0) return true;
-	// Parsed JSON has own properties alone.
-	for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], limit - 1)) return true;
-	return false;
+/** A copy of data that is as it will come back, where it is plain, and the JSON. */
+function jsonOf(kind: string, data: unknown, value: unknown, maxBytes: number): [unknown, string] {
+	try {
+		room = maxBytes;
+		const same = plainCopy(data, value, MAX_DEPTH);
+		if (same === undefined) assertKept(kind, value);
+		const json = JSON.stringify(value);
+		// Nothing is shorter as UTF-8.
+		if (json.length > maxBytes) throw new TooLong();
+		return [same, json];
+	} catch (error) {
+		if (error instanceof TooLong) throw tooLarge(kind, maxBytes);
+		if (error instanceof WalError) throw error;
+		// A getter of the caller's may throw anything.
+		const why = error instanceof Error ? error.message : String(error);
+		throw refused(kind, `the data of "${kind}" is not JSON: ${why}`, {}, { cause: error });
+	}
+}
+
+/** Only of data that is not plain. */
+function assertKept(kind: string, value: unknown): void {
+	try {
+		assertJson(value, MAX_DEPTH);
+	} catch (error) {
+		if (codeOf(error) === "WAL_TOO_LARGE")
+			throw new WalError(
+				"WAL_TOO_LARGE",
+				`the data of "${kind}" is nested more than ${MAX_DEPTH} deep; flatten it, or record it as text`,
+				{ kind },
+			);
+		if (!(error instanceof WalError) || error.code !== "WAL_NOT_JSON") throw error;
+		const text = `the data of "${kind}" would not come back as it is: ${error.message}. Give it as text or plain values`;
+		throw refused(kind, text, error.detail);
+	}
+}
+
+const refused = (kind: string, text: string, detail = {}, options?: ErrorOptions): WalError =>
+	new WalError("WAL_INVALID_RECORD", text, { kind, ...detail }, options);
+
+/** @param bytes undefined: nobody has counted them */
+export const tooLarge = (kind: string, maxBytes: number, bytes?: number): WalError =>
+	new WalError(
+		"WAL_TOO_LARGE",
+		`"${kind}" would be ${bytes ?? `more than ${maxBytes}`} bytes; a record may have ${maxBytes}. Store the payload in a file and record its hash`,
+		{ kind },
+	);
+
+/** `JSON.stringify` writes half a character as an escape, which strict readers refuse. */
+function wellFormed(kind: string, json: string): string {
+	const whole = json.replace(/\\(?:ud[89a-f]..|.)/g, (escaped) => (escaped.length > 2 ? "\ufffd" : escaped));
+	// Two keys may have become one.
+	if (JSON.stringify(JSON.parse(whole)).length < whole.length)
+		throw refused(kind, `the data of "${kind}" has keys that are one without their half characters; give them others`);
+	return whole;
+}
+
+/** How many characters still fit, of the data that is looked at now: what is far too large is not serialised first. */
+let room = 0;
+
+class TooLong extends Error {}
+
+function take(chars: number): void {
+	room -= chars;
+	if (room < 0) throw new TooLong();
 }
 
 /**
@@ -58,6 +99,8 @@ function isDeeper(value: unknown, limit: number): boolean {
 function plainCopy(data: unknown, value: unknown, depth: number): unknown {
 	switch (typeof value) {
 		case "string":
+			take(value.length);
+			return value === data ? value : undefined;
 		case "boolean":
 			return value === data ? value : undefined;
 		case "number":
@@ -74,6 +117,7 @@ function plainCopy(data: unknown, value: unknown, depth: number): unknown {
 
 function copyOfArray(data: object, value: readonly unknown[], depth: number): unknown {
 	if (!Array.isArray(data) || data.length !== value.length || "toJSON" in value) return undefined;
+	take(value.length);
 	const copy: unknown[] = [];
 	for (let i = 0; i < value.length; i++) {
 		const part = plainCopy(data[i], value[i], depth - 1);
@@ -87,6 +131,7 @@ function copyOfObject(data: object, value: object, depth: number): unknown {
 	if (Object.getPrototypeOf(value) !== Object.prototype || Array.isArray(data) || "toJSON" in value) return undefined;
 	const keys = Object.keys(value);
 	if (keys.length !== Object.keys(data).length) return undefined;
+	take(keys.length * 5);
 	const copy: Record<string, unknown> = {};
 	for (const key of keys) {
 		if (key === "__proto__") return undefined;

@@ -20,5 +20,5 @@ export interface StandardIssue {
 /** The issue as one line: `steps.2.id: expected string`. */
 export function issueText(issue: StandardIssue): string {
 	const path = (issue.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-	return path ? `${path}: ${issue.message}` : issue.message;
+	return path ? `${path}: ${issue.message}` : String(issue.message);
 }

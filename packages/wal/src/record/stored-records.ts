@@ -46,5 +46,5 @@ export function storedRecords(lines: Iterable<string | Uint8Array>, first: Seq):
 const corrupt = (seq: Seq, why: string): WalError =>
 	new WalError("WAL_CORRUPT", `seq ${seq} cannot be read: ${why}`, { seq });
 
-/** The checksum that a line carries, without the line being read. */
-export const crcOf = (line: string): string => line.slice(-11, -3);
+/** The checksum that a line carries, with its newline or without, without the line being read; `""` of no line. */
+export const crcOf = (line: string): string => (line.endsWith("\n") ? line.slice(-11, -3) : line.slice(-10, -2));

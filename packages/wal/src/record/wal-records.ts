@@ -2,7 +2,7 @@
 
 import type { TornTail } from "../engine/engine.ts";
 import { isSeq } from "./codec.ts";
-import { defineRecord, type Seq, type WalRecord } from "./record.ts";
+import { kindOf, type Seq, type WalRecord } from "./record.ts";
 import type { StandardSchemaV1 } from "./standard-schema.ts";
 
 /** Stands at the start of each writer's records: who wrote from here on. */
@@ -12,7 +12,7 @@ export interface WalEpoch {
 	readonly host: string;
 }
 
-export const walEpoch = defineRecord(
+export const walEpoch = kindOf(
 	"wal_epoch",
 	schema<WalEpoch>(
 		"{ epoch, pid, host }",
@@ -28,7 +28,7 @@ export const keptBy = (record: WalRecord): string | undefined =>
 	walRecovered.is(record) ? record.data.keptIn : undefined;
 
 /** A torn tail was cut here when the log was opened; its bytes are in the file of the name `keptIn`, beside the log. */
-export const walRecovered = defineRecord(
+export const walRecovered = kindOf(
 	"wal_recovered",
 	schema<TornTail>(
 		"{ seq, bytes, sha256, keptIn? }",
@@ -46,7 +46,7 @@ export interface WalRepaired {
 	readonly keptIn: readonly string[];
 }
 
-export const walRepaired = defineRecord(
+export const walRepaired = kindOf(
 	"wal_repaired",
 	schema<WalRepaired>(
 		"{ lost, why, keptIn }",
@@ -60,7 +60,7 @@ export const walRepaired = defineRecord(
 );
 
 /** Stands where a record was lost, so that a seq never comes to name another record; the `wal_repaired` after it says why. */
-export const walLost = defineRecord(
+export const walLost = kindOf(
 	"wal_lost",
 	schema<Record<string, never>>("{}", () => true),
 );

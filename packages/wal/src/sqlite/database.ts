@@ -1,8 +1,9 @@
 /** The database file of the SQLite engine: its schema, and how it is opened. */
 import { closeSync, mkdirSync, openSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname } from "node:path";
-import Database from "better-sqlite3";
-import { WalError } from "../errors.ts";
+import type Database from "better-sqlite3";
+import { codeOf, WalError } from "../errors.ts";
 
 /** `reyn` in ASCII: the file is ours. */
 const APPLICATION_ID = 0x7265796e;
@@ -50,7 +51,7 @@ export function openDatabase(path: string): Database.Database {
 		mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
 		// SQLite would make it readable for all.
 		closeSync(openSync(path, "a", 0o600));
-		database = new Database(path, { timeout: BUSY_MS });
+		database = new (driver())(path, { timeout: BUSY_MS });
 		// Before anything is set: another program's file stays as it is.
 		const isNew = isEmpty(database, path);
 		// In this mode the default is NORMAL, which does not sync every commit.
@@ -69,6 +70,18 @@ export function openDatabase(path: string): Database.Database {
 			{ path, code },
 			{ cause: error },
 		);
+	}
+}
+
+/** Loaded when it is needed: who has not installed it is told so by us. */
+function driver(): typeof Database {
+	try {
+		// A bundle of CommonJS has no `import.meta.url`; what is native is beside no bundle in any case.
+		return createRequire(import.meta.url ?? `${process.cwd()}/`)("better-sqlite3");
+	} catch (cause) {
+		if (codeOf(cause) !== "MODULE_NOT_FOUND") throw cause;
+		const text = "sqliteEngine needs better-sqlite3, which is not installed: npm install better-sqlite3";
+		throw new WalError("WAL_OPTIONS", text, { name: "better-sqlite3" }, { cause });
 	}
 }
 

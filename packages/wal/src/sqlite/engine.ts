@@ -7,6 +7,7 @@ import { Poller } from "../engine/poller.ts";
 import { REALMS_AT_ONCE } from "../engine/realm-page.ts";
 import { subscription } from "../engine/subscription.ts";
 import { WalError } from "../errors.ts";
+import { assertGiven, having, isPath, wrong } from "../given.ts";
 import { hasEnded } from "../owner.ts";
 import { type Clock, systemClock, systemTimers, type Timers } from "../ports.ts";
 import type { StoredRecord } from "../record/codec.ts";
@@ -42,6 +43,8 @@ const caps: EngineCaps = {
  * @throws WalError `WAL_NEWER_FORMAT`, `WAL_CORRUPT` (no database, or another program's), `WAL_IO`, `WAL_OPTIONS` (no file)
  */
 export function sqliteEngine(path: string, options: SqliteEngineOptions = {}): LogEngine {
+	if (path !== "" && !isPath(path)) throw wrong("sqliteEngine", "the first argument", "the path of a file", path);
+	assertGiven("sqliteEngine", options, { clock: having("now"), timers: having("after") });
 	const { clock = systemClock, timers = systemTimers } = options;
 	const database = openDatabase(path);
 	const logs = new Map<string, SqliteLog>();

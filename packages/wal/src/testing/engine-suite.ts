@@ -14,16 +14,24 @@ export interface EngineUnderTest {
 	readonly name: string;
 	/** A fresh, empty store; each call of what it gives is another engine over the same one, as another process would have. */
 	make(): Promise<() => LogEngine>;
-	/** Lets so many milliseconds pass for leases that last for a time. Absent: the suite does not see whether a lease ends, and is kept. */
+	/** Lets so many milliseconds pass, by a clock of the engine's or in truth, for leases that last for a time. Absent: the suite does not see whether a lease ends, and is kept. */
 	passTime?(ms: number): Promise<void>;
+	/**
+	 * Loses the answer of the next such call of any engine over the newest store, before or after it has happened. Absent: the suite
+	 * does not see what becomes of a call whose answer is lost.
+	 */
+	cut?(call: Cut, when: "before" | "after"): void;
 	/** Does it lose answers on purpose? Then only the log above it is held to its contract, since the port's own says what it may not do. */
 	readonly losesAnswers?: boolean;
 }
 
+/** The calls whose answers a suite has cut. */
+export type Cut = "acquire" | "append" | "truncateBefore" | "release";
+
 /**
  * Runs the contract over an engine. What it cannot see: whether an acknowledgement survives a power cut (that needs a disk
  * that forgets: `CrashDisk`); whether epoch and tail are checked in one step under contention of several machines; without `passTime`,
- * whether a lease ends.
+ * whether a lease ends; without `cut`, what becomes of a call whose answer is lost.
  */
 export function testEngine(runner: Runner, engine: EngineUnderTest): void {
 	if (!engine.losesAnswers) {
@@ -95,6 +103,44 @@ function testPort({ test, expect }: Runner, { make, passTime }: EngineUnderTest)
 		await second.append(1);
 		expect((await second.log.tail())?.seq).toBe(4);
 		await second.close();
+	});
+
+	test("of several who open at once one gets in, and begins the log once", async () => {
+		await using at = await store(make);
+		for (let round = 1; round <= 3; round++) {
+			const logs = [1, 2, 3].map(() => at.engine().log("main"));
+			const opened = await Promise.allSettled(logs.map((log) => Writer.open(log)));
+			const writers = opened.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+			const codes = opened.flatMap((each) => (each.status === "rejected" ? [codeOf(each.reason)] : []));
+			expect([writers.length, codes]).toEqual([1, ["WAL_LOCKED", "WAL_LOCKED"]]);
+			expect(seqsOf(await read(logs[0] as RealmLog, 0, round))).toEqual(upTo(round));
+			for (const writer of writers) await writer.close();
+		}
+	});
+
+	test("the name of a lease that was given back, or taken, gives no lease again", async () => {
+		await using at = await store(make);
+		const log = at.engine().log("main");
+		const writer = await Writer.open(log);
+		await writer.close();
+		const again = await log.acquire(writer.acquire);
+		expect([again.epoch, again.tail.seq]).toEqual([2, 2]);
+		if (at.engine().caps.leaseMs === undefined) return log.release(again);
+		const thief = await Writer.open(at.engine().log("main"), { steal: true });
+		expect((await errorOf(() => log.acquire(writer.acquire)))?.code).toBe("WAL_LOCKED");
+		await thief.close();
+	});
+
+	test("the tail is never behind what was acknowledged, however often it is asked", async () => {
+		await using at = await store(make);
+		const log = at.engine().log("main");
+		const writer = await Writer.open(log);
+		for (let seq = 2; seq <= 20; seq++) {
+			await log.tail();
+			await writer.append(1);
+			expect((await log.tail())?.seq).toBe(seq);
+		}
+		await writer.close();
 	});
 
 	test("a lease that lasts for a time may be stolen; the writer that had it gets WAL_FENCED", async () => {
@@ -215,6 +261,43 @@ function testPort({ test, expect }: Runner, { make, passTime }: EngineUnderTest)
 		await next.close();
 	});
 
+	test("what is proven is asked for the log that is there", async () => {
+		await using at = await store(make);
+		const writer = await Writer.open(at.engine().log("main"));
+		await writer.close();
+		const asked = new Set<string>();
+		const proven = async (id: string): Promise<Seq> => {
+			asked.add(id);
+			return 1;
+		};
+		const next = await Writer.open(at.engine().log("main"), { proven });
+		expect([...asked]).toEqual([writer.lease.log]);
+		await next.close();
+	});
+
+	test("a subscription over a long log gives all of it", async () => {
+		await using at = await store(make);
+		const writer = await Writer.open(at.engine().log("main"));
+		for (let i = 0; i < 40; i++) await writer.append(60);
+		const end = new AbortController();
+		expect(await collect(at.engine().log("main"), 0, 2401, end.signal)).toEqual(upTo(2401));
+		end.abort();
+		await writer.close();
+	});
+
+	test("a subscription that has waited is woken by what another engine stores", async () => {
+		await using at = await store(make);
+		const writer = await Writer.open(at.engine().log("main"));
+		const end = new AbortController();
+		const idle = collect(at.engine().log("main"), 1, 2, end.signal);
+		for (let turns = 0; turns < 100; turns++) await new Promise((resolve) => setImmediate(resolve));
+		await new Promise((resolve) => setTimeout(resolve, 50));
+		await writer.append(1);
+		expect(await idle).toEqual([2]);
+		end.abort();
+		await writer.close();
+	});
+
 	test("a subscription has what is there and what comes, in order, each once, and ends with its signal", async () => {
 		await using at = await store(make);
 		const log = at.engine().log("main");
@@ -279,7 +362,32 @@ function testPort({ test, expect }: Runner, { make, passTime }: EngineUnderTest)
 	});
 }
 
-function testLog({ test, expect }: Runner, { make }: EngineUnderTest): void {
+function testLog({ test, expect }: Runner, { make, cut }: EngineUnderTest): void {
+	if (cut)
+		test("what was asked for happens once, though an answer is lost", async () => {
+			for (const when of ["before", "after"] as const) {
+				await using at = await store(make);
+				cut("acquire", when);
+				const opening = (): Promise<Wal> => openWal(at.engine(), { records: [said] });
+				// Of one that certainly has not happened nobody asks again by himself.
+				const wal = await opening().catch(opening);
+				expect(wal.tip).toBe(1);
+				for (const text of ["a", "b"]) {
+					cut("append", when);
+					await wal.append(said({ text }), {}).durable;
+				}
+				expect(await texts(wal)).toEqual(["a", "b"]);
+				cut("truncateBefore", when);
+				await wal.truncate({ before: 3 });
+				expect(wal.first).toBe((await at.engine().log("main").tail())?.first);
+				cut("release", when);
+				await wal.close();
+				const next = await opening();
+				expect(next.tip).toBe(4);
+				await next.close();
+			}
+		});
+
 	const open = (engine: LogEngine, readOnly = false): Promise<Wal> => openWal(engine, { records: [said], readOnly });
 
 	test("seqs start at 1 and have no gaps, over a restart too", async () => {

@@ -13,7 +13,10 @@ export interface FaultyOptions {
 	readonly parts?: boolean;
 }
 
-/** Over an engine that works. An answer that is lost is `WAL_INDETERMINATE`, whether the call happened or not. */
+/**
+ * Over an engine that works. An answer that is lost is `WAL_INDETERMINATE`, whether the call happened or not. Until the log has found
+ * out what happened, its looks go wrong at the same rate; what a reader asks never does, since a reader does not ask again.
+ */
 export function faultyEngine(engine: LogEngine, { random, rate = 0.3, parts }: FaultyOptions): LogEngine {
 	const mayTear = parts ?? !engine.caps.atomicBatch;
 	const goesWrong = (): boolean => random() < rate;
@@ -28,8 +31,10 @@ export function faultyEngine(engine: LogEngine, { random, rate = 0.3, parts }: F
 			const log = engine.log(realm);
 			/** Only who has to find out what happened meets more of it: reading alone is not tried again. */
 			let isUnknown = false;
+			let expected = 0;
 			const append: RealmLog["append"] = async (lease, expect, lines) => {
 				isUnknown = false;
+				expected = expect;
 				await pause();
 				if (!goesWrong()) return log.append(lease, expect, lines);
 				const kind = Math.floor(random() * 4);
@@ -45,10 +50,14 @@ export function faultyEngine(engine: LogEngine, { random, rate = 0.3, parts }: F
 				async tail() {
 					await pause();
 					if (isUnknown && goesWrong()) throw unreachable();
-					return log.tail();
+					const tail = await log.tail();
+					// There is nothing more to look at: the next one who reads is a reader.
+					if (tail?.seq === expected) isUnknown = false;
+					return tail;
 				},
 				async *read(after, through, wants) {
 					if (isUnknown && goesWrong()) throw unreachable();
+					isUnknown = false;
 					yield* log.read(after, through, wants);
 				},
 			});

@@ -1,7 +1,7 @@
 /** The contract of the log as a suite, its runner injected, and disks that fail on purpose. */
 export { type BlobsUnderTest, testBlobs } from "./blob-suite.ts";
 export { CrashDisk, type CrashOptions } from "./crash-disk.ts";
-export { type EngineUnderTest, testEngine } from "./engine-suite.ts";
+export { type Cut, type EngineUnderTest, testEngine } from "./engine-suite.ts";
 export { type FaultyOptions, faultyEngine } from "./faulty-engine.ts";
 export { type Inode, MemoryDisk } from "./memory-disk.ts";
 export { MortalDisk } from "./mortal-disk.ts";
