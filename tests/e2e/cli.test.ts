@@ -230,7 +230,8 @@ test("a rewind can be previewed, applied, looked at and undone by a checkout, wi
 test("chat takes lines from a pipe, and says at the next start what was restored", async () => {
 	const place = { ...here, state: join(root, "chat") };
 	const talk = await run(place, ["chat"], "hello\n/tree\n/nonsense\n/plan list\n/exit\n");
-	expect(talk.code, talk.stderr).toBe(0);
+	// The lines after a command that failed are carried out, and the script that wrote them hears of it.
+	expect(talk.code, talk.stderr).toBe(2);
 	expect(talk.stdout).toMatch(
 		/nothing was in flight[\s\S]*Hello[\s\S]*genesis[\s\S]*there is no \/nonsense[\s\S]*no plan is in flight/,
 	);
@@ -247,6 +248,7 @@ test("chat takes lines from a pipe, and says at the next start what was restored
 	await killed.says('"plan_step"');
 	await killed.kill();
 	const again = await run(place, ["chat"], "/exit\n");
+	expect(again.code, again.stderr).toBe(0);
 	expect(again.stdout).toMatch(/restored: plan p\d+, \d of \d steps done/);
 	expect(again.stdout).toMatch(/unfinished work is kept; go on later with: reyn chat/);
 	const left = await run(place, ["chat", "--no-restore"], "/plan list\n/exit\n");

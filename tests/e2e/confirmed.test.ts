@@ -138,7 +138,8 @@ test("chat takes moves back and makes them again", async () => {
 		["chat"],
 		`/rewind ${first} both --yes\n/undo --yes\n/redo --yes\n/redo --yes\n/undo\n/exit\n`,
 	);
-	expect(ended.code, ended.stderr).toBe(0);
+	// The first that failed had nothing to redo, and whoever wrote the lines hears of it.
+	expect(ended.code, ended.stderr).toBe(3);
 	expect(ended.stdout).toMatch(
 		/done: a reset at #(\d+)[\s\S]*done: undo the rewind to #\d+ \(both\) by user, \d+ records \(#\1,[\s\S]*done: redo the undo of #\1 by user/,
 	);

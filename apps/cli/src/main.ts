@@ -109,9 +109,10 @@ export function commands(done: (exitCode: number) => void): Command {
 		.command("chat")
 		.description("talk; plans work in the background. /help lists the commands inside")
 		.option("--no-restore", "do not go on with what was in flight; it stays for the next start")
-		.action(async ({ restore }: { restore: boolean }) => {
-			const { chat } = await import("./chat.ts");
-			done(await chat(globals(), restore));
+		.option("--plain", "whole lines and no screen, as off a terminal; for screen readers too (REYN_SCREEN_READER=1)")
+		.action(async (options: { restore: boolean; plain?: boolean }) => {
+			const { chat } = await import("./chat/session.ts");
+			done(await chat(globals(), { ...options, version }));
 		});
 
 	program

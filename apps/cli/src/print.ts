@@ -2,11 +2,10 @@
  * All that the command line says goes out here, and is cleaned here: whatever it was made of, and whoever forgets it. Nothing
  * else may touch a stream (`print.test.ts` looks). Colours are put around what was cleaned, so that no text brings its own.
  */
-import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
+import { createInterface, type Interface } from "node:readline";
 import { type Interface as Answers, createInterface as createAnswers } from "node:readline/promises";
 import { asJson, asLine, clean } from "@reyn/operator/text";
 import pc from "picocolors";
-import type { PasteMode } from "./pastes.ts";
 
 type Colour = "bold" | "cyan" | "dim" | "green" | "red";
 
@@ -21,12 +20,15 @@ type Piece = string | Coloured;
 /** One line, whatever its pieces hold. */
 export type Line = Piece | readonly Piece[];
 
+/** Whether colours are seen: `NO_COLOR`, `FORCE_COLOR`, and where stdout leads. */
+export const hasColour = pc.isColorSupported;
+
 export const coloured = (colour: Colour, text: string): Coloured => ({ colour, text });
 
 const isPieces = (line: Line): line is readonly Piece[] => Array.isArray(line);
 
-/** Whatever it is cut into, a line has no end but its own. */
-const lineText = (line: Line): string => (isPieces(line) ? line : [line]).map(pieceText).join("");
+/** A line as it is written. Whatever it is cut into, it has no end but its own. */
+export const drawn = (line: Line): string => (isPieces(line) ? line : [line]).map(pieceText).join("");
 
 const pieceText = (piece: Piece): string =>
 	typeof piece === "string" ? asLine(piece) : pc[piece.colour](asLine(piece.text));
@@ -50,7 +52,7 @@ class Output {
 	}
 
 	lines(lines: readonly Line[]): Promise<void> {
-		return this.#write(lines.map((line) => `${lineText(line)}\n`).join(""));
+		return this.#write(lines.map((line) => `${drawn(line)}\n`).join(""));
 	}
 
 	/** Of as many lines as it has. */
@@ -97,24 +99,30 @@ export function heedUnwritten(heed: (name: OutputName, code: string | undefined)
 		process[name].on("error", ({ code }: NodeJS.ErrnoException) => heed(name, code));
 }
 
-/** The terminal behind stdout: what it is told is no text. */
+/** The terminal behind stdout, for the chat, which draws the last rows of it: what it writes was cleaned by whoever made it. */
 export const terminal = {
 	get isTTY(): boolean {
 		return out.isTerminal;
 	},
-	write(mode: PasteMode): void {
-		process.stdout.write(mode);
+	/** Terminals that do not say are of the usual size. */
+	get columns(): number {
+		return process.stdout.columns || 80;
 	},
-	/** Whatever stood in the line of the cursor is gone. */
-	clearLine(): void {
-		clearLine(process.stdout, 0);
-		cursorTo(process.stdout, 0);
+	get rows(): number {
+		return process.stdout.rows || 24;
+	},
+	write(text: string, written?: (error?: Error | null) => void): void {
+		process.stdout.write(text, written);
+	},
+	/** Gives what ends it. */
+	onResize(resized: () => void): () => void {
+		process.stdout.on("resize", resized);
+		return () => process.stdout.off("resize", resized);
 	},
 };
 
-/** The lines that a person types below all that is said. */
-export const typedLines = (input: NodeJS.ReadableStream, isTerminal: boolean): Interface =>
-	createInterface({ input, output: process.stdout, terminal: isTerminal, prompt: "> " });
+/** The lines that come, whoever shows them. */
+export const givenLines = (input: NodeJS.ReadableStream): Interface => createInterface({ input, terminal: false });
 
 /** The lines that a person types in answer to a question, which is no part of the output. */
 export const answerLines = (): Answers => createAnswers({ input: process.stdin, output: process.stderr });

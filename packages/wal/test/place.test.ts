@@ -45,8 +45,8 @@ beforeEach(() => {
 	disk = new PlacedDisk();
 });
 
-const open = (options: { allowNetwork?: boolean; readOnly?: boolean } = {}) =>
-	openWal(fileEngine("/log", { disk, ...options }), { records: [said], readOnly: options.readOnly ?? false });
+const open = ({ readOnly = false, ...options }: { allowNetwork?: boolean; readOnly?: boolean } = {}) =>
+	openWal(fileEngine("/log", { disk, ...options }), { records: [said], readOnly });
 
 const fails = (code: string) => (): never => {
 	throw Object.assign(new Error(code), { code });

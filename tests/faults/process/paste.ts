@@ -28,7 +28,7 @@ export const fault: Fault = {
 			promise:
 				"one message with its line breaks and without control codes, sent by Enter alone; the terminal no longer marks pastes afterwards",
 			seen: "300 lines: 1 message (before: 301), exit 0; SIGTERM: 143, nothing sent (before: 1)",
-			command: "`paste`, `vitest run --project @reyn/cli pastes`",
+			command: "`paste`, `vitest run --project @reyn/cli keys`",
 		},
 	],
 	needs: () => needsAll("script", "stty"),

@@ -1,0 +1,144 @@
+/** What is more than a line: the start, what was sent, a plan and its steps, what went wrong. For a screen and for a pipe. */
+
+import { clean, oneLine } from "@reyn/operator/text";
+import type { RuntimeEvent } from "@reyn/runtime";
+import { slash } from "../suggest.ts";
+import type { Paper } from "./markdown.ts";
+import { wrap } from "./text.ts";
+
+/** A longer text that was sent is shown by its first lines. */
+const [MANY_LETTERS, MANY_LINES, FIRST_LINES] = [2000, 12, 8];
+
+/** What was sent, as it stays in the terminal. */
+export function echoOf(text: string, { columns, look }: Paper): readonly string[] {
+	const lines = text.split("\n");
+	const isLong = text.length > MANY_LETTERS || lines.length > MANY_LINES;
+	const seen = isLong ? lines.slice(0, FIRST_LINES).map((line) => oneLine(line, 200)) : lines;
+	const size = lines.length > 1 ? `${lines.length} lines` : `${text.length} characters`;
+	const all = isLong ? [...seen, `… (${size})`] : seen;
+	const rows = all.flatMap((line) => wrap(clean(line).replaceAll("\t", "    "), columns - 2));
+	return ["", ...rows.map((row, at) => look.bold((at === 0 ? "› " : "  ") + row)), ""];
+}
+
+export interface Start {
+	readonly version: string;
+	readonly cwd: string;
+	readonly home: string | undefined;
+	readonly model: string;
+	readonly session: string;
+	readonly tip: number;
+	readonly turns: number;
+	/** When the newest checkpoint was made; undefined: never. */
+	readonly last: number | undefined;
+	readonly now: number;
+	/** The newest question, and what was said to it. */
+	readonly exchange: { readonly asked: string; readonly answered: string | undefined } | undefined;
+	readonly found: readonly string[];
+}
+
+/** Where one is, what was said last, and what was found. */
+export function startLines(start: Start): readonly string[] {
+	const { version, cwd, home, model, session, tip, turns, last, now, exchange, found } = start;
+	const where = home !== undefined && (cwd === home || cwd.startsWith(`${home}/`)) ? `~${cwd.slice(home.length)}` : cwd;
+	const when = last === undefined ? "" : `, ${ageOf(now - last)} ago`;
+	const said = turns === 0 ? "a new conversation" : `${turns} turn${turns === 1 ? "" : "s"}${when}`;
+	return [
+		`Reyn ${version} · ${where} · ${model}`,
+		`session ${session} · #${tip} · ${said}`,
+		...(exchange ? [`  you   ${oneLine(exchange.asked, 100)}`] : []),
+		...(exchange?.answered === undefined ? [] : [`  reyn  ${oneLine(exchange.answered, 100)}`]),
+		...(found.length > 0 ? found : ["nothing was in flight"]),
+	];
+}
+
+/** In the greatest unit that it has one of. */
+export function ageOf(milliseconds: number): string {
+	const minutes = Math.floor(milliseconds / 60_000);
+	if (minutes < 1) return "a moment";
+	if (minutes < 60) return `${minutes} min`;
+	if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h`;
+	return `${Math.floor(minutes / 60 / 24)} days`;
+}
+
+interface Step {
+	readonly id: string;
+	readonly description: string;
+	readonly status: "waits" | "running" | "completed" | "failed";
+	readonly note: string;
+}
+
+export interface PlanCard {
+	readonly plan: string;
+	readonly goal: string;
+	readonly done: number;
+	readonly steps: readonly Step[];
+}
+
+/** The plans that were told of, the newest last, as far as they have come. */
+export function toldPlans(plans: readonly PlanCard[], event: RuntimeEvent): readonly PlanCard[] {
+	switch (event.type) {
+		case "plan_started": {
+			const { plan, goal, steps, finished } = event;
+			const all = steps.map((step) => ({ ...step, status: "waits" as const, note: "" }));
+			return [...plans.filter((each) => each.plan !== plan), { plan, goal, done: finished, steps: all }];
+		}
+		case "plan_step":
+			return plans.map((card) => (card.plan === event.plan ? toldStep(card, event) : card));
+		case "plan_end":
+			return plans.filter(({ plan }) => plan !== event.plan);
+		case "moved":
+			return [];
+		default:
+			return plans;
+	}
+}
+
+function toldStep(card: PlanCard, { step, done, change }: Extract<RuntimeEvent, { type: "plan_step" }>): PlanCard {
+	const now = (): Pick<Step, "status" | "note"> => {
+		switch (change.status) {
+			case "running":
+				return { status: "running", note: "" };
+			case "resumed":
+				return { status: "running", note: "goes on where it was cut" };
+			case "retrying":
+				return { status: "running", note: `retry ${change.retry} of ${change.limit}` };
+			case "completed":
+				return { status: "completed", note: `${change.cost.calls} calls` };
+			case "failed":
+				return { status: "failed", note: change.reason };
+		}
+	};
+	const steps = card.steps.map((each) => (each.id === step ? { ...each, ...now() } : each));
+	return { ...card, done, steps };
+}
+
+const marks: Readonly<Record<Step["status"], string>> = { waits: "·", running: "▸", completed: "✓", failed: "✗" };
+
+/** The steps of a plan, each with a sign and a word for how it is. */
+export function planLines({ goal, done, steps }: PlanCard): readonly string[] {
+	return [
+		`${oneLine(goal, 100)}   ${done}/${steps.length}`,
+		...steps.map(({ id, description, status, note }) => {
+			const how = note === "" ? status : `${status}, ${oneLine(note, 60)}`;
+			return `${marks[status]} ${id}  ${oneLine(description, 60)}  (${how})`;
+		}),
+	];
+}
+
+/** What went wrong, and what can be done; undefined where nothing did. */
+export function errorLine(event: RuntimeEvent): string | undefined {
+	switch (event.type) {
+		case "model_retry":
+			return `✗ the model gave no answer: ${oneLine(event.reason, 80)}. Try ${event.attempt} of ${event.limit} failed; the next is in ${Math.ceil(event.pauseMs / 1000)} s`;
+		case "plan_step": {
+			if (event.change.status !== "failed") return undefined;
+			const again = slash`plan resume ${event.plan} --from ${event.step}`;
+			return `✗ step ${event.step} of plan ${event.plan} failed: ${oneLine(event.change.reason, 100)} · ${again}`;
+		}
+		case "turn_end":
+			if (event.outcome !== "stopped") return undefined;
+			return `✗ no answer yet: ${oneLine(event.reason ?? "", 100)}. What is done is kept, and is not paid again · /resume goes on`;
+		default:
+			return undefined;
+	}
+}

@@ -1,0 +1,180 @@
+/** The commands of a chat: the verbs of `@reyn/operator`, and a few of its own. All that they ask of the runtime is asked here. */
+import { carryOut, type Desk, givenFor, type Verb, verbs } from "@reyn/operator";
+import { oneLine } from "@reyn/operator/text";
+import type { Checkpoint, ConversationItem, Runtime } from "@reyn/runtime";
+import { meterLine } from "../event-lines.ts";
+import { CliError } from "../exit-code.ts";
+import { readSlash, usage } from "../slash.ts";
+import { slash } from "../suggest.ts";
+import { ageOf, type PlanCard, planLines } from "./cards.ts";
+import type { Offered } from "./completion.ts";
+import type { Face } from "./face.ts";
+
+/** What a command has. */
+export interface At {
+	readonly runtime: Runtime;
+	readonly face: Face;
+	/** The plans that were told of since the start. */
+	plans(): readonly PlanCard[];
+}
+
+interface OwnCommand extends Offered {
+	run(at: At): Promise<void> | void;
+}
+
+const own: readonly OwnCommand[] = [
+	{ name: "rewind", summary: "choose a moment to go back to; Esc Esc too", run: rewind },
+	{ name: "plan", summary: "the plans that are in flight, with their steps", run: plans },
+	{
+		name: "meter",
+		summary: "model calls: replayed free, and paid",
+		run: ({ runtime, face }) => face.say([meterLine(runtime.meter)]),
+	},
+	{ name: "help", summary: "what there is", run: ({ face }) => face.say(helpLines()) },
+	// Whoever asks leaves before it is run.
+	{ name: "exit", summary: "leave; what is unfinished is kept", run: () => {} },
+];
+
+/** Behind a slash one asks without a command. */
+const ofVerbs = verbs.filter(({ name }) => name !== "ask");
+
+/** What Tab offers. */
+export const commands: readonly Offered[] = [
+	...own,
+	{ name: "tree", summary: "the history as a tree" },
+	...ofVerbs.filter(({ name }) => own.every((each) => each.name !== name)),
+];
+
+const NOT_TOUCHED = "Files in your workspace are not touched.";
+
+function helpLines(): readonly string[] {
+	const rows = ofVerbs.map((verb) => [usage(verb), verb.summary] as const);
+	const others = commands.filter(({ name }) => ofVerbs.every((verb) => verb.name !== name));
+	return [
+		...[...rows, ...others.map(({ name, summary }) => [`/${name}`, summary] as const)].map(
+			([typed, what]) => `${typed.padEnd(32)} ${what}`,
+		),
+		"A ref is a seq (142), @ for the tip, @-3 for checkpoints back, a branch (b7) or a label. Files in your workspace are never touched by a rewind.",
+		"On a screen: Enter sends, \\ and Enter begins a new line; Tab completes /commands and @files; Ctrl-R searches what was sent;",
+		"Esc stops the answer, Esc Esc goes back in time; Ctrl-C clears, stops, and leaves when pressed twice; Ctrl-_ takes back what was typed.",
+	];
+}
+
+/** @throws CliError `CLI_USAGE` for a command that there is not; and what it throws */
+export async function runCommand(text: string, at: At): Promise<void> {
+	const command = own.find(({ name }) => `/${name}` === text);
+	return command ? command.run(at) : carry(text, at);
+}
+
+async function carry(line: string, at: At): Promise<void> {
+	const { runtime, face } = at;
+	const { verb, raw, dryRun, yes } = readSlash(line);
+	if (verb.access === "work") {
+		const given = givenFor(verb, raw);
+		// Whoever talks may ask whether anything is unfinished: that nothing is, is an answer.
+		if (verb.name !== "resume") await verb.check(runtime, given);
+		return face.say(verb.lines(await verb.begin(runtime, given), slash));
+	}
+	for (let mode = raw.mode; ; ) {
+		const desk = new ChatDesk(at, verb, yes, mode);
+		const { lines } = await carryOut(verb, mode === undefined ? raw : { ...raw, mode }, desk, { dryRun });
+		if (desk.otherMode === undefined) {
+			face.say(lines);
+			if (desk.question !== undefined && face.isAnswered) face.fill(desk.question);
+			return;
+		}
+		mode = desk.otherMode;
+	}
+}
+
+/** A verb as a chat carries it out: what would happen is shown, and the answer that comes of itself is no. */
+class ChatDesk implements Desk {
+	readonly say = slash;
+	/** Somebody wants to see what another mode would do. */
+	otherMode: string | undefined;
+	/** What was asked first of all that was left behind: one may want to ask it otherwise. */
+	question: string | undefined;
+	readonly #at: At;
+	readonly #verb: Verb;
+	readonly #yes: boolean;
+	readonly #mode: unknown;
+
+	constructor(at: At, verb: Verb, yes: boolean, mode: unknown) {
+		this.#at = at;
+		this.#verb = verb;
+		this.#yes = yes;
+		this.#mode = mode;
+	}
+
+	reading: Desk["reading"] = (use) => use(this.#at.runtime);
+
+	acting: Desk["acting"] = (verb, seen) => {
+		this.question = firstPrompt(this.#at.runtime, seen);
+		return verb.act(this.#at.runtime, seen, "user");
+	};
+
+	async confirm(question: string, shown: readonly string[]): Promise<boolean> {
+		const { face } = this.#at;
+		if (this.#yes || !face.isAnswered) face.say(shown);
+		if (this.#yes) return true;
+		if (!face.isAnswered)
+			throw new CliError("CLI_REFUSED", "nothing was changed: this is not a terminal, so add --yes to go ahead");
+		const modes = this.#verb.params.mode?.choices?.filter((mode) => mode !== "cancel") ?? [];
+		const mode = String(this.#mode ?? modes[0]);
+		const isSaid = shown.some((line) => /files in your workspace are not touched/i.test(line));
+		const answer = await face.ask({
+			title: question.replace(/\?$/, ""),
+			lines: shown,
+			answers: ["cancel", this.#verb.name],
+			...(isSaid ? {} : { note: NOT_TOUCHED }),
+			...(modes.length > 0 ? { other: `mode: ${mode} (Tab: another one)` } : {}),
+		});
+		if (answer === "other") this.otherMode = modes[(modes.indexOf(mode) + 1) % modes.length];
+		return answer === 1;
+	}
+}
+
+/** Where talk is left behind, what was asked first of it. */
+function firstPrompt(runtime: Runtime, seen: object): string | undefined {
+	const { preview } = seen as { preview?: { target: number; mode?: string } };
+	if (preview?.mode !== "both" && preview?.mode !== "conversation_only") return undefined;
+	const { target } = preview;
+	const isLeft = (item: ConversationItem): boolean => item.type === "prompt" && item.seq > target;
+	const item = runtime.conversation().items.toArray().find(isLeft);
+	return item?.type === "prompt" ? item.text : undefined;
+}
+
+/** Somebody chooses one of the line that leads here, the newest first; where nobody can, the newest are said. */
+async function rewind(at: At): Promise<void> {
+	const { runtime, face } = at;
+	const active = runtime.timeline.checkpoints().filter((checkpoint) => checkpoint.active);
+	if (!face.isAnswered)
+		return face.say([
+			...active.slice(-10).map(({ seq, kind, title }) => `#${seq}  ${kind}  ${oneLine(title, 70)}`),
+			"now: /rewind <seq> [mode]",
+		]);
+	const names = new Map((await runtime.timeline.labels()).map(({ seq, name }) => [seq, name]));
+	const now = Date.now();
+	const nth = (index: number): Checkpoint => active[active.length - 1 - index] as Checkpoint;
+	const row = (index: number): string => {
+		const { seq, kind, title, ts } = nth(index);
+		return `#${seq}  ${kind}  ${oneLine(title, 60)}  ${ageOf(now - ts)}${names.has(seq) ? `  ${names.get(seq)}` : ""}`;
+	};
+	const text = (index: number): string => {
+		const { seq, kind, title } = nth(index);
+		return `#${seq} ${kind} ${title} ${names.get(seq) ?? ""}`;
+	};
+	const list = { title: "Go back to", count: active.length, row, text, none: "(now)", note: NOT_TOUCHED };
+	const chosen = await face.pick(list);
+	if (chosen === undefined) return face.say(["nothing was changed"]);
+	return carry(slash`rewind ${String(nth(chosen).seq)}`, at);
+}
+
+function plans({ runtime, face, plans }: At): void {
+	const lines = runtime.restored().plans.flatMap(({ plan, status, finished, size, goal }) => {
+		const card = plans().find((each) => each.plan === plan);
+		const head = `${plan}  ${status}  ${finished}/${size}  ${oneLine(goal, 70)}`;
+		return [head, ...(card ? planLines(card).slice(1) : [])];
+	});
+	face.say(lines.length > 0 ? lines : ["no plan is in flight"]);
+}

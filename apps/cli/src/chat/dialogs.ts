@@ -1,0 +1,224 @@
+/** What is asked in place of the line: a list to choose from, whose rows are made when they are drawn, or a question with its answers. */
+import type { Key } from "./keys.ts";
+import { cut, type Look, width, wrap } from "./text.ts";
+
+export interface List {
+	readonly title: string;
+	readonly count: number;
+	/** What stands in a row that is drawn. */
+	row(index: number): string;
+	/** What is searched of a row: asked of all of them, and so nothing that takes long. */
+	text(index: number): string;
+	/** The row before the first one, which changes nothing, and where the cursor begins. */
+	readonly none?: string;
+	/** What has to be known. */
+	readonly note?: string;
+}
+
+export interface Question {
+	readonly title: string;
+	readonly lines: readonly string[];
+	/** The first one changes nothing, and is what an Enter says. */
+	readonly answers: readonly [string, ...string[]];
+	/** What Tab does. */
+	readonly other?: string;
+	readonly note?: string;
+}
+
+interface Picker {
+	readonly kind: "list";
+	readonly list: List;
+	/** Of what is shown; -1 is `none`. */
+	readonly at: number;
+	/** What is searched for, once somebody does. */
+	readonly query: string | undefined;
+	/** The rows that have all its words. */
+	readonly hits: readonly number[] | undefined;
+	/** All rows in small letters, made by the first search. */
+	readonly labels: readonly string[] | undefined;
+}
+
+interface Choice {
+	readonly kind: "question";
+	readonly question: Question;
+	readonly at: number;
+}
+
+export type Dialog = Picker | Choice;
+
+/** The row or the answer that was chosen; `other` is Tab at a question. */
+export type Answer = number | "other" | undefined;
+
+export const pickerOf = (list: List): Dialog => ({
+	kind: "list",
+	list,
+	at: list.none === undefined ? 0 : -1,
+	query: undefined,
+	hits: undefined,
+	labels: undefined,
+});
+
+export const questionOf = (question: Question): Dialog => ({ kind: "question", question, at: 0 });
+
+export type Stepped = { readonly dialog: Dialog } | { readonly answer: Answer };
+
+export function stepDialog(dialog: Dialog, key: Key, page: number): Stepped {
+	if (key.name === "escape" || key.name === "ctrl+c" || key.name === "ctrl+d") return { answer: undefined };
+	return dialog.kind === "list" ? stepPicker(dialog, key, page) : stepChoice(dialog, key);
+}
+
+function stepChoice(choice: Choice, { name, text = "" }: Key): Stepped {
+	const { answers, other } = choice.question;
+	const to = (at: number): Stepped => ({ dialog: { ...choice, at: Math.max(0, Math.min(answers.length - 1, at)) } });
+	switch (name) {
+		case "enter":
+			return { answer: choice.at };
+		case "left":
+		case "up":
+		case "shift+tab":
+			return to(choice.at - 1);
+		case "right":
+		case "down":
+			return to(choice.at + 1);
+		case "tab":
+			return other === undefined ? to((choice.at + 1) % answers.length) : { answer: "other" };
+		case "text": {
+			const at = answers.findIndex((answer) => answer.startsWith(text.toLowerCase()));
+			return to(at < 0 ? choice.at : at);
+		}
+		default:
+			return { dialog: choice };
+	}
+}
+
+function stepPicker(picker: Picker, { name, text = "" }: Key, page: number): Stepped {
+	const count = picker.hits?.length ?? picker.list.count;
+	const first = picker.list.none === undefined || picker.query ? 0 : -1;
+	const to = (at: number): Stepped => ({ dialog: { ...picker, at: Math.max(first, Math.min(count - 1, at)) } });
+	switch (name) {
+		case "enter":
+			if (picker.at < 0 || picker.at >= count) return { answer: undefined };
+			return { answer: picker.hits?.[picker.at] ?? picker.at };
+		case "up":
+		case "ctrl+p":
+			return to(picker.at - 1);
+		case "down":
+		case "ctrl+n":
+			return to(picker.at + 1);
+		case "pageup":
+			return to(picker.at - page);
+		case "pagedown":
+			return to(picker.at + page);
+		case "home":
+			return to(first);
+		case "end":
+			return to(count - 1);
+		case "backspace":
+			return { dialog: picker.query === undefined ? picker : searched(picker, picker.query.slice(0, -1)) };
+		case "ctrl+u":
+			return { dialog: picker.query === undefined ? picker : searched(picker, "") };
+		case "paste":
+		case "text":
+			break;
+		default:
+			return { dialog: picker };
+	}
+	if (picker.query === undefined && text.startsWith("/")) return { dialog: searched(picker, text.slice(1)) };
+	if (picker.query === undefined) {
+		if (text === "j") return to(picker.at + 1);
+		if (text === "k") return to(picker.at - 1);
+		if (text === "g") return to(first);
+		if (text === "G") return to(count - 1);
+	}
+	return { dialog: searched(picker, (picker.query ?? "") + text.replace(/\s+/g, " ")) };
+}
+
+/** The rows that have every word, wherever it stands: those of before are looked through again if there are more letters. */
+function searched(picker: Picker, query: string): Picker {
+	const { list } = picker;
+	const labels =
+		picker.labels ??
+		Array.from({ length: query === "" ? 0 : list.count }, (_, index) => list.text(index).toLowerCase());
+	const words = query
+		.toLowerCase()
+		.split(" ")
+		.filter((word) => word !== "");
+	const among = picker.query && query.startsWith(picker.query) ? picker.hits : undefined;
+	const hits = words.length === 0 ? undefined : hitsOf(words, labels, among);
+	const first = list.none === undefined || query !== "" ? 0 : -1;
+	return { ...picker, query, labels: labels.length > 0 ? labels : undefined, hits, at: first };
+}
+
+/** A loop, since it is a key of somebody who types. */
+function hitsOf(words: readonly string[], labels: readonly string[], among?: readonly number[]): readonly number[] {
+	const hits: number[] = [];
+	const count = among?.length ?? labels.length;
+	for (let at = 0; at < count; at++) {
+		const index = among?.[at] ?? at;
+		const label = labels[index] ?? "";
+		if (words.every((word) => label.includes(word))) hits.push(index);
+	}
+	return hits;
+}
+
+export interface Drawn {
+	readonly rows: readonly string[];
+	/** Of the cursor. */
+	readonly row: number;
+	readonly column: number;
+}
+
+export interface Room {
+	readonly columns: number;
+	readonly rows: number;
+	readonly look: Look;
+}
+
+export const drawDialog = (dialog: Dialog, room: Room): Drawn =>
+	dialog.kind === "list" ? drawPicker(dialog, room) : drawChoice(dialog.question, dialog.at, room);
+
+/** The rows of a list that there is room for, around the chosen one. */
+export const pageOf = (rows: number): number => Math.max(1, rows - 3);
+
+function drawPicker({ list, at, query, hits }: Picker, { columns, rows, look }: Room): Drawn {
+	const count = hits?.length ?? list.count;
+	const first = list.none === undefined || query ? 0 : -1;
+	const note = noteRows(list.note, columns, look);
+	const shown = Math.min(Math.max(1, rows - 2 - note.length), count - first);
+	const from = Math.max(first, Math.min(at - Math.floor(shown / 2), count - shown));
+	const body = Array.from({ length: shown }, (_, offset) => {
+		const index = from + offset;
+		const label = index < 0 ? (list.none ?? "") : list.row(hits?.[index] ?? index);
+		const row = cut(`${index === at ? "❯" : " "} ${label.replaceAll("\t", " ")}`, columns);
+		return index === at ? look.bold(row) : row;
+	});
+	const many = hits === undefined ? `${list.count}` : `${count} of ${list.count}`;
+	const gap = columns - width(list.title) - width(many);
+	const title = gap > 0 ? `${list.title}${" ".repeat(gap)}${many}` : cut(list.title, columns);
+	const last = cut(
+		query === undefined ? "Enter takes it · / searches · Esc: nothing changes" : `/ ${query}`,
+		columns - 1,
+	);
+	const all = [title, ...body, ...note, query === undefined ? look.dim(last) : last].slice(-Math.max(1, rows));
+	return { rows: all, row: all.length - 1, column: query === undefined ? 0 : width(last) };
+}
+
+/** However narrow it is, all of it is said. */
+const noteRows = (note: string | undefined, columns: number, look: Look): readonly string[] =>
+	note === undefined ? [] : wrap(note, columns).map((row) => look.dim(row));
+
+function drawChoice(question: Question, at: number, { columns, rows, look }: Room): Drawn {
+	const { title, lines, answers, other, note } = question;
+	const body = lines.flatMap((line) => wrap(line.replaceAll("\t", " "), columns, "  "));
+	const below = [...noteRows(note, columns, look), ...(other === undefined ? [] : [look.dim(cut(other, columns))])];
+	const shown = answers.map((answer, index) => (index === at ? `❯ ${answer}` : `  ${answer}`));
+	const whole = shown.join("  ");
+	// However narrow it is, the one that Enter takes is seen.
+	const fits = width(whole) <= columns;
+	const last = fits ? whole : cut(shown[at] ?? "", columns);
+	const room = Math.max(0, rows - below.length - 2);
+	const cutBody = body.length > room ? [...body.slice(0, Math.max(0, room - 1)), look.dim("…")].slice(0, room) : body;
+	const all = [look.bold(cut(title, columns)), ...cutBody, ...below, last].slice(-Math.max(1, rows));
+	const column = fits ? shown.slice(0, at).reduce((sum, each) => sum + width(each) + 2, 0) : 0;
+	return { rows: all, row: all.length - 1, column };
+}

@@ -1,0 +1,160 @@
+/** `reyn chat`: what is sent goes to the runtime, what the runtime tells is shown, on a screen or as lines. */
+import { readdir } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { clean } from "@reyn/operator/text";
+import { mainSession, type Runtime, type RuntimeEvent, redactSecrets } from "@reyn/runtime";
+import { assertReady, type Globals, openForWork, stateOf } from "../context.ts";
+import { restoredLines } from "../event-lines.ts";
+import { bySignal, exitCodeOf, exitCodes } from "../exit-code.ts";
+import { out, terminal } from "../print.ts";
+import { untilStopped } from "../stop.ts";
+import { reyn, slash } from "../suggest.ts";
+import { secretsDirectory } from "../trust.ts";
+import { type PlanCard, startLines, toldPlans } from "./cards.ts";
+import { commands, runCommand } from "./commands.ts";
+import type { Face } from "./face.ts";
+import { SentBefore } from "./history.ts";
+import { Plain } from "./plain.ts";
+import type { Status } from "./state.ts";
+
+export interface ChatOptions {
+	/** Go on with what was in flight. */
+	readonly restore: boolean;
+	/** Whole lines on a terminal too. */
+	readonly plain?: boolean;
+	readonly version: string;
+}
+
+export async function chat(globals: Globals, { restore, plain = false, version }: ChatOptions): Promise<number> {
+	// Before a key is read: what is typed ahead is no answer to this.
+	await assertReady(globals);
+	// What is sent may come before the runtime is open; none of it is lost.
+	const face = await faceOf(globals, plain);
+	let plans: readonly PlanCard[] = [];
+	const runtime = await openForWork(globals, {
+		onEvent(event: RuntimeEvent) {
+			plans = toldPlans(plans, event);
+			face.show(event);
+		},
+		onMessage: (message) => face.message(message),
+	}).catch((error) => {
+		face.close();
+		throw error;
+	});
+	let isUnfinished = false;
+	let failed: number = exitCodes.ok;
+	const stopped = await untilStopped(runtime, async (signal) => {
+		signal.addEventListener("abort", () => face.close());
+		try {
+			begin(runtime, face, () => plans, { globals, restore, version });
+			const at = { runtime, face, plans: () => plans };
+			for await (const input of face.inputs) {
+				const text = input.text.trim();
+				// What was typed ahead of a stop is not carried out after it.
+				if (signal.aborted || (input.isCommand && text === "/exit")) break;
+				const done = text === "" ? undefined : input.isCommand ? runCommand(text, at) : runtime.prompt(text);
+				await Promise.resolve(done).catch((error: Error) => {
+					// Cut by the stop, and that is said at the end.
+					if (signal.aborted) return;
+					face.fail(error, input);
+					if (failed === exitCodes.ok) failed = exitCodeOf(error);
+				});
+				if (face.isInTurn) await runtime.idle();
+				face.ready();
+			}
+		} finally {
+			face.close();
+			const { plans, runs, turns } = runtime.restored();
+			isUnfinished = plans.length + runs.length + turns.length > 0;
+		}
+	});
+	const again = stopped?.wasFull ? ", and what found no space is done again" : "";
+	const command = globals.state === undefined ? "reyn chat" : reyn`chat --state ${stateOf(globals)}`;
+	if (isUnfinished || stopped?.wasFull) out.line(`unfinished work is kept${again}; go on later with: ${command}`);
+	if (stopped) return bySignal[stopped.by];
+	// On a screen it was seen; a script sees nothing else.
+	return face.isAnswered ? exitCodes.ok : failed;
+}
+
+async function faceOf(globals: Globals, plain: boolean): Promise<Face> {
+	const isTyped = process.stdin.isTTY === true;
+	const { TERM, REYN_SCREEN_READER, INK_SCREEN_READER } = process.env;
+	const isHeard = [REYN_SCREEN_READER, INK_SCREEN_READER].some(
+		(value) => value !== undefined && !/^(0|false)?$/.test(value),
+	);
+	if (!isTyped || !terminal.isTTY || plain || isHeard || TERM === "dumb") return new Plain(isTyped && terminal.isTTY);
+	const { Live } = await import("./live.ts");
+	const sent = new SentBefore(join(secretsDirectory(), "history.jsonl"), redactSecrets(process.env));
+	return new Live(await sent.read(), {
+		commands,
+		sent,
+		files: () => filesIn(globals.cwd),
+	});
+}
+
+interface Opened {
+	readonly globals: Globals;
+	readonly restore: boolean;
+	readonly version: string;
+}
+
+function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCard[], opened: Opened): void {
+	const { globals, restore, version } = opened;
+	const restored = runtime.restored();
+	const found = restoredLines(restored, slash);
+	const items = runtime.conversation().items.toArray();
+	const prompts = items.filter((item) => item.type === "prompt");
+	const asked = prompts.at(-1);
+	const answered = items.findLast((item) => item.type === "reply" && item.seq > (asked?.seq ?? 0));
+	const last = runtime.timeline.checkpoints().findLast(({ active }) => active);
+	const lines = startLines({
+		version,
+		cwd: resolve(globals.cwd),
+		home: homedir(),
+		model: "offline model",
+		session: mainSession.session,
+		tip: runtime.wal.tip,
+		turns: prompts.length,
+		last: last?.ts,
+		now: Date.now(),
+		exchange: asked && { asked: asked.text, answered: answered && "text" in answered ? answered.text : undefined },
+		found,
+	});
+	const kept = !restore && found.length > 0 ? ["--no-restore: it stays as it is until the next start"] : [];
+	face.begin(
+		{ status: () => statusOf(runtime, plans()), interrupt: () => runtime.interrupt() },
+		[...lines, ...kept],
+		restore && restored.turns.length > 0,
+	);
+	if (restore) runtime.resume();
+	face.ready();
+}
+
+function statusOf(runtime: Runtime, plans: readonly PlanCard[]): Status {
+	const plan = plans.at(-1);
+	return {
+		session: mainSession.session,
+		tip: runtime.wal.tip,
+		...(plan ? { plan: { done: plan.done, size: plan.steps.length } } : {}),
+		tokens: runtime.meter.paid.tokens,
+	};
+}
+
+/** As many are offered. */
+const MOST_FILES = 20_000;
+
+/** What lies in a directory, without what is hidden or installed. */
+async function filesIn(directory: string): Promise<readonly string[]> {
+	const files: string[] = [];
+	const rooms = [""];
+	for (let room = rooms.shift(); room !== undefined && files.length < MOST_FILES; room = rooms.shift()) {
+		for (const entry of await readdir(join(directory, room), { withFileTypes: true }).catch(() => [])) {
+			if (entry.name.startsWith(".") || entry.name === "node_modules" || clean(entry.name) !== entry.name) continue;
+			const path = room === "" ? entry.name : `${room}/${entry.name}`;
+			if (entry.isDirectory()) rooms.push(path);
+			else if (entry.isFile()) files.push(path);
+		}
+	}
+	return files;
+}
