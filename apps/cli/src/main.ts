@@ -12,6 +12,7 @@ import { addGcCommand } from "./gc.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { addVerbs, unlessHeld } from "./verbs.ts";
+import { version } from "./version.ts";
 import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
 import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
@@ -80,14 +81,11 @@ Exit codes: 0 done · 1 failed while running · 2 usage · 3 not found · 4 refu
             5 the log is damaged, or not safe to use · 6 finished, some plan steps failed · 129, 130, 141 and 143 stopped by a signal`;
 
 export function commands(done: (exitCode: number) => void): Command {
-	const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-		version: string;
-	};
 	const program = new Command("reyn")
 		.description(
 			"A durable agent: kill it anywhere, it goes on where it stopped, and what is durable is never paid again.",
 		)
-		.version(version, "-V, --version")
+		.version(version(), "-V, --version")
 		.option("--cwd <dir>", "the directory to work on", process.cwd())
 		.option("--state <dir>", "where the history is kept (default: .reyn in the directory)")
 		.option("--json", "one JSON document on stdout")
@@ -112,7 +110,7 @@ export function commands(done: (exitCode: number) => void): Command {
 		.option("--plain", "whole lines and no screen, as off a terminal; for screen readers too (REYN_SCREEN_READER=1)")
 		.action(async (options: { restore: boolean; plain?: boolean }) => {
 			const { chat } = await import("./chat/session.ts");
-			done(await chat(globals(), { ...options, version }));
+			done(await chat(globals(), { ...options, version() }));
 		});
 
 	program
