@@ -110,7 +110,7 @@ export function commands(done: (exitCode: number) => void): Command {
 		.option("--plain", "whole lines and no screen, as off a terminal; for screen readers too (REYN_SCREEN_READER=1)")
 		.action(async (options: { restore: boolean; plain?: boolean }) => {
 			const { chat } = await import("./chat/session.ts");
-			done(await chat(globals(), { ...options, version() }));
+			done(await chat(globals(), { ...options, version: version() }));
 		});
 
 	program
