@@ -1,7 +1,10 @@
 import { defineConfig, type Options } from "tsup";
 
 /** A bundle per entry and what they share beside it, ESM only; `tsc` emits the types (tsup's own d.ts step does not run on TypeScript 7). */
-export const library = (entry: NonNullable<Options["entry"]> = ["src/index.ts"]): ReturnType<typeof defineConfig> =>
+export const library = (
+	entry: NonNullable<Options["entry"]> = ["src/index.ts"],
+	onSuccess?: () => Promise<void>,
+): ReturnType<typeof defineConfig> =>
 	defineConfig({
 		entry,
 		format: ["esm"],
@@ -13,4 +16,5 @@ export const library = (entry: NonNullable<Options["entry"]> = ["src/index.ts"])
 		},
 		clean: true,
 		dts: false,
+		...(onSuccess && { onSuccess }),
 	} satisfies Options);
