@@ -2,7 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { offlineModel, tracedModel } from "@reyn/offline-model";
-import { serveVerbs } from "@reyn/operator";
+import { type ServeOptions, serveVerbs } from "@reyn/operator";
 import {
 	fileStore,
 	layoutOf,
@@ -91,20 +91,20 @@ export async function previewing<T>(
 /** Opens the state to work in it. The directory has to be one that a question can be asked about. */
 export async function openForWork(
 	globals: Globals,
-	more: Pick<RuntimeOptions, "ask" | "isolate" | "onEvent" | "onMessage"> = {},
+	{ onActed, ...more }: Pick<RuntimeOptions, "ask" | "isolate" | "onEvent" | "onMessage"> & ServeOptions = {},
 ): Promise<Runtime> {
 	await assertReady(globals);
 	finishUnread();
 	const runtime = await openRuntime({ ...options(globals), onEvent: printSpace, ...more });
 	await assertKnown(stateOf(globals));
-	await serve(runtime, stateOf(globals));
+	await serve(runtime, stateOf(globals), onActed ? { onActed } : {});
 	return runtime;
 }
 
 /** Other processes of this user act here from now on. Where they cannot, this one works all the same. */
-async function serve(runtime: Runtime, state: string): Promise<void> {
+async function serve(runtime: Runtime, state: string, options: ServeOptions): Promise<void> {
 	try {
-		await serveVerbs(runtime, state);
+		await serveVerbs(runtime, state, options);
 	} catch (error) {
 		err.line(`reyn: other commands cannot act while this one works: ${(error as Error).message}`);
 	}

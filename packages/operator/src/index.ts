@@ -3,7 +3,7 @@ export { carryOut, type Desk, type Told } from "./carry-out.ts";
 export { documentSchema, jsonSchemaOf } from "./document.ts";
 export { type OperatorCode, OperatorError } from "./errors.ts";
 export { act, beginThere, type Places } from "./holder/act.ts";
-export { type Holder, serveVerbs } from "./holder/serve.ts";
+export { type Holder, type ServeOptions, serveVerbs } from "./holder/serve.ts";
 export { isOptional, type Param, type Params } from "./param.ts";
 export type { Say } from "./say.ts";
 export { givenFor, type ReadVerb, type Verb, type WorkVerb, type WriteVerb } from "./verb.ts";

@@ -38,6 +38,7 @@ export async function chat(globals: Globals, { restore, plain = false, version }
 			face.show(event);
 		},
 		onMessage: (message) => face.message(message),
+		onActed: (verb, actor) => face.say([`${actor}, in another process: ${verb}`]),
 	}).catch((error) => {
 		face.close();
 		throw error;

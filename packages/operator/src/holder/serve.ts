@@ -16,6 +16,11 @@ const MOST_CALLERS = 32;
 /** A caller that says nothing for so long is left. */
 const SILENT_MS = 30_000;
 
+export interface ServeOptions {
+	/** Told of each verb that was carried out for another process, so that whoever works here sees why something has moved. */
+	onActed?(verb: string, actor: string): void;
+}
+
 export interface Holder {
 	/** Hears nobody any more. What was begun goes on: the runtime waits for it when it is closed. */
 	close(): Promise<void>;
@@ -28,11 +33,15 @@ export interface Holder {
  * @returns undefined on a system that has no such sockets
  * @throws OperatorError `OPERATOR_HOLDER` where something else is in the socket's place
  */
-export async function serveVerbs(runtime: Runtime, directory: string): Promise<Holder | undefined> {
+export async function serveVerbs(
+	runtime: Runtime,
+	directory: string,
+	{ onActed }: ServeOptions = {},
+): Promise<Holder | undefined> {
 	if (!hasSockets) return undefined;
 	// Who has the log takes a socket away that somebody has left who had it before.
 	if (ownSocket(directory)) rmSync(socketIn(directory));
-	const server = createServer((socket) => listen(socket, runtime));
+	const server = createServer((socket) => listen(socket, runtime, onActed));
 	server.maxConnections = MOST_CALLERS;
 	server.unref();
 	await listening(server, directory);
@@ -72,7 +81,7 @@ function listening(server: Server, directory: string): Promise<void> {
 	});
 }
 
-function listen(socket: Socket, runtime: Runtime): void {
+function listen(socket: Socket, runtime: Runtime, onActed: ServeOptions["onActed"]): void {
 	const frames = new Frames();
 	let before: Promise<void> = Promise.resolve();
 	const say = (message: object): void => {
@@ -89,7 +98,9 @@ function listen(socket: Socket, runtime: Runtime): void {
 				before = before.then(async () => {
 					// However long it takes: who asked is not silent.
 					socket.setTimeout(0);
-					say(await answerTo(asked, runtime));
+					const answer = await answerTo(asked, runtime);
+					say(answer);
+					if ("done" in answer) onActed?.(asked.verb, asked.actor);
 					socket.setTimeout(SILENT_MS);
 				});
 			}
