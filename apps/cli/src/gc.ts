@@ -84,8 +84,10 @@ function artifactLines({ files, bytes, undecided }: Collection["artifacts"], wen
 }
 
 const heldText = (held: NonNullable<Collection["heldBy"]>): string =>
-	"unknown" in held
-		? `held back by the kept state at #${held.seq}, which has ${held.unknown} of a feature that is not here: whoever has it may need that`
-		: "kind" in held
-			? `held back by #${held.seq}, a record of a kind that is not known here (${held.kind}): whoever knows it may need it`
-			: `held back by what is under way (${held.projection}), which needs #${held.seq}`;
+	"label" in held
+		? `held back by the label ${oneLine(held.label, 64)}: at it an effect was under way that began at #${held.seq}, and whoever goes back there has to find how it ended`
+		: "unknown" in held
+			? `held back by the kept state at #${held.seq}, which has ${held.unknown} of a feature that is not here: whoever has it may need that`
+			: "kind" in held
+				? `held back by #${held.seq}, a record of a kind that is not known here (${held.kind}): whoever knows it may need it`
+				: `held back by what is under way (${held.projection}), which needs #${held.seq}`;

@@ -7,12 +7,19 @@ import { isAwaited, journal, openStarts } from "./journal.ts";
 import { stepCompleted, stepStarted } from "./records.ts";
 
 /** The step that a record is about, and the seq of its first start. Records kept aside (`step_late`) were checked by no schema yet. */
-const spoken = z.object({ lane: z.string(), fp: z.string(), occ: z.int(), started: z.int().optional() });
+const spoken = z.object({
+	lane: z.string(),
+	fp: z.string(),
+	occ: z.int(),
+	started: z.int().optional(),
+	attempt: z.int().optional(),
+});
 
 export interface StepReport {
 	readonly of: string;
 	readonly what: "begun" | "failed" | "done";
 	readonly start?: Seq | undefined;
+	readonly again?: true;
 }
 
 /** Give this to `openTimeline` of @reyn/timetravel as `outcomes`, with `journal` among its projections. */
@@ -23,7 +30,9 @@ export const stepOutcomes = {
 		if (!step) return undefined;
 		const of = `${step.lane} ${entryKey(step)}`;
 		const what = kind === stepStarted.kind ? "begun" : kind === stepCompleted.kind ? "done" : "failed";
-		return { of, what, start: step.started };
+		const { started: start, attempt = 1 } = step;
+		// A start of an older version does not say of which it is another try.
+		return { of, what, start, ...(what === "begun" && start === undefined && attempt > 1 && { again: true as const }) };
 	},
 	openStarts: (view: View): readonly Seq[] => openStarts(view.get(journal)),
 	isAwaited: (view: View, outcome: Draft): boolean => isAwaited(view.get(journal), outcome),

@@ -3,6 +3,7 @@ import {
 	journal,
 	journalRecords,
 	type Lane,
+	laneClosed,
 	NonRetryableError,
 	type Reconciled,
 	runProgram,
@@ -14,7 +15,7 @@ import {
 } from "@reyn/journal";
 import { memorySnapshots } from "@reyn/snapshot";
 import { openSession, openTimeline, timetravelRecords } from "@reyn/timetravel";
-import { memoryEngine, openWal, type WalRecord } from "@reyn/wal";
+import { memoryBlobs, memoryEngine, openWal, type WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import { atOnce } from "../../../tests/kit/timers.ts";
 
@@ -44,6 +45,7 @@ async function house(program: (lane: Lane) => Promise<unknown>) {
 		);
 	return {
 		timeline,
+		session,
 		run,
 		records: (): Promise<readonly WalRecord[]> => collect(wal.read()),
 		async close() {
@@ -256,4 +258,57 @@ describe("a failure that was told on one line, and another line where the effect
 		expect(new Set(paid).size).toBe(paid.length);
 		await close();
 	});
+});
+
+test("a label at which an effect is under way keeps its outcome: whoever goes back there does not make it again", async () => {
+	const wal = await openWal(memoryEngine(), { records: [...journalRecords, ...timetravelRecords] });
+	const timeline = await openTimeline({
+		...{ wal, snapshots: memorySnapshots(), kept: memoryBlobs(), projections: [journal], outcomes: stepOutcomes },
+		keptScopes: () => [scope],
+	});
+	const session = await openSession(timeline, scope);
+	let made = 0;
+	const pay = effect("pay", {
+		async call() {
+			if (made++ === 0) await timeline.label(wal.tip, "under-way");
+			return "paid";
+		},
+	});
+	const run = () =>
+		runProgram("p", scope, stepPorts(session, { wal, signal: new AbortController().signal }), (lane) =>
+			lane.perform(pay),
+		);
+	await run();
+	await session.log.append(laneClosed({ lane: "p" }), scope).durable;
+	for (let i = 0; i < 5; i++) await session.checkpoint("turn", `turn ${i}`);
+	const cut = () => timeline.gc({ now: Date.now(), keepDays: 0, keepCheckpoints: 1 });
+	expect(await cut()).toMatchObject({ was: 1, retainedFrom: 1, heldBy: { seq: 2, label: "under-way" } });
+	await timeline.checkout((await timeline.labels())[0]?.seq ?? 0);
+	expect([await run(), made]).toEqual(["paid", 1]);
+	await session.close();
+	await wal.close();
+});
+
+test("a lane that was closed and begun again makes nothing forgotten of what it knew before", async () => {
+	const keys: string[] = [];
+	let isOpen = false;
+	const pay = effect("pay", {
+		async call({ idempotencyKey: key = "" }) {
+			keys.push(key);
+			if (!isOpen) throw new NonRetryableError("no such account");
+			return "paid";
+		},
+	});
+	const { timeline, session, run, records, close } = await house((lane) =>
+		lane.perform(pay).catch(({ code }: { code?: string }) => `told ${code}`),
+	);
+	expect(await run()).toBe("ended: told NON_RETRYABLE");
+	const start = (await records()).find(({ kind }) => kind === stepStarted.kind)?.seq ?? 0;
+	await session.log.append(laneClosed({ lane: "p" }), scope).durable;
+	isOpen = true;
+	expect(await run()).toBe("ended: paid");
+	await timeline.checkout(start);
+	expect(await run()).toBe("ended: told NON_RETRYABLE");
+	expect(keys).toHaveLength(2);
+	await close();
 });

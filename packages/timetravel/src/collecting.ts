@@ -5,7 +5,15 @@ import type { BranchIndex } from "./branch-index.ts";
 import type { TimelineOptions } from "./options.ts";
 import type { Label, Reading } from "./reading.ts";
 import { isMeta, isOutside } from "./records.ts";
-import { type Floor, firstToKeep, floorOf, type RetentionPolicy, type Unfolded, type Unknown } from "./retention.ts";
+import {
+	type Floor,
+	firstToKeep,
+	floorOf,
+	type RetentionPolicy,
+	type UnderWay,
+	type Unfolded,
+	type Unknown,
+} from "./retention.ts";
 import { assertKeepable, keepBefore } from "./truncation.ts";
 import type { WholeLog } from "./whole-log.ts";
 
@@ -17,8 +25,8 @@ export interface Collection {
 	readonly was: Seq;
 	/** The first record that is still on disk: the log is cut in whole segments. */
 	readonly first: Seq;
-	/** Why less was cut than the policy allows: live work needs older records, or a record or a state is of an unknown kind. */
-	readonly heldBy?: Floor | Unknown | Unfolded;
+	/** Why less was cut than the policy allows: live work, or a label, needs older records, or a record or a state is of an unknown kind. */
+	readonly heldBy?: Held;
 	/** Labels of seqs before the cut; their states are kept. */
 	readonly labels: readonly Label[];
 	/** The seqs whose states outlive their records, newest first: the one before the cut, labels, and rewinds that mix two lines. */
@@ -28,17 +36,22 @@ export interface Collection {
 	readonly chunks: number;
 }
 
+type Held = Floor | UnderWay | Unknown | Unfolded;
+
 export class Collecting {
 	readonly #reading: Reading;
 	readonly #whole: WholeLog;
-	readonly #options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots" | "projections">;
+	readonly #options: Pick<
+		TimelineOptions,
+		"keptScopes" | "known" | "undoRules" | "snapshots" | "projections" | "outcomes"
+	>;
 	readonly #snapped: (seq: Seq) => Promise<Seq>;
 
 	/** @param snapped gives the seq that a checkout of a seq goes to */
 	constructor(
 		reading: Reading,
 		whole: WholeLog,
-		options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots" | "projections">,
+		options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots" | "projections" | "outcomes">,
 		snapped: (seq: Seq) => Promise<Seq>,
 	) {
 		this.#reading = reading;
@@ -73,7 +86,7 @@ export class Collecting {
 	}
 
 	/** Where the log may be cut: behind a checkpoint, as far as policy and live work allow. */
-	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Floor | Unknown | Unfolded }> {
+	async #retention(policy: RetentionPolicy): Promise<{ before: Seq; heldBy?: Held }> {
 		const was = this.#reading.retained.retainedFrom;
 		const { known, projections } = this.#options;
 		// A further cut would lose the kept state of a projection that is not registered now.
@@ -83,7 +96,7 @@ export class Collecting {
 		const scopes = await this.#scopes();
 		let last = firstToKeep(checkpoints, policy);
 		const unknown = last === undefined ? undefined : await this.#firstUnknown(was, last);
-		let heldBy: Floor | Unknown | undefined = unknown;
+		let heldBy: Held | undefined = unknown;
 		if (unknown) last = checkpoints.findLast(({ seq }) => seq < unknown.seq)?.seq;
 		while (last !== undefined && last >= was) {
 			const before = last + 1;
@@ -106,7 +119,7 @@ export class Collecting {
 	}
 
 	/** The oldest record that live work needs: at the tip, at the cut, and in the states that resets behind the cut went back to. */
-	async #lowestFloor(before: Seq, scopes: readonly Scope[]): Promise<Floor | undefined> {
+	async #lowestFloor(before: Seq, scopes: readonly Scope[]): Promise<Floor | UnderWay | undefined> {
 		const back = this.#reading.lineage.resets.filter(({ seq, target }) => seq >= before && target < before);
 		const { tip } = this.#reading.wal;
 		let lowest: Floor | undefined;
@@ -117,7 +130,27 @@ export class Collecting {
 		for (const scope of scopes)
 			for (const seq of [tip, before - 1, ...back.map((each) => each.seq)]) look(await this.#reading.at(seq, scope));
 		for (const scope of this.#whole.scopes(scopes)) look(await this.#whole.at(tip, scope));
-		return lowest;
+		const begun = await this.#openAtLabels(before, scopes);
+		return begun && begun.seq < (lowest?.seq ?? Number.POSITIVE_INFINITY) ? begun : lowest;
+	}
+
+	/**
+	 * The oldest start that is open in a state which a label keeps. Its outcome comes later, and whoever goes back to the label has to
+	 * find it, or what was done is done again.
+	 */
+	async #openAtLabels(before: Seq, scopes: readonly Scope[]): Promise<UnderWay | undefined> {
+		const { outcomes } = this.#options;
+		if (!outcomes) return undefined;
+		let oldest: UnderWay | undefined;
+		for (const { name: label, seq } of await this.#reading.labels()) {
+			// What is before the last cut is gone already.
+			if (seq >= before || !this.#reading.retained.has(seq)) continue;
+			const at = await this.#snapped(seq);
+			for (const scope of scopes)
+				for (const start of outcomes.openStarts(await this.#reading.at(at, scope)))
+					if (start < (oldest?.seq ?? before)) oldest = { seq: start, label, scope };
+		}
+		return oldest;
 	}
 
 	/** The index that stands for all records before a seq, once they are gone. Its states are stored, unless `dryRun`. */

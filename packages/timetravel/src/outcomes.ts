@@ -25,6 +25,8 @@ export interface OutcomeReport {
 	readonly what: "begun" | "failed" | "done";
 	/** The seq of the first start, if there was one and this is not that. */
 	readonly start?: Seq | undefined;
+	/** It was begun again, and the record does not say of which start. */
+	readonly again?: true;
 }
 
 /** An outcome that is recorded on another line of history than the current one. */
@@ -57,14 +59,12 @@ export async function outcomesBeyond(
 		const outcome: Draft = stepLate.is(record) ? record.data : record;
 		const said = outcomes.read(outcome);
 		if (!said) continue;
-		const { start, what } = said;
-		if (what === "begun" && start === undefined) {
-			// A start of an older version does not say of which it is another try. On a line that has not that start it is another one.
+		const { start } = said;
+		if (said.again) {
+			// A line that has not that start begins another one.
 			const path = lineage.path(seq, scope);
-			const repeated = [...found].filter(
-				([known, each]) => isRepeat(each, said, scope) && path.has({ ...record, seq: known }),
-			);
-			for (const [known] of repeated) found.delete(known);
+			const isAgain = (known: Seq): boolean => path.has({ ...record, seq: known });
+			for (const [known, each] of found) if (isRepeat(each, said, scope) && isAgain(known)) found.delete(known);
 		}
 		if (start === undefined || !isAsked(start) || found.get(start)?.said.what === "done") continue;
 		// A record on the current line is in the state already, and is newer than what was found.

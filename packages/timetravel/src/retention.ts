@@ -37,6 +37,14 @@ export interface Floor {
 	readonly scope: Scope;
 }
 
+/** An effect that is under way in the state that a label keeps: its outcome is recorded later, and has to be found from there. */
+export interface UnderWay {
+	/** The seq of its start. */
+	readonly seq: Seq;
+	readonly label: string;
+	readonly scope: Scope;
+}
+
 /** A record of an unknown kind: nobody here can fold it into a state that would stand for it. */
 export interface Unknown {
 	readonly seq: Seq;
