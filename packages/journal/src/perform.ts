@@ -469,7 +469,9 @@ class Performance<T> implements Asked<T> {
 				},
 			};
 			try {
-				return { result: await stopper.run(() => this.#step.call(context)), isUsed: lane?.isUsed ?? false };
+				// What was made is made, though its line of history was left meanwhile: that is where its outcome is kept.
+				const isLate = (stop: Error): boolean => isReynError(stop, "STALE_LINEAGE");
+				return { result: await stopper.run(() => this.#step.call(context), isLate), isUsed: lane?.isUsed ?? false };
 			} catch (error) {
 				// Its steps may be asked for again, by its next try or by whoever goes on: not beside those of this one.
 				lane?.end();

@@ -74,13 +74,18 @@ export class Stopper {
 		return this.#stop !== undefined;
 	}
 
-	/** Runs it, once. @throws what it throws; why it was stopped, also where it has caught that */
-	run<T>(body: () => Promise<T>): Promise<T> {
+	/**
+	 * Runs it, once.
+	 *
+	 * @param counts does its result count, though it was stopped for this? Default: it never does
+	 * @throws what it throws; why it was stopped, also where it has caught that
+	 */
+	run<T>(body: () => Promise<T>, counts: (stop: Error) => boolean = () => false): Promise<T> {
 		return new Promise<T>((resolve, reject) => {
 			this.#reject = reject;
 			const begun = async (): Promise<T> => body();
 			begun().then(
-				(result) => (this.#stop ? reject(this.#stop) : resolve(result)),
+				(result) => (this.#stop && !counts(this.#stop) ? reject(this.#stop) : resolve(result)),
 				(error: unknown) => reject(this.#stop ?? error),
 			);
 		}).finally(() => {

@@ -312,3 +312,52 @@ test("a lane that was closed and begun again makes nothing forgotten of what it 
 	expect(keys).toHaveLength(2);
 	await close();
 });
+
+test("an effect whose line was left during a step inside it is known to be made, where its program catches that", async () => {
+	const [wal, there, left] = [
+		await openWal(memoryEngine(), { records: [...journalRecords, ...timetravelRecords] }),
+		Promise.withResolvers<void>(),
+		Promise.withResolvers<void>(),
+	];
+	const timeline = await openTimeline({
+		...{ wal, snapshots: memorySnapshots(), projections: [journal], outcomes: stepOutcomes },
+	});
+	const session = await openSession(timeline, scope);
+	let made = 0;
+	const inner = effect("inner", {
+		async call() {
+			there.resolve();
+			await left.promise;
+			return "";
+		},
+	});
+	const pay = effect("pay", {
+		async call({ lane }) {
+			await lane.perform(inner).catch(() => {});
+			return `paid ${++made}`;
+		},
+	});
+	// On the line that it began on, as work does that the session knows nothing of.
+	const run = () => {
+		const line = { view: session.view, log: session.log, adopt: session.adopt.bind(session) };
+		const ports = stepPorts(
+			{
+				...line,
+				get view() {
+					return session.view;
+				},
+			},
+			{ wal, signal: new AbortController().signal },
+		);
+		return runProgram("p", scope, ports, (lane) => lane.perform(pay));
+	};
+	const first = run();
+	await there.promise;
+	await timeline.checkout(0);
+	left.resolve();
+	await expect(first).rejects.toMatchObject({ code: "STALE_LINEAGE" });
+	await timeline.checkout(2);
+	expect([await run(), made]).toEqual(["paid 1", 1]);
+	await session.close();
+	await wal.close();
+});
