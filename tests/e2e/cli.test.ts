@@ -147,7 +147,7 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 		}
 	});
 
-	test("a second process on the same state is refused with the first one's pid, and may look", async () => {
+	test("a second process on the same state is done by the first, whose pid it says, and may look", async () => {
 		const first = start(here, [
 			"--pace",
 			"60000",
@@ -158,9 +158,11 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 			"stream-json",
 		]);
 		await first.says("{");
-		const second = await run(here, ["run", "-p", "hi"]);
-		expect(second.code).toBe(4);
-		expect(second.stderr).toContain(`process ${first.child.pid}`);
+		const second = await run(here, ["label", "@", "beside"]);
+		expect(second, second.stderr).toMatchObject({ code: 0 });
+		expect(await run(here, ["script", "run", "none.ts"])).toMatchObject({ code: 3 });
+		const asked = await run(here, ["run", "-p", "hi", "--json"]);
+		expect(JSON.parse(asked.stdout)).toMatchObject({ turn: expect.any(Number), pid: first.child.pid });
 		expect(await run(here, ["log"])).toMatchObject({ code: 0 });
 		first.child.kill("SIGTERM");
 		expect(await first.ended).toMatchObject({ code: 143 });

@@ -126,8 +126,9 @@ export function commands(done: (exitCode: number) => void): Command {
 				if (text.trim() === "") throw new CliError("CLI_USAGE", "the question is empty; give one with -p");
 				const ask = verbs.find(({ name }) => name === "ask") as WorkVerb;
 				const start = async (runtime: Runtime): Promise<void> => void (await runtime.prompt(text));
-				const here = () => work({ globals: globals(), format: formatOf(globals(), outputFormat), restore, start });
-				done(await unlessHeld(ask, { text }, globals(), here));
+				const format = formatOf(globals(), outputFormat);
+				const here = () => work({ globals: globals(), format, restore, start });
+				done(await unlessHeld(ask, { text }, globals(), format, here));
 			},
 		);
 

@@ -120,10 +120,11 @@ async function workOn(
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
 	await reading(globals, (runtime) => verb.check(runtime, given));
-	return unlessHeld(verb, raw, globals, () =>
+	const how = formatOf(globals, format);
+	return unlessHeld(verb, raw, globals, how, () =>
 		work({
 			globals,
-			format: formatOf(globals, format),
+			format: how,
 			restore: !verb.isAlone,
 			start: async (runtime) => void (await verb.begin(runtime, given)),
 		}),
@@ -135,6 +136,7 @@ export async function unlessHeld(
 	verb: WorkVerb,
 	raw: Readonly<Record<string, unknown>>,
 	globals: Globals,
+	format: OutputFormat,
 	here: () => Promise<number>,
 ): Promise<number> {
 	try {
@@ -144,7 +146,8 @@ export async function unlessHeld(
 		const there = await beginThere(verb, raw, "user", placesOf(globals));
 		if (!there) throw error;
 		const { begun, pid } = there;
-		if (globals.json) out.json({ ...begun, pid });
+		if (format === "stream-json") out.json({ type: "result", ...begun, pid, exitCode: exitCodes.ok });
+		else if (format === "json") out.json({ ...begun, pid });
 		else out.lines([...verb.lines(begun, reyn), `it works in process ${pid}, which has the log, and is told there`]);
 		return exitCodes.ok;
 	}

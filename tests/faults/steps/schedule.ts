@@ -1,8 +1,11 @@
 /** One process under a seeded scheduler: of all that could happen next, it says what does. */
 import { setImmediate as microtasks } from "node:timers/promises";
-import type { Clock, LogEngine, Timers } from "@reyn/wal";
-import type { MortalDisk } from "@reyn/wal/testing";
+import { type Clock, fileEngine, type LogEngine, openWal, type Timers } from "@reyn/wal";
+import { MemoryDisk, type MortalDisk } from "@reyn/wal/testing";
 import type { Random } from "../../kit/seeded.ts";
+
+// What a writer loads late is loaded before: that is real time, of which nobody here knows.
+await (await openWal(fileEngine("/loaded", { disk: new MemoryDisk() }), { records: [] })).close();
 
 /** From this turn on, before so many more changes of the disk; 0: at once. */
 export interface Death {
