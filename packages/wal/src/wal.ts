@@ -138,6 +138,8 @@ export interface OpenWalOptions {
 	readonly timers?: Timers;
 }
 
+let writerModule: typeof import("./log-writer.ts") | undefined;
+
 /**
  * Opens the log in a directory (made when it is missing), or a realm of an engine.
  *
@@ -167,7 +169,8 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 		return new OpenedWal({ log, kinds, clock, at: { place: usual, ...shown }, writer: undefined });
 	}
 	// Who only reads needs none of it.
-	const { LogWriter } = await import("./log-writer.ts");
+	writerModule ??= await import("./log-writer.ts");
+	const { LogWriter } = writerModule;
 	const { leaseMs } = engine.caps;
 	const maxLineBytes = Math.min(engine.caps.maxLineBytes ?? MAX_LINE_BYTES, MAX_LINE_BYTES);
 	const asked = clock.now();

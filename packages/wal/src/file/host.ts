@@ -29,10 +29,15 @@ export interface HostSpec {
 	readonly owner: Owner;
 }
 
+let callsModule: typeof import("./calls.ts") | undefined;
+
 /** The calls, one after the other, on this thread. */
 export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
-	// Who has the thread needs none of this in its own.
-	const loaded = import("./calls.ts").then(({ callsOn }) => callsOn(disk, spec));
+	const loaded = (async () => {
+		// Who has the thread needs none of this in its own. Loaded once, it takes no time of a simulated world any more.
+		callsModule ??= await import("./calls.ts");
+		return callsModule.callsOn(disk, spec);
+	})();
 	return {
 		lock: async () => (await loaded).lock(),
 		recover: async (proven) => (await loaded).recover(proven),
