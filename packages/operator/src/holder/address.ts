@@ -10,7 +10,7 @@ const NAME = "holder.sock";
 /** What fits into the address of a socket, with its end, on every system. */
 const LONGEST_PATH = 103;
 
-/** @returns undefined: this system has no sockets in directories that are known to be for their owner alone */
+/** Has this system sockets in directories that are known to be for their owner alone? */
 export const hasSockets = process.platform !== "win32";
 
 export const socketIn = (directory: string): string => join(directory, NAME);
