@@ -1,5 +1,5 @@
 /** One process under a seeded scheduler: of all that could happen next, it says what does. */
-import { setImmediate as microtasks } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, fileEngine, type LogEngine, openWal, type Timers } from "@reyn/wal";
 import { MemoryDisk, type MortalDisk } from "@reyn/wal/testing";
 import type { Random } from "../../kit/seeded.ts";
@@ -12,6 +12,9 @@ export interface Death {
 	readonly turn: number;
 	readonly changes: number;
 }
+
+/** How many turns of the event loop nothing may happen in, before nothing ever will. */
+const IDLE = 100;
 
 interface Timer {
 	readonly at: number;
@@ -80,11 +83,17 @@ export class Schedule {
 				outcome = { status: "rejected", reason };
 			},
 		);
-		for (;;) {
-			await microtasks();
+		for (let idle = 0; ; ) {
+			// What was let go on goes as far as it can. A log that has worked for some real time lets the event loop have turns.
+			for (let turns = 0; turns < 5; turns++) await nextTurn();
 			if (this.isDead) return undefined;
 			if (outcome?.status === "fulfilled") return outcome.value;
 			if (outcome) throw outcome.reason;
+			if (this.#choices === 0) {
+				if (++idle > IDLE) throw new Error("the run waits for something that will never happen");
+				continue;
+			}
+			idle = 0;
 			this.#turns++;
 			if (this.#turns === this.#death?.turn) this.#die(this.#death.changes);
 			if (this.isDead) return undefined;
@@ -97,13 +106,18 @@ export class Schedule {
 		else this.#disk.dieAt(changes);
 	}
 
+	/** Time stands still while anything else can go on. */
+	get #timer(): Timer | undefined {
+		return this.#held === 0 || this.#waiting.length === 0 ? this.#timers[0] : undefined;
+	}
+
+	get #choices(): number {
+		return this.#waiting.length + (this.#timer ? 1 : 0);
+	}
+
 	#goOn(): void {
-		// Time stands still while anything else can go on.
-		const [timer] = this.#held === 0 || this.#waiting.length === 0 ? this.#timers : [];
-		const choices = this.#waiting.length + (timer ? 1 : 0);
-		if (choices === 0) throw new Error("the run waits for something that will never happen");
-		const chosen = this.#random.below(choices);
-		const [resolve] = this.#waiting.splice(chosen, 1);
+		const timer = this.#timer;
+		const [resolve] = this.#waiting.splice(this.#random.below(this.#choices), 1);
 		if (resolve) resolve();
 		else if (timer) {
 			this.#now = Math.max(this.#now, timer.at);
