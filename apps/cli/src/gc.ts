@@ -85,7 +85,7 @@ function artifactLines({ files, bytes, undecided }: Collection["artifacts"], wen
 
 const heldText = (held: NonNullable<Collection["heldBy"]>): string =>
 	"label" in held
-		? `held back by the label ${oneLine(held.label, 64)}: at it an effect was under way that began at #${held.seq}, and whoever goes back there has to find how it ended`
+		? `held back by the label ${oneLine(held.label, 64)}: what is under way at it (${held.projection}) needs #${held.seq} on, and whoever goes back there goes on with it`
 		: "unknown" in held
 			? `held back by the kept state at #${held.seq}, which has ${held.unknown} of a feature that is not here: whoever has it may need that`
 			: "kind" in held

@@ -5,7 +5,7 @@ export { hashedTexts } from "./hashed-texts.ts";
 export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";
 export { assertPurity } from "./purity.ts";
 export { toJson } from "./results.ts";
-export { scriptLane } from "./script/branches.ts";
 export { eventOfRecord, eventOfStep } from "./script/events.ts";
+export { scriptLane } from "./script/records.ts";
 export { openRuns } from "./script/script-runs.ts";
 export { spilledTextSchema } from "./spilled-text.ts";

@@ -23,6 +23,7 @@ import {
 } from "./entry.ts";
 import { startsDurably } from "./purity.ts";
 import { type CallKey, laneClosed, laneFailed, stepCompleted, stepFailed, stepStarted } from "./records.ts";
+import { scriptFailed, scriptLane } from "./script/records.ts";
 
 /**
  * A node in the tree of lanes: the lane `plan/p1/s1` is three levels below the root. A closed lane is removed, so the state holds
@@ -61,18 +62,17 @@ const empty: JournalState = {
 /** The open lanes of a scope, and the steps of each. */
 export const journal = defineProjection<JournalState>({
 	name: "journal",
-	version: 3,
+	version: 4,
 	schema: laneState,
 	init: () => empty,
-	migrate: (state) => fromSecond(state as SecondState),
+	// What a script had failed by counts as told in a state of version 3, of which nobody can tell.
+	migrate: (state, from) => (from === 3 ? state : fromSecond(state as SecondState)),
 	handle: (on) => [
 		on(stepStarted, (state, _, record) => afterRecord(state, record)),
 		on(stepCompleted, (state, _, record) => afterRecord(state, record)),
 		on(stepFailed, (state, _, record) => afterRecord(state, record)),
-		on(laneFailed, (state, { lane, by = [] }) => {
-			const next = by.reduce((all, call) => withoutLast(all, lane, call), state);
-			return changed(next, lane, (found) => withoutFailures(found, 0));
-		}),
+		on(laneFailed, (state, { lane, by }) => failedBy(state, lane, by)),
+		on(scriptFailed, (state, { run, by }) => failedBy(state, scriptLane(run), by)),
 		on(laneClosed, (state, { lane }) => without(state, lane.split("/"))),
 	],
 	floor: (state) => {
@@ -236,6 +236,12 @@ function newestBeside(state: JournalState, path: readonly string[]): Seq {
 		if (!lane) break;
 	}
 	return newest;
+}
+
+/** The state after a program ended by throwing. @param by as in `lane_failed` */
+function failedBy(state: JournalState, program: string, by: readonly CallKey[] = []): JournalState {
+	const next = by.reduce((all, call) => withoutLast(all, program, call), state);
+	return changed(next, program, (found) => withoutFailures(found, 0));
 }
 
 /**

@@ -13,12 +13,14 @@ const spoken = z.object({
 	occ: z.int(),
 	started: z.int().optional(),
 	attempt: z.int().optional(),
+	adopts: z.int().optional(),
 });
 
 export interface StepReport {
 	readonly of: string;
 	readonly what: "begun" | "failed" | "done";
 	readonly start?: Seq | undefined;
+	readonly repeats?: Seq | undefined;
 	readonly again?: true;
 }
 
@@ -30,9 +32,15 @@ export const stepOutcomes = {
 		if (!step) return undefined;
 		const of = `${step.lane} ${entryKey(step)}`;
 		const what = kind === stepStarted.kind ? "begun" : kind === stepCompleted.kind ? "done" : "failed";
-		const { started: start, attempt = 1 } = step;
+		const { started: start, adopts: repeats, attempt = 1 } = step;
 		// A start of an older version does not say of which it is another try.
-		return { of, what, start, ...(what === "begun" && start === undefined && attempt > 1 && { again: true as const }) };
+		return {
+			of,
+			what,
+			start,
+			repeats,
+			...(what === "begun" && start === undefined && attempt > 1 && { again: true as const }),
+		};
 	},
 	openStarts: (view: View): readonly Seq[] => openStarts(view.get(journal)),
 	isAwaited: (view: View, outcome: Draft): boolean => isAwaited(view.get(journal), outcome),

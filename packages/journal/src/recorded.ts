@@ -18,6 +18,7 @@ import {
 } from "./entry.ts";
 import { startsDurably } from "./purity.ts";
 import { type CallKey, laneClosed, laneFailed, stepStarted } from "./records.ts";
+import { scriptFailed, scriptLane } from "./script/records.ts";
 
 interface RecordedLane {
 	readonly entries: Map<string, JournalEntry>;
@@ -79,10 +80,8 @@ export class Recorded {
 	/** Folds one more record. */
 	record(record: WalRecord): void {
 		if (laneClosed.is(record)) close(this.#root, record.data.lane.split("/"));
-		if (laneFailed.is(record)) {
-			const lane = this.#laneAt(record.data.lane);
-			if (lane) this.#forgetIn(lane, record.data.by);
-		}
+		if (laneFailed.is(record)) this.#forgetFailures(record.data.lane, record.data.by);
+		if (scriptFailed.is(record)) this.#forgetFailures(scriptLane(record.data.run), record.data.by);
 		if (!stepKinds.includes(record.kind)) return;
 		const step = record.data as Identity & {
 			readonly within?: number;
@@ -110,12 +109,10 @@ export class Recorded {
 		for (const each of path) each.begun = Math.min(each.begun, step.within ?? entry.after);
 	}
 
-	/** Folds the end of a program, by throwing, whose lanes these are. @param by as in `lane_failed` */
-	forgetFailures(by?: readonly CallKey[]): void {
-		this.#forgetIn(this.#root, by);
-	}
-
-	#forgetIn(lane: RecordedLane, by: readonly CallKey[] = []): void {
+	/** Folds the end of a program by throwing. @param by as in `lane_failed` */
+	#forgetFailures(program: string, by: readonly CallKey[] = []): void {
+		const lane = this.#laneAt(program);
+		if (!lane) return;
 		for (const call of by) {
 			const entries = this.#laneAt(call.lane)?.entries;
 			const entry = entries?.get(entryKey(call));

@@ -5,15 +5,7 @@ import type { BranchIndex } from "./branch-index.ts";
 import type { TimelineOptions } from "./options.ts";
 import type { Label, Reading } from "./reading.ts";
 import { isMeta, isOutside } from "./records.ts";
-import {
-	type Floor,
-	firstToKeep,
-	floorOf,
-	type RetentionPolicy,
-	type UnderWay,
-	type Unfolded,
-	type Unknown,
-} from "./retention.ts";
+import { type Floor, firstToKeep, floorOf, type RetentionPolicy, type Unfolded, type Unknown } from "./retention.ts";
 import { assertKeepable, keepBefore } from "./truncation.ts";
 import type { WholeLog } from "./whole-log.ts";
 
@@ -25,7 +17,7 @@ export interface Collection {
 	readonly was: Seq;
 	/** The first record that is still on disk: the log is cut in whole segments. */
 	readonly first: Seq;
-	/** Why less was cut than the policy allows: live work, or a label, needs older records, or a record or a state is of an unknown kind. */
+	/** Why less was cut than the policy allows: work that is not over, now or at a label, needs older records, or a record or a state is of an unknown kind. */
 	readonly heldBy?: Held;
 	/** Labels of seqs before the cut; their states are kept. */
 	readonly labels: readonly Label[];
@@ -36,22 +28,24 @@ export interface Collection {
 	readonly chunks: number;
 }
 
-type Held = Floor | UnderWay | Unknown | Unfolded;
+interface LabelledFloor {
+	readonly at: Seq;
+	readonly floor: Floor;
+}
+
+type Held = Floor | Unknown | Unfolded;
 
 export class Collecting {
 	readonly #reading: Reading;
 	readonly #whole: WholeLog;
-	readonly #options: Pick<
-		TimelineOptions,
-		"keptScopes" | "known" | "undoRules" | "snapshots" | "projections" | "outcomes"
-	>;
+	readonly #options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots" | "projections">;
 	readonly #snapped: (seq: Seq) => Promise<Seq>;
 
 	/** @param snapped gives the seq that a checkout of a seq goes to */
 	constructor(
 		reading: Reading,
 		whole: WholeLog,
-		options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots" | "projections" | "outcomes">,
+		options: Pick<TimelineOptions, "keptScopes" | "known" | "undoRules" | "snapshots" | "projections">,
 		snapped: (seq: Seq) => Promise<Seq>,
 	) {
 		this.#reading = reading;
@@ -94,13 +88,14 @@ export class Collecting {
 		if (unfolded) return { before: was, heldBy: unfolded };
 		const checkpoints = this.#reading.timelineIndex.checkpoints.filter(({ seq }) => seq >= was);
 		const scopes = await this.#scopes();
+		const labelled = await this.#labelledFloors(scopes);
 		let last = firstToKeep(checkpoints, policy);
 		const unknown = last === undefined ? undefined : await this.#firstUnknown(was, last);
 		let heldBy: Held | undefined = unknown;
 		if (unknown) last = checkpoints.findLast(({ seq }) => seq < unknown.seq)?.seq;
 		while (last !== undefined && last >= was) {
 			const before = last + 1;
-			const lowest = await this.#lowestFloor(before, scopes);
+			const lowest = await this.#lowestFloor(before, scopes, labelled);
 			if (lowest === undefined || lowest.seq >= before) return { before, ...(heldBy ? { heldBy } : {}) };
 			heldBy = lowest;
 			last = checkpoints.findLast(({ seq }) => seq < lowest.seq)?.seq;
@@ -118,39 +113,41 @@ export class Collecting {
 		return undefined;
 	}
 
-	/** The oldest record that live work needs: at the tip, at the cut, and in the states that resets behind the cut went back to. */
-	async #lowestFloor(before: Seq, scopes: readonly Scope[]): Promise<Floor | UnderWay | undefined> {
+	/**
+	 * The oldest record that work needs which is not over: at the tip, at the cut, at labels, and in the states that resets behind the
+	 * cut went back to.
+	 */
+	async #lowestFloor(
+		before: Seq,
+		scopes: readonly Scope[],
+		labelled: readonly LabelledFloor[],
+	): Promise<Floor | undefined> {
 		const back = this.#reading.lineage.resets.filter(({ seq, target }) => seq >= before && target < before);
 		const { tip } = this.#reading.wal;
 		let lowest: Floor | undefined;
-		const look = (view: View): void => {
-			const floor = floorOf(view);
+		const take = (floor: Floor | undefined): void => {
 			if (floor && floor.seq < (lowest?.seq ?? Number.POSITIVE_INFINITY)) lowest = floor;
 		};
+		const look = (view: View): void => take(floorOf(view));
 		for (const scope of scopes)
 			for (const seq of [tip, before - 1, ...back.map((each) => each.seq)]) look(await this.#reading.at(seq, scope));
 		for (const scope of this.#whole.scopes(scopes)) look(await this.#whole.at(tip, scope));
-		const begun = await this.#openAtLabels(before, scopes);
-		return begun && begun.seq < (lowest?.seq ?? Number.POSITIVE_INFINITY) ? begun : lowest;
+		for (const { at, floor } of labelled) if (at < before) take(floor);
+		return lowest;
 	}
 
-	/**
-	 * The oldest start that is open in a state which a label keeps. Its outcome comes later, and whoever goes back to the label has to
-	 * find it, or what was done is done again.
-	 */
-	async #openAtLabels(before: Seq, scopes: readonly Scope[]): Promise<UnderWay | undefined> {
-		const { outcomes } = this.#options;
-		if (!outcomes) return undefined;
-		let oldest: UnderWay | undefined;
-		for (const { name: label, seq } of await this.#reading.labels()) {
-			// What is before the last cut is gone already.
-			if (seq >= before || !this.#reading.retained.has(seq)) continue;
-			const at = await this.#snapped(seq);
-			for (const scope of scopes)
-				for (const start of outcomes.openStarts(await this.#reading.at(at, scope)))
-					if (start < (oldest?.seq ?? before)) oldest = { seq: start, label, scope };
+	/** What the work needs that is not over at the labels. What is before the last cut is gone already. */
+	async #labelledFloors(scopes: readonly Scope[]): Promise<readonly LabelledFloor[]> {
+		const floors: LabelledFloor[] = [];
+		for (const { name: label, seq: at } of await this.#reading.labels()) {
+			if (!this.#reading.retained.has(at)) continue;
+			const snapped = await this.#snapped(at);
+			for (const scope of scopes) {
+				const floor = floorOf(await this.#reading.at(snapped, scope));
+				if (floor) floors.push({ at, floor: { ...floor, label } });
+			}
 		}
-		return oldest;
+		return floors;
 	}
 
 	/** The index that stands for all records before a seq, once they are gone. Its states are stored, unless `dryRun`. */

@@ -11,7 +11,9 @@ export interface Live {
 	 * records that the rewind covers, with `STALE_LINEAGE`; an outcome is kept all the same if the timeline has `outcomes`.
 	 */
 	handle(): Appender;
-	/** Stops following. Asking for the scope again gives a new live state. */
+	/** Calls back with each record that the state takes, once it is in `view`; `taken` must not throw. @returns ends that */
+	follow(taken: (record: WalRecord) => void): () => void;
+	/** The state takes no more records. Asking for the scope again gives a new live state. */
 	close(): void;
 }
 
@@ -92,6 +94,7 @@ export class LiveState implements Live {
 	readonly #remove: () => void;
 	#view: View | undefined;
 	#knows: Seq = 0;
+	readonly #followers = new Set<(record: WalRecord) => void>();
 	/** Records appended while the state is being made anew. */
 	#meanwhile: WalRecord[] | undefined;
 	#rebuilding: Promise<void> = Promise.resolve();
@@ -120,9 +123,17 @@ export class LiveState implements Live {
 		this.#remove();
 	}
 
+	follow(taken: (record: WalRecord) => void): () => void {
+		// One function may follow twice.
+		const follower = (record: WalRecord): void => taken(record);
+		this.#followers.add(follower);
+		return () => void this.#followers.delete(follower);
+	}
+
 	take(record: WalRecord): void {
 		this.#meanwhile?.push(record);
 		this.#view = this.#view?.apply(record);
+		for (const taken of this.#followers) taken(record);
 	}
 
 	/** Makes the state anew; records appended meanwhile are folded into it. */

@@ -25,6 +25,8 @@ export interface OutcomeReport {
 	readonly what: "begun" | "failed" | "done";
 	/** The seq of the first start, if there was one and this is not that. */
 	readonly start?: Seq | undefined;
+	/** The seq of the record that it repeats: it says nothing newer than that one. */
+	readonly repeats?: Seq | undefined;
 	/** It was begun again, and the record does not say of which start. */
 	readonly again?: true;
 }
@@ -52,24 +54,30 @@ export async function outcomesBeyond(
 	isAsked: (start: Seq) => boolean,
 	{ wal, lineage, outcomes }: OutcomesPorts,
 ): Promise<readonly Outcome[]> {
-	const found = new Map<Seq, Outcome & { readonly said: OutcomeReport }>();
+	const found = new Map<Seq, Outcome & { readonly said: OutcomeReport; readonly first: Seq }>();
+	/** For each record that repeats another one: which said it first. */
+	const firsts = new Map<Seq, Seq>();
 	const only = [...outcomes.kinds, stepLate.kind];
 	for await (const record of wal.read({ after: Math.max(after, wal.first - 1), kinds: { only } })) {
 		const { seq, scope } = record;
 		const outcome: Draft = stepLate.is(record) ? record.data : record;
 		const said = outcomes.read(outcome);
 		if (!said) continue;
-		const { start } = said;
+		const { start, repeats } = said;
+		const first = repeats === undefined ? seq : (firsts.get(repeats) ?? repeats);
+		if (first !== seq) firsts.set(seq, first);
 		if (said.again) {
 			// A line that has not that start begins another one.
 			const path = lineage.path(seq, scope);
 			const isAgain = (known: Seq): boolean => path.has({ ...record, seq: known });
 			for (const [known, each] of found) if (isRepeat(each, said, scope) && isAgain(known)) found.delete(known);
 		}
-		if (start === undefined || !isAsked(start) || found.get(start)?.said.what === "done") continue;
+		if (start === undefined || !isAsked(start)) continue;
+		const known = found.get(start);
+		if (known && (known.said.what === "done" || known.first > first)) continue;
 		// A record on the current line is in the state already, and is newer than what was found.
 		if (!stepLate.is(record) && lineage.isActive(record)) found.delete(start);
-		else found.set(start, { scope, start, said, draft: outcomes.adopting(outcome, seq) });
+		else found.set(start, { scope, start, said, first, draft: outcomes.adopting(outcome, seq) });
 	}
 	return [...found.values()];
 }

@@ -29,20 +29,17 @@ export function firstToKeep(
 	return kept > 0 ? checkpoints[kept]?.seq : undefined;
 }
 
-/** Live work that still needs a record. */
+/** Work that is not over, and still needs a record. */
 export interface Floor {
 	readonly seq: Seq;
 	/** The name of the projection whose state needs it. */
 	readonly projection: string;
 	readonly scope: Scope;
-}
-
-/** An effect that is under way in the state that a label keeps: its outcome is recorded later, and has to be found from there. */
-export interface UnderWay {
-	/** The seq of its start. */
-	readonly seq: Seq;
-	readonly label: string;
-	readonly scope: Scope;
+	/**
+	 * The label at which the work is not over; absent: it is not over now. Whoever goes back there goes on with it, and has to find what
+	 * was recorded of it, and what came of it later.
+	 */
+	readonly label?: string;
 }
 
 /** A record of an unknown kind: nobody here can fold it into a state that would stand for it. */

@@ -1,6 +1,6 @@
 /** Sessions: where work runs. A move stops the work that it covers, and work that is asked for meanwhile waits for its end. */
 import type { View } from "@reyn/snapshot";
-import { type Appender, type Scope, type Seq, scopeKey, type Timers, within } from "@reyn/wal";
+import { type Appender, type Scope, type Seq, scopeKey, type Timers, type WalRecord, within } from "@reyn/wal";
 import { TimetravelError } from "./errors.ts";
 import type { Live } from "./live.ts";
 import type { Timeline } from "./timeline.ts";
@@ -27,6 +27,8 @@ export interface Session {
 	readonly view: View;
 	/** The log of the current line; `view` folds what it appends. After a move, the `log` from before refuses covered records (`STALE_LINEAGE`). */
 	readonly log: Appender;
+	/** Calls back with each record that `view` takes, whoever appends it; `taken` must not throw. @returns ends that */
+	follow(taken: (record: WalRecord) => void): () => void;
 	/**
 	 * Adopts what other lines of history know of a start, if that is open: its outcome, or that another try of it was begun. What was
 	 * known of the starts that were open at a rewind is adopted then; ask before one that has failed since is made again.
@@ -197,6 +199,10 @@ class OpenSession implements Session {
 
 	get works(): readonly Work[] {
 		return [...this.#works];
+	}
+
+	follow(taken: (record: WalRecord) => void): () => void {
+		return this.#live.follow(taken);
 	}
 
 	adopt(start: Seq): Promise<void> {

@@ -4,6 +4,7 @@ import { Line } from "../key.ts";
 import { Lane } from "../lane.ts";
 import type { Using } from "../step.ts";
 import { Draws } from "./draws.ts";
+import { scriptLane } from "./records.ts";
 import { standing } from "./standing.ts";
 
 /** One line of calls: the script's own, or one of a `parallel`, a `pipeline` or a `phase`. */
@@ -112,9 +113,6 @@ function here(): Standing | undefined {
 	const place = standing.getStore();
 	return place && places.get(place);
 }
-
-/** All steps of a run are in lanes below this one. */
-export const scriptLane = (run: string): string => `script/${run}`;
 
 /** Is a lane inside a call? Then its steps are parts of that call, not calls of the script. */
 export const isInner = (lane: string): boolean => /\/[0-9a-f]{16}:\d+(\/|$)/.test(lane);

@@ -13,9 +13,10 @@ import type { Model, Tool, Usage } from "../ports.ts";
 import { leavesOutcome, startsDurably } from "../purity.ts";
 import { loadResult } from "../results.ts";
 import type { Using } from "../step.ts";
-import { isInner, scriptLane } from "./branches.ts";
+import { isInner } from "./branches.ts";
 import type { ScriptModule } from "./load.ts";
 import type { Memory, ScriptMemo } from "./memo.ts";
+import { scriptLane } from "./records.ts";
 import { ScriptHost, type ScriptStep } from "./run-script.ts";
 
 /** One call of the script, in the order in which they are made. */

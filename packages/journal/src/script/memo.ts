@@ -18,7 +18,7 @@ import {
 import { describe } from "../perform.ts";
 import { startsDurably } from "../purity.ts";
 import { Recorded } from "../recorded.ts";
-import { type CallKey, stepCompleted, stepStarted } from "../records.ts";
+import { stepCompleted, stepStarted } from "../records.ts";
 import { isInner } from "./branches.ts";
 import { scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
 
@@ -95,11 +95,16 @@ export class ScriptMemo {
 	record(record: WalRecord): void {
 		if (scriptStarted.is(record)) this.#isWhole = true;
 		if (scriptStarted.is(record) || scriptResumed.is(record)) this.begin(record.data);
-		if (scriptFailed.is(record)) this.#forgetFailures(record.data.by);
+		if (scriptFailed.is(record)) {
+			this.#steps.record(record);
+			this.#learnAll();
+		}
 		if (!stepKinds.includes(record.kind)) return;
 		const id = record.data as Identity & { adopts?: Seq };
 		const key = keyOf(id);
-		const known = this.#here.get(key);
+		const own = this.#here.get(key);
+		const earlier = own ? undefined : this.#learnedElsewhere(id);
+		const known = own ?? earlier;
 		const answer = this.#answerOf(id);
 		const found: Remembered = known ?? {
 			id,
@@ -117,6 +122,7 @@ export class ScriptMemo {
 			this.#lastEffect = record.seq;
 			if (isInner(id.lane)) this.#effectsIn.set(callOf(id), record.seq);
 		}
+		if (earlier) return;
 		this.#steps.record(record);
 		if (stepCompleted.is(record) && record.data.moves !== undefined) this.#learnAll();
 	}
@@ -207,15 +213,16 @@ export class ScriptMemo {
 		this.#steps = new Recorded();
 	}
 
-	/** The script has ended by throwing. @param by as in `lane_failed` */
-	#forgetFailures(by: readonly CallKey[] | undefined): void {
-		this.#steps.forgetFailures(by);
-		this.#learnAll();
-	}
-
 	/** Updates the entries of all calls, after an end or a changed world answer has changed what they mean. */
 	#learnAll(): void {
 		for (const each of this.#here.values()) each.entry = this.#steps.lookup(each.id) ?? each.entry;
+	}
+
+	/** The call of an earlier revision that another line of history knows more of; this one has asked for nothing yet. */
+	#learnedElsewhere(id: Identity & { readonly adopts?: Seq }): Remembered | undefined {
+		if (id.adopts === undefined || this.#byOutcome.has(id.adopts)) return undefined;
+		const found = id.place && this.#byChain.get(id.place.chain);
+		return found && keyOf(found.id) === keyOf(id) ? found : undefined;
 	}
 
 	#find(id: Identity, { chain, loose }: Place): Remembered | undefined {

@@ -3,6 +3,9 @@ import { defineRecord } from "@reyn/wal";
 import { z } from "zod";
 import { callKeySchema } from "../records.ts";
 
+/** All steps of a run are in lanes below this one. */
+export const scriptLane = (run: string): string => `script/${run}`;
+
 const run = z.string();
 /** SHA-256 of the script's text, and of its canonical arguments. */
 const version = { script: z.string(), args: z.string() };

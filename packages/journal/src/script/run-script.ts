@@ -12,11 +12,12 @@ import type { Model, Tool } from "../ports.ts";
 import { pause } from "../retry.ts";
 import type { Step, Using } from "../step.ts";
 import { agentCall, agentStep, findTool } from "./agent.ts";
-import { Branches, scriptLane } from "./branches.ts";
+import { Branches } from "./branches.ts";
 import { openIsolated } from "./isolated.ts";
 import type { ScriptModule } from "./load.ts";
 import type { Expected } from "./memo.ts";
 import { type Bridge, openRealm, type Realm, type Reply } from "./realm.ts";
+import { scriptLane } from "./records.ts";
 import { fit, shapeOf } from "./schemas.ts";
 
 export interface ScriptPorts extends Using {

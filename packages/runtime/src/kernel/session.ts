@@ -1,7 +1,7 @@
 /** One session of the runtime: its state, its log, and the work under way in it. */
 import type { View } from "@reyn/snapshot";
 import type { Session as Line } from "@reyn/timetravel";
-import type { Appender, Scope, Seq } from "@reyn/wal";
+import type { Appender, Scope, Seq, WalRecord } from "@reyn/wal";
 import type { Work } from "./work.ts";
 
 export interface SessionScope {
@@ -36,6 +36,11 @@ export class Session {
 	/** Closes the session, when the current line of history has no such session any more. */
 	leave(): void {
 		void this.#line.close();
+	}
+
+	/** Calls back with each record that `view` takes, whoever appends it. @returns ends that */
+	follow(taken: (record: WalRecord) => void): () => void {
+		return this.#line.follow(taken);
 	}
 
 	/** Adopts what other lines of history know of one start. */

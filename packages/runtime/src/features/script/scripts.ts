@@ -31,7 +31,7 @@ import {
 	scriptStarted,
 } from "@reyn/journal/script";
 import type { View } from "@reyn/snapshot";
-import { type Appender, canonicalJson, isReynError, type Scope, WalError, type WalRecord } from "@reyn/wal";
+import { type Appender, canonicalJson, isReynError, type Scope, scopeKey, WalError, type WalRecord } from "@reyn/wal";
 import { isFull } from "@reyn/wal/internal";
 import { stopReason } from "../../kernel/background.ts";
 import { RuntimeError } from "../../kernel/errors.ts";
@@ -275,7 +275,7 @@ export class Scripts {
 		const { model, tools } = this.#kernel.agent(session.scope);
 		const { ask, isolate, watchTimeSlice } = this.#options;
 		const scope = scopeOf(session, run);
-		const memo = await this.#memoOf(session, run);
+		const { memo, unfollow } = await this.#followed(session, run);
 		const unrecorded = new Unrecorded((event) => {
 			const told: ScriptRunEvent = { type: "script", scope: session.scope, run, event };
 			this.#kernel.emit(told);
@@ -284,7 +284,6 @@ export class Scripts {
 		const log: Appender = {
 			append(draft, at) {
 				const appended = using.log.append(draft, at);
-				memo.record(appended.record);
 				unrecorded.record(appended.record);
 				return appended;
 			},
@@ -311,7 +310,7 @@ export class Scripts {
 				print: (line) => tell({ type: "printed", line }),
 				// The rest is told before the end is recorded.
 			}).finally(() => unrecorded.flush());
-		const end = await this.#recorded(session, run, using, work, () => recalled);
+		const end = await this.#recorded(session, run, using, work, () => recalled).finally(unfollow);
 		// The other ends have a record, which tells them.
 		if (end.status === "stopped" || end.status === "waiting")
 			tell({ type: "ended", status: end.status, reason: end.reason.message });
@@ -416,14 +415,44 @@ export class Scripts {
 		return { module: await checkScript({ name: found.name, source }, given, this.#options), args: given };
 	}
 
+	/** The recorded steps of a run, and each further one, also where another line of history knows how it ended. */
+	async #followed(session: Session, run: string): Promise<{ readonly memo: ScriptMemo; unfollow(): void }> {
+		const key = scopeKey(scopeOf(session, run));
+		let take = (record: WalRecord): void => void meanwhile.push(record);
+		const meanwhile: WalRecord[] = [];
+		const { tip } = this.#kernel.wal;
+		const unfollow = session.follow((record) => {
+			if (scopeKey(record.scope) === key) take(record);
+		});
+		try {
+			const memo = await this.#memoOf(session, run, "to go on", tip);
+			for (const record of meanwhile) memo.record(record);
+			take = (record) => memo.record(record);
+			return { memo, unfollow };
+		} catch (error) {
+			unfollow();
+			throw error;
+		}
+	}
+
 	/** The recorded steps of a run on the current line of history. `as` says whether the failures that ended it count or are forgotten. */
-	async #memoOf(session: Session, run: string, as: As = "to go on"): Promise<ScriptMemo> {
+	async #memoOf(
+		session: Session,
+		run: string,
+		as: As = "to go on",
+		through = this.#kernel.wal.tip,
+	): Promise<ScriptMemo> {
 		const { wal, timeline } = this.#kernel;
 		const { lineage } = timeline;
 		const memo = new ScriptMemo();
 		const { started } = runOf(session, run);
 		const kinds = [...journalRecords, ...scriptRecords].map(({ kind }) => kind);
-		const range = { after: Math.max(started, wal.first) - 1, scope: scopeOf(session, run), kinds: { only: kinds } };
+		const range = {
+			after: Math.max(started, wal.first) - 1,
+			scope: scopeOf(session, run),
+			kinds: { only: kinds },
+			through,
+		};
 		let end: WalRecord | undefined;
 		for await (const record of wal.read(range)) {
 			if (!lineage.isActive(record)) continue;

@@ -1,0 +1,187 @@
+/** What a script has paid for on any line of history is not paid for again, whichever record one goes back to, also after a `gc`. */
+import { NonRetryableError, type StepContext } from "@reyn/journal";
+import { memoryEngine, type WalRecord } from "@reyn/wal";
+import { describe, expect, test } from "vitest";
+import { engineStore, openRuntime, type Runtime } from "../src/index.ts";
+import { lastOf, scripted, until } from "./project.ts";
+
+/** What becomes of the tries to pay, in their order; the last one stands for all others. */
+type Tries = readonly ("fails" | "pays" | "pays and is cut")[];
+
+interface How {
+	readonly tries: Tries;
+	readonly body: string;
+	/** Does the far side say what it has seen? */
+	readonly canBeAsked: boolean;
+}
+
+/** A runtime with one script that pays. `paid` has the key of each payment; `costly` counts what a model was asked. */
+class House {
+	readonly paid: string[] = [];
+	readonly asked: string[] = [];
+	costly = 0;
+	#tries = 0;
+	readonly #engine = memoryEngine();
+	readonly #how: How;
+	#opened: Runtime | undefined;
+	#run = "";
+
+	constructor(how: How) {
+		this.#how = how;
+	}
+
+	get runtime(): Runtime {
+		return this.#opened as Runtime;
+	}
+
+	get status(): string | undefined {
+		return this.runtime.scripts.list().find(({ run }) => run === this.#run)?.status;
+	}
+
+	async open(): Promise<void> {
+		const model = scripted((request) => {
+			if (lastOf(request).startsWith("costly")) this.costly++;
+			return "word ".repeat(50);
+		});
+		const reconcile = async (key: string) => {
+			this.asked.push(key);
+			return this.paid.includes(key) ? { kind: "done" as const, result: "paid" } : { kind: "not_done" as const };
+		};
+		const pay = {
+			...{ name: "pay", description: "pays", parameters: { type: "object" as const }, purity: "side_effect" as const },
+			...(this.#how.canBeAsked && { reconcile }),
+			call: (_: unknown, context: Pick<StepContext, "idempotencyKey" | "signal">) => this.#pay(context),
+		};
+		this.#opened = await openRuntime({ store: engineStore(this.#engine), model, tools: [pay] });
+	}
+
+	async #pay({ idempotencyKey = "", signal }: Pick<StepContext, "idempotencyKey" | "signal">): Promise<string> {
+		const { tries } = this.#how;
+		const now = tries[Math.min(this.#tries++, tries.length - 1)];
+		if (now === "fails") throw new NonRetryableError("the account is closed");
+		this.paid.push(idempotencyKey);
+		if (now === "pays and is cut") await new Promise((_, reject) => signal.addEventListener("abort", reject));
+		return "paid";
+	}
+
+	#source = (mark: string): string => `export default async (ctx) => { ${this.#how.body} return "${mark}"; };`;
+
+	async start(): Promise<void> {
+		await this.open();
+		const { run, end } = await this.runtime.scripts.start({ name: "s.ts", source: this.#source("!") }, {});
+		this.#run = run;
+		await this.#end(end);
+	}
+
+	/** Goes on until the run is completed, as often as it takes. */
+	async toEnd(mark = "!"): Promise<void> {
+		for (let i = 0; i < 5 && this.status !== "completed"; i++) {
+			const script = { name: "s.ts", source: this.#source(mark) };
+			const { end } = await this.runtime.scripts.resume(this.#run, mark === "!" ? {} : { script });
+			await this.#end(end);
+		}
+		expect(this.status).toBe("completed");
+	}
+
+	/** A try that is cut is cut by the end of the process. */
+	async #end(end: Promise<unknown>): Promise<void> {
+		const cuts = this.#how.tries.flatMap((each, i) => (each === "pays and is cut" ? [i + 1] : []));
+		let isOver = false;
+		const over = end.finally(() => (isOver = true));
+		await until(() => isOver || (cuts.includes(this.#tries) && this.paid.length > 0));
+		if (!isOver) {
+			await this.runtime.close();
+			await over.catch(() => {});
+			this.#tries++;
+			await this.open();
+		}
+	}
+
+	async records(): Promise<readonly WalRecord[]> {
+		const all: WalRecord[] = [];
+		for await (const record of this.runtime.wal.read()) all.push(record);
+		return all;
+	}
+}
+
+const bodies = {
+	"pays, and waits": `await ctx.tool("pay", { n: 1 }); await ctx.agent("costly one");`,
+	"pays beside a branch": `await ctx.parallel([() => ctx.tool("pay", { n: 1 }), () => ctx.agent("costly one")]);`,
+	"pays, and knows of a failure before it throws it": `try { await ctx.tool("pay", { n: 1 }); } catch (error) { await ctx.agent("costly one"); throw error; }`,
+};
+
+const lives: Record<string, Tries> = {
+	"that pays at once": ["pays"],
+	"that fails, and pays in the next run": ["fails", "pays"],
+	"that fails, and whose next try is cut": ["fails", "pays and is cut", "pays"],
+};
+
+const starts = (records: readonly WalRecord[]): readonly WalRecord[] =>
+	records.filter(({ kind, data }) => kind === "step_started" && (data as { name: string }).name === "pay");
+
+describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
+	describe.each(Object.entries(lives))("%s", (_, tries) => {
+		test.each([
+			["", "!"],
+			[", with an edited text", "?"],
+		])("pays once under a key, whichever record one goes back to%s", async (_, mark) => {
+			const how = { tries, body, canBeAsked: true };
+			const first = new House(how);
+			await first.start();
+			await first.toEnd();
+			const all = await first.records();
+			await first.runtime.close();
+			const begun = starts(all)[0]?.seq ?? 0;
+			expect(begun).toBeGreaterThan(0);
+			for (const { seq } of all.slice(0, -1)) {
+				const house = new House(how);
+				await house.start();
+				await house.toEnd();
+				await house.runtime.checkout(seq, "test");
+				if (house.status === undefined) {
+					await house.runtime.close();
+					continue;
+				}
+				await house.toEnd(mark);
+				const { paid } = house;
+				expect(new Set(paid).size, `back to ${seq}: ${paid}`).toBe(paid.length);
+				// From its start on, one payment is the same one.
+				if (seq >= begun) expect(paid, `back to ${seq}`).toHaveLength(1);
+				await house.runtime.close();
+			}
+		});
+	});
+
+	test.each(Object.entries(lives))("%s, keeps at a label what it has paid for, through a gc", async (_, tries) => {
+		const how = { tries, body, canBeAsked: false };
+		const first = new House(how);
+		await first.start();
+		await first.toEnd();
+		const all = await first.records();
+		await first.runtime.close();
+		const begun = starts(all)[0]?.seq ?? 0;
+		for (const { seq } of all.filter(({ seq }) => seq >= begun)) {
+			const house = new House(how);
+			await house.start();
+			await house.toEnd();
+			const { runtime } = house;
+			await runtime.timeline.label(seq, "here");
+			const { costly } = house;
+			for (let i = 0; i < 4; i++) await runtime.prompt(`question ${i}`);
+			await runtime.idle();
+			const { retainedFrom } = await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
+			await runtime.checkout(seq, "test");
+			// At the last record the lane of the script is closed too, and nothing of it is needed any more.
+			if (seq === all.length) expect(retainedFrom).toBeGreaterThan(seq);
+			else expect(retainedFrom, `at ${seq}`).toBeLessThan(begun);
+			await house.toEnd();
+			const twice = tries.includes("pays and is cut") ? 1 : 0;
+			expect(house.paid.length, `back to ${seq}`).toBeLessThanOrEqual(1 + twice);
+			const answered = all.find(
+				({ kind, data }) => kind === "step_completed" && (data as { name: string }).name !== "pay",
+			);
+			if (answered && answered.seq <= seq) expect(house.costly, `back to ${seq}`).toBe(costly);
+			await runtime.close();
+		}
+	});
+});
