@@ -64,7 +64,7 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 			"more checkpoints back than there are",
 			["show", "@-50"],
 			3,
-			/goes 50 checkpoints back.*; see what there is with: reyn log\n/,
+			/goes 50 checkpoints back.*; see what there is with: reyn .*log\n/,
 		],
 		["an empty question", ["run", "-p", "  "], 2, /the question is empty/],
 		["no question", ["run"], 2, /required option '-p, --prompt <text>'/],
@@ -252,7 +252,7 @@ test("chat takes lines from a pipe, and says at the next start what was restored
 	const again = await run(place, ["chat"], "/exit\n");
 	expect(again.code, again.stderr).toBe(0);
 	expect(again.stdout).toMatch(/restored: plan p\d+, \d of \d steps done/);
-	expect(again.stdout).toMatch(/unfinished work is kept; go on later with: reyn chat/);
+	expect(again.stdout).toMatch(/unfinished work is kept; go on later with: reyn .*chat/);
 	const left = await run(place, ["chat", "--no-restore"], "/plan list\n/exit\n");
 	expect(left.stdout).toMatch(/p\d+ {2}running {2}\d\/\d/);
 	const calls = modelCalls(place).length;

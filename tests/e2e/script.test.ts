@@ -416,12 +416,12 @@ describe("a stream ends with its result, and a command with the code that says w
 		]);
 		expect(failed).toMatchObject({
 			stdout: "",
-			stderr: expect.stringMatching(/failed: no\ngo on with: reyn script resume r[0-9a-f]{8}\n/),
+			stderr: expect.stringMatching(/failed: no\ngo on with: reyn .*script resume r[0-9a-f]{8}\n/),
 		});
 		const asks = await run(here, ["script", "run", await file("asks.ts", "export default (ctx) => ctx.ask('Well?');")]);
 		expect(asks).toMatchObject({
 			stdout: "",
-			stderr: expect.stringMatching(/answer with: reyn script resume r[0-9a-f]{8} --answer "…"/),
+			stderr: expect.stringMatching(/answer with: reyn .*script resume r[0-9a-f]{8} --answer "…"/),
 		});
 		const [waiting] = await json<(Summary & { question: string })[]>(here, ["script", "list"]);
 		expect(waiting).toMatchObject({ status: "open", question: "Well?" });
@@ -513,7 +513,7 @@ describe("what is no script, or has no fitting arguments, ends with one line, an
 			"a run of another script",
 			() => ["resume", id, at.other ?? ""],
 			4,
-			/is of good\.ts; found other\.ts\. .*reyn script run <file>/,
+			/is of good\.ts; found other\.ts\. .*reyn .*script run <file>/,
 		],
 		["an edit that does not load", () => ["resume", id, at.syntax ?? ""], 4, /is of good\.ts/],
 		[

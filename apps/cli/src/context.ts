@@ -21,6 +21,7 @@ import { CliError } from "./exit-code.ts";
 import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
+import { reyn } from "./suggest.ts";
 import { assertKnown, assertTrusted, secretsDirectory } from "./trust.ts";
 
 export interface Globals {
@@ -63,7 +64,7 @@ export async function openForReading(
 		if (code !== "WAL_IO" || detail?.code !== "ENOENT") throw error;
 		throw new CliError(
 			"CLI_NOT_FOUND",
-			`there is no history in ${stateOf(globals)} yet; start with: reyn run -p "…" or reyn chat`,
+			`there is no history in ${stateOf(globals)} yet; start with: ${reyn`run -p "…"`} or ${reyn`chat`}`,
 		);
 	}
 }

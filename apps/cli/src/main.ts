@@ -11,6 +11,7 @@ import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addGcCommand } from "./gc.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
+import { suggestAt } from "./suggest.ts";
 import { addVerbs, unlessHeld } from "./verbs.ts";
 import { version } from "./version.ts";
 import { addWalCommands } from "./wal.ts";
@@ -102,6 +103,10 @@ export function commands(done: (exitCode: number) => void): Command {
 		.exitOverride()
 		.showHelpAfterError("(reyn --help says what there is)");
 	const globals = (): Globals => program.opts<Globals>();
+	program.hook("preAction", () => {
+		const { cwd, state } = globals();
+		suggestAt({ cwd: program.getOptionValueSource("cwd") === "cli" ? cwd : undefined, state });
+	});
 
 	program
 		.command("chat")

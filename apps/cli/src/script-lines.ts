@@ -11,6 +11,7 @@ import {
 	type ScriptRunEntry,
 	type Verification,
 } from "@reyn/runtime";
+import { reyn } from "./suggest.ts";
 
 /** Lines for what happens in a run; none where it is not worth one. */
 export function scriptEventLines(event: ScriptEvent): readonly string[] {
@@ -99,7 +100,7 @@ function whyOf({ kind, state, why, differs, guessed }: ExplainedCall): string {
 }
 
 export function runLines(runs: readonly ScriptRunEntry[]): readonly string[] {
-	if (runs.length === 0) return ["there is no script run; start one with: reyn script run <file.ts>"];
+	if (runs.length === 0) return [`there is no script run; start one with: ${reyn`script run <file.ts>`}`];
 	return runs.map(({ run, name, status, revision, at, question, reason }) => {
 		const when = new Date(at).toISOString().slice(0, 16).replace("T", " ");
 		const more = question ? `  waits for: ${oneLine(question, 60)}` : reason ? `  ${oneLine(reason.message, 60)}` : "";

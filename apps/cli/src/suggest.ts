@@ -4,8 +4,20 @@ import { asLine } from "@reyn/operator/text";
 /** Writes a command: the texts are ours, the words between them are anybody's. */
 export type Suggest = (texts: readonly string[], ...words: readonly string[]) => string;
 
+/** The flags that say where this process works, as they were given. */
+let place: readonly (readonly [flag: string, word: string])[] = [];
+
+/** Has each `reyn` command that is suggested from now on work where this process does. */
+export function suggestAt(given: { readonly cwd?: string | undefined; readonly state?: string | undefined }): void {
+	place = Object.entries(given).flatMap(([name, word]) => (word === undefined ? [] : [[`--${name} `, word] as const]));
+}
+
 /** For a POSIX shell: reyn`plan resume ${id}`. */
-export const reyn: Suggest = (texts, ...words) => written("reyn ", texts, words.map(inShell));
+export const reyn: Suggest = ([first = "", ...texts], ...words) => {
+	const flags = [...place.map(([flag]) => flag), first].map((text, at) => (at === 0 ? text : ` ${text}`));
+	const all = [...place.map(([, word]) => word), ...words];
+	return written("reyn ", [...flags, ...texts], all.map(inShell));
+};
 
 /** The same, of git. */
 export const git: Suggest = (texts, ...words) => written("git ", texts, words.map(inShell));

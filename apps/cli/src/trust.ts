@@ -10,7 +10,7 @@ import { restoredLines, tornLine } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
 import { trackedByGit } from "./git-tracked.ts";
 import { err } from "./print.ts";
-import { git } from "./suggest.ts";
+import { git, reyn } from "./suggest.ts";
 
 /**
  * Asks once where the state is not known; off a terminal nobody is asked, and `--trust` says it.
@@ -72,7 +72,7 @@ function tooLarge(error: Error): never {
 	if (!isReynError(error, "WAL_TOO_LARGE")) throw error;
 	throw new CliError(
 		"CLI_REFUSED",
-		`${error.message}. Look at it with reyn log and reyn show, and at its files; if you trust it, say --trust`,
+		`${error.message}. Look at it with ${reyn`log`} and ${reyn`show`}, and at its files; if you trust it, say --trust`,
 	);
 }
 
@@ -88,7 +88,7 @@ async function ask(state: string, restored: () => Promise<Restored | undefined>)
 	if (!isAsked)
 		throw new CliError(
 			"CLI_REFUSED",
-			`${unknown}. Nothing was run or changed; ${goesOn}. Look at it with reyn log and reyn show; if you trust it, say --trust`,
+			`${unknown}. Nothing was run or changed; ${goesOn}. Look at it with ${reyn`log`} and ${reyn`show`}; if you trust it, say --trust`,
 		);
 	err.lines([unknown, goesOn]);
 	await confirm("trust it, and go on?");

@@ -87,7 +87,7 @@ export function addWalCommands(
 			const applied = await onLog(globals(), async ({ applyRepair }, directory) =>
 				applyRepair(directory, { acceptLoss }),
 			);
-			print(globals(), { proposal: applied, applied: true }, ["done; check with: reyn wal verify"]);
+			print(globals(), { proposal: applied, applied: true }, [`done; check with: ${reyn`wal verify`}`]);
 		});
 }
 
@@ -107,7 +107,7 @@ async function onLog<T>(
 		if (code === "WAL_IO" && detail?.code === "ENOENT")
 			throw new CliError(
 				"CLI_NOT_FOUND",
-				`there is no history in ${state} yet; start with: reyn run -p "…" or reyn chat`,
+				`there is no history in ${state} yet; start with: ${reyn`run -p "…"`} or ${reyn`chat`}`,
 			);
 		if (code === "WAL_LOSS_NOT_ACCEPTED") throw new CliError("CLI_REFUSED", message);
 		throw error;
@@ -200,7 +200,7 @@ function verdictLines(verdict: LogVerdict): string[] {
 			: []),
 		`${state}: ${records} records in ${directory}, acknowledged up to seq ${acknowledged}`,
 		...(state === "damaged" || state === "missing"
-			? ["restore the files from a copy; or see what giving the damage up would cost: reyn wal repair"]
+			? [`restore the files from a copy; or see what giving the damage up would cost: ${reyn`wal repair`}`]
 			: []),
 	];
 }

@@ -16,6 +16,7 @@ import {
 import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { err, out } from "./print.ts";
 import { type Stopped, untilStopped } from "./stop.ts";
+import { reyn } from "./suggest.ts";
 
 export type OutputFormat = "text" | "json" | "stream-json";
 
@@ -99,13 +100,13 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 			await runtime.idle();
 		});
 	} catch (error) {
-		if (codeOf(error) === "WAL_FULL") say(["what is recorded is kept. Once there is space: reyn resume"]);
+		if (codeOf(error) === "WAL_FULL") say([`what is recorded is kept. Once there is space: ${reyn`resume`}`]);
 		if (format !== "stream-json") throw error;
 		failure = error as Error;
 	}
 	showHeld();
-	if (stopped) say([stoppedLine(stopped, "reyn resume")]);
-	else if (unfinished.length > 0) say(["go on with: reyn resume"]);
+	if (stopped) say([stoppedLine(stopped, reyn`resume`)]);
+	else if (unfinished.length > 0) say([`go on with: ${reyn`resume`}`]);
 	let exitCode: number = failedSteps > 0 ? exitCodes.stepsFailed : exitCodes.ok;
 	if (isCut || unfinished.length > 0) exitCode = exitCodes.failed;
 	if (failure) exitCode = exitCodeOf(failure);
@@ -119,7 +120,7 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 			.conversation()
 			.items.toArray()
 			.findLast((item) => item.type === "reply");
-		const left = unfinished.length > 0 ? { unfinished, goOn: "reyn resume" } : {};
+		const left = unfinished.length > 0 ? { unfinished, goOn: reyn`resume` } : {};
 		const document = { reply: reply?.text ?? "", messages: answers, tip, meter, exitCode, ...left };
 		out.json(document);
 	} else say([meterLine(meter)]);

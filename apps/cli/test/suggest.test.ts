@@ -6,7 +6,7 @@ import type { Restored } from "@reyn/runtime";
 import { expect, test } from "vitest";
 import { HOSTILE } from "../../../tests/kit/hostile.ts";
 import { restoredLines } from "../src/event-lines.ts";
-import { asTyped, reyn, slash } from "../src/suggest.ts";
+import { asTyped, reyn, slash, suggestAt } from "../src/suggest.ts";
 
 /** What `reyn` would be given by a shell that somebody has pasted a command into. */
 function given(command: string): readonly string[] {
@@ -112,4 +112,14 @@ test("no source writes a value into a command by hand", () => {
 		});
 	});
 	expect(found, "write it with `reyn` or `slash` of suggest.ts; in a package, without the value").toEqual([]);
+});
+
+test("a command works where this process does: with the directory and the state that it was given", () => {
+	suggestAt({ cwd: "/a dir", state: "it's" });
+	expect(given(reyn`plan resume ${"p1"}`)).toEqual(["--cwd", "/a dir", "--state", "it's", "plan", "resume", "p1"]);
+	expect(reyn`log`).toBe("reyn --cwd '/a dir' --state 'it'\\''s' log");
+	suggestAt({ cwd: HOSTILE, state: undefined });
+	expect(reyn`log`).toMatch(/^\(no command/);
+	suggestAt({ cwd: undefined, state: undefined });
+	expect(reyn`log`).toBe("reyn log");
 });

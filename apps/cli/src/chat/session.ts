@@ -4,7 +4,7 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { clean } from "@reyn/operator/text";
 import { mainSession, type Runtime, type RuntimeEvent, redactSecrets } from "@reyn/runtime";
-import { assertReady, type Globals, openForWork, stateOf } from "../context.ts";
+import { assertReady, type Globals, openForWork } from "../context.ts";
 import { restoredLines } from "../event-lines.ts";
 import { bySignal, exitCodeOf, exitCodes } from "../exit-code.ts";
 import { out, terminal } from "../print.ts";
@@ -71,8 +71,7 @@ export async function chat(globals: Globals, { restore, plain = false, version }
 		}
 	});
 	const again = stopped?.wasFull ? ", and what found no space is done again" : "";
-	const command = globals.state === undefined ? "reyn chat" : reyn`chat --state ${stateOf(globals)}`;
-	if (isUnfinished || stopped?.wasFull) out.line(`unfinished work is kept${again}; go on later with: ${command}`);
+	if (isUnfinished || stopped?.wasFull) out.line(`unfinished work is kept${again}; go on later with: ${reyn`chat`}`);
 	if (stopped) return bySignal[stopped.by];
 	// On a screen it was seen; a script sees nothing else.
 	return face.isAnswered ? exitCodes.ok : failed;
