@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { isNativeError } from "node:util/types";
-import { verbs, type WorkVerb } from "@reyn/operator";
-import type { Runtime } from "@reyn/runtime";
-import { Command, CommanderError, Option, type OutputConfiguration } from "commander";
+import { sessionText, verbs, type WorkVerb, type WriteVerb } from "@reyn/operator";
+import { mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
+import { Command, CommanderError, InvalidArgumentError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
 import type { Globals } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
@@ -12,7 +12,7 @@ import { addGcCommand } from "./gc.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { suggestAt } from "./suggest.ts";
-import { addVerbs, unlessHeld } from "./verbs.ts";
+import { addVerbs, carryOutHere, unlessHeld } from "./verbs.ts";
 import { version } from "./version.ts";
 import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
@@ -113,7 +113,20 @@ export function commands(done: (exitCode: number) => void): Command {
 		.description("talk; plans work in the background. /help lists the commands inside")
 		.option("--no-restore", "do not go on with what was in flight; it stays for the next start")
 		.option("--plain", "whole lines and no screen, as off a terminal; for screen readers too (REYN_SCREEN_READER=1)")
-		.action(async (options: { restore: boolean; plain?: boolean }) => {
+		.addOption(
+			new Option("-c, --continue", "in the session that was talked in last").conflicts(["resume", "session", "fork"]),
+		)
+		.addOption(
+			new Option("-r, --resume <session>", "in a session that there is").argParser(sessionOf).conflicts("session"),
+		)
+		.addOption(new Option("--session <name>", "in a session of that name; it may be new").argParser(sessionOf))
+		.option("--fork <ref>", "check out a moment first, and talk on from there; what came after it stays")
+		.option("--yes", "fork without asking")
+		.action(async ({ fork, yes = false, ...options }: ChatFlags) => {
+			if (fork !== undefined) {
+				const checkout = verbs.find(({ name }) => name === "checkout") as WriteVerb;
+				await carryOutHere(checkout, { ref: fork }, globals(), { yes });
+			}
 			const { chat } = await import("./chat/session.ts");
 			done(await chat(globals(), { ...options, version: version() }));
 		});
@@ -161,6 +174,23 @@ export function commands(done: (exitCode: number) => void): Command {
 		});
 
 	return program;
+}
+
+interface ChatFlags {
+	readonly restore: boolean;
+	readonly plain?: boolean;
+	readonly continue?: boolean;
+	readonly resume?: SessionScope;
+	readonly session?: SessionScope;
+	readonly fork?: string;
+	readonly yes?: boolean;
+}
+
+/** `work` is a session of the usual agent, `other/work` one of another. */
+function sessionOf(text: string): SessionScope {
+	const { data, error } = sessionText.safeParse(text.includes("/") ? text : `${mainSession.agent}/${text}`);
+	if (data) return data;
+	throw new InvalidArgumentError(`${error.issues.map(({ message }) => message).join("; ")}.`);
 }
 
 function print({ json }: Globals, value: unknown, lines: readonly string[]): void {

@@ -8,6 +8,7 @@ import {
 	isOptional,
 	type Param,
 	type Places,
+	type ReadVerb,
 	type Verb,
 	verbs,
 	type WorkVerb,
@@ -49,12 +50,26 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 		const { dryRun, yes, actor, outputFormat: format, ...options } = all.at(-2) as Chosen;
 		const raw = { ...options, ...Object.fromEntries(words.map(([name], at) => [name, all[at]])) };
 		if (verb.access === "work") return done(await workOn(verb, raw, globals(), format ?? "text"));
-		const desk = deskOf(globals(), yes ?? false, actor ?? "user");
-		const { document, lines, outcome } = await carryOut(verb, raw, desk, { dryRun: dryRun ?? false });
-		if (outcome === "declined") throw new CliError("CLI_REFUSED", "nothing was changed");
-		if (globals().json) out.json(document);
-		else out.lines(lines);
+		const how = { yes: yes ?? false, actor: actor ?? "user", dryRun: dryRun ?? false };
+		await carryOutHere(verb, raw, globals(), how);
 	});
+}
+
+/** Previews, asks, does and says it. @throws CliError `CLI_REFUSED` where nobody wants it */
+export async function carryOutHere(
+	verb: ReadVerb | WriteVerb,
+	raw: Readonly<Record<string, unknown>>,
+	globals: Globals,
+	{
+		yes,
+		actor = "user",
+		dryRun = false,
+	}: { readonly yes: boolean; readonly actor?: string; readonly dryRun?: boolean },
+): Promise<void> {
+	const { document, lines, outcome } = await carryOut(verb, raw, deskOf(globals, yes, actor), { dryRun });
+	if (outcome === "declined") throw new CliError("CLI_REFUSED", "nothing was changed");
+	if (globals.json) out.json(document);
+	else out.lines(lines);
 }
 
 interface Chosen extends Record<string, unknown> {

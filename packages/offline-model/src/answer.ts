@@ -123,7 +123,9 @@ function remarks(inquiry: Inquiry, { searches, errors }: Evidence): readonly str
 	const extent = of === "" ? found.extent?.replace(/ in .*/, "") : found.extent;
 	const said = [
 		...(gone?.length ? [`Nothing mentions ${gone.join(" or ")}.`] : []),
-		...(extent !== undefined && there?.length ? [`${extent}${of} mention ${there.join(" or ")}.`] : []),
+		...(extent !== undefined && there?.length
+			? [`${extent}${of} ${extent.startsWith("1 line") ? "mentions" : "mention"} ${there.join(" or ")}.`]
+			: []),
 		...errors.slice(0, 1).map((error) => `One lookup failed: ${error}`),
 	];
 	return said.length === 0 ? [] : ["", said.join(" ")];

@@ -1,7 +1,7 @@
 /** The commands of a chat: the verbs of `@reyn/operator`, and a few of its own. All that they ask of the runtime is asked here. */
-import { carryOut, type Desk, givenFor, type Verb, verbs } from "@reyn/operator";
+import { carryOut, type Desk, givenFor, scopeText, type Verb, verbs } from "@reyn/operator";
 import { oneLine } from "@reyn/operator/text";
-import type { Checkpoint, ConversationItem, Runtime } from "@reyn/runtime";
+import type { Checkpoint, ConversationItem, Runtime, SessionScope } from "@reyn/runtime";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import { readSlash, usage } from "../slash.ts";
@@ -16,6 +16,8 @@ export interface At {
 	readonly face: Face;
 	/** The plans that were told of since the start. */
 	plans(): readonly PlanCard[];
+	/** The session that one talks in. */
+	readonly scope: SessionScope;
 }
 
 interface OwnCommand extends Offered {
@@ -67,8 +69,9 @@ export async function runCommand(text: string, at: At): Promise<void> {
 }
 
 async function carry(line: string, at: At): Promise<void> {
-	const { runtime, face } = at;
-	const { verb, raw, dryRun, yes } = readSlash(line);
+	const { runtime, face, scope } = at;
+	const { verb, raw: typed, dryRun, yes } = readSlash(line);
+	const raw = verb.params.session ? { session: scopeText(scope), ...typed } : typed;
 	if (verb.access === "work") {
 		const given = givenFor(verb, raw);
 		// Whoever talks may ask whether anything is unfinished: that nothing is, is an answer.
@@ -109,7 +112,7 @@ class ChatDesk implements Desk {
 	reading: Desk["reading"] = (use) => use(this.#at.runtime);
 
 	acting: Desk["acting"] = (verb, seen) => {
-		this.question = firstPrompt(this.#at.runtime, seen);
+		this.question = firstPrompt(this.#at, seen);
 		return verb.act(this.#at.runtime, seen, "user");
 	};
 
@@ -135,12 +138,12 @@ class ChatDesk implements Desk {
 }
 
 /** Where talk is left behind, what was asked first of it. */
-function firstPrompt(runtime: Runtime, seen: object): string | undefined {
+function firstPrompt({ runtime, scope }: At, seen: object): string | undefined {
 	const { preview } = seen as { preview?: { target: number; mode?: string } };
 	if (preview?.mode !== "both" && preview?.mode !== "conversation_only") return undefined;
 	const { target } = preview;
 	const isLeft = (item: ConversationItem): boolean => item.type === "prompt" && item.seq > target;
-	const item = runtime.conversation().items.toArray().find(isLeft);
+	const item = runtime.conversation(scope).items.toArray().find(isLeft);
 	return item?.type === "prompt" ? item.text : undefined;
 }
 

@@ -2,11 +2,12 @@
 import { readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { scopeText } from "@reyn/operator";
 import { clean } from "@reyn/operator/text";
-import { mainSession, type Runtime, type RuntimeEvent, redactSecrets } from "@reyn/runtime";
+import { mainSession, type Runtime, type RuntimeEvent, redactSecrets, type SessionScope } from "@reyn/runtime";
 import { assertReady, type Globals, openForWork } from "../context.ts";
 import { restoredLines } from "../event-lines.ts";
-import { bySignal, exitCodeOf, exitCodes } from "../exit-code.ts";
+import { bySignal, CliError, exitCodeOf, exitCodes } from "../exit-code.ts";
 import { out, terminal } from "../print.ts";
 import { untilStopped } from "../stop.ts";
 import { reyn, slash } from "../suggest.ts";
@@ -24,18 +25,26 @@ export interface ChatOptions {
 	/** Whole lines on a terminal too. */
 	readonly plain?: boolean;
 	readonly version: string;
+	/** Where one talks: in a session of this name, which may be new. Default: the main one. */
+	readonly session?: SessionScope;
+	/** In one that there is. */
+	readonly resume?: SessionScope;
+	/** In the one that was talked in last. */
+	readonly continue?: boolean;
 }
 
-export async function chat(globals: Globals, { restore, plain = false, version }: ChatOptions): Promise<number> {
+export async function chat(globals: Globals, options: ChatOptions): Promise<number> {
+	const { restore, plain = false, version } = options;
 	// Before a key is read: what is typed ahead is no answer to this.
 	await assertReady(globals);
 	// What is sent may come before the runtime is open; none of it is lost.
 	const face = await faceOf(globals, plain);
+	let scope: SessionScope = options.session ?? options.resume ?? mainSession;
 	let plans: readonly PlanCard[] = [];
 	const runtime = await openForWork(globals, {
 		onEvent(event: RuntimeEvent) {
 			plans = toldPlans(plans, event);
-			face.show(event);
+			if (!isTalkOfOther(event, scope)) face.show(event);
 		},
 		onMessage: (message) => face.message(message),
 		onActed: (verb, actor) => face.say([`${actor}, in another process: ${verb}`]),
@@ -43,18 +52,25 @@ export async function chat(globals: Globals, { restore, plain = false, version }
 		face.close();
 		throw error;
 	});
+	try {
+		scope = sessionFor(runtime, options);
+	} catch (error) {
+		face.close();
+		await runtime.close();
+		throw error;
+	}
 	let isUnfinished = false;
 	let failed: number = exitCodes.ok;
 	const stopped = await untilStopped(runtime, async (signal) => {
 		signal.addEventListener("abort", () => face.close());
 		try {
-			begin(runtime, face, () => plans, { globals, restore, version });
-			const at = { runtime, face, plans: () => plans };
+			begin(runtime, face, () => plans, { globals, restore, version, scope });
+			const at = { runtime, face, plans: () => plans, scope };
 			for await (const input of face.inputs) {
 				const text = input.text.trim();
 				// What was typed ahead of a stop is not carried out after it.
 				if (signal.aborted || (input.isCommand && text === "/exit")) break;
-				const done = text === "" ? undefined : input.isCommand ? runCommand(text, at) : runtime.prompt(text);
+				const done = text === "" ? undefined : input.isCommand ? runCommand(text, at) : runtime.prompt(text, scope);
 				await Promise.resolve(done).catch((error: Error) => {
 					// Cut by the stop, and that is said at the end.
 					if (signal.aborted) return;
@@ -93,17 +109,40 @@ async function faceOf(globals: Globals, plain: boolean): Promise<Face> {
 	});
 }
 
+/** @throws CliError `CLI_NOT_FOUND` */
+function sessionFor(runtime: Runtime, { session, resume, continue: isLast }: ChatOptions): SessionScope {
+	const known = runtime.sessions();
+	if (resume && !known.some((each) => scopeText(each) === scopeText(resume))) {
+		const all = known.map(scopeText).join(", ");
+		throw new CliError("CLI_NOT_FOUND", `there is no session ${scopeText(resume)}; there are ${all}`);
+	}
+	if (!isLast) return session ?? resume ?? mainSession;
+	const newest = (scope: SessionScope): number => runtime.conversation(scope).items.toArray().at(-1)?.seq ?? 0;
+	return known.reduce((last, each) => (newest(each) > newest(last) ? each : last), mainSession);
+}
+
+/** Is it said in a session that nobody looks at here? */
+function isTalkOfOther(event: RuntimeEvent, { agent, session }: SessionScope): boolean {
+	if (!talk.includes(event.type) || !("scope" in event)) return false;
+	return event.scope.agent !== agent || event.scope.session !== session;
+}
+
+const talk: readonly RuntimeEvent["type"][] = ["text", "tool", "turn_end", "prompt_redacted", "prompt_known"];
+
 interface Opened {
 	readonly globals: Globals;
 	readonly restore: boolean;
 	readonly version: string;
+	readonly scope: SessionScope;
 }
 
 function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCard[], opened: Opened): void {
-	const { globals, restore, version } = opened;
+	const { globals, restore, version, scope } = opened;
 	const restored = runtime.restored();
 	const found = restoredLines(restored, slash);
-	const items = runtime.conversation().items.toArray();
+	// A session of a new name begins with the first prompt.
+	const isThere = (): boolean => runtime.sessions().some((each) => scopeText(each) === scopeText(scope));
+	const items = isThere() ? runtime.conversation(scope).items.toArray() : [];
 	const prompts = items.filter((item) => item.type === "prompt");
 	const asked = prompts.at(-1);
 	const answered = items.findLast((item) => item.type === "reply" && item.seq > (asked?.seq ?? 0));
@@ -113,7 +152,7 @@ function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCard[], o
 		cwd: resolve(globals.cwd),
 		home: homedir(),
 		model: "offline model",
-		session: mainSession.session,
+		session: scope.session,
 		tip: runtime.wal.tip,
 		turns: prompts.length,
 		last: last?.ts,
@@ -123,7 +162,10 @@ function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCard[], o
 	});
 	const kept = !restore && found.length > 0 ? ["--no-restore: it stays as it is until the next start"] : [];
 	face.begin(
-		{ status: () => statusOf(runtime, plans()), interrupt: () => runtime.interrupt() },
+		{
+			status: () => statusOf(runtime, plans(), scope),
+			interrupt: async () => isThere() && runtime.interrupt(scope),
+		},
 		[...lines, ...kept],
 		restore && restored.turns.length > 0,
 	);
@@ -131,10 +173,10 @@ function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCard[], o
 	face.ready();
 }
 
-function statusOf(runtime: Runtime, plans: readonly PlanCard[]): Status {
+function statusOf(runtime: Runtime, plans: readonly PlanCard[], { session }: SessionScope): Status {
 	const plan = plans.at(-1);
 	return {
-		session: mainSession.session,
+		session,
 		tip: runtime.wal.tip,
 		...(plan ? { plan: { done: plan.done, size: plan.steps.length } } : {}),
 		tokens: runtime.meter.paid.tokens,

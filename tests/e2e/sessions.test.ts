@@ -1,0 +1,43 @@
+/** Whose talk a chat goes on with: a session by its name, the one that was talked in last, and one from a moment on. */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Place, run } from "../cli.ts";
+
+let here: Place;
+let root: string;
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-sessions-"));
+	here = { cwd: join(root, "notes"), state: join(root, "state"), trace: join(root, "calls") };
+	await mkdir(here.cwd);
+	await writeFile(join(here.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day. The den of a fox has two doors.\n");
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+const chat = (args: readonly string[], lines: string) => run(here, ["chat", ...args], lines);
+
+test("each session has its own talk; -c finds the last one, -r one that there is, --fork a moment", async () => {
+	await chat([], "Where does a fox sleep?\n");
+	const second = await chat(["--session", "work"], "How many doors has the den?\n");
+	expect(second.stdout).toMatch(/^session work · #\d+ · a new conversation$/m);
+
+	const last = await chat(["-c"], "/transcript\n");
+	expect(last.stdout).toMatch(/^session work · #\d+ · 1 turn/m);
+	expect(last.stdout).toMatch(/you:\n {2}How many doors/);
+	expect(last.stdout).not.toContain("Where does a fox sleep?");
+
+	const named = await chat(["-r", "default/main"], "/transcript\n");
+	expect(named.stdout).toContain("Where does a fox sleep?");
+	expect(named.stdout).not.toContain("How many doors");
+
+	expect(await chat(["-r", "nope"], "")).toMatchObject({
+		code: 3,
+		stderr: expect.stringContaining("there is no session default/nope; there are default/main, default/work"),
+	});
+	expect(await chat(["-c", "--session", "work"], "")).toMatchObject({ code: 2 });
+	expect(await chat(["--fork", "2"], "")).toMatchObject({ code: 4, stdout: "" });
+	const forked = await chat(["--fork", "2", "--yes"], "/sessions\n");
+	expect(forked.stdout).toMatch(/^checked out #2, /m);
+	expect(forked.stdout).not.toContain("default/work");
+});
