@@ -4,8 +4,9 @@ import { inspect } from "node:util";
 import { isNativeError } from "node:util/types";
 import { sessionText, verbs, type WorkVerb, type WriteVerb } from "@reyn/operator";
 import { mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
-import { Command, CommanderError, InvalidArgumentError, Option, type OutputConfiguration } from "commander";
+import { Argument, Command, CommanderError, InvalidArgumentError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
+import type { Shell } from "./completion.ts";
 import type { Globals } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
 import { addGcCommand } from "./gc.ts";
@@ -171,6 +172,27 @@ export function commands(done: (exitCode: number) => void): Command {
 		.action(async (options: { keep?: string; crashAt?: number; question?: string }) => {
 			const { demo } = await import("./demo.ts");
 			done(await demo(globals(), options));
+		});
+
+	program
+		.command("doctor")
+		.description("is all here that a durable agent needs: Node, the state, its disk, locks and syncs, the terminal")
+		.addHelpText("after", "\nExample: reyn doctor --json")
+		.action(async () => {
+			const { examine, findingLine } = await import("./doctor.ts");
+			const findings = await examine(globals());
+			print(globals(), { findings }, findings.map(findingLine));
+			if (findings.some(({ verdict }) => verdict === "bad")) done(exitCodes.failed);
+		});
+
+	program
+		.command("completion")
+		.description("a script that has your shell complete the commands and their options")
+		.addArgument(new Argument("<shell>", "which shell").choices(["bash", "zsh", "fish"]))
+		.addHelpText("after", '\nExample: eval "$(reyn completion bash)"')
+		.action(async (shell: Shell) => {
+			const { completionFor } = await import("./completion.ts");
+			out.text(completionFor(shell, program).trimEnd());
 		});
 
 	return program;
