@@ -145,8 +145,9 @@ const shortKey = (key: string): string => key.replace(/^([0-9a-f]{16})[0-9a-f]*/
 export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
 	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq; prepared?: unknown };
 	const { name, purity, place, round, attempt = Math.max(1, before?.attempt ?? 1) } = step;
-	// The far side knows the call by the key of its first start.
-	const started = kind === stepStarted.kind ? (before?.started ?? seq) : (step.started ?? before?.started);
+	// The far side knows the call by the key of its first start, which may have been recorded before the script was edited.
+	const first = kind === stepStarted.kind ? seq : undefined;
+	const started = before?.started ?? step.started ?? first;
 	const label = place ? { label: place.label } : {};
 	const after = before?.after ?? step.after ?? seq - 1;
 	const { prepared = before?.prepared } = step;

@@ -1,4 +1,5 @@
 /** What other packages of Reyn need of this one, and nobody else: `@reyn/journal/internal`. It may change in any version. */
+
 export { reasonOf } from "./errors.ts";
 export { endedBy } from "./failure.ts";
 export { hashedTexts } from "./hashed-texts.ts";

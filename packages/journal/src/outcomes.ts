@@ -14,12 +14,15 @@ const spoken = z.object({
 	started: z.int().optional(),
 	attempt: z.int().optional(),
 	adopts: z.int().optional(),
+	told: z.boolean().optional(),
+	retryable: z.boolean().optional(),
 });
 
 export interface StepReport {
 	readonly of: string;
 	readonly what: "begun" | "failed" | "done";
 	readonly start?: Seq | undefined;
+	readonly retried?: true;
 	readonly repeats?: Seq | undefined;
 	readonly again?: true;
 }
@@ -33,14 +36,13 @@ export const stepOutcomes = {
 		const of = `${step.lane} ${entryKey(step)}`;
 		const what = kind === stepStarted.kind ? "begun" : kind === stepCompleted.kind ? "done" : "failed";
 		const { started: start, adopts: repeats, attempt = 1 } = step;
+		// Older versions told of a failure exactly when it was not retryable.
+		const { retryable, told = !retryable } = step;
+		const isRetried = what === "failed" && !told;
 		// A start of an older version does not say of which it is another try.
-		return {
-			of,
-			what,
-			start,
-			repeats,
-			...(what === "begun" && start === undefined && attempt > 1 && { again: true as const }),
-		};
+		const isAgain = what === "begun" && start === undefined && attempt > 1;
+		const more = { ...(isRetried && { retried: true as const }), ...(isAgain && { again: true as const }) };
+		return { of, what, start, repeats, ...more };
 	},
 	openStarts: (view: View): readonly Seq[] => openStarts(view.get(journal)),
 	isAwaited: (view: View, outcome: Draft): boolean => isAwaited(view.get(journal), outcome),

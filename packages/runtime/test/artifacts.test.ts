@@ -96,10 +96,12 @@ test("what only records had that are gone goes; what a state has that outlives t
 	expect(artifacts).toEqual({ files: gone.length, bytes: gone.reduce((sum, [, { bytes }]) => sum + bytes, 0) });
 	await runtime.close();
 
-	// The log is truncated past all that it said of the run: it is restored, has its result, and goes on.
+	// The log is truncated past all that it said of the run: it is restored, has its result, and its text for another run.
 	const next = await open(project, { model: wordy() });
 	expect(await next.runtime.scripts.result(run)).toHaveLength(5);
-	expect(await resumeToEnd(next.runtime, run)).toMatchObject({ status: "completed" });
+	expect((await runToEnd(next.runtime, await next.runtime.scripts.text(run))).end).toMatchObject({
+		status: "completed",
+	});
 	await next.runtime.close();
 });
 
@@ -118,7 +120,9 @@ test("a label keeps what its state has, through the next cut too", async () => {
 	expect(await namesOf()).toHaveLength(3);
 	const [here] = await opened.runtime.timeline.labels();
 	await opened.runtime.checkout(here?.seq ?? 0, "test");
-	expect(await resumeToEnd(opened.runtime, run)).toMatchObject({ status: "completed" });
+	expect(await opened.runtime.scripts.result(run)).toHaveLength(5);
+	const text = await opened.runtime.scripts.text(run);
+	expect((await runToEnd(opened.runtime, text)).end).toMatchObject({ status: "completed" });
 	await opened.runtime.close();
 });
 

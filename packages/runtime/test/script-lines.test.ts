@@ -2,6 +2,7 @@
 import { NonRetryableError, type StepContext } from "@reyn/journal";
 import { memoryEngine, type WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
+import { isDeep } from "../../../tests/sample.ts";
 import { engineStore, openRuntime, type Runtime } from "../src/index.ts";
 import { lastOf, scripted, until } from "./project.ts";
 
@@ -64,7 +65,9 @@ class House {
 		return "paid";
 	}
 
-	#source = (mark: string): string => `export default async (ctx) => { ${this.#how.body} return "${mark}"; };`;
+	/** A `$` in the body is the mark too: then it asks for something else. */
+	#source = (mark: string): string =>
+		`export default async (ctx) => { ${this.#how.body.replace("$", mark === "!" ? "1" : mark)} return "${mark}"; };`;
 
 	async start(): Promise<void> {
 		await this.open();
@@ -73,14 +76,25 @@ class House {
 		await this.#end(end);
 	}
 
-	/** Goes on until the run is completed, as often as it takes. */
+	/** Goes on until the run is completed, as often as it takes. What is said before of the payment is what happens. */
 	async toEnd(mark = "!"): Promise<void> {
 		for (let i = 0; i < 5 && this.status !== "completed"; i++) {
-			const script = { name: "s.ts", source: this.#source(mark) };
-			const { end } = await this.runtime.scripts.resume(this.#run, mark === "!" ? {} : { script });
+			const how = mark === "!" ? {} : { script: { name: "s.ts", source: this.#source(mark) } };
+			const { calls } = await this.runtime.scripts.explain(this.#run, how);
+			const [payment, tries] = [calls.find(({ label }) => label === "pay"), this.#tries];
+			const { end } = await this.runtime.scripts.resume(this.#run, how);
 			await this.#end(end);
+			if (payment?.state === "hit") expect(this.#tries, "made, and said to be known").toBe(tries);
 		}
 		expect(this.status).toBe("completed");
+	}
+
+	/** Goes on with what is over, with the text that it began with. */
+	async again(): Promise<void> {
+		const { end } = await this.runtime.scripts.resume(this.#run, {
+			script: { name: "s.ts", source: this.#source("!") },
+		});
+		expect(await end).toMatchObject({ status: "completed" });
 	}
 
 	/** A try that is cut is cut by the end of the process. */
@@ -119,6 +133,12 @@ const lives: Record<string, Tries> = {
 const starts = (records: readonly WalRecord[]): readonly WalRecord[] =>
 	records.filter(({ kind, data }) => kind === "step_started" && (data as { name: string }).name === "pay");
 
+const pairs = (seqs: readonly number[]): readonly (readonly [number, number])[] =>
+	seqs.flatMap((a) => seqs.map((b) => [a, b] as const));
+
+/** Each, or in the fast run every so-many-th. */
+const some = <T>(all: readonly T[], every: number): readonly T[] => all.filter((_, at) => isDeep || at % every === 0);
+
 describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 	describe.each(Object.entries(lives))("%s", (_, tries) => {
 		test.each([
@@ -133,7 +153,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 			await first.runtime.close();
 			const begun = starts(all)[0]?.seq ?? 0;
 			expect(begun).toBeGreaterThan(0);
-			for (const { seq } of all.slice(0, -1)) {
+			for (const { seq } of some(all.slice(0, -1), 2)) {
 				const house = new House(how);
 				await house.start();
 				await house.toEnd();
@@ -152,6 +172,27 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 		});
 	});
 
+	test.each(Object.entries(lives))("%s, pays once wherever one goes back to twice", async (_, tries) => {
+		const how = { tries, body, canBeAsked: true };
+		const first = new House(how);
+		await first.start();
+		await first.toEnd();
+		const all = await first.records();
+		await first.runtime.close();
+		const begun = starts(all)[0]?.seq ?? 0;
+		const seqs = all.map(({ seq }) => seq).filter((seq) => seq >= begun);
+		for (const [a, b] of some(pairs(seqs), 17)) {
+			const house = new House(how);
+			await house.start();
+			await house.toEnd("?");
+			await house.runtime.checkout(a, "test");
+			await house.runtime.checkout(b, "test");
+			await house.toEnd();
+			expect(house.paid, `back to ${a}, then ${b}`).toHaveLength(1);
+			await house.runtime.close();
+		}
+	});
+
 	test.each(Object.entries(lives))("%s, keeps at a label what it has paid for, through a gc", async (_, tries) => {
 		const how = { tries, body, canBeAsked: false };
 		const first = new House(how);
@@ -160,7 +201,10 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 		const all = await first.records();
 		await first.runtime.close();
 		const begun = starts(all)[0]?.seq ?? 0;
-		for (const { seq } of all.filter(({ seq }) => seq >= begun)) {
+		for (const { seq } of some(
+			all.filter(({ seq }) => seq >= begun),
+			3,
+		)) {
 			const house = new House(how);
 			await house.start();
 			await house.toEnd();
@@ -184,4 +228,49 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 			await runtime.close();
 		}
 	});
+});
+
+test.each([
+	["unchanged", "!"],
+	["edited", "?"],
+])("a payment that failed, and was cut in the next run, %s, keeps its key in the run after that", async (_, mark) => {
+	const body = `await ctx.tool("pay", { n: 1 });`;
+	for (const canBeAsked of [true, false]) {
+		const house = new House({ tries: ["fails", "pays and is cut", "pays"], body, canBeAsked });
+		await house.start();
+		await house.toEnd(mark);
+		expect(new Set(house.paid).size).toBe(1);
+		expect(house.paid).toHaveLength(canBeAsked ? 1 : 2);
+		await house.runtime.close();
+	}
+});
+
+test("a call that an edit has put aside is nothing that the edited script has to ask for, wherever one goes back to twice", async () => {
+	const how = { tries: ["fails", "pays"], body: `await ctx.tool("pay", { n: $ });`, canBeAsked: false } as const;
+	const tips = [];
+	for (const [a, b] of some(pairs([2, 3, 4, 5, 6, 7, 8, 9, 10]), 7)) {
+		const house = new House(how);
+		await house.start();
+		await house.toEnd("2");
+		tips.push(house.runtime.wal.tip);
+		await house.runtime.checkout(a, "test");
+		await house.runtime.checkout(b, "test");
+		if (house.status !== undefined) await house.toEnd();
+		await house.runtime.close();
+	}
+	expect(new Set(tips)).toEqual(new Set([10]));
+});
+
+test("a script that is edited back, from behind its end, knows what it has paid for meanwhile on another line", async () => {
+	const house = new House({ tries: ["fails", "pays"], body: `await ctx.tool("pay", { n: $ });`, canBeAsked: true });
+	await house.start();
+	await house.toEnd("2");
+	const { tip } = house.runtime.wal;
+	await house.runtime.checkout(5, "test");
+	await house.toEnd();
+	await house.runtime.checkout(tip, "test");
+	await house.again();
+	expect(house.paid).toHaveLength(2);
+	expect(new Set(house.paid).size).toBe(2);
+	await house.runtime.close();
 });

@@ -25,6 +25,8 @@ export interface OutcomeReport {
 	readonly what: "begun" | "failed" | "done";
 	/** The seq of the first start, if there was one and this is not that. */
 	readonly start?: Seq | undefined;
+	/** Another try follows, so it says nothing of how the whole ended. */
+	readonly retried?: true;
 	/** The seq of the record that it repeats: it says nothing newer than that one. */
 	readonly repeats?: Seq | undefined;
 	/** It was begun again, and the record does not say of which start. */
@@ -35,6 +37,7 @@ export interface OutcomeReport {
 export interface Outcome {
 	readonly scope: Scope;
 	readonly start: Seq;
+	readonly said: OutcomeReport;
 	/** The record that repeats it on the current line. */
 	readonly draft: Draft;
 }
@@ -54,9 +57,11 @@ export async function outcomesBeyond(
 	isAsked: (start: Seq) => boolean,
 	{ wal, lineage, outcomes }: OutcomesPorts,
 ): Promise<readonly Outcome[]> {
-	const found = new Map<Seq, Outcome & { readonly said: OutcomeReport; readonly first: Seq }>();
+	const found = new Map<Seq, Outcome & { readonly first: Seq }>();
 	/** For each record that repeats another one: which said it first. */
 	const firsts = new Map<Seq, Seq>();
+	/** The newest word of the current line on a start. */
+	const heard = new Map<Seq, Seq>();
 	const only = [...outcomes.kinds, stepLate.kind];
 	for await (const record of wal.read({ after: Math.max(after, wal.first - 1), kinds: { only } })) {
 		const { seq, scope } = record;
@@ -76,8 +81,11 @@ export async function outcomesBeyond(
 		const known = found.get(start);
 		if (known && (known.said.what === "done" || known.first > first)) continue;
 		// A record on the current line is in the state already, and is newer than what was found.
-		if (!stepLate.is(record) && lineage.isActive(record)) found.delete(start);
-		else found.set(start, { scope, start, said, first, draft: outcomes.adopting(outcome, seq) });
+		if (!stepLate.is(record) && lineage.isActive(record)) {
+			found.delete(start);
+			heard.set(start, first);
+		} else if (first > (heard.get(start) ?? 0))
+			found.set(start, { scope, start, said, first, draft: outcomes.adopting(outcome, seq) });
 	}
 	return [...found.values()];
 }

@@ -3,7 +3,7 @@ import { type Appended, type Appender, type Draft, type Scope, type Seq, type Wa
 import { TimetravelError } from "./errors.ts";
 import { type Live, type LiveState, Lives } from "./live.ts";
 import type { TimelineOptions } from "./options.ts";
-import { outcomesBeyond, scopesBeyond } from "./outcomes.ts";
+import { type Outcome, outcomesBeyond, scopesBeyond } from "./outcomes.ts";
 import type { Reading } from "./reading.ts";
 import { stepLate } from "./records.ts";
 import type { Moved } from "./steps.ts";
@@ -48,10 +48,16 @@ export class Present {
 		}
 	}
 
-	/** Adopts what other lines of history know of one start, in the live state of a scope. */
+	/** Adopts what other lines of history know of one start, in the live state of a scope. Whoever asks waits for it. */
 	async adopt(scope: Scope, start: Seq): Promise<void> {
 		const live = this.#lives.find(scope);
-		if (live) await this.#adoptFor([live], new Set([start]));
+		if (live) await this.#adoptFor([live], new Set([start]), (_, { said }) => !said.retried);
+	}
+
+	/** What {@link adopt} would adopt of these starts. Writes nothing. */
+	async known(scope: Scope, starts: ReadonlySet<Seq>): Promise<readonly Draft[]> {
+		const found = await this.#beyond(starts);
+		return found.filter((each) => within(each.scope, scope) && !each.said.retried).map(({ draft }) => draft);
 	}
 
 	handle(): Appender {
@@ -111,24 +117,35 @@ export class Present {
 	/** Adopts outcomes from other lines of history for all starts that are open in these states. */
 	async #adopt(lives: readonly LiveState[]): Promise<void> {
 		const { outcomes } = this.#options;
-		if (outcomes) await this.#adoptFor(lives, new Set(lives.flatMap(({ view }) => outcomes.openStarts(view))));
+		if (!outcomes) return;
+		const starts = new Set(lives.flatMap(({ view }) => outcomes.openStarts(view)));
+		await this.#adoptFor(lives, starts, ({ view }, { draft }) => outcomes.isAwaited(view, draft));
 	}
 
-	async #adoptFor(lives: readonly LiveState[], starts: ReadonlySet<Seq>): Promise<void> {
-		const { outcomes, readOnly = false } = this.#options;
-		if (!outcomes || readOnly) return;
-		const first = [...starts].reduce((least, start) => Math.min(least, start), this.#reading.wal.tip);
-		// Without a rewind since the first start, no other line can have its outcome.
-		if (starts.size === 0 || this.#reading.newest < first) return;
-		const ports = { wal: this.#reading.wal, lineage: this.#reading.lineage, outcomes };
-		for (const { draft, scope } of await outcomesBeyond(first, (start) => starts.has(start), ports)) {
+	async #adoptFor(
+		lives: readonly LiveState[],
+		starts: ReadonlySet<Seq>,
+		isAwaited: (live: LiveState, outcome: Outcome) => boolean,
+	): Promise<void> {
+		if (this.#options.readOnly) return;
+		for (const outcome of await this.#beyond(starts)) {
+			const { draft, scope } = outcome;
 			const waits = (live: LiveState): boolean =>
 				within(scope, live.scope) &&
 				this.#reading.movedSince(live.knows, { scope, kind: draft.kind }) === undefined &&
-				outcomes.isAwaited(live.view, draft);
+				isAwaited(live, outcome);
 			if (!lives.some(waits)) continue;
 			const { record } = this.append(draft, scope);
 			for (const live of lives) if (!this.#lives.has(live)) live.take(record);
 		}
+	}
+
+	async #beyond(starts: ReadonlySet<Seq>): Promise<readonly Outcome[]> {
+		const { outcomes } = this.#options;
+		const first = [...starts].reduce((least, start) => Math.min(least, start), this.#reading.wal.tip);
+		// Without a rewind since the first start, no other line can have its outcome.
+		if (!outcomes || starts.size === 0 || this.#reading.newest < first) return [];
+		const ports = { wal: this.#reading.wal, lineage: this.#reading.lineage, outcomes };
+		return outcomesBeyond(first, (start) => starts.has(start), ports);
 	}
 }

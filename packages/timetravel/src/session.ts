@@ -1,6 +1,15 @@
 /** Sessions: where work runs. A move stops the work that it covers, and work that is asked for meanwhile waits for its end. */
 import type { View } from "@reyn/snapshot";
-import { type Appender, type Scope, type Seq, scopeKey, type Timers, type WalRecord, within } from "@reyn/wal";
+import {
+	type Appender,
+	type Draft,
+	type Scope,
+	type Seq,
+	scopeKey,
+	type Timers,
+	type WalRecord,
+	within,
+} from "@reyn/wal";
 import { TimetravelError } from "./errors.ts";
 import type { Live } from "./live.ts";
 import type { Timeline } from "./timeline.ts";
@@ -34,6 +43,8 @@ export interface Session {
 	 * known of the starts that were open at a rewind is adopted then; ask before one that has failed since is made again.
 	 */
 	adopt(start: Seq): Promise<void>;
+	/** What {@link adopt} would adopt of these starts: for a preview. Writes nothing. */
+	known(starts: ReadonlySet<Seq>): Promise<readonly Draft[]>;
 	/** @param scope default: the session's. @throws as `Timeline.checkpoint` does */
 	checkpoint(kind: string, title: string, scope?: Scope): Promise<Seq>;
 	/**
@@ -72,6 +83,7 @@ export interface SessionsPorts {
 	live(scope: Scope): Promise<Live>;
 	checkpoint(kind: string, title: string, scope: Scope, view: View): Promise<Seq>;
 	adopt(scope: Scope, start: Seq): Promise<void>;
+	known(scope: Scope, starts: ReadonlySet<Seq>): Promise<readonly Draft[]>;
 	readonly timers: Timers;
 	/** How long work may take to stop, in milliseconds. */
 	readonly quietMs: number;
@@ -105,6 +117,7 @@ export class Sessions {
 			const session: OpenSession = new OpenSession(live, {
 				checkpoint: (...of) => this.#ports.checkpoint(...of),
 				adopt: (...of) => this.#ports.adopt(...of),
+				known: (...of) => this.#ports.known(...of),
 				held: (covers) => this.held(covers),
 				closing: forget,
 				closed: () => void this.#open.delete(session),
@@ -166,7 +179,7 @@ export class Sessions {
 const isCovered = ({ scope, kinds }: Covers, { scope: moved, drop }: Coverage): boolean =>
 	within(scope, moved) && (!drop || (kinds ?? drop).some((kind) => drop.includes(kind)));
 
-interface OpenSessionPorts extends Pick<SessionsPorts, "checkpoint" | "adopt"> {
+interface OpenSessionPorts extends Pick<SessionsPorts, "checkpoint" | "adopt" | "known"> {
 	held(covers: Covers): Promise<void> | undefined;
 	closing(): void;
 	closed(): void;
@@ -207,6 +220,10 @@ class OpenSession implements Session {
 
 	adopt(start: Seq): Promise<void> {
 		return this.#ports.adopt(this.scope, start);
+	}
+
+	known(starts: ReadonlySet<Seq>): Promise<readonly Draft[]> {
+		return this.#ports.known(this.scope, starts);
 	}
 
 	checkpoint(kind: string, title: string, scope: Scope = this.scope): Promise<Seq> {

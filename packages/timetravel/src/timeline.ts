@@ -67,6 +67,7 @@ export class Timeline implements Moving {
 			live: (scope) => this.live(scope),
 			checkpoint: (...of) => this.checkpoint(...of),
 			adopt: (...of) => present.adopt(...of),
+			known: (...of) => present.known(...of),
 			timers,
 			quietMs,
 		});

@@ -8,6 +8,7 @@ import {
 	entryKey,
 	type Identity,
 	innerLane,
+	isOpen,
 	type JournalEntry,
 	type Place,
 	type Recall,
@@ -125,6 +126,12 @@ export class ScriptMemo {
 		if (earlier) return;
 		this.#steps.record(record);
 		if (stepCompleted.is(record) && record.data.moves !== undefined) this.#learnAll();
+	}
+
+	/** The starts of the calls that are not over: other lines of history may know more of them. */
+	openStarts(): ReadonlySet<Seq> {
+		const all = [...this.#here.values(), ...this.#byChain.values()];
+		return new Set(all.flatMap(({ entry }) => (isOpen(entry) ? [entry.started] : [])));
 	}
 
 	/** What is recorded of a call that is about to be made. An answer of an earlier revision is used up by that. */

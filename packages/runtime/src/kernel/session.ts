@@ -1,7 +1,7 @@
 /** One session of the runtime: its state, its log, and the work under way in it. */
 import type { View } from "@reyn/snapshot";
 import type { Session as Line } from "@reyn/timetravel";
-import type { Appender, Scope, Seq, WalRecord } from "@reyn/wal";
+import type { Appender, Draft, Scope, Seq, WalRecord } from "@reyn/wal";
 import type { Work } from "./work.ts";
 
 export interface SessionScope {
@@ -46,6 +46,11 @@ export class Session {
 	/** Adopts what other lines of history know of one start. */
 	adopt(start: Seq): Promise<void> {
 		return this.#line.adopt(start);
+	}
+
+	/** What {@link adopt} would adopt of these starts. Writes nothing. */
+	known(starts: ReadonlySet<Seq>): Promise<readonly Draft[]> {
+		return this.#line.known(starts);
 	}
 
 	checkpoint(kind: string, title: string, scope?: Scope): Promise<Seq> {

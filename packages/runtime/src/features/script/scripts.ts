@@ -31,7 +31,16 @@ import {
 	scriptStarted,
 } from "@reyn/journal/script";
 import type { View } from "@reyn/snapshot";
-import { type Appender, canonicalJson, isReynError, type Scope, scopeKey, WalError, type WalRecord } from "@reyn/wal";
+import {
+	type Appender,
+	canonicalJson,
+	isReynError,
+	type Scope,
+	type Seq,
+	scopeKey,
+	WalError,
+	type WalRecord,
+} from "@reyn/wal";
 import { isFull } from "@reyn/wal/internal";
 import { stopReason } from "../../kernel/background.ts";
 import { RuntimeError } from "../../kernel/errors.ts";
@@ -156,8 +165,8 @@ export class Scripts {
 	/**
 	 * Throws what {@link resume} would be refused with. Reads only.
 	 *
-	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`; as {@link checkScript} does;
-	 * with `strict`, also `REPLAY_DIVERGENCE` and `RUNTIME_SCRIPT_PRUNED`
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST`, `RUNTIME_SCRIPT_OTHER`, `RUNTIME_SCRIPT_PRUNED`; as
+	 * {@link checkScript} does; with `strict`, also `REPLAY_DIVERGENCE`
 	 */
 	async check(run: string, how: ScriptResume = {}): Promise<void> {
 		await this.#checked(this.#ownerOf(run), run, how);
@@ -171,8 +180,10 @@ export class Scripts {
 	async #explainFrom(run: string, how: ScriptResume, as: As): Promise<Explanation> {
 		const session = this.#ownerOf(run);
 		const found = runOf(session, run);
+		this.#assertKept(session, run);
 		const { module, args } = await this.#versionOf(session, run, how);
 		const memo = await this.#memoOf(session, run, as);
+		await this.#learn(memo, session, run);
 		memo.begin({ run, script: module.hash, args: versionOf(argsText(args)), reuse: how.reuse });
 		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
 		return explanation;
@@ -392,6 +403,7 @@ export class Scripts {
 
 	/** The script and arguments that a resume would run. @throws as {@link check} does */
 	async #checked(session: Session, run: string, how: ScriptResume): Promise<Version> {
+		this.#assertKept(session, run);
 		const version = await this.#versionOf(session, run, how);
 		this.#assertTold(version, runOf(session, run));
 		if (!how.strict) return version;
@@ -464,16 +476,31 @@ export class Scripts {
 		return memo;
 	}
 
+	/** Takes what other lines of history know of its open calls, as a resume does when it comes to one. */
+	async #learn(memo: ScriptMemo, session: Session, run: string): Promise<void> {
+		const { wal, clock } = this.#kernel;
+		for (const [i, { kind, data }] of (await session.known(memo.openStarts())).entries())
+			memo.record({ seq: wal.tip + 1 + i, ts: clock.now(), scope: scopeOf(session, run), kind, data, crc: "" });
+	}
+
 	/** @throws RuntimeError `RUNTIME_SCRIPT_PRUNED` when records of the run were collected: a strict check cannot tell what was there */
 	#assertWhole(session: Session, run: string): void {
 		const { started } = runOf(session, run);
 		const { first } = this.#kernel.wal;
-		if (started >= first) return;
-		throw new RuntimeError(
-			"RUNTIME_SCRIPT_PRUNED",
-			`the script run ${run} began at #${started}, and gc has taken away what is before #${first}: what it did cannot be compared. A resume that is not strict calls again what is gone`,
-			{ run, started, first },
-		);
+		if (started < first) throw pruned(run, started, first, "what it did cannot be compared");
+	}
+
+	/** @throws RuntimeError `RUNTIME_SCRIPT_PRUNED` when the calls of a completed run were collected. Those of any other hold the log. */
+	#assertKept(session: Session, run: string): void {
+		const { started, status } = runOf(session, run);
+		const { first } = this.#kernel.wal;
+		if (started < first && status === "completed")
+			throw pruned(
+				run,
+				started,
+				first,
+				"going on would make all of its calls again. To have that, start a run of its own",
+			);
 	}
 
 	/** Stores the text and the arguments durably. @returns their hashes, which the record names @throws WalError `WAL_FULL` */
@@ -597,6 +624,13 @@ function isKept(detail: unknown): boolean {
 		return false;
 	}
 }
+
+const pruned = (run: string, started: Seq, first: Seq, so: string): RuntimeError =>
+	new RuntimeError(
+		"RUNTIME_SCRIPT_PRUNED",
+		`the script run ${run} began at #${started}, and gc has taken away what is before #${first}: ${so}`,
+		{ run, started, first },
+	);
 
 const busy = (run: string, why: string): RuntimeError =>
 	new RuntimeError("RUNTIME_SCRIPT_RUNS", `the script run ${run} ${why}; wait until that is over`, { run });
