@@ -1,5 +1,5 @@
 /** Whose talk a chat goes on with: a session by its name, the one that was talked in last, and one from a moment on. */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -37,6 +37,13 @@ test("each session has its own talk; -c finds the last one, -r one that there is
 	});
 	expect(await chat(["-c", "--session", "work"], "")).toMatchObject({ code: 2 });
 	expect(await chat(["--fork", "2"], "")).toMatchObject({ code: 4, stdout: "" });
+	const page = join(root, "talk.html");
+	const exported = await chat(["-r", "work"], `/export ${page}\n/export ${page}\n`);
+	expect(exported.stdout).toContain(`what was said is in ${page}`);
+	expect(exported.stdout + exported.stderr).toContain("talk.html is there already");
+	expect(exported.code).toBe(4);
+	expect(await readFile(page, "utf8")).toMatch(/<pre>How many doors has the den\?<\/pre>/);
+
 	const forked = await chat(["--fork", "2", "--yes"], "/sessions\n");
 	expect(forked.stdout).toMatch(/^checked out #2, /m);
 	expect(forked.stdout).not.toContain("default/work");

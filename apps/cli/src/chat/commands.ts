@@ -1,7 +1,10 @@
 /** The commands of a chat: the verbs of `@reyn/operator`, and a few of its own. All that they ask of the runtime is asked here. */
-import { carryOut, type Desk, givenFor, scopeText, type Verb, verbs } from "@reyn/operator";
+import { writeFile } from "node:fs/promises";
+import { extname, resolve } from "node:path";
+import { carryOut, type Desk, givenFor, type ReadVerb, scopeText, type Verb, verbs } from "@reyn/operator";
 import { oneLine } from "@reyn/operator/text";
 import type { Checkpoint, ConversationItem, Runtime, SessionScope } from "@reyn/runtime";
+import { codeOf } from "@reyn/wal";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import { readSlash, usage } from "../slash.ts";
@@ -21,7 +24,8 @@ export interface At {
 }
 
 interface OwnCommand extends Offered {
-	run(at: At): Promise<void> | void;
+	/** @param words what was typed behind its name */
+	run(at: At, words: string): Promise<void> | void;
 }
 
 const own: readonly OwnCommand[] = [
@@ -32,6 +36,7 @@ const own: readonly OwnCommand[] = [
 		summary: "model calls: replayed free, and paid",
 		run: ({ runtime, face }) => face.say([meterLine(runtime.meter)]),
 	},
+	{ name: "export", summary: "write what was said into a new file: .md, .html, .jsonl or text", run: exportTalk },
 	{ name: "help", summary: "what there is", run: ({ face }) => face.say(helpLines()) },
 	// Whoever asks leaves before it is run.
 	{ name: "exit", summary: "leave; what is unfinished is kept", run: () => {} },
@@ -64,8 +69,10 @@ function helpLines(): readonly string[] {
 
 /** @throws CliError `CLI_USAGE` for a command that there is not; and what it throws */
 export async function runCommand(text: string, at: At): Promise<void> {
-	const command = own.find(({ name }) => `/${name}` === text);
-	return command ? command.run(at) : carry(text, at);
+	const [, typed, words = ""] = /^\/(\S+)\s*(.*)$/s.exec(text) ?? [];
+	const command = own.find(({ name }) => name === typed);
+	// With words behind them `rewind` and `plan` are verbs.
+	return command && (words === "" || command.name === "export") ? command.run(at, words) : carry(text, at);
 }
 
 async function carry(line: string, at: At): Promise<void> {
@@ -171,6 +178,26 @@ async function rewind(at: At): Promise<void> {
 	const chosen = await face.pick(list);
 	if (chosen === undefined) return face.say(["nothing was changed"]);
 	return carry(slash`rewind ${String(nth(chosen).seq)}`, at);
+}
+
+async function exportTalk({ runtime, face, scope }: At, file: string): Promise<void> {
+	const path = resolve(file === "" ? `${scope.session}-${runtime.wal.tip}.md` : file);
+	const ending = extname(path).slice(1);
+	const transcript = verbs.find(({ name }) => name === "transcript") as ReadVerb;
+	const given = givenFor(transcript, {
+		session: scopeText(scope),
+		format: ["md", "html", "jsonl"].includes(ending) ? ending : "text",
+	});
+	const said = await transcript.read(runtime, given);
+	try {
+		await writeFile(path, `${transcript.lines(said, slash, given).join("\n")}\n`, { flag: "wx" });
+	} catch (error) {
+		const code = codeOf(error);
+		if (code === "EEXIST")
+			throw new CliError("CLI_REFUSED", `${path} is there already; give another name: /export <file>`);
+		throw new CliError("CLI_USAGE", `${path} cannot be written (${code}); give the path of a file: /export <file>`);
+	}
+	face.say([`what was said is in ${path}`]);
 }
 
 function plans({ runtime, face, plans }: At): void {

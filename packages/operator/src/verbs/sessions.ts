@@ -1,10 +1,11 @@
 /** `sessions`, `transcript` and `search`: who talks, what was said, and where. */
 import { assistantMessage, conversation, mainSession, parseRef, reportState, userPrompt } from "@reyn/runtime";
 import { z } from "zod";
-import { sessionText } from "../lines/scope.ts";
+import { scopeText, sessionText } from "../lines/scope.ts";
+import { type TranscriptFormat, transcriptFormats, transcriptLines } from "../lines/transcript.ts";
 import { choice, option, text, word } from "../param.ts";
 import { list, seq, session, stateShape } from "../shapes.ts";
-import { clean, oneLine } from "../text.ts";
+import { oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
 
 const sessionShape = z.object({
@@ -44,7 +45,7 @@ export const transcript = readVerb({
 	params: {
 		ref: word("ref", "a ref, as for show", z.string().default("@")),
 		session: option("agent/session", "in which session", z.string().pipe(sessionText).default(mainSession)),
-		format: choice("format", "how it is written", ["text", "md"], "text"),
+		format: choice<TranscriptFormat>("format", "how it is written", transcriptFormats, "text"),
 	},
 	example: "@-2 --format md",
 	result: z.object({ seq, session, messages: stateShape.shape.messages }),
@@ -53,18 +54,9 @@ export const transcript = readVerb({
 		const { messages } = await reportState(runtime, at, session);
 		return { seq: at, session, messages: messages.filter(({ who }) => who !== "tools") };
 	},
-	lines: ({ messages }, _say, { format }) =>
-		messages.flatMap(({ seq, who, text }) =>
-			format === "md"
-				? [`## ${who} (#${seq})`, "", ...clean(text).split("\n"), ""]
-				: [`#${seq} ${who}:`, ...indented(text)],
-		),
+	lines: ({ session, seq: at, messages }, _say, { format }) =>
+		transcriptLines(`${scopeText(session)}, up to #${at}`, messages, format),
 });
-
-const indented = (text: string): readonly string[] =>
-	clean(text)
-		.split("\n")
-		.map((line) => `  ${line}`);
 
 /** The most places that a search gives: the newest. */
 const MOST_FOUND = 100;
