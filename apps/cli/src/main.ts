@@ -9,7 +9,6 @@ import { adviceFor } from "./advice.ts";
 import type { Shell } from "./completion.ts";
 import type { Globals } from "./context.ts";
 import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
-import { addGcCommand } from "./gc.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { suggestAt } from "./suggest.ts";
@@ -153,7 +152,6 @@ export function commands(done: (exitCode: number) => void): Command {
 
 	addVerbs(program, { globals, done });
 	addScriptCommands(program, globals, print, done);
-	addGcCommand(program, globals, print);
 	addWalCommands(program, globals, print, done);
 
 	program

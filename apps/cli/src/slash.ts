@@ -1,5 +1,5 @@
 /** What is typed behind a slash, read as a verb and what it takes. */
-import { isOptional, type Verb, verbs } from "@reyn/operator";
+import { isOptional, typedName, type Verb, verbs } from "@reyn/operator";
 import { CliError } from "./exit-code.ts";
 
 export interface Slashed {
@@ -33,9 +33,9 @@ export function readSlash(line: string): Slashed {
 		if (name === "yes") yes = true;
 		else if (name === "dry-run") dryRun = true;
 		else if (name !== undefined) {
-			const param = verb.params[name];
-			if (!param) throw new CliError("CLI_USAGE", `/${verb.name} has no ${next}; ${usage(verb)}`);
-			raw[name] = param.as === "flag" ? true : rest.shift();
+			const [key, param] = Object.entries(verb.params).find(([each]) => typedName(each) === name) ?? [];
+			if (key === undefined) throw new CliError("CLI_USAGE", `/${verb.name} has no ${next}; ${usage(verb)}`);
+			raw[key] = param?.as === "flag" ? true : rest.shift();
 		} else {
 			const [place] = places;
 			if (place?.[1].as === "text") raw[place[0]] = [next, ...rest.splice(0)].join(" ");
@@ -63,8 +63,8 @@ function optionOf(verb: Verb, word: string): string {
 /** `/rewind <ref> [--mode mode] [--scope scope]` */
 export function usage({ name, params }: Verb): string {
 	const parts = Object.entries(params).map(([key, param]) => {
-		if (param.as === "flag") return ` [--${key}]`;
-		if (param.as === "option") return ` [--${key} ${param.value}]`;
+		if (param.as === "flag") return ` [--${typedName(key)}]`;
+		if (param.as === "option") return ` [--${typedName(key)} ${param.value}]`;
 		return isOptional(param) ? ` [${param.value}]` : ` <${param.value}>`;
 	});
 	return `/${name}${parts.join("")}`;

@@ -9,6 +9,7 @@ import {
 	type Param,
 	type Places,
 	type ReadVerb,
+	typedName,
 	type Verb,
 	verbs,
 	type WorkVerb,
@@ -93,11 +94,12 @@ const isWord = ({ as }: Param): boolean => as === "word" || as === "text";
 
 function optionOf(name: string, param: Param): Option {
 	const { as, value, help, schema, choices } = param;
-	if (as === "flag") return new Option(`--${name}`, help);
-	const short = name.length === 1 ? `-${name}` : `--${name}`;
+	const typed = typedName(name);
+	if (as === "flag") return new Option(`--${typed}`, help);
+	const short = name.length === 1 ? `-${name}` : `--${typed}`;
 	const found = schema.safeParse(undefined);
 	const option = new Option(`${short} <${value}>`, help);
-	if (found.success && typeof found.data === "string") option.default(found.data);
+	if (found.success && ["string", "number"].includes(typeof found.data)) option.default(found.data);
 	if (choices) return option.choices(choices);
 	return option.argParser((text: string) => {
 		const { error } = schema.safeParse(text);

@@ -5,7 +5,7 @@ export { type OperatorCode, OperatorError } from "./errors.ts";
 export { act, beginThere, type Places } from "./holder/act.ts";
 export { type Holder, type ServeOptions, serveVerbs } from "./holder/serve.ts";
 export { scopeText, sessionText } from "./lines/scope.ts";
-export { isOptional, type Param, type Params } from "./param.ts";
+export { isOptional, type Param, type Params, typedName } from "./param.ts";
 export type { Say } from "./say.ts";
 export { givenFor, type ReadVerb, type Verb, type WorkVerb, type WriteVerb } from "./verb.ts";
 export { verbs } from "./verbs/index.ts";

@@ -51,5 +51,8 @@ export const flag = (help: string, schema: z.ZodType<boolean>): Param<boolean> =
 	...{ as: "flag", value: "", help, schema },
 });
 
+/** How its name is typed: `keepDays` is `keep-days`. */
+export const typedName = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
 /** May it be left out? */
 export const isOptional = ({ schema }: Param): boolean => schema.safeParse(undefined).success;

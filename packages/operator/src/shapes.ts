@@ -119,3 +119,26 @@ export const skillRunShape = z.object({
 	phase: z.string().exactOptional(),
 	status: z.string(),
 });
+
+/** As `Collection` of `@reyn/runtime`. */
+export const collectionShape = z.object({
+	retainedFrom: seq,
+	was: seq,
+	first: seq,
+	heldBy: z
+		.union([
+			z.object({ seq, projection: z.string(), scope, label: z.string().exactOptional() }),
+			z.object({ seq, kind: z.string(), scope }),
+			z.object({ seq, unknown: z.string(), scope }),
+		])
+		.exactOptional(),
+	labels: list(z.object({ seq, name: z.string() })),
+	kept: list(seq),
+	snapshots: seq,
+	chunks: seq,
+	artifacts: z.object({
+		files: seq,
+		bytes: seq,
+		undecided: z.object({ seq, kind: z.string() }).exactOptional(),
+	}),
+});

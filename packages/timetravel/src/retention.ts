@@ -7,6 +7,8 @@ export interface RetentionPolicy {
 	readonly keepDays?: number;
 	/** The newest `keepCheckpoints` checkpoints stay. Default: 200. */
 	readonly keepCheckpoints?: number;
+	/** From this seq on everything stays, whatever else is said: what was shown to a person, and no more. Default: no such limit. */
+	readonly before?: Seq;
 	/** The present time, in milliseconds since 1970. */
 	readonly now: number;
 }
@@ -20,12 +22,13 @@ const DAY = 24 * 60 * 60 * 1000;
  */
 export function firstToKeep(
 	checkpoints: readonly { readonly seq: Seq; readonly ts: number }[],
-	{ keepDays = 30, keepCheckpoints = 200, now }: RetentionPolicy,
+	{ keepDays = 30, keepCheckpoints = 200, before = Number.POSITIVE_INFINITY, now }: RetentionPolicy,
 ): Seq | undefined {
 	// The first in log order, not the oldest by time: a clock may have been set back.
 	const recent = checkpoints.findIndex(({ ts }) => ts >= now - keepDays * DAY);
 	const byAge = recent === -1 ? checkpoints.length - 1 : recent;
-	const kept = Math.min(byAge, checkpoints.length - Math.max(keepCheckpoints, 1));
+	const shown = checkpoints.findLastIndex(({ seq }) => seq < before);
+	const kept = Math.min(byAge, checkpoints.length - Math.max(keepCheckpoints, 1), shown);
 	return kept > 0 ? checkpoints[kept]?.seq : undefined;
 }
 

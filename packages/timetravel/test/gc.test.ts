@@ -43,6 +43,17 @@ const stored = async ({ wal, kept }: House): Promise<unknown> => [
 	await Promise.all((await kept.list("")).map(async (name) => [name, await kept.get(name)])),
 ];
 
+test("takes no more than was shown, whatever has become old since", async () => {
+	await using house = await House.open();
+	const [, b = 0] = await told(house, ["a", "b", "c"]);
+	const { retainedFrom } = await house.timeline.gc({ ...keeping(2), dryRun: true });
+	expect(retainedFrom).toBe(b + 1);
+	await told(house, ["d", "e"]);
+	expect(await house.timeline.gc({ ...keeping(2), before: retainedFrom })).toMatchObject({ retainedFrom });
+	expect(await house.timeline.gc({ ...keeping(2), before: 1 })).toMatchObject({ retainedFrom, was: retainedFrom });
+	expect((await house.timeline.gc(keeping(2))).retainedFrom).toBeGreaterThan(retainedFrom);
+});
+
 test("takes away what is before the checkpoints that stay, and every state after that is as it was", async () => {
 	await using house = await House.open();
 	const [, , c = 0, d = 0] = await told(house, ["a", "b", "c", "d"]);

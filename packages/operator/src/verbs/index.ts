@@ -4,6 +4,7 @@ import { ask } from "./ask.ts";
 import { branches } from "./branches.ts";
 import { checkout } from "./checkout.ts";
 import { diff } from "./diff.ts";
+import { gc } from "./gc.ts";
 import { label, labels } from "./label.ts";
 import { log } from "./log.ts";
 import { planDiscard, planList, planResume } from "./plan.ts";
@@ -16,6 +17,6 @@ import { redo, undo } from "./undo.ts";
 
 export const verbs: readonly Verb[] = [
 	...[ask, resume, sessions, transcript, search],
-	...[log, show, diff, rewind, checkout, undo, redo, label, labels, branches],
+	...[log, show, diff, rewind, checkout, undo, redo, label, labels, branches, gc],
 	...[planList, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
 ];
