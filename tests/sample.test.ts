@@ -24,6 +24,8 @@ test("the deep run goes through every point; the fast one through some, others b
 	expect(seen.sort((a, b) => a - b)).toEqual(whole);
 	expect([...(await sampler({ REYN_DEEP: "1" })).pointsOf(0, 9, 2, 3)]).toEqual([0, 3, 6, 9]);
 	expect([...(await sampler({ REYN_SEED: "0" })).pointsOf(0, 9, 2, 3)]).toEqual([0, 6]);
+	expect((await sampler({ REYN_DEEP: "1" })).some(["a", "b", "c"], 2)).toEqual(["a", "b", "c"]);
+	expect((await sampler({ REYN_SEED: "3" })).some(["a", "b", "c"], 2)).toEqual(["b"]);
 });
 
 test("the fast run tells the histories of every day, a longer one others, and a seed those that it says", async () => {

@@ -19,3 +19,8 @@ export function* pointsOf(from: number, to: number, every: number, step = 1): Ge
 	const first = isDeep ? 0 : Number(REYN_SEED ?? 1) % every;
 	for (let at = from + first * step; at <= to; at += isDeep ? step : every * step) yield at;
 }
+
+/** The cases of a table that are tried: all, or in the fast run every so-many-th, the first one by the seed. */
+export const some = <T>(cases: readonly T[], every: number): readonly T[] => [
+	...pointsOf(0, cases.length - 1, every).map((at) => cases[at] as T),
+];

@@ -13,7 +13,7 @@ import type { Killable } from "../kit/killable.ts";
 import { SEED, seeded } from "../kit/seeded.ts";
 import { sample } from "../sample.ts";
 
-const KILLS = Number(process.env.REYN_KILLS ?? sample(4, 16));
+const KILLS = Number(process.env.REYN_KILLS ?? sample(2, 16));
 const QUESTION = "How do the parser and the printer work together, and where is each of them tested?";
 const ASK = ["--pace", "60", "run", "-p", QUESTION, "--output-format", "stream-json"];
 /** Its model takes an hour to answer: it stands where it asks. */

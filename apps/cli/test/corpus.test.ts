@@ -7,6 +7,7 @@ import { allRecords, fileStore, layoutOf } from "@reyn/runtime";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { walRecords } from "../../../packages/wal/src/record/wal-records.ts";
 import { HOSTILE, raw } from "../../../tests/kit/hostile.ts";
+import { some } from "../../../tests/sample.ts";
 import { main } from "../src/main.ts";
 import { type HostileLog, hostile, ids, sha256, writeHostileLog } from "./hostile-log.ts";
 
@@ -157,7 +158,7 @@ const looks: readonly (readonly [argv: readonly string[], marks: readonly string
 	[["run", "-p", "foxes", "--cwd", path("/nowhere")], ["nowhere"], 2],
 ];
 
-test.each(looks.map(([argv, ...rest]) => [argv.join(" ").replace(/[^ -~]/g, ""), argv, ...rest] as const))(
+test.each(some(looks, 4).map(([argv, ...rest]) => [argv.join(" ").replace(/[^ -~]/g, ""), argv, ...rest] as const))(
 	"%s",
 	async (_, argv, marks, code = 0) => {
 		const [text, json] = [await reyn(["-v", ...argv]), await reyn(["--json", ...argv])];
@@ -224,7 +225,7 @@ const works: readonly (readonly [argv: readonly string[], marks: readonly string
 	[["label", "@", hostile("asked"), "--actor", hostile("actor")], ["asked"]],
 ];
 
-test.each(works.map(([argv, marks]) => [argv.join(" ").replace(/[^ -~]/g, ""), argv, marks] as const))(
+test.each(some(works, 3).map(([argv, marks]) => [argv.join(" ").replace(/[^ -~]/g, ""), argv, marks] as const))(
 	"%s, of what is under way",
 	async (_, argv, marks) => {
 		const said = await reyn(

@@ -36,7 +36,9 @@ function looping() {
 	return { rounds, loop };
 }
 
-test.each<[string, (lane: Lane, loop: (perform: () => Promise<string>) => Promise<string>) => Promise<unknown>]>([
+test.concurrent.each<
+	[string, (lane: Lane, loop: (perform: () => Promise<string>) => Promise<string>) => Promise<unknown>]
+>([
 	["of one step", (lane, loop) => loop(() => lane.perform(down))],
 	["in two branches", (lane, loop) => Promise.all([1, 2].map(() => loop(() => lane.perform(down))))],
 	["inside a call", (lane, loop) => loop(() => lane.perform({ ...down, call: (of) => of.lane.perform(down) }))],
@@ -51,7 +53,7 @@ test.each<[string, (lane: Lane, loop: (perform: () => Promise<string>) => Promis
 	expect(rounds.count).toBeLessThan(ROUNDS);
 });
 
-test("one that is cancelled clears up first, with as many steps as it has", async () => {
+test.concurrent("one that is cancelled clears up first, with as many steps as it has", async () => {
 	const controller = new AbortController();
 	const cleared: string[] = [];
 	const ran = runProgram("p", scope, using(new DyingLog(), { signal: controller.signal }), async (lane) => {
@@ -70,7 +72,7 @@ test("one that is cancelled clears up first, with as many steps as it has", asyn
 	expect(cleared).toEqual(["a: closing", "b: closing", "c: closing", "all"]);
 });
 
-test("a call that has taken too long: a loop inside it", async () => {
+test.concurrent("a call that has taken too long: a loop inside it", async () => {
 	const { rounds, loop } = looping();
 	const outer: Step<string> = {
 		...down,
@@ -84,7 +86,7 @@ test("a call that has taken too long: a loop inside it", async () => {
 	expect(rounds.count).toBeLessThan(ROUNDS);
 });
 
-test.each(["cancelled", "closed", "waiting"] as const)("a journal that is %s", async (how) => {
+test.concurrent.each(["cancelled", "closed", "waiting"] as const)("a journal that is %s", async (how) => {
 	const { rounds, loop } = looping();
 	const controller = new AbortController();
 	const journal = await openJournal(memoryEngine(), {
@@ -100,7 +102,7 @@ test.each(["cancelled", "closed", "waiting"] as const)("a journal that is %s", a
 	expect(rounds.count).toBeLessThan(ROUNDS);
 });
 
-test("a loop with pauses of its own does not hold up the end of a program that is cancelled", async () => {
+test.concurrent("a loop with pauses of its own does not hold up the end of a program that is cancelled", async () => {
 	const controller = new AbortController();
 	const asked: number[] = [];
 	const ran = runProgram("p", scope, using(new DyingLog(), { signal: controller.signal }), async (lane) => {
@@ -119,7 +121,7 @@ test("a loop with pauses of its own does not hold up the end of a program that i
 	expect(asked.length).toBeLessThanOrEqual(length + 1);
 });
 
-test.each<[string, (lane: Lane, step: Step<string>) => Promise<unknown>]>([
+test.concurrent.each<[string, (lane: Lane, step: Step<string>) => Promise<unknown>]>([
 	["beside it", (lane, step) => lane.perform(step)],
 	["inside a call beside it", (lane, step) => lane.perform({ ...down, call: ({ lane: of }) => of.perform(step) })],
 ])("a loop in a program that is cancelled does not end it while an effect is made %s", async (_, beside) => {
@@ -192,7 +194,7 @@ describe("many that are refused once each are all told", () => {
 	});
 });
 
-test("a gate that gives nothing lets nothing pass in a journal", async () => {
+test.concurrent("a gate that gives nothing lets nothing pass in a journal", async () => {
 	const gate = async () => undefined as never;
 	await using journal = await openJournal(memoryEngine(), { gate });
 	const asked = journal.lane("p").perform({ ...down, kind: "tool", call: async () => "made" });

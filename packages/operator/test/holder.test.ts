@@ -80,7 +80,7 @@ describe("where another process has the log", () => {
 	test("each of many verbs is done once, or refused with its reason", async () => {
 		const random = seeded(SEED);
 		let done = 0;
-		for (let i = 0; i < sample(30, 300); i++) {
+		for (let i = 0; i < sample(15, 300); i++) {
 			const before = await resetsIn(house.runtime);
 			const name = random.pick(["rewind", "checkout", "undo", "redo", "label"]);
 			const verb = write(name);
@@ -108,7 +108,7 @@ describe("where another process has the log", () => {
 			);
 			if (outcome === "done") done++;
 		}
-		expect(done).toBeGreaterThan(5);
+		expect(done).toBeGreaterThan(sample(2, 5));
 	}, 600_000);
 
 	test.each([

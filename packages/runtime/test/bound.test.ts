@@ -5,7 +5,7 @@ import { isMeta } from "@reyn/timetravel/internal";
 import type { Seq, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { pointsOf } from "../../../tests/sample.ts";
+import { some } from "../../../tests/sample.ts";
 import { builtIn } from "../src/features/index.ts";
 import { allRecords, blastRadius, mainSession, type RewindMode, type Runtime, rewindModes } from "../src/index.ts";
 import { compose } from "../src/kernel/compose.ts";
@@ -113,9 +113,7 @@ describe("what another process did since the preview", () => {
 		{ timeout: 60_000 },
 		async (name) => {
 			await history();
-			const all = Object.entries(happenings);
-			for (const i of pointsOf(0, all.length - 1, 5)) {
-				const [what, happens] = all[i] as (typeof all)[number];
+			for (const [what, happens] of some(Object.entries(happenings), 8)) {
 				const make = (await inProcess(async (shown) => moves[name]?.(shown), { readOnly: true })) as (
 					runtime: Runtime,
 				) => Promise<unknown>;

@@ -71,7 +71,7 @@ export async function eachCut(
 	look: (state: string, kinds: readonly string[]) => Promise<void>,
 ): Promise<void> {
 	const kinds = await kindsIn(project);
-	for (const seq of pointsOf(from, kinds.length, 3)) {
+	for (const seq of pointsOf(from, kinds.length, 5)) {
 		const state = await cutAfter(project, seq);
 		await look(state, kinds.slice(0, seq));
 		await removeState(state);

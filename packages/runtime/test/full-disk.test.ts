@@ -6,6 +6,7 @@ import { type DiskFile, fileEngine, openWal } from "@reyn/wal";
 import { MemoryDisk } from "@reyn/wal/testing";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { atOnce } from "../../../tests/kit/timers.ts";
+import { some } from "../../../tests/sample.ts";
 import { allRecords, fileStore, type RuntimeEvent, type RuntimeOptions } from "../src/index.ts";
 import { compose } from "../src/kernel/compose.ts";
 import { DiskSpace } from "../src/kernel/disk-space.ts";
@@ -379,56 +380,62 @@ describe("the end of background work, on a disk that fills up just then,", () =>
 		"a skill run": { begin: (runtime) => runtime.runSkill("say", {}), last: /^say one$/, end: "skill_end" },
 	};
 
-	test.each(Object.keys(work))("is told once, when it is recorded, and nobody is told before (%s)", async (what) => {
-		const { begin, last, end } = work[what] as (typeof work)[string];
-		await using project = await makeProject();
-		const disk = new FillingDisk();
-		const { runtime, events, types, told, fill, waiting } = await listening(disk, project);
-		fillingAfter(last, fill);
-		await begin(runtime);
-		await until(() => types().includes("disk_full"));
-		await aWhile();
-		expect([told, types().filter((type) => type === end)]).toEqual([[], []]);
-		disk.isFull = false;
-		await until(() => types().includes(end));
-		await Promise.all(waiting);
-		await runtime.idle();
-		expect(told).toEqual([{ text: "said", isOver: true }]);
-		expect(events.filter(({ type }) => type === end)).toMatchObject([{ outcome: "completed" }]);
-		expect(runtime.restored()).toMatchObject({ plans: [], runs: [], undelivered: [] });
-		await runtime.close();
-	});
+	test.each(some(Object.keys(work), 3))(
+		"is told once, when it is recorded, and nobody is told before (%s)",
+		async (what) => {
+			const { begin, last, end } = work[what] as (typeof work)[string];
+			await using project = await makeProject();
+			const disk = new FillingDisk();
+			const { runtime, events, types, told, fill, waiting } = await listening(disk, project);
+			fillingAfter(last, fill);
+			await begin(runtime);
+			await until(() => types().includes("disk_full"));
+			await aWhile();
+			expect([told, types().filter((type) => type === end)]).toEqual([[], []]);
+			disk.isFull = false;
+			await until(() => types().includes(end));
+			await Promise.all(waiting);
+			await runtime.idle();
+			expect(told).toEqual([{ text: "said", isOver: true }]);
+			expect(events.filter(({ type }) => type === end)).toMatchObject([{ outcome: "completed" }]);
+			expect(runtime.restored()).toMatchObject({ plans: [], runs: [], undelivered: [] });
+			await runtime.close();
+		},
+	);
 
-	test.each(Object.keys(work))("is not told again while there is no space to record that it was (%s)", async (what) => {
-		const { begin, end } = work[what] as (typeof work)[string];
-		await using project = await makeProject();
-		const disk = new FillingDisk();
-		const texts: string[] = [];
-		const opened = await openOn(disk, project, {
-			model: planning(),
-			skills: [skill],
-			async onMessage({ text }) {
-				texts.push(text);
-				if (texts.length === 1) await fill();
-			},
-		});
-		const { runtime, types } = opened;
-		const { fill, waiting } = filler(disk, opened);
-		await begin(runtime);
-		await until(() => types().includes("disk_full"));
-		await aWhile();
-		runtime.resume();
-		await aWhile();
-		// That it is over is recorded, and so told; that the text was shown waits.
-		expect([texts, types().filter((type) => type === end)]).toEqual([["said"], [end]]);
-		expect(runtime.restored().undelivered).toHaveLength(1);
-		disk.isFull = false;
-		await Promise.all(waiting);
-		await runtime.idle();
-		expect([texts, types().filter((type) => type === end)]).toEqual([["said"], [end]]);
-		expect(runtime.restored().undelivered).toEqual([]);
-		await runtime.close();
-	});
+	test.each(some(Object.keys(work), 3))(
+		"is not told again while there is no space to record that it was (%s)",
+		async (what) => {
+			const { begin, end } = work[what] as (typeof work)[string];
+			await using project = await makeProject();
+			const disk = new FillingDisk();
+			const texts: string[] = [];
+			const opened = await openOn(disk, project, {
+				model: planning(),
+				skills: [skill],
+				async onMessage({ text }) {
+					texts.push(text);
+					if (texts.length === 1) await fill();
+				},
+			});
+			const { runtime, types } = opened;
+			const { fill, waiting } = filler(disk, opened);
+			await begin(runtime);
+			await until(() => types().includes("disk_full"));
+			await aWhile();
+			runtime.resume();
+			await aWhile();
+			// That it is over is recorded, and so told; that the text was shown waits.
+			expect([texts, types().filter((type) => type === end)]).toEqual([["said"], [end]]);
+			expect(runtime.restored().undelivered).toHaveLength(1);
+			disk.isFull = false;
+			await Promise.all(waiting);
+			await runtime.idle();
+			expect([texts, types().filter((type) => type === end)]).toEqual([["said"], [end]]);
+			expect(runtime.restored().undelivered).toEqual([]);
+			await runtime.close();
+		},
+	);
 
 	/** Work that was under way when its process ended, and is given up at the next start. */
 	const givenUp: Record<string, { begin(runtime: Runtime): Promise<unknown>; end: string; says: RegExp }> = {
@@ -444,55 +451,58 @@ describe("the end of background work, on a disk that fills up just then,", () =>
 		},
 	};
 
-	test.each(Object.keys(givenUp))("that it was given up is told once, when it is recorded (%s)", async (what) => {
-		const { begin, end, says } = givenUp[what] as (typeof givenUp)[string];
-		await using project = await makeProject();
-		const disk = new FillingDisk();
-		const held = gate();
-		let isHeld = false;
-		const hold = async (): Promise<string> => {
-			isHeld = true;
-			await held.opened;
-			return "said";
-		};
-		const first = await listening(disk, project, {
-			model: scripted((request) => (lastOf(request) === "plan!" ? [{ name: PLAN_TOOL, args: PLAN }] : hold())),
-			skills: [
-				{
-					...skill,
-					phases: {
-						one: async ({ step, signal }) =>
-							done(
-								await step(
-									"say",
-									() => Promise.race([hold(), new Promise<string>((_, no) => signal.addEventListener("abort", no))]),
-									{ purity: "external" },
+	test.each(some(Object.keys(givenUp), 2))(
+		"that it was given up is told once, when it is recorded (%s)",
+		async (what) => {
+			const { begin, end, says } = givenUp[what] as (typeof givenUp)[string];
+			await using project = await makeProject();
+			const disk = new FillingDisk();
+			const held = gate();
+			let isHeld = false;
+			const hold = async (): Promise<string> => {
+				isHeld = true;
+				await held.opened;
+				return "said";
+			};
+			const first = await listening(disk, project, {
+				model: scripted((request) => (lastOf(request) === "plan!" ? [{ name: PLAN_TOOL, args: PLAN }] : hold())),
+				skills: [
+					{
+						...skill,
+						phases: {
+							one: async ({ step, signal }) =>
+								done(
+									await step(
+										"say",
+										() => Promise.race([hold(), new Promise<string>((_, no) => signal.addEventListener("abort", no))]),
+										{ purity: "external" },
+									),
 								),
-							),
+						},
 					},
-				},
-			],
-		});
-		await begin(first.runtime);
-		await until(() => isHeld);
-		await first.runtime.close();
-		await emptyArea(project.state, "plans");
+				],
+			});
+			await begin(first.runtime);
+			await until(() => isHeld);
+			await first.runtime.close();
+			await emptyArea(project.state, "plans");
 
-		const skillResume = skillResumeSchema.parse({ default: "discard_skill" });
-		const { runtime, events, types, told, fill, waiting } = await listening(disk, project, { skillResume });
-		await fill();
-		runtime.resume();
-		await aWhile();
-		expect([told, types().filter((type) => type === end)]).toEqual([[], []]);
-		disk.isFull = false;
-		await until(() => types().includes(end));
-		await Promise.all(waiting);
-		await runtime.idle();
-		expect(told).toEqual([{ text: expect.stringMatching(says), isOver: true }]);
-		expect(events.filter(({ type }) => type === end)).toMatchObject([{ outcome: "discarded" }]);
-		expect(runtime.restored()).toMatchObject({ plans: [], runs: [], undelivered: [] });
-		await runtime.close();
-	});
+			const skillResume = skillResumeSchema.parse({ default: "discard_skill" });
+			const { runtime, events, types, told, fill, waiting } = await listening(disk, project, { skillResume });
+			await fill();
+			runtime.resume();
+			await aWhile();
+			expect([told, types().filter((type) => type === end)]).toEqual([[], []]);
+			disk.isFull = false;
+			await until(() => types().includes(end));
+			await Promise.all(waiting);
+			await runtime.idle();
+			expect(told).toEqual([{ text: expect.stringMatching(says), isOver: true }]);
+			expect(events.filter(({ type }) => type === end)).toMatchObject([{ outcome: "discarded" }]);
+			expect(runtime.restored()).toMatchObject({ plans: [], runs: [], undelivered: [] });
+			await runtime.close();
+		},
+	);
 
 	test("a person who discards it is refused, nobody is told, and asked again it is told once", async () => {
 		await using project = await makeProject();
@@ -521,7 +531,7 @@ describe("the end of background work, on a disk that fills up just then,", () =>
 		await runtime.close();
 	});
 
-	test.each(Object.keys(work))("closed meanwhile, it is told by the life after, once (%s)", async (what) => {
+	test.each(some(Object.keys(work), 3))("closed meanwhile, it is told by the life after, once (%s)", async (what) => {
 		const { begin, last } = work[what] as (typeof work)[string];
 		await using project = await makeProject();
 		const disk = new FillingDisk();
@@ -542,30 +552,33 @@ describe("the end of background work, on a disk that fills up just then,", () =>
 		await runtime.close();
 	});
 
-	test.each(Object.keys(work))("closed before it is recorded that it was told, it is told again (%s)", async (what) => {
-		const { begin } = work[what] as (typeof work)[string];
-		await using project = await makeProject();
-		const disk = new FillingDisk();
-		const model = planning();
-		const unseen = await openOn(disk, project, { model, skills: [skill] });
-		await begin(unseen.runtime);
-		await unseen.runtime.idle();
-		await unseen.runtime.close();
+	test.each(some(Object.keys(work), 3))(
+		"closed before it is recorded that it was told, it is told again (%s)",
+		async (what) => {
+			const { begin } = work[what] as (typeof work)[string];
+			await using project = await makeProject();
+			const disk = new FillingDisk();
+			const model = planning();
+			const unseen = await openOn(disk, project, { model, skills: [skill] });
+			await begin(unseen.runtime);
+			await unseen.runtime.idle();
+			await unseen.runtime.close();
 
-		const first = await openOn(disk, project, { model, onMessage: () => fill() });
-		const { fill, waiting } = filler(disk, first);
-		first.runtime.resume();
-		await until(() => first.types().includes("disk_full"));
-		await aWhile();
-		const refused = Promise.allSettled(waiting);
-		await expect(first.runtime.close()).rejects.toMatchObject({ code: "WAL_FULL" });
-		expect(await refused).toMatchObject([{ status: "rejected" }]);
+			const first = await openOn(disk, project, { model, onMessage: () => fill() });
+			const { fill, waiting } = filler(disk, first);
+			first.runtime.resume();
+			await until(() => first.types().includes("disk_full"));
+			await aWhile();
+			const refused = Promise.allSettled(waiting);
+			await expect(first.runtime.close()).rejects.toMatchObject({ code: "WAL_FULL" });
+			expect(await refused).toMatchObject([{ status: "rejected" }]);
 
-		disk.isFull = false;
-		const { runtime, told } = await listening(disk, project);
-		runtime.resume();
-		await runtime.idle();
-		expect(told).toEqual([{ text: "said", isOver: true }]);
-		await runtime.close();
-	});
+			disk.isFull = false;
+			const { runtime, told } = await listening(disk, project);
+			runtime.resume();
+			await runtime.idle();
+			expect(told).toEqual([{ text: "said", isOver: true }]);
+			await runtime.close();
+		},
+	);
 });

@@ -102,7 +102,7 @@ test.each(moves)(
 		const lines = await linesOf(whole);
 		const begun = (await linesOf(project.state)).length;
 		let points = 0;
-		for (const kept of pointsOf(begun, lines.length, 4)) {
+		for (const kept of pointsOf(begun, lines.length, 6)) {
 			const hasReset = lines.slice(begun, kept).some((line) => kindOf(line) === reset.kind);
 			const once = await cut(whole, kept);
 			await expectSame(once, hasReset ? after : before);

@@ -2,7 +2,7 @@
 import { NonRetryableError, type StepContext } from "@reyn/journal";
 import { memoryEngine, type WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
-import { isDeep } from "../../../tests/sample.ts";
+import { some } from "../../../tests/sample.ts";
 import { engineStore, openRuntime, type Runtime } from "../src/index.ts";
 import { lastOf, scripted, until } from "./project.ts";
 
@@ -135,9 +135,6 @@ const starts = (records: readonly WalRecord[]): readonly WalRecord[] =>
 
 const pairs = (seqs: readonly number[]): readonly (readonly [number, number])[] =>
 	seqs.flatMap((a) => seqs.map((b) => [a, b] as const));
-
-/** Each, or in the fast run every so-many-th. */
-const some = <T>(all: readonly T[], every: number): readonly T[] => all.filter((_, at) => isDeep || at % every === 0);
 
 describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 	describe.each(Object.entries(lives))("%s", (_, tries) => {

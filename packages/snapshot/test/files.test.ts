@@ -444,7 +444,7 @@ async function killedAtEach(
 		return calls;
 	};
 	const all = await run(0);
-	const points = [...pointsOf(1, all.length, 4)];
+	const points = [...pointsOf(1, all.length, 9)];
 	for (let i = 0; i < points.length; i += 4) await Promise.all(points.slice(i, i + 4).map(run));
 	return all;
 }

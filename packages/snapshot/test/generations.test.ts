@@ -9,6 +9,7 @@ import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { startSource } from "../../../tests/kit/killable.ts";
+import { some } from "../../../tests/sample.ts";
 import { type SqliteGenerations, type SqliteGenerationsOptions, sqliteGenerations } from "../src/sqlite/index.ts";
 import { add, logOf, titles, today, yesterday } from "./todo.ts";
 
@@ -374,7 +375,7 @@ async function killed(action: "capture" | "restore" | "prune" | "open", step: st
 	return opened({ migrate: today });
 }
 
-test.each(["capture copied", "capture placed", "capture sealed"])(
+test.each(some(["capture copied", "capture placed", "capture sealed"], 3))(
 	"killed after %s: the database has all, and the capture is there or is made again",
 	async (step) => {
 		const generations = await killed("capture", step);
@@ -388,7 +389,7 @@ test.each(["capture copied", "capture placed", "capture sealed"])(
 	},
 );
 
-test.each(["capture copied", "capture placed", "capture sealed"])(
+test.each(some(["capture copied", "capture placed", "capture sealed"], 3))(
 	"killed after %s at a seq of another life: that one's does not count, the new one is there whole or is made again",
 	async (step) => {
 		const lost = opened({ log: logOf({ life: "lost" }) });
@@ -423,14 +424,15 @@ test("killed while it takes the place of another life's: when that life comes ba
 	expect(titles(back.database)).toEqual(["back"]);
 });
 
-test.each([
+const steps: [string, string[]][] = [
 	["restore copied", ["a", "b", "late"]],
 	["restore detached", ["a", "b", "late"]],
 	["restore cleared", ["a", "b", "late"]],
 	["restore replaced", ["a"]],
 	["migrating", ["a"]],
 	["restore reopened", ["a"]],
-])(
+];
+test.each(some(steps, 3))(
 	"killed after %s: the old database or the restored one, whole, and the next restore finishes",
 	async (step, found) => {
 		const generations = await killed("restore", step);

@@ -6,6 +6,7 @@ import { fileBlobs, memoryBlobs, memoryEngine } from "@reyn/wal";
 import { sqliteEngine } from "@reyn/wal/sqlite";
 import { MemoryDisk } from "@reyn/wal/testing";
 import { afterAll, describe, expect, test } from "vitest";
+import { some } from "../../../tests/sample.ts";
 import { testSnapshotStore } from "../src/testing/index.ts";
 
 const ends: (() => Promise<void>)[] = [];
@@ -21,12 +22,18 @@ async function folder(): Promise<string> {
 
 const runner = { describe, test, expect };
 
-testSnapshotStore(runner, "memory", async () => memoryBlobs());
-testSnapshotStore(runner, "files", async () => fileBlobs(await folder()));
-testSnapshotStore(runner, "files on a simulated disk", async () => fileBlobs("/snapshots", { disk: new MemoryDisk() }));
-testSnapshotStore(runner, "an engine in memory", async () => memoryEngine().blobs("main"));
-testSnapshotStore(runner, "an SQLite database", async () => {
-	const engine = sqliteEngine(join(await folder(), "log.db"));
-	ends.unshift(() => engine.close());
-	return engine.blobs("main");
-});
+const places: [string, Parameters<typeof testSnapshotStore>[2]][] = [
+	["memory", async () => memoryBlobs()],
+	["files on a simulated disk", async () => fileBlobs("/snapshots", { disk: new MemoryDisk() })],
+	["files", async () => fileBlobs(await folder())],
+	["an engine in memory", async () => memoryEngine().blobs("main")],
+	[
+		"an SQLite database",
+		async () => {
+			const engine = sqliteEngine(join(await folder(), "log.db"));
+			ends.unshift(() => engine.close());
+			return engine.blobs("main");
+		},
+	],
+];
+for (const [name, make] of some(places, 2)) testSnapshotStore(runner, name, make);

@@ -9,6 +9,7 @@ import { CrashDisk, type MemoryDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { seeded } from "../../../tests/kit/seeded.ts";
+import { sample } from "../../../tests/sample.ts";
 import { openTimeline } from "../src/index.ts";
 import {
 	alice,
@@ -523,7 +524,7 @@ describe("while the log is appended to", () => {
 					await new Promise((resolve) => setImmediate(resolve));
 				}
 			})();
-			for (let n = 0; n < 12; n++) {
+			for (let n = 0; n < sample(4, 12); n++) {
 				for (const had = lines.length; lines.length < had + 40; ) await new Promise((resolve) => setImmediate(resolve));
 				await house.timeline.gc(keeping(2));
 			}

@@ -6,7 +6,7 @@ import { histories } from "../../../tests/sample.ts";
 import { Lineage } from "../src/lineage.ts";
 import { type Class, copyEverything, covers, type Entry, isFact, isMeta, resetsOf } from "./naive-model.ts";
 
-const { numRuns: runs, seed } = histories(300, 2_000);
+const { numRuns: runs, seed } = histories(120, 2_000);
 const timeout = 30_000 + runs * 20;
 
 const scopes: readonly Scope[] = [

@@ -39,7 +39,7 @@ import {
 import { after, type Class, covers, type Entry, genesis, resetsOf, type State } from "./naive-model.ts";
 import { RememberedMoves } from "./remembered-moves.ts";
 
-const { numRuns: RUNS, seed } = histories(60, 1400);
+const { numRuns: RUNS, seed } = histories(25, 1400);
 const timeout = 30_000 + RUNS * 200;
 
 const scopes: readonly Scope[] = [{}, alice, main, plan, { ...main, run: "p2" }, side, bob];

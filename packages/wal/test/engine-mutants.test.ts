@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { some } from "../../../tests/sample.ts";
 import { delegate } from "../src/engine/delegate.ts";
 import { subscription } from "../src/engine/index.ts";
 import { type Lease, type LogEngine, memoryEngine, type RealmLog, type StoredRecord, WalError } from "../src/index.ts";
@@ -262,7 +263,7 @@ async function redFor(engine: EngineUnderTest, patienceMs = 2000): Promise<strin
 	return red;
 }
 
-test.each(Object.entries(mutants))("the suite is red for %s", async (_, mutant) => {
+test.each(some(Object.entries(mutants), 3))("the suite is red for %s", async (_, mutant) => {
 	expect(await redFor(mutant)).not.toEqual([]);
 });
 

@@ -26,8 +26,8 @@ import { storedRecords } from "../src/record/stored-records.ts";
 import { MemoryDisk } from "../src/testing/index.ts";
 import { proposeRepair, statLog, verifyLog } from "../src/tools.ts";
 
-const lineRuns = histories(1500, 20_000);
-const logRuns = histories(80, 1000);
+const lineRuns = histories(1000, 20_000);
+const logRuns = histories(30, 1000);
 
 describe("one line", () => {
 	test(`is the same to all that read it (${lineRuns.numRuns} lines, seed ${lineRuns.seed})`, () => {

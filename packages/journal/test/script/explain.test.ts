@@ -7,7 +7,7 @@ import type { Explanation } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, type Program, plain, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
 
-const { numRuns, seed } = histories(150, 1000);
+const { numRuns, seed } = histories(60, 1000);
 const RUNS = Math.ceil(numRuns / 10);
 
 const states = ({ calls }: Explanation): readonly string[] => calls.map(({ state }) => state);

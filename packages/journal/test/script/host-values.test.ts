@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { spawnSync } from "node:child_process";
 import { createContext, runInContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { pointsOf } from "../../../../tests/sample.ts";
+import { some } from "../../../../tests/sample.ts";
 import { hasLimit } from "../../src/script/time-slice.ts";
 import { runBody, testHost } from "./host.ts";
 import { Process, script } from "./script-process.ts";
@@ -245,7 +245,7 @@ const host = () =>
 	});
 
 describe("no value of the host is found", () => {
-	const tried = [...pointsOf(0, probes.length - 1, 4)].map((i) => probes[i] as (typeof probes)[number]);
+	const tried = some(probes, 12);
 	describe.each(tried)("%s", (_, body) => {
 		test("in a run", async () => {
 			const ran = new AsyncLocalStorage<object>().run({ of: "the host" }, () =>
