@@ -8,9 +8,18 @@ import { faults } from "./index.ts";
 /** Those that kill before system calls: each point is a process of its own under strace, so they take as long as all others. */
 const atSystemCalls = ["syscalls", "captures", "truncation", "generations"];
 
-export function testShort(which: "at system calls" | "all others"): void {
-	for (const fault of faults)
-		if (atSystemCalls.includes(fault.name) === (which === "at system calls")) testFault(fault);
+/** Those that start whole programs. */
+const ofProcesses = ["kill", "writers", "signals", "paste", "tree", "slow", "moved", "golden", "large"];
+
+type Part = "at system calls" | "of processes" | "all others";
+
+export function testShort(part: Part): void {
+	for (const fault of faults) if (partOf(fault) === part) testFault(fault);
+}
+
+function partOf({ name }: Fault): Part {
+	if (atSystemCalls.includes(name)) return "at system calls";
+	return ofProcesses.includes(name) ? "of processes" : "all others";
 }
 
 function testFault({ name, title, promise, privileged, needs, run }: Fault): void {

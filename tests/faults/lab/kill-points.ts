@@ -21,7 +21,7 @@ export interface Killed<Before> {
 }
 
 /** In short some points, from a first one that the seed says. */
-export async function killAtCalls<Before>(killed: Killed<Before>, { short, seed }: Settings): Promise<string> {
+export async function killAtCalls<Before>(killed: Killed<Before>, { short, brief, seed }: Settings): Promise<string> {
 	const { program, below, prepare, check, counted } = killed;
 	return withDirectory(async (root) => {
 		const [prepared, state, log] = [join(root, "prepared"), join(root, "state"), join(root, "strace")];
@@ -37,7 +37,7 @@ export async function killAtCalls<Before>(killed: Killed<Before>, { short, seed 
 		const whole = await runToEnd(program, state, options, ["strace", "-f", "-qq", "-y", ...oneThread, "-o", log]);
 		await check(state, before, whole);
 		const calls = await callsIn(join(state, below), log);
-		const stride = short ? Math.ceil(calls.length / 2) : 1;
+		const stride = short ? Math.ceil(calls.length / (brief ? 1 : 2)) : 1;
 		const first = seeded(seed).below(stride);
 		const chosen = calls.filter((_, i) => i % stride === first);
 		const found = new Map<number, number>();

@@ -20,9 +20,9 @@ export const fault: Fault = {
 		},
 	],
 	needs: () => undefined,
-	run: ({ short, seed }) =>
+	run: ({ short, brief, seed }) =>
 		withDirectory(async (root) => {
-			const size = short ? ["20000", "200"] : ["1000000", "10000"];
+			const size = brief ? ["5000", "50"] : short ? ["20000", "200"] : ["1000000", "10000"];
 			const program = join(import.meta.dirname, "large-history.ts");
 			// Each in a process of its own: what building took is no part of what using it takes.
 			const run = async (what: string): Promise<Measured> => {

@@ -36,10 +36,11 @@ async function judged(
 	settings: Settings,
 ): Promise<string> {
 	const wrong: string[] = [];
-	let [cases, aside] = [0, 0];
+	let [made, cases, aside] = [0, 0, 0];
 	const higher = settings.short ? [] : [await tell(3600, [3400, 3550], "grows")];
 	for (const story of [await tell(260, [90, 180, 250]), ...higher])
 		for (const { what, change, more = [] } of all(story, settings)) {
+			if (settings.brief && made++ % 4 !== settings.seed % 4) continue;
 			const name = rootName(scope, story.captured.at(-1) ?? 0);
 			const root = withSum(story.blobs.get(name) as Uint8Array, change);
 			const { outcome, why } = await judge(story, new Map([...story.blobs, ...more, [name, root]]));

@@ -28,7 +28,7 @@ export const fault: Fault = {
 	needs: () => undefined,
 	async run({ points, kills, seed, short, brief }) {
 		return {
-			...(await crashAtPoints(points ?? (brief ? 40 : short ? 300 : 10_000), seed)),
+			...(await crashAtPoints(points ?? (brief ? 20 : short ? 300 : 10_000), seed)),
 			...(await killInSteps(kills ?? (brief ? 1 : short ? 5 : 200), seed)),
 		};
 	},
