@@ -21,21 +21,21 @@ export interface Place {
 }
 
 /** @param via a command to start it with */
-export function start(
-	{ cwd, state, trace, isCopy, isOfSource }: Place,
-	args: readonly string[],
-	input?: string,
-	via: readonly string[] = [],
-): Killable {
-	const program = isOfSource ? ofSource : reyn;
-	const where = ["--cwd", cwd, "--state", state, ...(isCopy ? ["--trust"] : [])];
-	return startProcess([...via, process.execPath, ...program, ...where, ...args], {
-		env: { REYN_MODEL_TRACE: trace, NO_COLOR: "1" },
+export function start(place: Place, args: readonly string[], input?: string, via: readonly string[] = []): Killable {
+	const program = place.isOfSource ? ofSource : reyn;
+	return startProcess([...via, process.execPath, ...program, ...whereOf(place), ...args], {
+		env: { REYN_MODEL_TRACE: place.trace, NO_COLOR: "1" },
 		...(input !== undefined && { input }),
 	});
 }
 
 export const run = (...how: Parameters<typeof start>): Promise<Ended> => start(...how).ended;
+
+/** How it is told that. */
+export const whereOf = ({ cwd, state, isCopy }: Place): string[] => [
+	...["--cwd", cwd, "--state", state],
+	...(isCopy ? ["--trust"] : []),
+];
 
 /** The requests that reached the model, in order, with the process that made each. */
 export function modelCalls({ trace }: Place): readonly { pid: number; request: string }[] {

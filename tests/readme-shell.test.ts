@@ -15,7 +15,7 @@ const notRun: readonly { readonly command: RegExp; readonly because: string }[] 
 	{ command: /^npx -y pnpm@\S+ site\b/, because: "it takes half a minute; site.deep.test.ts builds it" },
 	{
 		command: /^npx -y pnpm@\S+ demo\b/,
-		because: "it takes seconds; e2e/demo.test.ts runs it, and holds its picture to it",
+		because: "it takes seconds; e2e/demo.test.ts runs it, and demo.deep.test.ts holds its picture to it",
 	},
 ];
 

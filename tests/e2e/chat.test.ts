@@ -173,7 +173,7 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", { timeout: 120_000 
 		expect(new Set(steps).size).toBe(steps.length);
 	});
 
-	test.each(screens.slice(0, sample(2, 5)))(
+	test.each(screens.slice(0, sample(1, 5)))(
 		"after a kill -9 with %s on the screen the terminal is as it was",
 		async (_, typed) => {
 			await open("--pace", "300");

@@ -5,7 +5,8 @@ import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { modelCalls, type Place, run, start, streamLines } from "../cli.ts";
+import { carryOut as run } from "../carry-out.ts";
+import { modelCalls, type Place, start, streamLines } from "../cli.ts";
 
 let root: string;
 let here: Place;
@@ -128,7 +129,7 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 		const path = join(place.state, "state/wal.jsonl");
 		const before = await readFile(path);
 		for (const args of [["log"], ["show", "3"], ["run", "-p", "hi"], ["chat"]]) {
-			const ended = await run(place, args, "");
+			const ended = await run(place, args, args[0] === "chat" ? "" : undefined);
 			expect(ended.code).toBe(5);
 			expect(ended.stderr).toMatch(/wal\.jsonl, byte \d+: seq 2 was acknowledged as durable, and is not as it was/);
 			expect(await readFile(path)).toEqual(before);

@@ -6,9 +6,11 @@ import { offlineModel } from "@reyn/offline-model";
 import { openRuntime, type Runtime } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Place, run } from "../cli.ts";
+import { carryOut as run } from "../carry-out.ts";
+import type { Place } from "../cli.ts";
 import { leaves, onTerminal, says } from "../faults/lab/command-line.ts";
 import { needsAll } from "../faults/lab/needs.ts";
+import { some } from "../sample.ts";
 
 const noTerminal = needsAll("script", "stty");
 
@@ -68,7 +70,7 @@ describe.skipIf(typeof noTerminal === "string")("what came while a person looked
 			for (let seq = first; times > 0; times--, seq--) await runtime.checkout(seq, "ada");
 		});
 
-	test.each(["rewind", "checkout"])(
+	test.each(some(["rewind", "checkout"], 2))(
 		"a turn of another process is not thrown away by a %s",
 		{ timeout: 60_000 },
 		async (verb) => {
@@ -86,7 +88,7 @@ describe.skipIf(typeof noTerminal === "string")("what came while a person looked
 		},
 	);
 
-	test.each(["undo", "redo"] as const)(
+	test.each(some(["undo", "redo"] as const, 2))(
 		"%s takes the move that it named, or none",
 		{ timeout: 60_000 },
 		async (verb) => {

@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Place, run } from "../cli.ts";
+import { carryOut as run } from "../carry-out.ts";
+import type { Place } from "../cli.ts";
 
 let root: string;
 let here: Place;

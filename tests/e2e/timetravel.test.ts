@@ -6,7 +6,8 @@ import { offlineModel } from "@reyn/offline-model";
 import { openRuntime } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Place, run } from "../cli.ts";
+import { carryOut as run } from "../carry-out.ts";
+import type { Place } from "../cli.ts";
 import type { Ended } from "../kit/killable.ts";
 
 const side = { agent: "default", session: "side" };

@@ -7,7 +7,8 @@ import { offlineModel } from "@reyn/offline-model";
 import { openRuntime } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { modelCalls, type Place, run } from "../cli.ts";
+import { carryOut as run } from "../carry-out.ts";
+import { modelCalls, type Place } from "../cli.ts";
 import { leaves, onTerminal, QUESTION, says } from "../faults/lab/command-line.ts";
 import { needsAll } from "../faults/lab/needs.ts";
 
@@ -60,7 +61,7 @@ test("off a terminal nothing in it goes on, and what would is said; looking work
 		["chat"],
 	];
 	for (const args of goingOn) {
-		const { code, stderr } = await run(foreign, args, "hello\n");
+		const { code, stderr } = await run(foreign, args, args[0] === "chat" ? "hello\n" : undefined);
 		expect({ args, code, stderr }).toMatchObject({
 			args,
 			code: 4,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Place, start } from "../cli.ts";
 import type { Ended } from "../kit/killable.ts";
-import { sample } from "../sample.ts";
+import { sample, some } from "../sample.ts";
 
 // Each step is a process of its own, which a watchdog ends.
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 });
@@ -43,16 +43,17 @@ const refused = (path: string) => ({ code: 5, stderr: expect.stringContaining(`r
 const work = ["run", "-p", "and by night?"];
 
 describe.runIf(process.platform !== "win32")("is refused with exit 5, its path and how to go on", () => {
-	test.each([
+	const links: [string, string[][]][] = [
 		["wal.lock", [work, ["skill", "run", "digest", "foxes"]]],
 		["wal.head", [work, ["resume"], ["wal", "verify"], ["wal", "repair", "--apply", "--accept-loss", "none"]]],
-	])("%s is a link, and what it leads to stays as it is", async (name, commands) => {
+	];
+	test.each(links)("%s is a link, and what it leads to stays as it is", async (name, commands) => {
 		const place = await copy();
 		const [victim, path] = [join(root, `thesis-${name}`), join(place.state, "state", name)];
 		await writeFile(victim, "years of work");
 		await rm(path);
 		await symlink(victim, path);
-		for (const args of commands) expect(await run(place, ...args)).toMatchObject(refused(path));
+		for (const args of some(commands, 4)) expect(await run(place, ...args)).toMatchObject(refused(path));
 		expect(await readFile(victim, "utf8")).toBe("years of work");
 	});
 
@@ -61,7 +62,7 @@ describe.runIf(process.platform !== "win32")("is refused with exit 5, its path a
 		const path = join(place.state, "state/wal.jsonl");
 		await rm(path);
 		execFileSync("mkfifo", [path]);
-		for (const args of [["resume"], ["log"], ["wal", "verify"], work])
+		for (const args of some([["resume"], ["log"], ["wal", "verify"], work], 3))
 			expect(await run(place, ...args)).toMatchObject(refused(path));
 	});
 
@@ -69,18 +70,19 @@ describe.runIf(process.platform !== "win32")("is refused with exit 5, its path a
 		const place = await copy();
 		const results = join(place.state, "state/results");
 		await symlink(root, results);
-		for (const args of [["gc"], ["log"], work]) expect(await run(place, ...args)).toMatchObject(refused(results));
+		for (const args of some([["gc"], ["log"], work], 3))
+			expect(await run(place, ...args)).toMatchObject(refused(results));
 		await rm(results);
 		await rename(place.state, `${place.state}.moved`);
 		await symlink(`${place.state}.moved`, place.state);
-		for (const args of [["log"], ["wal", "verify"], work])
+		for (const args of some([["log"], ["wal", "verify"], work], 3))
 			expect(await run(place, ...args)).toMatchObject(refused(place.state));
 	});
 });
 
 test("a log with a large hole behind it is read to its end", async () => {
 	const place = await copy();
-	await truncate(join(place.state, "state/wal.jsonl"), sample(512 * 1024 ** 2, 3 * 1024 ** 3));
+	await truncate(join(place.state, "state/wal.jsonl"), sample(64 * 1024 ** 2, 3 * 1024 ** 3));
 	expect(await run(place, "log")).toMatchObject({ code: 0 });
 	expect(await run(place, ...work)).toMatchObject({ code: 0 });
 });

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineRecord, openWal } from "@reyn/wal";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Place, run, start } from "../cli.ts";
+import { carryOut as run } from "../carry-out.ts";
+import { type Place, start } from "../cli.ts";
 import type { Ended } from "../kit/killable.ts";
 
 // Each step is a process of its own.
