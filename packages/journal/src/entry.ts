@@ -149,10 +149,16 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 	const first = kind === stepStarted.kind ? seq : undefined;
 	const started = before?.started ?? step.started ?? first;
 	const label = place ? { label: place.label } : {};
-	const after = before?.after ?? step.after ?? seq - 1;
+	// A call that was told, and is no more, is asked for anew, with what is known then.
+	const isForgotten = before?.attempt === 0;
+	const isAdopted = step.adopts !== undefined;
+	const isAnew = !isAdopted && (isForgotten || before?.mayBeGone);
+	const after = (isAnew ? step.after : before?.after) ?? step.after ?? seq - 1;
 	const { prepared = before?.prepared } = step;
 	const start = { ...(started === undefined ? {} : { started }), ...(prepared === undefined ? {} : { prepared }) };
-	const next = { name, ...label, purity, attempt, after, ...(round === undefined ? {} : { round }), ...start };
+	// What another line knows of it came by way of what may be known on that line alone.
+	const gone = isForgotten && isAdopted ? { mayBeGone: true as const } : {};
+	const next = { name, ...label, purity, attempt, after, ...(round === undefined ? {} : { round }), ...start, ...gone };
 	// A second result of the same call (a world asked again) keeps the place of the first; an adopted outcome has its place here.
 	const isSecond = before?.outcome?.type === "completed" && step.adopts === undefined;
 	const order = isSecond ? (before.order ?? before.outcome?.seq ?? seq) : seq;

@@ -96,3 +96,36 @@ test.each(Object.entries(oddEnds).flatMap(([name, end]) => purities.map((purity)
 		expect(life).toBe(purity === "world" ? 3 : 2);
 	},
 );
+
+test.each([1, 2, 3])(
+	"what is made between a failure and its end, and fails too, is asked for anew with it: %d failures",
+	async (fails) => {
+		const calls: string[] = [];
+		const step = (name: string, failures = 0): Step<string> => ({
+			...{ kind: "step", name, args: {}, purity: "side_effect" },
+			async call() {
+				calls.push(name);
+				if (calls.filter((each) => each === name).length <= failures) throw new Error("no");
+				return name;
+			},
+		});
+		const body = async (lane: Lane): Promise<string> => {
+			try {
+				await lane.perform(step("pay", fails));
+			} catch (error) {
+				await lane.perform(step("mend", 1)).catch(() => {});
+				throw error;
+			}
+			const [shipped] = await Promise.all([lane.perform(step("ship")), lane.perform(step("tell"))]);
+			return shipped;
+		};
+		const log = new DyingLog();
+		const ends: unknown[] = [];
+		for (let life = 0; life <= fails + 1; life++)
+			ends.push(await runProgram("p", scope, using(log, {}), body).catch(({ message }: Error) => message));
+		expect(ends).toEqual([...Array(fails).fill("no"), "ship", "ship"]);
+		expect(calls.filter((name) => name === "ship")).toHaveLength(1);
+		expect(calls.filter((name) => name === "pay")).toHaveLength(fails + 1);
+		expect(calls.filter((name) => name === "mend")).toHaveLength(Math.min(fails, 2));
+	},
+);

@@ -3,7 +3,7 @@ import { NonRetryableError, type StepContext } from "@reyn/journal";
 import { memoryEngine, type WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
 import { some } from "../../../tests/sample.ts";
-import { engineStore, openRuntime, type Runtime } from "../src/index.ts";
+import { type Explanation, engineStore, openRuntime, type Runtime } from "../src/index.ts";
 import { lastOf, scripted, until } from "./project.ts";
 
 /** What becomes of the tries to pay, in their order; the last one stands for all others. */
@@ -79,15 +79,26 @@ class House {
 	/** Goes on until the run is completed, as often as it takes. What is said before of the payment is what happens. */
 	async toEnd(mark = "!"): Promise<void> {
 		for (let i = 0; i < 5 && this.status !== "completed"; i++) {
-			const how = mark === "!" ? {} : { script: { name: "s.ts", source: this.#source(mark) } };
-			const { calls } = await this.runtime.scripts.explain(this.#run, how);
+			const { calls, divergences } = await this.explain(mark);
+			if (i > 0) expect(divergences, "of a text that has not changed").toEqual([]);
 			const [payment, tries] = [calls.find(({ label }) => label === "pay"), this.#tries];
-			const { end } = await this.runtime.scripts.resume(this.#run, how);
-			await this.#end(end);
+			await this.resume(mark);
 			if (payment?.state === "hit") expect(this.#tries, "made, and said to be known").toBe(tries);
 		}
 		expect(this.status).toBe("completed");
 	}
+
+	explain(mark: string): Promise<Explanation> {
+		return this.runtime.scripts.explain(this.#run, this.#with(mark));
+	}
+
+	/** Goes on, until the run ends or its payment is cut. */
+	async resume(mark: string): Promise<void> {
+		const { end } = await this.runtime.scripts.resume(this.#run, this.#with(mark));
+		await this.#end(end);
+	}
+
+	#with = (mark: string) => (mark === "!" ? {} : { script: { name: "s.ts", source: this.#source(mark) } });
 
 	/** Goes on with what is over, with the text that it began with. */
 	async again(): Promise<void> {
@@ -270,4 +281,68 @@ test("a script that is edited back, from behind its end, knows what it has paid 
 	expect(house.paid).toHaveLength(2);
 	expect(new Set(house.paid).size).toBe(2);
 	await house.runtime.close();
+});
+
+test("a preview of an edited script does not take for its own what another line knows of a call that was put aside", async () => {
+	const how = {
+		tries: ["fails", "pays and is cut", "fails", "fails", "pays"],
+		body: `await ctx.tool("pay", { n: $ });`,
+	} as const;
+	const house = new House({ ...how, canBeAsked: false });
+	await house.start();
+	await house.resume("!");
+	await house.runtime.checkout(4, "test");
+	await house.resume("!");
+	await house.resume("2");
+	expect(house.status).toBe("failed");
+	expect((await house.explain("2")).divergences).toEqual([]);
+	await house.runtime.close();
+});
+
+test("a clean-up that failed, and was made in the next run, need not be asked for once there is nothing to clean up", async () => {
+	const body = `try { await ctx.tool("pay", {}); } catch (e) { try { await ctx.tool("mend", {}); } catch {} throw e; }
+		await Promise.all([ctx.tool("ship", {}), ctx.tool("tell", {})]);`;
+	const script = { name: "s.ts", source: `export default async (ctx) => { ${body} return "ok"; };` };
+	const lived = async () => {
+		const made: string[] = [];
+		const tool = (name: string, failures: number) => ({
+			...{ name, description: name, parameters: { type: "object" as const }, purity: "side_effect" as const },
+			async call() {
+				made.push(name);
+				if (made.filter((each) => each === name).length <= failures) throw new Error("no");
+				return name;
+			},
+		});
+		const tools = [tool("pay", 2), tool("mend", 1), tool("ship", 0), tool("tell", 0)];
+		const runtime = await openRuntime({ store: engineStore(memoryEngine()), model: scripted(() => ""), tools });
+		const { run, end } = await runtime.scripts.start(script, {});
+		const ends = [(await end).status];
+		const goOn = async (): Promise<string> => (await (await runtime.scripts.resume(run)).end).status;
+		for (let i = 0; i < 2; i++) ends.push(await goOn());
+		expect(ends).toEqual(["failed", "failed", "completed"]);
+		return { runtime, made, goOn };
+	};
+	const first = await lived();
+	const { tip } = first.runtime.wal;
+	await first.runtime.close();
+	const seqs = Array.from({ length: tip - 3 }, (_, i) => i + 3);
+	for (const [a, b] of some(pairs(seqs), 13)) {
+		const { runtime, made, goOn } = await lived();
+		await runtime.checkout(a, "test");
+		await runtime.checkout(b, "test");
+		let end: string = await goOn();
+		for (let i = 0; i < 3 && end === "failed"; i++) end = await goOn();
+		expect(end, `back to ${a}, then ${b}`).toBe("completed");
+		expect(
+			made.filter((name) => name === "pay"),
+			`back to ${a}, then ${b}`,
+		).toHaveLength(3);
+		// Before its start it is another one.
+		if (b >= 5)
+			expect(
+				made.filter((name) => name === "mend"),
+				`back to ${a}, then ${b}`,
+			).toHaveLength(2);
+		await runtime.close();
+	}
 });

@@ -115,7 +115,7 @@ export class ScriptMemo {
 		};
 		if (known) known.entry = entryAfter(known.entry, record);
 		else this.#here.set(key, found);
-		if (id.place) this.#byPosition.set(positionOf(id.lane, id.place.at), found);
+		if (id.place && !earlier) this.#byPosition.set(positionOf(id.lane, id.place.at), found);
 		if (record.kind === stepCompleted.kind) this.#completed.set(id.fp, found.entry);
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
 		const isEffect = record.kind === stepStarted.kind || id.adopts !== undefined;
