@@ -1,5 +1,6 @@
 /** `reyn doctor`: is all here that a durable agent needs? It writes one small file beside the state, and takes it away again. */
 import {
+	appendFileSync,
 	closeSync,
 	existsSync,
 	fdatasyncSync,
@@ -8,7 +9,6 @@ import {
 	readdirSync,
 	rmSync,
 	statSync,
-	writeSync,
 } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -16,6 +16,7 @@ import { stateOrigin } from "@reyn/runtime";
 import { nodeDisk } from "@reyn/wal";
 import { isTemporaryName } from "@reyn/wal/internal";
 import { type Globals, stateOf } from "./context.ts";
+import { hasColour, terminal } from "./print.ts";
 import { secretsDirectory } from "./trust.ts";
 
 /** `look`: it works, and one should know; `bad`: it does not work. */
@@ -120,7 +121,7 @@ async function lockAndSync(place: string): Promise<Omit<Finding, "what">> {
 		const took: number[] = [];
 		try {
 			for (let i = 0; i < SYNCS; i++) {
-				writeSync(file, Buffer.alloc(4096, i));
+				appendFileSync(file, Buffer.alloc(4096, i));
 				const before = performance.now();
 				fdatasyncSync(file);
 				took.push(performance.now() - before);
@@ -170,9 +171,9 @@ function* filesBelow(directory: string): Generator<string> {
 
 function terminalOf(): Finding {
 	const { TERM = "none", NO_COLOR } = process.env;
-	if (!process.stdout.isTTY) return { what: "terminal", verdict: "ok", said: "none here: whole lines, and no colours" };
-	const colours = NO_COLOR ? "no colours (NO_COLOR)" : `${2 ** process.stdout.getColorDepth()} colours`;
-	const size = `${process.stdout.columns} × ${process.stdout.rows}`;
+	if (!terminal.isTTY) return { what: "terminal", verdict: "ok", said: "none here: whole lines, and no colours" };
+	const colours = hasColour ? "colours" : NO_COLOR ? "no colours (NO_COLOR)" : "no colours";
+	const size = `${terminal.columns} × ${terminal.rows}`;
 	const isDumb = TERM === "dumb" || process.stdin.isTTY !== true;
 	return {
 		what: "terminal",

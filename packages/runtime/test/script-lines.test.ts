@@ -316,7 +316,7 @@ test("a clean-up that failed, and was made in the next run, need not be asked fo
 		const tools = [tool("pay", 2), tool("mend", 1), tool("ship", 0), tool("tell", 0)];
 		const runtime = await openRuntime({ store: engineStore(memoryEngine()), model: scripted(() => ""), tools });
 		const { run, end } = await runtime.scripts.start(script, {});
-		const ends = [(await end).status];
+		const ends: string[] = [(await end).status];
 		const goOn = async (): Promise<string> => (await (await runtime.scripts.resume(run)).end).status;
 		for (let i = 0; i < 2; i++) ends.push(await goOn());
 		expect(ends).toEqual(["failed", "failed", "completed"]);
