@@ -28,6 +28,10 @@ export interface Found {
 	readonly spread: ReadonlyMap<string, number>;
 	/** Files whose path holds a term. */
 	readonly paths: readonly string[];
+	/** Nothing was left unread, so that what was not found is not there. */
+	readonly whole: boolean;
+	/** Each line that was found is among the hits. */
+	readonly shownAll: boolean;
 }
 
 /** Consecutive lines of one file. */
@@ -45,6 +49,14 @@ export interface Listing {
 	/** Files, each with its size note; directories that were not opened count as `files`. */
 	readonly entries: readonly { readonly path: string; readonly files: number }[];
 	readonly title: string;
+	/** All files below, shown or not. */
+	readonly files: number;
+	/** The commonest endings, at most five, with how many files have them. */
+	readonly kinds: readonly (readonly [ending: string, files: number])[];
+	/** The walk came to its end and could enter each directory, so that the counts are no mere beginnings. */
+	readonly whole: boolean;
+	/** Each entry of its level is shown. */
+	readonly shownAll: boolean;
 }
 
 export function gather({ lookups }: Turn): Evidence {
@@ -87,6 +99,9 @@ export function parseSearch(text: string): Found {
 		extent: /^([\d,]+ lines? in [\d,]+) files?/.exec(head)?.[1],
 		spread: new Map(spread),
 		paths: paths?.split(", ") ?? [],
+		whole:
+			!/ searched, then the search stopped\b/.test(head) && !/^Not searched: .*(?:too large|unreadable)/m.test(text),
+		shownAll: !/^… and [\d,]+ more lines?$/m.test(text),
 	};
 }
 
@@ -119,8 +134,19 @@ function parseListing(text: string): Listing {
 		const match = /^(\S.*?)(?: {2,}(.*))?$/.exec(line);
 		const path = match?.[1];
 		if (path === undefined || path.startsWith("… ")) return [];
-		const files = /^\(([\d,]+) files?\)/.exec(match?.[2] ?? "")?.[1];
+		const note = match?.[2] ?? "";
+		const files = /^\(([\d,]+) files?\)/.exec(note)?.[1];
+		// A remark on the whole is no file, and a link is none that counts.
+		if (note === "" || note.startsWith("(symbolic link")) return [];
 		return [{ path, files: path.endsWith("/") ? countOf(files) : 1 }];
 	});
-	return { title, entries };
+	const kinds = [...(/\(([\d,]+ \.[^)]*)\)$/.exec(title)?.[1] ?? "").matchAll(/([\d,]+) \.(\w+)/g)];
+	return {
+		title,
+		entries,
+		files: countOf(/: ([\d,]+) files?/.exec(title)?.[1]),
+		kinds: kinds.map(([, count, ending = ""]) => [ending, countOf(count)] as const),
+		whole: !/; the walk stopped there/.test(title) && !/^[\d,]+ directories could not be read/m.test(text),
+		shownAll: !/^… and [\d,]+ more$/m.test(text),
+	};
 }

@@ -13,20 +13,22 @@ export function lead(inquiry: Inquiry, evidence: Evidence, passages: readonly Pa
 	if (piece !== undefined && soughtIn(inquiry).length === 0) return about(piece);
 	const best = passages[0];
 	const hits = rankHits(evidence.searches, inquiry);
-	if (best !== undefined) return fromPassages(inquiry, passages, best);
-	if (hits[0] !== undefined && inquiry.apart)
-		return `No line has all of ${inquiry.label}. ${closest(inquiry, hits[0])}`;
+	if (best !== undefined) return fromPassages(inquiry, evidence, passages, best);
+	if (hits[0] !== undefined && inquiry.apart) return `${noneHasAll(inquiry, evidence)}${closest(inquiry, hits[0])}`;
 	if (hits[0] !== undefined) return fromHit(inquiry, hits[0]);
 	const only = onlyKind(inquiry);
 	if (only !== undefined && evidence.searches.some((search) => search.hits.length > 0)) {
-		return `I found nothing about ${inquiry.label} in ${only === "test" ? "tests" : "docs"}; what mentions it is elsewhere.`;
+		const elsewhere = evidence.searches.every(isComplete)
+			? "what mentions it is elsewhere"
+			: "the lines that I saw are elsewhere";
+		return `I found nothing about ${inquiry.label} in ${only === "test" ? "tests" : "docs"}; ${elsewhere}.`;
 	}
 	return piece === undefined ? nothing(inquiry, evidence) : about(piece);
 }
 
-function fromPassages(inquiry: Inquiry, passages: readonly Passage[], best: Passage): string {
+function fromPassages(inquiry: Inquiry, evidence: Evidence, passages: readonly Passage[], best: Passage): string {
 	if (inquiry.apart || (soughtIn(inquiry).length > 1 && best.held < 0.6 * weightOf(inquiry.terms))) {
-		return `No line has all of ${inquiry.label}. ${closest(inquiry, anchorOf(best))}`;
+		return `${noneHasAll(inquiry, evidence)}${closest(inquiry, anchorOf(best))}`;
 	}
 	const said = sentenceIn(passages);
 	const says = said === undefined ? undefined : inWords(said, inquiry.terms);
@@ -45,6 +47,18 @@ function fromHit(inquiry: Inquiry, hit: Hit): string {
 	if (!defines || pathKind(hit.path) === "test") return closest(inquiry, hit);
 	return `${definition.name} is defined at ${hit.path}:${hit.line}.`;
 }
+
+/** Said only where it is so: of what was searched to its end, and of the lines that were shown otherwise. */
+function noneHasAll(inquiry: Inquiry, { searches, pieces }: Evidence): string {
+	const terms = soughtIn(inquiry);
+	const lines = [...searches.flatMap(({ hits }) => hits), ...pieces.flatMap((piece) => piece.lines)];
+	const someHas = lines.some(({ text }) => terms.every((term) => matched(text, [term]) > 0));
+	if (someHas && !inquiry.apart) return "";
+	const complete = inquiry.apart ? searches[0]?.whole === true : searches.every(isComplete);
+	return `No line${complete ? "" : " that I saw"} has all of ${inquiry.label}. `;
+}
+
+const isComplete = ({ whole, shownAll }: Evidence["searches"][number]): boolean => whole && shownAll;
 
 const anchorOf = ({ path, anchor }: Passage): Hit => ({ path, line: anchor.number, text: anchor.text });
 
@@ -65,5 +79,6 @@ function nothing({ label, terms }: Inquiry, { searches, errors }: Evidence): str
 	if (searched === undefined && error !== undefined) return `I could not look for ${label}: ${error}`;
 	const where = searched === undefined ? "" : ` in the ${searched} that I searched`;
 	const tried = terms.map(({ needle }) => `"${needle}"`).join(" or ");
-	return `I found nothing about ${label}: no line${where} contains ${tried}.`;
+	const part = searches.every(({ whole }) => whole) ? "" : " in the part that I searched";
+	return `I found nothing about ${label}${part}: no line${where} contains ${tried}.`;
 }

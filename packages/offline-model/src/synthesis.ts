@@ -105,7 +105,12 @@ function shortAnswer(goal: string, sections: readonly Section[]): readonly strin
 function shared(parts: readonly Section[]): readonly string[] {
 	const [a, b] = parts.filter(({ title }) => !/\b(?:docs|tests|together)\b/.test(title));
 	if (a === undefined || b === undefined) return [];
-	const files = (section: Section) => [...new Set(section.hits.map(({ path }) => path))];
+	// A line that one step quotes may speak of the other's subject too.
+	const quoted = parts.flatMap(({ hits }) => hits);
+	const files = ({ title, hits }: Section) => {
+		const holding = quoted.filter(({ text }) => matched(text, termsOf(title)) > 0);
+		return [...new Set([...hits, ...holding].map(({ path }) => path))];
+	};
 	const both = files(a).filter((path) => files(b).includes(path));
 	const only = (section: Section) =>
 		files(section)
@@ -113,6 +118,7 @@ function shared(parts: readonly Section[]): readonly string[] {
 			.slice(0, 3)
 			.join(", ");
 	if (both.length > 0) return [`- Both: ${both.slice(0, 4).join(", ")}`];
+	if (only(a) === "" || only(b) === "") return [];
 	return [`- No file quoted here shows both: ${a.title} is in ${only(a)}; ${b.title} is in ${only(b)}.`];
 }
 

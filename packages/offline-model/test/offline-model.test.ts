@@ -2,11 +2,12 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Message, ModelPart, ModelRequest, ToolCall, ToolSpec } from "@reyn/journal";
+import type { Message, ToolCall } from "@reyn/journal";
 import { testModel } from "@reyn/journal/testing";
 import { createFileTools } from "@reyn/tools";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { approximateTokens, offlineModel } from "../src/offline-model.ts";
+import { askIn, collect, inChat, live, parts, reply, request, type Told, user } from "./talk.ts";
 
 testModel(
 	{ describe, test, expect },
@@ -37,76 +38,8 @@ beforeAll(async () => {
 
 afterAll(() => rm(root, { recursive: true }));
 
-const live = new AbortController().signal;
-const spec = (name: string): ToolSpec => ({ name, description: "", parameters: {} });
-const user = (text: string): Message => ({ role: "user", text });
-
-const request = (messages: readonly Message[], tools: readonly string[] = []): ModelRequest => ({
-	system: "be helpful",
-	messages,
-	tools: tools.map(spec),
-});
-
-async function collect<T>(stream: AsyncIterable<T>): Promise<readonly T[]> {
-	const all: T[] = [];
-	for await (const each of stream) all.push(each);
-	return all;
-}
-
-async function parts(asked: ModelRequest): Promise<readonly ModelPart[]> {
-	return collect(offlineModel().generate(asked, { signal: live }));
-}
-
-async function reply(asked: ModelRequest): Promise<{ text: string; calls: readonly ToolCall[] }> {
-	const all = await parts(asked);
-	return {
-		text: all.map((part) => (part.type === "text" ? part.text : "")).join(""),
-		calls: all.flatMap((part) => (part.type === "toolCall" ? [part.call] : [])),
-	};
-}
-
-interface Told {
-	readonly text: string;
-	/** `search lock` or `read src/a.ts`, in order. */
-	readonly did: readonly string[];
-	readonly plan: Plan | undefined;
-	readonly messages: readonly Message[];
-}
-
-interface Plan {
-	readonly goal: string;
-	readonly steps: readonly { id: string; description: string; tools: string[]; depends_on: string[] }[];
-}
-
-const inChat = ["list", "search", "read", "plan"];
-
-/** A whole turn against the real tools; `plan` answers as given. */
-async function ask(messages: readonly Message[], tools = inChat, planned: readonly string[] = []): Promise<Told> {
-	const lookups = createFileTools(root);
-	const all = [...messages];
-	const did: string[] = [];
-	const answers = [...planned];
-	let plan: Plan | undefined;
-	for (let round = 0; round < 8; round++) {
-		const { text, calls } = await reply(request(all, tools));
-		all.push({ role: "assistant", text, toolCalls: calls });
-		if (calls.length === 0) return { text, did, plan, messages: all };
-		for (const call of calls) {
-			const args = call.args as { query?: string; path?: string };
-			did.push([call.name, args.query ?? args.path ?? ""].join(" ").trim());
-			if (call.name === "plan") plan = call.args as Plan;
-			const answer =
-				call.name === "plan"
-					? (answers.shift() ?? "plan 1a started; it works in the background")
-					: await (
-							lookups.find(({ name }) => name === call.name)?.call(call.args, { signal: live }) ??
-							Promise.reject(new Error("no tool"))
-						).then(String, (error: Error) => `ERROR: ${error.message}`);
-			all.push({ role: "tool", callId: call.id, name: call.name, text: answer });
-		}
-	}
-	throw new Error("the model did not come to an end");
-}
+const ask = (messages: readonly Message[], tools = inChat, planned: readonly string[] = []): Promise<Told> =>
+	askIn(root, messages, tools, planned);
 
 describe("as a model", () => {
 	test("an answer is text in pieces of a few words and one usage at the end", async () => {
@@ -422,6 +355,22 @@ describe("with a plan", () => {
 				"Read next: src/spout.ts",
 			].join("\n"),
 		);
+	});
+
+	test("no file shows both only where no quoted line speaks of both", async () => {
+		const compared = async (together: string) => {
+			const text = stepText("compare the spout and the valve", "s4", "Compare spout and valve", [
+				["s1", "Find “spout” in the files", "x\n- src/spout.ts:3: the spout"],
+				["s2", "Find “valve” in the files", "x\n- src/valve.ts:2: the valve"],
+				["s3", "Find “spout and valve” together", `x\n- ${together}`],
+			]);
+			return (await reply(request([user(text)]))).text;
+		};
+		expect(await compared("docs/a.md:1: the tea")).toContain(
+			"- No file quoted here shows both: spout is in src/spout.ts; valve is in src/valve.ts.",
+		);
+		expect(await compared("docs/a.md:1: the spout has a valve")).toContain("- Both: docs/a.md");
+		expect(await compared("src/spout.ts:9: a valve")).toContain("- Both: src/spout.ts");
 	});
 
 	test("when every step failed, the answer says so and claims nothing", async () => {
