@@ -1,15 +1,13 @@
 /** Writes the answer to a question, or the result of a plan step, from what the tools have shown. */
 import { isImport } from "@reyn/tools/text";
-import type { Evidence, Hit, NumberedLine, Piece } from "./evidence.ts";
+import type { Evidence, Hit, NumberedLine } from "./evidence.ts";
 import { type Inquiry, soughtIn } from "./inquiry.ts";
 import { lead } from "./lead.ts";
 import { outline, overview } from "./overview.ts";
 import { type Passage, passageOf } from "./passage.ts";
-import { bullet, cutAround, indentOf } from "./quote.ts";
+import { bullet, quoteLines } from "./quote.ts";
 import { matched, rankHits, scoreLine } from "./rank.ts";
-
-/** Characters of a quoted line; a longer one is cut around the terms. */
-const widest = 320;
+import { builtOf } from "./twins.ts";
 
 /** The answer to a question in the chat: what was found in a sentence, the lines themselves, and where else to look. */
 export function answer(inquiry: Inquiry, evidence: Evidence): string {
@@ -18,7 +16,7 @@ export function answer(inquiry: Inquiry, evidence: Evidence): string {
 	const passages = passagesOf(inquiry, evidence);
 	const lines = [
 		lead(inquiry, evidence, passages),
-		...passages.flatMap((passage) => ["", ...quote(passage, inquiry)]),
+		...passages.flatMap((passage) => ["", ...quoteLines(passage, inquiry.terms)]),
 		...elsewhere(inquiry, evidence, passages),
 		...(passages.length === 0 ? evidence.pieces.slice(0, 1).flatMap(outline) : []),
 		...remarks(inquiry, evidence),
@@ -31,7 +29,7 @@ function ofFile(inquiry: Inquiry, evidence: Evidence): readonly string[] {
 	const line = inquiry.file?.line;
 	const near = evidence.pieces.flatMap(({ path, lines }) => {
 		const shown = line === undefined ? [] : lines.filter(({ number }) => number >= line - 3 && number <= line + 8);
-		return shown.length === 0 ? [] : quote({ path, lines: shown }, inquiry);
+		return shown.length === 0 ? [] : quoteLines({ path, lines: shown }, inquiry.terms);
 	});
 	return near.length > 0 ? near : [lead(inquiry, evidence, []), ...evidence.pieces.slice(0, 1).flatMap(outline)];
 }
@@ -59,25 +57,13 @@ function passagesOf(inquiry: Inquiry, { pieces }: Evidence): readonly Passage[] 
 	return passages.filter(({ held }) => held >= 0.6 * most);
 }
 
-function quote({ path, lines }: Piece, inquiry: Inquiry): readonly string[] {
-	const first = lines[0]?.number ?? 0;
-	const last = lines.at(-1)?.number ?? 0;
-	const width = String(last).length;
-	const margin = Math.min(...lines.filter(({ text }) => text.trim() !== "").map(({ text }) => indentOf(text)));
-	return [
-		first === last ? `${path}:${first}` : `${path}:${first}-${last}`,
-		...lines.map(({ number, text }) => {
-			const shown = text.length > widest ? cutAround(text, inquiry.terms, widest) : text.slice(margin);
-			return `  ${String(number).padStart(width)}| ${shown}`.trimEnd();
-		}),
-	];
-}
-
 /** Hits that no passage shows: at most two of a file, and none that holds less than half of what the best hit holds. */
 function others(inquiry: Inquiry, evidence: Evidence, passages: readonly Passage[]): readonly Hit[] {
 	const shown = (hit: Hit) =>
 		passages.some(({ path, lines }) => path === hit.path && lines.some(({ number }) => number === hit.line));
-	const ranked = rankHits(evidence.searches, inquiry);
+	const all = rankHits(evidence.searches, inquiry);
+	const built = builtOf([...all, ...passages].map(({ path }) => path));
+	const ranked = all.filter(({ path }) => !built.has(path));
 	const most = Math.max(...ranked.map(({ text }) => matched(text, inquiry.terms)));
 	const taken = new Map<string, number>();
 	return ranked.filter((hit) => {
@@ -122,9 +108,11 @@ function remarks(inquiry: Inquiry, { searches, errors }: Evidence): readonly str
 	const of = found.searched === "1 file" ? "" : ` of ${found.searched ?? "the files"}`;
 	const extent = of === "" ? found.extent?.replace(/ in .*/, "") : found.extent;
 	const said = [
-		...(gone?.length ? [`Nothing mentions ${gone.join(" or ")}.`] : []),
+		...(gone?.length ? [`Nothing${found.whole ? "" : " that I searched"} mentions ${gone.join(" or ")}.`] : []),
 		...(extent !== undefined && there?.length
-			? [`${extent}${of} ${extent.startsWith("1 line") ? "mentions" : "mention"} ${there.join(" or ")}.`]
+			? [
+					`${found.whole ? "" : "At least "}${extent}${of} ${extent.startsWith("1 line") ? "mentions" : "mention"} ${there.join(" or ")}.`,
+				]
 			: []),
 		...errors.slice(0, 1).map((error) => `One lookup failed: ${error}`),
 	];

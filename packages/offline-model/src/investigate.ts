@@ -3,7 +3,8 @@ import { type Evidence, gather } from "./evidence.ts";
 import { type Inquiry, soughtIn, takenApart, weighed } from "./inquiry.ts";
 import { onlyKind, rankFiles, windowAround } from "./rank.ts";
 import type { Turn } from "./situation.ts";
-import { loosened, queryOf } from "./terms.ts";
+import { isOutside, loosened, queryOf } from "./terms.ts";
+import { builtOf } from "./twins.ts";
 
 /** What to do next to answer one inquiry. */
 export type Move =
@@ -41,8 +42,7 @@ function next(inquiry: Inquiry, evidence: Evidence, turn: Turn, tools: ReadonlyS
 	if (file !== undefined && canRead && turn.rounds === 0 && (sought.length === 0 || !tools.has("search"))) {
 		return [{ name: "read", args: { path: file.path, ...around(file.line) } }];
 	}
-	// A path that begins with `/`, `~` or `../` lies outside the directory, where the tools cannot look.
-	if (file !== undefined && tried("read") > 0 && /^[/~]|\.\.\//.test(file.path)) return [];
+	if (file !== undefined && tried("read") > 0 && isOutside(file.path)) return [];
 	if ((overview || !tools.has("search")) && tools.has("list")) {
 		if (tried("list") === 0) return [{ name: "list", args: {} }];
 		return canRead && tried("read") === 0 ? introductions(evidence) : [];
@@ -82,7 +82,9 @@ function readings(inquiry: Inquiry, evidence: Evidence): readonly Lookup[] {
 	if (best === undefined && onlyKind(inquiry) !== undefined) return [];
 	if (best === undefined)
 		return named.slice(0, 1).map((path) => ({ name: "read", args: { path, from: 1, lines: readHeight } }));
+	const built = builtOf(ranked.map(({ path }) => path));
 	return ranked
+		.filter(({ path }) => !built.has(path))
 		.slice(0, 2)
 		.filter(({ score }) => score > 0.6 * best.score)
 		.map(({ path, hits }) => ({

@@ -1,6 +1,7 @@
 /** Describes a directory from its listing, and a file from its headings, definitions and first sentences. */
 import { definitionIn, isComment, isImport, pathKind, showCount } from "@reyn/tools/text";
 import type { Listing, NumberedLine, Piece } from "./evidence.ts";
+import { firstProse } from "./prose.ts";
 import { bullet, indentOf, inWords } from "./quote.ts";
 import { matched } from "./rank.ts";
 import type { Term } from "./terms.ts";
@@ -19,7 +20,9 @@ export function overview(listing: Listing, pieces: readonly Piece[], terms: read
 		listing.title.replace(/[.:]?$/, "."),
 		...(named.length === 0 ? [] : [`Named like it: ${someOf(named, 8)}`]),
 		...folders.slice(0, mostLines).map(([folder, files]) => `- ${folder} ${showCount(files, "file")}`),
-		...(folders.length > mostLines ? [`- … and ${folders.length - mostLines} more folders`] : []),
+		...(folders.length > mostLines
+			? [`- … and ${listing.shownAll ? "" : "at least "}${folders.length - mostLines} more folders`]
+			: []),
 		...(top.length === 0 ? [] : [`- at the top: ${someOf(top, mostLines)}`]),
 		...(only === undefined ? pieces.map((piece) => `- ${piece.path}: ${about(piece)}`) : beginningOf(only)),
 	];
@@ -27,10 +30,16 @@ export function overview(listing: Listing, pieces: readonly Piece[], terms: read
 
 /** What a file says about itself: its title or first words, and the first sentence after them. */
 export function about({ path, lines }: Piece): string {
+	const docs = pathKind(path) === "docs";
+	const prose = docs ? firstProse({ path, lines }) : undefined;
+	if (prose !== undefined) {
+		const title = lines.find(({ number, text }) => number < prose.from && isTitle(text, path) && speaks(text));
+		const said = inWords({ path, line: prose.from, text: prose.text }, []);
+		return title === undefined ? said : `${inWords({ path, line: title.number, text: title.text }, [])} ${said}`;
+	}
 	const start = lines.findIndex(({ text }) => speaks(text));
 	const first = lines[start];
 	if (first === undefined) return `${path} says nothing in words.`;
-	const docs = pathKind(path) === "docs";
 	const next = lines
 		.slice(start + 1)
 		.find(
@@ -77,7 +86,8 @@ function under(title: NumberedLine, lines: readonly NumberedLine[], path: string
 /** The headings of an introducing file, and its first sentences. */
 function beginningOf({ path, lines }: Piece): readonly string[] {
 	const titles = lines.filter(({ text }) => isTitle(text, path)).slice(0, 8);
-	const prose = lines.filter(({ text }) => /^\p{L}.{40}/u.test(text)).slice(0, 3);
+	const opening = firstProse({ path, lines })?.from ?? 0;
+	const prose = lines.filter(({ number, text }) => number >= opening && /^\p{L}.{40}/u.test(text)).slice(0, 3);
 	const shown = [...titles, ...prose].sort((a, b) => a.number - b.number);
 	if (shown.length === 0) return [];
 	return ["", `${path} begins:`, ...shown.map(({ number, text }) => bullet({ path, line: number, text }, []))];

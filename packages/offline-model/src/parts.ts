@@ -41,7 +41,9 @@ const relating =
 	/\bhow (?:do|does|is|are|did|can)\b.*\b(?:work|works|interact\w*|relat\w*|fit|connect\w*|talk|depend\w*|integrat\w*|communicat\w*|play|tie\w*|survive)\b/i;
 // "Plan: …" says what to do, not about what.
 const order = /^\W*(?:please )?(?:plan|investigate|report on|look into)\b:?\s*/i;
-const pronoun = /\b(?:it|its|they|them|their|this|that|these|those|there|one|ones)\b/i;
+// "This project" names something, and "is there" points at nothing.
+const pronoun =
+	/\b(?:it|its|they|them|their|(?:this|that|these|those)(?! (?:projects?|packages?|librar(?:y|ies)|repo|repository|director(?:y|ies)|folders?|modules?|files?|code|codebase|program|tool)\b)|ones?|(?<!(?:is|are|was|were) )there(?! (?:is|are|was|were)\b)(?!\W*$))\b/i;
 // "with references" and the like say how to answer, not about what.
 const manner =
 	/,?\s*\b(?:and )?(?:with|including|plus|giving|give|quoting|quote|citing|cite|add|show|include) (?:\w+ ){0,2}(?:references?|citations?|evidence|examples?|details?|sources?|line numbers?|file:line|quotes?|paths?)(?: (?:to|for|from) (?:the )?(?:code|source|files?|docs?))?\b/gi;

@@ -3,6 +3,7 @@ import { definitionIn, explains, isComment, isImport, pathKind, strengthOf } fro
 import type { Found, Hit, NumberedLine } from "./evidence.ts";
 import type { Inquiry } from "./inquiry.ts";
 import { type Term, weakWeight } from "./terms.ts";
+import { builtOf } from "./twins.ts";
 
 /**
  * How much a line says about what is asked; 0 when it holds none of the terms. The terms count most (2 each at full weight, and 1.5
@@ -82,6 +83,12 @@ function scorePath(path: string, { terms, lean, file }: Inquiry): number {
 	return fit + asked + Math.min(2, matched(path, terms)) - 0.1 * path.split("/").length;
 }
 
+/** What a file loses of which the search has found the source, as a generated one does. */
+const builtCost = 7;
+
+const pathsIn = (searches: readonly Found[]): readonly string[] =>
+	searches.flatMap(({ hits, paths }) => [...hits.map(({ path }) => path), ...paths]);
+
 /** The kind of file that a question is only about, if any. */
 export const onlyKind = ({ lean }: Inquiry): "test" | "docs" | undefined =>
 	lean === "tests" ? "test" : lean === "docs" ? "docs" : undefined;
@@ -104,7 +111,9 @@ export interface RankedFile {
  */
 export function rankFiles(searches: readonly Found[], inquiry: Inquiry): readonly RankedFile[] {
 	const { terms, lean } = inquiry;
-	const hits = searches.flatMap((search) => search.hits).filter(({ path }) => isWanted(path, inquiry));
+	const all = searches.flatMap((search) => search.hits);
+	const built = builtOf(pathsIn(searches));
+	const hits = all.filter(({ path }) => isWanted(path, inquiry));
 	const scored = [...Map.groupBy(hits, ({ path }) => path)].map(([path, own]) => {
 		const ranked = own
 			.map((hit) => ({ hit, score: scoreLine(hit.text, path, inquiry) }))
@@ -116,7 +125,8 @@ export function rankFiles(searches: readonly Found[], inquiry: Inquiry): readonl
 			lean !== "usage" && own.some(({ text }) => terms.some(({ needle }) => explains(text, needle))) ? 3 : 0;
 		return {
 			path,
-			score: best + second / 2 + third / 4 + together + tells + scorePath(path, inquiry),
+			score:
+				best + second / 2 + third / 4 + together + tells + scorePath(path, inquiry) - (built.has(path) ? builtCost : 0),
 			hits: ranked.map(({ hit }) => hit),
 		};
 	});
@@ -126,13 +136,16 @@ export function rankFiles(searches: readonly Found[], inquiry: Inquiry): readonl
 /** The hits of all searches in files of the wanted kind, the most telling first, no line twice. */
 export function rankHits(searches: readonly Found[], inquiry: Inquiry): readonly Hit[] {
 	const seen = new Set<string>();
+	const built = builtOf(pathsIn(searches));
 	return searches
 		.flatMap((search) => search.hits)
 		.filter(({ path }) => isWanted(path, inquiry))
 		.map((hit, order) => ({
 			hit,
 			order,
-			score: scoreLine(hit.text, hit.path, inquiry) + scorePath(hit.path, inquiry) / 2,
+			score:
+				scoreLine(hit.text, hit.path, inquiry) +
+				(scorePath(hit.path, inquiry) - (built.has(hit.path) ? builtCost : 0)) / 2,
 		}))
 		.sort((a, b) => b.score - a.score || a.order - b.order)
 		.flatMap(({ hit }) => {

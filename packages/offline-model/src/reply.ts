@@ -2,9 +2,11 @@
 import { createHash } from "node:crypto";
 import type { ModelRequest, ToolCall } from "@reyn/journal";
 import { answer, findings } from "./answer.ts";
+import { errand } from "./errand.ts";
 import { extract } from "./extract.ts";
 import { type Inquiry, inquire } from "./inquiry.ts";
 import { investigate } from "./investigate.ts";
+import { inEnglish } from "./languages.ts";
 import { partsOf } from "./parts.ts";
 import { route } from "./router.ts";
 import { recognise, type Step, type Turn } from "./situation.ts";
@@ -42,8 +44,9 @@ function draft(request: ModelRequest): Draft {
 			return look(inquiryOf(situation.step, tools), situation.turn, tools, findings);
 		case "task": {
 			if (!canLook(tools)) return { text: extract(situation.instruction) };
-			const instruction = situation.instruction.slice(0, 400);
-			return look(inquire(instruction), situation.turn, tools, answer);
+			const instruction = inEnglish(situation.instruction.slice(0, 400));
+			const own = errand(instruction, [], situation.turn, tools);
+			return "rest" in own ? look(inquire(instruction), own.rest, tools, answer) : own;
 		}
 	}
 }

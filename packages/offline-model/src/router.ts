@@ -1,8 +1,10 @@
 /** Decides what a message in the chat needs: small talk, a lookup, or a plan. */
 import { answer } from "./answer.ts";
+import { errand } from "./errand.ts";
 import { isError } from "./evidence.ts";
 import { inquire, labelOf } from "./inquiry.ts";
 import { investigate } from "./investigate.ts";
+import { inEnglish } from "./languages.ts";
 import {
 	asksForReferences,
 	comparing,
@@ -20,7 +22,8 @@ import { smallTalk } from "./small-talk.ts";
 import { extractTerms, termsOf } from "./terms.ts";
 
 /** What to do with a message in the chat: talk, look it up, or plan. */
-export function route(question: string, earlier: readonly string[], turn: Turn, tools: ReadonlySet<string>): Draft {
+export function route(said: string, earlier: readonly string[], turn: Turn, tools: ReadonlySet<string>): Draft {
+	const question = inEnglish(said);
 	const planned = turn.lookups.filter(({ call, result }) => call.name === "plan" && result !== undefined);
 	const started = planned
 		.map(({ result = "" }) => /^plan (\S+) started/.exec(result)?.[1])
@@ -33,7 +36,10 @@ export function route(question: string, earlier: readonly string[], turn: Turn, 
 	const talk = turn.rounds === 0 ? smallTalk(question) : undefined;
 	if (talk !== undefined) return { text: talk };
 
-	const subject = inContext(question, earlier);
+	const own = errand(question, earlier, turn, tools);
+	if (!("rest" in own)) return own;
+
+	const subject = inContext(question, earlier.map(inEnglish));
 	const inquiry = inquire(subject.text, {
 		terms: subject.parts.length > 1 ? termsOf(subject.text) : (subject.parts[0]?.terms ?? termsOf(subject.text)),
 	});
@@ -51,7 +57,7 @@ export function route(question: string, earlier: readonly string[], turn: Turn, 
 		if (next !== undefined) return { calls: [{ name: "plan", args: next }] };
 	}
 	// A round that only proposed a plan, which was refused, does not count as a lookup.
-	const looked = { ...turn, rounds: turn.rounds - planned.length };
+	const looked = { ...own.rest, rounds: own.rest.rounds - planned.length };
 	const move = investigate(inquiry, looked, tools);
 	return move.kind === "look" ? { calls: move.calls } : { text: answer(move.inquiry, move.evidence) };
 }
@@ -78,7 +84,8 @@ function inContext(question: string, earlier: readonly string[]): Subject {
 	const follows =
 		strong.length === 0
 			? refersBack(question) || leans
-			: strong.length === 1 && (leans || /\b(?:it|its|they|them|their)\b/i.test(question));
+			: // "Does it pour?" is a whole question; "and its valve?" is none.
+				strong.length === 1 && (leans || /\b(?:its|their)\b/i.test(question));
 	if (!follows || inquire(question).overview) return alone;
 	const before = earlier.findLast((text) => smallTalk(text) === undefined && extractTerms(text).strong.length > 0);
 	if (before === undefined) return alone;

@@ -18,6 +18,8 @@ export interface Lookup {
 	readonly call: ToolCall;
 	/** Absent when the call was never answered. */
 	readonly result: string | undefined;
+	/** The answer that called it, counted from 0. */
+	readonly round: number;
 }
 
 /** One step of a plan, as the plan's executor words it. */
@@ -75,7 +77,7 @@ function turnOf(messages: readonly Message[]): Turn {
 	);
 	return {
 		rounds: asked.length,
-		lookups: asked.flat().map((call) => ({ call, result: results.get(call.id) })),
+		lookups: asked.flatMap((calls, round) => calls.map((call) => ({ call, result: results.get(call.id), round }))),
 	};
 }
 

@@ -152,6 +152,9 @@ export const isPath = (word: string): boolean =>
 	!word.includes("://") &&
 	(fileName.test(word.split("/").at(-1) ?? "") ? !/^(e\.g|i\.e)$/.test(word) : word.split("/").length > 2);
 
+/** A path that begins with `/`, `~` or `../` lies outside the directory, where the tools cannot look. */
+export const isOutside = (path: string): boolean => /^[/~]|\.\.\//.test(path);
+
 const isName = (word: string): boolean =>
 	/\p{Ll}\p{Lu}|\p{L}_|_\p{L}|::|\p{L}\.\p{L}|^[$@#-]+\p{L}|^\p{Lu}[\p{Lu}\p{N}]*\p{N}|^\p{Lu}{2,}\p{Ll}/u.test(word);
 
@@ -166,8 +169,22 @@ export function termOf({ text, quoted }: Token): Term | undefined {
 	const word = bare.replace(/['’]s$/u, "");
 	// A lone letter or digit is in every line; so is most of two letters, unless somebody wrote it as an abbreviation.
 	if (word.length < 2 && !unspaced.test(word)) return undefined;
-	return { text: word, needle: stem(word.toLowerCase()), kind: "word", weight: isWeakWord(word) ? weakWeight : 1 };
+	return {
+		text: word,
+		needle: inAnySpelling(stem(word.toLowerCase())),
+		kind: "word",
+		weight: isWeakWord(word) ? weakWeight : 1,
+	};
 }
+
+/** The beginning that British, American and a few other spellings of a word share: "serialise" and "serialize", "Lizenz" and "licence". */
+const inAnySpelling = (needle: string): string =>
+	needle
+		.replace(/^li[cz]en[cszt]\w*$/, "licen")
+		.replace(/^(behavi|neighb|fav|flav|hon)ou?r.*$/, "$1o")
+		.replace(/^(.{4,}[a-z])i[sz](?:e[rd]?|ing|ation)?$/, (whole, root: string) =>
+			/^[a-z]+$/.test(whole) && whole.length > 7 ? `${root}i` : whole,
+		);
 
 const kept = new Set([
 	"setting",

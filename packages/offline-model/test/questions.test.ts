@@ -1,0 +1,228 @@
+/** Questions as people ask them, in a directory with what most projects have: what is asked, what is looked at, what is said. */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { askIn, type Told, user } from "./talk.ts";
+
+const numbered = (count: number) => Array.from({ length: count }, (_, n) => `row ${n + 1}`).join("\n");
+
+const teapot = {
+	LICENSE: "(The MIT License)\n\nCopyright (c) 2020 Ada Brandt\n\nPermission is hereby granted\n",
+	"package.json": JSON.stringify(
+		{
+			name: "teapot",
+			version: "2.4.1",
+			description: "Pours tea.",
+			author: { name: "Ada Brandt" },
+			license: "MIT",
+			engines: { node: ">=18" },
+			dependencies: { "tea-leaf": "^1.0.0" },
+			scripts: { version: "echo 9.9.9" },
+		},
+		null,
+		2,
+	),
+	"README.md": [
+		"<h1 align='center'>Teapot</h1>",
+		"",
+		"[![Build Status](https://ci/badge.svg)](https://ci) [![npm](https://npm/badge.svg)](https://npm)",
+		"",
+		"![a teapot](pot.png)",
+		"",
+		"[Docs](docs/) | [Chat](https://chat) | [Français](README.fr.md)",
+		"",
+		"A teapot that keeps its [tea](https://tea) warm",
+		"for an hour. It is made of clay.",
+		"",
+		"## Behaviour",
+		"",
+		"The lid serialises every pour.",
+		"",
+	].join("\n"),
+	"src/pour.ts": "/** Pours. */\nexport function pour(cup: number): number {\n\treturn cup;\n}\n",
+	"src/use.ts": 'import { pour } from "./pour.ts";\n\nexport const served = pour(pour(2)) + pour(1);\n',
+	"lib/pour.js": "// Pours. pour pour\nfunction pour(cup) {\n\treturn cup;\n}\nexports.pour = pour;\n",
+	"lib/use.js": 'const { pour } = require("./pour.js");\nexports.served = pour(pour(2)) + pour(1);\n',
+	"tools/rows.py": `${numbered(119)}\nrow last\n`,
+	"tools/weigh.py": "def weigh(cup):\n    return cup\n",
+};
+
+const roots = new Map<string, string>();
+
+async function directory(name: string, files: Readonly<Record<string, string>>): Promise<void> {
+	const root = await mkdtemp(join(tmpdir(), "reyn-questions-"));
+	roots.set(name, root);
+	for (const [path, text] of Object.entries(files)) {
+		await mkdir(dirname(join(root, path)), { recursive: true });
+		await writeFile(join(root, path), text);
+	}
+}
+
+beforeAll(async () => {
+	await directory("teapot", teapot);
+	await directory("python", {
+		"pyproject.toml":
+			'[build-system]\nrequires = ["x"]\n\n[project]\nname = "kettle"\nversion = "0.3"\ndescription = "Boils water."\nauthors = [\n  { name = "Bo Lind" },\n]\nlicense = { text = "BSD-3-Clause" }\nrequires-python = ">=3.9"\n',
+	});
+	await directory("bare", { "a.c": "int version(void) {\n\treturn 7;\n}\n", "b.c": "/* licensed to nobody */\n" });
+});
+afterAll(() => Promise.all([...roots.values()].map((root) => rm(root, { recursive: true }))));
+
+/** A conversation; the last turn of it. */
+async function ask(where: string, ...questions: readonly string[]): Promise<Told> {
+	let told: Told | undefined;
+	for (const question of questions)
+		told = await askIn(roots.get(where) ?? "", [...(told?.messages ?? []), user(question)]);
+	if (told === undefined) throw new Error("nothing was asked");
+	return told;
+}
+
+const saying = (said: string | RegExp) =>
+	typeof said === "string" ? expect.stringContaining(said) : expect.stringMatching(said);
+
+type Row = readonly [question: string, said: string | RegExp, where?: string];
+
+const rows = (name: string, table: readonly Row[]) =>
+	describe(name, () => {
+		test.each(table.map(([question, said, where = "teapot"]) => [question, said, where] as const))(
+			"%s",
+			async (question, said, where) => {
+				expect((await ask(where, question)).text).toEqual(saying(said));
+			},
+		);
+	});
+
+rows("what a project says of itself", [
+	["What licence is this under?", /^The licence is MIT \(package\.json:8\)\. “\(The MIT License\)” \(LICENSE:1\)$/],
+	["which license does teapot have?", "The licence is MIT (package.json:8)."],
+	["Is it open source?", "The licence is MIT (package.json:8)."],
+	["Who wrote it?", /^The author is Ada Brandt \(package\.json:6\)\. “Copyright \(c\) 2020 Ada Brandt” \(LICENSE:3\)$/],
+	["What version is it?", /^The version is 2\.4\.1 \(package\.json:3\)\.$/],
+	["What version of node does it need?", "It needs node >=18 (package.json:10)."],
+	["What does it depend on?", "It depends on tea-leaf ^1.0.0 (package.json:13)."],
+	[
+		"What does this project do?",
+		/^“A teapot that keeps its \[tea\]\(https:\/\/tea\) warm for an hour\. It is made of clay\.” \(README\.md:9-10\)/,
+	],
+	["What licence is it under and who wrote it?", /licence is MIT[\s\S]*author is Ada Brandt/],
+	["What version is it?", "The version is 0.3 (pyproject.toml:6).", "python"],
+	["who is the author?", "The author is Bo Lind (pyproject.toml:9).", "python"],
+	["What is the license?", "The licence is BSD-3-Clause (pyproject.toml:11).", "python"],
+	["What does this project do?", "“Boils water.” (pyproject.toml:7)", "python"],
+	["Which Python does it need?", "It needs python >=3.9 (pyproject.toml:12).", "python"],
+	["What version is it?", "version is defined at a.c:1.", "bare"],
+	["What licence is this under?", "licensed to nobody", "bare"],
+	["Where is the licence checked?", /^(?!The licence is)/],
+]);
+
+rows("one thing in two spellings", [
+	["how does the lid serialize?", "serialises every pour"],
+	["what is the behavior?", "Behaviour"],
+]);
+
+rows("lines of a file", [
+	["show me line 100 of tools/rows.py", /^tools\/rows\.py:100\n {2}100\| row 100$/],
+	["show me line 100 of rows.py", /^tools\/rows\.py:100\n/],
+	["lines 3 to 5 of tools/rows.py", /^tools\/rows\.py:3-5\n {2}3\| row 3\n {2}4\| row 4\n {2}5\| row 5$/],
+	["what are the first 2 lines of rows.py?", /^tools\/rows\.py:1-2\n/],
+	["show me the last line of rows.py", /^tools\/rows\.py:120\n {2}120\| row last$/],
+	["show me line 500 of rows.py", /^tools\/rows\.py has only 120 lines\.$/],
+	["show me line 1 of gone.py", /^There is no gone\.py\b/],
+]);
+
+rows("counts", [
+	["How many files are there?", /^There are 9 files: 3 \.py|^There are 9 files/],
+	["how many python files are there?", "There are 2 .py files."],
+	["how many .go files?", "There is no .go file."],
+	["How many files are in src?", "There are 2 files in src"],
+	["How many folders are there?", "There are 3 folders at the top: lib/, src/, tools/."],
+	["how many lines does rows.py have?", /^tools\/rows\.py has 120 lines\.$/],
+	["how many lines mention pour?", /^\d+ lines in \d files mention pour/],
+	["how many functions are there?", /^I cannot count functions/],
+]);
+
+rows("what it cannot do", [
+	["delete index.js", /^I cannot delete[^.]*: I only search, read and quote the files of this directory\.$/],
+	["Please write a test for pour", /^I cannot write/],
+	["can you run the tests?", /^I cannot run/],
+	["fix the bug in pour.ts", /^I cannot fix/],
+	["search the web for teapots", /^I cannot browse/],
+	["open https://example.org", /^I cannot browse/],
+	["lösche index.js", /^I cannot delete/],
+	["index.jsを削除して", /^I cannot delete/],
+]);
+
+rows("in other languages", [
+	["Wo ist pour definiert?", "pour is defined at src/pour.ts:2."],
+	["Où est définie la fonction weigh ?", "weigh is defined at tools/weigh.py:1."],
+	["¿Dónde está definida la función weigh?", "weigh is defined at tools/weigh.py:1."],
+	["weighはどこで定義されていますか？", "weigh is defined at tools/weigh.py:1."],
+	["Wie viele Dateien gibt es hier?", "There are 9 files"],
+	["Combien de fichiers y a-t-il ?", "There are 9 files"],
+	["¿Cuántos archivos hay?", "There are 9 files"],
+	["ファイルはいくつありますか？", "There are 9 files"],
+	["Welche Lizenz hat das?", "The licence is MIT"],
+	["Quelle est la licence ?", "The licence is MIT"],
+	["¿Qué licencia tiene?", "The licence is MIT"],
+	["ライセンスは何ですか？", "The licence is MIT"],
+	["Was macht dieses Projekt?", "A teapot that keeps"],
+	["Que fait ce projet ?", "A teapot that keeps"],
+	["¿Qué hace este proyecto?", "A teapot that keeps"],
+	["このプロジェクトは何をしますか？", "A teapot that keeps"],
+	["Zeig mir Zeile 100 von rows.py", "  100| row 100"],
+	["rows.pyの100行目を見せて", "  100| row 100"],
+]);
+
+describe("in a conversation", () => {
+	test.each([
+		[
+			["What licence is this under?", "Who wrote it?", "What did I ask first?"],
+			"You asked first: “What licence is this",
+		],
+		[["What version is it?", "Who wrote it?", "what was my last question?"], "You asked last: “Who wrote it?”"],
+		[["what did I ask first?"], "Nothing: this is the first question"],
+		[["show me line 3 of rows.py", "and line 4?"], "  4| row 4"],
+		[["where is weigh?", "does pour return it?"], /^(?!.*weigh)/],
+	] as const)("%j", async (questions, said) => {
+		expect((await ask("teapot", ...questions)).text).toEqual(saying(said));
+	});
+
+	test("a full question inherits nothing, an elliptic one does", async () => {
+		expect((await ask("teapot", "where is weigh?", "does pour return it?")).did[0]).toBe("search pour return");
+		expect((await ask("teapot", "where is weigh?", "and how is it tested?")).did[0]).toBe("search weigh");
+	});
+
+	test("what it cannot do it does not try", async () => {
+		expect((await ask("teapot", "delete index.js")).did).toEqual([]);
+	});
+});
+
+describe("definitions and sources", () => {
+	test("the definition in the source wins over its uses and what is built of it", async () => {
+		const { text } = await ask("teapot", "where is pour?");
+		expect(text).toMatch(/^pour is defined at src\/pour\.ts:2\./);
+		expect(text).not.toContain("lib/pour.js");
+	});
+});
+
+describe("an overview", () => {
+	test("quotes prose, and no badge", async () => {
+		const { text } = await ask("teapot", "give me an overview");
+		expect(text).toMatch(/^“A teapot that keeps its/);
+		expect(text).not.toContain("[![");
+	});
+});
+
+describe("a look that was cut off", () => {
+	const cut = async (question: string) =>
+		(await askIn(roots.get("teapot") ?? "", [user(question)], undefined, [], { maxFiles: 4 })).text;
+
+	test("counts at least", async () => {
+		expect(await cut("How many files are there?")).toMatch(/^There are at least \d files/);
+	});
+
+	test("does not say that there is nothing", async () => {
+		expect(await cut("where is kafka?")).toMatch(/^I found nothing about kafka in the part that I searched: /);
+	});
+});
