@@ -26,11 +26,11 @@ export const counting: Recogniser = (question) => {
 			return mentions(question);
 		const kind = ofFiles.exec(question)?.[1];
 		const wanted = kind === undefined || general.test(kind) ? undefined : endingsOf(kind);
-		return wanted === null
+		return wanted === null && folderIn(question) === undefined
 			? undefined
 			: folders
 				? countFolders(folderIn(question))
-				: countFiles(folderIn(question), wanted);
+				: countFiles(folderIn(question), wanted ?? undefined);
 	}
 	if (ofLines.test(question) && file !== undefined) return countLines(file);
 	if (ofMentions.test(question) && termsOf(about(question)).length > 0) return mentions(question);
@@ -103,13 +103,14 @@ const leftOut = "Not counted: .git, node_modules, links, and what a .gitignore n
 const countFiles = (path: string | undefined, endings: readonly string[] | undefined): Errand =>
 	listed(path, (listing, where) => {
 		const { files, kinds, whole } = listing;
-		const atLeast = whole ? "" : "at least ";
 		if (endings === undefined) {
-			const told =
-				kinds.length === 0 || where !== ""
-					? ""
-					: `: ${kinds.map(([ending, count]) => `${showCount(count)} .${ending}`).join(", ")}${kinds.length === 5 ? ", …" : ""}`;
-			return `${thereAre(files, `${atLeast}${showCount(files, "file")}`)}${where}${kinds.length === 0 || where === "" ? told : ` (${kinds.map(([ending, count]) => `${showCount(count)} .${ending}`).join(", ")})`}. ${leftOut}`;
+			const named = kinds.reduce((sum, [, count]) => sum + count, 0);
+			const parts = [
+				...kinds.map(([ending, count]) => `${showCount(count)} .${ending}`),
+				...(named < files ? [`${showCount(files - named)} other`] : []),
+			];
+			const all = `${whole ? "" : "at least "}${showCount(files, "file")}`;
+			return `${thereAre(files, all)}${where}${kinds.length === 0 ? "" : `: ${parts.join(", ")}`}. ${leftOut}`;
 		}
 		// The title names the five commonest endings; of the others it only follows that they are not commoner.
 		const counts = endings.map(
@@ -117,9 +118,10 @@ const countFiles = (path: string | undefined, endings: readonly string[] | undef
 		);
 		const least = kinds.at(-1)?.[1] ?? 0;
 		const noun = endings.map((ending) => `.${ending}`).join(" or ");
-		if (counts.includes(undefined))
+		if (counts.includes(undefined) && counts.every((count) => count === undefined))
 			return `There are at most ${showCount(endings.length * least, `${noun} file`)}${where}: the commonest endings are ${kinds.map(([ending]) => `.${ending}`).join(", ")}.`;
 		const sum = counts.reduce<number>((total, count) => total + (count ?? 0), 0);
+		const atLeast = whole && !counts.includes(undefined) ? "" : "at least ";
 		if (sum === 0)
 			return whole
 				? `There is no ${noun} file${where}. ${leftOut}`

@@ -1,6 +1,7 @@
 /** The questions that are answered in a way of their own, and not by ranking what a search finds: which one a question is. */
 import { counting } from "./counts.ts";
 import { stating } from "./facts.ts";
+import { unfolding } from "./folder.ts";
 import { showing } from "./line-numbers.ts";
 import { recalling } from "./recall.ts";
 import { refusing } from "./refusal.ts";
@@ -18,7 +19,7 @@ export interface Passed {
 /** What is asked of the conversation so far, beside the question itself. */
 export type Recogniser = (question: string, earlier: readonly string[]) => Errand | undefined;
 
-const kinds: readonly Recogniser[] = [recalling, refusing, showing, counting, stating];
+const kinds: readonly Recogniser[] = [recalling, refusing, showing, counting, unfolding, stating];
 
 /** The next move for a question of its own kind, or the turn as a search has to see it. */
 export function errand(

@@ -1,9 +1,12 @@
 /** Answers what a project says of itself: its licence, author, version, needs, and what it is for. */
-import type { Errand, Recogniser } from "./errand.ts";
+import { strengthOf } from "@reyn/tools/text";
+import type { Errand, Passed, Recogniser } from "./errand.ts";
 import { gather, type Hit, type Piece } from "./evidence.ts";
 import { type Field, fieldsOf, isManifest } from "./manifest.ts";
 import { firstProse } from "./prose.ts";
 import { inWords } from "./quote.ts";
+import type { Draft } from "./reply.ts";
+import type { Turn } from "./situation.ts";
 import { termsOf } from "./terms.ts";
 
 type Fact = "author" | "dependencies" | "licence" | "needs" | "purpose" | "version";
@@ -27,7 +30,7 @@ const recognised: readonly (readonly [Fact, RegExp])[] = [
 	],
 	[
 		"version",
-		/\b(?:what|which)(?:'s| is| are)? (?:the |its )?(?:current |latest |package )?versions?\b(?! (?:option|flag|number|method|of (?!it\b|this\b|the\b)))|^(?:the )?version\W*$/i,
+		/\b(?:what|which)(?:'s| is| are)? (?:the |its )?(?:current |latest |package )?versions?\b(?! (?:option|flag|number|method))|^(?:the )?version\W*$/i,
 	],
 	[
 		"dependencies",
@@ -54,11 +57,17 @@ export const stating: Recogniser = (question, earlier) => {
 			({ part, fact }) =>
 				fact === "purpose" && /\b(?:it|that|these)\b/i.test(part) && !/project|package|code|repo|library/i.test(part),
 		);
+	const called = asked.length === 1 ? named.exec(question)?.[1] : undefined;
+	if (called !== undefined && asked[0]?.fact === undefined) return state(["purpose"], called, question);
 	const facts = asked.flatMap(({ fact }) => (fact === undefined ? [] : [fact]));
 	if (leans || facts.length < asked.length) return undefined;
 	const others = asked.flatMap(({ part }) => othersIn(part));
 	return others.length > 1 ? undefined : state([...new Set(facts)], others[0], question);
 };
+
+// "What is commander?" A word with an article, or a name from code, is no project's.
+const named =
+	/^\W*what(?:'s| is| does) ((?!(?:it|this|that|an?|the)\b)[a-z][a-z\d]*(?:-[a-z\d]+)*(?:\.js)?|\p{Lu}[a-z\d]+)(?: do| for| about)?\W*$/u;
 
 const factIn = (part: string): Fact | undefined => recognised.find(([, pattern]) => pattern.test(part))?.[0];
 
@@ -96,15 +105,73 @@ const state =
 		const first = turn.lookups.filter(({ round }) => round < 2);
 		const { listing, pieces } = gather({ rounds: 2, lookups: first });
 		const reads = filesFor(facts, listing?.entries.map(({ path }) => path) ?? []);
-		if (reads.length === 0) return { passed: 1 };
+		if (reads.length === 0) return inSources(facts, name, turn, 1, tools);
 		if (turn.rounds === 1)
 			return { calls: reads.map((path) => ({ name: "read", args: { path, from: 1, lines: 300 } })) };
 		const fields = pieces.flatMap((piece) => (isManifest(piece.path) ? fieldsOf(piece) : []));
 		const said = facts.map((fact) => statements[fact](fields, pieces, question));
-		if (name !== undefined && !isNameOf(name, fields, pieces)) return { passed: 2 };
-		// Half an answer says nothing of its other half, so that is searched for with the rest.
-		return said.some((lines) => lines.length === 0) ? { passed: 2 } : { text: said.flat().join(" ") };
+		// Half an answer says nothing of its other half, so all is searched for.
+		const answered = said.every((lines) => lines.length > 0) && (name === undefined || isNameOf(name, fields, pieces));
+		return answered ? { text: said.flat().join(" ") } : inSources(facts, name, turn, 2, tools);
 	};
+
+/** Where the files themselves say it: `__version__ = "2.0"`, `Author: Ada`. */
+const remarks: Readonly<Partial<Record<Fact, { readonly query: string; readonly says: RegExp }>>> = {
+	version: {
+		query: "version $version __version__",
+		says: /(?:\b__version__\b|\bversion\b|\$VERSION\b)['"]?\s*(?::|=(?!=))\s*(?:qv\()?["']?v?\d+[.\d]*/i,
+	},
+	author: {
+		query: "author authors written copyright __author__",
+		says: /\b(?:authors?|__author__|written by|maintainers?)['"]?\s*(?::|=(?!=)|by)?\s*["'<]?\p{Lu}\p{L}+|copyright[\s:]*(?:\(c\)|©|\d{4})/iu,
+	},
+	licence: { query: "licen", says: /licen[cs]e[ds]?\b\s*(?::|=(?!=)|under|to|as)\s*["']?[\p{L}\d]|spdx-licen/iu },
+};
+
+/** One question is searched for in the sources; those of the thing that it names, if it names one. */
+function inSources(
+	facts: readonly Fact[],
+	name: string | undefined,
+	turn: Turn,
+	before: number,
+	tools: ReadonlySet<string>,
+): Draft | Passed {
+	const [fact, other] = facts;
+	const remark = fact === undefined ? undefined : remarks[fact];
+	if (remark === undefined || other !== undefined || !tools.has("search")) return { passed: before };
+	const wanted = name?.toLowerCase().replaceAll(/::|\./g, "/") ?? "";
+	if (turn.rounds === before)
+		return { calls: [{ name: "search", args: { query: `${remark.query} ${wanted}`.trim(), maxResults: 150 } }] };
+	const at = (round: number) => gather({ rounds: 1, lookups: turn.lookups.filter((lookup) => lookup.round === round) });
+	const found = at(before)
+		.searches.flatMap(({ hits }) => hits)
+		.toSorted((a, b) => a.path.split("/").length - b.path.split("/").length);
+	// What is called so says more than what speaks of it.
+	const own = found.filter(({ path }) => `/${path.replace(/\.\w+$/, "")}/`.toLowerCase().includes(`/${wanted}/`));
+	const fits =
+		wanted === "" || own.length > 0
+			? [...(wanted === "" ? found : own)]
+			: found.filter(({ text }) => strengthOf(wanted, text.toLowerCase(), text) === 1);
+	const shown = once(fits.filter(({ text }) => remark.says.test(text))).slice(0, 5);
+	if (shown.length > 0) {
+		const head = name === undefined ? ["No file at the top says it; these lines do:"] : [];
+		return { text: [...head, ...shown.map((hit) => inWords(hit, []))].join("\n") };
+	}
+	// "=head1 AUTHOR", and the name below it.
+	const title = fits.find(({ text }) => heading.test(text));
+	if (title === undefined) return { passed: before + 1 };
+	if (turn.rounds === before + 1)
+		return { calls: [{ name: "read", args: { path: title.path, from: title.line + 1, lines: 8 } }] };
+	const below = at(before + 1).pieces.flatMap(({ path, lines }) =>
+		lines
+			.filter(({ text }) => /\p{L}{2}/u.test(text))
+			.slice(0, 2)
+			.map(({ number, text }) => ({ path, line: number, text })),
+	);
+	return below.length === 0 ? { passed: before + 2 } : { text: below.map((hit) => inWords(hit, [])).join("\n") };
+}
+
+const heading = /^(?:=head\d|#+|\.SH)\s+["']?(?:authors?|licen[cs]e|copyright|version)\b/i;
 
 function filesFor(facts: readonly Fact[], entries: readonly string[]): readonly string[] {
 	const files = entries.filter((path) => !path.includes("/") && facts.some((fact) => sources[fact](path)));
@@ -118,7 +185,7 @@ function isNameOf(name: string, fields: readonly Field[], pieces: readonly Piece
 		text
 			.toLowerCase()
 			.replace(/[^\p{L}\p{N}]/gu, "")
-			.replace(/js$/, "");
+			.replace(/(?<=.)js$/, "");
 	const named = fields.flatMap(({ key, value }) => (key === "name" ? [value, value.split("/").at(-1) ?? ""] : []));
 	const titles = pieces
 		.filter(({ path }) => readme.test(path))
@@ -199,7 +266,7 @@ const widest = 600;
 const cut = (text: string): string =>
 	text.length <= widest ? text : `${text.slice(0, text.lastIndexOf(" ", widest)).toWellFormed()}…`;
 
-const copyright = /(?:copyright|©|\(c\))\s*:?\s*(?:\(c\)|©)?\s*[\p{L}\d(<]/iu;
+const copyright = /copyright[\s:*]*(?:\(c\)|©|\d{4}|:)|^[\s*#/]*(?:\(c\)|©)\s*\d{4}/iu;
 
 const fieldsNamed = (fields: readonly Field[], key: RegExp): readonly Field[] =>
 	fields.filter((field) => key.test(field.key) && field.value.trim() !== "");
@@ -215,9 +282,11 @@ function stated(one: string, fields: readonly Field[], several = one): readonly 
 /** Debian's `License: GPL-2+` lines, each once; of another text its first words. */
 function licenceIn(piece: Piece): readonly Hit[] {
 	const listed = hitsIn(piece, /^\s*License:\s*\S/i);
-	const once = listed.filter(({ text }, index) => listed.findIndex((hit) => hit.text.trim() === text.trim()) === index);
-	return once.length > 0 ? once : hitsIn(piece, /\p{L}{2}/u).slice(0, 1);
+	return listed.length > 0 ? once(listed) : hitsIn(piece, /\p{L}{2}/u).slice(0, 1);
 }
+
+const once = (hits: readonly Hit[]): readonly Hit[] =>
+	hits.filter(({ text }, index) => hits.findIndex((hit) => hit.text.trim() === text.trim()) === index);
 
 const hitsIn = ({ path, lines }: Piece, pattern: RegExp): readonly Hit[] =>
 	lines.filter(({ text }) => pattern.test(text)).map(({ number, text }) => ({ path, line: number, text }));

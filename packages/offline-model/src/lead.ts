@@ -5,7 +5,7 @@ import { type Inquiry, soughtIn } from "./inquiry.ts";
 import { about } from "./overview.ts";
 import type { Passage } from "./passage.ts";
 import { inWords } from "./quote.ts";
-import { matched, onlyKind, rankHits, weightOf } from "./rank.ts";
+import { isExactly, matched, onlyKind, rankHits, weightOf } from "./rank.ts";
 
 /** The sentence claims no more than the quoted lines show. */
 export function lead(inquiry: Inquiry, evidence: Evidence, passages: readonly Passage[]): string {
@@ -32,13 +32,17 @@ function fromPassages(inquiry: Inquiry, evidence: Evidence, passages: readonly P
 	}
 	const said = sentenceIn(passages);
 	const says = said === undefined ? undefined : inWords(said, inquiry.terms);
-	const defining = passages.find(({ defines }) => defines !== undefined);
-	if (defining === undefined || (says !== undefined && inquiry.lean === "meaning")) {
+	const exactly = ({ defines = "" }: Passage) => inquiry.terms.some(({ text }) => isExactly(text, defines));
+	const declaring = passages.filter(({ defines }) => defines !== undefined);
+	const defining = declaring.find(exactly) ?? declaring[0];
+	if (defining === undefined || (says !== undefined && inquiry.lean === "meaning" && said?.own !== true)) {
 		return says ?? closest(inquiry, anchorOf(best));
 	}
 	const at = `${defining.path}:${defining.anchor.number}`;
 	if (pathKind(defining.path) === "test") return `A test speaks of it at ${at}.`;
-	return [`${defining.defines} is defined at ${at}.`, ...(says === undefined ? [] : [says])].join(" ");
+	// A sentence of another source file is about another thing.
+	const about = says !== undefined && (said?.path === defining.path || pathKind(said?.path ?? "") === "docs");
+	return [`${defining.defines} is defined at ${at}.`, ...(about ? [says] : [])].join(" ");
 }
 
 function fromHit(inquiry: Inquiry, hit: Hit): string {
@@ -65,11 +69,13 @@ const anchorOf = ({ path, anchor }: Passage): Hit => ({ path, line: anchor.numbe
 const closest = ({ terms }: Inquiry, hit: Hit): string => `The closest line is ${inWords(hit, terms)}.`;
 
 /** The best sentence of those that hold as much of the question as the best passage does (99 %, for rounding). */
-function sentenceIn(passages: readonly Passage[]): Hit | undefined {
+function sentenceIn(passages: readonly Passage[]): (Hit & { readonly own: boolean }) | undefined {
 	const most = Math.max(...passages.map(({ held }) => held));
 	return passages
-		.flatMap(({ path, sentence }) => (sentence === undefined ? [] : [{ ...sentence, path, line: sentence.number }]))
-		.filter(({ held }) => held >= 0.99 * most)
+		.flatMap(({ path, sentence, held }) =>
+			sentence === undefined ? [] : [{ ...sentence, path, line: sentence.number, near: sentence.own ? 1.3 * held : 0 }],
+		)
+		.filter(({ held, near }) => Math.max(held, near) >= 0.99 * most)
 		.sort((a, b) => b.score - a.score)[0];
 }
 

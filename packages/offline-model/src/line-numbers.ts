@@ -71,7 +71,10 @@ const show =
 		if (fromEnd && (pieces.length < 2 || piece === undefined)) {
 			return { calls: [{ name: "read", args: { path: at, from: start, lines } }] };
 		}
-		return piece === undefined ? { passed: turn.rounds } : { text: quoteLines(piece).join("\n") };
+		if (piece === undefined) return { passed: turn.rounds };
+		const [only] = piece.lines.length === 1 ? piece.lines : [];
+		const blank = only !== undefined && only.text.trim() === "";
+		return { text: blank ? `${piece.path}:${only.number} is blank.` : quoteLines(piece).join("\n") };
 	};
 
 const plain = (result: string): string => result.replace(/^ERROR:?\s*/, "").split("\n")[0] ?? "";

@@ -9,7 +9,13 @@ import type { Term } from "./terms.ts";
 const mostLines = 12;
 
 /** What is in a directory, from its listing and the files that introduce it; with terms, also the files whose names hold them. */
-export function overview(listing: Listing, pieces: readonly Piece[], terms: readonly Term[] = []): readonly string[] {
+export function overview(
+	whole: Listing,
+	pieces: readonly Piece[],
+	terms: readonly Term[] = [],
+	below = "",
+): readonly string[] {
+	const listing = below === "" ? whole : within(whole, `${below}/`);
 	const paths = listing.entries.map(({ path }) => path);
 	const folders = foldersIn(listing);
 	const top = paths.filter((path) => !path.includes("/"));
@@ -27,6 +33,15 @@ export function overview(listing: Listing, pieces: readonly Piece[], terms: read
 		...(only === undefined ? pieces.map((piece) => `- ${piece.path}: ${about(piece)}`) : beginningOf(only)),
 	];
 }
+
+/** The same listing, with paths from the folder on that was listed. */
+const within = (listing: Listing, folder: string): Listing => ({
+	...listing,
+	entries: listing.entries.map(({ path, files }) => ({
+		path: path.startsWith(folder) ? path.slice(folder.length) : path,
+		files,
+	})),
+});
 
 /** What a file says about itself: its title or first words, and the first sentence after them. */
 export function about({ path, lines }: Piece): string {

@@ -3,7 +3,7 @@ import { definitionIn, explains, isComment, isImport, pathKind } from "@reyn/too
 import type { NumberedLine, Piece } from "./evidence.ts";
 import type { Inquiry } from "./inquiry.ts";
 import { indentOf } from "./quote.ts";
-import { adjacent, bestLine, matched } from "./rank.ts";
+import { adjacent, bestLine, heldAt, isExactly, matched } from "./rank.ts";
 
 /** The lines of one file that answer best. */
 export interface Passage {
@@ -22,6 +22,8 @@ export interface Passage {
 interface Sentence extends NumberedLine {
 	readonly score: number;
 	readonly held: number;
+	/** It stands right at the definition, to say what that is. */
+	readonly own: boolean;
 	/** The line that it starts in, as it stands in the file. */
 	readonly line: NumberedLine;
 }
@@ -36,17 +38,17 @@ export function passageOf(piece: Piece, inquiry: Inquiry): Passage | undefined {
 	if (anchor === undefined) return undefined;
 	const [from, to] = pathKind(path) === "docs" ? paragraph(lines, at, path) : block(lines, at, path);
 	const shown = withoutClosers(lines.slice(from, to + 1));
-	const defining = shown.find(({ text }) => {
-		const definition = definitionIn(text, path);
-		return definition !== undefined && definition.kind === "declaration" && matched(definition.name, inquiry.terms) > 0;
-	});
+	const declaring = shown.filter(({ text }) => named(text, path, inquiry) > 0);
+	const exactly = ({ text }: NumberedLine) =>
+		inquiry.terms.some((term) => isExactly(term.text, definitionIn(text, path)?.name ?? ""));
+	const defining = declaring.find(exactly) ?? declaring[0];
 	return {
 		path,
 		lines: shown,
 		anchor: defining ?? anchor,
 		defines: defining === undefined ? undefined : definitionIn(defining.text, path)?.name,
 		sentence: bestSentence(lines, path, inquiry, shown),
-		held: matched(anchor.text, inquiry.terms),
+		held: heldAt(anchor.text, path, inquiry.terms),
 	};
 }
 
@@ -129,31 +131,99 @@ function bestSentence(
 	const docs = pathKind(path) === "docs";
 	const title = docs ? shown.find((line) => isHeading(line, path)) : undefined;
 	const titled = title === undefined ? 0 : matched(title.text, inquiry.terms);
+	const owner = docs ? undefined : shown.find(({ text }) => named(text, path, inquiry) > 0);
+	const own = owner === undefined ? undefined : remarkOn(owner, lines);
 	let best: Passage["sentence"];
-	for (const { number, text } of sentences(spokenIn(lines, docs), docs)) {
+	for (const { number, text } of sentences(spokenIn(lines, path), docs)) {
 		const near = shown.some((line) => line.number === number);
 		// What comes first under a heading is about what the heading says.
 		const opening = near && title !== undefined && titled > 0 && number > title.number;
-		const held = Math.max(matched(text, inquiry.terms), opening ? titled : 0);
+		// What is said right at a definition is about it, whatever its words.
+		const said = owner !== undefined && number === own ? named(owner.text, path, inquiry) : 0;
+		const held = Math.max(heldAt(text, path, inquiry.terms), opening ? titled : 0, said);
 		const words = wordsIn(text);
-		if (held === 0 || words < 4 || !/^[\p{L}\p{N}"'`“(*_[]/u.test(text)) continue;
+		if (!isSpeech(text)) continue;
+		if (
+			(matched(text, inquiry.terms) === 0 && !opening && said === 0) ||
+			words < (said > 0 ? 3 : 4) ||
+			!/^[\p{L}\p{N}"'`“(*_[]/u.test(text)
+		)
+			continue;
 		const score =
 			held +
 			adjacent(text, inquiry.terms) +
 			(inquiry.terms.some(({ needle }) => explains(text, needle)) ? 1 : 0) +
 			(near ? 0.5 : 0) +
+			(said > 0 ? -0.1 : 0) +
 			(words > 35 ? -1 : 0) +
 			(/[.!?:)]["'`”*]*$/.test(text) ? 0.3 : 0);
 		const line = lines.find((candidate) => candidate.number === number);
-		if (line !== undefined && (best === undefined || score > best.score)) best = { number, text, score, held, line };
+		if (line !== undefined && (best === undefined || score > best.score))
+			best = { number, text, score, held, own: said > 0, line };
 	}
 	return best;
 }
 
+/** How much of the question the name holds that a line declares. */
+function named(text: string, path: string, { terms }: Inquiry): number {
+	const definition = definitionIn(text, path);
+	return definition?.kind === "declaration" && matched(definition.name, terms) > 0
+		? heldAt(definition.name, path, terms)
+		: 0;
+}
+
+/** The line at which a definition is explained: the begin of the comment above it, or of the text that opens its body. */
+function remarkOn({ number }: NumberedLine, lines: readonly NumberedLine[]): number | undefined {
+	const at = lines.findIndex((line) => line.number === number);
+	let above = at;
+	while (above > 0 && isComment(lines[above - 1]?.text ?? "")) above--;
+	if (above < at)
+		return lines.slice(above, at).find(({ text }) => /\p{L}{2}/u.test(text.replace(/^\s*\/?\*+\s*@.*/, "")))?.number;
+	const body = lines.slice(at + 1, at + 8).findIndex(({ text }) => docstring.test(text));
+	const opening = body < 0 ? undefined : lines[at + 1 + body];
+	const before = body < 0 ? undefined : lines[at + body];
+	if (opening === undefined || !/:\s*(?:#.*)?$/.test(before?.text ?? "")) return undefined;
+	return opening.text.replace(docstring, "").trim() === "" ? lines[at + 2 + body]?.number : opening.number;
+}
+
+const docstring = /^\s*[rRuU]?(?:"""|''')/;
+
+/** The lines between the quotes of a text that stands alone, and between a `=head1` and its `=cut`. */
+function prosaic(lines: readonly NumberedLine[], path: string): ReadonlySet<number> {
+	const found = new Set<number>();
+	let end: RegExp | undefined;
+	for (const [index, { number, text }] of lines.entries()) {
+		if (end !== undefined) {
+			if (!/^=\w/.test(text)) found.add(number);
+			if (end.test(text)) end = undefined;
+		} else if (/\.pyi?$/.test(path) && docstring.test(text) && opensText(lines[index - 1])) {
+			found.add(number);
+			if (!/(?:"""|''').*(?:"""|''')/.test(text)) end = /"""|'''/;
+		} else if (/\.(?:p[lm]|t)$/.test(path) && /^=(?!cut\b)[a-z]\w*/.test(text)) end = /^=cut\b/;
+	}
+	return found;
+}
+
+/** The quotes behind a head or a comment begin a text; others may end one that began above what was read. */
+const opensText = (before: NumberedLine | undefined): boolean =>
+	before === undefined || before.number < 3 || /:\s*(?:#.*)?$|^\s*#/.test(before.text);
+
+/** Words, not signs: an example in a comment is no sentence. */
+const isSpeech = (text: string): boolean =>
+	text.length < 600 && (text.match(/[\p{L}\p{M}\s]/gu)?.length ?? 0) >= 0.75 * text.length;
+
 /** The lines that are written for people: comments in code; in docs, all but headings, tables and code. */
-function spokenIn(lines: readonly NumberedLine[], docs: boolean): readonly NumberedLine[] {
-	if (!docs) return lines.filter(({ text }) => isComment(text));
-	let fenced = false;
+function spokenIn(lines: readonly NumberedLine[], path: string): readonly NumberedLine[] {
+	if (pathKind(path) !== "docs") {
+		const told = prosaic(lines, path);
+		return lines.filter(({ text, number }) => isComment(text) || told.has(number));
+	}
+	const fences = lines.filter(({ text }) => /^\s*(?:```|~~~)/.test(text)).map(({ text }) => text.trim());
+	// A fence without a language that comes first, before one with a language or alone, closes what began above.
+	let fenced =
+		lines[0]?.number !== 1 &&
+		/^(?:`+|~+)$/.test(fences[0] ?? "") &&
+		(fences.length % 2 === 1 || /\w/.test(fences[1] ?? ""));
 	return lines.filter(({ text }) => {
 		if (/^\s*(?:```|~~~)/.test(text)) {
 			fenced = !fenced;
@@ -177,7 +247,9 @@ function sentences(lines: readonly NumberedLine[], docs: boolean): readonly Numb
 		open = undefined;
 	};
 	for (const { number, text } of lines) {
-		const bare = text.slice(0, 2_000).replace(commentMarks, "").trim();
+		// Behind the end of a comment stands code.
+		const spoken = docs ? text : text.replace(/(?<=\*\/).*$/, "");
+		const bare = spoken.slice(0, 2_000).replace(commentMarks, "").trim();
 		// In a comment the star is only a margin.
 		const item = docs ? /^\s*(?:[-*•]|\d+\.) / : /^\s*(?:\*|\/\/|#)?\s*(?:[-•]|\d+\.) /;
 		if (number !== last + 1 || bare === "" || item.test(text)) close();

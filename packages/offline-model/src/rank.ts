@@ -11,7 +11,8 @@ import { builtOf } from "./twins.ts";
  * itself, an explanation up to 3, prose up to 1. An import says next to nothing, a very long or very short line says less. A question
  * about usage takes 1.5 away from the definition, since it wants the other lines. The numbers are rules of thumb.
  */
-export function scoreLine(text: string, path: string, { terms, lean }: Inquiry): number {
+export function scoreLine(text: string, path: string, { terms: asked, lean }: Inquiry): number {
+	const terms = termsIn(path, asked);
 	const held = matched(text, terms);
 	if (held === 0) return 0;
 	if (isImport(text)) return 0.2 * held;
@@ -19,9 +20,9 @@ export function scoreLine(text: string, path: string, { terms, lean }: Inquiry):
 	const named = definition === undefined ? 0 : matched(definition.name, terms) / weightOf(terms);
 	// A name that is nothing but a term is the thing itself.
 	const whole =
-		definition !== undefined &&
-		terms.some(({ needle, weight }) => weight > weakWeight && isAlone(needle, definition.name));
-	const defining = named === 0 ? 0 : (definition?.kind === "key" ? 1 : 2.5) * named + (whole ? 1 : 0);
+		definition !== undefined && terms.some((term) => term.weight > weakWeight && isAlone(term, definition.name));
+	const exact = whole && terms.some(({ text: term }) => isExactly(term, definition.name));
+	const defining = named === 0 ? 0 : (definition?.kind === "key" ? 1 : 2.5) * named + (exact ? 2 : whole ? 1 : 0);
 	const wanted = lean === "usage" ? (defining > 0 ? -1.5 : 0.5) : lean === "definition" ? 1.5 * defining : defining;
 	const prose = isComment(text) || pathKind(path) === "docs" ? (lean === "meaning" ? 1 : 0.5) : 0;
 	const explaining = terms.some(({ needle }) => explains(text, needle))
@@ -34,6 +35,20 @@ export function scoreLine(text: string, path: string, { terms, lean }: Inquiry):
 	const length = text.length > 400 ? -1 : text.trim().length < 12 ? -0.5 : 0;
 	return Math.max(0.1, 2 * held + 1.5 * adjacent(text, terms) + wanted + explaining + prose + length);
 }
+
+/** What a file is called after, its lines need not say again: the other terms tell them apart. */
+export function termsIn(path: string, terms: readonly Term[]): readonly Term[] {
+	const named = terms.map((term) => term.kind !== "path" && matched(path, [term]) >= term.weight);
+	if (!named.includes(true) || !named.includes(false)) return terms;
+	return terms.map((term, index) => (named[index] === true ? { ...term, weight: 0.3 * term.weight } : term));
+}
+
+/** How much of the question a line holds, with what its file is called after. */
+export const heldAt = (text: string, path: string, terms: readonly Term[]): number =>
+	terms.reduce(
+		(sum, term) => sum + Math.max(matched(text, [term]), term.kind === "path" ? 0 : 0.7 * matched(path, [term])),
+		0,
+	);
 
 export const weightOf = (terms: readonly Term[]): number => terms.reduce((sum, { weight }) => sum + weight, 0);
 
@@ -62,10 +77,15 @@ export function adjacent(text: string, terms: readonly Term[]): number {
 	}).length;
 }
 
-const isAlone = (needle: string, name: string): boolean => {
+/** A word may be declined; a name from code is another one with another ending. */
+const isAlone = ({ needle, kind }: Term, name: string): boolean => {
 	const bare = name.toLowerCase().replace(/[^\p{L}\p{N}]+$/u, "");
-	return bare.startsWith(needle) && bare.length <= needle.length + 3;
+	return bare.startsWith(needle) && bare.length <= needle.length + (kind === "word" ? 3 : 0);
 };
+
+/** The last part of a name is a term as it was written: `Statement::Close` is a Close. */
+export const isExactly = (term: string, name: string): boolean =>
+	[name, name.split(/::|[.#]/).at(-1) ?? ""].some((each) => each.toLowerCase() === term.toLowerCase());
 
 /**
  * How well a path fits the question, before any line counts. Source comes first, docs come first for the meaning of a word, tests
@@ -164,10 +184,19 @@ export function windowAround(hits: readonly Hit[], inquiry: Inquiry, height: num
 	const told = hits.find(({ text }) => inquiry.terms.some(({ needle }) => explains(text, needle)));
 	const title = told === undefined ? titleIn(hits, inquiry) : undefined;
 	if (title !== undefined) return Math.max(1, title - 2);
+	if (told !== undefined && inquiry.lean === "meaning") return Math.max(1, told.line - 8);
 	const scored = hits.map((hit) => ({ line: hit.line, score: scoreLine(hit.text, hit.path, inquiry) ** 2 }));
 	const total = (from: number) =>
 		scored.reduce((sum, { line, score }) => (line >= from && line < from + height - 10 ? sum + score : sum), 0);
-	const best = scored.map(({ line }) => line).sort((a, b) => total(b) - total(a) || a - b)[0] ?? 1;
+	// Whatever many weak lines add up to, the best line is in view.
+	const top = Math.max(0, ...scored.map(({ score }) => score));
+	const shows = (from: number) =>
+		scored.some(({ line, score }) => score === top && line >= from && line < from + height - 10);
+	const best =
+		scored
+			.map(({ line }) => line)
+			.filter(shows)
+			.sort((a, b) => total(b) - total(a) || a - b)[0] ?? 1;
 	return Math.max(1, best - 8);
 }
 

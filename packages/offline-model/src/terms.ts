@@ -64,13 +64,26 @@ const isWeakWord = (word: string): boolean => weakWords.has(word.toLowerCase());
 export function extractTerms(text: string): Terms {
 	const strong = new Map<string, Term>();
 	const weak = new Map<string, Term>();
-	for (const token of tokens(text)) {
-		const term = termOf(token);
-		if (term === undefined) continue;
+	for (const term of tokens(text).flatMap((token) => qualified(termOf(token)))) {
 		const to = term.weight === weakWeight ? weak : strong;
 		if (!to.has(term.needle)) to.set(term.needle, term);
 	}
 	return { strong: [...strong.values()].slice(0, maxTerms), weak: [...weak.values()].slice(0, maxTerms) };
+}
+
+/** `shutil.copytree` is written whole where it is used, and its last part where it is defined. */
+function qualified(term: Term | undefined): readonly Term[] {
+	if (term === undefined) return [];
+	const last =
+		term.kind === "name"
+			? /^[\p{L}_][\p{L}\p{N}_]*\.(?:[\p{L}\p{N}_]+\.)*([\p{L}_][\p{L}\p{N}_]{2,})(?:\(\))?$/u.exec(term.text)?.[1]
+			: undefined;
+	return last === undefined
+		? [term]
+		: [
+				{ ...term, text: last, needle: last.toLowerCase() },
+				{ ...term, weight: weakWeight / 2 },
+			];
 }
 
 /** What to look for: the strong terms, or else whatever there is. */
@@ -144,7 +157,10 @@ function words(text: string, offset: number): readonly Token[] {
 	});
 }
 
-const fileName = /^[\p{L}\p{N}_@.-]*[\p{L}\p{N}_-]\.(?:[a-z][a-z0-9]{0,4}|[A-Z]{1,4})(?::\d+)?$/u;
+// `json.loads` is no file, and `os.py` is one: only what files are called after is an ending.
+const knownEndings =
+	"[ach]|[cm]?[jt]sx?|[ch](?:c|pp|xx|h)|adoc|a[cm]|bash|bat|bz2|cabal|cfg|clj|cmake|conf|cs|css|csv|dart|def|diff|el|env|erl|exs?|fish|gemspec|gif|go|gradle|graphql|gz|hs|html?|in|ini|ipynb|java|jpe?g|json[5cl]?|kts?|less|lock|log|lua|m4|man|map|md|mdx|mk|mli?|nix|node|org|patch|pdf|php|p[lm]|png|pod|properties|proto|ps1|pyi?|rb|rs|rst|sass|scala|scss|sh|snap|sql|svelte|svg|swift|tar|template|tex|text|tf|toml|tsv|txt|vim|vue|wasm|xml|ya?ml|xz|zig|zip|zsh|[1-8]";
+const fileName = new RegExp(`^[\\p{L}\\p{N}_@.-]*[\\p{L}\\p{N}_-]\\.(?:${knownEndings}|[A-Z]{1,4})(?::\\d+)?$`, "u");
 
 /** A file name with an ending, or at least two slashes. */
 export const isPath = (word: string): boolean =>

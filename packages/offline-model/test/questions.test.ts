@@ -65,6 +65,16 @@ beforeAll(async () => {
 		"pyproject.toml":
 			'[build-system]\nrequires = ["x"]\n\n[project]\nname = "kettle"\nversion = "0.3"\ndescription = "Boils water."\nauthors = [\n  { name = "Bo Lind" },\n]\nlicense = { text = "BSD-3-Clause" }\nrequires-python = ">=3.9"\n',
 	});
+	await directory("pot", {
+		"pot/__init__.py": "__version__ = '3.1'\n",
+		"lid/lid.py": 'VERSION = "7"\n\ndef lift(lid):\n    """\n    Raises it slowly.\n    """\n    return lid\n',
+		"Lid/Knob.pm":
+			"package Lid::Knob;\n\n=head1 NAME\n\nLid::Knob - Turns by hand\n\n=head1 AUTHOR\n\nCy Dunn, who turned it.\n\n=cut\n",
+		"Test/Stir.pm": "package Test::Stir;\nsub stir(@);\nsub stir(@) {\n\treturn 1;\n}\n",
+		"mug.cpp": "class Mug;\nclass MugLid {\n};\nclass Mug : public Cup {\n};\n",
+		"long.py": "def brew(water,\n         leaves):\n    return water\n\nbrew(1,\n     2)\n",
+		"lid/use.py": "import lid\n\nlid.lift(1)\nlid.lift(2)\n",
+	});
 	await directory("bare", { "a.c": "int version(void) {\n\treturn 7;\n}\n", "b.c": "/* licensed to nobody */\n" });
 });
 afterAll(() => Promise.all([...roots.values()].map((root) => rm(root, { recursive: true }))));
@@ -112,6 +122,11 @@ rows("what a project says of itself", [
 	["What does this project do?", "“Boils water.” (pyproject.toml:7)", "python"],
 	["Which Python does it need?", "It needs python >=3.9 (pyproject.toml:12).", "python"],
 	["What version is it?", "version is defined at a.c:1.", "bare"],
+	["What version is it?", "“__version__ = '3.1'” (pot/__init__.py:1)", "pot"],
+	["Who wrote Lid::Knob?", "“Cy Dunn, who turned it.” (Lid/Knob.pm:9)", "pot"],
+	["what does Lid::Knob do?", "“Lid::Knob - Turns by hand” (Lid/Knob.pm:5)", "pot"],
+	["what is teapot?", /^“A teapot that keeps its/],
+	["What version of lid is it?", '“VERSION = "7"” (lid/lid.py:1)', "pot"],
 	["What licence is this under?", "licensed to nobody", "bare"],
 	["Where is the licence checked?", /^(?!The licence is)/],
 ]);
@@ -127,6 +142,8 @@ rows("lines of a file", [
 	["lines 3 to 5 of tools/rows.py", /^tools\/rows\.py:3-5\n {2}3\| row 3\n {2}4\| row 4\n {2}5\| row 5$/],
 	["what are the first 2 lines of rows.py?", /^tools\/rows\.py:1-2\n/],
 	["show me the last line of rows.py", /^tools\/rows\.py:120\n {2}120\| row last$/],
+	["show me line 3 of src/use.ts", "  3| export const served"],
+	["show me line 2 of src/use.ts", /^src\/use\.ts:2 is blank\.$/],
 	["show me line 500 of rows.py", /^tools\/rows\.py has only 120 lines\.$/],
 	["show me line 1 of gone.py", /^There is no gone\.py\b/],
 ]);
@@ -139,6 +156,7 @@ rows("counts", [
 	["How many folders are there?", "There are 3 folders at the top: lib/, src/, tools/."],
 	["how many lines does rows.py have?", /^tools\/rows\.py has 120 lines\.$/],
 	["how many lines mention pour?", /^\d+ lines in \d files mention pour/],
+	["what is in the src folder?", /^src: 2 files \(2 \.ts\)\.\n- at the top: pour\.ts, use\.ts$/],
 	["how many functions are there?", /^I cannot count functions/],
 ]);
 
@@ -199,6 +217,23 @@ describe("in a conversation", () => {
 });
 
 describe("definitions and sources", () => {
+	test.each(["what does lid.lift do?", "how does lid lift?"])(
+		"%s: the definition, and what is said at it",
+		async (question) => {
+			expect((await ask("pot", question)).text).toMatch(
+				/^lift is defined at lid\/lid\.py:3\. “Raises it slowly\.” \(lid\/lid\.py:5\)/,
+			);
+		},
+	);
+
+	test.each([
+		["where is stir?", "stir is defined at Test/Stir.pm:3."],
+		["where is Mug?", "Mug is defined at mug.cpp:4."],
+		["where is brew?", "brew is defined at long.py:1."],
+	])("%s, and not where it is only announced or begins a call", async (question, said) => {
+		expect((await ask("pot", question)).text).toContain(said);
+	});
+
 	test("the definition in the source wins over its uses and what is built of it", async () => {
 		const { text } = await ask("teapot", "where is pour?");
 		expect(text).toMatch(/^pour is defined at src\/pour\.ts:2\./);

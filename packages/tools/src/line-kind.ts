@@ -35,14 +35,14 @@ const configExtensions = new Set([
 const generatedNames =
 	/(^|\/)(package-lock\.json|npm-shrinkwrap\.json|composer\.lock|go\.sum|changelog[^/]*|[^/]*-lock\.ya?ml|[^/]*\.lock|tags|cscope\.out)$/i;
 const generatedParts =
-	/(\.min\.(js|css)|\.map|\.snap|\.pb\.go|_pb2\.py|\.po|\.pot)$|(^|\/)(dist|build|vendor|third_party|__snapshots__|generated|licen[cs]es?)\//i;
+	/(\.min\.(js|css)|\.map|\.snap|\.pb\.go|_pb2\.py|\.po|\.pot)$|(^|\/)(dist|build|deps|vendor|third[_-]party|__snapshots__|generated|licen[cs]es?)\//i;
 
 export function pathKind(path: string): PathKind {
 	if (generatedNames.test(path) || generatedParts.test(path)) return "generated";
+	// `Test/More.pm` is a library for tests, as the names of Perl have it.
 	if (
-		/(^|\/)(tests?|specs?|__tests__|testing|t)\/|([._-](test|spec)s?\.[a-z0-9]+|_test\.[a-z]+|(^|\/)test_[^/]*)$/i.test(
-			path,
-		)
+		/(^|\/)(tests?|Tests|specs?|__tests__|testing|t)\//.test(path) ||
+		/([._-](test|spec)s?\.[a-z0-9]+|_test\.[a-z]+|(^|\/)test_[^/]*)$/i.test(path)
 	) {
 		return "test";
 	}
@@ -63,6 +63,16 @@ const declaration = new RegExp(
 	`^ *${modifiers}(?:${keywords}) +(?:\\([^()]*\\) *)?[*&$@%"]*([\\p{L}\\p{N}_$][\\p{L}\\p{N}_$.:-]*)${afterName}`,
 	"u",
 );
+// Its parameters go on in the next line.
+const openCall =
+	/^ *(?:(?:export|default|pub|public|private|static|async) +)*(?:def|function|fn|func|fun|sub|proc) +[^()]+\([^()]*/u;
+
+/** Names something that is defined elsewhere: `class Statement;` of C++, `sub pour(@);` of Perl. */
+const isForward = (text: string, path: string): boolean =>
+	/\.(?:c|cc|cpp|cxx|h|hh|hpp|hxx)$/i.test(path)
+		? /^ *(?:class|struct|union|enum) +[\w:]+;/.test(text)
+		: /\.p[lm]$/i.test(path) && /^ *sub +[\w:]+ *(?:\([^)]*\))?;/.test(text);
+
 const local = /^ +(?:const|let|var|val|my|our|local) /;
 const heading = /^(?:#{1,6} +|={1,6} +|=head[1-4] +|\.S[HS] +|\\(?:sub)*section\*?\{)(.*)$/;
 // "4. Undo branches", "SYNOPSIS"
@@ -89,7 +99,10 @@ export function definitionIn(line: string, path: string): Definition | undefined
 	const title = heading.exec(text)?.[1];
 	// In code a `#` line is a comment.
 	if (title !== undefined && (docs || !text.startsWith("#"))) return { name: title, kind: "heading" };
-	const declared = docs || text.endsWith(",") ? undefined : declaration.exec(text)?.[1];
+	const declared =
+		docs || isForward(text, path) || (text.endsWith(",") && !openCall.test(text))
+			? undefined
+			: declaration.exec(text)?.[1];
 	if (declared !== undefined)
 		return { name: declared.replace(/[:.-]+$/, ""), kind: local.test(text) ? "key" : "declaration" };
 	const strong = docs ? bullet.exec(text)?.[1] : undefined;
@@ -121,6 +134,13 @@ export function explains(line: string, term: string): boolean {
 	const lowered = line.toLowerCase();
 	const at = lowered.indexOf(term);
 	// The start of a sentence: with an article, or with the term itself in capitals.
+	// As the first line of a manual has it: "ls - list directory contents".
+	if (
+		at >= 0 &&
+		/^[\s*_`>#/-]*$/.test(line.slice(0, at)) &&
+		/^(?:\(\d\w*\)|[*_`])* +(?:-{1,2}|\\-|–|—) +\p{L}{2}/u.test(line.slice(at + term.length))
+	)
+		return true;
 	if (at < 0 || at > 40 || !/^[\s*_`>#/-]*(?:(?:An?|The|Each|Every) [*_`"]*)?$/u.test(line.slice(0, at))) return false;
 	if (!/\p{Lu}/u.test(line.slice(0, at + 1))) return false;
 	return explanation.test(lowered.slice(at + term.length));
