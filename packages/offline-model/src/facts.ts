@@ -22,15 +22,15 @@ const recognised: readonly (readonly [Fact, RegExp])[] = [
 	["needs", /\b(?:which|what) versions? of (?:node|python|rust|ruby|php|perl)\b/i],
 	[
 		"licence",
-		/\b(?:what|which)(?:'s)? (?:(?:kind|sort|type) of |is |are |the |its |your |open source )*licen[cs]es?\b|^(?:the |its )?licen[cs]e\W*$|\bhow is \S+(?: \S+)? licen[cs]ed\b|\bunder (?:what|which) licen[cs]e\b|\b(?:tell|show) me (?:the|its) licen[cs]e\b|^(?:is|are) .{1,30}\b(?:open[- ]source|free software|(?:mit|apache|gpl|bsd|isc)[- ]licen[cs]ed|licen[cs]ed under)\b/i,
+		/\b(?:what|which)(?:'s)? (?:(?:kind|sort|type) of |is |are |the |its |this |your |project |package |open source )*licen[cs]es?\b|^(?:and |the |its )*licen[cs]e\W*$|\bhow is \S+(?: \S+)? licen[cs]ed\b|\bunder (?:what|which) licen[cs]e\b|\b(?:tell|show) me (?:the|its) licen[cs]e\b|^(?:is|are) .{1,30}\b(?:open[- ]source|free software|(?:mit|apache|gpl|bsd|isc)[- ]licen[cs]ed|licen[cs]ed under)\b/i,
 	],
 	[
 		"author",
-		/\bwho(?:'s| is| are| was| has| have)?(?: the)?(?: original)? (?:wrote|written|writes|made|makes|created|authored|built|developed|develops|maintains?|authors?|maintainers?|creators?|copyright holders?|owns|owner|behind)\b|^(?:what|which|show me|list|tell me)?(?: is| are)?(?: the| its)? ?(?:authors?|maintainers?)\b|\bby whom\b/i,
+		/\bwho(?:'s| is| are| was| has| have)?(?: the| this| project| package)*(?: original)? (?:wrote|written|writes|made|makes|created|authored|built|developed|develops|maintains?|authors?|maintainers?|creators?|copyright holders?|owns|owner|behind)\b|^(?:what|which|show me|list|tell me|and)?(?: is| are)?(?: the| its)? ?(?:authors?|maintainers?)\b|\bby whom\b/i,
 	],
 	[
 		"version",
-		/\b(?:what|which)(?:'s| is| are)? (?:the |its )?(?:current |latest |package )?versions?\b(?! (?:option|flag|number|method))|^(?:the )?version\W*$/i,
+		/\b(?:what|which)(?:'s| is| are)? (?:(?:the|its|this|current|latest|package|project) )*versions?\b(?! (?:option|flag|number|method))|^(?:and |the |its )*version\W*$/i,
 	],
 	[
 		"dependencies",
@@ -67,7 +67,7 @@ export const stating: Recogniser = (question, earlier) => {
 
 // "What is commander?" A word with an article, or a name from code, is no project's.
 const named =
-	/^\W*what(?:'s| is| does) ((?!(?:it|this|that|an?|the)\b)[a-z][a-z\d]*(?:-[a-z\d]+)*(?:\.js)?|\p{Lu}[a-z\d]+)(?: do| for| about)?\W*$/u;
+	/^\W*[Ww]hat(?:'s| is| does) ((?!(?:it|this|that|an?|the)\b)[a-z][a-z\d]*(?:-[a-z\d]+)*(?:\.js)?|\p{Lu}[a-z\d]+)(?: do| for| about)?\W*$/u;
 
 const factIn = (part: string): Fact | undefined => recognised.find(([, pattern]) => pattern.test(part))?.[0];
 
@@ -123,7 +123,7 @@ const remarks: Readonly<Partial<Record<Fact, { readonly query: string; readonly 
 	},
 	author: {
 		query: "author authors written copyright __author__",
-		says: /\b(?:authors?|__author__|written by|maintainers?)['"]?\s*(?::|=(?!=)|by)?\s*["'<]?\p{Lu}\p{L}+|copyright[\s:]*(?:\(c\)|©|\d{4})/iu,
+		says: /\b(?:authors?|__author__|^[\s#*/]*(?:[\w:]+ ){0,4}written by|maintainers?)['"]?\s*(?::|=(?!=)|by)?\s*["'<]?\p{Lu}\p{L}+|copyright[\s:]*(?:\(c\)|©|\d{4})/iu,
 	},
 	licence: { query: "licen", says: /licen[cs]e[ds]?\b\s*(?::|=(?!=)|under|to|as)\s*["']?[\p{L}\d]|spdx-licen/iu },
 };
@@ -282,7 +282,16 @@ function stated(one: string, fields: readonly Field[], several = one): readonly 
 /** Debian's `License: GPL-2+` lines, each once; of another text its first words. */
 function licenceIn(piece: Piece): readonly Hit[] {
 	const listed = hitsIn(piece, /^\s*License:\s*\S/i);
-	return listed.length > 0 ? once(listed) : hitsIn(piece, /\p{L}{2}/u).slice(0, 1);
+	return listed.length > 0 ? once(listed) : titleOf(piece);
+}
+
+/** The first short line that names a licence, before the first line of all. */
+function titleOf(piece: Piece): readonly Hit[] {
+	const named = hitsIn(
+		piece,
+		/^\W*(?:the )?(?:[\p{Lu}\d][\p{L}\d.-]*\W+){0,6}(?:licen[cs]e|LICEN[CS]E)\b[^.;:]{0,30}$/u,
+	);
+	return [...named, ...hitsIn(piece, /\p{L}{2}/u)].slice(0, 1);
 }
 
 const once = (hits: readonly Hit[]): readonly Hit[] =>

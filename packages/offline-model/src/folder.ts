@@ -19,7 +19,9 @@ const general = /^(?:this|the|that|it|here|there|a|an|these|each|which|main|root
 
 export const unfolding: Recogniser = (question) => {
 	const named = forms.map((form) => form.exec(question)?.[1]?.replace(/[./]+$/, "")).find((each) => each !== undefined);
-	return named === undefined || named === "" || general.test(named) || isPath(named) ? undefined : unfold(named);
+	return named === undefined || named === "" || general.test(named) || isPath(named.split("/").at(-1) ?? "")
+		? undefined
+		: unfold(named);
 };
 
 const unfold =

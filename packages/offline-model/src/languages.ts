@@ -193,7 +193,7 @@ const japaneseSteers: readonly (readonly [RegExp, string])[] = [
 	[/メソッド/g, " method "],
 	[/最初/g, " first "],
 	[/最後/g, " last "],
-	[/質問|聞き|聞い|尋ね/g, " ask "],
+	[/質問し|聞きま|聞い|尋ね/g, " did i ask "],
 	[/私|わたし/g, " i "],
 	[/見せて|表示し?て?/g, " show me "],
 	[/削除し?て?|消して/g, " delete "],

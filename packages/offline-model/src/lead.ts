@@ -35,7 +35,8 @@ function fromPassages(inquiry: Inquiry, evidence: Evidence, passages: readonly P
 	const exactly = ({ defines = "" }: Passage) => inquiry.terms.some(({ text }) => isExactly(text, defines));
 	const declaring = passages.filter(({ defines }) => defines !== undefined);
 	const defining = declaring.find(exactly) ?? declaring[0];
-	if (defining === undefined || (says !== undefined && inquiry.lean === "meaning" && said?.own !== true)) {
+	const told = said !== undefined && (pathKind(said.path) === "docs" || defining === undefined || !exactly(defining));
+	if (defining === undefined || (told && inquiry.lean === "meaning" && !said.own)) {
 		return says ?? closest(inquiry, anchorOf(best));
 	}
 	const at = `${defining.path}:${defining.anchor.number}`;

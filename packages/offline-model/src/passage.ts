@@ -208,9 +208,11 @@ function prosaic(lines: readonly NumberedLine[], path: string): ReadonlySet<numb
 const opensText = (before: NumberedLine | undefined): boolean =>
 	before === undefined || before.number < 3 || /:\s*(?:#.*)?$|^\s*#/.test(before.text);
 
-/** Words, not signs: an example in a comment is no sentence. */
+/** Words, not signs, and no statement that somebody has commented out: an example is no sentence. */
 const isSpeech = (text: string): boolean =>
-	text.length < 600 && (text.match(/[\p{L}\p{M}\s]/gu)?.length ?? 0) >= 0.75 * text.length;
+	text.length < 600 &&
+	(text.match(/[\p{L}\p{M}\s]/gu)?.length ?? 0) >= 0.75 * text.length &&
+	!/^(?:(?:export|import|const|let|var|return|function|class|type|my|our|use|def)\b.*[;={]|[\w.]+\(.*\);?$)/.test(text);
 
 /** The lines that are written for people: comments in code; in docs, all but headings, tables and code. */
 function spokenIn(lines: readonly NumberedLine[], path: string): readonly NumberedLine[] {

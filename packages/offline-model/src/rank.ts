@@ -140,7 +140,7 @@ export function rankFiles(searches: readonly Found[], inquiry: Inquiry): readonl
 			.sort((a, b) => b.score - a.score || a.hit.line - b.hit.line);
 		const [best = 0, second = 0, third = 0] = ranked.map(({ score }) => score);
 		// A file that holds all the terms, though in different lines, is about all of them.
-		const together = matched(own.map(({ text }) => text).join("\n"), inquiry.terms);
+		const together = 1.5 * heldAt(own.map(({ text }) => text).join("\n"), path, inquiry.terms);
 		const tells =
 			lean !== "usage" && own.some(({ text }) => terms.some(({ needle }) => explains(text, needle))) ? 3 : 0;
 		return {

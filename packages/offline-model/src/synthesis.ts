@@ -4,7 +4,7 @@ import { type Hit, parseHit } from "./evidence.ts";
 import { inquire } from "./inquiry.ts";
 import { comparing } from "./parts.ts";
 import { bullet } from "./quote.ts";
-import { matched, scoreLine } from "./rank.ts";
+import { matched, scoreLine, weightOf } from "./rank.ts";
 import type { Step, StepResult } from "./situation.ts";
 import { termsOf } from "./terms.ts";
 
@@ -108,7 +108,8 @@ function shared(parts: readonly Section[]): readonly string[] {
 	// A line that one step quotes may speak of the other's subject too.
 	const quoted = parts.flatMap(({ hits }) => hits);
 	const files = ({ title, hits }: Section) => {
-		const holding = quoted.filter(({ text }) => matched(text, termsOf(title)) > 0);
+		const terms = termsOf(title);
+		const holding = quoted.filter(({ text }) => matched(text, terms) >= 0.6 * weightOf(terms));
 		return [...new Set([...hits, ...holding].map(({ path }) => path))];
 	};
 	const both = files(a).filter((path) => files(b).includes(path));
