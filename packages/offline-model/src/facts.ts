@@ -125,7 +125,10 @@ const remarks: Readonly<Partial<Record<Fact, { readonly query: string; readonly 
 		query: "author authors written copyright __author__",
 		says: /\b(?:authors?|__author__|^[\s#*/]*(?:[\w:]+ ){0,4}written by|maintainers?)['"]?\s*(?::|=(?!=)|by)?\s*["'<]?\p{Lu}\p{L}+|copyright[\s:]*(?:\(c\)|©|\d{4})/iu,
 	},
-	licence: { query: "licen", says: /licen[cs]e[ds]?\b\s*(?::|=(?!=)|under|to|as)\s*["']?[\p{L}\d]|spdx-licen/iu },
+	licence: {
+		query: "licen",
+		says: /(?:\bunder\b.{1,40}\blicen[cs]e\b|licen[cs]e[ds]?\b\s*(?::|=(?!=)|under|to|as)\s*["']?[\p{L}\d])|spdx-licen/iu,
+	},
 };
 
 /** One question is searched for in the sources; those of the thing that it names, if it names one. */
@@ -164,7 +167,7 @@ function inSources(
 		return { calls: [{ name: "read", args: { path: title.path, from: title.line + 1, lines: 8 } }] };
 	const below = at(before + 1).pieces.flatMap(({ path, lines }) =>
 		lines
-			.filter(({ text }) => /\p{L}{2}/u.test(text))
+			.filter(({ text }) => /^[^=].*\p{L}{2}/u.test(text))
 			.slice(0, 2)
 			.map(({ number, text }) => ({ path, line: number, text })),
 	);

@@ -43,15 +43,22 @@ function fromPassages(inquiry: Inquiry, evidence: Evidence, passages: readonly P
 	if (pathKind(defining.path) === "test") return `A test speaks of it at ${at}.`;
 	// A sentence of another source file is about another thing.
 	const about = says !== undefined && (said?.path === defining.path || pathKind(said?.path ?? "") === "docs");
-	return [`${defining.defines} is defined at ${at}.`, ...(about ? [says] : [])].join(" ");
+	return [
+		`${defining.defines} is ${made(defining.path, defining.anchor.text)} at ${at}.`,
+		...(about ? [says] : []),
+	].join(" ");
 }
 
 function fromHit(inquiry: Inquiry, hit: Hit): string {
 	const definition = definitionIn(hit.text, hit.path);
 	const defines = definition?.kind === "declaration" && matched(definition.name, inquiry.terms) > 0;
 	if (!defines || pathKind(hit.path) === "test") return closest(inquiry, hit);
-	return `${definition.name} is defined at ${hit.path}:${hit.line}.`;
+	return `${definition.name} is ${made(hit.path, hit.text)} at ${hit.path}:${hit.line}.`;
 }
+
+/** A header of C and a `.d.ts` say what there is; what it does stands elsewhere. */
+const made = (path: string, text: string): string =>
+	/\.d\.[mc]?ts$/i.test(path) || (/\.(?:h|hh|hpp|hxx)$/i.test(path) && /\([^{]*$/.test(text)) ? "declared" : "defined";
 
 /** Said only where it is so: of what was searched to its end, and of the lines that were shown otherwise. */
 function noneHasAll(inquiry: Inquiry, { searches, pieces }: Evidence): string {

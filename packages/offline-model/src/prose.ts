@@ -19,13 +19,13 @@ export function firstProse({ path, lines }: Piece): Prose | undefined {
 			path,
 			from: paragraph[0]?.number ?? 0,
 			to: paragraph.at(-1)?.number ?? 0,
-			text: paragraph.map(({ text }) => text.trim()).join(" "),
+			text: paragraph.map(({ text }) => text.replace(/^\s*> ?/, "").trim()).join(" "),
 		}))[0];
 }
 
 const isRule = (text: string): boolean => /^\s*(?:[=~^"'*+#-]{3,}|_{3,})\s*$/.test(text);
 const isMark = (text: string): boolean =>
-	/^\s*(?:#{1,6}\s|={1,6}\s|\.\. |:[\w-]+:|\||<|!\[|\[!\[|>|\[[^\]]+\]:|=(?:head|over|item|back|cut|pod|encoding|for|begin|end)|\.[A-Z]{2}|[-*+] |\d+[.)] )/.test(
+	/^\s*(?:#{1,6}\s|={1,6}\s|\.\. |:[\w-]+:|\||<|!\[|\[!\[|>\s*(?:\[!|\*\*|[-*] |$)|\[[^\]]+\]:|=(?:head|over|item|back|cut|pod|encoding|for|begin|end)|\.[A-Z]{2}|[-*+] |\d+[.)] )/.test(
 		text,
 	);
 

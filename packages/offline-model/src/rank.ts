@@ -1,5 +1,5 @@
 /** Scores lines and files by how well they answer a question, and ranks them. */
-import { definitionIn, explains, isComment, isImport, pathKind, strengthOf } from "@reyn/tools/text";
+import { definitionIn, explains, isComment, isImport, type PathKind, pathKind, strengthOf } from "@reyn/tools/text";
 import type { Found, Hit, NumberedLine } from "./evidence.ts";
 import type { Inquiry } from "./inquiry.ts";
 import { type Term, weakWeight } from "./terms.ts";
@@ -91,20 +91,26 @@ export const isExactly = (term: string, name: string): boolean =>
  * How well a path fits the question, before any line counts. Source comes first, docs come first for the meaning of a word, tests
  * come late, generated files last. The file that the question names gets 6 more; each folder down costs 0.1.
  */
-function scorePath(path: string, { terms, lean, file }: Inquiry): number {
+function scorePath(path: string, { terms, lean, file }: Inquiry, kind: PathKind): number {
 	const fit = {
 		source: lean === "meaning" ? 0.5 : 1,
 		test: -2,
 		docs: lean === "meaning" ? 2 : lean === "definition" ? -1 : 0,
 		config: -1,
 		generated: -6,
-	}[pathKind(path)];
+	}[kind];
 	const asked = file !== undefined && `/${path.toLowerCase()}`.endsWith(`/${file.path.toLowerCase()}`) ? 6 : 0;
 	return fit + asked + Math.min(2, matched(path, terms)) - 0.1 * path.split("/").length;
 }
 
 /** What a file loses of which the search has found the source, as a generated one does. */
 const builtCost = 7;
+
+/** Where a package comes without its sources, what was built is all there is of them. */
+function kindsAmong(paths: readonly string[]): (path: string) => PathKind {
+	if (paths.some((path) => pathKind(path) === "source")) return pathKind;
+	return (path) => pathKind(path.replace(/(?<![^/])(?:dist|build)\//g, ""));
+}
 
 const pathsIn = (searches: readonly Found[]): readonly string[] =>
 	searches.flatMap(({ hits, paths }) => [...hits.map(({ path }) => path), ...paths]);
@@ -133,6 +139,7 @@ export function rankFiles(searches: readonly Found[], inquiry: Inquiry): readonl
 	const { terms, lean } = inquiry;
 	const all = searches.flatMap((search) => search.hits);
 	const built = builtOf(pathsIn(searches));
+	const kindOf = kindsAmong(pathsIn(searches));
 	const hits = all.filter(({ path }) => isWanted(path, inquiry));
 	const scored = [...Map.groupBy(hits, ({ path }) => path)].map(([path, own]) => {
 		const ranked = own
@@ -146,7 +153,13 @@ export function rankFiles(searches: readonly Found[], inquiry: Inquiry): readonl
 		return {
 			path,
 			score:
-				best + second / 2 + third / 4 + together + tells + scorePath(path, inquiry) - (built.has(path) ? builtCost : 0),
+				best +
+				second / 2 +
+				third / 4 +
+				together +
+				tells +
+				scorePath(path, inquiry, kindOf(path)) -
+				(built.has(path) ? builtCost : 0),
 			hits: ranked.map(({ hit }) => hit),
 		};
 	});
@@ -157,6 +170,7 @@ export function rankFiles(searches: readonly Found[], inquiry: Inquiry): readonl
 export function rankHits(searches: readonly Found[], inquiry: Inquiry): readonly Hit[] {
 	const seen = new Set<string>();
 	const built = builtOf(pathsIn(searches));
+	const kindOf = kindsAmong(pathsIn(searches));
 	return searches
 		.flatMap((search) => search.hits)
 		.filter(({ path }) => isWanted(path, inquiry))
@@ -165,7 +179,7 @@ export function rankHits(searches: readonly Found[], inquiry: Inquiry): readonly
 			order,
 			score:
 				scoreLine(hit.text, hit.path, inquiry) +
-				(scorePath(hit.path, inquiry) - (built.has(hit.path) ? builtCost : 0)) / 2,
+				(scorePath(hit.path, inquiry, kindOf(hit.path)) - (built.has(hit.path) ? builtCost : 0)) / 2,
 		}))
 		.sort((a, b) => b.score - a.score || a.order - b.order)
 		.flatMap(({ hit }) => {

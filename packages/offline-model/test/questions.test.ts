@@ -75,6 +75,15 @@ beforeAll(async () => {
 		"long.py": "def brew(water,\n         leaves):\n    return water\n\nbrew(1,\n     2)\n",
 		"lid/use.py": "import lid\n\nlid.lift(1)\nlid.lift(2)\n",
 	});
+	await directory("packed", {
+		"README.md": "# jug\n\n> Pours milk, and nothing else.\n\n## Use\n\n```js\nimport { Spout } from 'jug'\n```\n",
+		"dist/spout.js": "/** A way out for the milk. */\nclass Spout {\n}\n",
+	});
+	await directory("headers", {
+		"jug.h":
+			"/* Distributed under MIT license. */\n\n/** Use with ::JugOpen. */\nAPI Jug* JugOpen(\n    int size);\nint JugClose(Jug* jug);\n",
+		"jug.c": "int a(void) {\n\treturn JugClose(0);\n}\n",
+	});
 	await directory("bare", { "a.c": "int version(void) {\n\treturn 7;\n}\n", "b.c": "/* licensed to nobody */\n" });
 });
 afterAll(() => Promise.all([...roots.values()].map((root) => rm(root, { recursive: true }))));
@@ -125,6 +134,8 @@ rows("what a project says of itself", [
 	["What version is it?", "“__version__ = '3.1'” (pot/__init__.py:1)", "pot"],
 	["Who wrote Lid::Knob?", "“Cy Dunn, who turned it.” (Lid/Knob.pm:9)", "pot"],
 	["what does Lid::Knob do?", "“Lid::Knob - Turns by hand” (Lid/Knob.pm:5)", "pot"],
+	["What does this project do?", /^“Pours milk, and nothing else\.” \(README\.md:3\)$/, "packed"],
+	["What is the licence?", "“/* Distributed under MIT license. */” (jug.h:1)", "headers"],
 	["What is teapot?", /^“A teapot that keeps its/],
 	["What version of lid is it?", '“VERSION = "7"” (lid/lid.py:1)', "pot"],
 	["What licence is this under?", "licensed to nobody", "bare"],
@@ -219,6 +230,12 @@ describe("in a conversation", () => {
 		expect((await ask("teapot", "delete index.js")).did).toEqual([]);
 	});
 });
+
+rows("what is there of a definition", [
+	["what is a Spout?", "Spout is defined at dist/spout.js:2. “A way out for the milk.”", "packed"],
+	["where is JugOpen?", "JugOpen is declared at jug.h:4.", "headers"],
+	["where is JugClose?", "JugClose is declared at jug.h:6.", "headers"],
+]);
 
 describe("definitions and sources", () => {
 	test.each(["what does lid.lift do?", "how does lid lift?"])(

@@ -69,7 +69,7 @@ const openCall =
 
 /** Names something that is defined elsewhere: `class Statement;` of C++, `sub pour(@);` of Perl. */
 const isForward = (text: string, path: string): boolean =>
-	/\.(?:c|cc|cpp|cxx|h|hh|hpp|hxx)$/i.test(path)
+	inC.test(path)
 		? /^ *(?:class|struct|union|enum) +[\w:]+;/.test(text)
 		: /\.p[lm]$/i.test(path) && /^ *sub +[\w:]+ *(?:\([^)]*\))?;/.test(text);
 
@@ -84,6 +84,11 @@ const testCase = /^ *(?:test|it|describe|specify|context|scenario|suite)(?:\.\w+
 const member =
 	/^\t? {0,8}(?:(?:public|private|protected|static|async|readonly|get|set|abstract|virtual) +)*#?([\p{L}_$][\p{L}\p{N}_$]*)\((?!["'`])[^;]*\)[^;]*\{$/u;
 const cFunction = /^[A-Za-z_][\w ]* [*&]*([A-Za-z_][\w:~]*)\([^;=]*(?:[,)]|\) *\{)$/;
+// Of C alone: elsewhere `await pour(` looks the same.
+const openFunction = /^(?!return\b|else\b)[A-Za-z_][\w *&]*[ *&]([A-Za-z_][\w:~]*)\((?:[^;=]*,)?$/;
+const prototype = /^(?!return\b|else\b)[A-Za-z_][\w *&]*[ *&]([A-Za-z_]\w*)\([^;=]*\);$/;
+const inC = /\.(?:c|cc|cpp|cxx|h|hh|hpp|hxx)$/i;
+const inHeader = /\.(?:h|hh|hpp|hxx)$/i;
 
 export interface Definition {
 	readonly name: string;
@@ -113,7 +118,11 @@ export function definitionIn(line: string, path: string): Definition | undefined
 	}
 	const tested = testCase.exec(text)?.[1];
 	if (tested !== undefined) return { name: tested, kind: "declaration" };
-	const called = member.exec(text)?.[1] ?? cFunction.exec(text)?.[1];
+	const called =
+		member.exec(text)?.[1] ??
+		cFunction.exec(text)?.[1] ??
+		(inC.test(path) ? openFunction.exec(text)?.[1] : undefined) ??
+		(inHeader.test(path) ? prototype.exec(text)?.[1] : undefined);
 	if (
 		called !== undefined &&
 		!/^(if|for|while|switch|catch|return|else|do|with|foreach|elif|unless|until)$/.test(called)
