@@ -155,10 +155,12 @@ function inSources(
 		wanted === "" || own.length > 0
 			? [...(wanted === "" ? found : own)]
 			: found.filter(({ text }) => strengthOf(wanted, text.toLowerCase(), text) === 1);
-	const shown = once(fits.filter(({ text }) => remark.says.test(text))).slice(0, 5);
+	const saying = once(fits.filter(({ text }) => remark.says.test(text)));
+	const shown = saying.slice(0, 5);
 	if (shown.length > 0) {
 		const head = name === undefined ? ["No file at the top says it; these lines do:"] : [];
-		return { text: [...head, ...shown.map((hit) => inWords(hit, []))].join("\n") };
+		const more = saying.length > shown.length ? ["… and more such lines."] : [];
+		return { text: [...head, ...shown.map((hit) => inWords(hit, [])), ...more].join("\n") };
 	}
 	// "=head1 AUTHOR", and the name below it.
 	const title = fits.find(({ text }) => heading.test(text));
@@ -261,7 +263,12 @@ const statements: Readonly<Record<Fact, Statement>> = {
 			field === undefined || prose.some(({ text }) => text.includes(field.value))
 				? []
 				: [`“${field.value}” (${field.path}:${field.line})`];
-		return [...told.slice(0, 1), ...own];
+		// Prose below a further heading is about that.
+		const [piece] = pieces.filter(({ path }) => readme.test(path));
+		const headings = piece?.lines.filter(
+			({ number, text }) => number < (prose[0]?.from ?? 0) && /^#{1,6} |<h[1-6]/i.test(text),
+		);
+		return (headings?.length ?? 0) > 1 ? [...own, ...told.slice(0, 1)] : [...told.slice(0, 1), ...own];
 	},
 };
 

@@ -37,7 +37,7 @@ export function scoreLine(text: string, path: string, { terms: asked, lean }: In
 }
 
 /** What a file is called after, its lines need not say again: the other terms tell them apart. */
-export function termsIn(path: string, terms: readonly Term[]): readonly Term[] {
+function termsIn(path: string, terms: readonly Term[]): readonly Term[] {
 	const named = terms.map((term) => term.kind !== "path" && matched(path, [term]) >= term.weight);
 	if (!named.includes(true) || !named.includes(false)) return terms;
 	return terms.map((term, index) => (named[index] === true ? { ...term, weight: 0.3 * term.weight } : term));

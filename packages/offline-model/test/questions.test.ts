@@ -84,6 +84,10 @@ beforeAll(async () => {
 			"/* Distributed under MIT license. */\n\n/** Use with ::JugOpen. */\nAPI Jug* JugOpen(\n    int size);\nint JugClose(Jug* jug);\n",
 		"jug.c": "int a(void) {\n\treturn JugClose(0);\n}\n",
 	});
+	await directory("late", {
+		"README.md": "# Jug\n\n## Compared\n\nSee the table of all the other jugs.\n",
+		"package.json": '{ "description": "Keeps milk cool." }\n',
+	});
 	await directory("bare", { "a.c": "int version(void) {\n\treturn 7;\n}\n", "b.c": "/* licensed to nobody */\n" });
 });
 afterAll(() => Promise.all([...roots.values()].map((root) => rm(root, { recursive: true }))));
@@ -135,6 +139,7 @@ rows("what a project says of itself", [
 	["Who wrote Lid::Knob?", "“Cy Dunn, who turned it.” (Lid/Knob.pm:9)", "pot"],
 	["what does Lid::Knob do?", "“Lid::Knob - Turns by hand” (Lid/Knob.pm:5)", "pot"],
 	["What does this project do?", /^“Pours milk, and nothing else\.” \(README\.md:3\)$/, "packed"],
+	["What does it do?", /^“Keeps milk cool\.”/, "late"],
 	["What is the licence?", "“/* Distributed under MIT license. */” (jug.h:1)", "headers"],
 	["What is teapot?", /^“A teapot that keeps its/],
 	["What version of lid is it?", '“VERSION = "7"” (lid/lid.py:1)', "pot"],
