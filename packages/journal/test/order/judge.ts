@@ -104,7 +104,9 @@ function tooMany(
 		// Made once, or once again as it may be, and not asked for any more: nothing is doubled.
 		if (isEffect && !asked.has(key) && (all.length === 1 || times === 1))
 			wrong.push({ kind: "orphan", what: `${kind} ${key}`, times: 1 });
-		else if (times > 0) wrong.push({ kind: isEffect ? "effect" : "paid", what: `${kind} ${key}`, times });
+		// What was made once was not made again, though a later run ends before it asks for it.
+		else if (times > 0 && all.length > 1)
+			wrong.push({ kind: isEffect ? "effect" : "paid", what: `${kind} ${key}`, times });
 	}
 	return wrong;
 }
