@@ -161,7 +161,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 			await first.runtime.close();
 			const begun = starts(all)[0]?.seq ?? 0;
 			expect(begun).toBeGreaterThan(0);
-			for (const { seq } of some(all.slice(0, -1), 2)) {
+			for (const { seq } of some(all.slice(0, -1), 4)) {
 				const house = new House(how);
 				await house.start();
 				await house.toEnd();
@@ -189,7 +189,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 		await first.runtime.close();
 		const begun = starts(all)[0]?.seq ?? 0;
 		const seqs = all.map(({ seq }) => seq).filter((seq) => seq >= begun);
-		for (const [a, b] of some(pairs(seqs), 17)) {
+		for (const [a, b] of some(pairs(seqs), 41)) {
 			const house = new House(how);
 			await house.start();
 			await house.toEnd("?");
@@ -326,7 +326,7 @@ test("a clean-up that failed, and was made in the next run, need not be asked fo
 	const { tip } = first.runtime.wal;
 	await first.runtime.close();
 	const seqs = Array.from({ length: tip - 3 }, (_, i) => i + 3);
-	for (const [a, b] of some(pairs(seqs), 13)) {
+	for (const [a, b] of some(pairs(seqs), 29)) {
 		const { runtime, made, goOn } = await lived();
 		await runtime.checkout(a, "test");
 		await runtime.checkout(b, "test");
