@@ -156,8 +156,8 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 	const after = (isAnew ? step.after : before?.after) ?? step.after ?? seq - 1;
 	const { prepared = before?.prepared } = step;
 	const start = { ...(started === undefined ? {} : { started }), ...(prepared === undefined ? {} : { prepared }) };
-	// What another line knows of it came by way of what may be known on that line alone.
-	const gone = isForgotten && isAdopted ? { mayBeGone: true as const } : {};
+	// What another line knows of it does not say that this one asks for it.
+	const gone = isAdopted && before?.mayBeGone ? { mayBeGone: true as const } : {};
 	const next = { name, ...label, purity, attempt, after, ...(round === undefined ? {} : { round }), ...start, ...gone };
 	// A second result of the same call (a world asked again) keeps the place of the first; an adopted outcome has its place here.
 	const isSecond = before?.outcome?.type === "completed" && step.adopts === undefined;
