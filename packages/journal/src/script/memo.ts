@@ -130,7 +130,9 @@ export class ScriptMemo {
 
 	/** The starts of the calls that are not over: other lines of history may know more of them. */
 	openStarts(): ReadonlySet<Seq> {
-		const all = [...this.#here.values(), ...this.#byChain.values()];
+		// What this revision has asked for again is no open call of an earlier one.
+		const earlier = [...this.#byChain.values()].filter(({ id }) => !this.#here.has(keyOf(id)));
+		const all = [...this.#here.values(), ...earlier];
 		return new Set(all.flatMap(({ entry }) => (isOpen(entry) ? [entry.started] : [])));
 	}
 
