@@ -361,3 +361,53 @@ test("an effect whose line was left during a step inside it is known to be made,
 	await session.close();
 	await wal.close();
 });
+
+test("a clean-up that was between two tries when its run failed need not be asked for, once it was made on another line", async () => {
+	const wal = await openWal(memoryEngine(), { records: [...journalRecords, ...timetravelRecords] });
+	const timeline = await openTimeline({
+		...{ wal, snapshots: memorySnapshots(), projections: [journal], outcomes: stepOutcomes },
+	});
+	const session = await openSession(timeline, scope);
+	const made: string[] = [];
+	let isHeld = true;
+	const timers = { after: (ms: number, run: () => void) => (isHeld && ms === 300 ? () => {} : atOnce.after(ms, run)) };
+	const tries = (name: string, failures: number, more: Partial<Step<string>> = {}): Step<string> =>
+		effect(name, {
+			async call() {
+				made.push(name);
+				if (made.filter((each) => each === name).length <= failures)
+					throw Object.assign(new Error("no"), { retryable: name === "mend" });
+				return name;
+			},
+			...more,
+		});
+	const pause = { maxAttempts: 3, initialIntervalMs: 300, backoffFactor: 1, maxIntervalMs: 300 };
+	const run = () =>
+		runProgram(
+			"p",
+			scope,
+			stepPorts(session, { wal, signal: new AbortController().signal, timers, random: () => 0.5 }),
+			async (lane) => {
+				try {
+					await lane.perform(tries("pay", 2));
+				} catch (error) {
+					const mend = lane.perform(tries("mend", 1, { retry: pause }));
+					await Promise.all([mend, lane.perform(tries("tell", 1))]).catch(() => {});
+					throw error;
+				}
+				await Promise.all([lane.perform(tries("ship", 0)), lane.perform(tries("bill", 0))]);
+				return "ended";
+			},
+		).catch(({ message }: Error) => message);
+	expect(await run()).toBe("no");
+	const failed = wal.tip;
+	isHeld = false;
+	expect(await run()).toBe("no");
+	await timeline.checkout(failed);
+	let end = await run();
+	for (let i = 0; i < 3 && end === "no"; i++) end = await run();
+	expect(end).toBe("ended");
+	expect(made.filter((name) => name === "mend")).toHaveLength(2);
+	await session.close();
+	await wal.close();
+});

@@ -346,3 +346,21 @@ test("a clean-up that failed, and was made in the next run, need not be asked fo
 		await runtime.close();
 	}
 });
+
+test("a preview has the places of what is recorded, where an earlier text asked for the same call", async () => {
+	const house = new House({ tries: ["fails", "fails", "pays"], body: bodies["pays, and waits"], canBeAsked: false });
+	await house.start();
+	await house.resume("?");
+	await house.resume("?");
+	expect(house.status).toBe("completed");
+	const resumed = (await house.records()).findLast(({ kind }) => kind === "script_resumed")?.seq ?? 0;
+	await house.runtime.checkout(resumed, "test");
+	for (let i = 0; i < 2; i++) {
+		const { calls, divergences } = await house.explain("?");
+		expect(divergences).toEqual([]);
+		for (const { seq = 0 } of calls) expect(seq).toBeLessThanOrEqual(house.runtime.wal.tip);
+		await house.resume("?");
+	}
+	expect(house.paid).toHaveLength(1);
+	await house.runtime.close();
+});
