@@ -115,10 +115,16 @@ test(`killed ${KILLS} times at random moments (seed ${SEED}), a run pays at most
 			const before = modelCalls(here).length;
 			const what = id === undefined ? ["run", path] : ["resume", id];
 			const running = start(here, ["--pace", "250", "script", ...what, "--output-format", "stream-json"]);
-			const timer =
-				killsHere < 4 && kills < KILLS ? setTimeout(() => running.kill(), 500 + random() * 1500) : undefined;
+			const delay = random() * 1500;
+			// Once its state is there, and is known to be this user's.
+			if (killsHere < 4 && kills < KILLS)
+				void running
+					.line(() => true)
+					.then(
+						() => setTimeout(() => void running.kill(), delay),
+						() => {},
+					);
 			const end = await running.ended;
-			clearTimeout(timer);
 			// Nothing whose answer was in the log is asked again.
 			const asked = modelCalls(here).slice(before);
 			expect(asked.filter(({ request }) => known.has(request))).toEqual([]);
