@@ -10,7 +10,7 @@ import type { BlobStore } from "@reyn/wal";
 import { afterAll, expect, test } from "vitest";
 import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
-import { mainSession, type Runtime, type SessionScope, type Store } from "../src/index.ts";
+import { mainSession, type Runtime, type ScriptRunEntry, type SessionScope, type Store } from "../src/index.ts";
 import { blobsOf, hashesIn, reachable, seal, sealing } from "./kept-files.ts";
 import { lastOf, makeProject, type Opened, open, type Project, scripted, storeAt, until } from "./project.ts";
 import { script } from "./script-runs.ts";
@@ -40,6 +40,10 @@ test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { time
 afterAll(() => {
 	if (RUNS >= 5) for (const [what, times] of Object.entries(met)) expect(times, what).toBeGreaterThan(0);
 });
+
+/** Has it ended, and are its calls collected? Then it is not made again. */
+const isGone = ({ status, started }: ScriptRunEntry, { wal }: Runtime): boolean =>
+	status === "completed" && started < wal.first;
 
 class History {
 	readonly #project: Project;
@@ -144,8 +148,11 @@ class History {
 		for (let i = 0; i < 3; i++) {
 			const { runtime, events } = this.#opened;
 			await runtime.checkout(this.#one(reachable(runtime)) as number, "test");
-			for (const { run, status } of runtime.scripts.list()) {
+			for (const found of runtime.scripts.list()) {
+				const { run, status } = found;
 				if (status === "completed") expect(await runtime.scripts.result(run)).toHaveProperty("said");
+				expect(await runtime.scripts.text(run)).toHaveProperty("source");
+				if (isGone(found, runtime)) continue;
 				const { end } = await runtime.scripts.resume(run);
 				expect((await end).status).toBe("completed");
 				met.resumed++;
@@ -177,7 +184,7 @@ class History {
 	async #resume(): Promise<void> {
 		const { runtime } = this.#opened;
 		const found = this.#one(runtime.scripts.list());
-		if (!found) return;
+		if (!found || isGone(found, runtime)) return;
 		const how = [{}, { script: this.#script() }, { args: { n: ++this.#made } }];
 		const { end } = await runtime.scripts.resume(found.run, this.#one(how));
 		await end;
