@@ -154,8 +154,9 @@ async function whole(how: How): Promise<{ readonly all: readonly WalRecord[]; re
 	return { all, begun: starts(all)[0]?.seq ?? 0 };
 }
 
+/** Every seventh pair: all of them take minutes. */
 const pairs = (seqs: readonly number[]): readonly (readonly [number, number])[] =>
-	seqs.flatMap((a) => seqs.map((b) => [a, b] as const));
+	seqs.flatMap((a) => seqs.map((b) => [a, b] as const)).filter((_, at) => at % 7 === 3);
 
 describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 	describe.each(Object.entries(lives))("%s", (_, tries) => {
@@ -189,7 +190,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 		const how = { tries, body, canBeAsked: true };
 		const { all, begun } = await whole(how);
 		const seqs = all.map(({ seq }) => seq).filter((seq) => seq >= begun);
-		for (const [a, b] of some(pairs(seqs), 41)) {
+		for (const [a, b] of some(pairs(seqs), 6)) {
 			const house = new House(how);
 			await house.start();
 			await house.toEnd("?");
@@ -249,7 +250,7 @@ test.each([
 test("a call that an edit has put aside is nothing that the edited script has to ask for, wherever one goes back to twice", async () => {
 	const how = { tries: ["fails", "pays"], body: `await ctx.tool("pay", { n: $ });`, canBeAsked: false } as const;
 	const tips = [];
-	for (const [a, b] of some(pairs([2, 3, 4, 5, 6, 7, 8, 9, 10]), 7)) {
+	for (const [a, b] of some(pairs([2, 3, 4, 5, 6, 7, 8, 9, 10]), 2)) {
 		const house = new House(how);
 		await house.start();
 		await house.toEnd("2");
@@ -319,7 +320,7 @@ test("a clean-up that failed, and was made in the next run, need not be asked fo
 	const { tip } = first.runtime.wal;
 	await first.runtime.close();
 	const seqs = Array.from({ length: tip - 3 }, (_, i) => i + 3);
-	for (const [a, b] of some(pairs(seqs), 29)) {
+	for (const [a, b] of some(pairs(seqs), 4)) {
 		const { runtime, made, goOn } = await lived();
 		await runtime.checkout(a, "test");
 		await runtime.checkout(b, "test");
