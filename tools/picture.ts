@@ -67,7 +67,8 @@ async function runDemo(reyn: readonly string[]): Promise<string> {
 		child.stderr.on("data", (text) => (errors += text));
 		const code = await new Promise((resolve) => child.on("close", resolve));
 		if (code !== 0) throw new Error(`reyn demo ended with ${code}: ${errors}`);
-		return output;
+		// Where it was recorded is nobody's business.
+		return output.replaceAll(home, "~");
 	} finally {
 		rmSync(home, { recursive: true, force: true });
 	}
@@ -97,8 +98,13 @@ const colour = /\u001b\[(\d+)m/g;
 
 const plain = (line: string): string => line.replace(colour, "");
 
-/** A terminal is so wide. What is longer has no colours, or is cut in the last of them. */
-const cut = (line: string): string => (plain(line).length <= COLUMNS ? line : `${plain(line).slice(0, COLUMNS - 1)}…`);
+/** A terminal is so wide. What is longer has no colours, or is cut in the last of them; behind a word, whatever number of digits comes before. */
+const cut = (line: string): string =>
+	plain(line).length <= COLUMNS
+		? line
+		: `${plain(line)
+				.slice(0, COLUMNS - 1)
+				.replace(/\S*$/, "")}…`;
 
 const classes: Readonly<Record<string, string>> = { 1: "bold", 2: "dim", 31: "red", 32: "green", 36: "cyan" };
 

@@ -115,13 +115,12 @@ test(`killed ${KILLS} times at random moments (seed ${SEED}), a run pays at most
 			const before = modelCalls(here).length;
 			const what = id === undefined ? ["run", path] : ["resume", id];
 			const running = start(here, ["--pace", "250", "script", ...what, "--output-format", "stream-json"]);
-			const delay = random() * 1500;
-			// Once its state is there, and is known to be this user's.
+			// Behind so many lines: its state is there then, and known to be this user's. Whoever ends before is not killed.
 			if (killsHere < 4 && kills < KILLS)
 				void running
-					.line(() => true)
+					.line(() => true, random.below(12))
 					.then(
-						() => setTimeout(() => void running.kill(), delay),
+						() => running.kill(),
 						() => {},
 					);
 			const end = await running.ended;

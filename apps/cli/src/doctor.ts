@@ -13,7 +13,7 @@ import {
 import { statfs } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { stateOrigin } from "@reyn/runtime";
-import { nodeDisk } from "@reyn/wal";
+import { type Clock, nodeDisk, systemClock } from "@reyn/wal";
 import { isTemporaryName } from "@reyn/wal/internal";
 import { type Globals, stateOf } from "./context.ts";
 import { hasColour, terminal } from "./print.ts";
@@ -29,7 +29,7 @@ export interface Finding {
 }
 
 /** Looks at this process, the place of the state and the terminal. A look that fails is a finding too. */
-export async function examine(globals: Globals): Promise<readonly Finding[]> {
+export async function examine(globals: Globals, clock: Clock = systemClock): Promise<readonly Finding[]> {
 	const state = stateOf(globals);
 	const place = nearest(state);
 	const findings = [
@@ -39,7 +39,7 @@ export async function examine(globals: Globals): Promise<readonly Finding[]> {
 	];
 	findings.push(await look("space", () => space(place)));
 	findings.push(await look("lock and sync", () => lockAndSync(place)));
-	findings.push(await look("left over", () => leftOver(state)), terminalOf());
+	findings.push(await look("left over", () => leftOver(state, clock.now())), terminalOf());
 	return findings;
 }
 
@@ -145,11 +145,11 @@ const counted = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? ""
 /** Longer than any write takes. */
 const STALE_MS = 60 * 60 * 1000;
 
-async function leftOver(state: string): Promise<Omit<Finding, "what">> {
+async function leftOver(state: string, now: number): Promise<Omit<Finding, "what">> {
 	const files = [...filesBelow(state)];
 	const old = files.filter((path) => {
 		const found = isTemporaryName(basename(path)) && lstatSync(path, { throwIfNoEntry: false });
-		return found && Date.now() - found.mtimeMs > STALE_MS;
+		return found && now - found.mtimeMs > STALE_MS;
 	});
 	const broken = files.filter((path) => basename(path).includes(".broken-"));
 	const said = [

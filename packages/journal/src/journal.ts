@@ -65,7 +65,7 @@ export const journal = defineProjection<JournalState>({
 	version: 4,
 	schema: laneState,
 	init: () => empty,
-	// What a script had failed by counts as told in a state of version 3, of which nobody can tell.
+	// Version 3 did not know the end of a script: a failure that one had ended by stays told in its states.
 	migrate: (state, from) => (from === 3 ? state : fromSecond(state as SecondState)),
 	handle: (on) => [
 		on(stepStarted, (state, _, record) => afterRecord(state, record)),

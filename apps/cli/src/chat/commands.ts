@@ -24,7 +24,8 @@ export interface At {
 }
 
 interface OwnCommand extends Offered {
-	/** @param words what was typed behind its name */
+	/** May words stand behind its name? Else they make it a verb: `/rewind 12`. */
+	readonly takesWords?: true;
 	run(at: At, words: string): Promise<void> | void;
 }
 
@@ -36,7 +37,12 @@ const own: readonly OwnCommand[] = [
 		summary: "model calls: replayed free, and paid",
 		run: ({ runtime, face }) => face.say([meterLine(runtime.meter)]),
 	},
-	{ name: "export", summary: "write what was said into a new file: .md, .html, .jsonl or text", run: exportTalk },
+	{
+		name: "export",
+		summary: "write what was said into a new file: .md, .html, .jsonl or text",
+		takesWords: true,
+		run: exportTalk,
+	},
 	{ name: "help", summary: "what there is", run: ({ face }) => face.say(helpLines()) },
 	// Whoever asks leaves before it is run.
 	{ name: "exit", summary: "leave; what is unfinished is kept", run: () => {} },
@@ -71,8 +77,7 @@ function helpLines(): readonly string[] {
 export async function runCommand(text: string, at: At): Promise<void> {
 	const [, typed, words = ""] = /^\/(\S+)\s*(.*)$/s.exec(text) ?? [];
 	const command = own.find(({ name }) => name === typed);
-	// With words behind them `rewind` and `plan` are verbs.
-	return command && (words === "" || command.name === "export") ? command.run(at, words) : carry(text, at);
+	return command && (words === "" || command.takesWords) ? command.run(at, words) : carry(text, at);
 }
 
 async function carry(line: string, at: At): Promise<void> {
