@@ -47,7 +47,7 @@ class World {
 type Image = readonly [files: readonly (readonly [string, Uint8Array])[], directories: readonly string[]];
 
 const imageOf = ({ files, directories }: MortalDisk): Image => [
-	[...files].map(([path, inode]) => [path, Uint8Array.from(inode.bytes)] as const),
+	[...files].map(([path, inode]) => [path, new Uint8Array(inode.bytes)] as const),
 	[...directories],
 ];
 

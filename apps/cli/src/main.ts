@@ -35,6 +35,8 @@ export async function main(argv: readonly string[]): Promise<number> {
 			return exitCodes.usage;
 		}
 		return report(error, program.opts());
+	} finally {
+		suggestAt({});
 	}
 }
 

@@ -3,10 +3,12 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Restored } from "@reyn/runtime";
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { HOSTILE } from "../../../tests/kit/hostile.ts";
 import { restoredLines } from "../src/event-lines.ts";
 import { asTyped, reyn, slash, suggestAt } from "../src/suggest.ts";
+
+afterEach(() => suggestAt({}));
 
 /** What `reyn` would be given by a shell that somebody has pasted a command into. */
 function given(command: string): readonly string[] {

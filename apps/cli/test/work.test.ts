@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openRuntime, type RuntimeOptions } from "@reyn/runtime";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { pauseless } from "../../../tests/kit/timers.ts";
 import { work } from "../src/work.ts";
 
@@ -31,6 +31,12 @@ const model: RuntimeOptions["model"] = {
 	},
 };
 
+// Files of tests share their modules: a mock has some of its own.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+	vi.doUnmock("../src/context.ts");
+	vi.resetModules();
+});
 vi.mock("../src/context.ts", () => ({
 	openForWork: (_: unknown, more: Partial<RuntimeOptions>) =>
 		openRuntime({

@@ -141,13 +141,16 @@ export function* cutCalls(
 /** The key as it stands in the name of a lane below: with 16 digits of the fingerprint. */
 const shortKey = (key: string): string => key.replace(/^([0-9a-f]{16})[0-9a-f]*/, "$1");
 
-/** The entry after one more record of its step. */
-export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
+/** The entry after one more record of its step, or of another call of the same name: an edited script may ask for one there. */
+export function entryAfter(known: JournalEntry | undefined, { kind, data, seq, ts }: StepRecord): JournalEntry {
 	const step = data as Identity & { attempt?: number; started?: Seq; after?: Seq; adopts?: Seq; prepared?: unknown };
+	// The far side knows a call by the key of its first start. Older versions did not name that in the starts that followed.
+	const first = kind === stepStarted.kind && (step.attempt ?? 1) === 1 ? seq : undefined;
+	const start = step.started ?? first;
+	const isOther = start !== undefined && known?.started !== undefined && known.started !== start;
+	const before = isOther ? undefined : known;
 	const { name, purity, place, round, attempt = Math.max(1, before?.attempt ?? 1) } = step;
-	// The far side knows the call by the key of its first start, which may have been recorded before the script was edited.
-	const first = kind === stepStarted.kind ? seq : undefined;
-	const started = before?.started ?? step.started ?? first;
+	const started = start ?? before?.started ?? (kind === stepStarted.kind ? seq : undefined);
 	const label = place ? { label: place.label } : {};
 	// A call that was told, and is no more, is asked for anew, with what is known then.
 	const isForgotten = before?.attempt === 0;
@@ -155,10 +158,10 @@ export function entryAfter(before: JournalEntry | undefined, { kind, data, seq, 
 	const isAnew = !isAdopted && (isForgotten || before?.mayBeGone);
 	const after = (isAnew ? step.after : before?.after) ?? step.after ?? seq - 1;
 	const { prepared = before?.prepared } = step;
-	const start = { ...(started === undefined ? {} : { started }), ...(prepared === undefined ? {} : { prepared }) };
+	const begun = { ...(started === undefined ? {} : { started }), ...(prepared === undefined ? {} : { prepared }) };
 	// What another line knows of it does not say that this one asks for it.
 	const gone = isAdopted && before?.mayBeGone ? { mayBeGone: true as const } : {};
-	const next = { name, ...label, purity, attempt, after, ...(round === undefined ? {} : { round }), ...start, ...gone };
+	const next = { name, ...label, purity, attempt, after, ...(round === undefined ? {} : { round }), ...begun, ...gone };
 	// A second result of the same call (a world asked again) keeps the place of the first; an adopted outcome has its place here.
 	const isSecond = before?.outcome?.type === "completed" && step.adopts === undefined;
 	const order = isSecond ? (before.order ?? before.outcome?.seq ?? seq) : seq;

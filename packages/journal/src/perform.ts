@@ -183,9 +183,11 @@ class Performance<T> implements Asked<T> {
 					...(from !== undefined && { adopt: () => this.#adoptFailure(from, known) }),
 				};
 			}
-			case "in_doubt":
+			case "in_doubt": {
 				await this.#mayBegin();
-				return this.#resolveInDoubt(known);
+				const now = await this.#learned(known.started);
+				return now.kind === "in_doubt" ? this.#resolveInDoubt(now) : this.#ending(now);
+			}
 			case "world":
 				return known.settled ? this.#worldThen(known) : this.#try({ attempt: 1, before: known.kept });
 			case "fresh":
@@ -269,12 +271,16 @@ class Performance<T> implements Asked<T> {
 
 	/** Makes a call that has failed in this line of history, unless another line knows that the effect was made, or was begun. */
 	async #again(failed: FailedTry | undefined): Promise<Ending<T>> {
-		const { adopt } = this.#using;
-		if (failed?.started === undefined || !adopt) return this.#tryNext(failed);
-		await adopt(failed.started);
-		this.#using.signal.throwIfAborted();
-		const now = this.#recalled();
+		if (failed?.started === undefined) return this.#tryNext(failed);
+		const now = await this.#learned(failed.started);
 		return now.kind === "fresh" ? this.#tryNext(now.failed) : this.#ending(now);
+	}
+
+	/** What is recorded of the call once this line of history has adopted what others know of its start. */
+	async #learned(started: Seq): Promise<Recall> {
+		await this.#using.adopt?.(started);
+		this.#using.signal.throwIfAborted();
+		return this.#recalled();
 	}
 
 	/** Tries again after a failed try, once its pause is over. The pause counts from the record, so a crash does not begin it anew. */

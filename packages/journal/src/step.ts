@@ -108,8 +108,8 @@ export interface Using {
 	 */
 	readonly firstBelow?: ((lane: string) => Seq | undefined) | undefined;
 	/**
-	 * Adopts what other lines of history know of a start: called before a step that has failed is made again. Absent: there are no other
-	 * lines.
+	 * Adopts what other lines of history know of a start: called before a step that has failed, or is in doubt, is made again. Absent:
+	 * there are no other lines.
 	 */
 	readonly adopt?: ((start: Seq) => Promise<void>) | undefined;
 	/** The order of the program, for lanes that share state. Absent: each lane is a program of its own. */

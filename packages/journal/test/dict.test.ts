@@ -1,9 +1,8 @@
 /** `REYN_RUNS` sets how many random histories are told, `REYN_SEED` which. */
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { collectGarbage } from "../../../tests/kit/collect-garbage.ts";
 import { type Dict, deleteIn, dictOf, emptyDict, entriesIn, getIn, setIn } from "../src/dict.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? 200);
@@ -134,23 +133,21 @@ test("a change makes a few nodes of at most 16 entries, at a hundred entries and
 	expect(most.get(99_999)).toBeLessThanOrEqual(5 + 16);
 });
 
-test("names that are numbers take as much memory as others", () => {
-	setFlagsFromString("--expose-gc");
-	const collect = runInNewContext("gc") as () => void;
-	const sizeOf = (prefix: string): number => {
+test("names that are numbers take as much memory as others", async () => {
+	const sizeOf = async (prefix: string): Promise<number> => {
 		let dict: Dict<Value> = emptyDict;
-		collect();
+		await collectGarbage();
 		const before = process.memoryUsage().heapUsed;
 		for (let n = 0; n < 2000; n++) dict = setIn(dict, `${prefix}${n}`, { n });
 		dict = schema.parse(JSON.parse(JSON.stringify(deleteIn(dict, `${prefix}7`))));
-		collect();
+		await collectGarbage();
 		const size = process.memoryUsage().heapUsed - before;
 		expect([...entriesIn(dict)]).toHaveLength(1999);
 		return size;
 	};
-	sizeOf("warm ");
-	const named = sizeOf("n");
-	expect(sizeOf("")).toBeLessThan(3 * named);
+	await sizeOf("warm ");
+	const named = await sizeOf("n");
+	expect(await sizeOf("")).toBeLessThan(3 * named);
 });
 
 function nodesOf(node: Dict<Value>): Dict<Value>[] {

@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { defineRecord, openWal } from "@reyn/wal";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { fileStore, type Layout, layoutOf, openRuntime, readHistory, stateOrigin, trustState } from "../src/index.ts";
 import { areaIn, areasIn } from "../src/stores/layout.ts";
@@ -13,6 +13,12 @@ import { makeProject, open, type Project, scripted } from "./project.ts";
 
 /** With which code openings fail behind their last step; undefined where they do not. */
 const opening = vi.hoisted((): { failsWith: "WAL_FULL" | undefined } => ({ failsWith: undefined }));
+// Files of tests share their modules: a mock has some of its own.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+	vi.doUnmock("@reyn/wal");
+	vi.resetModules();
+});
 vi.mock("@reyn/wal", async (original) => {
 	const wal = await original<typeof import("@reyn/wal")>();
 	const openWal: typeof wal.openWal = async (...args) => {

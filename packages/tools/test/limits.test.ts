@@ -3,11 +3,10 @@ import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import type { Tool } from "@reyn/journal";
 import { systemTimers, type Timers } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { collectGarbage } from "../../../tests/kit/collect-garbage.ts";
 import { Effort, type Limits } from "../src/effort.ts";
 import { defaultLimits, fileToolsOver } from "../src/file-tools.ts";
 import { maxPatterns, parseIgnoreFile, verdict } from "../src/gitignore.ts";
@@ -49,17 +48,15 @@ function call(name: string, args: unknown, limits: Partial<Limits> = {}, of = si
 
 describe("a search", () => {
 	test("keeps copies of the lines it found, and not the files they are from", async () => {
-		setFlagsFromString("--expose-gc");
-		const gc = runInNewContext("gc") as () => void;
 		const kept: (ScannedFile | undefined)[] = [];
-		gc();
+		await collectGarbage();
 		const before = process.memoryUsage().heapUsed;
 		for (let n = 0; n < 30; n++) {
 			const text = `the needle lies at the beginning of a long file\n${"straw in the stack\n".repeat(50_000)}`;
 			// Decoded, as a file is: a text of its own, in one piece.
 			kept.push(await scanText(`${n}.txt`, Buffer.from(text).toString(), ["needle"], effortOf()));
 		}
-		gc();
+		await collectGarbage();
 		expect((process.memoryUsage().heapUsed - before) / 1e6).toBeLessThan(10);
 		expect(kept[29]?.lines).toEqual([
 			{ number: 1, text: "the needle lies at the beginning of a long file", strengths: [1], bonus: expect.any(Number) },

@@ -191,7 +191,7 @@ function* blocks(of: Sample, paths: readonly string[], other: Sample): Generator
 					["padding", Buffer.alloc(length, 0x0a)],
 					["another log's", stale],
 				] as const) {
-					const into = Uint8Array.from(bytes);
+					const into = new Uint8Array(bytes);
 					into.set(block, at);
 					yield { name: `block of ${size} at ${at} ${what} of ${path}`, files: replaced(of.files, path, into) };
 				}
@@ -216,7 +216,7 @@ async function* whileOpen(
 		const bytes = damage.files.get(ACTIVE);
 		if (bytes?.length !== sound.length) continue;
 		if (/^(bit|byte)/.test(damage.name) && n++ % stride !== 0) continue;
-		inode.bytes = Uint8Array.from(bytes);
+		inode.bytes = new Uint8Array(bytes);
 		const shown: WalRecord[] = [];
 		let outcome: Outcome = "unharmed";
 		let why = "";
@@ -274,7 +274,7 @@ function replaced(files: Files, path: string, bytes: Uint8Array | undefined): Fi
 }
 
 function withByte(bytes: Uint8Array, at: number, byte: number): Uint8Array {
-	const next = Uint8Array.from(bytes);
+	const next = new Uint8Array(bytes);
 	next[at] = byte;
 	return next;
 }

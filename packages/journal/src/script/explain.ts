@@ -5,7 +5,7 @@
 import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry, Recall } from "../entry.ts";
 import { type Divergence, JournalError, reasonOf } from "../errors.ts";
-import { failureOf, recalledAs, thrownAs } from "../failure.ts";
+import { failureOf, isStop, recalledAs, thrownAs } from "../failure.ts";
 import type { Lane } from "../lane.ts";
 import type { Order, Ticket } from "../order.ts";
 import { type Asked, describe } from "../perform.ts";
@@ -265,7 +265,8 @@ class Explorer {
 				if (!leavesOutcome(id.purity))
 					return this.#pure(() => step.call({ signal, attempt: 1, lane: lane.inside(id) }));
 				const live = this.#row(id, known);
-				this.#calls[at] = live;
+				// The script may end before it is known how far the call came.
+				this.#calls[at] = { ...live, toPay: step.usage ? undefined : 0 };
 				ticket.assumed(at);
 				const parts = await this.#followParts(lane, id, step);
 				const { saved, guessed: some } = parts;
@@ -349,7 +350,7 @@ class Explorer {
 			const result = await step.call({ signal: using.signal, attempt: 1, lane: inner });
 			return { saved, guessed, end: { give: () => result, isGuess } };
 		} catch (error) {
-			const isCut = error instanceof Unrecorded || using.signal.aborted || reasonOf(error).code === "STEP_DISCARDED";
+			const isCut = error instanceof Unrecorded || using.signal.aborted || isStop(error);
 			if (isCut) return { saved, guessed };
 			// What failed in it is recorded, and fails it again.
 			const give = (): never => {

@@ -15,7 +15,7 @@ export function guardRealm(fail: Fail): void {
 	type Members = Record<string, unknown>;
 
 	const { apply, construct, ownKeys } = Reflect;
-	const { create, defineProperty, freeze, getPrototypeOf } = Object;
+	const { create, defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
 
 	const staying =
 		" Object Function Array Number parseFloat parseInt Infinity NaN undefined Boolean String Symbol Date Promise RegExp" +
@@ -252,12 +252,16 @@ export function guardRealm(fail: Fail): void {
 		for (const name of [...ownKeys(globalThis), ...ownKeys(insteadOf)]) {
 			if (typeof name === "symbol" || staying.includes(` ${name} `)) continue;
 			const substitute = (insteadOf[name] as string | undefined) ?? "what a script is given";
-			defineProperty(globalThis, name, {
-				get() {
-					throw refused(name, substitute);
-				},
-				enumerable: false,
-			});
+			const refuse = (): never => {
+				throw refused(name, substitute);
+			};
+			// With `--expose-gc`, V8 gives each realm a `gc` that cannot be redefined: it is refused when it is called, not when it is read.
+			const isFixed = getOwnPropertyDescriptor(globalThis, name)?.configurable === false;
+			defineProperty(
+				globalThis,
+				name,
+				isFixed ? { value: refuse, writable: false } : { get: refuse, enumerable: false },
+			);
 		}
 		freeze(globalThis);
 	}

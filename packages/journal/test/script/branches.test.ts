@@ -1,11 +1,17 @@
 /** Where a script's calls stand is kept by Node in one store for all runs: each store more slows the whole process. */
 import { setImmediate } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { Branches } from "../../src/script/branches.ts";
 import { Process, script } from "./script-process.ts";
 
 const { made } = vi.hoisted(() => ({ made: { stores: 0 } }));
 
+// Files of tests share their modules: a mock has some of its own.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+	vi.doUnmock("node:async_hooks");
+	vi.resetModules();
+});
 vi.mock(import("node:async_hooks"), async (original) => {
 	const real = await original();
 	class Counted<T> extends real.AsyncLocalStorage<T> {

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { histories } from "../../../../tests/sample.ts";
-import type { Model, Tool } from "../../src/index.ts";
+import { type Model, NonRetryableError, type Tool } from "../../src/index.ts";
 import type { Explanation } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, type Program, plain, sourceOf } from "./programs.ts";
 import { echo, Process, script, writer } from "./script-process.ts";
@@ -11,6 +11,41 @@ const { numRuns, seed } = histories(60, 1000);
 const RUNS = Math.ceil(numRuns / 10);
 
 const states = ({ calls }: Explanation): readonly string[] => calls.map(({ state }) => state);
+
+test("what is under way when a script ends by another call is to be paid for, as far as it is not recorded", async () => {
+	const body = 'await Promise.race([ctx.tool("write", {}), ctx.agent("long", { tools: ["look"], estimate: 20 })]);';
+	let isBroken = true;
+	let lookedAt: () => void = () => {};
+	const looked = new Promise<void>((resolve) => (lookedAt = resolve));
+	const run = new Process({
+		model: {
+			id: "echo",
+			async *generate({ messages }) {
+				if (messages.length === 1) yield { type: "toolCall", call: { id: "c", name: "look", args: {} } };
+				else yield { type: "text", text: "seen" };
+				yield { type: "usage", usage: { inputTokens: 7, outputTokens: 3 } };
+			},
+		},
+		tools: [
+			writer(async () => {
+				if (!isBroken) return "written";
+				await looked;
+				throw new NonRetryableError("no ink");
+			}),
+			{
+				...{ name: "look", description: "Looks.", parameters: { type: "object" }, purity: "world" as const },
+				async call() {
+					lookedAt();
+					return "a view";
+				},
+			},
+		],
+	});
+	expect(await run.work(script(body))).toMatchObject({ status: "failed" });
+	isBroken = false;
+	const { calls, toPay, unknown, saved } = await run.explain(script(body));
+	expect({ toPay, unknown, saved }, JSON.stringify(calls)).toEqual({ toPay: 10, unknown: 0, saved: 10 });
+});
 
 describe("five calls of 1200, 800, 1500, 1500 and 2100 tokens, killed after the third", () => {
 	const tokens = new Map([

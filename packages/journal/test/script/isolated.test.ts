@@ -1,7 +1,7 @@
 /** A script in a process of its own: the same records as in that of its host, which believes nothing and loses nothing. */
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { CHILD_WRITES, type FromChild, frameOf, HEAD, type ToChild } from "../../src/script/channel.ts";
 import { checkScript, loadScript } from "../../src/script/index.ts";
 import { type Child, type ChildEvents, spawnChild } from "../../src/script/start-child.ts";
@@ -11,6 +11,12 @@ import { Process, type ProcessOptions, script, writer } from "./script-process.t
 const children: Child[] = [];
 /** In place of a real process. */
 let start: ((events: ChildEvents) => Child) | undefined;
+// Files of tests share their modules: a mock has some of its own.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => {
+	vi.doUnmock("../../src/script/start-child.ts");
+	vi.resetModules();
+});
 vi.mock(import("../../src/script/start-child.ts"), async (original) => {
 	const { startChild, ...more } = await original();
 	return {

@@ -407,6 +407,14 @@ describe("in a process of its own", () => {
 		expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "an answer 1\n", stderr: "" });
 	});
 
+	test("it may have been started with --expose-gc: a script runs, and collects nothing", () => {
+		const { status, stdout, stderr } = inProcess(`
+			process.getBuiltinModule("node:v8").setFlagsFromString("--expose-gc");
+			console.log(await runBody("return 1;"), await runBody("gc();").catch(({ code }) => code));
+		`);
+		expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: "1 DETERMINISM\n", stderr: "" });
+	});
+
 	test("listeners of the host hear of no promise of a script", () => {
 		const { status, stdout, stderr } = inProcess(`
 			for (const name of ["unhandledRejection", "rejectionHandled", "multipleResolves"])

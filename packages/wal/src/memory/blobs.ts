@@ -7,11 +7,11 @@ export function memoryBlobs(): BlobStore {
 	const blobs = new Map<string, Uint8Array>();
 	return {
 		async put(name, bytes) {
-			blobs.set(checkedBlobName(name), Uint8Array.from(bytes));
+			blobs.set(checkedBlobName(name), new Uint8Array(bytes));
 		},
 		async get(name) {
 			const bytes = blobs.get(checkedBlobName(name));
-			return bytes && Uint8Array.from(bytes);
+			return bytes && new Uint8Array(bytes);
 		},
 		async size(name) {
 			return blobs.get(checkedBlobName(name))?.length;

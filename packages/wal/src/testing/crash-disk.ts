@@ -98,7 +98,7 @@ export class CrashDisk extends MemoryDisk {
 		return {
 			...file,
 			write: (bytes, position) => {
-				this.#events.push({ type: "write", inode: inode.id, position, bytes: Uint8Array.from(bytes) });
+				this.#events.push({ type: "write", inode: inode.id, position, bytes: new Uint8Array(bytes) });
 				return file.write(bytes, position);
 			},
 			truncate: (size) => {

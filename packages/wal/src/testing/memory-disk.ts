@@ -18,7 +18,7 @@ export class MemoryDisk implements Disk {
 
 	constructor(files: Iterable<readonly [string, Uint8Array]> = [], directories: Iterable<string> = []) {
 		this.files = new Map();
-		for (const [path, bytes] of files) this.files.set(path, { id: ++this.#lastId, bytes: Uint8Array.from(bytes) });
+		for (const [path, bytes] of files) this.files.set(path, { id: ++this.#lastId, bytes: new Uint8Array(bytes) });
 		this.directories = new Set(["/", ...directories]);
 	}
 
@@ -122,7 +122,7 @@ export class MemoryDisk implements Disk {
 
 export function writeTo(inode: Inode, bytes: Uint8Array, position: number): void {
 	if (position + bytes.length > inode.bytes.length) truncateTo(inode, position + bytes.length);
-	else inode.bytes = Uint8Array.from(inode.bytes);
+	else inode.bytes = new Uint8Array(inode.bytes);
 	inode.bytes.set(bytes, position);
 }
 
