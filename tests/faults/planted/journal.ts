@@ -38,8 +38,8 @@ export const ofJournal: readonly Defect[] = [
 		name: "make the key of the last start, after a crash",
 		package: "journal",
 		file: "entry.ts",
-		from: "before?.started ?? step.started ?? first",
-		to: "first ?? before?.started ?? step.started",
+		from: "const started = start ?? before?.started",
+		to: "const started = (kind === stepStarted.kind ? seq : start) ?? before?.started",
 		tests: ["faults in-doubt"],
 	},
 	{
