@@ -11,6 +11,8 @@ if (more.length === 0 && (only === "--version" || only === "-V")) {
 	const [{ version }, { out }] = await Promise.all([import("./version.ts"), import("./print.ts")]);
 	out.line(version());
 } else {
+	const { keepCompiled } = await import("./compiled.ts");
+	keepCompiled();
 	const { heedReaders } = await import("./stop.ts");
 	heedReaders();
 	const { main, reportUncaught } = await import("./main.ts");

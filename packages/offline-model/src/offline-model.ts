@@ -1,7 +1,7 @@
 /** The offline model as a `Model`: streams a reply in parts, at a pace that people can watch, and counts its tokens. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Model, ModelRequest, Usage } from "@reyn/journal";
-import { type Reply, reply } from "./reply.ts";
+import type { Reply } from "./reply.ts";
 
 export interface OfflineModelOptions {
 	/** How long a call takes, spread over its parts, so that people can watch. Default 0. */
@@ -20,6 +20,8 @@ export function offlineModel({ paceMs = 0 }: OfflineModelOptions = {}): Model {
 		id: "offline",
 		async *generate(request, { signal }) {
 			signal.throwIfAborted();
+			// Loaded when it is asked: its tables of words take a tenth of the time of a command that asks nothing.
+			const { reply } = await import("./reply.ts");
 			const answer = reply(request);
 			const deltas = splitDeltas(answer.text);
 			const pace = pacer(paceMs / (deltas.length + answer.calls.length), signal);
