@@ -2,7 +2,7 @@
 import { NonRetryableError, type StepContext } from "@reyn/journal";
 import { memoryEngine, type WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
-import { some } from "../../../tests/sample.ts";
+import { pointsOf, some } from "../../../tests/sample.ts";
 import { type Explanation, engineStore, openRuntime, type Runtime } from "../src/index.ts";
 import { lastOf, scripted, until } from "./project.ts";
 
@@ -168,7 +168,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 			const how = { tries, body, canBeAsked: true };
 			const { all, begun } = await whole(how);
 			expect(begun).toBeGreaterThan(0);
-			for (const { seq } of some(all.slice(0, -1), 4)) {
+			for (const { seq } of some(all.slice(0, -1), 7)) {
 				const house = new House(how);
 				await house.start();
 				await house.toEnd();
@@ -191,7 +191,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 		const how = { tries, body, canBeAsked: true };
 		const { all, begun } = await whole(how);
 		const seqs = all.map(({ seq }) => seq).filter((seq) => seq >= begun);
-		for (const [a, b] of some(pairs(seqs), 6)) {
+		for (const [a, b] of some(pairs(seqs), 11)) {
 			const house = new House(how);
 			await house.start();
 			await house.toEnd("?");
@@ -207,7 +207,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 		const how = { tries, body, canBeAsked: false };
 		const { all, begun } = await whole(how);
 		const behind = all.filter(({ seq }) => seq >= begun);
-		for (const { seq } of some(behind, 5)) {
+		for (const { seq } of some(behind, 9)) {
 			const house = new House(how);
 			await house.start();
 			await house.toEnd();
@@ -288,7 +288,7 @@ describe.each([
 		const [, begun = 0] = starts(await first.records()).map(({ seq }) => seq);
 		expect(begun).toBeGreaterThan(0);
 		await first.runtime.close();
-		for (let seq = begun; seq < tip; seq++) {
+		for (const seq of pointsOf(begun, tip - 1, 3)) {
 			const house = await lived();
 			await house.runtime.checkout(seq, "test");
 			const before = house.paid.length;
@@ -363,7 +363,7 @@ test("a clean-up that failed, and was made in the next run, need not be asked fo
 	const { tip } = first.runtime.wal;
 	await first.runtime.close();
 	const seqs = Array.from({ length: tip - 3 }, (_, i) => i + 3);
-	for (const [a, b] of some(pairs(seqs), 4)) {
+	for (const [a, b] of some(pairs(seqs), 9)) {
 		const { runtime, made, goOn } = await lived();
 		await runtime.checkout(a, "test");
 		await runtime.checkout(b, "test");

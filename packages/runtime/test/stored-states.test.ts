@@ -6,7 +6,16 @@ import { basename, dirname, join, relative } from "node:path";
 import { defineRecord, openWal } from "@reyn/wal";
 import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { fileStore, type Layout, layoutOf, openRuntime, readHistory, stateOrigin, trustState } from "../src/index.ts";
+import {
+	fileStore,
+	type Layout,
+	layoutOf,
+	openRuntime,
+	readHistory,
+	stateFingerprint,
+	stateOrigin,
+	trustState,
+} from "../src/index.ts";
 import { areaIn, areasIn } from "../src/stores/layout.ts";
 import { seal } from "./kept-files.ts";
 import { makeProject, open, type Project, scripted } from "./project.ts";
@@ -199,7 +208,7 @@ test("of what lies where states are kept, only what they are made of is copied",
 	expect(await goOn()).toEqual(first);
 });
 
-test("more than states can have is not copied, and nothing is trusted", async () => {
+test("more than states can have is neither read nor copied, and nothing is trusted", async () => {
 	await seal(project.state);
 	const layout = layoutOf(project.state);
 	const kept = areaIn(layout, "kept");
@@ -212,6 +221,10 @@ test("more than states can have is not copied, and nothing is trusted", async ()
 		code: "WAL_TOO_LARGE",
 		detail: { path: kept },
 		message: expect.stringContaining("run its gc"),
+	});
+	await expect(stateFingerprint(project.state)).rejects.toMatchObject({
+		code: "WAL_TOO_LARGE",
+		detail: { limit: 20_000 },
 	});
 	expect(await readdir(layout.wal)).toEqual(names);
 });
