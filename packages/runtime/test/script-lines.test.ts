@@ -103,9 +103,10 @@ class House {
 
 	/** Goes on with what is over, with the text that it began with. */
 	async again(): Promise<void> {
-		const { end } = await this.runtime.scripts.resume(this.#run, {
-			script: { name: "s.ts", source: this.#source("!") },
-		});
+		const script = { name: "s.ts", source: this.#source("!") };
+		const { calls } = await this.runtime.scripts.explain(this.#run, { script });
+		expect(calls.find(({ label }) => label === "pay")?.state).toBe("hit");
+		const { end } = await this.runtime.scripts.resume(this.#run, { script });
 		expect(await end).toMatchObject({ status: "completed" });
 	}
 
@@ -304,6 +305,22 @@ describe.each([
 			await house.runtime.close();
 		}
 	});
+});
+
+test("a preview of a script that is edited back knows what another line knows, where the edit asked for a call of the same name", async () => {
+	const body = `await ctx.agent("costly $"); await ctx.tool("pay", {});`;
+	const house = new House({ tries: ["fails", "pays"], body, canBeAsked: false });
+	await house.start();
+	const failed = (await house.records()).findLast(({ kind }) => kind === "step_failed")?.seq ?? 0;
+	await house.toEnd();
+	await house.runtime.checkout(failed, "test");
+	await house.resume("!");
+	expect(house.status).toBe("failed");
+	await house.toEnd("2");
+	expect(house.paid).toHaveLength(2);
+	await house.again();
+	expect(house.paid).toHaveLength(2);
+	await house.runtime.close();
 });
 
 test("a script that is edited back, from behind its end, knows what it has paid for meanwhile on another line", async () => {

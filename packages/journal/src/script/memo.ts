@@ -101,11 +101,10 @@ export class ScriptMemo {
 			this.#learnAll();
 		}
 		if (!stepKinds.includes(record.kind)) return;
-		const id = record.data as Identity & { adopts?: Seq };
+		const id = record.data as Identity & { adopts?: Seq; started?: Seq };
 		const key = keyOf(id);
-		const own = this.#here.get(key);
-		const earlier = own ? undefined : this.#learnedElsewhere(id);
-		const known = own ?? earlier;
+		const earlier = this.#learnedElsewhere(id);
+		const known = earlier ?? this.#here.get(key);
 		const answer = this.#answerOf(id);
 		const found: Remembered = known ?? {
 			id,
@@ -130,10 +129,11 @@ export class ScriptMemo {
 
 	/** The starts of the calls that are not over: other lines of history may know more of them. */
 	openStarts(): ReadonlySet<Seq> {
+		const here = [...this.#here.values()];
+		const again = new Set(here.map(({ entry }) => entry.started));
 		// What this revision has asked for again is no open call of an earlier one.
-		const earlier = [...this.#byChain.values()].filter(({ id }) => !this.#here.has(keyOf(id)));
-		const all = [...this.#here.values(), ...earlier];
-		return new Set(all.flatMap(({ entry }) => (isOpen(entry) ? [entry.started] : [])));
+		const earlier = [...this.#byChain.values()].filter(({ entry }) => !again.has(entry.started));
+		return new Set([...here, ...earlier].flatMap(({ entry }) => (isOpen(entry) ? [entry.started] : [])));
 	}
 
 	/** What is recorded of a call that is about to be made. An answer of an earlier revision is used up by that. */
@@ -206,10 +206,10 @@ export class ScriptMemo {
 	begin({ run, script, args, reuse = this.#reuse }: Begun): void {
 		this.#run = run;
 		const version = `${script} ${args}`;
-		// A run that goes on unchanged finds everything where it was.
-		if (version === this.#version && reuse === this.#reuse) return;
-		this.#version = version;
 		this.#reuse = reuse;
+		// A run that goes on unchanged finds everything where it was.
+		if (version === this.#version) return;
+		this.#version = version;
 		this.#revision++;
 		for (const each of this.#here.values()) {
 			if (each.id.place) this.#byChain.set(each.id.place.chain, each);
@@ -227,9 +227,11 @@ export class ScriptMemo {
 		for (const each of this.#here.values()) each.entry = this.#steps.lookup(each.id) ?? each.entry;
 	}
 
-	/** The call of an earlier revision that another line of history knows more of; this one has asked for nothing yet. */
-	#learnedElsewhere(id: Identity & { readonly adopts?: Seq }): Remembered | undefined {
+	/** The call of an earlier revision that another line of history knows more of; this one has not asked for it yet. */
+	#learnedElsewhere(id: Identity & { readonly adopts?: Seq; readonly started?: Seq }): Remembered | undefined {
 		if (id.adopts === undefined || this.#byOutcome.has(id.adopts)) return undefined;
+		const own = this.#here.get(keyOf(id));
+		if (own && own.entry.started === id.started) return undefined;
 		const found = id.place && this.#byChain.get(id.place.chain);
 		return found && keyOf(found.id) === keyOf(id) ? found : undefined;
 	}

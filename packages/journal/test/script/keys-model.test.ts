@@ -203,16 +203,15 @@ class History {
 		}
 	}
 
-	/** For each record the revision that it is in: the span of one text with one way of reuse. */
+	/** For each record the revision that it is in: the span of one text. */
 	#revisions(): readonly number[] {
 		let revision = 0;
 		let before = "";
 		return this.log.records.map((record) => {
 			if (scriptStarted.is(record) || scriptResumed.is(record)) {
-				const { script, reuse = "prefix" } = record.data as { script: string; reuse?: Reuse };
-				const version = `${script} ${reuse}`;
-				if (version !== before) revision++;
-				before = version;
+				const { script } = record.data as { script: string };
+				if (script !== before) revision++;
+				before = script;
 			}
 			return revision;
 		});

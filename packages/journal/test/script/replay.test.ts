@@ -136,3 +136,25 @@ test("calls beside branches of the same lane have their order, whenever they are
 	const replay = run.next();
 	expect([await replay.work(source), replay.made]).toEqual([ended, []]);
 });
+
+test("an unedited script by content finds each answer where it was: one that was cut takes none of a branch that asked the same", async () => {
+	const source = script(`await ctx.parallel([
+		async () => ctx.agent("same"),
+		async () => ctx.tool("write", { text: await ctx.agent("same") }),
+	]);`);
+	let asked = 0;
+	let written = (): void => {};
+	const isWritten = new Promise<void>((resolve) => (written = resolve));
+	const answers = (): string | Promise<string> => (++asked === 1 ? new Promise(() => {}) : `answer ${asked}`);
+	const write = (): string => {
+		written();
+		return "written";
+	};
+	const first = new Process({ model: echo(answers), tools: [writer(write)] });
+	void first.work(source).catch(() => {});
+	await isWritten;
+	await setImmediate();
+	const second = first.next({ model: echo(() => "another"), tools: [writer()] });
+	expect(await second.work(source, { reuse: "content" })).toMatchObject({ status: "completed" });
+	expect(second.made).toEqual(["same"]);
+});
