@@ -231,10 +231,18 @@ function newestBeside(state: JournalState, path: readonly string[]): Seq {
 	let newest = 0;
 	let lane: JournalState | undefined = state;
 	for (const part of [...path, undefined]) {
-		for (const [each, { begun }] of entriesIn(lane.lanes)) if (each !== part) newest = Math.max(newest, begun);
+		for (const [each, beside] of entriesIn(lane.lanes)) if (each !== part) newest = Math.max(newest, newestIn(beside));
 		lane = part === undefined ? undefined : getIn(lane.lanes, part);
 		if (!lane) break;
 	}
+	return newest;
+}
+
+/** The `begun` of a lane. What is but a part of names of lanes, as of all forks of one kind, has the largest of theirs. */
+function newestIn({ entries, begun, lanes }: JournalState): number {
+	if (hasAny(entries)) return begun;
+	let newest = 0;
+	for (const [, lane] of entriesIn(lanes)) newest = Math.max(newest, newestIn(lane));
 	return newest;
 }
 
@@ -252,7 +260,7 @@ function failedBy(state: JournalState, program: string, by: readonly CallKey[] =
 function withoutFailures(lane: JournalState, around: Seq): JournalState {
 	const below = [...entriesIn(lane.lanes)];
 	const asked = Math.max(around, lane.asked);
-	const begun = below.map(([, { begun }]) => begun);
+	const begun = below.map(([, each]) => newestIn(each));
 	const others = (i: number): Seq => Math.max(asked, ...begun.filter((_, each) => each !== i));
 	let lanes: Dict<JournalState> = emptyDict;
 	for (const [i, [part, each]] of below.entries()) lanes = setIn(lanes, part, withoutFailures(each, others(i)));

@@ -161,7 +161,15 @@ const newLane = (): RecordedLane => ({
 function newestBeside(path: readonly RecordedLane[]): number {
 	let newest = 0;
 	for (const [i, { lanes }] of path.entries())
-		for (const lane of lanes.values()) if (lane !== path[i + 1]) newest = Math.max(newest, lane.begun);
+		for (const lane of lanes.values()) if (lane !== path[i + 1]) newest = Math.max(newest, newestIn(lane));
+	return newest;
+}
+
+/** The `begun` of a lane. What is but a part of names of lanes, as of all forks of one kind, has the largest of theirs. */
+function newestIn({ entries, begun, lanes }: RecordedLane): number {
+	if (entries.size > 0) return begun;
+	let newest = 0;
+	for (const lane of lanes.values()) newest = Math.max(newest, newestIn(lane));
 	return newest;
 }
 

@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { histories } from "../../../../tests/sample.ts";
+import { NonRetryableError } from "../../src/index.ts";
 import { isInner } from "../../src/script/branches.ts";
 import type { Reuse } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, plain, sourceOf } from "./programs.ts";
@@ -157,4 +158,41 @@ test("an unedited script by content finds each answer where it was: one that was
 	const second = first.next({ model: echo(() => "another"), tools: [writer()] });
 	expect(await second.work(source, { reuse: "content" })).toMatchObject({ status: "completed" });
 	expect(second.made).toEqual(["same"]);
+});
+
+test("a failure that branches rest on stays told, when others of their kind began before it", async () => {
+	const source = script(`
+		const first = ctx.parallel([() => ctx.tool("write", { text: "a" })]);
+		await ctx.agent("broken").catch(() => {});
+		await first;
+		await ctx.parallel([() => ctx.tool("slow", {})]);
+	`);
+	let isUp = false;
+	const model = echo(() => {
+		if (!isUp) throw new NonRetryableError("no model");
+		return "up";
+	});
+	let broken = (): void => {};
+	const isBroken = new Promise<void>((resolve) => (broken = resolve));
+	const slow = {
+		...{ name: "slow", description: "Is slow.", parameters: { type: "object" }, purity: "side_effect" as const },
+		timeoutMs: 1,
+		call: (_: unknown, { signal }: { signal: AbortSignal }) =>
+			new Promise<string>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+	};
+	const write = async (): Promise<string> => {
+		await isBroken;
+		return "written";
+	};
+	let run = new Process({ model, tools: [writer(write), slow] });
+	const ended = run.work(source);
+	while (!run.kinds.includes("step_failed")) await setImmediate();
+	broken();
+	expect(await ended).toMatchObject({ status: "failed" });
+	isUp = true;
+	for (let life = 0; life < 2; life++) {
+		run = run.next();
+		expect(await run.work(source)).toMatchObject({ status: "failed", error: { code: "SCRIPT_BRANCH_FAILED" } });
+		expect(run.made).toEqual([]);
+	}
 });
