@@ -243,6 +243,10 @@ export function letThrough(entry: JournalEntry): JournalEntry {
 	return startsDurably(purity) && outcome.reason.code === "STEP_TIMEOUT" ? entry : withoutFailure(entry, outcome);
 }
 
+/** The entry of a step inside a call whose failure was let through: what that was told of last, with nothing made after it, failed it. */
+export const letThroughLast = (entry: JournalEntry, asked: Seq): JournalEntry =>
+	asked < (entry.order ?? 0) ? letThrough(entry) : entry;
+
 /** The entry after the outcome at `seq` is no longer told: a call that was asked for with knowledge of it may not be asked for again. */
 export const goneFrom = (entry: JournalEntry, seq: Seq): JournalEntry =>
 	entry.after < seq ? entry : { ...entry, mayBeGone: true };

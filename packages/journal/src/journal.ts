@@ -16,6 +16,7 @@ import {
 	isOpen,
 	type JournalEntry,
 	letThrough,
+	letThroughLast,
 	type Recall,
 	type RecordedStep,
 	recallEntry,
@@ -249,22 +250,23 @@ function newestIn({ entries, begun, lanes }: JournalState): number {
 /** The state after a program ended by throwing. @param by as in `lane_failed` */
 function failedBy(state: JournalState, program: string, by: readonly CallKey[] = []): JournalState {
 	const next = by.reduce((all, call) => withoutLast(all, program, call), state);
-	return changed(next, program, (found) => withoutFailures(found, 0));
+	return changed(next, program, (found) => withoutFailures(found, forgotten, 0));
 }
 
 /**
  * A lane after its program ended by throwing: failures that nothing rests on are forgotten, so a new run calls those steps again.
  *
+ * @param after what becomes of an entry
  * @param around the largest `after` of the calls in lanes above, and the largest `begun` of the lanes beside those
  */
-function withoutFailures(lane: JournalState, around: Seq): JournalState {
+function withoutFailures(lane: JournalState, after: typeof forgotten, around: Seq): JournalState {
 	const below = [...entriesIn(lane.lanes)];
 	const asked = Math.max(around, lane.asked);
 	const begun = below.map(([, each]) => newestIn(each));
 	const others = (i: number): Seq => Math.max(asked, ...begun.filter((_, each) => each !== i));
 	let lanes: Dict<JournalState> = emptyDict;
-	for (const [i, [part, each]] of below.entries()) lanes = setIn(lanes, part, withoutFailures(each, others(i)));
-	return { ...lane, entries: mapped(lane.entries, (entry) => forgotten(entry, Math.max(asked, ...begun))), lanes };
+	for (const [i, [part, each]] of below.entries()) lanes = setIn(lanes, part, withoutFailures(each, after, others(i)));
+	return { ...lane, entries: mapped(lane.entries, (entry) => after(entry, Math.max(asked, ...begun))), lanes };
 }
 
 /** The state without a failure that a program has let through, and without the failures inside that call. */
@@ -275,7 +277,7 @@ function withoutLast(state: JournalState, program: string, call: CallKey): Journ
 	const gone = changed(state, program, (found) => allGoneFrom(found, entry.order ?? 0));
 	const key = entryKey(call);
 	const without = changed(gone, call.lane, (lane) => ({ ...lane, entries: setIn(lane.entries, key, next) }));
-	return changed(without, innerLane(call), (inside) => withoutFailures(inside, 0));
+	return changed(without, innerLane(call), (inside) => withoutFailures(inside, letThroughLast, 0));
 }
 
 const allGoneFrom = (lane: JournalState, seq: Seq): JournalState => ({

@@ -10,6 +10,7 @@ import {
 	innerLane,
 	type JournalEntry,
 	letThrough,
+	letThroughLast,
 	type Recall,
 	type RecordedStep,
 	recallEntry,
@@ -121,9 +122,9 @@ export class Recorded {
 			changeAll(lane, (each) => goneFrom(each, entry.order ?? 0));
 			entries?.set(entryKey(call), next);
 			const inside = this.#laneAt(innerLane(call));
-			if (inside) forgetFailures(inside);
+			if (inside) forgetFailures(inside, letThroughLast);
 		}
-		forgetFailures(lane);
+		forgetFailures(lane, forgotten);
 	}
 
 	/** Every step, lane by lane, in the order of their first records. */
@@ -174,11 +175,11 @@ function newestIn({ entries, begun, lanes }: RecordedLane): number {
 }
 
 /** Forgets the failures in a lane and below that nothing rests on, so that those steps are called again. @param above the lanes above */
-function forgetFailures(lane: RecordedLane, above: readonly RecordedLane[] = []): void {
+function forgetFailures(lane: RecordedLane, after: typeof forgotten, above: readonly RecordedLane[] = []): void {
 	const path = [...above, lane];
 	const asked = Math.max(...path.map((each) => each.asked), newestBeside(path));
-	for (const [key, entry] of lane.entries) lane.entries.set(key, forgotten(entry, asked));
-	for (const below of lane.lanes.values()) forgetFailures(below, path);
+	for (const [key, entry] of lane.entries) lane.entries.set(key, after(entry, asked));
+	for (const below of lane.lanes.values()) forgetFailures(below, after, path);
 }
 
 function changeAll(lane: RecordedLane, change: (entry: JournalEntry) => JournalEntry): void {

@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { histories } from "../../../../tests/sample.ts";
-import { NonRetryableError } from "../../src/index.ts";
+import { NonRetryableError, type Step, type StepContext, type Tool } from "../../src/index.ts";
 import { isInner } from "../../src/script/branches.ts";
 import type { Reuse } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, plain, sourceOf } from "./programs.ts";
@@ -195,4 +195,41 @@ test("a failure that branches rest on stays told, when others of their kind bega
 		expect(await run.work(source)).toMatchObject({ status: "failed", error: { code: "SCRIPT_BRANCH_FAILED" } });
 		expect(run.made).toEqual([]);
 	}
+});
+
+test.each([
+	["lets it through", (error: unknown) => error],
+	["throws another error in its place", () => new Error("no payment")],
+])("what failed inside a tool that %s is made again with it, and what that had done before is not", async (_, end) => {
+	const made: string[] = [];
+	let isDown = true;
+	const inner = (name: string, fails: boolean): Step<string> => ({
+		...{ kind: "step", name, args: {}, purity: "side_effect" },
+		async call({ idempotencyKey: key }) {
+			made.push(`${name} ${key}`);
+			if (fails && isDown) throw new Error("down");
+			return name;
+		},
+	});
+	const order: Tool = {
+		...{ name: "order", description: "Orders.", parameters: { type: "object" }, purity: "side_effect" },
+		async call(_, context) {
+			// A step of a tool's own: what calls it gives it the lane, which its type does not promise.
+			const { lane } = context as unknown as StepContext;
+			await lane.perform(inner("reserve", false));
+			return lane.perform(inner("pay", true)).catch((error) => {
+				throw end(error);
+			});
+		},
+	};
+	const source = script('return ctx.tool("order", {});');
+	let run = new Process({ tools: [order] });
+	expect(await run.work(source)).toMatchObject({ status: "failed" });
+	isDown = false;
+	for (let life = 0; life < 2; life++) {
+		run = run.next();
+		expect(await run.work(source)).toMatchObject({ status: "completed", result: "pay" });
+	}
+	expect(made).toHaveLength(3);
+	expect(new Set(made).size).toBe(2);
 });
