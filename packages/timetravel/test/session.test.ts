@@ -31,6 +31,24 @@ function listening(words: string[], may = Promise.resolve()) {
 	};
 }
 
+test("who follows a session hears of each record that its state takes, from whatever log, also after a move, until that ends", async () => {
+	await using house = await House.open();
+	const session = await openSession(house.timeline, main);
+	const heard: string[] = [];
+	const texts = ({ data }: { data: unknown }): string => (data as { text?: string }).text ?? "";
+	const end = session.follow((record) => heard.push(`${texts(record)}, of ${told(session)}`));
+	session.log.append(said({ text: "a" }), main);
+	const seq = house.say("b");
+	house.say("elsewhere", side);
+	session.log.append(did({ text: "c" }), plan);
+	await house.timeline.checkout(seq, { scope: main });
+	session.log.append(said({ text: "d" }), main);
+	end();
+	session.log.append(said({ text: "e" }), main);
+	expect(heard.filter((each) => !each.startsWith(","))).toEqual(["a, of a", "b, of a b", "c, of a b c", "d, of a b d"]);
+	await session.close();
+});
+
 describe("work", () => {
 	test("begins at once, and is under way until it is over", async () => {
 		await using house = await House.open();
