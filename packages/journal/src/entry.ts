@@ -121,7 +121,7 @@ export function* cutCalls(
 ): Generator<RecordedStep> {
 	let known: Set<string> | undefined;
 	for (const [name, steps] of lanes) {
-		const [, fp, occ] = /^([0-9a-f]{16}):(\d+)$/.exec(name) ?? [];
+		const [, fp, occ] = innerName.exec(name) ?? [];
 		if (fp === undefined) continue;
 		known ??= new Set([...keys].map(shortKey));
 		const [first, ...others] = known.has(name) ? [] : steps;
@@ -136,6 +136,28 @@ export function* cutCalls(
 			isEffect: all.some(({ purity }) => startsDurably(purity)),
 		};
 	}
+}
+
+/** The name of the lane inside a call, as {@link innerLane} makes it. */
+const innerName = /^([0-9a-f]{16}):(\d+)$/;
+
+/** A lane and what is below it, as far as {@link newestBegun} needs it. */
+interface Begun {
+	/** The smallest `after` in the lane and below. */
+	readonly begun: Seq;
+	readonly hasSteps: boolean;
+	below(): Iterable<readonly [name: string, lane: Begun]>;
+}
+
+/**
+ * When the newest of a lane and the lanes below it began. What is but a part of names, as of all forks of one kind, is none itself; and
+ * the inside of a call begins nothing, since the lane of that call began before.
+ */
+export function newestBegun({ begun, hasSteps, below }: Begun): Seq {
+	let newest = hasSteps ? begun : 0;
+	for (const [name, lane] of below())
+		if (!hasSteps || !innerName.test(name)) newest = Math.max(newest, newestBegun(lane));
+	return newest;
 }
 
 /** The key as it stands in the name of a lane below: with 16 digits of the fingerprint. */

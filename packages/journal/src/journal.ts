@@ -17,6 +17,7 @@ import {
 	type JournalEntry,
 	letThrough,
 	letThroughLast,
+	newestBegun,
 	type Recall,
 	type RecordedStep,
 	recallEntry,
@@ -239,13 +240,15 @@ function newestBeside(state: JournalState, path: readonly string[]): Seq {
 	return newest;
 }
 
-/** The `begun` of a lane. What is but a part of names of lanes, as of all forks of one kind, has the largest of theirs. */
-function newestIn({ entries, begun, lanes }: JournalState): number {
-	if (hasAny(entries)) return begun;
-	let newest = 0;
-	for (const [, lane] of entriesIn(lanes)) newest = Math.max(newest, newestIn(lane));
-	return newest;
-}
+const newestIn = (lane: JournalState): Seq => newestBegun(begunOf(lane));
+
+const begunOf = ({ begun, entries, lanes }: JournalState): Parameters<typeof newestBegun>[0] => ({
+	begun,
+	hasSteps: hasAny(entries),
+	*below() {
+		for (const [name, lane] of entriesIn(lanes)) yield [name, begunOf(lane)] as const;
+	},
+});
 
 /** The state after a program ended by throwing. @param by as in `lane_failed` */
 function failedBy(state: JournalState, program: string, by: readonly CallKey[] = []): JournalState {

@@ -11,6 +11,7 @@ import {
 	type JournalEntry,
 	letThrough,
 	letThroughLast,
+	newestBegun,
 	type Recall,
 	type RecordedStep,
 	recallEntry,
@@ -166,13 +167,15 @@ function newestBeside(path: readonly RecordedLane[]): number {
 	return newest;
 }
 
-/** The `begun` of a lane. What is but a part of names of lanes, as of all forks of one kind, has the largest of theirs. */
-function newestIn({ entries, begun, lanes }: RecordedLane): number {
-	if (entries.size > 0) return begun;
-	let newest = 0;
-	for (const lane of lanes.values()) newest = Math.max(newest, newestIn(lane));
-	return newest;
-}
+const newestIn = (lane: RecordedLane): number => newestBegun(begunOf(lane));
+
+const begunOf = ({ begun, entries, lanes }: RecordedLane): Parameters<typeof newestBegun>[0] => ({
+	begun,
+	hasSteps: entries.size > 0,
+	*below() {
+		for (const [name, lane] of lanes) yield [name, begunOf(lane)] as const;
+	},
+});
 
 /** Forgets the failures in a lane and below that nothing rests on, so that those steps are called again. @param above the lanes above */
 function forgetFailures(lane: RecordedLane, after: typeof forgotten, above: readonly RecordedLane[] = []): void {

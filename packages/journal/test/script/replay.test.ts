@@ -160,13 +160,26 @@ test("an unedited script by content finds each answer where it was: one that was
 	expect(second.made).toEqual(["same"]);
 });
 
-test("a failure that branches rest on stays told, when others of their kind began before it", async () => {
-	const source = script(`
-		const first = ctx.parallel([() => ctx.tool("write", { text: "a" })]);
+test.each([
+	[
+		"when others of their kind began before it",
+		`const first = ctx.parallel([() => ctx.tool("write", { text: "a" })]);
 		await ctx.agent("broken").catch(() => {});
 		await first;
-		await ctx.parallel([() => ctx.tool("slow", {})]);
-	`);
+		await ctx.parallel([() => ctx.tool("slow", {})]);`,
+	],
+	[
+		"when they are in a branch that began before it",
+		`await ctx.parallel([
+			() => ctx.agent("broken").catch(() => {}),
+			async () => {
+				await ctx.tool("write", { text: "a" });
+				await ctx.phase("p", () => ctx.tool("slow", {}));
+			},
+		]);`,
+	],
+])("a failure that branches rest on stays told, %s", async (_, body) => {
+	const source = script(body);
 	let isUp = false;
 	const model = echo(() => {
 		if (!isUp) throw new NonRetryableError("no model");
