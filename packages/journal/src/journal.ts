@@ -73,8 +73,9 @@ export const journal = defineProjection<JournalState>({
 		on(stepStarted, (state, _, record) => afterRecord(state, record)),
 		on(stepCompleted, (state, _, record) => afterRecord(state, record)),
 		on(stepFailed, (state, _, record) => afterRecord(state, record)),
-		on(laneFailed, (state, { lane, by }) => failedBy(state, lane, by)),
-		on(scriptFailed, (state, { run, by }) => failedBy(state, scriptLane(run), by)),
+		on(laneFailed, (state, { lane, by }) => failedBy(state, lane, by, () => 0)),
+		// Branches of a script may share variables, so a call in any of them may rest on a failure.
+		on(scriptFailed, (state, { run, by }) => failedBy(state, scriptLane(run), by, newestAsked)),
 		on(laneClosed, (state, { lane }) => without(state, lane.split("/"))),
 	],
 	floor: (state) => {
@@ -250,10 +251,27 @@ const begunOf = ({ begun, entries, lanes }: JournalState): Parameters<typeof new
 	},
 });
 
-/** The state after a program ended by throwing. @param by as in `lane_failed` */
-function failedBy(state: JournalState, program: string, by: readonly CallKey[] = []): JournalState {
-	const next = by.reduce((all, call) => withoutLast(all, program, call), state);
-	return changed(next, program, (found) => withoutFailures(found, forgotten, 0));
+/**
+ * The state after a program ended by throwing.
+ *
+ * @param by as in `lane_failed`
+ * @param around the largest `after` of calls that may rest on any failure of it
+ */
+function failedBy(
+	state: JournalState,
+	program: string,
+	by: readonly CallKey[] | undefined,
+	around: (lane: JournalState) => Seq,
+): JournalState {
+	const next = (by ?? []).reduce((all, call) => withoutLast(all, program, call), state);
+	return changed(next, program, (found) => withoutFailures(found, forgotten, around(found)));
+}
+
+/** The largest `after` in a lane and below. */
+function newestAsked({ asked, lanes }: JournalState): Seq {
+	let newest = asked;
+	for (const [, lane] of entriesIn(lanes)) newest = Math.max(newest, newestAsked(lane));
+	return newest;
 }
 
 /**

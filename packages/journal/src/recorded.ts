@@ -82,8 +82,9 @@ export class Recorded {
 	/** Folds one more record. */
 	record(record: WalRecord): void {
 		if (laneClosed.is(record)) close(this.#root, record.data.lane.split("/"));
-		if (laneFailed.is(record)) this.#forgetFailures(record.data.lane, record.data.by);
-		if (scriptFailed.is(record)) this.#forgetFailures(scriptLane(record.data.run), record.data.by);
+		if (laneFailed.is(record)) this.#forgetFailures(record.data.lane, record.data.by, () => 0);
+		// Branches of a script may share variables, so a call in any of them may rest on a failure.
+		if (scriptFailed.is(record)) this.#forgetFailures(scriptLane(record.data.run), record.data.by, newestAsked);
 		if (!stepKinds.includes(record.kind)) return;
 		const step = record.data as Identity & {
 			readonly within?: number;
@@ -111,11 +112,11 @@ export class Recorded {
 		for (const each of path) each.begun = Math.min(each.begun, step.within ?? entry.after);
 	}
 
-	/** Folds the end of a program by throwing. @param by as in `lane_failed` */
-	#forgetFailures(program: string, by: readonly CallKey[] = []): void {
+	/** Folds the end of a program by throwing. The parameters are those of `failedBy` in `journal.ts`. */
+	#forgetFailures(program: string, by: readonly CallKey[] | undefined, around: (lane: RecordedLane) => number): void {
 		const lane = this.#laneAt(program);
 		if (!lane) return;
-		for (const call of by) {
+		for (const call of by ?? []) {
 			const entries = this.#laneAt(call.lane)?.entries;
 			const entry = entries?.get(entryKey(call));
 			const next = entry && letThrough(entry);
@@ -123,9 +124,9 @@ export class Recorded {
 			changeAll(lane, (each) => goneFrom(each, entry.order ?? 0));
 			entries?.set(entryKey(call), next);
 			const inside = this.#laneAt(innerLane(call));
-			if (inside) forgetFailures(inside, letThroughLast);
+			if (inside) forgetFailures(inside, letThroughLast, 0);
 		}
-		forgetFailures(lane, forgotten);
+		forgetFailures(lane, forgotten, around(lane));
 	}
 
 	/** Every step, lane by lane, in the order of their first records. */
@@ -177,12 +178,24 @@ const begunOf = ({ begun, entries, lanes }: RecordedLane): Parameters<typeof new
 	},
 });
 
+/** The largest `after` in a lane and below. */
+function newestAsked(lane: RecordedLane): number {
+	let newest = 0;
+	for (const { asked } of lanesBelow(lane)) newest = Math.max(newest, asked);
+	return newest;
+}
+
 /** Forgets the failures in a lane and below that nothing rests on, so that those steps are called again. @param above the lanes above */
-function forgetFailures(lane: RecordedLane, after: typeof forgotten, above: readonly RecordedLane[] = []): void {
+function forgetFailures(
+	lane: RecordedLane,
+	after: typeof forgotten,
+	around: number,
+	above: readonly RecordedLane[] = [],
+): void {
 	const path = [...above, lane];
-	const asked = Math.max(...path.map((each) => each.asked), newestBeside(path));
+	const asked = Math.max(around, ...path.map((each) => each.asked), newestBeside(path));
 	for (const [key, entry] of lane.entries) lane.entries.set(key, after(entry, asked));
-	for (const below of lane.lanes.values()) forgetFailures(below, after, path);
+	for (const below of lane.lanes.values()) forgetFailures(below, after, around, path);
 }
 
 function changeAll(lane: RecordedLane, change: (entry: JournalEntry) => JournalEntry): void {

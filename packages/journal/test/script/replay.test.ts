@@ -178,6 +178,16 @@ test.each([
 			},
 		]);`,
 	],
+	[
+		"when it is a call of one that began before it",
+		`await ctx.parallel([
+			() => ctx.agent("broken").catch(() => {}),
+			async () => {
+				await ctx.tool("write", { text: "a" });
+				await ctx.tool("slow", {});
+			},
+		]);`,
+	],
 ])("a failure that branches rest on stays told, %s", async (_, body) => {
 	const source = script(body);
 	let isUp = false;
