@@ -4,10 +4,13 @@ import type { Ended } from "./kit/killable.ts";
 
 let asked = 0;
 
-/** Carries it out in this process, which has begun already; every eighth one in a process of its own, so that both are seen to be alike. */
+/** Read here: with `sample.ts` each test that carries something out would be run whole again by the deep run. */
+const EVERY = process.env.REYN_DEEP === undefined ? 8 : 4;
+
+/** Carries it out in this process, which has begun already; every so-many-th one in a process of its own, so that both are seen to be alike. */
 export async function carryOut(...how: Parameters<typeof start>): Promise<Ended> {
 	const [place, args, input, via] = how;
-	if (asked++ % 8 === 0 || input !== undefined || via !== undefined) return run(...how);
+	if (asked++ % EVERY === 0 || input !== undefined || via !== undefined) return run(...how);
 	const { main } = await import("../apps/cli/src/main.ts");
 	const said = { stdout: "", stderr: "" };
 	const streams = (["stdout", "stderr"] as const).map((name) => ({ name, write: process[name].write }));

@@ -55,20 +55,17 @@ function asNobody(): readonly string[] | string {
 		: "the superuser may read everything, and its rights cannot be dropped here";
 }
 
-test.skipIf(process.platform === "win32")(
-	"what Node compiles is kept for the next command below a directory of the user",
-	async () => {
-		const home = join(here.cwd, "..", "cache-of-user");
-		const { NODE_COMPILE_CACHE: _, ...env } = process.env;
-		for (const cache of [home, "not/absolute"]) {
-			const options = { env: { ...env, XDG_CACHE_HOME: cache, HOME: cache }, encoding: "utf8", cwd: here.cwd } as const;
-			const { status, stderr } = spawnSync(process.execPath, [...reyn, "--help"], options);
-			expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-		}
-		expect(await readdir(join(home, "reyn", "compiled"))).not.toEqual([]);
-		expect(await readdir(here.cwd)).not.toContain("not");
-	},
-);
+test("what Node compiles is kept for the next command below a directory of the user", async () => {
+	const home = join(here.cwd, "..", "cache-of-user");
+	const { NODE_COMPILE_CACHE: _, ...env } = process.env;
+	for (const cache of [home, "not/absolute"]) {
+		const options = { env: { ...env, XDG_CACHE_HOME: cache, HOME: cache }, encoding: "utf8", cwd: here.cwd } as const;
+		const { status, stderr } = spawnSync(process.execPath, [...reyn, "--help"], options);
+		expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+	}
+	expect(await readdir(join(home, "reyn", "compiled"))).not.toEqual([]);
+	expect(await readdir(here.cwd)).not.toContain("not");
+});
 
 describe("bad input ends with one clear line and a code of its own, and changes nothing", () => {
 	test.each<[string, string[], number, RegExp]>([
