@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { unhandled } from "../../../tests/kit/unhandled.ts";
 import { delegate } from "../src/engine/delegate.ts";
-import { workerAt } from "../src/file/host.ts";
+import { workerAt } from "../src/file/thread.ts";
 import { defineRecord, fileEngine, memoryEngine, openWal, type Wal, type WalRecord } from "../src/index.ts";
 import { sqliteEngine } from "../src/sqlite/index.ts";
 import { MemoryDisk } from "../src/testing/index.ts";

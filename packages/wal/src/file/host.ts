@@ -1,12 +1,10 @@
 /** Where the writer of the files runs: in a worker thread, or for tests in this one. */
-import { fileURLToPath } from "node:url";
-import { Worker } from "node:worker_threads";
 import type { Disk } from "../disk/disk.ts";
 import type { Owner } from "../engine/engine.ts";
-import { codeOf, type WalCode, WalError } from "../errors.ts";
 import type { Seq } from "../record/record.ts";
 import type { Fresh, OpenedFile } from "./log-file.ts";
 import type { LogFileOptions } from "./options.ts";
+import { freeThread } from "./thread.ts";
 
 /** The writer as the rest of the log sees it. Each call ends before the next begins. */
 export interface LogFileHost {
@@ -48,82 +46,24 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 	};
 }
 
-/** A message to the worker, and its answer. */
-export interface Request {
-	readonly name: "lock" | "recover" | "append" | "truncateBefore" | "close";
-	readonly args: readonly unknown[];
-}
-
-export type Answer =
-	| { readonly value: unknown }
-	| {
-			readonly error: {
-				readonly code: string;
-				readonly message: string;
-				readonly detail: Readonly<Record<string, unknown>>;
-			};
-	  };
-
-function noThread(path: string | undefined, cause?: unknown): WalError {
-	const text = `the thread that writes the log is not there: ${path ?? "a bundle of CommonJS cannot say where it lies"}. A bundler has to leave @reyn/wal out (external), or in a bundle of ES modules make worker.js of @reyn/wal/dist an entry of its own beside the bundle, with fs-native-extensions left out`;
-	return new WalError("WAL_IO", text, { path, code: "NO_THREAD" }, { cause });
-}
-
-/** @param base the `import.meta.url` of this module, which a bundle of CommonJS has not */
-export function workerAt(base: string | undefined): URL {
-	if (base === undefined) throw noThread(undefined);
-	return new URL(base.endsWith(".ts") ? "./worker.ts" : "./worker.js", base);
-}
-
-/** Its file, or a part of it that it imports. */
-const isMissing = (error: unknown): boolean => /^(ERR_)?MODULE_NOT_FOUND$/.test(codeOf(error) ?? "");
-
 /** The calls in a worker thread: no disk, however slow, holds up the event loop. */
 export function inWorker(spec: HostSpec): LogFileHost {
-	const url = workerAt(import.meta.url);
-	// `node --input-type=module -e …` speaks of its own text: no thread of a file begins with it. Else it begins as its process did.
-	const isOfText = process.execArgv.some((option) => option.startsWith("--input-type"));
-	const worker = new Worker(url, { workerData: spec, ...(isOfText && { execArgv: [] }) });
-	// An open log alone keeps no process alive; a call that waits for its answer does.
-	worker.unref();
-	// A truncation may be asked for while a batch is written: the answers come in the order of the calls.
-	const waiting: { resolve(value: unknown): void; reject(error: Error): void }[] = [];
-	let ended: Error | undefined;
-	worker.on("message", (answer: Answer) => {
-		const call = waiting.shift();
-		if (waiting.length === 0) worker.unref();
-		if ("error" in answer)
-			call?.reject(new WalError(answer.error.code as WalCode, answer.error.message, answer.error.detail));
-		else call?.resolve(answer.value);
-	});
-	const end = (error: Error): void => {
-		ended ??= error;
-		worker.unref();
-		for (const call of waiting.splice(0)) call.reject(error);
-	};
-	worker.on("error", (error) => end(isMissing(error) ? noThread(fileURLToPath(url), error) : (error as Error)));
-	worker.on("exit", () => end(new Error("the thread that writes the log has ended")));
-	const call = <T>(name: Request["name"], ...args: readonly unknown[]): Promise<T> =>
-		new Promise<T>((resolve, reject) => {
-			if (ended) return reject(ended);
-			waiting.push({ resolve: resolve as (value: unknown) => void, reject });
-			worker.ref();
-			worker.postMessage({ name, args } satisfies Request);
-		});
+	const thread = freeThread();
+	const begun = thread.call<void>("begin", spec);
+	// Whoever calls next is told why: a thread that could not begin answers nothing.
+	begun.catch(() => {});
 	return {
-		lock: () => call("lock"),
-		recover: (proven) => call("recover", proven),
-		append: (text, expect, count) => call("append", text, expect, count),
-		truncateBefore: (seq) => call("truncateBefore", seq),
+		lock: () => thread.call("lock"),
+		recover: (proven) => thread.call("recover", proven),
+		append: (text, expect, count) => thread.call("append", text, expect, count),
+		truncateBefore: (seq) => thread.call("truncateBefore", seq),
 		async close() {
 			try {
-				await call("close");
+				await thread.call("close");
 			} finally {
-				await worker.terminate();
+				await thread.giveBack();
 			}
 		},
-		async end() {
-			await worker.terminate();
-		},
+		end: () => thread.end(),
 	};
 }

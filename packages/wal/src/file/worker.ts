@@ -1,18 +1,20 @@
-/** The thread that owns a log's files. */
-import { parentPort, workerData } from "node:worker_threads";
+/** The thread that owns a log's files: those of one log at a time. */
+import { parentPort } from "node:worker_threads";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { ReynError } from "../errors.ts";
 import { callsOn } from "./calls.ts";
-import type { Answer, HostSpec, Request } from "./host.ts";
+import type { HostSpec } from "./host.ts";
+import type { Answer, Request } from "./thread.ts";
 
-const calls = callsOn(nodeDisk, workerData as HostSpec) as Record<
-	Request["name"],
-	(...args: readonly unknown[]) => unknown
->;
+let calls: Record<string, (...args: readonly unknown[]) => unknown> = {};
 
 parentPort?.on("message", ({ name, args }: Request) => {
-	parentPort?.postMessage(answer(() => calls[name](...args)));
+	parentPort?.postMessage(answer(() => (name === "begin" ? begin(args[0] as HostSpec) : calls[name]?.(...args))));
 });
+
+function begin(spec: HostSpec): void {
+	calls = callsOn(nodeDisk, spec) as typeof calls;
+}
 
 function answer(run: () => unknown): Answer {
 	try {
