@@ -274,8 +274,8 @@ export const goneFrom = (entry: JournalEntry, seq: Seq): JournalEntry =>
 	entry.after < seq ? entry : { ...entry, mayBeGone: true };
 
 /**
- * What the log says of a step that is about to be called. `order` is the place at which the program is told. `from` is the seq of
- * the outcome where that was recorded at another place (before an edit of the script) and has to be adopted.
+ * What the log says of a step that is about to be called. `order` is the place at which the program is told. `from` is present where
+ * the outcome was recorded before an edit of the script, and has to be adopted.
  */
 export type Recall =
 	/** The step has to be called; `failed` is the try before. */
@@ -287,7 +287,7 @@ export type Recall =
 			readonly usage?: Usage | undefined;
 			readonly started?: Seq;
 			readonly prepared?: unknown;
-			readonly from?: Seq;
+			readonly from?: From;
 			readonly order: Seq;
 	  }
 	/** The answer of a world step. It is asked again, unless it is `settled`: an effect of the program came after it and may rest on it. */
@@ -295,7 +295,7 @@ export type Recall =
 			readonly kind: "world";
 			readonly kept: StoredResult;
 			readonly settled: boolean;
-			readonly from?: Seq;
+			readonly from?: From;
 			readonly order: Seq;
 	  }
 	/** The call failed, and the program was told. `again` is present where another try may help and nothing rests on the failure. */
@@ -303,12 +303,19 @@ export type Recall =
 			readonly kind: "failed";
 			readonly reason: Reason;
 			readonly started?: Seq;
-			readonly from?: Seq;
+			readonly from?: From;
 			readonly order: Seq;
 			readonly again?: FailedTry;
 	  }
 	/** An effect was started, and its outcome is unknown. */
 	| { readonly kind: "in_doubt"; readonly started: Seq; readonly prepared?: unknown; readonly attempt: number };
+
+/** An outcome that was recorded before an edit of the script. */
+export interface From {
+	readonly seq: Seq;
+	/** How many edits ago: what a newer text was told comes before what only an older one was. */
+	readonly edits: number;
+}
 
 /** An earlier try that may be followed by another. */
 export interface FailedTry {

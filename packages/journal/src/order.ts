@@ -12,7 +12,7 @@
  */
 import { setImmediate } from "node:timers";
 import { type Seq, systemTimers, type Timers } from "@reyn/wal";
-import { innerLane, type RecordedStep } from "./entry.ts";
+import { innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { type Divergence, ReplayDivergenceError } from "./errors.ts";
 import type { ProgramEnded } from "./failure.ts";
 import { GoneEffects } from "./gone.ts";
@@ -21,10 +21,13 @@ import { Refusals } from "./refusals.ts";
 import { Unasked, type Unheard } from "./unasked.ts";
 
 /**
- * The ranks of calls, told from 0 to 2: calls that leave no record, calls that this program has recorded, calls that were recorded
- * before the program was edited or that a preview assumes.
+ * The ranks of calls, told from the smallest: 0 for calls that leave no record, 1 for those that this program has recorded, 2 for those
+ * that were recorded before its last edit, and so on for each edit before; the largest for those that a preview assumes.
  */
-export type Rank = 0 | 1 | 2;
+export type Rank = number;
+
+/** The rank of a recorded call. */
+export const rankOf = (known: Recall): Rank => 1 + (("from" in known && known.from?.edits) || 0);
 
 /** A call, as far as the order needs to know it. */
 export interface Asked {
@@ -144,14 +147,18 @@ export class Ticket {
 		this.#over = undefined;
 	}
 
-	/** Sets the place: the seq of the outcome's record. A place that is set stays. Call it in the same synchronous step as the append. */
+	/**
+	 * Sets the place: the seq of the outcome's record. A place that is set stays, unless it is from before an edit: the call was made
+	 * again. Call it in the same synchronous step as the append.
+	 */
 	placed(seq: Seq): void {
-		if (this.place === undefined && !this.isTold) this.#order.place(this, 1, seq);
+		if (this.isTold || (this.place !== undefined && this.rank <= 1)) return;
+		this.#order.place(this, 1, seq);
 	}
 
 	/** Places a call whose answer a preview only assumes: it is told after all that are recorded, in the order of `at`. */
 	assumed(at: number): void {
-		this.#order.place(this, 2, ASSUMED + at);
+		this.#order.place(this, ASSUMED, at);
 	}
 
 	/** Moves a call that was recorded before an edit to its new place: its outcome has been recorded again, when its turn came. */
@@ -311,6 +318,7 @@ export class Order {
 	/** For tickets: gives a call its place, and keeps the calls sorted. */
 	place(ticket: Ticket, rank: Rank, place: number): void {
 		if (this.#begun === ticket) this.#begun = undefined;
+		if (ticket.place !== undefined) remove(this.#placed, ticket);
 		ticket.rank = rank;
 		ticket.place = place;
 		let [low, high] = [0, this.#placed.length];
@@ -653,8 +661,8 @@ const unheard = (lane: string, step: RecordedStep): Unheard => ({
 	describe: () => `${step.name} (${step.fp.slice(0, 8)}:${step.occ}) in ${lane}`,
 });
 
-/** Larger than any seq, so that assumed answers come after all recorded ones; small enough to add a position exactly. */
-const ASSUMED = 2 ** 50;
+/** Assumed answers come after all recorded ones. */
+const ASSUMED: Rank = Number.POSITIVE_INFINITY;
 
 /** Calls that a script is told between two turns of the event loop; a burst of recorded answers counts as one. */
 const TOLD_AT_A_TIME = 50;

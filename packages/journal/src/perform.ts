@@ -14,11 +14,11 @@ import {
 	systemClock,
 	systemTimers,
 } from "@reyn/wal";
-import { entryKey, type FailedTry, type Identity, innerLane, type Recall } from "./entry.ts";
+import { entryKey, type FailedTry, type From, type Identity, innerLane, type Recall } from "./entry.ts";
 import { isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
 import { failureOf, isFailureOfCall, isStop, recalledAs, thrownAs } from "./failure.ts";
 import type { Lane } from "./lane.ts";
-import type { Ticket } from "./order.ts";
+import { rankOf, type Ticket } from "./order.ts";
 import { deniedBy, type GatedCall, isGated, isVerdict, type Verdict, waitingFor } from "./permit.ts";
 import type { Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
@@ -88,8 +88,6 @@ function placeOf(known: Recall, recordsItsEnd: boolean): Seq | undefined {
 	if (known.kind === "failed") return known.again && !recordsItsEnd ? undefined : known.order;
 	return known.kind === "ghost" || known.kind === "world" ? known.order : undefined;
 }
-
-const rankOf = (known: Recall): 1 | 2 => ("from" in known && known.from !== undefined ? 2 : 1);
 
 /** Takes one step from what the log knows of it to what its caller is told. */
 class Performance<T> implements Asked<T> {
@@ -559,6 +557,8 @@ class Performance<T> implements Asked<T> {
 			const kept = await this.#whenSpace(() => storeResult(result, results, redact && this.#redact));
 			// A world answer that is the same as before needs no second record.
 			const isSame = before && canonicalJson(before) === canonicalJson(JSON.parse(JSON.stringify(kept)));
+			const { from } = this.known.kind === "world" ? this.known : {};
+			if (from && before) return await this.#worldAnew(from, isSame ? before : kept, isSame);
 			const moves = before && !isSame ? order?.program : undefined;
 			if (moves !== undefined) order?.moved(this.#ticket?.place ?? 0);
 			const completed = stepCompleted({
@@ -581,6 +581,18 @@ class Performance<T> implements Asked<T> {
 		return { give: () => value };
 	}
 
+	/**
+	 * Keeps what the world says now, where it was asked before an edit. It is told in its old place, and recorded no sooner than that:
+	 * the records of a revision have the order in which they are told.
+	 */
+	async #worldAnew(from: From, kept: StoredResult, isSame: boolean | undefined): Promise<Ending<T>> {
+		const stored: StoredResult = JSON.parse(JSON.stringify(kept));
+		const value = (await loadResult(stored, this.#using.results)) as T;
+		const record = async (): Promise<Seq> =>
+			(await this.#append(stepCompleted({ ...this.#id, ...this.#after, ...stored }))).seq;
+		return { give: () => value, adopt: () => (isSame ? this.#adopt(from, { kept: stored }) : record()) };
+	}
+
 	/** The tokens that a result cost, or the error when `usage` throws or gives no token counts. */
 	#paid(result: T): { readonly usage?: Usage; readonly wrong?: JournalError } {
 		const { name } = this.#id;
@@ -600,19 +612,19 @@ class Performance<T> implements Asked<T> {
 
 	/** Records at this place a result that was found at another one, so that the next replay finds it here. */
 	async #adopt(
-		from: Seq,
+		from: From,
 		{ kept, usage, started }: Pick<Recall & { kind: "ghost" }, "kept" | "usage" | "started">,
 	): Promise<Seq> {
 		const more = { ...(started === undefined ? {} : { started }), ...(usage ? { usage } : {}) };
-		return (await this.#append(stepCompleted({ ...this.#id, ...this.#after, adopts: from, ...kept, ...more }))).seq;
+		return (await this.#append(stepCompleted({ ...this.#id, ...this.#after, adopts: from.seq, ...kept, ...more }))).seq;
 	}
 
-	async #adoptFailure(from: Seq, { reason, started }: Recall & { kind: "failed" }): Promise<Seq> {
+	async #adoptFailure(from: From, { reason, started }: Recall & { kind: "failed" }): Promise<Seq> {
 		const start = started === undefined ? {} : { started };
 		const draft = {
 			...this.#id,
 			...this.#after,
-			adopts: from,
+			adopts: from.seq,
 			...start,
 			retryable: false,
 			told: true as const,

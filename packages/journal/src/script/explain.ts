@@ -4,10 +4,10 @@
  */
 import type { Scope, Seq } from "@reyn/wal";
 import type { Identity, JournalEntry, Recall } from "../entry.ts";
-import { type Divergence, JournalError, reasonOf } from "../errors.ts";
+import { type Divergence, JournalError, ReplayDivergenceError, reasonOf } from "../errors.ts";
 import { failureOf, isStop, recalledAs, thrownAs } from "../failure.ts";
 import type { Lane } from "../lane.ts";
-import type { Order, Ticket } from "../order.ts";
+import { type Order, rankOf, type Ticket } from "../order.ts";
 import { type Asked, describe } from "../perform.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import { leavesOutcome, startsDurably } from "../purity.ts";
@@ -180,14 +180,18 @@ class Explorer {
 		const known = memo.recall(id);
 		const isGuess = this.#isGuessing;
 		const at = this.#calls.push(undefined) - 1;
-		const asked = { ...id, isUnheardOf: false, describe: () => describe(id) };
+		const isUnheardOf = startsDurably(id.purity) && known.kind === "fresh" && !known.failed;
+		const asked = { ...id, isUnheardOf, describe: () => describe(id) };
 		const isTold = known.kind === "ghost" || known.kind === "world" || known.kind === "failed";
 		const isPure = !leavesOutcome(id.purity);
-		const rank = isPure ? 0 : isTold && known.from !== undefined ? 2 : 1;
+		const rank = isPure ? 0 : rankOf(known);
 		const ticket = order.ask(asked, isTold ? known.order : undefined, rank);
 		const told = async (): Promise<T> => {
 			if (isTold || isPure) this.#calls[at] = this.#row(id, known);
-			else await ticket.mayBegin(this.using.signal);
+			else
+				await this.#begins(ticket, () => {
+					this.#calls[at] = this.#row(id, known);
+				});
 			const ending = await this.#ending(lane, id, step, known, at, ticket);
 			const row = this.#calls[at];
 			if (isGuess && row) this.#calls[at] = { ...row, guessed: row.saved };
@@ -195,6 +199,21 @@ class Explorer {
 			return ending();
 		};
 		return { known: { kind: "fresh" }, told, atHand() {}, observe() {}, done: () => ticket.done() };
+	}
+
+	/** Waits until the call would begin. One that would be refused ends the preview, as it ends the run. */
+	async #begins(ticket: Ticket, refused: () => void): Promise<void> {
+		try {
+			await ticket.mayBegin(this.using.signal);
+		} catch (error) {
+			if (error instanceof ReplayDivergenceError) {
+				const { expected, got, seq, path } = error;
+				refused();
+				this.#divergences.push({ expected, got, seq, path });
+				this.stop(error);
+			}
+			throw error;
+		}
 	}
 
 	/** The row of a call in the preview. */
@@ -205,7 +224,7 @@ class Explorer {
 		const free = { saved: 0, guessed: 0, toPay: 0 };
 		switch (known.kind) {
 			case "ghost": {
-				const seq = known.from === undefined ? seqOf(here) : { seq: known.from };
+				const seq = known.from === undefined ? seqOf(here) : { seq: known.from.seq };
 				return { ...row, ...free, state: "hit", ...seq, saved: tokensOf(known.usage) };
 			}
 			case "world":

@@ -2,6 +2,7 @@
  * The memo of a script run: its recorded calls. Calls of the same revision are found by place, calls of earlier revisions by chain. A
  * *revision* is the span of one text with one set of arguments.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { Seq, WalRecord } from "@reyn/wal";
 import {
 	entryAfter,
@@ -31,6 +32,8 @@ export interface Memory {
 }
 
 interface Remembered extends Memory {
+	/** As of its newest record: a call that is made again may stand behind other calls than it did. */
+	id: Identity;
 	entry: JournalEntry;
 	readonly answer: Answer;
 }
@@ -55,7 +58,8 @@ export class ScriptMemo {
 	#run = "";
 	#revision = 0;
 	#reuse: Reuse = "prefix";
-	#version = "";
+	/** The text and the arguments of each revision. */
+	readonly #versions: string[] = [];
 	/** The calls of this revision, by key. */
 	#here = new Map<string, Remembered>();
 	/** The newest effect that was started in any revision. */
@@ -68,6 +72,18 @@ export class ScriptMemo {
 	#answers = new Map<string, Answer>();
 	/** The calls of earlier revisions, by chain. */
 	readonly #byChain = new Map<string, Remembered>();
+	/** The calls of each revision but this one. */
+	readonly #byRevision = new Map<number, readonly Remembered[]>();
+	/** How many edits ago each of them was: first those of the same text, then the newest. */
+	#edits = new Map<number, number>();
+	/** Of those of the same text, by chain: they say in which order their answers are told. */
+	#sameText = new Map<string, Remembered>();
+	/** What this revision goes on with, by key: the calls of the one before. */
+	#before = new Map<string, Remembered>();
+	/** The calls of this revision that were found in that. */
+	#goneOn = new Set<string>();
+	/** Was the script told anything in this revision that the one before was not? */
+	#isApart = false;
 	readonly #byLoose = new Map<string, Remembered[]>();
 	readonly #byFingerprint = new Map<string, Remembered[]>();
 	readonly #byOutcome = new Map<Seq, Remembered>();
@@ -114,15 +130,19 @@ export class ScriptMemo {
 		};
 		if (known) known.entry = entryAfter(known.entry, record);
 		else this.#here.set(key, found);
+		if (!earlier) found.id = id;
 		if (id.place && !earlier) this.#byPosition.set(positionOf(id.lane, id.place.at), found);
 		if (record.kind === stepCompleted.kind) this.#completed.set(id.fp, found.entry);
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
-		const isEffect = record.kind === stepStarted.kind || id.adopts !== undefined;
+		// What this run has recorded itself was no effect of now, though it is recorded again.
+		const isElsewhere = id.adopts !== undefined && !this.#byOutcome.has(id.adopts);
+		const isEffect = record.kind === stepStarted.kind || isElsewhere;
 		if (isEffect && startsDurably(id.purity)) {
 			this.#lastEffect = record.seq;
 			if (isInner(id.lane)) this.#effectsIn.set(callOf(id), record.seq);
 		}
 		if (earlier) return;
+		if (found.entry.order !== undefined && found.entry.outcome?.seq === record.seq) this.#heard(found, id.adopts);
 		this.#steps.record(record);
 		if (stepCompleted.is(record) && record.data.moves !== undefined) this.#learnAll();
 	}
@@ -142,14 +162,14 @@ export class ScriptMemo {
 		const around = { lastEffect: this.#lastEffect, asked: Number.MAX_SAFE_INTEGER };
 		const here = this.#here.get(keyOf(id));
 		if (here) return recallEntry(here.entry, around);
-		const found = id.place && this.#find(id, id.place);
+		const found = id.place && (this.#find(id, id.place) ?? this.#afterFailure(id));
 		if (!found) return { kind: "fresh" };
 		const known = recallEntry(found.entry, around);
 		if (known.kind === "fresh" || known.kind === "in_doubt") return known;
-		// A world step of an earlier revision is asked again: its new answer has a place of its own.
-		if (known.kind === "world" && !known.settled) return { kind: "fresh" };
 		if (known.kind !== "failed") found.answer.usedBy = callOf(id);
-		return { ...known, from: found.entry.outcome?.seq as Seq };
+		const { entry, revision } = (found.id.place && this.#sameText.get(found.id.place.chain)) ?? found;
+		const { order = known.order } = entry;
+		return { ...known, order, from: { seq: found.entry.outcome?.seq as Seq, edits: this.#edits.get(revision) ?? 1 } };
 	}
 
 	/** The steps of this revision in one lane. */
@@ -191,10 +211,18 @@ export class ScriptMemo {
 		yield* this.#here.values();
 	}
 
-	/** An earlier effect with the same fingerprint, which a call would make a second time. */
-	effectLike({ fp }: Identity): Memory | undefined {
+	/**
+	 * An earlier effect with the same fingerprint, which a call would make a second time; or one of its name and lane that was made after
+	 * the failure that the run had ended by, and that this one may be meant in the place of.
+	 */
+	effectLike({ fp, name, lane }: Identity): Memory | undefined {
+		const isMade = ({ id, entry }: Memory): boolean => startsDurably(id.purity) && entry.started !== undefined;
 		const all = [...(this.#byFingerprint.get(fp) ?? []), ...this.#here.values()];
-		return all.find(({ id, entry }) => id.fp === fp && startsDurably(id.purity) && entry.started !== undefined);
+		const same = all.find((each) => each.id.fp === fp && isMade(each));
+		if (same) return same;
+		const isLike = ({ id, entry, answer }: Remembered): boolean =>
+			entry.mayBeGone === true && id.name === name && id.lane === lane && answer.usedBy === undefined;
+		return this.#before.values().find((each) => isMade(each) && isLike(each));
 	}
 
 	/** The newest effect that was started inside a call: another call in its place may make it a second time. */
@@ -208,9 +236,23 @@ export class ScriptMemo {
 		const version = `${script} ${args}`;
 		this.#reuse = reuse;
 		// A run that goes on unchanged finds everything where it was.
-		if (version === this.#version) return;
-		this.#version = version;
-		this.#revision++;
+		if (version === this.#versions.at(-1)) return;
+		this.#byRevision.set(this.#revision, [...this.#here.values()]);
+		if (this.#isApart) this.#before = new Map();
+		for (const [key, each] of this.#here) this.#before.set(key, each);
+		this.#isApart = false;
+		this.#goneOn = new Set();
+		const isSame = (revision: number): boolean => this.#versions[revision - 1] === version;
+		const before = this.#versions.map((_, i) => i + 1).sort((a, b) => Number(isSame(b)) - Number(isSame(a)) || b - a);
+		this.#edits = new Map(before.map((revision, i) => [revision, i + 1]));
+		const ofSame = before.filter(isSame).reverse();
+		this.#sameText = new Map(
+			ofSame
+				.flatMap((revision) => this.#byRevision.get(revision) ?? [])
+				.flatMap((each) => (each.id.place && each.entry.order ? [[each.id.place.chain, each] as const] : [])),
+		);
+		this.#versions.push(version);
+		this.#revision = this.#versions.length;
 		for (const each of this.#here.values()) {
 			if (each.id.place) this.#byChain.set(each.id.place.chain, each);
 			if (each.id.place) push(this.#byLoose, each.id.place.loose, each);
@@ -249,6 +291,30 @@ export class ScriptMemo {
 		return id.purity === "llm" ? this.#byFingerprint.get(id.fp)?.find(isGiven) : undefined;
 	}
 
+	/**
+	 * A call that was made after the failure that the run ended by. The call that had failed is made again, behind all that is recorded:
+	 * where calls overlap, others that rest on it are then asked for in another order, and have another chain. As long as the script is
+	 * told only what it was told before, they are the same, as they are in an unchanged text.
+	 */
+	#afterFailure(id: Identity): Remembered | undefined {
+		const found = this.#before.get(keyOf(id));
+		const call = callOf(id);
+		// The steps inside a call are found with it.
+		if (isInner(id.lane)) return this.#goneOn.has(call) ? found : undefined;
+		if (this.#isApart || !found?.entry.mayBeGone || found.answer.usedBy !== undefined) return undefined;
+		this.#goneOn.add(call);
+		return found;
+	}
+
+	/** Notes that the script is told the outcome of a call. @param adopts the outcome that it was recorded from */
+	#heard({ id, entry, revision }: Remembered, adopts: Seq | undefined): void {
+		if (revision === 1 || !id.place || isInner(id.lane)) return;
+		const before = this.#before.get(keyOf(id));
+		const isSameCall = before?.id.place?.chain === id.place.chain || before?.entry.mayBeGone;
+		const isMadeAgain = before?.entry.order === undefined || isDeepStrictEqual(resultOf(before.entry), resultOf(entry));
+		if (!isSameCall || !(adopts !== undefined || isMadeAgain)) this.#isApart = true;
+	}
+
 	/** The answer that a step belongs to. */
 	#answerOf(id: Identity & { readonly adopts?: Seq }): Answer {
 		const call = callOf(id);
@@ -277,6 +343,8 @@ interface Begun {
 	readonly args: string;
 	readonly reuse?: Reuse | undefined;
 }
+
+const resultOf = ({ outcome }: JournalEntry): unknown => (outcome?.type === "completed" ? outcome.kept : undefined);
 
 const keyOf = (id: Identity): string => `${id.lane} ${entryKey(id)}`;
 

@@ -39,6 +39,8 @@ export interface Setting {
 	/** Is there nobody to be asked? */
 	readonly absent?: boolean;
 	readonly reuse?: "prefix" | "content";
+	/** What the text of a script has got that changes nothing of what it does, such as a comment. Default: nothing. */
+	readonly remark?: string;
 	/** Of the life, from 1. */
 	readonly number: number;
 }

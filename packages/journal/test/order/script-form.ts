@@ -30,7 +30,7 @@ export const scripts: Form<Scripts> = {
 		for (const { kind, data, ts } of log.records.slice(0, after)) copy.append({ kind, data } as never, scope, ts);
 		return { log: copy, store };
 	},
-	async live(state, program, { delays, policy, absent = false, reuse, number: life }, made, now) {
+	async live(state, program, { delays, policy, absent = false, reuse, remark = "", number: life }, made, now) {
 		const { log, store } = state;
 		const tip = (): number => log.records.length;
 		const far = new FarSide(program, { life, delays, tip, made, now });
@@ -60,7 +60,7 @@ export const scripts: Form<Scripts> = {
 			return divergences;
 		};
 		try {
-			process.begin(module.hash, { args: program, ...(reuse ? { reuse } : {}) });
+			process.begin(`${module.hash}${remark}`, { args: program, ...(reuse ? { reuse } : {}) });
 			const working = process.end(() => runScript(module, run, program, scope, process.ports));
 			const ended = await far.time.until(working, 1);
 			const error = "error" in ended ? ended.error : undefined;

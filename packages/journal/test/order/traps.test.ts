@@ -4,6 +4,20 @@ import type { Model, ModelPart, Purity } from "../../src/index.ts";
 import { script } from "../script/script-process.ts";
 import { Journals, Run, type Says, type StepProgram, type Steps } from "./lives.ts";
 
+/** A model whose prompts may begin with `mail` or `mail ... too`: it then makes that mail before it answers. */
+const mailing = (fails: (text: string) => boolean, failsLater: typeof fails = () => false): Model => ({
+	id: "mailing",
+	async *generate({ messages }): AsyncIterable<ModelPart> {
+		const [first] = messages;
+		const text = first?.role === "user" ? first.text : "";
+		if (fails(text) || (messages.length > 1 && failsLater(text))) throw new Error("overloaded");
+		yield text.startsWith("mail") && messages.length === 1
+			? { type: "toolCall", call: { id: "1", name: "mail", args: { text: "to all" } } }
+			: { type: "text", text: `${text}!` };
+		yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+	},
+});
+
 /** A run to its end, killed before the end was recorded, and run again: the same end, and nothing is called but what is allowed. */
 async function expectRecalled(source: string, says: Says, allowed: readonly string[] = []): Promise<Run> {
 	const run = new Run(says);
@@ -310,20 +324,6 @@ describe("a run that has failed and is run again", () => {
 		expect(run.made).toEqual(["a"]);
 	});
 
-	/** A model whose prompts may begin with `mail` or `mail ... too`: it then makes that mail before it answers. */
-	const mailing = (fails: (text: string) => boolean): Model => ({
-		id: "mailing",
-		async *generate({ messages }): AsyncIterable<ModelPart> {
-			const [first] = messages;
-			const text = first?.role === "user" ? first.text : "";
-			if (fails(text)) throw new Error("overloaded");
-			yield text.startsWith("mail") && messages.length === 1
-				? { type: "toolCall", call: { id: "1", name: "mail", args: { text: "to all" } } }
-				: { type: "text", text: `${text}!` };
-			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
-		},
-	});
-
 	test.each([
 		[
 			"beside it",
@@ -402,6 +402,135 @@ describe("what is adopted after an edit", () => {
 		expect([await run.live(edited, { reuse: "content" }), run.made]).toEqual([ended, ["new"]]);
 		run.lose(2);
 		expect([await run.live(edited, { reuse: "content" }), run.made]).toEqual([ended, []]);
+	});
+});
+
+describe("a text whose edit touches nothing, run again", () => {
+	const mail = (text: string): string => `await ctx.tool("mail", { text: ${text} })`;
+	const wrapped = {
+		"branches that share a variable": `const o = [];
+	await ctx.parallel([
+		async () => { ${mail('"1"')}; o.push(1); ${mail('"2 " + o')}; },
+		async () => { ${mail('"3"')}; o.push(3); ${mail('"4 " + o')}; },
+	]);`,
+		"calls that overlap in one lane": `await Promise.all([
+		(async () => { ${mail('"1"')}; ${mail('"2"')}; })(),
+		(async () => { ${mail('"3"')}; ${mail('"4"')}; })(),
+	]);`,
+		"branches that nobody waits for": `const v = ctx.parallel([async () => { ${mail('"1"')}; }]);
+	${mail('"2"')}; ${mail('"3"')}; ${mail('"4"')}; await v;`,
+	};
+	const slow = says({ "mail 1": { ms: 5 }, "mail 3": { ms: 9 }, "mail 2": { ms: 9 } });
+
+	test.each(Object.entries(wrapped))("makes no effect again, cut anywhere in between: %s", async (_, body) => {
+		for (const third of ["// another", ""]) {
+			for (let lost = 0; ; lost++) {
+				const run = new Run(slow);
+				const ended = await run.live(script(body));
+				expect(run.made).toHaveLength(4);
+				await run.live(`${script(body)} // a remark`);
+				expect(run.made).toEqual([]);
+				const { length } = run.process.log.records;
+				if (run.process.log.records[length - lost]?.kind === "script_resumed") break;
+				run.lose(lost);
+				expect([await run.live(`${script(body)} ${third}`), run.made]).toEqual([ended, []]);
+			}
+		}
+	});
+
+	test.each([
+		[
+			"a variable that branches share",
+			`const o = [];
+	await ctx.parallel([
+		async () => { o.push(await ctx.tool("look")); },
+		async () => { await ctx.agent("a"); await ctx.agent("b " + o); },
+	]);`,
+		],
+		[
+			"branches that nobody waits for",
+			`const v = ctx.parallel([() => ctx.agent("a")]);
+	await ctx.tool("look"); await ctx.agent("b"); await v;`,
+		],
+	])("tells what the world says now in its old place: %s", async (_, body) => {
+		const run = new Run((text) => (text === "a" ? { ms: 30 } : undefined));
+		const ended = await run.live(script(body));
+		expect(run.made).toHaveLength(3);
+		for (const remark of ["// one", "// two"]) {
+			expect([await run.live(`${script(body)} ${remark}`), run.made]).toEqual([ended, ["look "]]);
+			run.lose(2);
+		}
+	});
+
+	test("makes again what failed, and nothing of what was made after it in calls that overlap", async () => {
+		const body = `await Promise.all([
+		(async () => { try { await ctx.agent("a"); } finally { ${mail('"2"')}; } })(),
+		(async () => { ${mail('"3"')}; ${mail('"4"')}; })(),
+	]);`;
+		for (const remark of ["", " // a remark"]) {
+			const fails: Says = (text, life) =>
+				text === "a" && life < 3 ? { ms: 5, says: new Error("down") } : text === "mail 3" ? { ms: 30 } : { ms: 90 };
+			const run = new Run(fails);
+			expect(await run.live(script(body))).toMatchObject({ status: "failed" });
+			expect(run.made).toEqual(["a", "mail 3", "mail 2", "mail 4"]);
+			expect([await run.live(script(body) + remark), run.made]).toMatchObject([{ status: "failed" }, ["a"]]);
+			expect([await run.live(script(body) + remark), run.made]).toMatchObject([{ status: "completed" }, ["a"]]);
+		}
+	});
+
+	test.each([
+		["was cut, and the steps inside it", []],
+		["was made before another edit", ["// a remark"]],
+	])("finds a call behind other branches than before: one that %s", async (_, remarks) => {
+		const body = `const v = ctx.parallel([() => ctx.agent("a")]);
+	v.catch(() => {});
+	try {
+		await ctx.agent("b");
+		await ctx.agent("mail c", { tools: ["mail"] });
+	} finally { await v; }`;
+		const down = new Set(["a", "mail c"]);
+		const model = mailing(
+			(text) => text === "a" && down.has(text),
+			(text) => down.has(text),
+		);
+		const run = new Run(() => undefined, { model });
+		const lives: (readonly string[])[] = [];
+		const live = async (remark: string): Promise<string> => {
+			const { status } = await run.live(`${script(body)} ${remark}`);
+			lives.push(run.made);
+			return status;
+		};
+		expect(await live("")).toBe("failed");
+		down.delete("mail c");
+		for (const _ of remarks) expect(await live("")).toBe("failed");
+		down.delete("a");
+		for (const remark of [...remarks, "// the last"]) expect(await live(remark)).toBe("completed");
+		expect(lives.flat()).toEqual(["mail to all"]);
+	});
+
+	test("says beforehand which effect it may make a second time, with what it knows now", async () => {
+		const body = script(`const o = [];
+	await ctx.parallel([
+		async () => { try { await ctx.agent("a"); } catch (error) { o.push("failed"); throw error; } },
+		async () => { ${mail('"1"')}; ${mail('"2 " + o')}; },
+	]);`);
+		const run = new Run((text) => (text === "a" ? { says: new Error("down") } : { ms: 9 }));
+		await run.live(body);
+		expect(run.made).toEqual(["a", "mail 1", "mail 2 failed"]);
+		const made = run.process.log.records.findLast(({ kind }) => kind === "step_started");
+		const { calls } = await run.process.explain(`${body} // a remark`);
+		expect(calls.map(({ state, repeats }) => [state, repeats])).toEqual([
+			["live", undefined],
+			["hit", undefined],
+			["live", made?.seq],
+		]);
+		// Unedited it is refused, and the preview says so too.
+		const { isWhole, beyond, divergences } = await run.process.explain(body);
+		expect({ isWhole, beyond, divergences }).toMatchObject({
+			isWhole: false,
+			divergences: [{ got: expect.stringContaining("2 ") }],
+		});
+		expect([await run.live(body), run.made]).toMatchObject([{ error: { message: beyond } }, []]);
 	});
 });
 
