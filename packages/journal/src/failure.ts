@@ -20,16 +20,17 @@ export function failureOf(error: unknown, redact: (text: string) => string = (te
 	const { name, detail } = (error instanceof Error ? error : {}) as { name?: unknown; detail?: unknown };
 	const kept = detail === undefined ? undefined : detailOf(detail, redact);
 	return {
-		message: shortened(redact(message)),
-		...(typeof code === "string" ? { code: shortened(redact(code)) } : {}),
+		message: asKept(redact(message)),
+		...(typeof code === "string" ? { code: asKept(redact(code)) } : {}),
 		...(typeof code === "number" && Number.isFinite(code) ? { code } : {}),
-		...(typeof name === "string" && name !== "Error" ? { name: shortened(redact(name)) } : {}),
+		...(typeof name === "string" && name !== "Error" ? { name: asKept(redact(name)) } : {}),
 		...(kept === undefined ? {} : { detail: kept }),
 	};
 }
 
-const shortened = (text: string): string =>
-	text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE)}… (${text.length} characters)`;
+/** A text as the log gives it back: half a character, as a cut leaves one, is U+FFFD there. */
+const asKept = (text: string): string =>
+	(text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE)}… (${text.length} characters)`).toWellFormed();
 
 /** The errors that programs were told, each with its call. Any other error that a call throws comes from beneath it, such as the log. */
 const told = new WeakMap<Error, CallKey>();

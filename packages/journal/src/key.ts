@@ -43,7 +43,7 @@ export class Line {
 			if (shown) return shown;
 			const { "": whole, ...fields } = this.#fieldsOf(args);
 			const said = typeof label === "string" ? label : label();
-			shown = { label: this.#redact(said), fields: whole === undefined ? fields : { value: whole } };
+			shown = { label: this.#redact(said).toWellFormed(), fields: whole === undefined ? fields : { value: whole } };
 			return shown;
 		};
 		return {
@@ -75,17 +75,22 @@ export class Line {
 		this.#loose = link(this.#loose, ...branches.map((branch) => branch.#loose));
 	}
 
-	/** The arguments for people to compare: the JSON of each field, by its path; a long one is cut, with a hash of the whole. */
+	/**
+	 * The arguments for people to compare: the JSON of each field, by its path; a long one is cut, with a hash of the whole. They are
+	 * compared with recorded ones, so half a character is U+FFFD as in the log. It takes no two keys that are one without their halves.
+	 */
 	#fieldsOf(args: unknown): Record<string, string> {
 		const fields: Record<string, string> = {};
 		const rest: string[] = [];
 		for (const [at, value] of leavesOf(args, "")) {
-			const path = this.#redact(at);
+			const path = this.#redact(at).toWellFormed();
 			const json = JSON.stringify(typeof value === "string" ? this.#redact(value) : value);
 			if (Object.keys(fields).length >= FIELDS) rest.push(path, json);
 			else
 				fields[path] =
-					json.length <= SHORT ? json : `${json.slice(0, SHORT / 2)}… (${json.length} characters, ${digest(json)})`;
+					json.length <= SHORT
+						? json
+						: `${json.slice(0, SHORT / 2).toWellFormed()}… (${json.length} characters, ${digest(json)})`;
 		}
 		return rest.length > 0 ? { ...fields, "…": digest(rest.join("\n")) } : fields;
 	}

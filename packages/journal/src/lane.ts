@@ -1,5 +1,6 @@
 /** Lanes: a line of steps that gives each call its identity, so that a replay finds the record of the same call. */
-import { type Appended, type Appender, type Scope, systemTimers } from "@reyn/wal";
+import { inspect } from "node:util";
+import { type Appended, type Appender, type Scope, systemTimers, WalError } from "@reyn/wal";
 import { entryKey, type Identity, innerLane, type Recall, type RecordedStep } from "./entry.ts";
 import { JournalError } from "./errors.ts";
 import { isBeneath, isStop, ProgramEnded } from "./failure.ts";
@@ -43,8 +44,10 @@ export class Lane {
 	/**
 	 * @param line gives each call of a script its place; only lanes of scripts have one
 	 * @param order the order of the lane's program. Default: the one of `using`, else a new one
+	 * @throws WalError `WAL_INVALID_RECORD` for a path with half a character
 	 */
 	constructor(path: string, scope: Scope, using: Using, line?: Line, order: Order = orderOf(path, using)) {
+		assertPath(path);
 		this.path = path;
 		this.#scope = scope;
 		this.#line = line;
@@ -272,7 +275,8 @@ export class Lane {
 		this.#calls.set(fp, Math.max(this.#calls.get(fp) ?? 0, occ + 1));
 		this.#asked.add(entryKey({ fp, occ }));
 		const place = this.#line?.next(fp, args, label);
-		const id = { lane: this.path, fp, occ, kind, name, purity };
+		// As the log gives it back: by its name, too, an effect is known that may be made a second time.
+		const id = { lane: this.path, fp, occ, kind, name: name.toWellFormed(), purity };
 		return { ...id, ...(place ? { place } : {}), ...(round === undefined ? {} : { round }) };
 	}
 
@@ -297,6 +301,17 @@ export class Lane {
 		if (step.fp.length >= FINGERPRINT) return false;
 		return this.#asked.values().some((key) => key.startsWith(step.fp) && key.endsWith(`:${step.occ}`));
 	}
+}
+
+/**
+ * The log would give another path back, which may be that of another lane.
+ *
+ * @throws WalError `WAL_INVALID_RECORD` for a path with half a character
+ */
+export function assertPath(path: string): void {
+	if (path.isWellFormed()) return;
+	const text = `a lane takes a path without half a character; found ${inspect(path)}. Cut texts with Array.from(text)`;
+	throw new WalError("WAL_INVALID_RECORD", text, { lane: path });
 }
 
 /** The rounds of one loop, from 0. */

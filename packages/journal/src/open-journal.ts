@@ -15,7 +15,7 @@ import {
 	type WalRecord,
 } from "@reyn/wal";
 import { ProgramEnded } from "./failure.ts";
-import { Lane } from "./lane.ts";
+import { assertPath, Lane } from "./lane.ts";
 import { Order } from "./order.ts";
 import type { GatedCall, Verdict } from "./permit.ts";
 import { Recorded } from "./recorded.ts";
@@ -64,9 +64,13 @@ export interface Journal extends AsyncDisposable {
 	 * @throws as `Lane.perform` does
 	 */
 	step<T>(name: string, call: (context: StepContext) => T | Promise<T>, options?: StepOptions<T>): Promise<T>;
-	/** A separate line of steps, for a job that runs beside others. The same path gives the same line again. */
+	/**
+	 * A separate line of steps, for a job that runs beside others. The same path gives the same line again.
+	 *
+	 * @throws WalError `WAL_INVALID_RECORD` for a path with half a character
+	 */
 	lane(path: string): Lane;
-	/** Forgets the steps of a lane and of the lanes below it, once its job is over. They would be called again. */
+	/** Forgets the steps of a lane and of the lanes below it, once its job is over. They would be called again. @throws as `lane` does */
 	closeLane(path: string): void;
 	/** Resolves when all records so far are on disk. */
 	durable(): Promise<void>;
@@ -157,6 +161,7 @@ export async function openJournal(at: string | LogEngine, options: OpenJournalOp
 			laneAt(MAIN).perform({ kind: "step", name, args, purity, call: async (context) => call(context), ...more }),
 		lane: laneAt,
 		closeLane(path) {
+			assertPath(path);
 			const closing = [...lanes.values()].filter((lane) => lane.path === path || lane.path.startsWith(`${path}/`));
 			for (const lane of closing) lane.assertQuiet();
 			for (const lane of closing) {

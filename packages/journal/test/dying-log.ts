@@ -30,13 +30,17 @@ export class DyingLog implements Appender {
 		if (this.#left-- <= 0) throw new Error("killed");
 		const { kind } = draft;
 		const seq = this.view.seq + 1;
-		const data: unknown = JSON.parse(JSON.stringify(draft.data));
+		const data = asRead(draft.data);
 		const record = { seq, ts: this.#clock.now(), kind, scope: at, data, crc: "" };
 		this.view = this.view.apply(record);
 		this.records.push(record);
 		return { seq, record, durable: Promise.resolve() };
 	}
 }
+
+/** Data as a log gives it back: half a character is U+FFFD. */
+export const asRead = (data: unknown): unknown =>
+	JSON.parse(JSON.stringify(data), (_, value) => (typeof value === "string" ? value.toWellFormed() : value));
 
 export function using(log: DyingLog, more: Partial<Using> = {}): Using {
 	return {

@@ -288,6 +288,19 @@ describe("lanes", () => {
 		expect(await live(engine, work)).toEqual([7, 8, 3]);
 	});
 
+	test("half a character in a path is refused: the next life would find another one", async () => {
+		await using journal = await openJournal(memoryEngine());
+		const path = `jobs/${"Party \u{1f389}".slice(0, 7)}`;
+		for (const refused of [() => journal.lane(path), () => journal.closeLane(path)])
+			expect(refused).toThrow(
+				expect.objectContaining({
+					code: "WAL_INVALID_RECORD",
+					message: expect.stringContaining("a path without half a character; found 'jobs/Party \\ud83c'"),
+				}),
+			);
+		expect(await ask(journal, "jobs/Party \u{1f389}", () => 1)).toBe(1);
+	});
+
 	test("one in which a call is under way, or below it, is not closed, and all goes on as if nobody had tried", async () => {
 		const engine = memoryEngine();
 		await using journal = await openJournal(engine);

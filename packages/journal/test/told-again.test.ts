@@ -1,6 +1,7 @@
 /** A failure is told the same in the life that it happened in and in all later ones, whatever was thrown. */
+import { memoryEngine } from "@reyn/wal";
 import { expect, test } from "vitest";
-import { type Lane, runProgram, type Step } from "../src/index.ts";
+import { type Lane, openJournal, runProgram, type Step } from "../src/index.ts";
 import { DyingLog, scope, using } from "./dying-log.ts";
 
 const coded = (more: object): Error => Object.assign(new Error("no"), more);
@@ -19,6 +20,12 @@ const thrown: Record<string, () => unknown> = {
 				at = 1;
 			})(),
 		}),
+	"half a character in its message": () => new Error("the hall is closed \ud83d"),
+	"a message that is cut in the middle of a character": () => new Error(`${"x".repeat(32 * 1024 - 1)}\u{1f6a7}`),
+	"half a character in its code": () => coded({ code: "E\udea7" }),
+	"half a character in its name": () => Object.assign(new Error("no"), { name: "Closed\ud83d" }),
+	"half a character in its detail": () => coded({ detail: { "\udea7": ["\ud83d"] } }),
+	"half a character in a text": () => "closed \ud83d",
 	"a detail as it is written": () => coded({ code: "X", detail: { list: [1, null, "a"] } }),
 };
 
@@ -41,6 +48,20 @@ test.each(Object.entries(thrown))("%s", async (_, make) => {
 	expect(log.kinds.filter((kind) => kind === "step_failed")).toHaveLength(1);
 	const { code } = make() as { code?: unknown };
 	if (typeof code === "number" && Number.isFinite(code)) expect(told[0]).toMatchObject({ code });
+});
+
+test.each(["message", "code", "name"])("a call that rests on half a character in a %s is made once", async (field) => {
+	const engine = memoryEngine();
+	const heard: unknown[] = [];
+	for (let life = 0; life < 3; life++) {
+		await using journal = await openJournal(engine);
+		const pay = (): never => {
+			throw Object.assign(new Error("no"), { [field]: "the hall is closed \u{1f6a7}".slice(0, 20) });
+		};
+		const why = await journal.step("pay", pay).catch((error) => error[field]);
+		await journal.step("tell", () => heard.push(why), { args: { why } });
+	}
+	expect(heard).toEqual(["the hall is closed \ufffd"]);
 });
 
 const oddEnds: Record<string, (error: unknown) => unknown> = {

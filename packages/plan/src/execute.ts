@@ -243,4 +243,6 @@ function patiently<T>(
 /** The longest reason of a failed step, in characters: it stands in the record, and in the prompts of steps that depend on it. */
 const MAX_REASON = 1000;
 
-const cut = (text: string, most = 60): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+/** A text of so many characters at most. What is told of it now is what the log gives back later: half a character is U+FFFD. */
+const cut = (text: string, most = 60): string =>
+	(text.length > most ? `${text.slice(0, most - 1)}…` : text).toWellFormed();

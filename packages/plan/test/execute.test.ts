@@ -213,6 +213,16 @@ describe("a fresh plan", () => {
 		expect((await process.records()).filter(planStepFailed.is)[0]?.data.reason).toMatch(/^no: x{900,2000}…$/);
 	});
 
+	test("whose step fails with a reason that is cut in the middle of a character tells what is recorded", async () => {
+		await using process = await Process.start({
+			model: scripted({ s1: failing(`${"x".repeat(998)}\u{1f6a7} closed`) }),
+		});
+		await process.execute(planOf("s1", "s2 needs s1"));
+		const reason = `${"x".repeat(998)}\ufffd…`;
+		expect((await process.records()).find(planStepFailed.is)?.data.reason).toBe(reason);
+		expect(process.progress.map(({ change }) => change)).toContainEqual({ status: "failed", reason });
+	});
+
 	test("may call its steps by names that every object has", async () => {
 		const model = scripted({});
 		await using process = await Process.start({ model });

@@ -106,6 +106,26 @@ describe.each([
 		}
 	});
 
+	test("half a character is told as it is recorded", async () => {
+		const { runtime } = await open(project, { isolate });
+		const source = `export default async () => {
+			throw Object.assign(new Error("no \\ud83d"), { code: "E\\udea7", detail: { "\\ud83d": "\\ud83d", "\\udea7": 1 } });
+		};`;
+		const { run, end } = await runtime.scripts.start({ name: "s.ts", source }, {});
+		const reason = { message: "no \ufffd", code: "E\ufffd", detail: { "\ufffd": 1 } };
+		expect(await end).toEqual({ status: "failed", reason });
+		expect(runtime.scripts.list().find((each) => each.run === run)).toMatchObject({ status: "failed" });
+		await runtime.close();
+	});
+
+	test("a call is made whose arguments have keys that differ by half a character", async () => {
+		const { runtime } = await open(project, { isolate, tools: [payment(() => "paid")] });
+		const source = `export default (ctx) => ctx.tool("pay", { "\\ud83d": 1, "\\udea7": 2 });`;
+		const { end } = await runtime.scripts.start({ name: "s.ts", source }, {});
+		expect(await end).toEqual({ status: "completed", result: "paid" });
+		await runtime.close();
+	});
+
 	test("a detail that a record holds stays", async () => {
 		const { runtime } = await open(project, { isolate });
 		const source =

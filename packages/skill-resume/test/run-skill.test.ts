@@ -223,6 +223,16 @@ describe("a transition that leads nowhere", () => {
 		expect(made).toEqual(["sent"]);
 	});
 
+	test("is refused where the name of the phase has half a character: nothing in it is called", async () => {
+		let calls = 0;
+		const mail = async ({ step }: PhaseContext) =>
+			done(await step("mail", async () => ++calls, { purity: "side_effect" }));
+		const skill = skillOf({ "mail \ud83d": mail }, { start: "mail \ud83d" });
+		await using process = await Process.start();
+		await expect(process.work(skill)).rejects.toMatchObject({ code: "WAL_INVALID_RECORD" });
+		expect(calls).toBe(0);
+	});
+
 	test("is refused at the start too, before anything is entered", async () => {
 		await using process = await Process.start();
 		const skill = skillOf({ write: async () => done("never") }, { start: "gather" });

@@ -131,7 +131,7 @@ const openOptions: Record<keyof OpenWalOptions, Checks[string]> = {
 	records: ["a list of kinds that `defineRecord` made", (records) => Array.isArray(records) && records.every(isKind)],
 	readOnly: ['true, false or "as recovered"', (value) => isBoolean(value) || value === "as recovered"],
 	proven: ["a function", isFunction],
-	realm: ["a name", (realm) => typeof realm === "string" && realm !== ""],
+	realm: ["a name without half a character", (realm) => typeof realm === "string" && isName(realm)],
 	steal: ["true or false", isBoolean],
 	redact: ["a function", isFunction],
 	onWait: ["a function", isFunction],

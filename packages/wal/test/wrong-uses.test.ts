@@ -21,6 +21,7 @@ test.each<[string, unknown[], string]>([
 	["no kinds", [memoryEngine(), {}], "`records` of openWal"],
 	["kinds that are none", [memoryEngine(), { records: [z.object({})] }], "`records` of openWal"],
 	["a realm without a name", [memoryEngine(), { records: [said], realm: "" }], "`realm` of openWal"],
+	["a realm of half a character", [memoryEngine(), { records: [said], realm: "a\ud800" }], "`realm` of openWal"],
 	["a clock without a time", [memoryEngine(), { records: [said], clock: {} }], "`now()`"],
 	["a path that no system takes", ["a\0b", { records: [said] }], "the first argument of openWal"],
 	["readOnly in small letters", [memoryEngine(), { records: [said], readonly: true }], "did you mean `readOnly`?"],

@@ -1,6 +1,7 @@
 /** Programs that once paid twice when they were run again: each is run to its end, and run again over the same log. */
 import { describe, expect, test } from "vitest";
-import type { Model, ModelPart, Purity } from "../../src/index.ts";
+import { type Lane, type Model, type ModelPart, type Purity, runProgram, type Step } from "../../src/index.ts";
+import { DyingLog, scope, using } from "../dying-log.ts";
 import { script } from "../script/script-process.ts";
 import { Journals, Run, type Says, type StepProgram, type Steps } from "./lives.ts";
 
@@ -898,6 +899,30 @@ describe("a program of steps that let a failure through", () => {
 		await journals.lose(1);
 		await expect(journals.live(program)).rejects.toMatchObject({ code: "REPLAY_DIVERGENCE" });
 		expect(journals.made).toEqual(["b"]);
+	});
+
+	test("makes no effect again whose name has half a character", async () => {
+		let made = 0;
+		let isDown = true;
+		const step = (name: string, purity: Purity, call: Step<number>["call"]): Step<number> => ({
+			...{ kind: "step", name, args: {}, purity, call },
+		});
+		const heard = step("hear", "llm", () => (isDown ? Promise.reject(new Error("overloaded")) : Promise.resolve(1)));
+		const program = async (lane: Lane): Promise<void> => {
+			let found = 0;
+			const mail = step("mail \ud83d", "side_effect", async () => ++made);
+			const work = step("work", "llm", ({ lane: inner }) => inner.perform(mail));
+			try {
+				found = await lane.perform(heard);
+			} finally {
+				await lane.perform({ ...work, args: { found } });
+			}
+		};
+		const log = new DyingLog();
+		await expect(runProgram("p", scope, using(log), program)).rejects.toThrow("overloaded");
+		isDown = false;
+		await expect(runProgram("p", scope, using(log), program)).rejects.toMatchObject({ code: "REPLAY_DIVERGENCE" });
+		expect(made).toBe(1);
 	});
 
 	test("never makes that call again once an effect inside a later one rests on it", async () => {

@@ -203,6 +203,15 @@ describe("each call says why it is made", () => {
 		expect(divergences).toMatchObject([{ path: "script/r1[1]" }]);
 	});
 
+	test("a field that is cut in the middle of a character is the same as before", async () => {
+		const prompt = `${"x".repeat(58)}\u{1f6a7}${"x".repeat(100)}`;
+		const of = (system: string): string => script(`return ctx.agent("${prompt}", { system: "${system}" });`);
+		const run = new Process({ model: echo() });
+		await run.work(of("Be short."));
+		const { calls } = await run.next().explain(of("Be long."));
+		expect(calls[0]?.differs).toEqual({ field: "system", was: '"Be short."', is: '"Be long."' });
+	});
+
 	test("another model is the first field that differs", async () => {
 		const run = (await done()).next({ model: { ...echo(), id: "larger" } });
 		const { calls } = await run.explain(source);

@@ -256,3 +256,28 @@ test.each([
 	expect(made).toHaveLength(3);
 	expect(new Set(made).size).toBe(2);
 });
+
+test.each([
+	["in its host", false],
+	["isolated", true],
+])("a call that rests on half a character in the message of a failure is made once: %s", async (_, isolate) => {
+	const made: unknown[] = [];
+	const tool = (name: string, call: Tool["call"]): Tool => ({
+		...{ name, description: "", parameters: { type: "object" }, purity: "side_effect", call },
+	});
+	const pay = tool("pay", () => Promise.reject(new Error("the hall is closed \u{1f6a7}".slice(0, 20))));
+	const tell = tool("tell", async (args) => {
+		made.push(args);
+		return "told";
+	});
+	const source = script(`const why = await ctx.tool("pay").catch(({ message }) => message);
+		await ctx.tool("tell", { why });
+		const [said] = (await ctx.parallel([() => ctx.tool("pay")]).catch(({ detail }) => detail)).failed;
+		return ctx.tool("tell", { said: said.message });`);
+	let run = new Process({ tools: [pay, tell], isolate });
+	for (let life = 0; life < 2; life++) {
+		expect(await run.work(source)).toMatchObject({ status: "completed", result: "told" });
+		run = run.next();
+	}
+	expect(made).toEqual([{ why: "the hall is closed \ufffd" }, { said: "the hall is closed \ufffd" }]);
+});

@@ -19,6 +19,7 @@ import {
 	scriptResumed,
 	scriptStarted,
 } from "../../src/script/index.ts";
+import { asRead } from "../dying-log.ts";
 
 export const run = "r1";
 export const scope: Scope = { agent: "default", session: "main", run };
@@ -34,7 +35,7 @@ export class Log {
 
 	append({ kind, data }: Draft, at: Scope, ts: number): Appended {
 		const seq = this.#next++;
-		const record = { seq, ts, kind, scope: at, data: JSON.parse(JSON.stringify(data)), crc: "" };
+		const record = { seq, ts, kind, scope: at, data: asRead(data), crc: "" };
 		this.#records = [...this.#records, record];
 		return { seq, record, durable: Promise.resolve() };
 	}

@@ -605,23 +605,28 @@ type Reason = Exclude<ScriptEnd, { status: "completed" }>["reason"];
 /** The longest text in a reason, in characters: a record holds 8 MiB, and a character may take six bytes of it. */
 const MAX_TEXT = 256 * 1024;
 
-/** The reason in a form that fits a record: long texts are cut; a detail that is too large, too deep or no JSON is left out. */
+/**
+ * The reason as the log gives it back: long texts are cut, half a character is U+FFFD; a detail that is too large, too deep or no JSON is
+ * left out.
+ */
 function asRecorded({ message, code, detail }: Reason): Reason {
+	const kept = detail === undefined ? undefined : detailOf(detail);
 	return {
 		message: shortened(message),
 		...(code === undefined ? {} : { code: shortened(code) }),
-		...(isKept(detail) ? { detail } : {}),
+		...(kept === undefined ? {} : { detail: kept }),
 	};
 }
 
 const shortened = (text: string): string =>
-	text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}… (${text.length} characters)`;
+	(text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}… (${text.length} characters)`).toWellFormed();
 
-function isKept(detail: unknown): boolean {
+function detailOf(detail: unknown): unknown {
 	try {
-		return detail !== undefined && canonicalJson(toJson(detail).json).length <= MAX_TEXT;
+		const { json } = toJson(detail);
+		return canonicalJson(json).length <= MAX_TEXT ? json : undefined;
 	} catch {
-		return false;
+		return undefined;
 	}
 }
 
