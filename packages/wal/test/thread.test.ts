@@ -65,6 +65,19 @@ test("logs that are open at once have a thread each, and one of them is kept", a
 	expect(await begun(() => useOne(join(root, "a")))).toBe(0);
 });
 
+test("a thread that finds its log locked is kept", async () => {
+	const root = newRoot();
+	const holder = await open(join(root, "a"));
+	await useOne(join(root, "b"));
+	expect(
+		await begun(async () => {
+			for (let i = 0; i < 3; i++) await expect(open(join(root, "a"))).rejects.toMatchObject({ code: "WAL_LOCKED" });
+		}),
+	).toBe(0);
+	await holder.close();
+	await useOne(join(root, "a"));
+});
+
 test("a thread that could not open its log holds nothing of it, and is not kept", async () => {
 	const root = newRoot();
 	await useOne(join(root, "a"));

@@ -1,10 +1,11 @@
 /** Where the writer of the files runs: in a worker thread, or for tests in this one. */
 import type { Disk } from "../disk/disk.ts";
 import type { Owner } from "../engine/engine.ts";
+import { codeOf } from "../errors.ts";
 import type { Seq } from "../record/record.ts";
 import type { Fresh, OpenedFile } from "./log-file.ts";
 import type { LogFileOptions } from "./options.ts";
-import { freeThread } from "./thread.ts";
+import { freeThread, type Thread } from "./thread.ts";
 
 /** The writer as the rest of the log sees it. Each call ends before the next begins. */
 export interface LogFileHost {
@@ -49,21 +50,39 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 /** The calls in a worker thread: no disk, however slow, holds up the event loop. */
 export function inWorker(spec: HostSpec): LogFileHost {
 	const thread = freeThread();
-	const begun = thread.call<void>("begin", spec);
+	/** Is it known what the thread holds: nothing yet, or what a close gives back? */
+	let isSound = true;
+	const call = async <T>(...request: Parameters<Thread["call"]>): Promise<T> => {
+		try {
+			return await thread.call<T>(...request);
+		} catch (error) {
+			// Who finds the log locked holds nothing of it.
+			isSound &&= codeOf(error) === "WAL_LOCKED";
+			throw error;
+		}
+	};
+	const begun = call<void>("begin", spec);
 	// Whoever calls next is told why: a thread that could not begin answers nothing.
 	begun.catch(() => {});
+	let isHeld = false;
+	const leave = (): Promise<void> => (isSound && !isHeld ? thread.giveBack() : thread.end());
 	return {
-		lock: () => thread.call("lock"),
-		recover: (proven) => thread.call("recover", proven),
-		append: (text, expect, count) => thread.call("append", text, expect, count),
-		truncateBefore: (seq) => thread.call("truncateBefore", seq),
+		async lock() {
+			const logId = await call<string | undefined>("lock");
+			isHeld = true;
+			return logId;
+		},
+		recover: (proven) => call("recover", proven),
+		append: (text, expect, count) => call("append", text, expect, count),
+		truncateBefore: (seq) => call("truncateBefore", seq),
 		async close() {
 			try {
-				await thread.call("close");
+				await call("close");
+				isHeld = false;
 			} finally {
-				await thread.giveBack();
+				await leave();
 			}
 		},
-		end: () => thread.end(),
+		end: leave,
 	};
 }

@@ -24,7 +24,7 @@ export type Answer =
 export interface Thread {
 	/** Makes a call; each ends before the next begins. */
 	call<T>(name: Request["name"], ...args: readonly unknown[]): Promise<T>;
-	/** Keeps it for another log, when each call of this one was answered well and no other thread is kept; else ends it. */
+	/** Keeps it, which holds nothing, for another log; ends it where another thread is kept. */
 	giveBack(): Promise<void>;
 	/** Ends it, and with it every file that it has open. */
 	end(): Promise<void>;
@@ -63,13 +63,11 @@ function begin(): Thread {
 	// A truncation may be asked for while a batch is written: the answers come in the order of the calls.
 	const waiting: { resolve(value: unknown): void; reject(error: Error): void }[] = [];
 	let ended: Error | undefined;
-	let hasFailed = false;
 	worker.on("message", (answer: Answer) => {
 		const call = waiting.shift();
 		if (waiting.length === 0) worker.unref();
-		if ("value" in answer) return call?.resolve(answer.value);
-		hasFailed = true;
-		call?.reject(new WalError(answer.error.code as WalCode, answer.error.message, answer.error.detail));
+		if ("value" in answer) call?.resolve(answer.value);
+		else call?.reject(new WalError(answer.error.code as WalCode, answer.error.message, answer.error.detail));
 	});
 	const over = (error: Error): void => {
 		ended ??= error;
@@ -88,7 +86,7 @@ function begin(): Thread {
 				worker.postMessage({ name, args } satisfies Request);
 			}),
 		async giveBack() {
-			if (ended || hasFailed || waiting.length > 0 || kept) return thread.end();
+			if (ended || waiting.length > 0 || kept) return thread.end();
 			kept = thread;
 		},
 		async end() {
