@@ -169,7 +169,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 			const how = { tries, body, canBeAsked: true };
 			const { all, begun } = await whole(how);
 			expect(begun).toBeGreaterThan(0);
-			for (const { seq } of some(all.slice(0, -1), 7)) {
+			for (const { seq } of some(all.slice(0, -1), 13)) {
 				const house = new House(how);
 				await house.start();
 				await house.toEnd();
@@ -192,7 +192,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 		const how = { tries, body, canBeAsked: true };
 		const { all, begun } = await whole(how);
 		const seqs = all.map(({ seq }) => seq).filter((seq) => seq >= begun);
-		for (const [a, b] of some(pairs(seqs), 11)) {
+		for (const [a, b] of some(pairs(seqs), 23)) {
 			const house = new House(how);
 			await house.start();
 			await house.toEnd("?");
@@ -208,7 +208,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 		const how = { tries, body, canBeAsked: false };
 		const { all, begun } = await whole(how);
 		const behind = all.filter(({ seq }) => seq >= begun);
-		for (const { seq } of some(behind, 9)) {
+		for (const { seq } of some(behind, 17)) {
 			const house = new House(how);
 			await house.start();
 			await house.toEnd();
@@ -289,7 +289,7 @@ describe.each([
 		const [, begun = 0] = starts(await first.records()).map(({ seq }) => seq);
 		expect(begun).toBeGreaterThan(0);
 		await first.runtime.close();
-		for (const seq of pointsOf(begun, tip - 1, 3)) {
+		for (const seq of pointsOf(begun, tip - 1, 5)) {
 			const house = await lived();
 			await house.runtime.checkout(seq, "test");
 			const before = house.paid.length;
@@ -380,7 +380,7 @@ test("a clean-up that failed, and was made in the next run, need not be asked fo
 	const { tip } = first.runtime.wal;
 	await first.runtime.close();
 	const seqs = Array.from({ length: tip - 3 }, (_, i) => i + 3);
-	for (const [a, b] of some(pairs(seqs), 9)) {
+	for (const [a, b] of some(pairs(seqs), 17)) {
 		const { runtime, made, goOn } = await lived();
 		await runtime.checkout(a, "test");
 		await runtime.checkout(b, "test");
