@@ -19,8 +19,16 @@ export function callsOn(disk: Disk, { directory, options, fresh, owner }: HostSp
 	return {
 		lock: (): string | undefined =>
 			guarded("open", () => {
-				file = LogFile.lock(disk, directory, options, owner);
-				return file.logId();
+				const locked = LogFile.lock(disk, directory, options, owner);
+				try {
+					const logId = locked.logId();
+					file = locked;
+					return logId;
+				} catch (error) {
+					// Who is refused the lock holds nothing: the thread may be given to another log.
+					locked.abandon();
+					throw error;
+				}
 			}),
 		recover: (proven: Seq): OpenedFile => guarded("open", () => opened().recover(proven, fresh)),
 		append: (text: string, expect: Seq, count: number): Seq =>

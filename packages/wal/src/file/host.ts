@@ -1,7 +1,6 @@
 /** Where the writer of the files runs: in a worker thread, or for tests in this one. */
 import type { Disk } from "../disk/disk.ts";
 import type { Owner } from "../engine/engine.ts";
-import { codeOf } from "../errors.ts";
 import type { Seq } from "../record/record.ts";
 import type { Fresh, OpenedFile } from "./log-file.ts";
 import type { LogFileOptions } from "./options.ts";
@@ -50,25 +49,23 @@ export function inThread(disk: Disk, spec: HostSpec): LogFileHost {
 /** The calls in a worker thread: no disk, however slow, holds up the event loop. */
 export function inWorker(spec: HostSpec): LogFileHost {
 	const thread = freeThread();
-	/** Is it known what the thread holds: nothing yet, or what a close gives back? */
-	let isSound = true;
-	const call = async <T>(...request: Parameters<Thread["call"]>): Promise<T> => {
+	/** Does the thread hold files? Who was refused the lock holds none. */
+	let isHeld = false;
+	let hasFailed = false;
+	const call: Thread["call"] = async (...request) => {
 		try {
-			return await thread.call<T>(...request);
+			return await thread.call(...request);
 		} catch (error) {
-			// Who finds the log locked holds nothing of it.
-			isSound &&= codeOf(error) === "WAL_LOCKED";
+			hasFailed = true;
 			throw error;
 		}
 	};
-	const begun = call<void>("begin", spec);
 	// Whoever calls next is told why: a thread that could not begin answers nothing.
-	begun.catch(() => {});
-	let isHeld = false;
-	const leave = (): Promise<void> => (isSound && !isHeld ? thread.giveBack() : thread.end());
+	call("begin", spec).catch(() => {});
+	const leave = (): Promise<void> => (isHeld || hasFailed ? thread.end() : thread.giveBack());
 	return {
 		async lock() {
-			const logId = await call<string | undefined>("lock");
+			const logId = await thread.call<string | undefined>("lock");
 			isHeld = true;
 			return logId;
 		},

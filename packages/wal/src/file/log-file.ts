@@ -132,9 +132,14 @@ export class LogFile {
 
 	#lockHead(how: "write" | "create"): DiskFile {
 		const head = this.#disk.open(headPath(this.#directory), how);
-		if (head.tryLock()) return head;
-		head.close();
-		throw lockedBehindOurBack(lockPath(this.#directory));
+		let isLocked = false;
+		try {
+			isLocked = head.tryLock();
+		} finally {
+			if (!isLocked) head.close();
+		}
+		if (!isLocked) throw lockedBehindOurBack(lockPath(this.#directory));
+		return head;
 	}
 
 	/** The id of the log that is there, if one is. */
