@@ -36,6 +36,8 @@ interface Remembered extends Memory {
 	id: Identity;
 	entry: JournalEntry;
 	readonly answer: Answer;
+	/** For the world's answer of an earlier revision that is recorded again: did an effect rest on it then? */
+	isSettled?: boolean;
 }
 
 /** The answer of one call, shared by the call and its inner steps, also when it is recorded again in a later revision. */
@@ -134,9 +136,10 @@ export class ScriptMemo {
 		if (id.place && !earlier) this.#byPosition.set(positionOf(id.lane, id.place.at), found);
 		if (record.kind === stepCompleted.kind) this.#completed.set(id.fp, found.entry);
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
-		// What this run has recorded itself was no effect of now, though it is recorded again.
-		const isElsewhere = id.adopts !== undefined && !this.#byOutcome.has(id.adopts);
-		const isEffect = record.kind === stepStarted.kind || isElsewhere;
+		const from = id.adopts === undefined ? undefined : this.#byOutcome.get(id.adopts);
+		if (from && id.purity === "world") found.isSettled = this.#isSettled(from);
+		// What this run has made before is no effect of now, though it is recorded again.
+		const isEffect = record.kind === stepStarted.kind || (id.adopts !== undefined && !from);
 		if (isEffect && startsDurably(id.purity)) {
 			this.#lastEffect = record.seq;
 			if (isInner(id.lane)) this.#effectsIn.set(callOf(id), record.seq);
@@ -159,12 +162,12 @@ export class ScriptMemo {
 	/** What is recorded of a call that is about to be made. An answer of an earlier revision is used up by that. */
 	recall(id: Identity): Recall {
 		// Never tried again here: a failure counts until the run has ended by it.
-		const around = { lastEffect: this.#lastEffect, asked: Number.MAX_SAFE_INTEGER };
+		const asked = Number.MAX_SAFE_INTEGER;
 		const here = this.#here.get(keyOf(id));
-		if (here) return recallEntry(here.entry, around);
+		if (here) return recallEntry(here.entry, { asked, lastEffect: here.isSettled ? asked : this.#lastEffect });
 		const found = id.place && (this.#find(id, id.place) ?? this.#afterFailure(id));
 		if (!found) return { kind: "fresh" };
-		const known = recallEntry(found.entry, around);
+		const known = recallEntry(found.entry, { asked, lastEffect: this.#isSettled(found) ? asked : 0 });
 		if (known.kind === "fresh" || known.kind === "in_doubt") return known;
 		if (known.kind !== "failed") found.answer.usedBy = callOf(id);
 		const { entry, revision } = (found.id.place && this.#sameText.get(found.id.place.chain)) ?? found;
@@ -262,6 +265,11 @@ export class ScriptMemo {
 		this.#here = new Map();
 		this.#answers = new Map();
 		this.#steps = new Recorded();
+	}
+
+	/** May an effect rest on the world's answer of an earlier revision? */
+	#isSettled({ entry, isSettled }: Remembered): boolean {
+		return isSettled || this.#lastEffect > (entry.order ?? entry.outcome?.seq ?? 0);
 	}
 
 	/** Updates the entries of all calls, after an end or a changed world answer has changed what they mean. */

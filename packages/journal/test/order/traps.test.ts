@@ -453,6 +453,7 @@ describe("a text whose edit touches nothing, run again", () => {
 			`const v = ctx.parallel([() => ctx.agent("a")]);
 	await ctx.tool("look"); await ctx.agent("b"); await v;`,
 		],
+		["behind an effect", `${mail('"1"')}; await ctx.tool("look"); await ctx.agent("b");`],
 	])("tells what the world says now in its old place: %s", async (_, body) => {
 		const run = new Run((text) => (text === "a" ? { ms: 30 } : undefined));
 		const ended = await run.live(script(body));
@@ -460,6 +461,26 @@ describe("a text whose edit touches nothing, run again", () => {
 		for (const remark of ["// one", "// two"]) {
 			expect([await run.live(`${script(body)} ${remark}`), run.made]).toEqual([ended, ["look "]]);
 			run.lose(2);
+		}
+	});
+
+	test.each([
+		["then run again as it is", ["// a remark", "// a remark"]],
+		["twice", ["// one", "// two"]],
+		["and back", ["// a remark", ""]],
+	])("keeps what the world said where a mail rests on it: edited %s", async (_, remarks) => {
+		const body = script(`const seen = await ctx.tool("look");
+	await ctx.parallel([() => ctx.tool("mail", { text: seen }), () => ctx.now()]);
+	return ctx.agent("a");`);
+		for (let lost = 0; lost < 6; lost++) {
+			const run = new Run((text, life) => ({ says: text === "a" ? new Error("down") : `seen ${life}` }));
+			await run.live(body);
+			for (const remark of remarks) {
+				const { calls } = await run.process.explain(`${body} ${remark}`);
+				await run.live(`${body} ${remark}`);
+				expect([calls[0]?.state, run.made.filter((text) => text !== "a")], `${lost} lost`).toEqual(["hit", []]);
+				run.lose(lost);
+			}
 		}
 	});
 
