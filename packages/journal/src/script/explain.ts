@@ -331,7 +331,8 @@ class Explorer {
 
 	#whyLive(id: Identity, here: Memory | undefined): Pick<ExplainedCall, "why" | "differs" | "seq" | "repeats"> {
 		const { memo, isOver } = this.#ports;
-		const repeated = startsDurably(id.purity) ? memo.effectLike(id)?.entry.started : here && memo.effectIn(here);
+		const inside = here && !memo.continues(id) ? memo.effectIn(here) : undefined;
+		const repeated = startsDurably(id.purity) ? memo.effectLike(id)?.entry.started : inside;
 		const repeats = repeated === undefined ? {} : { repeats: repeated };
 		const path = `${id.lane}[${id.place?.at}]`;
 		// A call that was begun and has no outcome is this very one.

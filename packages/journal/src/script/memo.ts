@@ -46,6 +46,13 @@ interface Answer {
 	usedBy?: string | undefined;
 }
 
+/** What was recorded of an earlier revision. */
+interface Revision {
+	/** By key. */
+	readonly calls: ReadonlyMap<string, Remembered>;
+	readonly steps: Recorded;
+}
+
 /** A call that an unchanged script asks for. */
 export type Expected = Omit<RecordedStep, "place"> & {
 	readonly lane: string;
@@ -74,16 +81,18 @@ export class ScriptMemo {
 	#answers = new Map<string, Answer>();
 	/** The calls of earlier revisions, by chain. */
 	readonly #byChain = new Map<string, Remembered>();
-	/** The calls of each revision but this one. */
-	readonly #byRevision = new Map<number, readonly Remembered[]>();
+	/** The calls of each revision but this one, by key, and the steps inside them. */
+	readonly #byRevision = new Map<number, Revision>();
 	/** How many edits ago each of them was: first those of the same text, then the newest. */
 	#edits = new Map<number, number>();
 	/** Of those of the same text, by chain: they say in which order their answers are told. */
 	#sameText = new Map<string, Remembered>();
-	/** What this revision goes on with, by key: the calls of the one before. */
+	/** What this revision goes on with, by key: the calls of the one before, and of those that it went on with. */
 	#before = new Map<string, Remembered>();
-	/** The calls of this revision that were found in that. */
-	#goneOn = new Set<string>();
+	/** The first of those. */
+	#together = 1;
+	/** The calls of this revision that were recorded in an earlier one, and that one: what was made inside them is found by key. */
+	#continued = new Map<string, number>();
 	/** Was the script told anything in this revision that the one before was not? */
 	#isApart = false;
 	readonly #byLoose = new Map<string, Remembered[]>();
@@ -163,9 +172,9 @@ export class ScriptMemo {
 	recall(id: Identity): Recall {
 		// Never tried again here: a failure counts until the run has ended by it.
 		const asked = Number.MAX_SAFE_INTEGER;
+		const found = this.#earlier(id);
 		const here = this.#here.get(keyOf(id));
 		if (here) return recallEntry(here.entry, { asked, lastEffect: here.isSettled ? asked : this.#lastEffect });
-		const found = id.place && (this.#find(id, id.place) ?? this.#afterFailure(id));
 		if (!found) return { kind: "fresh" };
 		const known = recallEntry(found.entry, { asked, lastEffect: this.#isSettled(found) ? asked : 0 });
 		if (known.kind === "fresh" || known.kind === "in_doubt") return known;
@@ -175,9 +184,36 @@ export class ScriptMemo {
 		return { ...known, order, from: { seq: found.entry.outcome?.seq as Seq, edits: this.#edits.get(revision) ?? 1 } };
 	}
 
-	/** The steps of this revision in one lane. */
-	stepsIn(lane: string): Iterable<RecordedStep> {
-		return this.#steps.stepsIn(lane);
+	/** The steps of this revision in one lane; inside a call that an earlier one has recorded, those too. */
+	*stepsIn(lane: string): Iterable<RecordedStep> {
+		const here = [...this.#steps.stepsIn(lane)];
+		yield* here;
+		const known = new Set(here.map(entryKey));
+		let later = 0;
+		for (const { steps } of isInner(lane) ? this.#continuedIn(callIn(lane)) : []) {
+			later += LATER;
+			for (const step of steps.stepsIn(lane)) {
+				if (known.has(entryKey(step))) continue;
+				known.add(entryKey(step));
+				yield { ...step, place: step.place && step.place + later, mayBeGone: undefined };
+			}
+		}
+	}
+
+	/** The revisions that have recorded what was made inside a call, the newest first. */
+	*#continuedIn(call: string): Generator<Revision> {
+		const from = this.#continued.get(call);
+		if (from === undefined) return;
+		// Those since have gone on with it, unless one of them was told something else.
+		for (let at = from < this.#together ? from : this.#revision - 1; at >= from; at--) {
+			const found = this.#byRevision.get(at);
+			if (found) yield found;
+		}
+	}
+
+	/** Is this a call that is recorded, so that what was made inside it is recalled? */
+	continues(id: Identity): boolean {
+		return this.#here.has(keyOf(id)) || this.#continued.has(callOf(id));
 	}
 
 	/**
@@ -240,18 +276,21 @@ export class ScriptMemo {
 		this.#reuse = reuse;
 		// A run that goes on unchanged finds everything where it was.
 		if (version === this.#versions.at(-1)) return;
-		this.#byRevision.set(this.#revision, [...this.#here.values()]);
-		if (this.#isApart) this.#before = new Map();
+		this.#byRevision.set(this.#revision, { calls: this.#here, steps: this.#steps });
+		if (this.#isApart) {
+			this.#before = new Map();
+			this.#together = this.#revision;
+		}
 		for (const [key, each] of this.#here) this.#before.set(key, each);
 		this.#isApart = false;
-		this.#goneOn = new Set();
+		this.#continued = new Map();
 		const isSame = (revision: number): boolean => this.#versions[revision - 1] === version;
 		const before = this.#versions.map((_, i) => i + 1).sort((a, b) => Number(isSame(b)) - Number(isSame(a)) || b - a);
 		this.#edits = new Map(before.map((revision, i) => [revision, i + 1]));
 		const ofSame = before.filter(isSame).reverse();
 		this.#sameText = new Map(
 			ofSame
-				.flatMap((revision) => this.#byRevision.get(revision) ?? [])
+				.flatMap((revision) => [...(this.#byRevision.get(revision)?.calls.values() ?? [])])
 				.flatMap((each) => (each.id.place && each.entry.order ? [[each.id.place.chain, each] as const] : [])),
 		);
 		this.#versions.push(version);
@@ -286,6 +325,22 @@ export class ScriptMemo {
 		return found && keyOf(found.id) === keyOf(id) ? found : undefined;
 	}
 
+	/** The same call in an earlier revision. */
+	#earlier(id: Identity): Remembered | undefined {
+		if (!id.place) return undefined;
+		const key = keyOf(id);
+		if (isInner(id.lane)) {
+			for (const { calls } of this.#continuedIn(callOf(id))) {
+				const inside = calls.get(key);
+				if (inside) return inside;
+			}
+			return this.#find(id, id.place);
+		}
+		const found = this.#find(id, id.place) ?? this.#afterFailure(id);
+		if (found && keyOf(found.id) === key) this.#continued.set(callOf(id), found.revision);
+		return found;
+	}
+
 	#find(id: Identity, { chain, loose }: Place): Remembered | undefined {
 		const exact = this.#byChain.get(chain);
 		if (this.#reuse === "prefix") return exact;
@@ -305,13 +360,8 @@ export class ScriptMemo {
 	 * told only what it was told before, they are the same, as they are in an unchanged text.
 	 */
 	#afterFailure(id: Identity): Remembered | undefined {
-		const found = this.#before.get(keyOf(id));
-		const call = callOf(id);
-		// The steps inside a call are found with it.
-		if (isInner(id.lane)) return this.#goneOn.has(call) ? found : undefined;
-		if (this.#isApart || !found?.entry.mayBeGone || found.answer.usedBy !== undefined) return undefined;
-		this.#goneOn.add(call);
-		return found;
+		const found = this.#isApart ? undefined : this.#before.get(keyOf(id));
+		return found?.entry.mayBeGone && found.answer.usedBy === undefined ? found : undefined;
 	}
 
 	/** Notes that the script is told the outcome of a call. @param adopts the outcome that it was recorded from */
@@ -344,6 +394,9 @@ const expectedOf = ({ id, entry }: Memory, mayBeGone: boolean | undefined): Expe
 	describe: () => describe(id),
 });
 
+/** More than any seq: what only an earlier revision was told is told after what this one was. */
+const LATER = 2 ** 40;
+
 interface Begun {
 	readonly run: string;
 	/** SHA-256 of its text, and of its canonical arguments. */
@@ -357,7 +410,10 @@ const resultOf = ({ outcome }: JournalEntry): unknown => (outcome?.type === "com
 const keyOf = (id: Identity): string => `${id.lane} ${entryKey(id)}`;
 
 /** The key of the script's call that a step is, or is an inner step of. */
-const callOf = (id: Identity): string => /^.*?\/[0-9a-f]{16}:\d+(?=\/|$)/.exec(id.lane)?.[0] ?? innerLane(id);
+const callOf = (id: Identity): string => (isInner(id.lane) ? callIn(id.lane) : innerLane(id));
+
+/** The key of the script's call that a lane is inside of. */
+const callIn = (lane: string): string => /^.*?\/[0-9a-f]{16}:\d+(?=\/|$)/.exec(lane)?.[0] ?? lane;
 
 const positionOf = (lane: string, at: number): string => `${lane} ${at}`;
 

@@ -530,6 +530,39 @@ describe("a text whose edit touches nothing, run again", () => {
 		expect(lives.flat()).toEqual(["mail to all"]);
 	});
 
+	test.each([
+		["once", ["// one"]],
+		["twice", ["// one", "// two"]],
+		["and back", ["// one", ""]],
+	])(
+		"keeps the rounds of an agent that was cut, whatever the world says in them now: edited %s",
+		async (_, remarks) => {
+			const body = script(`return ctx.agent("find out", { tools: ["look"] });`);
+			let life = 0;
+			let asked: number[] = [];
+			const model: Model = {
+				id: "looking",
+				async *generate({ messages }): AsyncIterable<ModelPart> {
+					const round = messages.filter(({ role }) => role === "assistant").length;
+					asked.push(round);
+					if (round > life) throw new Error("down");
+					yield { type: "toolCall", call: { id: `${round}`, name: "look", args: { text: `${round}` } } };
+					yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+				},
+			};
+			const run = new Run((_, life) => ({ says: `seen ${life}` }), { model });
+			await run.live(body);
+			expect(asked).toEqual([0, 1]);
+			for (const remark of remarks) {
+				asked = [];
+				life++;
+				const { saved } = await run.process.explain(`${body} ${remark}`);
+				await run.live(`${body} ${remark}`);
+				expect([saved, asked]).toEqual([2 * life, [life, life + 1]]);
+			}
+		},
+	);
+
 	test("says beforehand which effect it may make a second time, with what it knows now", async () => {
 		const body = script(`const o = [];
 	await ctx.parallel([

@@ -319,7 +319,8 @@ describe("what is found after a guess is said to be one", () => {
 		expect(explanation).toMatchObject({ saved: 220, guessed: 110, toPay: 0, percentFree: undefined });
 		const resumed = run.next({ tools: [{ ...look, call: async () => "grey" }] });
 		await resumed.work(source);
-		expect(resumed.made).toEqual(["look {}", "see"]);
+		// A round that is recorded counts all the same.
+		expect(resumed.made).toEqual(["look {}"]);
 	});
 
 	test("and nothing else: what is told before the first guess is certain", async () => {

@@ -134,6 +134,7 @@ export class Process implements Appender {
 				this.recalled.push({ id, known });
 				return known;
 			},
+			stepsIn: (lane) => this.memo.stepsIn(lane),
 			expected: this.#options.isTorn ? undefined : this.memo.expected(),
 			whenInDoubt: () => policy,
 			signal: this.#controller.signal,
