@@ -232,8 +232,8 @@ export const ofWal: readonly Defect[] = [
 	{
 		name: "lock the lock file alone",
 		file: "file/log-file.ts",
-		from: "if (head.tryLock()) return head;",
-		to: "if (head) return head;",
+		from: "isLocked = head.tryLock();",
+		to: "isLocked = head !== undefined;",
 		tests: ["wal log-file"],
 	},
 	{

@@ -87,8 +87,9 @@ class Lives<State> {
 	}
 
 	judge(program: Program, { from = 0 } = {}): Promise<Wrong[]> {
-		const { policy } = this.#history;
-		return judge(program, this.cuts.slice(from), { policy, forgets: this.#form.forgets });
+		const { policy, remarks } = this.#history;
+		const isEdited = new Set(remarks).size > 1;
+		return judge(program, this.cuts.slice(from), { policy, forgets: this.#form.forgets, isEdited });
 	}
 }
 

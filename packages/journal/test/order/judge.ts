@@ -24,6 +24,8 @@ export interface Cut {
 export interface Rules {
 	readonly policy: "retry" | "skip";
 	readonly forgets: "after a failure" | "always";
+	/** Has a script got another text in between? What rests on a call that ends otherwise is then made again, and not refused. */
+	readonly isEdited?: boolean;
 }
 
 interface Told {
@@ -75,7 +77,7 @@ export async function judge(program: Program, cuts: readonly Cut[], rules: Rules
 		wrong.push(...(await outOfOrder(cuts, forgotten)));
 	}
 	if (!isShaken) return wrong;
-	const mayBe: readonly Wrong["kind"][] = ["paid", "order", "orphan"];
+	const mayBe: readonly Wrong["kind"][] = ["paid", "order", "orphan", ...(rules.isEdited ? (["effect"] as const) : [])];
 	const isStop = ({ kind, what }: Wrong): boolean => kind === "refused" && what.includes("REPLAY_DIVERGENCE");
 	return wrong.map((each) => (mayBe.includes(each.kind) || isStop(each) ? { ...each, kind: "shaken" } : each));
 }
