@@ -88,7 +88,7 @@ function priceOf({ state, saved, toPay }: ExplainedCall): string {
 	return saved > 0 ? `${cost}, ${saved} saved` : cost;
 }
 
-function whyOf({ kind, state, why, differs, guessed }: ExplainedCall): string {
+function whyOf({ kind, state, why, differs, guessed, isGuess }: ExplainedCall): string {
 	if (state === "in_doubt" && kind === "ask") return "asked, and not answered yet";
 	if (state === "in_doubt") return "started, and nobody knows whether it happened";
 	if (state === "again") return "the world is asked again";
@@ -96,7 +96,7 @@ function whyOf({ kind, state, why, differs, guessed }: ExplainedCall): string {
 		const [was, is] = [differs.was, differs.is].map((value) => oneLine(value ?? "nothing", 50));
 		return `${differs.field}: ${was} → ${is}`;
 	}
-	return why ?? (guessed > 0 ? "if what is assumed comes so" : "");
+	return why ?? (guessed > 0 || isGuess ? "if what is assumed comes so" : "");
 }
 
 export function runLines(runs: readonly ScriptRunEntry[]): readonly string[] {

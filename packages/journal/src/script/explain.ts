@@ -2,7 +2,7 @@
  * Previews a resume before anything is spent. The script runs against its recorded calls. A call that is not recorded gets the answer of
  * an earlier run at that place, or an empty one. Nothing is called, and nothing is written.
  */
-import type { Scope, Seq } from "@reyn/wal";
+import { codeOf, type Scope, type Seq } from "@reyn/wal";
 import type { Identity, JournalEntry, Recall } from "../entry.ts";
 import { type Divergence, JournalError, ReplayDivergenceError, reasonOf } from "../errors.ts";
 import { failureOf, isStop, recalledAs, thrownAs } from "../failure.ts";
@@ -11,7 +11,7 @@ import { type Order, rankOf, type Ticket } from "../order.ts";
 import { type Asked, describe } from "../perform.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import { leavesOutcome, startsDurably } from "../purity.ts";
-import { loadResult } from "../results.ts";
+import { loadResult, type StoredResult } from "../results.ts";
 import type { Using } from "../step.ts";
 import { isInner } from "./branches.ts";
 import type { ScriptModule } from "./load.ts";
@@ -41,6 +41,8 @@ export interface ExplainedCall {
 	readonly saved: number;
 	/** The part of `saved` that rests on assumed answers before it: if these come otherwise, this may be another call, and to be paid for. */
 	readonly guessed: number;
+	/** Present when it is found behind assumed answers: if these come otherwise, this may be another call, and be made. */
+	readonly isGuess?: true;
 	/** The tokens that the call will cost: what the same call cost before, else the estimate of the script. Undefined: unknown. */
 	readonly toPay: number | undefined;
 	/** The seq of an earlier start of the same effect, which would be made a second time. */
@@ -194,7 +196,8 @@ class Explorer {
 				});
 			const ending = await this.#ending(lane, id, step, known, at, ticket);
 			const row = this.#calls[at];
-			if (isGuess && row) this.#calls[at] = { ...row, guessed: row.saved };
+			const isFound = row?.state === "hit" || row?.state === "failed";
+			if (isGuess && row) this.#calls[at] = { ...row, guessed: row.saved, ...(isFound && { isGuess }) };
 			await ticket.turn(this.using.signal);
 			return ending();
 		};
@@ -261,15 +264,13 @@ class Explorer {
 		ticket: Ticket,
 	): Promise<() => T> {
 		const given = (value: T) => () => value;
-		const guessed = (value: T) => () => {
-			this.#isGuessing = true;
-			return value;
-		};
 		switch (known.kind) {
 			case "ghost":
 			case "world": {
-				const value = (await loadResult(known.kept, this.#ports.results)) as T;
-				return known.kind === "world" && !known.settled ? guessed(value) : given(value);
+				const found = await this.#found<T>(id, known.kept);
+				// What has no effect is made again where its result is lost.
+				if (!found) return this.#live(lane, id, step, this.#lostRow(id), at);
+				return known.kind === "world" && !known.settled ? this.#guessed(found.value) : given(found.value);
 			}
 			case "failed":
 				return () => {
@@ -278,26 +279,54 @@ class Explorer {
 			case "in_doubt":
 				this.#calls[at] = this.#row(id, known);
 				ticket.assumed(at);
-				return guessed(await this.#assume(id, step));
+				return this.#guessed(await this.#assume(id, step));
 			case "fresh": {
 				const { signal } = this.using;
 				if (!leavesOutcome(id.purity))
 					return this.#pure(() => step.call({ signal, attempt: 1, lane: lane.inside(id) }));
-				const live = this.#row(id, known);
-				// The script may end before it is known how far the call came.
-				this.#calls[at] = { ...live, toPay: step.usage ? undefined : 0 };
 				ticket.assumed(at);
-				const parts = await this.#followParts(lane, id, step);
-				const { saved, guessed: some } = parts;
-				this.#calls[at] = { ...live, saved, guessed: some, toPay: this.#toPay(id, step, parts) };
-				const { end } = parts;
-				if (!end) return guessed(await this.#assume(id, step));
-				return () => {
-					this.#isGuessing ||= end.isGuess;
-					return end.give();
-				};
+				return this.#live(lane, id, step, this.#row(id, known), at);
 			}
 		}
+	}
+
+	/** The recorded result; undefined where it is lost, and the call has no effect. @throws JournalError `RESULT_LOST` for an effect */
+	async #found<T>(id: Identity, kept: StoredResult): Promise<{ readonly value: T } | undefined> {
+		try {
+			return { value: (await loadResult(kept, this.#ports.results)) as T };
+		} catch (error) {
+			if (codeOf(error) !== "RESULT_LOST" || startsDurably(id.purity)) throw error;
+			return undefined;
+		}
+	}
+
+	#lostRow(id: Identity): ExplainedCall {
+		const free = { saved: 0, guessed: 0, toPay: 0 };
+		const row = { lane: id.lane, at: id.place?.at ?? 0, kind: id.kind, label: id.place?.label ?? id.name };
+		return { ...row, state: id.purity === "world" ? "again" : "live", ...free };
+	}
+
+	/** Goes on with what a call that is to be made may give. */
+	async #live<T>(lane: Lane, id: Identity, step: ScriptStep<T>, row: ExplainedCall, at: number): Promise<() => T> {
+		// The script may end before it is known how far the call came.
+		this.#calls[at] = { ...row, toPay: step.usage ? undefined : 0 };
+		const parts = await this.#followParts(lane, id, step);
+		const { saved, guessed, end } = parts;
+		this.#calls[at] = { ...row, saved, guessed, toPay: this.#toPay(id, step, parts) };
+		if (end)
+			return () => {
+				this.#isGuessing ||= end.isGuess;
+				return end.give();
+			};
+		return this.#guessed(await this.#assume(id, step));
+	}
+
+	/** Gives an assumed answer: what follows may come otherwise. */
+	#guessed<T>(value: T): () => T {
+		return () => {
+			this.#isGuessing = true;
+			return value;
+		};
 	}
 
 	explanation(beyond: string | undefined): Explanation {

@@ -1,14 +1,29 @@
 /** Previews of a script: what a resume would call, why, and at what price. */
+import { type BlobStore, memoryBlobs } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { histories } from "../../../../tests/sample.ts";
 import { type Model, NonRetryableError, type Tool } from "../../src/index.ts";
-import type { Explanation } from "../../src/script/index.ts";
+import type { Explanation, ScriptPorts } from "../../src/script/index.ts";
 import { anyEdit, anyProgram, edited, type Program, plain, sourceOf } from "./programs.ts";
-import { echo, Process, script, writer } from "./script-process.ts";
+import { echo, Process, type ProcessOptions, script, writer } from "./script-process.ts";
 
 const { numRuns, seed } = histories(60, 1000);
 const RUNS = Math.ceil(numRuns / 10);
+
+/** Its large results lie beside the log. */
+class Storing extends Process {
+	readonly #results: BlobStore;
+
+	constructor(results: BlobStore, options: ProcessOptions) {
+		super(options);
+		this.#results = results;
+	}
+
+	override get ports(): ScriptPorts {
+		return { ...super.ports, results: this.#results };
+	}
+}
 
 const states = ({ calls }: Explanation): readonly string[] => calls.map(({ state }) => state);
 
@@ -303,6 +318,25 @@ describe("what is found after a guess is said to be one", () => {
 		expect(resumed.made).toEqual(["look {}", "it is grey"]);
 	});
 
+	test("an effect that is found behind one", async () => {
+		const pay: Tool = {
+			...{ name: "pay", description: "", parameters: { type: "object" }, purity: "side_effect" },
+			call: async () => "paid",
+		};
+		const source = (prompt: string): string =>
+			script(`const price = ctx.phase("price", () => ctx.agent("${prompt}"));
+	await ctx.parallel([async () => { await ctx.tool("pay", { price: await price }); }]);`);
+		const model = echo(() => "7");
+		const run = new Process({ model, tools: [pay] });
+		await run.work(source("old"));
+		const { calls } = await run.next().explain(source("new"));
+		expect(calls).toMatchObject([{ state: "live" }, { state: "hit", isGuess: true }]);
+		expect((await run.next().explain(source("old"))).calls[1]).not.toHaveProperty("isGuess");
+		const resumed = run.next({ model: echo(() => "8") });
+		await resumed.work(source("new"));
+		expect(resumed.made).toEqual(["new", 'pay {"price":"8"}']);
+	});
+
 	test("the world that an agent looked at before it was cut, and that is asked again", async () => {
 		const asks: Model = {
 			id: "asks",
@@ -333,6 +367,24 @@ describe("what is found after a guess is said to be one", () => {
 		const explanation = await run.next().explain(source('await ctx.agent("c", { estimate: 11 });'));
 		expect(explanation).toMatchObject({ saved: 22, guessed: 0, toPay: 22, percentFree: 50 });
 	});
+});
+
+test("a large answer that is lost is said to be made again, with its price", async () => {
+	const source = script('await ctx.agent("big"); await ctx.tool("write", {});');
+	const model = echo(() => "x".repeat(50_000));
+	const tools = [writer(async () => "written")];
+	const run = new Storing(memoryBlobs(), { model, tools });
+	await run.work(source);
+	const next = new Storing(memoryBlobs(), { model, tools, log: run.log });
+	expect(await next.explain(source)).toMatchObject({
+		calls: [
+			{ state: "live", toPay: 11 },
+			{ state: "hit", isGuess: true },
+		],
+		...{ isWhole: true, toPay: 11, unknown: 0, divergences: [] },
+	});
+	await next.work(source);
+	expect(next.made).toEqual(["big"]);
 });
 
 test("a failure that is recorded is said as one, and the script sees it", async () => {
