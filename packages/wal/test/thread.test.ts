@@ -65,6 +65,25 @@ test("logs that are open at once have a thread each, and one of them is kept", a
 	expect(await begun(() => useOne(join(root, "a")))).toBe(0);
 });
 
+test("a log whose path is relative stays where it is when the process goes elsewhere", async () => {
+	const [root, cwd] = [newRoot(), process.cwd()];
+	try {
+		process.chdir(root);
+		const wal = await open("a");
+		process.chdir(cwd);
+		await wal.append(noted({ n: 1 })).durable;
+		const seen: string[] = [];
+		for await (const { kind } of wal.read()) seen.push(kind);
+		expect(seen).toEqual(["wal_epoch", "noted"]);
+		await wal.close();
+	} finally {
+		process.chdir(cwd);
+	}
+	const again = await open(join(root, "a"));
+	expect(again.tip).toBe(3);
+	await again.close();
+});
+
 test("a thread that finds its log locked is kept", async () => {
 	const root = newRoot();
 	const holder = await open(join(root, "a"));

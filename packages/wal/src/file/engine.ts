@@ -1,5 +1,5 @@
 /** Logs in directories: `wal.jsonl`, sealed segments, `wal.head` and `wal.lock` (docs/formats/wal-v1.md). */
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { Bell } from "../engine/bell.ts";
@@ -47,8 +47,10 @@ export function fileEngine(directory: string, options: FileEngineOptions = {}): 
 	if (!isPath(directory)) throw wrong("fileEngine", "the first argument", "the path of a directory", directory);
 	assertGiven("fileEngine", options, engineChecks);
 	const { disk = nodeDisk } = options;
-	const realms = join(directory, "realms");
-	const pathOf = (realm: string): string => (realm === MAIN ? directory : join(realms, encoded(realm)));
+	// The process may work in another directory later.
+	const home = options.disk ? directory : resolve(directory);
+	const realms = join(home, "realms");
+	const pathOf = (realm: string): string => (realm === MAIN ? home : join(realms, encoded(realm)));
 	const logs = new Map<string, FileLog>();
 	return {
 		caps,
@@ -60,7 +62,7 @@ export function fileEngine(directory: string, options: FileEngineOptions = {}): 
 		blobs: (realm) => fileBlobs(join(pathOf(realm), "blobs"), options),
 		async realms(after) {
 			const named = disk.list(realms).map((name) => ({ realm: decodeURIComponent(name), path: join(realms, name) }));
-			const all = [{ realm: MAIN, path: directory }, ...named];
+			const all = [{ realm: MAIN, path: home }, ...named];
 			return realmPage(
 				all.flatMap(({ realm, path }) => (hasLog(disk, path) ? [realm] : [])),
 				after,
