@@ -1,6 +1,6 @@
 /**
- * In the fast run logs are written in the thread of the test: to start one of its own for each log takes longer than most tests. An answer
- * comes as late as from a thread, and in the order of the calls. The same code with that thread is what the tests of wal run, those that
+ * In the fast run logs are written in the thread of the test: messages to one of its own take a tenth more of a core. An answer comes as
+ * late as from a thread, and in the order of the calls. The same code with that thread is what the tests of wal run, those that
  * start processes, and the deep run.
  */
 import { setTimeout as wait } from "node:timers/promises";

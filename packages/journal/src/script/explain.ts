@@ -223,22 +223,21 @@ class Explorer {
 	#row(id: Identity, known: Recall): ExplainedCall {
 		const { memo } = this.#ports;
 		const here = memo.at(id.lane, id.place?.at ?? 0);
-		const row = { lane: id.lane, at: id.place?.at ?? 0, kind: id.kind, label: id.place?.label ?? id.name };
-		const free = { saved: 0, guessed: 0, toPay: 0 };
+		const row = freeRowOf(id);
 		switch (known.kind) {
 			case "ghost": {
 				const seq = known.from === undefined ? seqOf(here) : { seq: known.from.seq };
-				return { ...row, ...free, state: "hit", ...seq, saved: tokensOf(known.usage) };
+				return { ...row, state: "hit", ...seq, saved: tokensOf(known.usage) };
 			}
 			case "world":
-				return { ...row, state: known.settled ? "hit" : "again", ...seqOf(here), ...free };
+				return { ...row, state: known.settled ? "hit" : "again", ...seqOf(here) };
 			case "failed":
-				return { ...row, state: "failed", ...seqOf(here), ...free };
+				return { ...row, state: "failed", ...seqOf(here) };
 			case "in_doubt":
-				return { ...row, state: "in_doubt", ...seqOf(here), ...free };
+				return { ...row, state: "in_doubt", ...seqOf(here) };
 			case "fresh":
-				if (!leavesOutcome(id.purity)) return { ...row, state: "again", ...free };
-				return { ...row, state: "live", ...this.#whyLive(id, here), ...free };
+				if (!leavesOutcome(id.purity)) return { ...row, state: "again" };
+				return { ...row, state: "live", ...this.#whyLive(id, here) };
 		}
 	}
 
@@ -269,7 +268,8 @@ class Explorer {
 			case "world": {
 				const found = await this.#found<T>(id, known.kept);
 				// What has no effect is made again where its result is lost.
-				if (!found) return this.#live(lane, id, step, this.#lostRow(id), at);
+				if (!found)
+					return this.#live(lane, id, step, { ...freeRowOf(id), state: id.purity === "world" ? "again" : "live" }, at);
 				return known.kind === "world" && !known.settled ? this.#guessed(found.value) : given(found.value);
 			}
 			case "failed":
@@ -298,12 +298,6 @@ class Explorer {
 			if (codeOf(error) !== "RESULT_LOST" || startsDurably(id.purity)) throw error;
 			return undefined;
 		}
-	}
-
-	#lostRow(id: Identity): ExplainedCall {
-		const free = { saved: 0, guessed: 0, toPay: 0 };
-		const row = { lane: id.lane, at: id.place?.at ?? 0, kind: id.kind, label: id.place?.label ?? id.name };
-		return { ...row, state: id.purity === "world" ? "again" : "live", ...free };
 	}
 
 	/** Goes on with what a call that is to be made may give. */
@@ -454,6 +448,12 @@ class Explorer {
 		return step.assumed as T;
 	}
 }
+
+/** A row that neither saves nor costs anything yet. */
+const freeRowOf = ({ lane, place, kind, name }: Identity) => ({
+	...{ lane, at: place?.at ?? 0, kind, label: place?.label ?? name },
+	...{ saved: 0, guessed: 0, toPay: 0 },
+});
 
 interface Parts<T> {
 	/** The tokens of the recorded inner steps. */
