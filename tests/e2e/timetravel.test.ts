@@ -171,11 +171,11 @@ test("a rewind of one session leaves the other, is undone, and is checked out ag
 describe("what cannot be done is one JSON document with a code, an exit code of its own, and no record", () => {
 	test.each<[string, string[], number, string]>([
 		["a seq that is yet to come", ["diff", "1", "99999"], 3, "TIMETRAVEL_OUT_OF_RANGE"],
-		["a negative seq", ["diff", "--", "-3"], 2, "RUNTIME_BAD_REF"],
-		["half a seq", ["checkout", "1.5", "--dry-run"], 2, "RUNTIME_BAD_REF"],
-		["a label that nobody gave", ["rewind", "yesterday", "--dry-run"], 2, "RUNTIME_BAD_REF"],
-		["a branch that there is not", ["show", "b99999"], 3, "RUNTIME_UNKNOWN_REF"],
-		["too many checkpoints back", ["diff", "@-99"], 3, "RUNTIME_UNKNOWN_REF"],
+		["a negative seq", ["diff", "--", "-3"], 2, "OPERATOR_BAD_REF"],
+		["half a seq", ["checkout", "1.5", "--dry-run"], 2, "OPERATOR_BAD_REF"],
+		["a label that nobody gave", ["rewind", "yesterday", "--dry-run"], 2, "OPERATOR_BAD_REF"],
+		["a branch that there is not", ["show", "b99999"], 3, "OPERATOR_UNKNOWN_REF"],
+		["too many checkpoints back", ["diff", "@-99"], 3, "OPERATOR_UNKNOWN_REF"],
 		["a session that there is not", ["diff", "1", "2", "--session", "nobody/here"], 3, "RUNTIME_UNKNOWN_SESSION"],
 		["a session that is none", ["diff", "1", "2", "--session", "nobody"], 2, "CLI_USAGE"],
 		["an unknown scope", ["rewind", "1", "--scope", "half"], 2, "CLI_USAGE"],

@@ -6,7 +6,7 @@ const byErrorCode: Readonly<Record<string, () => string>> = {
 	REPLAY_DIVERGENCE: () => `see what going on would do with: ${reyn`script resume <run> --explain`}`,
 	RUNTIME_SCRIPT_OTHER: () => `or start a run of its own with: ${reyn`script run <file>`}`,
 	RUNTIME_SCRIPT_PRUNED: () => `its text is kept: ${reyn`script save <run> <file>`}, then ${reyn`script run <file>`}`,
-	RUNTIME_UNKNOWN_REF: () => `see what there is with: ${reyn`log`}`,
+	OPERATOR_UNKNOWN_REF: () => `see what there is with: ${reyn`log`}`,
 	WAL_CORRUPT: () =>
 		`look with: ${reyn`wal verify`}; see what giving the damage up would cost with: ${reyn`wal repair`}`,
 };

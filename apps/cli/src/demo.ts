@@ -7,15 +7,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { offlineModel } from "@reyn/offline-model";
-import {
-	type MeterReading,
-	openRuntime,
-	type Runtime,
-	readHistory,
-	reportState,
-	rewindModes,
-	stateOrigin,
-} from "@reyn/runtime";
+import { readHistory, reportState } from "@reyn/operator";
+import { type MeterReading, openRuntime, type Runtime, rewindModes, stateOrigin } from "@reyn/runtime";
 import { assertUsable, type Globals, rootOptionsOf } from "./context.ts";
 import { chooseQuestions } from "./demo-questions.ts";
 import { eventLines, messageText, restoredLines, type StreamLine } from "./event-lines.ts";

@@ -7,7 +7,7 @@ test.each([
 	["WAL_CORRUPT", 5],
 	["WAL_UNSAFE", 5],
 	["TIMETRAVEL_OUT_OF_RANGE", 3],
-	["RUNTIME_BAD_REF", 2],
+	["OPERATOR_BAD_REF", 2],
 	["SOMETHING_ELSE", 1],
 	[undefined, 1],
 ])("an error with the code %s ends the process with %i", (code, exitCode) => {

@@ -21,6 +21,7 @@ export {
 	type StepOptions,
 	type Stepped,
 } from "@reyn/timetravel";
+export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./blast-radius.ts";
 export type { RuntimeEvent } from "./events.ts";
 export {
 	type ConversationItem,
@@ -80,10 +81,6 @@ export { mainSession, sessionOf } from "./kernel/sessions.ts";
 export type { BlobArea, Gone, Store } from "./kernel/store.ts";
 export { kindsOf, type Work } from "./kernel/work.ts";
 export { redactSecrets } from "./redaction/redact-secrets.ts";
-export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./reports/blast-radius.ts";
-export { type History, type HistoryEntry, readHistory } from "./reports/history.ts";
-export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./reports/refs.ts";
-export { reportState, type StateReport } from "./reports/state-report.ts";
 export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";

@@ -3,7 +3,7 @@ import { PLAN_TOOL } from "@reyn/plan";
 import { isMeta } from "@reyn/timetravel/internal";
 import { type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type BlastRadius, blastRadius, type Extent, mainSession, type Runtime, scopeAt } from "../src/index.ts";
+import { type BlastRadius, blastRadius, type Extent, mainSession, type Runtime } from "../src/index.ts";
 import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
 
 let project: Project;
@@ -48,24 +48,11 @@ async function moved(runtime: Runtime, go: () => Promise<unknown>): Promise<{ le
 }
 
 describe("a scope", () => {
-	test("is that of the record, and the main session's where it has none", async () => {
-		const { runtime } = await open(project, { model: echo });
-		const [first = 0, second = 0] = await asked(runtime, mainSession, guest);
-		expect(await scopeAt(second, "process", runtime)).toEqual({});
-		expect(await scopeAt(second, "agent", runtime)).toEqual({ agent: "guest" });
-		expect(await scopeAt(second, "session", runtime)).toEqual(guest);
-		expect(await scopeAt(first, "session", runtime)).toEqual(mainSession);
-		expect(await scopeAt(0, "session", runtime)).toEqual(mainSession);
-		expect(await scopeAt(0, "agent", runtime)).toEqual({ agent: "default" });
-		await expect(scopeAt(999, "agent", runtime)).rejects.toMatchObject({ code: "TIMETRAVEL_OUT_OF_RANGE" });
-		await runtime.close();
-	});
-
 	test("goes back alone: the others stay, in the preview and in the rewind", async () => {
 		const { runtime } = await open(project, { model: echo });
 		const [start = 0] = await asked(runtime, mainSession, other, guest, mainSession);
 		const [beside, far] = [runtime.view(other).hash(), runtime.view(guest).hash()];
-		const plan = await runtime.previewRewind(start, "both", await scopeAt(start, "session", runtime));
+		const plan = await runtime.previewRewind(start, "both", mainSession);
 		const radius = await blastRadius(runtime, plan);
 		expect(radius).toMatchObject({
 			leaves: { turns: 1, sessions: [scopeKey(mainSession)], plans: [], runs: [] },
@@ -84,7 +71,7 @@ describe("a scope", () => {
 		const { runtime } = await open(project, { model: echo });
 		const [start = 0] = await asked(runtime, mainSession, other, guest, mainSession);
 		const { tip } = runtime.wal;
-		const scope = await scopeAt(start, "agent", runtime);
+		const scope = { agent: mainSession.agent };
 		const away = await blastRadius(runtime, { target: start, scope });
 		expect(away).toMatchObject({
 			leaves: { turns: 2, sessions: [scopeKey(other), scopeKey(mainSession)] },

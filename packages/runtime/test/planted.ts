@@ -27,7 +27,7 @@ import { assertOwnDirectory } from "@reyn/wal/internal";
 import { applyRepair, proposeRepair, verifyLog } from "@reyn/wal/tools";
 import { SEED } from "../../../tests/kit/seeded.ts";
 import { isDeep } from "../../../tests/sample.ts";
-import { claimState, type Runtime, readHistory, stateOrigin, trustState } from "../src/index.ts";
+import { claimState, type Runtime, stateOrigin, trustState } from "../src/index.ts";
 import { formerPlaces, moveAll } from "./former.ts";
 import { seal } from "./kept-files.ts";
 import { lastOf, open, type Project, payingPlan, scripted, until } from "./project.ts";
@@ -117,7 +117,8 @@ const doings: Readonly<Record<string, (place: Place) => Promise<unknown>>> = {
 		await stateOrigin(state, secrets);
 		await trustState(state, secrets);
 	},
-	log: ({ state }) => using(opened(state, { readOnly: true }), readHistory),
+	log: ({ state }) =>
+		using(opened(state, { readOnly: true }), async ({ timeline }) => [timeline.checkpoints(), await timeline.labels()]),
 	verify: async ({ state }) => verifyLog(logOf(state)),
 	repair: async ({ state }) => proposeRepair(logOf(state)),
 	"script verify": ({ state, run }) => using(opened(state, { readOnly: true }), ({ scripts }) => scripts.verify(run)),

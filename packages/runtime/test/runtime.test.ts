@@ -3,15 +3,7 @@ import { PLAN_TOOL } from "@reyn/plan";
 import { isMeta } from "@reyn/timetravel/internal";
 import { createFileTools } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import {
-	allRecords,
-	facets,
-	mainSession,
-	messagesBefore,
-	openRuntime,
-	reportState,
-	rewindModes,
-} from "../src/index.ts";
+import { allRecords, facets, mainSession, messagesBefore, openRuntime, rewindModes } from "../src/index.ts";
 import {
 	emptyArea,
 	gate,
@@ -69,7 +61,7 @@ describe("a turn", () => {
 		const checkpoint = runtime.timeline.checkpoints().at(-1);
 		expect(checkpoint).toMatchObject({ kind: "turn", title: "look", active: true });
 		expect(events).toContainEqual(expect.objectContaining({ type: "turn_end", outcome: "completed" }));
-		expect((await reportState(runtime, checkpoint?.seq ?? 0)).hash).toBe(runtime.view().hash());
+		expect((await runtime.timeline.at(checkpoint?.seq ?? 0, mainSession)).hash()).toBe(runtime.view().hash());
 		await runtime.close();
 	});
 

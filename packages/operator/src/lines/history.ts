@@ -1,5 +1,5 @@
 /** The history as lines, newest first. */
-import type { History, HistoryEntry } from "@reyn/runtime";
+import type { History, HistoryEntry } from "../history.ts";
 import type { Say } from "../say.ts";
 import { oneLine } from "../text.ts";
 import { drawGraph, type GraphRow } from "./graph.ts";

@@ -1,5 +1,5 @@
 /** The state of a session at one moment, as lines for people. */
-import type { StateReport } from "@reyn/runtime";
+import type { StateReport } from "../state-report.ts";
 import { oneLine } from "../text.ts";
 
 /** The moment, the hash of the state, its newest 12 messages, and its plans and skill runs. */

@@ -1,5 +1,5 @@
 /** What was said, as text, Markdown, a page, or a JSON document a line: to be read, kept or sent on. */
-import type { StateReport } from "@reyn/runtime";
+import type { StateReport } from "../state-report.ts";
 import { asJson, clean } from "../text.ts";
 
 export const transcriptFormats = ["text", "md", "html", "jsonl"] as const;

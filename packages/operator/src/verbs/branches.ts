@@ -1,5 +1,5 @@
 /** `branches`: every line of history there is. */
-import { readHistory } from "@reyn/runtime";
+import { readHistory } from "../history.ts";
 import { historyShape } from "../shapes.ts";
 import { readVerb } from "../verb.ts";
 

@@ -1,11 +1,13 @@
 /** `checkout`: go to any moment, on an abandoned branch too. */
-import { blastRadius, parseRef, reportState, scopeAt, sessionOf } from "@reyn/runtime";
+import { blastRadius, sessionOf } from "@reyn/runtime";
 import { reset } from "@reyn/timetravel";
 import { z } from "zod";
 import { radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedPlans } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
+import { parseRef, scopeAt } from "../refs.ts";
 import { blastRadiusShape, scope, seq, texts } from "../shapes.ts";
+import { reportState } from "../state-report.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";
 

@@ -1,9 +1,10 @@
 /** `diff`: what differs between two moments. */
-import { mainSession, parseRef, type StateDiff } from "@reyn/runtime";
+import { mainSession, type StateDiff } from "@reyn/runtime";
 import { z } from "zod";
 import { diffText, statOf, statText } from "../lines/diff.ts";
 import { sessionText } from "../lines/scope.ts";
 import { flag, option, word } from "../param.ts";
+import { parseRef } from "../refs.ts";
 import { scope, seq } from "../shapes.ts";
 import { readVerb } from "../verb.ts";
 

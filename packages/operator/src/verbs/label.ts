@@ -1,8 +1,9 @@
 /** `label` and `labels`: names for moments. */
-import { parseRef } from "@reyn/runtime";
+
 import { label as labelRecord } from "@reyn/timetravel";
 import { z } from "zod";
 import { word } from "../param.ts";
+import { parseRef } from "../refs.ts";
 import { list, seq } from "../shapes.ts";
 import { readVerb, writeVerb } from "../verb.ts";
 import { ref } from "./ref.ts";

@@ -1,6 +1,7 @@
 /** `log`: checkpoints, rewinds and labels, newest first. */
-import { readHistory } from "@reyn/runtime";
+
 import { z } from "zod";
+import { readHistory } from "../history.ts";
 import { graphLines, listLines } from "../lines/history.ts";
 import { choice, flag, option } from "../param.ts";
 import { historyShape } from "../shapes.ts";

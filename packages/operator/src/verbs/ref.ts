@@ -1,7 +1,8 @@
 /** Params that several verbs take. */
-import { type ScopeWidth, scopeWidths } from "@reyn/runtime";
+
 import { z } from "zod";
 import { choice, word } from "../param.ts";
+import { type ScopeWidth, scopeWidths } from "../refs.ts";
 
 export const ref = word(
 	"ref",

@@ -1,12 +1,13 @@
 /** `rewind`: go back on the current line of history. */
 import { rewindNote } from "@reyn/rewind-modes";
-import { blastRadius, parseRef, type RewindMode, rewindModes, scopeAt } from "@reyn/runtime";
+import { blastRadius, type RewindMode, rewindModes } from "@reyn/runtime";
 import { reset } from "@reyn/timetravel";
 import { z } from "zod";
 import { counted, radiusLines } from "../lines/blast-radius.ts";
 import { pausedLines, pausedPlans } from "../lines/paused.ts";
 import { scopeText } from "../lines/scope.ts";
 import { choice } from "../param.ts";
+import { parseRef, scopeAt } from "../refs.ts";
 import { blastRadiusShape, rewindPreview, rewindResult, seq, texts } from "../shapes.ts";
 import { writeVerb } from "../verb.ts";
 import { ref, scopeWidth } from "./ref.ts";

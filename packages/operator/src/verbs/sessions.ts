@@ -1,10 +1,12 @@
 /** `sessions`, `transcript` and `search`: who talks, what was said, and where. */
-import { assistantMessage, conversation, mainSession, parseRef, reportState, userPrompt } from "@reyn/runtime";
+import { assistantMessage, conversation, mainSession, userPrompt } from "@reyn/runtime";
 import { z } from "zod";
 import { scopeText, sessionText } from "../lines/scope.ts";
 import { type TranscriptFormat, transcriptFormats, transcriptLines } from "../lines/transcript.ts";
 import { choice, option, text, word } from "../param.ts";
+import { parseRef } from "../refs.ts";
 import { list, seq, session, stateShape } from "../shapes.ts";
+import { reportState } from "../state-report.ts";
 import { oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
 

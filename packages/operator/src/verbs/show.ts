@@ -1,10 +1,12 @@
 /** `show`: the state at a moment, or the record of it. */
-import { parseRef, reportState } from "@reyn/runtime";
+
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
 import { stateLines } from "../lines/state.ts";
 import { flag } from "../param.ts";
+import { parseRef } from "../refs.ts";
 import { seq, stateShape } from "../shapes.ts";
+import { reportState } from "../state-report.ts";
 import { asJson } from "../text.ts";
 import { readVerb } from "../verb.ts";
 import { ref } from "./ref.ts";

@@ -1,5 +1,5 @@
 /** `undo` and `redo`: take the newest move of a person back, and make it again. */
-import { reportState } from "@reyn/runtime";
+
 import { label, reset } from "@reyn/timetravel";
 import { z } from "zod";
 import { pausedLines, pausedPlans } from "../lines/paused.ts";
@@ -7,6 +7,7 @@ import { when } from "../lines/when.ts";
 import { toldMove, toldMoves } from "../moves.ts";
 import { flag } from "../param.ts";
 import { list, seq, texts } from "../shapes.ts";
+import { reportState } from "../state-report.ts";
 import { writeVerb } from "../verb.ts";
 
 const stepVerb = (name: "undo" | "redo", summary: string) =>

@@ -2,7 +2,6 @@
 import { ReynError } from "@reyn/wal";
 
 export type RuntimeCode =
-	| "RUNTIME_BAD_REF"
 	| "RUNTIME_CLOSED"
 	| "RUNTIME_FEATURES"
 	| "RUNTIME_NOT_QUIET"
@@ -15,7 +14,6 @@ export type RuntimeCode =
 	| "RUNTIME_STATE_CHANGED"
 	| "RUNTIME_STORE"
 	| "RUNTIME_TOOLS"
-	| "RUNTIME_UNKNOWN_REF"
 	| "RUNTIME_UNKNOWN_SCRIPT_RUN"
 	| "RUNTIME_UNKNOWN_SESSION";
 

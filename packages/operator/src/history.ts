@@ -1,8 +1,8 @@
 /** Reports the history as a value: checkpoints, rewinds, branches, and the current position. */
 import { rewindNote } from "@reyn/rewind-modes";
+import type { Runtime } from "@reyn/runtime";
 import { type Label, reset } from "@reyn/timetravel";
 import { type Seq, scopeKey } from "@reyn/wal";
-import type { Runtime } from "../runtime.ts";
 
 export interface HistoryEntry {
 	readonly seq: Seq;

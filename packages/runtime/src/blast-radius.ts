@@ -10,16 +10,16 @@ import type { View } from "@reyn/snapshot";
 import { type Coverage, isOutside } from "@reyn/timetravel";
 import { isMeta } from "@reyn/timetravel/internal";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
-import { conversation } from "../features/conversation/conversation.ts";
-import { MESSAGE, TURN } from "../features/conversation/pieces.ts";
-import { userPrompt } from "../features/conversation/records.ts";
-import { PLAN, plansIn } from "../features/plan/pieces.ts";
-import { SCRIPT } from "../features/script/pieces.ts";
-import { SKILL } from "../features/skill/pieces.ts";
-import type { Feature, Piece, Settled } from "../kernel/feature.ts";
-import type { SessionScope } from "../kernel/session.ts";
-import { settlement } from "../kernel/settle.ts";
-import type { Runtime } from "../runtime.ts";
+import { conversation } from "./features/conversation/conversation.ts";
+import { MESSAGE, TURN } from "./features/conversation/pieces.ts";
+import { userPrompt } from "./features/conversation/records.ts";
+import { PLAN, plansIn } from "./features/plan/pieces.ts";
+import { SCRIPT } from "./features/script/pieces.ts";
+import { SKILL } from "./features/skill/pieces.ts";
+import type { Feature, Piece, Settled } from "./kernel/feature.ts";
+import type { SessionScope } from "./kernel/session.ts";
+import { settlement } from "./kernel/settle.ts";
+import type { Runtime } from "./runtime.ts";
 
 export interface BlastRadius {
 	/** Records that count now and would be abandoned. */

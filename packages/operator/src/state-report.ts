@@ -1,12 +1,9 @@
 /** Reports the state of a session at one moment, as a value for people and scripts. */
 import { planRuns } from "@reyn/plan";
+import { type ConversationItem, conversation, mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
 import { skillRuns } from "@reyn/skill-resume";
 import type { Timeline } from "@reyn/timetravel";
 import type { Seq } from "@reyn/wal";
-import { type ConversationItem, conversation } from "../features/conversation/conversation.ts";
-import type { SessionScope } from "../kernel/session.ts";
-import { mainSession } from "../kernel/sessions.ts";
-import type { Runtime } from "../runtime.ts";
 
 export interface StateReport {
 	readonly seq: number;

@@ -1,8 +1,8 @@
 /** Parses how people name a moment: `142`, `@` (the tip), `@-3` (checkpoints back), `b7` (the end of a branch), a label; and its scope. */
+
+import { mainSession, type Runtime } from "@reyn/runtime";
 import type { Scope, Seq } from "@reyn/wal";
-import { RuntimeError } from "../kernel/errors.ts";
-import { mainSession } from "../kernel/sessions.ts";
-import type { Runtime } from "../runtime.ts";
+import { OperatorError } from "./errors.ts";
 
 /** How much a rewind covers: everything, or only the agent or the session of the moment. */
 export const scopeWidths = ["process", "agent", "session"] as const;
@@ -22,7 +22,7 @@ export async function scopeAt(seq: Seq, width: ScopeWidth, { timeline }: Runtime
 	return session === undefined ? mainSession : { agent, session };
 }
 
-/** The seq of a moment. A plain number is not checked. @throws RuntimeError `RUNTIME_BAD_REF`, `RUNTIME_UNKNOWN_REF` */
+/** The seq of a moment. A plain number is not checked. @throws OperatorError `OPERATOR_BAD_REF`, `OPERATOR_UNKNOWN_REF` */
 export async function parseRef(text: string, { timeline, wal }: Runtime): Promise<Seq> {
 	if (/^\d+$/.test(text)) return Number(text);
 	if (text === "@") return wal.tip;
@@ -31,8 +31,8 @@ export async function parseRef(text: string, { timeline, wal }: Runtime): Promis
 		const active = timeline.checkpoints().filter((checkpoint) => checkpoint.active);
 		const found = active.at(-1 - Number(back));
 		if (!found)
-			throw new RuntimeError(
-				"RUNTIME_UNKNOWN_REF",
+			throw new OperatorError(
+				"OPERATOR_UNKNOWN_REF",
 				`${text} goes ${back} checkpoints back, and this line of history has ${active.length}`,
 				{ ref: text, checkpoints: active.length },
 			);
@@ -49,9 +49,9 @@ export async function parseRef(text: string, { timeline, wal }: Runtime): Promis
 		.concat(labels.map(({ name }) => name))
 		.join(", ");
 	if (/^b\d+$/.test(text))
-		throw new RuntimeError("RUNTIME_UNKNOWN_REF", `there is no branch ${text}; there are ${names}`, { ref: text });
-	throw new RuntimeError(
-		"RUNTIME_BAD_REF",
+		throw new OperatorError("OPERATOR_UNKNOWN_REF", `there is no branch ${text}; there are ${names}`, { ref: text });
+	throw new OperatorError(
+		"OPERATOR_BAD_REF",
 		`"${text}" points at nothing; give a seq (142), @ for the tip, @-3 for checkpoints back, or a branch or a label (${names})`,
 		{ ref: text },
 	);
