@@ -1,7 +1,7 @@
 /** Keys by which a call is recognised in a replay: a fingerprint of its arguments, and a chain of the calls before it. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "@reyn/wal";
-import type { Place } from "./entry.ts";
+import type { Identity, Place } from "./entry.ts";
 
 /** Names what is called and with what: SHA-256 over kind, name and the canonical arguments. */
 export function fingerprint(kind: string, name: string, args: unknown): string {
@@ -61,7 +61,7 @@ export class Line {
 
 	/** The line of the calls inside a call. */
 	inside(place: Place): Line {
-		return new Line(link(place.chain, "inside"), link(place.loose, "inside"), this.#redact);
+		return new Line(insideOf(place.chain), insideOf(place.loose), this.#redact);
 	}
 
 	/** The line of a branch that leaves here. */
@@ -100,6 +100,12 @@ const digest = (text: string): string => `sha256:${hash("sha256", text, "hex").s
 
 /** The next link of a chain. 128 bits of the hash suffice, since a chain is looked up within one run only. */
 const link = (...parts: readonly string[]): string => hash("sha256", parts.join("\n"), "hex").slice(0, 32);
+
+const insideOf = (chain: string): string => link(chain, "inside");
+
+/** Is this step the first one inside the call that stands there, with all that it may rest on? */
+export const isFirstInside = ({ chain }: Place, { fp, place }: Identity): boolean =>
+	place?.at === 0 && place.chain === link(insideOf(chain), fp);
 
 function* leavesOf(value: unknown, path: string): Generator<readonly [path: string, value: unknown]> {
 	if (typeof value !== "object" || value === null) {

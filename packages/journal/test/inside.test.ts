@@ -53,7 +53,7 @@ test("a script that was cut inside a call ends, though its journal knows the ste
 	expect(await process.work(source)).toMatchObject({ status: "killed" });
 	const next = process.next();
 	const module = loadScript(source, "s.ts");
-	next.begin(module.hash);
+	next.begin(module.version);
 	const ended = await runScript(module, run, {}, scope, { ...next.ports, firstBelow: () => 2 });
 	expect([ended, next.made]).toEqual([["a!", "b!"], ["b"]]);
 });

@@ -199,6 +199,7 @@ class Explorer {
 			const isFound = row?.state === "hit" || row?.state === "failed";
 			if (isGuess && row) this.#calls[at] = { ...row, guessed: row.saved, ...(isFound && { isGuess }) };
 			await ticket.turn(this.using.signal);
+			if (!isPure) memo.told(id, isTold);
 			return ending();
 		};
 		return { known: { kind: "fresh" }, told, atHand() {}, observe() {}, done: () => ticket.done() };
@@ -354,7 +355,7 @@ class Explorer {
 
 	#whyLive(id: Identity, here: Memory | undefined): Pick<ExplainedCall, "why" | "differs" | "seq" | "repeats"> {
 		const { memo, isOver } = this.#ports;
-		const inside = here && !memo.continues(id) ? memo.effectIn(here) : undefined;
+		const inside = memo.continues(id) ? undefined : memo.effectInside(id);
 		const repeated = startsDurably(id.purity) ? memo.effectLike(id)?.entry.started : inside;
 		const repeats = repeated === undefined ? {} : { repeats: repeated };
 		const path = `${id.lane}[${id.place?.at}]`;

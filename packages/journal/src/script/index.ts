@@ -19,7 +19,7 @@ export {
 	type ScriptEvent,
 } from "./events.ts";
 export { type ExplainedCall, type ExplainPorts, type Explanation, explain } from "./explain.ts";
-export { loadScript, type ScriptModule } from "./load.ts";
+export { loadScript, type ScriptModule, type ScriptVersion } from "./load.ts";
 export { type Memory, type Reuse, ScriptMemo } from "./memo.ts";
 export { scriptCompleted, scriptFailed, scriptRecords, scriptResumed, scriptStarted } from "./records.ts";
 export { checkScript, type Question, runScript, type ScriptPorts } from "./run-script.ts";

@@ -19,8 +19,18 @@ export interface ScriptCode {
 
 export interface ScriptModule extends ScriptCode {
 	readonly source: string;
+	readonly version: ScriptVersion;
+}
+
+/** What a script is known by, as its records have it. */
+export interface ScriptVersion {
 	/** SHA-256 of the source, hex. */
-	readonly hash: string;
+	readonly script: string;
+	/**
+	 * SHA-256 of the source as it was parsed, hex: the same for texts that differ in comments, layout and types alone. Absent where a
+	 * name in it is `stack`: there a script can read its own lines.
+	 */
+	readonly program?: string;
 }
 
 /** From this place of the source on (line and column from 1), the line of code has this many more characters. */
@@ -38,7 +48,6 @@ export interface Moved {
  */
 export function loadScript(source: string, file: string): ScriptModule {
 	refuseUnseen(source, file);
-	const hash = createHash("sha256").update(source).digest("hex");
 	// The mark of an encoding that some editors begin a file with: a space in its place keeps the columns.
 	const plain = stripTypes(source.replace(/^\ufeff/, " "), file);
 	const tokens: Token[] = [];
@@ -50,7 +59,8 @@ export function loadScript(source: string, file: string): ScriptModule {
 	while (names.has(clean) || names.has(`${clean}0`)) clean += "$";
 	// What ends a block comes before what follows it in the same place.
 	const edits = [...catchEdits(program, plain, clean), ...exportEdits(program, plain, tokens)];
-	return { file, source, hash, clean, ...apply(edits, plain) };
+	const version = { script: sha256(source), ...(!names.has("stack") && { program: sha256(parsedText(program)) }) };
+	return { file, source, version, clean, ...apply(edits, plain) };
 }
 
 /**
@@ -285,6 +295,16 @@ function catchEdits(node: AnyNode, plain: string, clean: string): Edit[] {
 	for (const child of Object.values(node).flat()) if (isNode(child)) edits.push(...catchEdits(child, plain, clean));
 	return edits;
 }
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** The tree without its places. How a text between quotes is written says nothing either. */
+const parsedText = (program: Program): string =>
+	JSON.stringify(program, function (this: AnyNode | { value?: unknown }, key, value: unknown) {
+		if (key === "start" || key === "end") return undefined;
+		if (key === "raw" && "value" in this && typeof this.value === "string") return undefined;
+		return typeof value === "bigint" ? String(value) : value;
+	});
 
 const blank = (text: string): string => text.replace(/[^\r\n]/g, " ");
 

@@ -17,12 +17,13 @@ import {
 	recallEntry,
 	stepKinds,
 } from "../entry.ts";
+import { isFirstInside } from "../key.ts";
 import { describe } from "../perform.ts";
 import { startsDurably } from "../purity.ts";
 import { Recorded } from "../recorded.ts";
 import { stepCompleted, stepStarted } from "../records.ts";
 import { isInner } from "./branches.ts";
-import { scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
+import { isSameVersion, scriptFailed, scriptResumed, scriptStarted, type Version } from "./records.ts";
 
 /** A recorded call, with its entry. */
 export interface Memory {
@@ -67,8 +68,8 @@ export class ScriptMemo {
 	#run = "";
 	#revision = 0;
 	#reuse: Reuse = "prefix";
-	/** The text and the arguments of each revision. */
-	readonly #versions: string[] = [];
+	/** The text and the arguments of each revision, as they were last. */
+	readonly #versions: Version[] = [];
 	/** The calls of this revision, by key. */
 	#here = new Map<string, Remembered>();
 	/** The newest effect that was started in any revision. */
@@ -91,8 +92,10 @@ export class ScriptMemo {
 	#before = new Map<string, Remembered>();
 	/** The first of those. */
 	#together = 1;
-	/** The calls of this revision that were recorded in an earlier one, and that one: what was made inside them is found by key. */
-	#continued = new Map<string, number>();
+	/** The calls of this revision that an earlier one has made or begun: what was made inside them is found by key, the newest first. */
+	#continued = new Map<string, readonly Revision[]>();
+	/** The first steps inside the calls of each revision but this one: a call that was cut may have left no other record. */
+	readonly #firstInside = new Map<string, { readonly id: Identity; readonly revision: number }[]>();
 	/** Was the script told anything in this revision that the one before was not? */
 	#isApart = false;
 	readonly #byLoose = new Map<string, Remembered[]>();
@@ -100,8 +103,11 @@ export class ScriptMemo {
 	readonly #byOutcome = new Map<Seq, Remembered>();
 	/** The newest entry with a result, of all revisions, by fingerprint. */
 	readonly #completed = new Map<string, JournalEntry>();
-	/** The newest effect that was started inside a call, of all revisions, by the call of the script. */
+	/** The newest effect that was started inside a call, of all revisions, by the call of the script; and by its fingerprint, wherever it stood. */
 	readonly #effectsIn = new Map<string, Seq>();
+	readonly #effectsInEqual = new Map<string, Seq>();
+	/** The calls of the script that have a record of their own: one that was cut may have none. */
+	readonly #calls = new Set<string>();
 	/** The newest call at a position, of all revisions, by lane and position. */
 	readonly #byPosition = new Map<string, Remembered>();
 
@@ -142,6 +148,7 @@ export class ScriptMemo {
 		if (known) known.entry = entryAfter(known.entry, record);
 		else this.#here.set(key, found);
 		if (!earlier) found.id = id;
+		if (!isInner(id.lane)) this.#calls.add(innerLane(id));
 		if (id.place && !earlier) this.#byPosition.set(positionOf(id.lane, id.place.at), found);
 		if (record.kind === stepCompleted.kind) this.#completed.set(id.fp, found.entry);
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
@@ -151,10 +158,15 @@ export class ScriptMemo {
 		const isEffect = record.kind === stepStarted.kind || (id.adopts !== undefined && !from);
 		if (isEffect && startsDurably(id.purity)) {
 			this.#lastEffect = record.seq;
-			if (isInner(id.lane)) this.#effectsIn.set(callOf(id), record.seq);
+			if (isInner(id.lane)) {
+				const call = callOf(id);
+				this.#effectsIn.set(call, record.seq);
+				this.#effectsInEqual.set(shortOf(call), record.seq);
+			}
 		}
 		if (earlier) return;
-		if (found.entry.order !== undefined && found.entry.outcome?.seq === record.seq) this.#heard(found, id.adopts);
+		if (found.entry.order !== undefined && found.entry.outcome?.seq === record.seq)
+			this.#heard(id, id.adopts !== undefined, found.entry);
 		this.#steps.record(record);
 		if (stepCompleted.is(record) && record.data.moves !== undefined) this.#learnAll();
 	}
@@ -184,36 +196,44 @@ export class ScriptMemo {
 		return { ...known, order, from: { seq: found.entry.outcome?.seq as Seq, edits: this.#edits.get(revision) ?? 1 } };
 	}
 
-	/** The steps of this revision in one lane; inside a call that an earlier one has recorded, those too. */
+	/** The steps of this revision in one lane; inside a call that an earlier one has made or begun, those too. */
 	*stepsIn(lane: string): Iterable<RecordedStep> {
 		const here = [...this.#steps.stepsIn(lane)];
 		yield* here;
-		const known = new Set(here.map(entryKey));
+		const known = new Set(here.flatMap(namesOf));
 		let later = 0;
-		for (const { steps } of isInner(lane) ? this.#continuedIn(callIn(lane)) : []) {
+		for (const { steps } of (isInner(lane) && this.#continued.get(callIn(lane))) || []) {
 			later += LATER;
 			for (const step of steps.stepsIn(lane)) {
-				if (known.has(entryKey(step))) continue;
-				known.add(entryKey(step));
+				// Of a round, the newest answer counts, whatever was asked.
+				if (namesOf(step).some((name) => known.has(name))) continue;
+				for (const name of namesOf(step)) known.add(name);
 				yield { ...step, place: step.place && step.place + later, mayBeGone: undefined };
 			}
 		}
 	}
 
-	/** The revisions that have recorded what was made inside a call, the newest first. */
-	*#continuedIn(call: string): Generator<Revision> {
-		const from = this.#continued.get(call);
-		if (from === undefined) return;
+	/**
+	 * The revisions in which something was made inside a call, the newest first.
+	 *
+	 * @param found the same call in one of them, if it is recorded there
+	 */
+	#begunIn({ place, ...id }: Identity, found: Remembered | undefined): readonly Revision[] {
+		const all = new Set<number>();
 		// Those since have gone on with it, unless one of them was told something else.
-		for (let at = from < this.#together ? from : this.#revision - 1; at >= from; at--) {
-			const found = this.#byRevision.get(at);
-			if (found) yield found;
+		if (found) {
+			const { revision } = found;
+			for (let at = revision < this.#together ? revision : this.#revision - 1; at >= revision; at--) all.add(at);
 		}
+		const places = [place, found?.id.place].filter((each) => each !== undefined);
+		for (const { id: first, revision } of this.#firstInside.get(callOf(id)) ?? [])
+			if (places.some((each) => isFirstInside(each, first))) all.add(revision);
+		return [...all].sort((a, b) => b - a).flatMap((revision) => this.#byRevision.get(revision) ?? []);
 	}
 
 	/** Is this a call that is recorded, so that what was made inside it is recalled? */
 	continues(id: Identity): boolean {
-		return this.#here.has(keyOf(id)) || this.#continued.has(callOf(id));
+		return this.#answers.has(callOf(id)) || this.#continued.has(callOf(id));
 	}
 
 	/**
@@ -264,18 +284,33 @@ export class ScriptMemo {
 		return this.#before.values().find((each) => isMade(each) && isLike(each));
 	}
 
-	/** The newest effect that was started inside a call: another call in its place may make it a second time. */
-	effectIn({ id }: Memory): Seq | undefined {
-		return this.#effectsIn.get(callOf(id));
+	/**
+	 * The newest effect that was started inside a call that this one may make it a second time for: one of its kind in its place, one that
+	 * was cut in its lane, or an equal one elsewhere.
+	 */
+	effectInside({ kind, lane, place, fp, purity }: Identity): Seq | undefined {
+		const here = this.at(lane, place?.at ?? 0);
+		const inPlace = here?.id.kind === kind ? this.#effectsIn.get(callOf(here.id)) : undefined;
+		const isCut = ([call]: [string, Seq]): boolean => laneOf(call) === lane && !this.#calls.has(call);
+		const [, cut] = purity === "llm" ? ([...this.#effectsIn].findLast(isCut) ?? []) : [];
+		return inPlace ?? this.#effectsInEqual.get(fp.slice(0, SHORT)) ?? cut;
+	}
+
+	/** Notes in a preview, where nothing is recorded, that the script is told an answer. @param isFound was it recorded by an earlier revision? */
+	told(id: Identity, isFound: boolean): void {
+		if (!this.#here.has(keyOf(id))) this.#heard(id, isFound);
 	}
 
 	/** Begins a revision, as a `script_started` or `script_resumed` record does; a preview calls it without a record. */
-	begin({ run, script, args, reuse = this.#reuse }: Begun): void {
+	begin({ run, reuse = this.#reuse, ...version }: Begun): void {
 		this.#run = run;
-		const version = `${script} ${args}`;
 		this.#reuse = reuse;
+		const present = this.#versions.at(-1);
 		// A run that goes on unchanged finds everything where it was.
-		if (version === this.#versions.at(-1)) return;
+		if (present && isSameVersion(present, version)) {
+			this.#versions[this.#revision - 1] = version;
+			return;
+		}
 		this.#byRevision.set(this.#revision, { calls: this.#here, steps: this.#steps });
 		if (this.#isApart) {
 			this.#before = new Map();
@@ -284,7 +319,7 @@ export class ScriptMemo {
 		for (const [key, each] of this.#here) this.#before.set(key, each);
 		this.#isApart = false;
 		this.#continued = new Map();
-		const isSame = (revision: number): boolean => this.#versions[revision - 1] === version;
+		const isSame = (revision: number): boolean => isSameVersion(this.#versions[revision - 1] as Version, version);
 		const before = this.#versions.map((_, i) => i + 1).sort((a, b) => Number(isSame(b)) - Number(isSame(a)) || b - a);
 		this.#edits = new Map(before.map((revision, i) => [revision, i + 1]));
 		const ofSame = before.filter(isSame).reverse();
@@ -296,6 +331,8 @@ export class ScriptMemo {
 		this.#versions.push(version);
 		this.#revision = this.#versions.length;
 		for (const each of this.#here.values()) {
+			const { id, revision } = each;
+			if (id.place?.at === 0 && isInner(id.lane)) push(this.#firstInside, id.lane, { id, revision });
 			if (each.id.place) this.#byChain.set(each.id.place.chain, each);
 			if (each.id.place) push(this.#byLoose, each.id.place.loose, each);
 			push(this.#byFingerprint, each.id.fp, each);
@@ -330,14 +367,16 @@ export class ScriptMemo {
 		if (!id.place) return undefined;
 		const key = keyOf(id);
 		if (isInner(id.lane)) {
-			for (const { calls } of this.#continuedIn(callOf(id))) {
+			for (const { calls } of this.#continued.get(callOf(id)) ?? []) {
 				const inside = calls.get(key);
 				if (inside) return inside;
 			}
 			return this.#find(id, id.place);
 		}
 		const found = this.#find(id, id.place) ?? this.#afterFailure(id);
-		if (found && keyOf(found.id) === key) this.#continued.set(callOf(id), found.revision);
+		const same = found && keyOf(found.id) === key ? found : undefined;
+		const begun = this.#begunIn(id, same);
+		if (same || begun.length > 0) this.#continued.set(callOf(id), begun);
 		return found;
 	}
 
@@ -364,13 +403,19 @@ export class ScriptMemo {
 		return found?.entry.mayBeGone && found.answer.usedBy === undefined ? found : undefined;
 	}
 
-	/** Notes that the script is told the outcome of a call. @param adopts the outcome that it was recorded from */
-	#heard({ id, entry, revision }: Remembered, adopts: Seq | undefined): void {
-		if (revision === 1 || !id.place || isInner(id.lane)) return;
+	/**
+	 * Notes that the script is told the outcome of a call.
+	 *
+	 * @param isFound is it recorded again from an earlier revision?
+	 * @param entry what it is; undefined in a preview, where it is taken for what it was
+	 */
+	#heard(id: Identity, isFound: boolean, entry?: JournalEntry): void {
+		if (this.#revision === 1 || !id.place || isInner(id.lane)) return;
 		const before = this.#before.get(keyOf(id));
 		const isSameCall = before?.id.place?.chain === id.place.chain || before?.entry.mayBeGone;
-		const isMadeAgain = before?.entry.order === undefined || isDeepStrictEqual(resultOf(before.entry), resultOf(entry));
-		if (!isSameCall || !(adopts !== undefined || isMadeAgain)) this.#isApart = true;
+		const isSameEnd =
+			before?.entry.order === undefined || !entry || isDeepStrictEqual(resultOf(before.entry), resultOf(entry));
+		if (!isSameCall || !(isFound || isSameEnd)) this.#isApart = true;
 	}
 
 	/** The answer that a step belongs to. */
@@ -397,11 +442,8 @@ const expectedOf = ({ id, entry }: Memory, mayBeGone: boolean | undefined): Expe
 /** More than any seq: what only an earlier revision was told is told after what this one was. */
 const LATER = 2 ** 40;
 
-interface Begun {
+interface Begun extends Version {
 	readonly run: string;
-	/** SHA-256 of its text, and of its canonical arguments. */
-	readonly script: string;
-	readonly args: string;
 	readonly reuse?: Reuse | undefined;
 }
 
@@ -414,6 +456,21 @@ const callOf = (id: Identity): string => (isInner(id.lane) ? callIn(id.lane) : i
 
 /** The key of the script's call that a lane is inside of. */
 const callIn = (lane: string): string => /^.*?\/[0-9a-f]{16}:\d+(?=\/|$)/.exec(lane)?.[0] ?? lane;
+
+/** The lane that a call stands in, by its key. */
+const laneOf = (call: string): string => call.slice(0, call.lastIndexOf("/"));
+
+/** The fingerprint in the key of a call, cut as it is there. */
+const shortOf = (call: string): string => /([0-9a-f]+):\d+$/.exec(call)?.[1] ?? "";
+
+/** Hex digits of a fingerprint in the name of a lane. */
+const SHORT = 16;
+
+/** By what an inner step is known: its key, and in a loop its round. */
+const namesOf = (step: RecordedStep): readonly string[] => [
+	entryKey(step),
+	...(step.round === undefined ? [] : [`round ${step.round}`]),
+];
 
 const positionOf = (lane: string, at: number): string => `${lane} ${at}`;
 

@@ -7,13 +7,23 @@ import { callKeySchema } from "../records.ts";
 export const scriptLane = (run: string): string => `script/${run}`;
 
 const run = z.string();
-/** SHA-256 of the script's text, and of its canonical arguments. */
-const version = { script: z.string(), args: z.string() };
+/** SHA-256 of the script's text, of the text as it was parsed, and of its canonical arguments. */
+const version = { script: z.string(), program: z.string().optional(), args: z.string() };
+
+export interface Version {
+	readonly script: string;
+	readonly program?: string | undefined;
+	readonly args: string;
+}
+
+/** Would both do the same? A text with another comment is no other script. */
+export const isSameVersion = (a: Version, b: Version): boolean =>
+	a.args === b.args && (a.script === b.script || (a.program !== undefined && a.program === b.program));
 
 export const scriptStarted = defineRecord("script_started", z.object({ run, name: z.string(), ...version }));
 
 /**
- * A resume of a run. With another script or other arguments a new revision begins: calls of earlier revisions are then found by their
+ * A resume of a run. With another script or other arguments (see {@link isSameVersion}) a new revision begins: calls of earlier revisions are then found by their
  * chains, or as `reuse` says.
  */
 export const scriptResumed = defineRecord(

@@ -92,7 +92,7 @@ export async function runScript(
 }
 
 const UNCHANGED =
-	"Its text and its arguments are those that it had, so something else has changed: a model or a tool, say. Nothing was called; bring that back, or edit the script to go on with what is found in it";
+	"Its text and its arguments are those that it had, so something else has changed: a model or a tool, say. Nothing was called; bring that back, or edit the script to go on with what is found in it: a comment is no edit, a statement such as `void 0;` is";
 
 /**
  * Parses a script and checks its arguments, without making a call, so that mistakes are known before anything is written.

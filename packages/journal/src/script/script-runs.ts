@@ -1,12 +1,13 @@
 /** A projection of script runs: which there are in a session, what each one runs, and how it ended. */
 import { defineProjection, entryAt } from "@reyn/snapshot";
 import { z } from "zod";
-import { scriptCompleted, scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
+import { isSameVersion, scriptCompleted, scriptFailed, scriptResumed, scriptStarted } from "./records.ts";
 
 const scriptRun = z.object({
 	name: z.string(),
-	/** SHA-256 of the present text, and of the present arguments. */
+	/** SHA-256 of the present text, of that as it was parsed, and of the present arguments. */
 	script: z.string(),
+	program: z.string().optional(),
 	args: z.string(),
 	/** How calls of earlier revisions are reused; absent: by default. */
 	reuse: z.enum(["prefix", "content"]).optional(),
@@ -35,17 +36,16 @@ export const scriptRuns = defineProjection<ScriptRuns>({
 	schema: runs,
 	init: () => ({}),
 	handle: (on) => [
-		on(scriptStarted, (state, { run, name, script, args }, { seq, ts }) => ({
+		on(scriptStarted, (state, { run, name, ...version }, { seq, ts }) => ({
 			...state,
-			[run]: { name, script, args, revision: 1, started: seq, at: ts, status: "open" },
+			[run]: { name, ...version, revision: 1, started: seq, at: ts, status: "open" },
 		})),
-		on(scriptResumed, (state, { run, script, args, reuse }) =>
-			withRun(state, run, ({ result, reason, ...before }) => ({
+		on(scriptResumed, (state, { run, reuse, ...version }) =>
+			withRun(state, run, ({ result, reason, program, ...before }) => ({
 				...before,
-				script,
-				args,
+				...version,
 				reuse,
-				revision: before.script === script && before.args === args ? before.revision : before.revision + 1,
+				revision: isSameVersion({ ...before, program }, version) ? before.revision : before.revision + 1,
 				status: "open",
 			})),
 		),

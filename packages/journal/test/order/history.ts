@@ -15,8 +15,8 @@ export interface History {
 	readonly lives: 2 | 3;
 	/** Is there nobody to be asked in the first life? */
 	readonly absent: boolean;
-	/** What the text of a script has got in each life: the same, another comment, or the first one again. */
-	readonly remarks: readonly [string, string, string];
+	/** What the text of a script has got in each life: the same, a comment, a statement that does nothing, or the first one again. */
+	readonly additions: readonly [string, string, string];
 	readonly edit: "none" | "append" | "front" | "branch";
 }
 
@@ -30,13 +30,14 @@ export const anyHistory: fc.Arbitrary<History> = fc.record({
 	everywhere: fc.constantFrom(false, false, false, false, false, true),
 	lives: fc.constantFrom(2 as const, 3 as const),
 	absent: fc.constantFrom(false, false, false, false, true),
-	remarks: fc.constantFrom(
+	additions: fc.constantFrom(
 		["", "", ""] as const,
 		["", "", ""] as const,
-		["", "// a", "// a"] as const,
+		["", "void 1", "void 1"] as const,
+		["", "void 1", "void 2"] as const,
+		["", "void 1", ""] as const,
+		["", "", "void 1"] as const,
 		["", "// a", "// b"] as const,
-		["", "// a", ""] as const,
-		["", "", "// a"] as const,
 	),
 	edit: fc.constantFrom("none" as const, "none" as const, "append" as const, "front" as const, "branch" as const),
 });
@@ -68,11 +69,11 @@ class Lives<State> {
 	async live(program: Program, more: Partial<Setting> = {}): Promise<Life> {
 		const number = this.cuts.length + 1;
 		const { life: before, at = 0 } = this.cuts.at(-1) ?? {};
-		const { delays, policy, remarks } = this.#history;
+		const { delays, policy, additions } = this.#history;
 		// A run that is over is run once more with the text that it has.
-		const remark = remarks[Math.min(number, this.#history.lives) - 1] ?? "";
+		const addition = additions[Math.min(number, this.#history.lives) - 1] ?? "";
 		const ms = delays[(number - 1) % delays.length] as number[];
-		const setting: Setting = { number, delays: ms, policy, remark, ...more };
+		const setting: Setting = { number, delays: ms, policy, addition, ...more };
 		// What was made when the log was so long is made.
 		const made = (before?.made ?? []).filter((each) => each.life < number - 1 || each.tip <= at);
 		const life = await this.#form.live(this.#state, program, setting, made, before?.now ?? 1_000_000);
@@ -87,8 +88,8 @@ class Lives<State> {
 	}
 
 	judge(program: Program, { from = 0 } = {}): Promise<Wrong[]> {
-		const { policy, remarks } = this.#history;
-		const isEdited = new Set(remarks).size > 1;
+		const { policy, additions } = this.#history;
+		const isEdited = additions.some((each) => each.startsWith("void"));
 		return judge(program, this.cuts.slice(from), { policy, forgets: this.#form.forgets, isEdited });
 	}
 }

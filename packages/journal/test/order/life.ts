@@ -40,7 +40,7 @@ export interface Setting {
 	readonly absent?: boolean;
 	readonly reuse?: "prefix" | "content";
 	/** What the text of a script has got that changes nothing of what it does, such as a comment. Default: nothing. */
-	readonly remark?: string;
+	readonly addition?: string;
 	/** Of the life, from 1. */
 	readonly number: number;
 }

@@ -30,7 +30,7 @@ export const scripts: Form<Scripts> = {
 		for (const { kind, data, ts } of log.records.slice(0, after)) copy.append({ kind, data } as never, scope, ts);
 		return { log: copy, store };
 	},
-	async live(state, program, { delays, policy, absent = false, reuse, remark = "", number: life }, made, now) {
+	async live(state, program, { delays, policy, absent = false, reuse, addition = "", number: life }, made, now) {
 		const { log, store } = state;
 		const tip = (): number => log.records.length;
 		const far = new FarSide(program, { life, delays, tip, made, now });
@@ -60,7 +60,11 @@ export const scripts: Form<Scripts> = {
 			return divergences;
 		};
 		try {
-			process.begin(`${module.hash}${remark}`, { args: program, ...(reuse ? { reuse } : {}) });
+			// A comment is no edit.
+			const { script, program: parsed } = module.version;
+			const text = addition.startsWith("//") ? "" : addition;
+			const version = { script: `${script}${addition}`, program: `${parsed}${text}` };
+			process.begin(version, { args: program, ...(reuse ? { reuse } : {}) });
 			const working = process.end(() => runScript(module, run, program, scope, process.ports));
 			const ended = await far.time.until(working, 1);
 			const error = "error" in ended ? ended.error : undefined;
@@ -92,7 +96,7 @@ export function preview(
 	const far = new FarSide(program, { life: 0, delays: [0], tip: () => 0, made: [], now: 0 });
 	const { ports } = new Noting({ log, model: modelOf(far), tools: toolsOf(far) }, store, () => {});
 	const memo = new ScriptMemo(log.records);
-	memo.begin({ run, script: module.hash, args: JSON.stringify(program), reuse });
+	memo.begin({ run, ...module.version, args: JSON.stringify(program), reuse });
 	const before = earlier.map((each) => new ScriptMemo(each.log.records));
 	return far.time.until(explain(module, run, program, scope, { ...ports, memo, isOver: false, earlier: before }), 1);
 }

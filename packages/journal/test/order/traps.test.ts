@@ -406,6 +406,31 @@ describe("what is adopted after an edit", () => {
 	});
 });
 
+test("a text with another comment or layout goes on as it was, and does what it did or is refused", async () => {
+	const body = `const o = [];
+	await ctx.parallel([
+		async () => { o.push(await ctx.agent("a")); await ctx.tool("mail", { text: "1" }); },
+		async () => { await ctx.agent("b"); await ctx.tool("mail", { text: "2 " + o }); await ctx.agent("c"); },
+	]);`;
+	const texts = [body, `${body} // a comment`, body.replaceAll("; ", ";\n\n")];
+	const seen = [];
+	for (const text of texts) {
+		for (const [changed, again] of [
+			[text, 0],
+			[text.replace('"c"', '"d"'), 1],
+		] as const) {
+			const run = new Run(says({ "mail 1": { ms: 5 }, b: { ms: 2 } }));
+			await run.live(script(body));
+			run.lose(1);
+			const { calls } = await run.process.explain(script(changed));
+			await run.live(script(changed));
+			expect(run.process.memo.revision).toBe(1 + again);
+			seen.push([again, calls.map(({ label, state }) => [label, state]), run.made]);
+		}
+	}
+	expect(seen.slice(2)).toEqual([...seen.slice(0, 2), ...seen.slice(0, 2)]);
+});
+
 describe("a text whose edit touches nothing, run again", () => {
 	const mail = (text: string): string => `await ctx.tool("mail", { text: ${text} })`;
 	const wrapped = {
@@ -424,12 +449,12 @@ describe("a text whose edit touches nothing, run again", () => {
 	const slow = says({ "mail 1": { ms: 5 }, "mail 3": { ms: 9 }, "mail 2": { ms: 9 } });
 
 	test.each(Object.entries(wrapped))("makes no effect again, cut anywhere in between: %s", async (_, body) => {
-		for (const third of ["// another", ""]) {
+		for (const third of ["; void 1", ""]) {
 			for (let lost = 0; ; lost++) {
 				const run = new Run(slow);
 				const ended = await run.live(script(body));
 				expect(run.made).toHaveLength(4);
-				await run.live(`${script(body)} // a remark`);
+				await run.live(`${script(body)} ; void 0`);
 				expect(run.made).toEqual([]);
 				const { length } = run.process.log.records;
 				if (run.process.log.records[length - lost]?.kind === "script_resumed") break;
@@ -458,26 +483,26 @@ describe("a text whose edit touches nothing, run again", () => {
 		const run = new Run((text) => (text === "a" ? { ms: 30 } : undefined));
 		const ended = await run.live(script(body));
 		expect(run.made).toHaveLength(3);
-		for (const remark of ["// one", "// two"]) {
-			expect([await run.live(`${script(body)} ${remark}`), run.made]).toEqual([ended, ["look "]]);
+		for (const addition of ["; void 1", "; void 2"]) {
+			expect([await run.live(`${script(body)} ${addition}`), run.made]).toEqual([ended, ["look "]]);
 			run.lose(2);
 		}
 	});
 
 	test.each([
-		["then run again as it is", ["// a remark", "// a remark"]],
-		["twice", ["// one", "// two"]],
-		["and back", ["// a remark", ""]],
-	])("keeps what the world said where a mail rests on it: edited %s", async (_, remarks) => {
+		["then run again as it is", ["; void 0", "; void 0"]],
+		["twice", ["; void 1", "; void 2"]],
+		["and back", ["; void 0", ""]],
+	])("keeps what the world said where a mail rests on it: edited %s", async (_, additions) => {
 		const body = script(`const seen = await ctx.tool("look");
 	await ctx.parallel([() => ctx.tool("mail", { text: seen }), () => ctx.now()]);
 	return ctx.agent("a");`);
 		for (let lost = 0; lost < 6; lost++) {
 			const run = new Run((text, life) => ({ says: text === "a" ? new Error("down") : `seen ${life}` }));
 			await run.live(body);
-			for (const remark of remarks) {
-				const { calls } = await run.process.explain(`${body} ${remark}`);
-				await run.live(`${body} ${remark}`);
+			for (const addition of additions) {
+				const { calls } = await run.process.explain(`${body} ${addition}`);
+				await run.live(`${body} ${addition}`);
 				expect([calls[0]?.state, run.made.filter((text) => text !== "a")], `${lost} lost`).toEqual(["hit", []]);
 				run.lose(lost);
 			}
@@ -489,21 +514,21 @@ describe("a text whose edit touches nothing, run again", () => {
 		(async () => { try { await ctx.agent("a"); } finally { ${mail('"2"')}; } })(),
 		(async () => { ${mail('"3"')}; ${mail('"4"')}; })(),
 	]);`;
-		for (const remark of ["", " // a remark"]) {
+		for (const addition of ["", " ; void 0"]) {
 			const fails: Says = (text, life) =>
 				text === "a" && life < 3 ? { ms: 5, says: new Error("down") } : text === "mail 3" ? { ms: 30 } : { ms: 90 };
 			const run = new Run(fails);
 			expect(await run.live(script(body))).toMatchObject({ status: "failed" });
 			expect(run.made).toEqual(["a", "mail 3", "mail 2", "mail 4"]);
-			expect([await run.live(script(body) + remark), run.made]).toMatchObject([{ status: "failed" }, ["a"]]);
-			expect([await run.live(script(body) + remark), run.made]).toMatchObject([{ status: "completed" }, ["a"]]);
+			expect([await run.live(script(body) + addition), run.made]).toMatchObject([{ status: "failed" }, ["a"]]);
+			expect([await run.live(script(body) + addition), run.made]).toMatchObject([{ status: "completed" }, ["a"]]);
 		}
 	});
 
 	test.each([
 		["was cut, and the steps inside it", []],
-		["was made before another edit", ["// a remark"]],
-	])("finds a call behind other branches than before: one that %s", async (_, remarks) => {
+		["was made before another edit", ["; void 0"]],
+	])("finds a call behind other branches than before: one that %s", async (_, additions) => {
 		const body = `const v = ctx.parallel([() => ctx.agent("a")]);
 	v.catch(() => {});
 	try {
@@ -517,26 +542,26 @@ describe("a text whose edit touches nothing, run again", () => {
 		);
 		const run = new Run(() => undefined, { model });
 		const lives: (readonly string[])[] = [];
-		const live = async (remark: string): Promise<string> => {
-			const { status } = await run.live(`${script(body)} ${remark}`);
+		const live = async (addition: string): Promise<string> => {
+			const { status } = await run.live(`${script(body)} ${addition}`);
 			lives.push(run.made);
 			return status;
 		};
 		expect(await live("")).toBe("failed");
 		down.delete("mail c");
-		for (const _ of remarks) expect(await live("")).toBe("failed");
+		for (const _ of additions) expect(await live("")).toBe("failed");
 		down.delete("a");
-		for (const remark of [...remarks, "// the last"]) expect(await live(remark)).toBe("completed");
+		for (const addition of [...additions, "; void 3"]) expect(await live(addition)).toBe("completed");
 		expect(lives.flat()).toEqual(["mail to all"]);
 	});
 
 	test.each([
-		["once", ["// one"]],
-		["twice", ["// one", "// two"]],
-		["and back", ["// one", ""]],
+		["once", ["; void 1"]],
+		["twice", ["; void 1", "; void 2"]],
+		["and back", ["; void 1", ""]],
 	])(
 		"keeps the rounds of an agent that was cut, whatever the world says in them now: edited %s",
-		async (_, remarks) => {
+		async (_, additions) => {
 			const body = script(`return ctx.agent("find out", { tools: ["look"] });`);
 			let life = 0;
 			let asked: number[] = [];
@@ -553,15 +578,133 @@ describe("a text whose edit touches nothing, run again", () => {
 			const run = new Run((_, life) => ({ says: `seen ${life}` }), { model });
 			await run.live(body);
 			expect(asked).toEqual([0, 1]);
-			for (const remark of remarks) {
+			for (const addition of additions) {
 				asked = [];
 				life++;
-				const { saved } = await run.process.explain(`${body} ${remark}`);
-				await run.live(`${body} ${remark}`);
+				const { saved } = await run.process.explain(`${body} ${addition}`);
+				await run.live(`${body} ${addition}`);
 				expect([saved, asked]).toEqual([2 * life, [life, life + 1]]);
 			}
 		},
 	);
+
+	/** Asks for one tool a round, and then says that it is done. Its process dies in the last round of the first lives; its answers differ in words. */
+	function acting(rounds: number, fails: (life: number, round: number) => boolean, tool = "mail") {
+		const seen = { life: 0, asked: [] as number[] };
+		let call = 0;
+		const model: Model = {
+			id: "acting",
+			async *generate({ messages }): AsyncIterable<ModelPart> {
+				const round = messages.filter(({ role }) => role === "assistant").length;
+				seen.asked.push(round);
+				if (fails(seen.life, round)) throw new Error("down");
+				if (round < rounds)
+					yield { type: "toolCall", call: { id: `${++call}`, name: tool, args: { text: `${round} ${call}` } } };
+				else yield { type: "text", text: "done" };
+				yield { type: "usage", usage: { inputTokens: 5, outputTokens: 5 } };
+			},
+		};
+		return { model, seen };
+	}
+	const isOfRound = (text: string): boolean => text.includes("down");
+
+	test.each([
+		["mail", "as it is", ""],
+		["mail", "edited", "; void 1"],
+		["look", "as it is", ""],
+		["look", "edited", "; void 1"],
+	])("keeps the rounds of an agent that was killed in them, which asked for %s: %s", async (tool, _, addition) => {
+		const body = script(`return ctx.agent("find out", { tools: ["${tool}"], estimate: 30 });`);
+		const { model, seen } = acting(2, (life, round) => life === 0 && round === 2, tool);
+		const run = new Run((_, life) => ({ says: `in life ${life}` }), { model });
+		await run.live(body);
+		expect([seen.asked, run.made.length]).toEqual([[0, 1, 2], 2]);
+		// Nothing is left of the agent itself, nor of the round that was under way.
+		run.loseFrom(isOfRound);
+		[seen.life, seen.asked] = [1, []];
+		const { calls } = await run.process.explain(body + addition);
+		expect(calls).toMatchObject([{ state: "live", saved: 20, toPay: 10 }]);
+		expect(calls[0]?.repeats).toBeUndefined();
+		expect(await run.live(body + addition)).toMatchObject({ status: "completed", result: "done" });
+		expect([seen.asked, run.made.length]).toEqual([[2], tool === "mail" ? 0 : 2]);
+	});
+
+	test.each([
+		["goes on", "b"],
+		["is edited back", "a"],
+		["is edited again", "c"],
+	])("keeps the rounds of an agent that had failed in the text before: one that %s", async (_, last) => {
+		const body = (text: string): string =>
+			script(`await ctx.parallel([
+		() => ctx.agent("pay both", { tools: ["mail"], estimate: 30 }),
+		() => ctx.tool("mail", { text: "${text}" }),
+	]);`);
+		const { model, seen } = acting(2, (life, round) => life === 0 || (life === 1 && round === 2));
+		const run = new Run(() => undefined, { model });
+		expect(await run.live(body("a"))).toMatchObject({ status: "failed" });
+		[seen.life, seen.asked] = [1, []];
+		const { length } = run.process.log.records;
+		await run.live(body("b"));
+		expect(seen.asked).toEqual([0, 1, 2]);
+		const { records } = run.process.log;
+		run.lose(records.length - records.findIndex(({ data }, i) => i >= length && isOfRound(JSON.stringify(data))));
+		[seen.life, seen.asked] = [2, []];
+		const { calls } = await run.process.explain(body(last));
+		expect(calls.map(({ saved, repeats }) => [saved, repeats])).toEqual([
+			[20, undefined],
+			[0, undefined],
+		]);
+		expect(await run.live(body(last))).toMatchObject({ status: "completed" });
+		expect([seen.asked, run.made]).toEqual([[2], last === "c" ? ["mail c"] : []]);
+	});
+
+	test.each([
+		[
+			"in branches",
+			`await ctx.parallel([() => ctx.tool("mail", { text: "pay" }), async () => { TEXT; ${mail('"2"')}; }]);`,
+		],
+		[
+			"in a row",
+			`let no; try { await ctx.tool("mail", { text: "pay" }); } catch (e) { no = e; } TEXT; ${mail('"2"')}; if (no) throw no;`,
+		],
+	])("says beforehand that what comes behind an edited call is made again, %s", async (_, body) => {
+		const text = (words: string): string => script(body.replace("TEXT", mail(`"${words}"`)));
+		const down = (made: string, life: number): boolean => life === 1 && made === "mail pay";
+		const run = new Run((made, life) => (down(made, life) ? { says: new Error("down") } : undefined));
+		expect(await run.live(text("1"))).toMatchObject({ status: "failed" });
+		const made = run.process.log.records.findLast(({ kind }) => kind === "step_started");
+		const { calls } = await run.process.explain(text("one"));
+		expect(calls.at(-1)).toMatchObject({ state: "live", repeats: made?.seq });
+		expect(await run.live(text("one"))).toMatchObject({ status: "completed" });
+		expect(run.made).toContain("mail 2");
+	});
+
+	test.each([
+		["goes into a phase", "A", `await ctx.phase("p", async () => { A });`],
+		["comes sooner", "await ctx.now(); A", "A"],
+		["comes later", "A", "await ctx.now(); A"],
+		["has other words", "A", "B"],
+	])("says which effect an agent makes a second time that %s", async (_, before, after) => {
+		const text = (body: string): string =>
+			script(
+				`${body.replace(/\b[AB]\b/g, (words) => `await ctx.agent("${words}", { tools: ["mail"] });`)} await ctx.tool("mail", { text: "pay" });`,
+			);
+		const { model } = acting(1, () => false);
+		const run = new Run((made, life) => (made === "mail pay" && life === 1 ? { says: new Error("down") } : undefined), {
+			model,
+		});
+		expect(await run.live(text(before))).toMatchObject({ status: "failed" });
+		const [made] = run.process.log.records.filter(({ kind }) => kind === "step_started");
+		const { calls } = await run.process.explain(text(after));
+		expect(calls.flatMap(({ kind, repeats }) => (kind === "agent" || kind === "now" ? [[kind, repeats]] : []))).toEqual(
+			after.startsWith("await ctx.now()")
+				? [
+						["now", undefined],
+						["agent", made?.seq],
+					]
+				: [["agent", made?.seq]],
+		);
+	});
 
 	test("says beforehand which effect it may make a second time, with what it knows now", async () => {
 		const body = script(`const o = [];
@@ -573,7 +716,7 @@ describe("a text whose edit touches nothing, run again", () => {
 		await run.live(body);
 		expect(run.made).toEqual(["a", "mail 1", "mail 2 failed"]);
 		const made = run.process.log.records.findLast(({ kind }) => kind === "step_started");
-		const { calls } = await run.process.explain(`${body} // a remark`);
+		const { calls } = await run.process.explain(`${body} ; void 0`);
 		expect(calls.map(({ state, repeats }) => [state, repeats])).toEqual([
 			["live", undefined],
 			["hit", undefined],

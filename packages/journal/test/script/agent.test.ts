@@ -154,7 +154,10 @@ describe("what makes it another call", () => {
 		});
 		expect(other.made).toEqual([]);
 		const edited = other.next({ model: { ...model(() => "done"), id: "other" } });
-		await edited.work(`${source}// with the other model\n`);
+		expect(await edited.work(`${source}// with the other model\n`)).toMatchObject({
+			error: { message: expect.stringContaining("a comment is no edit") },
+		});
+		await edited.work(`${source}void 0;\n`);
 		expect(edited.made).toEqual(["look"]);
 	});
 

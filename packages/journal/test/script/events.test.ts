@@ -154,7 +154,7 @@ test("what was recorded before a kill is kept until it is asked for again", asyn
 	const run = new Process({ appends: 3 });
 	await run.work(source);
 	const next = run.next();
-	next.begin("other");
+	next.begin({ script: "other" });
 	const begun = viewOf([...run.events, ...next.events]);
 	expect(callsOf(begun).map(({ label, state }) => [label, state])).toEqual([
 		["a", "kept"],

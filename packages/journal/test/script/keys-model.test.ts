@@ -56,7 +56,7 @@ type Runner = (
 
 /** Over the lanes themselves, in the way in which the realm of a script uses them. */
 const overBranches: Runner = (process, program, how, answer) => {
-	process.begin(canonicalJson(program), how);
+	process.begin({ script: canonicalJson(program) }, how);
 	const branches = new Branches(run, scope, process.ports);
 	const perform = (step: Pick<Step<string>, "kind" | "args" | "purity">, what: string): Promise<string> => {
 		branches.current.joinEnded();
@@ -103,7 +103,7 @@ const overBranches: Runner = (process, program, how, answer) => {
 /** As a script, in a realm of its own. */
 const asScript: Runner = (process, program, how) => {
 	const module = loadScript(sourceOf(program), "s.ts");
-	process.begin(module.hash, how);
+	process.begin(module.version, how);
 	return process.end(() => runScript(module, run, {}, scope, process.ports));
 };
 

@@ -22,8 +22,45 @@ const places = (code: string): string[] =>
 
 test("a module says its file, its text and the hash of the text", () => {
 	const source = "export default async () => 1;";
-	const hash = createHash("sha256").update(source).digest("hex");
-	expect(loadScript(source, "a.ts")).toMatchObject({ file: "a.ts", source, hash });
+	const script = createHash("sha256").update(source).digest("hex");
+	expect(loadScript(source, "a.ts")).toMatchObject({ file: "a.ts", source, version: { script } });
+});
+
+describe("a text is another program", () => {
+	const text = (body: string): string => `export default async (ctx) => {${body}};`;
+	const programOf = (body: string): string | undefined => loadScript(text(body), "a.ts").version.program;
+
+	test.each([
+		["a comment", "const a = 1; // one\n", "const a = 1; /* two */"],
+		["layout", "if (1) { f(1, 2) }", "if (1) {\n\tf(\n\t\t1,\n\t\t2,\n\t);\n}"],
+		["types", "const a: number = 1 as number;", "const a = 1;"],
+		["quotes and parentheses", "f('a' + (1 * 2));", 'f("a" + 1 * 2);'],
+		["how a name is written", "f(\\u0061);", "f(a);"],
+	])("not by %s", (_, one, other) => {
+		expect(programOf(one)).toMatch(/^[0-9a-f]{64}$/);
+		expect(programOf(other)).toBe(programOf(one));
+	});
+
+	test.each([
+		["a word", 'f("a");', 'f("b");'],
+		["a text that is no number", 'f("1");', "f(1);"],
+		["a line end that ends a statement", "return 1;", "return\n1;"],
+		["what a template is written as", "f`\\u0061`;", "f`a`;"],
+		["a flag of an expression", "f(/a/);", "f(/a/g);"],
+		["a number with another end", "f(1n);", "f(1);"],
+		["parentheses that group", "f((1 + 2) * 3);", "f(1 + 2 * 3);"],
+		["a chain that is cut", "f((a?.b).c);", "f(a?.b.c);"],
+		["null and what is too large for a number", "f(null);", "f(1e999);"],
+		["what stands first", "f(1); f(2);", "f(2); f(1);"],
+	])("by %s", (_, one, other) => {
+		expect(programOf(one)).toMatch(/^[0-9a-f]{64}$/);
+		expect(programOf(other)).not.toBe(programOf(one));
+	});
+
+	test("by a comment, where it can read its own lines", () => {
+		expect([programOf("f(new Error().stack);"), programOf('f(e["stack"]);')]).toEqual([undefined, undefined]);
+		expect(programOf('f(e["st" + "ack"]);')).toBeDefined();
+	});
 });
 
 test.each([

@@ -188,9 +188,9 @@ export class Process implements Appender {
 	}
 
 	/** Writes that the run begins, or goes on. */
-	begin(version: string, { args = {}, reuse = "prefix" }: How = {}): void {
+	begin(version: ScriptModule["version"], { args = {}, reuse = "prefix" }: How = {}): void {
 		const isFirst = this.log.records.length === 0;
-		const what = { run, script: version, args: JSON.stringify(args) };
+		const what = { run, ...version, args: JSON.stringify(args) };
 		this.append(isFirst ? scriptStarted({ ...what, name: "s.ts" }) : scriptResumed({ ...what, reuse }), scope);
 		this.events.push({ type: "begun", ...(isFirst ? { name: "s.ts" } : {}), isResumed: !isFirst });
 		this.#left = this.#options.appends ?? Number.POSITIVE_INFINITY;
@@ -199,7 +199,7 @@ export class Process implements Appender {
 	/** Starts a run, or goes on with it, until it ends in this process. */
 	async work(source: string, how: How = {}): Promise<Ended> {
 		const module = loadScript(source, "s.ts");
-		this.begin(module.hash, how);
+		this.begin(module.version, how);
 		return this.end(() => runScript(module, run, how.args ?? {}, scope, this.ports));
 	}
 
@@ -239,7 +239,7 @@ export class Process implements Appender {
 		const { args = {}, reuse } = how;
 		const module = loadScript(source, "s.ts");
 		const memo = new ScriptMemo(this.log.records);
-		memo.begin({ run, script: module.hash, args: JSON.stringify(args), reuse });
+		memo.begin({ run, ...module.version, args: JSON.stringify(args), reuse });
 		return this.#preview(module, args, memo, { earlier, isOver: false });
 	}
 

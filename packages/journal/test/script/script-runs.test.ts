@@ -14,3 +14,24 @@ test("a run whose start is not on the path does not come to life, though every o
 	);
 	expect(Object.entries(view.get(scriptRuns))).toMatchObject([["toString", { started: 3, status: "completed" }]]);
 });
+
+test.each([
+	["the same text", { script: "s", args: "a" }, 1],
+	["another text", { script: "t", args: "a" }, 2],
+	["another text that says the same", { script: "t", program: "p", args: "a" }, 1],
+	["another text that says something else", { script: "t", program: "q", args: "a" }, 2],
+	["other arguments", { script: "s", program: "p", args: "b" }, 2],
+])("%s begins a revision, or does not", (_, version, revision) => {
+	const session = { agent: "default", session: "main" };
+	const drafts = [
+		scriptStarted({ run: "r", name: "s.ts", script: "s", program: "p", args: "a" }),
+		scriptResumed({ run: "r", ...version, reuse: "prefix" }),
+		scriptResumed({ run: "r", ...version, reuse: "prefix" }),
+	];
+	const view = drafts.reduce(
+		(before, draft) => before.apply({ seq: before.seq + 1, ts: 0, crc: "", scope: session, ...draft }),
+		View.empty(session, [scriptRuns]),
+	);
+	expect(view.get(scriptRuns)).toMatchObject({ r: { ...version, revision } });
+	expect("program" in (view.get(scriptRuns).r ?? {})).toBe("program" in version);
+});

@@ -184,7 +184,7 @@ export class Scripts {
 		const { module, args } = await this.#versionOf(session, run, how);
 		const memo = await this.#memoOf(session, run, as);
 		await this.#learn(memo, session, run);
-		memo.begin({ run, script: module.hash, args: versionOf(argsText(args)), reuse: how.reuse });
+		memo.begin({ run, ...module.version, args: versionOf(argsText(args)), reuse: how.reuse });
 		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
 		return explanation;
 	}
@@ -503,11 +503,12 @@ export class Scripts {
 			);
 	}
 
-	/** Stores the text and the arguments durably. @returns their hashes, which the record names @throws WalError `WAL_FULL` */
-	async #keep({ module, args }: Version): Promise<{ readonly script: string; readonly args: string }> {
+	/** Stores the text and the arguments durably. @returns what the record says of them @throws WalError `WAL_FULL` */
+	async #keep({ module, args }: Version): Promise<Pick<ScriptRun, "script" | "program" | "args">> {
 		const files = this.#files;
 		try {
-			return { script: await files.keepScript(module.source), args: await files.keepArgs(args) };
+			await files.keepScript(module.source);
+			return { ...module.version, args: await files.keepArgs(args) };
 		} catch (error) {
 			if (!isFull(error)) throw error;
 			const text = `there is no space for the text and the arguments of ${module.file}, so it was not run: ${error.message}. Free some, and run it again`;
@@ -526,7 +527,7 @@ export class Scripts {
 		if (!redact) return;
 		const { file, source } = module;
 		assertTold("the name of a script", file, redact(file));
-		if (module.hash !== kept?.script) assertTold(file, source, redact(source));
+		if (module.version.script !== kept?.script) assertTold(file, source, redact(source));
 		if (versionOf(argsText(args)) === kept?.args) return;
 		const [given, left] = [args, this.#written(args)].map((each) => JSON.stringify(each ?? null, undefined, "\t"));
 		assertTold("its arguments", given as string, left);
