@@ -112,7 +112,7 @@ export const ofJournal: readonly Defect[] = [
 		file: "perform.ts",
 		from: "\t\t\tawait durable;\n",
 		to: "\t\t\tif (started === undefined || attempt > 1) await durable;\n",
-		tests: ["faults in-doubt"],
+		tests: ["journal given-up"],
 	},
 	{
 		name: "call what was given up meanwhile",
