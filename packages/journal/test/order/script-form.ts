@@ -202,7 +202,8 @@ const purities = { mail: "side_effect", post: "external", look: "world", count: 
 const toolsOf = (far: FarSide): readonly Tool[] =>
 	Object.entries(purities).map(([name, purity]) => ({
 		name,
-		description: "",
+		// The request of an agent's round is another one in each life.
+		description: `in life ${far.life}`,
 		parameters: { type: "object" },
 		purity,
 		call: (args) => far.answer(name as Kind, (args as { text: string }).text),
