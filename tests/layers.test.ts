@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { basename, join, posix, sep } from "node:path";
 import { expect, test } from "vitest";
-import { entriesOf, findPackages, isPublished, type Package, type Ranges, specifier } from "./workspace.ts";
+import { entriesOf, findPackages, isBundled, isPublished, type Package, type Ranges, specifier } from "./workspace.ts";
 
 /** Who may import whom. A new package is a new row. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -280,7 +280,10 @@ function edgeViolations({ manifest }: Room): string[] {
 
 function importViolations(room: Room, source: Source, byName: ReadonlyMap<string, Room>): string[] {
 	const { name, dependencies, peerDependencies, optionalDependencies } = room.manifest;
-	const declared = { ...dependencies, ...peerDependencies, ...optionalDependencies };
+	const declared = {
+		...{ ...dependencies, ...peerDependencies, ...optionalDependencies },
+		...(isBundled(room) ? room.manifest.devDependencies : {}),
+	};
 	return importsIn(source.text).flatMap((target) => {
 		const at = `${name}: ${source.path} imports ${target}`;
 		if (target.startsWith(".")) {
@@ -289,7 +292,6 @@ function importViolations(room: Room, source: Source, byName: ReadonlyMap<string
 		}
 		if (isBuiltin(target)) return [];
 		const owner = packageOf(target);
-		// What is bundled into a private page may be a dev dependency; what is published may not.
 		if (!(owner in declared) && (isOurs(owner) || isPublished(room))) {
 			return [`${at}, which its package.json does not declare`];
 		}

@@ -87,8 +87,8 @@ test("the arrows between packages in the drawing are what their manifests say", 
 	expect(arrows.length).toBeGreaterThan(5);
 	for (const [from, to] of arrows) {
 		const [path = ""] = globSync(`{apps,packages}/${from}/package.json`, { cwd: root });
-		const { dependencies } = JSON.parse(readFileSync(join(root, path), "utf8"));
-		expect(Object.keys(dependencies), from).toContain(`@reyn/${to}`);
+		const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, path), "utf8"));
+		expect(Object.keys({ ...dependencies, ...devDependencies }), from).toContain(`@reyn/${to}`);
 	}
 });
 

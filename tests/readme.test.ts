@@ -114,7 +114,7 @@ test("the command line's README names each command and each exit code", async ()
 	expect(commands.length).toBeGreaterThan(0);
 	expect(commands.filter((name) => !text.includes(`| \`reyn ${name}\` |`))).toEqual([]);
 
-	const [, table = ""] = /exitCodes = \{([^}]*)\}/.exec(readFileSync(join(cli, "src", "exit-code.ts"), "utf8")) ?? [];
+	const [, table = ""] = /exitCodes = \{([^}]*)\}/.exec(readFileSync(join(cli, "src", "exit-codes.ts"), "utf8")) ?? [];
 	const codes = [...table.matchAll(/: (\d+),/g)].map(([, code]) => code);
 	expect([...text.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => code)).toEqual(codes);
 });

@@ -49,6 +49,11 @@ export function isPublished({ manifest }: Package): boolean {
 	return !manifest.private;
 }
 
+/** What it is made of is in its own files: a dev dependency, which nobody installs. */
+export function isBundled({ dir }: Package): boolean {
+	return existsSync(join(dir, "rolldown.config.ts"));
+}
+
 /** What a user writes after `from`: `@reyn/wal`, `@reyn/wal/testing`. The manifest itself is not an entry. */
 export function entriesOf({ exports = {} }: Manifest): string[] {
 	return Object.keys(exports).filter((subpath) => subpath !== "./package.json");

@@ -1,7 +1,15 @@
 /** What is installed with our packages: read from where they find it, and written down for whoever has to know its licences. */
-import { existsSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { findPackages, isPublished, type Manifest, root } from "../tests/workspace.ts";
+import {
+	findPackages,
+	isBundled,
+	isPublished,
+	type Manifest,
+	type Package,
+	type Ranges,
+	root,
+} from "../tests/workspace.ts";
 
 export interface ThirdParty {
 	readonly name: string;
@@ -29,8 +37,19 @@ export function thirdParties(): readonly ThirdParty[] {
 			look(place, manifest);
 		}
 	};
-	for (const { dir, manifest } of findPackages().filter(isPublished)) look(dir, manifest);
+	for (const each of findPackages().filter(isPublished)) {
+		look(each.dir, each.manifest);
+		if (isBundled(each)) look(each.dir, { ...each.manifest, dependencies: carriedBy(each) });
+	}
 	return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Of its dev dependencies those that its source imports: they are in its files. */
+function carriedBy({ dir, manifest: { devDependencies = {} } }: Package): Ranges {
+	const text = globSync(join(dir, "src/**/*.ts"))
+		.map((path) => readFileSync(path, "utf8"))
+		.join("\n");
+	return Object.fromEntries(Object.entries(devDependencies).filter(([name]) => text.includes(`from "${name}`)));
 }
 
 /** The directory of a package, as Node finds it from another. */
@@ -49,7 +68,7 @@ export function thirdPartyPage(): string {
 	const rows = thirdParties().map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`);
 	return `# Third parties
 
-All that an install of \`@reyn/cli\`, or of any package of it, brings along. Reyn itself is under the MIT licence.
+All that an install of \`@reyn/cli\`, or of any package of it, brings along, in the files of the command line or beside them. Reyn itself is under the MIT licence.
 Written by \`pnpm exec node tools/third-party.ts\`; a test compares it with what is installed.
 
 | package | version | licence |

@@ -71,12 +71,16 @@ function textComplaints(file: string, text: string): string[] {
 	];
 }
 
+/** A source of the package, or of one that is bundled with it. */
+const ofRepository = /^(\.\.\/)+(packages\/[\w-]+\/)?src\/[\w/.-]+\.ts$/;
+const ofOthers = /^(\.\.\/)+node_modules\/[\w/.@+-]+\.[cm]?js$/;
+
 /** A trace is led to files and lines by their names; the texts stay in the repository. */
 function mapComplaints(file: string, map: { sources: readonly string[]; sourcesContent?: unknown }): string[] {
 	return [
 		...("sourcesContent" in map ? [`${file} holds the sources`] : []),
 		...map.sources
-			.filter((source) => !/^(\.\.\/)+src\/[\w/.-]+\.ts$/.test(source))
-			.map((source) => `${file} names ${source}, which is no source of the package`),
+			.filter((source) => !ofRepository.test(source) && !ofOthers.test(source))
+			.map((source) => `${file} names ${source}, which is no source of ours, and none of a package that is in it`),
 	];
 }

@@ -15,7 +15,16 @@ import { tmpdir } from "node:os";
 import { delimiter, join, relative } from "node:path";
 import { otherNodes } from "../../tools/nodes.ts";
 import { objections, waitingChanges } from "../../tools/releasable.ts";
-import { entriesOf, findPackages, isPublished, type Manifest, type Package, root, specifier } from "../workspace.ts";
+import {
+	entriesOf,
+	findPackages,
+	isBundled,
+	isPublished,
+	type Manifest,
+	type Package,
+	root,
+	specifier,
+} from "../workspace.ts";
 import { complaints } from "./contents.ts";
 
 interface Tarball extends Package {
@@ -38,6 +47,7 @@ const tarballs = findPackages(copy).filter(isPublished).flatMap(pack);
 for (const tarball of tarballs) inspect(tarball);
 budget(tarballs);
 consume(tarballs);
+for (const tarball of tarballs) if (isBundled(tarball)) live(tarball);
 for (const name of readdirSync(join(root, "examples"))) example(name, tarballs);
 step("the release after this one moves the family together", version);
 
@@ -172,6 +182,41 @@ function consume(tarballs: readonly Tarball[]): void {
 		const program = `import { checkScript, loadScript } from "@reyn/journal/script";
 await checkScript(loadScript("export default () => {};", "s.ts"), {}, { isolate: true });`;
 		run(process.execPath, ["--input-type=module", "-e", program], home);
+	});
+}
+
+/** The command line alone, without any other package of ours: it asks, writes, looks, and runs a script in a process of its own. */
+function live({ file }: Tarball): void {
+	const home = join(temp, "alone");
+	mkdirSync(home);
+	writeJson(join(home, "package.json"), { private: true, dependencies: { "@reyn/cli": `file:${file}` } });
+	const installs = ["install", "--no-audit", "--no-fund", "--prefer-offline"];
+	if (!step("npm installs the command line, and no other package of ours", () => run("npm", installs, home))) {
+		skip("reyn works alone", "it is not installed");
+		return;
+	}
+	step("reyn works alone", () => {
+		expectNone(readdirSync(join(home, "node_modules/@reyn")).filter((name) => name !== "cli"));
+		const work = join(home, "work");
+		mkdirSync(work);
+		writeFileSync(join(work, "harbour.md"), "The lighthouse keeper is called Ada Brandt.\n");
+		writeFileSync(
+			join(work, "ask.ts"),
+			'export default (ctx) => ctx.agent("Who is the keeper?", { tools: ["search"] });\n',
+		);
+		const reyn = (...args: string[]) => run(process.execPath, [join(home, "node_modules/.bin/reyn"), ...args], work);
+		const said = [
+			reyn("--help"),
+			reyn("run", "-p", "Who is the lighthouse keeper?"),
+			reyn("script", "run", "ask.ts", "--isolate"),
+			reyn("log"),
+			reyn("wal", "verify"),
+			reyn("doctor"),
+		];
+		const expected = ["Usage: reyn", "Ada Brandt", "Ada Brandt", "turn Who is", "sound:", "is held to"];
+		expectNone(
+			expected.flatMap((text, i) => (said[i]?.includes(text) ? [] : [`expected: ${text}\nfound:\n${said[i]}`])),
+		);
 	});
 }
 

@@ -5,17 +5,13 @@ if (major < 22 || (major === 22 && minor < 18)) {
 	console.error(`reyn needs Node.js 22.18 or newer; this is ${process.version}.`);
 	process.exit(1);
 }
-const [only, ...more] = process.argv.slice(2);
-if (more.length === 0 && (only === "--version" || only === "-V")) {
-	// Scripts ask this, and need nothing else of what there is to load.
-	const [{ version }, { out }] = await Promise.all([import("./version.ts"), import("./print.ts")]);
-	out.line(version());
-} else {
+const [flag = "", ...more] = process.argv.slice(2);
+const isAtOnce = more.length === 0 && /^(-V|--version|-h|--help)$/.test(flag);
+if (!isAtOnce || !(await import("./at-once.ts")).answerAtOnce(flag)) {
 	const { keepCompiled } = await import("./compiled.ts");
 	keepCompiled();
-	const { heedReaders } = await import("./stop.ts");
+	const { heedReaders, main, reportUncaught } = await import("./main.ts");
 	heedReaders();
-	const { main, reportUncaught } = await import("./main.ts");
 	process.on("uncaughtException", (error) => process.exit(reportUncaught(error)));
 	const exitCode = await main(process.argv);
 	// Set already where nobody has read the last that was said.

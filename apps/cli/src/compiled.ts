@@ -1,4 +1,4 @@
-/** What Node has made of the sources is kept for the next command, which then starts in three quarters of the time. */
+/** What Node has made of the sources is kept for the next command, which then starts faster. */
 import { enableCompileCache } from "node:module";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";

@@ -12,7 +12,8 @@ import { type MeterReading, openRuntime, type Runtime, rewindModes, stateOrigin 
 import { assertUsable, type Globals, rootOptionsOf } from "./context.ts";
 import { chooseQuestions } from "./demo-questions.ts";
 import { eventLines, messageText, restoredLines, type StreamLine } from "./event-lines.ts";
-import { CliError, exitCodes } from "./exit-code.ts";
+import { CliError } from "./exit-code.ts";
+import { exitCodes } from "./exit-codes.ts";
 import { coloured, type Line, out } from "./print.ts";
 import { asTyped } from "./suggest.ts";
 import { secretsDirectory } from "./trust.ts";

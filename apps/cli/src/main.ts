@@ -8,7 +8,8 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option, type O
 import { adviceFor } from "./advice.ts";
 import type { Shell } from "./completion.ts";
 import type { Globals } from "./context.ts";
-import { CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { CliError, exitCodeOf } from "./exit-code.ts";
+import { exitCodes } from "./exit-codes.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { suggestAt } from "./suggest.ts";
@@ -17,6 +18,8 @@ import { version } from "./version.ts";
 import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
 import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
+
+export { heedReaders } from "./stop.ts";
 
 export async function main(argv: readonly string[]): Promise<number> {
 	let exitCode: number = exitCodes.ok;
@@ -89,7 +92,7 @@ export function commands(done: (exitCode: number) => void): Command {
 			"A durable agent: kill it anywhere, it goes on where it stopped, and what is durable is never paid again.",
 		)
 		.version(version(), "-V, --version")
-		.option("--cwd <dir>", "the directory to work on", process.cwd())
+		.addOption(new Option("--cwd <dir>", "the directory to work on").default(process.cwd(), "where you are"))
 		.option("--state <dir>", "where the history is kept (default: .reyn in the directory)")
 		.option("--json", "one JSON document on stdout")
 		.option("-v, --verbose", "show stack traces")

@@ -2,8 +2,8 @@
  * All that the command line says goes out here, and is cleaned here: whatever it was made of, and whoever forgets it. Nothing
  * else may touch a stream (`print.test.ts` looks). Colours are put around what was cleaned, so that no text brings its own.
  */
-import { createInterface, type Interface } from "node:readline";
-import { type Interface as Answers, createInterface as createAnswers } from "node:readline/promises";
+import type { Interface } from "node:readline";
+import type { Interface as Answers } from "node:readline/promises";
 import { asJson, asLine, clean } from "@reyn/operator/text";
 import pc from "picocolors";
 
@@ -122,10 +122,12 @@ export const terminal = {
 };
 
 /** The lines that come, whoever shows them. */
-export const givenLines = (input: NodeJS.ReadableStream): Interface => createInterface({ input, terminal: false });
+export const givenLines = (input: NodeJS.ReadableStream): Interface =>
+	process.getBuiltinModule("node:readline").createInterface({ input, terminal: false });
 
 /** The lines that a person types in answer to a question, which is no part of the output. */
-export const answerLines = (): Answers => createAnswers({ input: process.stdin, output: process.stderr });
+export const answerLines = (): Answers =>
+	process.getBuiltinModule("node:readline/promises").createInterface({ input: process.stdin, output: process.stderr });
 
 /** A question as either of them puts it. */
 export const asked = (question: string): string => `${asLine(question)} `;

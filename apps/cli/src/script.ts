@@ -19,7 +19,8 @@ import {
 import { type Command, Option } from "commander";
 import { type Globals, openForReading, openForWork, previewing, reading, watchTimeSlice } from "./context.ts";
 import { eventLines, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
-import { bySignal, CliError, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { CliError, exitCodeOf } from "./exit-code.ts";
+import { bySignal, exitCodes } from "./exit-codes.ts";
 import { answerLines, asked, err, out } from "./print.ts";
 import { explanationLines, runLines, scriptEventLines, verificationLines, viewLines } from "./script-lines.ts";
 import { type Stopped, untilStopped } from "./stop.ts";

@@ -1,6 +1,6 @@
 /** What ends a command before it is done: a signal, or that its output reaches nobody. */
 import type { Runtime } from "@reyn/runtime";
-import { type bySignal, exitCodes } from "./exit-code.ts";
+import { type bySignal, exitCodes } from "./exit-codes.ts";
 import { err, heedUnwritten, type OutputName } from "./print.ts";
 
 type StoppedBy = keyof typeof bySignal;

@@ -4,11 +4,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asJson, oneLine } from "@reyn/operator/text";
 import { layoutOf } from "@reyn/runtime";
-import type { Wal, WalRecord } from "@reyn/wal";
+import { openWal, type Wal, type WalRecord } from "@reyn/wal";
+import { assertOwnDirectory } from "@reyn/wal/internal";
 import type { LogProblem, LogStats, LogVerdict, RepairProposal } from "@reyn/wal/tools";
 import { type Command, InvalidArgumentError } from "commander";
 import { type Globals, stateOf } from "./context.ts";
-import { CliError, exitCodes } from "./exit-code.ts";
+import { CliError } from "./exit-code.ts";
+import { exitCodes } from "./exit-codes.ts";
 import { err, out } from "./print.ts";
 import { reyn } from "./suggest.ts";
 import { forgetIfUnknown } from "./trust.ts";
@@ -94,14 +96,12 @@ export function addWalCommands(
 /** @throws CliError `CLI_NOT_FOUND` when there is no log, `CLI_REFUSED` when the loss has become another meanwhile */
 async function onLog<T>(
 	globals: Globals,
-	use: (wal: typeof import("@reyn/wal") & typeof import("@reyn/wal/tools"), directory: string) => Promise<T>,
+	use: (tools: typeof import("@reyn/wal/tools"), directory: string) => Promise<T>,
 ): Promise<T> {
 	const state = stateOf(globals);
 	try {
-		const wal = { ...(await import("@reyn/wal")), ...(await import("@reyn/wal/tools")) };
-		const { assertOwnDirectory } = await import("@reyn/wal/internal");
 		assertOwnDirectory(state);
-		return await use(wal, layoutOf(state).wal);
+		return await use(await import("@reyn/wal/tools"), layoutOf(state).wal);
 	} catch (error) {
 		const { code, detail, message } = error as { code?: string; detail?: { code?: unknown }; message: string };
 		if (code === "WAL_IO" && detail?.code === "ENOENT")
@@ -115,7 +115,7 @@ async function onLog<T>(
 }
 
 const openLog = (globals: Globals): Promise<Wal> =>
-	onLog(globals, ({ openWal }, directory) => openWal(directory, { records: [], readOnly: true }));
+	onLog(globals, (_, directory) => openWal(directory, { records: [], readOnly: true }));
 
 function seqOf(text: string): number {
 	if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("expected a whole number.");

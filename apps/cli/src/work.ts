@@ -13,7 +13,8 @@ import {
 	type StreamLine,
 	stoppedLine,
 } from "./event-lines.ts";
-import { bySignal, exitCodeOf, exitCodes } from "./exit-code.ts";
+import { exitCodeOf } from "./exit-code.ts";
+import { bySignal, exitCodes } from "./exit-codes.ts";
 import { err, out } from "./print.ts";
 import { type Stopped, untilStopped } from "./stop.ts";
 import { reyn } from "./suggest.ts";

@@ -1,11 +1,11 @@
 /** Uses the JSON Schemas of scripts under a time limit: a pattern in one may take for ever, and it runs in the host. */
-import { createContext, Script } from "node:vm";
+import { type Context, createContext, Script } from "node:vm";
 import { z } from "zod";
 
 /** The limit in milliseconds; any reasonable schema takes far less. */
 const LIMIT_MS = 2000;
 
-const context = createContext({ work: () => {} });
+let context: Context | undefined;
 const work = new Script("work()", { filename: "reyn:schemas" });
 
 /** The zod schema of a JSON Schema. @throws if it is none */
@@ -19,6 +19,7 @@ export const fit = (shape: z.ZodType, value: unknown): z.ZodSafeParseResult<unkn
 
 function withinLimit<T>(reckon: () => T): T {
 	let done: { readonly value: T } | undefined;
+	context ??= createContext({});
 	context.work = () => {
 		done = { value: reckon() };
 	};

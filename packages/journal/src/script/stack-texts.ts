@@ -4,12 +4,16 @@
  */
 import { createContext, Script } from "node:vm";
 
-/** A context of the host's own: the function that formats stacks for its `Error` calls `work`. */
-const context = createContext({ work: () => {} });
-const makeText: () => void = new Script(
-	"Error.stackTraceLimit = 0; Error.prepareStackTrace = () => work(); () => void new Error().stack",
-	{ filename: "reyn:realm" },
-).runInContext(context);
+/** A context of the host's own, whose function that formats stacks calls `work`. It is made for the first script: most processes run none. */
+const makeHost = () => {
+	const context = createContext({ work: () => {} });
+	const makeText: () => void = new Script(
+		"Error.stackTraceLimit = 0; Error.prepareStackTrace = () => work(); () => void new Error().stack",
+		{ filename: "reyn:realm" },
+	).runInContext(context);
+	return { context, makeText };
+};
+let host: ReturnType<typeof makeHost> | undefined;
 
 let isWithin = false;
 
@@ -24,7 +28,8 @@ export function withOwnTexts(work: () => void): void {
 	}
 	let hasRun = false;
 	let failure: { readonly error: unknown } | undefined;
-	context.work = () => {
+	host ??= makeHost();
+	host.context.work = () => {
 		hasRun = true;
 		try {
 			work();
@@ -34,7 +39,7 @@ export function withOwnTexts(work: () => void): void {
 	};
 	isWithin = true;
 	try {
-		makeText();
+		host.makeText();
 	} finally {
 		isWithin = false;
 	}

@@ -29,14 +29,18 @@ const isSource = import.meta.url.endsWith(".ts");
 /** @throws JournalError `SCRIPT_ISOLATION` */
 export function startChild({ data, gone }: ChildEvents): Child {
 	const entry = fileURLToPath(new URL(isSource ? "./child.ts" : "./child.js", import.meta.url));
+	// All of a build lies in one directory, and a program that was bundled with it keeps to that.
+	const code = isSource ? dirname(dirname(entry)) : dirname(entry);
 	const refuse = (why: string): never => {
 		throw new JournalError("SCRIPT_ISOLATION", `a script can have no process of its own here: ${why}`, { entry });
 	};
 	if (!process.allowedNodeEnvironmentFlags.has("--permission"))
 		refuse(`Node.js ${process.versions.node} has no permission model; use a newer one`);
 	if (!existsSync(entry))
-		refuse(`${entry} is not there; do not bundle @reyn/journal into one file, or install it again`);
-	const child = spawnChild(entry, dirname(dirname(entry)));
+		refuse(
+			`${entry} is not there; install @reyn/journal again, or in a bundle make child.js of @reyn/journal/dist an entry of its own beside it`,
+		);
+	const child = spawnChild(entry, code);
 	const input = child.stdio[CHILD_READS] as Writable;
 	const output = child.stdio[CHILD_WRITES] as Readable;
 	let said = "";

@@ -35,7 +35,7 @@ const withoutStores = (work: () => void): void => (hasLimit ? work() : root.runI
 const BURST_MS = 25;
 
 /** A context of the host's own: the time limit of a program in it also covers what that program calls elsewhere. */
-const limited = createContext({ work: () => {} });
+let limited: Context | undefined;
 const work = new Script("work()", { filename: "reyn:realm" });
 
 /**
@@ -99,8 +99,10 @@ export class TimeSlices {
 		const held: (() => void)[] = [];
 		this.#held = held;
 		try {
-			limited.work = () => timeSlices(() => performance.now() < until);
-			const within = (): void => this.#within(this.#limitMs + BURST_MS, (limit) => work.runInContext(limited, limit));
+			limited ??= createContext({});
+			const context = limited;
+			context.work = () => timeSlices(() => performance.now() < until);
+			const within = (): void => this.#within(this.#limitMs + BURST_MS, (limit) => work.runInContext(context, limit));
 			// Wrapped here, since a slice that is cut restores nothing inside: neither the async store nor the formatting of stacks.
 			standing.run(standing.getStore(), withOwnTexts, within);
 		} finally {
