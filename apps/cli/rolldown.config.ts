@@ -32,7 +32,9 @@ const licences: Plugin = {
 	name: "licences",
 	generateBundle(_, bundle) {
 		const modules = Object.values(bundle).flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
-		const packages = new Set(modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? []));
+		const packages = new Set(
+			modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replaceAll("\\", "/"))?.[0] ?? []),
+		);
 		this.emitFile({ type: "asset", fileName: "licences.txt", source: [...packages].sort().map(licenceOf).join("\n") });
 	},
 };
