@@ -79,7 +79,8 @@ export default defineConfig(
 			// What is native lies beside no bundle.
 			external: /^fs-native-extensions/,
 			resolve: { conditionNames: ["@reyn/source", "import", "node"] },
-			transform: { target: "node22" },
+			// Node loads `navigator` when it is asked for, as zod does to know whether it is at Cloudflare.
+			transform: { target: "node22", define: { navigator: "undefined" } },
 			plugins: name === "bin" ? [builtins, licences, help] : [],
 			output: {
 				dir: dist,
