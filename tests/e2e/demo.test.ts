@@ -19,9 +19,12 @@ const folder = join(import.meta.dirname, "../../packages/wal");
 
 const small: typeof here = ["one of its folders, killed after the first step", folder, ["--crash-at", "1"]];
 
-test.each(sample([small], [here, small]))(
+const empty: typeof here = ["an empty directory", "", ["--crash-at", "1"]];
+
+test.each(sample([empty], [here, small, empty]))(
 	"the demo on %s: killed, resumed, forked, back",
-	async (name, cwd, more) => {
+	async (name, given, more) => {
+		const cwd = given === "" ? await mkdtemp(join(root, "empty-")) : given;
 		const keep = join(root, name.replace(/\W+/g, "-"));
 		const { code, stdout, stderr } = await run({ cwd, state: keep, trace: join(root, "trace") }, [
 			"demo",
@@ -45,6 +48,7 @@ test.each(sample([small], [here, small]))(
 
 		const again = await carryOut({ cwd, state: keep, trace: join(root, "trace") }, ["demo", "--keep", keep]);
 		expect(again).toMatchObject({ code: 4, stderr: expect.stringMatching(/has something in it already/) });
+		if (given === "") expect(await readdir(cwd)).toEqual([]);
 	},
 	60_000,
 );

@@ -161,7 +161,9 @@ export async function assertUsable(cwd: string): Promise<void> {
 			`cannot read ${path} (${codeOf(error)}); --cwd takes a directory that this user may read`,
 		);
 	}
-	if (names.every((name) => name === ".git" || name === ".reyn")) {
+	if (isBare(names))
 		throw new CliError("CLI_USAGE", `${path} has no files; --cwd takes a directory with something to ask about`);
-	}
 }
+
+/** Has a directory nothing to ask about? */
+export const isBare = (names: readonly string[]): boolean => names.every((name) => name === ".git" || name === ".reyn");

@@ -10,6 +10,7 @@ import { offlineModel } from "@reyn/offline-model";
 import { readHistory, reportState } from "@reyn/operator";
 import { type MeterReading, openRuntime, type Runtime, rewindModes, stateOrigin } from "@reyn/runtime";
 import { assertUsable, type Globals, rootOptionsOf } from "./context.ts";
+import { placeToAsk } from "./demo-notes.ts";
 import { chooseQuestions } from "./demo-questions.ts";
 import { eventLines, messageText, restoredLines, type StreamLine } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
@@ -28,7 +29,7 @@ export interface DemoOptions {
 }
 
 export async function demo(globals: Globals, options: DemoOptions): Promise<number> {
-	const cwd = resolve(globals.cwd);
+	const cwd = await placeToAsk(resolve(globals.cwd));
 	await assertUsable(cwd);
 	const state = options.keep === undefined ? await mkdtemp(join(tmpdir(), "reyn-demo-")) : resolve(options.keep);
 	if ((await stateOrigin(state, secretsDirectory())) !== "new")
@@ -40,6 +41,7 @@ export async function demo(globals: Globals, options: DemoOptions): Promise<numb
 	const stage = new Stage(cwd, state, globals.allowUnsafePaths ? ["--allow-unsafe-paths"] : []);
 
 	stage.say(["reyn demo on ", cwd]);
+	if (cwd !== resolve(globals.cwd)) stage.say("(three notes of its own: there are no files here to ask about)");
 	stage.say(
 		`the state is kept in ${state}; the model is the offline one (no key, no network: it searches and quotes, so judge the runtime and not the prose), paced at ${PACE_MS} ms a call`,
 	);
