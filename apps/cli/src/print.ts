@@ -5,7 +5,7 @@
 import type { Interface } from "node:readline";
 import type { Interface as Answers } from "node:readline/promises";
 import { asJson, asLine, clean } from "@reyn/operator/text";
-import pc from "picocolors";
+import { createColors } from "picocolors";
 
 type Colour = "bold" | "cyan" | "dim" | "green" | "red";
 
@@ -20,8 +20,14 @@ type Piece = string | Coloured;
 /** One line, whatever its pieces hold. */
 export type Line = Piece | readonly Piece[];
 
-/** Whether colours are seen: `NO_COLOR`, `FORCE_COLOR`, and where stdout leads. */
-export const hasColour = pc.isColorSupported;
+/** Whether colours are seen: `NO_COLOR`, `FORCE_COLOR`, and where stdout leads; a machine that builds has a pipe as any other. */
+export const isColoured = (
+	{ NO_COLOR, FORCE_COLOR, TERM }: Readonly<Record<string, string | undefined>>,
+	isTerminal: boolean,
+): boolean => !NO_COLOR && (FORCE_COLOR ? FORCE_COLOR !== "0" : isTerminal && TERM !== "dumb");
+
+export const hasColour = isColoured(process.env, process.stdout.isTTY === true);
+const pc = createColors(hasColour);
 
 export const coloured = (colour: Colour, text: string): Coloured => ({ colour, text });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import { HOSTILE, raw } from "../../../tests/kit/hostile.ts";
 import { main, reportUncaught } from "../src/main.ts";
-import { asked, coloured, err, out } from "../src/print.ts";
+import { asked, coloured, err, isColoured, out } from "../src/print.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -64,6 +64,19 @@ test.each([
 	"clearLine(stream, 0);",
 ])("%s is seen", (line) => {
 	expect(offences("some.ts", `\n\t${line}`)).toEqual([`some.ts:2: ${line}`]);
+});
+
+test.each([
+	[{}, true, true],
+	[{}, false, false],
+	[{ CI: "1" }, false, false],
+	[{ TERM: "dumb" }, true, false],
+	[{ NO_COLOR: "1" }, true, false],
+	[{ NO_COLOR: "1", FORCE_COLOR: "1" }, true, false],
+	[{ FORCE_COLOR: "1" }, false, true],
+	[{ FORCE_COLOR: "0" }, true, false],
+])("with %j, on a terminal: %s, colours are seen: %s", (env, isTerminal, seen) => {
+	expect(isColoured(env, isTerminal)).toBe(seen);
 });
 
 test("a line is one line, whatever is in it, and has no colours but its own", () => {
