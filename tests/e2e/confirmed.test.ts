@@ -113,6 +113,23 @@ describe.skipIf(typeof noTerminal === "string")("what came while a person looked
 		},
 	);
 
+	test.each([
+		["Ctrl-C", "\x03", 130, "rewind"],
+		["Ctrl-D", "\x04", 4, "checkout"],
+	])("%s at the question leaves the log as it is, to the byte", { timeout: 60_000 }, async (_, key, code, verb) => {
+		const log = () => readFile(join(here.state, "state/wal.jsonl"));
+		// A state that was not known is taken over first.
+		await run(here, ["log"]);
+		const before = await log();
+		const terminal = await onTerminal(here, [verb, `${first}`]);
+		await says(terminal, "[y/N]");
+		terminal.child.stdin?.write(key);
+		await leaves(here, code);
+		terminal.child.stdin?.end();
+		expect((await terminal.ended).stdout).toContain("reyn: nothing was changed");
+		expect(await log()).toEqual(before);
+	});
+
 	test("a start and a stop of another process are nothing", { timeout: 60_000 }, async () => {
 		const text = await confirmed(["rewind", `${first}`], () => inAnother(async () => {}), 0);
 		expect(text).toMatch(/done: a reset at #\d+/);
