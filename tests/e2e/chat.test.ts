@@ -66,7 +66,8 @@ const ends = (text: string): Promise<string> => until((screen) => screen.endsWit
 
 /** A chat as the first program of a shell that says how it ended. */
 async function open(...args: readonly string[]): Promise<void> {
-	const chat = [process.execPath, ...reyn, "--cwd", here.cwd, "--state", here.state, ...args, "chat"].join(" ");
+	const words = ["--cwd", here.cwd, "--state", here.state, "chat", ...args];
+	const chat = [process.execPath, ...reyn, ...words].join(" ");
 	const how = `stty -a | grep -oE -- '-?(icanon|echo|isig)\\b' | tr '\\n' ' '`;
 	const script = `sh -c 'echo $$ > ${root}/pid; exec ${chat}'\necho "left with $?"\necho "terminal: $(${how})"\nexec cat\n`;
 	await writeFile(join(root, "script"), script);
@@ -130,6 +131,21 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", { timeout: 120_000 
 		// Twice within 1.5 seconds: one read.
 		keys("C-c", "C-c");
 		expect(await shows("terminal:")).toMatch(/left with 130\nterminal: isig icanon echo/);
+	});
+
+	test("Ctrl-C twice says how to go on, and that goes on in the same session", async () => {
+		await open("--session", "work");
+		keys("where does a fox sleep?", "Enter");
+		await shows("A fox sleeps by day");
+		await ends("ask something, or /help");
+		keys("C-c", "C-c");
+		const screen = await shows("terminal:");
+		const [, words = ""] = /go on later with: reyn ([\s\S]*?)\nleft with 130/.exec(screen) ?? [];
+		expect(words).toMatch(/chat -r work$/);
+		expect(await run(here, ["chat", ...words.replaceAll("\n", "").split(" ").slice(-2)], "/exit\n")).toMatchObject({
+			code: 0,
+			stdout: expect.stringMatching(/session work .* 1 turn/),
+		});
 	});
 
 	test("300 lines that are pasted are one message, which Enter sends", async () => {

@@ -88,10 +88,17 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 		}
 	});
 	const again = stopped?.wasFull ? ", and what found no space is done again" : "";
-	if (isUnfinished || stopped?.wasFull) out.line(`unfinished work is kept${again}; go on later with: ${reyn`chat`}`);
+	if (isUnfinished || stopped?.wasFull) out.line(`unfinished work is kept${again}; go on later with: ${chatIn(scope)}`);
+	else if (stopped?.by === "SIGINT") out.line(`go on later with: ${chatIn(scope)}`);
 	if (stopped) return bySignal[stopped.by];
 	// On a screen it was seen; a script sees nothing else.
 	return face.isAnswered ? exitCodes.ok : failed;
+}
+
+/** How one talks there again. */
+function chatIn({ agent, session }: SessionScope): string {
+	if (agent !== mainSession.agent) return reyn`chat -r ${`${agent}/${session}`}`;
+	return session === mainSession.session ? reyn`chat` : reyn`chat -r ${session}`;
 }
 
 async function faceOf(globals: Globals, plain: boolean): Promise<Face> {
