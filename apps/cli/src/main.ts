@@ -83,8 +83,11 @@ const parserOutput: OutputConfiguration = {
 };
 
 const EXIT_CODES = `
-Exit codes: 0 done · 1 failed while running · 2 usage · 3 not found · 4 refused (needs --yes, in use, newer format)
-            5 the log is damaged, or not safe to use · 6 finished, some plan steps failed · 129, 130, 141 and 143 stopped by a signal`;
+Exit codes: 0 done · 1 failed while running · 2 usage · 3 not found
+            4 refused (needs --yes, in use, newer format)
+            5 the log is damaged, or not safe to use
+            6 finished, and some plan steps failed
+            129, 130, 141 and 143 stopped by a signal`;
 
 export function commands(done: (exitCode: number) => void): Command {
 	const program = new Command("reyn")
@@ -103,7 +106,8 @@ export function commands(done: (exitCode: number) => void): Command {
 			"let the file tools work without /proc, where a directory swapped for a link can lead them elsewhere",
 		)
 		.addOption(new Option("--pace <ms>", "slow the offline model down, per call").argParser(wholeNumber).default(0))
-		.addHelpText("after", EXIT_CODES)
+		.addHelpText("after", "\nExample: reyn demo")
+		.addHelpText("afterAll", ({ command }) => (command.parent ? "\nExit codes: reyn --help" : EXIT_CODES))
 		.configureOutput(parserOutput)
 		.exitOverride()
 		.showHelpAfterError("(reyn --help says what there is)");
@@ -127,6 +131,7 @@ export function commands(done: (exitCode: number) => void): Command {
 		.addOption(new Option("--session <name>", "in a session of that name; it may be new").argParser(sessionOf))
 		.option("--fork <ref>", "check out a moment first, and talk on from there; what came after it stays")
 		.option("--yes", "fork without asking")
+		.addHelpText("after", "\nExample: reyn chat --session work")
 		.action(async ({ fork, yes = false, ...options }: ChatFlags) => {
 			if (fork !== undefined) {
 				const checkout = verbs.find(({ name }) => name === "checkout") as WriteVerb;
@@ -172,6 +177,7 @@ export function commands(done: (exitCode: number) => void): Command {
 			).argParser(wholeNumber),
 		)
 		.option("--question <text>", "what to ask first")
+		.addHelpText("after", "\nExample: reyn demo --cwd ~/notes")
 		.action(async (options: { keep?: string; crashAt?: number; question?: string }) => {
 			const { demo } = await import("./demo.ts");
 			done(await demo(globals(), options));
