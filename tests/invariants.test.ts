@@ -1,22 +1,18 @@
 /** docs/invariants.md keeps its word: what holds always is numbered, and each test that is named there exists and is run. */
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { brokenIn, hasTest, rowsIn } from "./named-tests.ts";
 import { root } from "./workspace.ts";
 
 const PAGE = "docs/invariants.md";
 
-/** A row of a table: `| I-7 | what holds | [file](path) "title"; [file](path) "title" |`. */
-interface Invariant {
-	readonly id: string;
-	readonly says: string;
-	readonly tests: readonly { readonly file: string; readonly titles: readonly string[] }[];
-}
-
 const page = readFileSync(join(root, PAGE), "utf8").replaceAll("\r\n", "\n");
+const invariantsIn = (text: string) => rowsIn(text, String.raw`I-\d+`);
+const broken = (text: string): readonly string[] => brokenIn(invariantsIn(text), PAGE);
 
 test("each invariant is held by a test that exists", () => {
-	expect(brokenIn(page)).toEqual([]);
+	expect(broken(page)).toEqual([]);
 });
 
 test("each has a number of its own from I-1 on, and none is said twice", () => {
@@ -46,8 +42,8 @@ test.each([
 ])("%s is reported", (_, is, planted, why) => {
 	const row =
 		'| I-1 | Imports point down. | [layers](../tests/layers.test.ts) "imports point down and siblings never meet" |\n';
-	expect(brokenIn(row)).toEqual([]);
-	expect(brokenIn(row.replace(is, planted))).toEqual([expect.stringContaining(why)]);
+	expect(broken(row)).toEqual([]);
+	expect(broken(row.replace(is, planted))).toEqual([expect.stringContaining(why)]);
 });
 
 test("a title is that of a test or a group which is run, and not any text", () => {
@@ -73,40 +69,3 @@ test(
 	expect(["c", "e", "f", "h", "i", "j", "()"].filter((title) => has(title))).toEqual([]);
 	expect([has("b", "d"), has("d", "b"), has("b", "a")]).toEqual([true, false, false]);
 });
-
-function brokenIn(text: string): string[] {
-	return invariantsIn(text).flatMap(({ id, tests }) => {
-		if (tests.length === 0) return [`${id} names no test`];
-		return tests.flatMap(({ file, titles }) => {
-			const path = join(root, dirname(PAGE), file);
-			if (!existsSync(path)) return [`${id}: ${file} is not there`];
-			const source = readFileSync(path, "utf8");
-			return hasTest(source, titles) ? [] : [`${id}: ${file} has no test "${titles.join(" › ")}"`];
-		});
-	});
-}
-
-function invariantsIn(text: string): Invariant[] {
-	return [...text.matchAll(/^\| (I-\d+) \| (.+?) \| (.+) \|$/gm)].map(([, id = "", says = "", held = ""]) => ({
-		id,
-		says,
-		tests: [...held.matchAll(/\]\(([^)]+)\) "([^"]+)"/g)].map(([, file = "", title = ""]) => ({
-			file,
-			titles: title.split(" › "),
-		})),
-	}));
-}
-
-/** Has it a test of this title, behind the groups before it? An ellipsis at the end of a title stands for the rest of it. */
-function hasTest(source: string, titles: readonly string[]): boolean {
-	let rest = source.replace(/^\s*(?:\/\/|\/?\*).*$/gm, "");
-	for (const title of titles) {
-		const text = title.replace(/…$/, "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-		// `test("…`, and `test.each(…)("…`.
-		const call = String.raw`(?:^\s*(?:test|it|describe)|\))\(\s*(["'\`])${text}`;
-		const found = new RegExp(title.endsWith("…") ? call : String.raw`${call}\1,`, "m").exec(rest);
-		if (!found) return false;
-		rest = rest.slice(found.index + found[0].length);
-	}
-	return true;
-}

@@ -228,11 +228,14 @@ test("a rewind can be previewed, applied, looked at and undone by a checkout, wi
 	};
 	const before = (await json(["show", "@"])) as { seq: number; hash: string };
 	const hash = await hashOf(here.state);
-	expect(await json(["rewind", "0", "--dry-run"])).toMatchObject({
-		applied: false,
-		preview: { mode: "both" },
-	});
-	expect(await hashOf(here.state)).toBe(hash);
+	const workspace = await hashOf(here.cwd);
+	for (const [flags, mode] of [
+		[["--dry-run"], "both"],
+		[["--mode", "cancel", "--yes"], "cancel"],
+	] as const) {
+		expect(await json(["rewind", "0", ...flags])).toMatchObject({ applied: false, preview: { mode } });
+		expect(await hashOf(here.state)).toBe(hash);
+	}
 
 	const { result } = (await json(["rewind", "0", "--yes"])) as { result: { kind: string; seq: number } };
 	expect(result).toMatchObject({ kind: "reset", target: 0 });
@@ -242,6 +245,18 @@ test("a rewind can be previewed, applied, looked at and undone by a checkout, wi
 	expect((await run(here, ["log", "--graph"])).stdout).toMatch(/◆ {2}#\d+ {2}rewind to #0 \(both\) by user/);
 
 	expect(await json(["checkout", "main", "--yes"])).toMatchObject({ kind: "fork_switch", hash: before.hash });
+	// It is said that they are not touched.
+	expect(await hashOf(here.cwd)).toBe(workspace);
+});
+
+test("killed the moment it says so, a rewind has been made", async () => {
+	const place = { ...here, state: join(root, "said") };
+	expect(await run(place, ["run", "-p", "where does a fox sleep?"])).toMatchObject({ code: 0 });
+	const killed = start(place, ["rewind", "0", "--yes"]);
+	await killed.says("done: a reset at #");
+	await killed.kill();
+	expect((await run(place, ["log", "--graph"])).stdout).toContain("rewind to #0 (both) by user");
+	expect(JSON.parse((await run(place, ["show", "@", "--json"])).stdout)).toMatchObject({ messages: [] });
 });
 
 test("chat takes lines from a pipe, and says at the next start what was restored", async () => {

@@ -9,6 +9,15 @@ import { work } from "../src/work.ts";
 
 /** What the model does in its next calls; then it answers. */
 let refusals: unknown[] = [];
+/** It makes a plan, of which nothing succeeds. */
+let isPlanning = false;
+const PLAN = {
+	goal: "g",
+	steps: [
+		{ id: "a", description: "fail", tools: [], depends_on: [] },
+		{ id: "b", description: "fail too", tools: [], depends_on: ["a"] },
+	],
+};
 let cwd: string;
 beforeEach(async () => {
 	cwd = await mkdtemp(join(tmpdir(), "reyn-work-"));
@@ -21,7 +30,9 @@ afterEach(async () => {
 
 const model: RuntimeOptions["model"] = {
 	id: "provider",
-	async *generate() {
+	async *generate({ tools, messages }) {
+		if (isPlanning && tools.every(({ name }) => name !== "plan")) throw new Error("no");
+		if (isPlanning && messages.length === 1) yield { type: "toolCall", call: { id: "1", name: "plan", args: PLAN } };
 		if (refusals.length > 0) {
 			yield { type: "text", text: "half an " };
 			throw refusals.shift();
@@ -110,4 +121,12 @@ test("a program reads what is unfinished, why, and how to go on", async () => {
 	expect(lines.filter(({ type }) => type === "model_retry")).toHaveLength(5);
 	expect(lines).toContainEqual(expect.objectContaining({ type: "turn_end", outcome: "stopped" }));
 	expect(lines.at(-1)).toMatchObject({ type: "result", exitCode: 1 });
+});
+
+test("a plan of which steps failed is over, and ends with 6", async () => {
+	isPlanning = true;
+	const { exitCode, stderr } = await run("text", "well?");
+	isPlanning = false;
+	expect(stderr).toMatch(/plan p\d+ finished; failed steps: a, b/);
+	expect(exitCode).toBe(6);
 });

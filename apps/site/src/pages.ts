@@ -91,6 +91,7 @@ const limits = section("Limits", [
 	["limits/reporting.md", "SECURITY.md", "Report a vulnerability"],
 	["limits/faults.md", "docs/faults.md", "Faults"],
 	["limits/bench.md", "docs/bench.md", "Benchmarks"],
+	["limits/checks.md", "docs/checks.md", "The checks of the terminal"],
 	["limits/third-party.md", "docs/third-party.md", "Third parties"],
 ]);
 

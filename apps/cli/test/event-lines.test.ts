@@ -1,0 +1,18 @@
+/** What is said of work whose end nobody knows: which step it is, and what becomes of it. */
+import { expect, test } from "vitest";
+import { eventLines } from "../src/event-lines.ts";
+
+const scope = { agent: "default", session: "main" };
+
+test.each([
+	["retry", "it is made again"],
+	["skip", "it is skipped, so data may be missing"],
+	["discard", "the run is discarded"],
+	["reconciled", "it had happened"],
+	["waits", "its far side cannot be asked, so the work waits"],
+] as const)("an effect in doubt is named with its step, and with what %s does", (decision, what) => {
+	const [line, ...more] = eventLines({ type: "in_doubt", scope, lane: "plan/p2/s3", name: "pay", decision });
+	expect(more).toEqual([]);
+	expect(line).toMatch(/^pay \(plan\/p2\/s3\) was under way .* nobody knows whether it happened: /);
+	expect(line).toContain(what);
+});
