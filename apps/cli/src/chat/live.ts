@@ -5,11 +5,13 @@ import type { BackgroundMessage, RuntimeEvent } from "@reyn/runtime";
 import { eventLines, isUnfinished, messageText } from "../event-lines.ts";
 import { drawn, hasColour, coloured as inColour, type Line, terminal } from "../print.ts";
 import { errorLine } from "./cards.ts";
+import { hasFence } from "./code.ts";
 import type { Offered } from "./completion.ts";
 import { type Answer, type Dialog, type List, pickerOf, type Question, questionOf } from "./dialogs.ts";
 import type { Behind, Face, Input } from "./face.ts";
 import type { SentBefore } from "./history.ts";
 import { Inputs } from "./inputs.ts";
+import { LateColours } from "./late-colours.ts";
 import { ended, grown, noMarkdown } from "./markdown.ts";
 import { Screen, type Written } from "./screen.ts";
 import { begin, type ChatEvent, type Effect, type Setting, type State, step } from "./state.ts";
@@ -34,6 +36,7 @@ export class Live implements Face {
 	readonly #options: LiveOptions;
 	readonly #screen = new Screen((text, written) => terminal.write(text, written));
 	readonly #terminal: Terminal;
+	readonly #colours = new LateColours(async () => (await import("./highlight.ts")).highlight);
 	#state: State;
 	#behind: Behind | undefined;
 	#answered: ((answer: Answer) => void) | undefined;
@@ -72,10 +75,16 @@ export class Live implements Face {
 	}
 
 	say(lines: readonly Line[]): void {
-		this.#step({ kind: "said", lines: lines.map(drawn) });
+		this.#colours.tell(false, () => this.#step({ kind: "said", lines: lines.map(drawn) }));
 	}
 
 	show(event: RuntimeEvent): void {
+		// A fence may be cut between two pieces.
+		const wants = event.type === "text" && hasColour && hasFence(this.#state.answer.rest.slice(-200) + event.delta);
+		this.#colours.tell(wants, () => this.#show(event));
+	}
+
+	#show(event: RuntimeEvent): void {
 		const at = performance.now();
 		switch (event.type) {
 			case "text":
@@ -104,15 +113,21 @@ export class Live implements Face {
 	message(message: BackgroundMessage): Promise<void> {
 		// Who is told nothing any more is told of it at the next start.
 		if (this.#isClosed) return Promise.reject(new Error("the chat is over"));
-		const paper = this.#setting();
-		const { rows, next } = grown(noMarkdown, messageText(message), paper);
-		this.#screen.show(["", ...rows, ...ended(next, paper)]);
-		return new Promise((resolve, reject) => this.#draw((error) => (error ? reject(error) : resolve())));
+		const text = messageText(message);
+		return new Promise((resolve, reject) =>
+			this.#colours.tell(hasColour && hasFence(text), () => {
+				const paper = this.#setting();
+				const { rows, next } = grown(noMarkdown, text, paper);
+				this.#screen.show(["", ...rows, ...ended(next, paper)]);
+				this.#draw((error) => (error ? reject(error) : resolve()));
+			}),
+		);
 	}
 
 	fail(error: Error, { isCommand }: Input): void {
 		// A question that could not be put has no turn, whose end would be told.
-		if (!isCommand) this.#step({ kind: "ended", isAnswered: false, at: performance.now() });
+		if (!isCommand)
+			this.#colours.tell(false, () => this.#step({ kind: "ended", isAnswered: false, at: performance.now() }));
 		this.say([inColour("red", `✗ ${error.message}`)]);
 	}
 
@@ -134,6 +149,7 @@ export class Live implements Face {
 
 	close(): void {
 		if (this.#isClosed) return;
+		this.#colours.flush();
 		this.#isClosed = true;
 		clearTimeout(this.#frame);
 		clearInterval(this.#spinner);
@@ -158,6 +174,7 @@ export class Live implements Face {
 			columns: Math.max(1, terminal.columns - 1),
 			rows: terminal.rows,
 			look: hasColour ? coloured : uncoloured,
+			highlight: this.#colours.highlight,
 			commands: this.#options.commands,
 		};
 	}

@@ -1,12 +1,13 @@
 /** Markdown as it comes, as a value: what is final is given once, as rows; what is not yet is its tail. */
 import { clean } from "@reyn/operator/text";
+import { type Code, codeOf, codeRow, type Highlight } from "./code.ts";
 import { cut, type Look, width, wrap } from "./text.ts";
 
 export interface Markdown {
 	/** The line whose end has not come. */
 	readonly rest: string;
 	/** Between fences, with what opened them. */
-	readonly fence: string | undefined;
+	readonly fence: { readonly mark: string; readonly code: Code } | undefined;
 	/** The rows of a table whose end has not come. */
 	readonly table: readonly string[];
 }
@@ -15,6 +16,8 @@ export interface Markdown {
 export interface Paper {
 	readonly columns: number;
 	readonly look: Look;
+	/** Without it code has no colours. */
+	readonly highlight?: Highlight | undefined;
 }
 
 export const noMarkdown: Markdown = { rest: "", fence: undefined, table: [] };
@@ -39,14 +42,19 @@ export function grown(markdown: Markdown, piece: string, paper: Paper): Grown {
 		}
 		rows.push(...tableRows(table, paper));
 		table = [];
-		const mark = fenceOf(line);
+		const [, mark, info = ""] = /^\s*(```+|~~~+)(.*)$/.exec(line) ?? [];
 		if (fence === undefined && mark !== undefined) {
-			fence = mark;
+			fence = { mark, code: codeOf(info) };
 			rows.push(paper.look.dim(line.trim()));
-		} else if (fence !== undefined && mark !== undefined && line.trim().startsWith(fence) && /^[`~\s]+$/.test(line)) {
+		} else if (fence === undefined) rows.push(...proseRows(line, paper));
+		else if (mark?.startsWith(fence.mark) && /^[`~\s]*$/.test(info)) {
 			fence = undefined;
 			rows.push(paper.look.dim(line.trim()));
-		} else rows.push(...(fence === undefined ? proseRows(line, paper) : [line]));
+		} else {
+			const { row, next } = codeRow(fence.code, line, paper);
+			fence = { ...fence, code: next };
+			rows.push(row);
+		}
 	}
 	return { rows, next: { rest, fence, table } };
 }
@@ -64,15 +72,14 @@ export function tail({ rest, fence, table }: Markdown, paper: Paper): readonly s
 	const open = fence === undefined && isTableRow(line) ? [...table, line] : table;
 	const rows = tableRows(open, paper);
 	if (line === "" || open !== table) return rows;
-	if (fence !== undefined) return [...rows, ...wrap(line.replaceAll("\t", "    "), paper.columns)];
+	if (fence !== undefined)
+		return [...rows, ...wrap(codeRow(fence.code, line.replaceAll("\t", "    "), paper).row, paper.columns)];
 	return [...rows, ...proseRows(line, paper)];
 }
 
 const LONG_LINE = 10_000;
 
 const isTableRow = (line: string): boolean => /^\s*\|.*\S/.test(line);
-
-const fenceOf = (line: string): string | undefined => /^\s*(```+|~~~+)/.exec(line)?.[1];
 
 function proseRows(line: string, { columns, look }: Paper): readonly string[] {
 	const text = line.replaceAll("\t", "    ").trimEnd();

@@ -8,7 +8,9 @@ export interface Look {
 	italic(text: string): string;
 	cyan(text: string): string;
 	green(text: string): string;
+	magenta(text: string): string;
 	red(text: string): string;
+	yellow(text: string): string;
 }
 
 const styled =
@@ -22,7 +24,9 @@ export const coloured: Look = {
 	italic: styled(3, 23),
 	cyan: styled(36, 39),
 	green: styled(32, 39),
+	magenta: styled(35, 39),
 	red: styled(31, 39),
+	yellow: styled(33, 39),
 };
 
 const asItIs = (text: string): string => text;
@@ -34,7 +38,9 @@ export const uncoloured: Look = {
 	italic: asItIs,
 	cyan: asItIs,
 	green: asItIs,
+	magenta: asItIs,
 	red: asItIs,
+	yellow: asItIs,
 };
 
 /** One cell each, and a cluster of its own beside others of the kind: ASCII, Latin, Greek, Cyrillic, dashes, arrows, boxes, Braille. */

@@ -147,4 +147,5 @@ test("without colours it is the same screen", async () => {
 	expect(await rich.seen()).toBe(await plain.seen());
 	expect(plain.written.replace(new RegExp(`${ESC}\\[(?:\\?2026[hl]|\\d*[ABCGJK])`, "g"), "")).not.toContain(ESC);
 	expect(rich.written).toContain("\x1b[1m");
+	expect(rich.written).toContain("\x1b[35mexport\x1b[39m");
 });

@@ -1,5 +1,5 @@
 /** Nobody waits for the chat but whoever wants to chat: it is loaded late, and its screen later than its lines. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
@@ -24,4 +24,13 @@ test("no command but chat loads the chat, and a chat without a screen loads no s
 	expect(lines).toContain(join("chat", "plain.ts"));
 	for (const file of ["live.ts", "screen.ts", "terminal.ts", "keys.ts"])
 		expect(lines).not.toContain(join("chat", file));
+});
+
+test("the colours of code are loaded when there is some, and by one file", () => {
+	const screen = [...loadedWith(join("chat", "live.ts"))];
+	expect(screen).toContain(join("chat", "code.ts"));
+	expect(screen).not.toContain(join("chat", "highlight.ts"));
+	const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter((file) => /\.[jt]s$/.test(file));
+	const loaders = files.filter((file) => readFileSync(join(sources, file), "utf8").includes('from "highlight.js'));
+	expect(loaders).toEqual([join("chat", "hljs.js")]);
 });

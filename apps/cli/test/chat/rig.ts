@@ -1,5 +1,6 @@
 /** A chat on a terminal that is only modelled: what it is given is drawn by xterm, and looked at. */
 import { createRequire } from "node:module";
+import { highlight } from "../../src/chat/highlight.ts";
 import { KeyReader } from "../../src/chat/keys.ts";
 import { Screen } from "../../src/chat/screen.ts";
 import { begin, type ChatEvent, type Effect, type Setting, type State, step } from "../../src/chat/state.ts";
@@ -44,7 +45,7 @@ export class Rig {
 	}
 
 	get setting(): Setting {
-		return { columns: this.terminal.cols - 1, rows: this.terminal.rows, look: this.#look, commands };
+		return { columns: this.terminal.cols - 1, rows: this.terminal.rows, look: this.#look, highlight, commands };
 	}
 
 	tell(event: ChatEvent): void {
