@@ -1,5 +1,6 @@
 /** What is asked in place of the line: a list to choose from, whose rows are made when they are drawn, or a question with its answers. */
 import type { Key } from "./keys.ts";
+import { Labels } from "./labels.ts";
 import { cut, type Look, width, wrap } from "./text.ts";
 
 export interface List {
@@ -34,8 +35,7 @@ interface Picker {
 	readonly query: string | undefined;
 	/** The rows that have all its words. */
 	readonly hits: readonly number[] | undefined;
-	/** All rows in small letters, made by the first search. */
-	readonly labels: readonly string[] | undefined;
+	readonly labels: Labels;
 }
 
 interface Choice {
@@ -49,13 +49,13 @@ export type Dialog = Picker | Choice;
 /** The row or the answer that was chosen; `other` is Tab at a question. */
 export type Answer = number | "other" | undefined;
 
-export const pickerOf = (list: List): Dialog => ({
+export const pickerOf = (list: List): Picker => ({
 	kind: "list",
 	list,
 	at: list.none === undefined ? 0 : -1,
 	query: undefined,
 	hits: undefined,
-	labels: undefined,
+	labels: new Labels(list),
 });
 
 export const questionOf = (question: Question): Dialog => ({ kind: "question", question, at: 0 });
@@ -136,29 +136,30 @@ function stepPicker(picker: Picker, { name, text = "" }: Key, page: number): Ste
 /** The rows that have every word, wherever it stands: those of before are looked through again if there are more letters. */
 function searched(picker: Picker, query: string): Picker {
 	const { list } = picker;
-	const labels =
-		picker.labels ??
-		Array.from({ length: query === "" ? 0 : list.count }, (_, index) => list.text(index).toLowerCase());
 	const words = query
 		.toLowerCase()
 		.split(" ")
 		.filter((word) => word !== "");
 	const among = picker.query && query.startsWith(picker.query) ? picker.hits : undefined;
-	const hits = words.length === 0 ? undefined : hitsOf(words, labels, among);
+	const hits = words.length === 0 ? undefined : hitsOf(words, picker, among);
 	const first = list.none === undefined || query !== "" ? 0 : -1;
-	return { ...picker, query, labels: labels.length > 0 ? labels : undefined, hits, at: first };
+	return { ...picker, query, hits, at: first };
 }
 
 /** A loop, since it is a key of somebody who types. */
-function hitsOf(words: readonly string[], labels: readonly string[], among?: readonly number[]): readonly number[] {
+function hitsOf(words: readonly string[], { list, labels }: Picker, among?: readonly number[]): readonly number[] {
 	const hits: number[] = [];
-	const count = among?.length ?? labels.length;
+	const count = among?.length ?? list.count;
 	for (let at = 0; at < count; at++) {
 		const index = among?.[at] ?? at;
-		const label = labels[index] ?? "";
-		if (words.every((word) => label.includes(word))) hits.push(index);
+		if (hasAll(labels.at(index), words)) hits.push(index);
 	}
 	return hits;
+}
+
+function hasAll(label: string, words: readonly string[]): boolean {
+	for (const word of words) if (!label.includes(word)) return false;
+	return true;
 }
 
 export interface Drawn {

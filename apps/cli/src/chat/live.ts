@@ -11,6 +11,7 @@ import { type Answer, type Dialog, type List, pickerOf, type Question, questionO
 import type { Behind, Face, Input } from "./face.ts";
 import type { SentBefore } from "./history.ts";
 import { Inputs } from "./inputs.ts";
+import { prepareWhileIdle } from "./labels.ts";
 import { LateColours } from "./late-colours.ts";
 import { ended, grown, noMarkdown } from "./markdown.ts";
 import { Screen, type Written } from "./screen.ts";
@@ -134,7 +135,10 @@ export class Live implements Face {
 	ready(): void {}
 
 	async pick(list: List): Promise<number | undefined> {
-		const answer = await this.#asks(pickerOf({ ...list, row: (index) => asLine(list.row(index)) }));
+		const picker = pickerOf({ ...list, row: (index) => asLine(list.row(index)) });
+		const isOpen = (): boolean => this.#state.dialog?.kind === "list" && this.#state.dialog.labels === picker.labels;
+		prepareWhileIdle(picker.labels, isOpen, setImmediate);
+		const answer = await this.#asks(picker);
 		return typeof answer === "number" ? answer : undefined;
 	}
 
