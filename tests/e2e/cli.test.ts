@@ -283,8 +283,13 @@ test("chat takes lines from a pipe, and says at the next start what was restored
 	expect(again.code, again.stderr).toBe(0);
 	expect(again.stdout).toMatch(/restored: plan p\d+, \d of \d steps done/);
 	expect(again.stdout).toMatch(/unfinished work is kept; go on later with: reyn .*chat/);
-	const left = await run(place, ["chat", "--no-restore"], "/plan list\n/exit\n");
+	await writeFile(join(root, "asks.ts"), "export default (ctx) => ctx.ask('Which release?');");
+	expect(await run(place, ["script", "run", join(root, "asks.ts")])).toMatchObject({ code: 4 });
+	const left = await run(place, ["chat", "--no-restore"], "/plan list\n/plan\n/exit\n");
 	expect(left.stdout).toMatch(/p\d+ {2}running {2}\d\/\d/);
+	// What nobody was told of in this process.
+	expect(left.stdout).toMatch(/^[✓▸·] s1 {2}.+ \((completed|running|waits)/m);
+	expect(left.stdout).toMatch(/^\? script asks\.ts asks: Which release\? · reyn .*script resume r\w+ --answer "…"$/m);
 	const calls = modelCalls(place).length;
 	const done = await run(place, ["resume"]);
 	expect(done.code, done.stderr).toBe(0);

@@ -40,6 +40,7 @@ export {
 	userPrompt,
 } from "./features/conversation/records.ts";
 export { allRecords, facets } from "./features/index.ts";
+export type { StepOfPlan } from "./features/plan/plan-host.ts";
 export type { ScriptText } from "./features/script/script-files.ts";
 export {
 	checkScript,

@@ -28,6 +28,7 @@ import { undeliveredIn } from "./features/conversation/pieces.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
 import { planWork } from "./features/plan/pieces.ts";
+import type { StepOfPlan } from "./features/plan/plan-host.ts";
 import type { Scripts } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
@@ -378,6 +379,15 @@ export class Runtime implements AsyncDisposable {
 	 */
 	findPlan(plan: string): PlanRun {
 		return findPlan(this.#ownerOfPlan(plan).view.get(planRuns), plan);
+	}
+
+	/**
+	 * The steps of a plan that is in flight, as they are recorded; none if they are lost.
+	 *
+	 * @throws PlanError `PLAN_UNKNOWN`
+	 */
+	async planSteps(plan: string): Promise<readonly StepOfPlan[]> {
+		return this.#kernel.hostOf(this.#builtIn.plan).steps(this.#ownerOfPlan(plan), plan);
 	}
 
 	/** @throws PlanError `PLAN_UNKNOWN`; TimetravelError `TIMETRAVEL_STALE` */

@@ -318,6 +318,30 @@ describe("a plan", () => {
 		await runtime.close();
 	});
 
+	test("says how far each of its steps has come, in the next process too", async () => {
+		const held = gate();
+		const model = scripted(async (request) => {
+			if (/Step b/.test(lastOf(request))) await held.opened;
+			return planning(request);
+		});
+		const { runtime } = await open(project, { model });
+		await runtime.prompt("plan!");
+		await until(() => model.asked.some((request) => /Step b/.test(lastOf(request))));
+		const [{ plan = "" } = {}] = runtime.restored().plans;
+		const steps = [
+			{ id: "a", status: "completed", cost: { calls: 1 } },
+			{ id: "b", status: "running" },
+		];
+		expect(await runtime.planSteps(plan)).toMatchObject(steps);
+		await expect(runtime.planSteps("p999")).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
+		const closed = runtime.close();
+		held.open();
+		await closed;
+		const next = await open(project, { model });
+		expect(await next.runtime.planSteps(plan)).toMatchObject(steps);
+		await next.runtime.close();
+	});
+
 	test("resumed from a step runs that step and its dependents again, and nothing else", async () => {
 		const held = gate();
 		const model = scripted(async (request) => {

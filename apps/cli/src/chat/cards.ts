@@ -1,8 +1,8 @@
 /** What is more than a line: the start, what was sent, a plan and its steps, what went wrong. For a screen and for a pipe. */
 
 import { clean, oneLine } from "@reyn/operator/text";
-import type { RuntimeEvent } from "@reyn/runtime";
-import { slash } from "../suggest.ts";
+import type { Restored, RuntimeEvent, StepOfPlan } from "@reyn/runtime";
+import { reyn, slash } from "../suggest.ts";
 import type { Paper } from "./markdown.ts";
 import { wrap } from "./text.ts";
 
@@ -112,6 +112,51 @@ function toldStep(card: PlanCard, { step, done, change }: Extract<RuntimeEvent, 
 	return { ...card, done, steps };
 }
 
+/** A plan in flight as it is recorded, whoever was told of it; what is told of a step that runs is known to this process alone. */
+export function recordedPlan(
+	{ plan, goal, finished }: Pick<Restored["plans"][number], "plan" | "goal" | "finished">,
+	steps: readonly StepOfPlan[],
+	told: PlanCard | undefined,
+): PlanCard {
+	const how = (step: StepOfPlan): Pick<Step, "status" | "note"> => {
+		switch (step.status) {
+			case "pending":
+				return { status: "waits", note: "" };
+			case "running":
+				return { status: "running", note: told?.steps.find(({ id }) => id === step.id)?.note ?? "not in this process" };
+			case "completed":
+				return { status: "completed", note: `${step.cost.calls} calls` };
+			case "failed":
+				return { status: "failed", note: step.reason };
+		}
+	};
+	return {
+		plan,
+		goal,
+		done: finished,
+		steps: steps.map((step) => ({ id: step.id, description: step.description, ...how(step) })),
+	};
+}
+
+/** What went wrong before this process began, and what was asked then: both wait for somebody. */
+export function waitingLines(
+	plans: readonly PlanCard[],
+	scripts: readonly { readonly run: string; readonly name: string; readonly question?: string }[],
+): readonly string[] {
+	return [
+		...plans.flatMap(({ plan, steps }) =>
+			steps.flatMap(({ id, status, note }) => (status === "failed" ? [failedLine(plan, id, note)] : [])),
+		),
+		...scripts.flatMap(({ run, name, question }) =>
+			question === undefined
+				? []
+				: [
+						`? script ${oneLine(name, 60)} asks: ${oneLine(question, 200)} · ${reyn`script resume ${run} --answer "…"`}`,
+					],
+		),
+	];
+}
+
 const marks: Readonly<Record<Step["status"], string>> = { waits: "·", running: "▸", completed: "✓", failed: "✗" };
 
 /** The steps of a plan, each with a sign and a word for how it is. */
@@ -132,8 +177,7 @@ export function errorLine(event: RuntimeEvent): string | undefined {
 			return `✗ the model gave no answer: ${oneLine(event.reason, 80)}. Try ${event.attempt} of ${event.limit} failed; the next is in ${Math.ceil(event.pauseMs / 1000)} s`;
 		case "plan_step": {
 			if (event.change.status !== "failed") return undefined;
-			const again = slash`plan resume ${event.plan} --from ${event.step}`;
-			return `✗ step ${event.step} of plan ${event.plan} failed: ${oneLine(event.change.reason, 100)} · ${again}`;
+			return failedLine(event.plan, event.step, event.change.reason);
 		}
 		case "turn_end":
 			if (event.outcome !== "stopped") return undefined;
@@ -142,3 +186,6 @@ export function errorLine(event: RuntimeEvent): string | undefined {
 			return undefined;
 	}
 }
+
+const failedLine = (plan: string, step: string, reason: string): string =>
+	`✗ step ${step} of plan ${plan} failed: ${oneLine(reason, 100)} · ${slash`plan resume ${plan} --from ${step}`}`;

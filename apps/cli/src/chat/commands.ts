@@ -9,7 +9,7 @@ import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import { readSlash, usage } from "../slash.ts";
 import { slash } from "../suggest.ts";
-import { ageOf, type PlanCard, planLines } from "./cards.ts";
+import { ageOf, type PlanCard, planLines, recordedPlan } from "./cards.ts";
 import type { Offered } from "./completion.ts";
 import type { Face } from "./face.ts";
 
@@ -205,11 +205,23 @@ async function exportTalk({ runtime, face, scope }: At, file: string): Promise<v
 	face.say([`what was said is in ${path}`]);
 }
 
-function plans({ runtime, face, plans }: At): void {
+async function plans({ runtime, face, plans }: At): Promise<void> {
+	const cards = await recordedPlans(runtime, plans());
 	const lines = runtime.restored().plans.flatMap(({ plan, status, finished, size, goal }) => {
-		const card = plans().find((each) => each.plan === plan);
+		const card = cards.find((each) => each.plan === plan);
 		const head = `${plan}  ${status}  ${finished}/${size}  ${oneLine(goal, 70)}`;
 		return [head, ...(card ? planLines(card).slice(1) : [])];
 	});
 	face.say(lines.length > 0 ? lines : ["no plan is in flight"]);
+}
+
+/** Those that are in flight; one that ends meanwhile is left out. */
+export async function recordedPlans(runtime: Runtime, told: readonly PlanCard[]): Promise<readonly PlanCard[]> {
+	const cards: PlanCard[] = [];
+	for (const plan of runtime.restored().plans) {
+		const steps = await runtime.planSteps(plan.plan).catch(() => []);
+		const known = told.find((each) => each.plan === plan.plan);
+		if (steps.length > 0) cards.push(recordedPlan(plan, steps, known));
+	}
+	return cards;
 }

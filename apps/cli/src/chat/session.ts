@@ -13,8 +13,8 @@ import { out, terminal } from "../print.ts";
 import { untilStopped } from "../stop.ts";
 import { reyn, slash } from "../suggest.ts";
 import { secretsDirectory } from "../trust.ts";
-import { type PlanCard, startLines, toldPlans } from "./cards.ts";
-import { commands, runCommand } from "./commands.ts";
+import { type PlanCard, startLines, toldPlans, waitingLines } from "./cards.ts";
+import { commands, recordedPlans, runCommand } from "./commands.ts";
 import type { Face } from "./face.ts";
 import { SentBefore } from "./history.ts";
 import { Plain } from "./plain.ts";
@@ -65,7 +65,7 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 	const stopped = await untilStopped(runtime, async (signal) => {
 		signal.addEventListener("abort", () => face.close());
 		try {
-			begin(runtime, face, () => plans, { globals, restore, version, scope });
+			await begin(runtime, face, () => plans, { globals, restore, version, scope });
 			const at = { runtime, face, plans: () => plans, scope };
 			for await (const input of face.inputs) {
 				const text = input.text.trim();
@@ -144,10 +144,11 @@ interface Opened {
 	readonly scope: SessionScope;
 }
 
-function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCard[], opened: Opened): void {
+async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCard[], opened: Opened): Promise<void> {
 	const { globals, restore, version, scope } = opened;
 	const restored = runtime.restored();
-	const found = restoredLines(restored, slash);
+	const waiting = waitingLines(await recordedPlans(runtime, []), runtime.scripts.list());
+	const found = [...restoredLines(restored, slash), ...waiting];
 	// A session of a new name begins with the first prompt.
 	const isThere = (): boolean => runtime.sessions().some((each) => scopeText(each) === scopeText(scope));
 	const items = isThere() ? runtime.conversation(scope).items.toArray() : [];

@@ -6,6 +6,7 @@ import {
 	PlanError,
 	type PlanLimits,
 	type PlanRun,
+	type PlanStep,
 	parseDecomposition,
 	planAborted,
 	planLane,
@@ -15,10 +16,11 @@ import {
 	planStepsReset,
 	planTool,
 	readDecomposition,
+	type StepRun,
 	withDependents,
 	writeDecomposition,
 } from "@reyn/plan";
-import { costOf } from "@reyn/plan/internal";
+import { costOf, stepOf } from "@reyn/plan/internal";
 import { entryAt } from "@reyn/snapshot";
 import type { BlobStore, Scope } from "@reyn/wal";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
@@ -28,6 +30,9 @@ import type { Session } from "../../kernel/session.ts";
 import type { PlanEvent } from "./events.ts";
 import { PLANS } from "./kept.ts";
 import { PLAN, planWork } from "./pieces.ts";
+
+/** A step of a plan, and how far it has come. */
+export type StepOfPlan = Pick<PlanStep, "id" | "description"> & StepRun;
 
 export class PlanHost implements FeatureHost {
 	readonly #kernel: Kernel;
@@ -107,6 +112,16 @@ export class PlanHost implements FeatureHost {
 		const text = `Plan ${plan} was discarded: ${reason}. Ask again if you still need the answer.`;
 		await this.#giveUp(session, plan, reason, text, atOnce, { by: "person" });
 		await this.#messages.show(session, fromOf(plan));
+	}
+
+	/** The steps of a plan in its order; none if they are lost. @throws PlanError `PLAN_UNKNOWN` */
+	async steps(session: Session, plan: string): Promise<readonly StepOfPlan[]> {
+		const { decomposition } = findPlan(session.view.get(planRuns), plan);
+		const read = await readDecomposition(decomposition, this.#blobs);
+		if (read.kind === "lost") return [];
+		// It may have come further, or have ended, while they were read.
+		const run = findPlan(session.view.get(planRuns), plan);
+		return read.decomposition.steps.map(({ id, description }) => ({ id, description, ...stepOf(run, id) }));
 	}
 
 	/**

@@ -1,0 +1,54 @@
+/** Cards say what is recorded, so they are the same in the next process: plans, what failed in them, what was asked. */
+import type { StepOfPlan } from "@reyn/runtime";
+import { expect, test } from "vitest";
+import { type PlanCard, planLines, recordedPlan, toldPlans, waitingLines } from "../../src/chat/cards.ts";
+
+const scope = { agent: "default", session: "main" };
+const cost = { calls: 2, inputTokens: 10, outputTokens: 1 };
+const attempt = 0;
+const recorded: readonly StepOfPlan[] = [
+	{ id: "s1", description: "list files", status: "completed", attempt, cost, result: "a\nb" },
+	{ id: "s2", description: "read the scanner", status: "failed", attempt, reason: "HTTP\n500" },
+	{ id: "s3", description: "find tests", status: "running", attempt },
+	{ id: "s4", description: "compare", status: "pending", attempt },
+];
+const plan = { plan: "p2", goal: "compare four parsers", finished: 2 };
+
+/** What the process knows that was told as it happened. */
+function told(): PlanCard {
+	const steps = recorded.map(({ id, description }) => ({ id, description, depends_on: [], tools: [] }));
+	const [card] = toldPlans(toldPlans([], { type: "plan_started", scope, ...plan, steps }), {
+		type: "plan_step",
+		scope,
+		plan: "p2",
+		step: "s3",
+		index: 3,
+		size: 4,
+		done: 2,
+		description: "find tests",
+		change: { status: "retrying", retry: 1, limit: 3, reason: "429" },
+	});
+	return card as PlanCard;
+}
+
+test("a plan has all of its steps where nobody was told of them, and says more where somebody was", () => {
+	expect(planLines(recordedPlan(plan, recorded, undefined))).toEqual([
+		"compare four parsers   2/4",
+		"✓ s1  list files  (completed, 2 calls)",
+		"✗ s2  read the scanner  (failed, HTTP 500)",
+		"▸ s3  find tests  (running, not in this process)",
+		"· s4  compare  (waits)",
+	]);
+	expect(planLines(recordedPlan(plan, recorded, told()))).toContain("▸ s3  find tests  (running, retry 1 of 3)");
+});
+
+test("what failed and what was asked is said again at the next start, with what to do", () => {
+	const scripts = [
+		{ run: "r1", name: "done.ts" },
+		{ run: "r2", name: "asks.ts", question: "Which\nrelease?" },
+	];
+	expect(waitingLines([recordedPlan(plan, recorded, undefined)], scripts)).toEqual([
+		"✗ step s2 of plan p2 failed: HTTP 500 · /plan resume p2 --from s2",
+		'? script asks.ts asks: Which release? · reyn script resume r2 --answer "…"',
+	]);
+});
