@@ -249,6 +249,7 @@ test("chat, of all that it has to show", async () => {
 		"/rewind",
 		"/rewind 3",
 		"/checkout 3",
+		"/diff 1 @",
 		"/undo --yes",
 		"/meter",
 		hostile("/asked").split("\n")[0],

@@ -3,13 +3,15 @@ import { writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { carryOut, type Desk, givenFor, type ReadVerb, scopeText, type Verb, verbs } from "@reyn/operator";
 import { oneLine } from "@reyn/operator/text";
-import type { Checkpoint, ConversationItem, Runtime, SessionScope } from "@reyn/runtime";
+import type { Checkpoint, ConversationItem, Runtime, SessionScope, StateDiff } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
-import { readSlash, usage } from "../slash.ts";
+import type { Line } from "../print.ts";
+import { readSlash, type Slashed, usage } from "../slash.ts";
 import { slash } from "../suggest.ts";
 import { ageOf, type PlanCard, planLines, recordedPlan } from "./cards.ts";
+import { changeLines } from "./changes.ts";
 import type { Offered } from "./completion.ts";
 import type { Face } from "./face.ts";
 
@@ -92,14 +94,19 @@ async function carry(line: string, at: At): Promise<void> {
 	}
 	for (let mode = raw.mode; ; ) {
 		const desk = new ChatDesk(at, verb, yes, mode);
-		const { lines } = await carryOut(verb, mode === undefined ? raw : { ...raw, mode }, desk, { dryRun });
+		const { document, lines } = await carryOut(verb, mode === undefined ? raw : { ...raw, mode }, desk, { dryRun });
 		if (desk.otherMode === undefined) {
-			face.say(lines);
+			face.say(verb.name === "diff" && raw.stat !== true ? await drawnDiff(verb as ReadVerb, raw, document) : lines);
 			if (desk.question !== undefined && face.isAnswered) face.fill(desk.question);
 			return;
 		}
 		mode = desk.otherMode;
 	}
+}
+
+function drawnDiff(diff: ReadVerb, raw: Slashed["raw"], found: unknown): Promise<readonly Line[]> {
+	const given = givenFor(diff, raw);
+	return changeLines(found as StateDiff, (each) => diff.lines(each, slash, given));
 }
 
 /** A verb as a chat carries it out: what would happen is shown, and the answer that comes of itself is no. */

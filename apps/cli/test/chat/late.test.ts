@@ -33,4 +33,5 @@ test("the colours of code are loaded when there is some, and by one file", () =>
 	const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter((file) => /\.[jt]s$/.test(file));
 	const loaders = files.filter((file) => readFileSync(join(sources, file), "utf8").includes('from "highlight.js'));
 	expect(loaders).toEqual([join("chat", "hljs.js")]);
+	expect(files.filter((file) => readFileSync(join(sources, file), "utf8").includes('from "diff"'))).toEqual([]);
 });
