@@ -6,7 +6,7 @@ import { type Ended, type Killable, startProcess } from "./kit/killable.ts";
 const app = join(import.meta.dirname, "../apps/cli");
 
 /** How Node is told to start it. `pnpm test` builds first; without that, `dist` may be of another day. */
-const ofSource: readonly string[] = ["--conditions=@reyn/source", join(app, "src/bin.ts")];
+export const ofSource: readonly string[] = ["--conditions=@reyn/source", join(app, "src/bin.ts")];
 export const reyn: readonly string[] = process.env.REYN_BUILT === "1" ? [join(app, "dist/bin.js")] : ofSource;
 
 /** A directory to ask about, the state beside it, and the file in which the model counts its calls. */

@@ -4,10 +4,11 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { userPrompt } from "@reyn/runtime";
 import { fileEngine, openWal } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Place, reyn, run } from "../cli.ts";
+import { ofSource, type Place, reyn, run } from "../cli.ts";
 import { leaves, onTerminal, says } from "../faults/lab/command-line.ts";
 import { needsAll } from "../faults/lab/needs.ts";
 import { sample } from "../sample.ts";
@@ -49,7 +50,8 @@ const tmux = (...args: readonly string[]): string =>
 	});
 
 const keys = (...names: readonly string[]): string => tmux("send-keys", "-t", "chat", ...names);
-const seen = (): string => tmux("capture-pane", "-p", "-t", "chat", "-S", "-1000").trimEnd();
+const seen = (...how: readonly string[]): string =>
+	tmux("capture-pane", "-p", "-t", "chat", "-S", "-1000", ...how).trimEnd();
 
 /** What is seen once it is as it should be. */
 async function until(isSo: (screen: string) => boolean, what: string): Promise<string> {
@@ -67,7 +69,11 @@ const ends = (text: string): Promise<string> => until((screen) => screen.endsWit
 /** A chat as the first program of a shell that says how it ended. */
 async function open(...args: readonly string[]): Promise<void> {
 	const words = ["--cwd", here.cwd, "--state", here.state, "chat", ...args];
-	const chat = [process.execPath, ...reyn, ...words].join(" ");
+	await openBy([process.execPath, ...reyn, ...words]);
+}
+
+async function openBy(command: readonly string[]): Promise<void> {
+	const chat = command.join(" ");
 	const how = `stty -a | grep -oE -- '-?(icanon|echo|isig)\\b' | tr '\\n' ' '`;
 	const script = `sh -c 'echo $$ > ${root}/pid; exec ${chat}'\necho "left with $?"\necho "terminal: $(${how})"\nexec cat\n`;
 	await writeFile(join(root, "script"), script);
@@ -146,6 +152,28 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", { timeout: 120_000 
 			code: 0,
 			stdout: expect.stringMatching(/session work .* 1 turn/),
 		});
+	});
+
+	test("code in an answer has colours from its first line on, and without colours it is the same text", async () => {
+		const says = "So:\n\n```ts\n/* of\n two */ const a = 1;\n```\n\n```diff\n-a\n+b\n```\nDone.";
+		await writeFile(`${here.trace}.says`, says);
+		const preload = pathToFileURL(join(import.meta.dirname, "saying-model.ts")).href;
+		const words = ["--cwd", here.cwd, "--state", here.state, "chat"];
+		const env = ["NO_COLOR=", `REYN_MODEL_TRACE=${here.trace}`, `NODE_OPTIONS="--import=${preload} --no-warnings"`];
+		await openBy(["env", ...env, process.execPath, ...ofSource, ...words]);
+		keys("how?", "Enter");
+		await shows("Done.");
+		expect(seen()).toContain(says);
+		const rows = seen("-e")
+			.split("\n")
+			.map((row) => row.replaceAll("\x1b", ""));
+		const code = rows.slice(rows.findIndex((row) => row.includes("```ts")));
+		expect(code.filter((row) => /of|two|-a|\+b/.test(row))).toEqual([
+			expect.stringContaining("/* of"),
+			expect.stringMatching(/ two \*\/.*\[35m.*const.* a = \[33m1/),
+			expect.stringMatching(/\[31m.*-a/),
+			expect.stringMatching(/\[32m.*\+b/),
+		]);
 	});
 
 	test("300 lines that are pasted are one message, which Enter sends", async () => {
