@@ -46,10 +46,14 @@ export function thirdParties(): readonly ThirdParty[] {
 
 /** Of its dev dependencies those that its source imports: they are in its files. */
 function carriedBy({ dir, manifest: { devDependencies = {} } }: Package): Ranges {
-	const text = globSync(join(dir, "src/**/*.ts"))
+	const text = globSync(join(dir, "src/**/*.{js,ts}"))
 		.map((path) => readFileSync(path, "utf8"))
 		.join("\n");
-	return Object.fromEntries(Object.entries(devDependencies).filter(([name]) => text.includes(`from "${name}`)));
+	return Object.fromEntries(
+		Object.entries(devDependencies).filter(([name]) =>
+			["from ", "import("].some((how) => text.includes(`${how}"${name}`)),
+		),
+	);
 }
 
 /** The directory of a package, as Node finds it from another. */
