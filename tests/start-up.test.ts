@@ -34,6 +34,7 @@ const late = [
 	...[
 		"apps/cli/src/chat/session",
 		"apps/cli/src/chat/live",
+		"apps/cli/src/chat/highlight",
 		"apps/cli/src/completion",
 		"apps/cli/src/demo.",
 		"apps/cli/src/doctor",
