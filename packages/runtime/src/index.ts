@@ -44,6 +44,7 @@ export type { StepOfPlan } from "./features/plan/plan-host.ts";
 export type { ScriptText } from "./features/script/script-files.ts";
 export {
 	checkScript,
+	type ScriptAttempt,
 	type ScriptEnd,
 	type ScriptResume,
 	type ScriptRunEntry,

@@ -96,33 +96,41 @@ describe("a run", () => {
 		await runtime.close();
 	});
 
-	test("in a process of its own that is killed stays open, and goes on without paying twice", async () => {
-		// What it starts, where the system says so; elsewhere nothing is killed, and the run completes at once.
-		const started = async (): Promise<readonly number[]> => {
-			const { pid } = process;
-			const text = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
-			return text.split(" ").flatMap((each) => (each.trim() === "" ? [] : [Number(each)]));
-		};
-		const before = await started();
-		const pay = till();
-		const killing: typeof pay = {
-			...pay,
-			async call(...given) {
-				for (const each of await started()) if (!before.includes(each)) process.kill(each, "SIGKILL");
-				return pay.call(...given);
-			},
-		};
-		const { runtime } = await open(project, { model: echo(), tools: [killing], isolate: true });
-		const { run, end } = await runToEnd(runtime, script("await ctx.tool('pay'); return ctx.agent('a');"));
-		if (process.platform === "linux") {
-			expect(end).toMatchObject({ status: "stopped", reason: { code: "SCRIPT_LOST" } });
-			expect(runtime.scripts.list()).toMatchObject([{ run, status: "open" }]);
-		}
-		expect(await resumeToEnd(runtime, run)).toEqual({ status: "completed", result: "echo: a" });
-		expect(pay.paid).toHaveLength(1);
-		expect(await runtime.scripts.verify(run)).toMatchObject({ divergences: [] });
-		await runtime.close();
-	});
+	test.each([
+		["of the runtime", { isolate: true }, {}],
+		["of the attempt", {}, { isolate: true }],
+	])(
+		"in a process of its own, by an option %s, that is killed stays open, and goes on without paying twice",
+		async (_, ofAll, ofOne) => {
+			// What it starts, where the system says so; elsewhere nothing is killed, and the run completes at once.
+			const started = async (): Promise<readonly number[]> => {
+				const { pid } = process;
+				const text = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+				return text.split(" ").flatMap((each) => (each.trim() === "" ? [] : [Number(each)]));
+			};
+			const before = await started();
+			const pay = till();
+			const killing: typeof pay = {
+				...pay,
+				async call(...given) {
+					for (const each of await started()) if (!before.includes(each)) process.kill(each, "SIGKILL");
+					return pay.call(...given);
+				},
+			};
+			const { runtime } = await open(project, { model: echo(), tools: [killing], ...ofAll });
+			const text = script("await ctx.tool('pay'); return ctx.agent('a');");
+			const { run, end: over } = await runtime.scripts.start(text, undefined, undefined, ofOne);
+			const end = await over;
+			if (process.platform === "linux") {
+				expect(end).toMatchObject({ status: "stopped", reason: { code: "SCRIPT_LOST" } });
+				expect(runtime.scripts.list()).toMatchObject([{ run, status: "open" }]);
+			}
+			expect(await resumeToEnd(runtime, run)).toEqual({ status: "completed", result: "echo: a" });
+			expect(pay.paid).toHaveLength(1);
+			expect(await runtime.scripts.verify(run)).toMatchObject({ divergences: [] });
+			await runtime.close();
+		},
+	);
 
 	test("says whether it goes on, and each life what it called and recalled", async () => {
 		const { runtime, events } = await open(project, { model: echo() });
@@ -387,6 +395,14 @@ describe("a question", () => {
 		await resumeToEnd(next.runtime, run);
 		expect(asked).toHaveLength(2);
 		await next.runtime.close();
+	});
+
+	test("is answered by what its attempt was given, and then by the person", async () => {
+		const { runtime } = await open(project, { ask: async ({ question }) => `${question} aloud` });
+		const text = script("return [await ctx.ask('One?'), await ctx.ask('Two?'), await ctx.ask('Three?')];");
+		const { end } = await runtime.scripts.start(text, undefined, undefined, { answers: ["1", "2"] });
+		expect(await end).toEqual({ status: "completed", result: ["1", "2", "Three? aloud"] });
+		await runtime.close();
 	});
 
 	test("waits until the other branches have done what they can", async () => {

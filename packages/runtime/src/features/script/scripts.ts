@@ -62,8 +62,16 @@ export interface ScriptOptions {
 	readonly watchTimeSlice?: ((limitMs: number) => () => void) | undefined;
 }
 
+/** How one attempt at a run is made. */
+export interface ScriptAttempt {
+	/** Run it in a process of its own, even if the runtime does not. Default: as the runtime does. */
+	readonly isolate?: boolean | undefined;
+	/** Answers to the questions of the script, in order; `ask` of the runtime gets the questions after that. Default: none. */
+	readonly answers?: readonly string[] | undefined;
+}
+
 /** How a run goes on. An absent field stays as it was. */
-export interface ScriptResume {
+export interface ScriptResume extends ScriptAttempt {
 	readonly script?: ScriptText | undefined;
 	readonly args?: unknown;
 	readonly reuse?: Reuse | undefined;
@@ -123,7 +131,12 @@ export class Scripts {
 	 *
 	 * @throws what {@link checkScript} does; RuntimeError `RUNTIME_CLOSED`; WalError `WAL_FULL`; no record is written then
 	 */
-	async start(script: ScriptText, args: unknown, scope: SessionScope = mainSession): Promise<StartedScript> {
+	async start(
+		script: ScriptText,
+		args: unknown,
+		scope: SessionScope = mainSession,
+		attempt: ScriptAttempt = {},
+	): Promise<StartedScript> {
 		const { sessions, ids } = this.#kernel;
 		this.#kernel.assertOpen();
 		await sessions.rewound(scope);
@@ -131,11 +144,11 @@ export class Scripts {
 		const session = sessions.at(scope);
 		const run = `r${ids.hex(4)}`;
 		return this.#launch(session, run, async () => {
-			const module = await checkScript(script, args, this.#options);
+			const module = await checkScript(script, args, this.#optionsOf(attempt));
 			this.#assertTold({ module, args });
 			const started = scriptStarted({ run, name: script.name, ...(await this.#keep({ module, args })) });
 			await session.log.append(started, scopeOf(session, run)).durable;
-			return { module, args };
+			return { module, args, attempt };
 		});
 	}
 
@@ -158,7 +171,7 @@ export class Scripts {
 				reuse: how.reuse ?? runOf(session, run).reuse ?? "prefix",
 			});
 			await session.log.append(resumed, scopeOf(session, run)).durable;
-			return { ...version, whenInDoubt: how.whenInDoubt };
+			return { ...version, attempt: how, whenInDoubt: how.whenInDoubt };
 		});
 	}
 
@@ -185,7 +198,7 @@ export class Scripts {
 		const memo = await this.#memoOf(session, run, as);
 		await this.#learn(memo, session, run);
 		memo.begin({ run, ...module.version, args: versionOf(argsText(args)), reuse: how.reuse });
-		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
+		const { result, ...explanation } = await this.#explain(session, run, { module, args, attempt: how }, memo, found);
 		return explanation;
 	}
 
@@ -194,13 +207,13 @@ export class Scripts {
 	 *
 	 * @throws as {@link check} does with `strict`, except `REPLAY_DIVERGENCE`
 	 */
-	async verify(run: string, script?: ScriptText): Promise<Verification> {
+	async verify(run: string, script?: ScriptText, attempt: Pick<ScriptAttempt, "isolate"> = {}): Promise<Verification> {
 		const session = this.#ownerOf(run);
 		const found = runOf(session, run);
 		this.#assertWhole(session, run);
-		const { module, args } = await this.#versionOf(session, run, { script });
+		const { module, args } = await this.#versionOf(session, run, { script, ...attempt });
 		const memo = await this.#memoOf(session, run, "as it was");
-		const { result, ...explanation } = await this.#explain(session, run, module, args, memo, found);
+		const { result, ...explanation } = await this.#explain(session, run, { module, args, attempt }, memo, found);
 		const divergences = [...explanation.divergences];
 		if (found.status === "completed" && divergences.length === 0) {
 			const before = found.result === undefined ? undefined : await this.#files.readResult(found.result);
@@ -250,6 +263,10 @@ export class Scripts {
 		return result === undefined ? undefined : this.#files.readResult(result);
 	}
 
+	#optionsOf({ isolate }: ScriptAttempt): ScriptOptions {
+		return { ...this.#options, isolate: isolate || this.#options.isolate };
+	}
+
 	#ownerOf(run: string): Session {
 		return this.#kernel.sessions.ownerOf((view) => Object.hasOwn(view.get(scriptRuns), run));
 	}
@@ -258,7 +275,7 @@ export class Scripts {
 	#launch(session: Session, run: string, prepare: () => Promise<Ready>): Promise<StartedScript> {
 		const work = scriptWork(session.scope, run);
 		const begun = Promise.withResolvers<StartedScript>();
-		if (session.isRunning(work)) begun.reject(busy(run, "is under way in this process"));
+		if (session.isRunning(work)) begun.reject(busy(run, `is under way in process ${process.pid}`));
 		else {
 			const over = session.start(work, async (signal) => {
 				try {
@@ -281,10 +298,11 @@ export class Scripts {
 	}
 
 	async #run(session: Session, run: string, ready: Ready, base: Using): Promise<ScriptEnd> {
-		const { module, args, whenInDoubt } = ready;
+		const { module, args, attempt, whenInDoubt } = ready;
 		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
 		const { model, tools } = this.#kernel.agent(session.scope);
-		const { ask, isolate, watchTimeSlice } = this.#options;
+		const { ask, isolate, watchTimeSlice } = this.#optionsOf(attempt);
+		const answers = [...(attempt.answers ?? [])];
 		const scope = scopeOf(session, run);
 		const { memo, unfollow } = await this.#followed(session, run);
 		const unrecorded = new Unrecorded((event) => {
@@ -315,7 +333,7 @@ export class Scripts {
 				},
 				model,
 				tools,
-				ask: async (question) => ask?.(question),
+				ask: async (question) => (answers.length > 0 ? answers.shift() : ask?.(question)),
 				isolate,
 				watchTimeSlice,
 				print: (line) => tell({ type: "printed", line }),
@@ -376,8 +394,7 @@ export class Scripts {
 	async #explain(
 		session: Session,
 		run: string,
-		module: ScriptModule,
-		args: unknown,
+		{ module, args, attempt }: Ready,
 		memo: ScriptMemo,
 		{ status, name, started }: ScriptRun,
 	): Promise<Explanation & { readonly result?: unknown }> {
@@ -387,14 +404,15 @@ export class Scripts {
 			.slice(0, MAX_EARLIER);
 		const { logId, results, redact } = this.#kernel.using(session, new AbortController().signal);
 		const { model, tools } = this.#kernel.agent(session.scope);
+		const { isolate, watchTimeSlice } = this.#optionsOf(attempt);
 		return explain(module, run, args, scopeOf(session, run), {
 			logId,
 			results,
 			...(redact && { redact }),
 			model,
 			tools,
-			isolate: this.#options.isolate,
-			watchTimeSlice: this.#options.watchTimeSlice,
+			isolate,
+			watchTimeSlice,
 			memo,
 			earlier: await Promise.all(others.map(([id]) => this.#memoOf(session, id))),
 			isOver: status === "completed",
@@ -413,7 +431,7 @@ export class Scripts {
 		return version;
 	}
 
-	async #versionOf(session: Session, run: string, { script, args }: ScriptResume): Promise<Version> {
+	async #versionOf(session: Session, run: string, { script, args, ...attempt }: ScriptResume): Promise<Version> {
 		const found = runOf(session, run);
 		if (script && script.name !== found.name)
 			throw new RuntimeError(
@@ -424,7 +442,7 @@ export class Scripts {
 		const files = this.#files;
 		const source = script?.source ?? (await files.readScript(found.script));
 		const given = args === undefined ? await files.readArgs(found.args) : args;
-		return { module: await checkScript({ name: found.name, source }, given, this.#options), args: given };
+		return { module: await checkScript({ name: found.name, source }, given, this.#optionsOf(attempt)), args: given };
 	}
 
 	/** The recorded steps of a run, and each further one, also where another line of history knows how it ended. */
@@ -563,8 +581,9 @@ interface Version {
 	readonly args: unknown;
 }
 
-/** A run whose start was just recorded. */
+/** A run that can be run, or previewed. */
 interface Ready extends Version {
+	readonly attempt: ScriptAttempt;
 	readonly whenInDoubt?: InDoubtPolicy | undefined;
 }
 
