@@ -324,7 +324,7 @@ describe("a finished run", () => {
 /** What a process tells of a call that was made. */
 const LIVE = '"state":"live"';
 
-test("a second process watches a run to its end, and may not run anything meanwhile", async () => {
+test("a second process watches a run to its end, and what it runs meanwhile runs in the first", async () => {
 	const here = { ...place("watched"), cwd: join(root, "watched project") };
 	await cp(cwd, here.cwd, { recursive: true });
 	// It ends when the others have done what they do beside it.
@@ -342,10 +342,29 @@ test("a second process watches a run to its end, and may not run anything meanwh
 	expect(await run(here, ["script", "resume", id])).toMatchObject({
 		code: 4,
 		stdout: "",
-		stderr: expect.stringContaining(`process ${child.pid}`),
+		stderr: expect.stringContaining(`is under way in process ${child.pid}`),
 	});
+	// What is begun meanwhile is begun by the process that has the log, which ends when that is over too.
+	const other = await file(
+		"other.ts",
+		`export default async (ctx, args) => {
+			while (!(await ctx.tool("list")).includes("later.md")) await ctx.sleep(20);
+			return [await ctx.ask("Well?"), await ctx.agent("Of five?"), args];
+		};`,
+	);
+	const begun = await json<{ run: string; pid: number }>(here, [
+		"script",
+		"run",
+		other,
+		"--args",
+		"[1]",
+		"--answer",
+		"yes",
+	]);
+	expect(begun).toEqual({ run: expect.stringMatching(/^r[0-9a-f]{8}$/), pid: child.pid });
+	const inside = await run(here, ["script", "run", path, "--args-file", await file("args.json", "[")]);
+	expect(inside).toMatchObject({ code: 2, stderr: expect.stringContaining("args.json: expected JSON") });
 	await writeFile(join(here.cwd, "seen.md"), "");
-	expect(await ended).toMatchObject({ code: 0 });
 	const watched = await watching.ended;
 	expect(watched.code).toBe(0);
 	expect(streamLines(watched).filter(({ state, kind }) => state === "live" && kind === "agent")).toHaveLength(5);
@@ -353,6 +372,45 @@ test("a second process watches a run to its end, and may not run anything meanwh
 		{ type: "ended", status: "completed" },
 		{ type: "result", status: "completed" },
 	]);
+	await writeFile(join(here.cwd, "later.md"), "");
+	expect(await ended).toMatchObject({ code: 0 });
+	expect(await json<object[]>(here, ["script", "list"])).toMatchObject([
+		{ run: begun.run, status: "completed" },
+		{ run: id, status: "completed" },
+	]);
+	expect(new Set(modelCalls(here).map(({ pid }) => pid))).toEqual(new Set([child.pid]));
+});
+
+test("in a chat a script is run, answered, looked at and verified, and says what it gives", async () => {
+	const here = place("in a chat");
+	const path = await file(
+		"asks.ts",
+		"export default async (ctx, args) => [await ctx.agent('A fox?'), await ctx.ask('Well?'), args];",
+	);
+	const first = await run(here, ["chat"], `/script run ${path} --args {"n":1}\n/script\n`);
+	const [, id = ""] = /script run (r[0-9a-f]{8}) started/.exec(first.stdout) ?? [];
+	expect(first).toMatchObject({
+		code: 0,
+		stdout: expect.stringContaining(`answer with: /script resume ${id} --answer "…"`),
+	});
+	expect(first.stdout).toMatch(new RegExp(`^${id}  open .*waits for: Well\\?$`, "m"));
+	const lines = ["show", "explain", "resume", "verify"].map(
+		(word) => `/script ${word} ${id}${word === "resume" ? ' --answer "two doors"' : ""}\n`,
+	);
+	const then = await run(here, ["chat"], `${lines.join("")}/wal verify\n`);
+	expect(then, then.stdout).toMatchObject({ code: 0 });
+	for (const said of [
+		`open: script asks.ts ${id}; go on with /script resume ${id}`,
+		"asks.ts: open",
+		"100 % replayed free",
+		`script run ${id} goes on`,
+		`script run ${id} completed\n[\n`,
+		'"two doors"',
+		`${id} replays: 2 calls`,
+		"sound: ",
+	])
+		expect(then.stdout).toContain(said);
+	expect(modelCalls(here)).toHaveLength(1);
 });
 
 describe("a stream ends with its result, and a command with the code that says why", () => {
@@ -618,7 +676,7 @@ test("nor can its text, which Node itself prints where promises fail while the s
 	expect(code).not.toBe(0);
 });
 
-test.each(["", "run", "resume", "list", "watch", "save", "verify"])(
+test.each(["", "run", "resume", "explain", "list", "show", "watch", "save", "verify"])(
 	"help of script %s has its usage and an example, in 80 columns",
 	async (command) => {
 		const { code, stdout } = await run(place("help"), ["script", ...(command === "" ? [] : [command]), "--help"]);

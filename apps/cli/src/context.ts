@@ -2,7 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { offlineModel, tracedModel } from "@reyn/offline-model";
-import { type ServeOptions, serveVerbs } from "@reyn/operator";
+import { type Moment, type ServeOptions, serveVerbs } from "@reyn/operator";
 import {
 	fileStore,
 	layoutOf,
@@ -15,6 +15,7 @@ import {
 } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { codeOf } from "@reyn/wal";
+import { assertOwnDirectory } from "@reyn/wal/internal";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
@@ -50,49 +51,53 @@ export const rootOptionsOf = ({ allowUnsafePaths = false }: Globals, state: stri
 });
 
 /** Opens the state to look at it: no lock, nothing written, nothing run. */
-export async function openForReading(
-	globals: Globals,
-	more: Pick<RuntimeOptions, "readOnly" | "isolate"> = {},
-): Promise<Runtime> {
+export async function openForReading(globals: Globals, more: Pick<RuntimeOptions, "readOnly"> = {}): Promise<Runtime> {
 	try {
 		const { state = "", allowNetwork, ...rest } = options(globals);
 		const withoutSnapshots = (await stateOrigin(state, secretsDirectory())) === "unknown";
 		const store = fileStore(state, { allowNetwork, withoutSnapshots });
 		return await openRuntime({ ...rest, store, readOnly: true, ...more });
 	} catch (error) {
-		const { code, detail } = error as { code?: unknown; detail?: { code?: unknown } };
-		if (code !== "WAL_IO" || detail?.code !== "ENOENT") throw error;
-		throw new CliError(
-			"CLI_NOT_FOUND",
-			`there is no history in ${stateOf(globals)} yet; start with: ${reyn`run -p "…"`} or ${reyn`chat`}`,
-		);
+		throw asNoHistory(error, stateOf(globals));
 	}
 }
 
-/** Looks at the state, and closes it. */
-export async function reading<T>(globals: Globals, read: (runtime: Runtime) => Promise<T>): Promise<T> {
-	await using runtime = await openForReading(globals);
+/** Where there is no log, that is what is said. */
+function asNoHistory(error: unknown, state: string): unknown {
+	const { code, detail } = error as { code?: unknown; detail?: { code?: unknown } };
+	if (code !== "WAL_IO" || detail?.code !== "ENOENT") return error;
+	return new CliError(
+		"CLI_NOT_FOUND",
+		`there is no history in ${state} yet; start with: ${reyn`run -p "…"`} or ${reyn`chat`}`,
+	);
+}
+
+/** Looks at the state, and closes it. What looks ahead runs scripts, so the state has to be trusted. */
+export async function reading<T>(globals: Globals, read: (runtime: Runtime) => Promise<T>, at?: Moment): Promise<T> {
+	if (at) await assertOurs(globals);
+	await using runtime = await openForReading(globals, at && { readOnly: at });
 	return await read(runtime);
 }
 
 /**
- * Looks at what a process would find that went on now: after a kill that may be more than is known to be durable. What looks
- * so runs scripts, so the state has to be trusted.
+ * Looks at the files of the log.
+ *
+ * @throws CliError `CLI_NOT_FOUND` when there is no log
  */
-export async function previewing<T>(
-	globals: Globals,
-	isolate: boolean,
-	read: (runtime: Runtime) => Promise<T>,
-): Promise<T> {
-	await assertOurs(globals);
-	await using runtime = await openForReading(globals, { readOnly: "as recovered", isolate });
-	return await read(runtime);
+export async function examining<T>(globals: Globals, use: (log: string) => Promise<T>): Promise<T> {
+	const state = stateOf(globals);
+	try {
+		assertOwnDirectory(state);
+		return await use(layoutOf(state).wal);
+	} catch (error) {
+		throw asNoHistory(error, state);
+	}
 }
 
 /** Opens the state to work in it. The directory has to be one that a question can be asked about. */
 export async function openForWork(
 	globals: Globals,
-	{ onActed, ...more }: Pick<RuntimeOptions, "ask" | "isolate" | "onEvent" | "onMessage"> & ServeOptions = {},
+	{ onActed, ...more }: Pick<RuntimeOptions, "ask" | "onEvent" | "onMessage"> & ServeOptions = {},
 ): Promise<Runtime> {
 	await assertReady(globals);
 	finishUnread();

@@ -1,9 +1,9 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
 
+import { scriptEventLines } from "@reyn/operator";
 import { asJson, asLine, oneLine } from "@reyn/operator/text";
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
 import { err } from "./print.ts";
-import { scriptEventLines } from "./script-lines.ts";
 import type { Stopped } from "./stop.ts";
 import { reyn, type Suggest } from "./suggest.ts";
 
@@ -148,7 +148,7 @@ const inDoubt = {
 export const tornLine = ({ bytes, keptIn = "place" }: NonNullable<Restored["torn"]>): string =>
 	`the log ended in ${bytes} torn bytes that were never acknowledged; they are kept in ${keptIn}`;
 
-/** What was found at the start, for people. `command` is how they say `plan resume` where they are; scripts are a shell's. */
+/** What was found at the start, for people. `command` is how they say `plan resume` where they are. */
 export function restoredLines(
 	{ torn, turns, plans, runs, scripts, undelivered }: Restored,
 	command: Suggest = reyn,
@@ -165,7 +165,7 @@ export function restoredLines(
 			const where = phase === undefined ? "" : ` in phase ${phase}`;
 			return `restored: skill ${skill} ${run}, ${status}${where}${status === "paused" ? `; go on with ${command`skill resume ${run}`}` : ""}`;
 		}),
-		...scripts.map(({ run, name }) => `open: script ${name} ${run}; go on with ${reyn`script resume ${run}`}`),
+		...scripts.map(({ run, name }) => `open: script ${name} ${run}; go on with ${command`script resume ${run}`}`),
 		...(undelivered.length > 0 ? [`restored: ${undelivered.length} message(s) that you have not seen`] : []),
 	];
 }

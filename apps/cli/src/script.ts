@@ -1,48 +1,19 @@
-/** `reyn script`: programs of agents that go on where they were cut, after any crash and any edit. */
+/** Commands of `reyn script` that are no verbs: one tells of a run as it goes on, and one writes a file. */
 import { randomBytes } from "node:crypto";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import { asJson, oneLine } from "@reyn/operator/text";
-import {
-	callsOf,
-	checkScript,
-	emptyRunView,
-	nextRunView,
-	type Question,
-	type Runtime,
-	type RuntimeEvent,
-	type ScriptEnd,
-	type ScriptResume,
-	type ScriptText,
-	type StartedScript,
-} from "@reyn/runtime";
-import { type Command, Option } from "commander";
-import { type Globals, openForReading, openForWork, previewing, reading, watchTimeSlice } from "./context.ts";
-import { eventLines, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
-import { CliError, exitCodeOf } from "./exit-code.ts";
-import { bySignal, exitCodes } from "./exit-codes.ts";
-import { answerLines, asked, err, out } from "./print.ts";
-import { explanationLines, runLines, scriptEventLines, verificationLines, viewLines } from "./script-lines.ts";
-import { type Stopped, untilStopped } from "./stop.ts";
-import { reyn } from "./suggest.ts";
-import { formatOf, type OutputFormat, outputFormat } from "./work.ts";
+import { scriptEventLines, scriptViewLines } from "@reyn/operator";
+import { oneLine } from "@reyn/operator/text";
+import { callsOf, emptyRunView, nextRunView } from "@reyn/runtime";
+import type { Command } from "commander";
+import { type Globals, openForReading, reading } from "./context.ts";
+import { CliError } from "./exit-code.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { out } from "./print.ts";
+import { groupOf } from "./verbs.ts";
+import { endingWithResult, formatOf, type OutputFormat, outputFormat } from "./work.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
-
-interface With {
-	readonly args?: string;
-	readonly argsFile?: string;
-	readonly answer?: readonly string[];
-	readonly isolate?: boolean;
-	readonly outputFormat: OutputFormat;
-}
-
-interface ResumeOptions extends With {
-	readonly explain?: boolean;
-	readonly strict?: boolean;
-	readonly reuse?: "prefix" | "content";
-	readonly policy?: "retry" | "skip" | "discard";
-}
 
 export function addScriptCommands(
 	program: Command,
@@ -50,100 +21,8 @@ export function addScriptCommands(
 	print: Print,
 	done: (exitCode: number) => void,
 ): void {
-	const script = program
-		.command("script")
-		.description("scripts of agents: run, kill, edit, go on")
-		.addHelpText(
-			"after",
-			"\nA script has no clock, dice, files or network but what ctx gives, so that each\nof its runs is the same. That keeps accidents out and is no sandbox: run scripts\nthat you trust, or others with --isolate, in a process that has no files,\nprograms or environment. What its calls do, tools do all the same.\n\nExample: reyn script run review.ts",
-		);
-	const theRun = "the id of a run: reyn script list has them";
-	const answer = (): Option =>
-		new Option("--answer <text>", "an answer to what the script asks; may be given several times").argParser(
-			(text: string, before: readonly string[] = []) => [...before, text],
-		);
-
-	const isolate = ["--isolate", "run the script in a process of its own that has nothing but its calls"] as const;
-
-	script
-		.command("run")
-		.argument("<file>", "a TypeScript file whose default export is async (ctx, args) => result")
-		.description("run a script; its result goes to stdout")
-		.option("--args <json>", "its arguments")
-		.option("--args-file <path>", "the same from a file")
-		.addOption(answer())
-		.option(...isolate)
-		.addOption(outputFormat())
-		.addHelpText("after", '\nExample: reyn script run review.ts --args \'{"topic":"recovery"}\'')
-		.action(async (file: string, options: With) => {
-			const prepare = async (): Promise<Begin> => {
-				const [text, args] = [await readScript(file), await argsOf(options)];
-				await checkScript(text, args, { ...options, watchTimeSlice });
-				return (runtime) => runtime.scripts.start(text, args);
-			};
-			done(await runIt(globals(), options, prepare));
-		});
-
-	script
-		.command("resume")
-		.argument("<run>", theRun)
-		.argument("[file]", "the script as it is edited now (default: as it was)")
-		.description("go on with a run; what is recorded is not called again")
-		.option("--explain", "say what would be recalled and what called, and what it costs; nothing else")
-		.option("--strict", "refuse when the script asks for something else than is recorded")
-		.addOption(
-			new Option(
-				"--reuse <how>",
-				'what an edited script keeps: the unchanged beginning of each branch, or equal calls too (default: as before; at first "prefix")',
-			).choices(["prefix", "content"]),
-		)
-		.addOption(
-			new Option("--policy <what>", "for effects that may or may not have happened").choices([
-				"retry",
-				"skip",
-				"discard",
-			]),
-		)
-		.option("--args <json>", "other arguments")
-		.option("--args-file <path>", "the same from a file")
-		.addOption(answer())
-		.option(...isolate)
-		.addOption(outputFormat())
-		.addHelpText("after", "\nExample: reyn script resume r395df1eb review.ts --explain")
-		.action(
-			async (run: string, file: string | undefined, { explain, strict, reuse, policy, ...options }: ResumeOptions) => {
-				const given = async (): Promise<ScriptResume> => ({
-					script: file === undefined ? undefined : await readScript(file),
-					args: await argsOf(options),
-					reuse,
-					strict,
-					whenInDoubt: policy,
-				});
-				if (explain) {
-					const how = await given();
-					const explanation = await previewing(globals(), options.isolate ?? false, (runtime) =>
-						runtime.scripts.explain(run, how),
-					);
-					const json = formatOf(globals(), options.outputFormat) !== "text";
-					return print({ ...globals(), json }, explanation, explanationLines(explanation));
-				}
-				const prepare = async (): Promise<Begin> => {
-					const how = await given();
-					await previewing(globals(), options.isolate ?? false, (runtime) => runtime.scripts.check(run, how));
-					return (runtime) => runtime.scripts.resume(run, how);
-				};
-				done(await runIt(globals(), options, prepare));
-			},
-		);
-
-	script
-		.command("list")
-		.description("script runs, newest first")
-		.addHelpText("after", "\nExample: reyn script list --json")
-		.action(async () => {
-			const runs = await reading(globals(), async (runtime) => runtime.scripts.list());
-			print(globals(), runs, runLines(runs));
-		});
+	const script = groupOf(program, "script");
+	const theRun = "the id of a run, as script list has them";
 
 	script
 		.command("watch")
@@ -174,20 +53,6 @@ export function addScriptCommands(
 			});
 			print(globals(), { run, path }, [`${path} is the script of ${run}`]);
 		});
-
-	script
-		.command("verify")
-		.argument("<run>", theRun)
-		.argument("[file]", "the script as it is now (default: as it was)")
-		.description("replay a run without a single call; fails when the script does something else than is recorded")
-		.option(...isolate)
-		.addHelpText("after", "\nExample: reyn script verify r395df1eb review.ts")
-		.action(async (run: string, file: string | undefined, { isolate = false }: { isolate?: boolean }) => {
-			const text = file === undefined ? undefined : await readScript(file);
-			const verification = await previewing(globals(), isolate, (runtime) => runtime.scripts.verify(run, text));
-			print(globals(), verification, verificationLines(verification, run));
-			done(verification.divergences.length === 0 ? exitCodes.ok : exitCodes.failed);
-		});
 }
 
 /** The name that a record has of a script, where it is a plain one. @throws CliError `CLI_USAGE` */
@@ -206,124 +71,6 @@ async function replaceFile(path: string, text: string): Promise<void> {
 	await rename(made, path);
 }
 
-/** Begins a run, once everything that it needs is there. */
-type Begin = (runtime: Runtime) => Promise<StartedScript>;
-
-/**
- * Runs to the end of the script, or until a signal; gives the exit code.
- *
- * @param prepare reads and checks: what it refuses is refused before the state is opened for work
- */
-function runIt(globals: Globals, options: With, prepare: () => Promise<Begin>): Promise<number> {
-	const format = formatOf(globals, options.outputFormat);
-	return endingWithResult(format, async () => runToItsEnd(globals, format, options, await prepare()));
-}
-
-/** A stream says at its end that it failed, too. */
-async function endingWithResult(format: OutputFormat, work: () => Promise<number>): Promise<number> {
-	try {
-		return await work();
-	} catch (error) {
-		if (format !== "stream-json") throw error;
-		const exitCode = exitCodeOf(error);
-		const { code = "ERROR", message } = error as Error & { code?: string };
-		stream({ type: "result", exitCode, error: { code, message } });
-		return exitCode;
-	}
-}
-
-async function runToItsEnd(
-	globals: Globals,
-	format: OutputFormat,
-	{ answer = [], isolate = false }: With,
-	begin: Begin,
-): Promise<number> {
-	const say = (lines: readonly string[]): void => {
-		if (format === "text") err.lines(lines);
-	};
-	const onEvent = (event: RuntimeEvent): void => {
-		if (format === "stream-json") stream(event);
-		else if (format === "json") printSpace(event);
-		else say(eventLines(event));
-	};
-	const runtime = await openForWork(globals, { onEvent, ask: asker(answer), isolate });
-	// A stop may come before there is a run, or its end.
-	const ended: { run?: string; end: ScriptEnd } = {
-		end: { status: "stopped", reason: { message: "the process was asked to stop" } },
-	};
-	const stopped = await untilStopped(runtime, async () => {
-		if (format === "stream-json") stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
-		const { run, end } = await begin(runtime);
-		say([`script run ${run}`]);
-		ended.run = run;
-		ended.end = await end;
-	});
-	const { run, end } = ended;
-	const exitCode = stopped ? bySignal[stopped.by] : exitCodeOfEnd(end);
-	const { meter } = runtime;
-	const summary = { run, ...end, tip: runtime.wal.durableTip, meter, exitCode };
-	if (format === "stream-json") stream({ type: "result", ...summary });
-	else if (format === "json") out.json(summary);
-	else {
-		if (end.status === "completed" && end.result !== undefined) out.text(resultText(end.result));
-		if (end.status !== "completed" && !stopped) say([`${end.status}: ${end.reason.message}`]);
-		say(run === undefined ? ["stopped before it began"] : goOnLines(run, end, stopped));
-		say([meterLine(meter)]);
-	}
-	return exitCode;
-}
-
-const stream = (line: unknown): void => void out.json(line);
-
-function goOnLines(run: string, { status }: ScriptEnd, stopped: Stopped | undefined): readonly string[] {
-	if (status === "completed") return [];
-	const resume = reyn`script resume ${run}`;
-	if (stopped) return [stoppedLine(stopped, resume)];
-	return [status === "waiting" ? `answer with: ${reyn`script resume ${run} --answer "…"`}` : `go on with: ${resume}`];
-}
-
-function exitCodeOfEnd(end: ScriptEnd): number {
-	switch (end.status) {
-		case "completed":
-			return exitCodes.ok;
-		case "waiting":
-			return exitCodes.refused;
-		case "failed":
-		case "stopped":
-			return exitCodes.failed;
-	}
-}
-
-const resultText = (result: unknown): string => (typeof result === "string" ? result : asJson(result, 2));
-
-/** Answers what a script asks: with what was given first; then the person does, where there is one, a question at a time. */
-function asker(given: readonly string[]): (question: Question) => Promise<string | undefined> {
-	const answers = [...given];
-	let before: Promise<unknown> = Promise.resolve();
-	return async (question) => {
-		if (answers.length > 0) return answers.shift();
-		if (!process.stdin.isTTY) return undefined;
-		const answer = before.then(() => askPerson(question));
-		before = answer.catch(() => {});
-		return answer;
-	};
-}
-
-/** Undefined when the person leaves it open, with Ctrl-D. */
-async function askPerson({ question, choices, signal }: Question): Promise<string | undefined> {
-	signal.throwIfAborted();
-	const lines = answerLines();
-	const left = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
-	// Ctrl-C is a key here, and no signal; without this it would be the failure of the question.
-	lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
-	try {
-		const text = `${question}${choices ? ` (${choices.join(", ")})` : ""}`;
-		return await Promise.race([lines.question(asked(text), { signal }), left]);
-	} finally {
-		lines.close();
-	}
-}
-
 async function watch(globals: Globals, run: string, format: OutputFormat): Promise<number> {
 	await using runtime = await openForReading(globals);
 	const controller = new AbortController();
@@ -336,39 +83,10 @@ async function watch(globals: Globals, run: string, format: OutputFormat): Promi
 	}
 	const exitCode = controller.signal.aborted ? exitCodes.interrupted : exitCodes.ok;
 	const { status, saved, paid } = view;
-	const last = viewLines(view).at(-1) ?? "";
-	if (format === "stream-json") stream({ type: "result", run, status, saved, paid, exitCode });
-	if (format === "json") await out.json({ ...view, calls: callsOf(view) });
+	const whole = { ...view, calls: callsOf(view) };
+	const last = scriptViewLines(whole).at(-1) ?? "";
+	if (format === "stream-json") out.json({ type: "result", run, status, saved, paid, exitCode });
+	if (format === "json") await out.json(whole);
 	if (format === "text") await out.line(last);
 	return exitCode;
-}
-
-async function readScript(file: string): Promise<ScriptText> {
-	return { name: basename(file), source: await readInput(file, "the script", "a TypeScript file") };
-}
-
-/** @throws CliError `CLI_NOT_FOUND`, `CLI_USAGE` */
-async function readInput(file: string, what: string, expected: string): Promise<string> {
-	try {
-		return await readFile(file, "utf8");
-	} catch (error) {
-		const { code } = error as NodeJS.ErrnoException;
-		throw new CliError(
-			code === "ENOENT" ? "CLI_NOT_FOUND" : "CLI_USAGE",
-			`${what} ${resolve(file)} cannot be read (${code}); give the path of ${expected}`,
-		);
-	}
-}
-
-/** Undefined where none are given. */
-async function argsOf({ args, argsFile }: Pick<With, "args" | "argsFile">): Promise<unknown> {
-	if (args !== undefined && argsFile !== undefined)
-		throw new CliError("CLI_USAGE", "give --args or --args-file, not both");
-	const text = argsFile === undefined ? args : await readInput(argsFile, "the arguments", "a JSON file");
-	try {
-		return text === undefined ? undefined : JSON.parse(text);
-	} catch (error) {
-		const where = argsFile === undefined ? "--args" : resolve(argsFile);
-		throw new CliError("CLI_USAGE", `${where}: expected JSON; ${(error as Error).message}`);
-	}
 }

@@ -1,6 +1,7 @@
 /** What is typed behind a slash, read as a verb and what it takes. */
 import { isOptional, typedName, type Verb, verbs } from "@reyn/operator";
 import { CliError } from "./exit-code.ts";
+import { reyn } from "./suggest.ts";
 
 export interface Slashed {
 	readonly verb: Verb;
@@ -10,7 +11,18 @@ export interface Slashed {
 }
 
 /** Other names of verbs that people know. */
-const also: Readonly<Record<string, string>> = { tree: "log --graph", plan: "plan list", skill: "skill list" };
+const also: Readonly<Record<string, string>> = {
+	...{ tree: "log --graph", plan: "plan list", skill: "skill list", script: "script list" },
+};
+
+/** Commands of a shell that are nothing to type here, and why. */
+export const inShellAlone: Readonly<Record<string, string>> = {
+	"script watch": "what runs here is told here, and /script show says what a run has done",
+	"script save": "it writes a file",
+	"wal inspect": "here /show <seq> --entry shows a record",
+	"wal tail": "what happens here is told here",
+	"wal repair": "it repairs a log that no process has: leave first",
+};
 
 /**
  * Reads a line that begins with a slash: `/plan resume p12 --from s3`. A word too many is the value of an option that may have it,
@@ -20,8 +32,11 @@ const also: Readonly<Record<string, string>> = { tree: "log --graph", plan: "pla
  */
 export function readSlash(line: string): Slashed {
 	const typed = line.slice(1).trim();
-	const words = (also[typed] ?? typed).split(/\s+/);
+	const words = ((Object.hasOwn(also, typed) && also[typed]) || typed).split(/\s+/);
 	const verb = verbs.findLast(({ name }) => name === words.slice(0, name.split(" ").length).join(" "));
+	const two = words.slice(0, 2).join(" ");
+	if (Object.hasOwn(inShellAlone, two))
+		throw new CliError("CLI_USAGE", `${reyn([two])} is a command of a shell: ${inShellAlone[two]}`);
 	if (!verb) throw new CliError("CLI_USAGE", unknown(words[0] ?? ""));
 	const rest = words.slice(verb.name.split(" ").length);
 	const raw: Record<string, unknown> = {};
@@ -35,7 +50,8 @@ export function readSlash(line: string): Slashed {
 		else if (name !== undefined) {
 			const [key, param] = Object.entries(verb.params).find(([each]) => typedName(each) === name) ?? [];
 			if (key === undefined) throw new CliError("CLI_USAGE", `/${verb.name} has no ${next}; ${usage(verb)}`);
-			raw[key] = param?.as === "flag" ? true : rest.shift();
+			if (param?.isMany) raw[key] = [...((raw[key] as string[]) ?? []), answerIn(rest)];
+			else raw[key] = param?.as === "flag" ? true : rest.shift();
 		} else {
 			const [place] = places;
 			if (place?.[1].as === "text") raw[place[0]] = [next, ...rest.splice(0)].join(" ");
@@ -47,6 +63,15 @@ export function readSlash(line: string): Slashed {
 	const missing = places.find(([, param]) => !isOptional(param));
 	if (missing) throw new CliError("CLI_USAGE", `${usage(verb)}: <${missing[1].value}> is missing`);
 	return { verb, raw, dryRun, yes };
+}
+
+/** All up to the next option; with quotes around it or without. */
+function answerIn(rest: string[]): string {
+	const next = rest.findIndex((word) => word.startsWith("--"));
+	return rest
+		.splice(0, next < 0 ? rest.length : next)
+		.join(" ")
+		.replace(/^"(.*)"$/, "$1");
 }
 
 function unknown(word: string): string {

@@ -1,13 +1,12 @@
 /** The verbs of `@reyn/operator` as commands: what each takes becomes arguments and options, and what it says goes to stdout. */
 import {
 	act,
-	beginThere,
 	carryOut,
 	type Desk,
+	type FilesVerb,
 	givenFor,
 	isOptional,
 	type Param,
-	type Places,
 	type ReadVerb,
 	typedName,
 	type Verb,
@@ -15,18 +14,34 @@ import {
 	type WorkVerb,
 	type WriteVerb,
 } from "@reyn/operator";
-import { codeOf } from "@reyn/wal";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { answered } from "./confirm.ts";
-import { assertReady, type Globals, openForWork, reading, stateOf } from "./context.ts";
-import { CliError } from "./exit-code.ts";
+import { assertReady, examining, type Globals, reading } from "./context.ts";
+import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { placesOf, unlessHeld } from "./held.ts";
 import { err, out } from "./print.ts";
+import { workOnScript } from "./script-work.ts";
 import { reyn } from "./suggest.ts";
+import { fileOption, readTyped } from "./typed.ts";
 import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
 
 /** What is a command by another name: `run` asks one question, and has more ways to be given it. */
 const elsewhere: readonly string[] = ["ask"];
+
+/** Of commands that have commands of their own, what is said of all. */
+const groups: Readonly<Record<string, { readonly summary: string; readonly more?: string }>> = {
+	plan: { summary: "plans that are in flight" },
+	skill: { summary: "skills that are in flight" },
+	script: {
+		summary: "scripts of agents: run, kill, edit, go on",
+		more: "\nA script has no clock, dice, files or network but what ctx gives, so that each\nof its runs is the same. That keeps accidents out and is no sandbox: run scripts\nthat you trust, or others with --isolate, in a process that has no files,\nprograms or environment. What its calls do, tools do all the same.\n\nExample: reyn script run review.ts",
+	},
+	wal: { summary: "the log itself: verify, inspect, tail, stats, repair" },
+};
+
+/** What has more words here than its verb: a resume that is only explained. */
+const explained: Readonly<Record<string, string>> = { "script resume": "script explain" };
 
 interface Face {
 	readonly globals: () => Globals;
@@ -43,35 +58,53 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 	const words = params.filter(([, { as }]) => as === "word" || as === "text");
 	for (const [, { value, help, ...param }] of words)
 		command.argument(isOptional({ value, help, ...param }) ? `[${value}]` : `<${value}>`, help);
-	for (const [name, param] of params) if (!isWord(param)) command.addOption(optionOf(name, param));
+	for (const [name, param] of params)
+		if (!isWord(param)) for (const each of optionsOf(name, param)) command.addOption(each);
+	const explain = verbs.find(({ name }) => name === explained[verb.name]) as ReadVerb | undefined;
+	if (explain) command.option("--explain", explain.summary);
 	if (verb.access === "write") addConfirming(command, verb);
 	if (verb.access === "work") command.addOption(outputFormat());
 	command.addHelpText("after", `\nExample: ${reyn([`${verb.name} ${verb.example}`.trimEnd()])}`);
 	command.action(async (...all: unknown[]) => {
 		// Commander gives the arguments, then the options, then itself.
-		const { dryRun, yes, actor, outputFormat: format, ...options } = all.at(-2) as Chosen;
-		const raw = { ...options, ...Object.fromEntries(words.map(([name], at) => [name, all[at]])) };
-		if (verb.access === "work") return done(await workOn(verb, raw, globals(), format ?? "text"));
+		const {
+			dryRun,
+			yes,
+			actor,
+			outputFormat: chosen = "text",
+			explain: isExplained,
+			...options
+		} = all.at(-2) as Chosen;
+		const typed = { ...options, ...Object.fromEntries(words.map(([name], at) => [name, all[at]])) };
+		const format = formatOf(globals(), chosen);
+		if (explain && isExplained) {
+			const names = Object.keys(explain.params).flatMap((name) => [name, fileOption(name)]);
+			const raw = Object.fromEntries(names.flatMap((name) => (name in typed ? [[name, typed[name]]] : [])));
+			return done(await carryOutHere(explain, raw, { ...globals(), json: format !== "text" }, { yes: false }));
+		}
+		if (verb.access === "work") return done(await workOn(verb, typed, globals(), format));
 		const how = { yes: yes ?? false, actor: actor ?? "user", dryRun: dryRun ?? false };
-		await carryOutHere(verb, raw, globals(), how);
+		done(await carryOutHere(verb, typed, globals(), how));
 	});
 }
 
-/** Previews, asks, does and says it. @throws CliError `CLI_REFUSED` where nobody wants it */
+/** Previews, asks, does and says it. Gives the exit code. @throws CliError `CLI_REFUSED` where nobody wants it */
 export async function carryOutHere(
-	verb: ReadVerb | WriteVerb,
-	raw: Readonly<Record<string, unknown>>,
+	verb: ReadVerb | FilesVerb | WriteVerb,
+	typed: Readonly<Record<string, unknown>>,
 	globals: Globals,
 	{
 		yes,
 		actor = "user",
 		dryRun = false,
 	}: { readonly yes: boolean; readonly actor?: string; readonly dryRun?: boolean },
-): Promise<void> {
-	const { document, lines, outcome } = await carryOut(verb, raw, deskOf(globals, yes, actor), { dryRun });
+): Promise<number> {
+	const desk = deskOf(globals, yes, actor);
+	const { document, lines, outcome, fault } = await carryOut(verb, await readTyped(verb, typed), desk, { dryRun });
 	if (outcome === "declined") throw new CliError("CLI_REFUSED", "nothing was changed");
 	if (globals.json) out.json(document);
 	else out.lines(lines);
+	return fault === undefined ? exitCodes.ok : exitCodeOf({ code: fault });
 }
 
 interface Chosen extends Record<string, unknown> {
@@ -79,22 +112,35 @@ interface Chosen extends Record<string, unknown> {
 	readonly yes?: boolean;
 	readonly actor?: string;
 	readonly outputFormat?: OutputFormat;
+	readonly explain?: boolean;
 }
 
 /** `plan discard` is a command of the command `plan`. */
 function commandOf(program: Command, name: string): Command {
 	const [first = "", second] = name.split(" ");
 	if (second === undefined) return program.command(first);
-	const group =
-		program.commands.find((each) => each.name() === first) ??
-		program.command(first).description(`${first}s that are in flight`);
-	return group.command(second);
+	return groupOf(program, first).command(second);
+}
+
+/** The command that has commands of its own. */
+export function groupOf(program: Command, name: string): Command {
+	const known = program.commands.find((each) => each.name() === name);
+	if (known) return known;
+	const { summary = "", more } = groups[name] ?? {};
+	const group = program.command(name).description(summary);
+	return more === undefined ? group : group.addHelpText("after", more);
 }
 
 const isWord = ({ as }: Param): boolean => as === "word" || as === "text";
 
+function optionsOf(name: string, param: Param): readonly Option[] {
+	const option = optionOf(name, param);
+	if (param.reads !== "json") return [option];
+	return [option, new Option(`--${typedName(fileOption(name))} <path>`, "the same from a file")];
+}
+
 function optionOf(name: string, param: Param): Option {
-	const { as, value, help, schema, choices } = param;
+	const { as, value, help, schema, choices, reads, isMany } = param;
 	const typed = typedName(name);
 	if (as === "flag") return new Option(`--${typed}`, help);
 	const short = name.length === 1 ? `-${name}` : `--${typed}`;
@@ -102,6 +148,8 @@ function optionOf(name: string, param: Param): Option {
 	const option = new Option(`${short} <${value}>`, help);
 	if (found.success && ["string", "number"].includes(typeof found.data)) option.default(found.data);
 	if (choices) return option.choices(choices);
+	if (reads) return option;
+	if (isMany) return option.argParser((text: string, before: readonly string[] = []) => [...before, text]);
 	return option.argParser((text: string) => {
 		const { error } = schema.safeParse(text);
 		if (error) throw new InvalidArgumentError(`${error.issues.map(({ message }) => message).join("; ")}.`);
@@ -117,7 +165,8 @@ function addConfirming(command: Command, { question }: WriteVerb): void {
 
 function deskOf(globals: Globals, yes: boolean, actor: string): Desk {
 	return {
-		reading: (use) => reading(globals, use),
+		reading: (use, at) => reading(globals, use, at),
+		examining: (use) => examining(globals, use),
 		acting: (verb, seen) => act(verb, seen, actor, placesOf(globals)),
 		async confirm(question, shown) {
 			if (!globals.json) err.lines(shown);
@@ -127,55 +176,25 @@ function deskOf(globals: Globals, yes: boolean, actor: string): Desk {
 	};
 }
 
-/** Begins it in a process that works until all is over, and tells what it does. */
+/** Begins it in a process that works until all is over, and tells what it does. Gives the exit code. */
 async function workOn(
 	verb: WorkVerb,
-	raw: Readonly<Record<string, unknown>>,
+	typed: Readonly<Record<string, unknown>>,
 	globals: Globals,
 	format: OutputFormat,
 ): Promise<number> {
+	if (verb.name.startsWith("script ")) return workOnScript(verb, typed, globals, format);
+	const raw = await readTyped(verb, typed);
 	const given = givenFor(verb, raw);
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
-	await reading(globals, (runtime) => verb.check(runtime, given));
-	const how = formatOf(globals, format);
-	return unlessHeld(verb, raw, globals, how, () =>
+	await reading(globals, async (runtime) => verb.check?.(runtime, given), verb.at);
+	return unlessHeld(verb, raw, globals, format, () =>
 		work({
 			globals,
-			format: how,
+			format,
 			restore: !verb.isAlone,
 			start: async (runtime) => void (await verb.begin(runtime, given)),
 		}),
 	);
 }
-
-/** Where another process has the log, it is begun there, and goes on there. */
-export async function unlessHeld(
-	verb: WorkVerb,
-	raw: Readonly<Record<string, unknown>>,
-	globals: Globals,
-	format: OutputFormat,
-	here: () => Promise<number>,
-): Promise<number> {
-	try {
-		return await here();
-	} catch (error) {
-		if (codeOf(error) !== "WAL_LOCKED") throw error;
-		const there = await beginThere(verb, raw, "user", placesOf(globals));
-		if (!there) throw error;
-		const { begun, pid } = there;
-		if (format === "stream-json") out.json({ type: "result", ...begun, pid, exitCode: exitCodes.ok });
-		else if (format === "json") out.json({ ...begun, pid });
-		else out.lines([...verb.lines(begun, reyn), `it works in process ${pid}, which has the log, and is told there`]);
-		return exitCodes.ok;
-	}
-}
-
-const placesOf = (globals: Globals): Places => ({
-	directory: stateOf(globals),
-	reading: (use) => reading(globals, use),
-	async working(use) {
-		await using runtime = await openForWork(globals);
-		return await use(runtime);
-	},
-});

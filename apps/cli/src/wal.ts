@@ -1,19 +1,19 @@
-/** `reyn wal`: tools for the log itself. All but `repair --apply` only look, and work beside a process that writes. */
+/** Commands of `reyn wal` that are no verbs: they show as many records as there are, or write to a log that nobody has open. */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { asJson, oneLine } from "@reyn/operator/text";
 import { layoutOf } from "@reyn/runtime";
-import { openWal, type Wal, type WalRecord } from "@reyn/wal";
-import { assertOwnDirectory } from "@reyn/wal/internal";
-import type { LogProblem, LogStats, LogVerdict, RepairProposal } from "@reyn/wal/tools";
+import { codeOf, openWal, type Wal, type WalRecord } from "@reyn/wal";
+import type { RepairProposal } from "@reyn/wal/tools";
 import { type Command, InvalidArgumentError } from "commander";
-import { type Globals, stateOf } from "./context.ts";
+import { examining, type Globals, stateOf } from "./context.ts";
 import { CliError } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { err, out } from "./print.ts";
 import { reyn } from "./suggest.ts";
 import { forgetIfUnknown } from "./trust.ts";
+import { groupOf } from "./verbs.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
 
@@ -23,16 +23,7 @@ export function addWalCommands(
 	print: Print,
 	done: (exitCode: number) => void,
 ): void {
-	const wal = program.command("wal").description("the log itself: verify, inspect, tail, stats, repair");
-
-	wal
-		.command("verify")
-		.description("check every line of the log; exit 5 when acknowledged records are damaged or missing")
-		.action(async () => {
-			const verdict = await onLog(globals(), async ({ verifyLog }, directory) => verifyLog(directory));
-			print(globals(), verdict, verdictLines(verdict));
-			done(verdict.state === "damaged" || verdict.state === "missing" ? exitCodes.damaged : exitCodes.ok);
-		});
+	const wal = groupOf(program, "wal");
 
 	wal
 		.command("inspect")
@@ -60,14 +51,6 @@ export function addWalCommands(
 		});
 
 	wal
-		.command("stats")
-		.description("what the log consists of: kinds, bytes, segments, times")
-		.action(async () => {
-			const stats = await onLog(globals(), async ({ statLog }, directory) => statLog(directory));
-			print(globals(), stats, statLines(stats));
-		});
-
-	wal
 		.command("repair")
 		.description("show what giving the damage up would cost; do it with --apply and that loss accepted to the letter")
 		.option("--apply", "do it")
@@ -76,7 +59,8 @@ export function addWalCommands(
 			"what the proposal says would be lost, to the letter: none, 43..47 or 7..7,92..92",
 		)
 		.action(async ({ apply, acceptLoss = "" }: { apply?: boolean; acceptLoss?: string }) => {
-			const proposal = await onLog(globals(), ({ proposeRepair }, directory) => proposeRepair(directory));
+			const { proposeRepair } = await import("@reyn/wal/tools");
+			const proposal = await examining(globals(), (log) => proposeRepair(log));
 			if (!apply || proposal.kind === "nothing")
 				return print(globals(), { proposal, applied: false }, [...proposalLines(proposal), ...howTo(proposal)]);
 			if (!globals().json) err.lines(proposalLines(proposal));
@@ -86,36 +70,24 @@ export function addWalCommands(
 					`${acceptLoss === "" ? "nothing" : oneLine(acceptLoss)} was accepted, and ${proposal.accept} would be lost; nothing was changed. Say exactly: --apply --accept-loss ${proposal.accept}`,
 				);
 			await forgetIfUnknown(stateOf(globals()));
-			const applied = await onLog(globals(), async ({ applyRepair }, directory) =>
-				applyRepair(directory, { acceptLoss }),
-			);
+			const applied = await repair(globals(), acceptLoss);
 			print(globals(), { proposal: applied, applied: true }, [`done; check with: ${reyn`wal verify`}`]);
 		});
 }
 
-/** @throws CliError `CLI_NOT_FOUND` when there is no log, `CLI_REFUSED` when the loss has become another meanwhile */
-async function onLog<T>(
-	globals: Globals,
-	use: (tools: typeof import("@reyn/wal/tools"), directory: string) => Promise<T>,
-): Promise<T> {
-	const state = stateOf(globals);
+const openLog = (globals: Globals): Promise<Wal> =>
+	examining(globals, (log) => openWal(log, { records: [], readOnly: true }));
+
+/** @throws CliError `CLI_REFUSED` when the loss has become another meanwhile */
+async function repair(globals: Globals, acceptLoss: string): Promise<RepairProposal> {
+	const { applyRepair } = await import("@reyn/wal/tools");
 	try {
-		assertOwnDirectory(state);
-		return await use(await import("@reyn/wal/tools"), layoutOf(state).wal);
+		return await examining(globals, (log) => applyRepair(log, { acceptLoss }));
 	} catch (error) {
-		const { code, detail, message } = error as { code?: string; detail?: { code?: unknown }; message: string };
-		if (code === "WAL_IO" && detail?.code === "ENOENT")
-			throw new CliError(
-				"CLI_NOT_FOUND",
-				`there is no history in ${state} yet; start with: ${reyn`run -p "…"`} or ${reyn`chat`}`,
-			);
-		if (code === "WAL_LOSS_NOT_ACCEPTED") throw new CliError("CLI_REFUSED", message);
+		if (codeOf(error) === "WAL_LOSS_NOT_ACCEPTED") throw new CliError("CLI_REFUSED", (error as Error).message);
 		throw error;
 	}
 }
-
-const openLog = (globals: Globals): Promise<Wal> =>
-	onLog(globals, (_, directory) => openWal(directory, { records: [], readOnly: true }));
 
 function seqOf(text: string): number {
 	if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("expected a whole number.");
@@ -182,49 +154,7 @@ async function followFrom(globals: Globals, from: number): Promise<number> {
 	return exitCode;
 }
 
-function verdictLines(verdict: LogVerdict): string[] {
-	const { directory, state, segments, problems, omitted, torn, first, acknowledged } = verdict;
-	const records = segments.reduce((sum, segment) => sum + segment.records, 0);
-	return [
-		...segments.map(
-			({ path, first, last, records, bytes, state }) =>
-				`${state.padEnd(8)} ${oneLine(nameOf(path))}  seq ${first}..${last}  ${records} records  ${bytes} bytes`,
-		),
-		...problems.map(problemLine),
-		...(omitted > 0 ? [`and ${omitted} more`] : []),
-		...(first > 1 ? [`note: the log begins at seq ${first}; nothing says what became of those before`] : []),
-		...(torn
-			? [
-					`note: ${torn.bytes} bytes after seq ${torn.seq - 1} are not whole (${oneLine(torn.why)}). Nothing was promised of them: a write is under way, or a crash cut it, and the next start sets it aside`,
-				]
-			: []),
-		`${state}: ${records} records in ${directory}, acknowledged up to seq ${acknowledged}`,
-		...(state === "damaged" || state === "missing"
-			? [`restore the files from a copy; or see what giving the damage up would cost: ${reyn`wal repair`}`]
-			: []),
-	];
-}
-
-function problemLine({ path, line, offset, seq, why, expectedCrc, actualCrc, acknowledged }: LogProblem): string {
-	const crc = expectedCrc === undefined ? "" : ` (crc ${expectedCrc} expected, ${oneLine(actualCrc ?? "", 12)} found)`;
-	const where = line > 0 ? `, line ${line}, byte ${offset}` : "";
-	return `✗ ${oneLine(nameOf(path))}${where}, seq ${seq}: ${oneLine(why)}${crc}${acknowledged ? "" : "; not acknowledged"}`;
-}
-
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
-
-function statLines(stats: LogStats): string[] {
-	const { log, segments, records, bytes, padding, first, last, from, to, recordsPerSecond, kinds } = stats;
-	const time = (at: number | undefined): string => (at === undefined ? "never" : new Date(at).toISOString());
-	const width = Math.max(4, ...kinds.map(({ kind }) => oneLine(kind, 40).length));
-	return [
-		`log ${log ?? "unknown"}`,
-		`${records} records, seq ${first}..${last}, in ${segments} segments: ${bytes} bytes, of which ${padding} are space ahead`,
-		`from ${time(from)} to ${time(to)}`,
-		...(recordsPerSecond === undefined ? [] : [`the newest at ${recordsPerSecond.toFixed(1)} a second`]),
-		...kinds.map(({ kind, records, bytes }) => `  ${oneLine(kind, 40).padEnd(width)}  ${records}  ${bytes} bytes`),
-	];
-}
 
 function proposalLines({ kind, why, lost, keptAfter, changes }: RepairProposal): string[] {
 	if (kind === "nothing") return [`nothing to repair: ${why}`];

@@ -128,4 +128,16 @@ export async function work({ globals, format, restore = true, start }: Work): Pr
 	return exitCode;
 }
 
+/** A stream says at its end that it failed, too. */
+export async function endingWithResult(format: OutputFormat, work: () => Promise<number>): Promise<number> {
+	try {
+		return await work();
+	} catch (error) {
+		if (format !== "stream-json") throw error;
+		const exitCode = exitCodeOf(error);
+		out.json({ type: "result", exitCode, error: told(error as Error) });
+		return exitCode;
+	}
+}
+
 const told = ({ code = "ERROR", message }: Error & { code?: string }) => ({ code, message });

@@ -2,12 +2,22 @@
 import { isOptional, type Verb, verbs } from "@reyn/operator";
 import { describe, expect, test } from "vitest";
 import { commands } from "../src/main.ts";
-import { readSlash, usage } from "../src/slash.ts";
+import { inShellAlone, readSlash, usage } from "../src/slash.ts";
 
 /** Where a face has no verb of this name, and why. */
 const elsewhere: Readonly<Record<"command" | "slash", Readonly<Record<string, string>>>> = {
 	command: { ask: "`run` asks, and can be given the question in more ways" },
 	slash: {},
+};
+
+/** Commands that are no verbs, and why. Those in a group are said to who types them behind a slash, too. */
+const commandsAlone: Readonly<Record<string, string>> = {
+	chat: "it is a face itself",
+	run: "it is `ask`, and ends when all is over",
+	demo: "it tells a story in processes of its own, and kills one",
+	doctor: "it looks at the machine, and needs no state",
+	completion: "it is for shells",
+	...inShellAlone,
 };
 
 const program = commands(() => {});
@@ -41,6 +51,24 @@ describe.each(verbs.map((verb) => [verb.name, verb] as const))("%s", (name, verb
 	});
 });
 
+test("a command that is no verb says why", () => {
+	const named = program.commands.flatMap((command) =>
+		command.commands.length > 0 ? command.commands.map((each) => `${command.name()} ${each.name()}`) : [command.name()],
+	);
+	const ofVerbs = verbs.map(({ name }) => name);
+	expect(named.filter((name) => !ofVerbs.includes(name)).sort()).toEqual(Object.keys(commandsAlone).sort());
+});
+
+test("what is no text is typed as one: a path, JSON, and an option that may come again", () => {
+	const run = program.commands.find((each) => each.name() === "script")?.commands.find((each) => each.name() === "run");
+	expect(run?.options.map(({ long }) => long)).toEqual(
+		expect.arrayContaining(["--args", "--args-file", "--answer", "--isolate", "--output-format"]),
+	);
+	const { raw } = readSlash('/script resume r1 a.ts --answer "two doors" --strict --answer by day --args {"n":1}');
+	expect(raw).toEqual({ run: "r1", script: "a.ts", answer: ["two doors", "by day"], strict: true, args: '{"n":1}' });
+	expect(() => readSlash("/wal repair --apply")).toThrow(/reyn wal repair is a command of a shell: .* leave first/);
+});
+
 test("behind a slash a mode may stand without its name, a text is all that is left, and what is missing is said", () => {
 	expect(readSlash("/rewind 142 code_only --yes")).toMatchObject({ raw: { ref: "142", mode: "code_only" }, yes: true });
 	expect(readSlash("/skill run digest the old ferry").raw).toEqual({ name: "digest", topic: "the old ferry" });
@@ -51,6 +79,7 @@ test("behind a slash a mode may stand without its name, a text is all that is le
 		["/rewind 1 --modes both", "has no --modes"],
 		["/rewnd 1", "there is no /rewnd"],
 		["/plan discards p1", "/plan knows list, discard, resume"],
+		["/constructor", "there is no /constructor"],
 	] as const)
 		expect(() => readSlash(line), line).toThrow(
 			expect.objectContaining({ code: "CLI_USAGE", message: expect.stringContaining(what) }),

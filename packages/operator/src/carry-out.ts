@@ -1,12 +1,14 @@
 /** Carries a verb out: look, show, ask, and then do exactly what was shown. Written once, for every face. */
 import type { Runtime } from "@reyn/runtime";
 import type { Say } from "./say.ts";
-import { givenFor, type ReadVerb, type WriteVerb } from "./verb.ts";
+import { type FilesVerb, givenFor, type Moment, type ReadVerb, type WriteVerb } from "./verb.ts";
 
 /** What a face gives for it. */
 export interface Desk {
-	/** Looks at the state without holding its log. */
-	reading<T>(use: (runtime: Runtime) => Promise<T>): Promise<T>;
+	/** Looks at the state without holding its log. @param at default: what is durable */
+	reading<T>(use: (runtime: Runtime) => Promise<T>, at?: Moment): Promise<T>;
+	/** Looks at the files of the log. @param use gets their directory */
+	examining<T>(use: (log: string) => Promise<T>): Promise<T>;
 	/** Does what was seen, in the process that has the log, and gives what was done: `act` does so. */
 	acting(verb: WriteVerb, seen: object): Promise<object>;
 	/** Shows what would happen, and asks. @returns false: nothing is to be changed */
@@ -20,19 +22,25 @@ export interface Told {
 	/** For people. */
 	readonly lines: readonly string[];
 	readonly outcome: "read" | "previewed" | "nothing" | "declined" | "done";
+	/** The code of the error that what was found amounts to; absent: it is as it should be. */
+	readonly fault?: string;
 }
 
 export async function carryOut(
-	verb: ReadVerb | WriteVerb,
+	verb: ReadVerb | FilesVerb | WriteVerb,
 	raw: Readonly<Record<string, unknown>>,
 	desk: Desk,
 	{ dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<Told> {
 	const given = givenFor(verb, raw);
 	const { say } = desk;
-	if (verb.access === "read") {
-		const result = await desk.reading((runtime) => verb.read(runtime, given));
-		return { document: result, lines: verb.lines(result, say, given), outcome: "read" };
+	if (verb.access !== "write") {
+		const result = await (verb.access === "files"
+			? desk.examining((log) => verb.examine(log, given))
+			: desk.reading((runtime) => verb.read(runtime, given), verb.at));
+		const fault = verb.fault?.(result);
+		const lines = verb.lines(result, say, given);
+		return { document: result, lines, outcome: "read", ...(fault !== undefined && { fault }) };
 	}
 	const seen = await desk.reading((runtime) => verb.look(runtime, given, dryRun));
 	const preview = { ...seen, applied: false };

@@ -7,6 +7,7 @@ import type { Verb } from "./verb.ts";
 export function documentSchema(verb: Verb): z.ZodType {
 	switch (verb.access) {
 		case "read":
+		case "files":
 			return verb.result;
 		case "work":
 			return verb.begun;

@@ -6,9 +6,18 @@ export { type History, type HistoryEntry, readHistory } from "./history.ts";
 export { act, beginThere, type Places } from "./holder/act.ts";
 export { type Holder, type ServeOptions, serveVerbs } from "./holder/serve.ts";
 export { scopeText, sessionText } from "./lines/scope.ts";
+export { scriptEndLines, scriptEventLines, scriptResultText, scriptViewLines } from "./lines/script.ts";
 export { isOptional, type Param, type Params, typedName } from "./param.ts";
 export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
 export type { Say } from "./say.ts";
 export { reportState, type StateReport } from "./state-report.ts";
-export { givenFor, type ReadVerb, type Verb, type WorkVerb, type WriteVerb } from "./verb.ts";
+export {
+	type FilesVerb,
+	givenFor,
+	type Moment,
+	type ReadVerb,
+	type Verb,
+	type WorkVerb,
+	type WriteVerb,
+} from "./verb.ts";
 export { verbs } from "./verbs/index.ts";

@@ -12,6 +12,10 @@ export interface Param<T = unknown> {
 	readonly help: string;
 	/** All that it may be, where those are a few words. */
 	readonly choices?: readonly string[];
+	/** What is no text, and is typed as one: a script as the path of its file, a value as JSON. A face reads it. */
+	readonly reads?: "script" | "json";
+	/** An option that may be given several times; it is the list of them. */
+	readonly isMany?: true;
 }
 
 export type Params = Readonly<Record<string, Param>>;

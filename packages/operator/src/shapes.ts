@@ -142,3 +142,138 @@ export const collectionShape = z.object({
 		undecided: z.object({ seq, kind: z.string() }).exactOptional(),
 	}),
 });
+
+/** As `ScriptText` of `@reyn/runtime`. */
+export const scriptText = z.object({ name: z.string(), source: z.string() });
+
+/** As `ScriptRunEntry` of `@reyn/runtime`. */
+export const scriptRunShape = z.object({
+	run: z.string(),
+	scope: session,
+	name: z.string(),
+	script: z.string(),
+	args: z.string(),
+	reuse: z.enum(["prefix", "content"]).optional(),
+	revision: z.int(),
+	started: seq,
+	at: z.number(),
+	status: z.enum(["open", "completed", "failed"]),
+	result: z.string().optional(),
+	reason: z.object({ message: z.string(), code: z.string().optional(), detail: z.unknown().optional() }).optional(),
+	question: z.string().optional(),
+});
+
+/** As `RunView` of `@reyn/runtime`, with its calls in their order. */
+export const scriptViewShape = z.object({
+	name: z.string(),
+	status: z.enum(["open", "completed", "failed", "stopped", "waiting"]),
+	reason: z.string().optional(),
+	calls: list(
+		z.object({
+			type: z.literal("call"),
+			lane: z.string(),
+			at: seq,
+			kind: z.string(),
+			label: z.string(),
+			state: z.enum(["calling", "hit", "live", "failed", "retrying", "in_doubt", "kept", "cut"]),
+			tokens: seq.optional(),
+			note: z.string().optional(),
+			order: seq.optional(),
+		}),
+	),
+	size: seq,
+	saved: seq.optional(),
+	paid: seq,
+});
+
+const divergence = z.object({
+	expected: z.string(),
+	got: z.string(),
+	seq: seq.optional(),
+	path: z.string(),
+});
+
+/** As `Explanation` of `@reyn/runtime`. */
+export const explanationShape = z.object({
+	calls: list(
+		z.object({
+			lane: z.string(),
+			at: seq,
+			kind: z.string(),
+			label: z.string(),
+			state: z.enum(["hit", "live", "again", "in_doubt", "failed"]),
+			why: z.enum(["new", "changed", "after a change"]).optional(),
+			differs: z.object({ field: z.string(), was: z.string().optional(), is: z.string().optional() }).optional(),
+			seq: seq.optional(),
+			saved: z.number(),
+			guessed: z.number(),
+			isGuess: z.literal(true).optional(),
+			toPay: z.number().optional(),
+			repeats: seq.optional(),
+		}),
+	),
+	saved: z.number(),
+	guessed: z.number(),
+	toPay: z.number(),
+	unknown: seq,
+	percentFree: z.number().optional(),
+	isWhole: z.boolean(),
+	beyond: z.string().optional(),
+	assumed: seq,
+	divergences: list(divergence),
+});
+
+/** As `Verification` of `@reyn/runtime`. */
+export const verificationShape = z.object({ explanation: explanationShape, divergences: list(divergence) });
+
+const logState = z.enum(["sound", "torn", "damaged", "missing"]);
+
+/** As `LogVerdict` of `@reyn/wal/tools`. */
+export const logVerdictShape = z.object({
+	directory: z.string(),
+	state: logState,
+	log: z.string().optional(),
+	first: seq,
+	acknowledged: seq,
+	head: z.object({ segment: seq, seq, offset: seq }).optional(),
+	segments: list(
+		z.object({
+			path: z.string(),
+			sealed: z.boolean(),
+			first: seq,
+			last: z.int(),
+			records: seq,
+			bytes: seq,
+			state: logState,
+		}),
+	),
+	problems: list(
+		z.object({
+			path: z.string(),
+			line: seq,
+			offset: seq,
+			seq,
+			why: z.string(),
+			expectedCrc: z.string().optional(),
+			actualCrc: z.string().optional(),
+			acknowledged: z.boolean(),
+		}),
+	),
+	omitted: seq,
+	torn: z.object({ path: z.string(), offset: seq, bytes: seq, seq, why: z.string() }).optional(),
+});
+
+/** As `LogStats` of `@reyn/wal/tools`. */
+export const logStatsShape = z.object({
+	log: z.string().optional(),
+	segments: seq,
+	records: seq,
+	bytes: seq,
+	padding: seq,
+	first: seq,
+	last: seq,
+	from: z.number().optional(),
+	to: z.number().optional(),
+	recordsPerSecond: z.number().optional(),
+	kinds: list(z.object({ kind: z.string(), records: seq, bytes: seq })),
+});

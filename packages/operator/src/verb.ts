@@ -16,15 +16,34 @@ interface Named<P extends Params> {
 	readonly example: string;
 }
 
-/** Looks, and writes nothing: any process may do it. */
-export interface ReadVerb<P extends Params = Params, R = unknown> extends Named<P> {
-	readonly access: "read";
+interface Looks<P extends Params, R> extends Named<P> {
 	/** What it gives, as JSON. */
 	readonly result: z.ZodType<R>;
-	read(runtime: Runtime, given: Given<P>): Promise<R>;
+	/** The code of the error that what was found amounts to, where it does: `WAL_CORRUPT`. */
+	fault?(result: R): string | undefined;
 	/** The result for people. */
 	lines(result: R, say: Say, given: Given<P>): readonly string[];
 }
+
+/** Looks, and writes nothing: any process may do it. */
+export interface ReadVerb<P extends Params = Params, R = unknown> extends Looks<P, R> {
+	readonly access: "read";
+	readonly at?: Moment;
+	read(runtime: Runtime, given: Given<P>): Promise<R>;
+}
+
+/** Looks at the files of a log, and writes nothing: the log may be damaged, and another process may have it. */
+export interface FilesVerb<P extends Params = Params, R = unknown> extends Looks<P, R> {
+	readonly access: "files";
+	/** @param log the directory of the log */
+	examine(log: string, given: Given<P>): Promise<R>;
+}
+
+/**
+ * What is looked at: a process that went on now would find it so, which may be more than is known to be durable. Who looks so runs
+ * scripts, as that process would: the state has to be trusted. Absent: what is durable.
+ */
+export type Moment = "as recovered";
 
 /**
  * Changes something. What would happen is looked up first, shown and confirmed; then exactly that is done, or nothing. What was
@@ -60,17 +79,23 @@ export interface WorkVerb<P extends Params = Params, B extends object = object> 
 	readonly begun: z.ZodType<B>;
 	/** Does all else that is unfinished stay as it is, in a process that does this alone? Default: it goes on too. */
 	readonly isAlone?: true;
-	/** Refuses what cannot be begun, before anything is opened for work. */
-	check(runtime: Runtime, given: Given<P>): Promise<void>;
+	/** What `check` looks at. */
+	readonly at?: Moment;
+	/** Refuses what cannot be begun, before anything is opened for work. Absent: that needs no look at a state, and there may be none. */
+	check?(runtime: Runtime, given: Given<P>): Promise<void>;
+	/** What it gives beyond `begun`, such as the promise of an end, stays in this process. */
 	begin(runtime: Runtime, given: Given<P>): Promise<B>;
 	lines(begun: B, say: Say): readonly string[];
 }
 
-export type Verb = ReadVerb | WriteVerb | WorkVerb;
+export type Verb = ReadVerb | FilesVerb | WriteVerb | WorkVerb;
 
 /** These keep the types of what is given and found inside a verb; who lists verbs needs none of them. */
 export const readVerb = <P extends Params, R>(verb: Omit<ReadVerb<P, R>, "access">): ReadVerb =>
 	({ ...verb, access: "read" }) as unknown as ReadVerb;
+
+export const filesVerb = <P extends Params, R>(verb: Omit<FilesVerb<P, R>, "access">): FilesVerb =>
+	({ ...verb, access: "files" }) as unknown as FilesVerb;
 
 export const writeVerb = <P extends Params, S extends object, D extends object>(
 	verb: Omit<WriteVerb<P, S, D>, "access">,

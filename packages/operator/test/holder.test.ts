@@ -77,6 +77,24 @@ describe("where another process has the log", () => {
 		});
 	});
 
+	test("a script begins there, by its text, and of its end only its record is known here", async () => {
+		const verb = verbOf("script run") as WorkVerb;
+		const script = { name: "asks.ts", source: "export default async (ctx, args) => [await ctx.ask('Well?'), args];" };
+		const begun = await beginThere(verb, { script, args: [1], answer: ["fine"], isolate: true }, "ada", places);
+		expect(begun).toEqual({ begun: { run: expect.stringMatching(/^r[0-9a-f]{8}$/) }, pid: process.pid });
+		await house.runtime.idle();
+		const [run] = await places.reading(async ({ scripts }) => scripts.list());
+		expect(run).toMatchObject({ ...begun?.begun, status: "completed" });
+		const before = tip();
+		for (const [of, code] of [
+			[{ script: { name: "none.ts", source: "export const x = 1;" } }, "SCRIPT_INVALID"],
+			[{ script: "none.ts" }, "OPERATOR_ARGS"],
+			[{ script: { name: "large.ts", source: "x".repeat(MOST_BYTES) } }, "OPERATOR_HOLDER"],
+		] as const)
+			await expect(beginThere(verb, of, "ada", places)).rejects.toMatchObject({ code });
+		expect(tip()).toBe(before);
+	});
+
 	test("each of many verbs is done once, or refused with its reason", async () => {
 		const random = seeded(SEED);
 		let done = 0;

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { offlineModel } from "@reyn/offline-model";
-import { openRuntime, type Runtime, type RuntimeOptions } from "@reyn/runtime";
+import { layoutOf, openRuntime, type Runtime, type RuntimeOptions } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import { carryOut, type Desk, type Say, type Told, type Verb, verbs } from "../src/index.ts";
 
@@ -54,6 +54,7 @@ export async function openHouse(): Promise<House> {
 	};
 	const desk: Desk = {
 		reading: (use) => use(runtime),
+		examining: (use) => use(layoutOf(state).wal),
 		acting: (verb, seen) => verb.act(runtime, seen, "user"),
 		async confirm(question) {
 			asked.push(question);

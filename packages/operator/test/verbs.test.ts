@@ -40,6 +40,9 @@ describe("a look", () => {
 		["search", { words: "wombat" }, /^nothing was said/],
 		["plan list", {}, /^no plan is in flight$/],
 		["skill list", {}, /^no skill run is in flight$/],
+		["script list", {}, /^there is no script run; start one with: script run <file\.ts>$/],
+		["wal verify", {}, /^sound: \d+ records in /m],
+		["wal stats", {}, /^ {2}user_prompt +2 {2}\d+ bytes$/m],
 		["undo", { list: true }, /^there is nothing to undo$/],
 	])("%s %j writes nothing, and fits its schema", async (name, raw, lines) => {
 		const before = tip();
@@ -54,6 +57,56 @@ describe("a look", () => {
 		const { document } = await house.do("search", { words: "by day" });
 		expect(document).toMatchObject({ found: expect.arrayContaining([expect.objectContaining({ active: false })]) });
 		await house.do("undo");
+	});
+});
+
+describe("a run of a script", () => {
+	const source = "export default async (ctx, args) => [await ctx.ask('Well?'), args];";
+	const script = { name: "asks.ts", source };
+	let run: string;
+	beforeAll(async () => {
+		const verb = verbOf("script run");
+		if (verb.access !== "work") throw new Error();
+		const given = givenFor(verb, { script, args: { n: 1 }, answer: ["fine"] });
+		const begun = await verb.begin(house.runtime, given);
+		expect(verb.lines(begun, say)).toEqual([expect.stringMatching(/^script run r[0-9a-f]{8} started$/)]);
+		({ run } = begun as { run: string });
+		await house.runtime.idle();
+		expect(await house.runtime.scripts.result(run)).toEqual(["fine", { n: 1 }]);
+	});
+
+	test.each([
+		["script list", {}, /^r[0-9a-f]{8} {2}completed {2}.* {2}asks\.ts$/, undefined],
+		["script show", { run: "" }, /^✓ ask Well\?.*\nasks\.ts: completed/, undefined],
+		["script explain", { run: "" }, /^#\d+ {2}hit {2}ask Well\?/, undefined],
+		[
+			"script explain",
+			{ run: "", script: { name: "asks.ts", source: "export default (ctx) => ctx.agent('a');" } },
+			/live/,
+			undefined,
+		],
+		["script verify", { run: "" }, /replays: 1 calls/, undefined],
+		[
+			"script verify",
+			{ run: "", script: { name: "asks.ts", source: "export default () => 1;" } },
+			/expected .*; got/,
+			"REPLAY_DIVERGENCE",
+		],
+	])("%s %j writes nothing, fits its schema, and says what is wrong", async (name, raw, lines, fault) => {
+		const before = tip();
+		const told = await house.do(name, "run" in raw ? { ...raw, run } : raw);
+		expect(told.lines.join("\n")).toMatch(lines);
+		expect(told.fault).toBe(fault);
+		documentSchema(verbOf(name)).parse(asJson(told.document));
+		expect(tip()).toBe(before);
+	});
+
+	test("that does not run says of an attempt to go on what is wrong", async () => {
+		const verb = verbOf("script resume");
+		if (verb.access !== "work") throw new Error();
+		const other = givenFor(verb, { run, script: { name: "other.ts", source } });
+		await expect(verb.check?.(house.runtime, other)).rejects.toMatchObject({ code: "RUNTIME_SCRIPT_OTHER" });
+		expect(verb.lines({ run: "r1" }, say)).toEqual(["script run r1 goes on"]);
 	});
 });
 
@@ -139,6 +192,6 @@ test.each([
 test("a resume of nothing says what is paused", async () => {
 	const verb = verbOf("resume");
 	if (verb.access !== "work") throw new Error();
-	await expect(verb.check(house.runtime, {})).rejects.toMatchObject({ code: "OPERATOR_NOT_FOUND" });
+	await expect(verb.check?.(house.runtime, {})).rejects.toMatchObject({ code: "OPERATOR_NOT_FOUND" });
 	expect(verb.lines({ goesOn: false }, say)).toEqual(["nothing is unfinished"]);
 });

@@ -1,15 +1,34 @@
 /** The commands of a chat: the verbs of `@reyn/operator`, and a few of its own. All that they ask of the runtime is asked here. */
 import { writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
-import { carryOut, type Desk, givenFor, type ReadVerb, scopeText, type Verb, verbs } from "@reyn/operator";
+import {
+	carryOut,
+	type Desk,
+	givenFor,
+	type ReadVerb,
+	scopeText,
+	scriptEndLines,
+	scriptResultText,
+	type Verb,
+	verbs,
+} from "@reyn/operator";
 import { oneLine } from "@reyn/operator/text";
-import type { Checkpoint, ConversationItem, Runtime, SessionScope, StateDiff } from "@reyn/runtime";
+import {
+	type Checkpoint,
+	type ConversationItem,
+	layoutOf,
+	type Runtime,
+	type ScriptEvent,
+	type SessionScope,
+	type StateDiff,
+} from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import type { Line } from "../print.ts";
 import { readSlash, type Slashed, usage } from "../slash.ts";
 import { slash } from "../suggest.ts";
+import { readTyped } from "../typed.ts";
 import { ageOf, type PlanCard, planLines, recordedPlan } from "./cards.ts";
 import { changeLines } from "./changes.ts";
 import type { Offered } from "./completion.ts";
@@ -19,6 +38,8 @@ import type { Face } from "./face.ts";
 export interface At {
 	readonly runtime: Runtime;
 	readonly face: Face;
+	/** The state directory. */
+	readonly state: string;
 	/** The plans that were told of since the start. */
 	plans(): readonly PlanCard[];
 	/** The session that one talks in. */
@@ -84,12 +105,13 @@ export async function runCommand(text: string, at: At): Promise<void> {
 
 async function carry(line: string, at: At): Promise<void> {
 	const { runtime, face, scope } = at;
-	const { verb, raw: typed, dryRun, yes } = readSlash(line);
+	const { verb, raw: said, dryRun, yes } = readSlash(line);
+	const typed = await readTyped(verb, said);
 	const raw = verb.params.session ? { session: scopeText(scope), ...typed } : typed;
 	if (verb.access === "work") {
 		const given = givenFor(verb, raw);
 		// Whoever talks may ask whether anything is unfinished: that nothing is, is an answer.
-		if (verb.name !== "resume") await verb.check(runtime, given);
+		if (verb.name !== "resume") await verb.check?.(runtime, given);
 		return face.say(verb.lines(await verb.begin(runtime, given), slash));
 	}
 	for (let mode = raw.mode; ; ) {
@@ -107,6 +129,24 @@ async function carry(line: string, at: At): Promise<void> {
 function drawnDiff(diff: ReadVerb, raw: Slashed["raw"], found: unknown): Promise<readonly Line[]> {
 	const given = givenFor(diff, raw);
 	return changeLines(found as StateDiff, (each) => diff.lines(each, slash, given));
+}
+
+type ScriptEnded = Extract<ScriptEvent, { type: "ended" }>;
+
+/** What a script has given, or why it has ended and how it goes on, whoever began it. Never rejects. */
+export async function sayEnd(
+	{ runtime, face }: Pick<At, "runtime" | "face">,
+	run: string,
+	end: ScriptEnded,
+): Promise<void> {
+	try {
+		const [why, ...more] = scriptEndLines(run, end, slash);
+		const result = end.status === "completed" ? await runtime.scripts.result(run) : undefined;
+		const given = result === undefined ? [] : scriptResultText(result).split("\n");
+		face.say([`script run ${run} ${why ?? end.status}`, ...more, ...given]);
+	} catch (error) {
+		face.say([`script run ${run} ${end.status}: ${(error as Error).message}`]);
+	}
 }
 
 /** A verb as a chat carries it out: what would happen is shown, and the answer that comes of itself is no. */
@@ -129,6 +169,8 @@ class ChatDesk implements Desk {
 	}
 
 	reading: Desk["reading"] = (use) => use(this.#at.runtime);
+
+	examining: Desk["examining"] = (use) => use(layoutOf(this.#at.state).wal);
 
 	acting: Desk["acting"] = (verb, seen) => {
 		this.question = firstPrompt(this.#at, seen);

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { scopeText } from "@reyn/operator";
 import { clean } from "@reyn/operator/text";
 import { mainSession, type Runtime, type RuntimeEvent, redactSecrets, type SessionScope } from "@reyn/runtime";
-import { assertReady, type Globals, openForWork } from "../context.ts";
+import { assertReady, type Globals, openForWork, stateOf } from "../context.ts";
 import { restoredLines } from "../event-lines.ts";
 import { CliError, exitCodeOf } from "../exit-code.ts";
 import { bySignal, exitCodes } from "../exit-codes.ts";
@@ -14,7 +14,7 @@ import { untilStopped } from "../stop.ts";
 import { reyn, slash } from "../suggest.ts";
 import { secretsDirectory } from "../trust.ts";
 import { type PlanCard, startLines, toldPlans, waitingLines } from "./cards.ts";
-import { commands, recordedPlans, runCommand } from "./commands.ts";
+import { commands, recordedPlans, runCommand, sayEnd } from "./commands.ts";
 import type { Face } from "./face.ts";
 import { SentBefore } from "./history.ts";
 import { Plain } from "./plain.ts";
@@ -42,10 +42,17 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 	const face = await faceOf(globals, plain);
 	let scope: SessionScope = options.session ?? options.resume ?? mainSession;
 	let plans: readonly PlanCard[] = [];
+	/** How scripts have ended, said. */
+	let told: Promise<unknown> = Promise.resolve();
+	/** What ends with the chat is said at the next start. */
+	let isLeft = false;
 	const runtime = await openForWork(globals, {
 		onEvent(event: RuntimeEvent) {
 			plans = toldPlans(plans, event);
 			if (!isTalkOfOther(event, scope)) face.show(event);
+			if (event.type !== "script" || event.event.type !== "ended" || isLeft) return;
+			const { run, event: end } = event;
+			told = Promise.all([told, sayEnd({ runtime, face }, run, end)]);
 		},
 		onMessage: (message) => face.message(message),
 		onActed: (verb, actor) => face.say([`${actor}, in another process: ${verb}`]),
@@ -66,7 +73,7 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 		signal.addEventListener("abort", () => face.close());
 		try {
 			await begin(runtime, face, () => plans, { globals, restore, version, scope });
-			const at = { runtime, face, plans: () => plans, scope };
+			const at = { runtime, face, state: stateOf(globals), plans: () => plans, scope };
 			for await (const input of face.inputs) {
 				const text = input.text.trim();
 				// What was typed ahead of a stop is not carried out after it.
@@ -78,10 +85,14 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 					face.fail(error, input);
 					if (failed === exitCodes.ok) failed = exitCodeOf(error);
 				});
-				if (face.isInTurn) await runtime.idle();
+				if (face.isInTurn) {
+					await runtime.idle();
+					await told;
+				}
 				face.ready();
 			}
 		} finally {
+			isLeft = true;
 			face.close();
 			const { plans, runs, turns } = runtime.restored();
 			isUnfinished = plans.length + runs.length + turns.length > 0;

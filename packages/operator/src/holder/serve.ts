@@ -115,11 +115,13 @@ function listen(socket: Socket, runtime: Runtime, onActed: ServeOptions["onActed
 async function answerTo({ id, verb: name, actor, of }: Request, runtime: Runtime): Promise<Answer> {
 	try {
 		const verb = verbs.find((each) => each.name === name);
-		if (!verb || verb.access === "read")
+		if (verb?.access !== "write" && verb?.access !== "work")
 			throw new OperatorError("OPERATOR_HOLDER", `the process that has the log knows no ${name} to carry out`, {
 				verb: name,
 			});
-		if (verb.access === "work") return { id, done: { ...(await verb.begin(runtime, givenFor(verb, of))) } };
+		// Parsed, since what is begun may have more that is nothing to tell.
+		if (verb.access === "work")
+			return { id, done: { ...verb.begun.parse(await verb.begin(runtime, givenFor(verb, of))) } };
 		const seen = verb.seen.safeParse(of);
 		if (!seen.success)
 			throw new OperatorError(

@@ -1,7 +1,7 @@
 /** The preview and the progress of a script run as lines for people. */
-import { type Explanation, emptyRunView, nextRunView, type ScriptEvent } from "@reyn/runtime";
+import { callsOf, type Explanation, emptyRunView, nextRunView, type RunView, type ScriptEvent } from "@reyn/runtime";
 import { expect, test } from "vitest";
-import { explanationLines, viewLines } from "../src/script-lines.ts";
+import { explanationLines, scriptViewLines } from "../src/lines/script.ts";
 
 const explanation: Explanation = {
 	calls: [
@@ -43,11 +43,13 @@ test("what a preview cannot know to be all is said to be the least", () => {
 	expect(explanationLines(whole)).toContain("67 % replayed free   22 tokens saved   11 tokens still to pay");
 });
 
+const linesOf = (view: RunView) => scriptViewLines({ ...view, calls: callsOf(view) });
+
 test("a watched run that goes on says what it paid, and what it recalled once that is known", () => {
 	const begun: ScriptEvent = { type: "begun", name: "five.ts", isResumed: true, isReadBack: true };
 	const paid: ScriptEvent = { type: "part", lane: "script/r1/a", state: "live", tokens: 11 };
 	const open = [begun, paid].reduce(nextRunView, emptyRunView);
-	expect(viewLines(open)).toEqual(["five.ts: open   recalled: unknown, 11 tokens paid"]);
+	expect(linesOf(open)).toEqual(["five.ts: open   recalled: unknown, 11 tokens paid"]);
 	const ended = nextRunView(open, { type: "ended", status: "completed", recalled: 33 });
-	expect(viewLines(ended)).toEqual(["five.ts: completed   33 tokens recalled, 11 tokens paid"]);
+	expect(linesOf(ended)).toEqual(["five.ts: completed   33 tokens recalled, 11 tokens paid"]);
 });

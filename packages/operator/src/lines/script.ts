@@ -1,17 +1,14 @@
 /** Script runs as lines for people. */
+import type { CallEvent, ScriptEnd, ScriptEvent } from "@reyn/runtime";
+import type { z } from "zod";
+import type { Say } from "../say.ts";
+import type { explanationShape, scriptRunShape, scriptViewShape, verificationShape } from "../shapes.ts";
+import { asJson, oneLine } from "../text.ts";
 
-import { oneLine } from "@reyn/operator/text";
-import {
-	type CallEvent,
-	callsOf,
-	type ExplainedCall,
-	type Explanation,
-	type RunView,
-	type ScriptEvent,
-	type ScriptRunEntry,
-	type Verification,
-} from "@reyn/runtime";
-import { reyn } from "./suggest.ts";
+type Explanation = z.infer<typeof explanationShape>;
+type ExplainedCall = Explanation["calls"][number];
+type RunView = z.infer<typeof scriptViewShape>;
+type ShownCall = RunView["calls"][number];
 
 /** Lines for what happens in a run; none where it is not worth one. */
 export function scriptEventLines(event: ScriptEvent): readonly string[] {
@@ -38,7 +35,7 @@ const marks: Readonly<Record<CallEvent["state"], string>> = {
 	cut: "-",
 };
 
-function callLine({ lane, kind, label, state, tokens, note }: CallEvent): string {
+function callLine({ lane, kind, label, state, tokens, note }: CallEvent | ShownCall): string {
 	const cost = tokens === undefined ? "" : `  ${tokens} tokens${state === "hit" ? ", not paid again" : ""}`;
 	const why = note === undefined ? "" : `  ${oneLine(note, 100)}`;
 	return `${marks[state]} ${branchOf(lane)}${callName(kind, label)}${cost}${why}`;
@@ -99,8 +96,8 @@ function whyOf({ kind, state, why, differs, guessed, isGuess }: ExplainedCall): 
 	return why ?? (guessed > 0 || isGuess ? "if what is assumed comes so" : "");
 }
 
-export function runLines(runs: readonly ScriptRunEntry[]): readonly string[] {
-	if (runs.length === 0) return [`there is no script run; start one with: ${reyn`script run <file.ts>`}`];
+export function runLines(runs: readonly z.infer<typeof scriptRunShape>[], say: Say): readonly string[] {
+	if (runs.length === 0) return [`there is no script run; start one with: ${say`script run <file.ts>`}`];
 	return runs.map(({ run, name, status, revision, at, question, reason }) => {
 		const when = new Date(at).toISOString().slice(0, 16).replace("T", " ");
 		const more = question ? `  waits for: ${oneLine(question, 60)}` : reason ? `  ${oneLine(reason.message, 60)}` : "";
@@ -109,19 +106,39 @@ export function runLines(runs: readonly ScriptRunEntry[]): readonly string[] {
 }
 
 /** All that a run has done, as it stands. */
-export function viewLines(view: RunView): readonly string[] {
-	const { name, status, reason, saved, paid } = view;
+export function scriptViewLines({ name, status, reason, calls, saved, paid }: RunView): readonly string[] {
 	const recalled = saved === undefined ? "recalled: unknown" : `${saved} tokens recalled`;
 	return [
-		...callsOf(view).map(callLine),
+		...calls.map(callLine),
 		`${oneLine(name, 60)}: ${status}${reason === undefined ? "" : `, ${oneLine(reason, 120)}`}   ${recalled}, ${paid} tokens paid`,
 	];
 }
 
-export function verificationLines({ explanation, divergences }: Verification, run: string): readonly string[] {
+export function verificationLines(
+	{ explanation, divergences }: z.infer<typeof verificationShape>,
+	run: string,
+): readonly string[] {
 	if (divergences.length === 0)
 		return [`${run} replays: ${explanation.calls.length} calls, each as it is recorded, none made`];
 	return divergences.map(
 		({ expected, got, seq, path }) => `${path}${seq === undefined ? "" : ` #${seq}`}: expected ${expected}; got ${got}`,
 	);
+}
+
+/** What a script has given, as a text. */
+export const scriptResultText = (result: unknown): string => (typeof result === "string" ? result : asJson(result, 2));
+
+/** Why an attempt is not completed, and how the run goes on; of one that is there is its result, and no more to say. */
+export function scriptEndLines(
+	run: string,
+	end: Extract<ScriptEvent, { type: "ended" }> | ScriptEnd,
+	say: Say,
+): readonly string[] {
+	if (end.status === "completed") return [];
+	const goOn =
+		end.status === "waiting"
+			? `answer with: ${say`script resume ${run} --answer "…"`}`
+			: `go on with: ${say`script resume ${run}`}`;
+	const reason = typeof end.reason === "object" ? end.reason.message : (end.reason ?? "");
+	return [`${end.status}: ${reason}`, goOn];
 }

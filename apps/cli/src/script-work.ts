@@ -1,0 +1,131 @@
+/** A process that runs one script to its end: `reyn script run` and `reyn script resume`. */
+import { givenFor, scriptEndLines, scriptResultText, type WorkVerb } from "@reyn/operator";
+import {
+	checkScript,
+	type Question,
+	type Runtime,
+	type RuntimeEvent,
+	type ScriptEnd,
+	type ScriptText,
+	type StartedScript,
+} from "@reyn/runtime";
+import { type Globals, openForWork, reading, watchTimeSlice } from "./context.ts";
+import { eventLines, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
+import { bySignal, exitCodes } from "./exit-codes.ts";
+import { unlessHeld } from "./held.ts";
+import { answerLines, asked, err, out } from "./print.ts";
+import { untilStopped } from "./stop.ts";
+import { reyn } from "./suggest.ts";
+import { readTyped } from "./typed.ts";
+import { endingWithResult, type OutputFormat } from "./work.ts";
+
+/** Gives the exit code. The result goes to stdout, and progress to stderr, except that `stream-json` is all on stdout. */
+export function workOnScript(
+	verb: WorkVerb,
+	typed: Readonly<Record<string, unknown>>,
+	globals: Globals,
+	format: OutputFormat,
+): Promise<number> {
+	return endingWithResult(format, async () => {
+		const raw = await readTyped(verb, typed);
+		const given = givenFor(verb, raw);
+		// What is refused is refused before a state is opened for work, or made.
+		if (verb.check) await reading(globals, async (runtime) => verb.check?.(runtime, given), verb.at);
+		else await assertScript(given as unknown as NewScript);
+		// A script verb gives the promise of the end as well, which stays in the process that runs it.
+		const begin = async (runtime: Runtime) => (await verb.begin(runtime, given)) as StartedScript;
+		return unlessHeld(verb, raw, globals, format, () => runToItsEnd(globals, format, begin));
+	});
+}
+
+interface NewScript {
+	readonly script: ScriptText;
+	readonly args: unknown;
+	readonly isolate: boolean;
+}
+
+const assertScript = ({ script, args, isolate }: NewScript): Promise<unknown> =>
+	checkScript(script, args, { isolate, watchTimeSlice });
+
+async function runToItsEnd(
+	globals: Globals,
+	format: OutputFormat,
+	begin: (runtime: Runtime) => Promise<StartedScript>,
+): Promise<number> {
+	const say = (lines: readonly string[]): void => {
+		if (format === "text") err.lines(lines);
+	};
+	const onEvent = (event: RuntimeEvent): void => {
+		if (format === "stream-json") stream(event);
+		else if (format === "json") printSpace(event);
+		else say(eventLines(event));
+	};
+	const runtime = await openForWork(globals, { onEvent, ask: asker() });
+	// A stop may come before there is a run, or its end.
+	const ended: { run?: string; end: ScriptEnd } = {
+		end: { status: "stopped", reason: { message: "the process was asked to stop" } },
+	};
+	const stopped = await untilStopped(runtime, async () => {
+		if (format === "stream-json") stream({ type: "init", tip: runtime.wal.tip, pid: process.pid });
+		const { run, end } = await begin(runtime);
+		say([`script run ${run}`]);
+		ended.run = run;
+		ended.end = await end;
+		// What other processes have begun here meanwhile is finished here.
+		await runtime.idle();
+	});
+	const { run, end } = ended;
+	const exitCode = stopped ? bySignal[stopped.by] : exitCodeOfEnd(end);
+	const { meter } = runtime;
+	const summary = { run, ...end, tip: runtime.wal.durableTip, meter, exitCode };
+	if (format === "stream-json") stream({ type: "result", ...summary });
+	else if (format === "json") out.json(summary);
+	else {
+		if (end.status === "completed" && end.result !== undefined) out.text(scriptResultText(end.result));
+		if (run === undefined) say(["stopped before it began"]);
+		else if (end.status !== "completed" && stopped) say([stoppedLine(stopped, reyn`script resume ${run}`)]);
+		else say(scriptEndLines(run, end, reyn));
+		say([meterLine(meter)]);
+	}
+	return exitCode;
+}
+
+const stream = (line: unknown): void => void out.json(line);
+
+function exitCodeOfEnd(end: ScriptEnd): number {
+	switch (end.status) {
+		case "completed":
+			return exitCodes.ok;
+		case "waiting":
+			return exitCodes.refused;
+		case "failed":
+		case "stopped":
+			return exitCodes.failed;
+	}
+}
+
+/** Puts what a script asks to the person, where there is one, a question at a time. */
+function asker(): (question: Question) => Promise<string | undefined> {
+	let before: Promise<unknown> = Promise.resolve();
+	return async (question) => {
+		if (!process.stdin.isTTY) return undefined;
+		const answer = before.then(() => askPerson(question));
+		before = answer.catch(() => {});
+		return answer;
+	};
+}
+
+/** Undefined when the person leaves it open, with Ctrl-D. */
+async function askPerson({ question, choices, signal }: Question): Promise<string | undefined> {
+	signal.throwIfAborted();
+	const lines = answerLines();
+	const left = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
+	// Ctrl-C is a key here, and no signal; without this it would be the failure of the question.
+	lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
+	try {
+		const text = `${question}${choices ? ` (${choices.join(", ")})` : ""}`;
+		return await Promise.race([lines.question(asked(text), { signal }), left]);
+	} finally {
+		lines.close();
+	}
+}
