@@ -50,7 +50,8 @@ export function readSlash(line: string): Slashed {
 		else if (name !== undefined) {
 			const [key, param] = Object.entries(verb.params).find(([each]) => typedName(each) === name) ?? [];
 			if (key === undefined) throw new CliError("CLI_USAGE", `/${verb.name} has no ${next}; ${usage(verb)}`);
-			if (param?.isMany) raw[key] = [...((raw[key] as string[]) ?? []), answerIn(rest)];
+			if (param?.isMany) raw[key] = [...((raw[key] as string[]) ?? []), upToOption(rest).replace(/^"(.*)"$/, "$1")];
+			else if (param?.reads === "json") raw[key] = upToOption(rest);
 			else raw[key] = param?.as === "flag" ? true : rest.shift();
 		} else {
 			const [place] = places;
@@ -65,13 +66,10 @@ export function readSlash(line: string): Slashed {
 	return { verb, raw, dryRun, yes };
 }
 
-/** All up to the next option; with quotes around it or without. */
-function answerIn(rest: string[]): string {
+/** Texts of many words, and JSON, have spaces in them. */
+function upToOption(rest: string[]): string {
 	const next = rest.findIndex((word) => word.startsWith("--"));
-	return rest
-		.splice(0, next < 0 ? rest.length : next)
-		.join(" ")
-		.replace(/^"(.*)"$/, "$1");
+	return rest.splice(0, next < 0 ? rest.length : next).join(" ");
 }
 
 function unknown(word: string): string {

@@ -64,8 +64,8 @@ test("what is no text is typed as one: a path, JSON, and an option that may come
 	expect(run?.options.map(({ long }) => long)).toEqual(
 		expect.arrayContaining(["--args", "--args-file", "--answer", "--isolate", "--output-format"]),
 	);
-	const { raw } = readSlash('/script resume r1 a.ts --answer "two doors" --strict --answer by day --args {"n":1}');
-	expect(raw).toEqual({ run: "r1", script: "a.ts", answer: ["two doors", "by day"], strict: true, args: '{"n":1}' });
+	const { raw } = readSlash('/script resume r1 a.ts --answer "two doors" --strict --args {"n": 1} --answer by day');
+	expect(raw).toEqual({ run: "r1", script: "a.ts", answer: ["two doors", "by day"], strict: true, args: '{"n": 1}' });
 	expect(() => readSlash("/wal repair --apply")).toThrow(/reyn wal repair is a command of a shell: .* leave first/);
 });
 
