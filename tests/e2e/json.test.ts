@@ -50,6 +50,8 @@ const cases: Readonly<Record<string, Case>> = {
 	"script list": { does: [], fails: [NONE, 2] },
 	"script watch": { fails: [NONE, 3] },
 	"script save": { fails: [NONE, 3] },
+	"script show": { fails: [NONE, 3] },
+	"script explain": { fails: [NONE, 3] },
 	"script verify": { fails: [NONE, 3] },
 	"wal verify": { does: [], fails: [NONE, 2] },
 	"wal inspect": { does: ["1"], fails: [["999"], 3], isLines: true },

@@ -31,6 +31,7 @@ export function addWalCommands(
 		.description("records as they are stored")
 		.option("--from <seq>", "from this seq on", seqOf)
 		.option("--to <seq>", "up to this seq", seqOf)
+		.addHelpText("after", "\nExample: reyn wal inspect --from 12 --to 20")
 		.action(async (ref: string | undefined, { from, to }: { from?: number; to?: number }) => {
 			if (ref !== undefined && (from !== undefined || to !== undefined))
 				throw new CliError("CLI_USAGE", "give a ref, or --from and --to; not both");
@@ -45,6 +46,7 @@ export function addWalCommands(
 		.description("the newest records; with -f those to come as well, until Ctrl-C")
 		.option("-n, --lines <n>", "how many", seqOf, 10)
 		.option("-f, --follow", "wait for more")
+		.addHelpText("after", "\nExample: reyn wal tail -n 3 -f")
 		.action(async ({ lines, follow }: { lines: number; follow?: boolean }) => {
 			const last = await showAfter(globals(), (log) => log.tip - lines);
 			if (follow) done(await followFrom(globals(), last));
@@ -58,6 +60,7 @@ export function addWalCommands(
 			"--accept-loss <ranges>",
 			"what the proposal says would be lost, to the letter: none, 43..47 or 7..7,92..92",
 		)
+		.addHelpText("after", "\nExample: reyn wal repair --apply --accept-loss 43..47")
 		.action(async ({ apply, acceptLoss = "" }: { apply?: boolean; acceptLoss?: string }) => {
 			const { proposeRepair } = await import("@reyn/wal/tools");
 			const proposal = await examining(globals(), (log) => proposeRepair(log));
