@@ -7,6 +7,7 @@ import type { ModelReply } from "../model-step.ts";
 import type { Model, Tool, Usage } from "../ports.ts";
 import type { ScriptStep } from "./run-script.ts";
 import { fit, shapeOf } from "./schemas.ts";
+import { assertWhole } from "./whole-texts.ts";
 
 export const agentCall = z.strictObject({
 	prompt: z.string(),
@@ -38,7 +39,7 @@ const MAX_TURNS = 12;
  * Makes the step of an `agent()` call.
  *
  * @param redact takes secrets out of a text
- * @throws JournalError `SCRIPT_UNKNOWN_TOOL`, naming the tools that there are; the step itself throws `AGENT_TURNS`, `AGENT_ANSWER`
+ * @throws JournalError `SCRIPT_UNKNOWN_TOOL`, naming the tools that there are, `SCRIPT_INVALID`; the step itself throws `AGENT_TURNS`, `AGENT_ANSWER`
  */
 export function agentStep(
 	call: AgentCall,
@@ -48,6 +49,7 @@ export function agentStep(
 ): ScriptStep<AgentAnswer> {
 	// A changed label or estimate does not make it another call.
 	const { label, estimate, ...asked } = call;
+	assertWhole("agent", "schema", asked.schema);
 	const tools = (asked.tools ?? []).map((name) => findTool(all, name));
 	return {
 		kind: "agent",

@@ -235,7 +235,7 @@ class Explorer {
 			case "failed":
 				return { ...row, state: "failed", ...seqOf(here) };
 			case "in_doubt":
-				return { ...row, state: "in_doubt", ...seqOf(here) };
+				return { ...row, state: "in_doubt", ...seqOf(here), ...repeatsOf(memo.effectInside(id)) };
 			case "fresh":
 				if (!leavesOutcome(id.purity)) return { ...row, state: "again" };
 				return { ...row, state: "live", ...this.#whyLive(id, here) };
@@ -355,9 +355,7 @@ class Explorer {
 
 	#whyLive(id: Identity, here: Memory | undefined): Pick<ExplainedCall, "why" | "differs" | "seq" | "repeats"> {
 		const { memo, isOver } = this.#ports;
-		const inside = memo.continues(id) ? undefined : memo.effectInside(id);
-		const repeated = startsDurably(id.purity) ? memo.effectLike(id)?.entry.started : inside;
-		const repeats = repeated === undefined ? {} : { repeats: repeated };
+		const repeats = repeatsOf(startsDurably(id.purity) ? memo.effectLike(id)?.entry.started : memo.effectInside(id));
 		const path = `${id.lane}[${id.place?.at}]`;
 		// A call that was begun and has no outcome is this very one.
 		if (here && here.id.fp !== id.fp) {
@@ -449,6 +447,8 @@ class Explorer {
 		return step.assumed as T;
 	}
 }
+
+const repeatsOf = (seq: Seq | undefined): Pick<ExplainedCall, "repeats"> => (seq === undefined ? {} : { repeats: seq });
 
 /** A row that neither saves nor costs anything yet. */
 const freeRowOf = ({ lane, place, kind, name }: Identity) => ({

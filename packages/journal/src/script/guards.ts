@@ -72,7 +72,25 @@ export function guardRealm(fail: Fail): void {
 	guardPromise();
 	guardSymbols();
 	guardCodeFromStrings();
+	guardTexts();
 	guardGlobals();
+
+	/** A comment in a script is no edit, so a function says its name alone, as those of the language do. */
+	function guardTexts(): void {
+		const { prototype } = Function;
+		const native = prototype.toString;
+		const { endsWith, startsWith } = String.prototype;
+		function text(this: unknown): string {
+			const whole = apply(native, this, []);
+			if (apply(endsWith, whole, ["{ [native code] }"])) return whole;
+			const name = getOwnPropertyDescriptor(this as object, "name")?.value;
+			const said = typeof name === "string" ? name : "";
+			if (!apply(startsWith, whole, ["class"])) return `function ${said}() { [code] }`;
+			return said === "" ? "class { [code] }" : `class ${said} { [code] }`;
+		}
+		defineProperty(text, "name", { value: native.name, configurable: true });
+		replace(prototype, "toString", text);
+	}
 
 	function guardMath(): void {
 		refuse(Math, "random", "Math.random()", "ctx.random()");

@@ -28,7 +28,7 @@ export interface ScriptVersion {
 	readonly script: string;
 	/**
 	 * SHA-256 of the source as it was parsed, hex: the same for texts that differ in comments, layout and types alone. Absent where a
-	 * name in it is `stack`: there a script can read its own lines.
+	 * script can read its own lines: it has the name `stack`, or asks an object for all names of its own.
 	 */
 	readonly program?: string;
 }
@@ -59,7 +59,10 @@ export function loadScript(source: string, file: string): ScriptModule {
 	while (names.has(clean) || names.has(`${clean}0`)) clean += "$";
 	// What ends a block comes before what follows it in the same place.
 	const edits = [...catchEdits(program, plain, clean), ...exportEdits(program, plain, tokens)];
-	const version = { script: sha256(source), ...(!names.has("stack") && { program: sha256(parsedText(program)) }) };
+	const version = {
+		script: sha256(source),
+		...(!readers.some((name) => names.has(name)) && { program: sha256(parsedText(program)) }),
+	};
 	return { file, source, version, clean, ...apply(edits, plain) };
 }
 
@@ -297,6 +300,9 @@ function catchEdits(node: AnyNode, plain: string, clean: string): Edit[] {
 }
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** By these an error gives the lines of the script. */
+const readers = ["stack", "getOwnPropertyNames", "getOwnPropertyDescriptors", "ownKeys"];
 
 /** The tree without its places. How a text between quotes is written says nothing either. */
 const parsedText = (program: Program): string =>

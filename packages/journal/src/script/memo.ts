@@ -103,11 +103,12 @@ export class ScriptMemo {
 	readonly #byOutcome = new Map<Seq, Remembered>();
 	/** The newest entry with a result, of all revisions, by fingerprint. */
 	readonly #completed = new Map<string, JournalEntry>();
-	/** The newest effect that was started inside a call, of all revisions, by the call of the script; and by its fingerprint, wherever it stood. */
-	readonly #effectsIn = new Map<string, Seq>();
-	readonly #effectsInEqual = new Map<string, Seq>();
+	/** The effects that were started inside each call of the script, of all revisions: the newest start, by the fingerprint of the step. */
+	readonly #effectsIn = new Map<string, Map<string, Seq>>();
+	/** The calls with effects inside, by their lane, and by their fingerprint. */
+	readonly #callsWithEffects = new Map<string, Set<string>>();
 	/** The calls of the script that have a record of their own: one that was cut may have none. */
-	readonly #calls = new Set<string>();
+	readonly #calls = new Map<string, Identity>();
 	/** The newest call at a position, of all revisions, by lane and position. */
 	readonly #byPosition = new Map<string, Remembered>();
 
@@ -148,7 +149,7 @@ export class ScriptMemo {
 		if (known) known.entry = entryAfter(known.entry, record);
 		else this.#here.set(key, found);
 		if (!earlier) found.id = id;
-		if (!isInner(id.lane)) this.#calls.add(innerLane(id));
+		if (!isInner(id.lane)) this.#calls.set(innerLane(id), id);
 		if (id.place && !earlier) this.#byPosition.set(positionOf(id.lane, id.place.at), found);
 		if (record.kind === stepCompleted.kind) this.#completed.set(id.fp, found.entry);
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
@@ -158,11 +159,7 @@ export class ScriptMemo {
 		const isEffect = record.kind === stepStarted.kind || (id.adopts !== undefined && !from);
 		if (isEffect && startsDurably(id.purity)) {
 			this.#lastEffect = record.seq;
-			if (isInner(id.lane)) {
-				const call = callOf(id);
-				this.#effectsIn.set(call, record.seq);
-				this.#effectsInEqual.set(shortOf(call), record.seq);
-			}
+			if (isInner(id.lane)) this.#effectInside(callOf(id), id.fp, record.seq);
 		}
 		if (earlier) return;
 		if (found.entry.order !== undefined && found.entry.outcome?.seq === record.seq)
@@ -231,11 +228,6 @@ export class ScriptMemo {
 		return [...all].sort((a, b) => b - a).flatMap((revision) => this.#byRevision.get(revision) ?? []);
 	}
 
-	/** Is this a call that is recorded, so that what was made inside it is recalled? */
-	continues(id: Identity): boolean {
-		return this.#answers.has(callOf(id)) || this.#continued.has(callOf(id));
-	}
-
 	/**
 	 * The calls that an unchanged script has to ask for: those of this revision with an outcome or a start. Undefined: nobody knows, since
 	 * the script has changed or records are gone.
@@ -285,15 +277,25 @@ export class ScriptMemo {
 	}
 
 	/**
-	 * The newest effect that was started inside a call that this one may make it a second time for: one of its kind in its place, one that
-	 * was cut in its lane, or an equal one elsewhere.
+	 * The newest effect that an earlier revision has started inside a call that this one may stand for, and that is not made again here so
+	 * far: inside one of its kind in its place, one that was cut in its lane, or an equal one elsewhere.
 	 */
-	effectInside({ kind, lane, place, fp, purity }: Identity): Seq | undefined {
-		const here = this.at(lane, place?.at ?? 0);
-		const inPlace = here?.id.kind === kind ? this.#effectsIn.get(callOf(here.id)) : undefined;
-		const isCut = ([call]: [string, Seq]): boolean => laneOf(call) === lane && !this.#calls.has(call);
-		const [, cut] = purity === "llm" ? ([...this.#effectsIn].findLast(isCut) ?? []) : [];
-		return inPlace ?? this.#effectsInEqual.get(fp.slice(0, SHORT)) ?? cut;
+	effectInside(id: Identity): Seq | undefined {
+		const { kind, lane, place, fp, purity } = id;
+		const alike = this.#callsWithEffects.get(fp.slice(0, SHORT)) ?? new Set<string>();
+		const standsFor = (call: string): boolean => {
+			const known = this.#calls.get(call);
+			return known ? known.kind === kind && known.place?.at === place?.at : purity === "llm";
+		};
+		const near = [...(this.#callsWithEffects.get(lane) ?? [])].filter((call) => alike.has(call) || standsFor(call));
+		// Those of this revision are calls of their own.
+		const isOurs = (call: string): boolean => this.#answers.has(call) || this.#continued.has(call);
+		const made = isOurs(innerLane(id)) ? this.#effectsIn.get(innerLane(id)) : undefined;
+		const seqs = [...new Set([...near, ...alike])]
+			.filter((call) => !isOurs(call))
+			.flatMap((call) => [...(this.#effectsIn.get(call) ?? [])])
+			.flatMap(([step, seq]) => (made?.has(step) ? [] : [seq]));
+		return seqs.length > 0 ? Math.max(...seqs) : undefined;
 	}
 
 	/** Notes in a preview, where nothing is recorded, that the script is told an answer. @param isFound was it recorded by an earlier revision? */
@@ -346,6 +348,14 @@ export class ScriptMemo {
 	/** May an effect rest on the world's answer of an earlier revision? */
 	#isSettled({ entry, isSettled }: Remembered): boolean {
 		return isSettled || this.#lastEffect > (entry.order ?? entry.outcome?.seq ?? 0);
+	}
+
+	#effectInside(call: string, step: string, seq: Seq): void {
+		const inside = this.#effectsIn.get(call);
+		if (inside) inside.set(step, seq);
+		else this.#effectsIn.set(call, new Map([[step, seq]]));
+		for (const key of [laneOf(call), shortOf(call)])
+			this.#callsWithEffects.set(key, (this.#callsWithEffects.get(key) ?? new Set()).add(call));
 	}
 
 	/** Updates the entries of all calls, after an end or a changed world answer has changed what they mean. */

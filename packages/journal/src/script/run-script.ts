@@ -19,6 +19,7 @@ import type { Expected } from "./memo.ts";
 import { type Bridge, openRealm, type Realm, type Reply } from "./realm.ts";
 import { scriptLane } from "./records.ts";
 import { fit, shapeOf } from "./schemas.ts";
+import { assertWhole } from "./whole-texts.ts";
 
 export interface ScriptPorts extends Using {
 	readonly model: Model;
@@ -353,6 +354,7 @@ export class ScriptHost {
 	}
 
 	#ask(lane: Lane, { question, choices }: z.infer<typeof askCall>): Placed {
+		assertWhole("ask", "choices", choices);
 		return this.#placeStep<string>(lane, {
 			kind: "ask",
 			name: "ask",

@@ -589,7 +589,12 @@ describe("a text whose edit touches nothing, run again", () => {
 	);
 
 	/** Asks for one tool a round, and then says that it is done. Its process dies in the last round of the first lives; its answers differ in words. */
-	function acting(rounds: number, fails: (life: number, round: number) => boolean, tool = "mail") {
+	function acting(
+		rounds: number,
+		fails: (life: number, round: number) => boolean,
+		tool = "mail",
+		words = (round: number, call: number) => `${round} ${call}`,
+	) {
 		const seen = { life: 0, asked: [] as number[] };
 		let call = 0;
 		const model: Model = {
@@ -599,7 +604,7 @@ describe("a text whose edit touches nothing, run again", () => {
 				seen.asked.push(round);
 				if (fails(seen.life, round)) throw new Error("down");
 				if (round < rounds)
-					yield { type: "toolCall", call: { id: `${++call}`, name: tool, args: { text: `${round} ${call}` } } };
+					yield { type: "toolCall", call: { id: `${++call}`, name: tool, args: { text: words(round, call) } } };
 				else yield { type: "text", text: "done" };
 				yield { type: "usage", usage: { inputTokens: 5, outputTokens: 5 } };
 			},
@@ -678,6 +683,36 @@ describe("a text whose edit touches nothing, run again", () => {
 		expect(await run.live(text("one"))).toMatchObject({ status: "completed" });
 		expect(run.made).toContain("mail 2");
 	});
+
+	test.each([
+		["as it is", 1, ""],
+		["edited", 1, "; void 1"],
+		["as it is, all of them made", 2, ""],
+		["edited, all of them made", 2, "; void 1"],
+	])(
+		"says which effects of an edited agent are still to be made again, once it has made some: %s",
+		async (_, again, addition) => {
+			const body = (words: string): string => script(`return ctx.agent("${words}", { tools: ["mail"] });`);
+			const cutIn = [2, again];
+			const { model, seen } = acting(2, (life, round) => round === cutIn[life], "mail", String);
+			const run = new Run(() => undefined, { model });
+			const made = (): readonly (number | undefined)[] =>
+				run.process.log.records.filter(({ kind }) => kind === "step_started").map(({ seq }) => seq);
+			const killed = async (text: string): Promise<void> => {
+				const { length } = run.process.log.records;
+				await run.live(text);
+				const { records } = run.process.log;
+				run.lose(records.length - records.findIndex(({ data }, i) => i >= length && isOfRound(JSON.stringify(data))));
+				seen.life++;
+			};
+			await killed(body("one"));
+			const [, second] = made();
+			await killed(body("two"));
+			expect(made()).toHaveLength(2 + again);
+			const { calls } = await run.process.explain(body("two") + addition);
+			expect(calls.map(({ state, repeats }) => [state, repeats])).toEqual([["live", again === 1 ? second : undefined]]);
+		},
+	);
 
 	test.each([
 		["goes into a phase", "A", `await ctx.phase("p", async () => { A });`],

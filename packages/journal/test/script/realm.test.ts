@@ -319,13 +319,32 @@ describe("branches", () => {
 	});
 });
 
+test("a function says its name, and nothing that a comment or the layout would change", async () => {
+	const body = `const texts = (f) => [String(f), f + "", \`\${f}\`, f.toString(), Function.prototype.toString.call(f)];
+		const named = function two(a, b) { return a + b; };
+		return [(n) => n /* why */, named, class Three { static name = 3; }, { four() {} }.four, async function* () {}, Math.max, ctx.now]
+			.map((f) => [...new Set(texts(f))].join("|"));`;
+	await expect(runBody(body)).resolves.toEqual([
+		"function () { [code] }",
+		"function two() { [code] }",
+		"class { [code] }",
+		"function four() { [code] }",
+		"function () { [code] }",
+		"function max() { [native code] }",
+		"function now() { [code] }",
+	]);
+	await expect(runBody("return Function.prototype.toString.call({});")).rejects.toThrow(
+		/requires that 'this' be a Function/,
+	);
+});
+
 test("what a script prints is one text a line", async () => {
 	const host = testHost();
 	await runBody(
 		"console.log('a', 1, { b: [2] }, undefined, new Map(), () => 1); console.error(new Error('no'));",
 		host,
 	);
-	expect(host.notes[0]).toBe('log: a 1 {"b":[2]} undefined an object () => 1');
+	expect(host.notes[0]).toBe('log: a 1 {"b":[2]} undefined an object function () { [code] }');
 	expect(host.notes[1]).toMatch(/^log: Error: no\n {4}at main \(s\.ts:2:/);
 });
 

@@ -21,6 +21,25 @@ describe("a question", () => {
 		expect(asked).toEqual(["which?"]);
 	});
 
+	test.each([
+		["ask", `ctx.ask("which?", { choices: ["a", "\\ud83d"] })`],
+		["agent", `ctx.agent("a", { schema: { enum: ["b", "c\\ude00"] } })`],
+		["agent", `ctx.agent("a", { schema: { type: "object", properties: { "\\ud83d": {} } } })`],
+	])(
+		"whose answer would be none of its choices, since they are half characters, is refused: %s",
+		async (call, asked) => {
+			const run = new Process({ ask: async ({ choices = [] }) => choices[1] });
+			expect(await run.work(script(`return ${asked};`))).toMatchObject({
+				error: {
+					code: "SCRIPT_INVALID",
+					message: expect.stringContaining("to have whole characters"),
+					detail: { call },
+				},
+			});
+			expect(run.made).toEqual([]);
+		},
+	);
+
 	test("that nobody is there to answer ends the run as waiting, once all else is done", async () => {
 		const many = script(`return ctx.parallel([
 			() => ctx.ask("which?"),
