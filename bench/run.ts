@@ -41,6 +41,7 @@ const benches: Readonly<Record<string, Bench>> = {
 		{ steps: [100, 1000, 3000], rounds: 21, histories: [10, 100, 1000, 10_000] },
 		async () => (await import("./snapshot.ts")).benchSnapshot,
 	),
+	start: bench("start", { rounds: 21 }, async () => (await import("./start.ts")).benchStart),
 };
 
 const [name = "", ...args] = process.argv.slice(2);

@@ -37,6 +37,18 @@ test("`pnpm bench snapshot --json` prints one document with a row for each conte
 	expect(report.goals).toHaveLength(10);
 }, 120_000);
 
+test.runIf(process.env.REYN_BUILT === "1")(
+	"`pnpm bench start --json` prints one document with a row for each command and a verdict for each goal",
+	async () => {
+		const report = JSON.parse(await bench("start", "--rounds", "1", "--json"));
+		expect(report).toMatchObject({ bench: "start", rounds: 1 });
+		expect(namesOf(report.rows)).toEqual(["--version", "--help", "log", "branches"]);
+		for (const { ms, ratio } of report.rows) expect(Math.min(ms, ratio)).toBeGreaterThan(0);
+		expect(report.goals).toHaveLength(4);
+	},
+	60_000,
+);
+
 test("`pnpm bench checkout --json` prints one document with what going back costs after resets, among sessions and a verdict for each goal", async () => {
 	const report = JSON.parse(
 		await bench("checkout", "--records", "2000", "--sessions", "10", "--rounds", "1", "--json"),
