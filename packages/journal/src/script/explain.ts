@@ -45,7 +45,7 @@ export interface ExplainedCall {
 	readonly isGuess?: true;
 	/** The tokens that the call will cost: what the same call cost before, else the estimate of the script. Undefined: unknown. */
 	readonly toPay: number | undefined;
-	/** The seq of an earlier start of the same effect, which would be made a second time. */
+	/** The seq of an earlier start of an effect that this call makes a second time, or may make so inside of it. */
 	readonly repeats?: Seq;
 }
 
@@ -355,7 +355,8 @@ class Explorer {
 
 	#whyLive(id: Identity, here: Memory | undefined): Pick<ExplainedCall, "why" | "differs" | "seq" | "repeats"> {
 		const { memo, isOver } = this.#ports;
-		const repeats = repeatsOf(startsDurably(id.purity) ? memo.effectLike(id)?.entry.started : memo.effectInside(id));
+		const itself = startsDurably(id.purity) ? memo.effectLike(id)?.entry.started : undefined;
+		const repeats = repeatsOf(itself ?? memo.effectInside(id));
 		const path = `${id.lane}[${id.place?.at}]`;
 		// A call that was begun and has no outcome is this very one.
 		if (here && here.id.fp !== id.fp) {

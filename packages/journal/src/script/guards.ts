@@ -80,16 +80,17 @@ export function guardRealm(fail: Fail): void {
 		const { prototype } = Function;
 		const native = prototype.toString;
 		const { endsWith, startsWith } = String.prototype;
-		function text(this: unknown): string {
-			const whole = apply(native, this, []);
-			if (apply(endsWith, whole, ["{ [native code] }"])) return whole;
-			const name = getOwnPropertyDescriptor(this as object, "name")?.value;
-			const said = typeof name === "string" ? name : "";
-			if (!apply(startsWith, whole, ["class"])) return `function ${said}() { [code] }`;
-			return said === "" ? "class { [code] }" : `class ${said} { [code] }`;
-		}
-		defineProperty(text, "name", { value: native.name, configurable: true });
-		replace(prototype, "toString", text);
+		const guarded = {
+			toString(this: unknown): string {
+				const whole = apply(native, this, []);
+				if (apply(endsWith, whole, ["{ [native code] }"])) return whole;
+				const name = getOwnPropertyDescriptor(this as object, "name")?.value;
+				const said = typeof name === "string" ? name : "";
+				if (!apply(startsWith, whole, ["class"])) return `function ${said}() { [code] }`;
+				return said === "" ? "class { [code] }" : `class ${said} { [code] }`;
+			},
+		};
+		replace(prototype, "toString", guarded.toString);
 	}
 
 	function guardMath(): void {

@@ -309,6 +309,9 @@ const parsedText = (program: Program): string =>
 	JSON.stringify(program, function (this: AnyNode | { value?: unknown }, key, value: unknown) {
 		if (key === "start" || key === "end") return undefined;
 		if (key === "raw" && "value" in this && typeof this.value === "string") return undefined;
+		// A function gets the name of what it is assigned to, but of nothing between parentheses.
+		if (isNode(value) && "left" in value && value.left.start !== value.start)
+			return { ...value, isInParentheses: true };
 		return typeof value === "bigint" ? String(value) : value;
 	});
 

@@ -47,8 +47,18 @@ interface Answer {
 	usedBy?: string | undefined;
 }
 
+/** An effect that was started inside a call of the script. */
+interface EffectInside {
+	readonly revision: number;
+	readonly call: string;
+	/** Names it within the call. */
+	readonly step: string;
+	readonly seq: Seq;
+}
+
 /** What was recorded of an earlier revision. */
 interface Revision {
+	readonly number: number;
 	/** By key. */
 	readonly calls: ReadonlyMap<string, Remembered>;
 	readonly steps: Recorded;
@@ -103,10 +113,8 @@ export class ScriptMemo {
 	readonly #byOutcome = new Map<Seq, Remembered>();
 	/** The newest entry with a result, of all revisions, by fingerprint. */
 	readonly #completed = new Map<string, JournalEntry>();
-	/** The effects that were started inside each call of the script, of all revisions: the newest start, by the fingerprint of the step. */
-	readonly #effectsIn = new Map<string, Map<string, Seq>>();
-	/** The calls with effects inside, by their lane, and by their fingerprint. */
-	readonly #callsWithEffects = new Map<string, Set<string>>();
+	/** The effects that were started inside calls of the script, of all revisions, by the lane of the call, and by its fingerprint. */
+	readonly #effectsInside = new Map<string, EffectInside[]>();
 	/** The calls of the script that have a record of their own: one that was cut may have none. */
 	readonly #calls = new Map<string, Identity>();
 	/** The newest call at a position, of all revisions, by lane and position. */
@@ -159,7 +167,12 @@ export class ScriptMemo {
 		const isEffect = record.kind === stepStarted.kind || (id.adopts !== undefined && !from);
 		if (isEffect && startsDurably(id.purity)) {
 			this.#lastEffect = record.seq;
-			if (isInner(id.lane)) this.#effectInside(callOf(id), id.fp, record.seq);
+			if (isInner(id.lane)) {
+				const call = callOf(id);
+				const step = `${id.lane.slice(call.length)} ${entryKey(id)}`;
+				const effect = { revision: this.#revision, call, step, seq: record.seq };
+				for (const key of [laneOf(call), shortOf(call)]) push(this.#effectsInside, key, effect);
+			}
 		}
 		if (earlier) return;
 		if (found.entry.order !== undefined && found.entry.outcome?.seq === record.seq)
@@ -278,23 +291,32 @@ export class ScriptMemo {
 
 	/**
 	 * The newest effect that an earlier revision has started inside a call that this one may stand for, and that is not made again here so
-	 * far: inside one of its kind in its place, one that was cut in its lane, or an equal one elsewhere.
+	 * far. That call is the same one; or, in a revision that had this one nowhere, one of its kind in its lane that this revision has not,
+	 * or an equal one elsewhere.
 	 */
 	effectInside(id: Identity): Seq | undefined {
-		const { kind, lane, place, fp, purity } = id;
-		const alike = this.#callsWithEffects.get(fp.slice(0, SHORT)) ?? new Set<string>();
-		const standsFor = (call: string): boolean => {
-			const known = this.#calls.get(call);
-			return known ? known.kind === kind && known.place?.at === place?.at : purity === "llm";
+		const own = innerLane(id);
+		const inLane = this.#effectsInside.get(id.lane) ?? [];
+		const alike = this.#effectsInside.get(id.fp.slice(0, SHORT)) ?? [];
+		const isOfThis = ({ call, revision }: EffectInside): boolean =>
+			revision === this.#revision || (this.#continued.get(call) ?? []).some(({ number }) => number === revision);
+		const had = new Set(inLane.filter(({ call }) => call === own).map(({ revision }) => revision));
+		for (const { number, calls } of this.#byRevision.values()) if (calls.has(keyOf(id))) had.add(number);
+		// Another call that this revision has goes on there.
+		const isLeft = (each: EffectInside): boolean => {
+			if (isOfThis(each) || each.call === own) return !isOfThis(each);
+			return !had.has(each.revision) && !this.#answers.has(each.call) && !this.#continued.has(each.call);
 		};
-		const near = [...(this.#callsWithEffects.get(lane) ?? [])].filter((call) => alike.has(call) || standsFor(call));
-		// Those of this revision are calls of their own.
-		const isOurs = (call: string): boolean => this.#answers.has(call) || this.#continued.has(call);
-		const made = isOurs(innerLane(id)) ? this.#effectsIn.get(innerLane(id)) : undefined;
-		const seqs = [...new Set([...near, ...alike])]
-			.filter((call) => !isOurs(call))
-			.flatMap((call) => [...(this.#effectsIn.get(call) ?? [])])
-			.flatMap(([step, seq]) => (made?.has(step) ? [] : [seq]));
+		const isAlike = ({ call }: EffectInside): boolean => {
+			// Only of an agent there may be no record but of what is inside.
+			const { kind, name } = this.#calls.get(call) ?? { kind: "agent", name: id.name };
+			return kind === id.kind && (kind === "agent" || name === id.name);
+		};
+		const made = stepsOf(inLane.filter(isOfThis));
+		const left = new Set([...inLane.filter(isAlike), ...alike].filter(isLeft));
+		const seqs = [...Map.groupBy(left, ({ revision }) => revision).values()].flatMap((of) =>
+			[...stepsOf(of)].flatMap(([step, starts]) => starts.slice(made.get(step)?.length ?? 0)),
+		);
 		return seqs.length > 0 ? Math.max(...seqs) : undefined;
 	}
 
@@ -313,7 +335,7 @@ export class ScriptMemo {
 			this.#versions[this.#revision - 1] = version;
 			return;
 		}
-		this.#byRevision.set(this.#revision, { calls: this.#here, steps: this.#steps });
+		this.#byRevision.set(this.#revision, { number: this.#revision, calls: this.#here, steps: this.#steps });
 		if (this.#isApart) {
 			this.#before = new Map();
 			this.#together = this.#revision;
@@ -348,14 +370,6 @@ export class ScriptMemo {
 	/** May an effect rest on the world's answer of an earlier revision? */
 	#isSettled({ entry, isSettled }: Remembered): boolean {
 		return isSettled || this.#lastEffect > (entry.order ?? entry.outcome?.seq ?? 0);
-	}
-
-	#effectInside(call: string, step: string, seq: Seq): void {
-		const inside = this.#effectsIn.get(call);
-		if (inside) inside.set(step, seq);
-		else this.#effectsIn.set(call, new Map([[step, seq]]));
-		for (const key of [laneOf(call), shortOf(call)])
-			this.#callsWithEffects.set(key, (this.#callsWithEffects.get(key) ?? new Set()).add(call));
 	}
 
 	/** Updates the entries of all calls, after an end or a changed world answer has changed what they mean. */
@@ -475,6 +489,14 @@ const shortOf = (call: string): string => /([0-9a-f]+):\d+$/.exec(call)?.[1] ?? 
 
 /** Hex digits of a fingerprint in the name of a lane. */
 const SHORT = 16;
+
+/** The newest start of each effect, by the step: calls that are alike make it once each. */
+function stepsOf(effects: readonly EffectInside[]): ReadonlyMap<string, readonly Seq[]> {
+	const newest = new Map(effects.map((each) => [`${each.call} ${each.step}`, each]));
+	const steps = new Map<string, Seq[]>();
+	for (const { step, seq } of newest.values()) push(steps, step, seq);
+	return steps;
+}
 
 /** By what an inner step is known: its key, and in a loop its round. */
 const namesOf = (step: RecordedStep): readonly string[] => [

@@ -714,6 +714,51 @@ describe("a text whose edit touches nothing, run again", () => {
 		},
 	);
 
+	/** An agent in several texts, killed in a round of each but the last: the start that its row names then, counted from the first. */
+	async function namedLast(texts: readonly string[], cutIn: readonly number[], words?: (round: number) => string) {
+		const { model, seen } = acting(2, (life, round) => round === cutIn[life], "mail", words ?? String);
+		const run = new Run(() => undefined, { model });
+		const source = (text: string): string =>
+			script(
+				text.replace(/\b[A-Z]\b/g, (name) => `await ctx.agent("${name}", { tools: ["mail"], label: "${name}" });`),
+			);
+		for (const [i, text] of texts.slice(0, -1).entries()) {
+			const { length } = run.process.log.records;
+			await run.live(source(text));
+			const { records } = run.process.log;
+			const lost = records.findIndex(({ data }, at) => at >= length && isOfRound(JSON.stringify(data)));
+			if (cutIn[i] !== undefined && lost >= 0) run.lose(records.length - lost);
+			seen.life++;
+		}
+		const { calls } = await run.process.explain(source(texts.at(-1) as string));
+		const starts = run.process.log.records.filter(({ kind }) => kind === "step_started").map(({ seq }) => seq);
+		return calls.flatMap(({ kind, repeats }) => (kind === "agent" ? [repeats && starts.indexOf(repeats)] : []));
+	}
+
+	test.each([
+		["behind a call that is new", ["A", `await ctx.now(); A`, `await ctx.now(); A`], [2, 1], undefined, [1]],
+		["behind one that is gone", [`await ctx.now(); A`, "A", "A"], [2, 1], undefined, [1]],
+		[
+			"behind one that is new, in a text that is edited again",
+			["A", `await ctx.now(); A`, `void 1; await ctx.now(); A`],
+			[2, 1],
+			undefined,
+			[1],
+		],
+		["with effects that are equal", ["A", "B", "B"], [2, 1], () => "same", [1]],
+		[
+			"that came to its end, moved and was killed, with other words",
+			["A", `await ctx.now(); A`, `await ctx.now(); B`],
+			[9, 1],
+			undefined,
+			[2],
+		],
+		["all of whose effects are made again", ["A", "B", "B"], [2, 2], undefined, [undefined]],
+		["beside one that is as it was", ["A B", "A C", "A C"], [9, 9], undefined, [undefined, undefined]],
+	] as const)("says which effect is still to be made again of an agent %s", async (_, texts, cutIn, words, named) => {
+		expect(await namedLast(texts, cutIn, words)).toEqual(named);
+	});
+
 	test.each([
 		["goes into a phase", "A", `await ctx.phase("p", async () => { A });`],
 		["comes sooner", "await ctx.now(); A", "A"],

@@ -50,6 +50,8 @@ describe("a text is another program", () => {
 		["a number with another end", "f(1n);", "f(1);"],
 		["parentheses that group", "f((1 + 2) * 3);", "f(1 + 2 * 3);"],
 		["a chain that is cut", "f((a?.b).c);", "f(a?.b.c);"],
+		["a name that is none between parentheses", "let g; g = () => 1;", "let g; (g) = () => 1;"],
+		["the same in a pattern", "let g; [g = () => 1] = [];", "let g; [(g) = () => 1] = [];"],
 		["null and what is too large for a number", "f(null);", "f(1e999);"],
 		["what stands first", "f(1); f(2);", "f(2); f(1);"],
 	])("by %s", (_, one, other) => {
