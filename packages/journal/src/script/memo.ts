@@ -290,7 +290,7 @@ export class ScriptMemo {
 	}
 
 	/**
-	 * The newest effect that an earlier revision has started inside a call that this one may stand for, and that is not made again here so
+	 * The newest effect that an earlier revision has started inside a call that this one may stand for, and that it has not made again so
 	 * far. That call is the same one; or, in a revision that had this one nowhere, one of its kind in its lane that this revision has not,
 	 * or an equal one elsewhere.
 	 */
@@ -312,7 +312,7 @@ export class ScriptMemo {
 			const { kind, name } = this.#calls.get(call) ?? { kind: "agent", name: id.name };
 			return kind === id.kind && (kind === "agent" || name === id.name);
 		};
-		const made = stepsOf(inLane.filter(isOfThis));
+		const made = stepsOf(inLane.filter((each) => each.call === own && isOfThis(each)));
 		const left = new Set([...inLane.filter(isAlike), ...alike].filter(isLeft));
 		const seqs = [...Map.groupBy(left, ({ revision }) => revision).values()].flatMap((of) =>
 			[...stepsOf(of)].flatMap(([step, starts]) => starts.slice(made.get(step)?.length ?? 0)),

@@ -714,6 +714,8 @@ describe("a text whose edit touches nothing, run again", () => {
 		},
 	);
 
+	const same = (): string => "same";
+
 	/** An agent in several texts, killed in a round of each but the last: the start that its row names then, counted from the first. */
 	async function namedLast(texts: readonly string[], cutIn: readonly number[], words?: (round: number) => string) {
 		const { model, seen } = acting(2, (life, round) => round === cutIn[life], "mail", words ?? String);
@@ -745,7 +747,7 @@ describe("a text whose edit touches nothing, run again", () => {
 			undefined,
 			[1],
 		],
-		["with effects that are equal", ["A", "B", "B"], [2, 1], () => "same", [1]],
+		["with effects that are equal", ["A", "B", "B"], [2, 1], same, [1]],
 		[
 			"that came to its end, moved and was killed, with other words",
 			["A", `await ctx.now(); A`, `await ctx.now(); B`],
@@ -754,6 +756,7 @@ describe("a text whose edit touches nothing, run again", () => {
 			[2],
 		],
 		["all of whose effects are made again", ["A", "B", "B"], [2, 2], undefined, [undefined]],
+		["behind an equal one that is recalled", ["A A", "A await ctx.now(); A"], [9], same, [undefined, 3]],
 		["beside one that is as it was", ["A B", "A C", "A C"], [9, 9], undefined, [undefined, undefined]],
 	] as const)("says which effect is still to be made again of an agent %s", async (_, texts, cutIn, words, named) => {
 		expect(await namedLast(texts, cutIn, words)).toEqual(named);
