@@ -297,16 +297,15 @@ export class ScriptMemo {
 	effectInside(id: Identity): Seq | undefined {
 		const own = innerLane(id);
 		const inLane = this.#effectsInside.get(id.lane) ?? [];
-		const alike = this.#effectsInside.get(id.fp.slice(0, SHORT)) ?? [];
+		const alike = this.#effectsInside.get(shortOf(own)) ?? [];
 		const isOfThis = ({ call, revision }: EffectInside): boolean =>
 			revision === this.#revision || (this.#continued.get(call) ?? []).some(({ number }) => number === revision);
 		const had = new Set(inLane.filter(({ call }) => call === own).map(({ revision }) => revision));
 		for (const { number, calls } of this.#byRevision.values()) if (calls.has(keyOf(id))) had.add(number);
 		// Another call that this revision has goes on there.
-		const isLeft = (each: EffectInside): boolean => {
-			if (isOfThis(each) || each.call === own) return !isOfThis(each);
-			return !had.has(each.revision) && !this.#answers.has(each.call) && !this.#continued.has(each.call);
-		};
+		const isElsewhere = ({ call }: EffectInside): boolean => this.#answers.has(call) || this.#continued.has(call);
+		const isLeft = (each: EffectInside): boolean =>
+			!isOfThis(each) && (each.call === own || !(had.has(each.revision) || isElsewhere(each)));
 		const isAlike = ({ call }: EffectInside): boolean => {
 			// Only of an agent there may be no record but of what is inside.
 			const { kind, name } = this.#calls.get(call) ?? { kind: "agent", name: id.name };
@@ -486,9 +485,6 @@ const laneOf = (call: string): string => call.slice(0, call.lastIndexOf("/"));
 
 /** The fingerprint in the key of a call, cut as it is there. */
 const shortOf = (call: string): string => /([0-9a-f]+):\d+$/.exec(call)?.[1] ?? "";
-
-/** Hex digits of a fingerprint in the name of a lane. */
-const SHORT = 16;
 
 /** The newest start of each effect, by the step: calls that are alike make it once each. */
 function stepsOf(effects: readonly EffectInside[]): ReadonlyMap<string, readonly Seq[]> {

@@ -23,8 +23,8 @@ export const isSameVersion = (a: Version, b: Version): boolean =>
 export const scriptStarted = defineRecord("script_started", z.object({ run, name: z.string(), ...version }));
 
 /**
- * A resume of a run. With another script or other arguments (see {@link isSameVersion}) a new revision begins: calls of earlier revisions are then found by their
- * chains, or as `reuse` says.
+ * A resume of a run. With another script or other arguments (see {@link isSameVersion}) a new revision begins: calls of earlier
+ * revisions are then found by their chains, or as `reuse` says.
  */
 export const scriptResumed = defineRecord(
 	"script_resumed",
