@@ -75,15 +75,17 @@ const wholeLog = (log: string): BranchIndex => ({
 	bases: [],
 });
 
+/** The index of a log as it is stored; undefined: there is none. */
+export const storedBranchIndex = (kept: BlobStore): Promise<Uint8Array | undefined> => kept.get(NAME);
+
 /**
- * Reads and checks the index of a log.
+ * Checks the index of a log as it was stored.
  *
  * @throws TimetravelError `TIMETRAVEL_INDEX` when the log was truncated and it is missing, damaged or of another log, or of
  * another time of this one
  */
-export async function readBranchIndex(kept: BlobStore | undefined, wal: Wal): Promise<BranchIndex> {
+export async function branchIndexOf(bytes: Uint8Array | undefined, wal: Wal): Promise<BranchIndex> {
 	const { id: log, first, tip } = wal;
-	const bytes = await kept?.get(NAME);
 	if (!bytes) {
 		if (first === 1) return wholeLog(log);
 		throw unusable(`is missing, and the log begins at seq ${first}`);

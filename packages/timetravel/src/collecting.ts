@@ -181,9 +181,7 @@ export class Collecting {
 
 	async #truncate(index: BranchIndex): Promise<void> {
 		await this.#reading.retained.truncate(index);
-		this.#reading.timelineIndex.checkpoints = this.#reading.timelineIndex.checkpoints.filter(({ seq }) =>
-			this.#reading.retained.has(seq),
-		);
+		this.#reading.timelineIndex.forget((seq) => this.#reading.retained.has(seq));
 		await this.#reading.timelineIndex.renew(index);
 	}
 

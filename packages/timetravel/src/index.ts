@@ -9,7 +9,7 @@ export type { Live } from "./live.ts";
 export type { Checkout, CheckoutOptions, StepOptions, Stepped } from "./moving.ts";
 export type { TimelineOptions } from "./options.ts";
 export type { OutcomeReport, Outcomes } from "./outcomes.ts";
-export type { Checkpoint, Label } from "./reading.ts";
+export type { Checkpoint, Label, Window } from "./reading.ts";
 export { checkpoint, isOutside, label, reset, resetSettled, stepLate, timetravelRecords } from "./records.ts";
 export type { Floor, RetentionPolicy, Unfolded, Unknown } from "./retention.ts";
 export { type Covers, openSession, type Session, type Work } from "./session.ts";

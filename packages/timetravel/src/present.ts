@@ -5,7 +5,7 @@ import { type Live, type LiveState, Lives } from "./live.ts";
 import type { TimelineOptions } from "./options.ts";
 import { type Outcome, outcomesBeyond, scopesBeyond } from "./outcomes.ts";
 import type { Reading } from "./reading.ts";
-import { stepLate } from "./records.ts";
+import { reset, stepLate } from "./records.ts";
 import type { Moved } from "./steps.ts";
 import type { WholeLog } from "./whole-log.ts";
 
@@ -14,6 +14,8 @@ export class Present {
 	readonly #whole: WholeLog;
 	readonly #options: Pick<TimelineOptions, "outcomes" | "readOnly">;
 	readonly #lives: Lives;
+	/** Those whose line another process has left: they stay here until they are made anew. */
+	readonly #left = new Set<LiveState>();
 	/** Collect the records that are appended while a preview is being checked. */
 	readonly listening = new Set<WalRecord[]>();
 
@@ -86,6 +88,23 @@ export class Present {
 		this.#whole.take(appended.record);
 		for (const heard of this.listening) heard.push(appended.record);
 		return appended;
+	}
+
+	/** Folds records that another process wrote, in the step in which the tip of the log moves past them. */
+	took(records: readonly WalRecord[]): void {
+		for (const record of records) {
+			this.#lives.take(record);
+			this.#whole.take(record);
+			if (reset.is(record)) for (const live of this.#lives.overlapping(record.scope)) this.#left.add(live);
+		}
+	}
+
+	/** Makes the live states anew whose line another process has left. */
+	async catchUp(): Promise<void> {
+		for (const live of this.#left) {
+			if (this.#lives.has(live)) await live.rebuild();
+			this.#left.delete(live);
+		}
 	}
 
 	async rebuild({ target, coverage: { scope } }: Pick<Moved, "target" | "coverage">): Promise<void> {

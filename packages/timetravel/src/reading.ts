@@ -8,7 +8,7 @@ import { Lineage, type Reset } from "./lineage.ts";
 import { recordAt } from "./record-at.ts";
 import { checkpoint, isMeta, isOutside, reset } from "./records.ts";
 import type { Retained } from "./retained.ts";
-import type { TimelineIndex } from "./timeline-index.ts";
+import type { Mark, TimelineIndex } from "./timeline-index.ts";
 import { type Coverage, covers } from "./undo.ts";
 
 /** A checkpoint that one can go back to. */
@@ -22,6 +22,12 @@ export interface Checkpoint {
 	readonly title: string;
 	/** Is it on the line of history that leads to the tip? */
 	readonly active: boolean;
+}
+
+/** A part of what there is: the newest so many before a seq. Default: all. */
+export interface Window {
+	readonly before?: Seq | undefined;
+	readonly limit?: number | undefined;
 }
 
 /** A name that a person gave a seq. */
@@ -63,6 +69,12 @@ export class Reading {
 	/** Updates the lineage with a reset that was just appended. */
 	moved(record: WalRecord): void {
 		if (reset.is(record)) this.#lineage = this.lineage.with(resetOf(record));
+	}
+
+	/** Follows the resets among records that another process wrote, in the step in which the tip of the log moves past them. */
+	took(records: readonly WalRecord[]): void {
+		for (const record of records)
+			if (reset.is(record)) this.#lineage = this.#lineage.advance(record.seq - 1).with(resetOf(record));
 	}
 
 	/** The seq of the newest reset, or 0. */
@@ -113,11 +125,19 @@ export class Reading {
 		return this.retained.index.records.find((record) => record.seq === seq) ?? recordAt(this.wal, seq);
 	}
 
-	checkpoints(scope: Scope): readonly Checkpoint[] {
-		const { lineage } = this;
-		return this.timelineIndex.checkpoints
-			.filter((mark) => within(mark.scope, scope))
-			.map((mark) => ({ ...mark, active: lineage.isActive({ ...mark, kind: checkpoint.kind }) }));
+	checkpoints(
+		scope: Scope,
+		{ before = Number.POSITIVE_INFINITY, limit = Number.POSITIVE_INFINITY }: Window,
+	): readonly Checkpoint[] {
+		const { lineage, timelineIndex } = this;
+		const marks = timelineIndex.checkpoints;
+		const found: Checkpoint[] = [];
+		for (let at = countBelow(marks, before) - 1; at >= 0 && found.length < limit; at--) {
+			const mark = marks[at] as Mark;
+			if (within(mark.scope, scope))
+				found.push({ ...mark, active: lineage.isActive({ ...mark, kind: checkpoint.kind }) });
+		}
+		return found.reverse();
 	}
 
 	async labels(): Promise<readonly Label[]> {
@@ -144,6 +164,17 @@ export class Reading {
 			throw error;
 		}
 	}
+}
+
+/** How many of these, which are in order, come before a seq. */
+function countBelow(marks: readonly { readonly seq: Seq }[], before: Seq): number {
+	let [low, high] = [0, marks.length];
+	while (low < high) {
+		const middle = (low + high) >>> 1;
+		if ((marks[middle] as { readonly seq: Seq }).seq < before) low = middle + 1;
+		else high = middle;
+	}
+	return low;
 }
 
 /** The path with facts at hand. Records that were not looked through yet are all read, since a fact may lie anywhere among them. */

@@ -2,7 +2,14 @@
 import { collect, SnapshotStore, type Sources } from "@reyn/snapshot";
 import { projectionsIn } from "@reyn/snapshot/internal";
 import { type BlobStore, type Scope, type Seq, scopeKey, type Wal } from "@reyn/wal";
-import { type BranchIndex, isKept, pathIn, readBranchIndex, writeBranchIndex } from "./branch-index.ts";
+import {
+	type BranchIndex,
+	branchIndexOf,
+	isKept,
+	pathIn,
+	storedBranchIndex,
+	writeBranchIndex,
+} from "./branch-index.ts";
 import { TimetravelError } from "./errors.ts";
 import type { Lineage, Reset } from "./lineage.ts";
 import { isOutside } from "./records.ts";
@@ -25,20 +32,47 @@ export class Retained {
 	readonly #place: Place | undefined;
 	readonly #wal: Wal;
 	#index: BranchIndex;
+	/** The index as it was read. */
+	#stored: Uint8Array | undefined;
 	/** Has a truncation begun, in this process or an earlier one, that may not be finished? */
 	#truncating: boolean;
 
-	private constructor(blobs: BlobStore | undefined, wal: Wal, index: BranchIndex) {
+	private constructor(blobs: BlobStore | undefined, wal: Wal, index: BranchIndex, stored: Uint8Array | undefined) {
 		const bases = blobs && new SnapshotStore(blobs);
 		this.#place = bases && { blobs, bases, whole: bases.below(WHOLE) };
 		this.#wal = wal;
 		this.#index = index;
+		this.#stored = stored;
 		this.#truncating = index.retainedFrom > 1;
 	}
 
 	/** @throws TimetravelError `TIMETRAVEL_INDEX` */
 	static async open(blobs: BlobStore | undefined, wal: Wal): Promise<Retained> {
-		return new Retained(blobs, wal, await readBranchIndex(blobs, wal));
+		const stored = blobs && (await storedBranchIndex(blobs));
+		return new Retained(blobs, wal, await branchIndexOf(stored, wal), stored);
+	}
+
+	/**
+	 * Looks at what another process may have taken away since.
+	 *
+	 * @param catchUp moves the tip of the log to what is durable by now; what the index speaks of is durable when it is written
+	 * @returns has it?
+	 * @throws as `open` does
+	 */
+	async refresh(catchUp: () => Promise<unknown>): Promise<boolean> {
+		for (let looks = 1; ; looks++) {
+			const stored = this.#place && (await storedBranchIndex(this.#place.blobs));
+			await catchUp();
+			if (isSame(stored, this.#stored) && this.#wal.first <= this.retainedFrom) return false;
+			try {
+				this.#index = await branchIndexOf(stored, this.#wal);
+				this.#stored = stored;
+				return true;
+			} catch (error) {
+				// The log may have been truncated once more meanwhile: then there is a newer one.
+				if (looks === 3) throw error;
+			}
+		}
 	}
 
 	/** @throws TimetravelError `TIMETRAVEL_NOT_KEPT` */
@@ -164,3 +198,6 @@ export class Retained {
 		await collect(this.#place.whole, { keep: (_, seq) => seq === this.retainedFrom - 1 });
 	}
 }
+
+const isSame = (a: Uint8Array | undefined, b: Uint8Array | undefined): boolean =>
+	a === b || (a !== undefined && b !== undefined && Buffer.compare(a, b) === 0);

@@ -125,6 +125,20 @@ export class TimelineIndex {
 		return this.#reading;
 	}
 
+	/** Takes records that another process wrote, all that are new. For a reader, which has read all that there was. */
+	took(records: readonly WalRecord[]): void {
+		for (const record of records) {
+			this.seen = record.seq;
+			this.sessionRanges.add(record.seq, record.scope);
+			this.#take(record);
+		}
+	}
+
+	/** Forgets the checkpoints that were taken away. */
+	forget(has: (seq: Seq) => boolean): void {
+		this.checkpoints = this.checkpoints.filter(({ seq }) => has(seq));
+	}
+
 	/** Adds a checkpoint before it is durable, since its writer may ask for it at once. */
 	wrote(record: WalRecord<CheckpointData>): void {
 		this.checkpoints.push(markOf(record));

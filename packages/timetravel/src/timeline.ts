@@ -11,7 +11,7 @@ import type { Live } from "./live.ts";
 import { type Checkout, type CheckoutOptions, Mover, type StepOptions, type Stepped } from "./moving.ts";
 import type { TimelineOptions } from "./options.ts";
 import { Present } from "./present.ts";
-import { type Checkpoint, type Label, Reading } from "./reading.ts";
+import { type Checkpoint, type Label, Reading, type Window } from "./reading.ts";
 import { Retained } from "./retained.ts";
 import type { RetentionPolicy } from "./retention.ts";
 import { Sessions } from "./session.ts";
@@ -47,6 +47,8 @@ export class Timeline implements Moving {
 	readonly #checkpoints: Checkpoints;
 	readonly #mover: Mover;
 	readonly #collecting: Collecting;
+	readonly #readOnly: boolean;
+	#refreshing: Promise<void> = Promise.resolve();
 	/** The open sessions; use {@link openSession}. */
 	readonly sessions: Sessions;
 	/** States of projections that follow the log: abandoned records count too, and no move changes them. */
@@ -59,6 +61,7 @@ export class Timeline implements Moving {
 		const present = new Present(reading, whole, options);
 		const checkpoints = new Checkpoints(reading, present, whole, options);
 		this.#reading = reading;
+		this.#readOnly = options.readOnly ?? false;
 		this.wholeLog = whole;
 		this.#present = present;
 		this.#checkpoints = checkpoints;
@@ -73,6 +76,34 @@ export class Timeline implements Moving {
 		});
 		this.#mover = new Mover({ reading, present, checkpoints, sessions: this.sessions, options });
 		this.#collecting = new Collecting(reading, whole, options, (seq) => checkpoints.snapped(seq));
+	}
+
+	/**
+	 * Brings a reader up to what is durable by now: afterwards it is as if it were opened anew. A state that is asked for meanwhile may
+	 * be of any moment between. For a writer nothing happens.
+	 *
+	 * @param taken gets the new records in order, some at a time, in the step in which they count
+	 * @throws WalError as `refresh` of a log does; TimetravelError `TIMETRAVEL_INDEX`. Calling again goes on; after `WAL_TRUNCATED` open the timeline anew
+	 */
+	refresh(taken: (records: readonly WalRecord[]) => void = () => {}): Promise<void> {
+		if (!this.#readOnly) return Promise.resolve();
+		const refreshed = this.#refreshing.then(() => this.#refresh(taken));
+		this.#refreshing = refreshed.catch(() => {});
+		return refreshed;
+	}
+
+	async #refresh(taken: (records: readonly WalRecord[]) => void): Promise<void> {
+		const { wal, retained, timelineIndex } = this.#reading;
+		const isCut = await retained.refresh(() =>
+			wal.refresh((records) => {
+				this.#reading.took(records);
+				timelineIndex.took(records);
+				this.#present.took(records);
+				taken(records);
+			}),
+		);
+		if (isCut) timelineIndex.forget((seq) => retained.has(seq));
+		await this.#present.catchUp();
 	}
 
 	/** The resets up to now as a value: paths, ancestry, branches. */
@@ -138,9 +169,9 @@ export class Timeline implements Moving {
 		return this.#reading.record(seq);
 	}
 
-	/** Every checkpoint that one can go back to, oldest first, abandoned ones included. */
-	checkpoints(scope: Scope = {}): readonly Checkpoint[] {
-		return this.#reading.checkpoints(scope);
+	/** The checkpoints that one can go back to, oldest first, abandoned ones included: all, or the newest so many before a seq. */
+	checkpoints(scope: Scope = {}, window: Window = {}): readonly Checkpoint[] {
+		return this.#reading.checkpoints(scope, window);
 	}
 
 	branches(): readonly Branch[] {

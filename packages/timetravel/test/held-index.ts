@@ -3,8 +3,8 @@ import { memorySnapshots, type SnapshotStore } from "@reyn/snapshot";
 import type { BlobStore, Wal, WalRecord } from "@reyn/wal";
 import { type Unparsed, unparsed } from "@reyn/wal/internal";
 import { expect } from "vitest";
-import { readBranchIndex } from "../src/branch-index.ts";
 import type { UndoRules } from "../src/index.ts";
+import { Retained } from "../src/retained.ts";
 import { StoredIndex } from "../src/stored-index.ts";
 import { rulesOf, TimelineIndex } from "../src/timeline-index.ts";
 
@@ -24,7 +24,7 @@ export async function expectSameIndex({
 	undoRules = {},
 	keptKinds = [],
 }: Shelf): Promise<number> {
-	const of = { wal, branches: await readBranchIndex(kept, wal), undoRules, keptKinds, readOnly: true };
+	const of = { wal, branches: (await Retained.open(kept, wal)).index, undoRules, keptKinds, readOnly: true };
 	const stored = await TimelineIndex.open({ ...of, snapshots });
 	const read = await TimelineIndex.open({ ...of, snapshots: memorySnapshots() });
 	expect(held(stored)).toEqual(held(read));
@@ -33,7 +33,7 @@ export async function expectSameIndex({
 
 /** Those that are believed. */
 export async function partsOf({ wal, snapshots, kept, undoRules = {}, keptKinds = [] }: Shelf) {
-	const from = (await readBranchIndex(kept, wal)).retainedFrom - 1;
+	const from = (await Retained.open(kept, wal)).retainedFrom - 1;
 	const rules = rulesOf({ undoRules, keptKinds });
 	return new StoredIndex(snapshots, { wal, from, rules }).load((unparsed(wal) as Unparsed).parsed);
 }

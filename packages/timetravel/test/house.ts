@@ -16,7 +16,13 @@ import {
 	within,
 } from "@reyn/wal";
 import { z } from "zod";
-import { type RetentionPolicy, type Timeline, timetravelRecords, type UndoRules } from "../src/index.ts";
+import {
+	type RetentionPolicy,
+	type Timeline,
+	type TimelineOptions,
+	timetravelRecords,
+	type UndoRules,
+} from "../src/index.ts";
 import { openedTimeline } from "../src/timeline.ts";
 
 export const alice: Scope = { agent: "alice" };
@@ -36,6 +42,8 @@ export const asked = defineRecord("asked", text);
 export const answered = defineRecord("answered", text);
 /** A fact about the world, which no rewind takes back. */
 export const noted = defineRecord("fact_noted", text);
+
+const records = [said, did, asked, answered, noted, ...timetravelRecords];
 
 /** Everything that was said and done, in order. */
 export const story = defineProjection<string[]>({
@@ -115,21 +123,9 @@ export class House implements AsyncDisposable {
 	/** As a process starts: log, timeline, whatever a crash left unfinished. */
 	static async open(options: HouseOptions = {}): Promise<House> {
 		const { engine = memoryEngine(), snapshots = memorySnapshots(), kept = memoryBlobs() } = options;
-		const { projections = [story, waiting] } = options;
-		const wal = await openWal(engine, { records: [said, did, asked, answered, noted, ...timetravelRecords] });
+		const wal = await openWal(engine, { records });
 		const house = new House(wal, engine, snapshots, kept, options);
-		const of = {
-			wal,
-			snapshots,
-			projections,
-			kept,
-			keptScopes: options.keptScopes ?? (() => houseScopes),
-			snapshotDue: () => true,
-			...(options.undoRules && { undoRules: options.undoRules }),
-			...(options.begins && { begins: options.begins }),
-			...(options.known && { known: options.known }),
-		};
-		house.timeline = await openedTimeline(of, options.partAfter);
+		house.timeline = await openedTimeline(house.#of(wal), options.partAfter);
 		house.timeline.attend({
 			quiet: async ({ coverage: { scope } }) => {
 				await options.quiesce?.(scope);
@@ -141,6 +137,23 @@ export class House implements AsyncDisposable {
 			},
 		});
 		return house;
+	}
+
+	/** What another process reads beside this one. */
+	async reader(): Promise<Timeline> {
+		const wal = await openWal(this.engine, { records, readOnly: true });
+		return openedTimeline({ ...this.#of(wal), readOnly: true }, this.#options.partAfter);
+	}
+
+	#of(wal: Wal): TimelineOptions {
+		const { projections = [story, waiting], keptScopes = () => houseScopes, undoRules, begins, known } = this.#options;
+		const { snapshots, kept } = this;
+		return {
+			...{ wal, snapshots, projections, kept, keptScopes, snapshotDue: () => true },
+			...(undoRules && { undoRules }),
+			...(begins && { begins }),
+			...(known && { known }),
+		};
 	}
 
 	/** The process ends, and another one starts over the same log and the same snapshots. */

@@ -19,6 +19,7 @@ import { z } from "zod";
 import { histories } from "../../../tests/sample.ts";
 import { branchTree } from "../src/branches.ts";
 import { label, openTimeline, reset, type Timeline, type UndoRules, type WholeLive } from "../src/index.ts";
+import { Follower } from "./follower.ts";
 import { expectSameIndex } from "./held-index.ts";
 import {
 	alice,
@@ -163,6 +164,8 @@ const met = {
 	"no more to undo than before": 0,
 	"in a part, and refused": 0,
 	"opened from a stored index": 0,
+	"followed by a reader": 0,
+	"too far ahead of a reader": 0,
 };
 /** In a part, to before the cut, and not refused; and refused though the state could have been made. */
 const parts = { possible: 0, refusedForNothing: 0 };
@@ -207,6 +210,9 @@ class World {
 	/** Seqs before it that can be gone back to. */
 	#below: ReadonlySet<Seq> = new Set();
 	readonly #process = new Mortal();
+	readonly #follower = new Follower();
+	/** The house as whoever follows it has found it. */
+	#read: House | undefined;
 	#wholes: readonly WholeLive[] = [];
 	#killed = false;
 	#without = false;
@@ -261,6 +267,9 @@ class World {
 
 	async end(): Promise<void> {
 		await this.#sameIndex();
+		await this.#follow();
+		met["followed by a reader"] += this.#follower.met.refreshed;
+		met["too far ahead of a reader"] += this.#follower.met.reopened;
 		await this.#house.wal.close();
 	}
 
@@ -343,6 +352,15 @@ class World {
 				break;
 		}
 		await this.#note();
+		// Now and then it looks only once more was written.
+		if (this.#log.length % 3 > 0) await this.#follow();
+	}
+
+	/** What another process sees that reads along, whatever this one does. */
+	async #follow(): Promise<void> {
+		const tip = this.#log.length;
+		this.#read ??= this.#house;
+		await this.#follower.follows(this.#read, [Math.ceil(tip / 2), tip - 1]);
 	}
 
 	/** To any seq there is; when killed, the reset is durable and the rebuild is left to the next process. */

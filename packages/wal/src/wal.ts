@@ -66,7 +66,7 @@ export interface Wal extends Appender, AsyncDisposable {
 	readonly id: string;
 	/** The first seq that this log still has. */
 	readonly first: Seq;
-	/** The last seq given out. A reader's is the last one that was durable when it opened; `follow` goes on from there. */
+	/** The last seq given out. A reader's is the last one that was durable when it opened, or was refreshed; `follow` goes on from there. */
 	readonly tip: Seq;
 	/** The last seq that is on disk. A reader's is its tip. */
 	readonly durableTip: Seq;
@@ -74,7 +74,7 @@ export interface Wal extends Appender, AsyncDisposable {
 	readonly signal: AbortSignal;
 	/** Until when nobody else can become the writer, by this log's clock; undefined when that is as long as this process has it open. */
 	readonly leaseUntil: number | undefined;
-	/** Why more may be durable than a reader's tip, as found when it opened; undefined for a writer, and where nothing is wrong. */
+	/** Why more may be durable than a reader's tip, as found when it looked last; undefined for a writer, and where nothing is wrong. */
 	readonly behind: Behind | undefined;
 	/** Where the log lies, and so what `durable` means: on tmpfs nothing survives a power loss. */
 	readonly place: Place;
@@ -96,6 +96,16 @@ export interface Wal extends Appender, AsyncDisposable {
 	 * none comes twice. Default: those that come after now. A reader follows a writer in another process too.
 	 */
 	follow(options?: Follow): AsyncIterable<WalRecord>;
+	/**
+	 * Moves a reader's tip to what is durable by now. A writer's log is never behind: for it nothing happens. Calls beside each other
+	 * come one after the other.
+	 *
+	 * @param taken gets the new records in order, some at a time, in the step in which the tip moves past them: it must not be asynchronous
+	 * @returns the tip
+	 * @throws WalError `WAL_READ_ONLY` for a look `as recovered`, which is of one moment; `WAL_TRUNCATED` if new records are gone already;
+	 * `WAL_CORRUPT` if the log is another one, or shorter than it was. What `taken` got until then counts
+	 */
+	refresh(taken?: (records: readonly WalRecord[]) => void): Promise<Seq>;
 	/** Takes records before a seq away, in steps as large as the engine has: who reads them gets `WAL_TRUNCATED`. Nothing checks who still needs them. */
 	truncate(options: { readonly before: Seq }): Promise<void>;
 	/** Resolves when so little waits to be written that it is well to append more: for who appends faster than a disk syncs. */
@@ -166,7 +176,8 @@ export async function openWal(at: string | LogEngine, options: OpenWalOptions): 
 			);
 		const { seq, found = seq } = tail;
 		const shown = { ...tail, seq: readOnly === "as recovered" ? found : seq };
-		return new OpenedWal({ log, kinds, clock, at: { place: usual, ...shown }, writer: undefined });
+		const isOfOneMoment = readOnly === "as recovered";
+		return new OpenedWal({ log, kinds, clock, at: { place: usual, ...shown }, writer: undefined, isOfOneMoment });
 	}
 	// Who only reads needs none of it.
 	writerModule ??= await import("./log-writer.ts");
@@ -257,30 +268,35 @@ interface OpenedWalOptions {
 	readonly clock: Clock;
 	readonly at: Pick<Tail, "log" | "first" | "seq" | "torn" | "behind"> & { readonly place: Place };
 	readonly writer: Writing | undefined;
+	/** A look as recovered shows what a power cut may still take: there is no later look that goes on from it. */
+	readonly isOfOneMoment?: boolean;
 }
 
 class OpenedWal implements Wal {
 	readonly id: string;
-	readonly torn: TornTail | undefined;
-	readonly behind: Behind | undefined;
 	readonly place: Place;
 	readonly #log: RealmLog;
 	readonly #kinds: ReadonlyMap<string, AnyRecordKind>;
 	readonly #clock: Clock;
 	readonly #writing: Writing | undefined;
 	readonly #abort = new AbortController();
+	readonly #isOfOneMoment: boolean;
+	#torn: TornTail | undefined;
+	#behind: Behind | undefined;
 	#first: Seq;
 	/** Was the answer of a truncation lost? Who reads asks then. */
 	#isFirstOld = false;
 	#tip: Seq;
 	#crc: string;
+	#refreshing: Promise<unknown> = Promise.resolve();
 	#closing: Promise<void> | undefined;
 	#cancelRenewal = (): void => {};
 
-	constructor({ log, kinds, clock, at, writer }: OpenedWalOptions) {
+	constructor({ log, kinds, clock, at, writer, isOfOneMoment = false }: OpenedWalOptions) {
 		this.id = at.log;
-		this.torn = at.torn.at(-1);
-		this.behind = at.behind;
+		this.#isOfOneMoment = isOfOneMoment;
+		this.#torn = at.torn.at(-1);
+		this.#behind = at.behind;
 		this.place = at.place;
 		this.#log = log;
 		this.#kinds = kinds;
@@ -290,6 +306,14 @@ class OpenedWal implements Wal {
 		this.#tip = at.seq;
 		this.#crc = writer?.lease.tail.crc ?? "";
 		this.#renewLater();
+	}
+
+	get torn(): TornTail | undefined {
+		return this.#torn;
+	}
+
+	get behind(): Behind | undefined {
+		return this.#behind;
 	}
 
 	get first(): Seq {
@@ -406,13 +430,7 @@ class OpenedWal implements Wal {
 			reached = records.at(-1)?.seq ?? reached;
 			yield records;
 		}
-		// A log that ends before what it had is no shorter log: something has cut it.
-		if (reached < last)
-			throw new WalError(
-				"WAL_CORRUPT",
-				`the log ends at seq ${reached}, though ${last} was durable. verifyLog says what is whole`,
-				{ seq: reached + 1, durable: last },
-			);
+		if (reached < last) throw endsEarly(reached, last);
 	}
 
 	async *#subscription(after: Seq, signal: AbortSignal | undefined): AsyncGenerator<readonly StoredRecord[]> {
@@ -421,6 +439,34 @@ class OpenedWal implements Wal {
 		if (after < this.#first - 1) throw truncated(after + 1, this.#first);
 		const either = signal ? AbortSignal.any([signal, this.#abort.signal]) : this.#abort.signal;
 		yield* inOrder(untilAborted(this.#log.subscribe(after, { signal: either }), either), after);
+	}
+
+	refresh(taken: (records: readonly WalRecord[]) => void = () => {}): Promise<Seq> {
+		const refreshed = this.#refreshing.then(() => this.#refresh(taken));
+		this.#refreshing = refreshed.catch(() => {});
+		return refreshed;
+	}
+
+	async #refresh(taken: (records: readonly WalRecord[]) => void): Promise<Seq> {
+		if (this.#closing) throw closed();
+		if (this.#writing) return this.#tip;
+		if (this.#isOfOneMoment)
+			throw new WalError("WAL_READ_ONLY", "a look as recovered is of one moment; to look again, open the log again");
+		const tail = await this.#log.tail();
+		if (tail?.log !== this.id) throw replaced(this.id, tail?.log);
+		// What was durable once is so where nothing says any more how far that is.
+		const through = tail.behind ? Math.max(tail.seq, this.#tip) : tail.seq;
+		if (through < this.#tip) throw endsEarly(through, this.#tip);
+		const take = this.#taking(() => true);
+		for await (const stored of inOrder(this.#log.read(this.#tip, through), this.#tip)) {
+			if (this.#closing) throw closed();
+			const records = stored.flatMap((each) => take(each) ?? []);
+			this.#tip = records.at(-1)?.seq ?? this.#tip;
+			taken(records);
+		}
+		if (this.#tip < through) throw endsEarly(this.#tip, through);
+		[this.#first, this.#torn, this.#behind] = [tail.first, tail.torn.at(-1), tail.behind];
+		return this.#tip;
 	}
 
 	async truncate(options: { readonly before: Seq }): Promise<void> {
@@ -554,6 +600,17 @@ class AppendedRecord implements Appended {
 	get durable(): Promise<void> {
 		return this.#writer.wait(this.seq);
 	}
+}
+
+/** A log that ends before what it had is no shorter log: something has cut it. */
+function endsEarly(reached: Seq, durable: Seq): WalError {
+	const text = `the log ends at seq ${reached}, though ${durable} was durable. verifyLog says what is whole`;
+	return new WalError("WAL_CORRUPT", text, { seq: reached + 1, durable });
+}
+
+function replaced(log: string, found: string | undefined): WalError {
+	const text = `the log ${log} is gone, and ${found ? `the log ${found} is in its place` : "there is none in its place"}. Open it again`;
+	return new WalError("WAL_CORRUPT", text, { log, found });
 }
 
 const closed = (): WalError => new WalError("WAL_CLOSED", "this log is closed; open it again with openWal");

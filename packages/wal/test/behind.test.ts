@@ -47,10 +47,18 @@ test.each<[string, string, (early: Uint8Array) => void]>([
 	const writer = await open();
 	const early = headBytes();
 	for (const text of ["a", "b", "c"]) await writer.append(said({ text })).durable;
+	await using before = await open(true);
 	change(early);
 
+	// What it was shown once is not taken back.
+	expect([before.behind, await before.refresh(), before.behind, await seqs(before)]).toEqual([
+		undefined,
+		4,
+		behind,
+		[1, 2, 3, 4],
+	]);
 	await using reader = await open(true);
-	expect([writer.durableTip, reader.tip]).toEqual([4, 3]);
+	expect([writer.durableTip, reader.tip, await reader.refresh()]).toEqual([4, 3, 3]);
 	expect(await seqs(reader)).toEqual([1, 2, 3]);
 	expect([reader.behind, writer.behind]).toEqual([behind, undefined]);
 	await using recovered = await open("as recovered");
