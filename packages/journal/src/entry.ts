@@ -184,8 +184,9 @@ export function entryAfter(known: JournalEntry | undefined, { kind, data, seq, t
 	// What another line knows of it does not say that this one asks for it.
 	const gone = isAdopted && before?.mayBeGone ? { mayBeGone: true as const } : {};
 	const next = { name, ...label, purity, attempt, after, ...(round === undefined ? {} : { round }), ...begun, ...gone };
-	// A second result of the same call (a world asked again) keeps the place of the first; an adopted outcome has its place here.
-	const isSecond = before?.outcome?.type === "completed" && step.adopts === undefined;
+	// A second result of the same call (a world asked again) keeps the place of the first, but of one that was asked for with what another
+	// answer led to; an adopted outcome has its place here.
+	const isSecond = before?.outcome?.type === "completed" && !isAdopted && !before.mayBeGone;
 	const order = isSecond ? (before.order ?? before.outcome?.seq ?? seq) : seq;
 	switch (kind) {
 		case stepCompleted.kind: {

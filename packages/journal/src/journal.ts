@@ -64,7 +64,7 @@ const empty: JournalState = {
 /** The open lanes of a scope, and the steps of each. */
 export const journal = defineProjection<JournalState>({
 	name: "journal",
-	version: 4,
+	version: 5,
 	schema: laneState,
 	init: () => empty,
 	// Version 3 did not know the end of a script: a failure that one had ended by stays told in its states.

@@ -156,9 +156,9 @@ export class Ticket {
 		this.#order.place(this, 1, seq);
 	}
 
-	/** Places a call whose answer a preview only assumes: it is told after all that are recorded, in the order of `at`. */
-	assumed(at: number): void {
-		this.#order.place(this, ASSUMED, at);
+	/** Places a call whose answer a preview only assumes: it is told after all that are recorded, in the order of `place`. */
+	assumed(place: number): void {
+		this.#order.place(this, ASSUMED, place);
 	}
 
 	/** Moves a call that was recorded before an edit to its new place: its outcome has been recorded again, when its turn came. */
@@ -480,11 +480,14 @@ export class Order {
 	#next(): boolean {
 		if (this.#begun) return false;
 		const first = this.#placed.at(-1);
-		if (first) {
+		const [next] = this.#waiting;
+		// Where answers are assumed, all calls have begun and have their place before one is told.
+		const isAssumed = first?.rank === ASSUMED;
+		if (first && !(isAssumed && next)) {
+			if (isAssumed && this.#open.values().some(({ place }) => place === undefined)) return false;
 			if (!this.#agrees(first)) return false;
 			return this.#tellFirst(first);
 		}
-		const [next] = this.#waiting;
 		if (!next) {
 			if ("onIdle" in this.#options) this.#options.onIdle();
 			return false;

@@ -17,6 +17,7 @@ import {
 import { entryKey, type FailedTry, type From, type Identity, innerLane, type Recall } from "./entry.ts";
 import { isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
 import { failureOf, isFailureOfCall, isStop, recalledAs, thrownAs } from "./failure.ts";
+import { keyOf } from "./idempotency-key.ts";
 import type { Lane } from "./lane.ts";
 import { rankOf, type Ticket } from "./order.ts";
 import { deniedBy, type GatedCall, isGated, isVerdict, type Verdict, waitingFor } from "./permit.ts";
@@ -448,7 +449,7 @@ class Performance<T> implements Asked<T> {
 	async #call(attempt: number, started: Seq | undefined, prepared: unknown): Promise<Made<T>> {
 		const { timeoutMs } = this.#step;
 		const { name } = this.#id;
-		const key = started === undefined ? {} : { idempotencyKey: this.#keyOf(started) };
+		const key = started === undefined ? {} : { idempotencyKey: keyOf(this.#using.logId, started) };
 		// A call that has its place already is being waited for by all others, so its inner steps cannot wait for their turn.
 		const isAlone = this.#ticket?.place !== undefined;
 		const { timers = systemTimers } = this.#using;
@@ -693,7 +694,7 @@ class Performance<T> implements Asked<T> {
 		if (!reconcile) return { kind: "unknown" };
 		const { name } = this.#id;
 		const asking = async (): Promise<Reconciled<T>> => {
-			const given: unknown = await reconcile.call(this.#step, this.#keyOf(started), prepared);
+			const given: unknown = await reconcile.call(this.#step, keyOf(this.#using.logId, started), prepared);
 			if (isReconciled(given)) return given;
 			throw new TypeError(`its reconcile gave ${inspect(given, { depth: 0 })}, which is no answer`);
 		};
@@ -754,10 +755,6 @@ class Performance<T> implements Asked<T> {
 	get #after(): { after?: Seq; within?: Seq } {
 		const { within } = this.#using;
 		return { ...(this.#ticket && { after: this.#ticket.after }), ...(within === undefined ? {} : { within }) };
-	}
-
-	#keyOf(started: Seq): string {
-		return `${this.#using.logId}:${started}`;
 	}
 }
 

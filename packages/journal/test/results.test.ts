@@ -7,6 +7,7 @@ import { type BlobStore, fileBlobs, fileEngine, memoryBlobs, memoryEngine } from
 import { CrashDisk, MemoryDisk } from "@reyn/wal/testing";
 import { describe, expect, test } from "vitest";
 import { SEED, seeded } from "../../../tests/kit/seeded.ts";
+import { pointsOf } from "../../../tests/sample.ts";
 import {
 	type Journal,
 	Lane,
@@ -395,7 +396,7 @@ describe("a result that is being spilled when the process ends is recorded whole
 		const random = seeded(SEED);
 		let wasCut = 0;
 		const acknowledged = [...known];
-		for (let cut = 0; cut <= disk.cuts; cut++) {
+		for (const cut of pointsOf(0, disk.cuts, 3)) {
 			const durable = acknowledged.findLast((each) => each.cut <= cut)?.names ?? [];
 			for (const state of disk.states(cut, { limit: STATES, random })) {
 				const calls: string[] = [];

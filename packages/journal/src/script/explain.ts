@@ -58,13 +58,22 @@ export interface Explanation {
 	readonly toPay: number;
 	/** How many live calls have no known price. */
 	readonly unknown: number;
-	/** Saved tokens of all tokens, 0 to 100; undefined when a price is unknown, or the rest of the script, or where some are guessed. */
+	/**
+	 * Saved tokens of all tokens, 0 to 100; undefined when a price is unknown, or the rest of the script, or where some are guessed, or in
+	 * `unreached` without an `instead`, or the world is asked again.
+	 */
 	readonly percentFree: number | undefined;
 	/** Was the script followed to its end? If not, `beyond` says what it did with the assumed answers. */
 	readonly isWhole: boolean;
 	readonly beyond?: string;
 	/** How many calls got an assumed answer: the calls after them may come otherwise. */
 	readonly assumed: number;
+	/**
+	 * What was begun or paid for before, and no call here stands for, nor is it in `repeats`: calls of the script, and of one that was cut
+	 * what was made inside. Where answers are assumed, or the world's are asked again, the script may come to it, and make it again with all
+	 * that is inside. `instead`: what is in its place here, which may be an edit of it, or stand before it. Empty where all is recorded.
+	 */
+	readonly unreached: readonly { readonly seq: Seq; readonly label: string; readonly instead?: string }[];
 	/** Where the script asks for something else than is recorded. */
 	readonly divergences: readonly Divergence[];
 }
@@ -86,6 +95,9 @@ export interface ExplainPorts extends Pick<Using, "logId" | "results" | "redact"
 
 /** Errors that are thrown by the preview: with them nothing is known of what the script would do. */
 const notOfScript = ["SCRIPT_INVALID", "SCRIPT_ARGS", "DETERMINISM", "SCRIPT_ISOLATION", "SCRIPT_LOST"];
+
+/** Whatever was told before was told before this. */
+const AFTER_ALL = Number.MAX_SAFE_INTEGER - 2 ** 32;
 
 /** How many assumed calls are followed at most: with assumed answers a script may go on for ever. */
 const MAX_ASSUMED = 1000;
@@ -130,6 +142,8 @@ class Explorer {
 	readonly #made = new Set<string>();
 	readonly #enough = new AbortController();
 	#assumed = 0;
+	/** Is the world asked again? What it says leads anywhere. */
+	#isWorldAsked = false;
 	/** Has the script been given an assumed answer? */
 	#isGuessing = false;
 
@@ -224,18 +238,26 @@ class Explorer {
 	#row(id: Identity, known: Recall): ExplainedCall {
 		const { memo } = this.#ports;
 		const here = memo.at(id.lane, id.place?.at ?? 0);
+		const own = memo.own(id) ?? here;
 		const row = freeRowOf(id);
 		switch (known.kind) {
 			case "ghost": {
-				const seq = known.from === undefined ? seqOf(here) : { seq: known.from.seq };
+				const seq = known.from === undefined ? seqOf(own) : { seq: known.from.seq };
 				return { ...row, state: "hit", ...seq, saved: tokensOf(known.usage) };
 			}
 			case "world":
-				return { ...row, state: known.settled ? "hit" : "again", ...seqOf(here) };
+				return {
+					...row,
+					state: known.settled ? "hit" : "again",
+					...(known.from ? { seq: known.from.seq } : seqOf(own)),
+				};
 			case "failed":
-				return { ...row, state: "failed", ...seqOf(here) };
+				return { ...row, state: "failed", ...seqOf(own) };
 			case "in_doubt":
-				return { ...row, state: "in_doubt", ...seqOf(here), ...repeatsOf(memo.effectInside(id)) };
+				return {
+					...{ ...row, state: "in_doubt", toPay: this.#isFree(id) ? 0 : undefined },
+					...{ ...seqOf(own), ...repeatsOf(memo.effectInside(id)) },
+				};
 			case "fresh":
 				if (!leavesOutcome(id.purity)) return { ...row, state: "again" };
 				return { ...row, state: "live", ...this.#whyLive(id, here) };
@@ -271,7 +293,9 @@ class Explorer {
 				// What has no effect is made again where its result is lost.
 				if (!found)
 					return this.#live(lane, id, step, { ...freeRowOf(id), state: id.purity === "world" ? "again" : "live" }, at);
-				return known.kind === "world" && !known.settled ? this.#guessed(found.value) : given(found.value);
+				if (known.kind === "ghost" || known.settled) return given(found.value);
+				this.#isWorldAsked = true;
+				return this.#guessed(found.value);
 			}
 			case "failed":
 				return () => {
@@ -279,13 +303,13 @@ class Explorer {
 				};
 			case "in_doubt":
 				this.#calls[at] = this.#row(id, known);
-				ticket.assumed(at);
+				ticket.assumed(this.#ports.memo.turnOf(id) ?? AFTER_ALL + at);
 				return this.#guessed(await this.#assume(id, step));
 			case "fresh": {
 				const { signal } = this.using;
 				if (!leavesOutcome(id.purity))
 					return this.#pure(() => step.call({ signal, attempt: 1, lane: lane.inside(id) }));
-				ticket.assumed(at);
+				ticket.assumed(this.#ports.memo.turnOf(id) ?? AFTER_ALL + at);
 				return this.#live(lane, id, step, this.#row(id, known), at);
 			}
 		}
@@ -304,7 +328,7 @@ class Explorer {
 	/** Goes on with what a call that is to be made may give. */
 	async #live<T>(lane: Lane, id: Identity, step: ScriptStep<T>, row: ExplainedCall, at: number): Promise<() => T> {
 		// The script may end before it is known how far the call came.
-		this.#calls[at] = { ...row, toPay: step.usage ? undefined : 0 };
+		this.#calls[at] = { ...row, toPay: step.usage || !this.#isFree(id) ? undefined : 0 };
 		const parts = await this.#followParts(lane, id, step);
 		const { saved, guessed, end } = parts;
 		this.#calls[at] = { ...row, saved, guessed, toPay: this.#toPay(id, step, parts) };
@@ -338,6 +362,9 @@ class Explorer {
 		const toPay = sum((call) => call.toPay ?? 0);
 		const unknown = sum((call) => (call.toPay === undefined ? 1 : 0));
 		const isWhole = beyond === undefined;
+		const unreached = this.#assumed > 0 || this.#isGuessing ? this.#unreached(calls) : [];
+		const isAsked = this.#isWorldAsked || unreached.some(({ instead }) => instead === undefined);
+		const isKnown = isWhole && unknown + guessed === 0 && !isAsked;
 		const all = saved + toPay;
 		return {
 			calls,
@@ -345,12 +372,24 @@ class Explorer {
 			guessed,
 			toPay,
 			unknown,
-			percentFree: isWhole && unknown + guessed === 0 && all > 0 ? Math.round((100 * saved) / all) : undefined,
+			percentFree: isKnown && all > 0 ? Math.round((100 * saved) / all) : undefined,
 			isWhole,
 			...(beyond === undefined ? {} : { beyond }),
 			assumed: this.#assumed,
+			unreached,
 			divergences: this.#divergences.length > 0 ? this.#divergences : this.#reordered,
 		};
+	}
+
+	#unreached(calls: readonly ExplainedCall[]): Explanation["unreached"] {
+		const named = new Set(calls.map(({ repeats }) => repeats));
+		return this.#ports.memo
+			.left(named)
+			.map(({ seq, id, instead }) => ({
+				...{ seq, label: freeRowOf(id).label },
+				...(instead && { instead: freeRowOf(instead).label }),
+			}))
+			.toSorted((a, b) => a.seq - b.seq);
 	}
 
 	#whyLive(id: Identity, here: Memory | undefined): Pick<ExplainedCall, "why" | "differs" | "seq" | "repeats"> {
@@ -405,10 +444,18 @@ class Explorer {
 
 	/** The tokens that a call will cost: what the same call cost before, else the script's estimate, minus its recorded inner steps. */
 	#toPay<T>(id: Identity, step: ScriptStep<T>, { saved, end }: Parts<T>): number | undefined {
-		if (end || !step.usage) return 0;
+		if (end) return 0;
+		if (!step.usage) return this.#isFree(id) ? 0 : undefined;
 		const cost = this.#alike(id);
 		const whole = cost ? tokensOf(usageOf(cost)) : step.estimate;
-		return whole === undefined ? undefined : Math.max(0, whole - saved);
+		// What has used all of that and is not over costs more: nobody knows how much.
+		return whole === undefined || (saved > 0 && saved >= whole) ? undefined : whole - saved;
+	}
+
+	/** Costs an effect nothing? What its like has called a model for may cost anything. */
+	#isFree({ name }: Identity): boolean {
+		const { memo, earlier = [] } = this.#ports;
+		return ![memo, ...earlier].some((each) => each.paysInside(name));
 	}
 
 	/** The newest call with the same kind, name and arguments that is known to its end, of this run or an earlier one. */

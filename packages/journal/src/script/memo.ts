@@ -23,6 +23,7 @@ import { startsDurably } from "../purity.ts";
 import { Recorded } from "../recorded.ts";
 import { stepCompleted, stepStarted } from "../records.ts";
 import { isInner } from "./branches.ts";
+import { type AskedCall, type Left, leftOf, type Made } from "./left.ts";
 import { isSameVersion, scriptFailed, scriptResumed, scriptStarted, type Version } from "./records.ts";
 
 /** A recorded call, with its entry. */
@@ -54,6 +55,12 @@ interface EffectInside {
 	/** Names it within the call. */
 	readonly step: string;
 	readonly seq: Seq;
+}
+
+type Adopting = Identity & { readonly adopts?: Seq };
+
+interface MadeSoFar extends Made {
+	readonly parts: Map<Seq, { readonly seq: Seq; readonly id: Identity }>;
 }
 
 /** What was recorded of an earlier revision. */
@@ -90,13 +97,15 @@ export class ScriptMemo {
 	#isWhole = false;
 	/** The answers of the calls of this revision that have begun. */
 	#answers = new Map<string, Answer>();
-	/** The calls of earlier revisions, by chain. */
-	readonly #byChain = new Map<string, Remembered>();
+	/** The calls of earlier revisions, by chain: what was found by content may have brought another answer there. */
+	readonly #byChain = new Map<string, Remembered[]>();
 	/** The calls of each revision but this one, by key, and the steps inside them. */
 	readonly #byRevision = new Map<number, Revision>();
 	/** How many edits ago each of them was: first those of the same text, then the newest. */
 	#edits = new Map<number, number>();
-	/** Of those of the same text, by chain: they say in which order their answers are told. */
+	/** Those of the same text. */
+	#ofSameText = new Set<number>();
+	/** Of those, by chain: they say in which order their answers are told. */
 	#sameText = new Map<string, Remembered>();
 	/** What this revision goes on with, by key: the calls of the one before, and of those that it went on with. */
 	#before = new Map<string, Remembered>();
@@ -106,15 +115,25 @@ export class ScriptMemo {
 	#continued = new Map<string, readonly Revision[]>();
 	/** The first steps inside the calls of each revision but this one: a call that was cut may have left no other record. */
 	readonly #firstInside = new Map<string, { readonly id: Identity; readonly revision: number }[]>();
+	/** The calls that were asked for in this revision, in this life, by key. */
+	#asked = new Map<string, Identity>();
+	/** What each of the script's goes on with, or recalls: calls of a revision. */
+	#uses = new Map<string, Set<string>>();
+	/** The steps inside calls that were recalled, by the seq of what was made. */
+	#recalled = new Set<Seq>();
+	/** The names of the effects that something was paid for inside of. */
+	readonly #paidInside = new Set<string>();
 	/** Was the script told anything in this revision that the one before was not? */
 	#isApart = false;
 	readonly #byLoose = new Map<string, Remembered[]>();
 	readonly #byFingerprint = new Map<string, Remembered[]>();
 	readonly #byOutcome = new Map<Seq, Remembered>();
-	/** The newest entry with a result, of all revisions, by fingerprint. */
-	readonly #completed = new Map<string, JournalEntry>();
+	/** The newest call with a result, of all revisions, by fingerprint. */
+	readonly #completed = new Map<string, Remembered>();
 	/** The effects that were started inside calls of the script, of all revisions, by the lane of the call, and by its fingerprint. */
 	readonly #effectsInside = new Map<string, EffectInside[]>();
+	/** The lanes inside the effects that were started, by revision. */
+	readonly #insideEffects = new Set<string>();
 	/** The calls of the script that have a record of their own: one that was cut may have none. */
 	readonly #calls = new Map<string, Identity>();
 	/** The newest call at a position, of all revisions, by lane and position. */
@@ -158,19 +177,28 @@ export class ScriptMemo {
 		else this.#here.set(key, found);
 		if (!earlier) found.id = id;
 		if (!isInner(id.lane)) this.#calls.set(innerLane(id), id);
+		else if (isPaid(found.entry)) {
+			const { name, purity } = this.#calls.get(callOf(id)) ?? {};
+			if (name !== undefined && purity !== undefined && startsDurably(purity)) this.#paidInside.add(name);
+		}
 		if (id.place && !earlier) this.#byPosition.set(positionOf(id.lane, id.place.at), found);
-		if (record.kind === stepCompleted.kind) this.#completed.set(id.fp, found.entry);
+		if (record.kind === stepCompleted.kind) this.#completed.set(id.fp, found);
 		if (found.entry.outcome) this.#byOutcome.set(found.entry.outcome.seq, found);
 		const from = id.adopts === undefined ? undefined : this.#byOutcome.get(id.adopts);
 		if (from && id.purity === "world") found.isSettled = this.#isSettled(from);
 		// What this run has made before is no effect of now, though it is recorded again.
 		const isEffect = record.kind === stepStarted.kind || (id.adopts !== undefined && !from);
 		if (isEffect && startsDurably(id.purity)) {
+			this.#insideEffects.add(`${this.#revision} ${innerLane(id)}`);
 			this.#lastEffect = record.seq;
 			if (isInner(id.lane)) {
 				const call = callOf(id);
-				const step = `${id.lane.slice(call.length)} ${entryKey(id)}`;
-				const effect = { revision: this.#revision, call, step, seq: record.seq };
+				const effect = {
+					revision: this.#revision,
+					call,
+					step: `${id.lane.slice(call.length)} ${entryKey(id)}`,
+					seq: record.seq,
+				};
 				for (const key of [laneOf(call), shortOf(call)]) push(this.#effectsInside, key, effect);
 			}
 		}
@@ -186,7 +214,9 @@ export class ScriptMemo {
 		const here = [...this.#here.values()];
 		const again = new Set(here.map(({ entry }) => entry.started));
 		// What this revision has asked for again is no open call of an earlier one.
-		const earlier = [...this.#byChain.values()].filter(({ entry }) => !again.has(entry.started));
+		const earlier = [...this.#byChain.values()]
+			.flatMap((all) => all.at(-1) ?? [])
+			.filter(({ entry }) => !again.has(entry.started));
 		return new Set([...here, ...earlier].flatMap(({ entry }) => (isOpen(entry) ? [entry.started] : [])));
 	}
 
@@ -194,8 +224,10 @@ export class ScriptMemo {
 	recall(id: Identity): Recall {
 		// Never tried again here: a failure counts until the run has ended by it.
 		const asked = Number.MAX_SAFE_INTEGER;
+		this.#asked.set(keyOf(id), id);
 		const found = this.#earlier(id);
 		const here = this.#here.get(keyOf(id));
+		this.#use(id, here ?? found);
 		if (here) return recallEntry(here.entry, { asked, lastEffect: here.isSettled ? asked : this.#lastEffect });
 		if (!found) return { kind: "fresh" };
 		const known = recallEntry(found.entry, { asked, lastEffect: this.#isSettled(found) ? asked : 0 });
@@ -204,6 +236,19 @@ export class ScriptMemo {
 		const { entry, revision } = (found.id.place && this.#sameText.get(found.id.place.chain)) ?? found;
 		const { order = known.order } = entry;
 		return { ...known, order, from: { seq: found.entry.outcome?.seq as Seq, edits: this.#edits.get(revision) ?? 1 } };
+	}
+
+	/** Notes what a call goes on with, or recalls. */
+	#use(id: Identity, found: Remembered | undefined): void {
+		if (isInner(id.lane)) {
+			if (found) this.#recalled.add(this.#madeAt(found));
+			return;
+		}
+		const call = callOf(id);
+		const uses = new Set([ownerOf(this.#revision, call)]);
+		for (const { number } of this.#continued.get(call) ?? []) uses.add(ownerOf(number, call));
+		if (found) uses.add(ownerOf(found.revision, callOf(found.id)));
+		this.#uses.set(call, uses);
 	}
 
 	/** The steps of this revision in one lane; inside a call that an earlier one has made or begun, those too. */
@@ -230,15 +275,31 @@ export class ScriptMemo {
 	 */
 	#begunIn({ place, ...id }: Identity, found: Remembered | undefined): readonly Revision[] {
 		const all = new Set<number>();
-		// Those since have gone on with it, unless one of them was told something else.
+		const places = [place, found?.id.place].filter((each) => each !== undefined);
+		// Those since have gone on with it, unless one of them was told something else, or has another call in its place.
 		if (found) {
 			const { revision } = found;
-			for (let at = revision < this.#together ? revision : this.#revision - 1; at >= revision; at--) all.add(at);
+			for (let at = revision < this.#together ? revision : this.#revision - 1; at >= revision; at--)
+				if (!this.#isOther(at, found, places)) all.add(at);
 		}
-		const places = [place, found?.id.place].filter((each) => each !== undefined);
 		for (const { id: first, revision } of this.#firstInside.get(callOf(id)) ?? [])
 			if (places.some((each) => isFirstInside(each, first))) all.add(revision);
 		return [...all].sort((a, b) => b - a).flatMap((revision) => this.#byRevision.get(revision) ?? []);
+	}
+
+	/** Does a revision have another call under the key of this one, which has not gone on with it? */
+	#isOther(revision: number, found: Remembered, places: readonly Place[]): boolean {
+		const there = this.#byRevision.get(revision)?.calls.get(keyOf(found.id));
+		if (there) {
+			const { started } = there.entry;
+			const isSame = there.answer === found.answer || (started !== undefined && started === found.entry.started);
+			return !isSame && !places.some(({ chain }) => chain === there.id.place?.chain);
+		}
+		// Of a call that was cut there may be no record but of what is inside.
+		const firsts = (this.#firstInside.get(callOf(found.id)) ?? []).filter((each) => each.revision === revision);
+		return (
+			firsts.length > 0 && !firsts.some(({ id }) => isGoneOn(id) || places.some((each) => isFirstInside(each, id)))
+		);
 	}
 
 	/**
@@ -265,9 +326,24 @@ export class ScriptMemo {
 		return this.#byPosition.get(positionOf(lane, at));
 	}
 
+	/** The record of a call in this revision. */
+	own(id: Identity): Memory | undefined {
+		return this.#here.get(keyOf(id));
+	}
+
 	/** The newest call with the same kind, name and arguments that has a result, wherever it stands. */
 	alike({ fp }: Pick<Identity, "fp">): JournalEntry | undefined {
-		return this.#completed.get(fp);
+		return this.#completed.get(fp)?.entry;
+	}
+
+	/**
+	 * When the like of a call was told, for a preview of who comes first: what only an earlier revision was told came after all that a later
+	 * one was told. Undefined: there was none.
+	 */
+	turnOf({ lane, fp, place }: Identity): number | undefined {
+		const here = this.#byPosition.get(positionOf(lane, place?.at ?? 0));
+		const like = here?.id.fp === fp ? here : (this.#completed.get(fp) ?? here);
+		return like?.entry.order && LATER * (this.#revision - like.revision) + like.entry.order;
 	}
 
 	/** Calls of this revision that are recorded. */
@@ -279,11 +355,15 @@ export class ScriptMemo {
 	 * An earlier effect with the same fingerprint, which a call would make a second time; or one of its name and lane that was made after
 	 * the failure that the run had ended by, and that this one may be meant in the place of.
 	 */
-	effectLike({ fp, name, lane }: Identity): Memory | undefined {
+	effectLike(call: Identity): Memory | undefined {
+		const { fp, name, lane } = call;
 		const isMade = ({ id, entry }: Memory): boolean => startsDurably(id.purity) && entry.started !== undefined;
+		// Those of another call of this text are its own.
+		const others = [...this.#here].filter(([key]) => key !== keyOf(call) && this.#asked.has(key));
+		const taken = new Set(others.map(([, { entry }]) => entry.started));
 		const all = [...(this.#byFingerprint.get(fp) ?? []), ...this.#here.values()];
-		const same = all.find((each) => each.id.fp === fp && isMade(each));
-		if (same) return same;
+		const same = all.filter((each) => each.id.fp === fp && isMade(each) && !taken.has(each.entry.started));
+		if (same[0]) return same.find(({ id }) => keyOf(id) === keyOf(call)) ?? same[0];
 		const isLike = ({ id, entry, answer }: Remembered): boolean =>
 			entry.mayBeGone === true && id.name === name && id.lane === lane && answer.usedBy === undefined;
 		return this.#before.values().find((each) => isMade(each) && isLike(each));
@@ -319,6 +399,50 @@ export class ScriptMemo {
 		return seqs.length > 0 ? Math.max(...seqs) : undefined;
 	}
 
+	/**
+	 * What was begun or paid for, and no call that was asked for stands for.
+	 *
+	 * @param named the seqs of effects that are told in another way
+	 */
+	left(named: ReadonlySet<Seq | undefined>): readonly Left[] {
+		const all = new Map<string, MadeSoFar>();
+		for (const [revision, calls] of this.#revisions())
+			for (const each of calls.values()) if (isMade(each)) note(all, revision, each, this.#madeAt(each));
+		const asked = [...this.#asked.values()].flatMap((id): (readonly [string, AskedCall])[] => {
+			if (isInner(id.lane)) return [];
+			const call = innerLane(id);
+			return [[call, { id, uses: [...(this.#uses.get(call) ?? [])].flatMap((key) => all.get(key) ?? []) }]];
+		});
+		return leftOf([...all.values()], {
+			asked: new Map(asked),
+			recalled: this.#recalled,
+			named,
+			isLike: (a, b) => shortOf(a) === shortOf(b),
+			standingOf,
+			outerOf: ({ lane }) => (isInner(lane) ? callIn(lane) : undefined),
+		});
+	}
+
+	/** The seq of what was made: of its start, or of its outcome, as that was recorded first. */
+	#madeAt({ id, entry }: Remembered): Seq {
+		if (entry.started !== undefined) return entry.started;
+		let { adopts } = id as Adopting;
+		for (let from = adopts; from !== undefined; from = (this.#byOutcome.get(from)?.id as Adopting | undefined)?.adopts)
+			adopts = from;
+		return adopts ?? entry.outcome?.seq ?? 0;
+	}
+
+	/** Was anything paid for inside an effect of this name? */
+	paysInside(name: string): boolean {
+		return this.#paidInside.has(name);
+	}
+
+	/** The calls of each revision, with the steps inside them. */
+	*#revisions(): Generator<readonly [number, ReadonlyMap<string, Remembered>]> {
+		for (const { number, calls } of this.#byRevision.values()) yield [number, calls];
+		yield [this.#revision, this.#here];
+	}
+
 	/** Notes in a preview, where nothing is recorded, that the script is told an answer. @param isFound was it recorded by an earlier revision? */
 	told(id: Identity, isFound: boolean): void {
 		if (!this.#here.has(keyOf(id))) this.#heard(id, isFound);
@@ -346,6 +470,7 @@ export class ScriptMemo {
 		const before = this.#versions.map((_, i) => i + 1).sort((a, b) => Number(isSame(b)) - Number(isSame(a)) || b - a);
 		this.#edits = new Map(before.map((revision, i) => [revision, i + 1]));
 		const ofSame = before.filter(isSame).reverse();
+		this.#ofSameText = new Set(ofSame);
 		this.#sameText = new Map(
 			ofSame
 				.flatMap((revision) => [...(this.#byRevision.get(revision)?.calls.values() ?? [])])
@@ -356,13 +481,16 @@ export class ScriptMemo {
 		for (const each of this.#here.values()) {
 			const { id, revision } = each;
 			if (id.place?.at === 0 && isInner(id.lane)) push(this.#firstInside, id.lane, { id, revision });
-			if (each.id.place) this.#byChain.set(each.id.place.chain, each);
+			if (each.id.place) push(this.#byChain, each.id.place.chain, each);
 			if (each.id.place) push(this.#byLoose, each.id.place.loose, each);
 			push(this.#byFingerprint, each.id.fp, each);
 		}
 		for (const all of this.#byFingerprint.values()) for (const each of all) each.answer.usedBy = undefined;
 		this.#here = new Map();
 		this.#answers = new Map();
+		this.#asked = new Map();
+		this.#uses = new Map();
+		this.#recalled = new Set();
 		this.#steps = new Recorded();
 	}
 
@@ -381,7 +509,7 @@ export class ScriptMemo {
 		if (id.adopts === undefined || this.#byOutcome.has(id.adopts)) return undefined;
 		const own = this.#here.get(keyOf(id));
 		if (own && own.entry.started === id.started) return undefined;
-		const found = id.place && this.#byChain.get(id.place.chain);
+		const found = id.place && this.#byChain.get(id.place.chain)?.at(-1);
 		return found && keyOf(found.id) === keyOf(id) ? found : undefined;
 	}
 
@@ -394,26 +522,61 @@ export class ScriptMemo {
 				const inside = calls.get(key);
 				if (inside) return inside;
 			}
-			return this.#find(id, id.place);
+			return this.#byPlace(id, id.place) ?? this.#byContent(id, id.place);
 		}
-		const found = this.#find(id, id.place) ?? this.#afterFailure(id);
-		const same = found && keyOf(found.id) === key ? found : undefined;
-		const begun = this.#begunIn(id, same);
-		if (same || begun.length > 0) this.#continued.set(callOf(id), begun);
+		const exact = this.#byPlace(id, id.place) ?? this.#afterFailure(id);
+		const begun = this.#goOn(id, exact);
+		// What was begun is gone on with: it is nearer than an equal call that is over.
+		const isBegun = begun.length > 0 || this.#answers.has(callOf(id));
+		const found = exact ?? (isBegun ? undefined : this.#byContent(id, id.place));
+		if (found && found !== exact) this.#goOn(id, found);
 		return found;
 	}
 
-	#find(id: Identity, { chain, loose }: Place): Remembered | undefined {
-		const exact = this.#byChain.get(chain);
-		if (this.#reuse === "prefix") return exact;
+	/** Notes what was made inside a call, and takes it for one that is not over. @returns the revisions that have it, the newest first */
+	#goOn(id: Identity, found: Remembered | undefined): readonly Revision[] {
+		const same = found && keyOf(found.id) === keyOf(id) ? found : undefined;
+		const isOver = found !== undefined && isCompleted(found.entry);
+		const begun = this.#begunIn(id, same).filter((revision) => isOver || this.#takes(id, revision));
+		if (same || begun.length > 0) this.#continued.set(callOf(id), begun);
+		return begun;
+	}
+
+	/** Takes what a revision has of a call, unless that was given to another one. @returns was it taken? */
+	#takes(id: Identity, { number, calls }: Revision): boolean {
 		const call = callOf(id);
-		const isFree = ({ answer: { usedBy = call } }: Remembered): boolean => usedBy === call;
-		if (exact && isFree(exact)) return exact;
-		const isGiven = (each: Remembered): boolean => isFree(each) && each.entry.outcome?.type === "completed";
+		const first = this.#firstInside.get(call)?.find(({ revision }) => revision === number);
+		const { answer } = calls.get(keyOf(id)) ?? (first && calls.get(keyOf(first.id))) ?? {};
+		if (!answer) return true;
+		const { usedBy = call } = answer;
+		// What is recorded here already has an answer of its own.
+		if (!this.#here.has(keyOf(id))) answer.usedBy = usedBy;
+		return usedBy === call;
+	}
+
+	/** The newest with this chain whose answer is free; a text that is edited back has its own first. */
+	#byPlace(id: Identity, { chain }: Place): Remembered | undefined {
+		const free = this.#byChain.get(chain)?.filter((each) => isFree(each, id)) ?? [];
+		const own = free.findLast(({ revision, entry }) => this.#ofSameText.has(revision) && isCompleted(entry));
+		return own ?? free.at(-1);
+	}
+
+	#byContent(id: Identity, { loose }: Place): Remembered | undefined {
+		if (this.#reuse === "prefix") return undefined;
+		const isGiven = (each: Remembered): boolean =>
+			isFree(each, id) && isCompleted(each.entry) && !this.#isOfEffect(each);
 		const alike = this.#byLoose.get(loose)?.find(isGiven);
 		if (alike) return alike;
 		// Only model answers are found by content alone: an effect depends on more than its arguments.
-		return id.purity === "llm" ? this.#byFingerprint.get(id.fp)?.find(isGiven) : undefined;
+		if (id.purity !== "llm") return undefined;
+		return this.#byFingerprint.get(id.fp)?.find((each) => each.id.purity === "llm" && isGiven(each));
+	}
+
+	/** Is this a step inside an effect? That goes on with its own steps, whenever it is asked for: no other call is given them. */
+	#isOfEffect({ id, revision }: Remembered): boolean {
+		for (let lane = id.lane; isInner(lane); lane = laneOf(lane))
+			if (this.#insideEffects.has(`${revision} ${lane}`)) return true;
+		return false;
 	}
 
 	/**
@@ -472,6 +635,23 @@ interface Begun extends Version {
 
 const resultOf = ({ outcome }: JournalEntry): unknown => (outcome?.type === "completed" ? outcome.kept : undefined);
 
+const isCompleted = ({ outcome }: JournalEntry): boolean => outcome?.type === "completed";
+
+const isPaid = ({ outcome }: JournalEntry): boolean => outcome?.type === "completed" && outcome.usage !== undefined;
+
+/** Has it cost something, or may it have changed something? */
+const isMade = ({ id, entry }: Remembered): boolean =>
+	(id.kind !== "ask" && entry.started !== undefined) || isPaid(entry);
+
+const ownerOf = (revision: number, call: string): string => `${revision} ${call}`;
+
+/** May a call use this answer? */
+const isFree = ({ answer: { usedBy } }: Remembered, id: Identity): boolean =>
+	usedBy === undefined || usedBy === callOf(id);
+
+/** Is this step recorded again from an earlier revision? */
+const isGoneOn = (id: Identity & { readonly adopts?: Seq }): boolean => id.adopts !== undefined;
+
 const keyOf = (id: Identity): string => `${id.lane} ${entryKey(id)}`;
 
 /** The key of the script's call that a step is, or is an inner step of. */
@@ -500,7 +680,19 @@ const namesOf = (step: RecordedStep): readonly string[] => [
 	...(step.round === undefined ? [] : [`round ${step.round}`]),
 ];
 
+/** What a call stands for that was edited where it is. */
+const standingOf = ({ lane, place, kind, name }: Identity): string => JSON.stringify([lane, place?.at, kind, name]);
+
 const positionOf = (lane: string, at: number): string => `${lane} ${at}`;
+
+/** Notes what was made by the call that it belongs to, in a revision. */
+function note(all: Map<string, MadeSoFar>, revision: number, { id }: Remembered, seq: Seq): void {
+	const call = callOf(id);
+	const key = ownerOf(revision, call);
+	const made = all.get(key) ?? { call, parts: new Map() };
+	made.parts.set(seq, { seq, id });
+	all.set(key, isInner(id.lane) ? made : { ...made, whole: { seq, id } });
+}
 
 function push<T>(all: Map<string, T[]>, key: string, item: T): void {
 	const found = all.get(key);

@@ -1,10 +1,11 @@
 /** Runs a script from wherever it stands: a fresh run and a resumed one take the same path. */
-import { canonicalJson, isReynError, type Scope, systemClock, systemTimers } from "@reyn/wal";
+import { canonicalJson, isReynError, type Scope, type Seq, systemClock, systemTimers } from "@reyn/wal";
 import { z } from "zod";
 import { toolStepThatThrows } from "../call-tool.ts";
 import type { Recall } from "../entry.ts";
 import { type Divergence, JournalError, ReplayDivergenceError } from "../errors.ts";
 import { endsBy, failureOf, isBeneath, ProgramEnded } from "../failure.ts";
+import { startOf } from "../idempotency-key.ts";
 import type { Lane } from "../lane.ts";
 import { Order } from "../order.ts";
 import type { Asked } from "../perform.ts";
@@ -45,6 +46,8 @@ export interface ScriptPorts extends Using {
 }
 
 export interface Question {
+	/** Identifies the question for ever: the seq of its first durable start. */
+	readonly seq: Seq;
 	readonly question: string;
 	readonly choices?: readonly string[] | undefined;
 	readonly signal: AbortSignal;
@@ -364,9 +367,12 @@ export class ScriptHost {
 			assumed: choices?.[0] ?? "",
 			// A person who has not answered may simply be asked again.
 			reconcile: async () => ({ kind: "not_done" }),
-			call: async ({ signal }) => {
+			// Who answers from elsewhere has the log alone.
+			...(choices && { prepare: async () => ({ choices }) }),
+			call: async ({ signal, idempotencyKey = "" }) => {
+				const seq = startOf(idempotencyKey);
 				for (;;) {
-					const answer = await this.#answerTo({ question, choices, signal });
+					const answer = await this.#answerTo({ seq, question, choices, signal });
 					if (answer === undefined) return this.#wait(question, signal);
 					if (!choices || choices.includes(answer)) return answer;
 					this.#ports.print(`"${answer}" is none of ${choices.join(", ")}`);

@@ -1,6 +1,17 @@
 /** Programs that once paid twice when they were run again: each is run to its end, and run again over the same log. */
+import type { WalRecord } from "@reyn/wal";
 import { describe, expect, test } from "vitest";
-import { type Lane, type Model, type ModelPart, type Purity, runProgram, type Step } from "../../src/index.ts";
+import {
+	type Lane,
+	type Model,
+	type ModelPart,
+	type Purity,
+	runProgram,
+	type Step,
+	type StepContext,
+	type Tool,
+	type ToolContext,
+} from "../../src/index.ts";
 import { DyingLog, scope, using } from "../dying-log.ts";
 import { script } from "../script/script-process.ts";
 import { Journals, Run, type Says, type StepProgram, type Steps } from "./lives.ts";
@@ -39,6 +50,8 @@ const pushing = (...branches: readonly string[]): string =>
 	await ctx.parallel([${branches.map((branch) => `async () => { ${branch} }`).join(", ")}]);
 	await ctx.tool("mail", { text: found.join() });
 	return ctx.agent("sum up " + found.join());`);
+
+const isOf = (data: unknown, name: string): boolean => (data as { readonly name?: string }).name === name;
 
 const says =
 	(all: Readonly<Record<string, ReturnType<Says>>>): Says =>
@@ -142,6 +155,21 @@ describe("a script that runs again recalls", () => {
 		expect([await run.live(source), run.made]).toEqual([ended, ["sum up think of price 2!"]]);
 		run.lose(1);
 		expect([await run.live(source), run.made]).toEqual([ended, []]);
+	});
+
+	test("what the world says in another place, once another answer has led elsewhere", async () => {
+		const source =
+			script(`if ((await ctx.tool("look", { text: "first" })) === "yes") await ctx.agent("a"); else await ctx.agent("b");
+	if ((await ctx.tool("look", { text: "then" })) === "yes") await ctx.tool("mail", { text: "x" });
+	return null;`);
+		const yes: readonly string[] = ["1 look first", "2 look then"];
+		const run = new Run((text, life) =>
+			text.startsWith("look") ? { says: yes.includes(`${life} ${text}`) ? "yes" : "no" } : undefined,
+		);
+		for (const made of [["look first", "a", "look then"], ["look first", "b", "look then", "mail x"], [], []]) {
+			expect(await run.live(source)).toMatchObject({ status: "completed" });
+			expect(run.made).toEqual(made);
+		}
 	});
 
 	test("the world's first answer, when it fails the second time", async () => {
@@ -682,6 +710,160 @@ describe("a text whose edit touches nothing, run again", () => {
 		expect(calls.at(-1)).toMatchObject({ state: "live", repeats: made?.seq });
 		expect(await run.live(text("one"))).toMatchObject({ status: "completed" });
 		expect(run.made).toContain("mail 2");
+	});
+
+	/** A tool that is made of steps, and gives their keys. */
+	const nest: Tool = {
+		name: "nest",
+		description: "",
+		parameters: { type: "object" },
+		purity: "side_effect",
+		call: async (_args, context) => {
+			// Steps have a lane, and a tool is called as one.
+			const { lane } = context as ToolContext & Pick<StepContext, "lane">;
+			const pay = (name: string) =>
+				lane.perform({
+					kind: "step",
+					name,
+					args: {},
+					purity: "side_effect",
+					call: async ({ idempotencyKey }) => idempotencyKey,
+				});
+			return `${await pay("first")} ${await pay("second")}`;
+		},
+	};
+	const rest = (records: readonly WalRecord[]): number =>
+		records.length - 1 - records.findLastIndex(({ kind, data }) => kind === "step_started" && isOf(data, "second"));
+
+	test.each([
+		["by itself", (calls: string) => calls],
+		["in a phase", (calls: string) => `return ctx.phase("p", async () => { ${calls} });`],
+		["in a branch", (calls: string) => `return (await ctx.parallel([async () => { ${calls} }]))[0];`],
+	])(
+		"makes the steps inside a tool anew in each call of it that is another one, and goes on with its own: %s",
+		async (_, around) => {
+			const run = new Run(() => undefined, { tools: [nest] });
+			const [one, both] = ["", 'await ctx.agent("new");'].map((before) =>
+				script(around(`${before} return await ctx.tool("nest");`)),
+			) as [string, string];
+			/** Killed when the second step was begun, its call being made. @returns what the call gives if it goes on */
+			const cut = async (text: string): Promise<unknown> => {
+				const ended = await run.live(text);
+				run.lose(rest(run.process.log.records));
+				return ended;
+			};
+			const ofBoth = await cut(both);
+			const ofOne = await cut(one);
+			expect(ofOne).not.toEqual(ofBoth);
+			expect(await cut(both)).toEqual(ofBoth);
+			expect(await run.live(one)).toEqual(ofOne);
+			expect(await run.live(both)).toEqual(ofBoth);
+		},
+	);
+
+	test("tells what was made inside a tool to no equal call, though answers are found by content", async () => {
+		const run = new Run(() => undefined, { tools: [nest] });
+		const beside = (...calls: readonly string[]): string =>
+			script(`return ctx.parallel([async () => ctx.agent("f"), ${calls.join()}]);`);
+		const call = 'async () => ctx.tool("nest")';
+		await run.live(beside(call));
+		run.lose(rest(run.process.log.records));
+		const ended = await run.live(beside(call, call), { reuse: "content" });
+		const [, ...keys] = (ended as { readonly result: readonly string[] }).result.flatMap((keys) => keys.split(" "));
+		expect(new Set(keys).size).toBe(4);
+	});
+
+	test("tells an agent's answer to one call, though one is added that finds it by content before the other asks", async () => {
+		const branches = (...more: readonly string[]): string =>
+			script(
+				`return ctx.parallel([${[`async () => { ${mail('"first"')}; return ctx.agent("f"); }`, ...more].join()}]);`,
+			);
+		const run = new Run(() => undefined);
+		await run.live(branches());
+		const edited = branches('async () => ctx.agent("f")');
+		const { calls } = await run.process.explain(edited, { reuse: "content" });
+		expect(calls.map(({ label, state }) => [label, state])).toEqual([
+			[expect.stringContaining("mail"), "hit"],
+			["f", "hit"],
+			["f", "live"],
+		]);
+		await run.live(edited, { reuse: "content" });
+		expect(run.made).toEqual(["f"]);
+	});
+
+	test("tells an answer to one call by prefix too, after an edit by content that had moved it", async () => {
+		const run = new Run(() => undefined);
+		const text = (body: string): string => script(`${body} return null;`);
+		await run.live(text(`${mail('"first"')}; await ctx.agent("f");`));
+		await run.live(text('await ctx.agent("f");'), { reuse: "content" });
+		expect(run.made).toEqual([]);
+		const both = text(`await ctx.agent("f"); ${mail('"first"')}; await ctx.agent("f");`);
+		await run.live(both);
+		expect(run.made.toSorted()).toEqual(["f", "mail first"]);
+	});
+
+	test.each(["prefix", "content"] as const)(
+		"finds its own answers when it is edited back by %s, wherever content had moved others to",
+		async (reuse) => {
+			const run = new Run(() => undefined);
+			const text = (...branches: readonly string[]): string =>
+				script(`return ctx.parallel([${branches.map((each) => `async () => { ${each} }`).join()}]);`);
+			const [first, agent] = [mail('"first"'), 'return ctx.agent("f");'];
+			const whole = text(first, agent, agent);
+			const before = await run.live(whole);
+			// The two agents are in the lanes of the mail and of the first of them now.
+			await run.live(text(agent, agent), { reuse: "content" });
+			expect(run.made).toEqual([]);
+			expect(await run.live(whole, { reuse })).toEqual(before);
+			expect(run.made).toEqual([]);
+		},
+	);
+
+	describe("goes on with a round of its own by content too, though an equal agent is over elsewhere", () => {
+		/** Of the last agent in a lane, only its round is left. */
+		const cutIn = ({ process }: Run, lane: string): void => {
+			const isEnd = ({ kind, data }: WalRecord): boolean =>
+				kind === "step_completed" && (data as { readonly lane: string }).lane === lane;
+			const end = process.log.records.findLast(isEnd);
+			expect(end).toBeDefined();
+			process.log.lose((record) => record === end);
+		};
+
+		test("where it was cut in this text", async () => {
+			const run = new Run(() => undefined);
+			await run.live(script('return ctx.agent("f");'));
+			const moved = script('return ctx.phase("p", () => ctx.agent("f"));');
+			await run.live(moved);
+			run.lose(1);
+			cutIn(run, "script/r1/phase.p/0");
+			await run.live(moved, { reuse: "content" });
+			expect(run.process.log.records.some(({ data }) => "adopts" in (data as object))).toBe(false);
+			expect(run.made).toEqual([]);
+		});
+
+		test("where it was cut in the text before", async () => {
+			const run = new Run(() => undefined);
+			const text = (addition: string): string =>
+				script(`await ctx.parallel([() => ctx.agent("f"), () => ctx.agent("f")]); ${addition} return null;`);
+			await run.live(text(""));
+			cutIn(run, "script/r1/parallel/0/0");
+			await run.live(text('await ctx.agent("new");'), { reuse: "content" });
+			expect(run.made).toEqual(["new"]);
+		});
+	});
+
+	test("tells a model's step no answer of an effect that is called the same, though answers are found by content", async () => {
+		const calls = (name: string, purity: Purity): Tool => ({
+			...{ name, description: "", parameters: { type: "object" }, purity: "pure" },
+			call: (_args, context) =>
+				(context as ToolContext & Pick<StepContext, "lane">).lane.perform({
+					...{ kind: "step", name: "a", args: {}, purity, call: async () => name },
+				}),
+		});
+		const run = new Run(() => undefined, { tools: [calls("pays", "side_effect"), calls("asks", "llm")] });
+		await run.live(script('return ctx.tool("pays");'));
+		const ended = await run.live(script('return ctx.tool("asks");'), { reuse: "content" });
+		expect(ended).toMatchObject({ result: "asks" });
 	});
 
 	test.each([

@@ -1,10 +1,12 @@
 /** Previews of a script: what a resume would call, why, and at what price. */
+
 import { type BlobStore, memoryBlobs } from "@reyn/wal";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { histories } from "../../../../tests/sample.ts";
 import { type Model, NonRetryableError, type Tool } from "../../src/index.ts";
 import type { Explanation, ScriptPorts } from "../../src/script/index.ts";
+import { Run, type Says } from "../order/lives.ts";
 import { anyEdit, anyProgram, edited, type Program, plain, sourceOf } from "./programs.ts";
 import { echo, Process, type ProcessOptions, script, writer } from "./script-process.ts";
 
@@ -24,6 +26,12 @@ class Storing extends Process {
 		return { ...super.ports, results: this.#results };
 	}
 }
+
+const mail = 'await ctx.tool("mail", { text: "x" })';
+
+/** What may be made again, and has nothing in its place. */
+const gone = (unreached: Explanation["unreached"]): readonly string[] =>
+	unreached.flatMap(({ label, instead }) => (instead === undefined ? [label] : []));
 
 const states = ({ calls }: Explanation): readonly string[] => calls.map(({ state }) => state);
 
@@ -60,6 +68,298 @@ test("what is under way when a script ends by another call is to be paid for, as
 	isBroken = false;
 	const { calls, toPay, unknown, saved } = await run.explain(script(body));
 	expect({ toPay, unknown, saved }, JSON.stringify(calls)).toEqual({ toPay: 10, unknown: 0, saved: 10 });
+});
+
+test.each(["race", "any"])(
+	"the branch that was first is first in a preview too, with all that it makes again: Promise.%s",
+	async (kind) => {
+		const run = new Run((text) => (text === "slow" ? { ms: 60 } : undefined));
+		const text = (before: string): string =>
+			script(`${before} return Promise.${kind}([
+				ctx.phase("slow", () => ctx.agent("slow")),
+				ctx.phase("fast", async () => { await ctx.agent("fast"); await ctx.tool("mail", { text: "fast" }); return ctx.agent("last"); }),
+			]);`);
+		await run.live(text(""));
+		const { calls, isWhole, result } = await run.process.explain(text('await ctx.agent("new");'));
+		expect(calls.map(({ label, state }) => `${state} ${label}`)).toEqual([
+			"live new",
+			"live slow",
+			"live fast",
+			"live mail",
+			"live last",
+		]);
+		expect(calls[3]).toMatchObject({ repeats: expect.any(Number) });
+		expect({ isWhole, result }).toEqual({ isWhole: true, result: "last!" });
+	},
+);
+
+test("a loser that was never begun after its edit comes last in a preview of the next one", async () => {
+	const run = new Run((text) => (text.startsWith("slow") ? { ms: 60 } : undefined));
+	const text = (slow: string, before = ""): string =>
+		script(`${before} return Promise.race([
+			ctx.phase("fast", async () => { await ctx.agent("fast"); return ctx.tool("mail", { text: "fast" }); }),
+			ctx.phase("slow", () => ctx.agent("${slow}")),
+		]);`);
+	await run.live(text("slow"));
+	await run.live(text("slow, edited"));
+	expect(run.made).toEqual([]);
+	const { calls } = await run.process.explain(text("slow, edited", 'await ctx.agent("new");'));
+	expect(calls.map(({ label, state }) => `${state} ${label}`)).toEqual([
+		"live new",
+		"live fast",
+		"live slow, edited",
+		"live mail",
+	]);
+	expect(calls[3]).toMatchObject({ repeats: expect.any(Number) });
+});
+
+test("an effect behind a branch that loses in the preview, and won before, is named all the same", async () => {
+	const run = new Run((text) => (text === "slow" ? { ms: 60 } : undefined));
+	const text = (question: string, before = ""): string =>
+		script(`${before} return Promise.race([
+			ctx.phase("fast", async () => { await ctx.agent("${question}"); return ctx.tool("mail", { text: "fast" }); }),
+			ctx.phase("slow", () => ctx.agent("slow")),
+		]);`);
+	await run.live(text("fast"));
+	const start = run.process.log.records.find(({ kind }) => kind === "step_started")?.seq;
+	// The edited one was never told: the other branch ended the race.
+	await run.live(text("fast, edited"));
+	const { calls, unreached } = await run.process.explain(text("fast, edited", 'await ctx.agent("new");'));
+	expect(calls.map(({ label }) => label)).toEqual(["new", "fast, edited", "slow"]);
+	expect(gone(unreached)).toEqual(["mail"]);
+	expect(unreached).toContainEqual({ seq: start, label: "mail" });
+	// Where nothing is assumed, nothing is left open.
+	expect((await run.process.explain(text("fast, edited"))).unreached).toEqual([]);
+});
+
+describe("what was made behind an answer that is assumed now is named", () => {
+	const behind = (question: string, body: string): string =>
+		script(`if ((await ctx.agent("${question}")) === "${question}!") { ${body} } return null;`);
+	const failing = { mail: { says: new Error("no ink") } };
+	const says =
+		(all: Readonly<Record<string, ReturnType<Says>>>): Says =>
+		(text) =>
+			all[text.split(" ")[0] ?? ""];
+
+	test.each([
+		["an effect", mail, {}, ["mail"]],
+		["one that failed", `try { ${mail} } catch {}`, failing, ["mail"]],
+		["agents", 'await ctx.agent("a"); await ctx.agent("b");', {}, ["a", "b"]],
+		["but no look at the world, and no question", 'await ctx.tool("look"); await ctx.now();', {}, []],
+	])("%s", async (_, body, all, labels) => {
+		const run = new Run(says(all));
+		await run.live(behind("h", body));
+		const { calls, unreached } = await run.process.explain(behind("h2", body));
+		expect(calls.map(({ label }) => label)).toEqual(["h2"]);
+		expect(gone(unreached)).toEqual(labels);
+		expect(unreached).toContainEqual({ seq: expect.any(Number), label: "h", instead: "h2" });
+	});
+
+	test("an effect that nobody knows the end of", async () => {
+		const run = new Run(() => undefined);
+		await run.live(behind("h", mail));
+		const { records } = run.process.log;
+		run.lose(records.length - 1 - records.findLastIndex(({ kind }) => kind === "step_started"));
+		const { unreached } = await run.process.explain(behind("h2", mail));
+		expect(gone(unreached)).toEqual(["mail"]);
+	});
+
+	test("and nothing that is only edited where it stands, or moved", async () => {
+		const run = new Run(() => undefined);
+		const calls = (prompt: string, before = ""): string =>
+			script(`${before} await ctx.agent("a"); await ctx.agent("${prompt}"); ${mail}; return null;`);
+		await run.live(calls("b"));
+		for (const text of [calls("b, edited"), calls("b", 'await ctx.agent("new");')]) {
+			const { assumed, unreached } = await run.process.explain(text);
+			expect(assumed).toBeGreaterThan(0);
+			expect(gone(unreached)).toEqual([]);
+		}
+	});
+
+	/** Agents whose prompt begins with P send a mail in their first round. */
+	const mailing: Model = {
+		id: "mailing",
+		async *generate({ messages }) {
+			const prompt = messages[0]?.text ?? "";
+			const call = { id: "c", name: "mail", args: { text: prompt } };
+			if (prompt.startsWith("P") && messages.length === 1) yield { type: "toolCall", call };
+			else yield { type: "text", text: `${prompt}!` };
+			yield { type: "usage", usage: { inputTokens: 5, outputTokens: 5 } };
+		},
+	};
+	const agent = (prompt: string): string => `await ctx.agent("${prompt}", { tools: ["mail"] });`;
+
+	test.each([
+		["in branches", `await ctx.parallel([async () => { ${agent("P1")} }, async () => { ${agent("P2")} }]);`, 2],
+		["in a phase", `await ctx.phase("p", async () => { ${agent("P1")} });`, 1],
+		["in sequence", agent("P1"), 1],
+	])("what agents made before they were cut, %s", async (_, body, mails) => {
+		const run = new Run(() => undefined, { model: mailing });
+		await run.live(behind("h", body));
+		const { records } = run.process.log;
+		// The last round of each is lost.
+		run.lose(records.length - 1 - records.findLastIndex(({ data }) => (data as { name?: string }).name === "mail"));
+		const { calls, unreached } = await run.process.explain(behind("h2", body));
+		const starts = run.process.log.records.filter(({ kind }) => kind === "step_started").map(({ seq }) => seq);
+		expect(starts).toHaveLength(mails);
+		expect([...calls.map(({ repeats }) => repeats), ...unreached.map(({ seq }) => seq)]).toEqual(
+			expect.arrayContaining(starts),
+		);
+	});
+
+	test("and what another call stands in the place of here, since it may stand before it", async () => {
+		const run = new Run(() => undefined, { model: mailing });
+		const body = `${agent("P1")} ${agent("P2")}`;
+		await run.live(behind("h", body));
+		const { unreached, percentFree } = await run.process.explain(
+			behind("h2", body).replace("if (", "await ctx.now(); if ("),
+		);
+		expect(unreached.map(({ label, instead }) => [label, instead])).toEqual([
+			["h", undefined],
+			["P1", "h2"],
+			["P2", undefined],
+		]);
+		expect(percentFree).toBeUndefined();
+	});
+
+	test("and each of two equal calls that two lives have come to at different places", async () => {
+		const run = new Run(() => undefined);
+		const text = (first: string, second: string): string =>
+			script(`if ((await ctx.agent("${first}")).startsWith("y")) { ${mail}; }
+				if ((await ctx.agent("${second}")).startsWith("y")) { ${mail}; } return null;`);
+		await run.live(text("y1", "n2"));
+		await run.live(text("n1", "y2"));
+		const starts = run.process.log.records.filter(({ kind }) => kind === "step_started").map(({ seq }) => seq);
+		expect(starts).toHaveLength(2);
+		const { calls, unreached } = await run.process.explain(text("y1", "y3"));
+		expect(calls.map(({ state, label }) => `${state} ${label}`)).toEqual(["hit y1", "hit mail", "live y3"]);
+		expect(gone(unreached)).toContain("mail");
+		expect(unreached.map(({ seq }) => seq)).toContain(starts[1]);
+		// One row stands for one of them.
+		const live = await run.process.explain(text("y3", "y4"));
+		const told = [...live.calls.map(({ repeats }) => repeats), ...live.unreached.map(({ seq }) => seq)];
+		expect(told).toEqual(expect.arrayContaining(starts));
+	});
+
+	test("and what stands behind a world that said otherwise, and is asked again", async () => {
+		const run = new Run((text, life) => (text.startsWith("look") ? { says: life === 2 ? "no" : "yes" } : undefined));
+		const text = (at: string): string =>
+			script(
+				`if ((await ctx.tool("look", { text: "${at}" })) === "yes") { await ctx.agent("a"); ${mail}; } return null;`,
+			);
+		await run.live(text("here"));
+		await run.live(text("there"));
+		const { calls, assumed, unreached, percentFree } = await run.process.explain(text("there"));
+		expect([calls.map(({ state }) => state), assumed]).toEqual([["again"], 0]);
+		expect([gone(unreached), percentFree]).toEqual([["a", "mail"], undefined]);
+	});
+
+	test("and what an agent has made beside a round that it took over from another one", async () => {
+		const run = new Run(() => undefined, { model: mailing });
+		const text = (first: string, second: string): string =>
+			script(`if ((await ctx.agent("${first}")).startsWith("y")) { ${agent("P")} }
+				if ((await ctx.agent("${second}")).startsWith("y")) { ${agent("P")} } return null;`);
+		await run.live(text("y1", "n2"));
+		const { records } = run.process.log;
+		run.lose(records.length - 1 - records.findLastIndex(({ data }) => (data as { name?: string }).name === "mail"));
+		await run.live(text("n1", "y2"), { reuse: "content" });
+		const { calls, unreached } = await run.process.explain(text("y1", "y3"));
+		expect(calls.map(({ state, label }) => `${state} ${label}`)).toEqual(["hit y1", "live P", "live y3"]);
+		expect(gone(unreached).concat(unreached.map(({ label }) => label))).toContain("P");
+	});
+
+	test("but no effect in doubt that is begun again under its key, whatever was edited since", async () => {
+		const run = new Run(() => undefined);
+		const text = (prompt: string): string =>
+			script(`await ${mail.slice(6)}; await ctx.agent("${prompt}"); return null;`);
+		for (const prompt of ["g", "h", "k"]) {
+			await run.live(text(prompt));
+			const { records } = run.process.log;
+			run.lose(records.length - 1 - records.findLastIndex(({ kind }) => kind === "step_started"));
+		}
+		const { calls, unreached } = await run.process.explain(text("k"));
+		expect([calls.map(({ state }) => state), unreached]).toEqual([["in_doubt", "live"], []]);
+	});
+
+	test("nor what is recalled, however often it was recorded again", async () => {
+		const run = new Run(() => undefined);
+		const text = (n: number): string =>
+			script(`await ctx.tool("look", { text: "x" }); await ctx.agent("a"); const n = ${n}; return n;`);
+		for (const n of [1, 2, 3, 2, 3, 2]) await run.live(text(n));
+		const { calls, unreached } = await run.process.explain(text(2));
+		expect([calls.map(({ state }) => state), unreached]).toEqual([["again", "hit"], []]);
+	});
+
+	test("nor the parts of what is recalled as a whole", async () => {
+		const run = new Run(() => undefined, { model: mailing });
+		const looking = script(`await ctx.tool("look", { text: "x" }); ${agent("P1")} return null;`);
+		await run.live(script(`${agent("P1")} return null;`));
+		await run.live(looking, { reuse: "content" });
+		const { calls, unreached } = await run.process.explain(looking);
+		expect([calls.map(({ state }) => state), unreached]).toEqual([["again", "hit"], []]);
+	});
+
+	test("what has used its estimate and is not over has no known price", async () => {
+		const run = new Run(() => undefined, { model: mailing });
+		const text = script('await ctx.agent("P1", { tools: ["mail"], estimate: 10 }); return null;');
+		await run.live(text);
+		const { records } = run.process.log;
+		run.lose(records.length - 1 - records.findLastIndex(({ data }) => (data as { name?: string }).name === "mail"));
+		expect(await run.process.explain(text)).toMatchObject({ saved: 10, toPay: 0, unknown: 1 });
+	});
+
+	test("nor does a second effect of a text repeat the first, which is another call's", async () => {
+		const run = new Run(() => undefined);
+		const text = script(`await ${mail.slice(6)}; await ctx.agent("a"); await ${mail.slice(6)}; return null;`);
+		await run.live(text);
+		run.loseFrom((data) => data.includes('"a"') || data.includes("prompt"));
+		const { calls } = await run.process.explain(text);
+		expect(calls.map(({ state, label, repeats }) => [state, label, repeats])).toEqual([
+			["hit", "mail", undefined],
+			["live", "a", undefined],
+			["live", "mail", undefined],
+		]);
+	});
+
+	test("and the second of two that were made repeats the second", async () => {
+		const run = new Run(() => undefined);
+		const text = (prompt: string): string =>
+			script(`await ${mail.slice(6)}; await ctx.agent("${prompt}"); await ${mail.slice(6)}; return null;`);
+		await run.live(text("a"));
+		const starts = run.process.log.records.filter(({ kind }) => kind === "step_started").map(({ seq }) => seq);
+		const { calls } = await run.process.explain(text("b"));
+		expect(calls.map(({ state, repeats }) => [state, repeats])).toEqual([
+			["hit", undefined],
+			["live", undefined],
+			["live", starts[1]],
+		]);
+	});
+
+	test("a row has its own record, whatever another world has led to", async () => {
+		const run = new Run((text, life) => (text.startsWith("look") ? { says: life === 1 ? "no" : "yes" } : undefined));
+		const text = script(`if ((await ctx.tool("look", { text: "x" })) === "yes") { ${mail}; }
+			else { await ctx.tool("look", { text: "y" }); await ctx.agent("b"); } await ctx.agent("a"); return null;`);
+		await run.live(text);
+		await run.live(text);
+		const { calls } = await run.process.explain(text);
+		const { seq } = calls.at(-1) ?? {};
+		const record = run.process.log.records.find((each) => each.seq === seq);
+		expect([calls.at(-1)?.state, JSON.stringify(record?.data)]).toEqual([
+			"hit",
+			expect.stringContaining('"label":"a"'),
+		]);
+	});
+
+	test("no share is free for sure where something is left", async () => {
+		const run = new Run((text) => (text.startsWith("mail") ? { says: new Error("no ink") } : undefined));
+		const text = (to: string): string =>
+			script(
+				`await ctx.agent("a"); try { await ctx.tool("mail", { text: "${to}" }); } catch { await ctx.agent("b"); } return null;`,
+			);
+		await run.live(text("x"));
+		const { unreached, percentFree } = await run.process.explain(text("y"));
+		expect([gone(unreached), percentFree]).toEqual([["b"], undefined]);
+	});
 });
 
 describe("five calls of 1200, 800, 1500, 1500 and 2100 tokens, killed after the third", () => {

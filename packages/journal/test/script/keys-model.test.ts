@@ -114,6 +114,8 @@ class History {
 	readonly #entries = new Map<number, NaiveEntry>();
 	readonly #runner: Runner;
 	#versions: readonly Program[];
+	/** Those that were run to their end, and of which nothing was lost since. */
+	#ended: readonly string[] = [];
 	#lives = 0;
 	#answers = 0;
 
@@ -132,6 +134,7 @@ class History {
 		else if (edits.length > 0) this.#versions = [...this.#versions, edits.reduce(edited, this.program)];
 		if (tears > 0 && this.#lives > 0) this.log.tear(tears);
 		if (loses !== undefined) this.log.lose((record, i) => (i + tears) % loses === 0 && record.kind.startsWith("step_"));
+		if (tears > 0 || loses !== undefined) this.#ended = [];
 		const life = ++this.#lives;
 		let answered = 0;
 		const answer = async (): Promise<string> => {
@@ -151,19 +154,22 @@ class History {
 		const last = this.log.records.at(-1)?.seq ?? 0;
 		const ended = await this.#runner(process, this.program, { reuse }, answer);
 		await this.#judge(process, ended, last, reuse);
+		const text = canonicalJson(this.program);
+		if (this.#ended.includes(text)) expect(process.made).toEqual([]);
+		if (!process.isDead) this.#ended = [...this.#ended, text];
 		return process.made.length;
 	}
 
 	async #judge(process: Process, ended: Ended, last: number, reuse: Reuse): Promise<void> {
 		if (!process.isDead) expect(ended).toMatchObject({ status: "completed" });
-		const revisions = this.#revisions();
-		const revision = revisions.at(-1) as number;
+		const { revisions, texts } = this.#revisions();
+		const revision = texts.length;
 		const { records } = this.log;
 		const answers = answersIn(records.filter((_, i) => revisions[i] === revision));
 		const { calls, result } = await callsOf(this.program, answers);
 		const memory = new NaiveMemory(
 			records.flatMap(({ seq }) => (seq <= last ? (this.#entries.get(seq) ?? []) : [])),
-			revision,
+			texts,
 			reuse,
 		);
 		const expected: string[] = [];
@@ -203,18 +209,17 @@ class History {
 		}
 	}
 
-	/** For each record the revision that it is in: the span of one text. */
-	#revisions(): readonly number[] {
-		let revision = 0;
-		let before = "";
-		return this.log.records.map((record) => {
+	/** For each record the revision that it is in, the span of one text; and of each revision that. */
+	#revisions(): { readonly revisions: readonly number[]; readonly texts: readonly string[] } {
+		const texts: string[] = [];
+		const revisions = this.log.records.map((record) => {
 			if (scriptStarted.is(record) || scriptResumed.is(record)) {
 				const { script } = record.data as { script: string };
-				if (script !== before) revision++;
-				before = script;
+				if (script !== texts.at(-1)) texts.push(script);
 			}
-			return revision;
+			return texts.length;
 		});
+		return { revisions, texts };
 	}
 }
 

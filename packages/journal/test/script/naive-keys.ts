@@ -190,10 +190,16 @@ export class NaiveMemory {
 	/** Oldest first, whole ones before parts. */
 	readonly #before: readonly NaiveEntry[];
 	readonly #reuse: Reuse;
+	readonly #ofSameText: ReadonlySet<number>;
 	readonly #used: Set<number | undefined>;
 
-	/** @param entries in the order of their records */
-	constructor(entries: readonly NaiveEntry[], revision: number, reuse: Reuse) {
+	/**
+	 * @param entries in the order of their records
+	 * @param texts of the revisions, from the first one on
+	 */
+	constructor(entries: readonly NaiveEntry[], texts: readonly string[], reuse: Reuse) {
+		const revision = texts.length;
+		this.#ofSameText = new Set(texts.flatMap((text, i) => (text === texts.at(-1) ? [i + 1] : [])));
 		// A call is as old as its first record, and as its last one says.
 		const calls = new Map<string, NaiveEntry>();
 		for (const each of entries)
@@ -215,14 +221,18 @@ export class NaiveMemory {
 	#find({ lane, what, occ, history, loose, isEffect }: NaiveCall): NaiveEntry | undefined {
 		const here = this.#here.findLast(({ call }) => call.lane === lane && call.what === what && call.occ === occ);
 		if (here) return here;
-		const alike = this.#before.filter(({ call }) => call.history === history);
-		const exact = alike.findLast(({ isPart }) => !isPart) ?? alike.at(-1);
-		if (this.#reuse === "prefix" || (exact && exact.answer === undefined)) return exact;
+		const isFree = ({ answer }: NaiveEntry): boolean => !answer || !this.#used.has(answer.id);
+		const exact = this.#before.filter((each) => each.call.history === history && isFree(each));
+		for (const isPart of [false, true]) {
+			const among = exact.filter((each) => each.isPart === isPart);
+			const found = among.findLast(({ answer, revision }) => answer && this.#ofSameText.has(revision)) ?? among.at(-1);
+			if (found) return found;
+		}
+		if (this.#reuse === "prefix") return undefined;
 		const free = this.#before.filter(({ answer }) => answer && !this.#used.has(answer.id));
 		for (const isPart of [false, true]) {
 			const among = free.filter((each) => each.isPart === isPart);
 			const found =
-				among.find((each) => each === exact) ??
 				among.find(({ call }) => call.loose === loose) ??
 				(isEffect ? undefined : among.find(({ call }) => call.what === what));
 			if (found) return found;
