@@ -50,11 +50,14 @@ export async function carryOut(
 	if (verb.question && !(await desk.confirm(verb.question(seen), verb.shown(seen, say))))
 		return { document: preview, lines: ["nothing was changed"], outcome: "declined" };
 	const done = await desk.acting(verb, seen);
-	const lines = isRecorded(done)
+	return { document: { ...seen, applied: true, ...done }, lines: doneLines(verb, done, seen, say), outcome: "done" };
+}
+
+/** What was done, for people. @param done as `act` gives it */
+export const doneLines = (verb: WriteVerb, done: object, seen: object, say: Say): readonly string[] =>
+	isRecorded(done)
 		? [`done, as #${done.recorded} says; the answer of the process that did it was lost`]
 		: verb.lines(done, say, seen);
-	return { document: { ...seen, applied: true, ...done }, lines, outcome: "done" };
-}
 
 /** Is all that is known of it that a record says so? */
 const isRecorded = (done: object): done is { readonly recorded: number } => "recorded" in done;

@@ -1,8 +1,8 @@
 /** Reports the history as a value: checkpoints, rewinds, branches, and the current position. */
 import { rewindNote } from "@reyn/rewind-modes";
 import type { Runtime } from "@reyn/runtime";
-import { type Label, reset } from "@reyn/timetravel";
-import { type Seq, scopeKey } from "@reyn/wal";
+import { type Branch, type Label, reset, type Timeline, type Window } from "@reyn/timetravel";
+import { type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 
 export interface HistoryEntry {
 	readonly seq: Seq;
@@ -31,44 +31,78 @@ export interface History {
 	}[];
 }
 
-export async function readHistory({ wal, timeline }: Runtime): Promise<History> {
-	const { lineage } = timeline;
+/** Which entries are wanted. Default: all. */
+export interface HistoryWindow extends Window {
+	readonly type?: HistoryEntry["type"] | undefined;
+}
+
+/** Entries newest first. Checkpoints outside of the window are not looked at. */
+export async function readHistory(runtime: Runtime, window: HistoryWindow = {}): Promise<History> {
+	const { wal, timeline } = runtime;
 	const branches = timeline.branches();
-	const branchOf = (seq: number): string => branches.findLast(({ first }) => first <= seq)?.name ?? "main";
-	const entries: HistoryEntry[] = [{ seq: 0, ts: 0, type: "genesis", title: "genesis", branch: "main", active: true }];
-	for (const { seq, ts, kind, title, active } of timeline.checkpoints()) {
-		entries.push({ seq, ts, type: "checkpoint", title: `${kind}  ${title}`, branch: branchOf(seq), active });
-	}
-	for (const record of await timeline.records()) {
-		if (!reset.is(record) && !rewindNote.is(record)) continue;
-		const { seq, ts } = record;
-		const where = { seq, ts, branch: branchOf(seq), active: lineage.isActive(record) };
-		if (reset.is(record)) {
-			const { target, mode, actor } = record.data;
-			const whose = record.scope.agent === undefined ? "" : ` of ${scopeKey(record.scope)}`;
-			entries.push({ ...where, type: "reset", title: `rewind to #${target}${whose} (${mode}) by ${actor}` });
-		}
-		if (rewindNote.is(record))
-			entries.push({ ...where, type: "note", title: `note on #${record.data.target} by ${record.data.actor}` });
-	}
 	const labelled = Map.groupBy(await timeline.labels(), (each) => each.seq);
-	const named = (found: readonly Label[] = []): { labels?: readonly string[] } =>
-		found.length > 0 ? { labels: found.map(({ name }) => name) } : {};
-	for (const seq of labelled.keys()) {
-		if (entries.some((entry) => entry.seq === seq)) continue;
-		const record = await timeline.record(seq);
-		if (!record) continue;
-		const where = { seq, ts: record.ts, branch: branchOf(seq), active: lineage.isActive(record) };
-		entries.push({ ...where, type: "label", title: record.kind });
-	}
+	const entries = await entriesIn(window, runtime, (seq) => branchAt(branches, seq), labelled);
 	const nameOf = (id: number | undefined): string | undefined => branches.find((branch) => branch.id === id)?.name;
 	return {
 		tip: wal.tip,
-		entries: entries.sort((a, b) => b.seq - a.seq).map((entry) => ({ ...entry, ...named(labelled.get(entry.seq)) })),
+		entries: entries.map((entry) => ({ ...entry, ...named(labelled.get(entry.seq)) })),
 		branches: branches.map(({ id, name, parent, forkedAt, last, active }) => {
 			const above = nameOf(parent);
-			const own = [...labelled.values()].flat().filter((each) => branchOf(each.seq) === name);
+			const own = [...labelled.values()].flat().filter((each) => branchAt(branches, each.seq) === name);
 			return { id, name, ...(above === undefined ? {} : { parent: above }), forkedAt, last, active, ...named(own) };
 		}),
 	};
 }
+
+/** Of each sort the newest so many, and then of all of these. */
+async function entriesIn(
+	{ before = Number.POSITIVE_INFINITY, limit = Number.POSITIVE_INFINITY, type }: HistoryWindow,
+	{ timeline }: Runtime,
+	branchOf: (seq: Seq) => string,
+	labelled: ReadonlyMap<Seq, readonly Label[]>,
+): Promise<readonly HistoryEntry[]> {
+	const { lineage } = timeline;
+	const isWanted = (each: HistoryEntry["type"]): boolean => type === undefined || type === each;
+	const entries: HistoryEntry[] = [];
+	if (isWanted("checkpoint"))
+		for (const { seq, ts, kind, title, active } of timeline.checkpoints({}, { before, limit }))
+			entries.push({ seq, ts, type: "checkpoint", title: `${kind}  ${title}`, branch: branchOf(seq), active });
+	const records = await timeline.records();
+	let moves = 0;
+	for (let at = records.length - 1; at >= 0 && moves < limit; at--) {
+		const entry = moveIn(records[at] as WalRecord, timeline, branchOf);
+		if (!entry || entry.seq >= before || !isWanted(entry.type)) continue;
+		entries.push(entry);
+		moves++;
+	}
+	const isCheckpoint = (seq: Seq): boolean => timeline.checkpoints({}, { before: seq + 1, limit: 1 })[0]?.seq === seq;
+	for (const seq of isWanted("label") ? labelled.keys() : []) {
+		if (seq >= before || isCheckpoint(seq)) continue;
+		const record = await timeline.record(seq);
+		if (!record || moveIn(record, timeline, branchOf)) continue;
+		const where = { seq, ts: record.ts, branch: branchOf(seq), active: lineage.isActive(record) };
+		entries.push({ ...where, type: "label", title: record.kind });
+	}
+	if (before > 0 && isWanted("genesis"))
+		entries.push({ seq: 0, ts: 0, type: "genesis", title: "genesis", branch: "main", active: true });
+	return entries.sort((a, b) => b.seq - a.seq).slice(0, limit === Number.POSITIVE_INFINITY ? undefined : limit);
+}
+
+/** The entry of a rewind or a note; undefined for other records. */
+function moveIn(record: WalRecord, { lineage }: Timeline, branchOf: (seq: Seq) => string): HistoryEntry | undefined {
+	const { seq, ts } = record;
+	const where = () => ({ seq, ts, branch: branchOf(seq), active: lineage.isActive(record) });
+	if (reset.is(record)) {
+		const { target, mode, actor } = record.data;
+		const whose = record.scope.agent === undefined ? "" : ` of ${scopeKey(record.scope)}`;
+		return { ...where(), type: "reset", title: `rewind to #${target}${whose} (${mode}) by ${actor}` };
+	}
+	if (!rewindNote.is(record)) return undefined;
+	return { ...where(), type: "note", title: `note on #${record.data.target} by ${record.data.actor}` };
+}
+
+const branchAt = (branches: readonly Branch[], seq: Seq): string =>
+	branches.findLast(({ first }) => first <= seq)?.name ?? "main";
+
+const named = (found: readonly Label[] = []): { readonly labels?: readonly string[] } =>
+	found.length > 0 ? { labels: found.map(({ name }) => name) } : {};

@@ -1,9 +1,12 @@
 /** What people do to a durable agent, each verb once for every face: a command line, a chat, a page. */
-export { carryOut, type Desk, type Told } from "./carry-out.ts";
+export { carryOut, type Desk, doneLines, type Told } from "./carry-out.ts";
 export { documentSchema, jsonSchemaOf } from "./document.ts";
 export { type OperatorCode, OperatorError } from "./errors.ts";
-export { type History, type HistoryEntry, readHistory } from "./history.ts";
-export { act, beginThere, type Places } from "./holder/act.ts";
+export { type History, type HistoryEntry, type HistoryWindow, readHistory } from "./history.ts";
+export { act, type Places } from "./holder/act.ts";
+export { type Begun, type BegunAnywhere, beginAnywhere, beginThere } from "./holder/begin.ts";
+export { holderOf, whenGone } from "./holder/call.ts";
+export { type Followed, type FollowOptions, followWork } from "./holder/follow.ts";
 export { type Holder, type ServeOptions, serveVerbs } from "./holder/serve.ts";
 export { scopeText, sessionText } from "./lines/scope.ts";
 export { scriptEndLines, scriptEventLines, scriptResultText, scriptViewLines } from "./lines/script.ts";

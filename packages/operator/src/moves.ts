@@ -19,9 +19,18 @@ export const toldMove = z.object({
 export type ToldMove = z.infer<typeof toldMove>;
 
 /** The moves that can be taken back, or made again, newest first. */
-export async function toldMoves(runtime: Runtime, which: "past" | "future"): Promise<readonly ToldMove[]> {
+export async function toldMoves(
+	runtime: Runtime,
+	which: "past" | "future",
+	newest = Number.POSITIVE_INFINITY,
+): Promise<readonly ToldMove[]> {
 	const moves = (await runtime.timeline.moves())[which];
-	return Promise.all(moves.toReversed().map((move) => told(runtime, move)));
+	return Promise.all(
+		moves
+			.toReversed()
+			.slice(0, newest)
+			.map((move) => told(runtime, move)),
+	);
 }
 
 async function told({ timeline }: Runtime, { seq, inverse }: Move): Promise<ToldMove> {

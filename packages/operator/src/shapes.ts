@@ -97,6 +97,7 @@ export const stateShape = z.object({
 	active: z.boolean(),
 	hash: z.string(),
 	messages: list(z.object({ seq, who: z.string(), text: z.string() })),
+	more: z.literal(true).exactOptional(),
 	plans: list(z.object({ plan: z.string(), status: z.string(), goal: z.string() })),
 	skills: list(z.object({ run: z.string(), status: z.string(), skill: z.string() })),
 });
@@ -110,6 +111,18 @@ export const planShape = z.object({
 	size: seq,
 	calls: seq,
 	tokens: seq,
+});
+
+/** Of a step of a plan; `needs` are the ids of the steps whose results it takes. */
+export const planStepShape = z.object({
+	id: z.string(),
+	description: z.string(),
+	needs: texts,
+	status: z.enum(["pending", "running", "completed", "failed"]),
+	attempt: seq,
+	reason: z.string().exactOptional(),
+	/** What it cost. Absent: it is not over. */
+	tokens: seq.exactOptional(),
 });
 
 export const skillRunShape = z.object({
@@ -160,7 +173,7 @@ export const scriptRunShape = z.object({
 	status: z.enum(["open", "completed", "failed"]),
 	result: z.string().optional(),
 	reason: z.object({ message: z.string(), code: z.string().optional(), detail: z.unknown().optional() }).optional(),
-	question: z.string().optional(),
+	questions: list(z.object({ seq, question: z.string(), choices: texts.exactOptional() })),
 });
 
 /** As `RunView` of `@reyn/runtime`, with its calls in their order. */
@@ -220,6 +233,7 @@ export const explanationShape = z.object({
 	isWhole: z.boolean(),
 	beyond: z.string().optional(),
 	assumed: seq,
+	unreached: list(z.object({ seq, label: z.string(), instead: z.string().exactOptional() })),
 	divergences: list(divergence),
 });
 

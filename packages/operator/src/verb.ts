@@ -64,6 +64,8 @@ export interface WriteVerb<P extends Params = Params, S extends object = object,
 	nothing?(seen: S, say: Say): readonly string[] | undefined;
 	/** What is said of it as JSON where there is nothing to do. */
 	undone?(seen: S): Partial<D>;
+	/** Does no record name who did it? Then nobody has to say who they are. Default: one does. */
+	readonly isUnsigned?: true;
 	/** What a person is asked; without it nobody is asked. */
 	question?(seen: S): string;
 	/** Does what was seen. @throws where that is stale; nothing is written then */
@@ -79,6 +81,8 @@ export interface WorkVerb<P extends Params = Params, B extends object = object> 
 	readonly begun: z.ZodType<B>;
 	/** Does all else that is unfinished stay as it is, in a process that does this alone? Default: it goes on too. */
 	readonly isAlone?: true;
+	/** Is it over once it has begun? Nothing comes of it that could be told. */
+	readonly isAtOnce?: true;
 	/** What `check` looks at. */
 	readonly at?: Moment;
 	/** Refuses what cannot be begun, before anything is opened for work. Absent: that needs no look at a state, and there may be none. */

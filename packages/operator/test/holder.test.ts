@@ -8,7 +8,18 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { Frames, frameOf, MOST_BYTES } from "../src/holder/frames.ts";
-import { act, beginThere, givenFor, type Places, serveVerbs, type WorkVerb, type WriteVerb } from "../src/index.ts";
+import {
+	act,
+	beginAnywhere,
+	beginThere,
+	givenFor,
+	holderOf,
+	type Places,
+	serveVerbs,
+	type WorkVerb,
+	type WriteVerb,
+	whenGone,
+} from "../src/index.ts";
 import { type House, openHouse, verbOf } from "./house.ts";
 
 let house: House;
@@ -165,11 +176,67 @@ test("where nobody has it, it is done here", async () => {
 	expect(await places.reading(({ timeline }) => timeline.labels())).toMatchObject([{ name: "here" }]);
 });
 
+const work = (name: string): WorkVerb => verbOf(name) as WorkVerb;
+
+test("where nobody has it, work begins here; what comes meanwhile joins it, and the log is let go behind it", async () => {
+	await house.runtime.close();
+	const places2: Places = {
+		...places,
+		async working(use) {
+			await using runtime = await openRuntime(house.options);
+			await await serveVerbs(runtime, house.state);
+			return await use(runtime);
+		},
+	};
+	const script = { name: "asks.ts", source: "export default (ctx) => ctx.ask('Well?', { choices: ['yes'] });" };
+	const { begun, over } = await beginAnywhere(work("script run"), { script }, "ada", places2);
+	await over;
+	const { run } = begun as { run: string };
+	const id = await places.reading(async ({ wal }) => wal.id);
+	expect(await holderOf(house.state, id)).toBeUndefined();
+	await expect(beginAnywhere(work("script answer"), { run, answer: "no" }, "ada", places2)).rejects.toMatchObject({
+		code: "RUNTIME_SCRIPT_ANSWER",
+	});
+	const slow = await beginAnywhere(work("ask"), { text: "where does a fox sleep?" }, "ada", places2);
+	const joined = await beginAnywhere(work("script answer"), { run, answer: "yes" }, "ada", places2);
+	expect([joined.begun, joined.pid]).toEqual([{ run }, process.pid]);
+	await Promise.all([slow.over, joined.over]);
+	const [script2] = await places.reading(async ({ scripts }) => scripts.list());
+	expect([script2?.status, script2?.questions]).toEqual(["completed", []]);
+	expect(await places.reading(async (runtime) => runtime.conversation().open)).toEqual([]);
+	await using runtime = await openRuntime(house.options);
+	await serveVerbs(runtime, house.state);
+	expect(await holderOf(house.state, id)).toBe(process.pid);
+	expect(await holderOf(house.state, "other")).toBeUndefined();
+});
+
+test("work that cannot begin gives its reason, and lets the log go", async () => {
+	await house.runtime.close();
+	await expect(beginAnywhere(work("plan resume"), { id: "p9" }, "ada", places)).rejects.toMatchObject({
+		code: "PLAN_UNKNOWN",
+	});
+	await expect(beginAnywhere(work("ask"), { text: " " }, "ada", places)).rejects.toMatchObject({
+		code: "OPERATOR_ARGS",
+	});
+	await (await openRuntime(house.options)).close();
+});
+
 test("where its holder hears nobody, the log is said to be locked", async () => {
 	const verb = write("label");
 	await expect(act(verb, await look(verb, { ref: "@", name: "here" }), "ada", places)).rejects.toMatchObject({
 		code: "WAL_LOCKED",
 	});
+});
+
+test("one that is closed hears nobody any more, and who waits for that is told", async () => {
+	const holder = await serveVerbs(house.runtime, house.state);
+	const gone = whenGone(house.state, new AbortController().signal);
+	const asked = beginThere(verbOf("ask") as WorkVerb, { text: "where does a fox sleep?" }, "ada", places);
+	expect(await asked).toMatchObject({ begun: { turn: expect.any(Number) } });
+	await holder?.close();
+	await gone;
+	expect(await beginThere(verbOf("ask") as WorkVerb, { text: "and by day?" }, "ada", places)).toBeUndefined();
+	await house.runtime.idle();
 });
 
 test("a socket that a dead process left is taken away by whoever has the log next", async () => {
@@ -192,6 +259,7 @@ test.each([
 ])("%s in the socket's place is neither used nor taken away", async (_, plant) => {
 	const path = join(house.state, "holder.sock");
 	plant(path);
+	expect(await holderOf(house.state, house.runtime.wal.id)).toBeUndefined();
 	await expect(serveVerbs(house.runtime, house.state)).rejects.toMatchObject({ code: "OPERATOR_HOLDER" });
 	const verb = write("label");
 	await expect(act(verb, await look(verb, { ref: "@", name: "x" }), "ada", places)).rejects.toMatchObject({

@@ -25,6 +25,7 @@ const explanation: Explanation = {
 	percentFree: undefined,
 	isWhole: true,
 	assumed: 1,
+	unreached: [],
 	divergences: [],
 };
 
@@ -38,6 +39,14 @@ test("what a preview cannot know to be all is said to be the least", () => {
 	const beyond = { ...explanation, guessed: 0, isWhole: false, beyond: "it threw" };
 	expect(explanationLines(beyond)).toContain(
 		"unknown % replayed free   22 tokens saved   at least 11 tokens still to pay",
+	);
+	const unreached = Array.from({ length: 7 }, (_, i) => ({ seq: 10 + i, label: `mail ${i}\u202e` }));
+	const edited = [{ seq: 4, label: "h", instead: "h2" }];
+	expect(explanationLines({ ...explanation, unreached: edited })).toContain(
+		"made before, and with another call in its place here: h #4; where an answer comes otherwise it may be made again",
+	);
+	expect(explanationLines({ ...explanation, unreached })).toContain(
+		"made before, and not come to here: mail 0 #10, mail 1 #11, mail 2 #12, mail 3 #13, mail 4 #14, and 2 more; where an answer comes otherwise it may be made again",
 	);
 	const whole = { ...explanation, guessed: 0, percentFree: 67 };
 	expect(explanationLines(whole)).toContain("67 % replayed free   22 tokens saved   11 tokens still to pay");

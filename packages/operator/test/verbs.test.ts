@@ -38,6 +38,11 @@ describe("a look", () => {
 		["transcript", { format: "md" }, /^## you \(#2\)$/m],
 		["search", { words: "FOX sleep" }, /#2 you: where does a fox sleep\?/],
 		["search", { words: "wombat" }, /^nothing was said/],
+		["status", {}, /^nothing is unfinished$/],
+		["transcript", { n: 1 }, /^#\d+ agent:\n(?![\s\S]*you:)/],
+		["show", { ref: "@", n: 1 }, /^messages 1, and earlier ones:\n {2}#\d+ agent: /m],
+		["diff", { a: "0", b: "@", n: "1" }, /^#0 → #\d+/],
+		["undo", { list: true, n: 1 }, /^there is nothing to undo$/],
 		["plan list", {}, /^no plan is in flight$/],
 		["skill list", {}, /^no skill run is in flight$/],
 		["script list", {}, /^there is no script run; start one with: script run <file\.ts>$/],
@@ -50,6 +55,29 @@ describe("a look", () => {
 		expect(told.lines.join("\n")).toMatch(lines);
 		documentSchema(verbOf(name)).parse(asJson(told.document));
 		expect(tip()).toBe(before);
+	});
+
+	test("of a diff, of what was said and of moves one gets the first, and is told of the rest", async () => {
+		const { document } = await house.do("diff", { a: "0", n: 1 });
+		const { projections, more } = document as {
+			projections: Record<string, { after?: unknown[]; before?: unknown[] }[]>;
+			more: Record<string, number>;
+		};
+		const sizes = Object.values(projections).map((all) =>
+			all.reduce(
+				(sum, { before = [1], after = [] }) => sum + (Array.isArray(after) ? before.length + after.length : 1),
+				0,
+			),
+		);
+		expect(Math.max(...sizes)).toBe(1);
+		expect(more.conversation).toBeGreaterThan(1);
+		const all = (await house.do("transcript")).document as { messages: unknown[]; more?: true };
+		expect(all).not.toHaveProperty("more");
+		for (const n of [1, 2, all.messages.length, 99]) {
+			const some = (await house.do("transcript", { n })).document as typeof all;
+			expect(some.messages).toEqual(all.messages.slice(-n));
+			expect(some.more).toBe(n < all.messages.length ? true : undefined);
+		}
 	});
 
 	test("a search finds what was said on lines that were left, and says so", async () => {
@@ -180,7 +208,7 @@ describe("a change", () => {
 test.each([
 	["rewind", {}, "ref"],
 	["rewind", { ref: "1", mode: "all" }, "mode"],
-	["diff", { a: "1", session: "main" }, "an agent and a session"],
+	["diff", { a: "1", session: "a/b/c" }, "expected a session"],
 	["log", { n: "0" }, "n"],
 	["log", { colour: true }, "colour: it takes no such thing"],
 ])("%s %j is refused before anything is looked at", (name, raw, what) => {

@@ -41,6 +41,7 @@ export {
 } from "./features/conversation/records.ts";
 export { allRecords, facets } from "./features/index.ts";
 export type { StepOfPlan } from "./features/plan/plan-host.ts";
+export type { OpenQuestion } from "./features/script/questions.ts";
 export type { ScriptText } from "./features/script/script-files.ts";
 export {
 	checkScript,

@@ -244,6 +244,17 @@ export class Runtime implements AsyncDisposable {
 		return this.#kernel.subscribe(options) as AsyncGenerator<RuntimeEvent>;
 	}
 
+	/**
+	 * Brings a reader up to what is durable by now, without reading the log again: afterwards it is as if it were opened anew. What is
+	 * asked meanwhile may be answered for any moment between. For a writer nothing happens.
+	 *
+	 * @returns the tip
+	 * @throws WalError as `refresh` of a log does: after `WAL_TRUNCATED` and `WAL_CORRUPT` open the state anew; TimetravelError
+	 */
+	refresh(): Promise<Seq> {
+		return this.#kernel.refresh();
+	}
+
 	/** The unfinished work, and the texts that wait to be shown. */
 	restored(): Restored {
 		const sessions = [...this.#kernel.sessions];
@@ -300,7 +311,7 @@ export class Runtime implements AsyncDisposable {
 		this.#kernel.resume();
 	}
 
-	/** The conversation as it is now. `default/main` always exists; another one is made by its first prompt. */
+	/** The conversation as it is now. `default/main` always exists; another one is made by its first prompt, skill or script. */
 	conversation(scope: SessionScope = mainSession): ConversationState {
 		return stateOf(this.#kernel.sessions.at(scope));
 	}
@@ -335,11 +346,11 @@ export class Runtime implements AsyncDisposable {
 		return this.#kernel.idle();
 	}
 
-	/** Starts a skill, and resolves with the id of the run. Waits for a rewind of the session that is under way. */
+	/** Starts a skill, and resolves with the id of the run. Waits for a rewind of the session that is under way; a new session is opened. */
 	async runSkill(name: string, input: unknown, scope: SessionScope = mainSession): Promise<string> {
 		this.#kernel.assertOpen();
-		await this.#kernel.beforeClose(this.#kernel.sessions.rewound(scope));
-		return this.#kernel.hostOf(this.#builtIn.skill).start(this.#kernel.sessions.at(scope), name, input);
+		const session = await this.#kernel.beforeClose(this.#kernel.sessions.ensure(scope));
+		return this.#kernel.hostOf(this.#builtIn.skill).start(session, name, input);
 	}
 
 	/**

@@ -16,6 +16,7 @@ import { lastOf, makeProject, type Opened, open, type Project, scripted, storeAt
 import { script } from "./script-runs.ts";
 
 const RUNS = Number(process.env.REYN_RUNS ?? sample(1, 5));
+const STEPS = sample(12, 24);
 
 const sessions: readonly SessionScope[] = [
 	mainSession,
@@ -31,7 +32,7 @@ test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { time
 	await using project = await makeProject();
 	const history = new History(seed, project);
 	await history.start();
-	for (let i = 0; i < 24; i++) await history.step();
+	for (let i = 0; i < STEPS; i++) await history.step();
 	await history.collect();
 	await history.goOn();
 	await history.end();

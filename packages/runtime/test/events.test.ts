@@ -1,46 +1,19 @@
 /** One stream of events over one log: for its writer, for who reads it in another process, and for who asks later. */
 import { PLAN_TOOL } from "@reyn/plan";
-import { defineSkill, done } from "@reyn/skill-resume";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { z } from "zod";
 import { startSource } from "../../../tests/kit/killable.ts";
-import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
+import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { mainSession, type Runtime, type RuntimeEvent } from "../src/index.ts";
 import { copyState, keepLines, linesOf } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
-import { gate, lastOf, makeProject, open, type Project, type Script, scripted, until } from "./project.ts";
+import { live, options } from "./lived.ts";
+import { gate, lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 
 let project: Project;
 beforeEach(async () => {
 	project = await makeProject();
 });
 afterEach(() => project[Symbol.asyncDispose]());
-
-const PLAN = {
-	goal: "both",
-	steps: [
-		{ id: "a", description: "the first one", tools: [], depends_on: [] },
-		{ id: "b", description: "the second one", tools: [], depends_on: ["a"] },
-	],
-};
-
-const answers: Script = (request) => {
-	const last = lastOf(request);
-	if (last === "plan!") return [{ name: PLAN_TOOL, args: PLAN }];
-	if (last === "look!") return [{ name: "list_files", args: {} }];
-	if (last === "fail!") throw new Error("no credit");
-	return last.startsWith("Goal:") ? `did ${/Step (\w+)/.exec(last)?.[1]}` : `echo: ${last.slice(0, 20)}`;
-};
-
-const skill = defineSkill({
-	name: "say",
-	description: "",
-	input: z.unknown(),
-	start: "only",
-	phases: { only: async ({ step }) => done(await step("one", async () => "said", { purity: "external" })) },
-});
-
-const options = () => ({ model: scripted(answers), skills: [skill] });
 
 /** What is derived from records: all but what the working process alone knows. */
 const derived = (events: readonly RuntimeEvent[]): readonly RuntimeEvent[] =>
@@ -59,36 +32,6 @@ async function toldOf(runtime: Runtime, after = 0, last = runtime.wal.durableTip
 	stop.abort();
 	await heard;
 	return events.filter((event) => (event.seq ?? 0) <= last);
-}
-
-/** Things of all kinds, some of them by chance. */
-async function live(runtime: Runtime, random: Random): Promise<void> {
-	const deeds = [
-		() => runtime.prompt("hello"),
-		() => runtime.prompt("look!"),
-		() => runtime.prompt("plan!"),
-		() => runtime.prompt("fail!"),
-		() => runtime.runSkill("say", {}),
-		async () => {
-			const source = "export default async (ctx) => { await ctx.agent('x'); return ctx.now(); }";
-			const { run, end } = await runtime.scripts.start({ name: "work.ts", source }, {});
-			await end;
-			if (random.chance(0.5)) await (await runtime.scripts.resume(run)).end;
-		},
-		() => runtime.prompt("elsewhere", { agent: "default", session: "other" }),
-		async () => {
-			const seq = Math.ceil(random() * runtime.wal.tip);
-			await runtime.checkout(seq, "ada").catch(() => {});
-		},
-		() => runtime.undo("ada").catch(() => {}),
-		() => runtime.redo("ada").catch(() => {}),
-	];
-	for (let i = 0; i < 14; i++) {
-		// Each of them once, and then by chance; not all of them are waited for.
-		await deeds[i < deeds.length ? i : random.below(deeds.length)]?.();
-		if (random.chance(0.7)) await runtime.idle();
-	}
-	await runtime.idle();
 }
 
 describe("what is told", () => {

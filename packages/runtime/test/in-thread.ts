@@ -3,7 +3,7 @@
  * late as from a thread, and in the order of the calls. The same code with that thread is what the tests of wal run, those that
  * start processes, and the deep run.
  */
-import { setTimeout as wait } from "node:timers/promises";
+import { setImmediate as soon } from "node:timers/promises";
 import { vi } from "vitest";
 
 vi.mock("../../wal/src/file/host.ts", async (original) => {
@@ -15,7 +15,7 @@ vi.mock("../../wal/src/file/host.ts", async (original) => {
 			const here = host.inThread(nodeDisk, spec);
 			let before: Promise<unknown> = Promise.resolve();
 			const inTurn = <T>(call: () => Promise<T>): Promise<T> => {
-				const answer = before.then(() => wait(1)).then(call);
+				const answer = before.then(() => soon()).then(call);
 				before = answer.catch(() => {});
 				return answer;
 			};

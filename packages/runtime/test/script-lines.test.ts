@@ -213,6 +213,8 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 			await house.start();
 			await house.toEnd();
 			const { runtime } = house;
+			// Branches may write their records in another order, and a record more or less, each time.
+			const { length } = await house.records();
 			await runtime.timeline.label(seq, "here");
 			const { costly } = house;
 			for (let i = 0; i < 4; i++) await runtime.prompt(`question ${i}`);
@@ -220,7 +222,7 @@ describe.each(Object.entries(bodies))("a script that %s", (_, body) => {
 			const { retainedFrom } = await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
 			await runtime.checkout(seq, "test");
 			// At the last record the lane of the script is closed too, and nothing of it is needed any more.
-			if (seq === all.length) expect(retainedFrom).toBeGreaterThan(seq);
+			if (seq >= length) expect(retainedFrom).toBeGreaterThan(seq);
 			else expect(retainedFrom, `at ${seq}`).toBeLessThan(begun);
 			await house.toEnd();
 			const twice = tries.includes("pays and is cut") ? 1 : 0;

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Runtime } from "@reyn/runtime";
 import { isReynError, ReynError } from "@reyn/wal";
 import { OperatorError } from "../errors.ts";
-import type { WorkVerb, WriteVerb } from "../verb.ts";
+import type { Verb, WriteVerb } from "../verb.ts";
 import { callHolder } from "./call.ts";
 
 export interface Places {
@@ -16,8 +16,8 @@ export interface Places {
 }
 
 /** A holder that is about to end has neither its socket nor its lock for long. */
-const TRIES = 20;
-const PAUSE_MS = 50;
+export const TRIES = 20;
+export const PAUSE_MS = 50;
 
 /**
  * Does what was seen, once. Where the process that has the log dies before it answers, the log says whether it was done.
@@ -68,36 +68,7 @@ export async function act(verb: WriteVerb, seen: object, actor: string, places: 
 	}
 }
 
-/**
- * Begins work in the process that has the log.
- *
- * @returns what was begun, and where; undefined: nobody listens
- * @throws what `begin` throws there; OperatorError `OPERATOR_HOLDER`, `OPERATOR_LOST`
- */
-export async function beginThere(
-	verb: WorkVerb,
-	raw: Readonly<Record<string, unknown>>,
-	actor: string,
-	{ directory, reading }: Pick<Places, "directory" | "reading">,
-): Promise<{ readonly begun: object; readonly pid: number } | undefined> {
-	const called = await callHolder(directory, await reading(async ({ wal }) => wal.id), {
-		verb: verb.name,
-		actor,
-		of: raw,
-	});
-	switch (called.kind) {
-		case "done":
-			return { begun: verb.begun.parse(called.done), pid: called.pid };
-		case "refused":
-			throw new ReynError(called.error.code, called.error.message, called.error.detail);
-		case "nobody":
-			return undefined;
-		case "lost":
-			throw lost(verb);
-	}
-}
-
-const lost = ({ name }: Pick<WriteVerb, "name">): OperatorError =>
+export const lost = ({ name }: Pick<Verb, "name">): OperatorError =>
 	new OperatorError(
 		"OPERATOR_LOST",
 		`the process that has the log was asked to ${name}, and has not answered; so far nothing says that it was done. Look again before you repeat it`,

@@ -1,6 +1,7 @@
 /** Asks the process that has the log to carry a verb out. */
 import { createConnection, type Socket } from "node:net";
-import { randomIds } from "@reyn/wal";
+import { setTimeout as pause } from "node:timers/promises";
+import { codeOf, randomIds } from "@reyn/wal";
 import { OperatorError } from "../errors.ts";
 import { atAddress, hasSockets, ownSocket } from "./address.ts";
 import { Frames, frameOf } from "./frames.ts";
@@ -64,6 +65,52 @@ export async function callHolder(directory: string, log: string, asked: Omit<Req
 		return { kind: isAsked ? "lost" : "nobody" };
 	} finally {
 		socket.destroy();
+	}
+}
+
+/**
+ * The process that has the log and hears others.
+ *
+ * @param log the id of the log
+ * @returns undefined: nobody has it, or who has it hears nobody
+ */
+export async function holderOf(directory: string, log: string): Promise<number | undefined> {
+	let socket: Socket | undefined;
+	try {
+		if (!hasSockets || !ownSocket(directory)) return undefined;
+		socket = atAddress(directory, (path) => createConnection(path));
+		const { value } = await within(socket, messagesOf(socket).next());
+		const said = hello.safeParse(value);
+		return said.success && said.data.log === log ? said.data.pid : undefined;
+	} catch {
+		// What is not to be trusted is nobody: whoever acts there is told why not.
+		return undefined;
+	} finally {
+		socket?.destroy();
+	}
+}
+
+/** A caller that says nothing is left after a while: who only waits for the end calls again. */
+const AGAIN_MS = 500;
+
+/**
+ * Resolves when no process has the log any more that hears others, or with the signal.
+ *
+ * @throws OperatorError `OPERATOR_HOLDER` where what listens is not to be trusted
+ */
+export async function whenGone(directory: string, signal: AbortSignal): Promise<void> {
+	while (!signal.aborted && hasSockets && ownSocket(directory)) {
+		const socket = atAddress(directory, (path) => createConnection({ path, signal }));
+		const { promise: closed, resolve } = Promise.withResolvers<void>();
+		let isGone = false;
+		socket.on("error", (error) => {
+			isGone = codeOf(error) === "ECONNREFUSED" || codeOf(error) === "ENOENT";
+		});
+		socket.on("close", () => resolve());
+		socket.resume();
+		await closed;
+		if (isGone) return;
+		await pause(AGAIN_MS, undefined, { signal }).catch(() => {});
 	}
 }
 

@@ -22,13 +22,13 @@ export interface ServeOptions {
 }
 
 export interface Holder {
-	/** Hears nobody any more. What was begun goes on: the runtime waits for it when it is closed. */
+	/** Hears nobody any more, as when the log is closed. What was begun goes on: the runtime waits for it when it is closed. */
 	close(): Promise<void>;
 }
 
 /**
- * Carries out what other processes of this user ask for, as long as this one has the log of the state directory. An open socket
- * keeps no process alive.
+ * Carries out what other processes of this user ask for, until this one gives the log of the state directory back. An open
+ * socket keeps no process alive.
  *
  * @returns undefined on a system that has no such sockets
  * @throws OperatorError `OPERATOR_HOLDER` where something else is in the socket's place
@@ -41,7 +41,12 @@ export async function serveVerbs(
 	if (!hasSockets) return undefined;
 	// Who has the log takes a socket away that somebody has left who had it before.
 	if (ownSocket(directory)) rmSync(socketIn(directory));
-	const server = createServer((socket) => listen(socket, runtime, onActed));
+	/** Of each caller: hears it no more, once what it has asked for is answered. */
+	const leaving = new Map<Socket, () => void>();
+	const server = createServer((socket) => {
+		leaving.set(socket, listen(socket, runtime, onActed));
+		socket.once("close", () => void leaving.delete(socket));
+	});
 	server.maxConnections = MOST_CALLERS;
 	server.unref();
 	await listening(server, directory);
@@ -52,12 +57,19 @@ export async function serveVerbs(
 		if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path);
 	};
 	process.once("exit", leave);
-	return {
-		close() {
+	let closed: Promise<void> | undefined;
+	const close = (): Promise<void> => {
+		closed ??= new Promise((resolve) => {
 			process.off("exit", leave);
-			return new Promise((resolve) => void server.close(() => resolve()));
-		},
+			leave();
+			for (const leaveCaller of leaving.values()) leaveCaller();
+			server.close(() => resolve());
+		});
+		return closed;
 	};
+	// Who has given the log back acts for nobody.
+	runtime.wal.signal.addEventListener("abort", () => void close(), { once: true });
+	return { close };
 }
 
 function listening(server: Server, directory: string): Promise<void> {
@@ -81,7 +93,8 @@ function listening(server: Server, directory: string): Promise<void> {
 	});
 }
 
-function listen(socket: Socket, runtime: Runtime, onActed: ServeOptions["onActed"]): void {
+/** @returns ends it, once what was asked for is answered */
+function listen(socket: Socket, runtime: Runtime, onActed: ServeOptions["onActed"]): () => void {
 	const frames = new Frames();
 	let before: Promise<void> = Promise.resolve();
 	const say = (message: object): void => {
@@ -110,6 +123,7 @@ function listen(socket: Socket, runtime: Runtime, onActed: ServeOptions["onActed
 		}
 	});
 	say({ v: 1, log: runtime.wal.id, pid: process.pid } satisfies typeof hello._output);
+	return () => void before.finally(() => socket.destroySoon());
 }
 
 async function answerTo({ id, verb: name, actor, of }: Request, runtime: Runtime): Promise<Answer> {

@@ -1,14 +1,14 @@
 /** Whose history, as people write it and read it. */
-import type { SessionScope } from "@reyn/runtime";
+import { mainSession, type SessionScope } from "@reyn/runtime";
 import type { Scope } from "@reyn/wal";
 import { z } from "zod";
 
-/** `default/main`, read. */
+/** `default/main`, or `main` alone: a session of the usual agent. */
 export const sessionText = z
 	.string()
-	.regex(/^[^/]+\/[^/]+$/, "expected an agent and a session, as in default/main")
+	.regex(/^[^/]+(\/[^/]+)?$/, "expected a session, as in work, or with its agent, as in default/work")
 	.transform((text): SessionScope => {
-		const [agent = "", session = ""] = text.split("/");
+		const [session = "", agent = mainSession.agent] = text.split("/").reverse();
 		return { agent, session };
 	});
 

@@ -51,7 +51,7 @@ function branchOf(lane: string): string {
 
 /** What a resume would do, before anything is spent. */
 export function explanationLines(explanation: Explanation): readonly string[] {
-	const { calls, saved, guessed, toPay, unknown, percentFree, isWhole, beyond, assumed } = explanation;
+	const { calls, saved, guessed, toPay, unknown, percentFree, isWhole, beyond, assumed, unreached } = explanation;
 	const rows = calls.map((call) => [
 		call.seq === undefined ? "" : `#${call.seq}`,
 		call.state.replace("_", " "),
@@ -75,8 +75,30 @@ export function explanationLines(explanation: Explanation): readonly string[] {
 		`${free} replayed free   ${saved} tokens saved${ifSo}   ${least}${toPay} tokens still to pay${rest}`,
 		...repeats.map((call) => `made a second time: ${callName(call.kind, call.label)}, first at #${call.repeats}`),
 		...(assumed > 0 ? [`${assumed} of them not recorded: what follows them may come otherwise`] : []),
+		...unreachedLines(unreached),
 		...(isWhole ? [] : [`beyond this nothing is known: ${oneLine(beyond ?? "", 120)}`]),
 	];
+}
+
+/** So many are named. */
+const MOST_NAMED = 5;
+
+type Unreached = Explanation["unreached"][number];
+
+function unreachedLines(all: readonly Unreached[]): readonly string[] {
+	const { gone = [], replaced = [] } = Object.groupBy(all, ({ instead }) =>
+		instead === undefined ? "gone" : "replaced",
+	);
+	const said = (of: readonly Unreached[], so: string): readonly string[] =>
+		of.length === 0
+			? []
+			: [`made before, and ${so}: ${namedOf(of)}; where an answer comes otherwise it may be made again`];
+	return [...said(gone, "not come to here"), ...said(replaced, "with another call in its place here")];
+}
+
+function namedOf(all: readonly Unreached[]): string {
+	const named = all.slice(0, MOST_NAMED).map(({ seq, label }) => `${oneLine(label, 40)} #${seq}`);
+	return `${named.join(", ")}${all.length > named.length ? `, and ${all.length - named.length} more` : ""}`;
 }
 
 function priceOf({ state, saved, toPay }: ExplainedCall): string {
@@ -98,9 +120,10 @@ function whyOf({ kind, state, why, differs, guessed, isGuess }: ExplainedCall): 
 
 export function runLines(runs: readonly z.infer<typeof scriptRunShape>[], say: Say): readonly string[] {
 	if (runs.length === 0) return [`there is no script run; start one with: ${say`script run <file.ts>`}`];
-	return runs.map(({ run, name, status, revision, at, question, reason }) => {
+	return runs.map(({ run, name, status, revision, at, questions, reason }) => {
+		const [open] = questions;
 		const when = new Date(at).toISOString().slice(0, 16).replace("T", " ");
-		const more = question ? `  waits for: ${oneLine(question, 60)}` : reason ? `  ${oneLine(reason.message, 60)}` : "";
+		const more = open ? `  asks: ${oneLine(open.question, 60)}` : reason ? `  ${oneLine(reason.message, 60)}` : "";
 		return `${run}  ${status.padEnd(9)}  ${when}  ${oneLine(name, 60)}${revision > 1 ? ` (revision ${revision})` : ""}${more}`;
 	});
 }

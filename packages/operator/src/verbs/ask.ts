@@ -1,10 +1,9 @@
 /** `ask`: a question, or a task, for the agent of a session. */
-import { mainSession } from "@reyn/runtime";
 import { z } from "zod";
-import { sessionText } from "../lines/scope.ts";
-import { option, text } from "../param.ts";
+import { text } from "../param.ts";
 import { seq } from "../shapes.ts";
 import { workVerb } from "../verb.ts";
+import { session } from "./ref.ts";
 
 export const ask = workVerb({
 	name: "ask",
@@ -15,7 +14,7 @@ export const ask = workVerb({
 			"the question",
 			z.string().refine((given) => given.trim() !== "", "the question is empty"),
 		),
-		session: option("agent/session", "in which session", z.string().pipe(sessionText).default(mainSession)),
+		session,
 	},
 	example: "where is recovery described?",
 	begun: z.object({ turn: seq }),

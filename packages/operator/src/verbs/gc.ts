@@ -16,6 +16,7 @@ export const gc = writeVerb({
 		keepCheckpoints: option("n", "checkpoints that stay, at least", count.default(200)),
 	},
 	example: "--keep-days 7 --dry-run",
+	isUnsigned: true,
 	seen: collectionShape.extend({ policy }),
 	done: collectionShape,
 	look: async (runtime, policy) => ({ ...(await runtime.gc({ ...policy, dryRun: true })), policy }),

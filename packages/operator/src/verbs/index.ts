@@ -5,21 +5,31 @@ import { branches } from "./branches.ts";
 import { checkout } from "./checkout.ts";
 import { diff } from "./diff.ts";
 import { gc } from "./gc.ts";
+import { interrupt } from "./interrupt.ts";
 import { label, labels } from "./label.ts";
 import { log } from "./log.ts";
-import { planDiscard, planList, planResume } from "./plan.ts";
+import { planDiscard, planList, planResume, planShow } from "./plan.ts";
 import { resume } from "./resume.ts";
 import { rewind } from "./rewind.ts";
-import { scriptExplain, scriptList, scriptResume, scriptRun, scriptShow, scriptVerify } from "./script.ts";
+import {
+	scriptAnswer,
+	scriptExplain,
+	scriptList,
+	scriptResume,
+	scriptRun,
+	scriptShow,
+	scriptVerify,
+} from "./script.ts";
 import { search, sessions, transcript } from "./sessions.ts";
 import { show } from "./show.ts";
 import { skillDiscard, skillList, skillResume, skillRun } from "./skill.ts";
+import { status } from "./status.ts";
 import { redo, undo } from "./undo.ts";
 import { walStats, walVerify } from "./wal.ts";
 
 export const verbs: readonly Verb[] = [
-	...[ask, resume, sessions, transcript, search],
+	...[ask, interrupt, resume, status, sessions, transcript, search],
 	...[log, show, diff, rewind, checkout, undo, redo, label, labels, branches, gc],
-	...[planList, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
-	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
+	...[planList, planShow, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
+	...[scriptRun, scriptResume, scriptAnswer, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
 ];

@@ -1,8 +1,10 @@
-/** `plan list | discard | resume`: plans that are in flight. */
+/** `plan list | show | discard | resume`: plans that are in flight. */
 import { planAborted } from "@reyn/plan";
+import type { StepOfPlan } from "@reyn/runtime";
 import { z } from "zod";
+import { OperatorError } from "../errors.ts";
 import { option, word } from "../param.ts";
-import { list, planShape, seq, texts } from "../shapes.ts";
+import { list, planShape, planStepShape, seq, texts } from "../shapes.ts";
 import { oneLine } from "../text.ts";
 import { readVerb, workVerb, writeVerb } from "../verb.ts";
 
@@ -15,17 +17,54 @@ export const planList = readVerb({
 	example: "",
 	result: list(planShape),
 	read: async (runtime) => runtime.restored().plans,
-	lines: (found) =>
-		found.length > 0
-			? found.map((each) => `${each.plan}  ${each.status}  ${each.finished}/${each.size}  ${oneLine(each.goal, 70)}`)
-			: ["no plan is in flight"],
+	lines: (found) => (found.length > 0 ? planLines(found) : ["no plan is in flight"]),
 });
+
+export const planLines = (all: readonly z.infer<typeof planShape>[]): readonly string[] =>
+	all.map(({ plan, status, finished, size, goal }) => `${plan}  ${status}  ${finished}/${size}  ${oneLine(goal, 70)}`);
+
+export const planShow = readVerb({
+	name: "plan show",
+	summary: "the steps of a plan in flight: what each waits for, what became of it, and what it cost",
+	params: { id },
+	example: "p12",
+	result: planShape.extend({ steps: list(planStepShape) }),
+	async read(runtime, { id }) {
+		const steps = await runtime.planSteps(id);
+		const found = runtime.restored().plans.find(({ plan }) => plan === id);
+		// It may have ended while they were read.
+		if (!found) throw new OperatorError("OPERATOR_NOT_FOUND", `plan ${id} is over: its answer is in the conversation`);
+		return { ...found, steps: steps.map(stepOf) };
+	},
+	lines: ({ plan, status, goal, finished, size, tokens, steps }) => [
+		`${plan}  ${status}  ${finished}/${size}, ${tokens} tokens  ${oneLine(goal, 70)}`,
+		...(steps.length === 0 ? ["its steps are lost: the file that had them is gone or changed"] : []),
+		...steps.map(({ id, status, attempt, needs, description, reason, tokens }) =>
+			[
+				`${id}  ${status}${attempt > 1 ? `, try ${attempt}` : ""}`,
+				...(needs.length > 0 ? [`after ${needs.join(", ")}`] : []),
+				...(tokens === undefined ? [] : [`${tokens} tokens`]),
+				oneLine(reason === undefined ? description : `${description}: ${reason}`, 70),
+			].join("  "),
+		),
+	],
+});
+
+/** A step without what it has found, which is a text of any size. */
+function stepOf({ id, description, needs, status, attempt, ...step }: StepOfPlan): z.infer<typeof planStepShape> {
+	return {
+		...{ id, description, needs, status, attempt },
+		...("reason" in step && { reason: step.reason }),
+		...("cost" in step && { tokens: step.cost.inputTokens + step.cost.outputTokens }),
+	};
+}
 
 export const planDiscard = writeVerb({
 	name: "plan discard",
 	summary: "give a plan up; what it has done is kept, and undo takes it up again",
 	params: { id },
 	example: "p12",
+	isUnsigned: true,
 	seen: z.object({ plan: z.string(), tip: seq }),
 	done: z.object({ plan: z.string(), discarded: z.literal(true) }),
 	async look(runtime, { id: plan }) {

@@ -1,7 +1,9 @@
 /** Params that several verbs take. */
 
+import { mainSession } from "@reyn/runtime";
 import { z } from "zod";
-import { choice, word } from "../param.ts";
+import { sessionText } from "../lines/scope.ts";
+import { choice, option, word } from "../param.ts";
 import { type ScopeWidth, scopeWidths } from "../refs.ts";
 
 export const ref = word(
@@ -9,6 +11,11 @@ export const ref = word(
 	"142, @ (the tip), @-3 (checkpoints back), b7 (the end of a branch), a label",
 	z.string(),
 );
+
+export const session = option("session", "in which session", z.string().pipe(sessionText).default(mainSession));
+
+/** How many are wanted: the newest. */
+export const newest = (help: string) => option("count", help, z.coerce.number().int().positive().optional());
 
 export const scopeWidth = choice<ScopeWidth>(
 	"scope",

@@ -1,14 +1,15 @@
 /** `sessions`, `transcript` and `search`: who talks, what was said, and where. */
-import { assistantMessage, conversation, mainSession, userPrompt } from "@reyn/runtime";
+import { assistantMessage, conversation, userPrompt } from "@reyn/runtime";
 import { z } from "zod";
-import { scopeText, sessionText } from "../lines/scope.ts";
+import { scopeText } from "../lines/scope.ts";
 import { type TranscriptFormat, transcriptFormats, transcriptLines } from "../lines/transcript.ts";
-import { choice, option, text, word } from "../param.ts";
+import { choice, text, word } from "../param.ts";
 import { parseRef } from "../refs.ts";
 import { list, seq, session, stateShape } from "../shapes.ts";
-import { reportState } from "../state-report.ts";
+import { messagesIn, viewAt } from "../state-report.ts";
 import { oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
+import { newest, session as sessionParam } from "./ref.ts";
 
 const sessionShape = z.object({
 	scope: session,
@@ -46,15 +47,16 @@ export const transcript = readVerb({
 	summary: "what was said up to a moment",
 	params: {
 		ref: word("ref", "a ref, as for show", z.string().default("@")),
-		session: option("agent/session", "in which session", z.string().pipe(sessionText).default(mainSession)),
+		session: sessionParam,
 		format: choice<TranscriptFormat>("format", "how it is written", transcriptFormats, "text"),
+		n: newest("only the newest so many messages"),
 	},
 	example: "@-2 --format md",
-	result: z.object({ seq, session, messages: stateShape.shape.messages }),
-	async read(runtime, { ref, session }) {
+	result: z.object({ seq, session, ...stateShape.pick({ messages: true, more: true }).shape }),
+	async read(runtime, { ref, session, n }) {
 		const at = await parseRef(ref, runtime);
-		const { messages } = await reportState(runtime, at, session);
-		return { seq: at, session, messages: messages.filter(({ who }) => who !== "tools") };
+		const view = await viewAt(runtime, at, session);
+		return { seq: at, session, ...messagesIn(view, n, ({ who }) => who !== "tools") };
 	},
 	lines: ({ session, seq: at, messages }, _say, { format }) =>
 		transcriptLines(`${scopeText(session)}, up to #${at}`, messages, format),

@@ -1,9 +1,11 @@
 /** `skill list | run | discard | resume`: runs of skills. */
+import type { Restored } from "@reyn/runtime";
 import { skillRunDiscarded } from "@reyn/skill-resume";
 import { z } from "zod";
 import { text, word } from "../param.ts";
 import { list, seq, skillRunShape } from "../shapes.ts";
 import { readVerb, workVerb, writeVerb } from "../verb.ts";
+import { session } from "./ref.ts";
 
 const run = word("run", "the id of a run in flight, as skill list has them", z.string());
 
@@ -13,22 +15,25 @@ export const skillList = readVerb({
 	params: {},
 	example: "",
 	result: list(skillRunShape),
-	read: async (runtime) =>
-		runtime.restored().runs.map(({ phase, ...each }) => ({ ...each, ...(phase !== undefined && { phase }) })),
-	lines: (found) =>
-		found.length > 0
-			? found.map((each) => `${each.run}  ${each.skill}  ${each.status}  ${each.phase ?? ""}`.trimEnd())
-			: ["no skill run is in flight"],
+	read: async (runtime) => skillsOf(runtime.restored()),
+	lines: (found) => (found.length > 0 ? skillLines(found) : ["no skill run is in flight"]),
 });
+
+/** The skill runs in flight, as they are told. */
+export const skillsOf = ({ runs }: Pick<Restored, "runs">): readonly z.infer<typeof skillRunShape>[] =>
+	runs.map(({ phase, ...each }) => ({ ...each, ...(phase !== undefined && { phase }) }));
+
+export const skillLines = (all: readonly z.infer<typeof skillRunShape>[]): readonly string[] =>
+	all.map(({ run, skill, status, phase = "" }) => `${run}  ${skill}  ${status}  ${phase}`.trimEnd());
 
 export const skillRun = workVerb({
 	name: "skill run",
 	summary: "run a skill in the background",
-	params: { name: word("name", "digest", z.string()), topic: text("topic", "what it is about", z.string()) },
+	params: { name: word("name", "digest", z.string()), topic: text("topic", "what it is about", z.string()), session },
 	example: "digest recovery",
 	begun: z.object({ run: z.string() }),
 	check: async () => {},
-	begin: async (runtime, { name, topic }) => ({ run: await runtime.runSkill(name, { topic }) }),
+	begin: async (runtime, { name, topic, session }) => ({ run: await runtime.runSkill(name, { topic }, session) }),
 	lines: ({ run }) => [`skill run ${run} started`],
 });
 
@@ -37,6 +42,7 @@ export const skillDiscard = writeVerb({
 	summary: "give a skill run up; undo takes it up again",
 	params: { run },
 	example: "s3f2a",
+	isUnsigned: true,
 	seen: z.object({ run: z.string(), tip: seq }),
 	done: z.object({ run: z.string(), discarded: z.literal(true) }),
 	async look(runtime, { run }) {

@@ -9,19 +9,23 @@ import { flag } from "../param.ts";
 import { list, seq, texts } from "../shapes.ts";
 import { reportState } from "../state-report.ts";
 import { writeVerb } from "../verb.ts";
+import { newest } from "./ref.ts";
 
 const stepVerb = (name: "undo" | "redo", summary: string) =>
 	writeVerb({
 		name,
 		summary,
-		params: { list: flag("all that could be, newest first, and nothing else", z.boolean().default(false)) },
+		params: {
+			list: flag("all that could be, newest first, and nothing else", z.boolean().default(false)),
+			n: newest("of these only the newest so many"),
+		},
 		example: "",
 		seen: z.object({ tip: seq, move: toldMove.exactOptional(), moves: list(toldMove).exactOptional() }),
 		done: z.object({ seq, of: seq, target: seq.exactOptional(), hash: z.string(), paused: texts }),
-		async look(runtime, { list: all }, isPreview) {
+		async look(runtime, { list: all, n }, isPreview) {
 			// First: what comes while it is looked up was not seen.
 			const { tip } = runtime.wal;
-			const moves = await toldMoves(runtime, name === "undo" ? "past" : "future");
+			const moves = await toldMoves(runtime, name === "undo" ? "past" : "future", all ? n : 1);
 			if (all) return { tip, moves };
 			const [move] = moves;
 			if (move) return { tip, move };

@@ -161,6 +161,7 @@ export class OpenKernel implements Kernel {
 	readonly #pump: Pump;
 	/** Resolves when `emit` has got the events up to a seq. */
 	#reaches: (seq: Seq) => Promise<void> = () => Promise.resolve();
+	#refreshing: Promise<unknown> = Promise.resolve();
 	#isClosing = false;
 	/** Was `resume` called? */
 	#isGoing = false;
@@ -198,6 +199,19 @@ export class OpenKernel implements Kernel {
 			this.#hosts.set(feature, host);
 			for (const { key, value } of host.services ?? []) this.#services.set(key.service, value);
 		}
+	}
+
+	/** Brings a reader up to what is durable by now. */
+	refresh(): Promise<Seq> {
+		const refreshed = this.#refreshing.then(() => this.#refresh());
+		this.#refreshing = refreshed.catch(() => {});
+		return refreshed;
+	}
+
+	async #refresh(): Promise<Seq> {
+		await this.timeline.refresh((records) => this.sessions.took(records));
+		await this.sessions.catchUp();
+		return this.wal.tip;
 	}
 
 	/** The host that a feature has made for this kernel. */

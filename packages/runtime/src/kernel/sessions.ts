@@ -1,6 +1,6 @@
 /** The sessions of the current line of history: finds and makes them, and holds prompts while a rewind is under way. */
 import type { View } from "@reyn/snapshot";
-import { type Coverage, openSession, type Timeline } from "@reyn/timetravel";
+import { type Coverage, openSession, reset, type Timeline } from "@reyn/timetravel";
 import { type Scope, scopeKey, type WalRecord } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
 import { sessionOpened } from "./records.ts";
@@ -26,6 +26,8 @@ export class Sessions implements Iterable<Session> {
 	readonly #sessions = new Map<string, Session>();
 	/** The opening record of each session, abandoned ones included. */
 	readonly #opened: WalRecord[] = [];
+	/** Has another process opened a session, or moved, since the line was followed? */
+	#isBehind = false;
 	/** The rewind under way. Before its coverage is known it may cover anything; `over` resolves then when the coverage is known. */
 	#rewind: { covers(work: Classes): boolean; readonly over: Promise<void> } | undefined;
 	#planned: (() => void) | undefined;
@@ -38,6 +40,19 @@ export class Sessions implements Iterable<Session> {
 	async open(): Promise<void> {
 		this.#opened.push(...(await this.#ports.timeline.records()).filter(sessionOpened.is));
 		await this.follow();
+	}
+
+	/** Takes records that another process wrote. {@link catchUp} then opens and closes what they open and close. */
+	took(records: readonly WalRecord[]): void {
+		const opened = records.filter(sessionOpened.is);
+		this.#opened.push(...opened);
+		this.#isBehind ||= opened.length > 0 || records.some(reset.is);
+	}
+
+	async catchUp(): Promise<void> {
+		if (!this.#isBehind) return;
+		await this.follow();
+		this.#isBehind = false;
 	}
 
 	/** All sessions; the main one is always among them. */

@@ -32,7 +32,11 @@ import { PLANS } from "./kept.ts";
 import { PLAN, planWork } from "./pieces.ts";
 
 /** A step of a plan, and how far it has come. */
-export type StepOfPlan = Pick<PlanStep, "id" | "description"> & StepRun;
+export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
+	StepRun & {
+		/** The ids of the steps whose results it needs. */
+		readonly needs: readonly string[];
+	};
 
 export class PlanHost implements FeatureHost {
 	readonly #kernel: Kernel;
@@ -121,7 +125,10 @@ export class PlanHost implements FeatureHost {
 		if (read.kind === "lost") return [];
 		// It may have come further, or have ended, while they were read.
 		const run = findPlan(session.view.get(planRuns), plan);
-		return read.decomposition.steps.map(({ id, description }) => ({ id, description, ...stepOf(run, id) }));
+		return read.decomposition.steps.map(({ id, description, depends_on: needs }) => ({
+			...{ id, description, needs },
+			...stepOf(run, id),
+		}));
 	}
 
 	/**

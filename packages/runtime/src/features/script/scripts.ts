@@ -2,14 +2,13 @@
 import {
 	type Divergence,
 	type InDoubtPolicy,
-	journal,
 	journalRecords,
 	laneClosed,
 	ReplayDivergenceError,
 	type StepEvent,
 	type Using,
 } from "@reyn/journal";
-import { endedBy, entriesOf, eventOfRecord, eventOfStep, lanesOf, scriptLane, toJson } from "@reyn/journal/internal";
+import { endedBy, eventOfRecord, eventOfStep, scriptLane, toJson } from "@reyn/journal/internal";
 import {
 	checkScript as checkModule,
 	type EndStatus,
@@ -50,6 +49,7 @@ import { mainSession } from "../../kernel/sessions.ts";
 import { assertTold } from "../../redaction/redact.ts";
 import type { ScriptRunEvent } from "./events.ts";
 import { scriptWork } from "./pieces.ts";
+import { LiveQuestions, type OpenQuestion, questionFor, questionsIn } from "./questions.ts";
 import { argsText, ScriptFiles, type ScriptText, scriptsArea, versionOf } from "./script-files.ts";
 import { Unrecorded } from "./tell.ts";
 
@@ -97,8 +97,8 @@ export interface Verification {
 export interface ScriptRunEntry extends ScriptRun {
 	readonly run: string;
 	readonly scope: SessionScope;
-	/** The question that the run waits for a person to answer. */
-	readonly question?: string;
+	/** What the run asks people, in the order of asking. */
+	readonly questions: readonly OpenQuestion[];
 }
 
 /** The script runs of a runtime, each by its id, whichever session it is of. */
@@ -106,6 +106,7 @@ export class Scripts {
 	readonly #kernel: Kernel;
 	readonly #files: ScriptFiles;
 	readonly #options: ScriptOptions;
+	readonly #live = new Map<string, LiveRun>();
 
 	/** Use `scripts` of a runtime. */
 	constructor(kernel: Kernel, options: ScriptOptions) {
@@ -118,16 +119,15 @@ export class Scripts {
 	list(): readonly ScriptRunEntry[] {
 		const all = [...this.#kernel.sessions].flatMap(({ scope, view }) =>
 			Object.entries(view.get(scriptRuns)).map(([run, state]) => {
-				const question = openQuestion(view, run);
-				return { run, scope, ...state, ...(question === undefined ? {} : { question }) };
+				return { run, scope, ...state, questions: openIn(view, run) };
 			}),
 		);
 		return all.sort((a, b) => b.started - a.started);
 	}
 
 	/**
-	 * Stores a script and its arguments, and runs it. A rewind of the session that is under way is waited for. Resolves with the id of
-	 * the run and a promise of its end. A run that is cut stays open; it never resumes by itself.
+	 * Stores a script and its arguments, and runs it. A rewind of the session that is under way is waited for, and a new session is opened.
+	 * Resolves with the id of the run and a promise of its end. A run that is cut stays open; it never resumes by itself.
 	 *
 	 * @throws what {@link checkScript} does; RuntimeError `RUNTIME_CLOSED`; WalError `WAL_FULL`; no record is written then
 	 */
@@ -139,11 +139,12 @@ export class Scripts {
 	): Promise<StartedScript> {
 		const { sessions, ids } = this.#kernel;
 		this.#kernel.assertOpen();
-		await sessions.rewound(scope);
+		// No session is opened for a script that cannot run.
+		if (!sessions.find(scope)) await checkScript(script, args, this.#optionsOf(attempt));
 		this.#kernel.assertOpen();
-		const session = sessions.at(scope);
+		const session = await this.#kernel.beforeClose(sessions.ensure(scope));
 		const run = `r${ids.hex(4)}`;
-		return this.#launch(session, run, async () => {
+		return this.#launch(session, run, new LiveQuestions(), async () => {
 			const module = await checkScript(script, args, this.#optionsOf(attempt));
 			this.#assertTold({ module, args });
 			const started = scriptStarted({ run, name: script.name, ...(await this.#keep({ module, args })) });
@@ -158,12 +159,41 @@ export class Scripts {
 	 *
 	 * @throws RuntimeError `RUNTIME_CLOSED`, `RUNTIME_SCRIPT_RUNS`; WalError `WAL_FULL`; what {@link check} throws; no record is written then
 	 */
-	async resume(run: string, how: ScriptResume = {}): Promise<StartedScript> {
+	resume(run: string, how: ScriptResume = {}): Promise<StartedScript> {
+		return this.#resume(run, how, new LiveQuestions());
+	}
+
+	/**
+	 * Answers what a run asks, and resolves once the answer is durable. Where this process runs it, it goes on with that, and `ask` of the
+	 * runtime is withdrawn; else it is resumed as it was.
+	 *
+	 * @param to the seq of the question. Default: that of the first one
+	 * @throws RuntimeError `RUNTIME_SCRIPT_ANSWER` where the run does not ask that, or ends before it takes the answer; what {@link resume} throws
+	 */
+	async answer(run: string, text: string, to?: Seq): Promise<StartedScript> {
+		this.#kernel.assertOpen();
+		const session = this.#ownerOf(run);
+		runOf(session, run);
+		const { seq } = questionFor(openIn(session.view, run), run, text, to);
+		const live = this.#live.get(run);
+		const questions = live?.questions ?? new LiveQuestions();
+		const recorded = questions.give({ seq, text }, live !== undefined);
+		if (!recorded) throw busy(run, `goes on without an answer to #${seq} for now`);
+		const { end } = live ?? (await this.#resume(run, {}, questions));
+		if (await recorded) return { run, end };
+		throw new RuntimeError(
+			"RUNTIME_SCRIPT_ANSWER",
+			`the script run ${run} ended before it took the answer to #${seq}`,
+			{ run, seq },
+		);
+	}
+
+	async #resume(run: string, how: ScriptResume, questions: LiveQuestions): Promise<StartedScript> {
 		this.#kernel.assertOpen();
 		await this.#kernel.sessions.rewound(this.#ownerOf(run).scope);
 		this.#kernel.assertOpen();
 		const session = this.#ownerOf(run);
-		return this.#launch(session, run, async () => {
+		return this.#launch(session, run, questions, async () => {
 			const version = await this.#checked(session, run, how);
 			const resumed = scriptResumed({
 				run,
@@ -272,7 +302,12 @@ export class Scripts {
 	}
 
 	/** Prepares and runs a script as one piece of work, so that a second start of the same run is refused from the first moment on. */
-	#launch(session: Session, run: string, prepare: () => Promise<Ready>): Promise<StartedScript> {
+	#launch(
+		session: Session,
+		run: string,
+		questions: LiveQuestions,
+		prepare: () => Promise<Ready>,
+	): Promise<StartedScript> {
 		const work = scriptWork(session.scope, run);
 		const begun = Promise.withResolvers<StartedScript>();
 		if (session.isRunning(work)) begun.reject(busy(run, `is under way in process ${process.pid}`));
@@ -280,13 +315,17 @@ export class Scripts {
 			const over = session.start(work, async (signal) => {
 				try {
 					const ready = await prepare();
-					const end = this.#run(session, run, ready, this.#kernel.using(session, signal));
+					const end = this.#run(session, run, { ...ready, questions }, this.#kernel.using(session, signal));
 					// Told only once the work is over, since the caller may resume the run at once.
 					const told = end.finally(() => over);
 					// The caller need not await the end, so a rejection must not count as unhandled.
 					told.catch(() => {});
+					this.#live.set(run, { questions, end: told });
 					begun.resolve({ run, end: told });
-					await end;
+					await end.finally(() => {
+						this.#live.delete(run);
+						questions.end();
+					});
 				} catch (error) {
 					// Has no effect once the run has begun: then its end rejects.
 					begun.reject(error);
@@ -297,8 +336,8 @@ export class Scripts {
 		return begun.promise;
 	}
 
-	async #run(session: Session, run: string, ready: Ready, base: Using): Promise<ScriptEnd> {
-		const { module, args, attempt, whenInDoubt } = ready;
+	async #run(session: Session, run: string, ready: Running, base: Using): Promise<ScriptEnd> {
+		const { module, args, attempt, whenInDoubt, questions } = ready;
 		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
 		const { model, tools } = this.#kernel.agent(session.scope);
 		const { ask, isolate, watchTimeSlice } = this.#optionsOf(attempt);
@@ -314,6 +353,7 @@ export class Scripts {
 			append(draft, at) {
 				const appended = using.log.append(draft, at);
 				unrecorded.record(appended.record);
+				questions.recorded(appended.durable, () => questionsIn(session.view, run));
 				return appended;
 			},
 		};
@@ -333,7 +373,7 @@ export class Scripts {
 				},
 				model,
 				tools,
-				ask: async (question) => (answers.length > 0 ? answers.shift() : ask?.(question)),
+				ask: async (question) => (answers.length > 0 ? answers.shift() : questions.ask(question, ask)),
 				isolate,
 				watchTimeSlice,
 				print: (line) => tell({ type: "printed", line }),
@@ -587,6 +627,15 @@ interface Ready extends Version {
 	readonly whenInDoubt?: InDoubtPolicy | undefined;
 }
 
+/** One that is run here. */
+interface Running extends Ready {
+	readonly questions: LiveQuestions;
+}
+
+interface LiveRun extends Pick<Running, "questions"> {
+	readonly end: Promise<ScriptEnd>;
+}
+
 export interface StartedScript {
 	readonly run: string;
 	/** Rejects only when the log itself fails. */
@@ -673,13 +722,9 @@ function runOf(session: Session, run: string): ScriptRun {
 	);
 }
 
-/** The first call to the person that has no answer yet. */
-function openQuestion(view: View, run: string): string | undefined {
-	const state = view.get(journal);
-	const lanes = lanesOf(state).filter((lane) => `${lane}/`.startsWith(`${scriptLane(run)}/`));
-	const asked = lanes.flatMap((lane) => entriesOf(state, lane)).find((step) => step.name === "ask" && !step.outcome);
-	return asked?.label;
-}
+/** What is over asks nothing. */
+const openIn = (view: View, run: string): readonly OpenQuestion[] =>
+	view.get(scriptRuns)[run]?.status === "open" ? questionsIn(view, run) : [];
 
 const scopeOf = ({ scope }: Session, run: string): Scope => scriptWork(scope, run).scope;
 

@@ -1,0 +1,40 @@
+/** `status`: all that is unfinished: questions without an answer, plans, skills and scripts. */
+import { z } from "zod";
+import { scopeText } from "../lines/scope.ts";
+import { runLines } from "../lines/script.ts";
+import { list, planShape, scriptRunShape, seq, session, skillRunShape } from "../shapes.ts";
+import { oneLine } from "../text.ts";
+import { readVerb } from "../verb.ts";
+import { planLines } from "./plan.ts";
+import { skillLines, skillsOf } from "./skill.ts";
+
+export const status = readVerb({
+	name: "status",
+	summary: "all that is unfinished: questions without an answer, plans, skills, scripts",
+	params: {},
+	example: "",
+	result: z.object({
+		turns: list(z.object({ scope: session, turn: seq, text: z.string() })),
+		plans: list(planShape),
+		skills: list(skillRunShape),
+		scripts: list(scriptRunShape),
+	}),
+	async read(runtime) {
+		const restored = runtime.restored();
+		const { turns, plans } = restored;
+		return {
+			...{ turns, plans },
+			skills: skillsOf(restored),
+			scripts: runtime.scripts.list().filter(({ status }) => status === "open"),
+		};
+	},
+	lines({ turns, plans, skills, scripts }, say) {
+		const told = [
+			...turns.map(({ scope, turn, text }) => `#${turn} ${scopeText(scope)} has no answer yet: ${oneLine(text, 70)}`),
+			...(plans.length > 0 ? planLines(plans) : []),
+			...(skills.length > 0 ? skillLines(skills) : []),
+			...(scripts.length > 0 ? runLines(scripts, say) : []),
+		];
+		return told.length > 0 ? told : ["nothing is unfinished"];
+	},
+});

@@ -1,0 +1,71 @@
+/** What is unfinished, as a person finds it after a process was cut: a plan with its steps, a question without an answer, a script that asks. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { offlineModel } from "@reyn/offline-model";
+import { openRuntime, type Runtime } from "@reyn/runtime";
+import { createFileTools } from "@reyn/tools";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { documentSchema, type ReadVerb } from "../src/index.ts";
+import { asJson } from "../src/text.ts";
+import { say, verbOf } from "./house.ts";
+
+let root: string;
+let reader: Runtime;
+let plan: string;
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-status-"));
+	await writeFile(join(root, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
+	await writeFile(join(root, "owls.md"), "# Owls\n\nAn owl hunts at night.\n");
+	const options = { state: join(root, "state"), model: offlineModel(), tools: createFileTools(root) };
+	const runtime = await openRuntime({
+		...options,
+		onEvent(event) {
+			if (event.type !== "plan_started") return;
+			plan = event.plan;
+			runtime.cancel();
+		},
+	});
+	const source = "export default (ctx) => ctx.ask('Which release?', { choices: ['1.0', '2.0'] });";
+	await (await runtime.scripts.start({ name: "asks.ts", source }, undefined)).end;
+	await runtime.prompt("How do foxes and owls differ? Compare them in detail.");
+	await runtime.idle();
+	await runtime.close();
+	reader = await openRuntime({ ...options, readOnly: true });
+});
+afterAll(async () => {
+	await reader.close();
+	await rm(root, { recursive: true });
+});
+
+async function told(name: string, raw: Readonly<Record<string, unknown>> = {}) {
+	const verb = verbOf(name) as ReadVerb;
+	const found = await verb.read(reader, raw);
+	documentSchema(verb).parse(JSON.parse(asJson(found)));
+	return { found, lines: verb.lines(found, say, raw) };
+}
+
+test("all of it is said at once", async () => {
+	const { found, lines } = await told("status");
+	expect(found).toMatchObject({
+		plans: [{ plan, status: "running" }],
+		skills: [],
+		scripts: [{ name: "asks.ts", questions: [{ question: "Which release?", choices: ["1.0", "2.0"] }] }],
+	});
+	expect(lines).toEqual(
+		expect.arrayContaining([
+			expect.stringMatching(new RegExp(`^${plan} {2}running {2}0/\\d`)),
+			expect.stringMatching(/^r\w+ {2}open .*asks\.ts {2}asks: Which release\?$/),
+		]),
+	);
+});
+
+test("a plan is shown with its steps, what each waits for, and how far it is", async () => {
+	const { found, lines } = await told("plan show", { id: plan });
+	const { steps } = found as { steps: readonly { id: string; needs: readonly string[]; status: string }[] };
+	const last = steps.at(-1);
+	expect(last?.needs.toSorted()).toEqual(steps.slice(0, -1).map(({ id }) => id));
+	expect(steps.map(({ status }) => status)).not.toContain("completed");
+	expect(lines.at(-1)).toContain(`after ${last?.needs.join(", ")}`);
+	await expect(told("plan show", { id: "p999" })).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });
+});
