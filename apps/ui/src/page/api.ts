@@ -1,0 +1,95 @@
+/** Talks to the server. The token is in this module alone: no storage, no cookie, no address. */
+import { signal } from "@preact/signals";
+import type { Look, ServerState } from "./shapes.ts";
+
+/** `opening`: not known yet. `no key`: the link was used up, or the page was reloaded. `gone`: nobody answers. */
+export type Connection = "opening" | "no key" | "open" | "gone";
+
+export const connection = signal<Connection>("opening");
+
+export type Given = Readonly<Record<string, string | number | boolean>>;
+
+/** What the server refused, with its code; or `GONE`: it did not answer. */
+export class Refusal extends Error {
+	readonly code: string;
+	readonly status: number;
+
+	constructor(status: number, code: string, message: string) {
+		super(message);
+		this.status = status;
+		this.code = code;
+	}
+}
+
+let token = "";
+
+/** Trades the code of the link for a token. The code counts once. */
+export async function openSession(code: string): Promise<void> {
+	const found = await call<{ token: string }>("/api/session", { body: { code } });
+	token = found.token;
+}
+
+export const readState = (signal?: AbortSignal) => call<ServerState>("/api/state", { signal });
+
+export async function read<T>(verb: string, given: Given = {}, signal?: AbortSignal): Promise<T> {
+	return (await call<{ document: T }>("/api/read", { body: { verb, given }, signal })).document;
+}
+
+export const look = (verb: string, given: Given, signal?: AbortSignal) =>
+	call<Look>("/api/look", { body: { verb, given }, signal });
+
+export const begin = (verb: string, given: Given) =>
+	call<{ lines: readonly string[] }>("/api/begin", { body: { verb, given } });
+
+export const act = (seen: unknown) => call<{ lines: readonly string[] }>("/api/act", { body: { seen } });
+
+/** The stream of tips and pieces, as it comes. */
+export async function follow(signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+	const { body } = await send("/api/follow", { signal });
+	if (!body) throw new Refusal(0, "GONE", "the server sends nothing");
+	return body;
+}
+
+interface Asked {
+	readonly body?: object;
+	readonly signal?: AbortSignal | undefined;
+}
+
+async function call<T>(path: string, asked: Asked): Promise<T> {
+	const answer = await send(path, asked);
+	try {
+		return await answer.json();
+	} catch (error) {
+		throw lost(error);
+	}
+}
+
+async function send(path: string, { body, signal }: Asked): Promise<Response> {
+	const headers = { "Content-Type": "application/json", ...(token !== "" && { Authorization: `Bearer ${token}` }) };
+	let answer: Response;
+	try {
+		answer = await fetch(path, {
+			method: body ? "POST" : "GET",
+			headers,
+			cache: "no-store",
+			...(body && { body: JSON.stringify(body) }),
+			...(signal && { signal }),
+		});
+	} catch (error) {
+		throw lost(error);
+	}
+	if (answer.ok) return answer;
+	if (answer.status === 401) connection.value = "no key";
+	const said = await answer.json().catch(() => undefined);
+	const { code = "HTTP", message = `the server answered ${answer.status}` } = said?.error ?? {};
+	throw new Refusal(answer.status, code, message);
+}
+
+/** What was called off stays that; anything else means that nobody is there. */
+function lost(error: unknown): unknown {
+	if (isAborted(error)) return error;
+	if (connection.value !== "no key") connection.value = "gone";
+	return new Refusal(0, "GONE", "the server does not answer");
+}
+
+export const isAborted = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";

@@ -1,0 +1,140 @@
+/** Asks before anything is changed: what would happen is looked up, shown, and then exactly that is done, or nothing. */
+import { signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { act, type Given, look, Refusal } from "./api.ts";
+import { closeDialog, Dialog } from "./dialog.tsx";
+import { refreshHistory, tip } from "./log.ts";
+import { select } from "./selection.ts";
+import type { Look } from "./shapes.ts";
+import { Text } from "./text.tsx";
+import { tell } from "./toast.tsx";
+
+export interface Task {
+	readonly verb: string;
+	readonly given: Given;
+	readonly title: string;
+	readonly button: string;
+	/** Is one somewhere else behind it? Then the new tip is selected. */
+	readonly isGoing: boolean;
+}
+
+/** What is confirmed now, each time another one. */
+export const task = signal<(Task & { readonly id: number }) | undefined>(undefined);
+
+let tasks = 0;
+
+export function confirm(given: Task): void {
+	task.value = { ...given, id: ++tasks };
+}
+
+type Stage =
+	| { readonly kind: "looking"; readonly moved: boolean }
+	| { readonly kind: "seen"; readonly found: Look; readonly moved: boolean }
+	| { readonly kind: "acting"; readonly found: Look; readonly moved: boolean }
+	| { readonly kind: "refused"; readonly why: string };
+
+export function Confirm({
+	of: { id, verb, given, title, button, isGoing },
+}: {
+	readonly of: Task & { readonly id: number };
+}) {
+	const stage = useSignal<Stage>({ kind: "looking", moved: false });
+
+	const refuse = (error: unknown): void => {
+		stage.value = { kind: "refused", why: error instanceof Error ? error.message : String(error) };
+	};
+	const lookUp = async (moved: boolean): Promise<void> => {
+		stage.value = { kind: "looking", moved };
+		try {
+			stage.value = { kind: "seen", found: await look(verb, given), moved };
+		} catch (error) {
+			refuse(error);
+		}
+	};
+	const carryOut = async (found: Look): Promise<void> => {
+		stage.value = { kind: "acting", found, moved: false };
+		try {
+			const { lines } = await act(found.seen);
+			tell(lines);
+		} catch (error) {
+			if (error instanceof Refusal && error.status === 409) return lookUp(true);
+			return refuse(error);
+		}
+		await refreshHistory().catch(() => {});
+		if (isGoing) select(tip.peek());
+		closeDialog();
+	};
+	// once, when it opens
+	useEffect(() => void lookUp(false), []);
+
+	const now = stage.value;
+	// Buttons that waited could not keep the focus.
+	useEffect(() => {
+		if (now.kind === "acting" || document.activeElement?.closest("dialog button")) return;
+		document.querySelector<HTMLElement>("dialog [data-first]")?.focus();
+	}, [now.kind]);
+	const ready = now.kind === "seen" && now.found.nothing === null ? now.found : undefined;
+	return (
+		<Dialog
+			title={title}
+			isHeld={now.kind === "acting"}
+			onClosed={() => {
+				// The next one may have been asked for by then.
+				if (task.peek()?.id === id) task.value = undefined;
+			}}
+		>
+			{"moved" in now && now.moved && (
+				<p class="moved" role="alert">
+					Something moved in between, and nothing was written. This is what would happen now:
+				</p>
+			)}
+			<div class="preview" aria-live="polite" aria-busy={now.kind === "looking" || now.kind === "acting"}>
+				<Preview of={now} />
+			</div>
+			<p class="quiet">Files in your workspace are not touched.</p>
+			<div class="buttons">
+				<button type="button" data-first disabled={now.kind === "acting"} onClick={closeDialog}>
+					{ready || now.kind === "acting" || now.kind === "looking" ? "Cancel" : "Close"}
+				</button>
+				{now.kind !== "refused" && !(now.kind === "seen" && !ready) && (
+					<button type="button" class="primary" disabled={!ready} onClick={() => ready && void carryOut(ready)}>
+						{now.kind === "acting" ? "Working …" : button}
+					</button>
+				)}
+			</div>
+		</Dialog>
+	);
+}
+
+function Preview({ of }: { readonly of: Stage }) {
+	switch (of.kind) {
+		case "looking":
+			return <p class="quiet">reading …</p>;
+		case "refused":
+			return (
+				<p class="refused" role="alert">
+					<Text of={of.why} />
+				</p>
+			);
+		case "seen":
+		case "acting":
+			return <PreviewLines of={of.found.nothing ?? of.found.shown} />;
+	}
+}
+
+const grave = /^(ends |closes |starts again|leaves unfinished)/;
+
+/** What the server says would happen. Its word on files is said once, by the page. */
+export function PreviewLines({ of }: { readonly of: readonly string[] }) {
+	return (
+		<ul class="told">
+			{of
+				.filter((line) => !line.startsWith("files in your workspace"))
+				.map((line) => (
+					<li key={line} class={grave.test(line) ? "grave" : ""}>
+						<Text of={line} />
+					</li>
+				))}
+		</ul>
+	);
+}

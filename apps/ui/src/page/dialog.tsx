@@ -1,0 +1,42 @@
+/** A modal dialog: the platform's own, which holds the focus, closes on Esc, and gives the focus back. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { focusTree } from "./timeline.tsx";
+
+interface DialogProps {
+	readonly title: string;
+	/** Something is being done: it has to be waited for. */
+	readonly isHeld?: boolean;
+	readonly children: ComponentChildren;
+	onClosed(): void;
+}
+
+export function Dialog({ title, isHeld = false, children, onClosed }: DialogProps) {
+	const element = useRef<HTMLDialogElement>(null);
+	useEffect(() => {
+		const dialog = element.current;
+		dialog?.showModal();
+		dialog?.querySelector<HTMLElement>("[data-first]")?.focus();
+	}, []);
+	return (
+		<dialog
+			ref={element}
+			aria-labelledby="dialog-title"
+			onCancel={(event) => {
+				if (isHeld) event.preventDefault();
+			}}
+			onClose={() => {
+				onClosed();
+				// What had the focus may be gone.
+				if (document.activeElement === null || document.activeElement === document.body) focusTree();
+			}}
+		>
+			<h2 id="dialog-title">{title}</h2>
+			{children}
+		</dialog>
+	);
+}
+
+export const isDialogOpen = (): boolean => document.querySelector("dialog[open]") !== null;
+
+export const closeDialog = (): void => document.querySelector<HTMLDialogElement>("dialog[open]")?.close();

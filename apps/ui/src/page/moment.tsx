@@ -1,0 +1,178 @@
+/** The moment that is looked at: where it lies, and four views of it. */
+import { computed, signal } from "@preact/signals";
+import { type Given, read } from "./api.ts";
+import { Ask } from "./ask.tsx";
+import { Changes } from "./changes.tsx";
+import { Conversation, shownMessages } from "./conversation.tsx";
+import { Json } from "./json.tsx";
+import { bySeq, entries, isRead, tip } from "./log.ts";
+import { reading } from "./reading.ts";
+import { Scrubber } from "./scrubber.tsx";
+import { selected } from "./selection.ts";
+import { session } from "./session.ts";
+import type { Diff, Entry, Transcript } from "./shapes.ts";
+import { Text } from "./text.tsx";
+import { lines } from "./tree.ts";
+import { kindOf } from "./tree-row.tsx";
+import { counted, when } from "./words.ts";
+
+export const tabs = ["conversation", "changes", "state", "record"] as const;
+export type Tab = (typeof tabs)[number];
+
+export const tab = signal<Tab>("conversation");
+
+/** The moment that others are compared with. undefined: now. */
+export const compared = signal<number | undefined>(undefined);
+
+/** Compares with the selected moment from now on; with now again, where it is that one already. */
+export function compare(): void {
+	const seq = selected.peek();
+	compared.value = seq === compared.peek() || seq === tip.peek() ? undefined : seq;
+}
+
+const nameOf = (tab: Tab): string =>
+	({
+		conversation: "Conversation",
+		changes: `Changes to ${compared.value === undefined ? "now" : `#${compared.value}`}`,
+		state: "State",
+		record: "Record",
+	})[tab];
+
+/** What is known of the selected moment without asking. */
+export const moment = computed((): Entry | undefined => {
+	const seq = selected.value;
+	if (seq === undefined || !isRead.value) return undefined;
+	const { of, leadsToNow } = lines.value;
+	return bySeq.value.get(seq) ?? { seq, ts: 0, type: "record", title: "", branch: of(seq), active: leadsToNow(seq) };
+});
+
+/** What `which` shows of the selected moment, while it is that which is shown. */
+const view = <T,>(which: Tab, verb: string, more: (seq: string) => Given, isOfNow: boolean) =>
+	reading<T>(() => {
+		const seq = selected.value;
+		if (tab.value !== which || seq === undefined) return undefined;
+		// Changes are against now: another now, other changes.
+		if (isOfNow) tip.value;
+		const given = { ...more(String(seq)), ...(session.value !== undefined && { session: session.value }) };
+		return { key: String(seq), read: (signal) => read<T>(verb, given, signal) };
+	});
+
+/** More is read as a whole, and not as a list. */
+const MOST_CHANGES = 200;
+
+const conversation = view<Transcript>("conversation", "transcript", (ref) => ({ ref, n: shownMessages.value }), false);
+const changes = view<Diff>(
+	"changes",
+	"diff",
+	(a) => ({ a, b: compared.value === undefined ? "@" : String(compared.value), n: MOST_CHANGES }),
+	true,
+);
+const state = view<object>("state", "show", (ref) => ({ ref, n: MOST_CHANGES }), true);
+const record = view<object>("record", "show", (ref) => ({ ref, entry: true }), false);
+
+export function Moment() {
+	const entry = moment.value;
+	return (
+		<main class="pane moment" aria-label="Moment">
+			<Scrubber />
+			<div class="moment-head">{entry ? <Head entry={entry} /> : <p class="quiet waiting">reading …</p>}</div>
+			<Tabs />
+			<div
+				class="moment-body"
+				id="view"
+				role="tabpanel"
+				aria-labelledby={`tab-${tab.value}`}
+				// biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and has to by keys too
+				tabIndex={0}
+				aria-busy={isBusy()}
+			>
+				<View />
+			</div>
+			{tab.value === "conversation" && <Ask />}
+		</main>
+	);
+}
+
+function Head({ entry }: { readonly entry: Entry }) {
+	const { kind, title } = entry.type === "record" && entry.seq === tip.value ? now() : kindOf(entry);
+	return (
+		<>
+			<p class="moment-where">
+				<span class="seq">#{entry.seq}</span> {entry.branch}{" "}
+				{entry.seq === tip.value && <span class="pill pill-here">here</span>}
+				{entry.seq === compared.value && <span class="pill">compared with</span>}
+				{!entry.active && <span class="pill">abandoned</span>}
+				{entry.labels?.map((label) => (
+					<span class="pill" key={label}>
+						<Text of={label} />
+					</span>
+				))}
+				<span class="moment-when">{entry.ts > 0 && when(entry.ts)}</span>
+			</p>
+			<h1>
+				<span class="moment-kind">{kind}</span> <Text of={title} />
+			</h1>
+		</>
+	);
+}
+
+/** Where nothing else is at the tip. */
+function now(): { readonly kind: string; readonly title: string } {
+	const since = tip.value - (entries.value[0]?.seq ?? 0);
+	return { kind: "now", title: `${counted(since, "record")} since the last moment` };
+}
+
+function Tabs() {
+	return (
+		<div class="tabs" role="tablist" aria-label="Views of the moment">
+			{tabs.map((name, index) => (
+				<button
+					type="button"
+					key={name}
+					id={`tab-${name}`}
+					role="tab"
+					aria-selected={tab.value === name}
+					aria-controls="view"
+					tabIndex={tab.value === name ? 0 : -1}
+					onClick={() => {
+						tab.value = name;
+					}}
+					onKeyDown={(event) => {
+						const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+						if (step === 0) return;
+						event.stopPropagation();
+						tab.value = tabs[(index + step + tabs.length) % tabs.length] ?? "conversation";
+						document.getElementById(`tab-${tab.value}`)?.focus();
+					}}
+				>
+					{nameOf(name)}{" "}
+					<span class="key" aria-hidden="true">
+						{index + 1}
+					</span>
+				</button>
+			))}
+		</div>
+	);
+}
+
+const shown = () => ({ conversation, changes, state, record })[tab.value].value;
+
+function isBusy(): boolean {
+	const { isReading, key } = shown();
+	return isReading || key !== String(selected.value);
+}
+
+function View() {
+	const { value, error, key } = shown();
+	if (error !== undefined) return <p class="refused">{error}</p>;
+	if (value === undefined) return <p class="quiet waiting">reading …</p>;
+	switch (tab.value) {
+		case "conversation":
+			return <Conversation key={key} of={value as Transcript} />;
+		case "changes":
+			return <Changes of={value as Diff} isToNow={compared.value === undefined} />;
+		case "state":
+		case "record":
+			return <Json key={key} of={value} />;
+	}
+}

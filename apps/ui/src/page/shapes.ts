@@ -1,0 +1,194 @@
+/** What the server says, as far as the page looks at it. The schemas are in `@reyn/operator`; importing them would need Node's types. */
+
+export interface ServerState {
+	readonly directory: string;
+	/** Of which the page is first, and all that there are on this line of history. */
+	readonly session: string;
+	readonly sessions: readonly string[];
+	/** Why nothing can be changed. null: it can. */
+	readonly readOnly: string | null;
+	readonly tip: number;
+	/** How many bytes at its end are no record. */
+	readonly wal: { readonly torn: number | null };
+	readonly verbs: readonly string[];
+	/** Who has the log, if it hears others. null: nobody who does. Absent: not known. */
+	readonly holder?: { readonly pid: number; readonly isHere: boolean } | null;
+	/** Why work that was begun here could not go on. */
+	readonly failed?: string;
+}
+
+export interface Entry {
+	readonly seq: number;
+	readonly ts: number;
+	/** `record` is the page's own: a moment that the history does not list, and that somebody looks at. */
+	readonly type: "checkpoint" | "reset" | "note" | "label" | "genesis" | "record";
+	readonly title: string;
+	readonly branch: string;
+	readonly active: boolean;
+	readonly labels?: readonly string[];
+}
+
+export interface Branch {
+	/** The seq that it begins at. */
+	readonly id: number;
+	readonly name: string;
+	readonly parent?: string;
+	readonly forkedAt: number;
+	readonly last: number;
+	readonly active: boolean;
+	readonly labels?: readonly string[];
+}
+
+export interface History {
+	readonly tip: number;
+	readonly entries: readonly Entry[];
+	readonly branches: readonly Branch[];
+}
+
+export interface Message {
+	readonly seq: number;
+	readonly who: string;
+	readonly text: string;
+}
+
+export interface Transcript {
+	readonly seq: number;
+	/** The newest. */
+	readonly messages: readonly Message[];
+	readonly more?: true;
+}
+
+export type Change =
+	| { readonly path: readonly (string | number)[]; readonly kind: "added"; readonly after: unknown }
+	| { readonly path: readonly (string | number)[]; readonly kind: "removed"; readonly before: unknown }
+	| {
+			readonly path: readonly (string | number)[];
+			readonly kind: "changed";
+			readonly before: unknown;
+			readonly after: unknown;
+	  }
+	| {
+			readonly path: readonly (string | number)[];
+			readonly kind: "spliced";
+			readonly at: number;
+			readonly before: readonly unknown[];
+			readonly after: readonly unknown[];
+	  };
+
+export interface Diff {
+	readonly from: number;
+	readonly to: number;
+	readonly projections: Readonly<Record<string, readonly Change[]>>;
+	/** How many changes of each were left out. */
+	readonly more?: Readonly<Record<string, number>>;
+}
+
+export interface Extent {
+	readonly records: number;
+	readonly turns: number;
+}
+
+/** What would happen. Nothing was written. */
+export interface Look {
+	/** Goes back as it came: what is done is what was shown. */
+	readonly seen: unknown;
+	/** The same as a value. */
+	readonly document?: {
+		readonly blastRadius?: { readonly leaves: Extent; readonly returns: Extent };
+		readonly moves?: readonly Move[];
+	};
+	readonly shown: readonly string[];
+	readonly question: string | null;
+	/** Why there is nothing to do. */
+	readonly nothing: readonly string[] | null;
+}
+
+export interface Move {
+	readonly seq: number;
+	readonly what: string;
+	readonly ts?: number;
+}
+
+export interface Plan {
+	readonly plan: string;
+	readonly goal: string;
+	readonly status: string;
+	readonly finished: number;
+	readonly size: number;
+	readonly tokens: number;
+}
+
+export interface ScriptRun {
+	readonly run: string;
+	readonly name: string;
+	readonly script: string;
+	readonly questions: readonly OpenQuestion[];
+}
+
+export interface OpenQuestion {
+	readonly seq: number;
+	readonly question: string;
+	readonly choices?: readonly string[];
+}
+
+export interface SkillRun {
+	readonly run: string;
+	readonly skill: string;
+	readonly phase?: string;
+	readonly status: string;
+}
+
+/** All that is unfinished. */
+export interface Status {
+	/** Questions that have no answer yet. */
+	readonly turns: readonly {
+		readonly scope: { readonly agent: string; readonly session: string };
+		readonly turn: number;
+	}[];
+	readonly plans: readonly Plan[];
+	readonly scripts: readonly ScriptRun[];
+	readonly skills: readonly SkillRun[];
+}
+
+/** A piece of an answer that is not whole yet. */
+export interface Piece {
+	readonly turn: number;
+	/** How many characters come before it. */
+	readonly from: number;
+	readonly text: string;
+}
+
+export interface PlanSteps {
+	readonly steps: readonly {
+		readonly id: string;
+		readonly description: string;
+		readonly needs: readonly string[];
+		readonly status: string;
+		readonly attempt: number;
+		readonly reason?: string;
+		readonly tokens?: number;
+	}[];
+}
+
+interface ScriptCall {
+	readonly lane: string;
+	readonly at: number;
+	readonly kind: string;
+	readonly label: string;
+	readonly state: string;
+	readonly tokens?: number;
+}
+
+export interface RunView {
+	readonly calls: readonly ScriptCall[];
+}
+
+export interface Explanation {
+	readonly calls: readonly (ScriptCall & { readonly toPay?: number })[];
+	readonly saved: number;
+	readonly guessed: number;
+	readonly toPay: number;
+	readonly unknown: number;
+	readonly isWhole: boolean;
+	readonly unreached: readonly { readonly seq: number; readonly label: string }[];
+}

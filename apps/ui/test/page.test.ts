@@ -1,0 +1,472 @@
+/** The page in a browser: what a person sees and does, and that neither a log nor a page elsewhere can act in it. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { AxeBuilder } from "@axe-core/playwright";
+import { openRuntime, RuntimeError, type RuntimeEvent, type RuntimeOptions } from "@reyn/runtime";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { some } from "../../../tests/sample.ts";
+import { type Served, type Subject, serve } from "../src/server/index.ts";
+import { openBrowser } from "./browser.ts";
+import { hostileTexts } from "./hostile-texts.ts";
+import { askIn, beginsBy, type House, openHouse } from "./served.ts";
+
+let browser: Browser;
+let house: House;
+beforeAll(async () => {
+	[browser, house] = await Promise.all([openBrowser(), openHouse()]);
+});
+afterAll(async () => {
+	await browser?.close();
+	await house?.[Symbol.asyncDispose]();
+});
+
+interface Shown extends AsyncDisposable {
+	readonly page: Page;
+	readonly served: Served;
+	readonly context: BrowserContext;
+	/** What the policy of the page stopped, and what it failed with. */
+	readonly wrong: string[];
+}
+
+/** A page of its own address, as a person opens it. */
+async function show(how: Parameters<Browser["newContext"]>[0] = {}, of: House = house): Promise<Shown> {
+	const served = await serve(of.subject);
+	const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...how });
+	const page = await context.newPage();
+	const wrong: string[] = [];
+	page.on("pageerror", ({ message }) => wrong.push(message));
+	page.on("console", (said) => {
+		// That there is no record of the beginning is an answer, which the browser notes as an error of its own.
+		const isAnswer = said.text().startsWith("Failed to load resource: the server responded with a status of 404");
+		if (said.type() === "error" && !isAnswer) wrong.push(said.text());
+	});
+	await page.addInitScript("globalThis.hits = 0; globalThis.hit = () => { globalThis.hits = 1; };");
+	await page.goto(served.address);
+	await page.locator('[role="treeitem"]').first().waitFor();
+	return {
+		...{ page, served, context, wrong },
+		async [Symbol.asyncDispose]() {
+			await context.close();
+			await served.close();
+		},
+	};
+}
+
+const selectedRow = (page: Page): Promise<string | null> =>
+	page.locator('[role="treeitem"][aria-selected="true"]').textContent();
+
+describe("a person", () => {
+	test("sees the history, goes to a moment by the keyboard, confirms, and comes back", async () => {
+		await using shown = await show();
+		const { page, wrong } = shown;
+		const { tip } = house.writer.wal;
+		await expect.poll(() => selectedRow(page)).toContain(`#${tip}`);
+		await page.locator("#tree").focus();
+		await page.keyboard.press("End");
+		await page.keyboard.press("k");
+		await expect.poll(() => page.url()).toMatch(/#\/m\/\d+$/);
+		const target = Number(/\d+$/.exec(page.url())?.[0]);
+		expect(target).toBeLessThan(tip);
+		await page.keyboard.press("r");
+		const dialog = page.getByRole("dialog");
+		await dialog.waitFor();
+		await expect.poll(() => dialog.textContent()).toMatch(/files in your workspace are not touched/i);
+		// The answer that changes nothing has the focus.
+		await expect.poll(() => page.evaluate("document.activeElement?.textContent")).toBe("Cancel");
+		expect(house.writer.wal.tip).toBe(tip);
+		await page.keyboard.press("Escape");
+		await dialog.waitFor({ state: "hidden" });
+		expect(house.writer.wal.tip).toBe(tip);
+		await page.keyboard.press("r");
+		await dialog.waitFor();
+		// The next one is asked for before the end of the one before was told.
+		await page.evaluate(
+			`document.querySelector("dialog").close();
+			document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "r", bubbles: true }));`,
+		);
+		await dialog.waitFor();
+		await dialog.getByRole("button").last().click();
+		await dialog.waitFor({ state: "hidden" });
+		await expect.poll(() => house.writer.wal.tip).toBeGreaterThan(tip);
+		await expect.poll(() => selectedRow(page)).toContain(`#${house.writer.wal.tip}`);
+		const after = house.writer.wal.tip;
+		await page.locator("#tree").focus();
+		await page.keyboard.press("u");
+		await dialog.waitFor();
+		await dialog.getByRole("button").last().click();
+		await dialog.waitFor({ state: "hidden" });
+		await expect.poll(() => house.writer.wal.tip).toBeGreaterThan(after);
+		expect(wrong).toEqual([]);
+	});
+
+	test("is shown the new preview where something came in between, and nothing is done by itself", async () => {
+		await using shown = await show();
+		const { page } = shown;
+		await page.locator("#tree").focus();
+		await page.keyboard.press("End");
+		await page.keyboard.press("r");
+		const dialog = page.getByRole("dialog");
+		await dialog.waitFor();
+		await expect.poll(() => dialog.textContent()).toMatch(/files in your workspace are not touched/i);
+		await house.writer.prompt("Who came in between?");
+		await house.writer.idle();
+		const { tip } = house.writer.wal;
+		await dialog.getByRole("button").last().click();
+		await expect.poll(() => dialog.textContent()).toMatch(/moved|came in between|changed/i);
+		expect(house.writer.wal.tip).toBe(tip);
+		await dialog.getByRole("button").last().click();
+		await dialog.waitFor({ state: "hidden" });
+		await expect.poll(() => house.writer.wal.tip).toBeGreaterThan(tip);
+	});
+
+	test("asks something, sees the answer come, and is told where it was not begun; what was typed stays", async () => {
+		let refuses = true;
+		const begins = beginsBy(house.writer);
+		const subject: Subject = {
+			...house.subject,
+			...begins,
+			async begin(verb, given) {
+				if (refuses) throw new RuntimeError("RUNTIME_CLOSED", "it was closed just before");
+				return begins.begin?.(verb, given) as Promise<{ begun: object; pid: number }>;
+			},
+		};
+		await using shown = await show({}, { ...house, subject });
+		const { page, wrong } = shown;
+		await page.locator("#tree").focus();
+		await page.keyboard.press("a");
+		await page.keyboard.type("Who keeps");
+		await page.keyboard.press("Shift+Enter");
+		await page.keyboard.type("the bees?");
+		await page.keyboard.press("Enter");
+		await expect.poll(() => page.getByRole("alert").allTextContents()).toContain("it was closed just before");
+		expect(await page.locator("#ask").inputValue()).toBe("Who keeps\nthe bees?");
+		const { tip } = house.writer.wal;
+		refuses = false;
+		await page.keyboard.press("Enter");
+		await page.locator(".said-you").getByText("the bees?").waitFor();
+		await expect.poll(() => page.locator("#ask").inputValue()).toBe("");
+		await house.writer.idle();
+		await expect.poll(() => page.locator(".said-other").last().getAttribute("aria-busy")).toBeNull();
+		expect(house.writer.wal.tip).toBeGreaterThan(tip);
+		expect(wrong.filter((each) => !each.includes("422"))).toEqual([]);
+	});
+
+	test("sees an answer that is not whole yet as far as it came, its marks shown", async () => {
+		const { promise: goOn, resolve: open } = Promise.withResolvers<void>();
+		const model: RuntimeOptions["model"] = {
+			id: "slow",
+			async *generate(_, { signal }) {
+				yield { type: "text", text: "Nobody " };
+				yield { type: "text", text: "keeps \u202ethem." };
+				const stopped = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+				await Promise.race([goOn, stopped]);
+				yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+			},
+		};
+		let told: (event: RuntimeEvent) => void = () => {};
+		await using slow = await openHouse({}, { model, onEvent: (event) => told(event) });
+		await using shown = await show({}, { ...slow, subject: { ...slow.subject, ...beginsBy(slow.writer) } });
+		const { page, served } = shown;
+		told = served.onEvent;
+		await slow.writer.prompt("Who keeps the wasps?");
+		const busy = page.locator('.said[aria-busy="true"]');
+		await expect.poll(() => busy.locator(".said-text").textContent()).toBe("Nobody keeps ⟨U+202E⟩them.");
+		await page.getByRole("button", { name: "Stop this answer" }).click();
+		await busy.waitFor({ state: "detached" });
+		expect(slow.writer.conversation().open).toEqual([]);
+		await slow.writer.prompt("Who keeps the wasps then?");
+		await expect.poll(() => busy.locator(".said-text").textContent()).toBe("Nobody keeps ⟨U+202E⟩them.");
+		open();
+		await slow.writer.idle();
+		await busy.waitFor({ state: "detached" });
+		await expect.poll(() => page.locator(".said-text").last().textContent()).toBe("Nobody keeps ⟨U+202E⟩them.");
+	});
+
+	test("answers what scripts ask, each question its own answer, by choice and by a line", async () => {
+		const run = await askIn(house.writer, ["Which?", "that", "Why?"]);
+		await using shown = await show({}, { ...house, subject: { ...house.subject, ...beginsBy(house.writer) } });
+		const { page } = shown;
+		await page.locator("#tree").focus();
+		await page.getByLabel("Why?").waitFor();
+		await page.keyboard.press(".");
+		await page.keyboard.press(".");
+		await expect.poll(() => page.evaluate("document.activeElement?.textContent")).toMatch(/^(this|)$/);
+		await page.getByLabel("Why?").fill("because");
+		await page.getByLabel("Why?").press("Enter");
+		await page.getByLabel("Why?").waitFor({ state: "detached" });
+		await page.getByText("Calls", { exact: true }).click();
+		await page.getByRole("group", { name: "Which?" }).getByRole("button", { name: "that" }).click();
+		await page.getByRole("group", { name: "Which?" }).waitFor({ state: "detached" });
+		await house.writer.idle();
+		expect(await house.writer.scripts.result(run)).toEqual(["that", "because"]);
+	});
+
+	test("looks at another session, and asks there", async () => {
+		const side = { agent: "default", session: "side" };
+		await house.writer.prompt("Who is beside?", side);
+		await house.writer.idle();
+		await using shown = await show({}, { ...house, subject: { ...house.subject, ...beginsBy(house.writer) } });
+		const { page } = shown;
+		await page.locator(".said-you").first().waitFor();
+		expect(await page.locator("#view").textContent()).not.toContain("Who is beside?");
+		await page.getByLabel("Session").selectOption("default/side");
+		await expect.poll(() => page.locator("#view").textContent()).toContain("Who is beside?");
+		expect(await page.locator("#view").textContent()).not.toContain("Who keeps the lighthouse?");
+		await page.locator("#ask").fill("And who else?");
+		await page.keyboard.press("Enter");
+		await expect.poll(() => page.locator("#view").textContent()).toContain("And who else?");
+		await house.writer.idle();
+		expect(
+			house.writer
+				.conversation(side)
+				.items.toArray()
+				.filter(({ type }) => type === "prompt"),
+		).toHaveLength(2);
+	});
+
+	test("compares two moments, on whatever lines they are, and with now again", async () => {
+		await using own = await openHouse();
+		await using shown = await show({}, own);
+		const { page } = shown;
+		await page.locator("#tree").focus();
+		await page.keyboard.press("End");
+		await page.keyboard.press("c");
+		await page.keyboard.press("Home");
+		await expect.poll(() => page.url()).toMatch(/#\/m\/[1-9]\d*$/);
+		const seq = /\d+$/.exec(page.url())?.[0];
+		await page.keyboard.press("d");
+		await page.getByRole("tab", { name: "Changes to #0" }).waitFor();
+		await expect.poll(() => page.locator("#view").textContent()).toContain(`What came between #${seq} and #0`);
+		expect(await page.locator("#view").textContent()).toContain("Who keeps the lighthouse?");
+		await page.keyboard.press("End");
+		await page.keyboard.press("c");
+		await page.getByRole("tab", { name: "Changes to now" }).waitFor();
+		await expect.poll(() => page.locator("#view").textContent()).toContain("What came between #0 and now");
+	});
+
+	test("sees what another process records, without a click", async () => {
+		await using shown = await show();
+		const { page } = shown;
+		await house.writer.prompt("What is new under the sun?");
+		await house.writer.idle();
+		await expect
+			.poll(() => page.locator("#tree").textContent(), { timeout: 30_000 })
+			.toContain("What is new under the sun?");
+	});
+
+	test.each(
+		some(
+			[
+				["light", { colorScheme: "light" }],
+				["dark", { colorScheme: "dark" }],
+				["forced colours", { forcedColors: "active" }],
+				["narrow", { viewport: { width: 320, height: 700 } }],
+			] as const,
+			4,
+		),
+	)("who cannot see it has it all the same: %s", async (_, how) => {
+		await using asking = await openHouse();
+		await askIn(asking.writer, ["Which?", "that", "Why?"]);
+		await using shown = await show(how, { ...asking, subject: { ...asking.subject, ...beginsBy(asking.writer) } });
+		const { page } = shown;
+		await page.getByText("Calls", { exact: true }).click();
+		await page.getByText("not answered").first().waitFor();
+		const violations = async (): Promise<readonly string[]> =>
+			(await new AxeBuilder({ page }).analyze()).violations.map(
+				({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(" | ")}`,
+			);
+		expect(await violations()).toEqual([]);
+		const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
+		expect(isWide).toBe(false);
+		await page.locator("#tree").focus();
+		await page.keyboard.press("End");
+		await page.keyboard.press("r");
+		await page.getByRole("dialog").waitFor();
+		expect(await violations()).toEqual([]);
+		await page.keyboard.press("Escape");
+		await page.keyboard.press("?");
+		await page.getByRole("dialog").waitFor();
+		expect(await violations()).toEqual([]);
+	});
+});
+
+describe("the key of the page", () => {
+	test("is nowhere but in its memory, and its code not in the address any more (H11)", async () => {
+		await using served = await serve(house.subject);
+		const context = await browser.newContext();
+		const page = await context.newPage();
+		await page.goto(served.address);
+		await page.locator('[role="treeitem"]').first().waitFor();
+		const code = served.address.slice(served.address.indexOf("#k=") + 3);
+		const kept = await page.evaluate(
+			"JSON.stringify([location.href, document.title, document.cookie, { ...localStorage }, { ...sessionStorage }, history.state])",
+		);
+		expect(kept).not.toContain(code);
+		expect(kept).toContain(`"http://127.0.0.1:${served.port}/`);
+		expect(kept).not.toMatch(/[0-9a-f]{64}/);
+		expect(await context.cookies()).toEqual([]);
+		// The second tab, and the same one loaded again, have none.
+		const second = await context.newPage();
+		await second.goto(served.address);
+		await second.getByText("This page has no key").waitFor();
+		await page.reload();
+		await page.getByText("This page has no key").waitFor();
+		await context.close();
+	});
+});
+
+describe("what a log says", () => {
+	const texts = some(hostileTexts, 5);
+
+	test(`is text, whatever it is: ${texts.length} that would act (H20)`, async () => {
+		await using other = await openHouse();
+		for (let i = 0; i < texts.length; i += 10) {
+			await other.writer.prompt(texts.slice(i, i + 10).join("\n"));
+			await other.writer.idle();
+		}
+		for (const text of texts.slice(0, 6)) await askIn(other.writer, [`${text} which`, text, `${text} why`]);
+		await using shown = await show({}, { ...other, subject: { ...other.subject, ...beginsBy(other.writer) } });
+		const { page, wrong } = shown;
+		for (const calls of await page.getByText("Calls", { exact: true }).all()) await calls.click();
+		await page.locator("#tree").focus();
+		for (const key of ["1", "2", "3", "4"]) {
+			await page.keyboard.press(key);
+			for (let i = 0; i < 12; i++) await page.keyboard.press("j");
+			await page.keyboard.press("Home");
+			await expect.poll(() => page.getByText("reading …").count(), { timeout: 30_000 }).toBe(0);
+		}
+		await page.keyboard.press("1");
+		await page.getByText("hit()").first().waitFor();
+		await page.keyboard.press("r");
+		await page.keyboard.press("Escape");
+		expect(await page.evaluate("hits")).toBe(0);
+		expect(wrong).toEqual([]);
+		// Seen to count: what is executed is counted.
+		await page.evaluate("hit()");
+		expect(await page.evaluate("hits")).toBe(1);
+	});
+
+	test("that turns or hides letters is seen as such", async () => {
+		await using other = await openHouse();
+		await other.writer.prompt("a \u202e turned \u200b hidden \u0007 bell");
+		await other.writer.idle();
+		await using shown = await show({}, other);
+		const { page } = shown;
+		await page.locator("#tree").focus();
+		await page.keyboard.press("1");
+		await page.getByText("⟨U+202E⟩").first().waitFor();
+		const seen = (await page.locator("body").textContent()) ?? "";
+		expect(["\u202e", "\u200b", "\u0007"].filter((mark) => seen.includes(mark))).toEqual([]);
+	});
+});
+
+describe("a page elsewhere", () => {
+	/** A page of another origin, which tries all that a page can. */
+	async function elsewhere(): Promise<{ readonly origin: string } & AsyncDisposable> {
+		const server = createServer((_, response) => {
+			response.writeHead(200, { "content-type": "text/html" });
+			response.end("<!doctype html><title>elsewhere</title>");
+		});
+		await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+		return {
+			origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+			async [Symbol.asyncDispose]() {
+				server.closeAllConnections();
+				await new Promise((resolve) => void server.close(resolve));
+			},
+		};
+	}
+
+	/** What a page can try, as the text of a program that gives all that it got. */
+	const tries = (at: string, token: string): string => `(async () => {
+		const at = "${at}";
+		const all = [
+			async () => (await fetch(at)).text(),
+			async () => (await fetch(at + "/api/state", { headers: { authorization: "Bearer ${token}" } })).text(),
+			async () => {
+				const answer = await fetch(at + "/api/look", { method: "POST", body: '{"verb":"undo","given":{}}', mode: "no-cors" });
+				if (answer.type !== "opaque") return answer.text();
+				throw new Error("nothing is seen of it");
+			},
+			async () => {
+				const frame = document.body.appendChild(document.createElement("iframe"));
+				frame.src = at;
+				await new Promise((resolve) => frame.addEventListener("load", resolve));
+				if (frame.contentDocument?.body.textContent) return frame.contentDocument.body.textContent;
+				throw new Error("nothing is seen of it");
+			},
+			() => new Promise((resolve, reject) => {
+				const script = document.head.appendChild(document.createElement("script"));
+				script.addEventListener("load", () => resolve("a script of the page was run"));
+				script.addEventListener("error", () => reject(new Error("not loaded")));
+				script.src = at + "/page.js";
+			}),
+		];
+		const found = await Promise.allSettled(all.map((each) => each()));
+		const form = document.body.appendChild(document.createElement("form"));
+		Object.assign(form, { action: at + "/api/act", method: "post", target: "_blank" });
+		form.submit();
+		return found.flatMap(({ status, value }) => (status === "fulfilled" ? [String(value)] : []));
+	})()`;
+
+	test("reads nothing and changes nothing, whatever it tries (H19)", async () => {
+		await using other = await elsewhere();
+		const context = await browser.newContext();
+		const page = await context.newPage();
+		await page.goto(other.origin);
+		const { tip } = house.writer.wal;
+		const at = `http://127.0.0.1:${house.served.port}`;
+		const read = await page.evaluate(tries(at, house.token));
+		expect(read).toEqual([]);
+		await context.close();
+		expect(house.writer.wal.tip).toBe(tip);
+	});
+
+	test("that gives this server a name of its own reads nothing (H5)", async () => {
+		const rebound = await openBrowser(["--host-resolver-rules=MAP evil.test 127.0.0.1"]);
+		try {
+			const page = await rebound.newPage();
+			const answer = await page.goto(`http://evil.test:${house.served.port}/`);
+			expect(answer?.status()).toBe(403);
+			expect(await page.content()).not.toContain("page.js");
+		} finally {
+			await rebound.close();
+		}
+	});
+});
+
+test("it is small: script and style together at most 60 kB, compressed", async () => {
+	const { pageFiles } = await import("../src/server/files.ts");
+	const files = await pageFiles();
+	const bytes = ["/page.js", "/page.css"].map((name) => gzipSync(files.get(name)?.text ?? "").length);
+	expect(Math.min(...bytes)).toBeGreaterThan(1000);
+	expect(bytes.reduce((all, each) => all + each)).toBeLessThanOrEqual(60 * 1024);
+});
+
+test("an empty state, and one that cannot be read, are said so", async () => {
+	let says = { code: "CLI_NOT_FOUND", message: "there is no history yet" };
+	await using other = await openHouse({
+		open: async () => {
+			if (says.code === "")
+				return openRuntime({
+					state: other.state,
+					model: { id: "none", async *generate() {} },
+					tools: [],
+					readOnly: true,
+				});
+			throw Object.assign(new Error(says.message), { code: says.code });
+		},
+	});
+	for (const each of [says, { code: "WAL_CORRUPT", message: "record 7 is damaged" }]) {
+		says = each;
+		const served = await serve(other.subject);
+		const context = await browser.newContext();
+		const page = await context.newPage();
+		await page.goto(served.address);
+		await page.getByText(each.message).first().waitFor();
+		await context.close();
+		await served.close();
+	}
+});
