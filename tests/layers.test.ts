@@ -18,7 +18,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 	operator: ["runtime", "rewind-modes", "plan", "skill-resume", "timetravel", "wal"],
 	tools: ["journal", "wal"],
 	"offline-model": ["tools", "journal", "wal"],
-	ui: ["operator", "runtime"],
+	ui: ["operator", "runtime", "wal"],
 	"reyn-site": [],
 	cli: [
 		"ui",
@@ -40,6 +40,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 const allowedInTests: Readonly<Record<string, readonly string[]>> = {
 	runtime: ["tools", "offline-model"],
 	operator: ["tools", "offline-model"],
+	ui: ["offline-model"],
 };
 
 /** The folders of runtime: which others of it each may import, and which packages of ours. */

@@ -38,6 +38,8 @@ const late = [
 		"apps/cli/src/completion",
 		"apps/cli/src/demo.",
 		"apps/cli/src/doctor",
+		"apps/cli/src/ui.",
+		"apps/ui/src/server",
 	],
 	...[
 		"packages/offline-model/src/reply",

@@ -46,7 +46,7 @@ export function thirdParties(): readonly ThirdParty[] {
 
 /** Of its dev dependencies those that its source imports: they are in its files. */
 function carriedBy({ dir, manifest: { devDependencies = {} } }: Package): Ranges {
-	const text = globSync(join(dir, "src/**/*.{js,ts}"))
+	const text = globSync(join(dir, "src/**/*.{js,ts,tsx}"))
 		.map((path) => readFileSync(path, "utf8"))
 		.join("\n");
 	return Object.fromEntries(
@@ -72,7 +72,7 @@ export function thirdPartyPage(): string {
 	const rows = thirdParties().map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`);
 	return `# Third parties
 
-All that an install of \`@reyn/cli\`, or of any package of it, brings along, in the files of the command line or beside them. Reyn itself is under the MIT licence.
+All that an install of \`@reyn/cli\`, or of any package of it, brings along, in its files or beside them. Reyn itself is under the MIT licence.
 Written by \`pnpm exec node tools/third-party.ts\`; a test compares it with what is installed.
 
 | package | version | licence |

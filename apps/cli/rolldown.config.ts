@@ -3,9 +3,10 @@
  * needs is one file, what few need is loaded when they do, and the thread and the process that the program starts are a file each.
  */
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ChunkingContext, defineConfig, type Plugin, type RolldownOptions } from "rolldown";
+import { licences } from "../../rolldown.base.ts";
 
 const dist = join(import.meta.dirname, "dist");
 rmSync(dist, { recursive: true, force: true });
@@ -27,31 +28,20 @@ const builtins: Plugin = {
 	},
 };
 
-/** The licences of what is in the files ask to be given along. */
-const licences: Plugin = {
-	name: "licences",
-	generateBundle(_, bundle) {
-		const modules = Object.values(bundle).flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
-		const packages = new Set(
-			modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replaceAll("\\", "/"))?.[0] ?? []),
-		);
-		this.emitFile({ type: "asset", fileName: "licences.txt", source: [...packages].sort().map(licenceOf).join("\n") });
-	},
-};
-
-function licenceOf(directory: string): string {
-	const { name, version, license } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8"));
-	const file = readdirSync(directory).find((file) => /^licen[cs]e/i.test(file));
-	if (!file) throw new Error(`${name} has no file with its licence`);
-	return `${name} ${version} (${license})\n\n${readFileSync(join(directory, file), "utf8").trim()}\n`;
-}
-
 /** What `reyn --help` says is written down, so that it needs nothing of the program (`src/at-once.ts`). */
 const help: Plugin = {
 	name: "help",
 	writeBundle() {
 		const env = { ...process.env, NODE_DISABLE_COMPILE_CACHE: "1" };
 		writeFileSync(join(dist, "help.txt"), execFileSync(process.execPath, [join(dist, "bin.js"), "--help"], { env }));
+	},
+};
+
+/** The page that `reyn ui` serves, as it was built beside its server. */
+const page: Plugin = {
+	name: "page",
+	writeBundle() {
+		cpSync(join(import.meta.dirname, "../ui/dist/page"), join(dist, "page"), { recursive: true });
 	},
 };
 
@@ -81,7 +71,7 @@ export default defineConfig(
 			resolve: { conditionNames: ["@reyn/source", "import", "node"] },
 			// Node loads `navigator` when it is asked for, as zod does to know whether it is at Cloudflare.
 			transform: { target: "node22", define: { navigator: "undefined" } },
-			plugins: name === "bin" ? [builtins, licences, help] : [],
+			plugins: name === "bin" ? [builtins, licences, help, page] : [],
 			output: {
 				dir: dist,
 				format: "es",

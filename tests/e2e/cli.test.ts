@@ -176,11 +176,15 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 		const second = await run(here, ["label", "@", "beside"]);
 		expect(second, second.stderr).toMatchObject({ code: 0 });
 		expect(await run(here, ["script", "run", "none.ts"])).toMatchObject({ code: 3 });
-		const asked = await run(here, ["run", "-p", "hi", "--json"]);
-		expect(JSON.parse(asked.stdout)).toMatchObject({ turn: expect.any(Number), pid: first.child.pid });
+		const asked = start(here, ["run", "-p", "hi", "--output-format", "stream-json"]);
+		expect(JSON.parse(await asked.line('{"type":"init"'))).toMatchObject({
+			turn: expect.any(Number),
+			pid: first.child.pid,
+		});
 		expect(await run(here, ["log"])).toMatchObject({ code: 0 });
 		first.child.kill("SIGTERM");
 		expect(await first.ended).toMatchObject({ code: 143 });
+		expect(await asked.ended).toMatchObject({ code: 1 });
 		expect(await run(here, ["resume"])).toMatchObject({ code: 0 });
 	});
 

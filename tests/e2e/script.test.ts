@@ -352,16 +352,10 @@ test("a second process watches a run to its end, and what it runs meanwhile runs
 			return [await ctx.ask("Well?"), await ctx.agent("Of five?"), args];
 		};`,
 	);
-	const begun = await json<{ run: string; pid: number }>(here, [
-		"script",
-		"run",
-		other,
-		"--args",
-		"[1]",
-		"--answer",
-		"yes",
-	]);
-	expect(begun).toEqual({ run: expect.stringMatching(/^r[0-9a-f]{8}$/), pid: child.pid });
+	const how = ["--args", "[1]", "--answer", "yes", "--output-format", "stream-json"];
+	const beside = start(here, ["script", "run", other, ...how]);
+	const begun = JSON.parse(await beside.line('{"type":"init"'));
+	expect(begun).toMatchObject({ run: expect.stringMatching(/^r[0-9a-f]{8}$/), pid: child.pid });
 	const inside = await run(here, ["script", "run", path, "--args-file", await file("args.json", "[")]);
 	expect(inside).toMatchObject({ code: 2, stderr: expect.stringContaining("args.json: expected JSON") });
 	await writeFile(join(here.cwd, "seen.md"), "");
@@ -374,6 +368,13 @@ test("a second process watches a run to its end, and what it runs meanwhile runs
 	]);
 	await writeFile(join(here.cwd, "later.md"), "");
 	expect(await ended).toMatchObject({ code: 0 });
+	const last = streamLines(await beside.ended).at(-1);
+	expect(last).toMatchObject({
+		type: "result",
+		status: "completed",
+		result: ["yes", expect.any(String), [1]],
+		exitCode: 0,
+	});
 	expect(await json<object[]>(here, ["script", "list"])).toMatchObject([
 		{ run: begun.run, status: "completed" },
 		{ run: id, status: "completed" },
@@ -393,7 +394,7 @@ test("in a chat a script is run, answered, looked at and verified, and says what
 		code: 0,
 		stdout: expect.stringContaining(`answer with: /script resume ${id} --answer "…"`),
 	});
-	expect(first.stdout).toMatch(new RegExp(`^${id}  open .*waits for: Well\\?$`, "m"));
+	expect(first.stdout).toMatch(new RegExp(`^${id}  open .*asks: Well\\?$`, "m"));
 	const lines = ["show", "explain", "resume", "verify"].map(
 		(word) => `/script ${word} ${id}${word === "resume" ? ' --answer "two doors"' : ""}\n`,
 	);
@@ -489,8 +490,8 @@ describe("a stream ends with its result, and a command with the code that says w
 			stdout: "",
 			stderr: expect.stringMatching(/answer with: reyn .*script resume r[0-9a-f]{8} --answer "…"/),
 		});
-		const [waiting] = await json<(Summary & { question: string })[]>(here, ["script", "list"]);
-		expect(waiting).toMatchObject({ status: "open", question: "Well?" });
+		const [waiting] = await json<Summary[]>(here, ["script", "list"]);
+		expect(waiting).toMatchObject({ status: "open", questions: [{ question: "Well?" }] });
 		expect(await run(here, ["script", "resume", waiting?.run ?? "", "--answer", "fine"])).toMatchObject({
 			code: 0,
 			stdout: "fine\n",

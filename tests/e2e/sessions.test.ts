@@ -48,3 +48,20 @@ test("each session has its own talk; -c finds the last one, -r one that there is
 	expect(forked.stdout).toMatch(/^checked out #2, /m);
 	expect(forked.stdout).not.toContain("default/work");
 });
+
+test("a question, and a script, are of the session that they name", async () => {
+	const place = { ...here, state: join(root, "named") };
+	const asked = await run(place, ["run", "--session", "work", "--json", "-p", "How many doors has the den?"]);
+	expect(JSON.parse(asked.stdout)).toMatchObject({ reply: expect.stringContaining("two doors"), exitCode: 0 });
+	await writeFile(join(root, "fox.ts"), 'export default (ctx) => ctx.agent("A fox?");');
+	expect(await run(place, ["script", "run", "--session", "new", join(root, "fox.ts")])).toMatchObject({
+		code: 0,
+	});
+	const bad = await run(place, ["script", "run", "--session", "default/none", join(root, "nofile.ts")]);
+	expect(bad.code).toBe(3);
+	const listed = await run(place, ["sessions"]);
+	expect(listed.stdout).toMatch(/default\/work {2}2 messages/);
+	expect(listed.stdout).toMatch(/default\/new {2}0 messages/);
+	expect(listed.stdout).not.toContain("default/none");
+	expect((await run(place, ["script", "list", "--json"])).stdout).toContain('"session":"new"');
+});

@@ -177,7 +177,7 @@ describe("what cannot be done is one JSON document with a code, an exit code of 
 		["a branch that there is not", ["show", "b99999"], 3, "OPERATOR_UNKNOWN_REF"],
 		["too many checkpoints back", ["diff", "@-99"], 3, "OPERATOR_UNKNOWN_REF"],
 		["a session that there is not", ["diff", "1", "2", "--session", "nobody/here"], 3, "RUNTIME_UNKNOWN_SESSION"],
-		["a session that is none", ["diff", "1", "2", "--session", "nobody"], 2, "CLI_USAGE"],
+		["a session that is none", ["diff", "1", "2", "--session", "no/body/here"], 2, "CLI_USAGE"],
 		["an unknown scope", ["rewind", "1", "--scope", "half"], 2, "CLI_USAGE"],
 		["a label for what is yet to come", ["label", "99999", "soon"], 3, "TIMETRAVEL_OUT_OF_RANGE"],
 		["a checkout without a yes", ["checkout", "1", "--scope", "agent"], 4, "CLI_REFUSED"],

@@ -72,7 +72,7 @@ function textComplaints(file: string, text: string): string[] {
 }
 
 /** A source of the package, or of one that is bundled with it. */
-const ofRepository = /^(\.\.\/)+(packages\/[\w-]+\/)?src\/[\w/.-]+\.[jt]s$/;
+const ofRepository = /^(\.\.\/)+([\w-]+\/){0,2}src\/[\w/.-]+\.[jt]s$/;
 const ofOthers = /^(\.\.\/)+node_modules\/[\w/.@+-]+\.[cm]?js$/;
 
 /** A trace is led to files and lines by their names; the texts stay in the repository. */

@@ -15,16 +15,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join, relative } from "node:path";
 import { otherNodes } from "../../tools/nodes.ts";
 import { objections, waitingChanges } from "../../tools/releasable.ts";
-import {
-	entriesOf,
-	findPackages,
-	isBundled,
-	isPublished,
-	type Manifest,
-	type Package,
-	root,
-	specifier,
-} from "../workspace.ts";
+import { entriesOf, findPackages, isPublished, type Manifest, type Package, root, specifier } from "../workspace.ts";
 import { complaints } from "./contents.ts";
 
 interface Tarball extends Package {
@@ -47,7 +38,7 @@ const tarballs = findPackages(copy).filter(isPublished).flatMap(pack);
 for (const tarball of tarballs) inspect(tarball);
 budget(tarballs);
 consume(tarballs);
-for (const tarball of tarballs) if (isBundled(tarball)) live(tarball);
+for (const tarball of tarballs) if (entriesOf(tarball.manifest).length === 0) live(tarball);
 for (const name of readdirSync(join(root, "examples"))) example(name, tarballs);
 step("the release after this one moves the family together", version);
 

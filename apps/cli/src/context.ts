@@ -36,6 +36,15 @@ export interface Globals {
 	readonly allowUnsafePaths?: boolean;
 }
 
+/** The same for another process of this program. */
+export const argsOf = ({ cwd, state, pace, allowNetwork, trust, allowUnsafePaths }: Globals): readonly string[] => [
+	...["--cwd", cwd, "--pace", String(pace)],
+	...(state === undefined ? [] : ["--state", state]),
+	...(allowNetwork ? ["--allow-network"] : []),
+	...(trust ? ["--trust"] : []),
+	...(allowUnsafePaths ? ["--allow-unsafe-paths"] : []),
+];
+
 /** One for the process, to be given to all that runs scripts. */
 export const watchTimeSlice = watchTimeSlices();
 
@@ -122,7 +131,8 @@ export async function assertReady(globals: Globals): Promise<void> {
 	await assertOurs(globals);
 }
 
-function assertOurs(globals: Globals): Promise<void> {
+/** The state is this user's own, or said to be trusted. @throws CliError `CLI_REFUSED` */
+export function assertOurs(globals: Globals): Promise<void> {
 	return assertTrusted(stateOf(globals), globals, async () => {
 		try {
 			// What would go on is more than what is known to be durable.

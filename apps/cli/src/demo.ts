@@ -55,7 +55,7 @@ export async function demo(globals: Globals, options: DemoOptions): Promise<numb
 	stage.title("What is left");
 	if (process.env.npm_lifecycle_event !== undefined)
 		stage.say("  (from a clone, write `npx -y pnpm@12.21.0 reyn` for `reyn`)");
-	for (const command of [["chat"], ["log", "--graph"], ["show", String(forked.abandonedTip)]])
+	for (const command of [["chat"], ["ui"], ["log", "--graph"], ["show", String(forked.abandonedTip)]])
 		stage.say(["  ", asTyped(["--cwd", cwd, "--state", state, ...command])]);
 	return proven ? exitCodes.ok : exitCodes.failed;
 }

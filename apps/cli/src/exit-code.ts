@@ -1,4 +1,5 @@
 /** What went wrong, as a number for scripts and a line for people. */
+import type { ScriptEnd } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
 import { exitCodes } from "./exit-codes.ts";
 
@@ -66,4 +67,17 @@ export class CliError extends Error {
 
 export function exitCodeOf(error: unknown): number {
 	return byErrorCode[codeOf(error) ?? ""] ?? exitCodes.failed;
+}
+
+/** How a script has ended. */
+export function exitCodeOfEnd(end: ScriptEnd): number {
+	switch (end.status) {
+		case "completed":
+			return exitCodes.ok;
+		case "waiting":
+			return exitCodes.refused;
+		case "failed":
+		case "stopped":
+			return exitCodes.failed;
+	}
 }

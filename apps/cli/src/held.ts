@@ -1,11 +1,24 @@
-/** What is to be begun or done while another process has the log: it is so there. */
-import { beginThere, type Places, type WorkVerb } from "@reyn/operator";
+/** What is to be begun or done while another process has the log: it is so there, and told here. */
+import { setTimeout as pause } from "node:timers/promises";
+import {
+	beginThere,
+	type Followed,
+	followWork,
+	type Places,
+	scriptEndLines,
+	scriptResultText,
+	type WorkVerb,
+	whenGone,
+} from "@reyn/operator";
+import type { Runtime, ScriptEnd } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
-import { type Globals, openForWork, reading, stateOf } from "./context.ts";
-import { exitCodes } from "./exit-codes.ts";
+import { type Globals, openForReading, openForWork, reading, stateOf } from "./context.ts";
+import { exitCodeOfEnd } from "./exit-code.ts";
+import { bySignal, exitCodes } from "./exit-codes.ts";
 import { out } from "./print.ts";
+import { untilStopped } from "./stop.ts";
 import { reyn } from "./suggest.ts";
-import type { OutputFormat } from "./work.ts";
+import { type OutputFormat, Telling } from "./telling.ts";
 
 /** Where another process has the log, it is begun there, and goes on there. */
 export async function unlessHeld(
@@ -19,14 +32,104 @@ export async function unlessHeld(
 		return await here();
 	} catch (error) {
 		if (codeOf(error) !== "WAL_LOCKED") throw error;
+		await using reader = await openForReading(globals);
+		const { tip: after } = reader.wal;
 		const there = await beginThere(verb, raw, "user", placesOf(globals));
 		if (!there) throw error;
-		const { begun, pid } = there;
-		if (format === "stream-json") out.json({ type: "result", ...begun, pid, exitCode: exitCodes.ok });
-		else if (format === "json") out.json({ ...begun, pid });
-		else out.lines([...verb.lines(begun, reyn), `it works in process ${pid}, which has the log, and is told there`]);
-		return exitCodes.ok;
+		if (verb.isAtOnce) return sayDone(verb, there.begun, format);
+		return await tellWorkThere(verb, reader, { ...there, after, format, state: stateOf(globals) });
 	}
+}
+
+/** What is over once it has begun. Gives the exit code. */
+export function sayDone(verb: WorkVerb, begun: object, format: OutputFormat): number {
+	if (format === "text") out.lines(verb.lines(begun, reyn));
+	else out.json({ ...begun, ...(format === "stream-json" && { type: "result" }), exitCode: exitCodes.ok });
+	return exitCodes.ok;
+}
+
+interface WorkThere {
+	readonly begun: object;
+	readonly pid: number;
+	/** The tip before it was begun. */
+	readonly after: number;
+	readonly format: OutputFormat;
+	readonly state: string;
+}
+
+/** What that process has recorded last is read by then: a reader looks 50 times a second. */
+const LAST_MS = 1000;
+
+/** Tells what becomes of it, until it is over, or nobody works on it any more. Gives the exit code. */
+async function tellWorkThere(
+	verb: WorkVerb,
+	reader: Runtime,
+	{ begun, pid, after, format, state }: WorkThere,
+): Promise<number> {
+	const telling = new Telling(format);
+	let reply = "";
+	const tell = async (told: Followed): Promise<void> => {
+		if (told.type === "message") return telling.message(told.message);
+		if (told.type !== "reply") return telling.event(told);
+		reply = told.text;
+		if (format === "stream-json") out.json(told);
+		if (format === "text") out.text(told.text);
+	};
+	// A stop may come before any of it.
+	const went: { how: "over" | "taken back" | "left"; end?: ScriptEnd | undefined } = { how: "left" };
+	const stopped = await untilStopped(reader, async (signal) => {
+		if (format === "stream-json") out.json({ type: "init", tip: after, pid, ...begun });
+		telling.say([...verb.lines(begun, reyn), `it works in process ${pid}, which has the log`]);
+		const [gone, over] = [new AbortController(), new AbortController()];
+		const looking = AbortSignal.any([signal, over.signal]);
+		const leave = async (): Promise<void> => {
+			await whenGone(state, looking);
+			await pause(LAST_MS, undefined, { signal: looking });
+			gone.abort();
+		};
+		// Whoever listens there and is not to be trusted, or a stop, ends no more than this look.
+		void leave().catch(() => {});
+		const all = followWork(reader, begun, { after, signal: AbortSignal.any([signal, gone.signal]) });
+		for (let next = await all.next(); ; next = await all.next()) {
+			if (next.done) {
+				went.how = next.value;
+				break;
+			}
+			await tell(next.value);
+		}
+		over.abort();
+		went.end = await scriptEndOf(reader, begun);
+	});
+	const { how, end } = went;
+	const { run = "" } = begun as { readonly run?: string };
+	const isScript = verb.name.startsWith("script ");
+	const goOn = isScript ? reyn`script resume ${run}` : reyn`resume`;
+	let exitCode: number = end ? exitCodeOfEnd(end) : telling.exitCode;
+	if (how !== "over") exitCode = exitCodes.failed;
+	if (stopped) exitCode = bySignal[stopped.by];
+	if (format === "text" && end) {
+		if (end.status === "completed" && end.result !== undefined) out.text(scriptResultText(end.result));
+		if (how === "over") telling.say(scriptEndLines(run, end, reyn));
+	}
+	if (how === "taken back") telling.say(["a rewind has taken it back: the rest of it is not made"]);
+	else if (stopped) telling.say([`it goes on in process ${pid}`]);
+	else if (how === "left") telling.say([`process ${pid} has ended before it; go on with: ${goOn}`]);
+	const { tip } = reader.wal;
+	const given = isScript ? (end ?? { status: "open" }) : { reply, messages: telling.messages };
+	const document = { ...begun, pid, followed: stopped ? "left" : how, ...given, tip, exitCode };
+	if (format === "stream-json") out.json({ type: "result", ...document });
+	else if (format === "json") out.json(document);
+	return exitCode;
+}
+
+/** How a script has ended; undefined: it has not, or it is no script that was begun. */
+async function scriptEndOf({ scripts }: Runtime, begun: object): Promise<ScriptEnd | undefined> {
+	const { run = "" } = begun as { readonly run?: string };
+	const found = scripts.list().find((each) => each.run === run);
+	if (found?.status === "completed") return { status: "completed", result: await scripts.result(run) };
+	if (found?.status !== "failed") return undefined;
+	const { message = "", code, detail } = found.reason ?? {};
+	return { status: "failed", reason: { message, ...(code !== undefined && { code }), detail } };
 }
 
 export const placesOf = (globals: Globals): Places => ({

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { isNativeError } from "node:util/types";
-import { sessionText, verbs, type WorkVerb, type WriteVerb } from "@reyn/operator";
+import { scopeText, sessionText, verbs, type WorkVerb, type WriteVerb } from "@reyn/operator";
 import { mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
@@ -14,11 +14,12 @@ import { unlessHeld } from "./held.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { suggestAt } from "./suggest.ts";
+import type { OutputFormat } from "./telling.ts";
 import { addVerbs, carryOutHere } from "./verbs.ts";
 import { version } from "./version.ts";
 import { addWalCommands } from "./wal.ts";
 import { wholeNumber } from "./whole-number.ts";
-import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
+import { formatOf, outputFormat, work } from "./work.ts";
 
 export { heedReaders } from "./stop.ts";
 
@@ -148,22 +149,35 @@ export function commands(done: (exitCode: number) => void): Command {
 		.requiredOption("-p, --prompt <text>", "the question; - reads it from stdin")
 		.addOption(outputFormat())
 		.option("--no-restore", "do not go on with what was in flight")
+		.addOption(new Option("--session <name>", "in a session of that name; it may be new").argParser(sessionOf))
 		.addHelpText("after", '\nExample: reyn run -p "how does recovery work with snapshots?" --json')
-		.action(
-			async ({ prompt, outputFormat, restore }: { prompt: string; outputFormat: OutputFormat; restore: boolean }) => {
-				const text = prompt === "-" ? readFileSync(0, "utf8") : prompt;
-				if (text.trim() === "") throw new CliError("CLI_USAGE", "the question is empty; give one with -p");
-				const ask = verbs.find(({ name }) => name === "ask") as WorkVerb;
-				const start = async (runtime: Runtime): Promise<void> => void (await runtime.prompt(text));
-				const format = formatOf(globals(), outputFormat);
-				const here = () => work({ globals: globals(), format, restore, start });
-				done(await unlessHeld(ask, { text }, globals(), format, here));
-			},
-		);
+		.action(async ({ prompt, outputFormat, restore, session = mainSession }: RunFlags) => {
+			const text = prompt === "-" ? readFileSync(0, "utf8") : prompt;
+			if (text.trim() === "") throw new CliError("CLI_USAGE", "the question is empty; give one with -p");
+			const ask = verbs.find(({ name }) => name === "ask") as WorkVerb;
+			const start = async (runtime: Runtime): Promise<void> => void (await runtime.prompt(text, session));
+			const format = formatOf(globals(), outputFormat);
+			const here = () => work({ globals: globals(), format, restore, session, start });
+			done(await unlessHeld(ask, { text, session: scopeText(session) }, globals(), format, here));
+		});
 
 	addVerbs(program, { globals, done });
 	addScriptCommands(program, globals, print, done);
 	addWalCommands(program, globals, print, done);
+
+	program
+		.command("ui")
+		.description(
+			"a page beside it: the history as a tree, any moment, what going there would do. For this machine alone",
+		)
+		.addOption(new Option("--port <n>", "where to listen; 0 takes one that is free").argParser(wholeNumber).default(0))
+		.option("--read-only", "look, and change nothing")
+		.option("--open", "show it in the browser of this system")
+		.addHelpText("after", "\nExample: reyn ui --open")
+		.action(async (options: { port: number; readOnly?: boolean; open?: boolean }) => {
+			const { ui } = await import("./ui.ts");
+			done(await ui(globals(), options));
+		});
 
 	program
 		.command("demo")
@@ -208,6 +222,13 @@ export function commands(done: (exitCode: number) => void): Command {
 	return program;
 }
 
+interface RunFlags {
+	readonly prompt: string;
+	readonly outputFormat: OutputFormat;
+	readonly restore: boolean;
+	readonly session?: SessionScope;
+}
+
 interface ChatFlags {
 	readonly restore: boolean;
 	readonly plain?: boolean;
@@ -220,7 +241,7 @@ interface ChatFlags {
 
 /** `work` is a session of the usual agent, `other/work` one of another. */
 function sessionOf(text: string): SessionScope {
-	const { data, error } = sessionText.safeParse(text.includes("/") ? text : `${mainSession.agent}/${text}`);
+	const { data, error } = sessionText.safeParse(text);
 	if (data) return data;
 	throw new InvalidArgumentError(`${error.issues.map(({ message }) => message).join("; ")}.`);
 }

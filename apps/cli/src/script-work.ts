@@ -11,13 +11,15 @@ import {
 } from "@reyn/runtime";
 import { type Globals, openForWork, reading, watchTimeSlice } from "./context.ts";
 import { eventLines, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
-import { bySignal, exitCodes } from "./exit-codes.ts";
+import { exitCodeOfEnd } from "./exit-code.ts";
+import { bySignal } from "./exit-codes.ts";
 import { unlessHeld } from "./held.ts";
 import { answerLines, asked, err, out } from "./print.ts";
 import { untilStopped } from "./stop.ts";
 import { reyn } from "./suggest.ts";
+import type { OutputFormat } from "./telling.ts";
 import { readTyped } from "./typed.ts";
-import { endingWithResult, type OutputFormat } from "./work.ts";
+import { endingWithResult } from "./work.ts";
 
 /** Gives the exit code. The result goes to stdout, and progress to stderr, except that `stream-json` is all on stdout. */
 export function workOnScript(
@@ -91,18 +93,6 @@ async function runToItsEnd(
 }
 
 const stream = (line: unknown): void => void out.json(line);
-
-function exitCodeOfEnd(end: ScriptEnd): number {
-	switch (end.status) {
-		case "completed":
-			return exitCodes.ok;
-		case "waiting":
-			return exitCodes.refused;
-		case "failed":
-		case "stopped":
-			return exitCodes.failed;
-	}
-}
 
 /** Puts what a script asks to the person, where there is one, a question at a time. */
 function asker(): (question: Question) => Promise<string | undefined> {

@@ -10,8 +10,9 @@ import { type Globals, openForReading, reading } from "./context.ts";
 import { CliError } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { out } from "./print.ts";
+import type { OutputFormat } from "./telling.ts";
 import { groupOf } from "./verbs.ts";
-import { endingWithResult, formatOf, type OutputFormat, outputFormat } from "./work.ts";
+import { endingWithResult, formatOf, outputFormat } from "./work.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
 

@@ -1,5 +1,4 @@
 /** What ends a command before it is done: a signal, or that its output reaches nobody. */
-import type { Runtime } from "@reyn/runtime";
 import { type bySignal, exitCodes } from "./exit-codes.ts";
 import { err, heedUnwritten, type OutputName } from "./print.ts";
 
@@ -43,12 +42,13 @@ export function finishUnread(): void {
 }
 
 /**
- * Works until all is done or something stops it, and closes the runtime. A second signal ends the process on the spot.
+ * Works until all is done or something stops it, and closes what it works with. A second signal ends the process on the spot.
  *
+ * @param open a runtime, or a page
  * @param work told when it is stopped; what it throws from then on counts for nothing
  */
 export async function untilStopped(
-	runtime: Runtime,
+	open: { close(): Promise<void> },
 	work: (signal: AbortSignal) => Promise<void>,
 ): Promise<Stopped | undefined> {
 	const controller = new AbortController();
@@ -59,7 +59,7 @@ export async function untilStopped(
 		by = why;
 		controller.abort();
 		// Whether it could be closed is asked below.
-		runtime.close().catch(() => {});
+		open.close().catch(() => {});
 	};
 	const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 	const heed = (signal: NodeJS.Signals): void => {
@@ -74,7 +74,7 @@ export async function untilStopped(
 	} catch (error) {
 		if (!signal.aborted) throw error;
 	} finally {
-		await runtime.close().catch((error: { code?: unknown }) => {
+		await open.close().catch((error: { code?: unknown }) => {
 			wasFull = signal.aborted && error.code === "WAL_FULL";
 			if (!wasFull) throw error;
 		});

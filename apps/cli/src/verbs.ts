@@ -16,15 +16,16 @@ import {
 } from "@reyn/operator";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { answered } from "./confirm.ts";
-import { assertReady, examining, type Globals, reading } from "./context.ts";
+import { assertReady, examining, type Globals, openForWork, reading } from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { placesOf, unlessHeld } from "./held.ts";
+import { placesOf, sayDone, unlessHeld } from "./held.ts";
 import { err, out } from "./print.ts";
 import { workOnScript } from "./script-work.ts";
 import { reyn } from "./suggest.ts";
+import type { OutputFormat } from "./telling.ts";
 import { fileOption, readTyped } from "./typed.ts";
-import { formatOf, type OutputFormat, outputFormat, work } from "./work.ts";
+import { formatOf, outputFormat, work } from "./work.ts";
 
 /** What is a command by another name: `run` asks one question, and has more ways to be given it. */
 const elsewhere: readonly string[] = ["ask"];
@@ -157,10 +158,10 @@ function optionOf(name: string, param: Param): Option {
 	});
 }
 
-function addConfirming(command: Command, { question }: WriteVerb): void {
+function addConfirming(command: Command, { question, isUnsigned }: WriteVerb): void {
 	command.option("--dry-run", "the preview, and nothing else");
 	if (question) command.option("--yes", "do it without asking");
-	command.option("--actor <name>", "who asks", "user");
+	if (!isUnsigned) command.option("--actor <name>", "who asks", "user");
 }
 
 function deskOf(globals: Globals, yes: boolean, actor: string): Desk {
@@ -189,6 +190,11 @@ async function workOn(
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
 	await reading(globals, async (runtime) => verb.check?.(runtime, given), verb.at);
+	if (verb.isAtOnce)
+		return unlessHeld(verb, raw, globals, format, async () => {
+			await using runtime = await openForWork(globals);
+			return sayDone(verb, await verb.begin(runtime, given), format);
+		});
 	return unlessHeld(verb, raw, globals, format, () =>
 		work({
 			globals,

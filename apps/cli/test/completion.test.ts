@@ -37,7 +37,7 @@ describe.each<Shell>(["bash", "zsh", "fish"])("%s", (shell) => {
 
 	test.each([
 		["reyn", "pl", ["plan"]],
-		["reyn plan", "", ["discard", "list", "resume"]],
+		["reyn plan", "", ["discard", "list", "resume", "show"]],
 		["reyn plan", "d", ["discard"]],
 		["reyn --cwd x plan", "r", ["resume"]],
 		["reyn rewind", "--m", ["--mode"]],

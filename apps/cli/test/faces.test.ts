@@ -17,6 +17,7 @@ const commandsAlone: Readonly<Record<string, string>> = {
 	demo: "it tells a story in processes of its own, and kills one",
 	doctor: "it looks at the machine, and needs no state",
 	completion: "it is for shells",
+	ui: "it serves another face, for as long as it is not stopped",
 	...inShellAlone,
 };
 
@@ -78,7 +79,7 @@ test("behind a slash a mode may stand without its name, a text is all that is le
 		["/rewind 1 sideways", 'takes no "sideways"'],
 		["/rewind 1 --modes both", "has no --modes"],
 		["/rewnd 1", "there is no /rewnd"],
-		["/plan discards p1", "/plan knows list, discard, resume"],
+		["/plan discards p1", "/plan knows list, show, discard, resume"],
 		["/constructor", "there is no /constructor"],
 	] as const)
 		expect(() => readSlash(line), line).toThrow(

@@ -126,7 +126,7 @@ test("what the parser says of hostile words is clean, and none of it begins a li
 		[word],
 		[`--${word}`],
 		["gc", "--keep-days", word],
-		["diff", "1", "--session", word],
+		["diff", "1", "--session", `a/b/${word}`],
 		["log", word],
 		["show"],
 		["lgo"],

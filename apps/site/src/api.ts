@@ -6,11 +6,16 @@ import { Application } from "typedoc";
 import type { PluginOptions } from "typedoc-plugin-markdown";
 
 const site = fileURLToPath(new URL("..", import.meta.url));
-const packages = join(site, "../../packages").replaceAll(sep, "/");
+const top = join(site, "../..").replaceAll(sep, "/");
 /** An entry for other packages of Reyn: promised to nobody else. */
 const INTERNAL = "./internal";
 
-const specifiers = new Map(globSync("*", { cwd: packages }).sort().flatMap(entriesOf));
+const specifiers = new Map(
+	globSync(["packages/*", "apps/ui"], { cwd: top })
+		.map((path) => path.replaceAll(sep, "/"))
+		.sort()
+		.flatMap(entriesOf),
+);
 const looks: Partial<PluginOptions> = {
 	entryFileName: "index",
 	hidePageHeader: true,
@@ -54,11 +59,11 @@ await app.generateOutputs(project);
 if (app.logger.hasErrors() || app.logger.hasWarnings()) process.exitCode = 1;
 
 /** Source file → what a user writes after `from`. */
-function entriesOf(name: string): [string, string][] {
-	const { exports } = JSON.parse(readFileSync(join(packages, name, "package.json"), "utf8"));
+function entriesOf(path: string): [string, string][] {
+	const { exports } = JSON.parse(readFileSync(join(top, path, "package.json"), "utf8"));
 	return Object.entries<string | { "@reyn/source": string }>(exports).flatMap(([subpath, target]) =>
 		typeof target === "string" || subpath === INTERNAL
 			? []
-			: [[posix.join(packages, name, target["@reyn/source"]), `@reyn/${name}${subpath.slice(1)}`]],
+			: [[posix.join(top, path, target["@reyn/source"]), `@reyn/${posix.basename(path)}${subpath.slice(1)}`]],
 	);
 }

@@ -26,6 +26,7 @@ const guides = section("Guides", [
 	["guides/index.md", "docs/guides/README.md", "Find your task"],
 	["guides/command-line.md", "apps/cli/README.md", "At the command line"],
 	["guides/chat.md", "docs/chat.md", "The chat"],
+	["guides/page.md", "apps/ui/README.md", "The page"],
 	["guides/tools.md", "packages/journal/docs/tools.md", "Tools, and an agent's loop"],
 	["guides/file-tools.md", "packages/tools/README.md", "Tools that look at files"],
 	["guides/offline-model.md", "packages/offline-model/README.md", "A model without a model"],

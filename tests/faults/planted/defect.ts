@@ -13,4 +13,4 @@ export interface Defect {
 }
 
 /** The folder of a package or an app, from the root. */
-export const folderOf = (name = "wal"): string => `${name === "cli" ? "apps" : "packages"}/${name}`;
+export const folderOf = (name = "wal"): string => `${["cli", "ui"].includes(name) ? "apps" : "packages"}/${name}`;

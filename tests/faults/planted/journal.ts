@@ -142,9 +142,17 @@ export const ofJournal: readonly Defect[] = [
 		name: "take a price that nobody knows for 0",
 		package: "journal",
 		file: "script/explain.ts",
-		from: "whole === undefined ? undefined :",
+		from: "whole === undefined || (saved > 0 && saved >= whole) ? undefined :",
 		to: "whole === undefined ? 0 :",
 		tests: ["journal order/to-pay"],
+	},
+	{
+		name: "let one call of a preview stand for all that were its like",
+		package: "journal",
+		file: "script/left.ts",
+		from: "left.splice(left.indexOf(one), 1);",
+		to: "for (const each of own) left.splice(left.indexOf(each), 1);",
+		tests: ["journal script/explain"],
 	},
 	{
 		name: "take what is guessed for certain",

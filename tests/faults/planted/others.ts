@@ -340,6 +340,25 @@ const ofCli: readonly Defect[] = [
 	},
 ];
 
+const ofUi: readonly Defect[] = [
+	{
+		name: "answer a page elsewhere that has this server under a name of its own",
+		package: "ui",
+		file: "server/guard.ts",
+		from: '!["127.0.0.1", "localhost", "[::1]"].some((name) => host === ',
+		to: '!["127.0.0.1", "localhost", "[::1]"].some((name) => host !== name || host === ',
+		tests: ["ui guard"],
+	},
+	{
+		name: "do what was confirmed a second time",
+		package: "ui",
+		file: "server/previews.ts",
+		from: "this.#all.delete(id);\n\t\treturn found;",
+		to: "return found;",
+		tests: ["ui serve"],
+	},
+];
+
 export const ofOthers: readonly Defect[] = [
 	...ofSnapshot,
 	...ofTimetravel,
@@ -350,4 +369,5 @@ export const ofOthers: readonly Defect[] = [
 	...ofTools,
 	...ofOfflineModel,
 	...ofCli,
+	...ofUi,
 ];

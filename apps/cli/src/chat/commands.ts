@@ -23,6 +23,7 @@ import {
 	type StateDiff,
 } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
+import type { Globals } from "../context.ts";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import type { Line } from "../print.ts";
@@ -38,6 +39,7 @@ import type { Face } from "./face.ts";
 export interface At {
 	readonly runtime: Runtime;
 	readonly face: Face;
+	readonly globals: Globals;
 	/** The state directory. */
 	readonly state: string;
 	/** The plans that were told of since the start. */
@@ -66,6 +68,7 @@ const own: readonly OwnCommand[] = [
 		takesWords: true,
 		run: exportTalk,
 	},
+	{ name: "ui", summary: "a page of this chat, for one browser of this machine; it ends with the chat", run: openUi },
 	{ name: "help", summary: "what there is", run: ({ face }) => face.say(helpLines()) },
 	// Whoever asks leaves before it is run.
 	{ name: "exit", summary: "leave; what is unfinished is kept", run: () => {} },
@@ -80,6 +83,11 @@ export const commands: readonly Offered[] = [
 	{ name: "tree", summary: "the history as a tree" },
 	...ofVerbs.filter(({ name }) => own.every((each) => each.name !== name)),
 ];
+
+async function openUi({ globals, face }: At): Promise<void> {
+	const { beginPage } = await import("./page.ts");
+	face.say([await beginPage(globals), "for one browser, within a minute; /ui gives another address"]);
+}
 
 const NOT_TOUCHED = "Files in your workspace are not touched.";
 

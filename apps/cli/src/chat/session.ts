@@ -73,7 +73,7 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 		signal.addEventListener("abort", () => face.close());
 		try {
 			await begin(runtime, face, () => plans, { globals, restore, version, scope });
-			const at = { runtime, face, state: stateOf(globals), plans: () => plans, scope };
+			const at = { runtime, face, globals, state: stateOf(globals), plans: () => plans, scope };
 			for await (const input of face.inputs) {
 				const text = input.text.trim();
 				// What was typed ahead of a stop is not carried out after it.

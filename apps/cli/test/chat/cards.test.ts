@@ -7,10 +7,10 @@ const scope = { agent: "default", session: "main" };
 const cost = { calls: 2, inputTokens: 10, outputTokens: 1 };
 const attempt = 0;
 const recorded: readonly StepOfPlan[] = [
-	{ id: "s1", description: "list files", status: "completed", attempt, cost, result: "a\nb" },
-	{ id: "s2", description: "read the scanner", status: "failed", attempt, reason: "HTTP\n500" },
-	{ id: "s3", description: "find tests", status: "running", attempt },
-	{ id: "s4", description: "compare", status: "pending", attempt },
+	{ id: "s1", needs: [], description: "list files", status: "completed", attempt, cost, result: "a\nb" },
+	{ id: "s2", needs: [], description: "read the scanner", status: "failed", attempt, reason: "HTTP\n500" },
+	{ id: "s3", needs: [], description: "find tests", status: "running", attempt },
+	{ id: "s4", needs: [], description: "compare", status: "pending", attempt },
 ];
 const plan = { plan: "p2", goal: "compare four parsers", finished: 2 };
 
@@ -44,8 +44,8 @@ test("a plan has all of its steps where nobody was told of them, and says more w
 
 test("what failed and what was asked is said again at the next start, with what to do", () => {
 	const scripts = [
-		{ run: "r1", name: "done.ts" },
-		{ run: "r2", name: "asks.ts", question: "Which\nrelease?" },
+		{ run: "r1", name: "done.ts", questions: [] },
+		{ run: "r2", name: "asks.ts", questions: [{ seq: 7, question: "Which\nrelease?" }] },
 	];
 	expect(waitingLines([recordedPlan(plan, recorded, undefined)], scripts)).toEqual([
 		"✗ step s2 of plan p2 failed: HTTP 500 · /plan resume p2 --from s2",

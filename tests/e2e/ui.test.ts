@@ -1,0 +1,220 @@
+/** `reyn ui`: what is confirmed on the page is done, whoever has the log, and the page sees what others do. */
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { modelCalls, type Place, run, start } from "../cli.ts";
+import type { Killable } from "../kit/killable.ts";
+
+let root: string;
+let here: Place;
+let open: Killable[] = [];
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-ui-"));
+	here = { cwd: join(root, "notes"), state: join(root, "state"), trace: join(root, "calls") };
+	await mkdir(here.cwd);
+	await writeFile(join(here.cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
+	for (const question of ["Where does a fox sleep?", "What does a fox do by day?"])
+		expect(await run(here, ["run", "-p", question])).toMatchObject({ code: 0 });
+});
+afterEach(async () => {
+	for (const each of open) await each.kill();
+	open = [];
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+function begin(args: readonly string[], input?: "as it goes"): Killable {
+	const started = start(here, args, input);
+	open.push(started);
+	return started;
+}
+
+interface Page {
+	readonly process: Killable;
+	/** As the page asks. */
+	// biome-ignore lint/suspicious/noExplicitAny: what a test looks into is told by what it expects
+	ask(path: string, body?: object): Promise<{ readonly status: number; readonly body: any }>;
+}
+
+async function page(...args: readonly string[]): Promise<Page> {
+	const process = begin(["ui", ...args]);
+	const address = new URL(await process.line("http://127.0.0.1:"));
+	let token = "";
+	const ask: Page["ask"] = async (path, body) => {
+		const response = await fetch(new URL(path, address), {
+			headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+			...(body && { method: "POST", body: JSON.stringify(body) }),
+		});
+		return { status: response.status, body: await response.json() };
+	};
+	token = (await ask("/api/session", { code: address.hash.slice("#k=".length) })).body.token;
+	return { process, ask };
+}
+
+const historyOf = async (): Promise<{ readonly tip: number; readonly entries: readonly { readonly seq: number }[] }> =>
+	JSON.parse((await run(here, ["log", "--json"])).stdout);
+
+async function confirm({ ask }: Page, verb: string, given: object = {}): Promise<readonly string[]> {
+	const { body } = await ask("/api/look", { verb, given });
+	const done = await ask("/api/act", { seen: body.seen });
+	expect(done.status, JSON.stringify(done.body)).toBe(200);
+	return done.body.lines;
+}
+
+test("where nobody has the log it goes there, comes back, and lets the log go; Ctrl-C ends the page alone", async () => {
+	const shown = await page();
+	const before = await historyOf();
+	const first = String(before.entries.at(-2)?.seq);
+	expect((await confirm(shown, "rewind", { ref: first })).join()).toContain("done: a reset");
+	const after = await historyOf();
+	expect(after.tip).toBeGreaterThan(before.tip);
+	expect((await shown.ask("/api/state")).body).toMatchObject({ tip: after.tip, directory: here.cwd, readOnly: null });
+	// Another command has the log meanwhile, and the page sees what it did.
+	expect(await run(here, ["undo", "--yes"])).toMatchObject({ code: 0 });
+	expect((await shown.ask("/api/state")).body.tip).toBe((await historyOf()).tip);
+	shown.process.child.kill("SIGINT");
+	expect(await shown.process.ended).toMatchObject({ code: 130 });
+});
+
+test("beside a chat it is done by the chat, which goes on", async () => {
+	const chat = begin(["chat"], "as it goes");
+	await chat.says("ask something");
+	const shown = await page();
+	const { tip } = await historyOf();
+	await confirm(shown, "label", { ref: "@", name: "seen-on-the-page" });
+	expect((await run(here, ["labels"])).stdout).toContain("seen-on-the-page");
+	chat.child.stdin?.write("Who sleeps by day?\n");
+	await expect.poll(async () => (await shown.ask("/api/state")).body.tip, { timeout: 60_000 }).toBeGreaterThan(tip + 2);
+});
+
+/** The questions that have no answer yet. */
+const openIn = async ({ ask }: Page): Promise<readonly unknown[]> =>
+	(await ask("/api/read", { verb: "status", given: {} })).body.document.turns;
+
+const holderOf = async ({ ask }: Page): Promise<unknown> => (await ask("/api/state")).body.holder;
+
+test("what is asked on the page is answered by it, and the log let go; what a kill cuts goes on, and is not paid again", async () => {
+	const shown = await page();
+	const text = "Where is it said what a fox does at night?";
+	const asked = await shown.ask("/api/begin", { verb: "ask", given: { text: "Where does a fox sleep?" } });
+	expect(asked).toMatchObject({ status: 200, body: { pid: shown.process.child.pid } });
+	await expect.poll(() => holderOf(shown), { timeout: 30_000 }).toBeNull();
+	expect(await openIn(shown)).toEqual([]);
+	// Each model call takes longer than all of this now: the page dies in the middle.
+	const slow = await page("--pace", "20000");
+	let calls = modelCalls(here).length;
+	expect((await slow.ask("/api/begin", { verb: "ask", given: { text } })).status).toBe(200);
+	expect(await holderOf(slow)).toMatchObject({ isHere: true });
+	await expect.poll(() => modelCalls(here).length, { timeout: 30_000 }).toBeGreaterThan(calls);
+	// What is stopped from elsewhere is over; another one is cut.
+	expect(await run(here, ["interrupt"])).toMatchObject({ code: 0, stdout: "it is stopped\n" });
+	expect(await openIn(shown)).toEqual([]);
+	expect(await run(here, ["interrupt"])).toMatchObject({ code: 3 });
+	await expect.poll(() => holderOf(slow), { timeout: 30_000 }).toBeNull();
+	calls = modelCalls(here).length;
+	expect((await slow.ask("/api/begin", { verb: "ask", given: { text: `${text} Really?` } })).status).toBe(200);
+	await expect.poll(() => modelCalls(here).length, { timeout: 30_000 }).toBeGreaterThan(calls);
+	slow.process.child.kill("SIGKILL");
+	await slow.process.ended;
+	expect(await holderOf(shown)).toBeNull();
+	expect((await shown.ask("/api/begin", { verb: "resume", given: {} })).status).toBe(200);
+	await expect.poll(() => holderOf(shown), { timeout: 60_000 }).toBeNull();
+	expect(await openIn(shown)).toEqual([]);
+	const paid = modelCalls(here)
+		.slice(calls)
+		.map(({ request }) => request);
+	const twice = paid.filter((request, i) => paid.indexOf(request) !== i);
+	// At most the one that was under way.
+	expect(twice.length).toBeLessThanOrEqual(1);
+	shown.process.child.kill("SIGINT");
+	expect(await shown.process.ended).toMatchObject({ code: 130 });
+});
+
+test("a question of a script is answered on the page: here, and in the chat that asks it", async () => {
+	const script = join(root, "asks.ts");
+	await writeFile(script, "export default (ctx) => ctx.ask('Well?', { choices: ['this', 'that'] });");
+	expect((await run(here, ["script", "run", script])).stderr).toContain("waits for an answer");
+	const shown = await page();
+	const [found] = (await shown.ask("/api/read", { verb: "script list", given: {} })).body.document;
+	const [{ seq }] = found.questions;
+	const given = { run: found.run, answer: "that", to: seq };
+	expect((await shown.ask("/api/begin", { verb: "script answer", given })).status).toBe(200);
+	await expect.poll(async () => (await run(here, ["script", "list"])).stdout).toContain("completed");
+	expect((await shown.ask("/api/begin", { verb: "script answer", given })).body.error.code).toBe(
+		"RUNTIME_SCRIPT_ANSWER",
+	);
+	const chat = begin(["chat"], "as it goes");
+	await chat.says("ask something");
+	chat.child.stdin?.write(`/script run ${script}\n`);
+	const { ask } = shown;
+	const waiting = async () =>
+		(await ask("/api/read", { verb: "script list", given: {} })).body.document.find(
+			({ questions }: { readonly questions: readonly unknown[] }) => questions.length > 0,
+		);
+	await expect.poll(waiting, { timeout: 30_000 }).toBeTruthy();
+	const { run: id } = await waiting();
+	const there = await ask("/api/begin", { verb: "script answer", given: { run: id, answer: "this" } });
+	expect(there).toMatchObject({ status: 200, body: { pid: chat.child.pid } });
+	await expect.poll(waiting, { timeout: 30_000 }).toBeUndefined();
+});
+
+const isServed = (address: URL): Promise<boolean> =>
+	fetch(address).then(
+		() => true,
+		() => false,
+	);
+
+test("a chat gives a page of itself, and it ends with the chat, however that ends", async () => {
+	const chat = begin(["chat"], "as it goes");
+	await chat.says("ask something");
+	chat.child.stdin?.write("/ui\n");
+	const address = new URL(await chat.line("http://127.0.0.1:"));
+	const code = address.hash.slice("#k=".length);
+	const answer = await fetch(new URL("/api/session", address), {
+		method: "POST",
+		headers: { "content-type": "application/json" },
+		body: JSON.stringify({ code }),
+	});
+	expect(answer.status).toBe(200);
+	chat.child.kill("SIGKILL");
+	await chat.ended;
+	await expect.poll(() => isServed(address), { timeout: 30_000 }).toBe(false);
+});
+
+test("a chat that has given a page ends as it would without", async () => {
+	const chat = begin(["chat"], "as it goes");
+	await chat.says("ask something");
+	chat.child.stdin?.write("/ui\n");
+	const address = new URL(await chat.line("http://127.0.0.1:"));
+	chat.child.stdin?.write("/exit\n");
+	expect(await chat.ended).toMatchObject({ code: 0 });
+	await expect.poll(() => isServed(address), { timeout: 30_000 }).toBe(false);
+});
+
+test("--open shows it by a file of this user alone: no argument has the address, and the file goes with the page", async () => {
+	const bin = join(root, "bin");
+	await mkdir(bin);
+	// It notes what it was given, and what is there.
+	await writeFile(join(bin, "xdg-open"), `#!/bin/sh\nprintf '%s\\n' "$@" > "${root}/given"\n`, { mode: 0o755 });
+	const opened = start(here, ["ui", "--open"], undefined, ["env", `PATH=${bin}:${process.env.PATH}`]);
+	open.push(opened);
+	const address = await opened.line("http://127.0.0.1:");
+	await expect
+		.poll(() => readFile(join(root, "given"), "utf8").catch(() => ""), { timeout: 30_000 })
+		.toContain("file:");
+	const file = new URL((await readFile(join(root, "given"), "utf8")).trim());
+	expect(file.href).not.toContain("#k=");
+	expect(await readFile(file, "utf8")).toContain(`url=${address}`);
+	expect((await stat(file)).mode & 0o777).toBe(0o600);
+	opened.child.kill("SIGINT");
+	await opened.ended;
+	await expect(stat(file)).rejects.toMatchObject({ code: "ENOENT" });
+});
+
+test("--read-only offers nothing that writes, and does none", async () => {
+	const shown = await page("--read-only");
+	const { body } = await shown.ask("/api/state");
+	expect(body.readOnly).toContain("--read-only");
+	expect(body.verbs).not.toContain("rewind");
+	expect((await shown.ask("/api/act", { seen: "x" })).status).toBe(405);
+});
