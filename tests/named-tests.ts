@@ -45,7 +45,7 @@ export function hasTest(source: string, titles: readonly string[]): boolean {
 	for (const title of titles) {
 		const text = title.replace(/…$/, "").replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 		// `test("…`, and `test.each(…)("…`.
-		const call = String.raw`(?:^\s*(?:test|it|describe)|\))\(\s*(["'\`])${text}`;
+		const call = String.raw`(?:^\s*(?:test|it|describe|deepTest)|\))\(\s*(["'\`])${text}`;
 		const found = new RegExp(title.endsWith("…") ? call : String.raw`${call}\1,`, "m").exec(rest);
 		if (!found) return false;
 		rest = rest.slice(found.index + found[0].length);

@@ -9,6 +9,7 @@ import { userPrompt } from "@reyn/runtime";
 import { fileEngine, openWal } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ofSource, type Place, reyn, run } from "../cli.ts";
+import { deepTest } from "../deep-test.ts";
 import { leaves, onTerminal, says } from "../faults/lab/command-line.ts";
 import { needsAll } from "../faults/lab/needs.ts";
 import { sample } from "../sample.ts";
@@ -111,33 +112,36 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", { timeout: 120_000 
 		await ends("› what does an owl hunt?");
 	});
 
-	test("Esc Esc and Enter change nothing, and neither does Ctrl-C at a list or a question; twice it leaves", async () => {
-		await run(here, ["run", "-p", "where does a fox sleep?"]);
-		await open();
-		const before = await log();
-		keys("Escape");
-		keys("Escape");
-		await shows("Go back to");
-		keys("Enter");
-		await shows("nothing was changed");
-		for (const [command, asked] of [
-			["/rewind", "Go back to"],
-			["/rewind 1", "cancel    rewind"],
-			["/checkout 1", "cancel    checkout"],
-		] as const) {
-			keys(command, "Enter");
-			await shows(asked);
-			keys("C-c");
-			await until((screen) => !screen.includes(asked), `no "${asked}" any more`);
-			expect(await log()).toBe(before);
-			// Any key: the next Ctrl-C is a first one.
-			keys("x", "BSpace");
-			await ends("ask something, or /help");
-		}
-		// Twice within 1.5 seconds: one read.
-		keys("C-c", "C-c");
-		expect(await shows("terminal:")).toMatch(/left with 130\nterminal: isig icanon echo/);
-	});
+	deepTest(
+		"Esc Esc and Enter change nothing, and neither does Ctrl-C at a list or a question; twice it leaves",
+		async () => {
+			await run(here, ["run", "-p", "where does a fox sleep?"]);
+			await open();
+			const before = await log();
+			keys("Escape");
+			keys("Escape");
+			await shows("Go back to");
+			keys("Enter");
+			await shows("nothing was changed");
+			for (const [command, asked] of [
+				["/rewind", "Go back to"],
+				["/rewind 1", "cancel    rewind"],
+				["/checkout 1", "cancel    checkout"],
+			] as const) {
+				keys(command, "Enter");
+				await shows(asked);
+				keys("C-c");
+				await until((screen) => !screen.includes(asked), `no "${asked}" any more`);
+				expect(await log()).toBe(before);
+				// Any key: the next Ctrl-C is a first one.
+				keys("x", "BSpace");
+				await ends("ask something, or /help");
+			}
+			// Twice within 1.5 seconds: one read.
+			keys("C-c", "C-c");
+			expect(await shows("terminal:")).toMatch(/left with 130\nterminal: isig icanon echo/);
+		},
+	);
 
 	test("Ctrl-C twice says how to go on, and that goes on in the same session", async () => {
 		await open("--session", "work");
@@ -154,27 +158,30 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", { timeout: 120_000 
 		});
 	});
 
-	test("code in an answer has colours from its first line on, and without colours it is the same text", async () => {
-		const says = "So:\n\n```ts\n/* of\n two */ const a = 1;\n```\n\n```diff\n-a\n+b\n```\nDone.";
-		await writeFile(`${here.trace}.says`, says);
-		const preload = pathToFileURL(join(import.meta.dirname, "saying-model.ts")).href;
-		const words = ["--cwd", here.cwd, "--state", here.state, "chat"];
-		const env = ["NO_COLOR=", `REYN_MODEL_TRACE=${here.trace}`, `NODE_OPTIONS="--import=${preload} --no-warnings"`];
-		await openBy(["env", ...env, process.execPath, ...ofSource, ...words]);
-		keys("how?", "Enter");
-		await shows("Done.");
-		expect(seen()).toContain(says);
-		const rows = seen("-e")
-			.split("\n")
-			.map((row) => row.replaceAll("\x1b", ""));
-		const code = rows.slice(rows.findIndex((row) => row.includes("```ts")));
-		expect(code.filter((row) => /of|two|-a|\+b/.test(row))).toEqual([
-			expect.stringContaining("/* of"),
-			expect.stringMatching(/ two \*\/.*\[35m.*const.* a = \[33m1/),
-			expect.stringMatching(/\[31m.*-a/),
-			expect.stringMatching(/\[32m.*\+b/),
-		]);
-	});
+	deepTest(
+		"code in an answer has colours from its first line on, and without colours it is the same text",
+		async () => {
+			const says = "So:\n\n```ts\n/* of\n two */ const a = 1;\n```\n\n```diff\n-a\n+b\n```\nDone.";
+			await writeFile(`${here.trace}.says`, says);
+			const preload = pathToFileURL(join(import.meta.dirname, "saying-model.ts")).href;
+			const words = ["--cwd", here.cwd, "--state", here.state, "chat"];
+			const env = ["NO_COLOR=", `REYN_MODEL_TRACE=${here.trace}`, `NODE_OPTIONS="--import=${preload} --no-warnings"`];
+			await openBy(["env", ...env, process.execPath, ...ofSource, ...words]);
+			keys("how?", "Enter");
+			await shows("Done.");
+			expect(seen()).toContain(says);
+			const rows = seen("-e")
+				.split("\n")
+				.map((row) => row.replaceAll("\x1b", ""));
+			const code = rows.slice(rows.findIndex((row) => row.includes("```ts")));
+			expect(code.filter((row) => /of|two|-a|\+b/.test(row))).toEqual([
+				expect.stringContaining("/* of"),
+				expect.stringMatching(/ two \*\/.*\[35m.*const.* a = \[33m1/),
+				expect.stringMatching(/\[31m.*-a/),
+				expect.stringMatching(/\[32m.*\+b/),
+			]);
+		},
+	);
 
 	test("300 lines that are pasted are one message, which Enter sends", async () => {
 		const lines = Array.from({ length: 300 }, (_, n) => `${n}. a fox – キツネ`).join("\n");
@@ -191,7 +198,7 @@ describe.skipIf(typeof noTmux === "string")("on a terminal", { timeout: 120_000 
 		expect(await prompts()).toEqual([`${lines} which is the last?`]);
 	});
 
-	test("six windows while a plan reports leave each line once, and the status above the input", async () => {
+	deepTest("six windows while a plan reports leave each line once, and the status above the input", async () => {
 		await open("--pace", "100");
 		keys(QUESTION, "Enter");
 		for (const [columns, rows] of [

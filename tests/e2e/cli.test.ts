@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { carryOut as run } from "../carry-out.ts";
 import { modelCalls, type Place, reyn, start, streamLines } from "../cli.ts";
+import { deepTest } from "../deep-test.ts";
 
 let root: string;
 let here: Place;
@@ -160,7 +161,7 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 		}
 	});
 
-	test("a second process on the same state is done by the first, whose pid it says, and may look", async () => {
+	deepTest("a second process on the same state is done by the first, whose pid it says, and may look", async () => {
 		const first = start(here, [
 			"--pace",
 			"60000",
@@ -263,7 +264,7 @@ test("killed the moment it says so, a rewind has been made", async () => {
 	expect(JSON.parse((await run(place, ["show", "@", "--json"])).stdout)).toMatchObject({ messages: [] });
 });
 
-test("chat takes lines from a pipe, and says at the next start what was restored", async () => {
+deepTest("chat takes lines from a pipe, and says at the next start what was restored", async () => {
 	const place = { ...here, state: join(root, "chat") };
 	const talk = await run(place, ["chat"], "hello\n/tree\n/nonsense\n/plan list\n/exit\n");
 	// The lines after a command that failed are carried out, and the script that wrote them hears of it.

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { modelCalls, type Place, run, start, streamLines } from "../cli.ts";
+import { deepTest } from "../deep-test.ts";
 import type { Killable } from "../kit/killable.ts";
 
 const PLANNED = 'How do "foxes", "dens" and "doors" hang together?';
@@ -78,7 +79,7 @@ test("a script gives its result, or why it failed, and its own exit code", async
 	expect(failed).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("failed: no den") });
 });
 
-test("who leaves lets it go on; whose chat is killed is told so", async () => {
+deepTest("who leaves lets it go on; whose chat is killed is told so", async () => {
 	const held = await chatting();
 	const left = await waiting("one.md");
 	left.process.child.kill("SIGINT");
@@ -98,7 +99,7 @@ test("who leaves lets it go on; whose chat is killed is told so", async () => {
 	expect(await run(here, ["script", "resume", lost.run])).toMatchObject({ code: 0, stdout: "two.md\n" });
 });
 
-test("work that a rewind takes away ends for who watches it", async () => {
+deepTest("work that a rewind takes away ends for who watches it", async () => {
 	await chatting();
 	const { process } = await waiting("never.md");
 	expect(await run(here, ["checkout", "0", "--yes"])).toMatchObject({ code: 0 });

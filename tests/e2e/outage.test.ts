@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Place, start } from "../cli.ts";
+import { deepTest } from "../deep-test.ts";
 import type { Ended } from "../kit/killable.ts";
 import { some } from "../sample.ts";
 
@@ -57,16 +58,20 @@ test("a question that met an outage is answered by resume, or when it is asked a
 	}
 }, 60_000);
 
-test("chat says so, and goes on with /resume", async () => {
-	const { paid } = await calm();
-	await refuse(1);
-	const { stdout } = await reyn(["chat"], `${QUESTION}\n/resume\n/resume\n/exit\n`);
-	expect(stdout).toMatch(
-		/no answer yet[\s\S]*go on with \/resume[\s\S]*it goes on[\s\S]*A fox sleeps by day[\s\S]*nothing is unfinished/,
-	);
-	expect(stdout).not.toContain("unfinished work is kept");
-	expect((await calls()).filter((call) => call === "paid")).toHaveLength(paid);
-}, 60_000);
+deepTest(
+	"chat says so, and goes on with /resume",
+	async () => {
+		const { paid } = await calm();
+		await refuse(1);
+		const { stdout } = await reyn(["chat"], `${QUESTION}\n/resume\n/resume\n/exit\n`);
+		expect(stdout).toMatch(
+			/no answer yet[\s\S]*go on with \/resume[\s\S]*it goes on[\s\S]*A fox sleeps by day[\s\S]*nothing is unfinished/,
+		);
+		expect(stdout).not.toContain("unfinished work is kept");
+		expect((await calls()).filter((call) => call === "paid")).toHaveLength(paid);
+	},
+	60_000,
+);
 
 test("chat that is left meanwhile says that it is kept", async () => {
 	await refuse(1);

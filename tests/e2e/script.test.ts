@@ -9,6 +9,7 @@ import { openWal } from "@reyn/wal";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { carryOut as run } from "../carry-out.ts";
 import { modelCalls, type Place, run as runAlone, start, streamLines } from "../cli.ts";
+import { deepTest } from "../deep-test.ts";
 import type { Ended } from "../kit/killable.ts";
 import { SEED, seeded } from "../kit/seeded.ts";
 import { sample, some } from "../sample.ts";
@@ -155,49 +156,52 @@ async function answersIn({ state }: Place): Promise<ReadonlySet<string>> {
 	return requests;
 }
 
-test("after three of five calls a preview says 49 % free and 3600 tokens to pay, before anything is spent", async () => {
-	const system = "You answer.";
-	const prompts = await Promise.all(
-		[1200, 800, 1500].map((tokens, i) => promptOf(tokens, `What is part ${i + 1}?`, system)),
-	);
-	const path = await file(
-		"costs.ts",
-		`export default async (ctx) => {
+deepTest(
+	"after three of five calls a preview says 49 % free and 3600 tokens to pay, before anything is spent",
+	async () => {
+		const system = "You answer.";
+		const prompts = await Promise.all(
+			[1200, 800, 1500].map((tokens, i) => promptOf(tokens, `What is part ${i + 1}?`, system)),
+		);
+		const path = await file(
+			"costs.ts",
+			`export default async (ctx) => {
 			const system = ${JSON.stringify(system)};
 			for (const prompt of ${JSON.stringify(prompts)}) await ctx.agent(prompt, { system });
 			await ctx.agent("What is part 4?", { system, estimate: 1500 });
 			await ctx.agent("What is part 5?", { system, estimate: 2100 });
 		};`,
-	);
-	const here = place("costs");
-	const ended = await endAfter(here, path, 3, "SIGINT");
-	expect(ended.code).toBe(130);
-	const { run: id } = resultOf(ended);
-	const before = [await hashOf(here.state), modelCalls(here).length];
-	const shown = await run(here, ["script", "resume", id, "--explain"]);
-	expect(shown.stdout).toMatch(/^49 % replayed free {3}3500 tokens saved {3}3600 tokens still to pay$/m);
-	expect(await json<object>(here, ["script", "resume", id, "--explain"])).toMatchObject({
-		percentFree: 49,
-		saved: 3500,
-		toPay: 3600,
-		unknown: 0,
-		isWhole: true,
-	});
-	expect([await hashOf(here.state), modelCalls(here).length]).toEqual(before);
+		);
+		const here = place("costs");
+		const ended = await endAfter(here, path, 3, "SIGINT");
+		expect(ended.code).toBe(130);
+		const { run: id } = resultOf(ended);
+		const before = [await hashOf(here.state), modelCalls(here).length];
+		const shown = await run(here, ["script", "resume", id, "--explain"]);
+		expect(shown.stdout).toMatch(/^49 % replayed free {3}3500 tokens saved {3}3600 tokens still to pay$/m);
+		expect(await json<object>(here, ["script", "resume", id, "--explain"])).toMatchObject({
+			percentFree: 49,
+			saved: 3500,
+			toPay: 3600,
+			unknown: 0,
+			isWhole: true,
+		});
+		expect([await hashOf(here.state), modelCalls(here).length]).toEqual(before);
 
-	// As a kill leaves it between the write of the third answer and its acknowledgement.
-	const killed: Place = { ...here, state: join(root, "costs-killed"), isCopy: true };
-	await cp(here.state, killed.state, { recursive: true });
-	const log = join(killed.state, "state/wal.jsonl");
-	const lines = (await readFile(log, "utf8")).split("\n");
-	const third = lines.findLastIndex((line) => line.includes('"kind":"agent"') && line.includes('"step_completed"'));
-	await writeFile(
-		log,
-		lines.slice(0, third + 1).map((line) => `${line}\n`),
-	);
-	await rm(join(killed.state, "state/wal.head"));
-	expect((await run(killed, ["script", "resume", id, "--explain"])).stdout).toContain("3600 tokens still to pay\n");
-});
+		// As a kill leaves it between the write of the third answer and its acknowledgement.
+		const killed: Place = { ...here, state: join(root, "costs-killed"), isCopy: true };
+		await cp(here.state, killed.state, { recursive: true });
+		const log = join(killed.state, "state/wal.jsonl");
+		const lines = (await readFile(log, "utf8")).split("\n");
+		const third = lines.findLastIndex((line) => line.includes('"kind":"agent"') && line.includes('"step_completed"'));
+		await writeFile(
+			log,
+			lines.slice(0, third + 1).map((line) => `${line}\n`),
+		);
+		await rm(join(killed.state, "state/wal.head"));
+		expect((await run(killed, ["script", "resume", id, "--explain"])).stdout).toContain("3600 tokens still to pay\n");
+	},
+);
 
 /** A prompt that costs just so many tokens. */
 async function promptOf(tokens: number, question: string, system: string): Promise<string> {
@@ -324,7 +328,7 @@ describe("a finished run", () => {
 /** What a process tells of a call that was made. */
 const LIVE = '"state":"live"';
 
-test("a second process watches a run to its end, and what it runs meanwhile runs in the first", async () => {
+deepTest("a second process watches a run to its end, and what it runs meanwhile runs in the first", async () => {
 	const here = { ...place("watched"), cwd: join(root, "watched project") };
 	await cp(cwd, here.cwd, { recursive: true });
 	// It ends when the others have done what they do beside it.
@@ -382,7 +386,7 @@ test("a second process watches a run to its end, and what it runs meanwhile runs
 	expect(new Set(modelCalls(here).map(({ pid }) => pid))).toEqual(new Set([child.pid]));
 });
 
-test("in a chat a script is run, answered, looked at and verified, and says what it gives", async () => {
+deepTest("in a chat a script is run, answered, looked at and verified, and says what it gives", async () => {
 	const here = place("in a chat");
 	const path = await file(
 		"asks.ts",

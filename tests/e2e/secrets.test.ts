@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Place, run } from "../cli.ts";
+import { some } from "../sample.ts";
 import { root } from "../workspace.ts";
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
@@ -40,15 +41,20 @@ async function networkCalls(log: string): Promise<readonly string[]> {
 }
 
 describe.skipIf(process.platform === "win32")("the command line", () => {
-	test.each([
-		["run", ["run", "-p", `what is the fox token? mine is ${KEY} and ${VALUE}`]],
-		[
-			"a plan",
-			["run", `--prompt=How do foxes and tokens and keys fit together? Compare foxes with ${VALUE}, and sum up.`],
-		],
-		["script run", ["script", "run", "../ask.ts"]],
-		["skill run", ["skill", "run", "digest", `fox ${KEY}`]],
-	])("%s calls nobody, and keeps no secret", async (_, args) => {
+	test.each(
+		some(
+			[
+				["run", ["run", "-p", `what is the fox token? mine is ${KEY} and ${VALUE}`]],
+				[
+					"a plan",
+					["run", `--prompt=How do foxes and tokens and keys fit together? Compare foxes with ${VALUE}, and sum up.`],
+				],
+				["script run", ["script", "run", "../ask.ts"]],
+				["skill run", ["skill", "run", "digest", `fox ${KEY}`]],
+			],
+			2,
+		),
+	)("%s calls nobody, and keeps no secret", async (_, args) => {
 		const given = args.map((arg) => (arg === "../ask.ts" ? join(home, "ask.ts") : arg));
 		expect(await openly(...given)).toEqual([]);
 		const bytes = await Promise.all((await filesIn(here.state)).map((path) => readFile(path, "latin1")));

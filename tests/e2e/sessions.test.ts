@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Place, run } from "../cli.ts";
+import { deepTest } from "../deep-test.ts";
 
 let here: Place;
 let root: string;
@@ -49,7 +50,7 @@ test("each session has its own talk; -c finds the last one, -r one that there is
 	expect(forked.stdout).not.toContain("default/work");
 });
 
-test("a question, and a script, are of the session that they name", async () => {
+deepTest("a question, and a script, are of the session that they name", async () => {
 	const place = { ...here, state: join(root, "named") };
 	const asked = await run(place, ["run", "--session", "work", "--json", "-p", "How many doors has the den?"]);
 	expect(JSON.parse(asked.stdout)).toMatchObject({ reply: expect.stringContaining("two doors"), exitCode: 0 });

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { modelCalls, type Place, run, start } from "../cli.ts";
+import { deepTest } from "../deep-test.ts";
 import type { Killable } from "../kit/killable.ts";
 
 let root: string;
@@ -61,22 +62,25 @@ async function confirm({ ask }: Page, verb: string, given: object = {}): Promise
 	return done.body.lines;
 }
 
-test("where nobody has the log it goes there, comes back, and lets the log go; Ctrl-C ends the page alone", async () => {
-	const shown = await page();
-	const before = await historyOf();
-	const first = String(before.entries.at(-2)?.seq);
-	expect((await confirm(shown, "rewind", { ref: first })).join()).toContain("done: a reset");
-	const after = await historyOf();
-	expect(after.tip).toBeGreaterThan(before.tip);
-	expect((await shown.ask("/api/state")).body).toMatchObject({ tip: after.tip, directory: here.cwd, readOnly: null });
-	// Another command has the log meanwhile, and the page sees what it did.
-	expect(await run(here, ["undo", "--yes"])).toMatchObject({ code: 0 });
-	expect((await shown.ask("/api/state")).body.tip).toBe((await historyOf()).tip);
-	shown.process.child.kill("SIGINT");
-	expect(await shown.process.ended).toMatchObject({ code: 130 });
-});
+deepTest(
+	"where nobody has the log it goes there, comes back, and lets the log go; Ctrl-C ends the page alone",
+	async () => {
+		const shown = await page();
+		const before = await historyOf();
+		const first = String(before.entries.at(-2)?.seq);
+		expect((await confirm(shown, "rewind", { ref: first })).join()).toContain("done: a reset");
+		const after = await historyOf();
+		expect(after.tip).toBeGreaterThan(before.tip);
+		expect((await shown.ask("/api/state")).body).toMatchObject({ tip: after.tip, directory: here.cwd, readOnly: null });
+		// Another command has the log meanwhile, and the page sees what it did.
+		expect(await run(here, ["undo", "--yes"])).toMatchObject({ code: 0 });
+		expect((await shown.ask("/api/state")).body.tip).toBe((await historyOf()).tip);
+		shown.process.child.kill("SIGINT");
+		expect(await shown.process.ended).toMatchObject({ code: 130 });
+	},
+);
 
-test("beside a chat it is done by the chat, which goes on", async () => {
+deepTest("beside a chat it is done by the chat, which goes on", async () => {
 	const chat = begin(["chat"], "as it goes");
 	await chat.says("ask something");
 	const shown = await page();
@@ -130,7 +134,7 @@ test("what is asked on the page is answered by it, and the log let go; what a ki
 	expect(await shown.process.ended).toMatchObject({ code: 130 });
 });
 
-test("a question of a script is answered on the page: here, and in the chat that asks it", async () => {
+deepTest("a question of a script is answered on the page: here, and in the chat that asks it", async () => {
 	const script = join(root, "asks.ts");
 	await writeFile(script, "export default (ctx) => ctx.ask('Well?', { choices: ['this', 'that'] });");
 	expect((await run(here, ["script", "run", script])).stderr).toContain("waits for an answer");

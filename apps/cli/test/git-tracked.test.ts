@@ -15,6 +15,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { pointsOf } from "../../../tests/sample.ts";
 import { indexSays, trackedByGit } from "../src/git-tracked.ts";
 
 let root: string;
@@ -218,13 +219,13 @@ describe.skipIf(!hasGit || process.platform === "win32")("a state in a repositor
 		expect(await trackedByGit(stateIn(place))).toBe("unknown");
 	});
 
-	test("an index that is cut, or changed in any byte, is read without a failure, and quickly", () => {
+	test("an index that is cut, or changed in any byte, is read without a failure, and one of a million names too", () => {
 		const bytes = readFileSync(join(copied("changed"), ".git/index"));
 		for (const version of ["2", "4"]) {
 			git(join(root, "changed"), "update-index", "--index-version", version);
 			const whole = readFileSync(join(root, "changed", ".git/index"));
 			expect(indexSays(whole, ".reyn/state")).toEqual({ tracked: "yes" });
-			for (let at = 0; at < whole.length; at += 7) {
+			for (const at of pointsOf(0, whole.length - 1, 5, 7)) {
 				// What is cut within the hash at its end is one with an entry less at most.
 				expect(["yes", "unknown"]).toContain(indexSays(whole.subarray(0, at), ".reyn/state").tracked);
 				const changed = Buffer.from(whole);
@@ -240,9 +241,7 @@ describe.skipIf(!hasGit || process.platform === "win32")("a state in a repositor
 		const header = Buffer.from([...Buffer.from("DIRC"), 0, 0, 0, 4, 0, 0, 0, 0]);
 		header.writeUInt32BE(count + 1, 8);
 		const many = Buffer.concat([header, first, Buffer.alloc(64 * count, entry), Buffer.alloc(20)]);
-		const began = performance.now();
 		expect(indexSays(many, "x")).toEqual({ tracked: "no" });
-		expect(performance.now() - began).toBeLessThan(4000);
 		expect(bytes.length).toBeGreaterThan(10_000);
 	});
 });

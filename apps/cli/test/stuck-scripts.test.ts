@@ -1,6 +1,7 @@
 /** A script in a function that V8 cannot stop ends its process, and nothing else does. */
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { deepTest } from "../../../tests/deep-test.ts";
 import { startProcess } from "../../../tests/kit/killable.ts";
 
 const module = JSON.stringify(join(import.meta.dirname, "../src/stuck-scripts.ts"));
@@ -32,15 +33,19 @@ test("short ones are not ended, however many there are, nor is a process that wa
 	expect({ code, said }).toEqual({ code: 0, said: "" });
 }, 20_000);
 
-test("one that was stopped for a while has computed for none of it", async () => {
-	const { code, said } = await run(
-		"const end = performance.now() + 4500; const over = watch(100); process.stdout.write('x'); while (performance.now() < end); over();",
-		async (pid) => {
-			process.kill(pid, "SIGSTOP");
-			await sleep(4000);
-			process.kill(pid, "SIGCONT");
-		},
-		2500,
-	);
-	expect({ code, said }).toEqual({ code: 0, said: "" });
-}, 20_000);
+deepTest(
+	"one that was stopped for a while has computed for none of it",
+	async () => {
+		const { code, said } = await run(
+			"const end = performance.now() + 4500; const over = watch(100); process.stdout.write('x'); while (performance.now() < end); over();",
+			async (pid) => {
+				process.kill(pid, "SIGSTOP");
+				await sleep(4000);
+				process.kill(pid, "SIGCONT");
+			},
+			2500,
+		);
+		expect({ code, said }).toEqual({ code: 0, said: "" });
+	},
+	20_000,
+);

@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { spawnSync } from "node:child_process";
 import { createContext, runInContext } from "node:vm";
 import { describe, expect, test } from "vitest";
+import { deepTest } from "../../../../tests/deep-test.ts";
 import { some } from "../../../../tests/sample.ts";
 import { hasLimit } from "../../src/script/time-slice.ts";
 import { runBody, testHost } from "./host.ts";
@@ -260,7 +261,7 @@ describe("no value of the host is found", () => {
 		});
 	});
 
-	test.skipIf(!hasLimit)("calls that are begun where the stack is used up", () => {
+	deepTest.skipIf(!hasLimit)("calls that are begun where the stack is used up", () => {
 		const body = `
 			for (const work of [
 				() => ctx.agent("x"), () => ctx.agent("fail"), () => ctx.tool("x", { a: [1] }), () => ctx.phase("p", () => 1),

@@ -1,9 +1,10 @@
 /** What a script has under way costs its host room, and what it asks for one after the other must not keep the process. */
 import { expect, test } from "vitest";
+import { deepTest } from "../../../../tests/deep-test.ts";
 import { runBody, testHost } from "./host.ts";
 import { Process, script } from "./script-process.ts";
 
-test("more calls, or branches, than its host has room for are refused", async () => {
+deepTest("more calls, or branches, than its host has room for are refused", async () => {
 	const never = () => testHost(() => new Promise(() => {}));
 	const expected = (what: string) => ({
 		code: "SCRIPT_INVALID",
