@@ -264,7 +264,9 @@ class Performance<T> implements Asked<T> {
 		if (isInDoubtPolicy(given)) return given;
 		throw this.#inDoubt(
 			started,
-			new TypeError(`what to do then is ${inspect(given, { depth: 0 })}, which is no policy`),
+			new TypeError(
+				`what to do then is ${inspect(given, { depth: 0, breakLength: Number.POSITIVE_INFINITY })}, which is no policy`,
+			),
 		);
 	}
 
@@ -696,7 +698,9 @@ class Performance<T> implements Asked<T> {
 		const asking = async (): Promise<Reconciled<T>> => {
 			const given: unknown = await reconcile.call(this.#step, keyOf(this.#using.logId, started), prepared);
 			if (isReconciled(given)) return given;
-			throw new TypeError(`its reconcile gave ${inspect(given, { depth: 0 })}, which is no answer`);
+			throw new TypeError(
+				`its reconcile gave ${inspect(given, { depth: 0, breakLength: Number.POSITIVE_INFINITY })}, which is no answer`,
+			);
 		};
 		if (timeoutMs === undefined) return asking();
 		const late = `its far side took longer than the ${timeoutMs} ms of ${name} to say so`;
