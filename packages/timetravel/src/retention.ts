@@ -25,7 +25,7 @@ export function firstToKeep(
 	{ keepDays = 30, keepCheckpoints = 200, before = Number.POSITIVE_INFINITY, now }: RetentionPolicy,
 ): Seq | undefined {
 	// The first in log order, not the oldest by time: a clock may have been set back.
-	const recent = checkpoints.findIndex(({ ts }) => ts >= now - keepDays * DAY);
+	const recent = checkpoints.findIndex(({ ts }) => ts > now - keepDays * DAY);
 	const byAge = recent === -1 ? checkpoints.length - 1 : recent;
 	const shown = checkpoints.findLastIndex(({ seq }) => seq < before);
 	const kept = Math.min(byAge, checkpoints.length - Math.max(keepCheckpoints, 1), shown);

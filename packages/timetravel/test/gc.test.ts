@@ -11,6 +11,7 @@ import { z } from "zod";
 import { seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { openTimeline } from "../src/index.ts";
+import { firstToKeep } from "../src/retention.ts";
 import {
 	alice,
 	answered,
@@ -586,4 +587,10 @@ describe("while the log is appended to", () => {
 			}
 		},
 	);
+});
+
+test("of the last 0 days nothing stays for its age, what was made in this moment neither", () => {
+	const checkpoints = [1, 2, 3].map((seq) => ({ seq, ts: 1000 }));
+	expect(firstToKeep(checkpoints, { keepDays: 0, keepCheckpoints: 1, now: 1000 })).toBe(3);
+	expect(firstToKeep(checkpoints, { keepDays: 1, keepCheckpoints: 1, now: 1000 })).toBeUndefined();
 });
