@@ -8,7 +8,6 @@ import type { Present } from "./present.ts";
 import type { Reading } from "./reading.ts";
 import { recordAt } from "./record-at.ts";
 import { type CheckpointData, checkpoint } from "./records.ts";
-import type { Mark } from "./timeline-index.ts";
 import type { WholeLog } from "./whole-log.ts";
 
 export class Checkpoints {
@@ -73,8 +72,8 @@ export class Checkpoints {
 		if (!owner || !inCycle(await this.#reading.at(seq, owner))) return seq;
 		const path = this.#reading.lineage.path(seq, owner);
 		const { checkpoints } = this.#reading.timelineIndex;
-		for (let i = checkpoints.findLastIndex((mark) => mark.seq < seq); i >= 0; i--) {
-			const mark = checkpoints[i] as Mark;
+		for (let place = checkpoints.countBelow(seq) - 1; place >= 0; place--) {
+			const mark = checkpoints.at(place);
 			if (!within(mark.scope, owner) || !path.has({ ...mark, kind: checkpoint.kind })) continue;
 			// A background plan may have written this checkpoint inside the same cycle.
 			if (!inCycle(await this.#reading.at(mark.seq, owner))) return mark.seq;

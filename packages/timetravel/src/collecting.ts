@@ -86,7 +86,7 @@ export class Collecting {
 		// A further cut would lose the kept state of a projection that is not registered now.
 		const unfolded = known && (await this.#reading.retained.unfolded(projections.map(({ name }) => name)));
 		if (unfolded) return { before: was, heldBy: unfolded };
-		const checkpoints = this.#reading.timelineIndex.checkpoints.filter(({ seq }) => seq >= was);
+		const checkpoints = [...this.#reading.timelineIndex.checkpoints].filter(({ seq }) => seq >= was);
 		const scopes = await this.#scopes();
 		const labelled = await this.#labelledFloors(scopes);
 		let last = firstToKeep(checkpoints, policy);

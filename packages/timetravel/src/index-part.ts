@@ -4,8 +4,8 @@ import { unsealed } from "@reyn/snapshot/internal";
 import { type Scope, type Seq, scopeKey, type WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { move, parsed, record, seq } from "./branch-index.ts";
+import { Marks } from "./marks.ts";
 import { SessionRanges, type Spans } from "./session-ranges.ts";
-import type { Mark } from "./timeline-index.ts";
 import type { MoveStep, Stacks } from "./undo.ts";
 
 /** A reader passes a larger one over. */
@@ -29,7 +29,7 @@ export interface IndexPart {
 	readonly crc: string;
 	/** The records that outlive `gc`, as they stand in the log: unparsed. */
 	readonly records: readonly WalRecord[];
-	readonly checkpoints: readonly Mark[];
+	readonly checkpoints: Marks;
 	readonly spans: Spans;
 	/** The newest reset that was settled there, or 0. */
 	readonly settled: Seq;
@@ -50,7 +50,7 @@ export class GrowingPart implements IndexPart {
 	through: Seq;
 	crc: string;
 	readonly records: WalRecord[] = [];
-	readonly checkpoints: Mark[] = [];
+	readonly checkpoints = new Marks();
 	settled: Seq = 0;
 	readonly steps: MoveStep[] = [];
 	/** The stacks of undo and redo at its end. */
@@ -87,7 +87,7 @@ export class GrowingPart implements IndexPart {
 		this.through = next.through;
 		this.crc = next.crc;
 		for (const record of next.records) this.records.push(record);
-		for (const mark of next.checkpoints) this.checkpoints.push(mark);
+		this.checkpoints.append(next.checkpoints.columns);
 		for (const step of next.steps) this.steps.push(step);
 		this.settled = Math.max(this.settled, next.settled);
 		this.#ranges.addAll(next.through, next.spans);
@@ -163,9 +163,10 @@ type Stored = z.input<typeof stored>;
 /** The text of a part: a line with a checksum, and a line of JSON. */
 export function encodePart(part: IndexPart, { log, rules }: PartKey): string {
 	const { after, through, prev, crc, records, checkpoints, spans, settled, steps } = part;
+	const { seqs, times, titles, ...marks } = checkpoints.columns;
 	const scopes = new Numbered<readonly (string | null)[]>();
 	const kinds = new Numbered<string>();
-	const fractions = checkpoints.flatMap(({ ts }, i): [number, number][] => (isWhole(ts) ? [] : [[i, ts]]));
+	const fractions = times.flatMap((ts, i): [number, number][] => (isWhole(ts) ? [] : [[i, ts]]));
 	const all: Stored = {
 		v: VERSION,
 		log,
@@ -176,14 +177,11 @@ export function encodePart(part: IndexPart, { log, rules }: PartKey): string {
 		crc,
 		records: records.map(plain),
 		checkpoints: {
-			seqs: differences(
-				checkpoints.map((mark) => mark.seq),
-				after,
-			),
-			times: differences(checkpoints.map(({ ts }) => (isWhole(ts) ? ts : 0))),
-			scopes: checkpoints.map(({ scope }) => scopes.numberOf(scopeKey(scope), partsOf(scope))),
-			kinds: checkpoints.map(({ kind }) => kinds.numberOf(kind, kind)),
-			titles: checkpoints.map(({ title }) => title),
+			seqs: differences(seqs, after),
+			times: differences(times.map((ts) => (isWhole(ts) ? ts : 0))),
+			scopes: marks.scopes.map((scope) => scopes.numberOf(scopeKey(scope), partsOf(scope))),
+			kinds: marks.kinds.map((kind) => kinds.numberOf(kind, kind)),
+			titles,
 		},
 		...(fractions.length > 0 && { fractions }),
 		scopes: scopes.all,
@@ -208,28 +206,29 @@ export function decodePart(text: string, { log, rules }: PartKey): IndexPart | u
 	const isSound =
 		checkpoints !== undefined &&
 		after < through &&
-		isWithin(checkpoints.at(-1)?.seq) &&
+		(checkpoints.length === 0 || isWithin(checkpoints.newest)) &&
 		records.every(({ seq }, i) => isWithin(seq) && seq > (records[i - 1]?.seq ?? 0)) &&
 		spans.every(([, edges]) => (edges[0] as Seq) >= after && isWithin(edges.at(-1)));
 	return isSound ? { after, through, prev, crc, records, checkpoints, spans, settled, steps } : undefined;
 }
 
 /** Undefined when the columns do not fit each other. */
-function marksOf(data: z.output<typeof stored>): readonly Mark[] | undefined {
+function marksOf(data: z.output<typeof stored>): Marks | undefined {
 	const { after, checkpoints, fractions = [], kinds } = data;
 	const { titles } = checkpoints;
 	const seqs = sums(checkpoints.seqs, after);
 	const times = sums(checkpoints.times, 0);
 	if (Object.values(checkpoints).some((column) => column.length !== seqs.length)) return undefined;
 	for (const [i, ts] of fractions) times[i] = ts;
-	const scopes = data.scopes.map(scopeOf);
-	const marks: Mark[] = [];
-	for (let i = 0; i < seqs.length; i++) {
-		const scope = scopes[checkpoints.scopes[i] as number];
-		const kind = kinds[checkpoints.kinds[i] as number];
-		if (!scope || kind === undefined) return undefined;
-		marks.push({ seq: seqs[i] as Seq, ts: times[i] as number, scope, kind, title: titles[i] as string });
-	}
+	const known = data.scopes.map(scopeOf);
+	const isKnown = (list: readonly unknown[]) => (number: number) => number < list.length;
+	if (!checkpoints.scopes.every(isKnown(known)) || !checkpoints.kinds.every(isKnown(kinds))) return undefined;
+	const marks = new Marks();
+	marks.append({
+		...{ seqs, times, titles },
+		scopes: checkpoints.scopes.map((number) => known[number] as Scope),
+		kinds: checkpoints.kinds.map((number) => kinds[number] as string),
+	});
 	return marks;
 }
 

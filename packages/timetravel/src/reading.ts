@@ -8,7 +8,7 @@ import { Lineage, type Reset } from "./lineage.ts";
 import { recordAt } from "./record-at.ts";
 import { checkpoint, isMeta, isOutside, reset } from "./records.ts";
 import type { Retained } from "./retained.ts";
-import type { Mark, TimelineIndex } from "./timeline-index.ts";
+import type { TimelineIndex } from "./timeline-index.ts";
 import { type Coverage, covers } from "./undo.ts";
 
 /** A checkpoint that one can go back to. */
@@ -132,8 +132,8 @@ export class Reading {
 		const { lineage, timelineIndex } = this;
 		const marks = timelineIndex.checkpoints;
 		const found: Checkpoint[] = [];
-		for (let at = countBelow(marks, before) - 1; at >= 0 && found.length < limit; at--) {
-			const mark = marks[at] as Mark;
+		for (let at = marks.countBelow(before) - 1; at >= 0 && found.length < limit; at--) {
+			const mark = marks.at(at);
 			if (within(mark.scope, scope))
 				found.push({ ...mark, active: lineage.isActive({ ...mark, kind: checkpoint.kind }) });
 		}
@@ -164,17 +164,6 @@ export class Reading {
 			throw error;
 		}
 	}
-}
-
-/** How many of these, which are in order, come before a seq. */
-function countBelow(marks: readonly { readonly seq: Seq }[], before: Seq): number {
-	let [low, high] = [0, marks.length];
-	while (low < high) {
-		const middle = (low + high) >>> 1;
-		if ((marks[middle] as { readonly seq: Seq }).seq < before) low = middle + 1;
-		else high = middle;
-	}
-	return low;
 }
 
 /** The path with facts at hand. Records that were not looked through yet are all read, since a fact may lie anywhere among them. */

@@ -8,11 +8,11 @@ const AT_ONCE = 32;
 
 /**
  * After how many records more a part is stored. They are few while the log is short, and many once it is long: so an open reads a
- * sixteenth of the log at most, and a million records make about a hundred parts.
+ * sixteenth of the log at most, and a million records make about a hundred and fifty parts.
  *
  * @param stored how many records the parts have up to now
  */
-export const usualPart = (stored: number): number => Math.min(Math.max(Math.ceil(stored / 16), 2048), 16_384);
+export const usualPart = (stored: number): number => Math.min(Math.max(Math.ceil(stored / 16), 2048), 8192);
 
 export interface StoredIndexOptions {
 	readonly wal: Wal;

@@ -2,23 +2,15 @@
 
 import { hash } from "node:crypto";
 import type { SnapshotStore } from "@reyn/snapshot";
-import type { Scope, Seq, Wal, WalRecord } from "@reyn/wal";
+import type { Seq, Wal, WalRecord } from "@reyn/wal";
 import { type Unparsed, unparsed } from "@reyn/wal/internal";
 import type { BranchIndex } from "./branch-index.ts";
 import { GrowingPart, type IndexPart } from "./index-part.ts";
+import { type Mark, Marks } from "./marks.ts";
 import { type CheckpointData, checkpoint, isOutside, label, reset, resetSettled } from "./records.ts";
 import { SessionRanges } from "./session-ranges.ts";
 import { StoredIndex } from "./stored-index.ts";
 import { doStep, follow, type MoveStep, type Moves, moveKinds, type Stacks, stacksOf, type UndoRules } from "./undo.ts";
-
-/** A checkpoint in as few objects as possible: a long log has many, and the garbage collector visits each. */
-export interface Mark {
-	readonly seq: Seq;
-	readonly ts: number;
-	readonly scope: Scope;
-	readonly kind: CheckpointData["kind"];
-	readonly title: string;
-}
 
 const markOf = ({ seq, ts, scope, data: { kind, title } }: WalRecord<CheckpointData>): Mark => ({
 	seq,
@@ -51,7 +43,7 @@ export class TimelineIndex {
 	readonly retained: WalRecord[];
 	/** The facts among those records. */
 	readonly #facts: WalRecord[];
-	checkpoints: Mark[] = [];
+	checkpoints = new Marks();
 	/** The seq of the newest settled reset. */
 	settled: Seq;
 	readonly labels = new Map<string, Seq>();
@@ -136,7 +128,9 @@ export class TimelineIndex {
 
 	/** Forgets the checkpoints that were taken away. */
 	forget(has: (seq: Seq) => boolean): void {
-		this.checkpoints = this.checkpoints.filter(({ seq }) => has(seq));
+		const left = this.checkpoints;
+		this.checkpoints = new Marks();
+		for (const mark of left) if (has(mark.seq)) this.checkpoints.push(mark);
 	}
 
 	/** Adds a checkpoint before it is durable, since its writer may ask for it at once. */
@@ -220,8 +214,7 @@ export class TimelineIndex {
 	}
 
 	#takeNamed(record: WalRecord): void {
-		if (checkpoint.is(record) && record.seq > (this.checkpoints.at(-1)?.seq ?? 0))
-			this.checkpoints.push(markOf(record));
+		if (checkpoint.is(record) && record.seq > this.checkpoints.newest) this.checkpoints.push(markOf(record));
 		this.#takeLabel(record);
 	}
 
@@ -235,7 +228,7 @@ export class TimelineIndex {
 	#takePart({ through, records, checkpoints, spans, settled, steps }: IndexPart): void {
 		this.seen = through;
 		this.sessionRanges.addAll(through, spans);
-		for (const mark of checkpoints) this.checkpoints.push(mark);
+		this.checkpoints.append(checkpoints.columns);
 		this.settled = Math.max(this.settled, settled);
 		let next = 0;
 		const stepOn = (before: Seq): void => {

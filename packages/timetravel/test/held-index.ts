@@ -42,7 +42,7 @@ const held = (index: TimelineIndex) => ({
 	seen: index.seen,
 	settled: index.settled,
 	spans: [...index.sessionRanges.spans],
-	checkpoints: index.checkpoints,
+	checkpoints: [...index.checkpoints],
 	labels: [...index.labels],
 	moves: index.moves,
 	retained: index.retained.map(plain),
