@@ -26,6 +26,7 @@ const cases: Readonly<Record<string, Case>> = {
 	interrupt: { fails: [[], 3] },
 	resume: { fails: [[], 3] },
 	status: { does: [], fails: [NONE, 2] },
+	spend: { does: [], fails: [NONE, 2] },
 	sessions: { does: [], fails: [NONE, 2] },
 	transcript: { does: ["@"], fails: [REF, 2] },
 	search: { does: ["fox"], fails: [[], 2] },

@@ -141,6 +141,8 @@ export function* cutCalls(
 /** The name of the lane inside a call, as {@link innerLane} makes it. */
 const innerName = /^([0-9a-f]{16}):(\d+)$/;
 
+export const isInnerName = (name: string): boolean => innerName.test(name);
+
 /** A lane and what is below it, as far as {@link newestBegun} needs it. */
 interface Begun {
 	/** The smallest `after` in the lane and below. */

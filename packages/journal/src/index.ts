@@ -19,6 +19,7 @@ export { askModel, type ModelReply } from "./model-step.ts";
 export { type Journal, type OpenJournalOptions, openJournal, type StepOptions } from "./open-journal.ts";
 export { Order, type OrderOptions } from "./order.ts";
 export { type StepReport, stepOutcomes } from "./outcomes.ts";
+export { type Payment, Payments } from "./payments.ts";
 export type { GatedCall, Verdict } from "./permit.ts";
 export type {
 	Json,

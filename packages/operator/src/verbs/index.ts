@@ -23,12 +23,13 @@ import {
 import { search, sessions, transcript } from "./sessions.ts";
 import { show } from "./show.ts";
 import { skillDiscard, skillList, skillResume, skillRun } from "./skill.ts";
+import { spend } from "./spend.ts";
 import { status } from "./status.ts";
 import { redo, undo } from "./undo.ts";
 import { walStats, walVerify } from "./wal.ts";
 
 export const verbs: readonly Verb[] = [
-	...[ask, interrupt, resume, status, sessions, transcript, search],
+	...[ask, interrupt, resume, status, spend, sessions, transcript, search],
 	...[log, show, diff, rewind, checkout, undo, redo, label, labels, branches, gc],
 	...[planList, planShow, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
 	...[scriptRun, scriptResume, scriptAnswer, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],

@@ -1,0 +1,160 @@
+/** What was paid for is what the model has handed out, whatever was killed, edited, left or taken back since. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Model, Usage } from "@reyn/journal";
+import { engineStore, mainSession, openRuntime, type Runtime, type Store } from "@reyn/runtime";
+import { fileEngine } from "@reyn/wal";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { seeded } from "../../../tests/kit/seeded.ts";
+import { sample } from "../../../tests/sample.ts";
+import { documentSchema, type ReadVerb } from "../src/index.ts";
+import { readSpend, type Total } from "../src/spend.ts";
+import { asJson } from "../src/text.ts";
+import { say, verbOf } from "./house.ts";
+
+let state: string;
+beforeEach(async () => {
+	state = await mkdtemp(join(tmpdir(), "reyn-spend-"));
+});
+afterEach(() => rm(state, { recursive: true }));
+
+/** What models have handed out, and have been asked for in vain. */
+class Till {
+	paid = { calls: 0, inputTokens: 0, outputTokens: 0 };
+	failed = 0;
+
+	model(id: string, fails: (text: string) => boolean = () => false): Model {
+		const till = this;
+		return {
+			id,
+			async *generate({ messages }) {
+				const text = JSON.stringify(messages.at(-1));
+				if (fails(text)) {
+					till.failed++;
+					throw Object.assign(new Error("not now"), { code: "NO" });
+				}
+				const usage: Usage = { inputTokens: text.length, outputTokens: till.paid.calls + 1 };
+				till.paid.calls++;
+				till.paid.inputTokens += usage.inputTokens;
+				till.paid.outputTokens += usage.outputTokens;
+				yield { type: "text", text: "a word" };
+				yield { type: "usage", usage };
+			},
+		};
+	}
+}
+
+const open = (till: Till, more: Partial<Parameters<typeof openRuntime>[0]> = {}): Promise<Runtime> =>
+	openRuntime({ state, model: till.model("one"), tools: [], ...more });
+
+const none: Total = { calls: 0, inputTokens: 0, outputTokens: 0 };
+
+test("agents of a script, which are the sum of their rounds, count once, after an edit and on a line that was left too", async () => {
+	const till = new Till();
+	await using runtime = await open(till);
+	const text = (last: string): string =>
+		`export default async (ctx) => { await ctx.parallel([() => ctx.agent("a"), () => ctx.agent("b")]); return ctx.agent("${last}"); };`;
+	const begun = await runtime.scripts.start({ name: "s.ts", source: text("c") }, undefined);
+	await begun.end;
+	expect(await readSpend(runtime)).toMatchObject({ paid: till.paid, left: none, recalled: none, failed: 0 });
+	expect(till.paid.calls).toBe(3);
+	const again = await runtime.scripts.resume(begun.run, { script: { name: "s.ts", source: text("d") } });
+	await again.end;
+	expect(till.paid.calls).toBe(4);
+	await runtime.checkout(1, "me");
+	const { paid, left, by } = await readSpend(runtime);
+	expect([paid, left]).toEqual([till.paid, till.paid]);
+	expect(by).toMatchObject([{ kind: "model", name: "one", paid: till.paid }]);
+	await runtime.undo("me");
+	expect((await readSpend(runtime)).left).toEqual(none);
+});
+
+test("a call that fails is counted, and what it cost is unknown", async () => {
+	const till = new Till();
+	const model = till.model("one", (text) => text.includes("fail"));
+	await using runtime = await open(till, { model });
+	await runtime.prompt("fail");
+	await runtime.idle();
+	await runtime.prompt("a question");
+	await runtime.idle();
+	expect(till.failed).toBeGreaterThan(0);
+	expect(await readSpend(runtime)).toMatchObject({ paid: till.paid, failed: till.failed });
+	const verb = verbOf("spend") as ReadVerb;
+	const found = await verb.read(runtime, {});
+	documentSchema(verb).parse(JSON.parse(asJson(found)));
+	const { calls, inputTokens, outputTokens } = till.paid;
+	const tokens = `${inputTokens + outputTokens} tokens (${inputTokens} in, ${outputTokens} out)`;
+	expect(verb.lines(found, say, {})).toEqual([
+		`paid: ${calls} call, ${tokens}`,
+		`unknown: what ${till.failed} ${till.failed === 1 ? "call" : "calls"} that failed cost`,
+		`  ${"model one".padEnd(40)}  ${calls} call, ${tokens}`,
+	]);
+});
+
+test("what gc has taken away is not known, and that is said", async () => {
+	const till = new Till();
+	const engine = fileEngine(join(state, "log"), { segmentBytes: 4096 });
+	const store = (): Store => engineStore(engine);
+	const { state: _, ...options } = { state, model: till.model("one"), tools: [] };
+	await using runtime = await openRuntime({ ...options, store: store() });
+	for (let i = 0; i < 30; i++) {
+		await runtime.prompt(`question ${i}`);
+		await runtime.idle();
+	}
+	expect((await readSpend(runtime)).since).toBe(1);
+	await runtime.gc({ keepDays: 0, keepCheckpoints: 2 });
+	await using reader = await openRuntime({ ...options, store: store(), readOnly: true });
+	const { since, paid } = await readSpend(reader);
+	expect(since).toBeGreaterThan(1);
+	expect(paid.calls).toBeLessThan(till.paid.calls);
+	expect(paid.calls).toBeGreaterThan(0);
+	const verb = verbOf("spend") as ReadVerb;
+	expect(verb.lines(await verb.read(reader, {}), say, {})[0]).toMatch(
+		new RegExp(`, since #${since}: what came before was taken away by gc$`),
+	);
+	// Who had read it before still knows it, and says so.
+	expect(await readSpend(runtime)).toMatchObject({ since: 1, paid: till.paid });
+});
+
+test(`of ${sample(12, 150)} random histories a reader that follows knows the same as one that is opened anew, and as the till`, async () => {
+	const first = Number(process.env.REYN_SEED ?? 1);
+	for (let seed = first; seed < first + sample(12, 150); seed++) {
+		const random = seeded(seed);
+		const till = new Till();
+		const here = join(state, String(seed));
+		let runtime = await open(till, { state: here });
+		await using following = await open(till, { state: here, readOnly: true });
+		const source = "export default async (ctx) => { for (const each of ctx.args) await ctx.agent(each); };";
+		for (let step = 0; step < 8; step++) {
+			const { tip } = runtime.wal;
+			const does = random.pick(["ask", "ask", "script", "checkout", "undo", "again", "side"]);
+			if (does === "ask") await runtime.prompt(`question ${step}`);
+			if (does === "side") await runtime.prompt(`question ${step}`, { agent: "default", session: "side" });
+			if (does === "script") await (await runtime.scripts.start({ name: "s.ts", source }, ["a", "b", "a"])).end;
+			if (does === "checkout") await runtime.checkout(random.below(tip + 1), "me", random.pick([{}, mainSession]));
+			if (does === "undo") await runtime.undo("me").catch(() => {});
+			if (does === "again") {
+				await runtime.close();
+				runtime = await open(till, { state: here });
+			}
+			await runtime.idle();
+			await following.refresh();
+			const told = await readSpend(following);
+			await using fresh = await open(till, { state: here, readOnly: true });
+			expect(told, `seed ${seed}, step ${step}`).toEqual(await readSpend(fresh));
+			expect(told.paid, `seed ${seed}, step ${step}`).toEqual(till.paid);
+			const active = await runtime.timeline.lineage;
+			expect(told.left.calls).toBe((await paidIn(runtime)).filter((record) => !active.isActive(record)).length);
+		}
+		await runtime.close();
+	}
+});
+
+/** Without the ledger: every outcome of a model. */
+async function paidIn({ wal }: Runtime) {
+	const found = [];
+	for await (const record of wal.read({ after: 0 }))
+		if (record.kind === "step_completed" && (record.data as { kind: string }).kind === "model") found.push(record);
+	return found.filter(({ data }) => (data as { adopts?: number }).adopts === undefined);
+}
