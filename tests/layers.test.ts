@@ -15,7 +15,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 	plan: ["journal", "snapshot", "wal"],
 	"skill-resume": ["journal", "snapshot", "wal"],
 	runtime: ["rewind-modes", "plan", "skill-resume", "timetravel", "journal", "snapshot", "wal"],
-	operator: ["runtime", "rewind-modes", "plan", "skill-resume", "timetravel", "wal"],
+	operator: ["runtime", "rewind-modes", "plan", "skill-resume", "timetravel", "journal", "wal"],
 	tools: ["journal", "wal"],
 	"offline-model": ["tools", "journal", "wal"],
 	ui: ["operator", "runtime", "wal"],
