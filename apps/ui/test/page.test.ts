@@ -80,6 +80,16 @@ describe("a person", () => {
 		await page.keyboard.press("Escape");
 		await dialog.waitFor({ state: "hidden" });
 		expect(house.writer.wal.tip).toBe(tip);
+		const { paid } = (await house.ask("/api/read", { verb: "spend", given: {} })).body.document;
+		const tokens = (paid.inputTokens + paid.outputTokens).toLocaleString("en");
+		await page.getByRole("button", { name: `${tokens} tokens paid` }).waitFor();
+		await page.keyboard.press("$");
+		await dialog.waitFor();
+		expect(await dialog.getByRole("row", { name: /^all that was paid for/ }).allTextContents()).toEqual([
+			`all that was paid for${[paid.calls, paid.inputTokens, paid.outputTokens].map((each) => each.toLocaleString("en")).join("")}`,
+		]);
+		await page.keyboard.press("Escape");
+		await dialog.waitFor({ state: "hidden" });
 		await page.keyboard.press("r");
 		await dialog.waitFor();
 		// The next one is asked for before the end of the one before was told.
@@ -288,9 +298,12 @@ describe("a person", () => {
 		await page.getByRole("dialog").waitFor();
 		expect(await violations()).toEqual([]);
 		await page.keyboard.press("Escape");
-		await page.keyboard.press("?");
-		await page.getByRole("dialog").waitFor();
-		expect(await violations()).toEqual([]);
+		for (const key of ["?", "$"]) {
+			await page.keyboard.press(key);
+			await page.getByRole("dialog").waitFor();
+			expect(await violations(), key).toEqual([]);
+			await page.keyboard.press("Escape");
+		}
 	});
 });
 

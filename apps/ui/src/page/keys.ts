@@ -7,6 +7,7 @@ import { compare, tab, tabs } from "./moment.tsx";
 import { step } from "./moves.tsx";
 import { toNextQuestion } from "./question.tsx";
 import { select } from "./selection.ts";
+import { isSpendOpen } from "./spend.tsx";
 import { focusTree, pageOfRows } from "./timeline.tsx";
 import { cursor, fold, type Row, rows } from "./tree.ts";
 
@@ -63,6 +64,13 @@ export const keys: readonly Key[] = [
 	{ keys: ["L"], says: "label it", run: nameIt },
 	{ keys: ["u"], says: "undo", run: () => step("undo") },
 	{ keys: ["U"], says: "redo", run: () => step("redo") },
+	{
+		keys: ["$"],
+		says: "what was paid for",
+		run: () => {
+			isSpendOpen.value = true;
+		},
+	},
 	{
 		keys: ["?"],
 		says: "this sheet",

@@ -150,6 +150,24 @@ export interface Status {
 	readonly skills: readonly SkillRun[];
 }
 
+export interface Total {
+	readonly calls: number;
+	readonly inputTokens: number;
+	readonly outputTokens: number;
+}
+
+interface Costs {
+	readonly paid: Total;
+	readonly left: Total;
+	readonly recalled: Total;
+	readonly failed: number;
+}
+
+export interface Spend extends Costs {
+	readonly since: number;
+	readonly by: readonly (Costs & { readonly kind: string; readonly name: string })[];
+}
+
 /** A piece of an answer that is not whole yet. */
 export interface Piece {
 	readonly turn: number;

@@ -11,6 +11,7 @@ import { tip } from "./log.ts";
 import { Moment } from "./moment.tsx";
 import { Moves } from "./moves.tsx";
 import { chosen, server, session } from "./session.ts";
+import { isSpendOpen, SpendDialog, SpendPill } from "./spend.tsx";
 import { plain, Text } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Toast } from "./toast.tsx";
@@ -35,6 +36,7 @@ export function Shell() {
 			{task.value && <Confirm key={task.value.id} of={task.value} />}
 			{naming.value !== undefined && <LabelDialog seq={naming.value} />}
 			{isSheetOpen.value && <KeySheet />}
+			{isSpendOpen.value && <SpendDialog />}
 		</div>
 	);
 }
@@ -62,6 +64,7 @@ function Header() {
 					</span>
 					<Sessions />
 					<span class="space" />
+					<SpendPill />
 					<span class="pill">tip #{tip.value}</span>
 					<Writer />
 					{state.wal.torn !== null && <span class="pill pill-warn">torn tail: {counted(state.wal.torn, "byte")}</span>}
