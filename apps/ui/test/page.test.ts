@@ -1,9 +1,13 @@
 /** The page in a browser: what a person sees and does, and that neither a log nor a page elsewhere can act in it. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { AxeBuilder } from "@axe-core/playwright";
 import { openRuntime, RuntimeError, type RuntimeEvent, type RuntimeOptions } from "@reyn/runtime";
+import { createFileTools } from "@reyn/tools";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deepTest } from "../../../tests/deep-test.ts";
@@ -212,6 +216,49 @@ describe("a person", () => {
 		await page.getByRole("group", { name: "Which?" }).waitFor({ state: "detached" });
 		await house.writer.idle();
 		expect(await house.writer.scripts.result(run)).toEqual(["that", "because"]);
+	});
+
+	deepTest("runs a step of a plan again, with all that depends on it, and sees before what it took", async () => {
+		const files = await mkdtemp(join(tmpdir(), "reyn-ui-plan-"));
+		await writeFile(join(files, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
+		await writeFile(join(files, "owls.md"), "# Owls\n\nAn owl hunts at night.\n");
+		const ended: string[] = [];
+		let cancel = (): void => {};
+		const onEvent = (event: RuntimeEvent): void => {
+			if (event.type !== "plan_step" || event.change.status !== "completed") return;
+			ended.push(event.step);
+			cancel();
+		};
+		await using planning = await openHouse({}, { tools: createFileTools(files), onEvent });
+		cancel = () => planning.writer.cancel();
+		await planning.writer.prompt("How do foxes and owls differ? Compare them in detail.");
+		await planning.writer.idle();
+		cancel = () => {};
+		const [done = ""] = ended;
+		const [{ plan = "" } = {}] = planning.writer.restored().plans;
+		const steps = await planning.writer.planSteps(plan);
+		const step = steps.find(({ id }) => id === done);
+		await using shown = await show({}, { ...planning, subject: { ...planning.subject, ...beginsBy(planning.writer) } });
+		const { page } = shown;
+		await page.getByText("Steps", { exact: true }).click();
+		await page.getByRole("button", { name: `Run ${done} of plan ${plan} again` }).click();
+		const dialog = page.getByRole("dialog");
+		await dialog.waitFor();
+		const cost = step?.status === "completed" ? step.cost.inputTokens + step.cost.outputTokens : 0;
+		await expect.poll(() => dialog.textContent()).toContain(`took ${cost.toLocaleString("en")} tokens so far`);
+		await expect.poll(() => dialog.textContent()).toContain(`These run again: ${step?.again.join(", ")}`);
+		await expect.poll(() => page.evaluate("document.activeElement?.textContent")).toBe("Cancel");
+		const { tip } = planning.writer.wal;
+		await page.keyboard.press("Enter");
+		await dialog.waitFor({ state: "hidden" });
+		expect(planning.writer.wal.tip).toBe(tip);
+		await page.getByRole("button", { name: `Run ${done} of plan ${plan} again` }).click();
+		await dialog.getByRole("button", { name: "Run again" }).click();
+		await dialog.waitFor({ state: "hidden" });
+		await planning.writer.idle();
+		expect(planning.writer.restored().plans).toEqual([]);
+		expect(ended.filter((id) => id === done)).toHaveLength(2);
+		await rm(files, { recursive: true });
 	});
 
 	deepTest("looks at another session, and asks there", async () => {

@@ -118,6 +118,8 @@ export const planStepShape = z.object({
 	id: z.string(),
 	description: z.string(),
 	needs: texts,
+	/** The steps that run again where the plan is resumed from this one. */
+	again: texts,
 	status: z.enum(["pending", "running", "completed", "failed"]),
 	attempt: seq,
 	reason: z.string().exactOptional(),

@@ -329,8 +329,8 @@ describe("a plan", () => {
 		await until(() => model.asked.some((request) => /Step b/.test(lastOf(request))));
 		const [{ plan = "" } = {}] = runtime.restored().plans;
 		const steps = [
-			{ id: "a", status: "completed", cost: { calls: 1 } },
-			{ id: "b", status: "running" },
+			{ id: "a", again: ["a", "b"], status: "completed", cost: { calls: 1 } },
+			{ id: "b", again: ["b"], status: "running" },
 		];
 		expect(await runtime.planSteps(plan)).toMatchObject(steps);
 		await expect(runtime.planSteps("p999")).rejects.toMatchObject({ code: "PLAN_UNKNOWN" });

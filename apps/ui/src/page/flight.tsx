@@ -2,6 +2,8 @@
 import { read } from "./api.ts";
 import { confirm } from "./confirm.tsx";
 import { GoOn } from "./go-on.tsx";
+import { pillOf } from "./pill.ts";
+import { Steps } from "./plan-steps.tsx";
 import { Question } from "./question.tsx";
 import { server } from "./session.ts";
 import type { Explanation, Plan, PlanSteps, RunView, ScriptRun, SkillRun } from "./shapes.ts";
@@ -68,40 +70,13 @@ function PlanCard({ of: { plan, goal, status, finished, size, tokens } }: { read
 			<Unfolded
 				name="Steps"
 				read={(signal) => read<PlanSteps>("plan show", { id: plan }, signal)}
-				shown={({ steps }) => <Steps of={steps} />}
+				shown={({ steps }) => <Steps plan={plan} of={steps} />}
 			/>
 			{status !== "running" && (
 				<GoOn verb="plan resume" given={{ id: plan }} name="Go on" label={`Go on with plan ${plan}`} />
 			)}
 			<Discard verb="plan discard" given={{ id: plan }} what={`plan ${plan}`} />
 		</article>
-	);
-}
-
-function Steps({ of }: { readonly of: PlanSteps["steps"] }) {
-	if (of.length === 0) return <p class="quiet">The file that has them is gone, or changed.</p>;
-	return (
-		<ol class="steps-of">
-			{of.map(({ id, description, needs, status, attempt, reason, tokens }) => (
-				<li key={id}>
-					<p>
-						<code>{id}</code> <Text of={description} /> <span class={pillOf(status)}>{status}</span>
-					</p>
-					<p class="quiet">
-						{[
-							...(needs.length > 0 ? [`after ${needs.join(", ")}`] : []),
-							...(attempt > 1 ? [`try ${attempt}`] : []),
-							...(tokens === undefined ? [] : [`${tokens.toLocaleString("en")} tokens`]),
-						].join(" · ")}
-					</p>
-					{reason !== undefined && (
-						<p class="refused">
-							<Text of={reason} />
-						</p>
-					)}
-				</li>
-			))}
-		</ol>
 	);
 }
 
@@ -211,10 +186,6 @@ function SkillCard({ of: { run, skill, phase, status } }: { readonly of: SkillRu
 		</article>
 	);
 }
-
-const calm: readonly string[] = ["running", "completed", "pending", "hit", "live", "calling", "kept", "again"];
-
-const pillOf = (status: string): string => (calm.includes(status) ? "pill" : "pill pill-warn");
 
 function Discard({ verb, given, what }: { verb: string; given: Readonly<Record<string, string>>; what: string }) {
 	if (server.value?.readOnly !== null) return null;

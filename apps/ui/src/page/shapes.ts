@@ -181,6 +181,8 @@ export interface PlanSteps {
 		readonly id: string;
 		readonly description: string;
 		readonly needs: readonly string[];
+		/** The steps that run again where the plan is resumed from this one. */
+		readonly again: readonly string[];
 		readonly status: string;
 		readonly attempt: number;
 		readonly reason?: string;

@@ -51,9 +51,17 @@ export const planShow = readVerb({
 });
 
 /** A step without what it has found, which is a text of any size. */
-function stepOf({ id, description, needs, status, attempt, ...step }: StepOfPlan): z.infer<typeof planStepShape> {
+function stepOf({
+	id,
+	description,
+	needs,
+	again,
+	status,
+	attempt,
+	...step
+}: StepOfPlan): z.infer<typeof planStepShape> {
 	return {
-		...{ id, description, needs, status, attempt },
+		...{ id, description, needs, again, status, attempt },
 		...("reason" in step && { reason: step.reason }),
 		...("cost" in step && { tokens: step.cost.inputTokens + step.cost.outputTokens }),
 	};

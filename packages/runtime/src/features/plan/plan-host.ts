@@ -36,6 +36,8 @@ export type StepOfPlan = Pick<PlanStep, "id" | "description"> &
 	StepRun & {
 		/** The ids of the steps whose results it needs. */
 		readonly needs: readonly string[];
+		/** The ids of the steps that run again where the plan is resumed from this one: it, and all that depend on it. */
+		readonly again: readonly string[];
 	};
 
 export class PlanHost implements FeatureHost {
@@ -126,7 +128,7 @@ export class PlanHost implements FeatureHost {
 		// It may have come further, or have ended, while they were read.
 		const run = findPlan(session.view.get(planRuns), plan);
 		return read.decomposition.steps.map(({ id, description, depends_on: needs }) => ({
-			...{ id, description, needs },
+			...{ id, description, needs, again: withDependents(read.decomposition, id) },
 			...stepOf(run, id),
 		}));
 	}
