@@ -40,7 +40,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 const allowedInTests: Readonly<Record<string, readonly string[]>> = {
 	runtime: ["tools", "offline-model"],
 	operator: ["tools", "offline-model"],
-	ui: ["offline-model"],
+	ui: ["tools", "offline-model"],
 };
 
 /** The folders of runtime: which others of it each may import, and which packages of ours. */
