@@ -261,6 +261,36 @@ describe("a person", () => {
 		await rm(files, { recursive: true });
 	});
 
+	deepTest(
+		"reads the log as it is: a window at a time, filtered, to a record of it, and whether it is sound",
+		async () => {
+			await using own = await openHouse();
+			for (let i = 0; i < 20; i++) {
+				await own.writer.prompt(`Is ${i} a number?`);
+				await own.writer.idle();
+			}
+			await using shown = await show({}, own);
+			const { page, wrong } = shown;
+			const { tip } = own.writer.wal;
+			await page.locator("#tree").focus();
+			await page.keyboard.press("5");
+			const rows = page.locator(".log li");
+			await expect.poll(() => rows.first().textContent()).toContain(`#${tip}`);
+			expect(await rows.count()).toBe(100);
+			await page.getByRole("button", { name: "Older" }).click();
+			await expect.poll(() => rows.first().textContent()).toContain(`#${tip - 100}`);
+			await page.getByRole("searchbox", { name: "Filter of records" }).fill("kind:user_prompt lighthouse");
+			await expect.poll(() => rows.count()).toBe(1);
+			expect(await rows.textContent()).toContain("Who keeps the lighthouse?");
+			const seq = /#(\d+)/.exec((await rows.textContent()) ?? "")?.[1];
+			await page.getByRole("button", { name: `Go to record ${seq}` }).click();
+			await expect.poll(() => page.url()).toContain(`#/m/${seq}`);
+			await page.getByRole("button", { name: "Check the log" }).click();
+			await page.getByText(/^sound: \d+ records in/).waitFor();
+			expect(wrong).toEqual([]);
+		},
+	);
+
 	deepTest("looks at another session, and asks there", async () => {
 		const side = { agent: "default", session: "side" };
 		await house.writer.prompt("Who is beside?", side);
@@ -345,6 +375,9 @@ describe("a person", () => {
 		await page.getByRole("dialog").waitFor();
 		expect(await violations()).toEqual([]);
 		await page.keyboard.press("Escape");
+		await page.keyboard.press("5");
+		await page.getByRole("button", { name: "Check the log" }).waitFor();
+		expect(await violations()).toEqual([]);
 		for (const key of ["?", "$"]) {
 			await page.keyboard.press(key);
 			await page.getByRole("dialog").waitFor();
@@ -393,7 +426,7 @@ describe("what a log says", () => {
 		const { page, wrong } = shown;
 		for (const calls of await page.getByText("Calls", { exact: true }).all()) await calls.click();
 		await page.locator("#tree").focus();
-		for (const key of ["1", "2", "3", "4"]) {
+		for (const key of ["1", "2", "3", "4", "5"]) {
 			await page.keyboard.press(key);
 			for (let i = 0; i < 12; i++) await page.keyboard.press("j");
 			await page.keyboard.press("Home");

@@ -35,6 +35,10 @@ export async function read<T>(verb: string, given: Given = {}, signal?: AbortSig
 	return (await call<{ document: T }>("/api/read", { body: { verb, given }, signal })).document;
 }
 
+/** What a verb that reads finds, as lines for people. */
+export const readLines = async (verb: string, given: Given = {}): Promise<readonly string[]> =>
+	(await call<{ lines: readonly string[] }>("/api/read", { body: { verb, given } })).lines;
+
 export const look = (verb: string, given: Given, signal?: AbortSignal) =>
 	call<Look>("/api/look", { body: { verb, given }, signal });
 

@@ -51,7 +51,7 @@ export const keys: readonly Key[] = [
 		},
 	},
 	{ keys: ["."], says: "the next question that waits for an answer", run: toNextQuestion },
-	{ keys: ["1", "2", "3", "4"], says: "the four views of a moment", run: showTab },
+	{ keys: ["1", "2", "3", "4", "5"], says: "the five views of a moment", run: showTab },
 	{ keys: ["c"], says: "compare others with this moment, or with now again", run: compare },
 	{
 		keys: ["d"],

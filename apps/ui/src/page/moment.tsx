@@ -1,4 +1,4 @@
-/** The moment that is looked at: where it lies, and four views of it. */
+/** The moment that is looked at: where it lies, and five views of it. */
 import { computed, signal } from "@preact/signals";
 import { type Given, read } from "./api.ts";
 import { Ask } from "./ask.tsx";
@@ -6,17 +6,18 @@ import { Changes } from "./changes.tsx";
 import { Conversation, shownMessages } from "./conversation.tsx";
 import { Json } from "./json.tsx";
 import { bySeq, entries, isRead, tip } from "./log.ts";
+import { LogHead, RawLog, recordsWanted } from "./raw-log.tsx";
 import { reading } from "./reading.ts";
 import { Scrubber } from "./scrubber.tsx";
 import { selected } from "./selection.ts";
 import { session } from "./session.ts";
-import type { Diff, Entry, Transcript } from "./shapes.ts";
+import type { Diff, Entry, Records, Transcript } from "./shapes.ts";
 import { Text } from "./text.tsx";
 import { lines } from "./tree.ts";
 import { kindOf } from "./tree-row.tsx";
 import { counted, when } from "./words.ts";
 
-export const tabs = ["conversation", "changes", "state", "record"] as const;
+export const tabs = ["conversation", "changes", "state", "record", "log"] as const;
 export type Tab = (typeof tabs)[number];
 
 export const tab = signal<Tab>("conversation");
@@ -36,6 +37,7 @@ const nameOf = (tab: Tab): string =>
 		changes: `Changes to ${compared.value === undefined ? "now" : `#${compared.value}`}`,
 		state: "State",
 		record: "Record",
+		log: "Log",
 	})[tab];
 
 /** What is known of the selected moment without asking. */
@@ -69,6 +71,12 @@ const changes = view<Diff>(
 );
 const state = view<object>("state", "show", (ref) => ({ ref, n: MOST_CHANGES }), true);
 const record = view<object>("record", "show", (ref) => ({ ref, entry: true }), false);
+const log = reading<Records>(() => {
+	const seq = selected.value;
+	if (tab.value !== "log" || seq === undefined) return undefined;
+	const given = recordsWanted.value;
+	return { key: String(seq), read: (signal) => read<Records>("records", given, signal) };
+});
 
 export function Moment() {
 	const entry = moment.value;
@@ -77,6 +85,7 @@ export function Moment() {
 			<Scrubber />
 			<div class="moment-head">{entry ? <Head entry={entry} /> : <p class="quiet waiting">reading …</p>}</div>
 			<Tabs />
+			{tab.value === "log" && <LogHead />}
 			<div
 				class="moment-body"
 				id="view"
@@ -155,7 +164,7 @@ function Tabs() {
 	);
 }
 
-const shown = () => ({ conversation, changes, state, record })[tab.value].value;
+const shown = () => ({ conversation, changes, state, record, log })[tab.value].value;
 
 function isBusy(): boolean {
 	const { isReading, key } = shown();
@@ -171,6 +180,8 @@ function View() {
 			return <Conversation key={key} of={value as Transcript} />;
 		case "changes":
 			return <Changes of={value as Diff} isToNow={compared.value === undefined} />;
+		case "log":
+			return <RawLog of={value as Records} />;
 		case "state":
 		case "record":
 			return <Json key={key} of={value} />;

@@ -150,6 +150,19 @@ export interface Status {
 	readonly skills: readonly SkillRun[];
 }
 
+export interface Records {
+	/** What is older comes before this seq. Absent: nothing is. */
+	readonly next?: number;
+	readonly records: readonly {
+		readonly seq: number;
+		readonly ts: number;
+		readonly kind: string;
+		readonly scope: { readonly agent?: string; readonly session?: string; readonly run?: string };
+		readonly active: boolean;
+		readonly data: string;
+	}[];
+}
+
 export interface Total {
 	readonly calls: number;
 	readonly inputTokens: number;

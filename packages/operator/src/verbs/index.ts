@@ -9,6 +9,7 @@ import { interrupt } from "./interrupt.ts";
 import { label, labels } from "./label.ts";
 import { log } from "./log.ts";
 import { planDiscard, planList, planResume, planShow } from "./plan.ts";
+import { records } from "./records.ts";
 import { resume } from "./resume.ts";
 import { rewind } from "./rewind.ts";
 import {
@@ -30,7 +31,7 @@ import { walStats, walVerify } from "./wal.ts";
 
 export const verbs: readonly Verb[] = [
 	...[ask, interrupt, resume, status, spend, sessions, transcript, search],
-	...[log, show, diff, rewind, checkout, undo, redo, label, labels, branches, gc],
+	...[log, records, show, diff, rewind, checkout, undo, redo, label, labels, branches, gc],
 	...[planList, planShow, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
 	...[scriptRun, scriptResume, scriptAnswer, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
 ];
