@@ -113,6 +113,8 @@ interface Life {
 	isOver: boolean;
 	/** Told where a time slice was cut. */
 	failed?: (error: unknown) => void;
+	/** Why that was. Who waits for nothing any more, since the exports are there, is told of it when the function is to be run. */
+	cut?: { readonly error: unknown };
 	readonly timeSlices: TimeSlices;
 	/** Told of what fails while nobody waits for it. */
 	tell(reasons: readonly unknown[], more: number): void;
@@ -135,6 +137,7 @@ function guarded(life: Life, work: () => void): void {
 		work();
 	} catch (error) {
 		life.isOver = true;
+		life.cut = { error };
 		life.failed?.(error);
 	}
 }
@@ -225,6 +228,7 @@ function run(
 ): Promise<string | undefined> {
 	return new Promise((resolve, reject) => {
 		life.failed = reject;
+		if (life.cut) return reject(life.cut.error);
 		goOn(life, () =>
 			inside.run(
 				args,

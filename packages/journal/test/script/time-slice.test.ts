@@ -47,6 +47,12 @@ describe.skipIf(!hasLimit)("a loop without an end is cut", () => {
 		await expect(open("for (;;);\nexport default () => {};", testHost(), SOON_MS)).rejects.toMatchObject(cutSoon);
 	});
 
+	test("at the top level, behind what it exports", async () => {
+		const source = "(async () => { for (;;) await null; })();\nexport default () => {};";
+		const ran = open(source, testHost(), SOON_MS).then((realm) => realm.run("{}"));
+		await expect(ran).rejects.toMatchObject(cutSoon);
+	});
+
 	test("in what nobody waits for", async () => {
 		const host = testHost(() => new Promise(() => {}));
 		const lines = 'Promise.reject({ get message() { for (;;); } }); await ctx.agent("for ever");';
