@@ -10,6 +10,7 @@ import type { Shell } from "./completion.ts";
 import type { Globals } from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
+import type { ExportOptions } from "./export-page.ts";
 import { unlessHeld } from "./held.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
@@ -177,6 +178,20 @@ export function commands(done: (exitCode: number) => void): Command {
 		.action(async (options: { port: number; readOnly?: boolean; open?: boolean }) => {
 			const { ui } = await import("./ui.ts");
 			done(await ui(globals(), options));
+		});
+
+	program
+		.command("export")
+		.argument("<file>", "a file that is not there yet: history.html")
+		.description("a copy of the page as one file, which shows the history in any browser, without a server")
+		.addOption(new Option("-n <count>", "so many moments, the newest (default: 200)").argParser(wholeNumber))
+		.addOption(
+			new Option("--session <session>", "in which session").argParser(sessionOf).default(mainSession, "default/main"),
+		)
+		.addHelpText("after", "\nExample: reyn export history.html")
+		.action(async (file: string, options: ExportOptions) => {
+			const { exportPage } = await import("./export-page.ts");
+			await exportPage(globals(), file, options);
 		});
 
 	program

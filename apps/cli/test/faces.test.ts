@@ -18,6 +18,7 @@ const commandsAlone: Readonly<Record<string, string>> = {
 	doctor: "it looks at the machine, and needs no state",
 	completion: "it is for shells",
 	ui: "it serves another face, for as long as it is not stopped",
+	export: "it writes another face into a file",
 	...inShellAlone,
 };
 

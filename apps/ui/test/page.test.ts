@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { AxeBuilder } from "@axe-core/playwright";
 import { openRuntime, RuntimeError, type RuntimeEvent, type RuntimeOptions } from "@reyn/runtime";
@@ -12,7 +13,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deepTest } from "../../../tests/deep-test.ts";
 import { isDeep, some } from "../../../tests/sample.ts";
-import { type Served, type Subject, serve } from "../src/server/index.ts";
+import { copyPage, type Served, type Subject, serve } from "../src/server/index.ts";
 import { openBrowser } from "./browser.ts";
 import { hostileTexts } from "./hostile-texts.ts";
 import { askIn, beginsBy, type House, openHouse } from "./served.ts";
@@ -441,6 +442,39 @@ describe("what a log says", () => {
 		// Seen to count: what is executed is counted.
 		await page.evaluate("hit()");
 		expect(await page.evaluate("hits")).toBe(1);
+	});
+
+	deepTest("is text in a copy of the page too, which opens from a disk and asks nobody", async () => {
+		await using other = await openHouse();
+		await other.writer.prompt(hostileTexts.join("\n"));
+		await other.writer.idle();
+		const files = await mkdtemp(join(tmpdir(), "reyn-ui-copy-"));
+		await writeFile(join(files, "copy.html"), await copyPage(other.subject));
+		const context = await browser.newContext({ offline: true, viewport: { width: 1400, height: 900 } });
+		const page = await context.newPage();
+		const wrong: string[] = [];
+		page.on("pageerror", ({ message }) => wrong.push(message));
+		page.on("console", (said) => said.type() === "error" && wrong.push(said.text()));
+		page.on("request", (request) => request.url().startsWith("file://") || wrong.push(request.url().slice(0, 100)));
+		await page.addInitScript("globalThis.hits = 0; globalThis.hit = () => { globalThis.hits = 1; };");
+		await page.goto(pathToFileURL(join(files, "copy.html")).href);
+		await page.getByText("hit()").first().waitFor();
+		await page.locator("#tree").focus();
+		for (const key of ["1", "2", "3", "4"]) {
+			await page.keyboard.press(key);
+			for (let i = 0; i < 6; i++) {
+				await page.keyboard.press("j");
+				await expect.poll(() => page.getByText("reading …").count(), { timeout: 30_000 }).toBe(0);
+				expect(await page.locator(".refused").allTextContents()).toEqual([]);
+			}
+			await page.keyboard.press("Home");
+		}
+		expect(await page.getByRole("button", { name: /^(Rewind|Undo|Ask|Label)/ }).count()).toBe(0);
+		expect(await page.getByRole("tab", { name: "Log" }).count()).toBe(0);
+		expect([await page.evaluate("hits"), wrong]).toEqual([0, []]);
+		expect((await new AxeBuilder({ page }).analyze()).violations.map(({ id }) => id)).toEqual([]);
+		await context.close();
+		await rm(files, { recursive: true });
 	});
 
 	test("that turns or hides letters is seen as such", async () => {

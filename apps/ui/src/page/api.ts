@@ -1,13 +1,12 @@
 /** Talks to the server. The token is in this module alone: no storage, no cookie, no address. */
 import { signal } from "@preact/signals";
+import { type Ask, type Given, nameOf } from "../server/asks.ts";
 import type { Look, ServerState } from "./shapes.ts";
 
 /** `opening`: not known yet. `no key`: the link was used up, or the page was reloaded. `gone`: nobody answers. */
 export type Connection = "opening" | "no key" | "open" | "gone";
 
 export const connection = signal<Connection>("opening");
-
-export type Given = Readonly<Record<string, string | number | boolean>>;
 
 /** What the server refused, with its code; or `GONE`: it did not answer. */
 export class Refusal extends Error {
@@ -22,6 +21,21 @@ export class Refusal extends Error {
 }
 
 let token = "";
+
+/** What a copy of the page answers by itself. undefined: there is a server. */
+let copy: ReadonlyMap<string, unknown> | undefined;
+
+/** Takes the answers that lie in this file, if it is a copy. @returns is it one? */
+export async function openCopy(): Promise<boolean> {
+	const packed = document.getElementById("copy")?.textContent;
+	if (packed == null) return false;
+	const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
+	const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+	copy = new Map(Object.entries(JSON.parse(await new Response(unpacked).text())));
+	return true;
+}
+
+export const isCopy = (): boolean => copy !== undefined;
 
 /** Trades the code of the link for a token. The code counts once. */
 export async function openSession(code: string): Promise<void> {
@@ -55,17 +69,24 @@ export async function follow(signal: AbortSignal): Promise<ReadableStream<Uint8A
 }
 
 interface Asked {
-	readonly body?: object;
+	readonly body?: object | Ask;
 	readonly signal?: AbortSignal | undefined;
 }
 
 async function call<T>(path: string, asked: Asked): Promise<T> {
+	if (copy) return kept<T>(copy, path, asked.body);
 	const answer = await send(path, asked);
 	try {
 		return await answer.json();
 	} catch (error) {
 		throw lost(error);
 	}
+}
+
+function kept<T>(copy: ReadonlyMap<string, unknown>, path: string, body: object | undefined): T {
+	const found = copy.get(nameOf(path, body as Ask | undefined));
+	if (found !== undefined) return found as T;
+	throw new Refusal(404, "COPY", "This is a copy, and has no answer to that. Open the state itself with: reyn ui");
 }
 
 async function send(path: string, { body, signal }: Asked): Promise<Response> {

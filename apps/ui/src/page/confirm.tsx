@@ -1,7 +1,8 @@
 /** Asks before anything is changed: what would happen is looked up, shown, and then exactly that is done, or nothing. */
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { act, type Given, look, Refusal } from "./api.ts";
+import type { Given } from "../server/asks.ts";
+import { act, look, Refusal } from "./api.ts";
 import { closeDialog, Dialog } from "./dialog.tsx";
 import { refreshHistory, tip } from "./log.ts";
 import { select } from "./selection.ts";

@@ -1,15 +1,14 @@
 /** What was said up to a moment: the end of it, and more of it on demand. */
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { MESSAGES } from "../server/asks.ts";
 import { Answering } from "./answering.tsx";
 import type { Message, Transcript } from "./shapes.ts";
 import { Text } from "./text.tsx";
 import { speaker } from "./words.ts";
 
-const WINDOW = 40;
-
 /** How many messages of a moment are shown: the newest. */
-export const shownMessages = signal(WINDOW);
+export const shownMessages = signal(MESSAGES);
 
 /** Where one reads stays in sight when earlier messages come. */
 let keep: (() => void) | undefined;
@@ -37,7 +36,7 @@ export function Conversation({ of: { messages, seq, more } }: { readonly of: Tra
 	const showEarlier = (): void => {
 		const pane = end.current?.parentElement?.parentElement;
 		const below = pane ? pane.scrollHeight - pane.scrollTop : 0;
-		shownMessages.value += WINDOW;
+		shownMessages.value += MESSAGES;
 		// What was read stays where it was, once there is more above it.
 		keep = () => {
 			if (pane) pane.scrollTop = pane.scrollHeight - below;

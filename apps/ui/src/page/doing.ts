@@ -1,6 +1,7 @@
 /** Begins work: where it was not, the reason is kept beside what was asked, and nothing is repeated by itself. */
 import { type ReadonlySignal, signal } from "@preact/signals";
-import { begin, type Given } from "./api.ts";
+import type { Given } from "../server/asks.ts";
+import { begin } from "./api.ts";
 import { refreshHistory } from "./log.ts";
 import { refreshState, server } from "./session.ts";
 import { tell } from "./toast.tsx";

@@ -1,6 +1,6 @@
 /** A button that begins work, with the reason beside it where that was refused. */
 import { useMemo } from "preact/hooks";
-import type { Given } from "./api.ts";
+import type { Given } from "../server/asks.ts";
 import { canBegin, type Doing, doing } from "./doing.ts";
 import { Text } from "./text.tsx";
 

@@ -1,6 +1,7 @@
 /** What going to the selected moment would do. */
 import { computed, signal } from "@preact/signals";
-import { look } from "./api.ts";
+import * as asks from "../server/asks.ts";
+import { isCopy, look } from "./api.ts";
 import { confirm, PreviewLines } from "./confirm.tsx";
 import { naming } from "./label-dialog.tsx";
 import { tip } from "./log.ts";
@@ -23,10 +24,7 @@ const mode = signal("both");
 const wanted = computed(() => {
 	const entry = moment.value;
 	if (!entry || entry.seq === tip.value) return undefined;
-	const ref = String(entry.seq);
-	return entry.active
-		? { verb: "rewind", given: { ref, mode: mode.value }, button: "Rewind" }
-		: { verb: "checkout", given: { ref }, button: "Check out" };
+	return { ...asks.going(entry.seq, entry.active, mode.value), button: entry.active ? "Rewind" : "Check out" };
 });
 
 const preview = reading<Look>(() => {
@@ -45,7 +43,13 @@ export function goThere(): void {
 	const want = wanted.peek();
 	if (!want || !isChangeable.peek()) return;
 	const { verb, given, button } = want;
-	confirm({ verb, given, button, title: `${button} to #${given.ref}?`.replace("out to", "out"), isGoing: true });
+	confirm({
+		verb,
+		given,
+		button,
+		title: `${button} to #${String(given.ref)}?`.replace("out to", "out"),
+		isGoing: true,
+	});
 }
 
 export function nameIt(): void {
@@ -64,7 +68,7 @@ export function Going() {
 					<p class="quiet">
 						{entry.active ? "Further back on this line." : "A line that was abandoned; it comes back as it was."}
 					</p>
-					{entry.active && <Modes />}
+					{entry.active && !isCopy() && <Modes />}
 					<Preview />
 				</>
 			) : (
@@ -73,9 +77,7 @@ export function Going() {
 					<p class="quiet">This is now. Select a moment to see what going there would do.</p>
 				</>
 			)}
-			<div class="buttons">
-				<Compare />
-			</div>
+			<div class="buttons">{!isCopy() && <Compare />}</div>
 			{isChangeable.value && (
 				<div class="buttons">
 					{want && (

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { focusAsk } from "./ask.tsx";
 import { isDialogOpen } from "./dialog.tsx";
 import { goThere, nameIt } from "./going.tsx";
-import { compare, tab, tabs } from "./moment.tsx";
+import { compare, shownTabs, tab } from "./moment.tsx";
 import { step } from "./moves.tsx";
 import { toNextQuestion } from "./question.tsx";
 import { select } from "./selection.ts";
@@ -151,5 +151,5 @@ function toggle(): void {
 }
 
 function showTab(key: string): void {
-	tab.value = tabs[Number(key) - 1] ?? tab.peek();
+	tab.value = shownTabs.peek()[Number(key) - 1] ?? tab.peek();
 }

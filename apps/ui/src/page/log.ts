@@ -1,10 +1,9 @@
 /** The history, as far as it was read: windows of it, newest first, more of it as one scrolls. */
 import { batch, computed, signal } from "@preact/signals";
+import { history } from "../server/asks.ts";
 import { read } from "./api.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 import type { Branch, Entry, History } from "./shapes.ts";
-
-const WINDOW = 200;
 
 export const entries = signal<readonly Entry[]>([]);
 export const branches = signal<readonly Branch[]>([]);
@@ -70,8 +69,10 @@ export async function readMore(): Promise<void> {
 	}
 }
 
-const window = (before?: number): Promise<History> =>
-	read<History>("log", { n: WINDOW, ...(before !== undefined && { before }) });
+function window(before?: number): Promise<History> {
+	const { verb, given } = history(before);
+	return read<History>(verb, given);
+}
 
 /** The beginning is always the last. */
 const isCut = (all: readonly Entry[]): boolean => all.length > 0 && all.at(-1)?.seq !== 0;

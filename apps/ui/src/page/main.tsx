@@ -1,10 +1,12 @@
 /** Where the page begins. */
 import { effect } from "@preact/signals";
 import { render } from "preact";
+import { isCopy } from "./api.ts";
 import { beginKeys } from "./keys.ts";
 import { beginLive } from "./live.ts";
+import { refreshHistory } from "./log.ts";
 import { beginSelection, selected } from "./selection.ts";
-import { begin } from "./session.ts";
+import { begin, refreshState } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { reveal } from "./tree.ts";
 
@@ -20,5 +22,6 @@ if (await key) {
 		if (selected.value !== undefined) reveal(selected.value);
 	});
 	beginKeys();
-	beginLive();
+	if (isCopy()) await refreshState().then(refreshHistory);
+	else beginLive();
 }

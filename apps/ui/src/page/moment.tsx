@@ -1,7 +1,9 @@
 /** The moment that is looked at: where it lies, and five views of it. */
 import { computed, signal } from "@preact/signals";
-import { type Given, read } from "./api.ts";
-import { Ask } from "./ask.tsx";
+import type { Ask } from "../server/asks.ts";
+import * as asks from "../server/asks.ts";
+import { read } from "./api.ts";
+import { Ask as AskBox } from "./ask.tsx";
 import { Changes } from "./changes.tsx";
 import { Conversation, shownMessages } from "./conversation.tsx";
 import { Json } from "./json.tsx";
@@ -10,15 +12,20 @@ import { LogHead, RawLog, recordsWanted } from "./raw-log.tsx";
 import { reading } from "./reading.ts";
 import { Scrubber } from "./scrubber.tsx";
 import { selected } from "./selection.ts";
-import { session } from "./session.ts";
+import { server, session } from "./session.ts";
 import type { Diff, Entry, Records, Transcript } from "./shapes.ts";
 import { Text } from "./text.tsx";
 import { lines } from "./tree.ts";
 import { kindOf } from "./tree-row.tsx";
 import { counted, when } from "./words.ts";
 
-export const tabs = ["conversation", "changes", "state", "record", "log"] as const;
+const tabs = ["conversation", "changes", "state", "record", "log"] as const;
 export type Tab = (typeof tabs)[number];
+
+/** A copy of the page has not the whole log. */
+export const shownTabs = computed((): readonly Tab[] =>
+	tabs.filter((name) => name !== "log" || (server.value?.verbs.includes("records") ?? true)),
+);
 
 export const tab = signal<Tab>("conversation");
 
@@ -49,28 +56,24 @@ export const moment = computed((): Entry | undefined => {
 });
 
 /** What `which` shows of the selected moment, while it is that which is shown. */
-const view = <T,>(which: Tab, verb: string, more: (seq: string) => Given, isOfNow: boolean) =>
+const view = <T,>(which: Tab, ask: (seq: number) => Ask, isOfNow: boolean) =>
 	reading<T>(() => {
 		const seq = selected.value;
 		if (tab.value !== which || seq === undefined) return undefined;
 		// Changes are against now: another now, other changes.
 		if (isOfNow) tip.value;
-		const given = { ...more(String(seq)), ...(session.value !== undefined && { session: session.value }) };
+		const { verb, given } = ask(seq);
 		return { key: String(seq), read: (signal) => read<T>(verb, given, signal) };
 	});
 
-/** More is read as a whole, and not as a list. */
-const MOST_CHANGES = 200;
-
-const conversation = view<Transcript>("conversation", "transcript", (ref) => ({ ref, n: shownMessages.value }), false);
-const changes = view<Diff>(
-	"changes",
-	"diff",
-	(a) => ({ a, b: compared.value === undefined ? "@" : String(compared.value), n: MOST_CHANGES }),
-	true,
+const conversation = view<Transcript>(
+	"conversation",
+	(seq) => asks.conversation(seq, session.value, shownMessages.value),
+	false,
 );
-const state = view<object>("state", "show", (ref) => ({ ref, n: MOST_CHANGES }), true);
-const record = view<object>("record", "show", (ref) => ({ ref, entry: true }), false);
+const changes = view<Diff>("changes", (seq) => asks.changes(seq, session.value, compared.value), true);
+const state = view<object>("state", (seq) => asks.state(seq, session.value), true);
+const record = view<object>("record", (seq) => asks.record(seq, session.value), false);
 const log = reading<Records>(() => {
 	const seq = selected.value;
 	if (tab.value !== "log" || seq === undefined) return undefined;
@@ -97,7 +100,7 @@ export function Moment() {
 			>
 				<View />
 			</div>
-			{tab.value === "conversation" && <Ask />}
+			{tab.value === "conversation" && <AskBox />}
 		</main>
 	);
 }
@@ -134,7 +137,7 @@ function now(): { readonly kind: string; readonly title: string } {
 function Tabs() {
 	return (
 		<div class="tabs" role="tablist" aria-label="Views of the moment">
-			{tabs.map((name, index) => (
+			{shownTabs.value.map((name, index) => (
 				<button
 					type="button"
 					key={name}
@@ -150,7 +153,8 @@ function Tabs() {
 						const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
 						if (step === 0) return;
 						event.stopPropagation();
-						tab.value = tabs[(index + step + tabs.length) % tabs.length] ?? "conversation";
+						const { value: all } = shownTabs;
+						tab.value = all[(index + step + all.length) % all.length] ?? "conversation";
 						document.getElementById(`tab-${tab.value}`)?.focus();
 					}}
 				>

@@ -1,25 +1,23 @@
 /** What was done to the history, and taking it back. */
+import * as asks from "../server/asks.ts";
 import { look } from "./api.ts";
 import { confirm } from "./confirm.tsx";
 import { isRead, tip } from "./log.ts";
 import { reading } from "./reading.ts";
 import { server } from "./session.ts";
-import type { Move } from "./shapes.ts";
+import type { Look, Move } from "./shapes.ts";
 import { Text } from "./text.tsx";
 import { age } from "./words.ts";
 
 type Step = "undo" | "redo";
-
-/** So many of them are shown. */
-const MOST = 5;
 
 const moves = reading<Readonly<Record<Step, readonly Move[]>>>(() => {
 	if (!isRead.value) return undefined;
 	return {
 		key: String(tip.value),
 		async read(signal) {
-			const given = { list: true, n: MOST };
-			const [undo, redo] = await Promise.all([look("undo", given, signal), look("redo", given, signal)]);
+			const listed = (step: Step): Promise<Look> => look(step, asks.moves(step).given, signal);
+			const [undo, redo] = await Promise.all([listed("undo"), listed("redo")]);
 			return { undo: undo.document?.moves ?? [], redo: redo.document?.moves ?? [] };
 		},
 	};

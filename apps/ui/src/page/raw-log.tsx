@@ -30,7 +30,7 @@ export const recordsWanted = computed(() => {
 });
 
 /** Pure: what a filter asks for. Of a name that comes twice the last one counts. */
-export function filterOf(text: string): { readonly kind?: string; readonly session?: string; readonly words: string } {
+function filterOf(text: string): { readonly kind?: string; readonly session?: string; readonly words: string } {
 	const words: string[] = [];
 	const named: { kind?: string; session?: string } = {};
 	for (const word of text.split(/\s+/).filter(Boolean)) {

@@ -1,6 +1,6 @@
 /** The session of this tab: its key, and what the server says of itself. */
 import { computed, signal } from "@preact/signals";
-import { connection, openSession, readState } from "./api.ts";
+import { connection, openCopy, openSession, readState } from "./api.ts";
 import { oneAtATime } from "./one-at-a-time.ts";
 import type { ServerState } from "./shapes.ts";
 
@@ -21,6 +21,7 @@ export const session = computed((): string | undefined => {
  * @returns is there a key?
  */
 export async function begin(): Promise<boolean> {
+	if (await openCopy()) return true;
 	const code = /^#k=([^&/]+)/.exec(location.hash)?.[1];
 	if (location.hash.startsWith("#k=")) history.replaceState(null, "", location.pathname);
 	try {

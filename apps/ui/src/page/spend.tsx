@@ -1,5 +1,6 @@
 /** What all that happened has cost: a sum in the header, and where it went. */
 import { signal } from "@preact/signals";
+import * as asks from "../server/asks.ts";
 import { read } from "./api.ts";
 import { closeDialog, Dialog } from "./dialog.tsx";
 import { isRead, tip } from "./log.ts";
@@ -11,7 +12,9 @@ import { counted } from "./words.ts";
 export const isSpendOpen = signal(false);
 
 const spend = reading<Spend>(() =>
-	isRead.value ? { key: String(tip.value), read: (signal) => read<Spend>("spend", {}, signal) } : undefined,
+	isRead.value
+		? { key: String(tip.value), read: (signal) => read<Spend>(asks.spend.verb, asks.spend.given, signal) }
+		: undefined,
 );
 
 const tokensIn = ({ inputTokens, outputTokens }: Total): number => inputTokens + outputTokens;

@@ -1,4 +1,5 @@
 /** What runs now, or waits: read again whenever the log has moved. */
+import * as asks from "../server/asks.ts";
 import { read } from "./api.ts";
 import { isRead, tip } from "./log.ts";
 import { reading } from "./reading.ts";
@@ -15,7 +16,7 @@ export const work = reading<Work>(() => {
 	return {
 		key: String(tip.value),
 		async read(signal) {
-			const { turns, ...found } = await read<Status>("status", {}, signal);
+			const { turns, ...found } = await read<Status>(asks.status.verb, asks.status.given, signal);
 			const own = turns.filter(({ scope }) => `${scope.agent}/${scope.session}` === session.value);
 			return { ...found, open: own.map(({ turn }) => turn) };
 		},
