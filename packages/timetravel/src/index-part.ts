@@ -87,7 +87,7 @@ export class GrowingPart implements IndexPart {
 		this.through = next.through;
 		this.crc = next.crc;
 		for (const record of next.records) this.records.push(record);
-		this.checkpoints.append(next.checkpoints.columns);
+		this.checkpoints.append(next.checkpoints);
 		for (const step of next.steps) this.steps.push(step);
 		this.settled = Math.max(this.settled, next.settled);
 		this.#ranges.addAll(next.through, next.spans);
@@ -163,10 +163,10 @@ type Stored = z.input<typeof stored>;
 /** The text of a part: a line with a checksum, and a line of JSON. */
 export function encodePart(part: IndexPart, { log, rules }: PartKey): string {
 	const { after, through, prev, crc, records, checkpoints, spans, settled, steps } = part;
-	const { seqs, times, titles, ...marks } = checkpoints.columns;
+	const marks = [...checkpoints];
 	const scopes = new Numbered<readonly (string | null)[]>();
 	const kinds = new Numbered<string>();
-	const fractions = times.flatMap((ts, i): [number, number][] => (isWhole(ts) ? [] : [[i, ts]]));
+	const fractions = marks.flatMap(({ ts }, i): [number, number][] => (isWhole(ts) ? [] : [[i, ts]]));
 	const all: Stored = {
 		v: VERSION,
 		log,
@@ -177,11 +177,14 @@ export function encodePart(part: IndexPart, { log, rules }: PartKey): string {
 		crc,
 		records: records.map(plain),
 		checkpoints: {
-			seqs: differences(seqs, after),
-			times: differences(times.map((ts) => (isWhole(ts) ? ts : 0))),
-			scopes: marks.scopes.map((scope) => scopes.numberOf(scopeKey(scope), partsOf(scope))),
-			kinds: marks.kinds.map((kind) => kinds.numberOf(kind, kind)),
-			titles,
+			seqs: differences(
+				marks.map((mark) => mark.seq),
+				after,
+			),
+			times: differences(marks.map(({ ts }) => (isWhole(ts) ? ts : 0))),
+			scopes: marks.map(({ scope }) => scopes.numberOf(scopeKey(scope), partsOf(scope))),
+			kinds: marks.map(({ kind }) => kinds.numberOf(kind, kind)),
+			titles: marks.map(({ title }) => title),
 		},
 		...(fractions.length > 0 && { fractions }),
 		scopes: scopes.all,
@@ -201,7 +204,7 @@ export function decodePart(text: string, { log, rules }: PartKey): IndexPart | u
 	if (data?.log !== log || data.rules !== rules) return undefined;
 	const { after, through, prev, crc, records, settled, steps } = data;
 	const checkpoints = marksOf(data);
-	const spans = data.sessions.map(([key, ...edges]) => [key, sums(edges, 0)] as const);
+	const spans = data.sessions.map((session) => [session[0], edgesOf(session)] as const);
 	const isWithin = (each: Seq | undefined): boolean => each === undefined || (each > after && each <= through);
 	const isSound =
 		checkpoints !== undefined &&
@@ -215,21 +218,14 @@ export function decodePart(text: string, { log, rules }: PartKey): IndexPart | u
 /** Undefined when the columns do not fit each other. */
 function marksOf(data: z.output<typeof stored>): Marks | undefined {
 	const { after, checkpoints, fractions = [], kinds } = data;
-	const { titles } = checkpoints;
 	const seqs = sums(checkpoints.seqs, after);
 	const times = sums(checkpoints.times, 0);
 	if (Object.values(checkpoints).some((column) => column.length !== seqs.length)) return undefined;
 	for (const [i, ts] of fractions) times[i] = ts;
-	const known = data.scopes.map(scopeOf);
+	const allScopes = data.scopes.map(scopeOf);
 	const isKnown = (list: readonly unknown[]) => (number: number) => number < list.length;
-	if (!checkpoints.scopes.every(isKnown(known)) || !checkpoints.kinds.every(isKnown(kinds))) return undefined;
-	const marks = new Marks();
-	marks.append({
-		...{ seqs, times, titles },
-		scopes: checkpoints.scopes.map((number) => known[number] as Scope),
-		kinds: checkpoints.kinds.map((number) => kinds[number] as string),
-	});
-	return marks;
+	if (!checkpoints.scopes.every(isKnown(allScopes)) || !checkpoints.kinds.every(isKnown(kinds))) return undefined;
+	return Marks.of({ ...checkpoints, seqs, times, allScopes, allKinds: kinds });
 }
 
 const partsOf = ({ agent = null, session = null, run = null }: Nullable<Scope>) => [agent, session, run];
@@ -253,6 +249,17 @@ function differences(numbers: readonly number[], from = 0): number[] {
 		last = number;
 		return more;
 	});
+}
+
+/** As {@link sums}, behind the name. */
+function edgesOf(session: readonly [string, Seq, ...number[]]): Seq[] {
+	const edges: Seq[] = [];
+	let last = 0;
+	for (let i = 1; i < session.length; i++) {
+		last += session[i] as number;
+		edges.push(last);
+	}
+	return edges;
 }
 
 function sums(differences: readonly number[], from: number): number[] {

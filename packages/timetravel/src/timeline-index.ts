@@ -228,7 +228,7 @@ export class TimelineIndex {
 	#takePart({ through, records, checkpoints, spans, settled, steps }: IndexPart): void {
 		this.seen = through;
 		this.sessionRanges.addAll(through, spans);
-		this.checkpoints.append(checkpoints.columns);
+		this.checkpoints.append(checkpoints);
 		this.settled = Math.max(this.settled, settled);
 		let next = 0;
 		const stepOn = (before: Seq): void => {
