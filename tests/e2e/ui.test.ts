@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { modelCalls, type Place, run, start } from "../cli.ts";
 import { deepTest } from "../deep-test.ts";
 import type { Killable } from "../kit/killable.ts";
+import { sample } from "../sample.ts";
 
 let root: string;
 let here: Place;
@@ -89,6 +90,32 @@ deepTest("beside a chat it is done by the chat, which goes on", async () => {
 	expect((await run(here, ["labels"])).stdout).toContain("seen-on-the-page");
 	chat.child.stdin?.write("Who sleeps by day?\n");
 	await expect.poll(async () => (await shown.ask("/api/state")).body.tip, { timeout: 60_000 }).toBeGreaterThan(tip + 2);
+});
+
+const ROUNDS = sample(2, 50);
+const moves = [
+	["rewind", "reset"],
+	["undo", "reset"],
+	["label", "label"],
+] as const;
+
+test(`what was shown as done is there, though who did it is killed at once: ${ROUNDS} of ${ROUNDS} times`, async () => {
+	const first = String((await historyOf()).entries.at(-2)?.seq);
+	for (let round = 0; round < ROUNDS; round++) {
+		// By the chat that has the log, and by the page itself, in turn.
+		const chat = round % 2 === 0 ? begin(["chat"], "as it goes") : undefined;
+		await chat?.says("ask something");
+		const shown = await page();
+		const { tip } = (await shown.ask("/api/state")).body;
+		const [verb, kind] = moves[Math.floor(round / 2) % moves.length] as (typeof moves)[number];
+		const given = { rewind: { ref: first }, undo: {}, label: { ref: "@", name: `round-${round}` } }[verb];
+		await confirm(shown, verb, given);
+		await (chat ?? shown.process).kill();
+		await shown.process.kill();
+		const { records } = JSON.parse((await run(here, ["records", "--kind", kind, "-n", "1", "--json"])).stdout);
+		expect(records, `round ${round}: ${verb}`).toMatchObject([{ kind, seq: expect.any(Number) }]);
+		expect(records[0].seq, `round ${round}: ${verb}`).toBeGreaterThan(tip);
+	}
 });
 
 /** The questions that have no answer yet. */

@@ -50,12 +50,12 @@ export function readSlash(line: string): Slashed {
 		else if (name !== undefined) {
 			const [key, param] = Object.entries(verb.params).find(([each]) => typedName(each) === name) ?? [];
 			if (key === undefined) throw new CliError("CLI_USAGE", `/${verb.name} has no ${next}; ${usage(verb)}`);
-			if (param?.isMany) raw[key] = [...((raw[key] as string[]) ?? []), upToOption(rest).replace(/^"(.*)"$/, "$1")];
+			if (param?.isMany) raw[key] = [...((raw[key] as string[]) ?? []), unquoted(upToOption(rest))];
 			else if (param?.reads === "json") raw[key] = upToOption(rest);
 			else raw[key] = param?.as === "flag" ? true : rest.shift();
 		} else {
 			const [place] = places;
-			if (place?.[1].as === "text") raw[place[0]] = [next, ...rest.splice(0)].join(" ");
+			if (place?.[1].as === "text") raw[place[0]] = unquoted([next, ...rest.splice(0)].join(" "));
 			else if (place) raw[place[0]] = next;
 			else raw[optionOf(verb, next)] = next;
 			places.shift();
@@ -65,6 +65,9 @@ export function readSlash(line: string): Slashed {
 	if (missing) throw new CliError("CLI_USAGE", `${usage(verb)}: <${missing[1].value}> is missing`);
 	return { verb, raw, dryRun, yes };
 }
+
+/** Quotes around the whole are of whoever is used to a shell. */
+const unquoted = (text: string): string => text.replace(/^"([^"]*)"$/, "$1");
 
 /** Texts of many words, and JSON, have spaces in them. */
 function upToOption(rest: string[]): string {

@@ -22,6 +22,19 @@ test("the code is changed into the key once", () => {
 	expect(keys.isHeldBy([`Bearer ${token}`])).toBe(true);
 });
 
+test("another page has a code of its own, once, and the same key; one that waited counts no longer", () => {
+	const { keys, later } = keysAt();
+	const second = keys.another();
+	expect(keys.redeem(keys.code)).toBeUndefined();
+	const token = keys.redeem(second);
+	expect(token).toMatch(/^[0-9a-f]{64}$/);
+	expect(keys.redeem(second)).toBeUndefined();
+	later(MINUTE + 1);
+	const third = keys.another();
+	for (let i = 0; i < 4; i++) expect(keys.redeem(second)).toBeUndefined();
+	expect(keys.redeem(third)).toBe(token);
+});
+
 test("it waits for a minute, by the clock", () => {
 	const { keys, later } = keysAt(5);
 	later(MINUTE);

@@ -60,6 +60,13 @@ async function show(how: Parameters<Browser["newContext"]>[0] = {}, of: House = 
 	};
 }
 
+/** Shows a tab, or hides it, as far as it can tell. */
+const see = (page: Page, isSeen: boolean): Promise<unknown> =>
+	page.evaluate(
+		`Object.defineProperty(document, "visibilityState", { configurable: true, value: "${isSeen ? "visible" : "hidden"}" });
+		document.dispatchEvent(new Event("visibilitychange"));`,
+	);
+
 const selectedRow = (page: Page): Promise<string | null> =>
 	page.locator('[role="treeitem"][aria-selected="true"]').textContent();
 
@@ -291,6 +298,34 @@ describe("a person", () => {
 			expect(wrong).toEqual([]);
 		},
 	);
+
+	deepTest("has eight tabs, and each that is seen is live", async () => {
+		await using own = await openHouse();
+		await using shown = await show({}, own);
+		const { page, context } = shown;
+		const all = [page];
+		while (all.length < 8) {
+			const opened = context.waitForEvent("page");
+			await page.locator("#tree").focus();
+			await page.keyboard.press("t");
+			const tab = await opened;
+			await tab.locator('[role="treeitem"]').first().waitFor();
+			// A browser shows one of them; here all would be seen, and hold a stream each.
+			await see(tab, false);
+			all.push(tab);
+		}
+		await own.writer.prompt("Who has eight tabs?");
+		await own.writer.idle();
+		await expect.poll(() => page.locator("#tree").textContent()).toContain("Who has eight tabs?");
+		await see(page, false);
+		for (const tab of all) {
+			await see(tab, true);
+			await expect.poll(() => tab.locator("#tree").textContent()).toContain("Who has eight tabs?");
+			await see(tab, false);
+		}
+		// A code is for one tab: what stands in its address is none any more.
+		expect(new Set(all.map((tab) => new URL(tab.url()).hash.startsWith("#k=")))).toEqual(new Set([false]));
+	});
 
 	deepTest("looks at another session, and asks there", async () => {
 		const side = { agent: "default", session: "side" };

@@ -49,6 +49,7 @@ const side = { agent: "default", session: "side" };
 test.each([
 	["all", {}, () => true],
 	["of a kind", { kind: "step_" }, ({ kind }: { kind: string }) => kind.startsWith("step_")],
+	["of one kind, and none that only begins so", { kind: "reset" }, ({ kind }: { kind: string }) => kind === "reset"],
 	["of no kind that there is", { kind: "nothing" }, () => false],
 	["of a session", { session: "side" }, ({ scope }: { scope: object }) => within(scope, side)],
 	[

@@ -150,7 +150,7 @@ export function waitingLines(
 		...scripts.flatMap(({ run, name, questions }) =>
 			questions.map(
 				({ question }) =>
-					`? script ${oneLine(name, 60)} asks: ${oneLine(question, 200)} · ${reyn`script resume ${run} --answer "…"`}`,
+					`? script ${oneLine(name, 60)} asks: ${oneLine(question, 200)} · ${reyn`script answer ${run} "…"`}`,
 			),
 		),
 	];

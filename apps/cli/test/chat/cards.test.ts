@@ -49,6 +49,6 @@ test("what failed and what was asked is said again at the next start, with what 
 	];
 	expect(waitingLines([recordedPlan(plan, recorded, undefined)], scripts)).toEqual([
 		"✗ step s2 of plan p2 failed: HTTP 500 · /plan resume p2 --from s2",
-		'? script asks.ts asks: Which release? · reyn script resume r2 --answer "…"',
+		'? script asks.ts asks: Which release? · reyn script answer r2 "…"',
 	]);
 });

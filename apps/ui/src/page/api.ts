@@ -61,6 +61,9 @@ export const begin = (verb: string, given: Given) =>
 
 export const act = (seen: unknown) => call<{ lines: readonly string[] }>("/api/act", { body: { seen } });
 
+/** A code for the address of one more tab. */
+export const codeForTab = async (): Promise<string> => (await call<{ code: string }>("/api/tab", { body: {} })).code;
+
 /** The stream of tips and pieces, as it comes. */
 export async function follow(signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
 	const { body } = await send("/api/follow", { signal });

@@ -1,5 +1,6 @@
 /** What keys do: none while one types, none with Ctrl, Alt or Meta, none while a dialog is open; and all can be switched off. */
 import { signal } from "@preact/signals";
+import { isCopy } from "./api.ts";
 import { focusAsk } from "./ask.tsx";
 import { isDialogOpen } from "./dialog.tsx";
 import { goThere, nameIt } from "./going.tsx";
@@ -8,6 +9,7 @@ import { step } from "./moves.tsx";
 import { toNextQuestion } from "./question.tsx";
 import { select } from "./selection.ts";
 import { isSpendOpen } from "./spend.tsx";
+import { openTab } from "./tab.ts";
 import { focusTree, pageOfRows } from "./timeline.tsx";
 import { cursor, fold, type Row, rows } from "./tree.ts";
 
@@ -64,6 +66,13 @@ export const keys: readonly Key[] = [
 	{ keys: ["L"], says: "label it", run: nameIt },
 	{ keys: ["u"], says: "undo", run: () => step("undo") },
 	{ keys: ["U"], says: "redo", run: () => step("redo") },
+	{
+		keys: ["t"],
+		says: "one more tab",
+		run() {
+			if (!isCopy()) void openTab();
+		},
+	},
 	{
 		keys: ["$"],
 		says: "what was paid for",

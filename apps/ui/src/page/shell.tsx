@@ -1,5 +1,5 @@
 /** The page as a whole: its header, its three columns, and what lies above them. */
-import { connection } from "./api.ts";
+import { connection, isCopy } from "./api.ts";
 import { Confirm, task } from "./confirm.tsx";
 import { Flight } from "./flight.tsx";
 import { Going } from "./going.tsx";
@@ -12,6 +12,7 @@ import { Moment } from "./moment.tsx";
 import { Moves } from "./moves.tsx";
 import { chosen, server, session } from "./session.ts";
 import { isSpendOpen, SpendDialog, SpendPill } from "./spend.tsx";
+import { openTab } from "./tab.ts";
 import { plain, Text } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Toast } from "./toast.tsx";
@@ -74,6 +75,14 @@ function Header() {
 						</span>
 					)}
 				</>
+			)}
+			{!isCopy() && (
+				<button type="button" class="pill-button" onClick={() => void openTab()}>
+					New tab{" "}
+					<span class="key" aria-hidden="true">
+						t
+					</span>
+				</button>
 			)}
 			<button
 				type="button"

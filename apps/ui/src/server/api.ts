@@ -31,6 +31,7 @@ const questions = {
 	"/api/look": z.strictObject({ verb, given }),
 	"/api/begin": z.strictObject({ verb, given }),
 	"/api/act": z.strictObject({ seen: z.string().max(100) }),
+	"/api/tab": z.strictObject({}),
 };
 
 /** What needs no key: it gives one. */
@@ -77,6 +78,9 @@ export class Api {
 			}
 			case "/api/act":
 				return this.#act(parsed(questions["/api/act"], body).seen);
+			case "/api/tab":
+				parsed(questions["/api/tab"], body);
+				return { code: this.#keys.another() };
 		}
 	}
 

@@ -8,26 +8,35 @@ const LIFE_MS = 60_000;
 const TRIES = 5;
 
 export class Keys {
-	/** For the address of the page. */
-	readonly code = randomBytes(32).toString("hex");
+	/** For the address of the first page. */
+	readonly code: string;
 	readonly #token = randomBytes(32).toString("hex");
 	readonly #clock: Clock;
-	readonly #until: number;
+	/** The code that waits for its page. */
+	#waiting: { readonly code: string; readonly until: number } | undefined;
 	#left = TRIES;
 
 	constructor(clock: Clock) {
 		this.#clock = clock;
-		this.#until = clock.now() + LIFE_MS;
+		this.code = this.another();
+	}
+
+	/** A code for one more page. One that still waits counts no longer. */
+	another(): string {
+		const code = randomBytes(32).toString("hex");
+		this.#waiting = { code, until: this.#clock.now() + LIFE_MS };
+		this.#left = TRIES;
+		return code;
 	}
 
 	/** Changes the code into the token. @returns undefined: it is wrong, too old, or was used */
 	redeem(code: string): string | undefined {
-		if (this.#left <= 0 || this.#clock.now() > this.#until) return undefined;
-		if (!isEqual(code, this.code)) {
+		if (!this.#waiting || this.#left <= 0 || this.#clock.now() > this.#waiting.until) return undefined;
+		if (!isEqual(code, this.#waiting.code)) {
 			this.#left--;
 			return undefined;
 		}
-		this.#left = 0;
+		this.#waiting = undefined;
 		return this.#token;
 	}
 

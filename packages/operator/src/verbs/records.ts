@@ -24,7 +24,7 @@ export const records = readVerb({
 	summary: "the records of the log as they stand there, newest first, on all lines of history",
 	params: {
 		words: text("words", "only those that have all of them; capitals do not matter", z.string().optional()),
-		kind: option("kind", "only kinds that begin so, as step_", z.string().min(1).optional()),
+		kind: option("kind", "only of this kind; step_ is each that begins so", z.string().min(1).optional()),
 		session: option("session", "only those of a session", z.string().pipe(sessionText).optional()),
 		before: option("seq", "only what is older", z.coerce.number().int().nonnegative().optional()),
 		n: option("count", `how many, at most ${MOST}`, z.coerce.number().int().positive().max(MOST).default(50)),
@@ -50,7 +50,7 @@ export const records = readVerb({
 			for (const record of stretch.records.reverse()) {
 				if (found.length === n) break;
 				end = record.seq;
-				if (!record.kind.startsWith(kind) || (session && !within(record.scope, session))) continue;
+				if (!isOf(record.kind, kind) || (session && !within(record.scope, session))) continue;
 				const data = asJson(record.data);
 				if (!wanted.every((each) => `${record.kind} ${data}`.toLowerCase().includes(each))) continue;
 				found.push({
@@ -80,6 +80,9 @@ export const records = readVerb({
 	},
 });
 
+const isOf = (kind: string, wanted: string): boolean =>
+	kind === wanted || ((wanted === "" || wanted.endsWith("_")) && kind.startsWith(wanted));
+
 /** The records right before a seq. Of a kind that nobody asked for the data is not read. */
 async function stretchBefore(
 	end: Seq,
@@ -89,7 +92,7 @@ async function stretchBefore(
 ): Promise<{ readonly from: Seq; readonly records: WalRecord[] }> {
 	const from = Math.max(oldest, end - length);
 	const records: WalRecord[] = [];
-	const dataOf = (each: string): boolean => each.startsWith(kind);
+	const dataOf = (each: string): boolean => isOf(each, kind);
 	for await (const record of wal.read({ after: from - 1, through: end - 1, dataOf })) records.push(record);
 	return { from, records };
 }
