@@ -4,10 +4,11 @@ import { readdir, readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { givenFor, verbs } from "@reyn/operator";
 import { openRuntime } from "@reyn/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Subject, serve } from "../src/server/index.ts";
+import { copyPage, type Subject, serve } from "../src/server/index.ts";
 import { codeOf, type House, openHouse, openPage } from "./served.ts";
 
 let house: House;
@@ -413,4 +414,28 @@ test("no answer has a secret, and no file of the state has the key (H25)", async
 	const kept = texts.join("\n");
 	expect(kept).toContain("[taken out]");
 	expect([secret, own.token, codeOf(own.served)].filter((each) => kept.includes(each))).toEqual([]);
+});
+
+test("a copy is of one moment, whatever comes meanwhile, and of a session that there is", async () => {
+	await using own = await openHouse();
+	let told = 0;
+	const copy = copyPage(own.subject, {
+		clock: { now: () => 0 },
+		onProgress(done) {
+			told = done;
+			if (done === 1) void own.writer.prompt("Who comes in between?");
+		},
+	});
+	const html = await copy;
+	await own.writer.idle();
+	const packed = /<script type="application\/gzip" id="copy">([^<]*)<\/script>/.exec(html)?.[1] ?? "";
+	const answers: Record<string, { tip?: number; document?: { entries?: unknown[] } }> = JSON.parse(
+		gunzipSync(Buffer.from(packed, "base64")).toString(),
+	);
+	expect(JSON.stringify(answers)).toContain("Who keeps the lighthouse?");
+	expect(JSON.stringify(answers)).not.toContain("Who comes in between?");
+	expect(answers["/api/state"]).toMatchObject({ readOnly: "this is a copy, made at 1970-01-01 00:00 UTC" });
+	expect(told).toBeGreaterThan(2);
+	const gone = { agent: "default", session: "gone" };
+	await expect(copyPage({ ...own.subject, session: gone })).rejects.toMatchObject({ code: "RUNTIME_UNKNOWN_SESSION" });
 });

@@ -25,14 +25,17 @@ const whole = [asks.status, asks.spend] as const;
 /**
  * @param subject of which nothing is changed
  * @returns the file, as HTML
- * @throws UiError `UI_NO_PAGE`; what opening and reading the state throws
+ * @throws UiError `UI_NO_PAGE`; RuntimeError `RUNTIME_UNKNOWN_SESSION`; what opening and reading the state throws
  */
 export async function copyPage(
 	{ name, session, log, open }: Subject,
 	{ moments = asks.ROWS, clock = systemClock, onProgress }: CopyOptions = {},
 ): Promise<string> {
-	const reader = new Reader(open);
+	// All of it is of one moment, whoever writes meanwhile.
+	const reader = new Reader(open, { isStill: true });
 	try {
+		// A session that is not there is refused, and not empty.
+		await reader.use(async (runtime) => runtime.conversation(session));
 		const made = new Date(clock.now()).toISOString().slice(0, 16).replace("T", " ");
 		const readOnly = `this is a copy, made at ${made} UTC`;
 		const api = new Api({ name, session, log, open, readOnly }, reader, new Keys(clock));

@@ -4,12 +4,17 @@ import { codeOf, type Seq } from "@reyn/wal";
 
 export class Reader {
 	readonly #open: () => Promise<Runtime>;
+	readonly #isStill: boolean;
 	#runtime: Promise<Runtime> | undefined;
 	#last: Promise<unknown> = Promise.resolve();
 
-	/** @param open opens the state `readOnly` */
-	constructor(open: () => Promise<Runtime>) {
+	/**
+	 * @param open opens the state `readOnly`
+	 * @param how does it stay at the moment at which it was opened?
+	 */
+	constructor(open: () => Promise<Runtime>, { isStill = false } = {}) {
 		this.#open = open;
+		this.#isStill = isStill;
 	}
 
 	/**
@@ -43,7 +48,7 @@ export class Reader {
 		try {
 			this.#runtime ??= this.#open();
 			const runtime = await this.#runtime;
-			await runtime.refresh();
+			if (!this.#isStill) await runtime.refresh();
 			return runtime;
 		} catch (error) {
 			await this.#closeRuntime();
