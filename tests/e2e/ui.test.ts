@@ -249,3 +249,18 @@ test("--read-only offers nothing that writes, and does none", async () => {
 	expect(body.verbs).not.toContain("rewind");
 	expect((await shown.ask("/api/act", { seen: "x" })).status).toBe(405);
 });
+
+if (process.platform !== "linux")
+	console.log("skipped: a copy that does not fit (a limit for files is set with prlimit)");
+
+test.skipIf(process.platform !== "linux")("a copy is a new file, whole or not at all", async () => {
+	const file = join(root, "history.html");
+	const small = await run(here, ["export", file], undefined, ["prlimit", "--fsize=20000"]);
+	expect(small).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot be written (EFBIG)") });
+	expect(await stat(file).catch(({ code }) => code)).toBe("ENOENT");
+	expect(await run(here, ["export", file])).toMatchObject({ code: 0, stdout: expect.stringContaining(file) });
+	const before = await readFile(file);
+	expect(await run(here, ["export", file])).toMatchObject({ code: 4 });
+	expect(await readFile(file)).toEqual(before);
+	expect(await run(here, ["export", `${file}.2`, "--session", "gone"])).toMatchObject({ code: 3 });
+});

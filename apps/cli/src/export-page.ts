@@ -1,11 +1,9 @@
 /** `reyn export`: a copy of the page as one file, which shows what a history was without a server. */
-import { rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { layoutOf, type SessionScope } from "@reyn/runtime";
 import { copyPage } from "@reyn/ui";
-import { codeOf } from "@reyn/wal";
 import { type Globals, openForReading, stateOf } from "./context.ts";
-import { CliError } from "./exit-code.ts";
+import { writeNew } from "./new-file.ts";
 import { err, out } from "./print.ts";
 
 export interface ExportOptions {
@@ -33,16 +31,4 @@ export async function exportPage(globals: Globals, file: string, { session, n }:
 		out.line(
 			`${path}: ${Math.ceil(Buffer.byteLength(text) / 1024)} KiB, for any browser; whoever has it can read all that is in it`,
 		);
-}
-
-async function writeNew(path: string, text: string): Promise<void> {
-	try {
-		await writeFile(path, text, { flag: "wx", flush: true });
-	} catch (error) {
-		const code = codeOf(error);
-		if (code === "EEXIST") throw new CliError("CLI_REFUSED", `${path} is there already; give another name`);
-		// What was begun is no copy of anything.
-		if (code === "ENOSPC" || code === "EIO") await rm(path, { force: true });
-		throw new CliError("CLI_USAGE", `${path} cannot be written (${code}); give the path of a file`);
-	}
 }

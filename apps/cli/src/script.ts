@@ -9,6 +9,7 @@ import type { Command } from "commander";
 import { type Globals, openForReading, reading } from "./context.ts";
 import { CliError } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
+import { unwritable, writeNew } from "./new-file.ts";
 import { out } from "./print.ts";
 import type { OutputFormat } from "./telling.ts";
 import { groupOf } from "./verbs.ts";
@@ -46,12 +47,8 @@ export function addScriptCommands(
 		.action(async (run: string, file: string | undefined, { force }: { force?: boolean }) => {
 			const { name, source } = await reading(globals(), (runtime) => runtime.scripts.text(run));
 			const path = resolve(file ?? ownName(name));
-			const written = force ? replaceFile(path, source) : writeFile(path, source, { flag: "wx" });
-			await written.catch(({ code }: NodeJS.ErrnoException) => {
-				if (code === "EEXIST")
-					throw new CliError("CLI_REFUSED", `${path} is there already; give another name, or --force`);
-				throw new CliError("CLI_USAGE", `${path} cannot be written (${code}); give the path of a file`);
-			});
+			if (force) await replaceFile(path, source);
+			else await writeNew(path, source, { taken: "give another name, or --force" });
 			print(globals(), { run, path }, [`${path} is the script of ${run}`]);
 		});
 }
@@ -68,8 +65,12 @@ function ownName(name: string): string {
 /** A link in its place is replaced, and not followed. */
 async function replaceFile(path: string, text: string): Promise<void> {
 	const made = `${path}.${randomBytes(6).toString("hex")}.tmp`;
-	await writeFile(made, text, { flag: "wx" });
-	await rename(made, path);
+	try {
+		await writeFile(made, text, { flag: "wx" });
+		await rename(made, path);
+	} catch (error) {
+		throw unwritable(path, error);
+	}
 }
 
 async function watch(globals: Globals, run: string, format: OutputFormat): Promise<number> {

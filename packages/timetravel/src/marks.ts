@@ -21,7 +21,7 @@ export interface Columns {
 	readonly allKinds: readonly Mark["kind"][];
 }
 
-/** Checkpoints in the order of their seqs. What is appended is kept as it is given, without a copy. */
+/** Checkpoints in the order of their seqs. Columns are kept as they are given, without a copy. */
 export class Marks implements Iterable<Mark> {
 	readonly #pieces: (Columns | Mark[])[] = [];
 	/** How many come before each piece. */
@@ -67,7 +67,7 @@ export class Marks implements Iterable<Mark> {
 		this.#length++;
 	}
 
-	/** Adds those that come behind all others. They may not change any more. */
+	/** Adds those that come behind all others. */
 	append(marks: Marks): void {
 		for (const piece of marks.#pieces) {
 			this.#add(Array.isArray(piece) ? [...piece] : piece);

@@ -1,5 +1,4 @@
 /** The commands of a chat: the verbs of `@reyn/operator`, and a few of its own. All that they ask of the runtime is asked here. */
-import { writeFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import {
 	carryOut,
@@ -22,10 +21,10 @@ import {
 	type SessionScope,
 	type StateDiff,
 } from "@reyn/runtime";
-import { codeOf } from "@reyn/wal";
 import type { Globals } from "../context.ts";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
+import { writeNew } from "../new-file.ts";
 import type { Line } from "../print.ts";
 import { readSlash, type Slashed, usage } from "../slash.ts";
 import { slash } from "../suggest.ts";
@@ -251,14 +250,10 @@ async function exportTalk({ runtime, face, scope }: At, file: string): Promise<v
 		format: ["md", "html", "jsonl"].includes(ending) ? ending : "text",
 	});
 	const said = await transcript.read(runtime, given);
-	try {
-		await writeFile(path, `${transcript.lines(said, slash, given).join("\n")}\n`, { flag: "wx" });
-	} catch (error) {
-		const code = codeOf(error);
-		if (code === "EEXIST")
-			throw new CliError("CLI_REFUSED", `${path} is there already; give another name: /export <file>`);
-		throw new CliError("CLI_USAGE", `${path} cannot be written (${code}); give the path of a file: /export <file>`);
-	}
+	await writeNew(path, `${transcript.lines(said, slash, given).join("\n")}\n`, {
+		taken: "give another name: /export <file>",
+		impossible: "give the path of a file: /export <file>",
+	});
 	face.say([`what was said is in ${path}`]);
 }
 

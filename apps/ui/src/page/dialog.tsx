@@ -37,6 +37,17 @@ export function Dialog({ title, isHeld = false, children, onClosed }: DialogProp
 	);
 }
 
+/** The one button of a dialog that only shows something. */
+export function Close() {
+	return (
+		<div class="buttons">
+			<button type="button" data-first onClick={closeDialog}>
+				Close
+			</button>
+		</div>
+	);
+}
+
 export const isDialogOpen = (): boolean => document.querySelector("dialog[open]") !== null;
 
 export const closeDialog = (): void => document.querySelector<HTMLDialogElement>("dialog[open]")?.close();

@@ -1,5 +1,5 @@
 /** The keys, and a switch for them. */
-import { closeDialog, Dialog } from "./dialog.tsx";
+import { Close, Dialog } from "./dialog.tsx";
 import { areKeysOn, isSheetOpen, keys } from "./keys.ts";
 
 const names: Readonly<Record<string, string>> = {
@@ -51,11 +51,7 @@ export function KeySheet() {
 				/>
 				Single letters do something
 			</label>
-			<div class="buttons">
-				<button type="button" data-first onClick={closeDialog}>
-					Close
-				</button>
-			</div>
+			<Close />
 		</Dialog>
 	);
 }

@@ -1,9 +1,8 @@
 /** The moment that is looked at: where it lies, and five views of it. */
 import { computed, signal } from "@preact/signals";
-import type { Ask } from "../server/asks.ts";
 import * as asks from "../server/asks.ts";
 import { read } from "./api.ts";
-import { Ask as AskBox } from "./ask.tsx";
+import { Ask } from "./ask.tsx";
 import { Changes } from "./changes.tsx";
 import { Conversation, shownMessages } from "./conversation.tsx";
 import { Json } from "./json.tsx";
@@ -56,7 +55,7 @@ export const moment = computed((): Entry | undefined => {
 });
 
 /** What `which` shows of the selected moment, while it is that which is shown. */
-const view = <T,>(which: Tab, ask: (seq: number) => Ask, isOfNow: boolean) =>
+const view = <T,>(which: Tab, ask: (seq: number) => asks.Ask, isOfNow: boolean) =>
 	reading<T>(() => {
 		const seq = selected.value;
 		if (tab.value !== which || seq === undefined) return undefined;
@@ -100,7 +99,7 @@ export function Moment() {
 			>
 				<View />
 			</div>
-			{tab.value === "conversation" && <AskBox />}
+			{tab.value === "conversation" && <Ask />}
 		</main>
 	);
 }

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import * as asks from "../server/asks.ts";
 import { read } from "./api.ts";
-import { closeDialog, Dialog } from "./dialog.tsx";
+import { Close, Dialog } from "./dialog.tsx";
 import { isRead, tip } from "./log.ts";
 import { reading } from "./reading.ts";
 import type { Spend, Total } from "./shapes.ts";
@@ -51,11 +51,8 @@ export function SpendDialog() {
 		>
 			{error !== undefined && <p class="refused">{error}</p>}
 			{value && <Sums of={value} />}
-			<div class="buttons">
-				<button type="button" data-first onClick={closeDialog}>
-					Close
-				</button>
-			</div>
+			{!value && error === undefined && <p class="quiet waiting">reading …</p>}
+			<Close />
 		</Dialog>
 	);
 }
