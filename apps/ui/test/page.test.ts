@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { AxeBuilder } from "@axe-core/playwright";
+import { offlineModel } from "@reyn/offline-model";
 import { openRuntime, RuntimeError, type RuntimeEvent, type RuntimeOptions } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
 import type { Browser, BrowserContext, Page } from "playwright-core";
@@ -224,6 +225,38 @@ describe("a person", () => {
 		await page.getByRole("group", { name: "Which?" }).waitFor({ state: "detached" });
 		await house.writer.idle();
 		expect(await house.writer.scripts.result(run)).toEqual(["that", "because"]);
+	});
+
+	test("drags the point at which a script is killed, and sees what going on would cost; nothing is written", async () => {
+		const source = `export default async (ctx) => { for (const one of ["a", "b", "c"]) await ctx.agent("Say " + one); };`;
+		const { run, end } = await house.writer.scripts.start({ name: "three.ts", source }, undefined);
+		await end;
+		const { tip } = house.writer.wal;
+		const { started } = house.writer.scripts.list().find((each) => each.run === run) ?? {};
+		const options = { state: house.state, model: offlineModel(), tools: [], readOnly: "as recovered" } as const;
+		const ahead: Subject["ahead"] = async (use) => {
+			await using runtime = await openRuntime(options);
+			return await use(runtime);
+		};
+		await using shown = await show({}, { ...house, subject: { ...house.subject, ahead } });
+		const { page, wrong } = shown;
+		await page.getByText("Scripts that are over").click();
+		const card = page.locator("article", { hasText: run });
+		await card.getByText("What a crash would have cost").click();
+		await card.getByText("as it is now").waitFor();
+		expect(await card.locator("ol").textContent()).not.toContain("to be made");
+		const slider = page.getByLabel(`Crash point of script run ${run}`);
+		await slider.focus();
+		await page.keyboard.press("Home");
+		await card.getByText(`killed behind #${started}, after 0 of 3 calls`).waitFor();
+		await expect.poll(() => card.locator("ol").textContent()).not.toContain("recalled");
+		await page.keyboard.press("ArrowRight");
+		await card.getByText("after 1 of 3 calls").waitFor();
+		const at = Number(/#(\d+)/.exec((await card.locator(".meter").textContent()) ?? "")?.[1]);
+		const { saved, toPay, percentFree } = await house.writer.scripts.explain(run, { at });
+		expect(Math.min(saved, toPay)).toBeGreaterThan(0);
+		await card.getByText(`${percentFree} % free: ${saved} tokens recalled, ${toPay} to pay`).waitFor();
+		expect([wrong, house.writer.wal.tip]).toEqual([[], tip]);
 	});
 
 	deepTest("runs a step of a plan again, with all that depends on it, and sees before what it took", async () => {

@@ -107,6 +107,7 @@ describe("a run of a script", () => {
 		["script list", {}, /^r[0-9a-f]{8} {2}completed {2}.* {2}asks\.ts$/, undefined],
 		["script show", { run: "" }, /^✓ ask Well\?.*\nasks\.ts: completed/, undefined],
 		["script explain", { run: "" }, /^#\d+ {2}hit {2}ask Well\?/, undefined],
+		["script explain", { run: "", at: "@" }, /^#\d+ {2}hit {2}ask Well\?/, undefined],
 		[
 			"script explain",
 			{ run: "", script: { name: "asks.ts", source: "export default (ctx) => ctx.agent('a');" } },

@@ -47,6 +47,7 @@ export {
 	checkScript,
 	type ScriptAttempt,
 	type ScriptEnd,
+	type ScriptPreview,
 	type ScriptResume,
 	type ScriptRunEntry,
 	type Scripts,

@@ -140,6 +140,52 @@ filesTest("what is proven durable stands in a file of its own")(
 	60_000,
 );
 
+test("a preview of a crash at any record of a run, and of its edit, is what the resume behind that crash does and pays", async () => {
+	const work = (last: string) =>
+		script(`
+		const plan = await ctx.agent("plan");
+		const parts = await ctx.parallel(["north", "south", "west"].map((side) => () => ctx.agent("look at " + side)));
+		await ctx.tool("pay", { what: plan });
+		return ctx.agent("${last} " + parts.join(", "));
+	`);
+	const first = await open(project, { model: echo(), tools: [till()] });
+	const { run } = await runToEnd(first.runtime, work("sum up"));
+	expect(await resumeToEnd(first.runtime, run, { script: work("rhyme") })).toMatchObject({ status: "completed" });
+	await first.runtime.close();
+	const lines = await linesOf(project.state);
+	const begun = lines.findIndex((line, i) => i > 0 && parseRecord(line).kind === "script_started");
+	const whole = await open(project, { readOnly: true, model: echo(), tools: [till()] });
+
+	const costs = new Set<number>();
+	for (const at of pointsOf(begun, lines.length - 1, 4)) {
+		const { toPay, saved, unknown, calls } = await whole.runtime.scripts.explain(run, { at });
+		const place = await cutAfter(at + 1);
+		const ahead = await open(place, { readOnly: "as recovered", model: echo(), tools: [till()] });
+		// What is assumed of calls that are not recorded is as it happened, so their names may differ.
+		const states = (all: typeof calls) =>
+			all.map(({ lane, at, state, seq, saved }) => ({ lane, at, state, seq, saved }));
+		expect(states(calls), `at #${at}`).toEqual(states((await ahead.runtime.scripts.explain(run)).calls));
+		await ahead.runtime.close();
+		const { runtime } = await open(place, { model: echo(), tools: [till()] });
+		expect(await resumeToEnd(runtime, run)).toMatchObject({ status: "completed" });
+		const { paid, replayed } = runtime.meter;
+		expect({ toPay, saved, unknown }, `at #${at}`).toEqual({ toPay: paid.tokens, saved: replayed.tokens, unknown: 0 });
+		await runtime.close();
+		await removeState(place.state);
+		costs.add(paid.tokens);
+	}
+	if (isDeep) expect([...costs].sort((a, b) => a - b)).toEqual([0, 11, 22, 33, 44, 55]);
+	expect(costs.size).toBeGreaterThan(1);
+	await expect(whole.runtime.scripts.explain(run, { at: begun - 1 })).rejects.toMatchObject({
+		code: "RUNTIME_UNKNOWN_SCRIPT_RUN",
+		message: `there is no script run "${run}" at #${begun - 1}; there are none`,
+	});
+	await expect(whole.runtime.scripts.explain(run, { at: lines.length })).rejects.toMatchObject({
+		code: "TIMETRAVEL_OUT_OF_RANGE",
+	});
+	await whole.runtime.close();
+}, 60_000);
+
 test("an effect that was under way is made again under the same key, or as the policy says", async () => {
 	const keys: (string | undefined)[] = [];
 	const first = await open(project, {

@@ -4,12 +4,11 @@ import { confirm } from "./confirm.tsx";
 import { GoOn } from "./go-on.tsx";
 import { pillOf } from "./pill.ts";
 import { Steps } from "./plan-steps.tsx";
-import { Question } from "./question.tsx";
+import { OverScripts, ScriptCard } from "./scripts.tsx";
 import { server } from "./session.ts";
-import type { Explanation, Plan, PlanSteps, RunView, ScriptRun, SkillRun } from "./shapes.ts";
+import type { Plan, PlanSteps, SkillRun } from "./shapes.ts";
 import { Text } from "./text.tsx";
 import { Unfolded } from "./unfolded.tsx";
-import { counted } from "./words.ts";
 import { work } from "./work.ts";
 
 export function Flight() {
@@ -47,6 +46,7 @@ function All() {
 			{skills.map((each) => (
 				<SkillCard key={each.run} of={each} />
 			))}
+			<OverScripts />
 		</>
 	);
 }
@@ -77,96 +77,6 @@ function PlanCard({ of: { plan, goal, status, finished, size, tokens } }: { read
 			)}
 			<Discard verb="plan discard" given={{ id: plan }} what={`plan ${plan}`} />
 		</article>
-	);
-}
-
-function ScriptCard({ of: { run, name, questions } }: { readonly of: ScriptRun }) {
-	return (
-		<article class="work">
-			<h3>
-				script <Text of={run} />{" "}
-				<span class={pillOf(questions.length > 0 ? "asks" : "open")}>{questions.length > 0 ? "asks" : "open"}</span>
-			</h3>
-			<p>
-				<code>
-					<Text of={name} />
-				</code>
-			</p>
-			{questions.map((each) => (
-				<Question key={each.seq} run={run} of={each} />
-			))}
-			<Unfolded
-				name="Calls"
-				read={(signal) => read<RunView>("script show", { run }, signal)}
-				shown={({ calls }) => <Calls of={calls} words={became} />}
-			/>
-			{server.value?.verbs.includes("script explain") && (
-				<Unfolded
-					name="What going on would cost"
-					read={(signal) => read<Explanation>("script explain", { run }, signal)}
-					shown={(explanation) => <Price of={explanation} />}
-				/>
-			)}
-			{questions.length === 0 && server.value?.holder === null && (
-				<GoOn verb="script resume" given={{ run }} name="Go on" label={`Go on with script run ${run}`} />
-			)}
-		</article>
-	);
-}
-
-type Words = Readonly<Record<string, string>>;
-
-/** What became of a call. */
-const became: Words = {
-	...{ hit: "recalled", live: "made", calling: "under way", kept: "recorded", in_doubt: "in doubt" },
-	retrying: "tried again",
-};
-
-/** What would become of one. */
-const becomes: Words = { hit: "recalled", live: "to be made", again: "asked again", in_doubt: "in doubt" };
-
-function Calls({ of, words }: { readonly of: RunView["calls"]; readonly words: Words }) {
-	if (of.length === 0) return <p class="quiet">It made no call yet.</p>;
-	return (
-		<ol class="steps-of">
-			{of.map(({ lane, at, kind, label, state, tokens }) => (
-				<li key={`${lane} ${at}`}>
-					{kind} <Text of={label} />{" "}
-					<span class={pillOf(state)}>
-						{kind === "ask" && (state === "in_doubt" || state === "calling") ? "not answered" : (words[state] ?? state)}
-					</span>
-					{tokens !== undefined && <span class="quiet"> {tokens.toLocaleString("en")} tokens</span>}
-				</li>
-			))}
-		</ol>
-	);
-}
-
-function Price({ of: { calls, saved, guessed, toPay, unknown, isWhole, unreached } }: { readonly of: Explanation }) {
-	const isLeast = guessed > 0 || !isWhole || unreached.length > 0;
-	return (
-		<>
-			<p>
-				{saved.toLocaleString("en")} tokens recalled, {isLeast && "at least "}
-				{toPay.toLocaleString("en")} to pay
-				{unknown > 0 && `, and ${counted(unknown, "call")} of unknown price`}
-			</p>
-			<Calls
-				words={becomes}
-				of={calls.map(({ toPay: tokens, ...call }) => ({ ...call, ...(tokens ? { tokens } : {}) }))}
-			/>
-			{unreached.length > 0 && (
-				<p class="quiet">
-					Made before, and not come to here:{" "}
-					{unreached
-						.slice(0, 5)
-						.map(({ seq }) => `#${seq}`)
-						.join(", ")}
-					{unreached.length > 5 && ` and ${unreached.length - 5} more`}. Where an answer comes otherwise it may be made
-					again.
-				</p>
-			)}
-		</>
 	);
 }
 

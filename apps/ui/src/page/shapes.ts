@@ -122,6 +122,8 @@ export interface ScriptRun {
 	readonly run: string;
 	readonly name: string;
 	readonly script: string;
+	readonly status: string;
+	readonly started: number;
 	readonly questions: readonly OpenQuestion[];
 }
 
@@ -203,7 +205,7 @@ export interface PlanSteps {
 	}[];
 }
 
-interface ScriptCall {
+export interface ScriptCall {
 	readonly lane: string;
 	readonly at: number;
 	readonly kind: string;
@@ -217,11 +219,12 @@ export interface RunView {
 }
 
 export interface Explanation {
-	readonly calls: readonly (ScriptCall & { readonly toPay?: number })[];
+	readonly calls: readonly (ScriptCall & { readonly seq?: number; readonly saved: number; readonly toPay?: number })[];
 	readonly saved: number;
 	readonly guessed: number;
 	readonly toPay: number;
 	readonly unknown: number;
+	readonly percentFree?: number;
 	readonly isWhole: boolean;
 	readonly unreached: readonly { readonly seq: number; readonly label: string }[];
 }

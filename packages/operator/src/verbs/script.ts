@@ -3,6 +3,7 @@ import { callsOf, emptyRunView, nextRunView, type ScriptResume } from "@reyn/run
 import { z } from "zod";
 import { explanationLines, runLines, scriptViewLines, verificationLines } from "../lines/script.ts";
 import { choice, flag, type Given, option, type Param, text, word } from "../param.ts";
+import { parseRef } from "../refs.ts";
 import { explanationShape, list, scriptRunShape, scriptText, scriptViewShape, verificationShape } from "../shapes.ts";
 import { readVerb, workVerb } from "../verb.ts";
 import { session } from "./ref.ts";
@@ -55,15 +56,23 @@ export const scriptShow = readVerb({
 });
 
 const howTo = { script, args: args("other arguments"), reuse, isolate };
+const at = option(
+	"ref",
+	"as if all had been killed at that moment, and nothing after it written",
+	z.string().optional(),
+);
 
 export const scriptExplain = readVerb({
 	name: "script explain",
 	summary: "what a resume would recall and what call, and what it costs; nothing is called",
-	params: { run, ...howTo },
+	params: { run, ...howTo, at },
 	example: "r395df1eb review.ts",
 	result: explanationShape,
 	at: "as recovered",
-	read: ({ scripts }, { run, ...how }) => scripts.explain(run, how),
+	async read(runtime, { run, at, ...how }) {
+		const seq = at === undefined ? undefined : await parseRef(at, runtime);
+		return runtime.scripts.explain(run, { ...how, at: seq });
+	},
 	lines: explanationLines,
 });
 

@@ -81,6 +81,15 @@ export interface ScriptResume extends ScriptAttempt {
 	readonly whenInDoubt?: InDoubtPolicy | undefined;
 }
 
+/** What a preview of a resume assumes. */
+export interface ScriptPreview extends ScriptResume {
+	/**
+	 * Preview what a resume would do had all been killed when this record was the last one: of what came after it only the prices count.
+	 * An effect whose outcome only another line of history knows is in doubt then. Default: as all is now.
+	 */
+	readonly at?: Seq | undefined;
+}
+
 /** How this attempt at a run ended. */
 export type ScriptEnd =
 	| { readonly status: "completed"; readonly result: unknown }
@@ -173,7 +182,7 @@ export class Scripts {
 	async answer(run: string, text: string, to?: Seq): Promise<StartedScript> {
 		this.#kernel.assertOpen();
 		const session = this.#ownerOf(run);
-		runOf(session, run);
+		runOf(session.view, run);
 		const { seq } = questionFor(openIn(session.view, run), run, text, to);
 		const live = this.#live.get(run);
 		const questions = live?.questions ?? new LiveQuestions();
@@ -198,7 +207,7 @@ export class Scripts {
 			const resumed = scriptResumed({
 				run,
 				...(await this.#keep(version)),
-				reuse: how.reuse ?? runOf(session, run).reuse ?? "prefix",
+				reuse: how.reuse ?? runOf(session.view, run).reuse ?? "prefix",
 			});
 			await session.log.append(resumed, scopeOf(session, run)).durable;
 			return { ...version, attempt: how, whenInDoubt: how.whenInDoubt };
@@ -215,20 +224,28 @@ export class Scripts {
 		await this.#checked(this.#ownerOf(run), run, how);
 	}
 
-	/** What {@link resume} would do and cost. Reads only. @throws as {@link check} does without `strict` */
-	explain(run: string, how: ScriptResume = {}): Promise<Explanation> {
+	/**
+	 * What {@link resume} would do and cost, now or after a crash at a moment that has passed. Reads only.
+	 *
+	 * @throws as {@link check} does without `strict`; RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN` also where there was no such run then;
+	 * TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
+	 */
+	explain(run: string, how: ScriptPreview = {}): Promise<Explanation> {
 		return this.#explainFrom(run, how, "to go on");
 	}
 
-	async #explainFrom(run: string, how: ScriptResume, as: As): Promise<Explanation> {
+	async #explainFrom(run: string, { at, ...how }: ScriptPreview, as: As): Promise<Explanation> {
 		const session = this.#ownerOf(run);
-		const found = runOf(session, run);
-		this.#assertKept(session, run);
-		const { module, args } = await this.#versionOf(session, run, how);
-		const memo = await this.#memoOf(session, run, as);
-		await this.#learn(memo, session, run);
+		const now = runOf(session.view, run);
+		this.#assertKept(now, run);
+		const found = at === undefined ? now : runOf(await this.#kernel.timeline.at(at, session.scope), run, at);
+		const { module, args } = await this.#versionOf(found, run, how);
+		const memo = await this.#memoOf(session, run, as, at);
+		if (at === undefined) await this.#learn(memo, session, run);
 		memo.begin({ run, ...module.version, args: versionOf(argsText(args)), reuse: how.reuse });
-		const { result, ...explanation } = await this.#explain(session, run, { module, args, attempt: how }, memo, found);
+		const ready = { module, args, attempt: how };
+		const whole = at === undefined ? [] : [await this.#memoOf(session, run)];
+		const { result, ...explanation } = await this.#explain(session, run, ready, memo, found, whole);
 		return explanation;
 	}
 
@@ -239,9 +256,9 @@ export class Scripts {
 	 */
 	async verify(run: string, script?: ScriptText, attempt: Pick<ScriptAttempt, "isolate"> = {}): Promise<Verification> {
 		const session = this.#ownerOf(run);
-		const found = runOf(session, run);
+		const found = runOf(session.view, run);
 		this.#assertWhole(session, run);
-		const { module, args } = await this.#versionOf(session, run, { script, ...attempt });
+		const { module, args } = await this.#versionOf(found, run, { script, ...attempt });
 		const memo = await this.#memoOf(session, run, "as it was");
 		const { result, ...explanation } = await this.#explain(session, run, { module, args, attempt }, memo, found);
 		const divergences = [...explanation.divergences];
@@ -265,7 +282,7 @@ export class Scripts {
 	async *watch(run: string, signal: AbortSignal): AsyncGenerator<ScriptEvent> {
 		const session = this.#ownerOf(run);
 		const { wal, timeline } = this.#kernel;
-		const { status, started } = runOf(session, run);
+		const { status, started } = runOf(session.view, run);
 		const { lineage } = timeline;
 		const { tip } = lineage;
 		const range = { after: Math.max(started, wal.first) - 1, scope: scopeOf(session, run) };
@@ -283,13 +300,13 @@ export class Scripts {
 
 	/** The text that a run has now. @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN`, `RUNTIME_SCRIPT_LOST` */
 	async text(run: string): Promise<ScriptText> {
-		const { name, script } = runOf(this.#ownerOf(run), run);
+		const { name, script } = runOf(this.#ownerOf(run).view, run);
 		return { name, source: await this.#files.readScript(script) };
 	}
 
 	/** The result of a completed run; undefined if it is not completed, or returned nothing. @throws as {@link text} does */
 	async result(run: string): Promise<unknown> {
-		const { result } = runOf(this.#ownerOf(run), run);
+		const { result } = runOf(this.#ownerOf(run).view, run);
 		return result === undefined ? undefined : this.#files.readResult(result);
 	}
 
@@ -437,6 +454,7 @@ export class Scripts {
 		{ module, args, attempt }: Ready,
 		memo: ScriptMemo,
 		{ status, name, started }: ScriptRun,
+		whole: readonly ScriptMemo[] = [],
 	): Promise<Explanation & { readonly result?: unknown }> {
 		const others = Object.entries(session.view.get(scriptRuns))
 			.filter(([id, each]) => id !== run && each.name === name && each.started < started)
@@ -454,16 +472,17 @@ export class Scripts {
 			isolate,
 			watchTimeSlice,
 			memo,
-			earlier: await Promise.all(others.map(([id]) => this.#memoOf(session, id))),
+			earlier: [...whole, ...(await Promise.all(others.map(([id]) => this.#memoOf(session, id))))],
 			isOver: status === "completed",
 		});
 	}
 
 	/** The script and arguments that a resume would run. @throws as {@link check} does */
 	async #checked(session: Session, run: string, how: ScriptResume): Promise<Version> {
-		this.#assertKept(session, run);
-		const version = await this.#versionOf(session, run, how);
-		this.#assertTold(version, runOf(session, run));
+		const found = runOf(session.view, run);
+		this.#assertKept(found, run);
+		const version = await this.#versionOf(found, run, how);
+		this.#assertTold(version, found);
 		if (!how.strict) return version;
 		this.#assertWhole(session, run);
 		const { divergences } = await this.#explainFrom(run, how, "as it was");
@@ -471,8 +490,7 @@ export class Scripts {
 		return version;
 	}
 
-	async #versionOf(session: Session, run: string, { script, args, ...attempt }: ScriptResume): Promise<Version> {
-		const found = runOf(session, run);
+	async #versionOf(found: ScriptRun, run: string, { script, args, ...attempt }: ScriptResume): Promise<Version> {
 		if (script && script.name !== found.name)
 			throw new RuntimeError(
 				"RUNTIME_SCRIPT_OTHER",
@@ -505,7 +523,10 @@ export class Scripts {
 		}
 	}
 
-	/** The recorded steps of a run on the current line of history. `as` says whether the failures that ended it count or are forgotten. */
+	/**
+	 * The recorded steps of a run on the line of history that ends at `through`. `as` says whether the failures that ended it count or are
+	 * forgotten.
+	 */
 	async #memoOf(
 		session: Session,
 		run: string,
@@ -513,9 +534,9 @@ export class Scripts {
 		through = this.#kernel.wal.tip,
 	): Promise<ScriptMemo> {
 		const { wal, timeline } = this.#kernel;
-		const { lineage } = timeline;
+		const line = timeline.lineage.path(through, scopeOf(session, run));
 		const memo = new ScriptMemo();
-		const { started } = runOf(session, run);
+		const { started } = runOf(session.view, run);
 		const kinds = [...journalRecords, ...scriptRecords].map(({ kind }) => kind);
 		const range = {
 			after: Math.max(started, wal.first) - 1,
@@ -525,7 +546,7 @@ export class Scripts {
 		};
 		let end: WalRecord | undefined;
 		for await (const record of wal.read(range)) {
-			if (!lineage.isActive(record)) continue;
+			if (!line.has(record)) continue;
 			if (end) memo.record(end);
 			end = scriptFailed.is(record) ? record : undefined;
 			if (!end) memo.record(record);
@@ -543,14 +564,13 @@ export class Scripts {
 
 	/** @throws RuntimeError `RUNTIME_SCRIPT_PRUNED` when records of the run were collected: a strict check cannot tell what was there */
 	#assertWhole(session: Session, run: string): void {
-		const { started } = runOf(session, run);
+		const { started } = runOf(session.view, run);
 		const { first } = this.#kernel.wal;
 		if (started < first) throw pruned(run, started, first, "what it did cannot be compared");
 	}
 
 	/** @throws RuntimeError `RUNTIME_SCRIPT_PRUNED` when the calls of a completed run were collected. Those of any other hold the log. */
-	#assertKept(session: Session, run: string): void {
-		const { started, status } = runOf(session, run);
+	#assertKept({ started, status }: ScriptRun, run: string): void {
 		const { first } = this.#kernel.wal;
 		if (started < first && status === "completed")
 			throw pruned(
@@ -710,14 +730,15 @@ const busy = (run: string, why: string): RuntimeError =>
 	new RuntimeError("RUNTIME_SCRIPT_RUNS", `the script run ${run} ${why}; wait until that is over`, { run });
 
 /** @throws RuntimeError `RUNTIME_UNKNOWN_SCRIPT_RUN` */
-function runOf(session: Session, run: string): ScriptRun {
-	const runs = session.view.get(scriptRuns);
+/** @param at the moment of the state; undefined: now */
+function runOf(view: View, run: string, at?: Seq): ScriptRun {
+	const runs = view.get(scriptRuns);
 	const found = Object.hasOwn(runs, run) ? runs[run] : undefined;
 	if (found) return found;
 	const known = Object.keys(runs);
 	throw new RuntimeError(
 		"RUNTIME_UNKNOWN_SCRIPT_RUN",
-		`there is no script run "${run}"; there are ${known.join(", ") || "none"}`,
+		`there is no script run "${run}"${at === undefined ? "" : ` at #${at}`}; there are ${known.join(", ") || "none"}`,
 		{ run, known },
 	);
 }
