@@ -26,6 +26,11 @@ const benches: Readonly<Record<string, Bench>> = {
 		{ records: [30_000, 1_000_000], sessions: 1000, rounds: 7 },
 		async () => (await import("./open.ts")).benchOpen,
 	),
+	page: bench(
+		"page",
+		{ records: [100_000], branches: 200, rounds: 5, prompts: 500 },
+		async () => (await import("./page.ts")).benchPage,
+	),
 	recovery: bench(
 		"recovery",
 		{ records: 1_000_000, rounds: 7 },

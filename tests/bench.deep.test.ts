@@ -38,6 +38,22 @@ test("`pnpm bench snapshot --json` prints one document with a row for each conte
 }, 120_000);
 
 test.runIf(process.env.REYN_BUILT === "1")(
+	"`pnpm bench page --json` prints one document with what the page takes of a machine and a verdict for each goal",
+	async () => {
+		const report = JSON.parse(
+			await bench("page", "--records", "300", "--branches", "3", "--rounds", "1", "--prompts", "3", "--json"),
+		);
+		expect(report).toMatchObject({ bench: "page", rounds: 1, rows: [{ branches: 4, seenMs: { of: 3 } }] });
+		const { rowsMs, emptyRowsMs, rowsInDom, firstAnswerKiB, keyMs, frameMs, taskMs, farMs, serverMiB, seenMs } =
+			report.rows[0];
+		const all = [rowsMs, emptyRowsMs, rowsInDom, firstAnswerKiB, keyMs, frameMs, taskMs, farMs, serverMiB, seenMs.p99];
+		for (const each of all) expect(each).toBeGreaterThan(0);
+		expect(report.goals).toHaveLength(8);
+	},
+	120_000,
+);
+
+test.runIf(process.env.REYN_BUILT === "1")(
 	"`pnpm bench start --json` prints one document with a row for each command and a verdict for each goal",
 	async () => {
 		const report = JSON.parse(await bench("start", "--rounds", "1", "--json"));

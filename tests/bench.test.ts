@@ -15,6 +15,7 @@ test("`pnpm bench --help` names the benches, and an unknown one is refused with 
 	expect(help).toContain("pnpm bench append");
 	expect(help).toContain("pnpm bench checkout");
 	expect(help).toContain("pnpm bench open");
+	expect(help).toContain("pnpm bench page");
 	expect(help).toContain("pnpm bench recovery");
 	expect(help).toContain("pnpm bench resume");
 	expect(help).toContain("pnpm bench snapshot");

@@ -181,11 +181,15 @@ class Tally {
 	readonly #runs = new Set<string>();
 	#records = 0;
 	#turns = 0;
+	/** A log gives equal scopes as one object: most records need no name. */
+	#last: Scope | undefined;
 
 	add(record: WalRecord): void {
 		const { agent, session, run } = record.scope;
 		this.#records++;
 		if (userPrompt.is(record)) this.#turns++;
+		if (record.scope === this.#last) return;
+		this.#last = record.scope;
 		if (agent !== undefined && session !== undefined)
 			this.sessions.set(scopeKey({ agent, session }), { agent, session });
 		if (run !== undefined) this.#runs.add(run);

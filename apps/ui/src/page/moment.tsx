@@ -180,7 +180,7 @@ function View() {
 	if (value === undefined) return <p class="quiet waiting">reading …</p>;
 	switch (tab.value) {
 		case "conversation":
-			return <Conversation key={key} of={value as Transcript} />;
+			return <Conversation of={value as Transcript} />;
 		case "changes":
 			return <Changes of={value as Diff} isToNow={compared.value === undefined} />;
 		case "log":
