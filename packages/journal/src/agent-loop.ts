@@ -81,9 +81,10 @@ export async function agentLoop(
 		const reply = await askModel(lane, model, request, onText, retry, name);
 		usage = sum(usage, reply.usage);
 		await options.onReply?.(reply, round);
-		const { text, toolCalls } = reply;
+		const { text, toolCalls, echo } = reply;
 		const end = { reply, rounds: round + 1, usage };
-		messages.push({ role: "assistant", text, toolCalls });
+		const told = echo === undefined ? {} : { echo: { model: model.id, parts: echo } };
+		messages.push({ role: "assistant", text, toolCalls, ...told });
 		if (toolCalls.length === 0) {
 			const lacks = options.mend?.(reply);
 			if (lacks === undefined) return end;
@@ -129,10 +130,14 @@ function endOf(calls: readonly HandedOver[], mayMend: boolean): HandedOver | und
 	return taken ?? calls.find(({ failed }) => failed) ?? (mayMend ? undefined : calls.at(-1));
 }
 
-const sum = (a: Usage, b: Usage): Usage => ({
-	inputTokens: a.inputTokens + b.inputTokens,
-	outputTokens: a.outputTokens + b.outputTokens,
-});
+function sum(a: Usage, b: Usage): Usage {
+	const cached = (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0);
+	return {
+		inputTokens: a.inputTokens + b.inputTokens,
+		outputTokens: a.outputTokens + b.outputTokens,
+		...(cached > 0 ? { cachedInputTokens: cached } : {}),
+	};
+}
 
 const stillAsking = (maxTurns: number): Error =>
 	new JournalError(

@@ -22,6 +22,8 @@ export { type StepReport, stepOutcomes } from "./outcomes.ts";
 export { type Payment, Payments } from "./payments.ts";
 export type { GatedCall, Verdict } from "./permit.ts";
 export type {
+	Echo,
+	FinishReason,
 	Json,
 	Message,
 	Model,

@@ -3,7 +3,7 @@ import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { asError, isDropped, isRetryable, issuesOf, JournalError, readable, reasonOf } from "./errors.ts";
 import type { Lane } from "./lane.ts";
-import type { Model, ModelRequest, ToolCall, ToolSpec, Usage } from "./ports.ts";
+import type { FinishReason, Json, Model, ModelRequest, ToolCall, ToolSpec, Usage } from "./ports.ts";
 import { usageSchema } from "./records.ts";
 import { type ModelPolicy, mayPass, type RetryPolicy, retryAfterOf } from "./retry.ts";
 
@@ -12,6 +12,14 @@ export interface ModelReply {
 	readonly text: string;
 	readonly toolCalls: readonly ToolCall[];
 	readonly usage: Usage;
+	/** What the model wants back unchanged with this message. */
+	readonly echo?: Json;
+}
+
+/** An answer as it is recorded: one that was cut was paid for too. */
+interface Answer extends ModelReply {
+	/** Why it is not whole. */
+	readonly cut?: Exclude<FinishReason, "stop">;
 }
 
 /** Six tries, whose pauses add up to about half a minute. A provider's `retryAfterMs` comes before these pauses. */
@@ -41,7 +49,8 @@ const DEFAULT_TIMEOUT_MS = 600_000;
  * @param retry where this call differs from that policy
  * @param round see {@link Step}
  * @throws JournalError `MODEL_UNAVAILABLE` after the last try; `MODEL_ANSWER`, or a WalError `WAL_NOT_JSON` or `WAL_TOO_LARGE`, if
- * the parts are no valid answer (the model is not asked again); what the model threw, if no further try can help
+ * the parts are no valid answer (the model is not asked again); `MODEL_CUT` for an answer that is not whole, which is recorded; what the
+ * model threw, if no further try can help
  */
 export function askModel(
 	lane: Lane,
@@ -55,7 +64,7 @@ export function askModel(
 	const { timeoutMs = DEFAULT_TIMEOUT_MS, ...more }: ModelPolicy = lane.modelPolicy ?? {};
 	const policy = { ...defaultRetry, ...more.retry, ...retry };
 	const asked = askedWith(request);
-	const reply = lane.perform<ModelReply>({
+	const reply = lane.perform<Answer>({
 		kind: "model",
 		name: model.id,
 		args: asked,
@@ -74,8 +83,21 @@ export function askModel(
 	});
 	return reply.then((answer) => {
 		if (!streamed && answer.text) onText?.(answer.text);
+		if (answer.cut !== undefined) throw cutError(model, answer.cut, answer.usage);
 		return answer;
 	});
+}
+
+const cuts: Readonly<Record<Exclude<FinishReason, "stop">, string>> = {
+	length: "at its limit of tokens. Raise that limit, or ask for less at a time",
+	filter: "by a filter of its provider",
+	other: "for a reason that its provider does not say",
+};
+
+/** The error for an answer that is not whole: it is recorded, and none of its tool calls is made. */
+function cutError({ id }: Model, reason: keyof typeof cuts, { outputTokens }: Usage): JournalError {
+	const text = `the answer of ${id} was cut after ${outputTokens} tokens, ${cuts[reason]}. It was paid for, and is not asked for again`;
+	return Object.assign(new JournalError("MODEL_CUT", text, { model: id, reason }), { retryable: false });
 }
 
 /** The error after the last try. It is retryable: whether to ask later is for the caller to decide. */
@@ -108,6 +130,11 @@ export const partSchema = z.discriminatedUnion("type", [
 		call: z.looseObject({ id: z.string().min(1), name: z.string().min(1), args: z.unknown().optional() }),
 	}),
 	z.object({ type: z.literal("usage"), usage: usageSchema }),
+	z.object({
+		type: z.literal("finish"),
+		reason: z.enum(["stop", "length", "filter", "other"]),
+		echo: z.json().optional(),
+	}),
 ]);
 
 async function readReply(
@@ -115,10 +142,11 @@ async function readReply(
 	request: ModelRequest,
 	signal: AbortSignal,
 	onText?: (delta: string) => void,
-): Promise<ModelReply> {
+): Promise<Answer> {
 	let text = "";
 	const toolCalls: ToolCall[] = [];
 	let usage: Usage | undefined;
+	let finish: { readonly reason: FinishReason; readonly echo?: Json | undefined } | undefined;
 	let parts = 0;
 	for await (const given of model.generate(request, { signal })) {
 		signal.throwIfAborted();
@@ -136,11 +164,17 @@ async function readReply(
 			case "usage":
 				if (usage) throw noAnswer(model, parts, "a second usage; there has to be exactly one");
 				usage = part.usage;
+				break;
+			case "finish":
+				if (finish) throw noAnswer(model, parts, "a second finish; there may be one");
+				finish = part;
 		}
 		parts++;
 	}
 	if (!usage) throw Object.assign(new Error(`the answer of ${model.id} broke off before its end`), { retryable: true });
-	return { text, toolCalls, usage };
+	const { reason = "stop", echo } = finish ?? {};
+	if (reason !== "stop") return { text, toolCalls: [], usage, cut: reason };
+	return { text, toolCalls, usage, ...(echo === undefined ? {} : { echo }) };
 }
 
 /** The error for an answer with an invalid part. It is final: another answer would be paid for too, and be no better. */

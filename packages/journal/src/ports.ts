@@ -23,9 +23,24 @@ export interface ModelRequest {
 
 export type Message =
 	| { readonly role: "user"; readonly text: string }
-	| { readonly role: "assistant"; readonly text: string; readonly toolCalls: readonly ToolCall[] }
+	| {
+			readonly role: "assistant";
+			readonly text: string;
+			readonly toolCalls: readonly ToolCall[];
+			readonly echo?: Echo | undefined;
+	  }
 	| { readonly role: "tool"; readonly callId: string; readonly name: string; readonly text: string }
 	| { readonly role: "note"; readonly text: string };
+
+/**
+ * What a model wants back unchanged with its message, such as signed thinking. Only the model that gave it can read it: another one
+ * passes it over.
+ */
+export interface Echo {
+	/** The id of the model. */
+	readonly model: string;
+	readonly parts: Json;
+}
 
 export interface ToolCall {
 	readonly id: string;
@@ -41,16 +56,25 @@ export interface ToolSpec {
 	readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** `text` parts are deltas; a `toolCall` comes whole; exactly one `usage` ends the answer. */
+/** `text` parts are deltas; a `toolCall` comes whole; exactly one `usage` ends the answer, perhaps behind one `finish`. */
 export type ModelPart =
 	| { readonly type: "text"; readonly text: string }
 	| { readonly type: "toolCall"; readonly call: ToolCall }
-	| { readonly type: "usage"; readonly usage: Usage };
+	| { readonly type: "usage"; readonly usage: Usage }
+	| { readonly type: "finish"; readonly reason: FinishReason; readonly echo?: Json | undefined };
+
+/**
+ * Why an answer ended. `stop`: it is whole; an answer without a `finish` is. `length`: at a limit of tokens. `filter`: the provider
+ * held the rest back. `other`: for a reason that nobody knows. What broke off is no answer at all: the model throws.
+ */
+export type FinishReason = "stop" | "length" | "filter" | "other";
 
 /** Tokens of one model call. */
 export interface Usage {
 	readonly inputTokens: number;
 	readonly outputTokens: number;
+	/** So many of `inputTokens` came from a cache, which costs less. Absent: unknown. */
+	readonly cachedInputTokens?: number;
 }
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };

@@ -51,7 +51,13 @@ const identity = {
 	place: place.optional(),
 };
 
-export const usageSchema = z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() });
+const tokens = z.int().nonnegative();
+
+export const usageSchema = z.object({
+	inputTokens: tokens,
+	outputTokens: tokens,
+	cachedInputTokens: tokens.exactOptional(),
+});
 
 /** A stored result: in the record, or beside the log under its hash. */
 const kept = {

@@ -6,6 +6,7 @@ import {
 	Lane,
 	type LoopOptions,
 	type Model,
+	type ModelPart,
 	type ModelRequest,
 	runProgram,
 	stepCompleted,
@@ -152,6 +153,63 @@ describe("an agent", () => {
 			expect(await run(next, tools, {}, log)).toEqual(end);
 			expect(next.asked.length).toBe(says.length - answered);
 		}
+	});
+});
+
+describe("an answer that is not whole", () => {
+	/** Ends each answer with a reason and what it wants back. */
+	function ending(
+		...ends: readonly Extract<ModelPart, { type: "finish" }>[]
+	): Model & { readonly asked: ModelRequest[] } {
+		const asked: ModelRequest[] = [];
+		return {
+			id: "m",
+			asked,
+			async *generate(asking) {
+				const end = ends[asked.push(asking) - 1];
+				yield { type: "text", text: `answer ${asked.length}` };
+				if (asked.length === 1) yield { type: "toolCall", call: { id: "c", name: "pay" } };
+				if (end) yield end;
+				yield { type: "usage", usage: { inputTokens: 10, outputTokens: 3, cachedInputTokens: 4 } };
+			},
+		};
+	}
+
+	test.each(["length", "filter", "other"] as const)(
+		"(%s) is paid once, and none of its calls is made",
+		async (reason) => {
+			const log = new DyingLog();
+			const model = ending({ type: "finish", reason });
+			let paid = 0;
+			const pay = tool("pay", { call: async () => `receipt ${++paid}` });
+			const heard: string[] = [];
+			for (let life = 1; life <= 2; life++)
+				await expect(run(model, [pay], { onText: (text) => void heard.push(text) }, log)).rejects.toMatchObject({
+					code: "MODEL_CUT",
+					retryable: false,
+					detail: { model: "m", reason },
+				});
+			expect([model.asked.length, paid]).toEqual([1, 0]);
+			expect(heard).toEqual(["answer 1", "answer 1"]);
+			expect(log.records.filter((record) => stepCompleted.is(record)).map(({ data }) => data)).toMatchObject([
+				{ usage: { inputTokens: 10, outputTokens: 3, cachedInputTokens: 4 } },
+			]);
+		},
+	);
+
+	test("is none that ends by itself: what it wants back comes back as it was, to that model, across a kill too", async () => {
+		// The process dies when the second answer is to be recorded.
+		const log = new DyingLog(3);
+		const echo = [{ type: "thinking", signature: "é\u2028==" }, null];
+		const killed = ending({ type: "finish", reason: "stop", echo });
+		await expect(run(killed, [tool("pay")], {}, log)).rejects.toThrow("killed");
+		expect(killed.asked[1]?.messages[1]).toMatchObject({ role: "assistant", echo: { model: "m", parts: echo } });
+		log.revive();
+		const model = ending({ type: "finish", reason: "stop" });
+		model.asked.push(request as never);
+		const { usage } = await run(model, [tool("pay")], {}, log);
+		expect(model.asked.slice(1)).toEqual(killed.asked.slice(1));
+		expect(usage).toEqual({ inputTokens: 20, outputTokens: 6, cachedInputTokens: 8 });
 	});
 });
 
