@@ -18,6 +18,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 	operator: ["runtime", "rewind-modes", "plan", "skill-resume", "timetravel", "journal", "wal"],
 	tools: ["journal", "wal"],
 	"offline-model": ["tools", "journal", "wal"],
+	"ai-sdk": ["journal", "wal"],
 	ui: ["operator", "runtime", "wal"],
 	"reyn-site": [],
 	cli: [
@@ -26,6 +27,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 		"runtime",
 		"tools",
 		"offline-model",
+		"ai-sdk",
 		"rewind-modes",
 		"plan",
 		"skill-resume",
@@ -38,7 +40,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 
 /** What tests alone may have besides: a package at the side, which nothing of theirs needs. */
 const allowedInTests: Readonly<Record<string, readonly string[]>> = {
-	runtime: ["tools", "offline-model"],
+	runtime: ["tools", "offline-model", "ai-sdk"],
 	operator: ["tools", "offline-model"],
 	ui: ["tools", "offline-model"],
 };

@@ -30,6 +30,7 @@ const guides = section("Guides", [
 	["guides/serve-page.md", "apps/ui/README.md", "The page in a program of yours"],
 	["guides/tools.md", "packages/journal/docs/tools.md", "Tools, and an agent's loop"],
 	["guides/file-tools.md", "packages/tools/README.md", "Tools that look at files"],
+	["guides/ai-sdk.md", "packages/ai-sdk/README.md", "A model of the AI SDK"],
 	["guides/offline-model.md", "packages/offline-model/README.md", "A model without a model"],
 	["guides/scripts.md", "packages/journal/docs/scripts.md", "Scripts"],
 	["guides/events.md", "packages/runtime/docs/events.md", "Follow what happens"],

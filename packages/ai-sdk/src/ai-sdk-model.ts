@@ -1,0 +1,62 @@
+/** The part of a language model of the AI SDK that is used here, as specifications V3 and V4 have it: any provider's model is one. */
+
+export interface AiSdkModel {
+	readonly specificationVersion: string;
+	/** `anthropic.messages` */
+	readonly provider: string;
+	/** `claude-sonnet-4-5` */
+	readonly modelId: string;
+	doStream(call: AiSdkCall): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
+}
+
+/** What is the same for each call of a model. An absent one is as the provider has it. */
+export interface AiSdkSettings {
+	readonly maxOutputTokens?: number;
+	readonly temperature?: number;
+	readonly topP?: number;
+	readonly reasoning?: NonNullable<AiSdkCall["reasoning"]>;
+	/** By provider: `{ anthropic: { thinking: { type: "enabled", budgetTokens: 4000 } } }`. */
+	readonly providerOptions?: ProviderOptions;
+}
+
+// Mutable, as the specification has it: readonly arrays could not be given to it.
+export interface AiSdkCall {
+	prompt: AiSdkMessage[];
+	tools?: { type: "function"; name: string; description: string; inputSchema: Record<string, unknown> }[];
+	maxOutputTokens?: number;
+	temperature?: number;
+	topP?: number;
+	reasoning?: "provider-default" | "none" | "minimal" | "low" | "medium" | "high" | "xhigh";
+	providerOptions?: ProviderOptions;
+	abortSignal?: AbortSignal;
+}
+
+export type AiSdkMessage =
+	| { role: "system"; content: string }
+	| { role: "user"; content: TextPart[] }
+	| { role: "assistant"; content: AssistantPart[] }
+	| { role: "tool"; content: ToolResultPart[] };
+
+export type AssistantPart =
+	| TextPart
+	| { type: "reasoning"; text: string; providerOptions?: ProviderOptions }
+	| { type: "tool-call"; toolCallId: string; toolName: string; input: unknown; providerOptions?: ProviderOptions };
+
+interface TextPart {
+	type: "text";
+	text: string;
+	providerOptions?: ProviderOptions;
+}
+
+interface ToolResultPart {
+	type: "tool-result";
+	toolCallId: string;
+	toolName: string;
+	output: { type: "text"; value: string };
+}
+
+type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+type JsonObject = { [key: string]: JsonValue | undefined };
+
+/** By provider. */
+export type ProviderOptions = Record<string, JsonObject>;

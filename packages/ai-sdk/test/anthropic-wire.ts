@@ -1,0 +1,78 @@
+/** The Messages API of Anthropic: its stream, and what it refuses. */
+import type { Reply, Speaker } from "./wire.ts";
+
+interface Block {
+	readonly type: string;
+	readonly text?: string;
+	readonly id?: string;
+	readonly tool_use_id?: string;
+	readonly thinking?: string;
+	readonly signature?: string;
+}
+
+const signatureOf = (thinking: string): string => Buffer.from(`signed: ${thinking}`).toString("base64");
+
+const event = (data: { readonly type: string; readonly [more: string]: unknown }): string =>
+	`event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+
+const finishes = { stop: "end_turn", length: "max_tokens", filter: "refusal" } as const;
+
+export const anthropic: Speaker = {
+	wrong({ messages }) {
+		const all = messages as { role: string; content: readonly Block[] }[];
+		if (all[0]?.role !== "user") return "messages: the first message must be of the user";
+		for (const [i, { role, content }] of all.entries()) {
+			if (role === all[i - 1]?.role) return `messages.${i}: roles must alternate`;
+			if (content.length === 0) return `messages.${i}: content must not be empty`;
+			for (const block of content) {
+				if (block.type === "text" && !block.text?.trim()) return `messages.${i}: text must not be empty`;
+				if (block.type === "thinking" && block.signature !== signatureOf(block.thinking ?? ""))
+					return `messages.${i}: invalid signature in thinking`;
+			}
+			const uses = content.filter(({ type }) => type === "tool_use").map(({ id }) => id);
+			const results = (all[i + 1]?.content ?? []).filter(({ type }) => type === "tool_result");
+			if (role === "assistant" && uses.join() !== results.map((each) => each.tool_use_id).join())
+				return `messages.${i}: each tool_use needs its tool_result in the next message`;
+			if (role === "user" && i === 0 && content.some(({ type }) => type === "tool_result"))
+				return "messages.0: tool_result without its tool_use";
+		}
+		return undefined;
+	},
+
+	events({ thinking, text, calls = [], finish = "stop" }: Reply) {
+		const blocks: { readonly start: object; readonly deltas: readonly object[] }[] = [];
+		if (thinking !== undefined)
+			blocks.push({
+				start: { type: "thinking", thinking: "", signature: "" },
+				deltas: [
+					{ type: "thinking_delta", thinking },
+					{ type: "signature_delta", signature: signatureOf(thinking) },
+				],
+			});
+		if (text !== undefined)
+			blocks.push({
+				start: { type: "text", text: "" },
+				deltas: [text.slice(0, 3), text.slice(3)].map((piece) => ({ type: "text_delta", text: piece })),
+			});
+		for (const { id, name, args } of calls)
+			blocks.push({
+				start: { type: "tool_use", id, name, input: {} },
+				deltas: [args.slice(0, 4), args.slice(4)].map((piece) => ({ type: "input_json_delta", partial_json: piece })),
+			});
+		const stop = calls.length > 0 && finish === "stop" ? "tool_use" : finishes[finish];
+		const usage = { input_tokens: 40, cache_read_input_tokens: 8, cache_creation_input_tokens: 0, output_tokens: 1 };
+		const message = { id: "msg_1", type: "message", role: "assistant", model: "claude", content: [], usage };
+		return [
+			event({ type: "message_start", message: { ...message, stop_reason: null, stop_sequence: null } }),
+			...blocks.flatMap(({ start, deltas }, index) => [
+				event({ type: "content_block_start", index, content_block: start }),
+				...deltas.map((delta) => event({ type: "content_block_delta", index, delta })),
+				event({ type: "content_block_stop", index }),
+			]),
+			event({ type: "message_delta", delta: { stop_reason: stop, stop_sequence: null }, usage: { output_tokens: 7 } }),
+			event({ type: "message_stop" }),
+		];
+	},
+
+	error: (error) => event({ type: "error", error }),
+};

@@ -1,0 +1,59 @@
+/** The chat completions of OpenAI, which Ollama and many others speak: their stream, and what they refuse. */
+import type { Reply, Speaker } from "./wire.ts";
+
+interface ChatMessage {
+	readonly role: string;
+	readonly content?: unknown;
+	readonly tool_calls?: readonly { readonly id: string }[];
+	readonly tool_call_id?: string;
+}
+
+const data = (value: object | string): string =>
+	`data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`;
+
+const finishes = { stop: "stop", length: "length", filter: "content_filter" } as const;
+
+const chunk = (delta: object, finish: string | null = null) => ({
+	...{ id: "c1", object: "chat.completion.chunk", created: 1, model: "m" },
+	choices: [{ index: 0, delta, finish_reason: finish }],
+});
+
+export const chat: Speaker = {
+	wrong({ messages }) {
+		const all = messages as readonly ChatMessage[];
+		for (let i = 0; i < all.length; i++) {
+			const { role, tool_calls: calls = [], content } = all[i] as ChatMessage;
+			if (role === "tool") return `messages[${i}]: a message of role tool must follow its tool_calls`;
+			if (role === "user" && content === "") return `messages[${i}]: content must not be empty`;
+			const ids = calls.map(({ id }) => id);
+			const results = all.slice(i + 1, i + 1 + ids.length).map((each) => each.tool_call_id);
+			if (ids.join() !== results.join()) return `messages[${i}]: each of tool_calls needs a message of role tool`;
+			i += ids.length;
+		}
+		return undefined;
+	},
+
+	events({ text, calls = [], finish = "stop" }: Reply) {
+		const usage = {
+			prompt_tokens: 48,
+			completion_tokens: 7,
+			total_tokens: 55,
+			prompt_tokens_details: { cached_tokens: 8 },
+		};
+		return [
+			data(chunk({ role: "assistant", content: "" })),
+			...(text === undefined ? [] : [text.slice(0, 3), text.slice(3)].map((content) => data(chunk({ content })))),
+			...calls.flatMap(({ id, name, args }, index) => [
+				data(chunk({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] })),
+				...[args.slice(0, 4), args.slice(4)].map((piece) =>
+					data(chunk({ tool_calls: [{ index, function: { arguments: piece } }] })),
+				),
+			]),
+			data(chunk({}, calls.length > 0 && finish === "stop" ? "tool_calls" : finishes[finish])),
+			data({ ...chunk({}), choices: [], usage }),
+			data("[DONE]"),
+		];
+	},
+
+	error: (error) => data({ error }),
+};

@@ -1,0 +1,269 @@
+/** Real providers of the AI SDK against servers that speak as they do: what becomes of an answer, whole, cut or refused. */
+import { createAnthropic } from "@ai-sdk/anthropic";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import type { Model, ModelPart, ModelRequest } from "@reyn/journal";
+import { testModel } from "@reyn/journal/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { fromAiSdk } from "../src/index.ts";
+import { anthropic } from "./anthropic-wire.ts";
+import { chat } from "./chat-wire.ts";
+import { openWire, type Reply, type Speaker, type Wire } from "./wire.ts";
+
+const KEY = "sk-canary-7f3a9c51d2e84b60";
+
+interface Spoken {
+	readonly name: string;
+	readonly speaker: Speaker;
+	readonly id: string;
+	model(wire: Wire): Model;
+	/** How it says that an account has no money. */
+	readonly empty: object;
+	/** How it says in a stream that it is too busy. */
+	readonly busy: object;
+}
+
+const spoken: readonly Spoken[] = [
+	{
+		...{ name: "Anthropic", speaker: anthropic, id: "anthropic/claude-x" },
+		model: ({ url }) =>
+			fromAiSdk(createAnthropic({ baseURL: url, apiKey: KEY })("claude-x"), {
+				maxOutputTokens: 2000,
+				providerOptions: { anthropic: { thinking: { type: "enabled", budgetTokens: 1024 } } },
+			}),
+		empty: { type: "error", error: { type: "rate_limit_error", message: "Your credit balance is too low" } },
+		busy: { type: "overloaded_error", message: "Overloaded" },
+	},
+	{
+		...{ name: "chat completions, as Ollama has them", speaker: chat, id: "ollama/llama-x" },
+		model: ({ url }) =>
+			fromAiSdk(createOpenAICompatible({ name: "ollama", baseURL: url, apiKey: KEY, includeUsage: true })("llama-x")),
+		empty: {
+			error: { message: "You exceeded your current quota", type: "insufficient_quota", code: "insufficient_quota" },
+		},
+		busy: { message: "The server is overloaded", type: "server_error" },
+	},
+];
+
+const tools = ["look", "pay"].map((name) => ({
+	...{ name, description: `${name}s`, parameters: { type: "object", properties: { what: { type: "string" } } } },
+}));
+
+const asking = (...messages: ModelRequest["messages"]): ModelRequest => ({
+	...{ system: "Be short.", tools, messages: [{ role: "user", text: "Where does a fox sleep?" }, ...messages] },
+});
+
+async function collect(
+	model: Model,
+	request: ModelRequest,
+	signal = new AbortController().signal,
+): Promise<ModelPart[]> {
+	const parts: ModelPart[] = [];
+	for await (const part of model.generate(request, { signal })) parts.push(part);
+	return parts;
+}
+
+const textOf = (parts: readonly ModelPart[]): string =>
+	parts.flatMap((part) => (part.type === "text" ? part.text : "")).join("");
+
+const usage: ModelPart = { type: "usage", usage: { inputTokens: 48, outputTokens: 7, cachedInputTokens: 8 } };
+
+for (const { name, speaker, id, model: make, empty, busy } of spoken)
+	describe(name, () => {
+		let wire: Wire;
+		let model: Model;
+		beforeAll(async () => {
+			wire = await openWire(speaker);
+			model = make(wire);
+		});
+		afterEach(() => {
+			expect(wire.replies.splice(0)).toEqual([]);
+			wire.asked.length = 0;
+		});
+		afterAll(() => wire[Symbol.asyncDispose]());
+
+		const say = (...replies: readonly Reply[]): void => void wire.replies.push(...replies);
+		const fails = async (request = asking()): Promise<Error & Record<string, unknown>> =>
+			collect(model, request).then(
+				(parts) => expect.fail(`it answered: ${JSON.stringify(parts)}`),
+				(error) => error,
+			);
+
+		test("an answer is told as it comes, with what it cost, of it what came from a cache", async () => {
+			say({ text: "Under a root." });
+			const parts = await collect(model, asking());
+			expect(model.id).toBe(id);
+			expect(parts.filter(({ type }) => type === "text").length).toBeGreaterThan(1);
+			expect(textOf(parts)).toBe("Under a root.");
+			expect(parts.slice(-2)).toMatchObject([{ type: "finish", reason: "stop" }, usage]);
+		});
+
+		test("parallel calls come whole, and their results go back in one valid request", async () => {
+			const calls = [
+				{ id: "call_1", name: "look", args: '{"what":"roots"}' },
+				{ id: "call_2", name: "pay", args: "" },
+			];
+			say({ text: "I look.", calls }, { text: "Done." });
+			const parts = await collect(model, asking());
+			const toolCalls = parts.flatMap((part) => (part.type === "toolCall" ? part.call : []));
+			expect(toolCalls).toEqual([
+				{ id: "call_1", name: "look", args: { what: "roots" } },
+				{ id: "call_2", name: "pay", args: {} },
+			]);
+			const results = toolCalls.map((call) => ({ role: "tool" as const, callId: call.id, name: call.name, text: "" }));
+			const said = { role: "assistant" as const, text: textOf(parts), toolCalls };
+			expect(textOf(await collect(model, asking(said, ...results, { role: "note", text: "go on" })))).toBe("Done.");
+		});
+
+		test.each([
+			[
+				"bare results, as after a rewind of the conversation alone",
+				[{ role: "tool", callId: "x", name: "look", text: "a" }],
+			],
+			[
+				"a call that was cut",
+				[
+					{ role: "assistant", text: "", toolCalls: [{ id: "c", name: "look" }] },
+					{ role: "user", text: "and?" },
+				],
+			],
+			[
+				"an answer without a word",
+				[
+					{ role: "assistant", text: "", toolCalls: [] },
+					{ role: "user", text: "" },
+				],
+			],
+			[
+				"a result that was cut in an emoji",
+				[
+					{ role: "assistant", text: "", toolCalls: [{ id: "c", name: "look", args: { "\ud83d": ["\ude00"] } }] },
+					{ role: "tool", callId: "c", name: "look", text: "a fox \ud83e" },
+				],
+			],
+		] as const)("%s: the request is valid all the same", async (_, messages) => {
+			say({ text: "Good." }, { text: "Good." });
+			expect(textOf(await collect(model, asking(...messages)))).toBe("Good.");
+			const {
+				messages: [, ...rest],
+			} = asking(...messages);
+			expect(textOf(await collect(model, { ...asking(), messages: [...rest, { role: "user", text: "and?" }] }))).toBe(
+				"Good.",
+			);
+		});
+
+		test.each([
+			[429, { "retry-after": "7" }, { retryable: true, retryAfterMs: 7000 }],
+			[429, { "retry-after-ms": "150" }, { retryable: true, retryAfterMs: 150 }],
+			[503, { "retry-after": new Date(Date.now() + 3_600_000).toUTCString() }, { retryable: true }],
+			[500, {}, { retryable: true }],
+			[529, {}, { retryable: true }],
+			[408, {}, { retryable: true }],
+			[400, {}, { retryable: false }],
+			[401, {}, { retryable: false }],
+			[404, {}, { retryable: false }],
+			[413, {}, { retryable: false }],
+		])("%i %j says whether to ask again, and when, and tells no key on", async (status, headers, expected) => {
+			say({
+				refusal: { status, headers, body: { type: "error", error: { type: "t", message: `said with ${status}` } } },
+			});
+			const error = await fails();
+			expect(error).toMatchObject(expected);
+			expect(error.message).toBe(`${status}: said with ${status}`);
+			if (status === 503) expect(error.retryAfterMs).toBeGreaterThan(3_000_000);
+			expect(JSON.stringify(error, Object.getOwnPropertyNames(error)) + String(error.cause)).not.toContain(KEY);
+			expect(error).not.toHaveProperty("requestBodyValues");
+		});
+
+		test("a 429 of an empty account is final", async () => {
+			say({ refusal: { status: 429, headers: { "retry-after": "1" }, body: empty } });
+			const error = await fails();
+			expect(error.retryable).toBe(false);
+			expect(error).not.toHaveProperty("retryAfterMs");
+		});
+
+		test("an overload in the middle of a stream may pass", async () => {
+			say({ text: "Under", failsAs: busy });
+			expect(await fails()).toMatchObject({ retryable: true });
+		});
+
+		test("a stream that is cut before any of its events is no answer, or the whole one", async () => {
+			const reply: Reply = { text: "Under a root.", calls: [{ id: "c", name: "look", args: '{"what":"roots"}' }] };
+			const events = speaker.events(reply);
+			const ends: string[] = [];
+			for (const cutAt of events.keys()) {
+				say({ ...reply, cutAt });
+				const end = await collect(model, asking()).then(
+					(parts) => {
+						expect(textOf(parts)).toBe(reply.text);
+						expect(parts.slice(-3)).toMatchObject([{ type: "toolCall" }, { type: "finish", reason: "stop" }, usage]);
+						return "whole";
+					},
+					(error) => {
+						expect(error, `cut at ${cutAt}`).toMatchObject({ retryable: true });
+						return "none";
+					},
+				);
+				ends.push(end);
+			}
+			// Only what was said after the end may be missing.
+			const isWhole = ends.indexOf("whole");
+			expect(isWhole === -1 || isWhole >= events.length - 2).toBe(true);
+		});
+
+		test.each(["length", "filter"] as const)("an answer that ends by %s says so", async (finish) => {
+			say({ text: "Under a", finish });
+			expect((await collect(model, asking())).at(-2)).toMatchObject({ type: "finish", reason: finish });
+		});
+
+		test("arguments that are no JSON are told as they are", async () => {
+			say({ calls: [{ id: "c", name: "look", args: '{"what": ro' }] });
+			const parts = await collect(model, asking());
+			expect(parts).toContainEqual({ type: "toolCall", call: { id: "c", name: "look", args: '{"what": ro' } });
+		});
+	});
+
+for (const { name, speaker, model: make } of spoken) {
+	const wire = await openWire(speaker);
+	const model = make(wire);
+	afterAll(() => wire[Symbol.asyncDispose]());
+	const saying = (...replies: readonly Reply[]) => {
+		wire.replies.splice(0, wire.replies.length, ...replies);
+		return model;
+	};
+	testModel({ describe, test, expect } as never, {
+		name: `${model.id}, over its wire (${name})`,
+		make: () => saying(...Array.from({ length: 3 }, () => ({ text: "Under a root." }))),
+		makeSilent: () => saying({ isSilent: true }),
+	});
+}
+
+test("what was thought and signed goes back byte for byte, before the call that it led to; another model passes it over", async () => {
+	await using wire = await openWire(anthropic);
+	const [{ model: make }] = spoken as [Spoken];
+	const model = make(wire);
+	wire.replies.push(
+		{
+			thinking: "A fox … \u2028 dens?",
+			text: "I look.",
+			calls: [{ id: "toolu_1", name: "look", args: '{"what":"dens"}' }],
+		},
+		{ text: "In a den." },
+		{ text: "In a den." },
+	);
+	const parts = await collect(model, asking());
+	const echo = parts.flatMap((part) => (part.type === "finish" ? part.echo : []));
+	const toolCalls = parts.flatMap((part) => (part.type === "toolCall" ? part.call : []));
+	const said = { role: "assistant" as const, text: textOf(parts), toolCalls };
+	const result = { role: "tool" as const, callId: "toolu_1", name: "look", text: "two dens" };
+	// As a log gives it back.
+	const kept = JSON.parse(JSON.stringify(echo));
+	await collect(model, asking({ ...said, echo: { model: model.id, parts: kept } }, result));
+	const [, second] = wire.asked as {
+		messages: { content: { type: string; signature?: string; thinking?: string }[] }[];
+	}[];
+	expect(second?.messages[1]?.content.map(({ type }) => type)).toEqual(["thinking", "text", "tool_use"]);
+	expect(second?.messages[1]?.content[0]).toMatchObject({ thinking: "A fox … \u2028 dens?" });
+	await collect(model, asking({ ...said, echo: { model: "other/model", parts: kept } }, result));
+	const third = wire.asked[2] as typeof second;
+	expect(third?.messages[1]?.content.map(({ type }) => type)).toEqual(["text", "tool_use"]);
+});
