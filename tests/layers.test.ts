@@ -22,6 +22,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 	ui: ["operator", "runtime", "wal"],
 	"reyn-site": [],
 	cli: [
+		"ai-sdk",
 		"ui",
 		"operator",
 		"runtime",

@@ -1,7 +1,7 @@
 /** What every command starts from: where to work, where the state is, how to speak. */
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { offlineModel, tracedModel } from "@reyn/offline-model";
+import { tracedModel } from "@reyn/offline-model";
 import { type Moment, type ServeOptions, serveVerbs } from "@reyn/operator";
 import {
 	fileStore,
@@ -19,6 +19,7 @@ import { assertOwnDirectory } from "@reyn/wal/internal";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
+import { assertModel, chosenModel, modelName, unusedKey } from "./models.ts";
 import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
@@ -30,6 +31,7 @@ export interface Globals {
 	readonly state?: string;
 	readonly json?: boolean;
 	readonly verbose?: boolean;
+	readonly model?: string;
 	readonly pace: number;
 	readonly allowNetwork?: boolean;
 	readonly trust?: boolean;
@@ -37,9 +39,18 @@ export interface Globals {
 }
 
 /** The same for another process of this program. */
-export const argsOf = ({ cwd, state, pace, allowNetwork, trust, allowUnsafePaths }: Globals): readonly string[] => [
+export const argsOf = ({
+	cwd,
+	state,
+	model,
+	pace,
+	allowNetwork,
+	trust,
+	allowUnsafePaths,
+}: Globals): readonly string[] => [
 	...["--cwd", cwd, "--pace", String(pace)],
 	...(state === undefined ? [] : ["--state", state]),
+	...(model === undefined ? [] : ["--model", model]),
 	...(allowNetwork ? ["--allow-network"] : []),
 	...(trust ? ["--trust"] : []),
 	...(allowUnsafePaths ? ["--allow-unsafe-paths"] : []),
@@ -52,6 +63,9 @@ export const watchTimeSlice = watchTimeSlices();
 export function stateOf({ cwd, state }: Globals): string {
 	return resolve(state ?? join(cwd, ".reyn"));
 }
+
+/** The name of the model that answers. @throws CliError `CLI_USAGE` */
+export const modelOf = ({ model }: Globals): string => modelName(model, process.env);
 
 /** What is closed to the file tools, and what they may do where the system cannot keep them inside their directory. */
 export const rootOptionsOf = ({ allowUnsafePaths = false }: Globals, state: string) => ({
@@ -116,6 +130,14 @@ export async function openForWork(
 	return runtime;
 }
 
+/** The same, with a model that can be asked. @throws CliError `CLI_MODEL` */
+export async function openToAsk(...[globals, ...more]: Parameters<typeof openForWork>): Promise<Runtime> {
+	await assertModel(modelOf(globals), process.env);
+	const unused = unusedKey(modelOf(globals), process.env);
+	if (unused !== undefined && err.isTerminal) err.line(`reyn: ${unused}`);
+	return openForWork(globals, ...more);
+}
+
 /** Other processes of this user act here from now on. Where they cannot, this one works all the same. */
 async function serve(runtime: Runtime, state: string, options: ServeOptions): Promise<void> {
 	try {
@@ -147,7 +169,7 @@ export function assertOurs(globals: Globals): Promise<void> {
 
 function options(globals: Globals): RuntimeOptions {
 	const state = stateOf(globals);
-	const model = offlineModel({ paceMs: globals.pace });
+	const model = chosenModel(modelOf(globals), process.env, globals.pace);
 	const trace = process.env.REYN_MODEL_TRACE;
 	const tools = createFileTools(globals.cwd, rootOptionsOf(globals, state));
 	return {

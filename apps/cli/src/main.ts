@@ -100,6 +100,7 @@ export function commands(done: (exitCode: number) => void): Command {
 		.version(version(), "-V, --version")
 		.addOption(new Option("--cwd <dir>", "the directory to work on").default(process.cwd(), "where you are"))
 		.option("--state <dir>", "where the history is kept (default: .reyn in the directory)")
+		.option("--model <name>", "offline, or <provider>/<model>: anthropic, google, ollama, openai (or REYN_MODEL)")
 		.option("--json", "one JSON document on stdout")
 		.option("-v, --verbose", "show stack traces")
 		.option("--trust", "go on in a state that was copied, moved, or made by somebody else; it is known from then on")

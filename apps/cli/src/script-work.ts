@@ -9,7 +9,7 @@ import {
 	type ScriptText,
 	type StartedScript,
 } from "@reyn/runtime";
-import { type Globals, openForWork, reading, watchTimeSlice } from "./context.ts";
+import { type Globals, openToAsk, reading, watchTimeSlice } from "./context.ts";
 import { eventLines, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
 import { exitCodeOfEnd } from "./exit-code.ts";
 import { bySignal } from "./exit-codes.ts";
@@ -62,7 +62,7 @@ async function runToItsEnd(
 		else if (format === "json") printSpace(event);
 		else say(eventLines(event));
 	};
-	const runtime = await openForWork(globals, { onEvent, ask: asker() });
+	const runtime = await openToAsk(globals, { onEvent, ask: asker() });
 	// A stop may come before there is a run, or its end.
 	const ended: { run?: string; end: ScriptEnd } = {
 		end: { status: "stopped", reason: { message: "the process was asked to stop" } },

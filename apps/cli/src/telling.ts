@@ -16,6 +16,8 @@ export class Telling {
 	#streaming = false;
 	/** Off a terminal a text is shown when it counts: what a model says before it breaks off is not, since it begins anew. */
 	#held = { lane: "", text: "" };
+	/** Of the text that came last: what was recalled of the rounds before comes without what stood between. */
+	#round = 0;
 
 	constructor(format: OutputFormat) {
 		this.#format = format;
@@ -42,6 +44,8 @@ export class Telling {
 
 	#show(event: RuntimeEvent): void {
 		if (event.type === "text") {
+			if (event.round !== this.#round) this.#endText();
+			this.#round = event.round;
 			if (!out.isTerminal) this.#held = { lane: `turn/${event.turn}`, text: this.#held.text + event.delta };
 			else {
 				out.piece(event.delta);
@@ -53,8 +57,7 @@ export class Telling {
 			event.type === "model_retry" ? event.lane === this.#held.lane : event.type === "turn_end" && isUnfinished(event);
 		if (isVoid) this.#held = { lane: "", text: "" };
 		if (event.type === "tool" || event.type === "turn_end") this.over();
-		if (this.#streaming) out.text("");
-		this.#streaming = false;
+		this.#endLine();
 		this.say(eventLines(event));
 	}
 
@@ -63,6 +66,16 @@ export class Telling {
 		this.messages.push({ from: message.from, text: message.text });
 		if (this.#format === "stream-json") await out.json({ type: "message", message } satisfies StreamLine);
 		if (this.#format === "text") await out.text(messageText(message));
+	}
+
+	#endText(): void {
+		this.over();
+		this.#endLine();
+	}
+
+	#endLine(): void {
+		if (this.#streaming) out.text("");
+		this.#streaming = false;
 	}
 
 	/** No more of the text that is held comes. */

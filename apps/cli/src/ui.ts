@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { act, beginAnywhere, holderOf, type Places } from "@reyn/operator";
 import { layoutOf, mainSession, type Runtime, type RuntimeEvent } from "@reyn/runtime";
 import { serve } from "@reyn/ui";
-import { assertOurs, type Globals, openForReading, openForWork, reading, stateOf } from "./context.ts";
+import { assertOurs, type Globals, openForReading, openToAsk, reading, stateOf } from "./context.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
 import { bySignal, exitCodes } from "./exit-codes.ts";
@@ -96,7 +96,7 @@ class Works {
 	}
 
 	async #work<T>(globals: Globals, use: (runtime: Runtime) => Promise<T>): Promise<T> {
-		await using runtime = await openForWork(globals, {
+		await using runtime = await openToAsk(globals, {
 			onEvent: (event) => {
 				printSpace(event);
 				this.onEvent(event);

@@ -2,7 +2,7 @@
 import type { Runtime, SessionScope } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
 import { Option } from "commander";
-import { type Globals, openForWork } from "./context.ts";
+import { type Globals, openToAsk } from "./context.ts";
 import { meterLine, restoredLines, type StreamLine, stoppedLine } from "./event-lines.ts";
 import { exitCodeOf } from "./exit-code.ts";
 import { bySignal } from "./exit-codes.ts";
@@ -32,7 +32,7 @@ export interface Work {
 /** Gives the exit code. Progress goes to stderr and answers to stdout, except that `stream-json` is all on stdout. */
 export async function work({ globals, format, restore = true, session, start }: Work): Promise<number> {
 	const telling = new Telling(format);
-	const runtime = await openForWork(globals, {
+	const runtime = await openToAsk(globals, {
 		onEvent: (event) => telling.event(event),
 		onMessage: (message) => telling.message(message),
 	});

@@ -49,7 +49,7 @@ afterAll(() => {
 	vi.resetModules();
 });
 vi.mock("../src/context.ts", () => ({
-	openForWork: (_: unknown, more: Partial<RuntimeOptions>) =>
+	openToAsk: (_: unknown, more: Partial<RuntimeOptions>) =>
 		openRuntime({
 			state: join(cwd, ".reyn"),
 			model,

@@ -30,7 +30,7 @@ test("each page has the text as it is, however often it looks; what is over, or 
 			texts.clear();
 		} else {
 			const delta = "abc".slice(0, 1 + random.below(3));
-			said.take({ type: "text", scope, turn, delta });
+			said.take({ type: "text", scope, turn, round: 0, delta });
 			texts.set(turn, (texts.get(turn) ?? "") + delta);
 		}
 		for (const { told, has } of pages) {
@@ -50,9 +50,20 @@ test("who listens is told of each, until they listen no more", () => {
 	const said = new Said();
 	let told = 0;
 	const end = said.listen(() => void told++);
-	said.take({ type: "text", scope, turn: 1, delta: "a" });
+	said.take({ type: "text", scope, turn: 1, round: 0, delta: "a" });
 	said.take({ type: "tool", scope, name: "look", args: {} });
 	end();
-	said.take({ type: "text", scope, turn: 1, delta: "b" });
+	said.take({ type: "text", scope, turn: 1, round: 0, delta: "b" });
 	expect(told).toBe(1);
+});
+
+test("what is said in another round begins a paragraph of its own", () => {
+	const said = new Said();
+	for (const [round, delta] of [
+		[0, "I lo"],
+		[0, "ok."],
+		[1, "By day."],
+	] as const)
+		said.take({ type: "text", scope: {}, turn: 1, round, delta });
+	expect(said.since(new Map())).toEqual([{ turn: 1, from: 0, text: "I look.\n\nBy day." }]);
 });

@@ -323,8 +323,8 @@ describe("work", () => {
 		const reader = response.body?.getReader();
 		await reader?.read();
 		const { scope } = { scope: { agent: "default", session: "main" } };
-		house.served.onEvent({ type: "text", scope, turn: 3, delta: "By d" });
-		house.served.onEvent({ type: "text", scope, turn: 3, delta: "ay." });
+		house.served.onEvent({ type: "text", scope, turn: 3, round: 0, delta: "By d" });
+		house.served.onEvent({ type: "text", scope, turn: 3, round: 0, delta: "ay." });
 		let said = "";
 		while (!said.includes("ay.")) said += new TextDecoder().decode((await reader?.read())?.value);
 		expect(

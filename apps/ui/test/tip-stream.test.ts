@@ -48,7 +48,7 @@ test("for a page that does not read nothing piles up, however much happens (H18)
 		override async *tips(): AsyncGenerator<number> {
 			for (let tip = 1; tip <= 100_000; tip++) {
 				if (tip % 100 === 0) {
-					said.take({ type: "text", scope: {}, turn: 1, delta: "x".repeat(100) });
+					said.take({ type: "text", scope: {}, turn: 1, round: 0, delta: "x".repeat(100) });
 					await setImmediate();
 				}
 				yield tip;

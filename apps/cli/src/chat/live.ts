@@ -44,6 +44,8 @@ export class Live implements Face {
 	#frame: NodeJS.Timeout | undefined;
 	#spinner: NodeJS.Timeout | undefined;
 	#isClosed = false;
+	/** Of the text that came last. */
+	#round = 0;
 	/** Put aside: the terminal is the shell's. */
 	#isAside = false;
 
@@ -89,6 +91,9 @@ export class Live implements Face {
 		const at = performance.now();
 		switch (event.type) {
 			case "text":
+				// What was recalled of the rounds before comes without what stood between.
+				if (event.round !== this.#round) this.#step({ kind: "said", lines: [], isNext: true });
+				this.#round = event.round;
 				return void this.#step({ kind: "text", delta: event.delta, at });
 			case "model_retry":
 				this.#step({ kind: "waits", why: asLine(errorLine(event) ?? "") });

@@ -24,6 +24,8 @@ export class Plain implements Face {
 	#isPrompted = false;
 	/** The line of the answer whose end has not come. */
 	#rest = "";
+	/** Of the text that came last: what was recalled of the rounds before comes without what stood between. */
+	#round = 0;
 	#isClosed = false;
 
 	/** @param isTyped by a person: they can be asked */
@@ -64,6 +66,8 @@ export class Plain implements Face {
 
 	show(event: RuntimeEvent): void {
 		if (event.type === "text") {
+			if (event.round !== this.#round) this.#flush();
+			this.#round = event.round;
 			const lines = (this.#rest + event.delta).split("\n");
 			this.#rest = lines.pop() ?? "";
 			if (lines.length > 0) this.#tell(lines.join("\n"));

@@ -5,10 +5,11 @@ import { join, resolve } from "node:path";
 import { scopeText } from "@reyn/operator";
 import { clean } from "@reyn/operator/text";
 import { mainSession, type Runtime, type RuntimeEvent, redactSecrets, type SessionScope } from "@reyn/runtime";
-import { assertReady, type Globals, openForWork, stateOf } from "../context.ts";
+import { assertReady, type Globals, modelOf, openForWork, stateOf } from "../context.ts";
 import { restoredLines } from "../event-lines.ts";
 import { CliError, exitCodeOf } from "../exit-code.ts";
 import { bySignal, exitCodes } from "../exit-codes.ts";
+import { assertModel, unusedKey } from "../models.ts";
 import { out, terminal } from "../print.ts";
 import { untilStopped } from "../stop.ts";
 import { reyn, slash } from "../suggest.ts";
@@ -37,6 +38,7 @@ export interface ChatOptions {
 export async function chat(globals: Globals, options: ChatOptions): Promise<number> {
 	const { restore, plain = false, version } = options;
 	// Before a key is read: what is typed ahead is no answer to this.
+	await assertModel(modelOf(globals), process.env);
 	await assertReady(globals);
 	// What is sent may come before the runtime is open; none of it is lost.
 	const face = await faceOf(globals, plain);
@@ -159,7 +161,9 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	const { globals, restore, version, scope } = opened;
 	const restored = runtime.restored();
 	const waiting = waitingLines(await recordedPlans(runtime, []), runtime.scripts.list());
-	const found = [...restoredLines(restored, slash), ...waiting];
+	const model = modelOf(globals);
+	const unused = unusedKey(model, process.env);
+	const found = [...restoredLines(restored, slash), ...waiting, ...(unused === undefined ? [] : [unused])];
 	// A session of a new name begins with the first prompt.
 	const isThere = (): boolean => runtime.sessions().some((each) => scopeText(each) === scopeText(scope));
 	const items = isThere() ? runtime.conversation(scope).items.toArray() : [];
@@ -171,7 +175,7 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 		version,
 		cwd: resolve(globals.cwd),
 		home: homedir(),
-		model: "offline model",
+		model: model === "offline" ? "offline model" : model,
 		session: scope.session,
 		tip: runtime.wal.tip,
 		turns: prompts.length,

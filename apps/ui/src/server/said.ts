@@ -12,6 +12,7 @@ export interface Piece {
 /** One try at an answer. */
 interface Answer {
 	text: string;
+	round: number;
 }
 
 /** How much a page was told of each turn. */
@@ -24,8 +25,11 @@ export class Said {
 	/** @param event of a runtime of this process */
 	take(event: RuntimeEvent): void {
 		if (event.type === "text") {
-			const answer = this.#answers.get(event.turn) ?? { text: "" };
-			answer.text += event.delta;
+			const { round, delta } = event;
+			const answer = this.#answers.get(event.turn) ?? { text: "", round };
+			if (answer.round !== round && answer.text !== "") answer.text += "\n\n";
+			answer.round = round;
+			answer.text += delta;
 			this.#answers.set(event.turn, answer);
 		} else if (event.type === "turn_end") this.#answers.delete(event.turn);
 		// What was asked again is said anew.

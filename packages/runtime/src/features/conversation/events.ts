@@ -3,8 +3,8 @@ import type { Scope, Seq } from "@reyn/wal";
 
 /** An event of a turn. */
 export type TurnEvent =
-	/** A piece of the answer as it comes. */
-	| { readonly type: "text"; readonly scope: Scope; readonly turn: Seq; readonly delta: string }
+	/** A piece of the answer as it comes. Each round of model and tools has a text of its own. */
+	| { readonly type: "text"; readonly scope: Scope; readonly turn: Seq; readonly round: number; readonly delta: string }
 	| { readonly type: "tool"; readonly scope: Scope; readonly name: string; readonly args: unknown }
 	| {
 			readonly type: "turn_end";

@@ -38,7 +38,7 @@ export interface TurnPorts extends Using {
 	readonly texts: BlobStore;
 	/** Writes, and waits while the disk is full. @throws other errors of `write` */
 	keep<T>(write: () => T): Promise<T>;
-	onText(delta: string): void;
+	onText(delta: string, round: number): void;
 }
 
 /** Runs a turn to its end. @throws the signal's reason when it is cancelled, and the model's error; the turn is still open then */
@@ -49,6 +49,7 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 		...messagesBefore(session.view.get(conversation), turn, beside),
 		{ role: "user", text: promptText(session.view.get(conversation), turn) },
 	];
+	let now = 0;
 	const { rounds, handedOver } = await agentLoop(
 		lane,
 		ports.model,
@@ -58,8 +59,9 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 			maxRounds: MAX_ROUNDS,
 			tooMany,
 			handsOver: { mendings: MENDINGS },
-			onText: ports.onText,
+			onText: (delta) => ports.onText(delta, now),
 			async onReply({ text }, round) {
+				now = round + 1;
 				if (text) await say(session, turn, round, text, ports);
 			},
 			onResult: (call, result) => keepFailure(session, turn, call, result, ports),
@@ -68,7 +70,7 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 	if (handedOver?.error !== undefined) {
 		const said = `No ${handedOver.name} was started: ${handedOver.error}`;
 		await say(session, turn, rounds, said, ports);
-		ports.onText(said);
+		ports.onText(said, rounds);
 	}
 	return finish(session, turn, ports);
 }

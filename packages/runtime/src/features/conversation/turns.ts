@@ -100,7 +100,7 @@ export class Turns {
 				model,
 				instructions,
 				tools: kernel.tools({ session, piece, for: "turn" }),
-				onText: (delta) => this.#emit({ type: "text", scope, turn, delta }),
+				onText: (delta, round) => this.#emit({ type: "text", scope, turn, round, delta }),
 			});
 			await keep(() => session.checkpoint("turn", title.length > 60 ? `${title.slice(0, 59)}…` : title));
 			return "over";

@@ -1,0 +1,130 @@
+/** Which model answers: `--model`, else `REYN_MODEL`, else the one without a key. A provider's package is loaded when it is to answer, and only that. */
+import type { AiSdkModel } from "@reyn/ai-sdk";
+import type { Model } from "@reyn/journal";
+import { offlineModel } from "@reyn/offline-model";
+import { codeOf } from "@reyn/wal";
+import { CliError } from "./exit-code.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+interface Provider {
+	/** Its user installs it, beside this program. */
+	readonly package: string;
+	/** The variables that may have its key; the first one that is set counts. None: it needs no key. */
+	readonly keys: readonly string[];
+	/** How a model is made of what the package has. */
+	make(provided: Readonly<Record<string, Create>>, model: string, env: Env): AiSdkModel | undefined;
+}
+
+type Create = ((settings: object) => ModelsOf) | undefined;
+type ModelsOf = ((model: string) => AiSdkModel) & { readonly chat?: (model: string) => AiSdkModel };
+
+const providers: Readonly<Record<string, Provider>> = {
+	anthropic: {
+		package: "@ai-sdk/anthropic",
+		keys: ["ANTHROPIC_API_KEY"],
+		make: ({ createAnthropic }, model) => createAnthropic?.({})(model),
+	},
+	google: {
+		package: "@ai-sdk/google",
+		keys: ["GOOGLE_GENERATIVE_AI_API_KEY"],
+		make: ({ createGoogleGenerativeAI }, model) => createGoogleGenerativeAI?.({})(model),
+	},
+	ollama: {
+		package: "@ai-sdk/openai-compatible",
+		keys: [],
+		make: ({ createOpenAICompatible }, model, { OLLAMA_HOST: host = "127.0.0.1:11434" }) => {
+			const at = /^https?:/.test(host) ? host : `http://${host}`;
+			return createOpenAICompatible?.({
+				...{ name: "ollama", baseURL: `${at.replace(/\/$/, "")}/v1`, includeUsage: true },
+			})(model);
+		},
+	},
+	openai: {
+		package: "@ai-sdk/openai",
+		keys: ["OPENAI_API_KEY"],
+		// Other servers at that address speak the older of its two languages.
+		make: ({ createOpenAI }, model, { OPENAI_BASE_URL: at }) => {
+			const models = createOpenAI?.({});
+			return at === undefined ? models?.(model) : models?.chat?.(model);
+		},
+	},
+};
+
+const OFFLINE = "offline";
+
+const forms = `${OFFLINE}, or <provider>/<model> of ${Object.keys(providers).join(", ")}`;
+
+/** The name of the model that was chosen. @throws CliError `CLI_USAGE` */
+export function modelName(chosen: string | undefined, env: Env): string {
+	const name = chosen ?? (env.REYN_MODEL || OFFLINE);
+	if (name !== OFFLINE && !partsOf(name))
+		throw new CliError(
+			"CLI_USAGE",
+			`${chosen === undefined ? "REYN_MODEL" : "--model"} takes ${forms}; found "${name}"`,
+		);
+	return name;
+}
+
+function partsOf(name: string): { readonly provider: Provider; readonly model: string } | undefined {
+	const [of = "", ...rest] = name.split("/");
+	const provider = Object.hasOwn(providers, of) ? providers[of] : undefined;
+	const model = rest.join("/");
+	return provider && model !== "" ? { provider, model } : undefined;
+}
+
+/** The model that was chosen, which is loaded when it is first asked: many commands ask none. */
+export function chosenModel(name: string, env: Env, paceMs: number): Model {
+	if (name === OFFLINE) return offlineModel({ paceMs });
+	let loaded: Promise<Model> | undefined;
+	return {
+		id: name,
+		async *generate(request, context) {
+			loaded ??= loadModel(name, env);
+			yield* (await loaded).generate(request, context);
+		},
+	};
+}
+
+/** Can it be asked? @throws CliError `CLI_MODEL` where its package or its key is missing */
+export async function assertModel(name: string, env: Env): Promise<void> {
+	if (name !== OFFLINE) await loadModel(name, env);
+}
+
+async function loadModel(name: string, env: Env): Promise<Model> {
+	const { provider, model } = partsOf(name) as NonNullable<ReturnType<typeof partsOf>>;
+	const { package: from, keys } = provider;
+	if (keys.length > 0 && !keys.some((key) => env[key]))
+		throw new CliError(
+			"CLI_MODEL",
+			`${name} needs a key: set ${keys.join(" or ")}. Without one there is --model ${OFFLINE}`,
+		);
+	const made = provider.make(await imported(name, from), model, env);
+	if (!made)
+		throw new CliError("CLI_MODEL", `${from} is of another version than ${name} needs: npm install -g ${from}@latest`);
+	const { fromAiSdk } = await import("@reyn/ai-sdk");
+	return fromAiSdk(made);
+}
+
+async function imported(name: string, from: string): Promise<Readonly<Record<string, Create>>> {
+	try {
+		return await import(from);
+	} catch (error) {
+		if (codeOf(error) !== "ERR_MODULE_NOT_FOUND") throw error;
+		throw new CliError(
+			"CLI_MODEL",
+			`${name} needs the package ${from}, which is not installed beside reyn: npm install -g ${from}`,
+		);
+	}
+}
+
+/** The line that says how to use a key which lies about and is not used; undefined: there is none. */
+export function unusedKey(name: string, env: Env): string | undefined {
+	if (name !== OFFLINE) return undefined;
+	for (const [of, { keys }] of Object.entries(providers)) {
+		const key = keys.find((each) => env[each]);
+		if (key !== undefined)
+			return `${key} is set and not used: the offline model answers. To use it: --model ${of}/<model>`;
+	}
+	return undefined;
+}

@@ -1,0 +1,119 @@
+/** The command line with a real provider's package, against a server on this machine that speaks as the provider does. */
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { anthropic } from "../../packages/ai-sdk/test/anthropic-wire.ts";
+import { chat } from "../../packages/ai-sdk/test/chat-wire.ts";
+import { openWire, type Wire } from "../../packages/ai-sdk/test/wire.ts";
+import { reyn } from "../cli.ts";
+import { type Ended, type Killable, startProcess } from "../kit/killable.ts";
+
+const KEY = "sk-canary-7f3a9c51d2e84b60";
+
+let root: string;
+let cwd: string;
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-models-"));
+	cwd = join(root, "notes");
+	await mkdir(cwd);
+	await writeFile(join(cwd, "foxes.md"), "# Foxes\n\nA fox sleeps by day.\n");
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+interface Spoken {
+	readonly model: string;
+	readonly speaker: typeof anthropic;
+	env(wire: Wire): Readonly<Record<string, string>>;
+}
+
+const spoken: readonly Spoken[] = [
+	{
+		...{ model: "anthropic/claude-x", speaker: anthropic },
+		env: ({ url }) => ({ ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: url }),
+	},
+	{ ...{ model: "openai/gpt-x", speaker: chat }, env: ({ url }) => ({ OPENAI_API_KEY: KEY, OPENAI_BASE_URL: url }) },
+	{ ...{ model: "ollama/llama-x", speaker: chat }, env: ({ url }) => ({ OLLAMA_HOST: new URL(url).host }) },
+];
+
+const start = (state: string, env: Readonly<Record<string, string>>, ...args: readonly string[]): Killable =>
+	startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, ...args], {
+		env: { NO_COLOR: "1", ...env },
+	});
+
+const run = (...how: Parameters<typeof start>): Promise<Ended> => start(...how).ended;
+
+/** All that lies in a directory, as one text. */
+async function written(directory: string): Promise<string> {
+	const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+	const texts = files.map(({ parentPath, name }) => readFile(join(parentPath, name), "latin1"));
+	return (await Promise.all(texts)).join("\n");
+}
+
+describe.each(spoken)("$model", ({ model, speaker, env }) => {
+	const search = { calls: [{ id: "call_1", name: "search", args: '{"query":"sleeps"}' }] };
+
+	test("answers with what a tool has found; killed behind that it is asked for the rest alone", async () => {
+		await using wire = await openWire(speaker);
+		const state = join(root, model.replace("/", "-"));
+		wire.replies.push({ text: "I look.", ...search }, { isSilent: true });
+		const killed = start(state, env(wire), "--model", model, "run", "-p", "Where does a fox sleep?");
+		await expect.poll(() => wire.asked.length, { timeout: 60_000 }).toBe(2);
+		expect(JSON.stringify(wire.asked[1])).toContain("A fox sleeps by day.");
+		await killed.kill();
+		wire.replies.push({ text: "By day." });
+		const ended = await run(state, { ...env(wire), REYN_MODEL: model }, "resume");
+		expect(ended).toMatchObject({ code: 0, stdout: "I look.\nBy day.\n" });
+		expect(wire.asked).toHaveLength(3);
+		expect(wire.asked[2]).toEqual(wire.asked[1]);
+		const spend = JSON.parse((await run(state, {}, "spend", "--json")).stdout);
+		expect(spend.paid).toEqual({ calls: 2, inputTokens: 96, outputTokens: 14 });
+		expect(await written(state)).not.toContain(KEY);
+	});
+
+	test("refuses a key: that is said, without it, and nothing is asked again", async () => {
+		await using wire = await openWire(speaker);
+		const state = join(root, `${model.replace("/", "-")}-refused`);
+		const message = `invalid key: ${KEY}`;
+		wire.replies.push({
+			refusal: { status: 401, body: { type: "error", error: { type: "authentication_error", message } } },
+		});
+		const ended = await run(
+			state,
+			{ ...env(wire), OTHER_KEY: KEY },
+			"--model",
+			model,
+			"run",
+			"-p",
+			"Where does a fox sleep?",
+		);
+		expect(ended.code).toBe(1);
+		expect(ended.stderr).toContain("401: invalid key: [redacted");
+		expect(wire.asked).toHaveLength(1);
+		expect(ended.stdout + ended.stderr + (await written(state))).not.toContain(KEY);
+	});
+});
+
+test("an answer that is cut is shown as far as it came, and said to be cut; the next prompt is asked as ever", async () => {
+	const [{ model, speaker, env }] = spoken as [Spoken];
+	await using wire = await openWire(speaker);
+	const state = join(root, "cut");
+	wire.replies.push({ text: "A fox sl", finish: "length" }, { text: "By day." });
+	const cut = await run(state, env(wire), "--model", model, "run", "-p", "Where does a fox sleep?");
+	expect(cut.code).toBe(1);
+	expect(cut.stderr).toMatch(/the answer of anthropic\/claude-x was cut after 7 tokens, at its limit of tokens/);
+	const next = await run(state, env(wire), "--model", model, "run", "-p", "And now?");
+	expect(next).toMatchObject({ code: 0, stdout: "By day.\n" });
+	expect(wire.asked).toHaveLength(2);
+});
+
+test.each([
+	["claude-x", /--model takes offline, or <provider>\/<model> of anthropic, google, ollama, openai; found "claude-x"/],
+	["anthropic/claude-x", /anthropic\/claude-x needs a key: set ANTHROPIC_API_KEY/],
+])("the model %s cannot be asked here: nothing is written, and what to do is said", async (model, said) => {
+	const state = join(root, "none");
+	const ended = await run(state, { ANTHROPIC_API_KEY: "" }, "--model", model, "run", "-p", "hello");
+	expect([ended.code, ended.stdout]).toEqual([2, ""]);
+	expect(ended.stderr).toMatch(said);
+	await expect(readdir(state)).rejects.toMatchObject({ code: "ENOENT" });
+});
