@@ -1,5 +1,5 @@
 /** `reyn ui`: what is confirmed on the page is done, whoever has the log, and the page sees what others do. */
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -25,8 +25,8 @@ afterEach(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-function begin(args: readonly string[], input?: "as it goes"): Killable {
-	const started = start(here, args, input);
+function begin(args: readonly string[], input?: "as it goes", where = here): Killable {
+	const started = start(where, args, input);
 	open.push(started);
 	return started;
 }
@@ -38,8 +38,8 @@ interface Page {
 	ask(path: string, body?: object): Promise<{ readonly status: number; readonly body: any }>;
 }
 
-async function page(...args: readonly string[]): Promise<Page> {
-	const process = begin(["ui", ...args]);
+async function page(args: readonly string[] = [], where = here): Promise<Page> {
+	const process = begin(["ui", ...args], undefined, where);
 	const address = new URL(await process.line("http://127.0.0.1:"));
 	let token = "";
 	const ask: Page["ask"] = async (path, body) => {
@@ -92,6 +92,25 @@ deepTest("beside a chat it is done by the chat, which goes on", async () => {
 	await expect.poll(async () => (await shown.ask("/api/state")).body.tip, { timeout: 60_000 }).toBeGreaterThan(tip + 2);
 });
 
+test("with --read-only a state of somebody else is looked at, damaged or not, and nothing in it changes", async () => {
+	const copy: Place = { ...here, state: join(root, "copy") };
+	await cp(here.state, copy.state, { recursive: true });
+	const log = join(copy.state, "state/wal.jsonl");
+	const bytes = await readFile(log);
+	for (const isDamaged of [false, true]) {
+		if (isDamaged) bytes[bytes.indexOf("fox")] = "F".charCodeAt(0);
+		await writeFile(log, bytes);
+		const shown = await page(["--read-only"], copy);
+		const { status, body } = await shown.ask("/api/state");
+		expect(isDamaged ? [status, body.error.code] : [status, body.readOnly]).toEqual(
+			isDamaged ? [422, "WAL_CORRUPT"] : [200, "it was started with --read-only"],
+		);
+		await shown.process.kill();
+		expect((await readFile(log)).equals(bytes)).toBe(true);
+	}
+	await rm(copy.state, { recursive: true });
+});
+
 const ROUNDS = sample(2, 50);
 const moves = [
 	["rewind", "reset"],
@@ -132,7 +151,7 @@ test("what is asked on the page is answered by it, and the log let go; what a ki
 	await expect.poll(() => holderOf(shown), { timeout: 30_000 }).toBeNull();
 	expect(await openIn(shown)).toEqual([]);
 	// Each model call takes longer than all of this now: the page dies in the middle.
-	const slow = await page("--pace", "20000");
+	const slow = await page(["--pace", "20000"]);
 	let calls = modelCalls(here).length;
 	expect((await slow.ask("/api/begin", { verb: "ask", given: { text } })).status).toBe(200);
 	expect(await holderOf(slow)).toMatchObject({ isHere: true });
@@ -243,7 +262,7 @@ test("--open shows it by a file of this user alone: no argument has the address,
 });
 
 test("--read-only offers nothing that writes, and does none", async () => {
-	const shown = await page("--read-only");
+	const shown = await page(["--read-only"]);
 	const { body } = await shown.ask("/api/state");
 	expect(body.readOnly).toContain("--read-only");
 	expect(body.verbs).not.toContain("rewind");

@@ -21,8 +21,8 @@ export interface UiOptions {
 
 /** Serves until it is stopped. Gives the exit code. */
 export async function ui(globals: Globals, { port, readOnly = false, open = false }: UiOptions): Promise<number> {
-	// What the page does later is done without a question: whose state it is has to be known before.
-	await assertOurs(globals);
+	// What the page does later is done without a question: whose state it is has to be known before. Who only looks changes nothing.
+	if (!readOnly) await assertOurs(globals);
 	const works = new Works(globals);
 	const served = await serve(
 		{

@@ -21,6 +21,10 @@ test.each([
 	expect((await house.ask("/api/state")).status).toBe(200);
 });
 
+test("a connection that was never used is closed without a word: what a browser asks for on it then is asked again", async () => {
+	expect(await house.raw("")).toBe("");
+});
+
 test("a crowd that says nothing takes no room for good (H18)", async () => {
 	const crowd: Socket[] = [];
 	for (let i = 0; i < 200; i++) {

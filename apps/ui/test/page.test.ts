@@ -1,5 +1,5 @@
 /** The page in a browser: what a person sees and does, and that neither a log nor a page elsewhere can act in it. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -667,3 +667,24 @@ deepTest("an empty state, and one that cannot be read, are said so", async () =>
 		await served.close();
 	}
 });
+
+deepTest(
+	"a log that is damaged while it is shown is said to be, and so does each question; the server is not said to be gone",
+	async () => {
+		await using other = await openHouse();
+		await other.writer.close();
+		await using shown = await show({}, other);
+		const { page } = shown;
+		const path = join(other.state, "state/wal.jsonl");
+		const whole = await readFile(path);
+		const damaged = Buffer.from(whole);
+		damaged[whole.lastIndexOf("fox")] = "F".charCodeAt(0);
+		await writeFile(path, damaged);
+		await page.locator(".banner").getByText("is not as it was").waitFor();
+		await expect.poll(() => page.getByText("The server is gone").count(), { timeout: 30_000 }).toBe(0);
+		await page.getByRole("tab", { name: /^State/ }).click();
+		await page.locator("#view").getByText("is not as it was").waitFor();
+		await writeFile(path, whole);
+		await expect.poll(() => page.locator(".banner").count(), { timeout: 30_000 }).toBe(0);
+	},
+);

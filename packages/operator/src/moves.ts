@@ -5,7 +5,7 @@ import { rewindNote } from "@reyn/rewind-modes";
 import type { Move, Runtime } from "@reyn/runtime";
 import { skillRunDiscarded } from "@reyn/skill-resume";
 import { label, reset } from "@reyn/timetravel";
-import type { WalRecord } from "@reyn/wal";
+import type { Seq, WalRecord } from "@reyn/wal";
 import { z } from "zod";
 import { seq } from "./shapes.ts";
 
@@ -34,16 +34,27 @@ export async function toldMoves(
 }
 
 async function told({ timeline }: Runtime, { seq, inverse }: Move): Promise<ToldMove> {
-	const record = await timeline.record(seq).catch(() => undefined);
+	const recordOf = (at: Seq) => timeline.record(at).catch(() => undefined);
+	const record = await recordOf(seq);
 	const name = inverse.kind === "label" ? `the label "${inverse.name}"` : "what was done there";
-	return record ? { seq, what: whatOf(record) ?? name, ts: record.ts } : { seq, what: name };
+	if (!record) return { seq, what: name };
+	const { ts } = record;
+	if (!reset.is(record)) return { seq, what: whatOf(record) ?? name, ts };
+	const { undoes, redoes, actor } = record.data;
+	if (undoes === undefined && redoes === undefined) return { seq, what: whatOf(record) ?? name, ts };
+	// What was undone and made again, perhaps many times, is one move in the end.
+	let first: WalRecord | undefined = record;
+	for (let at = undoes ?? redoes; at !== undefined; ) {
+		first = await recordOf(at);
+		at = first && reset.is(first) ? (first.data.undoes ?? first.data.redoes) : undefined;
+	}
+	const of = (first && whatOf(first)) ?? `#${undoes ?? redoes}`;
+	return { seq, what: undoes === undefined ? `${of}, made again by ${actor}` : `the undo by ${actor} of ${of}`, ts };
 }
 
 function whatOf(record: WalRecord): string | undefined {
 	if (reset.is(record)) {
-		const { target, mode, actor, counts, undoes, redoes } = record.data;
-		if (undoes !== undefined) return `the undo of #${undoes} by ${actor}`;
-		if (redoes !== undefined) return `the redo of #${redoes} by ${actor}`;
+		const { target, mode, actor, counts } = record.data;
 		// A rewind counts what was confirmed; a checkout does not.
 		if (!counts) return `the checkout of #${target} by ${actor}`;
 		return `the rewind to #${target} (${mode}) by ${actor}, ${counts.dropped ?? counts.all} records`;

@@ -69,7 +69,7 @@ test("a preview says what there is to say, and no more", () => {
 		"leaves behind 1 record, 1 turn in default/main: plan p3, skill run s1, script run r2",
 		"brings back 2 records, 0 turns in default/side",
 		"keeps, of what came after #7, 3 records, 2 turns in bob/main",
-		"ends unfinished work that was begun after #7: turn #8, plan p9",
+		"ends unfinished work that is not there at #7: turn #8, plan p9",
 		"closes without an answer: turn #5",
 		"starts again from #7: plan p3; 2 model calls, 40 tokens are paid again",
 		"leaves unfinished and paused: skill run s1",

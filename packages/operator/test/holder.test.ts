@@ -62,7 +62,7 @@ describe("where another process has the log", () => {
 		const verb = write("rewind");
 		const done = await act(verb, await look(verb, { ref: "0" }), "ada", places);
 		expect(done).toMatchObject({ result: { kind: "reset", target: 0 }, paused: [] });
-		expect([await resetsIn(house.runtime), acted]).toEqual([1, ["rewind by ada"]]);
+		expect([await resetsIn(house.runtime), acted]).toEqual([1, ["rewind to #0 by ada"]]);
 		expect(lstatSync(join(house.state, "holder.sock")).mode & 0o777).toBe(0o600);
 	});
 

@@ -191,8 +191,13 @@ function summaryOf({
 	return [
 		...snapped,
 		`${mode}: ${meaningOf(mode).says}`,
-		`beyond seq ${target}: ${affected.all} records (${affected.conversation} of conversation, ${affected.code} of agent state, ${affected.other} other); this drops ${dropped.all}`,
-		`touches ${touches.sessions.length} session(s)${touches.sessions.length > 0 ? ` (${touches.sessions.join(", ")})` : ""} and ${touches.runs.length} run(s)${touches.runs.length > 0 ? ` (${touches.runs.join(", ")})` : ""}`,
+		`beyond #${target}: ${counted(affected.all, "record")} (${affected.conversation} of conversation, ${affected.code} of agent state, ${affected.other} other); this drops ${dropped.all}`,
+		`touches ${namedOf(touches.sessions, "session")} and ${namedOf(touches.runs, "run")}`,
 		"files in your workspace are not touched",
 	];
 }
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+const namedOf = (names: readonly string[], what: string): string =>
+	counted(names.length, what) + (names.length > 0 ? ` (${names.join(", ")})` : "");

@@ -82,8 +82,8 @@ describe("a preview", () => {
 		chat.write(reply("b"), plan, call("c"), result("d"));
 		expect((await chat.preview(target as number, "code_only")).summary).toEqual([
 			"code_only: agent state and tool results go back, the conversation stays",
-			`beyond seq ${target}: 3 records (1 of conversation, 2 of agent state, 0 other); this drops 2`,
-			"touches 1 session(s) (alice/main) and 1 run(s) (p1)",
+			`beyond #${target}: 3 records (1 of conversation, 2 of agent state, 0 other); this drops 2`,
+			"touches 1 session (alice/main) and 1 run (p1)",
 			"files in your workspace are not touched",
 		]);
 	});
@@ -93,7 +93,7 @@ describe("a preview", () => {
 		chat.write(prompt("a"));
 		const preview = await chat.preview(chat.wal.tip, mode);
 		expect(preview).toMatchObject({ kind: "none", affected: { all: 0 }, dropped: { all: 0 } });
-		expect(preview.summary).toContain("touches 0 session(s) and 0 run(s)");
+		expect(preview.summary).toContain("touches 0 sessions and 0 runs");
 	});
 
 	test("of genesis takes everything", async () => {

@@ -105,7 +105,7 @@ function Line({ sign, path, value }: LineProps) {
 		<p class={`change ${sign === "+" ? "change-plus" : "change-minus"}`}>
 			<span class="sign">
 				{sign}
-				<span class="unseen">{sign === "+" ? " only now: " : " only then: "}</span>
+				<span class="unseen">{sign === "+" ? " came: " : " went: "}</span>
 			</span>
 			<span>
 				{path !== "" && (

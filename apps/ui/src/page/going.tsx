@@ -1,5 +1,5 @@
 /** What going to the selected moment would do. */
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import * as asks from "../server/asks.ts";
 import { isCopy, look } from "./api.ts";
 import { confirm, PreviewLines } from "./confirm.tsx";
@@ -7,6 +7,7 @@ import { naming } from "./label-dialog.tsx";
 import { tip } from "./log.ts";
 import { compare, compared, moment } from "./moment.tsx";
 import { reading } from "./reading.ts";
+import { selected } from "./selection.ts";
 import { server } from "./session.ts";
 import type { Extent, Look } from "./shapes.ts";
 import { counted } from "./words.ts";
@@ -20,12 +21,30 @@ const modes: readonly (readonly [string, string])[] = [
 
 const mode = signal("both");
 
+/** It was chosen for one moment. */
+effect(() => {
+	selected.value;
+	mode.value = "both";
+});
+
+/** What the button and the question say that is done in a mode. */
+const acts: Readonly<Record<string, string>> = {
+	conversation_only: "Rewind only the conversation",
+	code_only: "Rewind only the agent state",
+	summarize: "Add a note",
+};
+
 /** On this line one rewinds; on a line that was left one checks out, and there are no modes. */
 const wanted = computed(() => {
 	const entry = moment.value;
 	if (!entry || entry.seq === tip.value) return undefined;
-	return { ...asks.going(entry.seq, entry.active, mode.value), button: entry.active ? "Rewind" : "Check out" };
+	return {
+		...asks.going(entry.seq, entry.active, mode.value),
+		button: entry.active ? (acts[mode.value] ?? "Rewind") : "Check out",
+	};
 });
+
+const placeOf = (button: string): string => (button === "Check out" ? "" : button === acts.summarize ? "on " : "to ");
 
 const preview = reading<Look>(() => {
 	const want = wanted.value;
@@ -47,7 +66,7 @@ export function goThere(): void {
 		verb,
 		given,
 		button,
-		title: `${button} to #${String(given.ref)}?`.replace("out to", "out"),
+		title: `${button} ${placeOf(button)}#${String(given.ref)}?`,
 		isGoing: true,
 	});
 }
@@ -82,7 +101,7 @@ export function Going() {
 				<div class="buttons">
 					{want && (
 						<button type="button" class="primary" onClick={goThere}>
-							{want.button} {want.verb === "rewind" && "to "}#{entry.seq}…{" "}
+							{want.button} {placeOf(want.button)}#{entry.seq}…{" "}
 							<span class="key" aria-hidden="true">
 								r
 							</span>

@@ -52,7 +52,8 @@ async function run(signal: AbortSignal): Promise<void> {
 		} catch (error) {
 			const isThere = error instanceof Refusal && error.code !== "GONE";
 			trouble.value = isThere ? error.message : "";
-			if (!isThere && connection.value !== "no key" && !signal.aborted) connection.value = "gone";
+			// Who says that is there: each question is answered, or says the same.
+			if (connection.value !== "no key" && !signal.aborted) connection.value = isThere ? "open" : "gone";
 		}
 		if (signal.aborted || connection.value === "no key") return;
 		await pause(PAUSES[Math.min(tries++, PAUSES.length - 1)] ?? 8, signal);

@@ -1,6 +1,6 @@
 /** A question of a script, with a way to answer it: its choices, or a line to type. */
 import { type Signal, signal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { canBegin, type Doing, doing } from "./doing.ts";
 import { Wrong } from "./go-on.tsx";
 import type { OpenQuestion } from "./shapes.ts";
@@ -20,6 +20,7 @@ interface Answering {
 
 export function Question({ run, of: { seq, question, choices } }: QuestionProps) {
 	const own = useMemo(doing, []);
+	useEffect(() => keepFocus, []);
 	const typed = useMemo(() => signal(""), []);
 	const answering: Answering = {
 		own,
@@ -37,6 +38,14 @@ export function Question({ run, of: { seq, question, choices } }: QuestionProps)
 	) : (
 		<Line question={question} id={`question-${seq}`} typed={typed} {...answering} />
 	);
+}
+
+/** Whoever answers by the keyboard stays where there is more to answer, or goes back to the history. */
+function keepFocus(): void {
+	requestAnimationFrame(() => {
+		if (document.activeElement !== document.body) return;
+		(document.querySelector<HTMLElement>("[data-question]") ?? document.getElementById("tree"))?.focus();
+	});
 }
 
 interface ChoicesProps extends Answering {

@@ -8,9 +8,15 @@ let timer = 0;
 export function tell(lines: readonly string[]): void {
 	said.value = lines;
 	clearTimeout(timer);
-	timer = setTimeout(() => {
-		said.value = [];
-	}, 10_000);
+	timer = setTimeout(untell, 10_000);
+}
+
+/** @returns was there anything? */
+export function untell(): boolean {
+	const { length } = said.value;
+	clearTimeout(timer);
+	said.value = [];
+	return length > 0;
 }
 
 export function Toast() {
@@ -18,11 +24,16 @@ export function Toast() {
 		<div class="toasts" role="status">
 			{said.value.length > 0 && (
 				<div class="toast">
-					{said.value.map((line) => (
-						<p key={line}>
-							<Text of={line} />
-						</p>
-					))}
+					<div>
+						{said.value.map((line) => (
+							<p key={line}>
+								<Text of={line} />
+							</p>
+						))}
+					</div>
+					<button type="button" aria-label="Close what was said" onClick={untell}>
+						×
+					</button>
 				</div>
 			)}
 		</div>

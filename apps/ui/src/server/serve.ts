@@ -56,8 +56,10 @@ export async function serve(subject: Subject, options: ServeOptions = {}): Promi
 		(request, response) => void site.answer(request, response, portOf(server)),
 	);
 	server.maxConnections = 100;
-	server.on("clientError", (_error, socket) => {
-		if (!socket.writable) return void socket.destroy();
+	server.on("clientError", ({ code }: NodeJS.ErrnoException, socket) => {
+		// A browser opens some before it needs them, and what it asks for then is not what this was about: it asks again on another one.
+		const isUnused = code === "ERR_HTTP_REQUEST_TIMEOUT" && "bytesRead" in socket && socket.bytesRead === 0;
+		if (!socket.writable || isUnused) return void socket.destroy();
 		const headers = Object.entries(guards).map(([name, value]) => `${name}: ${value}\r\n`);
 		socket.end(`HTTP/1.1 400 Bad Request\r\n${headers.join("")}connection: close\r\n\r\n`);
 	});

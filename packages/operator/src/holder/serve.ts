@@ -4,6 +4,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { Runtime } from "@reyn/runtime";
 import { codeOf, isReynError } from "@reyn/wal";
 import { OperatorError } from "../errors.ts";
+import { oneLine } from "../text.ts";
 import { givenFor } from "../verb.ts";
 import { verbs } from "../verbs/index.ts";
 import { atAddress, hasSockets, ownSocket, socketIn } from "./address.ts";
@@ -17,8 +18,8 @@ const MOST_CALLERS = 32;
 const SILENT_MS = 30_000;
 
 export interface ServeOptions {
-	/** Told of each verb that was carried out for another process, so that whoever works here sees why something has moved. */
-	onActed?(verb: string, actor: string): void;
+	/** Told in a line of each thing that was done for another process, so that whoever works here sees why something has moved. */
+	onActed?(what: string, actor: string): void;
 }
 
 export interface Holder {
@@ -113,7 +114,7 @@ function listen(socket: Socket, runtime: Runtime, onActed: ServeOptions["onActed
 					socket.setTimeout(0);
 					const answer = await answerTo(asked, runtime);
 					say(answer);
-					if ("done" in answer) onActed?.(asked.verb, asked.actor);
+					if ("done" in answer) onActed?.(whatOf(asked), asked.actor);
 					socket.setTimeout(SILENT_MS);
 				});
 			}
@@ -124,6 +125,18 @@ function listen(socket: Socket, runtime: Runtime, onActed: ServeOptions["onActed
 	});
 	say({ v: 1, log: runtime.wal.id, pid: process.pid } satisfies typeof hello._output);
 	return () => void before.finally(() => socket.destroySoon());
+}
+
+/** What was asked for, in a line for people: the words that were given, or the question that was said yes to. */
+function whatOf({ verb: name, of }: Request): string {
+	const verb = verbs.find((each) => each.name === name);
+	if (verb?.access === "work") {
+		const words = Object.entries(verb.params).filter(([, { as }]) => as === "word" || as === "text");
+		return oneLine([name, ...words.flatMap(([key]) => (typeof of[key] === "string" ? of[key] : []))].join(" "), 200);
+	}
+	const seen = verb?.access === "write" ? verb.seen.safeParse(of) : undefined;
+	const asked = verb?.access === "write" && seen?.success ? verb.question?.(seen.data) : undefined;
+	return asked === undefined ? name : asked.replace(/\?$/, "");
 }
 
 async function answerTo({ id, verb: name, actor, of }: Request, runtime: Runtime): Promise<Answer> {

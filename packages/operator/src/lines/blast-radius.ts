@@ -12,7 +12,7 @@ export function radiusLines(
 		`leaves behind ${extentText(leaves)}`,
 		...(returns.records > 0 ? [`brings back ${extentText(returns)}`] : []),
 		...(stays.records > 0 ? [`keeps, of what came after #${target}, ${extentText(stays)}`] : []),
-		...(ended === "" ? [] : [`ends unfinished work that was begun after #${target}: ${ended}`]),
+		...(ended === "" ? [] : [`ends unfinished work that is not there at #${target}: ${ended}`]),
 		...(interrupts.length > 0 ? [`closes without an answer: ${workText({ turns: interrupts })}`] : []),
 		...(again === ""
 			? []

@@ -47,15 +47,21 @@ export const rewind = writeVerb({
 	isDoneBy: (record, { preview: { target, mode } }, actor) =>
 		(reset.is(record) && record.data.mode === mode && record.data.target === target && record.data.actor === actor) ||
 		(rewindNote.is(record) && record.data.target === target && record.data.actor === actor),
-	lines({ result: { kind, seq, target, dropped }, paused }, say) {
+	lines({ result: { kind, seq, target, dropped }, paused }, say, { preview: { mode } }) {
 		const done = {
 			none: "nothing was written: the state is as of there already",
 			note: `done: a note about all since #${target} joined the conversation at #${seq}; nothing was taken away`,
-			reset: `done: a reset at #${seq} that takes ${counted(dropped.all, "record")} away; the state is as of #${target}. Go back with: ${say`undo`}`,
+			reset: `done: a reset at #${seq} that takes ${counted(dropped.all, "record")} away; ${parts[mode] ?? "the state"} is as of #${target}. Go back with: ${say`undo`}`,
 		};
 		return [done[kind], ...pausedLines(paused, say)];
 	},
 });
+
+/** What a mode takes back, where that is not all. */
+const parts: Readonly<Partial<Record<RewindMode, string>>> = {
+	conversation_only: "the conversation",
+	code_only: "the agent state",
+};
 
 function shown({ preview: { scope, summary, target }, blastRadius }: z.infer<typeof seen>): readonly string[] {
 	const whose = scope.agent === undefined ? [] : [`only ${scopeText(scope)}; all else stays as it is`];
