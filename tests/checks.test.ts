@@ -20,5 +20,5 @@ test("each check has a row, in order", () => {
 test("each is held by a test that exists, or says why it is not yet", () => {
 	const done = rows.filter((row) => !isNotYet(row));
 	expect(brokenIn(done, PAGE)).toEqual([]);
-	expect(rows.filter(isNotYet).map(({ id }) => id)).toEqual(["25", "26"]);
+	expect(rows.filter(isNotYet).map(({ id }) => id)).toEqual([]);
 });

@@ -68,6 +68,10 @@ const cases: Readonly<Record<string, Case>> = {
 	"wal repair": { does: [], fails: [NONE, 2] },
 	demo: { fails: [["--keep", "."], 4] },
 	doctor: { does: [], fails: [NONE, 2] },
+	"config print": { does: [], fails: [NONE, 2] },
+	"config schema": { does: [], fails: [NONE, 2] },
+	"config path": { does: [], fails: [NONE, 2] },
+	init: { fails: [NONE, 2] },
 	completion: { fails: [["tcsh"], 2] },
 };
 

@@ -117,3 +117,39 @@ test.each([
 	expect(ended.stderr).toMatch(said);
 	await expect(readdir(state)).rejects.toMatchObject({ code: "ENOENT" });
 });
+
+test("what is configured holds: the model of a user, its settings, how often it is asked, and what gc keeps", async () => {
+	const [{ model, speaker, env }] = spoken as [Spoken];
+	await using wire = await openWire(speaker);
+	const [state, home, directory] = ["configured", "home", "with-config"].map((name) => join(root, name));
+	await mkdir(join(home as string, "reyn"), { recursive: true });
+	await mkdir(directory as string);
+	await writeFile(join(directory as string, "foxes.md"), "# Foxes\n");
+	await writeFile(
+		join(home as string, "reyn/config.yaml"),
+		`model: ${model}\nmodel_settings: { max_output_tokens: 77 }\n`,
+	);
+	await writeFile(join(directory as string, "reyn.yaml"), "model_policy: { tries: 2 }\nretention: { keep_days: 5 }\n");
+	const reynIn = (...args: readonly string[]): Promise<Ended> =>
+		startProcess([process.execPath, ...reyn, "--cwd", directory as string, "--state", state as string, ...args], {
+			env: { NO_COLOR: "1", XDG_CONFIG_HOME: home as string, ...env(wire) },
+		}).ended;
+	const refusal = {
+		status: 500,
+		headers: { "retry-after-ms": "1" },
+		body: { error: { type: "api_error", message: "no" } },
+	};
+	wire.replies.push({ refusal }, { refusal });
+	const asked = await reynIn("run", "-p", "Where does a fox sleep?");
+	expect([asked.code, wire.asked.length]).toEqual([1, 2]);
+	expect(asked.stderr).toContain("gave no answer in 2 tries");
+	expect(wire.asked[0]).toMatchObject({ model: "claude-x", max_tokens: 77 });
+	expect((await reynIn("gc", "--dry-run")).stdout).toContain("5 days");
+	expect((await reynIn("gc", "--dry-run", "--keep-days", "9")).stdout).toContain("9 days");
+	await writeFile(join(directory as string, "reyn.yaml"), "plan:\n  concurrency: many\n");
+	const wrong = await reynIn("log");
+	expect([wrong.code, wrong.stderr]).toEqual([
+		2,
+		expect.stringContaining("reyn.yaml:2:16: plan.concurrency: expected number"),
+	]);
+});

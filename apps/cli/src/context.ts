@@ -16,6 +16,8 @@ import {
 import { createFileTools } from "@reyn/tools";
 import { codeOf } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
+import { modelSettingsOf, runtimeOptionsOf } from "./config/options.ts";
+import { type Settings, settingsOf } from "./config/settings.ts";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
@@ -64,8 +66,12 @@ export function stateOf({ cwd, state }: Globals): string {
 	return resolve(state ?? join(cwd, ".reyn"));
 }
 
-/** The name of the model that answers. @throws CliError `CLI_USAGE` */
-export const modelOf = ({ model }: Globals): string => modelName(model, process.env);
+/** What is configured for this command. @throws CliError `CLI_CONFIG` */
+export const configured = (globals: Globals): Promise<Settings> => settingsOf(globals, process.env);
+
+/** The name of the model that answers. @throws CliError `CLI_CONFIG`, `CLI_USAGE` */
+export const modelOf = async (globals: Globals): Promise<string> =>
+	modelName((await configured(globals)).from.get("model"));
 
 /** What is closed to the file tools, and what they may do where the system cannot keep them inside their directory. */
 export const rootOptionsOf = ({ allowUnsafePaths = false }: Globals, state: string) => ({
@@ -76,7 +82,7 @@ export const rootOptionsOf = ({ allowUnsafePaths = false }: Globals, state: stri
 /** Opens the state to look at it: no lock, nothing written, nothing run. */
 export async function openForReading(globals: Globals, more: Pick<RuntimeOptions, "readOnly"> = {}): Promise<Runtime> {
 	try {
-		const { state = "", allowNetwork, ...rest } = options(globals);
+		const { state = "", allowNetwork, ...rest } = await options(globals);
 		const withoutSnapshots = (await stateOrigin(state, secretsDirectory())) === "unknown";
 		const store = fileStore(state, { allowNetwork, withoutSnapshots });
 		return await openRuntime({ ...rest, store, readOnly: true, ...more });
@@ -124,7 +130,7 @@ export async function openForWork(
 ): Promise<Runtime> {
 	await assertReady(globals);
 	finishUnread();
-	const runtime = await openRuntime({ ...options(globals), onEvent: printSpace, ...more });
+	const runtime = await openRuntime({ ...(await options(globals)), onEvent: printSpace, ...more });
 	await assertKnown(stateOf(globals));
 	await serve(runtime, stateOf(globals), onActed ? { onActed } : {});
 	return runtime;
@@ -132,8 +138,9 @@ export async function openForWork(
 
 /** The same, with a model that can be asked. @throws CliError `CLI_MODEL` */
 export async function openToAsk(...[globals, ...more]: Parameters<typeof openForWork>): Promise<Runtime> {
-	await assertModel(modelOf(globals), process.env);
-	const unused = unusedKey(modelOf(globals), process.env);
+	const model = await modelOf(globals);
+	await assertModel(model, process.env);
+	const unused = unusedKey(model, process.env);
 	if (unused !== undefined && err.isTerminal) err.line(`reyn: ${unused}`);
 	return openForWork(globals, ...more);
 }
@@ -167,9 +174,10 @@ export function assertOurs(globals: Globals): Promise<void> {
 	});
 }
 
-function options(globals: Globals): RuntimeOptions {
+async function options(globals: Globals): Promise<RuntimeOptions> {
 	const state = stateOf(globals);
-	const model = chosenModel(modelOf(globals), process.env, globals.pace);
+	const { config, from } = await configured(globals);
+	const model = chosenModel(modelName(from.get("model")), process.env, globals.pace, modelSettingsOf(config));
 	const trace = process.env.REYN_MODEL_TRACE;
 	const tools = createFileTools(globals.cwd, rootOptionsOf(globals, state));
 	return {
@@ -180,6 +188,7 @@ function options(globals: Globals): RuntimeOptions {
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
 		redact: redactSecrets(process.env),
 		watchTimeSlice,
+		...runtimeOptionsOf(config),
 	};
 }
 

@@ -5,6 +5,7 @@ import { exitCodes } from "./exit-codes.ts";
 
 const byErrorCode: Readonly<Record<string, number>> = {
 	CLI_USAGE: exitCodes.usage,
+	CLI_CONFIG: exitCodes.usage,
 	CLI_MODEL: exitCodes.usage,
 	CLI_INTERRUPTED: exitCodes.interrupted,
 	CLI_NOT_FOUND: exitCodes.notFound,
@@ -58,7 +59,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 
 /** An error of the command line itself. */
 export class CliError extends Error {
-	readonly code: "CLI_USAGE" | "CLI_MODEL" | "CLI_NOT_FOUND" | "CLI_REFUSED" | "CLI_INTERRUPTED";
+	readonly code: "CLI_USAGE" | "CLI_CONFIG" | "CLI_MODEL" | "CLI_NOT_FOUND" | "CLI_REFUSED" | "CLI_INTERRUPTED";
 
 	constructor(code: CliError["code"], message: string) {
 		super(message);

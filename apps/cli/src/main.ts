@@ -7,6 +7,7 @@ import { mainSession, type Runtime, type SessionScope } from "@reyn/runtime";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option, type OutputConfiguration } from "commander";
 import { adviceFor } from "./advice.ts";
 import type { Shell } from "./completion.ts";
+import { addConfig } from "./config/index.ts";
 import type { Globals } from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
@@ -223,6 +224,16 @@ export function commands(done: (exitCode: number) => void): Command {
 			const findings = await examine(globals());
 			print(globals(), { findings }, findings.map(findingLine));
 			if (findings.some(({ verdict }) => verdict === "bad")) done(exitCodes.failed);
+		});
+
+	addConfig(program, globals);
+	program
+		.command("init")
+		.description("write a reyn.yaml that says what may be set, and have git pass over the history")
+		.addHelpText("after", "\nExample: reyn init")
+		.action(async () => {
+			const { init } = await import("./config/command.ts");
+			await init(globals());
 		});
 
 	program

@@ -1,8 +1,9 @@
-/** Which model answers: `--model`, else `REYN_MODEL`, else the one without a key. A provider's package is loaded when it is to answer, and only that. */
-import type { AiSdkModel } from "@reyn/ai-sdk";
+/** The model that answers, by the name that was chosen; by default the one without a key. A provider's package is loaded when it is to answer, and only that. */
+import type { AiSdkModel, AiSdkSettings } from "@reyn/ai-sdk";
 import type { Model } from "@reyn/journal";
 import { offlineModel } from "@reyn/offline-model";
 import { codeOf } from "@reyn/wal";
+import type { Setting } from "./config/settings.ts";
 import { CliError } from "./exit-code.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -56,14 +57,10 @@ const OFFLINE = "offline";
 const forms = `${OFFLINE}, or <provider>/<model> of ${Object.keys(providers).join(", ")}`;
 
 /** The name of the model that was chosen. @throws CliError `CLI_USAGE` */
-export function modelName(chosen: string | undefined, env: Env): string {
-	const name = chosen ?? (env.REYN_MODEL || OFFLINE);
-	if (name !== OFFLINE && !partsOf(name))
-		throw new CliError(
-			"CLI_USAGE",
-			`${chosen === undefined ? "REYN_MODEL" : "--model"} takes ${forms}; found "${name}"`,
-		);
-	return name;
+export function modelName({ value: name, source }: Setting = { value: OFFLINE, source: "default" }): string {
+	if (typeof name === "string" && (name === OFFLINE || partsOf(name))) return name;
+	const where = source === "--model" || source.startsWith("REYN_") ? source : `${source}: model`;
+	throw new CliError("CLI_USAGE", `${where} takes ${forms}; found "${name}"`);
 }
 
 function partsOf(name: string): { readonly provider: Provider; readonly model: string } | undefined {
@@ -74,13 +71,13 @@ function partsOf(name: string): { readonly provider: Provider; readonly model: s
 }
 
 /** The model that was chosen, which is loaded when it is first asked: many commands ask none. */
-export function chosenModel(name: string, env: Env, paceMs: number): Model {
+export function chosenModel(name: string, env: Env, paceMs: number, settings: AiSdkSettings): Model {
 	if (name === OFFLINE) return offlineModel({ paceMs });
 	let loaded: Promise<Model> | undefined;
 	return {
 		id: name,
 		async *generate(request, context) {
-			loaded ??= loadModel(name, env);
+			loaded ??= loadModel(name, env, settings);
 			yield* (await loaded).generate(request, context);
 		},
 	};
@@ -91,7 +88,7 @@ export async function assertModel(name: string, env: Env): Promise<void> {
 	if (name !== OFFLINE) await loadModel(name, env);
 }
 
-async function loadModel(name: string, env: Env): Promise<Model> {
+async function loadModel(name: string, env: Env, settings: AiSdkSettings = {}): Promise<Model> {
 	const { provider, model } = partsOf(name) as NonNullable<ReturnType<typeof partsOf>>;
 	const { package: from, keys } = provider;
 	if (keys.length > 0 && !keys.some((key) => env[key]))
@@ -103,7 +100,7 @@ async function loadModel(name: string, env: Env): Promise<Model> {
 	if (!made)
 		throw new CliError("CLI_MODEL", `${from} is of another version than ${name} needs: npm install -g ${from}@latest`);
 	const { fromAiSdk } = await import("@reyn/ai-sdk");
-	return fromAiSdk(made);
+	return fromAiSdk(made, settings);
 }
 
 async function imported(name: string, from: string): Promise<Readonly<Record<string, Create>>> {

@@ -15,8 +15,9 @@ import {
 	type WriteVerb,
 } from "@reyn/operator";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { retentionOf } from "./config/options.ts";
 import { answered } from "./confirm.ts";
-import { assertReady, examining, type Globals, openForWork, reading } from "./context.ts";
+import { assertReady, configured, examining, type Globals, openForWork, reading } from "./context.ts";
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { placesOf, sayDone, unlessHeld } from "./held.ts";
@@ -84,8 +85,9 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			return done(await carryOutHere(explain, raw, { ...globals(), json: format !== "text" }, { yes: false }));
 		}
 		if (verb.access === "work") return done(await workOn(verb, typed, globals(), format));
+		const kept = verb.name === "gc" ? await keptBy(typed, command, globals()) : typed;
 		const how = { yes: yes ?? false, actor: actor ?? "user", dryRun: dryRun ?? false };
-		done(await carryOutHere(verb, typed, globals(), how));
+		done(await carryOutHere(verb, kept, globals(), how));
 	});
 }
 
@@ -162,6 +164,13 @@ function addConfirming(command: Command, { question, isUnsigned }: WriteVerb): v
 	command.option("--dry-run", "the preview, and nothing else");
 	if (question) command.option("--yes", "do it without asking");
 	if (!isUnsigned) command.option("--actor <name>", "who asks", "user");
+}
+
+/** What `gc` keeps where nothing else is said: as it is configured. */
+async function keptBy(typed: Readonly<Record<string, unknown>>, command: Command, globals: Globals) {
+	const { config } = await configured(globals);
+	const kept = Object.entries(retentionOf(config)).filter(([name]) => command.getOptionValueSource(name) === "default");
+	return { ...typed, ...Object.fromEntries(kept) };
 }
 
 function deskOf(globals: Globals, yes: boolean, actor: string): Desk {

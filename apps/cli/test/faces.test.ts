@@ -19,6 +19,10 @@ const commandsAlone: Readonly<Record<string, string>> = {
 	completion: "it is for shells",
 	ui: "it serves another face, for as long as it is not stopped",
 	export: "it writes another face into a file",
+	"config print": "it is about this program, and not about a history",
+	"config schema": "it is for editors",
+	"config path": "it is about this program, and not about a history",
+	init: "it prepares a directory, before there is a history",
 	...inShellAlone,
 };
 

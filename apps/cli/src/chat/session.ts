@@ -38,7 +38,7 @@ export interface ChatOptions {
 export async function chat(globals: Globals, options: ChatOptions): Promise<number> {
 	const { restore, plain = false, version } = options;
 	// Before a key is read: what is typed ahead is no answer to this.
-	await assertModel(modelOf(globals), process.env);
+	await assertModel(await modelOf(globals), process.env);
 	await assertReady(globals);
 	// What is sent may come before the runtime is open; none of it is lost.
 	const face = await faceOf(globals, plain);
@@ -161,7 +161,7 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	const { globals, restore, version, scope } = opened;
 	const restored = runtime.restored();
 	const waiting = waitingLines(await recordedPlans(runtime, []), runtime.scripts.list());
-	const model = modelOf(globals);
+	const model = await modelOf(globals);
 	const unused = unusedKey(model, process.env);
 	const found = [...restoredLines(restored, slash), ...waiting, ...(unused === undefined ? [] : [unused])];
 	// A session of a new name begins with the first prompt.

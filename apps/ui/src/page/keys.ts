@@ -11,6 +11,7 @@ import { select } from "./selection.ts";
 import { isSpendOpen } from "./spend.tsx";
 import { openTab } from "./tab.ts";
 import { focusTree, pageOfRows } from "./timeline.tsx";
+import { untell } from "./toast.tsx";
 import { cursor, fold, type Row, rows } from "./tree.ts";
 
 export const isSheetOpen = signal(false);
@@ -80,6 +81,7 @@ export const keys: readonly Key[] = [
 			isSpendOpen.value = true;
 		},
 	},
+	{ keys: ["Escape"], says: "close what was said to be done", run: untell },
 	{
 		keys: ["?"],
 		says: "this sheet",

@@ -11,12 +11,9 @@ export function tell(lines: readonly string[]): void {
 	timer = setTimeout(untell, 10_000);
 }
 
-/** @returns was there anything? */
-export function untell(): boolean {
-	const { length } = said.value;
+export function untell(): void {
 	clearTimeout(timer);
 	said.value = [];
-	return length > 0;
 }
 
 export function Toast() {

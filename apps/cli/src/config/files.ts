@@ -1,0 +1,134 @@
+/** Where a configuration lies, and the reading of one file: what is wrong in it is said with its line and column. */
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import type { Document, LineCounter } from "yaml";
+import type { z } from "zod";
+import { CliError } from "../exit-code.ts";
+import type { Config } from "./schema.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export interface ConfigFile {
+	readonly path: string;
+	/** As people know it: `reyn.yaml`. */
+	readonly name: string;
+	/** It lies in a directory that may come from a stranger, and so chooses nothing that costs money. */
+	readonly isShared: boolean;
+}
+
+/** A file of settings is no book. */
+const MOST_BYTES = 64 * 1024;
+
+/** In the order in which they count: a later one is stronger. */
+export function configFiles(cwd: string, { XDG_CONFIG_HOME: at = "" }: Env): readonly ConfigFile[] {
+	const own = join(isAbsolute(at) ? at : join(homedir(), ".config"), "reyn/config.yaml");
+	return [
+		{ path: own, name: own, isShared: false },
+		...["reyn.yaml", "reyn.local.yaml"].map((name) => ({ path: resolve(cwd, name), name, isShared: true })),
+	];
+}
+
+export const isThere = ({ path }: ConfigFile): boolean => existsSync(path);
+
+export interface Read {
+	readonly config: Config;
+	/** Where a value stands: `reyn.yaml:4`. */
+	placeOf(path: readonly string[]): string;
+}
+
+/** @throws CliError `CLI_CONFIG` */
+export async function readConfig({ path, name, isShared }: ConfigFile): Promise<Read> {
+	const [{ LineCounter, parseDocument }, { configSchema }] = await Promise.all([import("yaml"), import("./schema.ts")]);
+	const text = textOf(path, name);
+	const lines = new LineCounter();
+	const document = parseDocument(text, { lineCounter: lines });
+	const [syntax] = document.errors;
+	const wrong = (at: number | undefined, why: string): CliError =>
+		new CliError("CLI_CONFIG", `${where(name, lines, at)}: ${why}`);
+	if (syntax)
+		throw wrong(syntax.pos[0], `this is no YAML: ${syntax.message.split("\n", 1)[0]?.replace(/ at line .*/, "")}`);
+	const value = contentOf(document, (why) => wrong(0, why));
+	const found = configSchema.safeParse(value);
+	if (!found.success) {
+		const [issue] = found.error.issues as [z.core.$ZodIssue];
+		throw wrong(positionOf(document, issue), whyOf(issue, value, configSchema));
+	}
+	if (isShared && found.data.model !== undefined)
+		throw wrong(
+			positionOf(document, { path: ["model"] }),
+			"model: a file that lies in a directory chooses no model, as that costs money and the directory may come from a stranger. Say it with --model, REYN_MODEL, or in your own configuration (reyn config path)",
+		);
+	return { config: found.data, placeOf: (path) => `${name}:${lineOf(lines, positionOf(document, { path }))}` };
+}
+
+/** Aliases of aliases would make much of little. */
+function contentOf(document: Document.Parsed, wrong: (why: string) => CliError): unknown {
+	try {
+		return document.toJS({ maxAliasCount: 20 }) ?? {};
+	} catch (error) {
+		throw wrong(`this cannot be read: ${(error as Error).message}`);
+	}
+}
+
+function textOf(path: string, name: string): string {
+	try {
+		if (statSync(path).size <= MOST_BYTES) return readFileSync(path, "utf8");
+	} catch (error) {
+		throw new CliError("CLI_CONFIG", `${name} cannot be read: ${(error as Error).message}`);
+	}
+	throw new CliError(
+		"CLI_CONFIG",
+		`${name} is larger than ${MOST_BYTES / 1024} KiB: a configuration is a few lines of YAML`,
+	);
+}
+
+interface Place {
+	readonly path: readonly PropertyKey[];
+	readonly keys?: readonly string[];
+}
+
+/** Where the value of a path begins, or the key that should not be there. */
+function positionOf(document: Document.Parsed, { path, keys }: Place): number | undefined {
+	const parent = keys ? document.getIn(path, true) : undefined;
+	const items = (
+		(parent ?? (keys ? document.contents : undefined)) as { items?: readonly { key: Ranged }[] } | undefined
+	)?.items;
+	const key = items?.find((each) => each.key.value === keys?.[0])?.key;
+	const node = key ?? (document.getIn(path, true) as Ranged | undefined);
+	return node?.range?.[0];
+}
+
+interface Ranged {
+	readonly value?: unknown;
+	readonly range?: readonly [number, number, number] | null;
+}
+
+const lineOf = (lines: LineCounter, at = 0): number => lines.linePos(at).line;
+
+function where(name: string, lines: LineCounter, at = 0): string {
+	const { line, col } = lines.linePos(at);
+	return `${name}:${line}:${col}`;
+}
+
+/** What is wrong, and what may stand there. */
+function whyOf(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): string {
+	const path = issue.path.join(".");
+	if (issue.code === "unrecognized_keys") {
+		const known = keysAt(schema, issue.path).join(", ");
+		return `${[...issue.path, issue.keys[0]].join(".")}: there is no such key; there are ${known}`;
+	}
+	const found = issue.path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
+	const text = JSON.stringify(found) ?? "nothing";
+	return `${path === "" ? "" : `${path}: `}${issue.message.replace(/^Invalid (input|option): /, "")}; found ${text.length > 60 ? `${text.slice(0, 59)}…` : text}`;
+}
+
+function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+	let at = schema as unknown as { shape?: Record<string, unknown>; unwrap?(): unknown };
+	for (const key of path) {
+		while (!at.shape && at.unwrap) at = at.unwrap() as typeof at;
+		at = (at.shape?.[String(key)] ?? {}) as typeof at;
+	}
+	while (!at.shape && at.unwrap) at = at.unwrap() as typeof at;
+	return Object.keys(at.shape ?? {});
+}

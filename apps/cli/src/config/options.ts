@@ -1,0 +1,42 @@
+/** What of a configuration reaches the runtime, the model and the collection of old history. */
+import type { AiSdkSettings } from "@reyn/ai-sdk";
+import type { RuntimeOptions } from "@reyn/runtime";
+import type { Config } from "./schema.ts";
+
+export function runtimeOptionsOf({
+	model_policy: policy = {},
+	plan = {},
+	skill_resume: skills,
+	scripts = {},
+}: Config): Pick<RuntimeOptions, "limits" | "modelPolicy" | "skillResume" | "isolate"> {
+	const { tries, timeout_seconds: seconds } = policy;
+	return {
+		modelPolicy: {
+			...(tries !== undefined && { retry: { maxAttempts: tries } }),
+			...(seconds !== undefined && { timeoutMs: seconds * 1000 }),
+		},
+		limits: said({
+			concurrency: plan.concurrency,
+			stepMaxIterations: plan.step_max_iterations,
+			retryLimit: plan.retry_limit,
+		}),
+		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
+		...said({ isolate: scripts.isolate }),
+	};
+}
+
+export const modelSettingsOf = ({ model_settings: of = {} }: Config): AiSdkSettings =>
+	said({
+		maxOutputTokens: of.max_output_tokens,
+		temperature: of.temperature,
+		topP: of.top_p,
+		reasoning: of.reasoning,
+	});
+
+/** What `reyn gc` keeps, where it is not told otherwise. */
+export const retentionOf = ({ retention: of = {} }: Config) =>
+	said({ keepDays: of.keep_days, keepCheckpoints: of.keep_checkpoints });
+
+/** Without what was not said. */
+const said = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+	Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;

@@ -1,0 +1,72 @@
+/** What a configuration may say. Each key has its help here, its default where there is one, and one place in the code that it reaches. */
+import { skillResumeSchema } from "@reyn/skill-resume";
+import { z } from "zod";
+
+const count = z.int().positive();
+const share = z.number().nonnegative().max(2);
+const shape = <T extends z.core.$ZodLooseShape>(fields: T, help: string) =>
+	z.strictObject(fields).partial().describe(help);
+
+const skills = skillResumeSchema.shape;
+
+export const configSchema = shape(
+	{
+		model: z
+			.string()
+			.min(1)
+			.describe(
+				"offline, or <provider>/<model>; not in a file of a directory, which may come from a stranger: it costs money",
+			),
+		model_settings: shape(
+			{
+				max_output_tokens: count.describe("at most so many tokens an answer"),
+				temperature: share.describe("how much chance there is in an answer"),
+				top_p: z.number().positive().max(1).describe("the share of likely words that are drawn from"),
+				reasoning: z
+					.enum(["none", "minimal", "low", "medium", "high", "xhigh"])
+					.describe("how much a model thinks before it answers"),
+			},
+			"absent ones are as the provider has them",
+		),
+		model_policy: shape(
+			{
+				tries: count.describe("how often a model is asked for one answer, while its failures may pass"),
+				timeout_seconds: count.describe("how long one try may take"),
+			},
+			"what an outage costs",
+		),
+		plan: shape(
+			{
+				concurrency: count.describe("steps at a time"),
+				step_max_iterations: count.describe("model calls of one step"),
+				retry_limit: z.int().nonnegative().describe("tries of a model call behind the first"),
+			},
+			"plans",
+		),
+		skill_resume: shape(
+			{ default: skills.default.unwrap(), per_skill: skills.per_skill.unwrap() },
+			"what to do with effects of skills that may or may not have happened",
+		),
+		scripts: shape({ isolate: z.boolean().describe("run scripts in a process of their own") }, "scripts"),
+		retention: shape(
+			{
+				keep_days: z.int().nonnegative().describe("days that reyn gc keeps, at least"),
+				keep_checkpoints: z.int().nonnegative().describe("checkpoints that it keeps, at least"),
+			},
+			"what reyn gc keeps",
+		),
+	},
+	"the configuration of reyn",
+);
+
+export type Config = z.infer<typeof configSchema>;
+
+/** What holds where nothing is said. */
+export const defaults = {
+	model: "offline",
+	model_policy: { tries: 6, timeout_seconds: 600 },
+	plan: { concurrency: 3, step_max_iterations: 5, retry_limit: 3 },
+	skill_resume: { default: "retry" },
+	scripts: { isolate: false },
+	retention: { keep_days: 30, keep_checkpoints: 200 },
+} as const satisfies Config;

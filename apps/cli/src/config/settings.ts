@@ -1,0 +1,78 @@
+/** The settings that hold, each with where it comes from: defaults < yours < `reyn.yaml` < `reyn.local.yaml` < `REYN_*` < flags. */
+import { configFiles, isThere, readConfig } from "./files.ts";
+import type { Config } from "./schema.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export interface Setting {
+	readonly value: unknown;
+	/** `default`, `reyn.yaml:4`, `REYN_MODEL`, `--model`. */
+	readonly source: string;
+}
+
+export interface Settings {
+	readonly config: Config;
+	/** By path: `plan.concurrency`. */
+	readonly from: ReadonlyMap<string, Setting>;
+}
+
+interface Asked {
+	readonly cwd: string;
+	readonly model?: string | undefined;
+}
+
+/** Most commands find no file, and load nothing that reads one. @throws CliError `CLI_CONFIG` */
+export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Settings> {
+	const from = new Map<string, Setting>();
+	for (const file of configFiles(cwd, env).filter(isThere)) {
+		const { config, placeOf } = await readConfig(file);
+		for (const [path, value] of leavesOf(config)) from.set(path.join("."), { value, source: placeOf(path) });
+	}
+	const named = Object.keys(env).filter((name) => isSetting(name) && env[name] !== "");
+	if (named.length > 0) {
+		const { fromVariable } = await import("./variables.ts");
+		for (const name of named) {
+			const found = fromVariable(name, env[name] as string);
+			if (found) from.set(found.path.join("."), { value: found.value, source: name });
+		}
+	}
+	if (model !== undefined) from.set("model", { value: model, source: "--model" });
+	return { config: nested(from), from };
+}
+
+/** These say something else. */
+const others = ["REYN_MODEL_TRACE", "REYN_SCREEN_READER", "REYN_CHROMIUM"];
+
+const isSetting = (name: string): boolean =>
+	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|RETENTION)(_|$)/.test(name) && !others.includes(name);
+
+/** A list or a map by free names is one value. */
+function* leavesOf(value: object, before: readonly string[] = []): Generator<[readonly string[], unknown]> {
+	for (const [key, each] of Object.entries(value)) {
+		const path = [...before, key];
+		if (typeof each === "object" && each !== null && !Array.isArray(each) && key !== "per_skill")
+			yield* leavesOf(each, path);
+		else if (each !== undefined) yield [path, each];
+	}
+}
+
+function nested(from: ReadonlyMap<string, Setting>): Config {
+	const config: Record<string, unknown> = {};
+	for (const [path, { value }] of from) {
+		const keys = path.split(".");
+		let at = config;
+		for (const key of keys.slice(0, -1)) {
+			at[key] ??= {};
+			at = at[key] as Record<string, unknown>;
+		}
+		at[keys.at(-1) as string] = value;
+	}
+	return config as Config;
+}
+
+/** All that holds, defaults too, by path. */
+export async function allSettings(asked: Asked, env: Env): Promise<ReadonlyMap<string, Setting>> {
+	const [{ from }, { defaults }] = await Promise.all([settingsOf(asked, env), import("./schema.ts")]);
+	const known = [...leavesOf(defaults)].map(([path, value]) => [path.join("."), { value, source: "default" }] as const);
+	return new Map([...known, ...from].sort(([a], [b]) => (a < b ? -1 : 1)));
+}

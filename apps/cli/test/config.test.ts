@@ -1,0 +1,148 @@
+/** The configuration: what is wrong in it is said with its place, what is stronger counts, and each key reaches the code. */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import { modelSettingsOf, retentionOf, runtimeOptionsOf } from "../src/config/options.ts";
+import { type Config, configSchema, defaults } from "../src/config/schema.ts";
+import { allSettings, settingsOf } from "../src/config/settings.ts";
+import { variable } from "../src/config/variables.ts";
+
+let cwd: string;
+let env: Record<string, string>;
+beforeEach(async () => {
+	cwd = await mkdtemp(join(tmpdir(), "reyn-config-"));
+	env = { XDG_CONFIG_HOME: join(cwd, "home") };
+	await mkdir(join(cwd, "home/reyn"), { recursive: true });
+});
+afterEach(() => rm(cwd, { recursive: true }));
+
+const write = (name: string, text: string): Promise<void> => writeFile(join(cwd, name), text);
+const OWN = "home/reyn/config.yaml";
+
+test.each([
+	[
+		"plan:\n  concurency: 3",
+		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are concurrency, step_max_iterations, retry_limit$/,
+	],
+	["plans: {}", /^reyn.yaml:1:1: plans: there is no such key; there are model, model_settings, .*retention$/],
+	[
+		"plan:\n  concurrency: three",
+		/^reyn.yaml:2:16: plan.concurrency: expected number, received string; found "three"$/,
+	],
+	["plan:\n\n  concurrency: 0", /^reyn.yaml:3:16: plan.concurrency: .*>0; found 0$/],
+	[
+		"skill_resume:\n  default: maybe",
+		/^reyn.yaml:2:12: skill_resume.default: expected one of "retry"\|"skip"\|"discard_skill"\|"prompt"; found "maybe"$/,
+	],
+	["skill_resume:\n  per_skill:\n    digest: no", /^reyn.yaml:3:13: skill_resume.per_skill.digest: /],
+	["model: anthropic/x", /^reyn.yaml:1:8: model: a file that lies in a directory chooses no model/],
+	["- a\n- b", /^reyn.yaml:1:1: expected (object|record)/],
+	["plan: [1", /^reyn.yaml:\d+:\d+: this is no YAML: /],
+	[
+		"a: &a [x]\nb: [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a, *a]",
+		/^reyn.yaml/,
+	],
+	["\u0000", /^reyn.yaml/],
+])("%j is refused, with its place and what may stand there", async (text, said) => {
+	await write("reyn.yaml", `${text}\n`);
+	await expect(settingsOf({ cwd }, env)).rejects.toMatchObject({
+		code: "CLI_CONFIG",
+		message: expect.stringMatching(said),
+	});
+});
+
+test("a file that is too large to be one, or a directory, is refused", async () => {
+	await write("reyn.yaml", `# ${"x".repeat(70_000)}`);
+	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is larger than 64 KiB");
+	await rm(join(cwd, "reyn.yaml"));
+	await mkdir(join(cwd, "reyn.yaml"));
+	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml cannot be read");
+});
+
+test("without a word the defaults hold; what is stronger counts, and each value says where it comes from", async () => {
+	const sourcesOf = async (model?: string) =>
+		Object.fromEntries(
+			[...(await allSettings({ cwd, model }, env))].map(([path, { value, source }]) => [path, [value, source]]),
+		);
+	expect(await sourcesOf()).toMatchObject({ model: ["offline", "default"], "plan.concurrency": [3, "default"] });
+	await write(OWN, "model: ollama/a\nplan: { concurrency: 4, retry_limit: 4 }\n");
+	expect(await sourcesOf()).toMatchObject({
+		model: ["ollama/a", `${join(cwd, OWN)}:1`],
+		"plan.retry_limit": [4, `${join(cwd, OWN)}:2`],
+	});
+	await write("reyn.yaml", "plan:\n  concurrency: 5\n  step_max_iterations: 5\n");
+	await write("reyn.local.yaml", "plan:\n  step_max_iterations: 6\n");
+	env.REYN_PLAN_RETRY_LIMIT = "7";
+	env.REYN_MODEL = "ollama/b";
+	expect(await sourcesOf("ollama/c")).toMatchObject({
+		model: ["ollama/c", "--model"],
+		"plan.concurrency": [5, "reyn.yaml:2"],
+		"plan.step_max_iterations": [6, "reyn.local.yaml:2"],
+		"plan.retry_limit": [7, "REYN_PLAN_RETRY_LIMIT"],
+	});
+	expect((await settingsOf({ cwd }, env)).config).toEqual({
+		model: "ollama/b",
+		plan: { concurrency: 5, step_max_iterations: 6, retry_limit: 7 },
+	});
+	env.REYN_PLAN_RETRY_LIMIT = "few";
+	await expect(settingsOf({ cwd }, env)).rejects.toThrow(/^REYN_PLAN_RETRY_LIMIT: expected number, .*found "few"/);
+	env.REYN_PLAN_RETRY_LIMIT = "";
+	expect(await sourcesOf()).toMatchObject({ "plan.retry_limit": [4, `${join(cwd, OWN)}:2`] });
+});
+
+/** Of each key: a value that is not the default, and what of the code has it then. */
+const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: Config) => unknown, as: unknown]>> = {
+	model: ["ollama/a", ({ model }) => model, "ollama/a"],
+	"model_settings.max_output_tokens": [800, (config) => modelSettingsOf(config), { maxOutputTokens: 800 }],
+	"model_settings.temperature": [0.5, (config) => modelSettingsOf(config), { temperature: 0.5 }],
+	"model_settings.top_p": [0.5, (config) => modelSettingsOf(config), { topP: 0.5 }],
+	"model_settings.reasoning": ["low", (config) => modelSettingsOf(config), { reasoning: "low" }],
+	"model_policy.tries": [2, (config) => runtimeOptionsOf(config).modelPolicy, { retry: { maxAttempts: 2 } }],
+	"model_policy.timeout_seconds": [9, (config) => runtimeOptionsOf(config).modelPolicy, { timeoutMs: 9000 }],
+	"plan.concurrency": [1, (config) => runtimeOptionsOf(config).limits, { concurrency: 1 }],
+	"plan.step_max_iterations": [2, (config) => runtimeOptionsOf(config).limits, { stepMaxIterations: 2 }],
+	"plan.retry_limit": [0, (config) => runtimeOptionsOf(config).limits, { retryLimit: 0 }],
+	"skill_resume.default": [
+		"skip",
+		(config) => runtimeOptionsOf(config).skillResume,
+		{ default: "skip", per_skill: {} },
+	],
+	"skill_resume.per_skill": [
+		{ digest: "skip" },
+		(config) => runtimeOptionsOf(config).skillResume,
+		{ default: "retry", per_skill: { digest: "skip" } },
+	],
+	"scripts.isolate": [true, (config) => runtimeOptionsOf(config).isolate, true],
+	"retention.keep_days": [7, (config) => retentionOf(config), { keepDays: 7 }],
+	"retention.keep_checkpoints": [9, (config) => retentionOf(config), { keepCheckpoints: 9 }],
+};
+
+describe("each key", () => {
+	test("is looked at here", () => {
+		const all = Object.entries(configSchema.shape).flatMap(([group, schema]) => {
+			const inner = schema.unwrap() as { shape?: object };
+			return inner.shape ? Object.keys(inner.shape).map((key) => `${group}.${key}`) : [group];
+		});
+		expect(Object.keys(keys)).toEqual(all);
+		for (const { description } of Object.values(configSchema.shape).map((schema) => schema.unwrap()))
+			expect(description).toBeTruthy();
+		expect(configSchema.safeParse(defaults).success).toBe(true);
+	});
+
+	test.each(Object.entries(keys))(
+		"%s reaches the code, from a file and from a variable",
+		async (path, [value, reached, as]) => {
+			const [group = "", key] = path.split(".");
+			await write(OWN, stringify(key === undefined ? { [group]: value } : { [group]: { [key]: value } }));
+			expect(reached((await settingsOf({ cwd }, env)).config)).toEqual(as);
+			await rm(join(cwd, OWN));
+			const name = variable(path.split("."));
+			env[name] = typeof value === "string" ? value : JSON.stringify(value);
+			const { config, from } = await settingsOf({ cwd }, env);
+			expect(reached(config)).toEqual(as);
+			expect(from.get(path)?.source).toBe(name);
+		},
+	);
+});
