@@ -38,6 +38,11 @@ test.each([
 	],
 	["skill_resume:\n  per_skill:\n    digest: no", /^reyn.yaml:3:13: skill_resume.per_skill.digest: /],
 	["model: anthropic/x", /^reyn.yaml:1:8: model: a file that lies in a directory chooses no model/],
+	[
+		"scripts:\n  isolate: false",
+		/^reyn.yaml:2:12: scripts.isolate: a file that lies in a directory can switch this on, and not off/,
+	],
+	["plan:\n  concurrency: 1000000", /^reyn.yaml:2:16: plan.concurrency: .*<=64; found 1000000$/],
 	["- a\n- b", /^reyn.yaml:1:1: expected (object|record)/],
 	["plan: [1", /^reyn.yaml:\d+:\d+: this is no YAML: /],
 	[

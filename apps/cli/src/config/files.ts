@@ -54,12 +54,24 @@ export async function readConfig({ path, name, isShared }: ConfigFile): Promise<
 		const [issue] = found.error.issues as [z.core.$ZodIssue];
 		throw wrong(positionOf(document, issue), whyOf(issue, value, configSchema));
 	}
-	if (isShared && found.data.model !== undefined)
-		throw wrong(
-			positionOf(document, { path: ["model"] }),
-			"model: a file that lies in a directory chooses no model, as that costs money and the directory may come from a stranger. Say it with --model, REYN_MODEL, or in your own configuration (reyn config path)",
-		);
+	const denied = isShared ? deniedIn(found.data) : undefined;
+	if (denied) throw wrong(positionOf(document, denied), `${denied.path.join(".")}: ${denied.why}`);
 	return { config: found.data, placeOf: (path) => `${name}:${lineOf(lines, positionOf(document, { path }))}` };
+}
+
+/** What a file in a directory may not say: that may come from a stranger. */
+function deniedIn({ model, scripts }: Config): { readonly path: readonly string[]; readonly why: string } | undefined {
+	if (model !== undefined)
+		return {
+			path: ["model"],
+			why: "a file that lies in a directory chooses no model, as that costs money and the directory may come from a stranger. Say it with --model, REYN_MODEL, or in your own configuration (reyn config path)",
+		};
+	if (scripts?.isolate === false)
+		return {
+			path: ["scripts", "isolate"],
+			why: "a file that lies in a directory can switch this on, and not off: that is said in your own configuration (reyn config path)",
+		};
+	return undefined;
 }
 
 /** Aliases of aliases would make much of little. */

@@ -2,7 +2,7 @@
 import { skillResumeSchema } from "@reyn/skill-resume";
 import { z } from "zod";
 
-const count = z.int().positive();
+const count = (most: number) => z.int().positive().max(most);
 const share = z.number().nonnegative().max(2);
 const shape = <T extends z.core.$ZodLooseShape>(fields: T, help: string) =>
 	z.strictObject(fields).partial().describe(help);
@@ -19,7 +19,7 @@ export const configSchema = shape(
 			),
 		model_settings: shape(
 			{
-				max_output_tokens: count.describe("at most so many tokens an answer"),
+				max_output_tokens: count(1_000_000).describe("at most so many tokens an answer"),
 				temperature: share.describe("how much chance there is in an answer"),
 				top_p: z.number().positive().max(1).describe("the share of likely words that are drawn from"),
 				reasoning: z
@@ -30,16 +30,16 @@ export const configSchema = shape(
 		),
 		model_policy: shape(
 			{
-				tries: count.describe("how often a model is asked for one answer, while its failures may pass"),
-				timeout_seconds: count.describe("how long one try may take"),
+				tries: count(100).describe("how often a model is asked for one answer, while its failures may pass"),
+				timeout_seconds: count(86_400).describe("how long one try may take"),
 			},
 			"what an outage costs",
 		),
 		plan: shape(
 			{
-				concurrency: count.describe("steps at a time"),
-				step_max_iterations: count.describe("model calls of one step"),
-				retry_limit: z.int().nonnegative().describe("tries of a model call behind the first"),
+				concurrency: count(64).describe("steps at a time"),
+				step_max_iterations: count(1000).describe("model calls of one step"),
+				retry_limit: z.int().nonnegative().max(100).describe("tries of a model call behind the first"),
 			},
 			"plans",
 		),

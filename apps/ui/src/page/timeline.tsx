@@ -3,7 +3,7 @@ import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { bySeq, hasMore, isRead, isReadingMore, readMore, tip } from "./log.ts";
 import { selected } from "./selection.ts";
-import { cursor, type Filter, filter, rows, words } from "./tree.ts";
+import { cursor, type Filter, filter, isNothingFound, rows, words } from "./tree.ts";
 import { TreeRow } from "./tree-row.tsx";
 
 /** As in page.css. */
@@ -152,6 +152,11 @@ function Tree() {
 				))}
 			</div>
 			{!isRead.value && <p class="quiet waiting">reading …</p>}
+			{isNothingFound.value && !hasMore.value && (
+				<p class="quiet more" role="none">
+					No moment has that in its title or label. The Log view (5) looks through all that is recorded.
+				</p>
+			)}
 			{isReadingMore.value && (
 				<p class="quiet more" role="none">
 					reading older moments …

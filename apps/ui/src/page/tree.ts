@@ -65,6 +65,11 @@ const isWanted = computed((): ((entry: Entry) => boolean) => {
 	}
 });
 
+/** Words were typed that no moment has. */
+export const isNothingFound = computed(
+	() => words.value.trim() !== "" && isRead.value && !entries.value.some(isWanted.value),
+);
+
 /** What the filter lets through, newest first, with what is selected and where now is. */
 const shown = computed((): readonly Entry[] => {
 	const found = entries.value.filter(isWanted.value);
