@@ -19,6 +19,8 @@ const there = { times: 1.5, andMs: 500 };
 
 /** Before it the log says who writes. */
 const FIRST_TURN = 2;
+/** V8 gives memory back after some seconds in which nothing happens. */
+const REST_MS = 40_000;
 const KEYS = 50;
 const WHEELS = 100;
 
@@ -46,7 +48,9 @@ interface Row {
 	readonly taskMs: number;
 	readonly farMs: number;
 	readonly farServerMs: number;
+	/** At rest, with the page still shown; and the most before. */
 	readonly serverMiB: number;
+	readonly peakMiB: number;
 	readonly seenMs: { readonly p50: number; readonly p99: number; readonly of: number };
 }
 
@@ -115,12 +119,13 @@ async function measure(
 		const frameMs = await perFrame(tab);
 		const taskMs = await longestTask(browser, tab);
 		const { farMs, farServerMs } = await far(tab, server);
-		const serverMiB = await server.peakMiB();
+		await sleep(REST_MS);
+		const { now: serverMiB, peak: peakMiB } = await server.memoryMiB();
 		await tab.close();
 		return {
 			...{ rowsMs: median(rowsMs), emptyRowsMs: median(emptyRowsMs), rowsInDom },
 			...{ firstAnswerKiB: tab.firstAnswerBytes / 1024, keyMs, frameMs, taskMs },
-			...{ farMs, farServerMs, serverMiB, seenMs },
+			...{ farMs, farServerMs, serverMiB, peakMiB, seenMs },
 		};
 	} finally {
 		await server.end();
@@ -237,7 +242,7 @@ function judge(rows: readonly Row[]): Goal[] {
 			atMost(of("an arrow key, ms of CPU"), row.keyMs, goals.keyMs),
 			atMost(of("a frame of scrolling, ms of CPU"), row.frameMs, goals.frameMs),
 			atMost(of("longest task of scrolling, ms of CPU"), row.taskMs, goals.taskMs),
-			atMost(of("the server in memory, MiB"), row.serverMiB, goals.serverMiB),
+			atMost(of("the server in memory at rest, MiB"), row.serverMiB, goals.serverMiB),
 			atMost(of("a record of another process on the page, p99, ms"), seenMs.p99, goals.seenMs),
 		];
 	});
@@ -260,7 +265,8 @@ function textOf({ machine: on, fileSystem, rounds, rows, goals: judged }: Report
 				["longest task of scrolling, ms of CPU", ...rows.map(({ taskMs }) => short(taskMs))],
 				["what going to the first turn would do, ms", ...rows.map(({ farMs }) => short(farMs))],
 				["the server for it, ms of CPU", ...rows.map(({ farServerMs }) => short(farServerMs))],
-				["the server in memory at most, MiB", ...rows.map(({ serverMiB }) => short(serverMiB))],
+				["the server in memory at rest, MiB", ...rows.map(({ serverMiB }) => short(serverMiB))],
+				["the same at most before, MiB", ...rows.map(({ peakMiB }) => short(peakMiB))],
 				[
 					"a record of another process on the page, ms, p50 and p99",
 					...rows.map(({ seenMs: { p50, p99, of } }) => `${short(p50)}, ${short(p99)} of ${of}`),

@@ -51,10 +51,11 @@ export class Server {
 		return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS;
 	}
 
-	/** The most that it had in memory at a time. */
-	async peakMiB(): Promise<number> {
+	/** What it has in memory now, and the most that it had at a time. */
+	async memoryMiB(): Promise<{ readonly now: number; readonly peak: number }> {
 		const status = await readFile(`/proc/${this.#child.pid}/status`, "utf8");
-		return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+		const of = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
+		return { now: of("VmRSS"), peak: of("VmHWM") };
 	}
 
 	async end(): Promise<void> {
