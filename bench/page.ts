@@ -19,8 +19,6 @@ const there = { times: 1.5, andMs: 500 };
 
 /** Before it the log says who writes. */
 const FIRST_TURN = 2;
-/** V8 gives memory back after some seconds in which nothing happens. */
-const REST_MS = 40_000;
 const KEYS = 50;
 const WHEELS = 100;
 
@@ -32,6 +30,8 @@ export interface PageOptions {
 	readonly rounds: number;
 	/** So many records come from another process while the page is shown. */
 	readonly prompts: number;
+	/** So many seconds nothing happens before the memory is looked at: V8 gives back what it does not need. */
+	readonly rest: number;
 	readonly json: boolean;
 }
 
@@ -63,7 +63,7 @@ interface Report {
 	readonly goals: readonly Goal[];
 }
 
-export async function benchPage({ records, branches, rounds, prompts, json }: PageOptions): Promise<void> {
+export async function benchPage({ records, branches, rounds, prompts, rest, json }: PageOptions): Promise<void> {
 	const browser = await openBrowser();
 	try {
 		await inScratch(async (directory, fileSystem) => {
@@ -73,7 +73,7 @@ export async function benchPage({ records, branches, rounds, prompts, json }: Pa
 			for (const count of records) {
 				const state = join(directory, `${count}/state`);
 				const written = await write(state, count, branches);
-				rows.push({ ...written, ...(await measure(browser, { state, empty, rounds, prompts })) });
+				rows.push({ ...written, ...(await measure(browser, { state, empty, rounds, prompts, rest })) });
 			}
 			const report: Report = { bench: "page", machine: machine(), fileSystem, rounds, rows, goals: judge(rows) };
 			console.log(json ? JSON.stringify(report, null, "\t") : textOf(report));
@@ -99,11 +99,12 @@ interface Measured {
 	readonly empty: string;
 	readonly rounds: number;
 	readonly prompts: number;
+	readonly rest: number;
 }
 
 async function measure(
 	browser: Browser,
-	{ state, empty, rounds, prompts }: Measured,
+	{ state, empty, rounds, prompts, rest }: Measured,
 ): Promise<Omit<Row, "records" | "branches">> {
 	const [rowsMs, emptyRowsMs]: [number[], number[]] = [[], []];
 	for (let round = 0; round < rounds; round++) {
@@ -119,7 +120,7 @@ async function measure(
 		const frameMs = await perFrame(tab);
 		const taskMs = await longestTask(browser, tab);
 		const { farMs, farServerMs } = await far(tab, server);
-		await sleep(REST_MS);
+		await sleep(rest * 1000);
 		const { now: serverMiB, peak: peakMiB } = await server.memoryMiB();
 		await tab.close();
 		return {

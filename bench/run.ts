@@ -28,7 +28,7 @@ const benches: Readonly<Record<string, Bench>> = {
 	),
 	page: bench(
 		"page",
-		{ records: [100_000], branches: 200, rounds: 5, prompts: 500 },
+		{ records: [100_000], branches: 200, rounds: 5, prompts: 500, rest: 40 },
 		async () => (await import("./page.ts")).benchPage,
 	),
 	recovery: bench(

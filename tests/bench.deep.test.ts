@@ -41,7 +41,20 @@ test.runIf(process.env.REYN_BUILT === "1")(
 	"`pnpm bench page --json` prints one document with what the page takes of a machine and a verdict for each goal",
 	async () => {
 		const report = JSON.parse(
-			await bench("page", "--records", "300", "--branches", "3", "--rounds", "1", "--prompts", "3", "--json"),
+			await bench(
+				"page",
+				"--records",
+				"300",
+				"--branches",
+				"3",
+				"--rounds",
+				"1",
+				"--prompts",
+				"3",
+				"--rest",
+				"1",
+				"--json",
+			),
 		);
 		expect(report).toMatchObject({ bench: "page", rounds: 1, rows: [{ branches: 4, seenMs: { of: 3 } }] });
 		const { rowsMs, emptyRowsMs, rowsInDom, firstAnswerKiB, keyMs, frameMs, taskMs, farMs, serverMiB, seenMs } =
