@@ -68,7 +68,11 @@ export default defineConfig(
 			platform: "node",
 			// What is native lies beside no bundle.
 			external: /^fs-native-extensions/,
-			resolve: { conditionNames: ["@reyn/source", "import", "node"] },
+			resolve: {
+				conditionNames: ["@reyn/source", "import", "node"],
+				// For Node it has modules of the old kind, which ask for more of Node than it needs.
+				alias: { yaml: join(import.meta.dirname, "node_modules/yaml/browser/index.js") },
+			},
 			// Node loads `navigator` when it is asked for, as zod does to know whether it is at Cloudflare.
 			transform: { target: "node22", define: { navigator: "undefined" } },
 			plugins: name === "bin" ? [builtins, licences, help, page] : [],
