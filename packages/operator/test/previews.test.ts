@@ -6,7 +6,7 @@ import type { Model } from "@reyn/journal";
 import { openRuntime, type Runtime, rewindModes } from "@reyn/runtime";
 import { isOutside } from "@reyn/timetravel";
 import { isMeta } from "@reyn/timetravel/internal";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFailed, test } from "vitest";
 import { type Random, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { givenFor, scopeWidths, type WriteVerb } from "../src/index.ts";
@@ -65,12 +65,16 @@ const HISTORIES = Number(process.env.REYN_RUNS ?? sample(6, 120));
 test(`of ${HISTORIES} random histories, in every mode and scope`, async () => {
 	const first = Number(process.env.REYN_SEED ?? 1);
 	let [made, back] = [0, 0];
+	let at = "";
+	onTestFailed(() => console.error(`it stood at ${at}`));
 	for (let seed = first; seed < first + HISTORIES; seed++) {
 		const random = seeded(seed);
 		const options = { state: join(root, String(seed)), model, tools: [] };
+		at = `seed ${seed}: opened`;
 		await using writer = await openRuntime(options);
 		await using following = await openRuntime({ ...options, readOnly: true });
 		for (let step = 0; step < 9; step++) {
+			at = `seed ${seed}, step ${step}: lived`;
 			await live(writer, random, step);
 			if (step < 3 || random.chance(0.4)) continue;
 			const verb = verbOf(random.pick(["rewind", "checkout"])) as WriteVerb;
@@ -80,6 +84,7 @@ test(`of ${HISTORIES} random histories, in every mode and scope`, async () => {
 				...(verb.name === "rewind" && { mode: random.pick(rewindModes) }),
 			};
 			const where = `seed ${seed}, step ${step}: ${verb.name} ${JSON.stringify(raw)}`;
+			at = `${where}: looked at`;
 			const given = givenFor(verb, raw) as never;
 			await using fresh = await openRuntime({ ...options, readOnly: true });
 			await following.refresh();
@@ -91,6 +96,7 @@ test(`of ${HISTORIES} random histories, in every mode and scope`, async () => {
 			const [seen] = looks as [Move];
 			expect(looks, where).toEqual([seen, seen, seen]);
 			if ("refused" in seen || verb.nothing?.(seen, say)) continue;
+			at = `${where}: done`;
 			const before = await counting(writer);
 			const done = await verb.act(writer, seen, "me");
 			await writer.idle();

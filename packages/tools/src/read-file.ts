@@ -4,7 +4,7 @@ import { z } from "zod";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
 import { maxPathLength, parsePath, showPath } from "./root-directory.ts";
-import { readText, showBytes, showCount, splitLines } from "./text-file.ts";
+import { readText, showBytes, showCount, splitLines, versionOf } from "./text-file.ts";
 
 const maxOutputBytes = 16_000;
 const maxLineLength = 2_000;
@@ -26,6 +26,7 @@ export function readFile(workspace: Workspace): Tool {
 			const root = await workspace.root();
 			const name = showPath(parsePath(path).join("/"));
 			const file = await readText(await root.file(parsePath(path)), workspace.maxFileBytes);
+			const version = file.kind === "text" && workspace.writes ? `, version ${versionOf(file.bytes)}` : "";
 			signal.throwIfAborted();
 			if (file.kind === "binary") throw new ToolError("TOOL_NOT_TEXT", `${name} is a binary file`);
 			if (file.kind === "tooLarge") {
@@ -34,7 +35,7 @@ export function readFile(workspace: Workspace): Tool {
 			}
 
 			const lines = splitLines(file.text);
-			if (lines.length === 0) return `${name} is empty`;
+			if (lines.length === 0) return `${name} is empty${version}`;
 			if (from > lines.length) {
 				throw new ToolError("TOOL_INVALID_ARGS", `read: "from": ${name} has only ${showCount(lines.length, "line")}`);
 			}
@@ -42,7 +43,7 @@ export function readFile(workspace: Workspace): Tool {
 			const last = from + shown.length - 1;
 			const rest = lines.length - last;
 			const more = rest > 0 ? [`… ${showCount(rest, "more line")}; go on with from=${last + 1}`] : [];
-			return [`${name} (lines ${from}-${last} of ${lines.length})`, ...shown, ...more].join("\n");
+			return [`${name} (lines ${from}-${last} of ${lines.length}${version})`, ...shown, ...more].join("\n");
 		},
 	});
 }

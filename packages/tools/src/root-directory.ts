@@ -1,6 +1,19 @@
 /** The only door to the disk for the file tools: below one root, never through a symbolic link, never into what is closed. */
+import { createHash } from "node:crypto";
 import { constants, type Stats } from "node:fs";
-import { type FileHandle, lstat, open, opendir, realpath, stat } from "node:fs/promises";
+import {
+	type FileHandle,
+	link,
+	lstat,
+	mkdir,
+	open,
+	opendir,
+	realpath,
+	rename,
+	rm,
+	stat,
+	unlink,
+} from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { codeOf } from "@reyn/wal";
 import type { Effort } from "./effort.ts";
@@ -33,6 +46,18 @@ export interface RootDirectory {
 	directory(path: readonly string[]): Promise<Directory>;
 	/** Opens a regular file at a path of `parsePath`; the caller closes it. */
 	file(path: readonly string[]): Promise<OpenFile>;
+	/** Puts a file in the place of what is there, and makes the directories that it needs; undefined: takes it away. Whole or not at all. */
+	change(path: readonly string[], content: Uint8Array | undefined, how: Put): Promise<void>;
+	/** Takes away what a change has left that was cut, by its token. */
+	forget(path: readonly string[], token: string): Promise<void>;
+}
+
+/** How a file is put in its place. */
+export interface Put {
+	/** Names what is written before it is whole, so that it can be found after a crash. */
+	readonly token: string;
+	/** There must be none yet. */
+	readonly isNew: boolean;
 }
 
 /** A regular file, and its size when it was opened. */
@@ -122,6 +147,23 @@ export async function openRoot(
 		return at;
 	};
 
+	/** The same, where directories may be missing. */
+	const made = async (path: readonly string[]): Promise<Directory> => {
+		let at = await top();
+		for (const name of path) {
+			try {
+				await at.make(name);
+				const next = await at.directory(name);
+				await at.close();
+				at = next;
+			} catch (error) {
+				await at.close();
+				throw error;
+			}
+		}
+		return at;
+	};
+
 	return {
 		directory,
 		async file(path) {
@@ -134,6 +176,21 @@ export async function openRoot(
 			} finally {
 				await parent.close();
 			}
+		},
+		async change(path, content, how) {
+			const name = path.at(-1);
+			if (name === undefined) throw new ToolError("TOOL_NOT_TEXT", "the root is a directory, not a file");
+			const parent = content === undefined ? await directory(path.slice(0, -1)) : await made(path.slice(0, -1));
+			try {
+				await parent.put(name, content, how);
+			} finally {
+				await parent.close();
+			}
+		},
+		async forget(path, token) {
+			const parent = await directory(path.slice(0, -1)).catch(() => undefined);
+			await parent?.forget(path.at(-1) ?? "", token);
+			await parent?.close();
 		},
 	};
 }
@@ -261,8 +318,57 @@ export class Directory {
 		}
 	}
 
+	/** Makes a directory here, unless something of that name is there. */
+	async make(name: string): Promise<void> {
+		try {
+			await mkdir(join(this.#base(), name));
+			await this.#sync();
+		} catch (error) {
+			if (codeOf(error) !== "EEXIST") throw unwritable(error, this.below(name));
+		}
+	}
+
+	/** Puts a file here, or takes one away; durable when it resolves. A link of that name is replaced by nothing. */
+	async put(name: string, content: Uint8Array | undefined, { token, isNew }: Put): Promise<void> {
+		const [at, whole] = [name, temporary(name, token)].map((each) => join(this.#base(), each)) as [string, string];
+		const before = await lstat(at).catch(() => undefined);
+		if (before && !before.isFile()) throw notAFile(this.below(name), before);
+		try {
+			if (content === undefined) await unlink(at);
+			else {
+				await rm(whole, { force: true });
+				await writeWhole(whole, content, before?.mode);
+				if (isNew) await placeNew(whole, at);
+				else await rename(whole, at);
+			}
+			await this.#sync();
+		} catch (error) {
+			await rm(whole, { force: true }).catch(() => {});
+			if (codeOf(error) === "EEXIST")
+				throw new ToolError(
+					"TOOL_CHANGED",
+					`${showPath(this.below(name))} was made meanwhile; read it, and decide anew`,
+				);
+			throw unwritable(error, this.below(name));
+		}
+	}
+
+	async forget(name: string, token: string): Promise<void> {
+		await rm(join(this.#base(), temporary(name, token)), { force: true });
+	}
+
 	async close(): Promise<void> {
 		await this.#anchor?.close();
+	}
+
+	async #sync(): Promise<void> {
+		if (this.#anchor) return this.#anchor.sync();
+		const handle = await open(this.#disk, constants.O_RDONLY);
+		try {
+			await handle.sync();
+		} finally {
+			await handle.close();
+		}
 	}
 
 	#base(): string {
@@ -299,6 +405,35 @@ export function compareBytes(a: string, b: string): number {
 
 // A surrogate stands for a code point above all the others of the basic plane.
 const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff;
+
+/** Where a file is written before it takes its place. */
+export const temporary = (name: string, token: string): string =>
+	`.reyn-${createHash("sha256").update(`${name}\0${token}`).digest("hex").slice(0, 24)}.tmp`;
+
+/** @param mode of the file whose place it takes */
+async function writeWhole(at: string, content: Uint8Array, mode: number | undefined): Promise<void> {
+	const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
+	const handle = await open(at, flags, 0o666);
+	try {
+		await handle.writeFile(content);
+		if (mode !== undefined) await handle.chmod(mode & 0o7777);
+		await handle.sync();
+	} finally {
+		await handle.close();
+	}
+}
+
+/** Fails where something of the name is there, which a rename would replace. */
+async function placeNew(whole: string, at: string): Promise<void> {
+	try {
+		await link(whole, at);
+		await unlink(whole);
+	} catch (error) {
+		// Some file systems have no second names.
+		if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"].includes(codeOf(error) ?? "")) throw error;
+		await rename(whole, at);
+	}
+}
 
 const openDirectory = (at: string): Promise<FileHandle> =>
 	open(at, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
@@ -348,6 +483,17 @@ function failure(error: unknown, path: string): Error {
 	if (code === "ENOTDIR") return new ToolError("TOOL_NOT_FOUND", `${shown} is not a directory`);
 	if (code === "ELOOP") return isALink(path);
 	return new ToolError("TOOL_UNREADABLE", `${shown} cannot be read (${code ?? String(error)})`, {}, { cause: error });
+}
+
+function unwritable(error: unknown, path: string): Error {
+	if (error instanceof ToolError) return error;
+	const reason = codeOf(error) ?? String(error);
+	return new ToolError(
+		"TOOL_UNWRITABLE",
+		`${showPath(path)} cannot be written (${reason}); it is as it was`,
+		{},
+		{ cause: error },
+	);
 }
 
 function notADirectory(path: string, stats: Pick<Stats, "isSymbolicLink">): ToolError {

@@ -1,8 +1,9 @@
 /** The text of one open file, and how texts, sizes and counts are shown. */
+import { createHash } from "node:crypto";
 import type { OpenFile } from "./root-directory.ts";
 
 export type TextFile =
-	| { readonly kind: "text"; readonly text: string }
+	| { readonly kind: "text"; readonly text: string; readonly bytes: Uint8Array }
 	| { readonly kind: "binary" }
 	| { readonly kind: "tooLarge"; readonly bytes: number };
 
@@ -24,11 +25,14 @@ export async function readText(
 		}
 		const read = buffer.subarray(0, length);
 		if (read.subarray(0, 8192).includes(0)) return { kind: "binary" };
-		return { kind: "text", text: new TextDecoder().decode(read) };
+		return { kind: "text", text: new TextDecoder().decode(read), bytes: read };
 	} finally {
 		await handle.close();
 	}
 }
+
+/** A file, by its content: `read` shows it, and who replaces a file has to name it. */
+export const versionOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex").slice(0, 16);
 
 /** The lines of a text, without their ends; a final newline opens no further line. */
 export function splitLines(text: string): readonly string[] {

@@ -1,0 +1,239 @@
+/** `write`, `edit` and `remove`: what they are about to do is known, by hashes, before they do it, so that after a crash it can be told whether they did. */
+import { defineTool, type Json, type Reconciled, type Tool, type ToolContext } from "@reyn/journal";
+import { codeOf } from "@reyn/wal";
+import { z } from "zod";
+import { ToolError } from "./errors.ts";
+import type { Workspace } from "./file-tools.ts";
+import { maxPathLength, parsePath, showPath } from "./root-directory.ts";
+import { showBytes, showCount, splitLines, versionOf } from "./text-file.ts";
+
+const path = z.string().min(1).max(maxPathLength).describe("The file, relative to the root, such as src/index.ts");
+const version = z.string().describe("The version of the file as `read` has shown it: it has to be that still");
+
+/** What is known before a file is changed. */
+const plannedSchema = z.object({
+	path: z.string(),
+	/** The versions; null: there is no file. */
+	before: z.string().nullable(),
+	after: z.string().nullable(),
+	/** What the model is told once it is so. */
+	says: z.string(),
+});
+
+type Planned = z.infer<typeof plannedSchema>;
+
+export const writeTools = (workspace: Workspace): readonly Tool[] => [
+	writeFile(workspace),
+	editFile(workspace),
+	removeFile(workspace),
+];
+
+function writeFile(workspace: Workspace): Tool {
+	const input = z.strictObject({
+		path,
+		text: z.string().describe("All that the file shall hold"),
+		version: version
+			.optional()
+			.describe("To replace a file: its version as `read` has shown it. Without one it must not be there"),
+	});
+	const textFor = (text: string, present: Uint8Array | undefined): Buffer =>
+		Buffer.from(isOfWindows(present) ? toCrlf(text) : text.toWellFormed());
+	return defineTool({
+		name: "write",
+		description: "Write a whole text file: a new one, or one that you have read. For a small change take `edit`.",
+		input,
+		...changing(workspace, {
+			async plan({ path, text, version }: z.infer<typeof input>, present) {
+				const name = showPath(path);
+				if (present === undefined && version !== undefined)
+					throw new ToolError("TOOL_CHANGED", `${name} is not there any more; leave "version" out to make it`);
+				if (present !== undefined) assertSeen(name, present, version);
+				const after = textFor(text, present);
+				assertSize(name, after.length, workspace);
+				const lines = showCount(splitLines(text).length, "line");
+				return {
+					after,
+					says: `${name} ${present === undefined ? "is made" : "is replaced"}: ${lines}, version ${versionOf(after)}`,
+				};
+			},
+			content: async ({ text }, present) => textFor(text, present),
+		}),
+	});
+}
+
+function editFile(workspace: Workspace): Tool {
+	const input = z.strictObject({
+		path,
+		old: z.string().min(1).describe("The text as it stands there now, with enough around it to be there once"),
+		new: z.string().describe("What takes its place"),
+		all: z.boolean().default(false).describe("Change each place where it stands"),
+	});
+	const edited = (
+		args: z.infer<typeof input>,
+		present: Uint8Array | undefined,
+	): { readonly bytes: Buffer; readonly places: number } => {
+		const name = showPath(args.path);
+		if (present === undefined) throw new ToolError("TOOL_NOT_FOUND", `no such file: ${name}; write makes one`);
+		const text = textOf(name, present);
+		const fit = (part: string): string => (isOfWindows(present) ? toCrlf(part) : part.toWellFormed());
+		const [old, now] = [fit(args.old), fit(args.new)];
+		const places = text.split(old).length - 1;
+		if (places === 0)
+			throw new ToolError(
+				"TOOL_NO_MATCH",
+				`"old" is not in ${name} as it is now; read it, and give the text to the letter`,
+			);
+		if (places > 1 && !args.all)
+			throw new ToolError(
+				"TOOL_NO_MATCH",
+				`"old" is in ${name} ${places} times; give more of what is around it, or "all"`,
+			);
+		return { bytes: Buffer.from(text.split(old).join(now)), places };
+	};
+	return defineTool({
+		name: "edit",
+		description: "Change a part of a text file: the text `old`, which must stand there once, becomes `new`.",
+		input,
+		...changing(workspace, {
+			async plan(args: z.infer<typeof input>, present) {
+				const { bytes, places } = edited(args, present);
+				assertSize(showPath(args.path), bytes.length, workspace);
+				return {
+					after: bytes,
+					says: `${showPath(args.path)} is changed in ${showCount(places, "place")}, version ${versionOf(bytes)}`,
+				};
+			},
+			content: async (args, present) => edited(args, present).bytes,
+		}),
+	});
+}
+
+function removeFile(workspace: Workspace): Tool {
+	const input = z.strictObject({ path, version });
+	return defineTool({
+		name: "remove",
+		description: "Remove a file that you have read.",
+		input,
+		...changing(workspace, {
+			async plan({ path, version }: z.infer<typeof input>, present) {
+				const name = showPath(path);
+				if (present === undefined) throw new ToolError("TOOL_NOT_FOUND", `no such file: ${name}`);
+				assertSeen(name, present, version);
+				return { after: undefined, says: `${name} is removed` };
+			},
+			content: async () => undefined,
+		}),
+	});
+}
+
+interface Change<Args> {
+	/** What shall be there, and what is said of it. @throws ToolError where that cannot be */
+	plan(
+		args: Args,
+		present: Uint8Array | undefined,
+	): Promise<{ readonly after: Uint8Array | undefined; readonly says: string }>;
+	/** The same content, of the same file. */
+	content(args: Args, present: Uint8Array | undefined): Promise<Uint8Array | undefined>;
+}
+
+/** The parts of a tool that changes one file: planned, done and found again by what the file holds. */
+function changing<Args extends { readonly path: string }>(workspace: Workspace, change: Change<Args>) {
+	const presentAt = async (at: string): Promise<Uint8Array | undefined> => {
+		const root = await workspace.root();
+		const found = await root.file(parsePath(at)).catch((error: unknown) => {
+			if (codeOf(error) === "TOOL_NOT_FOUND") return undefined;
+			throw error;
+		});
+		if (!found) return undefined;
+		try {
+			assertSize(showPath(at), found.bytes, workspace);
+			return await found.handle.readFile();
+		} finally {
+			await found.handle.close();
+		}
+	};
+	const versionAt = async (at: string): Promise<string | null> => {
+		const present = await presentAt(at);
+		return present === undefined ? null : versionOf(present);
+	};
+	const prepare = async (args: Args): Promise<Planned> => {
+		const present = await presentAt(args.path);
+		const { after, says } = await change.plan(args, present);
+		return {
+			path: args.path,
+			before: present === undefined ? null : versionOf(present),
+			after: after === undefined ? null : versionOf(after),
+			says,
+		};
+	};
+	return {
+		purity: "side_effect" as const,
+		prepare: async (args: Args): Promise<Json> => ({ ...(await prepare(args)) }),
+		async call(args: Args, { signal, prepared, idempotencyKey: token = "" }: ToolContext): Promise<string> {
+			const planned = prepared === undefined ? await prepare(args) : plannedSchema.parse(prepared);
+			const present = await presentAt(args.path);
+			const found = present === undefined ? null : versionOf(present);
+			if (found === planned.after) return planned.says;
+			if (found !== planned.before)
+				throw new ToolError(
+					"TOOL_CHANGED",
+					`${showPath(args.path)} has changed meanwhile: read it again, and decide anew; nothing was written`,
+				);
+			const content = await change.content(args, present);
+			const root = await workspace.root();
+			signal.throwIfAborted();
+			await root.change(parsePath(args.path), content, { token, isNew: present === undefined });
+			return planned.says;
+		},
+		/** What the file holds tells it: as after, it was done; as before, it was not; anything else was somebody else, and nobody knows. */
+		async reconcile(key: string, prepared?: Json): Promise<Reconciled<string>> {
+			const planned = plannedSchema.parse(prepared);
+			const root = await workspace.root();
+			await root.forget(parsePath(planned.path), key);
+			const found = await versionAt(planned.path);
+			if (found === planned.after) return { kind: "done", result: planned.says };
+			return { kind: found === planned.before ? "not_done" : "unknown" };
+		},
+	};
+}
+
+/** A file is replaced or removed by who has seen it as it is. */
+function assertSeen(name: string, present: Uint8Array, version: string | undefined): void {
+	if (version === undefined)
+		throw new ToolError(
+			"TOOL_CHANGED",
+			`${name} is there already; read it, and give the "version" that read shows to replace it`,
+		);
+	if (version !== versionOf(present))
+		throw new ToolError(
+			"TOOL_CHANGED",
+			`${name} is not as it was when it was read (version ${version}); read it again`,
+		);
+}
+
+function assertSize(name: string, bytes: number, { maxFileBytes }: Workspace): void {
+	if (bytes <= maxFileBytes) return;
+	throw new ToolError(
+		"TOOL_TOO_LARGE",
+		`${name} has ${showBytes(bytes)}; files above ${showBytes(maxFileBytes)} are not changed`,
+	);
+}
+
+/** The whole text, with a mark of byte order where there is one. */
+function textOf(name: string, bytes: Uint8Array): string {
+	try {
+		if (bytes.subarray(0, 8192).includes(0)) throw new Error();
+		return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+	} catch {
+		throw new ToolError("TOOL_NOT_TEXT", `${name} is no text in UTF-8`);
+	}
+}
+
+/** Does each of its lines end as Windows has it? */
+function isOfWindows(bytes: Uint8Array | undefined): boolean {
+	if (bytes === undefined) return false;
+	const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+	return text.includes("\r\n") && !/(?<!\r)\n/.test(text);
+}
+
+const toCrlf = (text: string): string => text.toWellFormed().replace(/\r?\n/g, "\r\n");
