@@ -132,27 +132,12 @@ export async function openRoot(
 			throw error instanceof ToolError ? error : failure(error, "");
 		});
 
-	const directory = async (path: readonly string[]): Promise<Directory> => {
+	/** @param isMade where a directory is missing, it is made */
+	const directory = async (path: readonly string[], isMade = false): Promise<Directory> => {
 		let at = await top();
 		for (const name of path) {
 			try {
-				const next = await at.directory(name);
-				await at.close();
-				at = next;
-			} catch (error) {
-				await at.close();
-				throw error;
-			}
-		}
-		return at;
-	};
-
-	/** The same, where directories may be missing. */
-	const made = async (path: readonly string[]): Promise<Directory> => {
-		let at = await top();
-		for (const name of path) {
-			try {
-				await at.make(name);
+				if (isMade) await at.make(name);
 				const next = await at.directory(name);
 				await at.close();
 				at = next;
@@ -165,7 +150,7 @@ export async function openRoot(
 	};
 
 	return {
-		directory,
+		directory: (path) => directory(path),
 		async file(path) {
 			const name = path.at(-1);
 			if (name === undefined)
@@ -180,7 +165,7 @@ export async function openRoot(
 		async change(path, content, how) {
 			const name = path.at(-1);
 			if (name === undefined) throw new ToolError("TOOL_NOT_TEXT", "the root is a directory, not a file");
-			const parent = content === undefined ? await directory(path.slice(0, -1)) : await made(path.slice(0, -1));
+			const parent = await directory(path.slice(0, -1), content !== undefined);
 			try {
 				await parent.put(name, content, how);
 			} finally {
