@@ -160,7 +160,7 @@ test("chat takes moves back and makes them again", async () => {
 	// The first that failed had nothing to redo, and whoever wrote the lines hears of it.
 	expect(ended.code, ended.stderr).toBe(3);
 	expect(ended.stdout).toMatch(
-		/done: a reset at #(\d+)[\s\S]*done: undo the rewind to #\d+ \(both\) by user, \d+ records \(#\1,[\s\S]*done: redo the undo of #\1 by user/,
+		/done: a reset at #(\d+)[\s\S]*done: undo the rewind to #\d+ \(both\) by user, \d+ records \(#\1,[\s\S]*done: redo the undo by user of the rewind to #\d+ \(both\) by user/,
 	);
 	expect(ended.stdout).toMatch(/there is nothing to redo/);
 	expect(ended.stdout).toMatch(/nothing was changed: this is not a terminal/);

@@ -284,6 +284,49 @@ const ofTools: readonly Defect[] = [
 		to: "{last + 2}`",
 		tests: ["tools file-tools"],
 	},
+	{
+		name: "write over what somebody else has changed meanwhile",
+		package: "tools",
+		file: "write-files.ts",
+		from: "if (found !== planned.before)",
+		to: "if (found === undefined)",
+		tests: ["tools write-files"],
+	},
+	{
+		name: "say of a file that nobody knows the end of that nothing was done to it",
+		package: "tools",
+		file: "write-files.ts",
+		from: '? "not_done" : "unknown"',
+		to: '? "not_done" : "not_done"',
+		tests: ["tools write-files"],
+	},
+];
+
+const ofAiSdk: readonly Defect[] = [
+	{
+		name: "ask again where an account has no money",
+		package: "ai-sdk",
+		file: "provider-error.ts",
+		from: "if (IS_EMPTY.test(said)) return false;",
+		to: "",
+		tests: ["ai-sdk wires"],
+	},
+	{
+		name: "give a model what another one has signed",
+		package: "ai-sdk",
+		file: "prompt.ts",
+		from: "echo?.model === model ?",
+		to: "echo ?",
+		tests: ["ai-sdk wires"],
+	},
+	{
+		name: "take an answer that broke off for a whole one",
+		package: "ai-sdk",
+		file: "answer.ts",
+		from: 'if (unified === "interrupted" || raw === undefined)',
+		to: 'if (unified === "interrupted")',
+		tests: ["ai-sdk from-ai-sdk"],
+	},
 ];
 
 const ofOfflineModel: readonly Defect[] = [
@@ -368,6 +411,7 @@ export const ofOthers: readonly Defect[] = [
 	...ofRuntime,
 	...ofTools,
 	...ofOfflineModel,
+	...ofAiSdk,
 	...ofCli,
 	...ofUi,
 ];
