@@ -84,7 +84,7 @@ export function parsePath(path: string): readonly string[] {
 	}
 	const names = path.split(windows ? /[/\\]/ : "/").filter((name) => name !== "" && name !== ".");
 	if (names.includes("..")) throw outside(`path ${shown} contains ".."; the file tools never leave the root`);
-	const inside = names.find((name) => closedNames.has(name.toLowerCase()));
+	const inside = names.find((name) => closedNames.has(name.toLowerCase()) || isTemporary(name));
 	if (inside !== undefined) throw outside(`path ${shown} lies in ${inside}, which is closed to the file tools`);
 	return names;
 }
@@ -253,6 +253,7 @@ export class Directory {
 					);
 					break;
 				}
+				if (isTemporary(entry.name)) continue;
 				if (entry.isSymbolicLink()) links.push(entry.name);
 				else if (entry.isDirectory()) directories.push(entry.name);
 				else if (entry.isFile()) files.push(entry.name);
@@ -322,7 +323,7 @@ export class Directory {
 			if (content === undefined) await unlink(at);
 			else {
 				await rm(whole, { force: true });
-				await writeWhole(whole, content, before?.mode);
+				await writeWhole(whole, content, before);
 				if (isNew) await placeNew(whole, at);
 				else await rename(whole, at);
 			}
@@ -371,6 +372,8 @@ export class Directory {
 		if (error instanceof ToolError) return error;
 		const stats = await lstat(join(this.#base(), name)).catch(() => undefined);
 		if (stats?.isSymbolicLink()) return isALink(this.below(name));
+		if (codeOf(error) === "ENOTDIR" && stats?.isDirectory())
+			return outside(`${showPath(this.below(name))} was replaced while it was opened; try again`);
 		if (codeOf(error) === "ENOTDIR" && stats !== undefined) return notADirectory(this.below(name), stats);
 		return failure(error, this.below(name));
 	}
@@ -391,17 +394,28 @@ export function compareBytes(a: string, b: string): number {
 // A surrogate stands for a code point above all the others of the basic plane.
 const isSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdfff;
 
+/** What a change that was cut has left is no file of anybody's. */
+const isTemporary = (name: string): boolean => /^\.reyn-[0-9a-f]{24}\.tmp$/.test(name);
+
 /** Where a file is written before it takes its place. */
 export const temporary = (name: string, token: string): string =>
 	`.reyn-${createHash("sha256").update(`${name}\0${token}`).digest("hex").slice(0, 24)}.tmp`;
 
-/** @param mode of the file whose place it takes */
-async function writeWhole(at: string, content: Uint8Array, mode: number | undefined): Promise<void> {
+/**
+ * @param before the file whose place it takes: its owner and its permissions stay, and what runs with the rights of its owner does not
+ * @throws where it cannot have that owner
+ */
+async function writeWhole(at: string, content: Uint8Array, before: Stats | undefined): Promise<void> {
 	const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
-	const handle = await open(at, flags, 0o666);
+	// What replaces a private file is not open to others for a moment either.
+	const handle = await open(at, flags, before ? 0o600 : 0o666);
 	try {
 		await handle.writeFile(content);
-		if (mode !== undefined) await handle.chmod(mode & 0o7777);
+		if (before) {
+			const own = await handle.stat();
+			if (own.uid !== before.uid || own.gid !== before.gid) await handle.chown(before.uid, before.gid);
+			await handle.chmod(before.mode & 0o777);
+		}
 		await handle.sync();
 	} finally {
 		await handle.close();
@@ -464,7 +478,8 @@ const isOneOf = (those: readonly Identity[], found: Identity | undefined): boole
 function failure(error: unknown, path: string): Error {
 	const shown = path === "" ? "the root" : showPath(path);
 	const code = codeOf(error);
-	if (code === "ENOENT") return new ToolError("TOOL_NOT_FOUND", `no such file or directory: ${shown}`);
+	if (code === "ENOENT")
+		return new ToolError("TOOL_NOT_FOUND", `no such file or directory: ${shown}`, { isAbsent: true });
 	if (code === "ENOTDIR") return new ToolError("TOOL_NOT_FOUND", `${shown} is not a directory`);
 	if (code === "ELOOP") return isALink(path);
 	return new ToolError("TOOL_UNREADABLE", `${shown} cannot be read (${code ?? String(error)})`, {}, { cause: error });
@@ -475,7 +490,7 @@ function unwritable(error: unknown, path: string): Error {
 	const reason = codeOf(error) ?? String(error);
 	return new ToolError(
 		"TOOL_UNWRITABLE",
-		`${showPath(path)} cannot be written (${reason}); it is as it was`,
+		`${showPath(path)} cannot be written (${reason}); nothing of it was`,
 		{},
 		{ cause: error },
 	);

@@ -1,13 +1,17 @@
 /** `write`, `edit` and `remove`: what they are about to do is known, by hashes, before they do it, so that after a crash it can be told whether they did. */
 import { defineTool, type Json, type Reconciled, type Tool, type ToolContext } from "@reyn/journal";
-import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
 import { maxPathLength, parsePath, showPath } from "./root-directory.ts";
 import { showBytes, showCount, splitLines, versionOf } from "./text-file.ts";
 
-const path = z.string().min(1).max(maxPathLength).describe("The file, relative to the root, such as src/index.ts");
+/** A text that a file can hold, and that is found in it again. */
+const text = z
+	.string()
+	.refine((given) => given.isWellFormed(), "it has half a character in it")
+	.refine((given) => !given.includes("\0"), "it has a NUL character in it");
+const path = text.min(1).max(maxPathLength).describe("The file, relative to the root, such as src/index.ts");
 const version = z.string().describe("The version of the file as `read` has shown it: it has to be that still");
 
 /** What is known before a file is changed. */
@@ -31,13 +35,15 @@ export const writeTools = (workspace: Workspace): readonly Tool[] => [
 function writeFile(workspace: Workspace): Tool {
 	const input = z.strictObject({
 		path,
-		text: z.string().describe("All that the file shall hold"),
+		text: text.describe("All that the file shall hold"),
 		version: version
 			.optional()
 			.describe("To replace a file: its version as `read` has shown it. Without one it must not be there"),
 	});
 	const textFor = (text: string, present: Uint8Array | undefined): Buffer =>
-		Buffer.from(isOfWindows(present) ? toCrlf(text) : text.toWellFormed());
+		Buffer.from(
+			(hasMark(present) && !text.startsWith(MARK) ? MARK : "") + (isOfWindows(present) ? toCrlf(text) : text),
+		);
 	return defineTool({
 		name: "write",
 		description: "Write a whole text file: a new one, or one that you have read. For a small change take `edit`.",
@@ -49,7 +55,7 @@ function writeFile(workspace: Workspace): Tool {
 					throw new ToolError("TOOL_CHANGED", `${name} is not there any more; leave "version" out to make it`);
 				if (present !== undefined) assertSeen(name, present, version);
 				const after = textFor(text, present);
-				assertSize(name, after.length, workspace);
+				assertSize(name, after.length, workspace, "would have");
 				const lines = showCount(splitLines(text).length, "line");
 				return {
 					after,
@@ -57,6 +63,7 @@ function writeFile(workspace: Workspace): Tool {
 				};
 			},
 			content: async ({ text }, present) => textFor(text, present),
+			isOf: ({ version = null }, before) => before === version,
 		}),
 	});
 }
@@ -64,8 +71,8 @@ function writeFile(workspace: Workspace): Tool {
 function editFile(workspace: Workspace): Tool {
 	const input = z.strictObject({
 		path,
-		old: z.string().min(1).describe("The text as it stands there now, with enough around it to be there once"),
-		new: z.string().describe("What takes its place"),
+		old: text.min(1).describe("The text as it stands there now, with enough around it to be there once"),
+		new: text.describe("What takes its place"),
 		all: z.boolean().default(false).describe("Change each place where it stands"),
 	});
 	const edited = (
@@ -75,20 +82,28 @@ function editFile(workspace: Workspace): Tool {
 		const name = showPath(args.path);
 		if (present === undefined) throw new ToolError("TOOL_NOT_FOUND", `no such file: ${name}; write makes one`);
 		const text = textOf(name, present);
-		const fit = (part: string): string => (isOfWindows(present) ? toCrlf(part) : part.toWellFormed());
+		if (args.old.includes("\n") && hasBothEnds(present))
+			throw new ToolError(
+				"TOOL_NO_MATCH",
+				`${name} has line ends of both kinds, so change it line by line: "old" without a line end`,
+			);
+		const fit = (part: string): string => (isOfWindows(present) ? toCrlf(part) : part);
 		const [old, now] = [fit(args.old), fit(args.new)];
-		const places = text.split(old).length - 1;
+		const parts = text.split(old);
+		const places = parts.length - 1;
 		if (places === 0)
 			throw new ToolError(
 				"TOOL_NO_MATCH",
 				`"old" is not in ${name} as it is now; read it, and give the text to the letter`,
 			);
-		if (places > 1 && !args.all)
+		if (placesOf(text, old) > (args.all ? places : 1))
 			throw new ToolError(
 				"TOOL_NO_MATCH",
-				`"old" is in ${name} ${places} times; give more of what is around it, or "all"`,
+				`"old" is in ${name} ${placesOf(text, old)} times${args.all ? ", which lie over each other" : ""}; give more of what is around it${args.all ? "" : ', or "all"'}`,
 			);
-		return { bytes: Buffer.from(text.split(old).join(now)), places };
+		// No text has fewer bytes than units; one that is too large is not made.
+		assertSize(name, text.length + places * (now.length - old.length), workspace, "would have");
+		return { bytes: Buffer.from(parts.join(now)), places };
 	};
 	return defineTool({
 		name: "edit",
@@ -97,10 +112,13 @@ function editFile(workspace: Workspace): Tool {
 		...changing(workspace, {
 			async plan(args: z.infer<typeof input>, present) {
 				const { bytes, places } = edited(args, present);
-				assertSize(showPath(args.path), bytes.length, workspace);
+				const name = showPath(args.path);
+				assertSize(name, bytes.length, workspace, "would have");
+				if (present && bytes.equals(present))
+					return { after: bytes, says: `${name} is as it was: "new" is what stands there` };
 				return {
 					after: bytes,
-					says: `${showPath(args.path)} is changed in ${showCount(places, "place")}, version ${versionOf(bytes)}`,
+					says: `${name} is changed in ${showCount(places, "place")}, version ${versionOf(bytes)}`,
 				};
 			},
 			content: async (args, present) => edited(args, present).bytes,
@@ -122,6 +140,7 @@ function removeFile(workspace: Workspace): Tool {
 				return { after: undefined, says: `${name} is removed` };
 			},
 			content: async () => undefined,
+			isOf: ({ version }, before) => before === version,
 		}),
 	});
 }
@@ -134,6 +153,8 @@ interface Change<Args> {
 	): Promise<{ readonly after: Uint8Array | undefined; readonly says: string }>;
 	/** The same content, of the same file. */
 	content(args: Args, present: Uint8Array | undefined): Promise<Uint8Array | undefined>;
+	/** Is it what was asked for, where a file of this version was there? Default: of any. */
+	isOf?(args: Args, before: string | null): boolean;
 }
 
 /** The parts of a tool that changes one file: planned, done and found again by what the file holds. */
@@ -141,7 +162,7 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 	const presentAt = async (at: string): Promise<Uint8Array | undefined> => {
 		const root = await workspace.root();
 		const found = await root.file(parsePath(at)).catch((error: unknown) => {
-			if (codeOf(error) === "TOOL_NOT_FOUND") return undefined;
+			if (error instanceof ToolError && error.detail.isAbsent) return undefined;
 			throw error;
 		});
 		if (!found) return undefined;
@@ -170,7 +191,8 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 		purity: "side_effect" as const,
 		prepare: async (args: Args): Promise<Json> => ({ ...(await prepare(args)) }),
 		async call(args: Args, { signal, prepared, idempotencyKey: token = "" }: ToolContext): Promise<string> {
-			const planned = prepared === undefined ? await prepare(args) : plannedSchema.parse(prepared);
+			const planned = prepared === undefined ? await prepare(args) : plannedFrom(prepared);
+			if (planned.path !== args.path || change.isOf?.(args, planned.before) === false) throw otherCall(args.path);
 			const present = await presentAt(args.path);
 			const found = present === undefined ? null : versionOf(present);
 			if (found === planned.after) return planned.says;
@@ -180,6 +202,7 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 					`${showPath(args.path)} has changed meanwhile: read it again, and decide anew; nothing was written`,
 				);
 			const content = await change.content(args, present);
+			if ((content === undefined ? null : versionOf(content)) !== planned.after) throw otherCall(args.path);
 			const root = await workspace.root();
 			signal.throwIfAborted();
 			await root.change(parsePath(args.path), content, { token, isNew: present === undefined });
@@ -187,7 +210,7 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 		},
 		/** What the file holds tells it: as after, it was done; as before, it was not; anything else was somebody else, and nobody knows. */
 		async reconcile(key: string, prepared?: Json): Promise<Reconciled<string>> {
-			const planned = plannedSchema.parse(prepared);
+			const planned = plannedFrom(prepared);
 			const root = await workspace.root();
 			await root.forget(parsePath(planned.path), key);
 			const found = await versionAt(planned.path);
@@ -211,29 +234,66 @@ function assertSeen(name: string, present: Uint8Array, version: string | undefin
 		);
 }
 
-function assertSize(name: string, bytes: number, { maxFileBytes }: Workspace): void {
+function assertSize(name: string, bytes: number, { maxFileBytes }: Workspace, has = "has"): void {
 	if (bytes <= maxFileBytes) return;
-	throw new ToolError(
-		"TOOL_TOO_LARGE",
-		`${name} has ${showBytes(bytes)}; files above ${showBytes(maxFileBytes)} are not changed`,
-	);
+	const most = showBytes(maxFileBytes);
+	throw new ToolError("TOOL_TOO_LARGE", `${name} ${has} more than ${most}; files above that are not changed`);
 }
+
+/** What a log says was prepared: it may be a stranger's. */
+function plannedFrom(prepared: Json | undefined): Planned {
+	const found = plannedSchema.safeParse(prepared);
+	if (found.success) return found.data;
+	throw new ToolError("TOOL_INVALID_ARGS", "what was prepared for this call cannot be read");
+}
+
+const otherCall = (path: string): ToolError =>
+	new ToolError(
+		"TOOL_CHANGED",
+		`what was prepared for ${showPath(path)} is not what this call asks for; nothing was written`,
+	);
 
 /** The whole text, with a mark of byte order where there is one. */
 function textOf(name: string, bytes: Uint8Array): string {
 	try {
-		if (bytes.subarray(0, 8192).includes(0)) throw new Error();
+		if (bytes.includes(0)) throw new Error();
 		return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 	} catch {
 		throw new ToolError("TOOL_NOT_TEXT", `${name} is no text in UTF-8`);
 	}
 }
 
-/** Does each of its lines end as Windows has it? */
-function isOfWindows(bytes: Uint8Array | undefined): boolean {
-	if (bytes === undefined) return false;
-	const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
-	return text.includes("\r\n") && !/(?<!\r)\n/.test(text);
+/** The mark of byte order. */
+const MARK = "\ufeff";
+
+const latin1 = (bytes: Uint8Array): string =>
+	Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+
+const hasMark = (bytes: Uint8Array | undefined): boolean =>
+	bytes !== undefined && latin1(bytes.subarray(0, 3)) === "\xef\xbb\xbf";
+
+/** Which line ends it has. */
+function endsOf(bytes: Uint8Array): { readonly hasCrlf: boolean; readonly hasLf: boolean } {
+	const text = latin1(bytes);
+	return { hasCrlf: text.includes("\r\n"), hasLf: /(?<!\r)\n/.test(text) };
 }
 
-const toCrlf = (text: string): string => text.toWellFormed().replace(/\r?\n/g, "\r\n");
+/** Does each of its lines end as Windows has it? */
+function isOfWindows(bytes: Uint8Array | undefined): boolean {
+	const { hasCrlf = false, hasLf = false } = bytes ? endsOf(bytes) : {};
+	return hasCrlf && !hasLf;
+}
+
+function hasBothEnds(bytes: Uint8Array): boolean {
+	const { hasCrlf, hasLf } = endsOf(bytes);
+	return hasCrlf && hasLf;
+}
+
+/** Also where they lie over each other. */
+function placesOf(text: string, part: string): number {
+	let count = 0;
+	for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) count++;
+	return count;
+}
+
+const toCrlf = (text: string): string => text.replace(/\r?\n/g, "\r\n");

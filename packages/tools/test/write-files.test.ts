@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import {
 	chmod,
+	chown,
 	lstat,
 	mkdir,
 	mkdtemp,
@@ -120,6 +121,48 @@ test("mode, line ends and the mark of byte order stay as they are", async () => 
 	await call("edit", { path: "bom.txt", old: "one", new: "two" });
 	expect(await at("bom.txt")).toBe("\ufefftwo\n");
 	expect(version).not.toBe("");
+	await call("write", { path: "bom.txt", text: "three\n", version: versionOf(Buffer.from("\ufefftwo\n")) });
+	expect(await at("bom.txt")).toBe("\ufeffthree\n");
+	expect(await call("edit", { path: "bom.txt", old: "three", new: "three" })).toBe(
+		'bom.txt is as it was: "new" is what stands there',
+	);
+});
+
+test("what runs with the rights of its owner does so no more once it is written; the owner stays", async () => {
+	const version = await put("tool", "echo\n");
+	const isRoot = process.getuid?.() === 0;
+	if (isRoot) await chown(join(root, "tool"), 12_345, 12_346);
+	await chmod(join(root, "tool"), 0o6755);
+	await call("write", { path: "tool", text: "echo new\n", version });
+	const { mode, uid } = await stat(join(root, "tool"));
+	expect([mode & 0o7777, uid]).toEqual([0o755, isRoot ? 12_345 : process.getuid?.()]);
+});
+
+test("what a log says was prepared for a call is held against what the call asks for", async () => {
+	const present = await put("a.txt", "one\n");
+	await put("b.txt", "two\n");
+	const forged = { path: "a.txt", before: present, after: versionOf(Buffer.from("two\n")), says: "forged" };
+	const tries: readonly (readonly [string, object, object])[] = [
+		["write", { path: "a.txt", text: "evil\n" }, forged],
+		["write", { path: "a.txt", text: "evil\n", version: present }, forged],
+		["edit", { path: "a.txt", old: "one", new: "evil" }, forged],
+		["edit", { path: "b.txt", old: "two", new: "evil" }, forged],
+		["remove", { path: "a.txt", version: "0".repeat(16) }, { ...forged, after: null }],
+		["write", { path: "a.txt", text: "evil\n" }, {}],
+	];
+	for (const [name, args, prepared] of tries) {
+		const asked = toolOf(name).call(args, { signal, prepared: prepared as Json, idempotencyKey: "k" });
+		await expect(asked, JSON.stringify([name, args])).rejects.toBeInstanceOf(ToolError);
+	}
+	expect([await at("a.txt"), await at("b.txt")]).toEqual(["one\n", "two\n"]);
+	await expect(toolOf("edit").reconcile?.("k", {})).rejects.toBeInstanceOf(ToolError);
+});
+
+test("what a change that was cut has left is shown and found by no tool", async () => {
+	await put("a.txt", "one\n");
+	await writeFile(join(root, temporary("a.txt", "k")), "one half\n");
+	expect(await call("list", {})).not.toContain(".reyn-");
+	expect(await call("search", { query: "half" })).not.toContain(".reyn-");
 });
 
 test.each([
@@ -128,9 +171,26 @@ test.each([
 	["write", { path: "b.txt", text: "x", version: "0".repeat(16) }, "TOOL_CHANGED", /b.txt is not there any more/],
 	["write", { path: "a.txt/b", text: "x" }, "TOOL_NOT_FOUND", /a.txt is not a directory/],
 	["write", { path: "dir", text: "x" }, "TOOL_NOT_TEXT", /dir is a directory/],
-	["write", { path: "big.txt", text: "x".repeat(1_000_001) }, "TOOL_TOO_LARGE", /big.txt has 1.0 MB/],
+	["write", { path: "big.txt", text: "x".repeat(1_000_001) }, "TOOL_TOO_LARGE", /big.txt would have more than 1.0 MB/],
 	["edit", { path: "a.txt", old: "three", new: "x" }, "TOOL_NO_MATCH", /"old" is not in a.txt/],
 	["edit", { path: "a.txt", old: "o", new: "x" }, "TOOL_NO_MATCH", /is in a.txt 2 times/],
+	["edit", { path: "twice.txt", old: "aba", new: "x" }, "TOOL_NO_MATCH", /is in twice.txt 2 times; give more/],
+	[
+		"edit",
+		{ path: "twice.txt", old: "aba", new: "x", all: true },
+		"TOOL_NO_MATCH",
+		/2 times, which lie over each other/,
+	],
+	["edit", { path: "ends.txt", old: "a\nb", new: "x" }, "TOOL_NO_MATCH", /line ends of both kinds/],
+	[
+		"edit",
+		{ path: "a.txt", old: "o", new: "x".repeat(900_000), all: true },
+		"TOOL_TOO_LARGE",
+		/would have more than 1.0 MB/,
+	],
+	["write", { path: "half.txt", text: "a\ud800b" }, "TOOL_INVALID_ARGS", /half a character/],
+	["write", { path: "nul.txt", text: "a\0b" }, "TOOL_INVALID_ARGS", /NUL/],
+	["write", { path: `.reyn-${"0".repeat(24)}.tmp`, text: "x" }, "TOOL_OUTSIDE_ROOT", /closed/],
 	["edit", { path: "bytes", old: "o", new: "x" }, "TOOL_NOT_TEXT", /no text in UTF-8/],
 	["edit", { path: "nul", old: "o", new: "x" }, "TOOL_NOT_TEXT", /no text in UTF-8/],
 	["edit", { path: "gone.txt", old: "o", new: "x" }, "TOOL_NOT_FOUND", /no such file/],
@@ -151,6 +211,8 @@ test.each([
 	await put("a.txt", "one two\n");
 	await put("bytes", new Uint8Array([0x6f, 0xff, 0xfe]));
 	await put("nul", "o\0");
+	await put("twice.txt", "ababa\n");
+	await put("ends.txt", "a\nb\r\na\r\nb\n");
 	await mkdir(join(root, "dir"));
 	await symlink(join(outside, "secret.txt"), join(root, "link.txt"));
 	await symlink(outside, join(root, "out"));
