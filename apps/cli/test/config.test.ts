@@ -1,5 +1,6 @@
 /** The configuration: what is wrong in it is said with its place, what is stronger counts, and each key reaches the code. */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -58,12 +59,19 @@ test.each([
 	});
 });
 
-test("a file that is too large to be one, or a directory, is refused", async () => {
+test("a file that is too large to be one, a directory, a link or a pipe is refused", async () => {
 	await write("reyn.yaml", `# ${"x".repeat(70_000)}`);
 	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is larger than 64 KiB");
 	await rm(join(cwd, "reyn.yaml"));
 	await mkdir(join(cwd, "reyn.yaml"));
-	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml cannot be read");
+	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is no plain file");
+	await rm(join(cwd, "reyn.yaml"), { recursive: true });
+	await write("other.yaml", "plan: { concurrency: 2 }\n");
+	await symlink(join(cwd, "other.yaml"), join(cwd, "reyn.yaml"));
+	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is no plain file");
+	await rm(join(cwd, "reyn.yaml"));
+	execFileSync("mkfifo", [join(cwd, "reyn.yaml")]);
+	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is no plain file");
 });
 
 test("without a word the defaults hold; what is stronger counts, and each value says where it comes from", async () => {

@@ -1,5 +1,5 @@
 /** Where a configuration lies, and the reading of one file: what is wrong in it is said with its line and column. */
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import type { Document, LineCounter } from "yaml";
@@ -38,9 +38,10 @@ export interface Read {
 }
 
 /** @throws CliError `CLI_CONFIG` */
-export async function readConfig({ path, name, isShared }: ConfigFile): Promise<Read> {
+export async function readConfig(file: ConfigFile): Promise<Read> {
+	const { name, isShared } = file;
 	const [{ LineCounter, parseDocument }, { configSchema }] = await Promise.all([import("yaml"), import("./schema.ts")]);
-	const text = textOf(path, name);
+	const text = textOf(file);
 	const lines = new LineCounter();
 	const document = parseDocument(text, { lineCounter: lines });
 	const [syntax] = document.errors;
@@ -83,10 +84,16 @@ function contentOf(document: Document.Parsed, wrong: (why: string) => CliError):
 	}
 }
 
-function textOf(path: string, name: string): string {
+/** A pipe would hold everything up, and a link leads to what is somebody else's. */
+function textOf({ path, name, isShared }: ConfigFile): string {
+	let size: number;
 	try {
-		if (statSync(path).size <= MOST_BYTES) return readFileSync(path, "utf8");
+		const stats = isShared ? lstatSync(path) : statSync(path);
+		if (!stats.isFile()) throw new CliError("CLI_CONFIG", `${name} is no plain file`);
+		({ size } = stats);
+		if (size <= MOST_BYTES) return readFileSync(path, "utf8");
 	} catch (error) {
+		if (error instanceof CliError) throw error;
 		throw new CliError("CLI_CONFIG", `${name} cannot be read: ${(error as Error).message}`);
 	}
 	throw new CliError(
