@@ -21,8 +21,11 @@ const textOf = (path: string, value: unknown): string =>
 	`${path}: ${typeof value === "string" ? value : JSON.stringify(value)}`;
 
 /** The JSON Schema of `reyn.yaml`, for editors. */
-export const printSchema = (): void =>
-	void out.text(JSON.stringify({ title: "reyn.yaml", ...z.toJSONSchema(configSchema) }, null, 2));
+export function printSchema({ json }: Globals): void {
+	const schema = { title: "reyn.yaml", ...z.toJSONSchema(configSchema) };
+	if (json) out.json(schema);
+	else out.text(JSON.stringify(schema, null, 2));
+}
 
 export function printPaths(globals: Globals): void {
 	const files = configFiles(globals.cwd, process.env).map((file) => ({ path: file.path, exists: isThere(file) }));

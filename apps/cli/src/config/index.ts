@@ -13,7 +13,7 @@ export function addConfig(program: Command, globals: () => Globals): void {
 		.command("schema")
 		.description("the JSON Schema of reyn.yaml, for editors")
 		.addHelpText("after", "\nExample: reyn config schema > reyn.schema.json")
-		.action(async () => (await import("./command.ts")).printSchema());
+		.action(async () => (await import("./command.ts")).printSchema(globals()));
 	config
 		.command("path")
 		.description("the files that are looked for, weakest first")
