@@ -2,11 +2,16 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { callTool, openJournal } from "@reyn/journal";
-import { createFileTools } from "../src/index.ts";
+import { openRoot } from "../src/root-directory.ts";
+import { writeTools } from "../src/write-files.ts";
 
 const [, , directory = "", until] = process.argv;
 await mkdir(join(directory, "files"), { recursive: true });
-const tools = createFileTools(join(directory, "files"), { writes: true });
+// Without the tools that look: their source needs more than the oldest Node has.
+const effort = (): never => {
+	throw new Error("nothing looks here");
+};
+const tools = writeTools({ maxFileBytes: 1e6, writes: true, root: () => openRoot(join(directory, "files")), effort });
 const journal = await openJournal(join(directory, "state"));
 const lane = journal.lane("count");
 const call = async (id: string, name: string, args: object): Promise<void> => {
