@@ -40,11 +40,9 @@ export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Setti
 	return { config: nested(from), from };
 }
 
-/** These say something else. */
-const others = ["REYN_MODEL_TRACE", "REYN_SCREEN_READER", "REYN_CHROMIUM"];
-
+/** `REYN_MODEL_TRACE` is a file for the trace of model calls, not a setting. */
 const isSetting = (name: string): boolean =>
-	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|RETENTION)(_|$)/.test(name) && !others.includes(name);
+	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|RETENTION)(_|$)/.test(name) && name !== "REYN_MODEL_TRACE";
 
 /** A list or a map by free names is one value. */
 function* leavesOf(value: object, before: readonly string[] = []): Generator<[readonly string[], unknown]> {
