@@ -58,6 +58,8 @@ const folders: Readonly<Record<string, { readonly folders: readonly string[]; re
 			folders: ["kernel", "redaction"],
 			packages: ["wal", "snapshot", "journal", "rewind-modes"],
 		},
+		"features/question": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
+		"features/permission": { folders: ["kernel"], packages: ["wal", "snapshot", "journal"] },
 		"features/plan": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "plan"] },
 		"features/skill": { folders: ["kernel"], packages: ["wal", "snapshot", "journal", "skill-resume"] },
 		"features/script": {

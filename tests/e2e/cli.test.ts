@@ -294,7 +294,8 @@ deepTest("chat takes lines from a pipe, and says at the next start what was rest
 	expect(left.stdout).toMatch(/p\d+ {2}running {2}\d\/\d/);
 	// What nobody was told of in this process.
 	expect(left.stdout).toMatch(/^[✓▸·] s1 {2}.+ \((completed|running|waits)/m);
-	expect(left.stdout).toMatch(/^\? script asks\.ts asks: Which release\? · reyn .*script answer r\w+ "…"$/m);
+	expect(left.stdout).toMatch(/answer with: \/answer \d+ "…"$/m);
+	expect(left.stdout).toMatch(/^\? #\d+ script r\w+ asks: Which release\?$/m);
 	const calls = modelCalls(place).length;
 	const done = await run(place, ["resume"]);
 	expect(done.code, done.stderr).toBe(0);

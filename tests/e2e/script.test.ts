@@ -396,7 +396,7 @@ deepTest("in a chat a script is run, answered, looked at and verified, and says 
 	const [, id = ""] = /script run (r[0-9a-f]{8}) started/.exec(first.stdout) ?? [];
 	expect(first).toMatchObject({
 		code: 0,
-		stdout: expect.stringContaining(`answer with: /script answer ${id} "…"`),
+		stdout: expect.stringContaining("what it asks, and how it is answered: /questions"),
 	});
 	expect(first.stdout).toMatch(new RegExp(`^${id}  open .*asks: Well\\?$`, "m"));
 	const lines = ["show", "explain", "resume", "verify"].map(
@@ -492,7 +492,7 @@ describe("a stream ends with its result, and a command with the code that says w
 		const asks = await run(here, ["script", "run", await file("asks.ts", "export default (ctx) => ctx.ask('Well?');")]);
 		expect(asks).toMatchObject({
 			stdout: "",
-			stderr: expect.stringMatching(/answer with: reyn .*script answer r[0-9a-f]{8} "…"/),
+			stderr: expect.stringMatching(/what it asks, and how it is answered: reyn .*questions\n/),
 		});
 		const [waiting] = await json<Summary[]>(here, ["script", "list"]);
 		expect(waiting).toMatchObject({ status: "open", questions: [{ question: "Well?" }] });

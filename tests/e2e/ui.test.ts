@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { modelCalls, type Place, run, start } from "../cli.ts";
 import { deepTest } from "../deep-test.ts";
 import type { Killable } from "../kit/killable.ts";
+import { type Page, pageOf } from "../kit/page.ts";
 import { sample } from "../sample.ts";
 
 let root: string;
@@ -31,27 +32,8 @@ function begin(args: readonly string[], input?: "as it goes", where = here): Kil
 	return started;
 }
 
-interface Page {
-	readonly process: Killable;
-	/** As the page asks. */
-	// biome-ignore lint/suspicious/noExplicitAny: what a test looks into is told by what it expects
-	ask(path: string, body?: object): Promise<{ readonly status: number; readonly body: any }>;
-}
-
-async function page(args: readonly string[] = [], where = here): Promise<Page> {
-	const process = begin(["ui", ...args], undefined, where);
-	const address = new URL(await process.line("http://127.0.0.1:"));
-	let token = "";
-	const ask: Page["ask"] = async (path, body) => {
-		const response = await fetch(new URL(path, address), {
-			headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
-			...(body && { method: "POST", body: JSON.stringify(body) }),
-		});
-		return { status: response.status, body: await response.json() };
-	};
-	token = (await ask("/api/session", { code: address.hash.slice("#k=".length) })).body.token;
-	return { process, ask };
-}
+const page = (args: readonly string[] = [], where = here): Promise<Page> =>
+	pageOf(begin(["ui", ...args], undefined, where));
 
 const historyOf = async (): Promise<{ readonly tip: number; readonly entries: readonly { readonly seq: number }[] }> =>
 	JSON.parse((await run(here, ["log", "--json"])).stdout);
@@ -188,12 +170,10 @@ deepTest("a question of a script is answered on the page: here, and in the chat 
 	const shown = await page();
 	const [found] = (await shown.ask("/api/read", { verb: "script list", given: {} })).body.document;
 	const [{ seq }] = found.questions;
-	const given = { run: found.run, answer: "that", to: seq };
-	expect((await shown.ask("/api/begin", { verb: "script answer", given })).status).toBe(200);
+	const given = { question: seq, answer: "that" };
+	expect((await shown.ask("/api/begin", { verb: "answer", given })).status).toBe(200);
 	await expect.poll(async () => (await run(here, ["script", "list"])).stdout).toContain("completed");
-	expect((await shown.ask("/api/begin", { verb: "script answer", given })).body.error.code).toBe(
-		"RUNTIME_SCRIPT_ANSWER",
-	);
+	expect((await shown.ask("/api/begin", { verb: "answer", given })).body.error.code).toBe("RUNTIME_UNKNOWN_QUESTION");
 	const chat = begin(["chat"], "as it goes");
 	await chat.says("ask something");
 	chat.child.stdin?.write(`/script run ${script}\n`);
@@ -203,8 +183,8 @@ deepTest("a question of a script is answered on the page: here, and in the chat 
 			({ questions }: { readonly questions: readonly unknown[] }) => questions.length > 0,
 		);
 	await expect.poll(waiting, { timeout: 30_000 }).toBeTruthy();
-	const { run: id } = await waiting();
-	const there = await ask("/api/begin", { verb: "script answer", given: { run: id, answer: "this" } });
+	const [{ seq: question }] = (await waiting()).questions;
+	const there = await ask("/api/begin", { verb: "answer", given: { question, answer: "this" } });
 	expect(there).toMatchObject({ status: 200, body: { pid: chat.child.pid } });
 	await expect.poll(waiting, { timeout: 30_000 }).toBeUndefined();
 });

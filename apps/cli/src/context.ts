@@ -5,9 +5,11 @@ import { tracedModel } from "@reyn/offline-model";
 import { type Moment, type ServeOptions, serveVerbs } from "@reyn/operator";
 import {
 	fileStore,
+	isUnreadable,
 	layoutOf,
 	mainSession,
 	openRuntime,
+	type PermissionMode,
 	type Runtime,
 	type RuntimeOptions,
 	redactSecrets,
@@ -16,7 +18,7 @@ import {
 import { createFileTools } from "@reyn/tools";
 import { codeOf } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
-import { modelSettingsOf, runtimeOptionsOf } from "./config/options.ts";
+import { modelSettingsOf, permissionsOf, runtimeOptionsOf } from "./config/options.ts";
 import { type Settings, settingsOf } from "./config/settings.ts";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
@@ -34,6 +36,8 @@ export interface Globals {
 	readonly json?: boolean;
 	readonly verbose?: boolean;
 	readonly model?: string;
+	/** What tools do without a question. */
+	readonly mode?: PermissionMode | undefined;
 	readonly pace: number;
 	readonly allowNetwork?: boolean;
 	readonly trust?: boolean;
@@ -126,7 +130,7 @@ export async function examining<T>(globals: Globals, use: (log: string) => Promi
 /** Opens the state to work in it. The directory has to be one that a question can be asked about. */
 export async function openForWork(
 	globals: Globals,
-	{ onActed, ...more }: Pick<RuntimeOptions, "ask" | "onEvent" | "onMessage"> & ServeOptions = {},
+	{ onActed, ...more }: Pick<RuntimeOptions, "ask" | "unanswered" | "onEvent" | "onMessage"> & ServeOptions = {},
 ): Promise<Runtime> {
 	await assertReady(globals);
 	finishUnread();
@@ -179,7 +183,12 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	const { config, from } = await configured(globals);
 	const model = chosenModel(modelName(from.get("model")), process.env, globals.pace, modelSettingsOf(config));
 	const trace = process.env.REYN_MODEL_TRACE;
-	const tools = createFileTools(globals.cwd, rootOptionsOf(globals, state));
+	const permissions = permissionsOf(config, globals.mode);
+	const tools = createFileTools(globals.cwd, {
+		...rootOptionsOf(globals, state),
+		isClosed: (path) => isUnreadable(permissions.rules ?? [], path),
+		writes: true,
+	});
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),
@@ -188,6 +197,8 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
 		redact: redactSecrets(process.env),
 		watchTimeSlice,
+		permissions,
+		askUser: true,
 		...runtimeOptionsOf(config),
 	};
 }

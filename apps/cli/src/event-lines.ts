@@ -1,6 +1,6 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
 
-import { scriptEventLines } from "@reyn/operator";
+import { questionLines, scriptEventLines } from "@reyn/operator";
 import { asJson, asLine, oneLine } from "@reyn/operator/text";
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
 import { err } from "./print.ts";
@@ -37,8 +37,9 @@ export const isUnfinished = (event: RuntimeEvent): event is Extract<RuntimeEvent
 	(event.type === "turn_end" || event.type === "plan_end" || event.type === "skill_end") && event.outcome === "stopped";
 
 /** Lines for people; none where an event is not worth one. */
-export function eventLines(event: RuntimeEvent): readonly string[] {
+export function eventLines(event: RuntimeEvent, say: Suggest = reyn): readonly string[] {
 	if (event.type === "script") return scriptEventLines(event.event);
+	if (event.type === "question") return questionLines(event, say);
 	if (event.type !== "plan_started") return [eventLine(event) ?? []].flat();
 	const { plan, steps, finished } = event;
 	const resumed = finished > 0 ? ` (resumed: ${finished} of ${steps.length} steps are done and cost nothing)` : "";
@@ -48,7 +49,7 @@ export function eventLines(event: RuntimeEvent): readonly string[] {
 	];
 }
 
-type OneLineEvent = Exclude<RuntimeEvent, { type: "script" | "plan_started" }>;
+type OneLineEvent = Exclude<RuntimeEvent, { type: "script" | "plan_started" | "question" }>;
 
 function eventLine(event: OneLineEvent): string | undefined {
 	switch (event.type) {
@@ -88,6 +89,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return event.outcome === "interrupted"
 				? `the turn was interrupted: ${oneLine(event.reason ?? "", 100)}`
 				: `no answer yet: ${oneLine(event.reason ?? "", 100)}. What is done is kept, and is neither paid nor made again`;
+		case "answered":
+			return `#${event.question} is answered by ${oneLine(event.by, 40)}: ${oneLine(event.text, 100)}`;
 		case "model_retry": {
 			const seconds = Math.ceil(event.pauseMs / 1000);
 			return `the model gave no answer (try ${event.attempt} of ${event.limit}: ${oneLine(event.reason, 60)}); it is asked again in ${seconds} s`;

@@ -101,8 +101,8 @@ async function tellWorkThere(
 		went.end = await scriptEndOf(reader, begun);
 	});
 	const { how, end } = went;
-	const { run = "" } = begun as { readonly run?: string };
-	const isScript = verb.name.startsWith("script ");
+	const { run = "", from } = begun as { readonly run?: string; readonly from?: { readonly kind: string } };
+	const isScript = verb.name.startsWith("script ") || from?.kind === "script";
 	const goOn = isScript ? reyn`script resume ${run}` : reyn`resume`;
 	let exitCode: number = end ? exitCodeOfEnd(end) : telling.exitCode;
 	if (how !== "over") exitCode = exitCodes.failed;

@@ -13,6 +13,7 @@ import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { ExportOptions } from "./export-page.ts";
 import { unlessHeld } from "./held.ts";
+import { modeOf, modeOption } from "./mode-option.ts";
 import { err, out } from "./print.ts";
 import { addScriptCommands } from "./script.ts";
 import { suggestAt } from "./suggest.ts";
@@ -116,8 +117,10 @@ export function commands(done: (exitCode: number) => void): Command {
 		.configureOutput(parserOutput)
 		.exitOverride()
 		.showHelpAfterError("(reyn --help says what there is)");
-	const globals = (): Globals => program.opts<Globals>();
-	program.hook("preAction", () => {
+	let chosen: Pick<Globals, "mode"> = {};
+	const globals = (): Globals => ({ ...program.opts<Globals>(), ...chosen });
+	program.hook("preAction", (_, command) => {
+		chosen = modeOf(command);
 		const { cwd, state } = globals();
 		suggestAt({ cwd: program.getOptionValueSource("cwd") === "cli" ? cwd : undefined, state });
 	});
@@ -134,6 +137,7 @@ export function commands(done: (exitCode: number) => void): Command {
 			new Option("-r, --resume <session>", "in a session that there is").argParser(sessionOf).conflicts("session"),
 		)
 		.addOption(new Option("--session <name>", "in a session of that name; it may be new").argParser(sessionOf))
+		.addOption(modeOption())
 		.option("--fork <ref>", "check out a moment first, and talk on from there; what came after it stays")
 		.option("--yes", "fork without asking")
 		.addHelpText("after", "\nExample: reyn chat --session work")
@@ -151,6 +155,7 @@ export function commands(done: (exitCode: number) => void): Command {
 		.description("one question, and its plan to the end; for scripts")
 		.requiredOption("-p, --prompt <text>", "the question; - reads it from stdin")
 		.addOption(outputFormat())
+		.addOption(modeOption())
 		.option("--no-restore", "do not go on with what was in flight")
 		.addOption(new Option("--session <name>", "in a session of that name; it may be new").argParser(sessionOf))
 		.addHelpText("after", '\nExample: reyn run -p "how does recovery work with snapshots?" --json')
@@ -175,6 +180,7 @@ export function commands(done: (exitCode: number) => void): Command {
 		)
 		.addOption(new Option("--port <n>", "where to listen; 0 takes one that is free").argParser(wholeNumber).default(0))
 		.option("--read-only", "look, and change nothing")
+		.addOption(modeOption())
 		.option("--open", "show it in the browser of this system")
 		.addHelpText("after", "\nExample: reyn ui --open")
 		.action(async (options: { port: number; readOnly?: boolean; open?: boolean }) => {

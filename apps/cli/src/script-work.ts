@@ -2,19 +2,19 @@
 import { givenFor, scriptEndLines, scriptResultText, type WorkVerb } from "@reyn/operator";
 import {
 	checkScript,
-	type Question,
 	type Runtime,
 	type RuntimeEvent,
 	type ScriptEnd,
 	type ScriptText,
 	type StartedScript,
 } from "@reyn/runtime";
+import { askingHere } from "./asking.ts";
 import { type Globals, openToAsk, reading, watchTimeSlice } from "./context.ts";
 import { eventLines, meterLine, printSpace, stoppedLine } from "./event-lines.ts";
 import { exitCodeOfEnd } from "./exit-code.ts";
 import { bySignal } from "./exit-codes.ts";
 import { unlessHeld } from "./held.ts";
-import { answerLines, asked, err, out } from "./print.ts";
+import { err, out } from "./print.ts";
 import { untilStopped } from "./stop.ts";
 import { reyn } from "./suggest.ts";
 import type { OutputFormat } from "./telling.ts";
@@ -62,7 +62,7 @@ async function runToItsEnd(
 		else if (format === "json") printSpace(event);
 		else say(eventLines(event));
 	};
-	const runtime = await openToAsk(globals, { onEvent, ask: asker() });
+	const runtime = await openToAsk(globals, { onEvent, ...askingHere() });
 	// A stop may come before there is a run, or its end.
 	const ended: { run?: string; end: ScriptEnd } = {
 		end: { status: "stopped", reason: { message: "the process was asked to stop" } },
@@ -93,29 +93,3 @@ async function runToItsEnd(
 }
 
 const stream = (line: unknown): void => void out.json(line);
-
-/** Puts what a script asks to the person, where there is one, a question at a time. */
-function asker(): (question: Question) => Promise<string | undefined> {
-	let before: Promise<unknown> = Promise.resolve();
-	return async (question) => {
-		if (!process.stdin.isTTY) return undefined;
-		const answer = before.then(() => askPerson(question));
-		before = answer.catch(() => {});
-		return answer;
-	};
-}
-
-/** Undefined when the person leaves it open, with Ctrl-D. */
-async function askPerson({ question, choices, signal }: Question): Promise<string | undefined> {
-	signal.throwIfAborted();
-	const lines = answerLines();
-	const left = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
-	// Ctrl-C is a key here, and no signal; without this it would be the failure of the question.
-	lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
-	try {
-		const text = `${question}${choices ? ` (${choices.join(", ")})` : ""}`;
-		return await Promise.race([lines.question(asked(text), { signal }), left]);
-	} finally {
-		lines.close();
-	}
-}

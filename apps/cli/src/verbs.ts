@@ -21,6 +21,7 @@ import { assertReady, configured, examining, type Globals, openForWork, reading 
 import { CliError, exitCodeOf } from "./exit-code.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { placesOf, sayDone, unlessHeld } from "./held.ts";
+import { modeOption } from "./mode-option.ts";
 import { err, out } from "./print.ts";
 import { workOnScript } from "./script-work.ts";
 import { reyn } from "./suggest.ts";
@@ -65,7 +66,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 	const explain = verbs.find(({ name }) => name === explained[verb.name]) as ReadVerb | undefined;
 	if (explain) command.option("--explain", explain.summary);
 	if (verb.access === "write") addConfirming(command, verb);
-	if (verb.access === "work") command.addOption(outputFormat());
+	if (verb.access === "work") command.addOption(outputFormat()).addOption(modeOption());
 	command.addHelpText("after", `\nExample: ${reyn([`${verb.name} ${verb.example}`.trimEnd()])}`);
 	command.action(async (...all: unknown[]) => {
 		// Commander gives the arguments, then the options, then itself.
@@ -77,7 +78,12 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			explain: isExplained,
 			...options
 		} = all.at(-2) as Chosen;
-		const typed = { ...options, ...Object.fromEntries(words.map(([name], at) => [name, all[at]])) };
+		const typed: Record<string, unknown> = {
+			...options,
+			...Object.fromEntries(words.map(([name], at) => [name, all[at]])),
+			// Of the process, and no param of the verb.
+			...(verb.access === "work" && { mode: undefined }),
+		};
 		const format = formatOf(globals(), chosen);
 		if (explain && isExplained) {
 			const names = Object.keys(explain.params).flatMap((name) => [name, fileOption(name)]);
@@ -196,6 +202,8 @@ async function workOn(
 	if (verb.name.startsWith("script ")) return workOnScript(verb, typed, globals, format);
 	const raw = await readTyped(verb, typed);
 	const given = givenFor(verb, raw);
+	if (verb.name === "answer" && (await isAskedByScript(given.question, globals)))
+		return workOnScript(verb, typed, globals, format);
 	// `--trust` holds from then on, whether anything is in flight or not.
 	if (globals.trust) await assertReady(globals);
 	await reading(globals, async (runtime) => verb.check?.(runtime, given), verb.at);
@@ -209,7 +217,15 @@ async function workOn(
 			globals,
 			format,
 			restore: !verb.isAlone,
+			// Who answers from a shell will answer what is asked next.
+			...(verb.name === "answer" && { unanswered: "stop" }),
 			start: async (runtime) => void (await verb.begin(runtime, given)),
 		}),
 	);
 }
+
+/** A script has a result, and a chat of its own with who runs it. */
+const isAskedByScript = (question: unknown, globals: Globals): Promise<boolean> =>
+	reading(globals, async (runtime) =>
+		runtime.questions().some(({ seq, from }) => seq === question && from.kind === "script"),
+	);

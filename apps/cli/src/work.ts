@@ -1,7 +1,9 @@
 /** A process that works and ends: `reyn run`, `reyn resume`, `reyn skill run`. */
-import type { Runtime, SessionScope } from "@reyn/runtime";
+import { questionLines } from "@reyn/operator";
+import type { Runtime, RuntimeOptions, SessionScope } from "@reyn/runtime";
 import { codeOf } from "@reyn/wal";
 import { Option } from "commander";
+import { askingHere } from "./asking.ts";
 import { type Globals, openToAsk } from "./context.ts";
 import { meterLine, restoredLines, type StreamLine, stoppedLine } from "./event-lines.ts";
 import { exitCodeOf } from "./exit-code.ts";
@@ -23,6 +25,8 @@ export interface Work {
 	readonly format: OutputFormat;
 	/** Go on with what was in flight. Default: true. */
 	readonly restore?: boolean;
+	/** What becomes of work that asks what nobody here answers. Default: off a terminal what needs a permission is not done. */
+	readonly unanswered?: RuntimeOptions["unanswered"];
 	/** Whose answer is the reply of the document. Default: the main session. */
 	readonly session?: SessionScope;
 	/** What to do once the runtime is open; the process ends when all is idle afterwards. */
@@ -30,9 +34,11 @@ export interface Work {
 }
 
 /** Gives the exit code. Progress goes to stderr and answers to stdout, except that `stream-json` is all on stdout. */
-export async function work({ globals, format, restore = true, session, start }: Work): Promise<number> {
+export async function work({ globals, format, restore = true, unanswered, session, start }: Work): Promise<number> {
 	const telling = new Telling(format);
 	const runtime = await openToAsk(globals, {
+		...askingHere(),
+		...(unanswered && { unanswered }),
 		onEvent: (event) => telling.event(event),
 		onMessage: (message) => telling.message(message),
 	});
@@ -55,7 +61,9 @@ export async function work({ globals, format, restore = true, session, start }: 
 		failure = error as Error;
 	}
 	telling.over();
+	const questions = runtime.questions();
 	if (stopped) telling.say([stoppedLine(stopped, reyn`resume`)]);
+	else if (questions.length > 0) telling.say(questions.flatMap((each) => questionLines(each, reyn)));
 	else if (telling.unfinished.length > 0) telling.say([`go on with: ${reyn`resume`}`]);
 	let { exitCode } = telling;
 	if (failure) exitCode = exitCodeOf(failure);
@@ -71,7 +79,8 @@ export async function work({ globals, format, restore = true, session, start }: 
 			.findLast((item) => item.type === "reply");
 		const { unfinished, messages } = telling;
 		const left = unfinished.length > 0 ? { unfinished, goOn: reyn`resume` } : {};
-		out.json({ reply: reply?.text ?? "", messages, tip, meter, exitCode, ...left });
+		const asked = questions.length > 0 ? { questions } : {};
+		out.json({ reply: reply?.text ?? "", messages, tip, meter, exitCode, ...left, ...asked });
 	} else telling.say([meterLine(meter)]);
 	return exitCode;
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { modelSettingsOf, retentionOf, runtimeOptionsOf } from "../src/config/options.ts";
+import { modelSettingsOf, permissionsOf, retentionOf, runtimeOptionsOf } from "../src/config/options.ts";
 import { type Config, configSchema, defaults } from "../src/config/schema.ts";
 import { allSettings, settingsOf } from "../src/config/settings.ts";
 import { variable } from "../src/config/variables.ts";
@@ -42,6 +42,21 @@ test.each([
 	[
 		"scripts:\n  isolate: false",
 		/^reyn.yaml:2:12: scripts.isolate: a file that lies in a directory can switch this on, and not off/,
+	],
+	["permissions:\n  mode: edits", /^reyn.yaml:2:9: permissions.mode: a file that lies in a directory allows nothing/],
+	[
+		"permissions:\n  rules:\n    - deny: read\n    - allow: read",
+		/^reyn.yaml:4:7: permissions.rules.1: a file that lies in a directory allows nothing/,
+	],
+	["permissions:\n  rules:\n    - deny: wrte", /^reyn.yaml:3:13: permissions.rules.0.deny: .*"write".*; found "wrte"$/],
+	[
+		"permissions:\n  rules:\n    - { deny: read, allow: read }",
+		/^reyn.yaml:3:7: permissions.rules.0: a rule has one of allow, ask and deny/,
+	],
+	["permissions:\n  rules:\n    - { deny: read, on: /etc }", /permissions.rules.0.on: a path below the directory/],
+	[
+		"permissions:\n  rules:\n    - { deny: read, agent: a }",
+		/permissions.rules.0: what may not be read is closed to all/,
 	],
 	["plan:\n  concurrency: 1000000", /^reyn.yaml:2:16: plan.concurrency: .*<=64; found 1000000$/],
 	["- a\n- b", /^reyn.yaml:1:1: expected (object|record)/],
@@ -105,6 +120,25 @@ test("without a word the defaults hold; what is stronger counts, and each value 
 	expect(await sourcesOf()).toMatchObject({ "plan.retry_limit": [4, `${join(cwd, OWN)}:2`] });
 });
 
+test("a file of a directory narrows what is allowed, adds to what is denied, and takes nothing of either back", async () => {
+	const held = async () => {
+		const { config } = await settingsOf({ cwd }, env);
+		const { mode, rules } = permissionsOf(config);
+		return [mode, rules?.map(({ effect, action, on }) => `${effect} ${action} ${on ?? ""}`.trim())];
+	};
+	await write(OWN, "permissions:\n  mode: edits\n  rules: [{ deny: read, on: keys }, { allow: write, on: docs/** }]\n");
+	await write("reyn.yaml", "permissions:\n  mode: read-only\n  rules: [{ ask: read }]\n");
+	await write("reyn.local.yaml", "permissions:\n  mode: ask\n  rules: []\n");
+	expect(await held()).toEqual(["read-only", ["deny read keys", "allow write docs/**", "ask read"]]);
+	expect((await settingsOf({ cwd }, env)).from.get("permissions.mode")?.source).toBe("reyn.yaml:2");
+	await rm(join(cwd, "reyn.yaml"));
+	expect(await held()).toEqual(["ask", ["deny read keys", "allow write docs/**"]]);
+	await write(OWN, "permissions: { mode: read-only }\n");
+	expect((await held())[0]).toBe("read-only");
+	env.REYN_PERMISSIONS_MODE = "all";
+	expect((await held())[0]).toBe("all");
+});
+
 /** Of each key: a value that is not the default, and what of the code has it then. */
 const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: Config) => unknown, as: unknown]>> = {
 	model: ["ollama/a", ({ model }) => model, "ollama/a"],
@@ -128,6 +162,18 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 		{ default: "retry", per_skill: { digest: "skip" } },
 	],
 	"scripts.isolate": [true, (config) => runtimeOptionsOf(config).isolate, true],
+	"permissions.mode": ["read-only", (config) => permissionsOf(config).mode, "read-only"],
+	"permissions.rules": [
+		[
+			{ deny: "read", on: "secrets/**" },
+			{ allow: "edit", agent: "writer" },
+		],
+		(config) => permissionsOf(config).rules,
+		[
+			{ effect: "deny", action: "read", on: "secrets/**" },
+			{ effect: "allow", action: "edit", agent: "writer" },
+		],
+	],
 	"retention.keep_days": [7, (config) => retentionOf(config), { keepDays: 7 }],
 	"retention.keep_checkpoints": [9, (config) => retentionOf(config), { keepCheckpoints: 9 }],
 };

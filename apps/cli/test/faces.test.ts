@@ -72,8 +72,8 @@ test("what is no text is typed as one: a path, JSON, and an option that may come
 	);
 	const { raw } = readSlash('/script resume r1 a.ts --answer "two doors" --strict --args {"n": 1} --answer by day');
 	expect(raw).toEqual({ run: "r1", script: "a.ts", answer: ["two doors", "by day"], strict: true, args: '{"n": 1}' });
-	expect(readSlash('/script answer r1 "by day"').raw).toEqual({ run: "r1", answer: "by day" });
-	expect(readSlash('/script answer r1 "day" or "night"').raw).toEqual({ run: "r1", answer: '"day" or "night"' });
+	expect(readSlash('/answer 12 "by day"').raw).toEqual({ question: "12", answer: "by day" });
+	expect(readSlash('/answer 12 "day" or "night"').raw).toEqual({ question: "12", answer: '"day" or "night"' });
 	expect(() => readSlash("/wal repair --apply")).toThrow(/reyn wal repair is a command of a shell: .* leave first/);
 });
 

@@ -227,6 +227,40 @@ describe("a person", () => {
 		expect(await house.writer.scripts.result(run)).toEqual(["that", "because"]);
 	});
 
+	test("sees what a tool would do before it does it, and says no, and why", async () => {
+		const post = {
+			...{ name: "post", description: "Posts", parameters: {}, purity: "side_effect" as const },
+			wants: async () => [
+				{ action: "post", subject: "news", covers: "**", shows: ["- We are closed.", "+ <b>We are open.</b>"] },
+			],
+			call: async () => "posted",
+		};
+		const told: string[] = [];
+		const model: RuntimeOptions["model"] = {
+			id: "posting",
+			async *generate({ messages }) {
+				const last = messages.at(-1);
+				if (last?.role === "tool") {
+					told.push(last.text);
+					yield { type: "text", text: "Well." };
+				} else yield { type: "toolCall", call: { id: "1", name: "post", args: {} } };
+				yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+			},
+		};
+		await using asking = await openHouse({}, { model, tools: [post], permissions: {} });
+		await using shown = await show({}, { ...asking, subject: { ...asking.subject, ...beginsBy(asking.writer) } });
+		const { page } = shown;
+		await asking.writer.prompt("tell them");
+		const question = page.getByRole("group", { name: "post news?" });
+		await question.getByText("+ <b>We are open.</b>").waitFor();
+		await question.getByLabel("Why no").fill("not before nine");
+		expect(await question.getByRole("button", { name: "once" }).isDisabled()).toBe(true);
+		await question.getByRole("button", { name: "no" }).click();
+		await question.waitFor({ state: "detached" });
+		await asking.writer.idle();
+		expect(told).toEqual(["ERROR: denied: post news: user says no: not before nine"]);
+	});
+
 	test("drags the point at which a script is killed, and sees what going on would cost; nothing is written", async () => {
 		const source = `export default async (ctx) => { for (const one of ["a", "b", "c"]) await ctx.agent("Say " + one); };`;
 		const { run, end } = await house.writer.scripts.start({ name: "three.ts", source }, undefined);

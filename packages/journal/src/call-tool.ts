@@ -65,7 +65,7 @@ function recordedTool(lane: Lane, name: string, args: unknown, round?: string): 
 /** The step of a tool call. Its result is the tool's answer in its recorded form. */
 function toolStep(tool: Tool, args: unknown): Step<string | ToolAnswer> {
 	const { name, purity, retry, timeoutMs, inDoubt, empty = SKIPPED } = tool;
-	const { prepare, reconcile } = tool;
+	const { wants, prepare, reconcile } = tool;
 	return {
 		kind: "tool",
 		name,
@@ -76,6 +76,7 @@ function toolStep(tool: Tool, args: unknown): Step<string | ToolAnswer> {
 		inDoubt,
 		empty,
 		call: async (context) => recordedAs(await tool.call(args, context as typeof context & { prepared?: Json })),
+		...(wants && { wants: (context) => wants.call(tool, args, context) }),
 		...(prepare && { prepare: (context) => prepare.call(tool, args, context) }),
 		...(reconcile && {
 			reconcile: async (key, prepared) => reconciled(await reconcile.call(tool, key, prepared as Json | undefined)),

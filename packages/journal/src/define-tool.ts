@@ -1,18 +1,19 @@
 /** Defines a tool by one zod schema, which both checks the arguments and is shown to the model. */
 import { z } from "zod";
 import { JournalError } from "./errors.ts";
-import type { Json, Tool, ToolAnswer, ToolContext } from "./ports.ts";
+import type { Json, Tool, ToolAnswer, ToolContext, Want } from "./ports.ts";
 
-export interface ToolDefinition<Args> extends Omit<Tool, "parameters" | "prepare" | "call"> {
+export interface ToolDefinition<Args> extends Omit<Tool, "parameters" | "wants" | "prepare" | "call"> {
 	/** The schema of the arguments, an object. The functions get its output. It must not be asynchronous. */
 	readonly input: z.ZodType<Args>;
+	wants?(args: Args, context: Pick<ToolContext, "signal">): Promise<readonly Want[]>;
 	prepare?(args: Args, context: Pick<ToolContext, "signal">): Promise<Json>;
 	call(args: Args, context: ToolContext): Promise<string | ToolAnswer>;
 }
 
 /** Defines a tool. Wrong arguments fail with a JournalError `TOOL_INVALID_ARGS`, whose message tells a model how to correct them. */
 export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
-	const { input, prepare, call, ...rest } = definition;
+	const { input, wants, prepare, call, ...rest } = definition;
 	const { $schema: _, ...parameters } = z.toJSONSchema(input, { io: "input" });
 	const checked = (args: unknown): Args => {
 		const read = input.safeParse(args);
@@ -22,6 +23,7 @@ export function defineTool<Args>(definition: ToolDefinition<Args>): Tool {
 	return {
 		...rest,
 		parameters,
+		...(wants && { wants: async (args, context) => wants.call(definition, checked(args), context) }),
 		...(prepare && { prepare: async (args, context) => prepare.call(definition, checked(args), context) }),
 		async call(args, context) {
 			context.signal.throwIfAborted();

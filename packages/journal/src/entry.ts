@@ -98,6 +98,9 @@ export interface RecordedStep extends Pick<Identity, "fp" | "occ" | "name"> {
 	readonly round?: string | undefined;
 }
 
+/** Names a call among all of a log, for ever. */
+export const callKey = ({ lane, ...of }: Pick<Identity, "lane" | "fp" | "occ">): string => `${lane} ${entryKey(of)}`;
+
 /** @param key as {@link entryKey} makes it */
 export function recordedOf(
 	key: string,

@@ -36,6 +36,7 @@ export type {
 	ToolSource,
 	ToolSpec,
 	Usage,
+	Want,
 } from "./ports.ts";
 export { runProgram } from "./program.ts";
 export { type Purity, purities } from "./purity.ts";

@@ -1,8 +1,10 @@
 /** What other packages of Reyn need of this one, and nobody else: `@reyn/journal/internal`. It may change in any version. */
 
+export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
 export { endedBy } from "./failure.ts";
 export { hashedTexts } from "./hashed-texts.ts";
+export { startOf } from "./idempotency-key.ts";
 export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";
 export { assertPurity } from "./purity.ts";
 export { toJson } from "./results.ts";

@@ -14,8 +14,8 @@ import {
 	systemClock,
 	systemTimers,
 } from "@reyn/wal";
-import { entryKey, type FailedTry, type From, type Identity, innerLane, type Recall } from "./entry.ts";
-import { isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
+import { callKey, type FailedTry, type From, type Identity, innerLane, type Recall } from "./entry.ts";
+import { asError, isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
 import { failureOf, isFailureOfCall, isStop, recalledAs, thrownAs } from "./failure.ts";
 import { keyOf } from "./idempotency-key.ts";
 import type { Lane } from "./lane.ts";
@@ -395,9 +395,11 @@ class Performance<T> implements Asked<T> {
 	async #denied(inDoubt = false): Promise<Error | undefined> {
 		const { kind: type, name, lane, purity } = this.#id;
 		const { signal } = this.#using;
-		const call = { name, args: this.#step.args, key: `${lane} ${entryKey(this.#id)}`, lane, purity, signal };
+		const call = { name, args: this.#step.args, key: callKey(this.#id), lane, purity, signal };
 		if (!isGated(type) || !this.#using.gate) throw waitingFor("somebody who knows whether it happened", call);
-		const gated: GatedCall = { type, ...call, ...(inDoubt ? { inDoubt } : {}) };
+		const looked = await this.#wants();
+		if ("error" in looked) return looked.error;
+		const gated: GatedCall = { type, ...call, ...looked, ...(inDoubt ? { inDoubt } : {}) };
 		const verdict = await this.#verdictOn(gated, this.#using.gate);
 		// The call may have been cancelled while the gate was asked.
 		signal.throwIfAborted();
@@ -409,6 +411,20 @@ class Performance<T> implements Asked<T> {
 				return deniedBy(verdict);
 			case "wait":
 				throw waitingFor(verdict.for, call);
+		}
+	}
+
+	/** What the call would touch, or why it cannot be made. @throws the signal's reason */
+	async #wants(): Promise<Pick<GatedCall, "wants"> | { readonly error: Error }> {
+		const { signal } = this.#using;
+		try {
+			const wants = await this.#unlessEnded(async () => this.#step.wants?.({ signal }));
+			return wants ? { wants } : {};
+		} catch (thrown) {
+			signal.throwIfAborted();
+			const error = readable(thrown);
+			if (isStop(error)) throw error;
+			return { error: asError(error) };
 		}
 	}
 

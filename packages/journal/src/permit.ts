@@ -1,5 +1,6 @@
 /** The gate: an embedder's function that may deny a call of a tool or a model, or let it wait, before it is made. */
 import { JournalError } from "./errors.ts";
+import type { Want } from "./ports.ts";
 import type { Purity } from "./purity.ts";
 
 /** A call that is about to be made. Nothing of it has begun, and no result is recorded. */
@@ -11,6 +12,8 @@ export interface GatedCall {
 	readonly key: string;
 	readonly lane: string;
 	readonly purity: Purity;
+	/** What the tool says that the call would touch. Absent: it does not say. */
+	readonly wants?: readonly Want[];
 	/** Present when the call was started before and its outcome is unknown: it may then happen a second time. */
 	readonly inDoubt?: true;
 	readonly signal: AbortSignal;

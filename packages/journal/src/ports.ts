@@ -85,6 +85,11 @@ export interface Tool extends ToolSpec {
 	/** The turn is over once this tool has answered without an error: it has started work that reports by itself, such as a plan. */
 	readonly endsTurn?: true | undefined;
 	/**
+	 * Says what a call would touch, for who decides whether it may be made. It only looks, and throws where the call could not be made
+	 * anyhow: nobody is asked about such a one, and it fails with that error. An empty list: nothing. Absent: nobody knows.
+	 */
+	wants?(args: unknown, context: Pick<ToolContext, "signal">): Promise<readonly Want[]>;
+	/**
 	 * For an effect: finds out what has to be known before it is made. The result is durable with the start of the call, and is given
 	 * to `call` and `reconcile`. A call in doubt is not prepared again.
 	 */
@@ -101,6 +106,18 @@ export interface Tool extends ToolSpec {
 	readonly timeoutMs?: number | undefined;
 	/** The answer of a call that is skipped. Default: a text that says so. */
 	readonly empty?: string | undefined;
+}
+
+/** What a call would touch. */
+export interface Want {
+	/** What it would do there, in a word: `read`, `write`. */
+	readonly action: string;
+	/** Where: the path of a file, a command, a host. */
+	readonly subject: string;
+	/** What a lasting permission would cover, as a pattern of subjects: `src/**`. Absent: this subject alone. */
+	readonly covers?: string;
+	/** Lines for the person who decides, such as what would change. */
+	readonly shows?: readonly string[];
 }
 
 /** A tool's answer. `isError`: the call was made and failed; the text says why. */

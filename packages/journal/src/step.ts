@@ -4,7 +4,7 @@ import type { Identity, Recall, RecordedStep } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { Order } from "./order.ts";
 import type { GatedCall, Verdict } from "./permit.ts";
-import type { Usage } from "./ports.ts";
+import type { Usage, Want } from "./ports.ts";
 import type { Purity } from "./purity.ts";
 import type { ModelPolicy, RetryPolicy } from "./retry.ts";
 
@@ -22,6 +22,8 @@ export interface Step<T> {
 	call(context: StepContext): Promise<T>;
 	/** The tokens that a result cost, for calls that cost tokens. If it gives no counts, the call fails with `STEP_USAGE`. */
 	usage?(result: T): Usage;
+	/** Says what the call would touch, for the gate; see `Tool.wants`. */
+	wants?(context: Pick<StepContext, "signal">): Promise<readonly Want[]>;
 	/**
 	 * Finds out what has to be known before an effect is made: a hash of what it replaces, the id of a request. The result is JSON, and
 	 * durable with the start of the try. A try that follows one in doubt gets the result of that one.

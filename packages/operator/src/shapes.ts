@@ -161,6 +161,39 @@ export const collectionShape = z.object({
 /** As `ScriptText` of `@reyn/runtime`. */
 export const scriptText = z.object({ name: z.string(), source: z.string() });
 
+/** A piece of work: `{ kind: "turn", id: "12" }`. */
+export const workFrom = z.object({ kind: z.string(), id: z.string() });
+
+/** As `OpenQuestion` of `@reyn/runtime`. */
+export const questionShape = z.object({
+	seq,
+	scope,
+	from: workFrom,
+	question: z.string(),
+	lines: texts.optional(),
+	choices: texts.optional(),
+	explained: z.string().optional(),
+});
+
+/** As `PermissionRule` of `@reyn/runtime`. */
+export const permissionRuleShape = z.object({
+	effect: z.enum(["allow", "ask", "deny"]),
+	action: z.string(),
+	on: z.string().optional(),
+	agent: z.string().optional(),
+});
+
+/** As `Grant` of `@reyn/runtime`. */
+export const grantShape = z.object({
+	seq,
+	at: z.number(),
+	action: z.string(),
+	on: z.string(),
+	agent: z.string(),
+	session: z.string().exactOptional(),
+	by: z.string(),
+});
+
 /** As `ScriptRunEntry` of `@reyn/runtime`. */
 export const scriptRunShape = z.object({
 	run: z.string(),

@@ -194,12 +194,14 @@ test("where nobody has it, work begins here; what comes meanwhile joins it, and 
 	const { run } = begun as { run: string };
 	const id = await places.reading(async ({ wal }) => wal.id);
 	expect(await holderOf(house.state, id)).toBeUndefined();
-	await expect(beginAnywhere(work("script answer"), { run, answer: "no" }, "ada", places2)).rejects.toMatchObject({
-		code: "RUNTIME_SCRIPT_ANSWER",
+	const [asked] = await places.reading(async (runtime) => runtime.questions());
+	const question = asked?.seq as number;
+	await expect(beginAnywhere(work("answer"), { question, answer: "no" }, "ada", places2)).rejects.toMatchObject({
+		code: "RUNTIME_ANSWER",
 	});
 	const slow = await beginAnywhere(work("ask"), { text: "where does a fox sleep?" }, "ada", places2);
-	const joined = await beginAnywhere(work("script answer"), { run, answer: "yes" }, "ada", places2);
-	expect([joined.begun, joined.pid]).toEqual([{ run }, process.pid]);
+	const joined = await beginAnywhere(work("answer"), { question, answer: "yes" }, "ada", places2);
+	expect([joined.begun, joined.pid]).toEqual([{ question, from: { kind: "script", id: run }, run }, process.pid]);
 	await Promise.all([slow.over, joined.over]);
 	const [script2] = await places.reading(async ({ scripts }) => scripts.list());
 	expect([script2?.status, script2?.questions]).toEqual(["completed", []]);

@@ -2,6 +2,7 @@
 import type { Seq } from "@reyn/wal";
 import type { TurnEvent } from "./features/conversation/events.ts";
 import type { PlanEvent } from "./features/plan/events.ts";
+import type { QuestionEvent } from "./features/question/events.ts";
 import type { ScriptRunEvent } from "./features/script/events.ts";
 import type { SkillEvent } from "./features/skill/events.ts";
 import type { KernelEvent } from "./kernel/events.ts";
@@ -10,6 +11,6 @@ import type { KernelEvent } from "./kernel/events.ts";
  * An event of a runtime at work, for screens and streams. Nothing durable depends on who listens. An event with `seq` is derived from
  * that durable record, and every reader of the log gets it; one without `seq` comes in the working process alone.
  */
-export type RuntimeEvent = (KernelEvent | TurnEvent | PlanEvent | SkillEvent | ScriptRunEvent) & {
+export type RuntimeEvent = (KernelEvent | TurnEvent | PlanEvent | SkillEvent | ScriptRunEvent | QuestionEvent) & {
 	readonly seq?: Seq;
 };

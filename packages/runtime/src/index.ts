@@ -40,8 +40,18 @@ export {
 	userPrompt,
 } from "./features/conversation/records.ts";
 export { allRecords, facets } from "./features/index.ts";
+export {
+	isUnreadable,
+	type PermissionMode,
+	type PermissionRule,
+	permissionModes,
+} from "./features/permission/decide.ts";
+export type { Grant } from "./features/permission/grants.ts";
+export type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
+export { permissionGranted, permissionRevoked } from "./features/permission/records.ts";
 export type { StepOfPlan } from "./features/plan/plan-host.ts";
-export type { OpenQuestion } from "./features/script/questions.ts";
+export { questionAnswered, questionAsked } from "./features/question/records.ts";
+export type { ScriptQuestion } from "./features/script/questions.ts";
 export type { ScriptText } from "./features/script/script-files.ts";
 export {
 	checkScript,
@@ -71,10 +81,16 @@ export type { MeterReading } from "./kernel/meter.ts";
 export type { Subscription, TellContext, Told } from "./kernel/pump.ts";
 export { sessionOpened } from "./kernel/records.ts";
 export {
+	type Answer,
 	type AnyService,
+	type Asker,
+	type Asking,
+	type AskPerson,
+	asker,
 	type BackgroundMessages,
 	backgroundMessages,
 	type From,
+	type OpenQuestion,
 	type Served,
 	type Service,
 	serve,
@@ -85,7 +101,7 @@ export { mainSession, sessionOf } from "./kernel/sessions.ts";
 export type { BlobArea, Gone, Store } from "./kernel/store.ts";
 export { kindsOf, type Work } from "./kernel/work.ts";
 export { redactSecrets } from "./redaction/redact-secrets.ts";
-export { type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
+export { type Answered, type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";

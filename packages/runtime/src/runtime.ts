@@ -1,7 +1,7 @@
 /** The runtime, the main class of this package: one log, its timeline, and sessions with turns, plans, skills and scripts. */
 import type { Model, ModelPolicy } from "@reyn/journal";
 import { openRuns } from "@reyn/journal/internal";
-import { type Question, scriptRuns } from "@reyn/journal/script";
+import { scriptRuns } from "@reyn/journal/script";
 import { findPlan, inFlight, type PlanLimits, type PlanRun, planRuns } from "@reyn/plan";
 import { costOf } from "@reyn/plan/internal";
 import {
@@ -27,9 +27,11 @@ import type { BackgroundMessage } from "./features/conversation/events.ts";
 import { undeliveredIn } from "./features/conversation/pieces.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
+import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 import { planWork } from "./features/plan/pieces.ts";
 import type { StepOfPlan } from "./features/plan/plan-host.ts";
-import type { Scripts } from "./features/script/scripts.ts";
+import { SCRIPT } from "./features/script/pieces.ts";
+import type { Scripts, StartedScript } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
@@ -38,6 +40,7 @@ import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel 
 import { undaunted } from "./kernel/listener.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Subscription } from "./kernel/pump.ts";
+import type { AskPerson, From, OpenQuestion } from "./kernel/services.ts";
 import type { Session, SessionScope } from "./kernel/session.ts";
 import { mainSession, sessionOf } from "./kernel/sessions.ts";
 import type { Store } from "./kernel/store.ts";
@@ -91,8 +94,17 @@ export interface RuntimeOptions {
 	readonly modelPolicy?: ModelPolicy;
 	/** Keep the log in `state` on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
 	readonly allowNetwork?: boolean;
-	/** Puts a question of a script to a person. Undefined: nobody is there, and the script waits. Default: nobody is. */
-	ask?(question: Question): Promise<string | undefined>;
+	/** Puts a question to a person, perhaps beside others. Undefined: they leave it open. Default: who answers calls `answer`. */
+	readonly ask?: AskPerson;
+	/**
+	 * What becomes of work whose question nobody has answered: `wait` for it here, `stop` and go on when it is answered, or `deny` what
+	 * needs a permission, without asking. A script whose question is left open stops. Default: `wait`.
+	 */
+	readonly unanswered?: "wait" | "stop" | "deny";
+	/** Give models the tool `ask_user`. Default: false. */
+	readonly askUser?: boolean;
+	/** Which calls of tools are made, and about which a person is asked. Default: every call is made. */
+	readonly permissions?: PermissionOptions;
 	/**
 	 * Run scripts in a process of their own, which has no files, programs or environment, only the calls of the script: `checkScript`
 	 * has the same option. Default: false.
@@ -138,6 +150,14 @@ export interface Restored {
 	readonly undelivered: readonly BackgroundMessage[];
 	/** Unfinished work of the embedder's own features. */
 	readonly others: readonly (Pick<Piece, "kind" | "id" | "title" | "status"> & { readonly scope: SessionScope })[];
+}
+
+/** A question that was answered. */
+export interface Answered extends Partial<StartedScript> {
+	/** The seq of the question. */
+	readonly question: Seq;
+	/** The work that had asked, and goes on. */
+	readonly from: From;
 }
 
 /** Binds an action to the preview that a person has confirmed. */
@@ -339,6 +359,66 @@ export class Runtime implements AsyncDisposable {
 	/** Stops the running turn of a session, if there is one; plans go on. */
 	interrupt(scope: SessionScope = mainSession): Promise<boolean> {
 		return this.#kernel.hostOf(this.#builtIn.conversation).turns.interrupt(this.#kernel.sessions.at(scope));
+	}
+
+	/** What people are asked and have not answered, oldest first, by scripts too. */
+	questions(): readonly OpenQuestion[] {
+		const ofScripts = this.scripts
+			.list()
+			.flatMap(({ run, scope, questions }) =>
+				questions.map((each) => ({ ...each, scope, from: { kind: SCRIPT, id: run } })),
+			);
+		return [...this.#questions.open(), ...ofScripts].sort((a, b) => a.seq - b.seq);
+	}
+
+	/**
+	 * Answers a question, and resolves once the answer is durable. Work that waits for it goes on; so does work that does not run here,
+	 * such as a turn that was cut while it waited, and a script.
+	 *
+	 * @param by who answers
+	 * @returns the work that had asked; of a script its end too
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_QUESTION`, naming the open ones; `RUNTIME_ANSWER` where that is no answer to it; what
+	 * `scripts.resume` throws
+	 */
+	async answer(seq: Seq, text: string, by: string): Promise<Answered> {
+		this.#kernel.assertOpen();
+		const open = this.questions();
+		const { from } = open.find((each) => each.seq === seq) ?? {};
+		if (from?.kind === SCRIPT && this.scripts.asks(from.id, seq))
+			return { question: seq, from, ...(await this.scripts.answer(from.id, text, seq)) };
+		const answered = from && (await this.#kernel.toItsEnd(() => this.#questions.answer(seq, text, by)));
+		if (answered)
+			return {
+				...{ question: seq, from: answered },
+				// It went away while one of its calls waited.
+				...(answered.kind === SCRIPT && (await this.scripts.goOn(answered.id))),
+			};
+		const known = open.map((each) => each.seq);
+		throw new RuntimeError(
+			"RUNTIME_UNKNOWN_QUESTION",
+			`nobody asks #${seq} now; open are ${known.map((each) => `#${each}`).join(", ") || "none"}`,
+			{ question: seq, known },
+		);
+	}
+
+	/** What may be done without a question, what may not be done, and what people have granted. */
+	permissions(): Promise<Permissions> {
+		return this.#kernel.hostOf(this.#builtIn.permission).permissions();
+	}
+
+	/**
+	 * Takes back what a person has granted, from the next call on.
+	 *
+	 * @param grant its seq
+	 * @throws RuntimeError `RUNTIME_UNKNOWN_GRANT`, naming those that there are
+	 */
+	async revokePermission(grant: Seq, by: string): Promise<void> {
+		this.#kernel.assertOpen();
+		await this.#kernel.toItsEnd(() => this.#kernel.hostOf(this.#builtIn.permission).revoke(grant, by));
+	}
+
+	get #questions() {
+		return this.#kernel.hostOf(this.#builtIn.question);
 	}
 
 	/** Resolves when no turn, plan or skill is running. */

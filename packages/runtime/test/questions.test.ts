@@ -58,7 +58,7 @@ test("the person who is asked here is asked no more, and each answer is for its 
 	await runtime.scripts.answer(run, "that", other?.seq);
 	expect([one?.signal.aborted, other?.signal.aborted]).toEqual([false, true]);
 	await expect(runtime.scripts.answer(run, "again", other?.seq)).rejects.toMatchObject({
-		code: "RUNTIME_SCRIPT_ANSWER",
+		code: "RUNTIME_ANSWER",
 		message: expect.stringContaining(`it asks #${one?.seq} "This?"`),
 	});
 	expect(await (await runtime.scripts.answer(run, "this")).end).toEqual(await end);
@@ -90,14 +90,14 @@ test("what is no answer to it is refused, with what is one, and nothing is writt
 	const { tip } = runtime.wal;
 	const refused = (text: string, to?: number) => runtime.scripts.answer(run, text, to);
 	await expect(refused("perhaps")).rejects.toMatchObject({
-		code: "RUNTIME_SCRIPT_ANSWER",
+		code: "RUNTIME_ANSWER",
 		message: expect.stringContaining('takes one of "yes", "no"; found "perhaps"'),
 	});
-	await expect(refused("yes", 1)).rejects.toMatchObject({ code: "RUNTIME_SCRIPT_ANSWER" });
+	await expect(refused("yes", 1)).rejects.toMatchObject({ code: "RUNTIME_ANSWER" });
 	await expect(runtime.scripts.answer("r0", "yes")).rejects.toMatchObject({ code: "RUNTIME_UNKNOWN_SCRIPT_RUN" });
 	expect(runtime.wal.tip).toBe(tip);
 	await (await refused("yes", question?.seq)).end;
-	await expect(refused("no", question?.seq)).rejects.toMatchObject({ code: "RUNTIME_SCRIPT_ANSWER" });
+	await expect(refused("no", question?.seq)).rejects.toMatchObject({ code: "RUNTIME_ANSWER" });
 	await runtime.close();
 	expect(await hashOf(project.state)).not.toBe(before);
 });
@@ -130,7 +130,7 @@ test("a script that ends before it takes the answer says so", async () => {
 	await first.runtime.close();
 	const { runtime } = await open(project, { clock: { now: () => 1_000_000 } });
 	await expect(runtime.scripts.answer(run, "well")).rejects.toMatchObject({
-		code: "RUNTIME_SCRIPT_ANSWER",
+		code: "RUNTIME_ANSWER",
 		message: expect.stringContaining("ended before it took the answer"),
 	});
 	await runtime.close();

@@ -1,5 +1,6 @@
 /** The runtime as a whole: turns, plans, what the model is shown, and what a rewind leaves of it all. */
 import { PLAN_TOOL } from "@reyn/plan";
+import { isOutside } from "@reyn/timetravel";
 import { isMeta } from "@reyn/timetravel/internal";
 import { createFileTools } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -38,10 +39,14 @@ const planning: Script = (request) => {
 	return last.startsWith("Goal:") ? `did ${/Step (\w+)/.exec(last)?.[1]}` : `echo: ${last}`;
 };
 
-test("every kind of record is talk, work or meta", () => {
+test("every kind of record is talk, work, a fact or meta", () => {
 	const classified = [...facets.conversation, ...facets.code];
 	expect(new Set(classified).size).toBe(classified.length);
-	expect(allRecords.map(({ kind }) => kind).filter((kind) => !isMeta(kind) && !classified.includes(kind))).toEqual([]);
+	expect(
+		allRecords
+			.map(({ kind }) => kind)
+			.filter((kind) => !isMeta(kind) && !isOutside(kind) && !classified.includes(kind)),
+	).toEqual([]);
 });
 
 describe("a turn", () => {

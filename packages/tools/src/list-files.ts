@@ -3,7 +3,7 @@ import { defineTool, type Tool } from "@reyn/journal";
 import { z } from "zod";
 import type { Effort } from "./effort.ts";
 import type { Workspace } from "./file-tools.ts";
-import { compareBytes, maxPathLength, parsePath, type RootDirectory, showPath } from "./root-directory.ts";
+import { compareBytes, maxPathLength, parsePath, placeOf, type RootDirectory, showPath } from "./root-directory.ts";
 import { readText, showBytes, showCount, splitLines } from "./text-file.ts";
 import { enter, walk } from "./walk.ts";
 
@@ -41,6 +41,7 @@ export function listFiles(workspace: Workspace): Tool {
 			"List the files below a directory, with sizes and line counts. What .gitignore names and symbolic links point to is left out.",
 		input: schema,
 		purity: "world",
+		wants: async ({ path = "" }) => [{ action: "read", ...placeOf(path) }],
 		async call({ path = "", depth }, { signal }) {
 			const root = await workspace.root();
 			const start = parsePath(path);

@@ -3,7 +3,7 @@ import { defineTool, type Tool } from "@reyn/journal";
 import { z } from "zod";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
-import { maxPathLength, parsePath, showPath } from "./root-directory.ts";
+import { maxPathLength, parsePath, placeOf, showPath } from "./root-directory.ts";
 import { readText, showBytes, showCount, splitLines, versionOf } from "./text-file.ts";
 
 const maxOutputBytes = 16_000;
@@ -22,6 +22,7 @@ export function readFile(workspace: Workspace): Tool {
 		description: "Read a text file. Lines come numbered as `N| text`; long files come in pieces: go on with `from`.",
 		input: schema,
 		purity: "world",
+		wants: async ({ path }) => [{ action: "read", ...placeOf(path) }],
 		async call({ path, from, lines: wanted }, { signal }) {
 			const root = await workspace.root();
 			const name = showPath(parsePath(path).join("/"));

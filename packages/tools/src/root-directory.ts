@@ -35,6 +35,11 @@ export interface RootOptions {
 	 */
 	readonly closed?: readonly string[];
 	/**
+	 * Is this path below the root closed too, such as `config/secrets.json`? What lies in a closed directory is closed with it. A closed
+	 * path is neither shown nor found. Default: none is.
+	 */
+	isClosed?(path: string): boolean;
+	/**
 	 * Work also where the system has no safe way to open a file below a directory (macOS, Windows, no /proc): a directory that
 	 * somebody swaps for a link in the right moment then leads outside. Default: the tools refuse, with `TOOL_UNSAFE_PATHS`.
 	 */
@@ -95,6 +100,13 @@ export function showPath(path: string): string {
 	return path === "" || /[\u0000-\u001f\u007f]/.test(path) ? JSON.stringify(path) : path.toWellFormed();
 }
 
+/** A path as what a call touches; a lasting permission covers the directory that it lies in. */
+export function placeOf(path: string): { readonly subject: string; readonly covers?: string } {
+	const names = parsePath(path);
+	const subject = names.join("/") || ".";
+	return names.length > 1 ? { subject, covers: `${names.slice(0, -1).join("/")}/**` } : { subject };
+}
+
 /** Names that a walk never enters. */
 export const isSkipped = (name: string): boolean => closedNames.has(name.toLowerCase()) || name === "node_modules";
 
@@ -109,9 +121,11 @@ const descriptorDirectories = ["/proc/self/fd", "/dev/fd"];
  */
 export async function openRoot(
 	root: string,
-	{ closed: closedPaths = [], allowUnsafePaths = false }: RootOptions = {},
+	options: RootOptions = {},
 	descriptors: readonly string[] = descriptorDirectories,
 ): Promise<RootDirectory> {
+	const { closed: closedPaths = [], allowUnsafePaths = false } = options;
+	const isClosedPath = (path: string): boolean => options.isClosed?.(path) ?? false;
 	const real = await realpath(root).catch((error: unknown) => {
 		throw failure(error, root);
 	});
@@ -128,7 +142,7 @@ export async function openRoot(
 		);
 	}
 	const top = () =>
-		Directory.open(real, { anchors, closed }).catch((error: unknown) => {
+		Directory.open(real, { anchors, closed, isClosedPath }).catch((error: unknown) => {
 			throw error instanceof ToolError ? error : failure(error, "");
 		});
 
@@ -190,6 +204,7 @@ interface Ground {
 	/** Where open descriptors are shown; undefined where they are not. */
 	readonly anchors: string | undefined;
 	readonly closed: readonly Identity[];
+	isClosedPath(path: string): boolean;
 }
 
 /** One open directory. */
@@ -253,7 +268,7 @@ export class Directory {
 					);
 					break;
 				}
-				if (isTemporary(entry.name)) continue;
+				if (isTemporary(entry.name) || this.#ground.isClosedPath(this.below(entry.name))) continue;
 				if (entry.isSymbolicLink()) links.push(entry.name);
 				else if (entry.isDirectory()) directories.push(entry.name);
 				else if (entry.isFile()) files.push(entry.name);
@@ -268,6 +283,7 @@ export class Directory {
 	}
 
 	async directory(name: string): Promise<Directory> {
+		this.#assertOpen(name);
 		try {
 			return await Directory.open(
 				join(this.#disk, name),
@@ -281,6 +297,7 @@ export class Directory {
 	}
 
 	async file(name: string): Promise<OpenFile> {
+		this.#assertOpen(name);
 		const at = join(this.#base(), name);
 		const before = this.#anchor === undefined ? await this.#stat(name) : undefined;
 		if (before !== undefined && !before.isFile()) throw notAFile(this.below(name), before);
@@ -306,6 +323,7 @@ export class Directory {
 
 	/** Makes a directory here, unless something of that name is there. */
 	async make(name: string): Promise<void> {
+		this.#assertOpen(name);
 		try {
 			await mkdir(join(this.#base(), name));
 			await this.#sync();
@@ -316,6 +334,7 @@ export class Directory {
 
 	/** Puts a file here, or takes one away; durable when it resolves. A link of that name is replaced by nothing. */
 	async put(name: string, content: Uint8Array | undefined, { token, isNew }: Put): Promise<void> {
+		this.#assertOpen(name);
 		const [at, whole] = [name, temporary(name, token)].map((each) => join(this.#base(), each)) as [string, string];
 		const before = await lstat(at).catch(() => undefined);
 		if (before && !before.isFile()) throw notAFile(this.below(name), before);
@@ -345,6 +364,10 @@ export class Directory {
 
 	async close(): Promise<void> {
 		await this.#anchor?.close();
+	}
+
+	#assertOpen(name: string): void {
+		if (this.#ground.isClosedPath(this.below(name))) throw isClosed(this.below(name));
 	}
 
 	async #sync(): Promise<void> {

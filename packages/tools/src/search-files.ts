@@ -5,7 +5,7 @@ import type { Effort } from "./effort.ts";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
 import { KeptLines } from "./kept-lines.ts";
-import { compareBytes, type Directory, maxPathLength, parsePath, showPath } from "./root-directory.ts";
+import { compareBytes, type Directory, maxPathLength, parsePath, placeOf, showPath } from "./root-directory.ts";
 import { asWord, holds, inside, type Line, type ScannedFile, scanText, sum } from "./scan-text.ts";
 import { readText, showBytes, showCount } from "./text-file.ts";
 import { enter, type Rules, walk } from "./walk.ts";
@@ -37,6 +37,7 @@ export function searchFiles(workspace: Workspace): Tool {
 			"Search the text of all files for plain words. Answers with `path:line: text`; lines with more of the words, rarer words and definitions come first.",
 		input: schema,
 		purity: "world",
+		wants: async ({ path = "" }) => [{ action: "read", ...placeOf(path) }],
 		async call({ query, path = "", maxResults }, { signal }) {
 			const terms = parseQuery(query);
 			if (terms.length === 0) {

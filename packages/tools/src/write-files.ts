@@ -1,9 +1,9 @@
 /** `write`, `edit` and `remove`: what they are about to do is known, by hashes, before they do it, so that after a crash it can be told whether they did. */
-import { defineTool, type Json, type Reconciled, type Tool, type ToolContext } from "@reyn/journal";
+import { defineTool, type Json, type Reconciled, type Tool, type ToolContext, type Want } from "@reyn/journal";
 import { z } from "zod";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
-import { maxPathLength, parsePath, showPath } from "./root-directory.ts";
+import { maxPathLength, parsePath, placeOf, showPath } from "./root-directory.ts";
 import { showBytes, showCount, splitLines, versionOf } from "./text-file.ts";
 
 /** A text that a file can hold, and that is found in it again. */
@@ -60,9 +60,12 @@ function writeFile(workspace: Workspace): Tool {
 				return {
 					after,
 					says: `${name} ${present === undefined ? "is made" : "is replaced"}: ${lines}, version ${versionOf(after)}`,
+					shows: [
+						present === undefined ? `a new file: ${lines}` : `in place of ${sizeOf(present)}: ${lines}`,
+						...linesOf("+ ", text),
+					],
 				};
 			},
-			content: async ({ text }, present) => textFor(text, present),
 			isOf: ({ version = null }, before) => before === version,
 		}),
 	});
@@ -114,14 +117,15 @@ function editFile(workspace: Workspace): Tool {
 				const { bytes, places } = edited(args, present);
 				const name = showPath(args.path);
 				assertSize(name, bytes.length, workspace, "would have");
+				const shows = [...linesOf("- ", args.old), ...linesOf("+ ", args.new)];
 				if (present && bytes.equals(present))
-					return { after: bytes, says: `${name} is as it was: "new" is what stands there` };
+					return { after: bytes, says: `${name} is as it was: "new" is what stands there`, shows };
 				return {
 					after: bytes,
 					says: `${name} is changed in ${showCount(places, "place")}, version ${versionOf(bytes)}`,
+					shows: places > 1 ? [`in ${showCount(places, "place")}:`, ...shows] : shows,
 				};
 			},
-			content: async (args, present) => edited(args, present).bytes,
 		}),
 	});
 }
@@ -137,24 +141,28 @@ function removeFile(workspace: Workspace): Tool {
 				const name = showPath(path);
 				if (present === undefined) throw new ToolError("TOOL_NOT_FOUND", `no such file: ${name}`);
 				assertSeen(name, present, version);
-				return { after: undefined, says: `${name} is removed` };
+				return { after: undefined, says: `${name} is removed`, shows: [`it has ${sizeOf(present)}`] };
 			},
-			content: async () => undefined,
 			isOf: ({ version }, before) => before === version,
 		}),
 	});
 }
 
 interface Change<Args> {
-	/** What shall be there, and what is said of it. @throws ToolError where that cannot be */
-	plan(
-		args: Args,
-		present: Uint8Array | undefined,
-	): Promise<{ readonly after: Uint8Array | undefined; readonly says: string }>;
-	/** The same content, of the same file. */
-	content(args: Args, present: Uint8Array | undefined): Promise<Uint8Array | undefined>;
+	/** @throws ToolError where that cannot be */
+	plan(args: Args, present: Uint8Array | undefined): Promise<Intended>;
 	/** Is it what was asked for, where a file of this version was there? Default: of any. */
 	isOf?(args: Args, before: string | null): boolean;
+}
+
+/** What a change comes to. */
+interface Intended {
+	/** What shall be there; undefined: nothing. */
+	readonly after: Uint8Array | undefined;
+	/** What the model is told. */
+	readonly says: string;
+	/** What a person is shown who decides on it. */
+	readonly shows: readonly string[];
 }
 
 /** The parts of a tool that changes one file: planned, done and found again by what the file holds. */
@@ -189,6 +197,10 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 	};
 	return {
 		purity: "side_effect" as const,
+		async wants(args: Args): Promise<readonly Want[]> {
+			const { shows } = await change.plan(args, await presentAt(args.path));
+			return [{ action: "write", ...placeOf(args.path), shows }];
+		},
 		prepare: async (args: Args): Promise<Json> => ({ ...(await prepare(args)) }),
 		async call(args: Args, { signal, prepared, idempotencyKey: token = "" }: ToolContext): Promise<string> {
 			const planned = prepared === undefined ? await prepare(args) : plannedFrom(prepared);
@@ -201,11 +213,11 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 					"TOOL_CHANGED",
 					`${showPath(args.path)} has changed meanwhile: read it again, and decide anew; nothing was written`,
 				);
-			const content = await change.content(args, present);
-			if ((content === undefined ? null : versionOf(content)) !== planned.after) throw otherCall(args.path);
+			const { after } = await change.plan(args, present);
+			if ((after === undefined ? null : versionOf(after)) !== planned.after) throw otherCall(args.path);
 			const root = await workspace.root();
 			signal.throwIfAborted();
-			await root.change(parsePath(args.path), content, { token, isNew: present === undefined });
+			await root.change(parsePath(args.path), after, { token, isNew: present === undefined });
 			return planned.says;
 		},
 		/** What the file holds tells it: as after, it was done; as before, it was not; anything else was somebody else, and nobody knows. */
@@ -219,6 +231,18 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 		},
 	};
 }
+
+/** The lines of a text for people, behind a mark; of a long one, its beginning. */
+function linesOf(mark: string, text: string): readonly string[] {
+	const lines = splitLines(text);
+	const shown = lines.slice(0, MOST_SHOWN).map((line) => `${mark}${line.slice(0, 200)}`);
+	const left = lines.length - shown.length;
+	return left > 0 ? [...shown, `… ${showCount(left, "more line")}`] : shown;
+}
+
+const MOST_SHOWN = 40;
+
+const sizeOf = (bytes: Uint8Array): string => showBytes(bytes.length);
 
 /** A file is replaced or removed by who has seen it as it is. */
 function assertSeen(name: string, present: Uint8Array, version: string | undefined): void {

@@ -1,8 +1,9 @@
 /** What is more than a line: the start, what was sent, a plan and its steps, what went wrong. For a screen and for a pipe. */
 
+import { questionLines } from "@reyn/operator";
 import { clean, oneLine } from "@reyn/operator/text";
-import type { Restored, RuntimeEvent, ScriptRunEntry, StepOfPlan } from "@reyn/runtime";
-import { reyn, slash } from "../suggest.ts";
+import type { OpenQuestion, Restored, RuntimeEvent, StepOfPlan } from "@reyn/runtime";
+import { slash } from "../suggest.ts";
 import type { Paper } from "./markdown.ts";
 import { wrap } from "./text.ts";
 
@@ -139,20 +140,12 @@ export function recordedPlan(
 }
 
 /** What went wrong before this process began, and what was asked then: both wait for somebody. */
-export function waitingLines(
-	plans: readonly PlanCard[],
-	scripts: readonly Pick<ScriptRunEntry, "run" | "name" | "questions">[],
-): readonly string[] {
+export function waitingLines(plans: readonly PlanCard[], questions: readonly OpenQuestion[]): readonly string[] {
 	return [
 		...plans.flatMap(({ plan, steps }) =>
 			steps.flatMap(({ id, status, note }) => (status === "failed" ? [failedLine(plan, id, note)] : [])),
 		),
-		...scripts.flatMap(({ run, name, questions }) =>
-			questions.map(
-				({ question }) =>
-					`? script ${oneLine(name, 60)} asks: ${oneLine(question, 200)} · ${reyn`script answer ${run} "…"`}`,
-			),
-		),
+		...questions.flatMap((each) => questionLines(each, slash)),
 	];
 }
 

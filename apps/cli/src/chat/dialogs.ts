@@ -42,6 +42,8 @@ interface Choice {
 	readonly kind: "question";
 	readonly question: Question;
 	readonly at: number;
+	/** What was typed: the answer that begins so is chosen, and for any other text the first one. */
+	readonly typed: string;
 }
 
 export type Dialog = Picker | Choice;
@@ -58,7 +60,7 @@ export const pickerOf = (list: List): Picker => ({
 	labels: new Labels(list),
 });
 
-export const questionOf = (question: Question): Dialog => ({ kind: "question", question, at: 0 });
+export const questionOf = (question: Question): Dialog => ({ kind: "question", question, at: 0, typed: "" });
 
 export type Stepped = { readonly dialog: Dialog } | { readonly answer: Answer };
 
@@ -69,7 +71,9 @@ export function stepDialog(dialog: Dialog, key: Key, page: number): Stepped {
 
 function stepChoice(choice: Choice, { name, text = "" }: Key): Stepped {
 	const { answers, other } = choice.question;
-	const to = (at: number): Stepped => ({ dialog: { ...choice, at: Math.max(0, Math.min(answers.length - 1, at)) } });
+	const to = (at: number, typed = ""): Stepped => ({
+		dialog: { ...choice, at: Math.max(0, Math.min(answers.length - 1, at)), typed },
+	});
 	switch (name) {
 		case "enter":
 			return { answer: choice.at };
@@ -82,10 +86,16 @@ function stepChoice(choice: Choice, { name, text = "" }: Key): Stepped {
 			return to(choice.at + 1);
 		case "tab":
 			return other === undefined ? to((choice.at + 1) % answers.length) : { answer: "other" };
-		case "text": {
-			const at = answers.findIndex((answer) => answer.startsWith(text.toLowerCase()));
-			return to(at < 0 ? choice.at : at);
+		case "text":
+		case "paste": {
+			const typed = choice.typed + text.toLowerCase();
+			return to(
+				answers.findIndex((answer) => answer.toLowerCase().startsWith(typed)),
+				typed,
+			);
 		}
+		case "backspace":
+			return to(0);
 		default:
 			return { dialog: choice };
 	}

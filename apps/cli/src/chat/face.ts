@@ -37,6 +37,11 @@ export interface Face {
 	pick(list: List): Promise<number | undefined>;
 	/** The answer that was chosen; undefined is the first one. */
 	ask(question: Question): Promise<Answer>;
+	/**
+	 * Asks when nothing is typed and nothing else is asked. Undefined: nobody can be asked so here, it was left, or the signal has
+	 * withdrawn it.
+	 */
+	put(question: Question, signal: AbortSignal): Promise<Answer>;
 	/** Puts a text into the line, to be sent again. */
 	fill(text: string): void;
 	/** Nothing is typed or drawn any more. */

@@ -4,6 +4,7 @@ import { asLine } from "@reyn/operator/text";
 import type { BackgroundMessage, RuntimeEvent } from "@reyn/runtime";
 import { eventLines, isUnfinished, messageText } from "../event-lines.ts";
 import { drawn, hasColour, coloured as inColour, type Line, terminal } from "../print.ts";
+import { slash } from "../suggest.ts";
 import { errorLine } from "./cards.ts";
 import { hasFence } from "./code.ts";
 import type { Offered } from "./completion.ts";
@@ -40,7 +41,8 @@ export class Live implements Face {
 	readonly #colours = new LateColours(async () => (await import("./highlight.ts")).highlight);
 	#state: State;
 	#behind: Behind | undefined;
-	#answered: ((answer: Answer) => void) | undefined;
+	/** What is asked, or will be: the first one that may be is on the screen. */
+	#asked: readonly Put[] = [];
 	#frame: NodeJS.Timeout | undefined;
 	#spinner: NodeJS.Timeout | undefined;
 	#isClosed = false;
@@ -106,7 +108,7 @@ export class Live implements Face {
 		}
 		const failed = errorLine(event);
 		const lines =
-			failed === undefined ? eventLines(event).map((line) => inColour("dim", line)) : [inColour("red", failed)];
+			failed === undefined ? eventLines(event, slash).map((line) => inColour("dim", line)) : [inColour("red", failed)];
 		// A text that had begun begins anew after a retry.
 		const isNext = event.type === "tool" || event.type === "model_retry";
 		if (lines.length > 0) this.#step({ kind: "said", lines: lines.map(drawn), isNext });
@@ -152,6 +154,14 @@ export class Live implements Face {
 		return this.#asks(questionOf({ ...question, title: asLine(title), lines: lines.map(asLine) }));
 	}
 
+	async put(question: Question, signal: AbortSignal): Promise<Answer> {
+		const { title, lines, answers } = question;
+		const [first, ...others] = answers;
+		const clean = [asLine(first), ...others.map(asLine)] as const;
+		const dialog = questionOf({ ...question, title: asLine(title), lines: lines.map(asLine), answers: clean });
+		return this.#asks(dialog, signal);
+	}
+
 	fill(text: string): void {
 		this.#step({ kind: "filled", text });
 	}
@@ -166,16 +176,36 @@ export class Live implements Face {
 		this.#screen.end(terminal.columns);
 		this.#terminal.close();
 		this.inputs.close();
-		this.#answered?.(undefined);
+		for (const { answer } of this.#asked) answer(undefined);
 	}
 
-	#asks(dialog: Dialog): Promise<Answer> {
-		const asked = new Promise<Answer>((resolve) => {
-			this.#answered = resolve;
+	/** @param signal for what nobody here has asked for: it waits until nothing is typed, and may be withdrawn */
+	#asks(dialog: Dialog, signal?: AbortSignal): Promise<Answer> {
+		if (this.#isClosed || signal?.aborted) return Promise.resolve(undefined);
+		return new Promise((resolve) => {
+			const put: Put = { dialog, isUncalled: signal !== undefined, answer: resolve, isShown: false };
+			this.#asked = [...this.#asked, put];
+			signal?.addEventListener("abort", () => this.#withdraw(put), { once: true });
+			this.#offer();
 		});
-		if (this.#isClosed) return Promise.resolve(undefined);
-		this.#step({ kind: "asked", dialog });
-		return asked;
+	}
+
+	/** Shows what is to be asked, if it may be now. */
+	#offer(): void {
+		const { dialog, line, search } = this.#state;
+		if (dialog || this.#isClosed) return;
+		const isFree = line.text === "" && search === undefined;
+		const next = this.#asked.find(({ isUncalled }) => !isUncalled) ?? (isFree ? this.#asked[0] : undefined);
+		if (!next) return;
+		next.isShown = true;
+		this.#step({ kind: "asked", dialog: next.dialog });
+	}
+
+	#withdraw(put: Put): void {
+		if (!this.#asked.includes(put)) return;
+		this.#asked = this.#asked.filter((each) => each !== put);
+		put.answer(undefined);
+		if (put.isShown && !this.#isClosed) this.#step({ kind: "withdrawn" });
 	}
 
 	#setting(): Setting {
@@ -192,7 +222,9 @@ export class Live implements Face {
 		const [state, effects] = step(this.#state, event, this.#setting());
 		this.#state = state;
 		for (const effect of effects) this.#do(effect);
-		if (!this.#isClosed) this.#drawSoon();
+		if (this.#isClosed) return;
+		this.#offer();
+		this.#drawSoon();
 	}
 
 	#do(effect: Effect): void {
@@ -219,9 +251,9 @@ export class Live implements Face {
 			case "redraw":
 				return void this.#screen.end(terminal.columns);
 			case "answer": {
-				const answered = this.#answered;
-				this.#answered = undefined;
-				return void answered?.(effect.answer);
+				const shown = this.#asked.find(({ isShown }) => isShown);
+				this.#asked = this.#asked.filter((each) => each !== shown);
+				return void shown?.answer(effect.answer);
 			}
 			case "find files":
 				return void this.#options.files().then((files) => this.#step({ kind: "files", files }));
@@ -245,4 +277,13 @@ export class Live implements Face {
 			this.#spinner = undefined;
 		}
 	}
+}
+
+/** Something that is asked, or will be. */
+interface Put {
+	readonly dialog: Dialog;
+	/** Nobody here has asked for it. */
+	readonly isUncalled: boolean;
+	answer(given: Answer): void;
+	isShown: boolean;
 }

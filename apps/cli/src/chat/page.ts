@@ -9,7 +9,7 @@ const begun = z.object({ address: z.string() });
 
 /** @returns its address @throws where it does not begin, with what it said */
 export async function beginPage(globals: Globals): Promise<string> {
-	const args = [...process.execArgv, process.argv[1] as string, ...argsOf(globals), "--json", "ui"];
+	const args = [...process.execArgv, process.argv[1] as string, ...argsOf(globals), "--json", "ui", ...modeOf(globals)];
 	// It ends when this process does, however that is: the channel ends too.
 	const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe", "ipc"], detached: true });
 	try {
@@ -23,6 +23,8 @@ export async function beginPage(globals: Globals): Promise<string> {
 			each?.unref();
 	}
 }
+
+const modeOf = ({ mode }: Globals): readonly string[] => (mode === undefined ? [] : ["--mode", mode]);
 
 async function addressOf({ stdout, stderr }: ChildProcess): Promise<string> {
 	let said = "";

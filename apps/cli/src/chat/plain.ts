@@ -3,6 +3,7 @@ import type { Interface } from "node:readline";
 import type { BackgroundMessage, RuntimeEvent } from "@reyn/runtime";
 import { eventLines, isUnfinished, messageText } from "../event-lines.ts";
 import { coloured, givenLines, type Line, out } from "../print.ts";
+import { slash } from "../suggest.ts";
 import { errorLine } from "./cards.ts";
 import type { Answer, List, Question } from "./dialogs.ts";
 import type { Behind, Face, Input } from "./face.ts";
@@ -76,7 +77,7 @@ export class Plain implements Face {
 		if (event.type === "turn_end" || event.type === "tool") this.#flush();
 		const failed = errorLine(event);
 		const shown =
-			failed === undefined ? eventLines(event).map((line) => coloured("dim", line)) : [coloured("red", failed)];
+			failed === undefined ? eventLines(event, slash).map((line) => coloured("dim", line)) : [coloured("red", failed)];
 		this.say(shown);
 		// What ends with the chat itself is said of there; a turn that does is not `stopped`.
 		if (isUnfinished(event) && (event.type === "turn_end" || !this.#isClosed))
@@ -115,6 +116,9 @@ export class Plain implements Face {
 		const number = Number(await this.#answer(`0 to ${answers.length - 1}: `));
 		return Number.isInteger(number) && number > 0 && number < answers.length ? number : 0;
 	}
+
+	/** It was said, and is answered by `/answer`: a line that comes may be anything. */
+	async put(): Promise<undefined> {}
 
 	fill(text: string): void {
 		this.say(["what was asked there:", text]);

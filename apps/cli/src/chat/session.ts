@@ -14,6 +14,7 @@ import { out, terminal } from "../print.ts";
 import { untilStopped } from "../stop.ts";
 import { reyn, slash } from "../suggest.ts";
 import { secretsDirectory } from "../trust.ts";
+import { askInChat } from "./asking.ts";
 import { type PlanCard, startLines, toldPlans, waitingLines } from "./cards.ts";
 import { commands, recordedPlans, runCommand, sayEnd } from "./commands.ts";
 import type { Face } from "./face.ts";
@@ -57,6 +58,8 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 			told = Promise.all([told, sayEnd({ runtime, face }, run, end)]);
 		},
 		onMessage: (message) => face.message(message),
+		// What comes line by line is carried out in turn: a question would hold it up for ever.
+		...(face.isInTurn ? { unanswered: "deny" } : { unanswered: "wait", ask: (question) => askInChat(face, question) }),
 		onActed: (verb, actor) => face.say([`${actor}, in another process: ${verb}`]),
 	}).catch((error) => {
 		face.close();
@@ -160,7 +163,8 @@ interface Opened {
 async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCard[], opened: Opened): Promise<void> {
 	const { globals, restore, version, scope } = opened;
 	const restored = runtime.restored();
-	const waiting = waitingLines(await recordedPlans(runtime, []), runtime.scripts.list());
+	const waiting = waitingLines(await recordedPlans(runtime, []), runtime.questions());
+	const { mode = "ask" } = await runtime.permissions();
 	const model = await modelOf(globals);
 	const unused = unusedKey(model, process.env);
 	const found = [...restoredLines(restored, slash), ...waiting, ...(unused === undefined ? [] : [unused])];
@@ -187,7 +191,7 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	const kept = !restore && found.length > 0 ? ["--no-restore: it stays as it is until the next start"] : [];
 	face.begin(
 		{
-			status: () => statusOf(runtime, plans(), scope),
+			status: () => ({ ...statusOf(runtime, plans(), scope), ...(mode !== "ask" && { mode }) }),
 			interrupt: async () => isThere() && runtime.interrupt(scope),
 		},
 		[...lines, ...kept],

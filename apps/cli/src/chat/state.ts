@@ -1,5 +1,6 @@
 /** What the chat knows, and what becomes of it: `step` gives the next state, and what is to be done. */
 
+import type { PermissionMode } from "@reyn/runtime";
 import { echoOf } from "./cards.ts";
 import { completed, fileWord, type Menu, menuOf, type Offered } from "./completion.ts";
 import { type Answer, type Dialog, pageOf, stepDialog } from "./dialogs.ts";
@@ -16,6 +17,8 @@ export interface Status {
 	readonly plan?: { readonly done: number; readonly size: number };
 	/** That were paid for since the start. */
 	readonly tokens: number;
+	/** What tools do without a question, where that is not what they usually do. */
+	readonly mode?: PermissionMode;
 }
 
 interface Turn {
@@ -62,6 +65,8 @@ export type ChatEvent =
 	| { readonly kind: "waits"; readonly why: string }
 	| { readonly kind: "status"; readonly status: Status }
 	| { readonly kind: "asked"; readonly dialog: Dialog }
+	/** What is asked needs no answer any more. */
+	| { readonly kind: "withdrawn" }
 	| { readonly kind: "filled"; readonly text: string }
 	| { readonly kind: "files"; readonly files: readonly string[] };
 
@@ -126,6 +131,8 @@ export function step(state: State, event: ChatEvent, setting: Setting): Step {
 			return [{ ...state, status: event.status }, []];
 		case "asked":
 			return [{ ...state, dialog: event.dialog, menu: undefined, search: undefined }, []];
+		case "withdrawn":
+			return [{ ...state, dialog: undefined }, []];
 		case "filled":
 			return [{ ...state, line: lineOf(event.text, state.line), menu: undefined }, []];
 		case "files":

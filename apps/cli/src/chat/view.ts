@@ -82,9 +82,9 @@ function busyRows(
 
 function statusText({ status }: State): string {
 	if (!status) return "opening …";
-	const { session, tip, plan } = status;
+	const { session, tip, plan, mode } = status;
 	const running = plan === undefined ? [] : [`plan ${plan.done}/${plan.size}`];
-	return [session, `#${tip}`, ...running].join(" · ");
+	return [session, `#${tip}`, ...running, ...(mode === undefined ? [] : [mode])].join(" · ");
 }
 
 const MARK = "› ";

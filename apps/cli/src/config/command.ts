@@ -46,6 +46,11 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   default: retry        # retry, skip or discard_skill
 # scripts:
 #   isolate: false
+# permissions:            # a file in a directory denies, or has more asked; --mode, or your own configuration, allows
+#   mode: ask             # ask or read-only
+#   rules:
+#     - deny: read        # read (list, search), write (edit, remove), a tool, or "*"
+#       on: secrets/**
 # retention:
 #   keep_days: 30
 #   keep_checkpoints: 200

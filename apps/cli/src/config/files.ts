@@ -61,7 +61,7 @@ export async function readConfig(file: ConfigFile): Promise<Read> {
 }
 
 /** What a file in a directory may not say: that may come from a stranger. */
-function deniedIn({ model, scripts }: Config): { readonly path: readonly string[]; readonly why: string } | undefined {
+function deniedIn({ model, scripts, permissions: { mode, rules = [] } = {} }: Config): Denied | undefined {
 	if (model !== undefined)
 		return {
 			path: ["model"],
@@ -72,8 +72,18 @@ function deniedIn({ model, scripts }: Config): { readonly path: readonly string[
 			path: ["scripts", "isolate"],
 			why: "a file that lies in a directory can switch this on, and not off: that is said in your own configuration (reyn config path)",
 		};
-	return undefined;
+	if (mode === "edits" || mode === "all") return { path: ["permissions", "mode"], why: NARROWS };
+	const at = rules.findIndex(({ allow }) => allow !== undefined);
+	return at < 0 ? undefined : { path: ["permissions", "rules", at], why: NARROWS };
 }
+
+interface Denied {
+	readonly path: readonly PropertyKey[];
+	readonly why: string;
+}
+
+const NARROWS =
+	"a file that lies in a directory allows nothing, as it may come from a stranger: it can deny, and have more asked. What is allowed is said with --mode, or in your own configuration (reyn config path)";
 
 /** Aliases of aliases would make much of little. */
 function contentOf(document: Document.Parsed, wrong: (why: string) => CliError): unknown {

@@ -1,6 +1,6 @@
 /** What of a configuration reaches the runtime, the model and the collection of old history. */
 import type { AiSdkSettings } from "@reyn/ai-sdk";
-import type { RuntimeOptions } from "@reyn/runtime";
+import type { PermissionMode, PermissionOptions, PermissionRule, RuntimeOptions } from "@reyn/runtime";
 import type { Config } from "./schema.ts";
 
 export function runtimeOptionsOf({
@@ -23,6 +23,22 @@ export function runtimeOptionsOf({
 		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
 		...said({ isolate: scripts.isolate }),
 	};
+}
+
+/** @param mode that was given with the command */
+export function permissionsOf({ permissions: of = {} }: Config, mode?: PermissionMode): PermissionOptions {
+	return { mode: mode ?? of.mode, rules: of.rules?.map(ruleOf) };
+}
+
+function ruleOf({
+	allow,
+	ask,
+	deny,
+	on,
+	agent,
+}: NonNullable<NonNullable<Config["permissions"]>["rules"]>[number]): PermissionRule {
+	const [effect, action] = Object.entries({ allow, ask, deny }).find(([, each]) => each !== undefined) ?? [];
+	return { effect: effect as PermissionRule["effect"], action: action as string, on, agent };
 }
 
 export const modelSettingsOf = ({ model_settings: of = {} }: Config): AiSdkSettings =>

@@ -1,4 +1,5 @@
 /** What a configuration may say. Each key has its help here, its default where there is one, and one place in the code that it reaches. */
+import { permissionModes } from "@reyn/runtime";
 import { skillResumeSchema } from "@reyn/skill-resume";
 import { z } from "zod";
 
@@ -8,6 +9,39 @@ const shape = <T extends z.core.$ZodLooseShape>(fields: T, help: string) =>
 	z.strictObject(fields).partial().describe(help);
 
 const skills = skillResumeSchema.shape;
+
+/** What tools do, and the names of tools. */
+const actions = ["*", "read", "list", "search", "write", "edit", "remove"] as const;
+
+const action = z.enum(actions);
+
+const rule = z
+	.strictObject({
+		allow: action,
+		ask: action,
+		deny: action,
+		on: z
+			.string()
+			.min(1)
+			.max(500)
+			.refine(
+				(on) => !on.startsWith("/") && !on.split("/").includes(".."),
+				"a path below the directory, such as src/**",
+			),
+		agent: z.string().min(1).max(200),
+	})
+	.partial()
+	.describe(
+		"one of allow, ask and deny names what is done: read (list and search too), write (edit and remove too), or a tool",
+	)
+	.refine(
+		({ allow, ask, deny }) => [allow, ask, deny].filter((each) => each !== undefined).length === 1,
+		"a rule has one of allow, ask and deny",
+	)
+	.refine(
+		({ deny, agent }) => agent === undefined || (deny !== "read" && deny !== "*"),
+		"what may not be read is closed to all agents; leave agent out",
+	);
 
 export const configSchema = shape(
 	{
@@ -48,6 +82,20 @@ export const configSchema = shape(
 			"what to do with effects of skills that may or may not have happened",
 		),
 		scripts: shape({ isolate: z.boolean().describe("run scripts in a process of their own") }, "scripts"),
+		permissions: shape(
+			{
+				mode: z
+					.enum(permissionModes)
+					.describe(
+						"what tools do without a question: ask (look), edits (and change files), all, or read-only (nothing else, and nothing is asked)",
+					),
+				rules: z
+					.array(rule)
+					.max(500)
+					.describe("what denies comes before what a person has granted, then what asks, then what allows"),
+			},
+			"what tools may do",
+		),
 		retention: shape(
 			{
 				keep_days: z.int().nonnegative().describe("days that reyn gc keeps, at least"),
@@ -68,5 +116,6 @@ export const defaults = {
 	plan: { concurrency: 3, step_max_iterations: 5, retry_limit: 3 },
 	skill_resume: { default: "retry" },
 	scripts: { isolate: false },
+	permissions: { mode: "ask", rules: [] },
 	retention: { keep_days: 30, keep_checkpoints: 200 },
 } as const satisfies Config;

@@ -1,4 +1,5 @@
 /** The settings that hold, each with where it comes from: defaults < yours < `reyn.yaml` < `reyn.local.yaml` < `REYN_*` < flags. */
+import type { PermissionMode } from "@reyn/runtime";
 import { configFiles, isThere, readConfig } from "./files.ts";
 import type { Config } from "./schema.ts";
 
@@ -26,7 +27,14 @@ export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Setti
 	const from = new Map<string, Setting>();
 	for (const file of configFiles(cwd, env).filter(isThere)) {
 		const { config, placeOf } = await readConfig(file);
-		for (const [path, value] of leavesOf(config)) from.set(path.join("."), { value, source: placeOf(path) });
+		for (const [path, value] of leavesOf(config)) {
+			const name = path.join(".");
+			if (file.isShared && name === "permissions.mode" && !narrows(value, from.get(name)?.value)) continue;
+			// No file takes away what another one denies.
+			const before = name === "permissions.rules" ? from.get(name) : undefined;
+			const all = before ? [...(before.value as unknown[]), ...(value as unknown[])] : value;
+			from.set(name, { value: all, source: before ? `${before.source}, ${placeOf(path)}` : placeOf(path) });
+		}
 	}
 	const named = Object.keys(env).filter((name) => isSetting(name) && env[name] !== "");
 	if (named.length > 0) {
@@ -40,9 +48,15 @@ export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Setti
 	return { config: nested(from), from };
 }
 
+/** From the narrowest on. */
+const modes: readonly unknown[] = ["read-only", "ask", "edits", "all"] satisfies readonly PermissionMode[];
+
+/** A file of a directory allows no more than what holds without it. */
+const narrows = (mode: unknown, before: unknown = "ask"): boolean => modes.indexOf(mode) < modes.indexOf(before);
+
 /** `REYN_MODEL_TRACE` is a file for the trace of model calls, not a setting. */
 const isSetting = (name: string): boolean =>
-	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|RETENTION)(_|$)/.test(name) && name !== "REYN_MODEL_TRACE";
+	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|PERMISSIONS|RETENTION)(_|$)/.test(name) && name !== "REYN_MODEL_TRACE";
 
 /** A list or a map by free names is one value. */
 function* leavesOf(value: object, before: readonly string[] = []): Generator<[readonly string[], unknown]> {

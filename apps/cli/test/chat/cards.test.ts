@@ -43,12 +43,20 @@ test("a plan has all of its steps where nobody was told of them, and says more w
 });
 
 test("what failed and what was asked is said again at the next start, with what to do", () => {
-	const scripts = [
-		{ run: "r1", name: "done.ts", questions: [] },
-		{ run: "r2", name: "asks.ts", questions: [{ seq: 7, question: "Which\nrelease?" }] },
+	const questions = [
+		{ seq: 7, scope: {}, from: { kind: "script", id: "r2" }, question: "Which\nrelease?" },
+		{
+			...{ seq: 9, scope: {}, from: { kind: "turn", id: "8" }, question: "write a?" },
+			...{ lines: ["- b", "+ c"], choices: ["once", "no"], explained: "no" },
+		},
 	];
-	expect(waitingLines([recordedPlan(plan, recorded, undefined)], scripts)).toEqual([
+	expect(waitingLines([recordedPlan(plan, recorded, undefined)], questions)).toEqual([
 		"✗ step s2 of plan p2 failed: HTTP 500 · /plan resume p2 --from s2",
-		'? script asks.ts asks: Which release? · reyn script answer r2 "…"',
+		"? #7 script r2 asks: Which release?",
+		'  answer with: /answer 7 "…"',
+		"? #9 turn 8 asks: write a?",
+		"    - b",
+		"    + c",
+		'  answer with: /answer 9 once|no|"no: …"',
 	]);
 });

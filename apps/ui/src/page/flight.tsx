@@ -4,6 +4,7 @@ import { confirm } from "./confirm.tsx";
 import { GoOn } from "./go-on.tsx";
 import { pillOf } from "./pill.ts";
 import { Steps } from "./plan-steps.tsx";
+import { Question } from "./question.tsx";
 import { OverScripts, ScriptCard } from "./scripts.tsx";
 import { server } from "./session.ts";
 import type { Plan, PlanSteps, SkillRun } from "./shapes.ts";
@@ -24,7 +25,7 @@ function All() {
 	const { value, error } = work.value;
 	if (error !== undefined) return <p class="refused">{error}</p>;
 	if (!value) return <p class="quiet waiting">reading …</p>;
-	const { open, plans, scripts, skills } = value;
+	const { open, plans, scripts, skills, questions } = value;
 	const isIdle = open.length + plans.length + scripts.length + skills.length === 0;
 	// A process that hears nobody is not known.
 	const isLeft = server.value?.holder === null && [...plans, ...skills].some(({ status }) => status === "running");
@@ -37,6 +38,9 @@ function All() {
 					<GoOn verb="resume" name="Go on" label="Go on with all that was cut" />
 				</>
 			)}
+			{questions.map((each) => (
+				<Question key={each.seq} of={each} />
+			))}
 			{plans.map((each) => (
 				<PlanCard key={each.plan} of={each} />
 			))}

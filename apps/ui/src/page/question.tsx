@@ -1,42 +1,60 @@
-/** A question of a script, with a way to answer it: its choices, or a line to type. */
+/** A question of work, with a way to answer it: its choices, or a line to type. */
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { canBegin, type Doing, doing } from "./doing.ts";
 import { Wrong } from "./go-on.tsx";
+import { pillOf } from "./pill.ts";
 import type { OpenQuestion } from "./shapes.ts";
 import { Text } from "./text.tsx";
 
-interface QuestionProps {
-	readonly run: string;
-	readonly of: OpenQuestion;
-}
-
 interface Answering {
+	readonly of: OpenQuestion;
 	readonly own: Doing;
 	readonly isBusy: boolean;
+	readonly typed: Signal<string>;
 	/** @returns was it taken? */
 	answer(text: string): Promise<boolean>;
 }
 
-export function Question({ run, of: { seq, question, choices } }: QuestionProps) {
+export function Question({ of }: { readonly of: OpenQuestion }) {
 	const own = useMemo(doing, []);
 	useEffect(() => keepFocus, []);
 	const typed = useMemo(() => signal(""), []);
 	const answering: Answering = {
-		own,
+		...{ of, own, typed },
 		isBusy: own.isDoing.value,
-		answer: (text) => own.start("script answer", { run, answer: text, to: seq }),
+		answer: (answer) => own.start("answer", { question: of.seq, answer }),
 	};
-	if (!canBegin("script answer"))
-		return (
-			<p class="question">
-				<Text of={question} />
+	return (
+		<article class="work question">
+			<h3>
+				{of.from.kind} <Text of={of.from.id} /> <span class={pillOf("asks")}>asks</span>
+			</h3>
+			<Ways {...answering} />
+		</article>
+	);
+}
+
+function Ways(answering: Answering) {
+	const { of } = answering;
+	if (canBegin("answer")) return of.choices ? <Choices {...answering} choices={of.choices} /> : <Line {...answering} />;
+	return (
+		<>
+			<p>
+				<Text of={of.question} />
 			</p>
-		);
-	return choices ? (
-		<Choices question={question} choices={choices} {...answering} />
-	) : (
-		<Line question={question} id={`question-${seq}`} typed={typed} {...answering} />
+			<Seen of={of} />
+		</>
+	);
+}
+
+/** What has to be seen to answer it. */
+function Seen({ of: { lines = [] } }: { readonly of: OpenQuestion }) {
+	if (lines.length === 0) return null;
+	return (
+		<pre>
+			<Text of={lines.join("\n")} />
+		</pre>
 	);
 }
 
@@ -49,44 +67,55 @@ function keepFocus(): void {
 }
 
 interface ChoicesProps extends Answering {
-	readonly question: string;
 	readonly choices: readonly string[];
 }
 
-function Choices({ question, choices, own, isBusy, answer }: ChoicesProps) {
+function Choices({ of, choices, own, typed, isBusy, answer }: ChoicesProps) {
+	const { seq, question, explained } = of;
+	const why = typed.value.trim();
 	return (
-		<fieldset class="question">
+		<fieldset>
 			<legend>
 				<Text of={question} />
 			</legend>
+			<Seen of={of} />
 			<div class="buttons">
 				{choices.map((choice, index) => (
 					<button
 						type="button"
 						key={choice}
 						data-question={index === 0 ? "" : undefined}
-						disabled={isBusy}
-						onClick={() => void answer(choice)}
+						// A reason belongs to one of them alone.
+						disabled={isBusy || (why !== "" && choice !== explained)}
+						onClick={() => void answer(choice === explained && why !== "" ? `${choice}: ${why}` : choice)}
 					>
 						<Text of={choice} />
 					</button>
 				))}
 			</div>
+			{explained !== undefined && (
+				<label class="question-line">
+					<span>
+						Why <Text of={explained} />
+					</span>
+					<input id={`question-${seq}`} autocomplete="off" value={typed.value} onInput={typing(typed)} />
+				</label>
+			)}
 			<Wrong of={own} />
 		</fieldset>
 	);
 }
 
-interface LineProps extends Answering {
-	readonly question: string;
-	readonly id: string;
-	readonly typed: Signal<string>;
-}
+const typing =
+	(typed: Signal<string>) =>
+	({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
+		typed.value = currentTarget.value;
+	};
 
-function Line({ question, id, typed, own, isBusy, answer }: LineProps) {
+function Line({ of, own, typed, isBusy, answer }: Answering) {
+	const id = `question-${of.seq}`;
 	return (
 		<form
-			class="question"
 			onSubmit={async (event) => {
 				event.preventDefault();
 				// What was typed stays until it is durable.
@@ -94,8 +123,9 @@ function Line({ question, id, typed, own, isBusy, answer }: LineProps) {
 			}}
 		>
 			<label for={id}>
-				<Text of={question} />
+				<Text of={of.question} />
 			</label>
+			<Seen of={of} />
 			<div class="question-line">
 				<input
 					id={id}
@@ -103,9 +133,7 @@ function Line({ question, id, typed, own, isBusy, answer }: LineProps) {
 					autocomplete="off"
 					value={typed.value}
 					aria-describedby={`${id}-wrong`}
-					onInput={({ currentTarget }) => {
-						typed.value = currentTarget.value;
-					}}
+					onInput={typing(typed)}
 				/>
 				<button type="submit" class="primary" disabled={isBusy || typed.value === ""}>
 					{isBusy ? "Working …" : "Answer"}

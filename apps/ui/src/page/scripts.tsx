@@ -4,7 +4,6 @@ import { Calls, type Words } from "./calls.tsx";
 import { GoOn } from "./go-on.tsx";
 import { Meter } from "./meter.tsx";
 import { pillOf } from "./pill.ts";
-import { Question } from "./question.tsx";
 import { server } from "./session.ts";
 import type { RunView, ScriptRun } from "./shapes.ts";
 import { Text } from "./text.tsx";
@@ -25,9 +24,6 @@ export function ScriptCard({ of: { run, name, status, started, questions } }: { 
 					<Text of={name} />
 				</code>
 			</p>
-			{questions.map((each) => (
-				<Question key={each.seq} run={run} of={each} />
-			))}
 			<Unfolded
 				name="Calls"
 				read={(signal) => read<RunView>("script show", { run }, signal)}

@@ -124,13 +124,18 @@ export interface ScriptRun {
 	readonly script: string;
 	readonly status: string;
 	readonly started: number;
-	readonly questions: readonly OpenQuestion[];
+	readonly questions: readonly unknown[];
 }
 
 export interface OpenQuestion {
 	readonly seq: number;
+	readonly from: { readonly kind: string; readonly id: string };
 	readonly question: string;
+	/** What has to be seen to answer it. */
+	readonly lines?: readonly string[];
 	readonly choices?: readonly string[];
+	/** The choice that a reason may follow. */
+	readonly explained?: string;
 }
 
 export interface SkillRun {
@@ -150,6 +155,7 @@ export interface Status {
 	readonly plans: readonly Plan[];
 	readonly scripts: readonly ScriptRun[];
 	readonly skills: readonly SkillRun[];
+	readonly questions: readonly OpenQuestion[];
 }
 
 export interface Records {

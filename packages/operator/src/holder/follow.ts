@@ -106,6 +106,8 @@ class OpenWork {
 				return this.#background.delete(event.plan);
 			case "turn_end":
 				return this.#turns.delete(event.turn);
+			case "question":
+				return this.has(event.from.kind === TURN ? Number(event.from.id) : event.from.id);
 			case "skill_end":
 				return this.#background.delete(event.run);
 			case "script":
@@ -140,8 +142,23 @@ class OpenWork {
 	}
 }
 
+interface Begun {
+	readonly turn?: Seq;
+	readonly plan?: string;
+	readonly run?: string;
+}
+
+const TURN = "turn";
+
+/** The work that goes on with an answer. */
+function askerOf(begun: object): Begun {
+	const { from } = begun as { readonly from?: { readonly kind: string; readonly id: string } };
+	if (!from) return {};
+	return from.kind === TURN ? { turn: Number(from.id) } : { run: from.id };
+}
+
 async function openWork(runtime: Runtime, begun: object, inFlight: Restored): Promise<OpenWork> {
-	const { turn, plan, run } = begun as { readonly turn?: Seq; readonly plan?: string; readonly run?: string };
+	const { turn, plan, run } = { ...begun, ...askerOf(begun) } as Begun;
 	const open = new OpenWork();
 	if (turn !== undefined) {
 		const record = await runtime.timeline.record(turn);

@@ -160,7 +160,7 @@ export function scriptEndLines(
 	if (end.status === "completed") return [];
 	const goOn =
 		end.status === "waiting"
-			? `answer with: ${say`script answer ${run} "…"`}`
+			? `what it asks, and how it is answered: ${say`questions`}`
 			: `go on with: ${say`script resume ${run}`}`;
 	const reason = typeof end.reason === "object" ? end.reason.message : (end.reason ?? "");
 	return [`${end.status}: ${reason}`, goOn];

@@ -8,19 +8,13 @@ import { gc } from "./gc.ts";
 import { interrupt } from "./interrupt.ts";
 import { label, labels } from "./label.ts";
 import { log } from "./log.ts";
+import { permissions, revoke } from "./permission.ts";
 import { planDiscard, planList, planResume, planShow } from "./plan.ts";
+import { answer, questions } from "./question.ts";
 import { records } from "./records.ts";
 import { resume } from "./resume.ts";
 import { rewind } from "./rewind.ts";
-import {
-	scriptAnswer,
-	scriptExplain,
-	scriptList,
-	scriptResume,
-	scriptRun,
-	scriptShow,
-	scriptVerify,
-} from "./script.ts";
+import { scriptExplain, scriptList, scriptResume, scriptRun, scriptShow, scriptVerify } from "./script.ts";
 import { search, sessions, transcript } from "./sessions.ts";
 import { show } from "./show.ts";
 import { skillDiscard, skillList, skillResume, skillRun } from "./skill.ts";
@@ -30,8 +24,8 @@ import { redo, undo } from "./undo.ts";
 import { walStats, walVerify } from "./wal.ts";
 
 export const verbs: readonly Verb[] = [
-	...[ask, interrupt, resume, status, spend, sessions, transcript, search],
+	...[ask, interrupt, questions, answer, permissions, revoke, resume, status, spend, sessions, transcript, search],
 	...[log, records, show, diff, rewind, checkout, undo, redo, label, labels, branches, gc],
 	...[planList, planShow, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
-	...[scriptRun, scriptResume, scriptAnswer, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
+	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
 ];

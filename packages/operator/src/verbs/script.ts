@@ -2,7 +2,7 @@
 import { callsOf, emptyRunView, nextRunView, type ScriptResume } from "@reyn/runtime";
 import { z } from "zod";
 import { explanationLines, runLines, scriptViewLines, verificationLines } from "../lines/script.ts";
-import { choice, flag, type Given, option, type Param, text, word } from "../param.ts";
+import { choice, flag, type Given, option, type Param, word } from "../param.ts";
 import { parseRef } from "../refs.ts";
 import { explanationShape, list, scriptRunShape, scriptText, scriptViewShape, verificationShape } from "../shapes.ts";
 import { readVerb, workVerb } from "../verb.ts";
@@ -128,27 +128,6 @@ export const scriptResume = workVerb({
 	check: ({ scripts }, { run, ...given }) => scripts.check(run, howOf(given)),
 	begin: ({ scripts }, { run, ...given }) => scripts.resume(run, howOf(given)),
 	lines: ({ run }) => [`script run ${run} goes on`],
-});
-
-export const scriptAnswer = workVerb({
-	name: "script answer",
-	summary: "answer what a run asks, and go on with it; the answer is recorded before that is said",
-	params: {
-		run,
-		answer: text("answer", "the answer; where there are choices, one of them", z.string()),
-		to: option(
-			"seq",
-			"the question, as script list --json has it (default: the first one)",
-			z.coerce.number().int().nonnegative().optional(),
-		),
-	},
-	example: "r395df1eb yes",
-	isAlone: true,
-	begun: z.object({ run: z.string() }),
-	at: "as recovered",
-	check: ({ scripts }, { run }) => scripts.check(run),
-	begin: ({ scripts }, { run, answer, to }) => scripts.answer(run, answer, to),
-	lines: ({ run }) => [`answered; script run ${run} goes on`],
 });
 
 const howOf = ({ policy, answer, ...how }: Given<typeof goOn>): ScriptResume => ({

@@ -1,8 +1,9 @@
 /** `status`: all that is unfinished: questions without an answer, plans, skills and scripts. */
 import { z } from "zod";
+import { questionLines } from "../lines/question.ts";
 import { scopeText } from "../lines/scope.ts";
 import { runLines } from "../lines/script.ts";
-import { list, planShape, scriptRunShape, seq, session, skillRunShape } from "../shapes.ts";
+import { list, planShape, questionShape, scriptRunShape, seq, session, skillRunShape } from "../shapes.ts";
 import { oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
 import { planLines } from "./plan.ts";
@@ -18,6 +19,7 @@ export const status = readVerb({
 		plans: list(planShape),
 		skills: list(skillRunShape),
 		scripts: list(scriptRunShape),
+		questions: list(questionShape),
 	}),
 	async read(runtime) {
 		const restored = runtime.restored();
@@ -26,14 +28,16 @@ export const status = readVerb({
 			...{ turns, plans },
 			skills: skillsOf(restored),
 			scripts: runtime.scripts.list().filter(({ status }) => status === "open"),
+			questions: runtime.questions(),
 		};
 	},
-	lines({ turns, plans, skills, scripts }, say) {
+	lines({ turns, plans, skills, scripts, questions }, say) {
 		const told = [
 			...turns.map(({ scope, turn, text }) => `#${turn} ${scopeText(scope)} has no answer yet: ${oneLine(text, 70)}`),
 			...(plans.length > 0 ? planLines(plans) : []),
 			...(skills.length > 0 ? skillLines(skills) : []),
 			...(scripts.length > 0 ? runLines(scripts, say) : []),
+			...questions.flatMap((each) => questionLines(each, say)),
 		];
 		return told.length > 0 ? told : ["nothing is unfinished"];
 	},

@@ -2,14 +2,20 @@
 import { compose } from "../kernel/compose.ts";
 import type { Feature } from "../kernel/feature.ts";
 import { type ConversationHost, type ConversationOptions, conversationFeature } from "./conversation/index.ts";
+import { permissionFeature } from "./permission/index.ts";
+import type { PermissionHost, PermissionOptions } from "./permission/permission-host.ts";
 import { type PlanOptions, planFeature } from "./plan/index.ts";
 import type { PlanHost } from "./plan/plan-host.ts";
+import { questionFeature } from "./question/index.ts";
+import type { QuestionHost, QuestionOptions } from "./question/question-host.ts";
 import { type ScriptHost, scriptFeature } from "./script/index.ts";
 import type { ScriptOptions } from "./script/scripts.ts";
 import { type SkillFeatureOptions, skillFeature } from "./skill/index.ts";
 import type { SkillHost } from "./skill/skill-host.ts";
 
 export interface BuiltIn {
+	readonly question: Feature<QuestionHost>;
+	readonly permission: Feature<PermissionHost>;
 	readonly conversation: Feature<ConversationHost>;
 	readonly plan: Feature<PlanHost>;
 	readonly skill: Feature<SkillHost>;
@@ -17,17 +23,23 @@ export interface BuiltIn {
 	readonly list: readonly Feature[];
 }
 
-export interface BuiltInOptions extends ConversationOptions, PlanOptions, ScriptOptions {
+export interface BuiltInOptions extends ConversationOptions, PlanOptions, ScriptOptions, QuestionOptions {
+	readonly permissions?: PermissionOptions | undefined;
 	readonly skills?: SkillFeatureOptions["skills"];
 	readonly skillResume?: SkillFeatureOptions["resume"];
 }
 
-export function builtIn({ skills, skillResume, ...options }: BuiltInOptions): BuiltIn {
+export function builtIn({ skills, skillResume, permissions, ...options }: BuiltInOptions): BuiltIn {
+	const question = questionFeature(options);
+	const permission = permissionFeature(permissions);
 	const conversation = conversationFeature(options);
 	const plan = planFeature(options);
 	const skill = skillFeature({ skills, resume: skillResume });
 	const script = scriptFeature(options);
-	return { conversation, plan, skill, script, list: [conversation, plan, skill, script] };
+	return {
+		...{ question, permission, conversation, plan, skill, script },
+		list: [question, permission, conversation, plan, skill, script],
+	};
 }
 
 /** Every kind of record that a runtime writes that has no features of one's own, and which of them are talk and which are work. */

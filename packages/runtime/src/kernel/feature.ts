@@ -95,7 +95,7 @@ export interface FeatureHost {
 	 * Decides on each call of a model or a tool before it is made; recalled calls are not asked about. Every feature has to let it pass,
 	 * in the order of the list. A call that waits stops its work, which asks again after `kernel.goOn` of its piece, or at the next start.
 	 */
-	gate?(session: Session, call: GatedCall): Promise<Verdict>;
+	readonly gate?: ((session: Session, call: GatedCall) => Promise<Verdict>) | undefined;
 }
 
 /** The place from which a model is asked. Tools that start work are for turns only, not for steps. */

@@ -1,6 +1,6 @@
 /** Services: how features use each other without knowing each other, by typed keys. */
 import type { SpilledText } from "@reyn/journal";
-import type { Appended, Seq } from "@reyn/wal";
+import type { Appended, Scope, Seq } from "@reyn/wal";
 import type { Piece } from "./feature.ts";
 import type { Session } from "./session.ts";
 
@@ -43,3 +43,52 @@ export interface BackgroundMessages {
 export type From = Pick<Piece, "kind" | "id">;
 
 export const backgroundMessages = service<BackgroundMessages>("backgroundMessages");
+
+/** What a piece of work wants to know of a person. */
+export interface Asking {
+	/** Names what it is about: who asks again with the same key, after a crash, gets the same question. */
+	readonly key: string;
+	/** Is it asked about a call in doubt, which may have been allowed before? That is another question. */
+	readonly isAgain?: boolean;
+	readonly from: From;
+	readonly question: string;
+	/** What a person has to see to answer it. */
+	readonly lines?: readonly string[];
+	/** One of these is an answer. Absent: any text is. */
+	readonly choices?: readonly string[];
+	/** The choice that a reason may follow. */
+	readonly explained?: string;
+}
+
+/** `nobody`: nobody is here to be asked. `later`: it is asked, and the work is to stop until it is answered. */
+export type Answer =
+	| { readonly kind: "answered"; readonly text: string; readonly by: string }
+	| { readonly kind: "nobody" }
+	| { readonly kind: "later"; readonly seq: Seq };
+
+/** Asks people, durably: a question survives the process that asks it, and is answered from any. */
+export interface Asker {
+	/** @throws the signal's reason */
+	ask(session: Session, asking: Asking, signal: AbortSignal): Promise<Answer>;
+}
+
+export const asker = service<Asker>("asker");
+
+/** What a person is asked, and has not answered yet. */
+export interface OpenQuestion {
+	/** Identifies the question for ever. */
+	readonly seq: Seq;
+	readonly scope: Scope;
+	/** The work that asks: `{ kind: "turn", id: "12" }`. */
+	readonly from: From;
+	readonly question: string;
+	/** What a person has to see to answer it, such as what would change. */
+	readonly lines?: readonly string[] | undefined;
+	/** One of these is an answer. Absent: any text is. */
+	readonly choices?: readonly string[] | undefined;
+	/** The choice that a reason may follow: with `no`, `no: not this file` is an answer. */
+	readonly explained?: string | undefined;
+}
+
+/** Puts a question to a person. Undefined: they leave it open. */
+export type AskPerson = (question: OpenQuestion & { readonly signal: AbortSignal }) => Promise<string | undefined>;

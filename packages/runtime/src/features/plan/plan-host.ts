@@ -65,6 +65,8 @@ export class PlanHost implements FeatureHost {
 			...planTool(names),
 			purity: "side_effect",
 			endsTurn: true,
+			// What the steps do is decided on when they do it.
+			wants: async () => [],
 			call: async (args, { signal }) => {
 				const { space } = this.#kernel;
 				// Taken now, since a rewind during the waits below gives the session another log.

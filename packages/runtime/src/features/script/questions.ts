@@ -7,7 +7,7 @@ import type { Seq } from "@reyn/wal";
 import { RuntimeError } from "../../kernel/errors.ts";
 
 /** A question that a run asks a person, and that has no answer yet. */
-export interface OpenQuestion extends Pick<Question, "seq" | "question"> {
+export interface ScriptQuestion extends Pick<Question, "seq" | "question"> {
 	/** One of these is an answer. Absent: any text is. */
 	readonly choices?: readonly string[];
 }
@@ -19,14 +19,14 @@ export interface AnswerTo {
 }
 
 /** The questions of a run that have no answer yet, in the order of asking. */
-export function questionsIn(view: View, run: string): readonly OpenQuestion[] {
+export function questionsIn(view: View, run: string): readonly ScriptQuestion[] {
 	const state = view.get(journal);
 	const lanes = lanesOf(state).filter((lane) => `${lane}/`.startsWith(`${scriptLane(run)}/`));
 	return lanes
 		.flatMap((lane) => entriesOf(state, lane))
 		.flatMap(({ name, label = "", started, prepared, outcome }) => {
 			if (name !== "ask" || outcome || started === undefined) return [];
-			const { choices } = (prepared ?? {}) as Pick<OpenQuestion, "choices">;
+			const { choices } = (prepared ?? {}) as Pick<ScriptQuestion, "choices">;
 			return { seq: started, question: label, ...(choices && { choices }) };
 		})
 		.sort((a, b) => a.seq - b.seq);
@@ -36,13 +36,13 @@ export function questionsIn(view: View, run: string): readonly OpenQuestion[] {
  * The question that an answer is for.
  *
  * @param to its seq. Default: that of the first one
- * @throws RuntimeError `RUNTIME_SCRIPT_ANSWER` where the run does not ask it, or has choices and this is none
+ * @throws RuntimeError `RUNTIME_ANSWER` where the run does not ask it, or has choices and this is none
  */
-export function questionFor(open: readonly OpenQuestion[], run: string, text: string, to?: Seq): OpenQuestion {
+export function questionFor(open: readonly ScriptQuestion[], run: string, text: string, to?: Seq): ScriptQuestion {
 	const found = to === undefined ? open[0] : open.find(({ seq }) => seq === to);
 	const asked = open.map(({ seq, question }) => `#${seq} ${JSON.stringify(question)}`).join(", ") || "nothing";
 	const refused = (why: string): RuntimeError =>
-		new RuntimeError("RUNTIME_SCRIPT_ANSWER", `${why}; nothing was answered`, {
+		new RuntimeError("RUNTIME_ANSWER", `${why}; nothing was answered`, {
 			run,
 			to,
 			open: open.map(({ seq }) => seq),
@@ -104,7 +104,7 @@ export class LiveQuestions {
 	}
 
 	/** @param durable of the newest record @param open what is still open behind it */
-	recorded(durable: Promise<void>, open: () => readonly OpenQuestion[]): void {
+	recorded(durable: Promise<void>, open: () => readonly ScriptQuestion[]): void {
 		if (this.#awaited.size === 0) return;
 		const left = new Set(open().map(({ seq }) => seq));
 		for (const [seq, resolve] of this.#awaited) {

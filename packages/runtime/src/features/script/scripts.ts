@@ -15,7 +15,6 @@ import {
 	type Explanation,
 	explain,
 	loadScript,
-	type Question,
 	type Reuse,
 	runScript,
 	type ScriptEvent,
@@ -44,18 +43,19 @@ import { isFull } from "@reyn/wal/internal";
 import { stopReason } from "../../kernel/background.ts";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { Kernel } from "../../kernel/feature.ts";
+import type { AskPerson } from "../../kernel/services.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
 import { mainSession } from "../../kernel/sessions.ts";
 import { assertTold } from "../../redaction/redact.ts";
 import type { ScriptRunEvent } from "./events.ts";
-import { scriptWork } from "./pieces.ts";
-import { LiveQuestions, type OpenQuestion, questionFor, questionsIn } from "./questions.ts";
+import { SCRIPT, scriptWork } from "./pieces.ts";
+import { LiveQuestions, questionFor, questionsIn, type ScriptQuestion } from "./questions.ts";
 import { argsText, ScriptFiles, type ScriptText, scriptsArea, versionOf } from "./script-files.ts";
 import { Unrecorded } from "./tell.ts";
 
 export interface ScriptOptions {
-	/** Puts a question of a script to a person. Undefined: nobody is there, and the script waits. Default: nobody is. */
-	ask?: ((question: Question) => Promise<string | undefined>) | undefined;
+	/** Puts a question of a script to a person; one that they leave open lets the script wait. Default: nobody is here. */
+	readonly ask?: AskPerson | undefined;
 	/** Run scripts in a process of their own. Default: false. */
 	readonly isolate?: boolean | undefined;
 	/** Called when a script of this process begins to compute; see `RuntimeOptions`. Default: nothing is called. */
@@ -107,7 +107,7 @@ export interface ScriptRunEntry extends ScriptRun {
 	readonly run: string;
 	readonly scope: SessionScope;
 	/** What the run asks people, in the order of asking. */
-	readonly questions: readonly OpenQuestion[];
+	readonly questions: readonly ScriptQuestion[];
 }
 
 /** The script runs of a runtime, each by its id, whichever session it is of. */
@@ -177,7 +177,7 @@ export class Scripts {
 	 * runtime is withdrawn; else it is resumed as it was.
 	 *
 	 * @param to the seq of the question. Default: that of the first one
-	 * @throws RuntimeError `RUNTIME_SCRIPT_ANSWER` where the run does not ask that, or ends before it takes the answer; what {@link resume} throws
+	 * @throws RuntimeError `RUNTIME_ANSWER` where the run does not ask that, or ends before it takes the answer; what {@link resume} throws
 	 */
 	async answer(run: string, text: string, to?: Seq): Promise<StartedScript> {
 		this.#kernel.assertOpen();
@@ -190,11 +190,20 @@ export class Scripts {
 		if (!recorded) throw busy(run, `goes on without an answer to #${seq} for now`);
 		const { end } = live ?? (await this.#resume(run, {}, questions));
 		if (await recorded) return { run, end };
-		throw new RuntimeError(
-			"RUNTIME_SCRIPT_ANSWER",
-			`the script run ${run} ended before it took the answer to #${seq}`,
-			{ run, seq },
-		);
+		throw new RuntimeError("RUNTIME_ANSWER", `the script run ${run} ended before it took the answer to #${seq}`, {
+			run,
+			seq,
+		});
+	}
+
+	/** Resumes a run that is not under way here. */
+	async goOn(run: string): Promise<StartedScript | undefined> {
+		return this.#live.has(run) ? undefined : this.resume(run);
+	}
+
+	/** Does this run ask this now, and not one of its tools? */
+	asks(run: string, question: Seq): boolean {
+		return openIn(this.#ownerOf(run).view, run).some(({ seq }) => seq === question);
 	}
 
 	async #resume(run: string, how: ScriptResume, questions: LiveQuestions): Promise<StartedScript> {
@@ -390,7 +399,13 @@ export class Scripts {
 				},
 				model,
 				tools,
-				ask: async (question) => (answers.length > 0 ? answers.shift() : questions.ask(question, ask)),
+				ask: async (question) =>
+					answers.length > 0
+						? answers.shift()
+						: questions.ask(
+								question,
+								ask && ((asked) => ask({ ...asked, scope: session.scope, from: { kind: SCRIPT, id: run } })),
+							),
 				isolate,
 				watchTimeSlice,
 				print: (line) => tell({ type: "printed", line }),
@@ -744,7 +759,7 @@ function runOf(view: View, run: string, at?: Seq): ScriptRun {
 }
 
 /** What is over asks nothing. */
-const openIn = (view: View, run: string): readonly OpenQuestion[] =>
+const openIn = (view: View, run: string): readonly ScriptQuestion[] =>
 	view.get(scriptRuns)[run]?.status === "open" ? questionsIn(view, run) : [];
 
 const scopeOf = ({ scope }: Session, run: string): Scope => scriptWork(scope, run).scope;

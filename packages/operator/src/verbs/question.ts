@@ -1,0 +1,48 @@
+/** `questions` and `answer`: what people are asked, by turns, plans and scripts, and what they say. */
+import { z } from "zod";
+import { OperatorError } from "../errors.ts";
+import { questionLines } from "../lines/question.ts";
+import { text, word } from "../param.ts";
+import { list, questionShape, seq, workFrom } from "../shapes.ts";
+import { readVerb, workVerb } from "../verb.ts";
+
+export const questions = readVerb({
+	name: "questions",
+	summary: "what people are asked and have not answered",
+	params: {},
+	example: "",
+	result: list(questionShape),
+	read: async (runtime) => runtime.questions(),
+	lines: (found, say) =>
+		found.length > 0 ? found.flatMap((each) => questionLines(each, say)) : ["nobody asks anything"],
+});
+
+export const answer = workVerb({
+	name: "answer",
+	summary: "answer a question, and go on with what asked it; the answer is recorded before that is said",
+	params: {
+		question: word(
+			"question",
+			"its number, as questions has it",
+			z.preprocess(
+				(given) => (typeof given === "string" ? given.replace(/^#/, "") : given),
+				z.coerce.number("a number, such as 12").int().positive(),
+			),
+		),
+		answer: text("answer", "the answer; where there are choices, one of them", z.string()),
+	},
+	example: "12 yes",
+	isAlone: true,
+	begun: z.object({ question: seq, from: workFrom, run: z.string().exactOptional() }),
+	at: "as recovered",
+	async check(runtime, { question }) {
+		const open = runtime.questions();
+		const found = open.find((each) => each.seq === question);
+		if (found?.from.kind === "script") await runtime.scripts.check(found.from.id);
+		if (found) return;
+		const known = open.map((each) => `#${each.seq}`).join(", ") || "none";
+		throw new OperatorError("OPERATOR_NOT_FOUND", `nobody asks #${question} now; open are ${known}`, { question });
+	},
+	begin: (runtime, { question, answer }) => runtime.answer(question, answer, "user"),
+	lines: ({ from: { kind, id } }) => [`answered; ${kind} ${id} goes on`],
+});

@@ -1,0 +1,112 @@
+/** Decides whether a call may be made, by rules, by what a person has granted, and by the mode. */
+import type { Purity, Want } from "@reyn/journal";
+import { matches } from "./pattern.ts";
+
+/**
+ * What is done without a question where no rule says so. `ask`: what only looks. `edits`: that, and changes of files. `all`:
+ * everything. `read-only`: what only looks, and nothing else is asked about: it is denied.
+ */
+export type PermissionMode = "ask" | "edits" | "all" | "read-only";
+
+export const permissionModes = ["ask", "edits", "all", "read-only"] as const satisfies readonly PermissionMode[];
+
+/** A rule for calls of tools. */
+export interface PermissionRule {
+	readonly effect: "allow" | "ask" | "deny";
+	/** What would be done, such as `write`, which is what `edit` and `remove` do too; or the name of a tool; or `*`. */
+	readonly action: string;
+	/** Where: a pattern of paths, such as `src/**`. Absent: anywhere. */
+	readonly on?: string | undefined;
+	/** Only for calls of this agent. Default: of all. */
+	readonly agent?: string | undefined;
+}
+
+/** What a person has allowed for good. */
+export interface Granted {
+	readonly action: string;
+	readonly on: string;
+	readonly agent: string;
+	/** Only in this session. */
+	readonly session?: string | undefined;
+}
+
+/** A call that is decided on. */
+export interface WantedCall {
+	readonly tool: string;
+	readonly purity: Purity;
+	readonly agent: string;
+	readonly session: string;
+	/** Absent: the tool does not say. */
+	readonly wants?: readonly Want[] | undefined;
+}
+
+export type Decision =
+	| { readonly kind: "allow" }
+	| { readonly kind: "deny"; readonly why: string }
+	/** A person has to be asked about these. */
+	| { readonly kind: "ask"; readonly wants: readonly Want[] };
+
+export interface Policy {
+	readonly mode: PermissionMode;
+	readonly rules: readonly PermissionRule[];
+	readonly granted: readonly Granted[];
+}
+
+/**
+ * What denies comes first, then what a person has granted, then what asks, then what allows, then the mode. A call that touches
+ * several things needs all of them.
+ */
+export function decide(call: WantedCall, policy: Policy): Decision {
+	const wants = call.wants ?? [{ action: call.tool, subject: "" }];
+	const decided = wants.map((want) => ({ want, by: decideOn(want, call, policy) }));
+	for (const { want, by } of decided)
+		if (by.kind === "deny") return { kind: "deny", why: `${textOf(want)}: ${by.why}` };
+	const asked = decided.filter(({ by }) => by.kind === "ask").map(({ want }) => want);
+	return asked.length > 0 ? { kind: "ask", wants: asked } : { kind: "allow" };
+}
+
+type One = { readonly kind: "allow" | "ask" } | { readonly kind: "deny"; readonly why: string };
+
+function decideOn({ action, subject }: Want, call: WantedCall, { mode, rules, granted }: Policy): One {
+	const has = (effect: PermissionRule["effect"]): PermissionRule | undefined =>
+		rules.find(
+			(rule) =>
+				rule.effect === effect &&
+				(rule.action === "*" || rule.action === action || rule.action === call.tool) &&
+				(rule.agent === undefined || rule.agent === call.agent) &&
+				(rule.on === undefined || matches(rule.on, subject, effect !== "allow")),
+		);
+	const denied = has("deny");
+	if (denied) return { kind: "deny", why: `a rule denies it (${ruleText(denied)})` };
+	const looks = call.wants ? action === "read" : call.purity === "pure" || call.purity === "world";
+	if (mode === "read-only" && !looks) return { kind: "deny", why: "what is here is only looked at (mode read-only)" };
+	const isGranted = granted.some(
+		(each) =>
+			each.action === action &&
+			each.agent === call.agent &&
+			(each.session === undefined || each.session === call.session) &&
+			matches(each.on, subject, false),
+	);
+	if (isGranted) return { kind: "allow" };
+	if (has("ask")) return { kind: "ask" };
+	const isFree = looks || mode === "all" || (mode === "edits" && call.wants !== undefined && action === "write");
+	return { kind: isFree || has("allow") ? "allow" : "ask" };
+}
+
+/** Does a rule say of everybody that what lies at a path is not read? For tools that show what they were not asked for by name. */
+export const isUnreadable = (rules: readonly PermissionRule[], path: string): boolean =>
+	rules.some(
+		({ effect, action, on, agent }) =>
+			effect === "deny" &&
+			(action === "*" || action === "read") &&
+			agent === undefined &&
+			(on === undefined || matches(on, path, true)),
+	);
+
+/** What is wanted, in words: `write src/a.ts`. */
+export const textOf = ({ action, subject }: Pick<Want, "action" | "subject">): string =>
+	subject === "" ? action : `${action} ${subject}`;
+
+/** A rule in words: `deny read on .env`. */
+const ruleText = ({ effect, action, on, agent }: PermissionRule): string =>
+	`${effect} ${action}${on === undefined ? "" : ` on ${on}`}${agent === undefined ? "" : ` for ${agent}`}`;

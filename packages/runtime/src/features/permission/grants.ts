@@ -1,0 +1,31 @@
+/** What people have granted and not revoked, whatever line of history they were on. */
+import { defineProjection } from "@reyn/snapshot";
+import { z } from "zod";
+import { permissionGranted, permissionRevoked } from "./records.ts";
+
+const grant = z.object({
+	seq: z.int().positive(),
+	/** When, in milliseconds since 1970. */
+	at: z.number(),
+	action: z.string(),
+	on: z.string(),
+	agent: z.string(),
+	session: z.string().exactOptional(),
+	by: z.string(),
+});
+
+/** Something that a person has granted. */
+export type Grant = z.infer<typeof grant>;
+
+export const grants = defineProjection<readonly Grant[]>({
+	name: "grants",
+	version: 1,
+	schema: z.array(grant),
+	init: () => [],
+	follows: "log",
+	level: "process",
+	handle: (on) => [
+		on(permissionGranted, (state, granted, { seq, ts: at }) => [...state, { ...granted, seq, at }]),
+		on(permissionRevoked, (state, { grant }) => state.filter(({ seq }) => seq !== grant)),
+	],
+});

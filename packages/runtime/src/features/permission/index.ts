@@ -1,0 +1,16 @@
+/** Permissions: which calls of tools are made, which are not, and about which a person is asked. */
+import type { Feature } from "../../kernel/feature.ts";
+import { asker } from "../../kernel/services.ts";
+import { grants } from "./grants.ts";
+import { PermissionHost, type PermissionOptions } from "./permission-host.ts";
+import { permissionRecords } from "./records.ts";
+
+/** @param options absent: every call is made */
+export const permissionFeature = (options?: PermissionOptions): Feature<PermissionHost> => ({
+	name: "permission",
+	records: { outside: permissionRecords },
+	keeps: permissionRecords,
+	projections: [grants],
+	needs: [asker],
+	start: (kernel) => new PermissionHost(kernel, options),
+});

@@ -1,0 +1,24 @@
+/** The records of permissions: facts about the world, which no rewind takes back. */
+import { defineRecord } from "@reyn/wal";
+import { z } from "zod";
+
+/** A person allows something for good, or for a session. It is identified by the seq of this record. */
+export const permissionGranted = defineRecord(
+	"fact_permission_granted",
+	z.object({
+		action: z.string(),
+		/** A pattern of subjects. */
+		on: z.string(),
+		agent: z.string(),
+		/** Only in this session; absent: in all of the agent. */
+		session: z.string().exactOptional(),
+		by: z.string(),
+	}),
+);
+
+export const permissionRevoked = defineRecord(
+	"fact_permission_revoked",
+	z.object({ grant: z.int().positive(), by: z.string() }),
+);
+
+export const permissionRecords = [permissionGranted, permissionRevoked] as const;

@@ -1,0 +1,49 @@
+/** The questions of a session whose work may still ask for the answer. */
+import { laneClosed, stepCompleted } from "@reyn/journal";
+import { callKey } from "@reyn/journal/internal";
+import { defineProjection } from "@reyn/snapshot";
+import { z } from "zod";
+import { askedSchema, questionAnswered, questionAsked } from "./records.ts";
+
+const seq = z.int().positive();
+
+const asked = askedSchema.extend({
+	seq,
+	answer: z.object({ seq, text: z.string(), by: z.string() }).exactOptional(),
+});
+
+/** A question, and its answer once there is one. */
+export type Asked = z.infer<typeof asked>;
+
+/** A question leaves the state when nobody can ask for its answer any more: the call that it is about is over, or the work. */
+export const questions = defineProjection<readonly Asked[]>({
+	name: "questions",
+	version: 1,
+	schema: z.array(asked),
+	init: () => [],
+	handle: (on) => [
+		on(questionAsked, (state, data, { seq }) => [...state, { ...data, seq }]),
+		on(questionAnswered, (state, { question, text, by }, { seq }) =>
+			state.map((each) => (each.seq === question ? { ...each, answer: { seq, text, by } } : each)),
+		),
+		on(stepCompleted, (state, step) => {
+			if (state.length === 0) return state;
+			const over = [callKey(step), ...(step.started === undefined ? [] : [startKey(step.started)])];
+			return without(state, ({ key }) => over.some((each) => key === each || key === againKey(each)));
+		}),
+		on(laneClosed, (state, { lane }) => without(state, ({ from: { kind, id } }) => lane === `${kind}/${id}`)),
+	],
+	// Questions are younger than the steps whose ends are folded too.
+	mayBeginLate: true,
+});
+
+/** The key of what a call asks by itself once it has been started. */
+export const startKey = (started: number): string => `started ${started}`;
+
+/** The key of whether a call is made a second time. */
+export const againKey = (call: string): string => `again ${call}`;
+
+/** The same state, where none leaves. */
+function without(state: readonly Asked[], isOver: (each: Asked) => boolean): readonly Asked[] {
+	return state.some(isOver) ? state.filter((each) => !isOver(each)) : state;
+}

@@ -1,0 +1,131 @@
+/** The command line asks before a model changes something: once, whatever process is killed, and whoever answers from another one. */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { chat } from "../../packages/ai-sdk/test/chat-wire.ts";
+import { openWire, type Wire } from "../../packages/ai-sdk/test/wire.ts";
+import { reyn } from "../cli.ts";
+import { type Ended, type Killable, startProcess } from "../kit/killable.ts";
+import { pageOf } from "../kit/page.ts";
+
+let root: string;
+let cwd: string;
+let wire: Wire;
+let open: Killable[] = [];
+let states = 0;
+let state: string;
+beforeAll(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-permissions-"));
+	cwd = join(root, "notes");
+	await mkdir(cwd);
+});
+beforeEach(async () => {
+	await writeFile(join(cwd, "foxes.md"), "A fox sleeps by day.\n");
+	state = join(root, `state-${states++}`);
+	wire = await openWire(chat);
+});
+afterEach(async () => {
+	for (const each of open) await each.kill();
+	open = [];
+	await wire[Symbol.asyncDispose]();
+	await rm(join(cwd, "reyn.yaml"), { force: true });
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+function start(...args: readonly string[]): Killable {
+	const env = { NO_COLOR: "1", OPENAI_API_KEY: "sk-none", OPENAI_BASE_URL: wire.url, REYN_MODEL: "openai/gpt-x" };
+	const started = startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, ...args], { env });
+	open.push(started);
+	return started;
+}
+
+const run = (...args: readonly string[]): Promise<Ended> => start(...args).ended;
+const json = async (...args: readonly string[]) => JSON.parse((await run(...args, "--json")).stdout);
+const foxes = (): Promise<string> => readFile(join(cwd, "foxes.md"), "utf8");
+
+/** There is a history. */
+async function begun(): Promise<void> {
+	wire.replies.push({ text: "Hello." });
+	expect(await run("run", "-p", "hello")).toMatchObject({ code: 0 });
+	wire.asked.length = 0;
+}
+
+/** The model changes a word, and then says that it has. */
+function changes(from: string, to: string): void {
+	const args = JSON.stringify({ path: "foxes.md", old: from, new: to });
+	wire.replies.push({ calls: [{ id: "call_1", name: "edit", args }] }, { text: "I tried." });
+}
+
+test("off a terminal nobody is asked, and nothing is changed; with --mode edits it is", async () => {
+	changes("day", "night");
+	expect(await run("run", "-p", "Mend it.")).toMatchObject({ code: 0, stdout: "I tried.\n" });
+	expect(JSON.stringify(wire.asked[1])).toContain("denied: write foxes.md: nobody is here who could allow it");
+	expect(await foxes()).toContain("by day");
+	expect(await json("questions")).toEqual([]);
+	changes("day", "night");
+	expect(await run("run", "-p", "Mend it now.", "--mode", "edits")).toMatchObject({ code: 0 });
+	expect(await foxes()).toContain("by night");
+	changes("night", "day");
+	await writeFile(join(cwd, "reyn.yaml"), "permissions:\n  rules:\n    - deny: write\n      on: '*.md'\n");
+	expect(await run("run", "-p", "And back.", "--mode", "all")).toMatchObject({ code: 0 });
+	expect(JSON.stringify(wire.asked.at(-1))).toContain("denied: write foxes.md: a rule denies it (deny write on *.md)");
+	expect(await foxes()).toContain("by night");
+});
+
+test("a question of a process that was killed is answered by another one, which goes on and pays nothing again", async () => {
+	await begun();
+	changes("day", "night");
+	const page = await pageOf(start("ui"));
+	expect(await page.ask("/api/begin", { verb: "ask", given: { text: "Mend it." } })).toMatchObject({ status: 200 });
+	await expect.poll(() => json("questions"), { timeout: 60_000 }).toHaveLength(1);
+	const [asked] = await json("questions");
+	expect(asked).toMatchObject({
+		question: "write foxes.md?",
+		lines: ["- day", "+ night", "session, always: write foxes.md"],
+	});
+	await page.process.kill();
+	expect((await run("status")).stdout).toContain(
+		`answer with: reyn --cwd ${cwd} --state ${state} answer ${asked.seq} once|session|always|no|"no: …"`,
+	);
+	expect(await run("answer", String(asked.seq), "maybe")).toMatchObject({
+		stderr: expect.stringMatching(/takes one of "once", "session", "always", "no", or "no: <why>"; found "maybe"/),
+	});
+	expect(await foxes()).toContain("by day");
+	const answered = await run("answer", `#${asked.seq}`, "always");
+	expect(answered).toMatchObject({ code: 0, stdout: "I tried.\n" });
+	expect(await foxes()).toContain("by night");
+	expect(wire.asked).toHaveLength(2);
+	expect(await run("answer", String(asked.seq), "no")).toMatchObject({ code: 3 });
+
+	// What was granted for good holds for the next process, until it is taken back.
+	const { grants, mode } = await json("permissions");
+	expect([mode, grants]).toEqual(["ask", [expect.objectContaining({ action: "write", on: "foxes.md", by: "user" })]]);
+	changes("night", "day");
+	expect(await run("run", "-p", "And back.")).toMatchObject({ code: 0 });
+	expect(await foxes()).toContain("by day");
+	expect(await run("revoke", String(grants[0].seq), "--yes")).toMatchObject({ code: 0 });
+	changes("day", "night");
+	expect(await run("run", "-p", "Once more.")).toMatchObject({ code: 0 });
+	expect(await foxes()).toContain("by day");
+});
+
+test("a question is answered on the page that asks it, and work that waits holds no other up", async () => {
+	await begun();
+	changes("day", "night");
+	const page = await pageOf(start("ui"));
+	await page.ask("/api/begin", { verb: "ask", given: { text: "Mend it." } });
+	const asked = async () => (await page.ask("/api/read", { verb: "questions", given: {} })).body.document;
+	await expect.poll(asked, { timeout: 60_000 }).toHaveLength(1);
+	const [{ seq }] = await asked();
+	wire.replies.unshift({ text: "By day." });
+	expect(await run("run", "-p", "Where does it sleep?", "--session", "side")).toMatchObject({
+		code: 0,
+		stdout: "By day.\n",
+	});
+	const done = await page.ask("/api/begin", { verb: "answer", given: { question: seq, answer: "no: it is right" } });
+	expect(done.body).toMatchObject({ begun: { question: seq, from: { kind: "turn" } } });
+	await expect.poll(() => wire.asked.length, { timeout: 60_000 }).toBe(3);
+	expect(JSON.stringify(wire.asked[2])).toContain("denied: write foxes.md: user says no: it is right");
+	expect(await foxes()).toContain("by day");
+});
