@@ -237,7 +237,8 @@ class Performance<T> implements Asked<T> {
 			if (denied) return this.#fail(denied, { attempt, started }, { kind: "never" });
 		}
 		const decision = policy === "ask" ? "retry" : policy;
-		this.#tell({ type: "in_doubt", decision });
+		// What the far side knows not to have happened is in no doubt.
+		if (found.kind !== "not_done") this.#tell({ type: "in_doubt", decision });
 		switch (decision) {
 			case "retry":
 				return this.#try({ attempt, started, prepared });

@@ -89,10 +89,9 @@ function stepChoice(choice: Choice, { name, text = "" }: Key): Stepped {
 		case "text":
 		case "paste": {
 			const typed = choice.typed + text.toLowerCase();
-			return to(
-				answers.findIndex((answer) => answer.toLowerCase().startsWith(typed)),
-				typed,
-			);
+			const words = answers.map((answer) => answer.toLowerCase());
+			const whole = words.indexOf(typed);
+			return to(whole < 0 ? words.findIndex((word) => word.startsWith(typed)) : whole, typed);
 		}
 		case "backspace":
 			return to(0);

@@ -1,5 +1,5 @@
 /** What a key does, in each state that the chat can be in. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { pickerOf, questionOf } from "../../src/chat/dialogs.ts";
 import { emptyLine } from "../../src/chat/editor.ts";
 import type { State } from "../../src/chat/state.ts";
@@ -205,3 +205,41 @@ test("no key throws, whatever is open", () => {
 
 const whole = ({ line }: State): boolean =>
 	line.cursor >= 0 && line.cursor <= line.text.length && line.chips === emptyLine.chips;
+
+describe("a question that nobody here has called for", () => {
+	const answers = ["not now", "once", "session", "always", "no", "no, and why"] as const;
+	const asked = (): Rig => {
+		const rig = new Rig();
+		rig.tell({ kind: "asked", dialog: questionOf({ title: "write a?", lines: [], answers }) });
+		return rig;
+	};
+	const answer = (rig: Rig): unknown => {
+		const given = rig.effects.find(({ kind }) => kind === "answer");
+		return given?.kind === "answer" ? answers[given.answer as number] : undefined;
+	};
+
+	test.each([
+		["\r", "not now"],
+		["o\r", "once"],
+		["no\r", "no"],
+		["no,\r", "no, and why"],
+		["ALWAYS\r", "always"],
+		// Whoever was typing, and did not see it, has said nothing.
+		["once more, please\r", "not now"],
+		["always use tabs\r", "not now"],
+		["yes\r", "not now"],
+		["ox\x7fo\r", "once"],
+	])("answered by %j is %s", (typed, said) => {
+		const rig = asked();
+		rig.type(typed);
+		expect(answer(rig)).toBe(said);
+	});
+
+	test("that is withdrawn is gone, and the line takes what is typed", () => {
+		const rig = asked();
+		rig.tell({ kind: "withdrawn" });
+		rig.type("hello\r");
+		expect(answer(rig)).toBeUndefined();
+		expect(rig.effects).toContainEqual({ kind: "send", text: "hello", isCommand: false });
+	});
+});
