@@ -16,6 +16,7 @@ const programs: Readonly<Record<string, string>> = {
 	bin: "src/bin.ts",
 	worker: "../../packages/wal/src/file/worker.ts",
 	child: "../../packages/journal/src/script/child.ts",
+	runner: "../../packages/tools/src/shell/runner.ts",
 };
 
 /** Imported, a module of Node gives all its names, and loads for them what few programs use; asked for like this it does not. */

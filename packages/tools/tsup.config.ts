@@ -1,3 +1,9 @@
 import { library } from "../../tsup.base.ts";
 
-export default library(["src/index.ts", "src/text.ts"]);
+// The process of a command is a file of its own, beside the bundle that starts it as `./runner.js`.
+export default library({
+	index: "src/index.ts",
+	text: "src/text.ts",
+	shell: "src/shell/index.ts",
+	runner: "src/shell/runner.ts",
+});

@@ -129,3 +129,19 @@ test("a question is answered on the page that asks it, and work that waits holds
 	expect(JSON.stringify(wire.asked[2])).toContain("denied: write foxes.md: user says no: it is right");
 	expect(await foxes()).toContain("by day");
 });
+
+test("a command that outlives a killed process is joined by the next one, and was begun once", async () => {
+	const args = JSON.stringify({ command: "echo begun >> begun; sleep 3; echo it is done; env" });
+	wire.replies.push({ calls: [{ id: "call_1", name: "shell", args }] }, { text: "It ran." });
+	const working = start("run", "--mode", "all", "-p", "Run it.");
+	const begun = (): Promise<string> => readFile(join(cwd, "begun"), "utf8").catch(() => "");
+	await expect.poll(begun, { timeout: 60_000 }).toBe("begun\n");
+	await working.kill();
+	expect(await run("resume")).toMatchObject({ code: 0, stdout: "It ran.\n" });
+	expect(await begun()).toBe("begun\n");
+	expect(wire.asked).toHaveLength(2);
+	const told = JSON.stringify(wire.asked[1]);
+	expect(told).toMatch(/it ended with 0 after [3-9]\.\d s:\\\\nit is done/);
+	expect(told).not.toContain("OPENAI_API_KEY");
+	await rm(join(cwd, "begun"));
+});

@@ -14,8 +14,10 @@ import {
 	type RuntimeOptions,
 	redactSecrets,
 	stateOrigin,
+	withoutSecrets,
 } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
+import { createShellTool } from "@reyn/tools/shell";
 import { codeOf } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
 import { modelSettingsOf, permissionsOf, runtimeOptionsOf } from "./config/options.ts";
@@ -184,11 +186,15 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	const model = chosenModel(modelName(from.get("model")), process.env, globals.pace, modelSettingsOf(config));
 	const trace = process.env.REYN_MODEL_TRACE;
 	const permissions = permissionsOf(config, globals.mode);
-	const tools = createFileTools(globals.cwd, {
+	const { closed } = rootOptionsOf(globals, state);
+	const files = createFileTools(globals.cwd, {
 		...rootOptionsOf(globals, state),
 		isClosed: (path) => isUnreadable(permissions.rules ?? [], path),
 		writes: true,
 	});
+	const records = layoutOf(state).commands;
+	const shell = createShellTool(globals.cwd, { records, env: withoutSecrets(process.env), closed });
+	const tools = [...files, shell];
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),

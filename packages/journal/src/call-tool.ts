@@ -79,7 +79,8 @@ function toolStep(tool: Tool, args: unknown): Step<string | ToolAnswer> {
 		...(wants && { wants: (context) => wants.call(tool, args, context) }),
 		...(prepare && { prepare: (context) => prepare.call(tool, args, context) }),
 		...(reconcile && {
-			reconcile: async (key, prepared) => reconciled(await reconcile.call(tool, key, prepared as Json | undefined)),
+			reconcile: async (key, prepared, context) =>
+				reconciled(await reconcile.call(tool, key, prepared as Json | undefined, context)),
 		}),
 	};
 }
@@ -103,8 +104,8 @@ export function toolStepThatThrows(tool: Tool, args: unknown): Step<string> {
 			return answer.result;
 		},
 		...(reconcile && {
-			async reconcile(key, prepared) {
-				const found = await reconcile(key, prepared);
+			async reconcile(key, prepared, context) {
+				const found = await reconcile(key, prepared, context);
 				return found.kind === "done" ? read(found.result) : found;
 			},
 		}),

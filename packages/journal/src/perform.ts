@@ -712,14 +712,15 @@ class Performance<T> implements Asked<T> {
 		const { timeoutMs, reconcile } = this.#step;
 		if (!reconcile) return { kind: "unknown" };
 		const { name } = this.#id;
-		const asking = async (): Promise<Reconciled<T>> => {
-			const given: unknown = await reconcile.call(this.#step, keyOf(this.#using.logId, started), prepared);
+		const asking = async (until: AbortSignal): Promise<Reconciled<T>> => {
+			const key = keyOf(this.#using.logId, started);
+			const given: unknown = await reconcile.call(this.#step, key, prepared, { signal: until });
 			if (isReconciled(given)) return given;
 			throw new TypeError(
 				`its reconcile gave ${inspect(given, { depth: 0, breakLength: Number.POSITIVE_INFINITY })}, which is no answer`,
 			);
 		};
-		if (timeoutMs === undefined) return asking();
+		if (timeoutMs === undefined) return asking(signal);
 		const late = `its far side took longer than the ${timeoutMs} ms of ${name} to say so`;
 		return within({ ms: timeoutMs, name, late }, asking, timers, signal);
 	}

@@ -97,7 +97,11 @@ export interface Tool extends ToolSpec {
 	/** Answers with the text that the model sees. Throws an error whose message a person understands. */
 	call(args: unknown, context: ToolContext): Promise<string | ToolAnswer>;
 	/** Asks the far side what became of a call in doubt: started, and its outcome unknown. */
-	reconcile?(idempotencyKey: string, prepared?: Json): Promise<Reconciled<string | ToolAnswer>>;
+	reconcile?(
+		idempotencyKey: string,
+		prepared: Json | undefined,
+		context: Pick<ToolContext, "signal">,
+	): Promise<Reconciled<string | ToolAnswer>>;
 	/** What to do with a call in doubt when the far side does not know either. Default: what `whenInDoubt` says. */
 	readonly inDoubt?: InDoubt | undefined;
 	/** How often a failing call is tried, and with what pauses. Default: once. */

@@ -33,7 +33,7 @@ export interface Step<T> {
 	 * Asks the far side what became of an earlier try. It is asked before any policy, and after a timeout. When it rejects, it is tried
 	 * again as `retry` says; after that the call stays in doubt and is not made: `CALL_IN_DOUBT`.
 	 */
-	reconcile?(idempotencyKey: string, prepared?: unknown): Promise<Reconciled<T>>;
+	reconcile?(idempotencyKey: string, prepared: unknown, context: Pick<StepContext, "signal">): Promise<Reconciled<T>>;
 	/** What to do with the step in doubt, when the far side does not know. Default: what `whenInDoubt` says. */
 	readonly inDoubt?: InDoubt | undefined;
 	/** The result of a step in doubt that is skipped. */

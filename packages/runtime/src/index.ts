@@ -101,6 +101,7 @@ export { mainSession, sessionOf } from "./kernel/sessions.ts";
 export type { BlobArea, Gone, Store } from "./kernel/store.ts";
 export { kindsOf, type Work } from "./kernel/work.ts";
 export { redactSecrets } from "./redaction/redact-secrets.ts";
+export { withoutSecrets } from "./redaction/secret-values.ts";
 export { type Answered, type Confirmed, openRuntime, type Restored, Runtime, type RuntimeOptions } from "./runtime.ts";
 export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";

@@ -120,7 +120,7 @@ const stories: readonly Story[] = [
 					one: async ({ step }) => {
 						const paid = await step("pay", (context) => call({}, context as never), {
 							purity: "side_effect",
-							reconcile: (key) => reconcile?.(key) as never,
+							reconcile: (key, prepared, context) => reconcile?.(key, prepared as never, context) as never,
 						});
 						return done(`it is ${paid}`);
 					},

@@ -195,6 +195,150 @@ describe("a rule", () => {
 	});
 });
 
+describe("a command", () => {
+	const run = (command: string) => ({
+		...({ tool: "shell", purity: "external", agent: "default", session: "main" } as const),
+		wants: [{ action: "run", subject: command }],
+	});
+	const kindOf = (command: string, rules: readonly PermissionRule[], mode: "ask" | "all" = "ask"): string =>
+		decide(run(command), { mode, rules, granted: [] }).kind;
+
+	test.each(["npm test", "npm test --silent", "npm test src/a.test.ts", "npm test -- -t=x"])(
+		"%j is what was allowed",
+		(command) => {
+			expect(kindOf(command, [{ effect: "allow", action: "run", on: "npm test" }])).toBe("allow");
+			expect(
+				decide(run(command), { mode: "ask", rules: [], granted: [{ action: "run", on: "npm test", agent: "default" }] })
+					.kind,
+			).toBe("allow");
+		},
+	);
+
+	const others = [
+		...[
+			"npm testx",
+			"npm",
+			"npm  test",
+			" npm test",
+			"npm test ",
+			"npm\ttest",
+			"NPM test",
+			"./npm test",
+			"/usr/bin/npm test",
+			"npm --prefix=x test",
+			"npm run test",
+			"xnpm test",
+		],
+		...[
+			"npm test; rm -rf x",
+			"npm test;rm x",
+			"npm test && rm x",
+			"npm test||rm x",
+			"npm test | sh",
+			"npm test|sh",
+			"npm test & rm x",
+			"npm test\nrm x",
+			"npm test\r\nrm x",
+			"rm x; npm test",
+			"true && npm test",
+		],
+		...[
+			"npm test > /etc/passwd",
+			"npm test >x",
+			"npm test >> ~/.bashrc",
+			"npm test < /etc/shadow",
+			"npm test 2>x",
+			"npm test <<< x",
+			"npm test &> x",
+			"npm test <(rm x)",
+		],
+		...[
+			"npm test $(rm x)",
+			"npm test `rm x`",
+			// biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's
+			"npm test ${x:-y}",
+			"npm test $HOME",
+			"npm test $((1))",
+			'npm test "$(rm x)"',
+			"npm test '; rm x'",
+			"npm test \\; rm",
+			'npm test "a"',
+			"npm test 'a'",
+			"npm te''st",
+			"np\\m test",
+		],
+		...[
+			"A=b npm test",
+			"LD_PRELOAD=x npm test",
+			"PATH=. npm test",
+			"env npm test",
+			"env A=b npm test",
+			"export PATH=.; npm test",
+			"sudo npm test",
+			"exec npm test",
+			"eval npm test",
+			"command npm test",
+			"sh -c 'npm test'",
+			'bash -c "npm test"',
+			"xargs npm test",
+			"time npm test",
+			"! npm test",
+			"{ npm test; }",
+			"(npm test)",
+			"if true; then npm test; fi",
+		],
+		...[
+			"npm test *",
+			"npm test ~",
+			"npm test a?b",
+			"npm test [a]",
+			"npm test {a,b}",
+			"npm test #x",
+			"npm test !x",
+			"npm\u00a0test",
+			"npm test\u2028rm x",
+			"npm t\u0435st",
+			"npm test\u0000x",
+			"npm test \u202ex",
+		],
+	];
+
+	test(`of ${others.length} that only look like what was allowed, none is`, () => {
+		expect(others.length).toBeGreaterThan(60);
+		const passed = others.filter(
+			(command) => kindOf(command, [{ effect: "allow", action: "run", on: "npm test" }]) !== "ask",
+		);
+		expect(passed).toEqual([]);
+	});
+
+	test.each([
+		["rm -rf x", "deny"],
+		["/bin/rm x", "deny"],
+		["true; rm x", "deny"],
+		["true && /usr/bin/rm x", "deny"],
+		["echo $(rm x)", "deny"],
+		["sh -c 'rm x'", "deny"],
+		["A=b rm x", "deny"],
+		["find . -exec rm {} +", "deny"],
+		["r''m x", "ask"],
+		["$(echo r)m x", "ask"],
+		['eval "$x"', "ask"],
+		["cat a | sh", "ask"],
+		["ls -la", "allow"],
+		["rmdir x", "allow"],
+	])("where everything but rm is allowed, %j is: %s", (command, kind) => {
+		expect(kindOf(command, [{ effect: "deny", action: "run", on: "rm" }], "all")).toBe(kind);
+	});
+
+	test("that is no plain one is allowed to the letter alone", () => {
+		const rules = (on: string): readonly PermissionRule[] => [{ effect: "allow", action: "run", on }];
+		expect(kindOf("make && make install", rules("make && make install"))).toBe("allow");
+		expect(kindOf("make && make install x", rules("make && make install"))).toBe("ask");
+		expect(kindOf("make && rm x", rules("make"))).toBe("ask");
+		expect(kindOf("anything; at all", rules("*"))).toBe("allow");
+	});
+});
+
 test("a person is asked before a file is changed, sees what would change, and it is changed when they say so", async () => {
 	const { runtime, events } = await opened();
 	await runtime.prompt("change it");

@@ -3,6 +3,7 @@ import { ReynError } from "@reyn/wal";
 
 export type ToolCode =
 	| "TOOL_CHANGED"
+	| "TOOL_COMMAND"
 	| "TOOL_INVALID_ARGS"
 	| "TOOL_NO_MATCH"
 	| "TOOL_NOT_FOUND"

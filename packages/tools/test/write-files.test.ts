@@ -155,7 +155,7 @@ test("what a log says was prepared for a call is held against what the call asks
 		await expect(asked, JSON.stringify([name, args])).rejects.toBeInstanceOf(ToolError);
 	}
 	expect([await at("a.txt"), await at("b.txt")]).toEqual(["one\n", "two\n"]);
-	await expect(toolOf("edit").reconcile?.("k", {})).rejects.toBeInstanceOf(ToolError);
+	await expect(toolOf("edit").reconcile?.("k", {}, { signal })).rejects.toBeInstanceOf(ToolError);
 });
 
 test("what a change that was cut has left is shown and found by no tool", async () => {
@@ -324,7 +324,7 @@ test("after a crash at any moment of any call, whatever others did, the file tel
 		if (others === "others write something else") await put("f", `theirs ${run}\n`);
 		if (others === "others remove it") await rm(join(root, "f"), { force: true });
 		const found = await at("f").catch(() => undefined);
-		const told = await tool.reconcile?.(key, prepared);
+		const told = await tool.reconcile?.(key, prepared, { signal });
 		const story = `${name} of ${JSON.stringify(present)}, killed ${moment}, ${others}`;
 		verdicts.set(`${told?.kind}`, (verdicts.get(`${told?.kind}`) ?? 0) + 1);
 		expect(told?.kind, story).toBe(found === after ? "done" : found === present ? "not_done" : "unknown");

@@ -31,6 +31,16 @@ export function secretValues(
 	};
 }
 
+/** The variables of an environment that hold no secret, for programs that are run. */
+export const withoutSecrets = (
+	environment: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string>> =>
+	Object.fromEntries(
+		Object.entries(environment).flatMap(([name, value]) =>
+			value === undefined || secretsIn(name, value.trim()).length > 0 ? [] : [[name, value]],
+		),
+	);
+
 /** The shortest secret, in characters: a shorter value would be found in ordinary words. */
 const SHORTEST = 8;
 /** The shortest line of a multi-line value that is looked for by itself, in characters. */

@@ -13,6 +13,8 @@ export interface Layout {
 	readonly runs: string;
 	/** The directory of the agents, each with a directory of its own. */
 	readonly agents: string;
+	/** The directory where it is recorded what commands have printed, and how they ended. */
+	readonly commands: string;
 	/** The directory that an agent's skills write to. */
 	workspace(scope: Scope): string;
 }
@@ -24,6 +26,7 @@ export function layoutOf(root: string): Layout {
 		wal: join(root, "state"),
 		runs: join(root, "runs"),
 		agents,
+		commands: join(root, "state", "commands"),
 		workspace: ({ agent = "default" }) => workspaceIn(join(agents, agentIn(agents, agent))),
 	};
 }
@@ -81,8 +84,8 @@ export const formerPlansIn = ({ agents }: Layout): readonly string[] =>
 
 /** Refuses a state if one of its directories is a link, or others may write to it. @throws WalError `WAL_UNSAFE` */
 export function assertOwnState(layout: Layout): void {
-	const { root, wal, runs, agents } = layout;
-	for (const directory of [root, wal]) assertOwnDirectory(directory);
+	const { root, wal, runs, agents, commands } = layout;
+	for (const directory of [root, wal, commands]) assertOwnDirectory(directory);
 	for (const { directory } of areasIn(layout)) assertOwnDirectory(directory);
 	for (const directory of [runs, agents]) assertOwnDirectory(directory);
 	for (const agent of agentsIn(agents)) {

@@ -1,5 +1,6 @@
 /** Decides whether a call may be made, by rules, by what a person has granted, and by the mode. */
 import type { Purity, Want } from "@reyn/journal";
+import { isPlain, matchesCommand } from "./command.ts";
 import { matches } from "./pattern.ts";
 
 /**
@@ -15,7 +16,7 @@ export interface PermissionRule {
 	readonly effect: "allow" | "ask" | "deny";
 	/** What would be done, such as `write`, which is what `edit` and `remove` do too; or the name of a tool; or `*`. */
 	readonly action: string;
-	/** Where: a pattern of paths, such as `src/**`. Absent: anywhere. */
+	/** Where: a pattern of paths, such as `src/**`; of commands (`run`), the words that they begin with. Absent: anywhere. */
 	readonly on?: string | undefined;
 	/** Only for calls of this agent. Default: of all. */
 	readonly agent?: string | undefined;
@@ -74,7 +75,7 @@ function decideOn({ action, subject }: Want, call: WantedCall, { mode, rules, gr
 				rule.effect === effect &&
 				(rule.action === "*" || rule.action === action || rule.action === call.tool) &&
 				(rule.agent === undefined || rule.agent === call.agent) &&
-				(rule.on === undefined || matches(rule.on, subject, effect !== "allow")),
+				(rule.on === undefined || isOn(rule.on, action, subject, effect !== "allow")),
 		);
 	const denied = has("deny");
 	if (denied) return { kind: "deny", why: `a rule denies it (${ruleText(denied)})` };
@@ -85,13 +86,23 @@ function decideOn({ action, subject }: Want, call: WantedCall, { mode, rules, gr
 			each.action === action &&
 			each.agent === call.agent &&
 			(each.session === undefined || each.session === call.session) &&
-			matches(each.on, subject, false),
+			isOn(each.on, action, subject, false),
 	);
 	if (isGranted) return { kind: "allow" };
-	if (has("ask")) return { kind: "ask" };
+	// Another command may hide in it, or be put together by it.
+	const mayHide = action === RUN && !isPlain(subject) && rules.some((rule) => rule.effect === "deny" && isOfRuns(rule));
+	if (has("ask") || mayHide) return { kind: "ask" };
 	const isFree = looks || mode === "all" || (mode === "edits" && call.wants !== undefined && action === "write");
 	return { kind: isFree || has("allow") ? "allow" : "ask" };
 }
+
+/** What a tool does that runs a command: its subject is the command. */
+const RUN = "run";
+
+const isOfRuns = ({ action }: PermissionRule): boolean => action === RUN || action === "shell" || action === "*";
+
+const isOn = (pattern: string, action: string, subject: string, forbids: boolean): boolean =>
+	action === RUN ? matchesCommand(pattern, subject, forbids) : matches(pattern, subject, forbids);
 
 /** Does a rule say of everybody that what lies at a path is not read? For tools that show what they were not asked for by name. */
 export const isUnreadable = (rules: readonly PermissionRule[], path: string): boolean =>
