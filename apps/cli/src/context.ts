@@ -190,11 +190,12 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	const files = createFileTools(globals.cwd, {
 		...rootOptionsOf(globals, state),
 		isClosed: (path) => isUnreadable(permissions.rules ?? [], path),
-		writes: true,
+		writes: permissions.mode !== "read-only",
 	});
 	const records = layoutOf(state).commands;
 	const shell = createShellTool(globals.cwd, { records, env: withoutSecrets(process.env), closed });
-	const tools = [...files, shell];
+	// What is always denied would be paid for, and asked for in vain.
+	const tools = permissions.mode === "read-only" ? files : [...files, shell];
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),
