@@ -39,16 +39,32 @@ export function thirdParties(): readonly ThirdParty[] {
 	};
 	for (const each of findPackages().filter(isPublished)) {
 		look(each.dir, each.manifest);
-		if (isBundled(each)) look(each.dir, { ...each.manifest, dependencies: carriedBy(each) });
+		if (!isBundled(each)) continue;
+		look(each.dir, { ...each.manifest, dependencies: carriedBy(each) });
+		for (const { of, folder } of foldersOf(each)) look(of.dir, { ...of.manifest, dependencies: carriedBy(of, folder) });
 	}
 	return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Of its dev dependencies those that its source imports: they are in its files. */
-function carriedBy({ dir, manifest: { devDependencies = {} } }: Package): Ranges {
-	const text = globSync(join(dir, "src/**/*.{js,ts,tsx}"))
+/** The subpaths of our own packages that a bundled one imports and that are folders: what these load is in its files too. */
+function foldersOf({ dir }: Package): readonly { readonly of: Package; readonly folder: string }[] {
+	const all = findPackages();
+	return [...textOf(dir, "src").matchAll(/from "(@reyn\/[\w-]+)(\/[\w-]+)"/g)].flatMap(([, name, subpath]) => {
+		const of = all.find(({ manifest }) => manifest.name === name);
+		const entry = (of?.manifest.exports as Record<string, { "@reyn/source"?: string }> | undefined)?.[`.${subpath}`];
+		const folder = /^\.\/(src\/.+)\/index\.ts$/.exec(entry?.["@reyn/source"] ?? "")?.[1];
+		return of && folder ? [{ of, folder }] : [];
+	});
+}
+
+const textOf = (dir: string, folder: string): string =>
+	globSync(join(dir, folder, "**/*.{js,ts,tsx}"))
 		.map((path) => readFileSync(path, "utf8"))
 		.join("\n");
+
+/** Of its dev dependencies those that its source imports: they are in its files. */
+function carriedBy({ dir, manifest: { devDependencies = {} } }: Package, folder = "src"): Ranges {
+	const text = textOf(dir, folder);
 	return Object.fromEntries(
 		Object.entries(devDependencies).filter(([name]) =>
 			["from ", "import("].some((how) => text.includes(`${how}"${name}`)),

@@ -6,4 +6,5 @@ export default library({
 	text: "src/text.ts",
 	shell: "src/shell/index.ts",
 	runner: "src/shell/runner.ts",
+	fetch: "src/fetch/index.ts",
 });

@@ -34,7 +34,12 @@ afterEach(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 function start(...args: readonly string[]): Killable {
-	const env = { NO_COLOR: "1", OPENAI_API_KEY: "sk-canary-7f3a9c51d2e84b60", OPENAI_BASE_URL: wire.url, REYN_MODEL: "openai/gpt-x" };
+	const env = {
+		NO_COLOR: "1",
+		OPENAI_API_KEY: "sk-canary-7f3a9c51d2e84b60",
+		OPENAI_BASE_URL: wire.url,
+		REYN_MODEL: "openai/gpt-x",
+	};
 	const started = startProcess([process.execPath, ...reyn, "--cwd", cwd, "--state", state, ...args], { env });
 	open.push(started);
 	return started;

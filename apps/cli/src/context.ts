@@ -17,6 +17,7 @@ import {
 	withoutSecrets,
 } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
+import { createFetchTool } from "@reyn/tools/fetch";
 import { createShellTool } from "@reyn/tools/shell";
 import { codeOf } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
@@ -195,7 +196,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	const records = layoutOf(state).commands;
 	const shell = createShellTool(globals.cwd, { records, env: withoutSecrets(process.env), closed });
 	// What is always denied would be paid for, and asked for in vain.
-	const tools = permissions.mode === "read-only" ? files : [...files, shell];
+	const tools = permissions.mode === "read-only" ? files : [...files, shell, createFetchTool()];
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),

@@ -11,7 +11,7 @@ const shape = <T extends z.core.$ZodLooseShape>(fields: T, help: string) =>
 const skills = skillResumeSchema.shape;
 
 /** What tools do, and the names of tools. */
-const actions = ["*", "read", "list", "search", "write", "edit", "remove", "run"] as const;
+const actions = ["*", "read", "list", "search", "write", "edit", "remove", "run", "fetch"] as const;
 
 const action = z.enum(actions);
 
@@ -24,12 +24,14 @@ const rule = z
 			.string()
 			.min(1)
 			.max(500)
-			.describe("paths below the directory, such as src/**; of run, the words that a command begins with"),
+			.describe(
+				"paths below the directory, such as src/**; of run, the words that a command begins with; of fetch, hosts",
+			),
 		agent: z.string().min(1).max(200),
 	})
 	.partial()
 	.describe(
-		"one of allow, ask and deny names what is done: read (list and search too), write (edit and remove too), run (a command), or a tool",
+		"one of allow, ask and deny names what is done: read (list and search too), write (edit and remove too), run (a command), fetch (a page), or a tool",
 	)
 	.refine(
 		({ allow, ask, deny }) => [allow, ask, deny].filter((each) => each !== undefined).length === 1,
@@ -37,7 +39,7 @@ const rule = z
 	)
 	.refine(
 		({ allow, ask, deny, on = "" }) =>
-			(allow ?? ask ?? deny) === "run" || (!on.startsWith("/") && !on.split("/").includes("..")),
+			["run", "fetch"].includes(allow ?? ask ?? deny ?? "") || (!on.startsWith("/") && !on.split("/").includes("..")),
 		{ path: ["on"], message: "a path below the directory, such as src/**" },
 	)
 	.refine(

@@ -27,7 +27,8 @@ export const questions = defineProjection<readonly Asked[]>({
 			state.map((each) => (each.seq === question ? { ...each, answer: { seq, text, by } } : each)),
 		),
 		on(stepCompleted, (state, step) => {
-			if (state.length === 0) return state;
+			// The world is asked again by a turn that is resumed, and was allowed.
+			if (state.length === 0 || step.purity === "world") return state;
 			const over = [callKey(step), ...(step.started === undefined ? [] : [startKey(step.started)])];
 			return without(state, ({ key }) => over.some((each) => key === each || key === againKey(each)));
 		}),
