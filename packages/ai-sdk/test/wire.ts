@@ -41,7 +41,11 @@ export interface Speaker {
 /** A half of a character in a text, which JSON names by its escape. */
 const HALF = /(?<!\\ud[89ab][0-9a-f]{2})\\ud[c-f][0-9a-f]{2}|\\ud[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})/i;
 
-export async function openWire(speaker: Speaker): Promise<Wire> {
+/** @param next what it says to a request; by default the first of `replies` */
+export async function openWire(
+	speaker: Speaker,
+	next?: (body: Readonly<Record<string, unknown>>) => Reply,
+): Promise<Wire> {
 	const asked: Record<string, unknown>[] = [];
 	const replies: Reply[] = [];
 	const silent = new Set<ServerResponse>();
@@ -54,7 +58,7 @@ export async function openWire(speaker: Speaker): Promise<Wire> {
 		};
 		const wrong = HALF.test(raw) ? "half a character" : speaker.wrong(body);
 		if (wrong !== undefined) return refuse(400, { error: { type: "invalid_request_error", message: wrong } });
-		const reply = replies.shift() ?? { text: "nothing more" };
+		const reply = next?.(body) ?? replies.shift() ?? { text: "nothing more" };
 		if (reply.refusal) return refuse(reply.refusal.status, reply.refusal.body, reply.refusal.headers);
 		if (reply.isSilent) return void silent.add(response);
 		response.writeHead(200, { "content-type": "text/event-stream" });
