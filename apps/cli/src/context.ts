@@ -73,8 +73,15 @@ export function stateOf({ cwd, state }: Globals): string {
 	return resolve(state ?? join(cwd, ".reyn"));
 }
 
+/** What was read of a directory: one command asks several times. */
+let read: { readonly of: string; readonly settings: Promise<Settings> } | undefined;
+
 /** What is configured for this command. @throws CliError `CLI_CONFIG` */
-export const configured = (globals: Globals): Promise<Settings> => settingsOf(globals, process.env);
+export function configured({ cwd, model }: Globals): Promise<Settings> {
+	const of = JSON.stringify([cwd, model]);
+	if (read?.of !== of) read = { of, settings: settingsOf({ cwd, model }, process.env) };
+	return read.settings;
+}
 
 /** The name of the model that answers. @throws CliError `CLI_CONFIG`, `CLI_USAGE` */
 export const modelOf = async (globals: Globals): Promise<string> =>
