@@ -180,12 +180,19 @@ export function assertOurs(globals: Globals): Promise<void> {
 		try {
 			// What would go on is more than what is known to be durable.
 			await using runtime = await openForReading(globals, { readOnly: "as recovered" });
-			return runtime.restored();
+			return { restored: runtime.restored(), isBlank: await isBlank(runtime) };
 		} catch (error) {
 			if (codeOf(error) !== "CLI_NOT_FOUND") throw error;
 			return undefined;
 		}
 	});
+}
+
+/** Was nothing ever done in it? Its log is whole from its first record on, and has none but those of the log itself. */
+async function isBlank({ wal, timeline }: Runtime): Promise<boolean> {
+	if (wal.first !== 1 || timeline.retainedFrom !== 1 || wal.torn) return false;
+	for await (const { kind } of wal.read()) if (!kind.startsWith("wal_")) return false;
+	return true;
 }
 
 async function options(globals: Globals): Promise<RuntimeOptions> {

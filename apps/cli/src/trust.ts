@@ -12,19 +12,22 @@ import { trackedByGit } from "./git-tracked.ts";
 import { err } from "./print.ts";
 import { git, reyn } from "./suggest.ts";
 
+/** What there is in a state; undefined: there is no log. */
+export type Found = { readonly restored: Restored; readonly isBlank: boolean } | undefined;
+
 /**
- * Asks once where the state is not known; off a terminal nobody is asked, and `--trust` says it.
+ * Asks once where the state is not known; off a terminal nobody is asked, and `--trust` says it. One in which nothing was ever done needs
+ * no trust: a process that was killed in its first moment leaves one.
  *
- * @param restored what would go on in it; undefined where there is no log
  * @throws CliError `CLI_REFUSED`
  */
 export async function assertTrusted(
 	state: string,
 	{ trust = false, allowNetwork = false }: { readonly trust?: boolean; readonly allowNetwork?: boolean },
-	restored: () => Promise<Restored | undefined>,
+	look: () => Promise<Found>,
 ): Promise<void> {
 	if ((await stateOrigin(state, secretsDirectory())) !== "unknown") return;
-	const seen = trust ? undefined : await ask(state, restored);
+	const seen = trust ? undefined : ((await seenBlank(state, look)) ?? (await ask(state, look)));
 	await remember(state, async (secrets) => {
 		const torn = await trustState(state, secrets, { allowNetwork, seen });
 		if (torn) err.line(tornLine(torn));
@@ -76,13 +79,21 @@ function tooLarge(error: Error): never {
 	);
 }
 
+/** What it is like, where nothing was ever done in it. */
+async function seenBlank(state: string, look: () => Promise<Found>): Promise<string | undefined> {
+	const isBlank = async (): Promise<boolean> => (await look())?.isBlank ?? false;
+	if (!(await isBlank())) return undefined;
+	const seen = await stateFingerprint(state);
+	return (await isBlank()) ? seen : undefined;
+}
+
 /** Shows what would go on in it, and asks; gives what it was like then. @throws CliError `CLI_REFUSED` */
-async function ask(state: string, restored: () => Promise<Restored | undefined>): Promise<string | undefined> {
+async function ask(state: string, look: () => Promise<Found>): Promise<string | undefined> {
 	const isAsked = process.stdin.isTTY;
 	// Before anything of it is shown: what is trusted is what was seen. Off a terminal nothing is.
 	const seen = isAsked ? await stateFingerprint(state).catch(tooLarge) : undefined;
-	const found = await restored();
-	const lines = found ? restoredLines(found) : [];
+	const found = await look();
+	const lines = found ? restoredLines(found.restored) : [];
 	const unknown = `the state in ${state} was not made there by this user: it was copied, moved, made by an older reyn, or came from somebody else`;
 	const goesOn = `in flight in it: ${lines.length > 0 ? lines.join("; ") : "nothing"}; what was said in it goes to the model`;
 	if (!isAsked)
