@@ -106,6 +106,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 		case "waits_for_space":
 			return `${event.work} waits for space to keep ${keeping[event.keeping]}: ${event.reason}`;
 		case "in_doubt":
+			// A question that was answered meanwhile was in nobody's doubt.
+			if (event.name === "ask_user") return undefined;
 			return `${event.name} (${event.lane}) was under way when the process ended, and nobody knows whether it happened: ${inDoubt[event.decision]}${event.reason === undefined ? "" : ` (${oneLine(event.reason, 100)})`}`;
 		case "undelivered":
 			return `the text of ${event.from} could not be shown, and is shown again with resume or at the next start: ${oneLine(event.reason, 100)}`;

@@ -1,8 +1,17 @@
 /** A state that came from elsewhere is looked at, and nothing in it goes on before a person has said that it may. */
+import { statSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { oneLine } from "@reyn/operator/text";
-import { claimState, forgetUnknown, type Restored, stateFingerprint, stateOrigin, trustState } from "@reyn/runtime";
+import {
+	claimState,
+	forgetUnknown,
+	layoutOf,
+	type Restored,
+	stateFingerprint,
+	stateOrigin,
+	trustState,
+} from "@reyn/runtime";
 import { isReynError } from "@reyn/wal";
 import { assertNoDirectory, atomicWrite } from "@reyn/wal/internal";
 import { confirm } from "./confirm.ts";
@@ -79,8 +88,13 @@ function tooLarge(error: Error): never {
 	);
 }
 
+/** A log is this large at most before anything is in it: space is taken ahead. In bytes. */
+const MOST_BLANK = 64 * 1024 * 1024;
+
 /** What it is like, where nothing was ever done in it. */
 async function seenBlank(state: string, look: () => Promise<Found>): Promise<string | undefined> {
+	const { size = 0 } = statSync(join(layoutOf(state).wal, "wal.jsonl"), { throwIfNoEntry: false }) ?? {};
+	if (size > MOST_BLANK) return undefined;
 	const isBlank = async (): Promise<boolean> => (await look())?.isBlank ?? false;
 	if (!(await isBlank())) return undefined;
 	const seen = await stateFingerprint(state);

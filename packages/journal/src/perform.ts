@@ -20,13 +20,13 @@ import { failureOf, isFailureOfCall, isStop, recalledAs, thrownAs } from "./fail
 import { keyOf } from "./idempotency-key.ts";
 import type { Lane } from "./lane.ts";
 import { rankOf, type Ticket } from "./order.ts";
-import { deniedBy, type GatedCall, isGated, isVerdict, type Verdict, waitingFor } from "./permit.ts";
+import { deniedBy, type GatedCall, isGated, isVerdict, isWants, type Verdict, waitingFor } from "./permit.ts";
 import type { Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
 import { Stopper } from "./refusals.ts";
 import { loadResult, type StoredResult, storeResult, toJson } from "./results.ts";
-import { delayBefore, type Next, nextAfter, pause, whenSpace, within } from "./retry.ts";
+import { delayBefore, type Next, nextAfter, pause, unlessAborted, whenSpace, within } from "./retry.ts";
 import {
 	type Called,
 	type InDoubt,
@@ -419,8 +419,13 @@ class Performance<T> implements Asked<T> {
 	async #wants(): Promise<Pick<GatedCall, "wants"> | { readonly error: Error }> {
 		const { signal } = this.#using;
 		try {
-			const wants = await this.#unlessEnded(async () => this.#step.wants?.({ signal }));
-			return wants ? { wants } : {};
+			const looking = async (): Promise<unknown> => this.#step.wants?.({ signal });
+			const wants = await this.#unlessEnded(() => unlessAborted(looking(), signal));
+			if (wants === undefined) return {};
+			if (isWants(wants)) return { wants };
+			throw new TypeError(
+				`its wants gave ${inspect(wants, { depth: 1, breakLength: Number.POSITIVE_INFINITY }).slice(0, 200)}, which is no list of wants`,
+			);
 		} catch (thrown) {
 			signal.throwIfAborted();
 			const error = readable(thrown);
@@ -432,7 +437,7 @@ class Performance<T> implements Asked<T> {
 	/** Asks the gate. A gate that throws or returns no verdict neither allows nor forbids: the call waits. */
 	async #verdictOn(call: GatedCall, gate: NonNullable<Using["gate"]>): Promise<Verdict> {
 		try {
-			const given = await this.#unlessEnded(() => gate(call));
+			const given = await this.#unlessEnded(() => unlessAborted(gate(call), call.signal));
 			if (isVerdict(given)) return given;
 			throw new TypeError("it gave no verdict");
 		} catch (thrown) {

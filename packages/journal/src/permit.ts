@@ -34,6 +34,20 @@ export const isVerdict = (given: unknown): given is Verdict =>
 		(given as { readonly kind?: unknown } | null | undefined)?.kind,
 	);
 
+/** Is this what a tool may want? One without type checks may give anything, and nobody could decide on that. */
+export const isWants = (given: unknown): given is readonly Want[] =>
+	Array.isArray(given) &&
+	given.every((each: unknown) => {
+		const { action, subject, covers, shows } = (each ?? {}) as Partial<Record<keyof Want, unknown>>;
+		const isText = (value: unknown): boolean => typeof value === "string";
+		return (
+			isText(action) &&
+			isText(subject) &&
+			(covers === undefined || isText(covers)) &&
+			(shows === undefined || (Array.isArray(shows) && shows.every(isText)))
+		);
+	});
+
 /** Does a gate decide on this kind of step? Only tools and models; other steps are the program's own code. */
 export const isGated = (kind: string): kind is GatedCall["type"] => kind === "tool" || kind === "model";
 

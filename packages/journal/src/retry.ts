@@ -104,6 +104,19 @@ export async function whenSpace<T>(
 	}
 }
 
+/** Waits no longer than until the signal aborts, also for who does not hear it. @throws the signal's reason */
+export async function unlessAborted<T>(made: Promise<T>, signal: AbortSignal): Promise<T> {
+	const { promise: aborted, reject } = Promise.withResolvers<never>();
+	const abort = (): void => reject(signal.reason);
+	signal.addEventListener("abort", abort, { once: true });
+	try {
+		if (signal.aborted) abort();
+		return await Promise.race([made, aborted]);
+	} finally {
+		signal.removeEventListener("abort", abort);
+	}
+}
+
 /**
  * Makes a call with a time limit. A late call is told to stop by its signal, and is not waited for; a call that is cancelled from
  * outside is waited for.

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Want } from "@reyn/journal";
+import type { Tool, Want } from "@reyn/journal";
 import { createFileTools } from "@reyn/tools";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { SEED, seeded } from "../../../tests/kit/seeded.ts";
@@ -85,7 +85,8 @@ describe("a rule", () => {
 		let hits = 0;
 		for (let run = 0; run < sample(20_000, 400_000); run++) {
 			const [pattern, subject, inside] = [path("ab.*?"), path("ab."), random.chance(0.5)];
-			const expected = naive(pattern, subject, inside);
+			const plain = (names: readonly string[]): readonly string[] => names.filter((each) => each !== ".");
+			const expected = naive(plain(pattern), plain(subject), inside);
 			if (expected) hits++;
 			expect([pattern, subject, inside, matches(pattern.join("/"), subject.join("/"), inside)]).toEqual([
 				pattern,
@@ -107,6 +108,12 @@ describe("a rule", () => {
 		[{ effect: "deny", action: "read", on: ".env" }, ".ENV", true],
 		[{ effect: "deny", action: "read", on: "caf\u00e9" }, "cafe\u0301", true],
 		[{ effect: "deny", action: "*", on: "**/*.pem" }, "a/b.pem", true],
+		...["secrets/", "./secrets", "./secrets/**", "secrets/**/", "secrets//**", "secrets/.", "**/secrets/"].map(
+			(on): [PermissionRule, string, boolean] => [{ effect: "deny", action: "read", on }, "secrets/a.txt", true],
+		),
+		// Characters that are made of others, of which one is a slash.
+		[{ effect: "deny", action: "read", on: "*.pem" }, "\u2100.pem", true],
+		[{ effect: "deny", action: "read", on: "x/*.sh" }, "x/a\uff0fb.sh", true],
 		[{ effect: "deny", action: "write", on: "secrets" }, "secrets/a", false],
 		[{ effect: "allow", action: "read", on: "secrets" }, "secrets/a", false],
 	])("that says %o closes %s: %s", (rule, path, isClosed) => {
@@ -176,6 +183,37 @@ describe("a rule", () => {
 			"ask",
 		],
 		["a tool that touches nothing", call("", "", { wants: [] }), { mode: "read-only" }, "allow"],
+		[
+			"such a one, denied by its name",
+			call("", "", { wants: [] }),
+			{ rules: [{ effect: "deny", action: "edit" }] },
+			"deny",
+		],
+		["such a one, denied with all", call("", "", { wants: [] }), { rules: [{ effect: "deny", action: "*" }] }, "deny"],
+		[
+			"such a one, asked about by its name",
+			call("", "", { wants: [] }),
+			{ rules: [{ effect: "ask", action: "edit" }] },
+			"ask",
+		],
+		[
+			"such a one, where all is asked about",
+			call("", "", { wants: [] }),
+			{ rules: [{ effect: "ask", action: "*" }] },
+			"allow",
+		],
+		[
+			"a subject that looks like a pattern, granted",
+			call("write", "src/a"),
+			{ granted: [{ action: "write", on: "**", exact: true, agent: "default" }] },
+			"ask",
+		],
+		[
+			"the very subject",
+			call("write", "**"),
+			{ granted: [{ action: "write", on: "**", exact: true, agent: "default" }] },
+			"allow",
+		],
 		["an effect that says nothing", call("", "", { wants: undefined }), { mode: "edits" }, "ask"],
 		["a look that says nothing", call("", "", { wants: undefined, purity: "world" }), {}, "allow"],
 		["a look elsewhere", call("fetch", "host", { purity: "world" }), {}, "ask"],
@@ -480,6 +518,186 @@ test("killed between a lasting answer and its grant, or behind it, it is granted
 		expect((await again.runtime.permissions()).grants).toHaveLength(1);
 		await again.runtime.close();
 	}
+});
+
+test.each([
+	[{ effect: "DENY", action: "write" }, /^permissions.rules.0.effect: /],
+	[{ action: "write" }, /^permissions.rules.0.effect: /],
+	[{ effect: "deny", action: "write", on: null }, /^permissions.rules.0.on: /],
+	[{ effect: "deny", action: "write", on: "" }, /^permissions.rules.0.on: /],
+	[{ effect: "deny", action: "write", on: "../x" }, /^permissions.rules.0.on: /],
+	[{ effect: "deny", action: "write", where: "x" }, /^permissions.rules.0: /],
+	[null, /^permissions.rules.0: /],
+])("a rule that nobody understands opens nothing: %j", async (rule, said) => {
+	const permissions = { rules: [rule] } as never;
+	await expect(opened({ permissions })).rejects.toMatchObject({
+		code: "RUNTIME_PERMISSIONS",
+		message: expect.stringMatching(said),
+	});
+	await expect(opened({ permissions: { mode: "ALL" } as never })).rejects.toMatchObject({
+		code: "RUNTIME_PERMISSIONS",
+	});
+});
+
+describe("an answer", () => {
+	/** A tool whose calls are counted, and that wants what it is told to. */
+	function posting(wants: () => readonly Want[]) {
+		let made = 0;
+		const post: Tool = {
+			...{ name: "post", description: "Posts", parameters: {}, purity: "side_effect" },
+			wants: async () => wants(),
+			call: async () => {
+				made++;
+				return "posted";
+			},
+		};
+		const model = scripted(({ messages }) =>
+			messages.at(-1)?.role === "tool" ? "done" : [{ name: "post", args: {} }],
+		);
+		return { options: { model, tools: [post] }, made: () => made };
+	}
+
+	test("that comes before anybody is known to wait for it is heard, in whichever policy", async () => {
+		for (const unanswered of ["wait", "stop"] as const) {
+			const { options, made } = posting(() => [{ action: "post", subject: "news" }]);
+			const { runtime } = await opened(
+				{ ...options, unanswered },
+				{ ...project, state: join(project.root, unanswered) },
+			);
+			const sessions = Array.from({ length: 8 }, (_, i) => ({ agent: "default", session: `s${i}` }));
+			let answered = 0;
+			const answering = (async () => {
+				while (answered < sessions.length) {
+					const open = runtime.questions();
+					await Promise.all(open.map(({ seq }) => runtime.answer(seq, "once", "ada").then(() => answered++)));
+					await new Promise((resolve) => setImmediate(resolve));
+				}
+			})();
+			await Promise.all(sessions.map((scope) => runtime.prompt("tell them", scope)));
+			await answering;
+			await until(() => runtime.restored().turns.length === 0);
+			await runtime.idle();
+			expect([unanswered, made()]).toEqual([unanswered, 8]);
+			await runtime.close();
+		}
+	});
+
+	test("that comes while the work is about to stop for it is heard", async () => {
+		const { options, made } = posting(() => [{ action: "post", subject: "news" }]);
+		for (let turns = 0; turns < 60; turns++) {
+			const answered = Promise.withResolvers<unknown>();
+			const { runtime } = await opened(
+				{
+					...options,
+					unanswered: "stop",
+					async ask({ seq }) {
+						const answer = async (): Promise<unknown> => {
+							for (let left = turns; left > 0; left--) await undefined;
+							return runtime.answer(seq, "once", "ada");
+						};
+						answered.resolve(answer());
+						return undefined;
+					},
+				},
+				{ ...project, state: join(project.root, `turns-${turns}`) },
+			);
+			await runtime.prompt("tell them");
+			await answered.promise;
+			await until(() => runtime.restored().turns.length === 0);
+			await runtime.close();
+		}
+		expect(made()).toBe(60);
+	});
+
+	test("holds for what was shown: for anything else it is asked anew, and nothing more is granted", async () => {
+		const shown: Want = { action: "post", subject: "safe" };
+		let wanted: readonly Want[] = [shown];
+		const { options, made } = posting(() => wanted);
+		for (const other of [
+			[{ ...shown, covers: "**" }],
+			[shown, { action: "write", subject: "x", covers: "**" }],
+			[{ ...shown, shows: ["something else"] }],
+		]) {
+			wanted = [shown];
+			const first = await opened({ ...options, unanswered: "stop" });
+			await first.runtime.prompt(`tell them ${JSON.stringify(other)}`);
+			await first.runtime.idle();
+			const { seq } = await asked(first.runtime);
+			await first.runtime.close();
+			wanted = other;
+			const before = made();
+			const second = await opened({ ...options, unanswered: "stop" });
+			await second.runtime.answer(seq, "always", "ada");
+			await second.runtime.idle();
+			expect([made(), (await second.runtime.permissions()).grants]).toEqual([before, []]);
+			const again = await asked(second.runtime);
+			expect(again.seq).toBeGreaterThan(seq);
+			await second.runtime.answer(again.seq, "once", "ada");
+			await second.runtime.idle();
+			expect(made()).toBe(before + 1);
+			await second.runtime.close();
+		}
+	});
+
+	test("about a call in doubt is for one more try: after the next crash it is asked again", async () => {
+		const { options } = posting(() => [{ action: "post", subject: "news" }]);
+		const tools = [{ ...options.tools[0], inDoubt: "ask" } as Tool];
+		const { runtime } = await opened({ ...options, tools });
+		await runtime.prompt("tell them");
+		await runtime.answer((await asked(runtime)).seq, "once", "ada");
+		await runtime.idle();
+		await runtime.close();
+		const started = (await kindsIn(project)).indexOf("step_started") + 1;
+		let state = await cutAfter(project, started);
+		for (const life of [1, 2]) {
+			const at = { ...project, root: join(project.root, `life-${life}`), state };
+			const again = await opened({ ...options, tools }, at);
+			again.runtime.resume();
+			const question = await asked(again.runtime);
+			expect(question.question).toContain("nobody knows whether it happened");
+			await again.runtime.answer(question.seq, "once", "ada");
+			await again.runtime.idle();
+			await again.runtime.close();
+			const kinds = await kindsIn(at);
+			state = await cutAfter(at, kinds.lastIndexOf("step_started") + 1);
+		}
+	});
+
+	test("that is no text, and an answer during a rewind, are refused or wait, and break nothing", async () => {
+		const { options, made } = posting(() => [{ action: "post", subject: "news" }]);
+		const { runtime } = await opened(options);
+		await runtime.prompt("tell them");
+		const { seq } = await asked(runtime);
+		for (const odd of [5, null, undefined, {}, []])
+			await expect(runtime.answer(seq, odd as never, "ada")).rejects.toMatchObject({ code: "RUNTIME_ANSWER" });
+		const moved = runtime.checkout(seq - 1, "ada");
+		await expect(runtime.answer(seq, "once", "ada")).rejects.toMatchObject({ code: "RUNTIME_UNKNOWN_QUESTION" });
+		await moved;
+		await runtime.idle();
+		expect(made()).toBe(0);
+		await runtime.close();
+	});
+
+	test("is not waited for by who is stopped, though the tool does not hear that; odd wants fail the call", async () => {
+		const { options } = posting((() => new Promise(() => {})) as never);
+		const { runtime } = await opened(options);
+		await runtime.prompt("tell them");
+		await until(() => options.model.asked.length > 0);
+		await new Promise((resolve) => setImmediate(resolve));
+		expect(await runtime.interrupt()).toBe(true);
+		await runtime.close();
+		for (const odd of ["evil", {}, [null], [{ action: "post" }], [{ action: "post", subject: "x", shows: [1] }]]) {
+			const { options, made } = posting(() => odd as never);
+			const { runtime } = await opened(options, {
+				...project,
+				state: join(project.root, JSON.stringify(odd).replace(/\W/g, "_")),
+			});
+			await runtime.prompt("tell them");
+			await runtime.idle();
+			expect([runtime.questions(), made(), replies(runtime).at(-1)]).toEqual([[], 0, "done"]);
+			await runtime.close();
+		}
+	});
 });
 
 test("where nobody is, what needs a permission is denied without a question", async () => {

@@ -104,7 +104,9 @@ export function showPath(path: string): string {
 export function placeOf(path: string): { readonly subject: string; readonly covers?: string } {
 	const names = parsePath(path);
 	const subject = names.join("/") || ".";
-	return names.length > 1 ? { subject, covers: `${names.slice(0, -1).join("/")}/**` } : { subject };
+	// A name that looks like a pattern would cover more than itself.
+	const isPlain = !names.some((name) => /[*?]/.test(name));
+	return names.length > 1 && isPlain ? { subject, covers: `${names.slice(0, -1).join("/")}/**` } : { subject };
 }
 
 /** Names that a walk never enters. */

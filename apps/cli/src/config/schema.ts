@@ -43,6 +43,12 @@ const rule = z
 		{ path: ["on"], message: "a path below the directory, such as src/**" },
 	)
 	.refine(
+		({ ask, deny, on }) =>
+			on === undefined ||
+			!(["*", "read", "list", "search"].includes(ask ?? "") || ["list", "search"].includes(deny ?? "")),
+		"what lies at a path is shown by tools that were asked for something else, so nobody can be asked about it, nor one tool denied it: deny: read closes it to all",
+	)
+	.refine(
 		({ deny, agent }) => agent === undefined || (deny !== "read" && deny !== "*"),
 		"what may not be read is closed to all agents; leave agent out",
 	);

@@ -28,12 +28,8 @@ export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Setti
 	for (const file of configFiles(cwd, env).filter(isThere)) {
 		const { config, placeOf } = await readConfig(file);
 		for (const [path, value] of leavesOf(config)) {
-			const name = path.join(".");
-			if (file.isShared && name === "permissions.mode" && !narrows(value, from.get(name)?.value)) continue;
-			// No file takes away what another one denies.
-			const before = name === "permissions.rules" ? from.get(name) : undefined;
-			const all = before ? [...(before.value as unknown[]), ...(value as unknown[])] : value;
-			from.set(name, { value: all, source: before ? `${before.source}, ${placeOf(path)}` : placeOf(path) });
+			if (file.isShared && !narrows(path, value, from)) continue;
+			add(from, path, value, placeOf(path));
 		}
 	}
 	const named = Object.keys(env).filter((name) => isSetting(name) && env[name] !== "");
@@ -41,7 +37,7 @@ export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Setti
 		const { fromVariable } = await import("./variables.ts");
 		for (const name of named) {
 			const found = fromVariable(name, env[name] as string);
-			if (found) from.set(found.path.join("."), { value: found.value, source: name });
+			if (found) add(from, found.path, found.value, name);
 		}
 	}
 	if (model !== undefined) from.set("model", { value: model, source: "--model" });
@@ -52,7 +48,21 @@ export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Setti
 const modes: readonly unknown[] = ["read-only", "ask", "edits", "all"] satisfies readonly PermissionMode[];
 
 /** A file of a directory allows no more than what holds without it. */
-const narrows = (mode: unknown, before: unknown = "ask"): boolean => modes.indexOf(mode) < modes.indexOf(before);
+function narrows(path: readonly string[], value: unknown, from: ReadonlyMap<string, Setting>): boolean {
+	if (path.join(".") !== "permissions.mode") return true;
+	return modes.indexOf(value) < modes.indexOf(from.get("permissions.mode")?.value ?? "ask");
+}
+
+/** The stronger value counts; but rules are added, so that nothing takes away what is denied elsewhere. */
+function add(from: Map<string, Setting>, path: readonly string[], value: unknown, source: string): void {
+	const name = path.join(".");
+	const before = name === "permissions.rules" ? from.get(name) : undefined;
+	if (!before) return void from.set(name, { value, source });
+	from.set(name, {
+		value: [...(before.value as readonly unknown[]), ...(value as readonly unknown[])],
+		source: `${before.source}, ${source}`,
+	});
+}
 
 /** `REYN_MODEL_TRACE` is a file for the trace of model calls, not a setting. */
 const isSetting = (name: string): boolean =>

@@ -24,10 +24,11 @@ export const answer = workVerb({
 		question: word(
 			"question",
 			"its number, as questions has it",
-			z.preprocess(
-				(given) => (typeof given === "string" ? given.replace(/^#/, "") : given),
-				z.coerce.number("a number, such as 12").int().positive(),
-			),
+			z
+				.union([z.string(), z.number()])
+				.transform(String)
+				.pipe(z.string().regex(/^#?[1-9]\d{0,15}$/, "a number, such as 12"))
+				.transform((given) => Number(given.replace("#", ""))),
 		),
 		answer: text("answer", "the answer; where there are choices, one of them", z.string()),
 	},

@@ -48,6 +48,8 @@ export const backgroundMessages = service<BackgroundMessages>("backgroundMessage
 export interface Asking {
 	/** Names what it is about: who asks again with the same key, after a crash, gets the same question. */
 	readonly key: string;
+	/** What exactly is asked about, as a hash: an answer holds for these terms alone. */
+	readonly terms?: string;
 	/** Is it asked about a call in doubt, which may have been allowed before? That is another question. */
 	readonly isAgain?: boolean;
 	readonly from: From;

@@ -16,6 +16,8 @@ export class Session {
 	readonly #begun = new Set<string>();
 	/** The work under way: each promise settles as the work does, also when it was stopped. */
 	readonly #under = new Set<Promise<void>>();
+	/** The work under way, by name: the same promises. */
+	readonly #over = new Map<string, Promise<void>>();
 	#isClosing = false;
 
 	constructor(scope: SessionScope, line: Line) {
@@ -74,14 +76,21 @@ export class Session {
 		);
 		const done = ended.then(() => {
 			this.#under.delete(done);
+			if (this.#over.get(work.name) === done) this.#over.delete(work.name);
 			if (failed) throw failed.error;
 		});
 		this.#under.add(done);
+		this.#over.set(work.name, done);
 		return done;
 	}
 
 	isRunning({ name }: Work): boolean {
 		return this.#works().some((work) => work.name === name);
+	}
+
+	/** Settles when this work, which is under way, is over. undefined: it is not under way. */
+	over({ name }: Work): Promise<void> | undefined {
+		return this.#over.get(name);
 	}
 
 	/** Was this work set going in this process? */

@@ -26,6 +26,8 @@ export interface PermissionRule {
 export interface Granted {
 	readonly action: string;
 	readonly on: string;
+	/** `on` is the very subject, and no pattern. */
+	readonly exact?: true | undefined;
 	readonly agent: string;
 	/** Only in this session. */
 	readonly session?: string | undefined;
@@ -58,7 +60,8 @@ export interface Policy {
  * several things needs all of them.
  */
 export function decide(call: WantedCall, policy: Policy): Decision {
-	const wants = call.wants ?? [{ action: call.tool, subject: "" }];
+	// What touches nothing is known by its name alone.
+	const wants = call.wants?.length === 0 || !call.wants ? [{ action: call.tool, subject: "" }] : call.wants;
 	const decided = wants.map((want) => ({ want, by: decideOn(want, call, policy) }));
 	for (const { want, by } of decided)
 		if (by.kind === "deny") return { kind: "deny", why: `${textOf(want)}: ${by.why}` };
@@ -69,24 +72,27 @@ export function decide(call: WantedCall, policy: Policy): Decision {
 type One = { readonly kind: "allow" | "ask" } | { readonly kind: "deny"; readonly why: string };
 
 function decideOn({ action, subject }: Want, call: WantedCall, { mode, rules, granted }: Policy): One {
+	const touchesNothing = call.wants?.length === 0;
 	const has = (effect: PermissionRule["effect"]): PermissionRule | undefined =>
 		rules.find(
 			(rule) =>
 				rule.effect === effect &&
-				(rule.action === "*" || rule.action === action || rule.action === call.tool) &&
+				(rule.action === action ||
+					rule.action === call.tool ||
+					(rule.action === "*" && !(touchesNothing && effect === "ask"))) &&
 				(rule.agent === undefined || rule.agent === call.agent) &&
 				(rule.on === undefined || isOn(rule.on, action, subject, effect !== "allow")),
 		);
 	const denied = has("deny");
 	if (denied) return { kind: "deny", why: `a rule denies it (${ruleText(denied)})` };
-	const looks = call.wants ? action === "read" : call.purity === "pure" || call.purity === "world";
+	const looks = touchesNothing || (call.wants ? action === "read" : call.purity === "pure" || call.purity === "world");
 	if (mode === "read-only" && !looks) return { kind: "deny", why: "what is here is only looked at (mode read-only)" };
 	const isGranted = granted.some(
 		(each) =>
 			each.action === action &&
 			each.agent === call.agent &&
 			(each.session === undefined || each.session === call.session) &&
-			isOn(each.on, action, subject, false),
+			(each.exact ? each.on === subject : isOn(each.on, action, subject, false)),
 	);
 	if (isGranted) return { kind: "allow" };
 	// Another command may hide in it, or be put together by it.

@@ -9,6 +9,7 @@ const grant = z.object({
 	at: z.number(),
 	action: z.string(),
 	on: z.string(),
+	exact: z.literal(true).exactOptional(),
 	agent: z.string(),
 	session: z.string().exactOptional(),
 	by: z.string(),

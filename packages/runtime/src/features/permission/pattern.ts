@@ -7,7 +7,7 @@
  * systems know a file by any of its spellings
  */
 export function matches(pattern: string, subject: string, inside: boolean): boolean {
-	const [parts, names] = inside ? [loose(pattern), loose(subject)] : [pattern.split("/"), subject.split("/")];
+	const [parts, names] = inside ? [loose(pattern), loose(subject)] : [namesOf(pattern), namesOf(subject)];
 	/** How many names the parts so far may stand for. */
 	let reached = new Set([0]);
 	for (const part of parts) {
@@ -21,7 +21,12 @@ export function matches(pattern: string, subject: string, inside: boolean): bool
 	return inside ? reached.size > 0 : reached.has(names.length);
 }
 
-const loose = (text: string): readonly string[] => text.normalize("NFKC").toLowerCase().split("/");
+/** `./a//b/` is `a/b`. */
+const namesOf = (text: string): readonly string[] => text.split("/").filter((name) => name !== "" && name !== ".");
+
+// Each name by itself: some characters are made of others, of which one may be a slash.
+const loose = (text: string): readonly string[] =>
+	namesOf(text).map((name) => name.normalize("NFKC").toLowerCase().normalize("NFKC"));
 
 /** Goes back to the last `*` at most once for each character, so no pattern is slow. */
 function matchesName(part: string, name: string): boolean {

@@ -1,6 +1,7 @@
 /** Lets calls of tools pass, denies them, or asks a person, whose lasting answers are recorded. */
+import { hash } from "node:crypto";
 import type { GatedCall, Verdict, Want } from "@reyn/journal";
-import type { Seq } from "@reyn/wal";
+import { canonicalJson, type Seq } from "@reyn/wal";
 import { RuntimeError } from "../../kernel/errors.ts";
 import type { FeatureHost, Kernel } from "../../kernel/feature.ts";
 import { asker } from "../../kernel/services.ts";
@@ -66,6 +67,7 @@ export class PermissionHost implements FeatureHost {
 			session,
 			{
 				key: call.key,
+				terms: hash("sha256", canonicalJson(decision.wants)),
 				isAgain: call.inDoubt ?? false,
 				from: { kind, id },
 				question: `${decision.wants.map(textOf).join(", ")}?${call.inDoubt ? " It was begun before, and nobody knows whether it happened" : ""}`,
@@ -97,8 +99,12 @@ export class PermissionHost implements FeatureHost {
 			return denied(`${wants.map(textOf).join(", ")}: ${by} says no${why ? `: ${why}` : ""}`);
 		const { agent, session: name } = session.scope;
 		const known = await this.#grants();
-		for (const { action, subject, covers: on = subject } of wants) {
-			const draft = { action, on, agent, ...(choice === "session" && { session: name }) };
+		for (const { action, subject, covers } of wants) {
+			const on = covers ?? subject;
+			// Without its secret it would be another one.
+			if ((this.#kernel.redact?.(on) ?? on) !== on) continue;
+			const exact = covers === undefined && { exact: true as const };
+			const draft = { action, on, ...exact, agent, ...(choice === "session" && { session: name }) };
 			// It was granted, and the process died before the call was made.
 			if (
 				known.some(

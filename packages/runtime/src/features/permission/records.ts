@@ -7,8 +7,10 @@ export const permissionGranted = defineRecord(
 	"fact_permission_granted",
 	z.object({
 		action: z.string(),
-		/** A pattern of subjects. */
+		/** A subject; or a pattern of subjects, as the tool has said what a lasting permission covers. */
 		on: z.string(),
+		/** `on` is the very subject, whatever letters it has. */
+		exact: z.literal(true).exactOptional(),
 		agent: z.string(),
 		/** Only in this session; absent: in all of the agent. */
 		session: z.string().exactOptional(),

@@ -12,6 +12,7 @@ const input = z.strictObject({
 		.array(z.string().min(1).max(200))
 		.min(2)
 		.max(9)
+		.refine((all) => new Set(all).size === all.length, "each of them once")
 		.optional()
 		.describe("The answers to choose from; without them any text is one"),
 });

@@ -57,7 +57,7 @@ export class QuestionHost implements FeatureHost, Asker {
 
 	async ask(session: Session, asking: Asking, signal: AbortSignal): Promise<Answer> {
 		const { unanswered = "wait" } = this.#options;
-		const known = askedIn(session.view, keyOf(asking));
+		const known = knownTo(session.view, asking);
 		if (known?.answer) return answerOf(known.answer);
 		if (!known && unanswered === "deny") return { kind: "nobody" };
 		const seq = known?.seq ?? (await this.#record(session, asking, signal));
@@ -69,6 +69,9 @@ export class QuestionHost implements FeatureHost, Asker {
 		signal.addEventListener("abort", cut, { once: true });
 		try {
 			signal.throwIfAborted();
+			// It may have been answered since it was recorded, when nobody was known to wait for it.
+			const { answer } = knownTo(session.view, asking) ?? {};
+			if (answer) return answerOf(answer);
 			const left = async (): Promise<Answer> => {
 				const given = await this.#askPerson(session, seq, until);
 				if (given !== undefined) await this.answer(seq, given, "user");
@@ -90,25 +93,42 @@ export class QuestionHost implements FeatureHost, Asker {
 	 * @throws RuntimeError `RUNTIME_ANSWER` where that is none of the choices
 	 */
 	async answer(seq: Seq, text: string, by: string): Promise<From | undefined> {
-		for (const session of this.#kernel.sessions) {
-			const asked = this.#openIn(session).find((each) => each.seq === seq);
-			if (!asked) continue;
-			assertAnswers(asked, text);
-			const { from } = asked;
-			const scope = this.#kernel.find(from)?.work.scope ?? session.scope;
-			await session.log.append(questionAnswered({ question: seq, text, by }), scope).durable;
-			// As it is recorded, without secrets.
-			const { answer } = askedIn(session.view, asked.key) ?? {};
-			const awaited = this.#awaited.get(seq);
-			if (awaited && answer) awaited(answerOf(answer));
-			else this.#kernel.goOn(from);
-			return from;
-		}
-		return undefined;
+		const inSession = (): Session | undefined =>
+			[...this.#kernel.sessions].find((each) => this.#openIn(each).some((asked) => asked.seq === seq));
+		// A rewind that is under way may take the question along, or leave it.
+		const { scope: sessionScope } = inSession() ?? {};
+		if (sessionScope) await this.#kernel.beforeClose(this.#kernel.sessions.rewound(sessionScope));
+		const session = inSession();
+		const asked = session && this.#openIn(session).find((each) => each.seq === seq);
+		if (!session || !asked) return undefined;
+		assertAnswers(asked, text);
+		const { from } = asked;
+		const scope = this.#kernel.find(from)?.work.scope ?? session.scope;
+		await session.log.append(questionAnswered({ question: seq, text, by }), scope).durable;
+		// As it is recorded, without secrets.
+		const { answer } = session.view.get(questions).find((each) => each.seq === seq) ?? {};
+		const awaited = this.#awaited.get(seq);
+		if (awaited && answer) awaited(answerOf(answer));
+		else this.#goOn(session, from);
+		return from;
 	}
 
+	#goOn(session: Session, from: From): void {
+		const goOn = (): void => this.#kernel.goOn(from);
+		const { work } = this.#kernel.find(from) ?? {};
+		goOn();
+		// Work that is about to stop for the question has not heard of the answer: once it has stopped it goes on.
+		if (work) session.over(work)?.then(goOn, goOn);
+	}
+
+	/** What is asked is durable, and whoever wants to know is not over. */
 	#openIn({ view }: Session): readonly Asked[] {
-		return view.get(questions).filter(({ answer, from }) => !answer && isUnfinished(this.#kernel.find(from)?.status));
+		return view
+			.get(questions)
+			.filter(
+				({ seq, answer, from }) =>
+					!answer && seq <= this.#kernel.wal.durableTip && isUnfinished(this.#kernel.find(from)?.status),
+			);
 	}
 
 	async #record(session: Session, { from, isAgain, ...asking }: Asking, signal: AbortSignal): Promise<Seq> {
@@ -132,27 +152,31 @@ export class QuestionHost implements FeatureHost, Asker {
 
 const keyOf = ({ key, isAgain }: Pick<Asking, "key" | "isAgain">): string => (isAgain ? againKey(key) : key);
 
-const askedIn = (view: View, key: string): Asked | undefined => view.get(questions).find((each) => each.key === key);
+/** The question that was asked before: about the same, in the same terms. */
+function knownTo(view: View, asking: Asking): Asked | undefined {
+	const key = keyOf(asking);
+	return view.get(questions).find((each) => each.key === key && each.terms === asking.terms);
+}
 
 const answerOf = ({ text, by }: NonNullable<Asked["answer"]>): Answer => ({ kind: "answered", text, by });
 
 const isUnfinished = (status: string | undefined): boolean =>
 	status === "running" || status === "waiting" || status === "paused";
 
-const openOf = ({ scope }: Session, { key: _key, answer: _none, ...asked }: Asked): OpenQuestion => ({
+const openOf = ({ scope }: Session, { key: _key, terms: _terms, answer: _none, ...asked }: Asked): OpenQuestion => ({
 	...asked,
 	scope,
 });
 
 /** @throws RuntimeError `RUNTIME_ANSWER` */
 function assertAnswers({ seq, choices, explained }: Asked, text: string): void {
-	if (!choices || choices.includes(text)) return;
-	if (explained !== undefined && text.startsWith(`${explained}: `)) return;
-	const known = choices.map((each) => JSON.stringify(each)).join(", ");
+	if (typeof text === "string" && (!choices || choices.includes(text))) return;
+	if (typeof text === "string" && explained !== undefined && text.startsWith(`${explained}: `)) return;
+	const known = choices?.map((each) => JSON.stringify(each)).join(", ") ?? "any text";
 	const why = explained === undefined ? "" : `, or ${JSON.stringify(`${explained}: <why>`)}`;
 	throw new RuntimeError(
 		"RUNTIME_ANSWER",
-		`#${seq} takes one of ${known}${why}; found ${JSON.stringify(text)}; nothing was answered`,
+		`#${seq} takes ${choices ? "one of " : ""}${known}${why}; found ${JSON.stringify(text)}; nothing was answered`,
 		{ seq, choices },
 	);
 }

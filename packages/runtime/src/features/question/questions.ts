@@ -1,5 +1,5 @@
 /** The questions of a session whose work may still ask for the answer. */
-import { laneClosed, stepCompleted } from "@reyn/journal";
+import { laneClosed, stepCompleted, stepStarted } from "@reyn/journal";
 import { callKey } from "@reyn/journal/internal";
 import { defineProjection } from "@reyn/snapshot";
 import { z } from "zod";
@@ -22,9 +22,14 @@ export const questions = defineProjection<readonly Asked[]>({
 	schema: z.array(asked),
 	init: () => [],
 	handle: (on) => [
-		on(questionAsked, (state, data, { seq }) => [...state, { ...data, seq }]),
+		// In other terms it is asked anew, and what was asked before is of no use.
+		on(questionAsked, (state, data, { seq }) => [...without(state, ({ key }) => key === data.key), { ...data, seq }]),
 		on(questionAnswered, (state, { question, text, by }, { seq }) =>
 			state.map((each) => (each.seq === question ? { ...each, answer: { seq, text, by } } : each)),
+		),
+		// An effect that is made again was asked about for this once.
+		on(stepStarted, (state, step) =>
+			state.length === 0 ? state : without(state, ({ key }) => key === againKey(callKey(step))),
 		),
 		on(stepCompleted, (state, step) => {
 			// The world is asked again by a turn that is resumed, and was allowed.
@@ -32,7 +37,9 @@ export const questions = defineProjection<readonly Asked[]>({
 			const over = [callKey(step), ...(step.started === undefined ? [] : [startKey(step.started)])];
 			return without(state, ({ key }) => over.some((each) => key === each || key === againKey(each)));
 		}),
-		on(laneClosed, (state, { lane }) => without(state, ({ from: { kind, id } }) => lane === `${kind}/${id}`)),
+		on(laneClosed, (state, { lane }) =>
+			without(state, ({ key, from: { kind, id } }) => lane === `${kind}/${id}` || isBelow(key, lane)),
+		),
 	],
 	// Questions are younger than the steps whose ends are folded too.
 	mayBeginLate: true,
@@ -43,6 +50,10 @@ export const startKey = (started: number): string => `started ${started}`;
 
 /** The key of whether a call is made a second time. */
 export const againKey = (call: string): string => `again ${call}`;
+
+/** Is it about a call in this lane, or below it? */
+const isBelow = (key: string, lane: string): boolean =>
+	[`${lane} `, `${lane}/`].some((begin) => key.replace(/^again /, "").startsWith(begin));
 
 /** The same state, where none leaves. */
 function without(state: readonly Asked[], isOver: (each: Asked) => boolean): readonly Asked[] {
