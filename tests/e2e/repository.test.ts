@@ -139,10 +139,10 @@ async function paidIn({ state }: Place): Promise<number> {
 async function mendKilled(place: Place, provider: Provider, wire: Wire, random: Random): Promise<number> {
 	let kills = 0;
 	for (;;) {
-		const isBegun = await readFile(join(place.state, "state/wal.jsonl"), "utf8").then(
-			(text) => text.includes("user_prompt"),
-			() => false,
-		);
+		const log = await readFile(join(place.state, "state/wal.jsonl"), "utf8").catch(() => "");
+		// It was killed behind its end.
+		if (log.includes('"turn_completed"')) return kills;
+		const isBegun = log.includes('"user_prompt"');
 		const asked = wire.asked.length;
 		const working = start(place, provider, wire, ...(isBegun ? ["resume"] : ["run", "-p", "Mend it."]));
 		const paid = await paidIn(place);

@@ -40,6 +40,8 @@ const MAX_SEGMENT_BYTES = 512 * 1024 * 1024;
 /** Files that an empty state may have: neither starts any work. */
 const EMPTY: ReadonlySet<string> = new Set([".gitignore", CODE]);
 
+const isOfNoLog = (name: string): boolean => name === "wal.lock" || name === "wal.jsonl.new.tmp";
+
 /**
  * @param secrets the directory of the user's secret: the same for all states, and in none of them
  * @throws WalError `WAL_UNSAFE` when the state or the secret is not this user's own
@@ -47,7 +49,10 @@ const EMPTY: ReadonlySet<string> = new Set([".gitignore", CODE]);
 export async function stateOrigin(state: string, secrets: string): Promise<StateOrigin> {
 	assertOwnDirectory(state);
 	const names = namesIn(state);
-	if (names.every((name) => EMPTY.has(name))) return "new";
+	const { wal } = layoutOf(state);
+	// A process that was killed before there was a log has left its lock, and what it was about to write.
+	const isBegun = (name: string): boolean => join(state, name) === wal && namesIn(wal).every(isOfNoLog);
+	if (names.every((name) => EMPTY.has(name) || isBegun(name))) return "new";
 	const secret = await secretIn(secrets);
 	const found = await codeIn(state);
 	if (!secret || !found) return "unknown";
