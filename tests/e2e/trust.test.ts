@@ -146,3 +146,14 @@ test.skipIf(typeof noTerminal === "string")("on a terminal a person is asked onc
 	expect(await run(foreign, ["resume"])).toMatchObject({ code: 0 });
 	expect(modelCalls(foreign).length).toBeGreaterThan(0);
 });
+
+test("a log in which nothing was ever done needs no trust; one with a single prompt does", async () => {
+	for (const prompts of [0, 1]) {
+		const place: Place = { ...foreign, state: join(root, `blank-${prompts}`) };
+		const runtime = await openRuntime({ state: place.state, model: offlineModel(), tools: [] });
+		for (let i = 0; i < prompts; i++) await runtime.prompt("What is a fox?");
+		await runtime.close();
+		const ended = await run(place, ["run", "-p", "What is a fox?"]);
+		expect([prompts, ended.code]).toEqual([prompts, prompts === 0 ? 0 : 4]);
+	}
+});

@@ -50,6 +50,19 @@ test("what is missing or has nothing in it is new", async () => {
 	expect(await stateOrigin(state, secrets)).toBe("new");
 });
 
+test("what a process has left that was killed before it had made a log is new, and nothing else is", async () => {
+	mkdirSync(join(state, "state"), { recursive: true, mode: 0o700 });
+	writeFileSync(join(state, "state/wal.lock"), "", { mode: 0o600 });
+	expect(await stateOrigin(state, secrets)).toBe("new");
+	writeFileSync(join(state, "state/wal.jsonl.new.tmp"), "{", { mode: 0o600 });
+	expect(await stateOrigin(state, secrets)).toBe("new");
+	for (const other of ["state/wal.jsonl", "state/kept", "agents", "runs"]) {
+		writeFileSync(join(state, other), "", { mode: 0o600 });
+		expect([other, await stateOrigin(state, secrets)]).toEqual([other, "unknown"]);
+		rmSync(join(state, other));
+	}
+});
+
 test("a state that was made here is known, through a link above it too", async () => {
 	await ownState();
 	expect(await stateOrigin(state, secrets)).toBe("own");

@@ -40,7 +40,9 @@ const MAX_SEGMENT_BYTES = 512 * 1024 * 1024;
 /** Files that an empty state may have: neither starts any work. */
 const EMPTY: ReadonlySet<string> = new Set([".gitignore", CODE]);
 
-const isOfNoLog = (name: string): boolean => name === "wal.lock" || name === "wal.jsonl.new.tmp";
+/** What a process that was killed before there was a log has left in its place: its lock, and what it was about to write. */
+const isOfNoLog = (names: readonly string[]): boolean =>
+	names.includes("wal.lock") && names.every((name) => name === "wal.lock" || name === "wal.jsonl.new.tmp");
 
 /**
  * @param secrets the directory of the user's secret: the same for all states, and in none of them
@@ -50,8 +52,7 @@ export async function stateOrigin(state: string, secrets: string): Promise<State
 	assertOwnDirectory(state);
 	const names = namesIn(state);
 	const { wal } = layoutOf(state);
-	// A process that was killed before there was a log has left its lock, and what it was about to write.
-	const isBegun = (name: string): boolean => join(state, name) === wal && namesIn(wal).every(isOfNoLog);
+	const isBegun = (name: string): boolean => join(state, name) === wal && isOfNoLog(namesIn(wal));
 	if (names.every((name) => EMPTY.has(name) || isBegun(name))) return "new";
 	const secret = await secretIn(secrets);
 	const found = await codeIn(state);
