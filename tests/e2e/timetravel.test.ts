@@ -139,7 +139,11 @@ test("a rewind of one session leaves the other, is undone, and is checked out ag
 	expect([preview.scope, blastRadius.leaves]).toMatchObject([{ agent: "default", session: "main" }, { turns: 1 }]);
 	const rewound = await hashes();
 	expect(rewound).toBe((await json<{ hash: string }>(["show", String(first)])).hash);
-	expect(await sideOf(String(second))).toEqual({ conversation: [], journal: [], plans: [], scripts: [], skills: [] });
+	expect(await sideOf(String(second))).toEqual(
+		Object.fromEntries(
+			["conversation", "journal", "plans", "questions", "scripts", "skills"].map((name) => [name, []]),
+		),
+	);
 
 	const branch = `b${result.seq}`;
 	expect(await json(["branches"])).toMatchObject([

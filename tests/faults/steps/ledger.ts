@@ -102,7 +102,7 @@ export class Ledger {
 				break;
 			case "reconciled":
 				this.#sameKey(told);
-				if (told.answer === "done") this.#account(told.id).isDone = true;
+				this.#reconciled(told);
 				break;
 			case "in_doubt":
 				this.#inDoubt(told);
@@ -181,6 +181,13 @@ export class Ledger {
 		if (known !== key) this.#blame(`${id} has the keys ${known} and ${key}`);
 		const owner = this.#ownerOf.get(key) ?? id;
 		if (owner !== id) this.#blame(`${id} has the key of ${owner}`);
+	}
+
+	/** What the far side knows to have happened, or not to have, is in no doubt: no event says so of the latter. */
+	#reconciled({ id, answer }: Told & { kind: "reconciled" }): void {
+		if (answer === "done") this.#account(id).isDone = true;
+		const asked = this.#askedFor(id);
+		if (answer === "not_done" && asked.decision === undefined) asked.decision = "retry";
 	}
 
 	/** An event names a step, not which of two equal ones: it is the one that is in doubt. */
