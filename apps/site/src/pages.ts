@@ -29,7 +29,10 @@ const guides = section("Guides", [
 	["guides/page.md", "docs/page.md", "The page"],
 	["guides/serve-page.md", "apps/ui/README.md", "The page in a program of yours"],
 	["guides/tools.md", "packages/journal/docs/tools.md", "Tools, and an agent's loop"],
-	["guides/file-tools.md", "packages/tools/README.md", "Tools that look at files"],
+	["guides/file-tools.md", "packages/tools/README.md", "Tools for files, commands and pages"],
+	["guides/shell.md", "packages/tools/docs/shell.md", "Commands of a shell"],
+	["guides/fetch.md", "packages/tools/docs/fetch.md", "Pages of the web"],
+	["guides/permissions.md", "packages/runtime/docs/permissions.md", "Permissions and questions"],
 	["guides/ai-sdk.md", "packages/ai-sdk/README.md", "A model of the AI SDK"],
 	["guides/offline-model.md", "packages/offline-model/README.md", "A model without a model"],
 	["guides/scripts.md", "packages/journal/docs/scripts.md", "Scripts"],
@@ -44,6 +47,7 @@ const guides = section("Guides", [
 	["guides/features.md", "packages/runtime/docs/features.md", "A kind of work of your own"],
 	["guides/runtime-errors.md", "packages/runtime/docs/errors.md", "Errors of the runtime"],
 	["guides/journal-errors.md", "packages/journal/docs/errors.md", "Errors of the journal"],
+	["guides/tools-errors.md", "packages/tools/docs/errors.md", "Errors of the tools"],
 	["guides/contributing.md", "CONTRIBUTING.md", "Contribute"],
 ]);
 
