@@ -150,3 +150,28 @@ test("a command that outlives a killed process is joined by the next one, and wa
 	expect(told).not.toMatch(/OPENAI_API_KEY|canary/);
 	await rm(join(cwd, "begun"));
 });
+
+test("what the directory tells agents is told to the model, below the person, as it is at each turn", async () => {
+	const told = (): string => JSON.stringify(wire.asked.at(-1));
+	await begun();
+	wire.replies.push({ text: "One." }, { text: "Two." }, { text: "Three." });
+	await writeFile(join(cwd, "AGENTS.md"), "Say fox, never vulpine.\n");
+	try {
+		expect(await run("run", "-p", "one")).toMatchObject({ code: 0 });
+		expect(told()).toContain("tell agents the following, in AGENTS.md");
+		expect(told()).toContain("Say fox, never vulpine.");
+		await writeFile(join(cwd, "AGENTS.md"), "Say vixen.\n");
+		expect(await run("run", "-p", "two")).toMatchObject({ code: 0 });
+		expect(told()).toContain("Say vixen.");
+		expect(told()).not.toContain("vulpine");
+		await writeFile(join(cwd, "AGENTS.md"), "\0");
+		expect(await run("run", "-p", "three")).toMatchObject({
+			code: 0,
+			stdout: "Three.\n",
+			stderr: expect.stringContaining("without the instructions of this directory: AGENTS.md is a binary file"),
+		});
+		expect(told()).not.toContain("AGENTS.md");
+	} finally {
+		await rm(join(cwd, "AGENTS.md"), { force: true });
+	}
+});

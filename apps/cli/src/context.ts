@@ -26,6 +26,7 @@ import { type Settings, settingsOf } from "./config/settings.ts";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
+import { type Instructions, instructionsText, readInstructions } from "./instructions.ts";
 import { assertModel, chosenModel, modelName, unusedKey } from "./models.ts";
 import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
@@ -156,6 +157,9 @@ export async function openToAsk(...[globals, ...more]: Parameters<typeof openFor
 	await assertModel(model, process.env);
 	const unused = unusedKey(model, process.env);
 	if (unused !== undefined && err.isTerminal) err.line(`reyn: ${unused}`);
+	const { directory } = await told(globals);
+	if (directory && "unread" in directory)
+		err.line(`reyn: works without the instructions of this directory: ${directory.unread}`);
 	return openForWork(globals, ...more);
 }
 
@@ -195,6 +199,16 @@ async function isBlank({ wal, timeline }: Runtime): Promise<boolean> {
 	return true;
 }
 
+/** What the model is told in this directory, as it is now. */
+export async function told(globals: Globals): Promise<Instructions> {
+	const { rules = [], mode } = permissionsOf((await configured(globals)).config, globals.mode);
+	return readInstructions(globals.cwd, {
+		...rootOptionsOf(globals, stateOf(globals)),
+		isClosed: (path) => isUnreadable(rules, path),
+		changes: mode !== "read-only",
+	});
+}
+
 async function options(globals: Globals): Promise<RuntimeOptions> {
 	const state = stateOf(globals);
 	const { config, from } = await configured(globals);
@@ -216,6 +230,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),
 		model: trace ? tracedModel(model, trace) : model,
 		tools,
+		instructions: async () => instructionsText(await told(globals)),
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
 		redact: redactSecrets(process.env),
 		watchTimeSlice,

@@ -55,8 +55,11 @@ export interface RuntimeOptions {
 	readonly model: Model;
 	/** The tools of turns and plan steps. */
 	readonly tools: AgentOptions["tools"];
-	/** The instructions that the model gets before each conversation. Default: to answer from files, with sources. */
-	readonly instructions?: string;
+	/**
+	 * The instructions that the model gets before each conversation; a function is asked when a turn begins or goes on, and if it
+	 * throws, the turn fails. Default: to answer from files, with sources.
+	 */
+	readonly instructions?: AgentOptions["instructions"];
 	/** Agents that differ from these options, by name: each has the options given here, and the rest as above. */
 	readonly agents?: Readonly<Record<string, Partial<AgentOptions>>>;
 	/** Kinds of work of your own, beside conversations, plans, skills and scripts. */

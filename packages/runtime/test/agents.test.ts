@@ -50,6 +50,37 @@ test("what an agent has of its own takes the place of what all have", async () =
 	await runtime.close();
 });
 
+test("instructions that are asked for are those of the moment, and what cannot be told ends the turn", async () => {
+	const told: string[] = [];
+	const model = scripted(({ system }) => {
+		told.push(system);
+		return "yes";
+	});
+	const now: (string | undefined)[] = ["Be brief.", undefined, "Be long."];
+	const { runtime, events } = await open(project, {
+		model,
+		instructions: async () => {
+			const text = now.shift();
+			if (text === undefined) throw new Error("no instructions are here");
+			return text;
+		},
+		agents: { cook: { instructions: () => 7 as unknown as string } },
+	});
+	for (const text of ["one", "two", "three"]) {
+		await runtime.prompt(text);
+		await runtime.idle();
+	}
+	await runtime.prompt("four", { agent: "cook", session: "main" });
+	await runtime.idle();
+	expect(told).toEqual(["Be brief.", "Be long."]);
+	const reasons = events.flatMap((event) => (event.type === "turn_end" && "reason" in event ? [event.reason] : []));
+	expect(reasons).toEqual([
+		expect.stringContaining("no instructions are here"),
+		expect.stringContaining("the instructions of an agent are a text, not number"),
+	]);
+	await runtime.close();
+});
+
 test("a tool of an agent whose purity is none is refused before anything is opened", async () => {
 	const wrong = { ...tool("look"), purity: "sideeffect" } as unknown as Tool;
 	const refused = open(project, { agents: { cook: { tools: [wrong] } } });

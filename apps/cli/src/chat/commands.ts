@@ -21,7 +21,7 @@ import {
 	type SessionScope,
 	type StateDiff,
 } from "@reyn/runtime";
-import type { Globals } from "../context.ts";
+import { type Globals, modelOf, told } from "../context.ts";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import { writeNew } from "../new-file.ts";
@@ -61,6 +61,7 @@ const own: readonly OwnCommand[] = [
 		summary: "model calls: replayed free, and paid",
 		run: ({ runtime, face }) => face.say([meterLine(runtime.meter)]),
 	},
+	{ name: "context", summary: "what the model is told before the conversation, and how long it all is", run: context },
 	{
 		name: "export",
 		summary: "write what was said into a new file: .md, .html, .jsonl or text",
@@ -239,6 +240,25 @@ async function rewind(at: At): Promise<void> {
 	const chosen = await face.pick(list);
 	if (chosen === undefined) return face.say(["nothing was changed"]);
 	return carry(slash`rewind ${String(nth(chosen).seq)}`, at);
+}
+
+/** What a model counts it says with each answer, and nobody before: these are guesses by the length. */
+async function context({ runtime, face, globals, scope }: At): Promise<void> {
+	const { own, directory } = await told(globals);
+	const row = (name: string, what: string): string => `${name.padEnd(13)} ${what}`;
+	const text = (name: string, { length }: string): string =>
+		row(name, `${length} characters, about ${Math.ceil(length / 4)} tokens`);
+	face.say([
+		row("model", await modelOf(globals)),
+		text("instructions", own),
+		...(directory === undefined ? [] : [theirs(directory)]),
+		row("conversation", `${runtime.conversation(scope).items.length} entries`),
+		"The descriptions of the tools come on top. Each request has all of it.",
+	]);
+
+	function theirs(of: NonNullable<typeof directory>): string {
+		return "unread" in of ? row("", `without those of this directory: ${of.unread}`) : text(of.name, of.text);
+	}
 }
 
 async function exportTalk({ runtime, face, scope }: At, file: string): Promise<void> {

@@ -14,12 +14,12 @@ import { out, terminal } from "../print.ts";
 import { untilStopped } from "../stop.ts";
 import { reyn, slash } from "../suggest.ts";
 import { secretsDirectory } from "../trust.ts";
-import { askInChat } from "./question-card.ts";
 import { type PlanCard, startLines, toldPlans, waitingLines } from "./cards.ts";
 import { commands, recordedPlans, runCommand, sayEnd } from "./commands.ts";
 import type { Face } from "./face.ts";
 import { SentBefore } from "./history.ts";
 import { Plain } from "./plain.ts";
+import { askInChat } from "./question-card.ts";
 import type { Status } from "./state.ts";
 
 export interface ChatOptions {

@@ -8,8 +8,8 @@ export interface AgentOptions {
 	readonly model: Model;
 	/** The tools of turns and plan steps; from a source, the tools that it has when they begin. */
 	readonly tools: readonly Tool[] | ToolSource;
-	/** The instructions that the model gets before each conversation. */
-	readonly instructions: string;
+	/** The instructions that the model gets before each conversation; a function is asked when a turn begins or goes on. */
+	readonly instructions: string | (() => string | Promise<string>);
 }
 
 export class Agents {
@@ -28,8 +28,11 @@ export class Agents {
 
 	/** The agent as it is now. @throws RuntimeError `RUNTIME_TOOLS`; JournalError `STEP_PURITY` for a tool that its source has added */
 	of(agent: string): Agent {
-		const { tools, ...rest } = { ...this.#all, ...(Object.hasOwn(this.#own, agent) ? this.#own[agent] : {}) };
-		return { ...rest, tools: toolsOf(tools) };
+		const { model, tools, instructions } = {
+			...this.#all,
+			...(Object.hasOwn(this.#own, agent) ? this.#own[agent] : {}),
+		};
+		return { model, tools: toolsOf(tools), instructions: () => told(instructions) };
 	}
 
 	/** Closes the sources of tools. */
@@ -41,6 +44,12 @@ export class Agents {
 		const all = [this.#all, ...Object.values(this.#own)].map(({ tools }) => tools);
 		return [...new Set(all)].filter((tools) => tools !== undefined);
 	}
+}
+
+async function told(instructions: AgentOptions["instructions"]): Promise<string> {
+	const text: unknown = typeof instructions === "function" ? await instructions() : instructions;
+	if (typeof text !== "string") throw new TypeError(`the instructions of an agent are a text, not ${typeof text}`);
+	return text;
 }
 
 function toolsOf(source: AgentOptions["tools"]): readonly Tool[] {

@@ -109,8 +109,8 @@ export interface Frame {
 export interface Agent {
 	readonly model: Model;
 	readonly tools: readonly Tool[];
-	/** The instructions that the model gets before each conversation. */
-	readonly instructions: string;
+	/** The instructions that the model gets before each conversation, as they are now. */
+	instructions(): Promise<string>;
 }
 
 /** The kernel, as a feature sees it. */

@@ -89,7 +89,7 @@ export class Turns {
 			title,
 			since: turn,
 		} as const;
-		const { model, instructions } = kernel.agent(scope);
+		const agent = kernel.agent(scope);
 		try {
 			await runTurn(session, turn, {
 				...kernel.using(session, signal),
@@ -97,8 +97,8 @@ export class Turns {
 				results: undefined,
 				texts: kernel.results,
 				keep,
-				model,
-				instructions,
+				model: agent.model,
+				instructions: await agent.instructions(),
 				tools: kernel.tools({ session, piece, for: "turn" }),
 				onText: (delta, round) => this.#emit({ type: "text", scope, turn, round, delta }),
 			});
