@@ -87,7 +87,12 @@ test("a question of a process that was killed is answered by another one, which 
 	const [asked] = await json("questions");
 	expect(asked).toMatchObject({
 		question: "write foxes.md?",
-		lines: ["- day", "+ night", "session, always: write foxes.md"],
+		lines: [
+			expect.stringMatching(/^at line 1 of version [0-9a-f]{16}:$/),
+			"- day",
+			"+ night",
+			"session, always: write foxes.md",
+		],
 	});
 	await page.process.kill();
 	expect((await run("status")).stdout).toContain(

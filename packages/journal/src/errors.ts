@@ -9,6 +9,7 @@ export type JournalCode =
 	| "AGENT_ANSWER"
 	| "AGENT_TURNS"
 	| "CALL_IN_DOUBT"
+	| "CALL_CHANGED"
 	| "CALL_WAITING"
 	| "CONCURRENT_LANE"
 	| "DETERMINISM"

@@ -2,7 +2,7 @@
  * Performs a step, the only place where a side effect happens: recall its outcome, or start it durably, call it, record its outcome;
  * then tell its caller, when the order says that it is its turn.
  */
-import { inspect } from "node:util";
+import { inspect, isDeepStrictEqual } from "node:util";
 import {
 	type Appended,
 	canonicalJson,
@@ -20,7 +20,17 @@ import { failureOf, isFailureOfCall, isStop, recalledAs, thrownAs } from "./fail
 import { keyOf } from "./idempotency-key.ts";
 import type { Lane } from "./lane.ts";
 import { rankOf, type Ticket } from "./order.ts";
-import { deniedBy, type GatedCall, isGated, isVerdict, isWants, type Verdict, waitingFor } from "./permit.ts";
+import {
+	changedAgain,
+	deniedBy,
+	type GatedCall,
+	isGated,
+	isVerdict,
+	isWants,
+	MOST_LOOKS,
+	type Verdict,
+	waitingFor,
+} from "./permit.ts";
 import type { Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
@@ -398,21 +408,23 @@ class Performance<T> implements Asked<T> {
 		const { signal } = this.#using;
 		const call = { name, args: this.#step.args, key: callKey(this.#id), lane, purity, signal };
 		if (!isGated(type) || !this.#using.gate) throw waitingFor("somebody who knows whether it happened", call);
-		const looked = await this.#wants();
-		if ("error" in looked) return looked.error;
-		const gated: GatedCall = { type, ...call, ...looked, ...(inDoubt ? { inDoubt } : {}) };
-		const verdict = await this.#verdictOn(gated, this.#using.gate);
-		// The call may have been cancelled while the gate was asked.
-		signal.throwIfAborted();
-		switch (verdict.kind) {
-			case "pass":
-				this.#isPermitted = true;
-				return undefined;
-			case "deny":
-				return deniedBy(verdict);
-			case "wait":
-				throw waitingFor(verdict.for, call);
+		let looked = await this.#wants();
+		for (let looks = 1; ; looks++) {
+			if ("error" in looked) return looked.error;
+			const gated: GatedCall = { type, ...call, ...looked, ...(inDoubt ? { inDoubt } : {}) };
+			const verdict = await this.#verdictOn(gated, this.#using.gate);
+			// The call may have been cancelled while the gate was asked.
+			signal.throwIfAborted();
+			if (verdict.kind === "deny") return deniedBy(verdict);
+			if (verdict.kind === "wait") throw waitingFor(verdict.for, call);
+			// A verdict may take days, and is of what was shown: of something else there is none yet.
+			const now = await this.#wants();
+			if (isDeepStrictEqual(now, looked)) break;
+			if (looks === MOST_LOOKS && !("error" in now)) return changedAgain(call, looks);
+			looked = now;
 		}
+		this.#isPermitted = true;
+		return undefined;
 	}
 
 	/** What the call would touch, or why it cannot be made. @throws the signal's reason */

@@ -55,6 +55,20 @@ export const isGated = (kind: string): kind is GatedCall["type"] => kind === "to
 export const deniedBy = ({ code, reason }: Verdict & { kind: "deny" }): Error =>
 	Object.assign(new Error(reason), { code, retryable: false });
 
+/** A call whose wants are others after each verdict is asked about so often, and then fails. */
+export const MOST_LOOKS = 3;
+
+/** The error of a call about which nobody could decide: it would touch something else each time. It is final. */
+export const changedAgain = (
+	{ name, lane, key }: Pick<GatedCall, "name" | "lane" | "key">,
+	times: number,
+): JournalError =>
+	new JournalError(
+		"CALL_CHANGED",
+		`what ${name} would do changed each time while it was decided on (${times} times); look again, and decide anew`,
+		{ name, lane, key },
+	);
+
 /** The error that stops work whose call has to wait. */
 export const waitingFor = (
 	what: string,

@@ -87,6 +87,7 @@ export interface Tool extends ToolSpec {
 	/**
 	 * Says what a call would touch, for who decides whether it may be made. It only looks, and throws where the call could not be made
 	 * anyhow: nobody is asked about such a one, and it fails with that error. An empty list: nothing. Absent: nobody knows.
+	 * It is asked again once the call may be made; where it says something else then, that is decided on anew.
 	 */
 	wants?(args: unknown, context: Pick<ToolContext, "signal">): Promise<readonly Want[]>;
 	/**

@@ -119,6 +119,34 @@ describe("a gate", () => {
 		expect(asked.map(({ key }) => key.slice(-2))).toEqual([":0", ":1"]);
 	});
 
+	test.each([
+		[1, { text: "paid 1" }, ["a note of 1"]],
+		[2, { text: "paid 1" }, ["a note of 1", "a note of 2"]],
+		[
+			9,
+			{ failed: true, text: expect.stringContaining("changed each time") },
+			["a note of 1", "a note of 2", "a note of 3"],
+		],
+	])(
+		"is asked anew where the call would do something else meanwhile: %d times another thing",
+		async (times, end, shown) => {
+			const log = new DyingLog();
+			let changed = 0;
+			const { asked, gate } = gateOf(pass, pass, pass, pass);
+			const tool = payer({
+				wants: async () => {
+					// Looked at before and after each verdict: what is seen after one is shown for the next.
+					changed = Math.min(changed + 1, times);
+					return [{ action: "pay", subject: `a note of ${changed}` }];
+				},
+			});
+			expect(await life(log, tool, { gate })).toMatchObject(end);
+			expect(asked.map(({ wants }) => wants?.[0]?.subject)).toEqual(shown);
+			expect(tool.made.length).toBe("failed" in end ? 0 : 1);
+			expect(log.kinds.includes("step_started")).toBe(!("failed" in end));
+		},
+	);
+
 	test("is not asked by a call that was given up meanwhile", async () => {
 		const log = new DyingLog();
 		const stop = new AbortController();

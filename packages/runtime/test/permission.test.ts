@@ -384,7 +384,12 @@ test("a person is asked before a file is changed, sees what would change, and it
 	expect(question).toMatchObject({
 		from: { kind: "turn" },
 		question: "write src/parser.ts?",
-		lines: ["- Reads", "+ Parses", "session, always: write src/**"],
+		lines: [
+			expect.stringMatching(/^at line 1 of version [0-9a-f]{16}:$/),
+			"- Reads",
+			"+ Parses",
+			"session, always: write src/**",
+		],
 		choices: ["once", "session", "always", "no"],
 	});
 	expect(await read("src/parser.ts")).toContain("Reads");
@@ -398,6 +403,36 @@ test("a person is asked before a file is changed, sees what would change, and it
 	]);
 	expect(runtime.questions()).toEqual([]);
 	await expect(runtime.answer(question.seq, "no", "ada")).rejects.toMatchObject({ code: "RUNTIME_UNKNOWN_QUESTION" });
+	await runtime.close();
+});
+
+test("a file that was rewritten while somebody decided is asked about anew: what they said was of another", async () => {
+	const { runtime } = await opened();
+	await runtime.prompt("change it");
+	const first = await asked(runtime);
+	const rewritten = `// Another text.\n${await read("src/parser.ts")}`;
+	await writeFile(join(project.cwd, "src/parser.ts"), rewritten);
+	await runtime.answer(first.seq, "once", "ada");
+	await until(() => runtime.questions().some(({ seq }) => seq > first.seq));
+	const [second] = runtime.questions();
+	expect(second?.lines?.[0]).toMatch(/^at line 2 of version /);
+	expect(await read("src/parser.ts")).toBe(rewritten);
+	await runtime.answer(second?.seq ?? 0, "once", "ada");
+	await runtime.idle();
+	expect(await read("src/parser.ts")).toBe(rewritten.replace("Reads", "Parses"));
+	await runtime.close();
+});
+
+test("where it cannot be done any more once it may be, it is not, and the model is told", async () => {
+	const { runtime } = await opened();
+	await runtime.prompt("change it");
+	const { seq } = await asked(runtime);
+	await writeFile(join(project.cwd, "src/parser.ts"), "nothing\n");
+	await runtime.answer(seq, "once", "ada");
+	await runtime.idle();
+	expect(await read("src/parser.ts")).toBe("nothing\n");
+	expect(replies(runtime).at(-1)).toMatch(/^told: ERROR: "old" is not in src.parser.ts as it is now/);
+	expect(await kindsIn(project)).not.toContain("step_started");
 	await runtime.close();
 });
 

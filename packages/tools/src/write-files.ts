@@ -81,7 +81,7 @@ function editFile(workspace: Workspace): Tool {
 	const edited = (
 		args: z.infer<typeof input>,
 		present: Uint8Array | undefined,
-	): { readonly bytes: Buffer; readonly places: number } => {
+	): { readonly bytes: Buffer; readonly places: number; readonly where: string } => {
 		const name = showPath(args.path);
 		if (present === undefined) throw new ToolError("TOOL_NOT_FOUND", `no such file: ${name}; write makes one`);
 		const text = textOf(name, present);
@@ -106,7 +106,10 @@ function editFile(workspace: Workspace): Tool {
 			);
 		// No text has fewer bytes than units; one that is too large is not made.
 		assertSize(name, text.length + places * (now.length - old.length), workspace, "would have");
-		return { bytes: Buffer.from(parts.join(now)), places };
+		const line = (parts[0] ?? "").split("\n").length;
+		const where =
+			places === 1 ? `at line ${showCount(line)}` : `in ${showCount(places, "place")}, from line ${showCount(line)}`;
+		return { bytes: Buffer.from(parts.join(now)), places, where: `${where} of version ${versionOf(present)}:` };
 	};
 	return defineTool({
 		name: "edit",
@@ -114,16 +117,17 @@ function editFile(workspace: Workspace): Tool {
 		input,
 		...changing(workspace, {
 			async plan(args: z.infer<typeof input>, present) {
-				const { bytes, places } = edited(args, present);
+				const { bytes, places, where } = edited(args, present);
 				const name = showPath(args.path);
 				assertSize(name, bytes.length, workspace, "would have");
-				const shows = [...linesOf("- ", args.old), ...linesOf("+ ", args.new)];
+				// With the version: where the file changes while somebody decides, another place may be meant.
+				const shows = [where, ...linesOf("- ", args.old), ...linesOf("+ ", args.new)];
 				if (present && bytes.equals(present))
 					return { after: bytes, says: `${name} is as it was: "new" is what stands there`, shows };
 				return {
 					after: bytes,
 					says: `${name} is changed in ${showCount(places, "place")}, version ${versionOf(bytes)}`,
-					shows: places > 1 ? [`in ${showCount(places, "place")}:`, ...shows] : shows,
+					shows,
 				};
 			},
 		}),
