@@ -1,18 +1,12 @@
 /** What people have granted and not revoked, whatever line of history they were on. */
 import { defineProjection } from "@reyn/snapshot";
 import { z } from "zod";
-import { permissionGranted, permissionRevoked } from "./records.ts";
+import { grantedSchema, permissionGranted, permissionRevoked } from "./records.ts";
 
-const grant = z.object({
+const grant = grantedSchema.extend({
 	seq: z.int().positive(),
 	/** When, in milliseconds since 1970. */
 	at: z.number(),
-	action: z.string(),
-	on: z.string(),
-	exact: z.literal(true).exactOptional(),
-	agent: z.string(),
-	session: z.string().exactOptional(),
-	by: z.string(),
 });
 
 /** Something that a person has granted. */
