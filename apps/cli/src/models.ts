@@ -13,6 +13,8 @@ interface Provider {
 	readonly package: string;
 	/** The variables that may have its key; the first one that is set counts. None: it needs no key. */
 	readonly keys: readonly string[];
+	/** What each of its present models reads at least in a request, in tokens. Absent: nobody knows. */
+	reads?(env: Env, answer: number): number | undefined;
 	/** How a model is made of what the package has. */
 	make(provided: Readonly<Record<string, Create>>, model: string, env: Env): AiSdkModel | undefined;
 }
@@ -24,16 +26,20 @@ const providers: Readonly<Record<string, Provider>> = {
 	anthropic: {
 		package: "@ai-sdk/anthropic",
 		keys: ["ANTHROPIC_API_KEY"],
+		// Its answer counts too.
+		reads: (_, answer) => (answer < 200_000 ? 200_000 - answer : undefined),
 		make: ({ createAnthropic }, model) => createAnthropic?.({})(model),
 	},
 	google: {
 		package: "@ai-sdk/google",
 		keys: ["GOOGLE_GENERATIVE_AI_API_KEY"],
+		reads: () => 1_000_000,
 		make: ({ createGoogleGenerativeAI }, model) => createGoogleGenerativeAI?.({})(model),
 	},
 	ollama: {
 		package: "@ai-sdk/openai-compatible",
 		keys: [],
+		reads: ({ OLLAMA_CONTEXT_LENGTH: length = "" }) => (/^[1-9]\d{0,8}$/.test(length) ? Number(length) : undefined),
 		make: ({ createOpenAICompatible }, model, { OLLAMA_HOST: host = "127.0.0.1:11434" }) => {
 			const at = /^https?:/.test(host) ? host : `http://${host}`;
 			return createOpenAICompatible?.({
@@ -44,6 +50,7 @@ const providers: Readonly<Record<string, Provider>> = {
 	openai: {
 		package: "@ai-sdk/openai",
 		keys: ["OPENAI_API_KEY"],
+		reads: ({ OPENAI_BASE_URL: at }, answer) => (at === undefined ? 128_000 - Math.min(answer, 16_000) : undefined),
 		// Other servers at that address speak the older of its two languages.
 		make: ({ createOpenAI }, model, { OPENAI_BASE_URL: at }) => {
 			const models = createOpenAI?.({});
@@ -72,16 +79,22 @@ function partsOf(name: string): { readonly provider: Provider; readonly model: s
 
 /** The model that was chosen, which is loaded when it is first asked: many commands ask none. */
 export function chosenModel(name: string, env: Env, paceMs: number, settings: AiSdkSettings): Model {
-	if (name === OFFLINE) return offlineModel({ paceMs });
+	const { maxInputTokens = readsOf(name, env, settings), ...rest } = settings;
+	const offline = offlineModel({ paceMs });
 	let loaded: Promise<Model> | undefined;
 	return {
-		id: name,
-		async *generate(request, context) {
-			loaded ??= loadModel(name, env, settings);
-			yield* (await loaded).generate(request, context);
-		},
+		...(name === OFFLINE ? offline : { id: name, generate }),
+		maxInputTokens,
 	};
+
+	async function* generate(...asked: Parameters<Model["generate"]>) {
+		loaded ??= loadModel(name, env, rest);
+		yield* (await loaded).generate(...asked);
+	}
 }
+
+const readsOf = (name: string, env: Env, { maxOutputTokens = 64_000 }: AiSdkSettings): number | undefined =>
+	partsOf(name)?.provider.reads?.(env, maxOutputTokens);
 
 /** Can it be asked? @throws CliError `CLI_MODEL` where its package or its key is missing */
 export async function assertModel(name: string, env: Env): Promise<void> {

@@ -142,6 +142,7 @@ test("a file of a directory narrows what is allowed, adds to what is denied, and
 /** Of each key: a value that is not the default, and what of the code has it then. */
 const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: Config) => unknown, as: unknown]>> = {
 	model: ["ollama/a", ({ model }) => model, "ollama/a"],
+	"model_settings.max_input_tokens": [9000, (config) => modelSettingsOf(config), { maxInputTokens: 9000 }],
 	"model_settings.max_output_tokens": [800, (config) => modelSettingsOf(config), { maxOutputTokens: 800 }],
 	"model_settings.temperature": [0.5, (config) => modelSettingsOf(config), { temperature: 0.5 }],
 	"model_settings.top_p": [0.5, (config) => modelSettingsOf(config), { topP: 0.5 }],

@@ -11,6 +11,8 @@ export interface AiSdkModel {
 
 /** What is the same for each call of a model. An absent one is as the provider has it. */
 export interface AiSdkSettings {
+	/** The most tokens that the model reads in a request: what is longer is shortened before it is asked. Absent: nothing is. */
+	readonly maxInputTokens?: number;
 	readonly maxOutputTokens?: number;
 	readonly temperature?: number;
 	readonly topP?: number;

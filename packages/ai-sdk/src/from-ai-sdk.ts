@@ -16,7 +16,11 @@ const VERSIONS = ["v3", "v4"];
  *
  * @throws AiSdkError `AI_SDK_VERSION`
  */
-export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}, clock: Clock = systemClock): Model {
+export function fromAiSdk(
+	model: AiSdkModel,
+	{ maxInputTokens, ...settings }: AiSdkSettings = {},
+	clock: Clock = systemClock,
+): Model {
 	const { specificationVersion: version, provider, modelId } = model;
 	if (!VERSIONS.includes(version))
 		throw new AiSdkError(
@@ -28,6 +32,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}, clock
 	const now = (): number => clock.now();
 	return {
 		id,
+		maxInputTokens,
 		async *generate(request, { signal }) {
 			signal.throwIfAborted();
 			const tools = request.tools.map(({ name, description, parameters }) => ({

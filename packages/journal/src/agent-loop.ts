@@ -6,6 +6,7 @@ import { askedWith, askModel, type ModelReply } from "./model-step.ts";
 import type { Message, Model, ModelRequest, Tool, ToolCall, Usage } from "./ports.ts";
 import { leavesOutcome } from "./purity.ts";
 import type { RetryPolicy } from "./retry.ts";
+import { Window } from "./window.ts";
 
 export interface LoopOptions {
 	/** How often the model may be asked. */
@@ -49,9 +50,9 @@ export interface HandedOver extends ToolResult {
 
 /**
  * Runs the loop in a lane. Recorded answers are not asked for again, even if the tools, the instructions or the model have changed
- * since; new rounds use the present ones.
+ * since; new rounds use the present ones. What a model cannot read at once is shortened for it (`maxInputTokens`).
  *
- * @throws what `askModel` and `callTool` throw, and what `tooMany` says
+ * @throws what `askModel` and `callTool` throw, and what `tooMany` says; JournalError `MODEL_WINDOW`
  */
 export async function agentLoop(
 	lane: Lane,
@@ -64,12 +65,14 @@ export async function agentLoop(
 	const messages: Message[] = [...given];
 	let usage: Usage = { inputTokens: 0, outputTokens: 0 };
 	let mended = 0;
+	// Named by what the loop begins with, whatever of it the model is shown.
 	const rounds = lane.rounds(given);
+	const window = new Window(model);
 	/** The seq at which the round before is recorded. */
 	let since = 0;
 	for (let round = 0; round < maxRounds; round++) {
 		const name = rounds.nameOf(round);
-		const request = { system, messages: [...messages], tools };
+		const request = window.fit({ system, messages: [...messages], tools }, given.length);
 		const known = lane.recorded({ kind: "model", name: model.id, args: askedWith(request), round: name });
 		// A recorded round counts only after rounds that count, and with a larger seq: else it belongs to another conversation.
 		const place = known && (known.place ?? NEVER);
@@ -80,6 +83,7 @@ export async function agentLoop(
 		}
 		const reply = await askModel(lane, model, request, onText, retry, name);
 		usage = sum(usage, reply.usage);
+		window.read(request, reply.usage);
 		await options.onReply?.(reply, round);
 		const { text, toolCalls, echo } = reply;
 		const end = { reply, rounds: round + 1, usage };

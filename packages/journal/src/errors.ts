@@ -17,6 +17,7 @@ export type JournalCode =
 	| "MODEL_ANSWER"
 	| "MODEL_CUT"
 	| "MODEL_UNAVAILABLE"
+	| "MODEL_WINDOW"
 	| "NON_RETRYABLE"
 	| "REPLAY_DIVERGENCE"
 	| "RESULT_LOST"

@@ -12,10 +12,14 @@ import type { InDoubt, Reconciled } from "./step.ts";
 export interface Model {
 	/** Names the model in records and keys: `offline`, `openai/gpt-5`. */
 	readonly id: string;
+	/** The most tokens that it reads in a request. What is longer is shortened before it is asked. Absent: unknown, and nothing is. */
+	readonly maxInputTokens?: number | undefined;
 	generate(request: ModelRequest, options: { readonly signal: AbortSignal }): AsyncIterable<ModelPart>;
 }
 
 export interface ModelRequest {
+	/** `compaction`: the answer is to tell in short what was said before. Absent: an agent asks. */
+	readonly purpose?: "compaction" | undefined;
 	readonly system: string;
 	readonly messages: readonly Message[];
 	readonly tools: readonly ToolSpec[];

@@ -43,6 +43,7 @@ function ruleOf({
 
 export const modelSettingsOf = ({ model_settings: of = {} }: Config): AiSdkSettings =>
 	said({
+		maxInputTokens: of.max_input_tokens,
 		maxOutputTokens: of.max_output_tokens,
 		temperature: of.temperature,
 		topP: of.top_p,

@@ -63,6 +63,9 @@ export const configSchema = shape(
 			),
 		model_settings: shape(
 			{
+				max_input_tokens: count(100_000_000).describe(
+					"at most so many tokens a request: what is longer is shortened, and old talk is told in short",
+				),
 				max_output_tokens: count(1_000_000).describe("at most so many tokens an answer"),
 				temperature: share.describe("how much chance there is in an answer"),
 				top_p: z.number().positive().max(1).describe("the share of likely words that are drawn from"),

@@ -1,0 +1,208 @@
+/** Makes a request fit what a model reads at most: old results of tools are shortened first, then the oldest messages are left out. */
+import { JournalError } from "./errors.ts";
+import type { Json, Message, Model, ModelRequest, ToolCall, ToolSpec, Usage } from "./ports.ts";
+
+/** What is left of a text that is shortened, in characters. */
+const HEAD = 300;
+
+/** Shortened anew, a request becomes so much of what fits: so its beginning stays the same for some rounds, and with it a provider's cache. */
+const ROOM = 0.75;
+
+/** Bytes of a token: fewer than words have, so a guess is rather too high. Tables of digits have fewer still: see {@link Window.read}. */
+const BYTES = 3;
+
+/** What a provider adds to each message, in tokens. */
+const FRAME = 8;
+
+/** About as many tokens as a model reads in a request: rather too many. */
+export const approximateTokens = (request: ModelRequest): number => fixedTokens(request) + sum(request.messages);
+
+/** The window of one loop. The same messages are shown the same way, whoever asks again after a crash. */
+export class Window {
+	readonly #model: string;
+	#most: number;
+	/** How many tokens the model has read for one that was guessed; at least 1. */
+	#scale = 1;
+	/** Of the messages before these places, results and arguments are shortened, and all is left out. */
+	#shortened = 0;
+	#leftOut = 0;
+	/** What was asked last, and how much of it was read. */
+	#before: { readonly request: ModelRequest; readonly read: number } | undefined;
+
+	constructor({ id, maxInputTokens = Number.POSITIVE_INFINITY }: Pick<Model, "id" | "maxInputTokens">) {
+		this.#model = id;
+		this.#most = maxInputTokens;
+	}
+
+	/**
+	 * @param request the one before, with more messages at its end
+	 * @param begun how many of its messages the loop began with: the last of these is never left out
+	 * @throws JournalError `MODEL_WINDOW`
+	 */
+	fit(request: ModelRequest, begun: number): ModelRequest {
+		if (this.#most === Number.POSITIVE_INFINITY) return request;
+		const { messages } = request;
+		const fixed = fixedTokens(request);
+		let tokens = fixed + sum(this.#shown(messages));
+		const fits = (share = 1): boolean => tokens * this.#scale <= this.#most * share;
+		if (fits()) return { ...request, messages: this.#shown(messages) };
+		/** The last round, which the model has not answered yet. */
+		const last = messages.findLastIndex(({ role }) => role === "assistant");
+		for (; this.#shortened < Math.max(last, begun - 1) && !fits(ROOM); this.#shortened++) {
+			const message = messages[this.#shortened] as Message;
+			if (this.#shortened >= this.#leftOut) tokens += tokensOf(shortened(message)) - tokensOf(message);
+		}
+		for (const [at, { role }] of messages.slice(0, begun).entries())
+			if (role === "user" && at > this.#leftOut && !fits()) {
+				this.#leftOut = at;
+				tokens = fixed + sum(this.#shown(messages));
+			}
+		const shown = this.#shown(messages);
+		return { ...request, messages: fits() ? shown : this.#withShortResults(shown, fixed) };
+	}
+
+	/**
+	 * Hears how much the model has read of a request. Some texts have more tokens than was guessed. And some servers cut a request that
+	 * is too long for them without a word: one that has read no more of a request than of its beginning has told how much it reads. One
+	 * that has read much less counts otherwise: without what it had in a cache, say.
+	 */
+	read(request: ModelRequest, { inputTokens: read }: Usage): void {
+		const guess = approximateTokens(request);
+		const { read: before = 0 } = this.#before ?? {};
+		if (this.#before && read <= before && read > before * ABOUT_AS_MUCH && isLonger(request, this.#before.request))
+			this.#most = Math.min(this.#most, read);
+		else this.#scale = Math.min(MOST_SCALE, Math.max(this.#scale, read / guess));
+		this.#before = { request, read };
+	}
+
+	#shown(messages: readonly Message[]): readonly Message[] {
+		const shown = messages.map((each, at) => (at < this.#shortened ? shortened(each) : each)).slice(this.#leftOut);
+		return this.#leftOut === 0 ? shown : [noteOf(this.#leftOut), ...shown];
+	}
+
+	/** The results at the end share what is left: the longest are shortened. @throws JournalError `MODEL_WINDOW` */
+	#withShortResults(shown: readonly Message[], fixed: number): readonly Message[] {
+		const behind = shown.findLastIndex(({ role }) => role !== "tool") + 1;
+		const results = shown.slice(behind);
+		const rest = fixed + sum(shown.slice(0, behind)) + results.length * FRAME;
+		const share = largestShare(results.map(bytesOf), (this.#most / this.#scale - rest) * BYTES) - LONGEST_NOTE;
+		if (!(share >= HEAD)) throw this.#tooLarge(rest * this.#scale);
+		return [...shown.slice(0, behind), ...results.map((result) => withText(result, share))];
+	}
+
+	#tooLarge(tokens: number): JournalError {
+		const found = Math.ceil(tokens);
+		return new JournalError(
+			"MODEL_WINDOW",
+			`${this.#model} reads ${this.#most} tokens at once, and what cannot be left out has about ${found}: ask with less text, offer fewer tools, or take a model that reads more`,
+			{ model: this.#model, maxInputTokens: this.#most, tokens: found },
+		);
+	}
+}
+
+/** A model that says it has read more than this for one token that was guessed is not believed. */
+const MOST_SCALE = 4;
+
+/** Is it the same with more at its end, by more than a guess may be wrong? */
+const isLonger = ({ system, messages }: ModelRequest, before: ModelRequest): boolean =>
+	system === before.system &&
+	before.messages.every((each, at) => each === messages[at]) &&
+	sum(messages.slice(before.messages.length)) > SURELY_MORE;
+
+const SURELY_MORE = 500;
+
+const ABOUT_AS_MUCH = 0.75;
+
+const noteOf = (count: number): Message => ({
+	role: "note",
+	text: `${count} earlier messages are not shown, since they do not fit what you can read at once`,
+});
+
+/** How much each may have at most, so that all have no more than `room` together. */
+function largestShare(sizes: readonly number[], room: number): number {
+	let left = room;
+	let others = sizes.length;
+	for (const size of sizes.toSorted((a, b) => a - b)) {
+		if (size > left / others) return left / others;
+		left -= size;
+		others--;
+	}
+	return left;
+}
+
+/** Guessed once for each message: a loop asks for them in each of its rounds. */
+const guessed = new WeakMap<Message, number>();
+
+function tokensOf(message: Message): number {
+	const known = guessed.get(message);
+	if (known !== undefined) return known;
+	const tokens = FRAME + bytesOf(message) / BYTES;
+	guessed.set(message, tokens);
+	return tokens;
+}
+
+function bytesOf(message: Message): number {
+	const text = Buffer.byteLength(message.text);
+	if (message.role !== "assistant") return text;
+	// Given back, what the model said is in its own form, or else in ours.
+	const { toolCalls, echo } = message;
+	return Math.max(text + jsonBytes(toolCalls), echo === undefined ? 0 : jsonBytes(echo.parts));
+}
+
+const sum = (messages: readonly Message[]): number =>
+	messages.reduce((tokens, message) => tokens + tokensOf(message), 0);
+
+const fixedTokens = ({ system, tools }: Pick<ModelRequest, "system" | "tools">): number =>
+	FRAME + (Buffer.byteLength(system) + tools.reduce((bytes, tool) => bytes + specBytes(tool), 0)) / BYTES;
+
+const specBytes = ({ name, description, parameters }: ToolSpec): number => jsonBytes({ name, description, parameters });
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? "");
+
+const shortenedBefore = new WeakMap<Message, Message>();
+
+/** A message without what is long and can be asked for again. */
+export function shortened(message: Message): Message {
+	const known = shortenedBefore.get(message);
+	if (known) return known;
+	const short = message.role === "tool" ? withText(message, HEAD) : withShortCalls(message);
+	shortenedBefore.set(message, short);
+	return short;
+}
+
+function withShortCalls(message: Message): Message {
+	if (message.role !== "assistant") return message;
+	const toolCalls = message.toolCalls.map(shortCall);
+	if (toolCalls.every((call, at) => call === message.toolCalls[at])) return message;
+	// What the model said in its own form would have the long arguments still.
+	const { echo, ...rest } = message;
+	return { ...rest, toolCalls };
+}
+
+const shortCall = (call: ToolCall): ToolCall =>
+	jsonBytes(call.args) > HEAD * 4 ? { ...call, args: shortValue(call.args as Json) } : call;
+
+function shortValue(value: Json): Json {
+	if (typeof value === "string") return shortText(value, HEAD);
+	if (Array.isArray(value)) return value.map(shortValue);
+	if (typeof value !== "object" || value === null) return value;
+	return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, shortValue(each)]));
+}
+
+const withText = <M extends Message>(message: M, most: number): M => {
+	const text = shortText(message.text, most);
+	return text === message.text ? message : { ...message, text };
+};
+
+const LONGEST_NOTE = 80;
+
+/** The beginning of a text, at most so many bytes of it, and how much is not shown. */
+export function shortText(text: string, most: number): string {
+	const bytes = Buffer.byteLength(text);
+	if (bytes <= most + LONGEST_NOTE) return text;
+	// A character that was cut through is left out.
+	const head = new TextDecoder("utf-8", { ignoreBOM: true }).decode(Buffer.from(text).subarray(0, most), {
+		stream: true,
+	});
+	return `${head}\n[the rest of ${bytes} bytes is not shown: it does not fit]`;
+}

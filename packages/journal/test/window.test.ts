@@ -1,0 +1,223 @@
+/** What a model cannot read at once is shortened for it, in random conversations: `REYN_SEED` sets which. */
+import { describe, expect, test } from "vitest";
+import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
+import { sample } from "../../../tests/sample.ts";
+import { agentLoop, Lane, type Message, type Model, type ModelRequest, type Tool, type Usage } from "../src/index.ts";
+import { approximateTokens, Window } from "../src/window.ts";
+import { DyingLog, scope, using } from "./dying-log.ts";
+
+const told = sample(300, 5000);
+
+const nothing: Usage = { inputTokens: 0, outputTokens: 0 };
+
+const sizes = [0, 10, 200, 500, 5000, 30_000];
+
+const textOf = (random: Random, most = sizes.length): string =>
+	random.pick(["a word ", "ほん", "🙂", "0"]).repeat(random.below(sizes[random.below(most)] ?? 1) + 1);
+
+/** A conversation that ends with a prompt: turns of rounds, whose calls have their results. */
+function conversationOf(random: Random): Message[] {
+	const messages: Message[] = [];
+	for (let turn = random.below(6); turn > 0; turn--) {
+		messages.push({ role: "user", text: textOf(random, 4) });
+		for (let round = random.below(3); round > 0; round--) messages.push(...roundOf(random, `${turn}.${round}`));
+		if (random.chance(0.2)) messages.push({ role: "note", text: textOf(random, 3) });
+		messages.push({ role: "assistant", text: textOf(random), toolCalls: [] });
+	}
+	return [...messages, { role: "user", text: textOf(random, 4) }];
+}
+
+function roundOf(random: Random, id: string): Message[] {
+	const toolCalls = Array.from({ length: 1 + random.below(3) }, (_, at) => ({
+		id: `${id}.${at}`,
+		name: "look",
+		args: random.chance(0.3) ? { path: "a", text: textOf(random), lines: [textOf(random, 3)] } : { path: "a" },
+	}));
+	const echo = random.chance(0.5) ? { echo: { model: "m", parts: [{ signature: textOf(random, 4) }] } } : {};
+	return [
+		{ role: "assistant", text: textOf(random, 3), toolCalls, ...echo },
+		...toolCalls.map(({ id: callId, name }): Message => ({ role: "tool", callId, name, text: textOf(random) })),
+	];
+}
+
+/** Each call has its result behind it, and no result is without its call. */
+function assertPaired(messages: readonly Message[]): void {
+	const open: string[] = [];
+	for (const message of messages) {
+		if (message.role === "tool") expect(open.shift()).toBe(message.callId);
+		else expect(open.splice(0)).toEqual([]);
+		if (message.role === "assistant") open.push(...message.toolCalls.map(({ id }) => id));
+	}
+	expect(open).toEqual([]);
+}
+
+const system = "You answer.";
+const tools = [{ name: "look", description: "looks", parameters: {} }];
+
+describe("a request", () => {
+	test("of any conversation is never above what the model reads, keeps its prompt, and each result its call", () => {
+		let [whole, cut, refused] = [0, 0, 0];
+		for (let run = 0; run < told; run++) {
+			const random = seeded(SEED * 10_000 + run);
+			const given = conversationOf(random);
+			const maxInputTokens = 500 + random.below(random.pick([2000, 20_000]));
+			const window = new Window({ id: "m", maxInputTokens });
+			const messages = [...given];
+			for (let round = 0; round < 4; round++) {
+				const request: ModelRequest = { system, messages: [...messages], tools };
+				let fitted: ModelRequest;
+				try {
+					fitted = window.fit(request, given.length);
+				} catch (error) {
+					expect(error).toMatchObject({ code: "MODEL_WINDOW", detail: { maxInputTokens } });
+					refused++;
+					break;
+				}
+				expect(approximateTokens(fitted), `run ${run}, round ${round}`).toBeLessThanOrEqual(maxInputTokens);
+				expect(fitted.messages).toContain(given.at(-1));
+				assertPaired(fitted.messages);
+				expect(fitted.messages.every(({ text }) => text.isWellFormed())).toBe(true);
+				if (approximateTokens(request) <= maxInputTokens) {
+					expect(fitted).toEqual(request);
+					whole++;
+				} else cut++;
+				window.read(fitted, nothing);
+				messages.push(...roundOf(random, `now.${round}`));
+			}
+		}
+		// A generator that never comes to one of these would prove nothing.
+		expect(Math.min(whole, cut, refused)).toBeGreaterThan(told / 10);
+	});
+
+	test("loses old results first, then old turns, and what the last round said only in the end", () => {
+		const long = "word ".repeat(2000);
+		const round = (id: string, text: string): Message[] => [
+			{ role: "assistant", text: "", toolCalls: [{ id, name: "look", args: {} }] },
+			{ role: "tool", callId: id, name: "look", text },
+		];
+		const turn = (id: string): Message[] => [{ role: "user", text: `${id}?` }, ...round(id, long), ...answer(id)];
+		const answer = (id: string): Message[] => [{ role: "assistant", text: `${id}! ${long}`, toolCalls: [] }];
+		const given: Message[] = [...turn("a"), ...turn("b"), { role: "user", text: "now?" }];
+		const shown = (maxInputTokens: number, more: Message[] = []): readonly string[] =>
+			new Window({ id: "m", maxInputTokens })
+				.fit({ system, messages: [...given, ...more], tools }, given.length)
+				.messages.map(
+					({ role, text }) => `${role} ${text.length > 1000 ? "long" : text.length > 100 ? "short" : text}`,
+				);
+		const whole = shown(20_000);
+		expect(whole).toEqual([
+			...["user a?", "assistant ", "tool long", "assistant long"],
+			...["user b?", "assistant ", "tool long", "assistant long", "user now?"],
+		]);
+		expect(shown(12_000)).toEqual(whole.with(2, "tool short").with(6, "tool short"));
+		expect(shown(5000)).toEqual([
+			"note 4 earlier messages are not shown, since they do not fit what you can read at once",
+			...whole.slice(4).with(2, "tool short"),
+		]);
+		const now = round("c", long);
+		expect(shown(5000, now)).toEqual([expect.stringMatching(/^note 8 /), "user now?", "assistant ", "tool long"]);
+		expect(shown(2000, [...now])).toEqual(shown(5000, now));
+		const [, , , last] = new Window({ id: "m", maxInputTokens: 2000 }).fit(
+			{ system, messages: [...given, ...now], tools },
+			given.length,
+		).messages;
+		expect(last?.text).toMatch(/^(word ){300,}.*\n\[the rest of 10000 bytes is not shown: it does not fit\]$/s);
+	});
+
+	test("is cut earlier where the model has read more than was guessed", () => {
+		const dense: Message[] = [{ role: "user", text: "0".repeat(3000) }];
+		const more: Message[] = [
+			...dense,
+			...roundOf(seeded(1), "a")
+				.slice(0, 1)
+				.map((whole) => ({ ...whole, toolCalls: [] }) as Message),
+			{ role: "tool", callId: "x", name: "look", text: "1".repeat(3000) },
+		];
+		const ask = (readTokens: number): number => {
+			const window = new Window({ id: "m", maxInputTokens: 4000 });
+			const first = window.fit({ system, messages: dense, tools }, 1);
+			window.read(first, { inputTokens: readTokens, outputTokens: 0 });
+			return approximateTokens(window.fit({ system, messages: more, tools }, 1));
+		};
+		expect(ask(1000)).toBeGreaterThan(2000);
+		expect(ask(2500)).toBeLessThan(1700);
+	});
+});
+
+describe("a server that cuts what is too long for it without a word", () => {
+	const saying = (id: string, words: number): Message[] => [
+		{ role: "assistant", text: "", toolCalls: [{ id, name: "look", args: {} }] },
+		{ role: "tool", callId: id, name: "look", text: "word ".repeat(words) },
+	];
+	const begin: Message[] = [{ role: "user", text: "work" }, ...saying("a", 2000)];
+	const longer: Message[] = [...begin, ...saying("b", 2000)];
+	const tokensOf = (read: readonly [number, number]): number => {
+		const window = new Window({ id: "m" });
+		for (const [at, messages] of [begin, longer].entries()) {
+			const request = window.fit({ system, messages, tools }, 1);
+			window.read(request, { inputTokens: read[at] ?? 0, outputTokens: 0 });
+		}
+		const more: Message[] = [...longer, ...saying("c", 2000)];
+		return approximateTokens(window.fit({ system, messages: more, tools }, 1));
+	};
+
+	test("is known by what it has read, and gets no more from then on", () => {
+		expect(tokensOf([4096, 4096])).toBeLessThanOrEqual(4096);
+		expect(tokensOf([3000, 5000])).toBeGreaterThan(8000);
+		// It counts without what it had in a cache.
+		expect(tokensOf([4096, 500])).toBeGreaterThan(8000);
+		// It counts nothing.
+		expect(tokensOf([0, 0])).toBeGreaterThan(8000);
+	});
+});
+
+describe("a loop", () => {
+	test("that is killed anywhere asks the same questions, and pays none of them twice", async () => {
+		for (const maxInputTokens of [1500, 4000]) {
+			const whole = await lived(maxInputTokens, []);
+			expect(whole.asked.length).toBe(6);
+			for (const request of whole.asked) expect(approximateTokens(request)).toBeLessThanOrEqual(maxInputTokens);
+			expect(whole.asked.some(({ messages }) => messages.some(({ text }) => text.includes("is not shown")))).toBe(true);
+			for (let records = 0; records < whole.records; records++) {
+				const { asked, answer } = await lived(maxInputTokens, [records]);
+				expect(answer).toBe(whole.answer);
+				// What was asked for and is not recorded is asked for once more.
+				expect(asked.filter((each, at) => JSON.stringify(each) !== JSON.stringify(asked[at - 1]))).toEqual(whole.asked);
+				expect(asked.length).toBeLessThanOrEqual(whole.asked.length + 1);
+			}
+		}
+	});
+});
+
+/** A loop of five rounds, killed after so many records. */
+async function lived(maxInputTokens: number, kills: readonly number[]) {
+	const asked: ModelRequest[] = [];
+	const model: Model = {
+		id: "m",
+		maxInputTokens,
+		async *generate(request) {
+			asked.push(request);
+			const round = request.messages.filter(({ role }) => role === "assistant").length;
+			if (round < 5) yield { type: "toolCall", call: { id: `c${round}`, name: "look", args: { round } } };
+			else yield { type: "text", text: "done" };
+			// It reads more than anybody guesses.
+			yield { type: "usage", usage: { inputTokens: Math.ceil(approximateTokens(request) * 1.1), outputTokens: 1 } };
+		},
+	};
+	const look: Tool = {
+		...{ name: "look", description: "looks", parameters: {}, purity: "side_effect" },
+		call: async (args) => `${JSON.stringify(args)} ${"word ".repeat(500)}`,
+	};
+	const log = new DyingLog();
+	for (const records of kills) {
+		log.revive(records);
+		await loop().catch(() => {});
+	}
+	log.revive();
+	return { asked, answer: (await loop()).reply.text, records: log.records.length };
+
+	function loop() {
+		const request = { system, messages: [{ role: "user" as const, text: "work" }] };
+		return agentLoop(new Lane("a", scope, using(log)), model, request, [look], { maxRounds: 9 });
+	}
+}
