@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ModelRequest, ToolCall } from "@reyn/journal";
 import { answer, findings } from "./answer.ts";
+import { digest } from "./digest.ts";
 import { errand } from "./errand.ts";
 import { extract } from "./extract.ts";
 import { type Inquiry, inquire } from "./inquiry.ts";
@@ -34,6 +35,7 @@ export function reply(request: ModelRequest): Reply {
 }
 
 function draft(request: ModelRequest): Draft {
+	if (request.purpose === "compaction") return { text: digest(request.messages.map(({ text }) => text).join("\n")) };
 	const tools = new Set(request.tools.map(({ name }) => name));
 	const situation = recognise(request);
 	switch (situation.kind) {

@@ -92,6 +92,7 @@ function said(item: ConversationItem): Message | undefined {
 		case "message":
 			return { seq: item.seq, who: item.from, text: item.text };
 		case "note":
+		case "compaction":
 			return { seq: item.seq, who: "note", text: item.text };
 		case "calls":
 			return { seq: item.seq, who: "tools", text: item.calls.map(({ name }) => name).join(", ") };

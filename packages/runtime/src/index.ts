@@ -32,6 +32,7 @@ export {
 export type { BackgroundMessage } from "./features/conversation/events.ts";
 export {
 	assistantMessage,
+	conversationCompacted,
 	conversationRecords,
 	messageDelivered,
 	toolFailed,

@@ -8,6 +8,7 @@ import { z } from "zod";
 import type { From } from "../../kernel/services.ts";
 import {
 	assistantMessage,
+	conversationCompacted,
 	messageDelivered,
 	toolFailed,
 	turnCompleted,
@@ -41,6 +42,8 @@ const item = z.discriminatedUnion("type", [
 		spilled: spilledTextSchema.optional(),
 	}),
 	z.object({ type: z.literal("note"), seq, text: z.string() }),
+	/** All before the prompt `upTo` in short, from a turn on. */
+	z.object({ type: z.literal("compaction"), seq, turn: seq, upTo: seq, text: z.string() }),
 ]);
 
 const openEnds = z.object({
@@ -65,7 +68,7 @@ export function turnOf(lane: string): Seq | undefined {
 
 export const conversation = defineProjection({
 	name: "conversation",
-	version: 2,
+	version: 3,
 	schema: openEnds,
 	lists: { items: item },
 	init: () => ({ items: List.of<ConversationItem>(), open: [], undelivered: [] }),
@@ -103,9 +106,10 @@ export const conversation = defineProjection({
 			...state,
 			undelivered: state.undelivered.filter((each) => each !== message),
 		})),
+		on(conversationCompacted, (state, compacted, { seq }) => add(state, { type: "compaction", seq, ...compacted })),
 		on(rewindNote, (state, { text }, { seq }) => add(state, { type: "note", seq, text })),
 	],
-	// States of older versions are valid here: this version only added optional fields.
+	// States of older versions are valid here: newer ones only added optional fields and a type of item.
 	migrate: (state) => state,
 	floor: ({ open }) => open[0],
 	inCycle: inToolCycle,
@@ -167,8 +171,28 @@ export function hasMessageFrom(state: ConversationState, { kind, id }: From, seq
 	);
 }
 
+export type Compaction = Extract<ConversationItem, { type: "compaction" }>;
+
+/** The newest compaction that counts for a turn: one that was made at its beginning, or before. */
+export function compactionBefore(state: ConversationState, turn: Seq): Compaction | undefined {
+	for (const [item] of since(state, 0)) if (item.type === "compaction" && item.turn <= turn) return item;
+	return undefined;
+}
+
+/** What a model is shown of a compaction. */
+export const noteOf = ({ text }: Compaction): Message => ({
+	role: "note",
+	text: `What was said and done before, in short:\n${text}`,
+});
+
+/** The prompts before a turn, the newest first. */
+export function* promptsBefore(state: ConversationState, turn: Seq): Generator<Seq> {
+	for (const [item] of since(state, 0)) if (item.type === "prompt" && item.seq < turn) yield item.seq;
+}
+
 /**
- * The messages that the model is shown before a turn: all earlier turns as a whole, and background messages between them.
+ * The messages that the model is shown before a turn: all earlier turns as a whole, and background messages between them; what was
+ * compacted, in short.
  *
  * @param beside the texts that lie beside the log, by the seqs of their messages; absent: only their beginnings are shown
  */
@@ -177,7 +201,19 @@ export function messagesBefore(
 	turn: Seq,
 	beside: ReadonlyMap<Seq, string> = new Map(),
 ): Message[] {
-	const items = state.items.toArray();
+	const compaction = compactionBefore(state, turn);
+	if (!compaction) return messagesBetween(state, 0, turn, beside);
+	return [noteOf(compaction), ...messagesBetween(state, compaction.upTo, turn, beside)];
+}
+
+/** The messages of the turns from a prompt on, up to another one. */
+export function messagesBetween(
+	state: ConversationState,
+	from: Seq,
+	to: Seq,
+	beside: ReadonlyMap<Seq, string>,
+): Message[] {
+	const items = state.items.toArray().filter(({ type }) => type !== "compaction");
 	const prompts = items.filter(({ type }) => type === "prompt").map(({ seq }) => seq);
 	/** The group of an item: the items of one turn stay together, even if a background message came between them. */
 	const groupOf = (each: ConversationItem): Seq =>
@@ -188,7 +224,7 @@ export function messagesBefore(
 				: (prompts.findLast((prompt) => prompt < each.seq) ?? 0);
 	const late = (each: ConversationItem): number => (each.type === "message" || each.type === "note" ? 1 : 0);
 	const shown = items
-		.filter((each) => ("turn" in each ? each.turn : each.seq) < turn)
+		.filter((each) => ("turn" in each ? each.turn : each.seq) < to && groupOf(each) >= from)
 		.sort((a, b) => groupOf(a) - groupOf(b) || late(a) - late(b) || a.seq - b.seq);
 	return toMessages(shown, beside);
 }

@@ -14,6 +14,8 @@ export type TurnEvent =
 			readonly outcome: "completed" | "interrupted" | "stopped";
 			readonly reason?: string;
 	  }
+	/** What was said before is told to the model in short, from this turn on. */
+	| { readonly type: "compacted"; readonly scope: Scope; readonly turn: Seq }
 	/** Something that looks like a secret was taken out of a prompt: it is not recorded, and the model does not see it. */
 	| { readonly type: "prompt_redacted"; readonly scope: Scope }
 	/** The same prompt is open already: its turn goes on, and nothing is paid for twice. */

@@ -8,6 +8,7 @@ import { Outbox } from "./outbox.ts";
 import { messagesIn, TURN, turnsIn } from "./pieces.ts";
 import {
 	assistantMessage,
+	conversationCompacted,
 	messageDelivered,
 	toolFailed,
 	turnCompleted,
@@ -30,7 +31,10 @@ export interface ConversationHost extends FeatureHost {
 export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Feature<ConversationHost> => ({
 	name: "conversation",
 	records: {
-		conversation: [userPrompt, assistantMessage, turnCompleted, turnInterrupted, messageDelivered],
+		conversation: [
+			...[userPrompt, assistantMessage, turnCompleted, turnInterrupted],
+			...[conversationCompacted, messageDelivered],
+		],
 		code: [toolFailed],
 	},
 	projections: [conversation],

@@ -35,6 +35,15 @@ export const turnCompleted = defineRecord("turn_completed", z.object({ turn }));
 /** The turn ended without an answer: a person stopped it, a rewind cut it, or the model failed. */
 export const turnInterrupted = defineRecord("turn_interrupted", z.object({ turn, reason: z.string() }));
 
+/**
+ * What was said and done before the prompt `upTo`, told in short at the beginning of a turn: from that turn on a model is shown this text
+ * in its place.
+ */
+export const conversationCompacted = defineRecord(
+	"conversation_compacted",
+	z.object({ turn, upTo: turn, text: z.string() }),
+);
+
 /** The user has been shown a message that came from the background. */
 export const messageDelivered = defineRecord("message_delivered", z.object({ message: z.int().positive() }));
 
@@ -44,5 +53,6 @@ export const conversationRecords = [
 	toolFailed,
 	turnCompleted,
 	turnInterrupted,
+	conversationCompacted,
 	messageDelivered,
 ] as const;

@@ -15,6 +15,7 @@ import {
 import { lanesOf } from "@reyn/journal/internal";
 import type { BlobStore, Seq } from "@reyn/wal";
 import type { Session } from "../../kernel/session.ts";
+import { compactBefore } from "./compaction.ts";
 import { conversation, messagesBefore, promptText, since, turnLane, turnOf } from "./conversation.ts";
 import { wholeTextsBefore } from "./large-texts.ts";
 import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
@@ -44,6 +45,7 @@ export interface TurnPorts extends Using {
 /** Runs a turn to its end. @throws the signal's reason when it is cancelled, and the model's error; the turn is still open then */
 export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Promise<void> {
 	const lane = new Lane(turnLane(turn), session.scope, ports);
+	await compactBefore(session, turn, lane, ports);
 	const beside = await wholeTextsBefore(session.view.get(conversation), turn, ports.texts);
 	const messages: Message[] = [
 		...messagesBefore(session.view.get(conversation), turn, beside),
