@@ -1,10 +1,22 @@
 /** `write`, `edit` and `remove`: what they are about to do is known, by hashes, before they do it, so that after a crash it can be told whether they did. */
-import { defineTool, type Json, type Reconciled, type Tool, type ToolContext, type Want } from "@reyn/journal";
+import {
+	type BeforeImage,
+	defineTool,
+	fileChangeSchema,
+	type Json,
+	type Keeping,
+	type Reconciled,
+	type Tool,
+	type ToolContext,
+	type Want,
+} from "@reyn/journal";
+import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
 import { maxPathLength, parsePath, placeOf, showPath } from "./root-directory.ts";
 import { showBytes, showCount, splitLines, versionOf } from "./text-file.ts";
+import { assertSize, contentAt } from "./work-files.ts";
 
 /** A text that a file can hold, and that is found in it again. */
 const text = z
@@ -15,11 +27,7 @@ const path = text.min(1).max(maxPathLength).describe("The file, relative to the 
 const version = z.string().describe("The version of the file as `read` has shown it: it has to be that still");
 
 /** What is known before a file is changed. */
-const plannedSchema = z.object({
-	path: z.string(),
-	/** The versions; null: there is no file. */
-	before: z.string().nullable(),
-	after: z.string().nullable(),
+const plannedSchema = fileChangeSchema.extend({
 	/** What the model is told once it is so. */
 	says: z.string(),
 });
@@ -55,7 +63,7 @@ function writeFile(workspace: Workspace): Tool {
 					throw new ToolError("TOOL_CHANGED", `${name} is not there any more; leave "version" out to make it`);
 				if (present !== undefined) assertSeen(name, present, version);
 				const after = textFor(text, present);
-				assertSize(name, after.length, workspace, "would have");
+				assertSize(name, after.length, workspace.maxFileBytes, "would have");
 				const lines = showCount(splitLines(text).length, "line");
 				return {
 					after,
@@ -105,7 +113,7 @@ function editFile(workspace: Workspace): Tool {
 				`"old" is in ${name} ${placesOf(text, old)} times${args.all ? ", which lie over each other" : ""}; give more of what is around it${args.all ? "" : ', or "all"'}`,
 			);
 		// No text has fewer bytes than units; one that is too large is not made.
-		assertSize(name, text.length + places * (now.length - old.length), workspace, "would have");
+		assertSize(name, text.length + places * (now.length - old.length), workspace.maxFileBytes, "would have");
 		const line = (parts[0] ?? "").split("\n").length;
 		const where =
 			places === 1 ? `at line ${showCount(line)}` : `in ${showCount(places, "place")}, from line ${showCount(line)}`;
@@ -119,7 +127,7 @@ function editFile(workspace: Workspace): Tool {
 			async plan(args: z.infer<typeof input>, present) {
 				const { bytes, places, where } = edited(args, present);
 				const name = showPath(args.path);
-				assertSize(name, bytes.length, workspace, "would have");
+				assertSize(name, bytes.length, workspace.maxFileBytes, "would have");
 				// With the version: where the file changes while somebody decides, another place may be meant.
 				const shows = [where, ...linesOf("- ", args.old), ...linesOf("+ ", args.new)];
 				if (present && bytes.equals(present))
@@ -171,31 +179,20 @@ interface Intended {
 
 /** The parts of a tool that changes one file: planned, done and found again by what the file holds. */
 function changing<Args extends { readonly path: string }>(workspace: Workspace, change: Change<Args>) {
-	const presentAt = async (at: string): Promise<Uint8Array | undefined> => {
-		const root = await workspace.root();
-		const found = await root.file(parsePath(at)).catch((error: unknown) => {
-			if (error instanceof ToolError && error.detail.isAbsent) return undefined;
-			throw error;
-		});
-		if (!found) return undefined;
-		try {
-			assertSize(showPath(at), found.bytes, workspace);
-			return await found.handle.readFile();
-		} finally {
-			await found.handle.close();
-		}
-	};
+	const foundAt = async (at: string) => contentAt(await workspace.root(), at, workspace.maxFileBytes);
+	const presentAt = async (at: string): Promise<Uint8Array | undefined> => (await foundAt(at))?.bytes;
 	const versionAt = async (at: string): Promise<string | null> => {
 		const present = await presentAt(at);
 		return present === undefined ? null : versionOf(present);
 	};
-	const prepare = async (args: Args): Promise<Planned> => {
-		const present = await presentAt(args.path);
-		const { after, says } = await change.plan(args, present);
+	const prepare = async (args: Args, { keep }: Keeping = {}): Promise<Planned> => {
+		const found = await foundAt(args.path);
+		const { after, says } = await change.plan(args, found?.bytes);
 		return {
-			path: args.path,
-			before: present === undefined ? null : versionOf(present),
+			path: nameOf(args.path),
+			before: found ? versionOf(found.bytes) : null,
 			after: after === undefined ? null : versionOf(after),
+			...(found && keep && { image: await imageOf(args.path, found, keep) }),
 			says,
 		};
 	};
@@ -205,10 +202,11 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 			const { shows } = await change.plan(args, await presentAt(args.path));
 			return [{ action: "write", ...placeOf(args.path), shows }];
 		},
-		prepare: async (args: Args): Promise<Json> => ({ ...(await prepare(args)) }),
+		prepare: async (args: Args, keeping: Keeping): Promise<Json> => ({ ...(await prepare(args, keeping)) }),
 		async call(args: Args, { signal, prepared, idempotencyKey: token = "" }: ToolContext): Promise<string> {
 			const planned = prepared === undefined ? await prepare(args) : plannedFrom(prepared);
-			if (planned.path !== args.path || change.isOf?.(args, planned.before) === false) throw otherCall(args.path);
+			if (nameOf(planned.path) !== nameOf(args.path) || change.isOf?.(args, planned.before) === false)
+				throw otherCall(args.path);
 			const present = await presentAt(args.path);
 			const found = present === undefined ? null : versionOf(present);
 			if (found === planned.after) return planned.says;
@@ -262,10 +260,25 @@ function assertSeen(name: string, present: Uint8Array, version: string | undefin
 		);
 }
 
-function assertSize(name: string, bytes: number, { maxFileBytes }: Workspace, has = "has"): void {
-	if (bytes <= maxFileBytes) return;
-	const most = showBytes(maxFileBytes);
-	throw new ToolError("TOOL_TOO_LARGE", `${name} ${has} more than ${most}; files above that are not changed`);
+/** A file has one name, however its path is spelt. */
+const nameOf = (path: string): string => parsePath(path).join("/");
+
+/** @throws ToolError `TOOL_UNWRITABLE`: what cannot be kept is not replaced */
+async function imageOf(
+	path: string,
+	{ bytes, mode }: { readonly bytes: Uint8Array; readonly mode: number },
+	keep: NonNullable<Keeping["keep"]>,
+): Promise<BeforeImage> {
+	try {
+		return { ...(await keep(bytes)), mode };
+	} catch (error) {
+		throw new ToolError(
+			"TOOL_UNWRITABLE",
+			`${showPath(path)} is not changed: what it holds could not be kept before (${codeOf(error) ?? String(error)})`,
+			{},
+			{ cause: error },
+		);
+	}
 }
 
 /** What a log says was prepared: it may be a stranger's. */

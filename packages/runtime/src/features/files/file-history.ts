@@ -1,0 +1,126 @@
+/** What tools have changed in files since a moment, and what those held before and hold now. */
+import { type BeforeImage, type FileContent, fileVersion, readImage, type WorkFiles } from "@reyn/journal";
+import type { Scope, Seq } from "@reyn/wal";
+import type { Kernel } from "../../kernel/feature.ts";
+import { IMAGES } from "../../kernel/store.ts";
+import { type FileWrite, fileWrites, isDone, leftBy, newestAfter } from "./file-writes.ts";
+
+export interface FileHistoryOptions {
+	/** The files that tools change. Absent: what they hold now is not known. */
+	readonly files?: WorkFiles | undefined;
+}
+
+/** What was changed since a moment. */
+export interface FilesSince {
+	readonly since: Seq;
+	readonly through: Seq;
+	/** By path. */
+	readonly files: readonly TouchedFile[];
+	/** Tools that may have changed any file and do not say which, such as a shell: what they did is not covered. */
+	readonly uncovered: readonly { readonly name: string; readonly calls: number }[];
+}
+
+/** A file that tools have changed since a moment, or begun to. */
+export interface TouchedFile {
+	readonly path: string;
+	/** What it held at the moment: null: there was none. */
+	readonly version: string | null;
+	readonly image?: BeforeImage;
+	/** Oldest first. */
+	readonly writes: readonly FileWrite[];
+}
+
+/** A file that tools have changed, as it was and as it is. */
+export interface ComparedFile {
+	readonly before: FileContent;
+	readonly now: FileContent;
+	/** Who changed it, oldest first. `inDoubt`: nobody knows whether that was done. */
+	readonly by: readonly { readonly seq: Seq; readonly scope: Scope; readonly lane: string; readonly inDoubt?: true }[];
+	/** When somebody else changed it too: between two of those, or since the last one; `unknown`, where what it holds now is. */
+	readonly others: { readonly between: boolean; readonly since: boolean | "unknown" };
+}
+
+export class FileHistory {
+	readonly #kernel: Kernel;
+	readonly #files: WorkFiles | undefined;
+	readonly #harmless: readonly string[];
+
+	/** @param harmless tools that change no file */
+	constructor(kernel: Kernel, { files }: FileHistoryOptions, harmless: readonly string[]) {
+		this.#kernel = kernel;
+		this.#files = files;
+		this.#harmless = harmless;
+	}
+
+	/**
+	 * What was changed since a seq, on whatever line of history.
+	 *
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
+	 */
+	async since(since: Seq): Promise<FilesSince> {
+		const { timeline } = this.#kernel;
+		await timeline.record(since);
+		const { view } = await timeline.wholeLog.live();
+		const { writes, uncovered } = view.get(fileWrites);
+		const byPath = Map.groupBy([...newestAfter(writes, since)].reverse(), ({ path }) => path);
+		const byName = Map.groupBy(newestAfter(uncovered, since), ({ name }) => name);
+		return {
+			since,
+			through: view.seq,
+			files: [...byPath].map(touched).sort((a, b) => (a.path < b.path ? -1 : 1)),
+			uncovered: [...byName]
+				.filter(([name]) => !this.#harmless.includes(name))
+				.map(([name, calls]) => ({ name, calls: calls.length }))
+				.sort((a, b) => (a.name < b.name ? -1 : 1)),
+		};
+	}
+
+	/** Reads what a file held and holds: the caller takes one after the other, since each may be large. */
+	async compare(file: TouchedFile): Promise<ComparedFile> {
+		const { path, writes } = file;
+		const before = await this.#held(file);
+		const now: FileContent = (await this.#files?.read(path)) ?? { kind: "unknown", why: "no files were given here" };
+		const nextOf = (at: number) => writes[at + 1]?.before ?? null;
+		const last = writes.at(-1);
+		const present = versionIn(now);
+		return {
+			before,
+			now,
+			by: writes.flatMap((write, at) => {
+				const { seq, scope, lane } = write;
+				const next = at < writes.length - 1 ? nextOf(at) : present;
+				const done = next === undefined ? write.outcome === "done" || "in doubt" : isDone(write, next);
+				return done ? [{ seq, scope, lane, ...(done === "in doubt" && { inDoubt: true as const }) }] : [];
+			}),
+			others: {
+				between: writes.some((write, at) => at < writes.length - 1 && !leftBy(write).includes(nextOf(at))),
+				since: present === undefined ? "unknown" : last !== undefined && !leftBy(last).includes(present),
+			},
+		};
+	}
+
+	async #held({ version, image }: TouchedFile): Promise<FileContent> {
+		if (version === null) return { kind: "none" };
+		if (!image) return { kind: "unknown", why: "what it held was not kept" };
+		const bytes = await readImage(image, this.#kernel.blobs(IMAGES));
+		if (!bytes) return { kind: "unknown", why: `its image ${image.sha256} is missing, or has changed` };
+		return { kind: "file", bytes, mode: image.mode };
+	}
+}
+
+function touched([path, writes]: readonly [string, readonly FileWrite[]]): TouchedFile {
+	const { before: version = null, image } = writes[0] ?? {};
+	return { path, version, ...(image && { image }), writes };
+}
+
+/** Undefined: unknown. */
+function versionIn(content: FileContent): string | null | undefined {
+	switch (content.kind) {
+		case "file":
+			return fileVersion(content.bytes);
+		case "none":
+			return null;
+		case "unknown":
+			return undefined;
+	}
+}
