@@ -14,10 +14,17 @@ afterEach(() => project[Symbol.asyncDispose]());
 test("slice", async () => {
 	const model = scripted(({ messages }) =>
 		messages.at(-1)?.role === "user"
-			? [{ name: "edit", args: { path: "./src//parser.ts", old: "Reads", new: "Parses" } }, { name: "write", args: { path: "new.md", text: "new\n" } }]
+			? [
+					{ name: "edit", args: { path: "./src//parser.ts", old: "Reads", new: "Parses" } },
+					{ name: "write", args: { path: "new.md", text: "new\n" } },
+				]
 			: "done",
 	);
-	const { runtime } = await open(project, { model, tools: createFileTools(project.cwd, { writes: true }), files: createWorkFiles(project.cwd) });
+	const { runtime } = await open(project, {
+		model,
+		tools: createFileTools(project.cwd, { writes: true }),
+		files: createWorkFiles(project.cwd),
+	});
 	await runtime.prompt("go");
 	await runtime.idle();
 	const since = await runtime.files.since(0);
