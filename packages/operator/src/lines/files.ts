@@ -1,6 +1,6 @@
 /** What was changed in files, for people. */
 import type { ChangedFile, ChangedFiles } from "../changed-files.ts";
-import { oneLine } from "../text.ts";
+import { asLine, oneLine } from "../text.ts";
 import { scopeText } from "./scope.ts";
 
 export function filesText({ since, files, asBefore, uncovered }: ChangedFiles): readonly string[] {
@@ -29,7 +29,7 @@ function fileText({ path, change, modes, by, others, diff = [], more, why }: Cha
 	return [
 		`${signs[change]} ${oneLine(path, 200)}  ${change === "unknown" ? "touched" : change}${byText(by)}`,
 		...notes.map((note) => `    ${oneLine(note, 300)}`),
-		...diff.map((line) => `    ${oneLine(line.replaceAll("\t", "  "), 200)}`),
+		...diff.map((line) => `    ${asLine(line).slice(0, 200)}`),
 		...(more === undefined ? [] : [`    … (${more} more lines)`]),
 	];
 }

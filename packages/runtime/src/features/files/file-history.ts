@@ -3,7 +3,7 @@ import { type BeforeImage, type FileContent, fileVersion, readImage, type WorkFi
 import type { Scope, Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import { IMAGES } from "../../kernel/store.ts";
-import { type FileWrite, fileWrites, isDone, leftBy, newestAfter } from "./file-writes.ts";
+import { type FileWrite, fileWrites, isDone, leftBy, newestAfter, writesAfter } from "./file-writes.ts";
 
 export interface FileHistoryOptions {
 	/** The files that tools change. Absent: what they hold now is not known. */
@@ -62,7 +62,7 @@ export class FileHistory {
 		await timeline.record(since);
 		const { view } = await timeline.wholeLog.live();
 		const { writes, uncovered } = view.get(fileWrites);
-		const byPath = Map.groupBy([...newestAfter(writes, since)].reverse(), ({ path }) => path);
+		const byPath = Map.groupBy([...writesAfter(writes, since)].reverse(), ({ path }) => path);
 		const byName = Map.groupBy(newestAfter(uncovered, since), ({ name }) => name);
 		return {
 			since,

@@ -25,6 +25,8 @@ const fileWrite = fileChangeSchema.extend({
 	lane: z.string(),
 	/** `open`: it was started, and nobody knows whether it was done. `failed`: it was not done, as far as its step knows. */
 	outcome: z.enum(["open", "done", "failed"]),
+	/** Another try: what it was prepared with is from before the first one. */
+	again: z.literal(true).exactOptional(),
 });
 
 /** A change of a file that was started. */
@@ -67,10 +69,11 @@ interface Writes {
 	readonly writes: List<FileWrite>;
 }
 
-/** Another try of one that is open is the same write: what it was prepared with is from before the first. */
-function begun<S extends Writes>(state: S, first: Seq, write: FileWrite): S {
-	if (state.open[first] !== undefined) return state;
-	return { ...state, open: { ...state.open, [first]: state.writes.length }, writes: state.writes.append(write) };
+/** Where one that is in doubt is tried again, it was not done: its far side, the file, was asked. */
+function begun<S extends Writes>(before: S, first: Seq, write: FileWrite): S {
+	const state = ended(before, first, "failed");
+	const one = first === write.seq ? write : { ...write, again: true as const };
+	return { ...state, open: { ...state.open, [first]: state.writes.length }, writes: state.writes.append(one) };
 }
 
 function ended<S extends Writes>(state: S, started: Seq | undefined, outcome: "done" | "failed"): S {
@@ -90,6 +93,14 @@ export function* newestAfter<Item extends { readonly seq: Seq }>(items: List<Ite
 	}
 }
 
+/**
+ * The writes after a seq, newest first, as far as they say what their file held when they were started: another try that failed does
+ * not, since somebody else may have changed the file after the first.
+ */
+export function* writesAfter(writes: List<FileWrite>, seq: Seq): Generator<FileWrite> {
+	for (const write of newestAfter(writes, seq)) if (!write.again || write.outcome !== "failed") yield write;
+}
+
 /** The names of the images that say what each file held as of these moments. */
 export function imagesAt(writes: List<FileWrite>, moments: readonly Seq[]): readonly string[] {
 	const names = new Set<string>();
@@ -100,7 +111,7 @@ export function imagesAt(writes: List<FileWrite>, moments: readonly Seq[]): read
 		for (const write of first.values()) for (const name of imageNameOf(write)) names.add(name);
 		older.pop();
 	};
-	for (const write of newestAfter(writes, 0)) {
+	for (const write of writesAfter(writes, 0)) {
 		while (older.length > 0 && (older.at(-1) ?? 0) >= write.seq) take();
 		first.set(write.path, write);
 	}
