@@ -15,11 +15,8 @@ export {
 	type BeforeImage,
 	type FileChange,
 	type FileContent,
-	fileChangeOf,
 	fileChangeSchema,
 	fileVersion,
-	imageNameOf,
-	readImage,
 	type WorkFiles,
 } from "./file-change.ts";
 export type { ReadText } from "./hashed-texts.ts";

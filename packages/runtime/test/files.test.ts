@@ -1,7 +1,8 @@
 /** What tools have changed in files: what each held is durable before, is said as of a moment, and is kept as long as one can go there. */
 import { chmod, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileChangeOf, fileVersion, imageNameOf, stepFailed, stepStarted, type Tool } from "@reyn/journal";
+import { fileVersion, stepFailed, stepStarted, type Tool } from "@reyn/journal";
+import { fileChangeOf, imageNameOf } from "@reyn/journal/internal";
 import { View } from "@reyn/snapshot";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
 import type { BlobStore, WalRecord } from "@reyn/wal";
@@ -409,7 +410,11 @@ describe("the state", () => {
 			[1, "failed", undefined],
 			[3, "failed", true],
 		]);
-		expect(imagesAt(view.get(fileWrites).writes, [1, 0]).map((name) => Number(name.slice(3)))).toEqual([1]);
+		const named = () => imagesAt(view.get(fileWrites).writes, [1]).map((name) => Number(name.slice(3)));
+		expect(named()).toEqual([]);
+		// What has failed is prepared anew.
+		for (const each of [start(5, "a", { started: 1 }), outcome(6, 1, "TOOL_CHANGED")]) view = view.apply(each);
+		expect([outcomes().at(-1), named()]).toEqual([[5, "failed", undefined], [5]]);
 	});
 
 	test("takes what another tool is prepared with for no file, and of an older version what it says", () => {

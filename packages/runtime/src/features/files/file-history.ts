@@ -1,5 +1,6 @@
 /** What tools have changed in files since a moment, and what those held before and hold now. */
-import { type BeforeImage, type FileContent, fileVersion, readImage, type WorkFiles } from "@reyn/journal";
+import { type BeforeImage, type FileContent, fileVersion, type WorkFiles } from "@reyn/journal";
+import { readImage } from "@reyn/journal/internal";
 import type { Scope, Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import { IMAGES } from "../../kernel/store.ts";

@@ -1,13 +1,6 @@
 /** Which files the steps of a log have changed, and what each held before: on whatever line of history, since files have none. */
-import {
-	type FileChange,
-	fileChangeOf,
-	fileChangeSchema,
-	imageNameOf,
-	stepCompleted,
-	stepFailed,
-	stepStarted,
-} from "@reyn/journal";
+import { type FileChange, fileChangeSchema, stepCompleted, stepFailed, stepStarted } from "@reyn/journal";
+import { fileChangeOf, imageNameOf } from "@reyn/journal/internal";
 import { defineProjection, List } from "@reyn/snapshot";
 import type { Seq } from "@reyn/wal";
 import { z } from "zod";
@@ -25,7 +18,7 @@ const fileWrite = fileChangeSchema.extend({
 	lane: z.string(),
 	/** `open`: it was started, and nobody knows whether it was done. `failed`: it was not done, as far as its step knows. */
 	outcome: z.enum(["open", "done", "failed"]),
-	/** Another try: what it was prepared with is from before the first one. */
+	/** Another try of one in doubt: what it was prepared with is from before the first. */
 	again: z.literal(true).exactOptional(),
 });
 
@@ -69,10 +62,10 @@ interface Writes {
 	readonly writes: List<FileWrite>;
 }
 
-/** Where one that is in doubt is tried again, it was not done: its far side, the file, was asked. */
+/** Where one that is in doubt is tried again, it was not done: its far side, the file, was asked. One that has failed is prepared anew. */
 function begun<S extends Writes>(before: S, first: Seq, write: FileWrite): S {
 	const state = ended(before, first, "failed");
-	const one = first === write.seq ? write : { ...write, again: true as const };
+	const one = before.open[first] === undefined ? write : { ...write, again: true as const };
 	return { ...state, open: { ...state.open, [first]: state.writes.length }, writes: state.writes.append(one) };
 }
 
@@ -94,8 +87,8 @@ export function* newestAfter<Item extends { readonly seq: Seq }>(items: List<Ite
 }
 
 /**
- * The writes after a seq, newest first, as far as they say what their file held when they were started: another try that failed does
- * not, since somebody else may have changed the file after the first.
+ * The writes after a seq, newest first, as far as they say what their file held when they were started: another try of one in doubt that
+ * failed does not, since somebody else may have changed the file after the first.
  */
 export function* writesAfter(writes: List<FileWrite>, seq: Seq): Generator<FileWrite> {
 	for (const write of newestAfter(writes, seq)) if (!write.again || write.outcome !== "failed") yield write;

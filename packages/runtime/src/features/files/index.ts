@@ -1,5 +1,6 @@
 /** Files: what tools have changed in them, and what they held before, which is kept beside the log. */
-import { fileChangeOf, imageNameOf, spilledResults } from "@reyn/journal";
+import { spilledResults } from "@reyn/journal";
+import { fileChangeOf, imageNameOf } from "@reyn/journal/internal";
 import type { Feature, FeatureHost } from "../../kernel/feature.ts";
 import { IMAGES } from "../../kernel/store.ts";
 import { FileHistory, type FileHistoryOptions } from "./file-history.ts";
