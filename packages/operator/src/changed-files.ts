@@ -2,11 +2,7 @@
 import type { FileContent } from "@reyn/journal";
 import type { ComparedFile, FilesSince, Runtime } from "@reyn/runtime";
 import type { Seq } from "@reyn/wal";
-
-/** Of a longer diff the beginning is given. */
-const MOST_LINES = 200;
-/** Texts in which more lines came and went are too different to be compared: that takes their square. */
-const MOST_CHANGED = 1000;
+import { patchOf } from "./patch.ts";
 
 export interface ChangedFile extends Pick<ComparedFile, "by" | "others"> {
 	readonly path: string;
@@ -54,30 +50,25 @@ async function differenceOf(before: FileContent, now: FileContent): Promise<Diff
 		return { change: "unknown", why: why.join("; ") };
 	}
 	const [was, is] = [before, now].map(bytesOf) as [Uint8Array, Uint8Array];
-	if (before.kind === "none") return now.kind === "none" ? undefined : { change: "made", ...(await patch(was, is)) };
-	if (now.kind === "none") return { change: "removed", ...(await patch(was, is)) };
+	if (before.kind === "none")
+		return now.kind === "none" ? undefined : { change: "made", ...(await comparedIn(was, is)) };
+	if (now.kind === "none") return { change: "removed", ...(await comparedIn(was, is)) };
 	const modes = before.mode === now.mode ? {} : { modes: { before: before.mode, now: now.mode } };
 	const isSame = Buffer.compare(was, is) === 0;
 	if (isSame && !modes.modes) return undefined;
-	return { change: "changed", ...modes, ...(isSame ? {} : await patch(was, is)) };
+	return { change: "changed", ...modes, ...(isSame ? {} : await comparedIn(was, is)) };
 }
 
 const bytesOf = (content: FileContent): Uint8Array => (content.kind === "file" ? content.bytes : new Uint8Array());
 
-async function patch(before: Uint8Array, after: Uint8Array): Promise<Pick<ChangedFile, "diff" | "more" | "why">> {
+async function comparedIn(before: Uint8Array, after: Uint8Array): Promise<Pick<ChangedFile, "diff" | "more" | "why">> {
 	const [was, is] = [textOf(before), textOf(after)];
 	if (was === undefined || is === undefined)
 		return { why: `no text: ${before.length} bytes then, ${after.length} bytes now` };
-	// Late: few verbs compare texts.
-	const { structuredPatch } = await import("diff");
-	const found = structuredPatch("", "", was, is, "", "", { context: 3, maxEditLength: MOST_CHANGED });
+	const found = await patchOf(was, is);
 	if (!found) return { why: `too different: ${linesIn(was)} lines then, ${linesIn(is)} lines now` };
-	const all = found.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
-		`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`,
-		...lines,
-	]);
-	const more = all.length - MOST_LINES;
-	return { diff: all.slice(0, MOST_LINES), ...(more > 0 && { more }) };
+	const { lines: diff, more } = found;
+	return { diff, ...(more > 0 && { more }) };
 }
 
 function textOf(bytes: Uint8Array): string | undefined {
