@@ -335,6 +335,18 @@ describe("gc", () => {
 	});
 });
 
+filesTest("what a killed write has left")("gc takes what a killed write of an image has left", async () => {
+	const { runtime } = await openIt();
+	await turn(runtime, edit("one", "two"));
+	const [name = ""] = await storeAt(project.state).blobs("images").list("");
+	const left = join(project.state, "state/images", "0123456789abcdef.tmp");
+	await writeFile(left, "half");
+	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
+	await expect(stat(left)).rejects.toMatchObject({ code: "ENOENT" });
+	expect(textOf((await fileOf(runtime))?.before)).toBe("one\n");
+	await runtime.close();
+});
+
 describe("the state", () => {
 	const record = (seq: number, kind: string, data: object): WalRecord => ({
 		seq,
