@@ -176,6 +176,20 @@ describe("what a file held", () => {
 		await runtime.close();
 	});
 
+	test("is kept whoever calls the tool: a script, and an agent in it", async () => {
+		const { runtime } = await openIt();
+		const source = `export default async (ctx) => {
+			await ctx.tool("edit", { path: "a.txt", old: "one", new: "two" });
+			await ctx.agent(${JSON.stringify(JSON.stringify([edit("two", "three")]))}, { tools: ["edit"] });
+		};`;
+		const { end } = await runtime.scripts.start({ name: "s.ts", source }, undefined);
+		expect((await end).status).toBe("completed");
+		const found = await fileOf(runtime);
+		expect([textOf(found?.before), textOf(found?.now), found?.by.length]).toEqual(["one\n", "three\n", 2]);
+		expect(await storeAt(project.state).blobs("images").list("")).toHaveLength(2);
+		await runtime.close();
+	});
+
 	test("is not kept where that is not wanted, and that is said", async () => {
 		const { runtime } = await openIt({ images: false });
 		await turn(runtime, edit("one", "two"), write("new.txt", "new\n"));
@@ -338,7 +352,6 @@ describe("gc", () => {
 filesTest("what a killed write has left")("gc takes what a killed write of an image has left", async () => {
 	const { runtime } = await openIt();
 	await turn(runtime, edit("one", "two"));
-	const [name = ""] = await storeAt(project.state).blobs("images").list("");
 	const left = join(project.state, "state/images", "0123456789abcdef.tmp");
 	await writeFile(left, "half");
 	await runtime.gc({ keepDays: 0, keepCheckpoints: 1 });
