@@ -59,6 +59,7 @@ class History {
 	/** All that others have put anywhere. */
 	readonly #foreign = new Set<string>();
 	#dies: "before" | "after" | undefined;
+	#isBeside = false;
 	#made = 0;
 
 	constructor(seed: number, project: Project) {
@@ -94,7 +95,8 @@ class History {
 				}
 				if (dies === "before") throw context.signal.reason;
 				const answer = await tool.call(args, { ...context, signal: new AbortController().signal });
-				await this.#copy();
+				// Beside another one, who has started is not known to be done.
+				if (!this.#isBeside) await this.#copy();
 				if (tool.prepare) {
 					const { path } = args as { path: string };
 					this.#left.set(path, (await this.#tree()).get(path));
@@ -121,7 +123,8 @@ class History {
 
 	async step(): Promise<void> {
 		const kind = this.#random.below(20);
-		if (kind < 11) await this.#turn();
+		if (kind < 8) await this.#turn();
+		else if (kind < 11) await this.#turn(true);
 		else if (kind < 13) await this.#foreignChange();
 		else if (kind < 15) await this.#move();
 		else if (kind < 16) await this.#label();
@@ -131,12 +134,16 @@ class History {
 		await this.#copy();
 	}
 
-	async #turn(): Promise<void> {
+	/** One session works, or two beside each other, which may change the same file. */
+	async #turn(isBeside = false): Promise<void> {
 		const tree = await this.#tree();
-		const calls = Array.from({ length: 1 + this.#random.below(3) }, () => this.#call(tree));
-		const scope = this.#random.pick(sessions);
-		await this.runtime.prompt(JSON.stringify(calls), scope);
+		const calls = () => Array.from({ length: 1 + this.#random.below(3) }, () => this.#call(tree));
+		this.#isBeside = isBeside;
+		const first = this.#random.below(sessions.length);
+		for (const at of isBeside ? [first, first + 1] : [first])
+			await this.runtime.prompt(JSON.stringify(calls()), sessions[at % sessions.length]);
 		await this.runtime.idle();
+		this.#isBeside = false;
 	}
 
 	#call(tree: Tree): { readonly name: string; readonly args: object } {
@@ -190,8 +197,10 @@ class History {
 	}
 
 	async #goOn(): Promise<void> {
+		this.#isBeside = this.runtime.restored().turns.length > 1;
 		this.runtime.resume();
 		await this.runtime.idle();
+		this.#isBeside = false;
 	}
 
 	async #die(): Promise<void> {

@@ -7,7 +7,14 @@ import { View } from "@reyn/snapshot";
 import { createFileTools, createWorkFiles } from "@reyn/tools";
 import type { BlobStore, WalRecord } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { fileWrites, imagesAt } from "../src/features/files/file-writes.ts";
+import {
+	doneIn,
+	type FileWrite,
+	fileWrites,
+	imagesAt,
+	observations,
+	othersIn,
+} from "../src/features/files/file-writes.ts";
 import { mainSession, type Runtime, type RuntimeOptions, type Store } from "../src/index.ts";
 import { eachCut } from "./cut.ts";
 import { filesTest } from "./files-test.ts";
@@ -346,6 +353,49 @@ describe("gc", () => {
 		await runtime.gc(all);
 		expect(await images()).toHaveLength(1);
 		await runtime.close();
+	});
+});
+
+describe("writes of one file that were begun beside each other", () => {
+	const one = (seq: number, before: string, after: string, outcome: FileWrite["outcome"] = "done"): FileWrite => ({
+		...{ path: "a", before, after, seq, scope: mainSession, lane: "l", outcome },
+	});
+	/** Of two that had found the same, the second is refused. */
+	const beside = [one(1, "x", "a"), one(2, "x", "b", "failed"), one(5, "a", "c")];
+
+	test("are nobody else's", () => {
+		expect(othersIn(beside, "c")).toEqual({ between: false, since: false });
+		expect(othersIn([one(1, "x", "a", "failed"), one(2, "x", "b"), one(5, "b", "c")], "c").between).toBe(false);
+		expect(othersIn(beside.slice(0, 2), "a")).toEqual({ between: false, since: false });
+		// It may have been written all the same, where only the flush failed.
+		expect(othersIn(beside.slice(0, 2), "b").since).toBe(false);
+		expect(othersIn(beside.slice(0, 2), "x").since).toBe(true);
+		expect(othersIn([one(1, "x", "a", "failed")], "x")).toEqual({ between: false, since: false });
+		expect(othersIn([one(1, "x", "a", "failed"), one(2, "y", "b")], "b")).toEqual({ between: true, since: false });
+	});
+
+	test("say what the file held, but for one that was prepared before another was made, and failed", () => {
+		const seqs = (...writes: readonly FileWrite[]) => observations(writes).map(({ seq }) => seq);
+		expect(seqs(...beside)).toEqual([1, 5]);
+		expect(seqs(one(1, "x", "a", "failed"), one(2, "x", "b"))).toEqual([1, 2]);
+		expect(seqs(one(1, "x", "a"), one(2, "a", "b", "failed"), one(3, "b", "c", "failed"))).toEqual([1, 2, 3]);
+		expect(seqs(one(1, "x", "a", "open"), { ...one(2, "x", "a", "failed"), again: true })).toEqual([1]);
+		expect(seqs(one(1, "x", "a", "failed"), { ...one(2, "x", "a", "open"), again: true })).toEqual([1, 2]);
+		// Both take it away: the second has found what was there before the first.
+		const gone: FileWrite[] = [1, 2].map((seq) => ({ ...one(seq, "x", ""), after: null }));
+		expect([seqs(...gone), othersIn(gone, null)]).toEqual([[1], { between: false, since: false }]);
+		// A person has changed it before.
+		expect(seqs(one(1, "x", "a"), one(2, "y", "b", "open"), one(3, "z", "c"))).toEqual([1, 2, 3]);
+	});
+
+	test("are done as far as the file tells, and the refused one is not asked", () => {
+		const seqs = (writes: readonly FileWrite[], present: string) =>
+			doneIn(writes, present).map(({ seq, inDoubt }) => (inDoubt ? -seq : seq));
+		expect(seqs(beside, "c")).toEqual([1, 5]);
+		const open = [one(1, "x", "a", "open"), one(2, "x", "b", "failed")];
+		expect([seqs(open, "a"), seqs(open, "x"), seqs(open, "y")]).toEqual([[1], [], [-1]]);
+		expect(seqs([...open, one(5, "a", "c")], "c")).toEqual([1, 5]);
+		expect(seqs([one(1, "x", "x", "open")], "x")).toEqual([]);
 	});
 });
 

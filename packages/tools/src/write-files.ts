@@ -14,6 +14,7 @@ import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
+import { OneAtATime } from "./one-at-a-time.ts";
 import { maxPathLength, parsePath, placeOf, showPath } from "./root-directory.ts";
 import { showBytes, showCount, splitLines, versionOf } from "./text-file.ts";
 import { assertSize, contentAt } from "./work-files.ts";
@@ -34,13 +35,12 @@ const plannedSchema = fileChangeSchema.extend({
 
 type Planned = z.infer<typeof plannedSchema>;
 
-export const writeTools = (workspace: Workspace): readonly Tool[] => [
-	writeFile(workspace),
-	editFile(workspace),
-	removeFile(workspace),
-];
+export function writeTools(workspace: Workspace): readonly Tool[] {
+	const changes = new OneAtATime();
+	return [writeFile, editFile, removeFile].map((toolOf) => toolOf(workspace, changes));
+}
 
-function writeFile(workspace: Workspace): Tool {
+function writeFile(workspace: Workspace, changes: OneAtATime): Tool {
 	const input = z.strictObject({
 		path,
 		text: text.describe("All that the file shall hold"),
@@ -56,7 +56,7 @@ function writeFile(workspace: Workspace): Tool {
 		name: "write",
 		description: "Write a whole text file: a new one, or one that you have read. For a small change take `edit`.",
 		input,
-		...changing(workspace, {
+		...changing(workspace, changes, {
 			async plan({ path, text, version }: z.infer<typeof input>, present) {
 				const name = showPath(path);
 				if (present === undefined && version !== undefined)
@@ -79,7 +79,7 @@ function writeFile(workspace: Workspace): Tool {
 	});
 }
 
-function editFile(workspace: Workspace): Tool {
+function editFile(workspace: Workspace, changes: OneAtATime): Tool {
 	const input = z.strictObject({
 		path,
 		old: text.min(1).describe("The text as it stands there now, with enough around it to be there once"),
@@ -123,7 +123,7 @@ function editFile(workspace: Workspace): Tool {
 		name: "edit",
 		description: "Change a part of a text file: the text `old`, which must stand there once, becomes `new`.",
 		input,
-		...changing(workspace, {
+		...changing(workspace, changes, {
 			async plan(args: z.infer<typeof input>, present) {
 				const { bytes, places, where } = edited(args, present);
 				const name = showPath(args.path);
@@ -142,13 +142,13 @@ function editFile(workspace: Workspace): Tool {
 	});
 }
 
-function removeFile(workspace: Workspace): Tool {
+function removeFile(workspace: Workspace, changes: OneAtATime): Tool {
 	const input = z.strictObject({ path, version });
 	return defineTool({
 		name: "remove",
 		description: "Remove a file that you have read.",
 		input,
-		...changing(workspace, {
+		...changing(workspace, changes, {
 			async plan({ path, version }: z.infer<typeof input>, present) {
 				const name = showPath(path);
 				if (present === undefined) throw new ToolError("TOOL_NOT_FOUND", `no such file: ${name}`);
@@ -177,8 +177,16 @@ interface Intended {
 	readonly shows: readonly string[];
 }
 
-/** The parts of a tool that changes one file: planned, done and found again by what the file holds. */
-function changing<Args extends { readonly path: string }>(workspace: Workspace, change: Change<Args>) {
+/**
+ * The parts of a tool that changes one file: planned, done and found again by what the file holds.
+ *
+ * @param changes those of one file are made one after the other: each looks at what the one before has left
+ */
+function changing<Args extends { readonly path: string }>(
+	workspace: Workspace,
+	changes: OneAtATime,
+	change: Change<Args>,
+) {
 	const foundAt = async (at: string) => contentAt(await workspace.root(), at, workspace.maxFileBytes);
 	const presentAt = async (at: string): Promise<Uint8Array | undefined> => (await foundAt(at))?.bytes;
 	const versionAt = async (at: string): Promise<string | null> => {
@@ -207,20 +215,22 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 			const planned = prepared === undefined ? await prepare(args) : plannedFrom(prepared);
 			if (nameOf(planned.path) !== nameOf(args.path) || change.isOf?.(args, planned.before) === false)
 				throw otherCall(args.path);
-			const present = await presentAt(args.path);
-			const found = present === undefined ? null : versionOf(present);
-			if (found === planned.after) return planned.says;
-			if (found !== planned.before)
-				throw new ToolError(
-					"TOOL_CHANGED",
-					`${showPath(args.path)} has changed meanwhile: read it again, and decide anew; nothing was written`,
-				);
-			const { after } = await change.plan(args, present);
-			if ((after === undefined ? null : versionOf(after)) !== planned.after) throw otherCall(args.path);
-			const root = await workspace.root();
-			signal.throwIfAborted();
-			await root.change(parsePath(args.path), after, { token, isNew: present === undefined });
-			return planned.says;
+			return changes.run(nameOf(planned.path), async () => {
+				const present = await presentAt(args.path);
+				const found = present === undefined ? null : versionOf(present);
+				if (found === planned.after) return planned.says;
+				if (found !== planned.before)
+					throw new ToolError(
+						"TOOL_CHANGED",
+						`${showPath(args.path)} has changed meanwhile: read it again, and decide anew; nothing was written`,
+					);
+				const { after } = await change.plan(args, present);
+				if ((after === undefined ? null : versionOf(after)) !== planned.after) throw otherCall(args.path);
+				const root = await workspace.root();
+				signal.throwIfAborted();
+				await root.change(parsePath(args.path), after, { token, isNew: present === undefined });
+				return planned.says;
+			});
 		},
 		/** What the file holds tells it: as after, it was done; as before, it was not; anything else was somebody else, and nobody knows. */
 		async reconcile(key: string, prepared?: Json): Promise<Reconciled<string>> {

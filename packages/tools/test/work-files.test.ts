@@ -93,6 +93,26 @@ describe("a change", () => {
 		expect(await readFile(join(root, "a.txt"), "utf8")).toBe("one\n");
 	});
 
+	test("beside another one of the same file sees what that has left: of many one is made, and the others are refused", async () => {
+		const tools = createFileTools(root, { writes: true });
+		const edit = tools.find(({ name }) => name === "edit") as Tool;
+		const calls = await Promise.all(
+			Array.from({ length: 20 }, async (_, at) => {
+				const given = { ...args, path: at % 2 ? "a.txt" : "./a.txt", new: `by ${at}` };
+				return { given, prepared: (await edit.prepare?.(given, { signal })) as FileChange };
+			}),
+		);
+		const ends = await Promise.allSettled(
+			calls.map(({ given, prepared }) =>
+				edit.call(given, { signal, prepared: { ...prepared }, idempotencyKey: given.new }),
+			),
+		);
+		expect(ends.map(({ status }) => status).filter((status) => status === "fulfilled")).toHaveLength(1);
+		for (const end of ends) if (end.status === "rejected") expect(end.reason).toMatchObject({ code: "TOOL_CHANGED" });
+		const made = ends.findIndex(({ status }) => status === "fulfilled");
+		expect(await readFile(join(root, "a.txt"), "utf8")).toBe(`by ${made}\n`);
+	});
+
 	test("that cannot be made keeps nothing", async () => {
 		await expect(toolOf("edit").prepare?.({ ...args, old: "three" }, { signal, keep })).rejects.toMatchObject({
 			code: "TOOL_NO_MATCH",

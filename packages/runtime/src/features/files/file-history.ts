@@ -4,7 +4,7 @@ import { readImage } from "@reyn/journal/internal";
 import type { Scope, Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import { IMAGES } from "../../kernel/store.ts";
-import { type FileWrite, fileWrites, isDone, leftBy, newestAfter, writesAfter } from "./file-writes.ts";
+import { doneIn, type FileWrite, fileWrites, type Others, observations, othersIn } from "./file-writes.ts";
 
 export interface FileHistoryOptions {
 	/** The files that tools change. Absent: what they hold now is not known. */
@@ -37,8 +37,7 @@ export interface ComparedFile {
 	readonly now: FileContent;
 	/** Who changed it, oldest first. `inDoubt`: nobody knows whether that was done. */
 	readonly by: readonly { readonly seq: Seq; readonly scope: Scope; readonly lane: string; readonly inDoubt?: true }[];
-	/** When somebody else changed it too: between two of those, or since the last one; `unknown`, where what it holds now is. */
-	readonly others: { readonly between: boolean; readonly since: boolean | "unknown" };
+	readonly others: Others;
 }
 
 export class FileHistory {
@@ -63,12 +62,19 @@ export class FileHistory {
 		await timeline.record(since);
 		const { view } = await timeline.wholeLog.live();
 		const { writes, uncovered } = view.get(fileWrites);
-		const byPath = Map.groupBy([...writesAfter(writes, since)].reverse(), ({ path }) => path);
-		const byName = Map.groupBy(newestAfter(uncovered, since), ({ name }) => name);
+		const isAfter = ({ seq }: { readonly seq: Seq }): boolean => seq > since;
+		const byPath = Map.groupBy([...writes].filter(isAfter), ({ path }) => path);
+		const firsts = observations(writes)
+			.filter(isAfter)
+			.toReversed()
+			.map((write) => [write.path, write] as const);
+		const byName = Map.groupBy([...uncovered].filter(isAfter), ({ name }) => name);
 		return {
 			since,
 			through: view.seq,
-			files: [...byPath].map(touched).sort((a, b) => (a.path < b.path ? -1 : 1)),
+			files: [...new Map(firsts)]
+				.map(([path, first]) => touched(first, byPath.get(path) ?? []))
+				.sort((a, b) => (a.path < b.path ? -1 : 1)),
 			uncovered: [...byName]
 				.filter(([name]) => !this.#harmless.includes(name))
 				.map(([name, calls]) => ({ name, calls: calls.length }))
@@ -81,23 +87,12 @@ export class FileHistory {
 		const { path, writes } = file;
 		const before = await this.#held(file);
 		const now: FileContent = (await this.#files?.read(path)) ?? { kind: "unknown", why: "no files were given here" };
-		const nextOf = (at: number) => writes[at + 1]?.before ?? null;
-		const last = writes.at(-1);
 		const present = versionIn(now);
-		return {
-			before,
-			now,
-			by: writes.flatMap((write, at) => {
-				const { seq, scope, lane } = write;
-				const next = at < writes.length - 1 ? nextOf(at) : present;
-				const done = next === undefined ? write.outcome === "done" || "in doubt" : isDone(write, next);
-				return done ? [{ seq, scope, lane, ...(done === "in doubt" && { inDoubt: true as const }) }] : [];
-			}),
-			others: {
-				between: writes.some((write, at) => at < writes.length - 1 && !leftBy(write).includes(nextOf(at))),
-				since: present === undefined ? "unknown" : last !== undefined && !leftBy(last).includes(present),
-			},
-		};
+		const by = doneIn(writes, present).map(({ seq, scope, lane, inDoubt }) => ({
+			...{ seq, scope, lane },
+			...(inDoubt && { inDoubt }),
+		}));
+		return { before, now, by, others: othersIn(writes, present) };
 	}
 
 	async #held({ version, image }: TouchedFile): Promise<FileContent> {
@@ -109,9 +104,8 @@ export class FileHistory {
 	}
 }
 
-function touched([path, writes]: readonly [string, readonly FileWrite[]]): TouchedFile {
-	const { before: version = null, image } = writes[0] ?? {};
-	return { path, version, ...(image && { image }), writes };
+function touched({ path, before, image }: FileWrite, writes: readonly FileWrite[]): TouchedFile {
+	return { path, version: before, ...(image && { image }), writes };
 }
 
 /** Undefined: unknown. */

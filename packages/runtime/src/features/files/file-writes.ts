@@ -77,48 +77,98 @@ function ended<S extends Writes>(state: S, started: Seq | undefined, outcome: "d
 	return { ...state, open, writes: state.writes.with(at, { ...write, outcome }) };
 }
 
-/** The items after a seq, newest first. */
-export function* newestAfter<Item extends { readonly seq: Seq }>(items: List<Item>, seq: Seq): Generator<Item> {
-	for (let at = items.length - 1; at >= 0; at--) {
-		const item = items.at(at) as Item;
-		if (item.seq <= seq) return;
-		yield item;
-	}
-}
-
 /**
- * The writes after a seq, newest first, as far as they say what their file held when they were started: another try of one in doubt that
- * failed does not, since somebody else may have changed the file after the first.
+ * The writes that say what their file held when they were started, oldest first. Between the look of a write (`prepare`) and its start
+ * another one may have changed the file, so not all do: one that failed says so where it found what was left there, one that was done
+ * unless the other one had done just that. Another try of one in doubt says so if it did not fail.
  */
-export function* writesAfter(writes: List<FileWrite>, seq: Seq): Generator<FileWrite> {
-	for (const write of newestAfter(writes, seq)) if (!write.again || write.outcome !== "failed") yield write;
+export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] {
+	const left = new Map<string, readonly Version[]>();
+	const found: FileWrite[] = [];
+	for (const write of writes) {
+		const { path, before, after, outcome, again } = write;
+		const may = left.get(path);
+		const isLeft = may?.includes(before) ?? true;
+		if (outcome === "failed" ? isLeft && !again : isLeft || !may?.includes(after)) found.push(write);
+		left.set(path, leftBy(write, may));
+	}
+	return found;
 }
 
 /** The names of the images that say what each file held as of these moments. */
-export function imagesAt(writes: List<FileWrite>, moments: readonly Seq[]): readonly string[] {
+export function imagesAt(writes: Iterable<FileWrite>, moments: readonly Seq[]): readonly string[] {
 	const names = new Set<string>();
 	/** The first write of each path after the moment that is looked at. */
 	const first = new Map<string, FileWrite>();
-	const older = moments.toSorted((a, b) => a - b);
+	const left = moments.toSorted((a, b) => a - b);
 	const take = (): void => {
 		for (const write of first.values()) for (const name of imageNameOf(write)) names.add(name);
-		older.pop();
+		left.pop();
 	};
-	for (const write of writesAfter(writes, 0)) {
-		while (older.length > 0 && (older.at(-1) ?? 0) >= write.seq) take();
+	for (const write of observations(writes).toReversed()) {
+		while (left.length > 0 && (left.at(-1) ?? 0) >= write.seq) take();
 		first.set(write.path, write);
 	}
-	while (older.length > 0) take();
+	while (left.length > 0) take();
 	return [...names];
 }
 
-/** What a file may hold once a write is over; one that is not known to be done may have been, or not. */
-export const leftBy = ({ outcome, before, after }: Pick<FileWrite, "outcome" | "before" | "after">) =>
-	outcome === "done" ? [after] : [before, after];
+type Version = FileChange["before"];
 
-/** Was it done? What the file held next tells of one that is open. */
-export function isDone({ outcome, before, after }: FileWrite, next: FileChange["before"]): boolean | "in doubt" {
-	if (outcome !== "open") return outcome === "done";
-	if (next === after) return before !== after;
-	return next === before ? false : "in doubt";
+/** When somebody else has changed a file too. */
+export interface Others {
+	/** Between two writes. */
+	readonly between: boolean;
+	/** Since the last one. */
+	readonly since: boolean | "unknown";
+}
+
+/**
+ * Has somebody else changed a file?
+ *
+ * @param writes of one path, oldest first
+ * @param present the version of the file; undefined: unknown
+ */
+export function othersIn(writes: readonly FileWrite[], present: Version | undefined): Others {
+	let between = false;
+	let may: readonly Version[] | undefined;
+	for (const write of writes) {
+		// One that failed, or was done already, may have been prepared beside another one: what it found says nothing of that.
+		const isLeft = may === undefined || may.includes(write.before) || may.includes(write.after);
+		if (write.outcome !== "failed") between ||= !isLeft;
+		may = leftBy(write, may);
+	}
+	return { between, since: present === undefined ? "unknown" : may !== undefined && !may.includes(present) };
+}
+
+/**
+ * What a file may hold after a write if nobody else has changed it. One that failed may have been done all the same, where only its
+ * flush failed.
+ *
+ * @param may what it may have held before
+ */
+function leftBy({ outcome, before, after }: FileWrite, may: readonly Version[] = [before]): readonly Version[] {
+	switch (outcome) {
+		case "done":
+			return [after];
+		case "open":
+			return [before, after];
+		case "failed":
+			return [...may, after];
+	}
+}
+
+/** The writes of one path that were done, or may have been: of one that is open, what the file held next tells it. */
+export function doneIn(
+	writes: readonly FileWrite[],
+	present: Version | undefined,
+): readonly (FileWrite & { readonly inDoubt?: true })[] {
+	const begun = writes.filter(({ outcome }) => outcome !== "failed");
+	return begun.flatMap((write, at) => {
+		const { outcome, before, after } = write;
+		if (outcome === "done") return [write];
+		const next = at < begun.length - 1 ? begun[at + 1]?.before : present;
+		if (next === after) return before === after ? [] : [write];
+		return next === before ? [] : [{ ...write, inDoubt: true as const }];
+	});
 }
