@@ -34,6 +34,7 @@ const cases: Readonly<Record<string, Case>> = {
 	records: { does: ["-n", "3"], fails: [["-n", "0"], 2] },
 	show: { does: ["@"], fails: [["999"], 3] },
 	diff: { does: ["1", "@"], fails: [["1", "999"], 3] },
+	files: { does: ["@"], fails: [["999"], 3] },
 	rewind: { does: ["1", "--dry-run"], fails: [["1"], 4] },
 	checkout: { does: ["1", "--dry-run"], fails: [["1"], 4] },
 	undo: { does: ["--dry-run"], fails: [[], 4] },

@@ -1,6 +1,7 @@
 /**
  * A model mends a small repository until its failing test passes, over each provider's wire, and is killed at any moment: the files are
- * those of a session that nobody killed, no answer is paid for again, each file is changed once and each command begun once.
+ * those of a session that nobody killed, no answer is paid for again, each file is changed once and each command begun once. What each
+ * file held before is kept: `reyn files` says the same of all.
  */
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -128,6 +129,18 @@ async function treeOf({ cwd }: Place): Promise<Readonly<Record<string, string>>>
 	return Object.fromEntries((await Promise.all(texts)).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** What is said of the files, but for the seqs. */
+async function toldOf({ cwd, state }: Place): Promise<object> {
+	const args = ["--cwd", cwd, "--state", state, "files", "--json"];
+	const { stdout, code } = await startProcess([process.execPath, ...reyn, ...args]).ended;
+	expect(code).toBe(0);
+	const { files, uncovered } = JSON.parse(stdout);
+	return {
+		files: files.map(({ by, ...file }: Said) => ({ ...file, by: by.map(({ seq: _, ...one }: Said) => one) })),
+		uncovered,
+	};
+}
+
 /** The answers of the model that are durable, by what was asked. */
 async function paidIn({ state }: Place): Promise<number> {
 	const text = await readFile(join(state, "state/wal.jsonl"), "utf8").catch(() => "");
@@ -178,11 +191,33 @@ test.each(providers)(`over $model, killed in ${SESSIONS} sessions`, async (provi
 	const tree = await treeOf(whole);
 	expect(tree).toMatchObject({ "sum.js": expect.stringContaining("a + b"), ledger: "first\nsecond\nthird\n" });
 	expect(Object.keys(tree)).toEqual(["ledger", "lib/label.js", "mean.js", "package.json", "sum.js", "test.js"]);
+	const told = await toldOf(whole);
+	const [others, by] = [
+		{ between: false, since: false },
+		[{ scope: { agent: "default", session: "main" }, lane: "turn/2" }],
+	];
+	expect(told).toMatchObject({
+		files: [
+			{ path: "lib/label.js", change: "made", others, by },
+			{ path: "mean.js", change: "changed", others, by },
+			{ path: "old.js", change: "removed", diff: ["@@ -1,1 +1,0 @@", "-// nobody needs this"], others, by },
+			{
+				path: "sum.js",
+				change: "changed",
+				diff: [expect.any(String), expect.stringMatching(/^-.*a - b;$/), expect.stringMatching(/^\+.*a \+ b;$/)],
+				others,
+				by,
+			},
+			{ path: "test.js", change: "changed", others, by },
+		],
+		uncovered: [{ name: "shell", calls: 3 }],
+	});
 	let kills = 0;
 	for (let session = 0; session < SESSIONS; session++) {
 		const place = await newPlace(`${provider.model.replace("/", "-")}-${session}`);
 		kills += await mendKilled(place, provider, wire, random);
 		expect(await treeOf(place)).toEqual(tree);
+		expect(await toldOf(place)).toEqual(told);
 	}
 	console.log(`${provider.model}: ${kills} kills in ${SESSIONS} sessions`);
 	expect(kills).toBeGreaterThan(0);

@@ -2,6 +2,7 @@
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative, sep } from "node:path";
+import type { Model } from "@reyn/journal";
 import { offlineModel } from "@reyn/offline-model";
 import { openRuntime } from "@reyn/runtime";
 import { createFileTools } from "@reyn/tools";
@@ -43,6 +44,7 @@ beforeAll(async () => {
 	await appendFile(join(here.state, "state/wal.jsonl"), '{"v":1,"seq":');
 	await work("run", "-p", "where does a fox sleep?");
 	await talk();
+	await change();
 	await work("gc", "--keep-days", "0", "--keep-checkpoints", "30", "--yes");
 	const entries = await readdir(here.state, { recursive: true, withFileTypes: true });
 	found = entries
@@ -58,6 +60,23 @@ async function talk(): Promise<void> {
 		await runtime.prompt(`hello for the ${n}th time`);
 		await runtime.idle();
 	}
+	await runtime.close();
+}
+
+/** A tool changes a file. */
+async function change(): Promise<void> {
+	const model: Model = {
+		id: "writer",
+		async *generate({ messages }) {
+			const args = { path: "owls.md", old: "mice", new: "voles" };
+			if (messages.at(-1)?.role === "user") yield { type: "toolCall", call: { id: "1", name: "edit", args } };
+			else yield { type: "text", text: "done" };
+			yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+		},
+	};
+	const runtime = await openRuntime({ state: here.state, model, tools: createFileTools(here.cwd, { writes: true }) });
+	await runtime.prompt("they hunt voles");
+	await runtime.idle();
 	await runtime.close();
 }
 
@@ -90,6 +109,7 @@ test.each([
 	"state/kept/roots/*/*.blob",
 	"state/kept/chunks/*.blob",
 	"state/results/*/*.blob",
+	"state/images/*/*.blob",
 	"state/scripts/*/*.blob",
 	"state/plans/*/*.blob",
 	"agents/*/workspace/*",

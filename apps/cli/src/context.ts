@@ -16,7 +16,7 @@ import {
 	stateOrigin,
 	withoutSecrets,
 } from "@reyn/runtime";
-import { createFileTools } from "@reyn/tools";
+import { createFileTools, createWorkFiles, type RootOptions } from "@reyn/tools";
 import { createFetchTool } from "@reyn/tools/fetch";
 import { createShellTool } from "@reyn/tools/shell";
 import { codeOf } from "@reyn/wal";
@@ -216,20 +216,21 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	const trace = process.env.REYN_MODEL_TRACE;
 	const permissions = permissionsOf(config, globals.mode);
 	const { closed } = rootOptionsOf(globals, state);
-	const files = createFileTools(globals.cwd, {
+	const root: RootOptions = {
 		...rootOptionsOf(globals, state),
 		isClosed: (path) => isUnreadable(permissions.rules ?? [], path),
-		writes: permissions.mode !== "read-only",
-	});
+	};
+	const fileTools = createFileTools(globals.cwd, { ...root, writes: permissions.mode !== "read-only" });
 	const records = layoutOf(state).commands;
 	const shell = createShellTool(globals.cwd, { records, env: withoutSecrets(process.env), closed });
 	// What is always denied would be paid for, and asked for in vain.
-	const tools = permissions.mode === "read-only" ? files : [...files, shell, createFetchTool()];
+	const tools = permissions.mode === "read-only" ? fileTools : [...fileTools, shell, createFetchTool()];
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),
 		model: trace ? tracedModel(model, trace) : model,
 		tools,
+		files: createWorkFiles(globals.cwd, root),
 		instructions: async () => instructionsText(await told(globals)),
 		skills: [digestSkill(tools, layoutOf(state).workspace(mainSession))],
 		redact: redactSecrets(process.env),

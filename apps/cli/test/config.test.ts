@@ -43,6 +43,10 @@ test.each([
 		"scripts:\n  isolate: false",
 		/^reyn.yaml:2:12: scripts.isolate: a file that lies in a directory can switch this on, and not off/,
 	],
+	[
+		"files:\n  images: true",
+		/^reyn.yaml:2:11: files.images: a file that lies in a directory does not decide what is kept/,
+	],
 	["permissions:\n  mode: edits", /^reyn.yaml:2:9: permissions.mode: a file that lies in a directory allows nothing/],
 	[
 		"permissions:\n  rules:\n    - deny: read\n    - allow: read",
@@ -163,6 +167,7 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 		{ default: "retry", per_skill: { digest: "skip" } },
 	],
 	"scripts.isolate": [true, (config) => runtimeOptionsOf(config).isolate, true],
+	"files.images": [false, (config) => runtimeOptionsOf(config).images, false],
 	"permissions.mode": ["read-only", (config) => permissionsOf(config).mode, "read-only"],
 	"permissions.rules": [
 		[

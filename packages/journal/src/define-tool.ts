@@ -1,13 +1,13 @@
 /** Defines a tool by one zod schema, which both checks the arguments and is shown to the model. */
 import { z } from "zod";
 import { JournalError } from "./errors.ts";
-import type { Json, Tool, ToolAnswer, ToolContext, Want } from "./ports.ts";
+import type { Json, Keeping, Tool, ToolAnswer, ToolContext, Want } from "./ports.ts";
 
 export interface ToolDefinition<Args> extends Omit<Tool, "parameters" | "wants" | "prepare" | "call"> {
 	/** The schema of the arguments, an object. The functions get its output. It must not be asynchronous. */
 	readonly input: z.ZodType<Args>;
 	wants?(args: Args, context: Pick<ToolContext, "signal">): Promise<readonly Want[]>;
-	prepare?(args: Args, context: Pick<ToolContext, "signal">): Promise<Json>;
+	prepare?(args: Args, context: Pick<ToolContext, "signal"> & Keeping): Promise<Json>;
 	call(args: Args, context: ToolContext): Promise<string | ToolAnswer>;
 }
 

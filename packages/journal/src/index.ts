@@ -11,6 +11,14 @@ export {
 	type Reason,
 	ReplayDivergenceError,
 } from "./errors.ts";
+export {
+	type BeforeImage,
+	type FileChange,
+	type FileContent,
+	fileChangeSchema,
+	fileVersion,
+	type WorkFiles,
+} from "./file-change.ts";
 export type { ReadText } from "./hashed-texts.ts";
 export { type JournalState, journal, recall } from "./journal.ts";
 export { fingerprint } from "./key.ts";
@@ -25,6 +33,7 @@ export type {
 	Echo,
 	FinishReason,
 	Json,
+	Keeping,
 	Message,
 	Model,
 	ModelPart,

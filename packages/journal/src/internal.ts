@@ -3,6 +3,7 @@
 export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
 export { endedBy } from "./failure.ts";
+export { fileChangeOf, imageNameOf, readImage } from "./file-change.ts";
 export { hashedTexts } from "./hashed-texts.ts";
 export { startOf } from "./idempotency-key.ts";
 export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";

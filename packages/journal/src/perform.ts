@@ -17,6 +17,7 @@ import {
 import { callKey, type FailedTry, type From, type Identity, innerLane, type Recall } from "./entry.ts";
 import { asError, isFinal, isRetryable, issuesOf, JournalError, type Reason, readable, reasonOf } from "./errors.ts";
 import { failureOf, isFailureOfCall, isStop, recalledAs, thrownAs } from "./failure.ts";
+import { keepImage } from "./file-change.ts";
 import { keyOf } from "./idempotency-key.ts";
 import type { Lane } from "./lane.ts";
 import { rankOf, type Ticket } from "./order.ts";
@@ -31,7 +32,7 @@ import {
 	type Verdict,
 	waitingFor,
 } from "./permit.ts";
-import type { Usage } from "./ports.ts";
+import type { Keeping, Usage } from "./ports.ts";
 import { assertPreparable, assertPurity, leavesOutcome, startsDurably } from "./purity.ts";
 import { stepCompleted, stepFailed, stepStarted, usageSchema } from "./records.ts";
 import { Stopper } from "./refusals.ts";
@@ -331,7 +332,10 @@ class Performance<T> implements Asked<T> {
 		if (startsDurably(this.#id.purity)) {
 			if (this.#step.prepare && prepared === undefined) {
 				try {
-					prepared = toJson(await this.#step.prepare({ signal: this.#using.signal, attempt }), this.#redact).json;
+					prepared = toJson(
+						await this.#step.prepare({ signal: this.#using.signal, attempt, ...this.#keeping }),
+						this.#redact,
+					).json;
 				} catch (thrown) {
 					return this.#thrown(thrown, next);
 				}
@@ -788,6 +792,11 @@ class Performance<T> implements Asked<T> {
 	#tell(event: Untold): void {
 		const { lane, kind, name, place } = this.#id;
 		this.#using.observe?.({ lane, kind, name, ...(place ? { at: place.at, label: place.label } : {}), ...event });
+	}
+
+	get #keeping(): Keeping {
+		const { images } = this.#using;
+		return images ? { keep: (bytes) => keepImage(bytes, images) } : {};
 	}
 
 	/** The record fields `after` and `within`: the largest place told when this step was asked for, and when the outer call was. */

@@ -1,4 +1,5 @@
 /** The ports that an embedder fills: a language model, the tools it may call, and where those tools come from. */
+import type { BeforeImage } from "./file-change.ts";
 import type { Purity } from "./purity.ts";
 import type { RetryPolicy } from "./retry.ts";
 import type { InDoubt, Reconciled } from "./step.ts";
@@ -98,7 +99,7 @@ export interface Tool extends ToolSpec {
 	 * For an effect: finds out what has to be known before it is made. The result is durable with the start of the call, and is given
 	 * to `call` and `reconcile`. A call in doubt is not prepared again.
 	 */
-	prepare?(args: unknown, context: Pick<ToolContext, "signal">): Promise<Json>;
+	prepare?(args: unknown, context: Pick<ToolContext, "signal"> & Keeping): Promise<Json>;
 	/** Answers with the text that the model sees. Throws an error whose message a person understands. */
 	call(args: unknown, context: ToolContext): Promise<string | ToolAnswer>;
 	/** Asks the far side what became of a call in doubt: started, and its outcome unknown. */
@@ -141,6 +142,15 @@ export interface ToolContext {
 	readonly idempotencyKey?: string;
 	/** The recorded result of `prepare`. */
 	readonly prepared?: Json;
+}
+
+/** For an effect that replaces something: keeps what is there, before it is gone. */
+export interface Keeping {
+	/**
+	 * Keeps bytes beside the log, as they are: no secret is taken out. They are durable when it resolves; give what it gives back as the
+	 * `image` of a {@link FileChange}, since `gc` removes what no record names. Absent: nothing is kept.
+	 */
+	readonly keep?: (bytes: Uint8Array) => Promise<Omit<BeforeImage, "mode">>;
 }
 
 /** A source whose tools may come and go while it is open, such as a server. */

@@ -4,7 +4,7 @@ import type { Identity, Recall, RecordedStep } from "./entry.ts";
 import type { Lane } from "./lane.ts";
 import type { Order } from "./order.ts";
 import type { GatedCall, Verdict } from "./permit.ts";
-import type { Usage, Want } from "./ports.ts";
+import type { Keeping, Usage, Want } from "./ports.ts";
 import type { Purity } from "./purity.ts";
 import type { ModelPolicy, RetryPolicy } from "./retry.ts";
 
@@ -28,7 +28,7 @@ export interface Step<T> {
 	 * Finds out what has to be known before an effect is made: a hash of what it replaces, the id of a request. The result is JSON, and
 	 * durable with the start of the try. A try that follows one in doubt gets the result of that one.
 	 */
-	prepare?(context: Pick<StepContext, "signal" | "attempt">): Promise<unknown>;
+	prepare?(context: Pick<StepContext, "signal" | "attempt"> & Keeping): Promise<unknown>;
 	/**
 	 * Asks the far side what became of an earlier try. It is asked before any policy, and after a timeout. When it rejects, it is tried
 	 * again as `retry` says; after that the call stays in doubt and is not made: `CALL_IN_DOUBT`.
@@ -137,6 +137,8 @@ export interface Using {
 	observe?(event: StepEvent): void;
 	/** Where results above 32 KiB go. Absent: into their records, which hold up to 8 MiB. */
 	readonly results?: BlobStore | undefined;
+	/** Where before-images go: what effects replace. Absent: nothing is kept. */
+	readonly images?: BlobStore | undefined;
 	/** Takes secrets out of a text before it is recorded. The run goes on with the redacted text, as every replay will. */
 	redact?(text: string): string;
 	readonly clock?: Clock | undefined;

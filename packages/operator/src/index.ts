@@ -12,6 +12,7 @@ export { answersText, askerText, questionLines } from "./lines/question.ts";
 export { scopeText, sessionText } from "./lines/scope.ts";
 export { scriptEndLines, scriptEventLines, scriptResultText, scriptViewLines } from "./lines/script.ts";
 export { isOptional, type Param, type Params, typedName } from "./param.ts";
+export { type Patch, patchOf } from "./patch.ts";
 export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
 export type { Say } from "./say.ts";
 export { reportState, type StateReport } from "./state-report.ts";

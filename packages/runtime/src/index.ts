@@ -40,6 +40,8 @@ export {
 	turnInterrupted,
 	userPrompt,
 } from "./features/conversation/records.ts";
+export type { ComparedFile, FileHistory, FilesSince, TouchedFile } from "./features/files/file-history.ts";
+export type { FileWrite } from "./features/files/file-writes.ts";
 export { allRecords, facets } from "./features/index.ts";
 export {
 	isUnreadable,

@@ -1,5 +1,5 @@
 /** The runtime, the main class of this package: one log, its timeline, and sessions with turns, plans, skills and scripts. */
-import type { Model, ModelPolicy } from "@reyn/journal";
+import type { Model, ModelPolicy, WorkFiles } from "@reyn/journal";
 import { openRuns } from "@reyn/journal/internal";
 import { scriptRuns } from "@reyn/journal/script";
 import { findPlan, inFlight, type PlanLimits, type PlanRun, planRuns } from "@reyn/plan";
@@ -26,6 +26,7 @@ import {
 import type { BackgroundMessage } from "./features/conversation/events.ts";
 import { undeliveredIn } from "./features/conversation/pieces.ts";
 import { INSTRUCTIONS } from "./features/conversation/turn.ts";
+import type { FileHistory } from "./features/files/file-history.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 import { planWork } from "./features/plan/pieces.ts";
@@ -62,6 +63,10 @@ export interface RuntimeOptions {
 	readonly instructions?: AgentOptions["instructions"];
 	/** Agents that differ from these options, by name: each has the options given here, and the rest as above. */
 	readonly agents?: Readonly<Record<string, Partial<AgentOptions>>>;
+	/** The files that tools change, so that it can be said what they hold now: `createWorkFiles` of `@reyn/tools`. Default: that is unknown. */
+	readonly files?: WorkFiles;
+	/** Keep what a file held before a tool changes it, as long as one can go back to before: see `files` of a runtime. Default: true. */
+	readonly images?: boolean;
 	/** Kinds of work of your own, beside conversations, plans, skills and scripts. */
 	readonly features?: readonly Feature[];
 	readonly skills?: readonly Skill[];
@@ -206,6 +211,8 @@ export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptio
 export class Runtime implements AsyncDisposable {
 	/** Script runs: start, resume, preview and verify them. */
 	readonly scripts: Scripts;
+	/** What tools have changed in files, and what those held before. */
+	readonly files: FileHistory;
 	readonly #kernel: OpenKernel;
 	readonly #builtIn: BuiltIn;
 
@@ -214,6 +221,7 @@ export class Runtime implements AsyncDisposable {
 		this.#kernel = kernel;
 		this.#builtIn = builtIn;
 		this.scripts = kernel.hostOf(builtIn.script).scripts;
+		this.files = kernel.hostOf(builtIn.files).history;
 	}
 
 	get wal(): Wal {

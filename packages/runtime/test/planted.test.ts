@@ -45,7 +45,7 @@ const users: readonly (readonly [at: RegExp, does: readonly string[]])[] = [
 	[/^own$/, ["trust"]],
 	[/^state\/wal\.lock$/, ["trust", "resume", "run", "gc", "repair --apply"]],
 	[
-		/^(runs|agents|agents\/default|agents\/default\/state(\/plans)?|state\/(results|scripts|plans|kept|snapshots))$/,
+		/^(runs|agents|agents\/default|agents\/default\/state(\/plans)?|state\/(results|images|scripts|plans|kept|snapshots))$/,
 		ofRuntime,
 	],
 	[/^state\/snapshots\/roots(\/.*)?$/, ofRuntime],
@@ -58,7 +58,7 @@ const users: readonly (readonly [at: RegExp, does: readonly string[]])[] = [
 	[/^state\/scripts\/\w+(\/|$)/, ["script verify"]],
 	[/^state\/(scripts|plans)\/\w+$/, ["gc"]],
 	[/^agents\/default\/state\/plans\/p\d+$/, ["gc"]],
-	[/^state\/results\/\w+$/, ["gc"]],
+	[/^state\/(results|images)\/\w+$/, ["gc"]],
 ];
 
 test("all was tried, and everything ended", () => {

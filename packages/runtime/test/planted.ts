@@ -65,7 +65,7 @@ const opened = async (state: string, how: { readOnly?: boolean; isHeld?: boolean
 	return (await open({ cwd: state, state } as Project, { model: model(isHeld), tools: [till()], readOnly })).runtime;
 };
 
-/** All kinds of files that a state can have: segments, a base, snapshots, what is kept, results, a script run and a plan. */
+/** All kinds of files that a state can have: segments, a base, snapshots, what is kept, results, an image, a script run and a plan. */
 async function makeState(state: string): Promise<string> {
 	const isHeld = true;
 	let runtime = await opened(state, { isHeld });
@@ -100,6 +100,9 @@ async function makeState(state: string): Promise<string> {
 	// Of a log as short as this no index is stored; one that is none is looked at all the same.
 	mkdirSync(join(state, "state/snapshots/index"), { mode: 0o700 });
 	writeFileSync(join(state, "state/snapshots/index", `${"0".repeat(20)}.blob`), "none", { mode: 0o600 });
+	// No tool has changed a file here; an image that nothing names is looked at all the same.
+	mkdirSync(join(state, "state/images/ab"), { recursive: true, mode: 0o700 });
+	writeFileSync(join(state, "state/images/ab", `${"ab".repeat(32)}.blob`), "none", { mode: 0o600 });
 	return run;
 }
 

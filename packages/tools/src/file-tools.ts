@@ -6,10 +6,11 @@ import { listFiles } from "./list-files.ts";
 import { readFile } from "./read-file.ts";
 import { openRoot, type RootDirectory, type RootOptions } from "./root-directory.ts";
 import { searchFiles } from "./search-files.ts";
+import { MAX_FILE_BYTES } from "./work-files.ts";
 import { writeTools } from "./write-files.ts";
 
 export interface FileToolOptions extends RootOptions {
-	/** Files above this size are named but not read or searched. Default 1 MB. */
+	/** Files above this size are named but not read, searched or changed. Default 1 MB. */
 	readonly maxFileBytes?: number;
 	/** A walk stops after this many files and directories and says so. Default 20,000. */
 	readonly maxFiles?: number;
@@ -39,7 +40,7 @@ export const defaultLimits: Limits = {
  * follow no symbolic link.
  */
 export function createFileTools(root: string, options: FileToolOptions = {}): readonly Tool[] {
-	const { maxFileBytes = 1_000_000, maxFiles = defaultLimits.maxFiles, writes = false } = options;
+	const { maxFileBytes = MAX_FILE_BYTES, maxFiles = defaultLimits.maxFiles, writes = false } = options;
 	return fileToolsOver({
 		...{ maxFileBytes, writes },
 		root: () => openRoot(root, options),

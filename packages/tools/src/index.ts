@@ -4,3 +4,4 @@ export { createFileTools, type FileToolOptions } from "./file-tools.ts";
 export { type DirectoryInstructions, instructionsIn } from "./instructions.ts";
 export type { RootOptions } from "./root-directory.ts";
 export { topicsOf } from "./topics.ts";
+export { createWorkFiles, type WorkFilesOptions } from "./work-files.ts";

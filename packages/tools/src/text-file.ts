@@ -1,5 +1,5 @@
 /** The text of one open file, and how texts, sizes and counts are shown. */
-import { createHash } from "node:crypto";
+import { fileVersion } from "@reyn/journal";
 import type { OpenFile } from "./root-directory.ts";
 
 export type TextFile =
@@ -32,7 +32,7 @@ export async function readText(
 }
 
 /** A file, by its content: `read` shows it, and who replaces a file has to name it. */
-export const versionOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex").slice(0, 16);
+export const versionOf = fileVersion;
 
 /** The lines of a text, without their ends; a final newline opens no further line. */
 export function splitLines(text: string): readonly string[] {

@@ -1,10 +1,23 @@
 /** `write`, `edit` and `remove`: what they are about to do is known, by hashes, before they do it, so that after a crash it can be told whether they did. */
-import { defineTool, type Json, type Reconciled, type Tool, type ToolContext, type Want } from "@reyn/journal";
+import {
+	type BeforeImage,
+	defineTool,
+	fileChangeSchema,
+	type Json,
+	type Keeping,
+	type Reconciled,
+	type Tool,
+	type ToolContext,
+	type Want,
+} from "@reyn/journal";
+import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import { ToolError } from "./errors.ts";
 import type { Workspace } from "./file-tools.ts";
+import { OneAtATime } from "./one-at-a-time.ts";
 import { maxPathLength, parsePath, placeOf, showPath } from "./root-directory.ts";
 import { showBytes, showCount, splitLines, versionOf } from "./text-file.ts";
+import { assertSize, contentAt } from "./work-files.ts";
 
 /** A text that a file can hold, and that is found in it again. */
 const text = z
@@ -15,24 +28,19 @@ const path = text.min(1).max(maxPathLength).describe("The file, relative to the 
 const version = z.string().describe("The version of the file as `read` has shown it: it has to be that still");
 
 /** What is known before a file is changed. */
-const plannedSchema = z.object({
-	path: z.string(),
-	/** The versions; null: there is no file. */
-	before: z.string().nullable(),
-	after: z.string().nullable(),
+const plannedSchema = fileChangeSchema.extend({
 	/** What the model is told once it is so. */
 	says: z.string(),
 });
 
 type Planned = z.infer<typeof plannedSchema>;
 
-export const writeTools = (workspace: Workspace): readonly Tool[] => [
-	writeFile(workspace),
-	editFile(workspace),
-	removeFile(workspace),
-];
+export function writeTools(workspace: Workspace): readonly Tool[] {
+	const changes = new OneAtATime();
+	return [writeFile, editFile, removeFile].map((toolOf) => toolOf(workspace, changes));
+}
 
-function writeFile(workspace: Workspace): Tool {
+function writeFile(workspace: Workspace, changes: OneAtATime): Tool {
 	const input = z.strictObject({
 		path,
 		text: text.describe("All that the file shall hold"),
@@ -48,14 +56,14 @@ function writeFile(workspace: Workspace): Tool {
 		name: "write",
 		description: "Write a whole text file: a new one, or one that you have read. For a small change take `edit`.",
 		input,
-		...changing(workspace, {
+		...changing(workspace, changes, {
 			async plan({ path, text, version }: z.infer<typeof input>, present) {
 				const name = showPath(path);
 				if (present === undefined && version !== undefined)
 					throw new ToolError("TOOL_CHANGED", `${name} is not there any more; leave "version" out to make it`);
 				if (present !== undefined) assertSeen(name, present, version);
 				const after = textFor(text, present);
-				assertSize(name, after.length, workspace, "would have");
+				assertSize(name, after.length, workspace.maxFileBytes, "would have");
 				const lines = showCount(splitLines(text).length, "line");
 				return {
 					after,
@@ -71,7 +79,7 @@ function writeFile(workspace: Workspace): Tool {
 	});
 }
 
-function editFile(workspace: Workspace): Tool {
+function editFile(workspace: Workspace, changes: OneAtATime): Tool {
 	const input = z.strictObject({
 		path,
 		old: text.min(1).describe("The text as it stands there now, with enough around it to be there once"),
@@ -105,7 +113,7 @@ function editFile(workspace: Workspace): Tool {
 				`"old" is in ${name} ${placesOf(text, old)} times${args.all ? ", which lie over each other" : ""}; give more of what is around it${args.all ? "" : ', or "all"'}`,
 			);
 		// No text has fewer bytes than units; one that is too large is not made.
-		assertSize(name, text.length + places * (now.length - old.length), workspace, "would have");
+		assertSize(name, text.length + places * (now.length - old.length), workspace.maxFileBytes, "would have");
 		const line = (parts[0] ?? "").split("\n").length;
 		const where =
 			places === 1 ? `at line ${showCount(line)}` : `in ${showCount(places, "place")}, from line ${showCount(line)}`;
@@ -115,11 +123,11 @@ function editFile(workspace: Workspace): Tool {
 		name: "edit",
 		description: "Change a part of a text file: the text `old`, which must stand there once, becomes `new`.",
 		input,
-		...changing(workspace, {
+		...changing(workspace, changes, {
 			async plan(args: z.infer<typeof input>, present) {
 				const { bytes, places, where } = edited(args, present);
 				const name = showPath(args.path);
-				assertSize(name, bytes.length, workspace, "would have");
+				assertSize(name, bytes.length, workspace.maxFileBytes, "would have");
 				// With the version: where the file changes while somebody decides, another place may be meant.
 				const shows = [where, ...linesOf("- ", args.old), ...linesOf("+ ", args.new)];
 				if (present && bytes.equals(present))
@@ -134,13 +142,13 @@ function editFile(workspace: Workspace): Tool {
 	});
 }
 
-function removeFile(workspace: Workspace): Tool {
+function removeFile(workspace: Workspace, changes: OneAtATime): Tool {
 	const input = z.strictObject({ path, version });
 	return defineTool({
 		name: "remove",
 		description: "Remove a file that you have read.",
 		input,
-		...changing(workspace, {
+		...changing(workspace, changes, {
 			async plan({ path, version }: z.infer<typeof input>, present) {
 				const name = showPath(path);
 				if (present === undefined) throw new ToolError("TOOL_NOT_FOUND", `no such file: ${name}`);
@@ -169,33 +177,30 @@ interface Intended {
 	readonly shows: readonly string[];
 }
 
-/** The parts of a tool that changes one file: planned, done and found again by what the file holds. */
-function changing<Args extends { readonly path: string }>(workspace: Workspace, change: Change<Args>) {
-	const presentAt = async (at: string): Promise<Uint8Array | undefined> => {
-		const root = await workspace.root();
-		const found = await root.file(parsePath(at)).catch((error: unknown) => {
-			if (error instanceof ToolError && error.detail.isAbsent) return undefined;
-			throw error;
-		});
-		if (!found) return undefined;
-		try {
-			assertSize(showPath(at), found.bytes, workspace);
-			return await found.handle.readFile();
-		} finally {
-			await found.handle.close();
-		}
-	};
+/**
+ * The parts of a tool that changes one file: planned, done and found again by what the file holds.
+ *
+ * @param changes those of one file are made one after the other: each looks at what the one before has left
+ */
+function changing<Args extends { readonly path: string }>(
+	workspace: Workspace,
+	changes: OneAtATime,
+	change: Change<Args>,
+) {
+	const foundAt = async (at: string) => contentAt(await workspace.root(), at, workspace.maxFileBytes);
+	const presentAt = async (at: string): Promise<Uint8Array | undefined> => (await foundAt(at))?.bytes;
 	const versionAt = async (at: string): Promise<string | null> => {
 		const present = await presentAt(at);
 		return present === undefined ? null : versionOf(present);
 	};
-	const prepare = async (args: Args): Promise<Planned> => {
-		const present = await presentAt(args.path);
-		const { after, says } = await change.plan(args, present);
+	const prepare = async (args: Args, { keep }: Keeping = {}): Promise<Planned> => {
+		const found = await foundAt(args.path);
+		const { after, says } = await change.plan(args, found?.bytes);
 		return {
-			path: args.path,
-			before: present === undefined ? null : versionOf(present),
+			path: nameOf(args.path),
+			before: found ? versionOf(found.bytes) : null,
 			after: after === undefined ? null : versionOf(after),
+			...(found && keep && { image: await imageOf(args.path, found, keep) }),
 			says,
 		};
 	};
@@ -205,24 +210,27 @@ function changing<Args extends { readonly path: string }>(workspace: Workspace, 
 			const { shows } = await change.plan(args, await presentAt(args.path));
 			return [{ action: "write", ...placeOf(args.path), shows }];
 		},
-		prepare: async (args: Args): Promise<Json> => ({ ...(await prepare(args)) }),
+		prepare: async (args: Args, keeping: Keeping): Promise<Json> => ({ ...(await prepare(args, keeping)) }),
 		async call(args: Args, { signal, prepared, idempotencyKey: token = "" }: ToolContext): Promise<string> {
 			const planned = prepared === undefined ? await prepare(args) : plannedFrom(prepared);
-			if (planned.path !== args.path || change.isOf?.(args, planned.before) === false) throw otherCall(args.path);
-			const present = await presentAt(args.path);
-			const found = present === undefined ? null : versionOf(present);
-			if (found === planned.after) return planned.says;
-			if (found !== planned.before)
-				throw new ToolError(
-					"TOOL_CHANGED",
-					`${showPath(args.path)} has changed meanwhile: read it again, and decide anew; nothing was written`,
-				);
-			const { after } = await change.plan(args, present);
-			if ((after === undefined ? null : versionOf(after)) !== planned.after) throw otherCall(args.path);
-			const root = await workspace.root();
-			signal.throwIfAborted();
-			await root.change(parsePath(args.path), after, { token, isNew: present === undefined });
-			return planned.says;
+			if (nameOf(planned.path) !== nameOf(args.path) || change.isOf?.(args, planned.before) === false)
+				throw otherCall(args.path);
+			return changes.run(nameOf(planned.path), async () => {
+				const present = await presentAt(args.path);
+				const found = present === undefined ? null : versionOf(present);
+				if (found === planned.after) return planned.says;
+				if (found !== planned.before)
+					throw new ToolError(
+						"TOOL_CHANGED",
+						`${showPath(args.path)} has changed meanwhile: read it again, and decide anew; nothing was written`,
+					);
+				const { after } = await change.plan(args, present);
+				if ((after === undefined ? null : versionOf(after)) !== planned.after) throw otherCall(args.path);
+				const root = await workspace.root();
+				signal.throwIfAborted();
+				await root.change(parsePath(args.path), after, { token, isNew: present === undefined });
+				return planned.says;
+			});
 		},
 		/** What the file holds tells it: as after, it was done; as before, it was not; anything else was somebody else, and nobody knows. */
 		async reconcile(key: string, prepared?: Json): Promise<Reconciled<string>> {
@@ -262,10 +270,25 @@ function assertSeen(name: string, present: Uint8Array, version: string | undefin
 		);
 }
 
-function assertSize(name: string, bytes: number, { maxFileBytes }: Workspace, has = "has"): void {
-	if (bytes <= maxFileBytes) return;
-	const most = showBytes(maxFileBytes);
-	throw new ToolError("TOOL_TOO_LARGE", `${name} ${has} more than ${most}; files above that are not changed`);
+/** A file has one name, however its path is spelt. */
+const nameOf = (path: string): string => parsePath(path).join("/");
+
+/** @throws ToolError `TOOL_UNWRITABLE`: what cannot be kept is not replaced */
+async function imageOf(
+	path: string,
+	{ bytes, mode }: { readonly bytes: Uint8Array; readonly mode: number },
+	keep: NonNullable<Keeping["keep"]>,
+): Promise<BeforeImage> {
+	try {
+		return { ...(await keep(bytes)), mode };
+	} catch (error) {
+		throw new ToolError(
+			"TOOL_UNWRITABLE",
+			`${showPath(path)} is not changed: what it holds could not be kept before (${codeOf(error) ?? String(error)})`,
+			{},
+			{ cause: error },
+		);
+	}
 }
 
 /** What a log says was prepared: it may be a stranger's. */

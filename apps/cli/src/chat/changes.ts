@@ -1,12 +1,8 @@
 /** What differs between two moments, in colours; a text that has changed is drawn as a diff of its lines. */
+import { patchOf } from "@reyn/operator";
 import { oneLine } from "@reyn/operator/text";
 import type { Change, StateDiff } from "@reyn/runtime";
 import { coloured, type Line } from "../print.ts";
-
-/** Of a longer diff the beginning is shown. */
-const MOST_LINES = 200;
-/** Texts in which more lines came and went are too different to be compared: that takes their square. */
-const MOST_CHANGED = 1000;
 
 /** @param linesOf what is said of a difference: its head, then the names of projections and their changes */
 export async function changeLines(
@@ -18,7 +14,7 @@ export async function changeLines(
 	for (const [name, changes] of Object.entries(diff.projections)) {
 		if (changes.length > 0) lines.push(name);
 		for (const change of changes) {
-			if (isOfLines(change)) lines.push(...(await patchOf(change)));
+			if (isOfLines(change)) lines.push(...(await linesOfTexts(change)));
 			else
 				lines.push(
 					...linesOf({ ...diff, projections: { [name]: [change] } })
@@ -42,21 +38,12 @@ const isOfLines = (change: Change): change is Extract<Change, { kind: "changed" 
 	typeof change.after === "string" &&
 	/\n/.test(change.before + change.after);
 
-async function patchOf({ path, before, after }: OfLines): Promise<readonly Line[]> {
-	// Late: most differences are of values that are one line.
-	const { structuredPatch } = await import("diff");
-	const patch = structuredPatch("", "", `${before}\n`, `${after}\n`, "", "", {
-		context: 3,
-		maxEditLength: MOST_CHANGED,
-	});
+async function linesOfTexts({ path, before, after }: OfLines): Promise<readonly Line[]> {
+	const patch = await patchOf(`${before}\n`, `${after}\n`);
 	const head = inColour(`  ~ ${oneLine(path.join("."), 160)}`);
 	if (!patch) return [head, `    too different: ${linesIn(before)} lines before, ${linesIn(after)} after`];
-	const all = patch.hunks.flatMap(({ oldStart, oldLines, newStart, newLines, lines }) => [
-		`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`,
-		...lines,
-	]);
-	const more = all.length > MOST_LINES ? [`    … (${all.length - MOST_LINES} more lines)`] : [];
-	return [head, ...all.slice(0, MOST_LINES).map((line) => inColour(`    ${line}`)), ...more];
+	const more = patch.more > 0 ? [`    … (${patch.more} more lines)`] : [];
+	return [head, ...patch.lines.map((line) => inColour(`    ${line}`)), ...more];
 }
 
 const linesIn = (text: string): number => text.split("\n").length;

@@ -61,7 +61,7 @@ export async function readConfig(file: ConfigFile): Promise<Read> {
 }
 
 /** What a file in a directory may not say: that may come from a stranger. */
-function deniedIn({ model, scripts, permissions: { mode, rules = [] } = {} }: Config): Denied | undefined {
+function deniedIn({ model, scripts, files, permissions: { mode, rules = [] } = {} }: Config): Denied | undefined {
 	if (model !== undefined)
 		return {
 			path: ["model"],
@@ -71,6 +71,11 @@ function deniedIn({ model, scripts, permissions: { mode, rules = [] } = {} }: Co
 		return {
 			path: ["scripts", "isolate"],
 			why: "a file that lies in a directory can switch this on, and not off: that is said in your own configuration (reyn config path)",
+		};
+	if (files?.images !== undefined)
+		return {
+			path: ["files", "images"],
+			why: "a file that lies in a directory does not decide what is kept of files: that is said in your own configuration (reyn config path)",
 		};
 	if (mode === "edits" || mode === "all") return { path: ["permissions", "mode"], why: NARROWS };
 	const at = rules.findIndex(({ allow }) => allow !== undefined);

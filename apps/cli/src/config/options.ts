@@ -8,7 +8,8 @@ export function runtimeOptionsOf({
 	plan = {},
 	skill_resume: skills,
 	scripts = {},
-}: Config): Pick<RuntimeOptions, "limits" | "modelPolicy" | "skillResume" | "isolate"> {
+	files = {},
+}: Config): Pick<RuntimeOptions, "limits" | "modelPolicy" | "skillResume" | "isolate" | "images"> {
 	const { tries, timeout_seconds: seconds } = policy;
 	return {
 		modelPolicy: {
@@ -21,7 +22,7 @@ export function runtimeOptionsOf({
 			retryLimit: plan.retry_limit,
 		}),
 		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
-		...said({ isolate: scripts.isolate }),
+		...said({ isolate: scripts.isolate, images: files.images }),
 	};
 }
 

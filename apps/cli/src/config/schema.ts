@@ -95,6 +95,10 @@ export const configSchema = shape(
 			"what to do with effects of skills that may or may not have happened",
 		),
 		scripts: shape({ isolate: z.boolean().describe("run scripts in a process of their own") }, "scripts"),
+		files: shape(
+			{ images: z.boolean().describe("keep what a file held before a tool changes it, secrets in it too") },
+			"files",
+		),
 		permissions: shape(
 			{
 				mode: z
@@ -129,6 +133,7 @@ export const defaults = {
 	plan: { concurrency: 3, step_max_iterations: 5, retry_limit: 3 },
 	skill_resume: { default: "retry" },
 	scripts: { isolate: false },
+	files: { images: true },
 	permissions: { mode: "ask", rules: [] },
 	retention: { keep_days: 30, keep_checkpoints: 200 },
 } as const satisfies Config;

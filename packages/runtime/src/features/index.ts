@@ -1,11 +1,15 @@
 /** The kinds of work that a runtime has by itself, in their order. */
+import { PLAN_TOOL } from "@reyn/plan";
 import { compose } from "../kernel/compose.ts";
 import type { Feature } from "../kernel/feature.ts";
 import { type ConversationHost, type ConversationOptions, conversationFeature } from "./conversation/index.ts";
+import type { FileHistoryOptions } from "./files/file-history.ts";
+import { type FileHost, filesFeature } from "./files/index.ts";
 import { permissionFeature } from "./permission/index.ts";
 import type { PermissionHost, PermissionOptions } from "./permission/permission-host.ts";
 import { type PlanOptions, planFeature } from "./plan/index.ts";
 import type { PlanHost } from "./plan/plan-host.ts";
+import { ASK_USER } from "./question/ask-user.ts";
 import { questionFeature } from "./question/index.ts";
 import type { QuestionHost, QuestionOptions } from "./question/question-host.ts";
 import { type ScriptHost, scriptFeature } from "./script/index.ts";
@@ -20,10 +24,16 @@ export interface BuiltIn {
 	readonly plan: Feature<PlanHost>;
 	readonly skill: Feature<SkillHost>;
 	readonly script: Feature<ScriptHost>;
+	readonly files: Feature<FileHost>;
 	readonly list: readonly Feature[];
 }
 
-export interface BuiltInOptions extends ConversationOptions, PlanOptions, ScriptOptions, QuestionOptions {
+export interface BuiltInOptions
+	extends ConversationOptions,
+		PlanOptions,
+		ScriptOptions,
+		QuestionOptions,
+		FileHistoryOptions {
 	readonly permissions?: PermissionOptions | undefined;
 	readonly skills?: SkillFeatureOptions["skills"];
 	readonly skillResume?: SkillFeatureOptions["resume"];
@@ -36,9 +46,10 @@ export function builtIn({ skills, skillResume, permissions, ...options }: BuiltI
 	const plan = planFeature(options);
 	const skill = skillFeature({ skills, resume: skillResume });
 	const script = scriptFeature(options);
+	const files = filesFeature(options, [PLAN_TOOL, ASK_USER]);
 	return {
-		...{ question, permission, conversation, plan, skill, script },
-		list: [question, permission, conversation, plan, skill, script],
+		...{ question, permission, conversation, plan, skill, script, files },
+		list: [question, permission, conversation, plan, skill, script, files],
 	};
 }
 

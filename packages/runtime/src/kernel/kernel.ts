@@ -42,7 +42,7 @@ import type { Service } from "./services.ts";
 import type { Session } from "./session.ts";
 import { keptScopes, mainSession, Sessions } from "./sessions.ts";
 import { isSame } from "./settle.ts";
-import { RESULTS, type Store } from "./store.ts";
+import { IMAGES, RESULTS, type Store } from "./store.ts";
 import { kindsOf } from "./work.ts";
 
 export interface KernelOptions {
@@ -56,6 +56,8 @@ export interface KernelOptions {
 	readonly modelPolicy?: ModelPolicy | undefined;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number | undefined;
+	/** Keep what files held before tools change them? Default: true. */
+	readonly images?: boolean | undefined;
 	/** Takes secrets out of the texts of records. */
 	redact?: ((text: string) => string) | undefined;
 	readonly agents: Agents;
@@ -301,13 +303,14 @@ export class OpenKernel implements Kernel {
 	}
 
 	using(session: Session, signal: AbortSignal): Using {
-		const { clock, timers, modelPolicy, random, redact } = this.#options;
+		const { clock, timers, modelPolicy, random, redact, images = true } = this.#options;
 		return stepPorts(session, {
 			wal: this.wal,
 			signal,
 			...(this.#isGated && { gate: (call) => this.#gate(session, call) }),
 			observe: (event) => this.#observe(session.scope, event),
 			results: this.results,
+			...(images && { images: this.blobs(IMAGES) }),
 			...(redact && { redact }),
 			...(random && { random }),
 			clock,

@@ -1,7 +1,7 @@
 /** The store port of a runtime: its log and its blobs. `fileStore` and `engineStore` implement it. */
 import { spilledResults } from "@reyn/journal";
 import type { View } from "@reyn/snapshot";
-import type { BlobStore, Draft, LogEngine } from "@reyn/wal";
+import type { BlobStore, Draft, LogEngine, Seq } from "@reyn/wal";
 
 export interface Store {
 	readonly engine: LogEngine;
@@ -33,10 +33,15 @@ export interface BlobArea {
 	isName(name: string): boolean;
 	ofRecord(said: Draft): readonly string[];
 	ofView(view: View): readonly string[];
+	/** What the state of the whole log needs, so that one can go to these seqs. Absent: nothing. */
+	ofLog?(view: View, moments: readonly Seq[]): readonly string[];
 }
 
 /** The area of step results, where other large texts lie too. */
 export const RESULTS = "results";
+
+/** The area of before-images: what files held before tools changed them. */
+export const IMAGES = "images";
 
 /** An owner of blobs in the area of results. */
 export const amongResults = (who: Pick<BlobArea, "ofRecord" | "ofView">): BlobArea => ({

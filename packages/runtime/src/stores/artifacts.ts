@@ -42,7 +42,7 @@ export interface ArtifactPorts {
  * appended meanwhile can only name a blob that was put meanwhile, or was named before; neither is removed.
  */
 export async function collectArtifacts(cut: Cut, ports: ArtifactPorts): Promise<ArtifactsGone> {
-	const { store, beside, areas, timeline, sessions, dryRun } = ports;
+	const { store, beside, areas, wal, timeline, sessions, dryRun } = ports;
 	const known = new Set(ports.known);
 	const isKnown = (kind: string): boolean => known.has(kind) || isMeta(kind);
 	/** The needed names by area: several owners may need the same blob. */
@@ -60,6 +60,9 @@ export async function collectArtifacts(cut: Cut, ports: ArtifactPorts): Promise<
 			const view = await timeline.at(seq, scope);
 			need((area) => area.ofView(view));
 		}
+	const whole = await timeline.wholeLog.at(wal.tip);
+	// One can go to genesis too.
+	need((area) => area.ofLog?.(whole, [0, ...cut.kept]) ?? []);
 
 	const gone: Gone[] = [];
 	for (const [area, names] of needed) {

@@ -49,7 +49,7 @@ const OF_LOG: readonly string[] = ["snapshots", "kept"];
 const isOfLog = (area: string): boolean => OF_LOG.includes(area);
 
 /** The areas whose blobs are named by their hash, so that it does not matter who put them there. */
-const HASHED: readonly string[] = ["results", "scripts", "plans"];
+const HASHED: readonly string[] = ["results", "images", "scripts", "plans"];
 
 function adoptedIn(wal: string): string | undefined {
 	try {

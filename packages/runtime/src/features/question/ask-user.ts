@@ -6,6 +6,9 @@ import type { Frame } from "../../kernel/feature.ts";
 import type { Asker } from "../../kernel/services.ts";
 import { questions, startKey } from "./questions.ts";
 
+/** The name of the tool. */
+export const ASK_USER = "ask_user";
+
 const input = z.strictObject({
 	question: z.string().min(1).max(4_000).describe("What you want to know, so that it can be answered by itself"),
 	choices: z
@@ -19,7 +22,7 @@ const input = z.strictObject({
 
 export function askUser({ session, piece }: Frame, asker: Asker): Tool {
 	return defineTool({
-		name: "ask_user",
+		name: ASK_USER,
 		description: "Ask the user what only they can know or decide. The work waits for the answer.",
 		input,
 		purity: "side_effect",

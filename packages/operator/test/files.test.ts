@@ -1,0 +1,154 @@
+/** `files`: what differs from what files held, who changed them, and what is not covered, in plain lines and as JSON. */
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileVersion, type Model } from "@reyn/journal";
+import { openRuntime, type Runtime } from "@reyn/runtime";
+import { createFileTools, createWorkFiles } from "@reyn/tools";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { documentSchema, type ReadVerb } from "../src/index.ts";
+import { asJson, clean } from "../src/text.ts";
+import { say, verbOf } from "./house.ts";
+
+let root: string;
+let runtime: Runtime;
+beforeEach(async () => {
+	root = await mkdtemp(join(tmpdir(), "reyn-files-"));
+	await mkdir(join(root, "work"));
+	runtime = await openRuntime({
+		state: join(root, "state"),
+		model,
+		tools: createFileTools(join(root, "work"), { writes: true }),
+		files: createWorkFiles(join(root, "work")),
+	});
+});
+afterEach(async () => {
+	await runtime.close();
+	await rm(root, { recursive: true });
+});
+
+/** Makes the calls that it is asked for. */
+const model: Model = {
+	id: "obedient",
+	async *generate({ messages }) {
+		const last = messages.at(-1);
+		if (last?.role !== "user") yield { type: "text", text: "done" };
+		else
+			for (const [at, [name, args]] of (JSON.parse(last.text) as [string, object][]).entries())
+				yield { type: "toolCall", call: { id: `${at}`, name, args } };
+		yield { type: "usage", usage: { inputTokens: 1, outputTokens: 1 } };
+	},
+};
+
+const put = (path: string, content: string | Uint8Array) => writeFile(join(root, "work", path), content);
+
+/** Has calls made; a `remove` is given the version that there is. */
+async function make(
+	...calls: readonly (readonly [name: string, args: Readonly<Record<string, unknown>> & { readonly path: string }])[]
+): Promise<void> {
+	const whole = calls.map(async ([name, args]) => {
+		const version = async () => fileVersion(await readFile(join(root, "work", args.path)));
+		return [name, name === "remove" ? { ...args, version: await version() } : args];
+	});
+	await runtime.prompt(JSON.stringify(await Promise.all(whole)));
+	await runtime.idle();
+}
+
+async function look(ref = "0") {
+	const verb = verbOf("files") as ReadVerb;
+	const found = await verb.read(runtime, { ref });
+	documentSchema(verb).parse(JSON.parse(asJson(found)));
+	return { found, lines: verb.lines(found, say, { ref }) };
+}
+
+test("a file that was made, changed or removed is shown with who did it and what differs; what is as before is named alone", async () => {
+	await put("a.ts", "one\n\ttwo\nthree\n");
+	await put("old.md", "old\n");
+	await put("same.md", "same\n");
+	await make(
+		["edit", { path: "a.ts", old: "two", new: "2" }],
+		["edit", { path: "same.md", old: "same", new: "other" }],
+	);
+	await make(["remove", { path: "old.md" }], ["write", { path: "new.md", text: "new" }]);
+	await make(
+		["edit", { path: "same.md", old: "other", new: "same" }],
+		["edit", { path: "a.ts", old: "three", new: "3" }],
+	);
+	expect((await look()).lines).toEqual([
+		"since the beginning: 3 files",
+		"~ a.ts  changed by default/main turn 2 (#4), default/main turn 24 (#28)",
+		"    @@ -1,3 +1,3 @@",
+		"     one",
+		"    -\ttwo",
+		"    -three",
+		"    +\t2",
+		"    +3",
+		"+ new.md  made by default/main turn 13 (#17)",
+		"    @@ -1,0 +1,1 @@",
+		"    +new",
+		"    \\ No newline at end of file",
+		"- old.md  removed by default/main turn 13 (#15)",
+		"    @@ -1,1 +1,0 @@",
+		"    -old",
+		"changed, and as before: same.md",
+	]);
+	const { lines, found } = await look("13");
+	expect(lines[0]).toBe("since #13: 4 files");
+	expect(found).toMatchObject({ since: 13, through: runtime.wal.tip, asBefore: [], uncovered: [] });
+	expect((await look("@")).lines).toEqual([`since #${runtime.wal.tip}: no file differs`]);
+});
+
+test("what somebody else has changed is said so, and what cannot be told is said to be unknown; the rest goes on", async () => {
+	for (const path of ["a.md", "b.md", "c.md"]) await put(path, "one\n");
+	const change = (path: string) => ["edit", { path, old: "one", new: "two" }] as const;
+	await make(change("a.md"), change("b.md"), change("c.md"));
+	await put("a.md", "theirs\n");
+	await rm(join(root, "work/b.md"));
+	await mkdir(join(root, "work/b.md"));
+	const { lines, found } = await look();
+	expect(lines.slice(0, 6)).toEqual([
+		"since the beginning: 3 files",
+		"~ a.md  changed by default/main turn 2 (#4)",
+		"    changed since by somebody else",
+		"    @@ -1,1 +1,1 @@",
+		"    -one",
+		"    +theirs",
+	]);
+	expect(lines[6]).toBe("? b.md  touched by default/main turn 2 (#6)");
+	expect(lines[7]).toMatch(/^ {4}what it holds now is not known: b.md is a directory/);
+	expect(lines.slice(8)).toEqual([
+		"~ c.md  changed by default/main turn 2 (#8)",
+		"    @@ -1,1 +1,1 @@",
+		"    -one",
+		"    +two",
+	]);
+	expect(found).toMatchObject({
+		files: [{ others: { since: true } }, { others: { since: "unknown" } }, { others: { since: false } }],
+	});
+});
+
+test("a long diff is cut with a count; what is no text, or too different, is said to be so", async () => {
+	const many = (word: string, count: number): string =>
+		Array.from({ length: count }, (_, at) => `${word} ${at}\n`).join("");
+	await put("far.txt", many("one", 2_000));
+	await make(
+		["write", { path: "long.txt", text: many("line", 500) }],
+		["write", { path: "bytes.bin", text: "text\n" }],
+	);
+	await put("bytes.bin", new Uint8Array([0, 1, 2]));
+	await make(["edit", { path: "far.txt", old: "one", new: "two", all: true }]);
+	const { lines, found } = await look();
+	expect(lines).toContain("    no text: 0 bytes then, 3 bytes now");
+	expect(lines).toContain("    too different: 2001 lines then, 2001 lines now");
+	expect(lines.filter((line) => line.startsWith("    +line"))).toHaveLength(199);
+	expect(lines).toContain("    … (301 more lines)");
+	expect((found as { files: object[] }).files).toContainEqual(expect.objectContaining({ path: "long.txt", more: 301 }));
+});
+
+test("no text of a file or of its name acts on a terminal or makes a line of its own", async () => {
+	await make(["write", { path: "a\u001b[31m\nb", text: "\u001b[2J\u202e evil\rline\n" }]);
+	const { lines } = await look();
+	expect(lines.map(clean)).toEqual(lines);
+	expect(lines[1]).toMatch(/^\+ a\[31m b {2}made/);
+	expect(lines).toHaveLength(4);
+});

@@ -1,0 +1,121 @@
+/** What tools have changed in files since a moment, and what those held before and hold now. */
+import { type BeforeImage, type FileContent, fileVersion, type WorkFiles } from "@reyn/journal";
+import { readImage } from "@reyn/journal/internal";
+import type { Scope, Seq } from "@reyn/wal";
+import type { Kernel } from "../../kernel/feature.ts";
+import { IMAGES } from "../../kernel/store.ts";
+import { doneIn, type FileWrite, fileWrites, type Others, observations, othersIn } from "./file-writes.ts";
+
+export interface FileHistoryOptions {
+	/** The files that tools change. Absent: what they hold now is not known. */
+	readonly files?: WorkFiles | undefined;
+}
+
+/** What was changed since a moment. */
+export interface FilesSince {
+	readonly since: Seq;
+	readonly through: Seq;
+	/** By path. */
+	readonly files: readonly TouchedFile[];
+	/** Tools that may have changed any file and do not say which, such as a shell: what they did is not covered. */
+	readonly uncovered: readonly { readonly name: string; readonly calls: number }[];
+}
+
+/** A file that tools have changed since a moment, or begun to. */
+export interface TouchedFile {
+	readonly path: string;
+	/** What it held at the moment: null: there was none. */
+	readonly version: string | null;
+	readonly image?: BeforeImage;
+	/** Oldest first. */
+	readonly writes: readonly FileWrite[];
+}
+
+/** A file that tools have changed, as it was and as it is. */
+export interface ComparedFile {
+	readonly before: FileContent;
+	readonly now: FileContent;
+	/** Who changed it, oldest first. `inDoubt`: nobody knows whether that was done. */
+	readonly by: readonly { readonly seq: Seq; readonly scope: Scope; readonly lane: string; readonly inDoubt?: true }[];
+	readonly others: Others;
+}
+
+export class FileHistory {
+	readonly #kernel: Kernel;
+	readonly #files: WorkFiles | undefined;
+	readonly #harmless: readonly string[];
+
+	/** @param harmless tools that change no file */
+	constructor(kernel: Kernel, { files }: FileHistoryOptions, harmless: readonly string[]) {
+		this.#kernel = kernel;
+		this.#files = files;
+		this.#harmless = harmless;
+	}
+
+	/**
+	 * What was changed since a seq, on whatever line of history.
+	 *
+	 * @throws TimetravelError `TIMETRAVEL_OUT_OF_RANGE`, `TIMETRAVEL_PRUNED`
+	 */
+	async since(since: Seq): Promise<FilesSince> {
+		const { timeline } = this.#kernel;
+		await timeline.record(since);
+		const { view } = await timeline.wholeLog.live();
+		const { writes, uncovered } = view.get(fileWrites);
+		const isAfter = ({ seq }: { readonly seq: Seq }): boolean => seq > since;
+		const byPath = Map.groupBy([...writes].filter(isAfter), ({ path }) => path);
+		const firsts = observations(writes)
+			.filter(isAfter)
+			.toReversed()
+			.map((write) => [write.path, write] as const);
+		const byName = Map.groupBy([...uncovered].filter(isAfter), ({ name }) => name);
+		return {
+			since,
+			through: view.seq,
+			files: [...new Map(firsts)]
+				.map(([path, first]) => touched(first, byPath.get(path) ?? []))
+				.sort((a, b) => (a.path < b.path ? -1 : 1)),
+			uncovered: [...byName]
+				.filter(([name]) => !this.#harmless.includes(name))
+				.map(([name, calls]) => ({ name, calls: calls.length }))
+				.sort((a, b) => (a.name < b.name ? -1 : 1)),
+		};
+	}
+
+	/** Reads what a file held and holds: the caller takes one after the other, since each may be large. */
+	async compare(file: TouchedFile): Promise<ComparedFile> {
+		const { path, writes } = file;
+		const before = await this.#held(file);
+		const now: FileContent = (await this.#files?.read(path)) ?? { kind: "unknown", why: "no files were given here" };
+		const present = versionIn(now);
+		const by = doneIn(writes, present).map(({ seq, scope, lane, inDoubt }) => ({
+			...{ seq, scope, lane },
+			...(inDoubt && { inDoubt }),
+		}));
+		return { before, now, by, others: othersIn(writes, present) };
+	}
+
+	async #held({ version, image }: TouchedFile): Promise<FileContent> {
+		if (version === null) return { kind: "none" };
+		if (!image) return { kind: "unknown", why: "what it held was not kept" };
+		const bytes = await readImage(image, this.#kernel.blobs(IMAGES));
+		if (!bytes) return { kind: "unknown", why: `its image ${image.sha256} is missing, or has changed` };
+		return { kind: "file", bytes, mode: image.mode };
+	}
+}
+
+function touched({ path, before, image }: FileWrite, writes: readonly FileWrite[]): TouchedFile {
+	return { path, version: before, ...(image && { image }), writes };
+}
+
+/** Undefined: unknown. */
+function versionIn(content: FileContent): string | null | undefined {
+	switch (content.kind) {
+		case "file":
+			return fileVersion(content.bytes);
+		case "none":
+			return null;
+		case "unknown":
+			return undefined;
+	}
+}

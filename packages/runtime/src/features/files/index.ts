@@ -1,0 +1,29 @@
+/** Files: what tools have changed in them, and what they held before, which is kept beside the log. */
+import { spilledResults } from "@reyn/journal";
+import { fileChangeOf, imageNameOf } from "@reyn/journal/internal";
+import type { Feature, FeatureHost } from "../../kernel/feature.ts";
+import { IMAGES } from "../../kernel/store.ts";
+import { FileHistory, type FileHistoryOptions } from "./file-history.ts";
+import { fileWrites, imagesAt } from "./file-writes.ts";
+
+export interface FileHost extends FeatureHost {
+	readonly history: FileHistory;
+}
+
+/** @param harmless tools that change no file */
+export function filesFeature(options: FileHistoryOptions, harmless: readonly string[]): Feature<FileHost> {
+	return {
+		name: "files",
+		projections: [fileWrites],
+		blobs: [
+			{
+				area: IMAGES,
+				isName: spilledResults.isName,
+				ofRecord: (said) => imageNameOf(fileChangeOf(said) ?? {}),
+				ofView: () => [],
+				ofLog: (view, moments) => imagesAt(view.get(fileWrites).writes, moments),
+			},
+		],
+		start: (kernel) => ({ history: new FileHistory(kernel, options, harmless) }),
+	};
+}

@@ -1,0 +1,271 @@
+/**
+ * Random histories of writes by several sessions, of changes by others, rewinds, labels, collections and deaths in the middle of a call,
+ * against a model that copies all files whenever one has changed: what a file held as of any seq that can be gone to is what the copy has.
+ * `REYN_RUNS` sets how many there are (default 4), `REYN_SEED` the first one's seed.
+ */
+import { createHash } from "node:crypto";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileVersion, type Tool } from "@reyn/journal";
+import { createFileTools, createWorkFiles } from "@reyn/tools";
+import type { Seq } from "@reyn/wal";
+import { afterAll, expect, test } from "vitest";
+import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
+import { sample } from "../../../tests/sample.ts";
+import { mainSession, type Runtime, type SessionScope } from "../src/index.ts";
+import { reachable, seal } from "./kept-files.ts";
+import { makeProject, type Opened, open, type Project, scripted, storeAt } from "./project.ts";
+
+const RUNS = Number(process.env.REYN_RUNS ?? sample(4, 60));
+const STEPS = sample(25, 40);
+
+const sessions: readonly SessionScope[] = [
+	mainSession,
+	{ agent: "default", session: "side" },
+	{ agent: "bob", session: "main" },
+];
+const paths = ["a.txt", "b.txt", "src/c.txt", "src/d.txt", "README.md"];
+
+/** What the histories have come to, together: a model that meets nothing proves nothing. */
+const met = { compared: 0, behindTheCut: 0, byOthers: 0, inDoubt: 0, failed: 0, gone: 0, moved: 0, absent: 0 };
+
+test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { timeout: 120_000 }, async (seed) => {
+	await using project = await makeProject();
+	const history = new History(seed, project);
+	await history.open();
+	for (let i = 0; i < STEPS; i++) await history.step();
+	await history.check();
+	await history.collect();
+	await history.check();
+	await history.runtime.close();
+});
+
+afterAll(() => {
+	if (RUNS >= 4) for (const [what, times] of Object.entries(met)) expect(times, what).toBeGreaterThan(0);
+});
+
+type Tree = ReadonlyMap<string, string>;
+
+class History {
+	readonly #project: Project;
+	readonly #random: Random;
+	#opened!: Opened;
+	/** All files as of a seq. */
+	readonly #copies = new Map<Seq, Tree>();
+	/** The paths that others have changed: of those, what they held between is known to nobody. */
+	readonly #others = new Set<string>();
+	/** What Reyn has left there. */
+	readonly #left = new Map<string, string | undefined>();
+	/** All that others have put anywhere. */
+	readonly #foreign = new Set<string>();
+	#dies: "before" | "after" | undefined;
+	#isBeside = false;
+	#made = 0;
+
+	constructor(seed: number, project: Project) {
+		this.#random = seeded(seed);
+		this.#project = project;
+	}
+
+	get runtime(): Runtime {
+		return this.#opened.runtime;
+	}
+
+	async open(): Promise<void> {
+		const model = scripted(({ messages }) => {
+			const last = messages.at(-1);
+			return last?.role === "user" ? JSON.parse(last.text) : "done";
+		});
+		const tools = createFileTools(this.#project.cwd, { writes: true }).map((tool) => this.#watched(tool));
+		const files = createWorkFiles(this.#project.cwd);
+		this.#opened = await open(this.#project, { model, tools, files, agents: { bob: {} } });
+		await this.#copy();
+	}
+
+	/** A tool after which all files are copied, and in which the process may die. */
+	#watched(tool: Tool): Tool {
+		return {
+			...tool,
+			call: async (args, context) => {
+				const dies = tool.prepare && this.#dies;
+				if (dies) {
+					met.inDoubt++;
+					this.#dies = undefined;
+					this.runtime.cancel();
+				}
+				if (dies === "before") throw context.signal.reason;
+				const answer = await tool.call(args, { ...context, signal: new AbortController().signal });
+				// Beside another one, who has started is not known to be done.
+				if (!this.#isBeside) await this.#copy();
+				if (tool.prepare) {
+					const { path } = args as { path: string };
+					this.#left.set(path, (await this.#tree()).get(path));
+				}
+				if (dies === "after") throw context.signal.reason;
+				return answer;
+			},
+		};
+	}
+
+	async #tree(): Promise<Tree> {
+		const { cwd } = this.#project;
+		const found = (await readdir(cwd, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+		const files = found.map(async ({ parentPath, name }) => {
+			const path = join(parentPath, name);
+			return [path.slice(cwd.length + 1), await readFile(path, "utf8")] as const;
+		});
+		return new Map(await Promise.all(files));
+	}
+
+	async #copy(): Promise<void> {
+		this.#copies.set(this.runtime.wal.tip, await this.#tree());
+	}
+
+	async step(): Promise<void> {
+		const kind = this.#random.below(20);
+		if (kind < 8) await this.#turn();
+		else if (kind < 11) await this.#turn(true);
+		else if (kind < 13) await this.#foreignChange();
+		else if (kind < 15) await this.#move();
+		else if (kind < 16) await this.#label();
+		else if (kind < 17) await this.collect();
+		else if (kind < 18) await this.#again();
+		else await this.#die();
+		await this.#copy();
+	}
+
+	/** One session works, or two beside each other, which may change the same file. */
+	async #turn(isBeside = false): Promise<void> {
+		const tree = await this.#tree();
+		const calls = () => Array.from({ length: 1 + this.#random.below(3) }, () => this.#call(tree));
+		this.#isBeside = isBeside;
+		const first = this.#random.below(sessions.length);
+		for (const at of isBeside ? [first, first + 1] : [first])
+			await this.runtime.prompt(JSON.stringify(calls()), sessions[at % sessions.length]);
+		await this.runtime.idle();
+		this.#isBeside = false;
+	}
+
+	#call(tree: Tree): { readonly name: string; readonly args: object } {
+		const path = this.#random.pick(paths);
+		const text = tree.get(path);
+		const made = `${++this.#made}\n`;
+		// Some are refused: what was meant is not there any more.
+		const version = text === undefined || this.#random.chance(0.1) ? {} : { version: fileVersion(Buffer.from(text)) };
+		switch (this.#random.below(3)) {
+			case 0:
+				return { name: "write", args: { path, text: made, ...version } };
+			case 1:
+				return { name: "edit", args: { path, old: "\n", new: ` ${made}`, all: true } };
+			default:
+				return text === undefined
+					? { name: "write", args: { path, text: made } }
+					: { name: "remove", args: { path, version: "none", ...version } };
+		}
+	}
+
+	async #foreignChange(): Promise<void> {
+		const path = join("src", this.#random.pick(["c.txt", "d.txt"]));
+		met.byOthers++;
+		this.#others.add(path);
+		const text = `theirs ${++this.#made}\n`;
+		this.#foreign.add(text);
+		if (this.#random.chance(0.3)) await rm(join(this.#project.cwd, path), { force: true });
+		else await writeFile(join(this.#project.cwd, path), text);
+	}
+
+	async #move(): Promise<void> {
+		try {
+			await this.runtime.checkout(this.#random.pick(reachable(this.runtime)), "test");
+			met.moved++;
+		} catch (error) {
+			// Inside a cycle of tool calls it goes to the checkpoint before, which may be gone.
+			if ((error as { code?: unknown }).code !== "TIMETRAVEL_PRUNED") throw error;
+		}
+	}
+
+	async #label(): Promise<void> {
+		await this.runtime.timeline.label(this.runtime.wal.tip, `l${++this.#made}`, { actor: "test" });
+	}
+
+	/** The process ends and another goes on, so that nothing is young. */
+	async #again(): Promise<void> {
+		await this.runtime.close();
+		await seal(this.#project.state);
+		await this.open();
+		await this.#goOn();
+	}
+
+	async #goOn(): Promise<void> {
+		this.#isBeside = this.runtime.restored().turns.length > 1;
+		this.runtime.resume();
+		await this.runtime.idle();
+		this.#isBeside = false;
+	}
+
+	async #die(): Promise<void> {
+		this.#dies = this.#random.pick(["before", "after"] as const);
+		await this.#turn();
+		this.#dies = undefined;
+		await this.runtime.close();
+		await this.open();
+		// What is in doubt is left so where a person goes elsewhere first.
+		if (this.#random.chance(0.5)) await this.#goOn();
+		else await this.#move();
+	}
+
+	async collect(): Promise<void> {
+		await this.#again();
+		const before = new Set(await this.#images());
+		await this.runtime.gc({ keepDays: 0, keepCheckpoints: 1 + this.#random.below(3) });
+		const now = await this.#images();
+		met.gone += before.size - now.length;
+		// Nothing stays that nobody can ask for.
+		const named: string[] = [];
+		for await (const { data } of this.runtime.wal.read()) named.push(JSON.stringify(data));
+		const known = new Set(named.flatMap((text) => text.match(/\b[0-9a-f]{64}\b/g) ?? []));
+		const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
+		for (const seq of reachable(this.runtime))
+			for (const text of this.#copies.get(seq)?.values() ?? []) known.add(hashOf(text));
+		for (const text of this.#foreign) known.add(hashOf(text));
+		if (this.#isWhole()) expect(now.filter((name) => !known.has(name.slice(3)))).toEqual([]);
+	}
+
+	/** Is there a copy for each seq that is kept from before the cut? */
+	#isWhole = (): boolean =>
+		reachable(this.runtime).every((seq) => seq >= this.runtime.timeline.retainedFrom || this.#copies.has(seq));
+
+	#images = (): Promise<readonly string[]> => storeAt(this.#project.state).blobs("images").list("");
+
+	async check(): Promise<void> {
+		const present = await this.#tree();
+		const { wal, timeline } = this.runtime;
+		for (const seq of reachable(this.runtime)) {
+			const copy = this.#copies.get(seq);
+			if (!copy) continue;
+			const found = await this.runtime.files.since(seq);
+			const held = new Map<string, string | undefined>(present);
+			for (const file of found.files) {
+				const { before, now, others } = await this.runtime.files.compare(file);
+				if (before.kind === "unknown") expect.unreachable(`${file.path} as of ${seq}: ${before.why}`);
+				if (before.kind === "none") held.delete(file.path);
+				else held.set(file.path, Buffer.from(before.bytes).toString());
+				if (before.kind === "none") met.absent++;
+				expect(now.kind).toBe(present.has(file.path) ? "file" : "none");
+				if (this.#others.has(file.path)) {
+					if (this.#left.has(file.path) && file.writes.every(({ outcome }) => outcome === "done"))
+						expect([file.path, others.since]).toEqual([
+							file.path,
+							present.get(file.path) !== this.#left.get(file.path),
+						]);
+				} else expect([file.path, others]).toEqual([file.path, { between: false, since: false }]);
+				met.failed += file.writes.filter(({ outcome }) => outcome !== "done").length;
+			}
+			const ours = (tree: Iterable<readonly [string, string | undefined]>) =>
+				[...tree].filter(([path]) => !this.#others.has(path)).sort(([a], [b]) => (a < b ? -1 : 1));
+			expect([seq, ours(held)]).toEqual([seq, ours(copy)]);
+			met.compared++;
+			if (seq < timeline.retainedFrom && wal.first > 1) met.behindTheCut++;
+		}
+	}
+}

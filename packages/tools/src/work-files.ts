@@ -1,0 +1,58 @@
+/** The files of a directory for who wants to know what they hold now, through the door that the tools go through. */
+import type { FileContent, WorkFiles } from "@reyn/journal";
+import { ToolError } from "./errors.ts";
+import { openRoot, parsePath, type RootDirectory, type RootOptions, showPath } from "./root-directory.ts";
+import { showBytes } from "./text-file.ts";
+
+/** Larger files are not read, and not changed. */
+export const MAX_FILE_BYTES = 1_000_000;
+
+export interface WorkFilesOptions extends RootOptions {
+	/** Of files above this size it is not said what they hold. Default 1 MB. */
+	readonly maxFileBytes?: number;
+}
+
+/** Give it the options that the tools have: what is closed to them is closed here. */
+export function createWorkFiles(root: string, options: WorkFilesOptions = {}): WorkFiles {
+	const { maxFileBytes = MAX_FILE_BYTES } = options;
+	return {
+		async read(path): Promise<FileContent> {
+			try {
+				const found = await contentAt(await openRoot(root, options), path, maxFileBytes);
+				return found ? { kind: "file", ...found } : { kind: "none" };
+			} catch (error) {
+				return { kind: "unknown", why: (error as Error).message };
+			}
+		},
+	};
+}
+
+/**
+ * What a file holds, and its permissions; undefined: there is none.
+ *
+ * @throws ToolError `TOOL_TOO_LARGE`, and as {@link RootDirectory} does
+ */
+export async function contentAt(
+	root: RootDirectory,
+	at: string,
+	maxFileBytes: number,
+): Promise<{ readonly bytes: Uint8Array; readonly mode: number } | undefined> {
+	const found = await root.file(parsePath(at)).catch((error: unknown) => {
+		if (error instanceof ToolError && error.detail.isAbsent) return undefined;
+		throw error;
+	});
+	if (!found) return undefined;
+	try {
+		assertSize(showPath(at), found.bytes, maxFileBytes);
+		const { mode } = await found.handle.stat();
+		return { bytes: await found.handle.readFile(), mode: mode & 0o777 };
+	} finally {
+		await found.handle.close();
+	}
+}
+
+export function assertSize(name: string, bytes: number, maxFileBytes: number, has = "has"): void {
+	if (bytes <= maxFileBytes) return;
+	const most = showBytes(maxFileBytes);
+	throw new ToolError("TOOL_TOO_LARGE", `${name} ${has} more than ${most}; files above that are not changed`);
+}
