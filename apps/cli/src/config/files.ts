@@ -61,7 +61,7 @@ export async function readConfig(file: ConfigFile): Promise<Read> {
 }
 
 /** What a file in a directory may not say: that may come from a stranger. */
-function deniedIn({ model, scripts, permissions: { mode, rules = [] } = {} }: Config): Denied | undefined {
+function deniedIn({ model, scripts, events, permissions: { mode, rules = [] } = {} }: Config): Denied | undefined {
 	if (model !== undefined)
 		return {
 			path: ["model"],
@@ -71,6 +71,11 @@ function deniedIn({ model, scripts, permissions: { mode, rules = [] } = {} }: Co
 		return {
 			path: ["scripts", "isolate"],
 			why: "a file that lies in a directory can switch this on, and not off: that is said in your own configuration (reyn config path)",
+		};
+	if (events !== undefined)
+		return {
+			path: ["events"],
+			why: "a file that lies in a directory says nothing of the audit trail, as it may come from a stranger and could make it forget. Say it in your own configuration (reyn config path), or with REYN_EVENTS_KEEP_DAYS and REYN_EVENTS_MAX_MB",
 		};
 	if (mode === "edits" || mode === "all") return { path: ["permissions", "mode"], why: NARROWS };
 	const at = rules.findIndex(({ allow }) => allow !== undefined);

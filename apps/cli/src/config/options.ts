@@ -8,7 +8,8 @@ export function runtimeOptionsOf({
 	plan = {},
 	skill_resume: skills,
 	scripts = {},
-}: Config): Pick<RuntimeOptions, "limits" | "modelPolicy" | "skillResume" | "isolate"> {
+	events = {},
+}: Config): Pick<RuntimeOptions, "limits" | "modelPolicy" | "skillResume" | "isolate" | "trail"> {
 	const { tries, timeout_seconds: seconds } = policy;
 	return {
 		modelPolicy: {
@@ -22,6 +23,10 @@ export function runtimeOptionsOf({
 		}),
 		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
 		...said({ isolate: scripts.isolate }),
+		trail: said({
+			keepDays: events.keep_days,
+			maxBytes: events.max_mb === undefined ? undefined : events.max_mb * 1_000_000,
+		}),
 	};
 }
 

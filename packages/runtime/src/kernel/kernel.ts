@@ -29,7 +29,7 @@ import {
 import { redacted } from "../redaction/redact.ts";
 import { type Collection, collectArtifacts } from "../stores/artifacts.ts";
 import { Beside } from "../stores/beside.ts";
-import type { TrailLimits } from "../stores/trail-files.ts";
+import { type TrailKept, trailLimits } from "../stores/trail-files.ts";
 import type { Agents } from "./agents.ts";
 import { auditOwn } from "./audit.ts";
 import { type Composition, compose } from "./compose.ts";
@@ -60,7 +60,7 @@ export interface KernelOptions {
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number | undefined;
 	/** What stays of the audit trail: files of so many days, and so many bytes of all together. Default: 90 days, 100 MB. */
-	readonly trail?: Partial<TrailLimits> | undefined;
+	readonly trail?: TrailKept | undefined;
 	/** Takes secrets out of the texts of records. */
 	redact?: ((text: string) => string) | undefined;
 	readonly agents: Agents;
@@ -108,8 +108,6 @@ export interface KernelParts {
 	readonly space: DiskSpace;
 	readonly wal: Wal;
 }
-
-const defaultTrail: TrailLimits = { keepDays: 90, maxBytes: 100_000_000 };
 
 const [SNAPSHOTS, KEPT] = ["snapshots", "kept"];
 
@@ -348,13 +346,13 @@ export class OpenKernel implements Kernel {
 		if (this.isReadOnly) return;
 		const { emit, features, trail } = this.#options;
 		if (emit) this.#reaches = this.#pump.attach((event) => emit(event));
-		const { wal, clock, timers } = this;
+		const { wal, timers } = this;
 		const { trail: directory } = this.store;
 		if (!directory) return;
 		const audits = [auditOwn, ...features.flatMap((each) => each.audit?.bind(each) ?? [])];
-		const limits = { ...defaultTrail, ...trail };
+		const limits = trailLimits(trail);
 		const tell = (event: KernelEvent): void => this.emitAtOnce(event);
-		this.#trail = new Trail({ wal, directory, limits, audits, clock, timers, tell });
+		this.#trail = new Trail({ wal, directory, limits, audits, timers, tell });
 	}
 
 	subscribe(how?: Subscription): AsyncGenerator<Told> {

@@ -2,7 +2,7 @@
  * The audit trail: a line for each durable record that is worth one, for people and their tools. It follows the log, goes on behind its
  * own last line, and is read by nothing else, so nothing waits for it and nothing stops where it cannot be written.
  */
-import { type Clock, codeOf, type Seq, type Timers, type Wal, type WalRecord } from "@reyn/wal";
+import { codeOf, type Seq, type Timers, type Wal, type WalRecord } from "@reyn/wal";
 import { type NewLine, type TrailDirectory, type TrailLimits, TrailWriter } from "../stores/trail-files.ts";
 import { dayOf, trailLine } from "../stores/trail-line.ts";
 import type { Audit, Audited } from "./audit.ts";
@@ -13,7 +13,6 @@ export interface TrailPorts {
 	readonly directory: TrailDirectory;
 	readonly limits: TrailLimits;
 	readonly audits: readonly Audit[];
-	readonly clock: Clock;
 	readonly timers: Timers;
 	tell(event: KernelEvent): void;
 }
@@ -31,6 +30,8 @@ export class Trail {
 	readonly #over = new AbortController();
 	/** What is worth a line of the records up to this one is written. Undefined: it is not known yet how far the trail has come. */
 	#reached: Seq | undefined;
+	/** What was durable when the log was opened. */
+	readonly #begun: Seq;
 	/** Is nothing written now? */
 	#isFailing = false;
 	/** Was an error told, since something was written? */
@@ -41,7 +42,8 @@ export class Trail {
 	/** It begins at once, and never throws. */
 	constructor(ports: TrailPorts) {
 		this.#ports = ports;
-		this.#writer = new TrailWriter(ports.directory, ports.limits, ports.clock);
+		this.#writer = new TrailWriter(ports.directory, ports.limits);
+		this.#begun = ports.wal.durableTip;
 		this.#work = this.#keepWriting();
 	}
 
@@ -81,13 +83,12 @@ export class Trail {
 			lines = [];
 		};
 		await this.#prune();
-		// Where the log was brought back from an older copy, what it has beyond that is new.
-		let after = found?.log === wal.id ? Math.min(found.seq, wal.durableTip) : wal.first - 1;
-		if (after < wal.first - 1) {
-			lines.push(this.#missing(after + 1, wal.first - 1));
-			after = wal.first - 1;
-		}
-		if (lines.length === 0) this.#reach(after);
+		// In another log, or in an older copy that was brought back, it begins anew: rather twice than not at all.
+		const most = this.#reached === undefined ? this.#begun : wal.durableTip;
+		let after = found?.log === wal.id && found.seq <= most ? found.seq : wal.first - 1;
+		let missing = after + 1;
+		after = Math.max(after, wal.first - 1);
+		this.#reach(after);
 		const records = wal.follow({ after, signal })[Symbol.asyncIterator]();
 		let next = records.next();
 		try {
@@ -98,6 +99,8 @@ export class Trail {
 				if (come === undefined) continue;
 				if (come.done) return;
 				tip = come.value.seq;
+				if (missing < tip) lines.push(this.#missing(missing, come.value));
+				missing = Number.POSITIVE_INFINITY;
 				lines.push(...this.#linesOf(come.value));
 				if (lines.length === 0) this.#reach(tip);
 				next = records.next();
@@ -141,10 +144,9 @@ export class Trail {
 	}
 
 	/** Records went with `gc` before they were written here, since the trail could not be written for that long. */
-	#missing(from: Seq, seq: Seq): NewLine {
-		const ts = this.#ports.clock.now();
-		const entry = { ts, seq, scope: {}, kind: "trail", what: "missing", log: this.#ports.wal.id };
-		return { day: dayOf(ts), text: trailLine(entry, { from, to: seq }) };
+	#missing(from: Seq, { seq, ts }: WalRecord): NewLine {
+		const entry = { ts, seq: seq - 1, scope: {}, kind: "trail", what: "missing", log: this.#ports.wal.id };
+		return { day: dayOf(ts), text: trailLine(entry, { from, to: seq - 1 }) };
 	}
 
 	#fail(error: unknown): void {

@@ -2,7 +2,6 @@
  * The files of the audit trail: one a day, and another one of that day when it gets too large. Files in the order of their names
  * have the lines in the order of their seqs. Old ones go. What was written is never changed.
  */
-import type { Clock } from "@reyn/wal";
 import { dayOf, MAX_LINE_BYTES, parseTrailLine, type TrailLine } from "./trail-line.ts";
 
 /** The directory of a trail. Errors are those of the system, with their `code`. */
@@ -19,10 +18,12 @@ export interface TrailDirectory {
 }
 
 export interface TrailLimits {
-	/** Files of days before so many go. */
+	/** Files of more days before the newest one go. */
 	readonly keepDays: number;
 	/** The oldest files go, so that all together have no more than so many bytes. */
 	readonly maxBytes: number;
+	/** No file gets larger, but by the one line that it begins with. */
+	readonly maxFileBytes: number;
 }
 
 /** A file of a trail. */
@@ -39,36 +40,41 @@ export function trailFiles(names: Awaited<ReturnType<TrailDirectory["list"]>>): 
 	return names
 		.flatMap(({ name, bytes }) => {
 			const [, day, part = "1"] = /^(\d{4}-\d\d-\d\d)(?:-([2-9]|[1-9]\d{1,5}))?\.jsonl$/.exec(name) ?? [];
-			return day === undefined ? [] : [{ name, day, part: Number(part), bytes }];
+			return day === undefined || Number.isNaN(Date.parse(day)) ? [] : [{ name, day, part: Number(part), bytes }];
 		})
 		.sort((a, b) => (a.day === b.day ? a.part - b.part : a.day < b.day ? -1 : 1));
 }
 
-/** No file gets larger, but by the one line that it begins with. */
-export const maxFileBytes = ({ maxBytes }: Pick<TrailLimits, "maxBytes">): number =>
-	Math.min(16 * 1024 * 1024, maxBytes / 8);
+/** @param given absent ones: 90 days, 100 MB */
+export function trailLimits({ keepDays = 90, maxBytes = 100_000_000 }: TrailKept = {}): TrailLimits {
+	return { keepDays, maxBytes, maxFileBytes: Math.min(16 * 1024 * 1024, maxBytes / 8) };
+}
+
+/** What stays of a trail. */
+export type TrailKept = { readonly keepDays?: number | undefined; readonly maxBytes?: number | undefined };
 
 /** The file that a line goes into. A clock that goes back changes no order: the newest file goes on then. */
 export function fileFor(
 	newest: TrailFile | undefined,
 	{ day, bytes }: { readonly day: string; readonly bytes: number },
-	limits: Pick<TrailLimits, "maxBytes">,
+	{ maxFileBytes }: Pick<TrailLimits, "maxFileBytes">,
 ): Pick<TrailFile, "day" | "part"> {
 	if (!newest || day > newest.day) return { day, part: 1 };
-	const isFull = newest.bytes > 0 && newest.bytes + bytes > maxFileBytes(limits);
+	const isFull = newest.bytes > 0 && newest.bytes + bytes > maxFileBytes;
 	return { day: newest.day, part: newest.part + (isFull ? 1 : 0) };
 }
 
 /** The files that are too old, or too many, oldest first. The newest one stays: it says how far the trail has come. */
 export function outdated(
 	files: readonly TrailFile[],
-	{ keepDays, maxBytes }: TrailLimits,
-	now: number,
+	{ keepDays, maxBytes, maxFileBytes }: TrailLimits,
 ): readonly TrailFile[] {
-	const oldest = dayOf(now - keepDays * 86_400_000);
+	const newest = files.at(-1);
+	if (!newest) return [];
+	const oldest = dayOf(Date.parse(newest.day) - keepDays * 86_400_000);
 	const others = files.slice(0, -1);
 	// The newest one may still grow.
-	let bytes = maxFileBytes({ maxBytes });
+	let bytes = maxFileBytes;
 	const first = others.findLastIndex((file) => {
 		bytes += file.bytes;
 		return file.day < oldest || bytes > maxBytes;
@@ -85,21 +91,21 @@ export interface NewLine {
 export class TrailWriter {
 	readonly #directory: TrailDirectory;
 	readonly #limits: TrailLimits;
-	readonly #clock: Clock;
 	#files: TrailFile[] = [];
 	/** Does the newest file end within a line? The next one then begins behind it. */
 	#isTorn = false;
+	/** Has a file begun, so that others may be too old now? */
+	#isPrunable = false;
 
-	constructor(directory: TrailDirectory, limits: TrailLimits, clock: Clock) {
+	constructor(directory: TrailDirectory, limits: TrailLimits) {
 		this.#directory = directory;
 		this.#limits = limits;
-		this.#clock = clock;
 	}
 
 	/** Looks at what is there, at first and after an error, and gives the last whole line; undefined: there is none. */
 	async open(): Promise<TrailLine | undefined> {
 		this.#files = [...trailFiles(await this.#directory.list())];
-		this.#isTorn = false;
+		[this.#isTorn, this.#isPrunable] = [false, true];
 		for (const [back, { name, bytes }] of this.#files.toReversed().entries()) {
 			const end = await this.#directory.read(name, Math.max(0, bytes - END_BYTES), END_BYTES);
 			const text = Buffer.from(end).toString();
@@ -133,10 +139,18 @@ export class TrailWriter {
 
 	/** Takes away what is too old, or too much. */
 	async prune(): Promise<void> {
-		const gone = outdated(this.#files, this.#limits, this.#clock.now());
+		if (!this.#isPrunable) return;
+		this.#isPrunable = false;
+		const gone = outdated(this.#files, this.#limits);
 		if (gone.length === 0) return;
 		this.#files = this.#files.slice(gone.length);
 		await this.#directory.remove(gone.map(({ name }) => name));
+	}
+
+	/** Where somebody took the files away, a new one begins with the first record, and not in the middle. */
+	async #assertThere({ name }: TrailFile): Promise<void> {
+		if ((await this.#directory.list()).some((each) => each.name === name)) return;
+		throw Object.assign(new Error(`${name} is gone`), { code: "ENOENT" });
 	}
 
 	async #append(file: Pick<TrailFile, "day" | "part">, text: string): Promise<void> {
@@ -144,8 +158,10 @@ export class TrailWriter {
 		const newest = this.#files.at(-1);
 		if (!isSame(file, newest)) {
 			const bytes = Buffer.from(text);
+			if (newest) await this.#assertThere(newest);
 			await this.#directory.create(name, bytes);
 			this.#files.push({ ...file, name, bytes: bytes.length });
+			this.#isPrunable = true;
 		} else {
 			const bytes = Buffer.from(this.#isTorn ? `\n${text}` : text);
 			await this.#directory.append(name, bytes);

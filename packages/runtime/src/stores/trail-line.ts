@@ -18,7 +18,7 @@ const lineSchema = z.looseObject({
 	seq: z.int().positive(),
 	kind: z.string(),
 	what: z.string(),
-	scope: z.object({ agent: name.optional(), session: name.optional(), run: name.optional() }),
+	scope: z.object({ agent: name.exactOptional(), session: name.exactOptional(), run: name.exactOptional() }),
 	/** The id of the log that has the record. */
 	log: z.string(),
 });
