@@ -8,17 +8,10 @@ export const trailLines = (lines: TrailFound["lines"]): readonly string[] =>
 	lines.map(({ v: _v, log: _log, at, seq, kind, what, scope, ...more }) => {
 		const where = oneLine(scopeKey(scope), 60);
 		const rest = Object.entries(more).map(([name, value]) => `${oneLine(name, 20)}=${shown(value)}`);
-		return oneLine(
-			[
-				`#${seq}`,
-				when(Date.parse(at)),
-				oneLine(kind, 20),
-				oneLine(what, 20),
-				...(where === "" ? [] : [where]),
-				...rest,
-			].join("  "),
-			WIDTH,
-		);
+		const line = [`#${seq}`, when(Date.parse(at)), oneLine(kind, 20), oneLine(what, 20), where, ...rest]
+			.filter((part) => part !== "")
+			.join("  ");
+		return line.length > WIDTH ? `${line.slice(0, WIDTH - 1)}…` : line;
 	});
 
 /** More is in `--json`. */
