@@ -92,6 +92,7 @@ test.each([
 	"state/results/*/*.blob",
 	"state/scripts/*/*.blob",
 	"state/plans/*/*.blob",
+	"events/*.jsonl",
 	"agents/*/workspace/*",
 ])("the row of %s is of a path that this session left", (path) => {
 	const row = rows.find((each) => each.path === path);
