@@ -38,6 +38,10 @@ test.each([
 		/^reyn.yaml:2:12: skill_resume.default: expected one of "retry"\|"skip"\|"discard_skill"\|"prompt"; found "maybe"$/,
 	],
 	["skill_resume:\n  per_skill:\n    digest: no", /^reyn.yaml:3:13: skill_resume.per_skill.digest: /],
+	[
+		"events: { keep_days: 1 }",
+		/^reyn.yaml:1:9: events: a file that lies in a directory says nothing of the audit trail/,
+	],
 	["model: anthropic/x", /^reyn.yaml:1:8: model: a file that lies in a directory chooses no model/],
 	[
 		"scripts:\n  isolate: false",

@@ -19,6 +19,8 @@ export interface TrailPorts {
 
 /** After an error it is tried again so much later. */
 const RETRY_MS = 30_000;
+/** After a write it rests for so long: what comes meanwhile is read and written at once, and costs the log next to nothing. */
+const REST_MS = 200;
 /** So many records behind, an end does not wait: the next start goes on. */
 const MOST_BEHIND = 10_000;
 /** So many lines are written at once, and no more are held in memory. */
@@ -37,6 +39,8 @@ export class Trail {
 	/** Was an error told, since something was written? */
 	#isTold = false;
 	#waiting: (() => void)[] = [];
+	/** Somebody waits for the end: there is no rest any more. */
+	readonly #ending = new AbortController();
 	readonly #work: Promise<void>;
 
 	/** It begins at once, and never throws. */
@@ -50,6 +54,7 @@ export class Trail {
 	/** Writes what is durable by now, unless that cannot be or is a long way, and ends. It never throws. */
 	async end(): Promise<void> {
 		const { durableTip } = this.#ports.wal;
+		this.#ending.abort();
 		await this.#until(() => this.#reached !== undefined);
 		if (durableTip - (this.#reached ?? 0) <= MOST_BEHIND) await this.#until(() => (this.#reached ?? 0) >= durableTip);
 		this.#over.abort();
@@ -64,7 +69,7 @@ export class Trail {
 			} catch (error) {
 				if (this.#isOver) break;
 				this.#fail(error);
-				await this.#pause();
+				await this.#pause(RETRY_MS, this.#over.signal);
 			}
 		}
 		this.#isFailing = true;
@@ -96,7 +101,10 @@ export class Trail {
 				const come = await (lines.length === 0 ? next : Promise.race([next, quiet()]));
 				if (come === undefined || come.done || lines.length === MOST_LINES) await write();
 				if (lines.length === 0) this.#reach(tip);
-				if (come === undefined) continue;
+				if (come === undefined) {
+					await this.#pause(REST_MS, this.#ending.signal);
+					continue;
+				}
 				if (come.done) return;
 				tip = come.value.seq;
 				if (missing < tip) lines.push(this.#missing(missing, come.value));
@@ -183,11 +191,11 @@ export class Trail {
 		for (const resolve of this.#waiting.splice(0)) resolve();
 	}
 
-	async #pause(): Promise<void> {
+	async #pause(ms: number, signal: AbortSignal): Promise<void> {
+		if (signal.aborted) return;
 		const { promise, resolve } = Promise.withResolvers<void>();
-		const { signal } = this.#over;
-		const cancel = this.#ports.timers.after(RETRY_MS, resolve, false);
 		const stop = (): void => resolve();
+		const cancel = this.#ports.timers.after(ms, stop, false);
 		signal.addEventListener("abort", stop);
 		await promise;
 		signal.removeEventListener("abort", stop);
