@@ -31,6 +31,7 @@ const cases: Readonly<Record<string, Case>> = {
 	transcript: { does: ["@"], fails: [REF, 2] },
 	search: { does: ["fox"], fails: [[], 2] },
 	log: { does: ["--graph"], fails: [["--grap"], 2] },
+	events: { does: ["-n", "3"], fails: [["--since", "soon"], 2] },
 	records: { does: ["-n", "3"], fails: [["-n", "0"], 2] },
 	show: { does: ["@"], fails: [["999"], 3] },
 	diff: { does: ["1", "@"], fails: [["1", "999"], 3] },

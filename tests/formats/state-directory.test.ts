@@ -112,6 +112,7 @@ test.each([
 	"state/images/*/*.blob",
 	"state/scripts/*/*.blob",
 	"state/plans/*/*.blob",
+	"events/*.jsonl",
 	"agents/*/workspace/*",
 ])("the row of %s is of a path that this session left", (path) => {
 	const row = rows.find((each) => each.path === path);

@@ -21,11 +21,17 @@ export type StreamLine =
 			readonly error?: { readonly code: string; readonly message: string };
 	  };
 
-/** What has to be said however little is: a command that waits for its log would seem to hang. */
-const waits: readonly string[] = ["disk_full", "disk_free", "log_away", "log_back"] satisfies RuntimeEvent["type"][];
+/** What has to be said however little is: a command that waits for its log would seem to hang, and a trail would have a gap. */
+const needed: readonly string[] = [
+	"disk_full",
+	"disk_free",
+	"log_away",
+	"log_back",
+	"trail_failed",
+] satisfies RuntimeEvent["type"][];
 
 export function printSpace(event: RuntimeEvent): void {
-	if (waits.includes(event.type)) err.lines(eventLines(event));
+	if (needed.includes(event.type)) err.lines(eventLines(event));
 }
 
 /** How to go on after a stop, for people. */
@@ -117,6 +123,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `${event.work} has stopped, and goes on with resume or at the next start: ${event.reason}`;
 		case "snapshot_failed":
 			return event.reason;
+		case "trail_failed":
+			return `the audit trail (reyn events) is behind, and goes on when it can: ${oneLine(event.reason, 200)}. Nothing else waits for it`;
 		case "untold":
 			return event.kind === undefined
 				? `the log cannot be followed, so what is recorded from now on is not told: ${event.reason}`

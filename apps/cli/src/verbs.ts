@@ -46,6 +46,9 @@ const groups: Readonly<Record<string, { readonly summary: string; readonly more?
 /** What has more words here than its verb: a resume that is only explained. */
 const explained: Readonly<Record<string, string>> = { "script resume": "script explain" };
 
+/** What can be waited for besides. In a chat what happens is told anyway. */
+const FOLLOWED = "events";
+
 interface Face {
 	readonly globals: () => Globals;
 	readonly done: (exitCode: number) => void;
@@ -65,6 +68,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 		if (!isWord(param)) for (const each of optionsOf(name, param)) command.addOption(each);
 	const explain = verbs.find(({ name }) => name === explained[verb.name]) as ReadVerb | undefined;
 	if (explain) command.option("--explain", explain.summary);
+	if (verb.name === FOLLOWED) command.option("-f, --follow", "wait for more, until Ctrl-C");
 	if (verb.access === "write") addConfirming(command, verb);
 	if (verb.access === "work") command.addOption(outputFormat()).addOption(modeOption());
 	command.addHelpText("after", `\nExample: ${reyn([`${verb.name} ${verb.example}`.trimEnd()])}`);
@@ -76,6 +80,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			actor,
 			outputFormat: chosen = "text",
 			explain: isExplained,
+			follow = false,
 			...options
 		} = all.at(-2) as Chosen;
 		const typed: Record<string, unknown> = {
@@ -85,6 +90,7 @@ function addVerb(program: Command, verb: Verb, { globals, done }: Face): void {
 			...(verb.access === "work" && { mode: undefined }),
 		};
 		const format = formatOf(globals(), chosen);
+		if (follow) return done(await (await import("./follow-trail.ts")).followTrail(typed, globals()));
 		if (explain && isExplained) {
 			const names = Object.keys(explain.params).flatMap((name) => [name, fileOption(name)]);
 			const raw = Object.fromEntries(names.flatMap((name) => (name in typed ? [[name, typed[name]]] : [])));
@@ -122,6 +128,7 @@ interface Chosen extends Record<string, unknown> {
 	readonly actor?: string;
 	readonly outputFormat?: OutputFormat;
 	readonly explain?: boolean;
+	readonly follow?: boolean;
 }
 
 /** `plan discard` is a command of the command `plan`. */

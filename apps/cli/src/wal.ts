@@ -1,7 +1,6 @@
 /** Commands of `reyn wal` that are no verbs: they show as many records as there are, or write to a log that nobody has open. */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { asJson, oneLine } from "@reyn/operator/text";
 import { layoutOf } from "@reyn/runtime";
 import { codeOf, openWal, type Wal, type WalRecord } from "@reyn/wal";
@@ -9,10 +8,10 @@ import type { RepairProposal } from "@reyn/wal/tools";
 import { type Command, InvalidArgumentError } from "commander";
 import { examining, type Globals, stateOf } from "./context.ts";
 import { CliError } from "./exit-code.ts";
-import { exitCodes } from "./exit-codes.ts";
 import { err, out } from "./print.ts";
 import { reyn } from "./suggest.ts";
 import { forgetIfUnknown } from "./trust.ts";
+import { untilStopped } from "./until-stopped.ts";
 import { groupOf } from "./verbs.ts";
 
 type Print = (globals: Globals, value: unknown, lines: readonly string[]) => void;
@@ -121,40 +120,29 @@ function recordLine({ seq, ts, kind, scope, data }: WalRecord): string {
 	return oneLine(`#${seq}  ${time}  ${kind}${where ? `  ${where}` : ""}  ${asJson(data)}`, 160);
 }
 
-const POLL_MS = 100;
 /** Beside a busy writer one look may come at a bad moment; so many in a row are no accident. */
 const MAX_FAILURES = 20;
 
 /** A writer overwrites the head after each sync, so a head that has not changed means that there is nothing new. */
-async function followFrom(globals: Globals, from: number): Promise<number> {
+function followFrom(globals: Globals, from: number): Promise<number> {
 	const head = join(layoutOf(stateOf(globals)).wal, "wal.head");
-	const stopped = new AbortController();
-	let exitCode: number = exitCodes.ok;
-	const stop = (signal: NodeJS.Signals): void => {
-		exitCode = signal === "SIGINT" ? exitCodes.interrupted : exitCodes.terminated;
-		stopped.abort();
-	};
-	process.once("SIGINT", stop).once("SIGTERM", stop);
 	let last = from;
 	let seen: number | undefined;
 	let failures = 0;
-	while (!stopped.signal.aborted) {
+	return untilStopped(async () => {
 		const changed = await stat(head).then(
 			({ mtimeMs }) => mtimeMs,
 			() => undefined,
 		);
-		if (changed === undefined || changed !== seen) {
-			try {
-				last = await showAfter(globals, () => last);
-				seen = changed;
-				failures = 0;
-			} catch (error) {
-				if (++failures === MAX_FAILURES) throw error;
-			}
+		if (changed !== undefined && changed === seen) return;
+		try {
+			last = await showAfter(globals, () => last);
+			seen = changed;
+			failures = 0;
+		} catch (error) {
+			if (++failures === MAX_FAILURES) throw error;
 		}
-		await sleep(POLL_MS, undefined, { signal: stopped.signal }).catch(() => {});
-	}
-	return exitCode;
+	});
 }
 
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);

@@ -27,7 +27,7 @@ test.each([
 		"plan:\n  concurency: 3",
 		/^reyn.yaml:2:3: plan.concurency: there is no such key; there are concurrency, step_max_iterations, retry_limit$/,
 	],
-	["plans: {}", /^reyn.yaml:1:1: plans: there is no such key; there are model, model_settings, .*retention$/],
+	["plans: {}", /^reyn.yaml:1:1: plans: there is no such key; there are model, model_settings, .*retention, events$/],
 	[
 		"plan:\n  concurrency: three",
 		/^reyn.yaml:2:16: plan.concurrency: expected number, received string; found "three"$/,
@@ -38,6 +38,10 @@ test.each([
 		/^reyn.yaml:2:12: skill_resume.default: expected one of "retry"\|"skip"\|"discard_skill"\|"prompt"; found "maybe"$/,
 	],
 	["skill_resume:\n  per_skill:\n    digest: no", /^reyn.yaml:3:13: skill_resume.per_skill.digest: /],
+	[
+		"events: { keep_days: 1 }",
+		/^reyn.yaml:1:9: events: a file that lies in a directory says nothing of the audit trail/,
+	],
 	["model: anthropic/x", /^reyn.yaml:1:8: model: a file that lies in a directory chooses no model/],
 	[
 		"scripts:\n  isolate: false",
@@ -182,6 +186,8 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	],
 	"retention.keep_days": [7, (config) => retentionOf(config), { keepDays: 7 }],
 	"retention.keep_checkpoints": [9, (config) => retentionOf(config), { keepCheckpoints: 9 }],
+	"events.keep_days": [7, (config) => runtimeOptionsOf(config).trail, { keepDays: 7 }],
+	"events.max_mb": [5, (config) => runtimeOptionsOf(config).trail, { maxBytes: 5_000_000 }],
 };
 
 describe("each key", () => {

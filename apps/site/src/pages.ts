@@ -84,6 +84,7 @@ const formats = section("Formats", [
 	["formats/snapshot-v1.md", "docs/formats/snapshot-v1.md", "Snapshots"],
 	["formats/index-v1.md", "docs/formats/index-v1.md", "The index of a timeline"],
 	["formats/kept-v1.md", "docs/formats/kept-v1.md", "What outlives a truncation"],
+	["formats/events-v1.md", "docs/formats/events-v1.md", "The audit trail"],
 ]);
 
 // Written by `api.ts`.

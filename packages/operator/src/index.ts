@@ -11,6 +11,7 @@ export { type Holder, type ServeOptions, serveVerbs } from "./holder/serve.ts";
 export { answersText, askerText, questionLines } from "./lines/question.ts";
 export { scopeText, sessionText } from "./lines/scope.ts";
 export { scriptEndLines, scriptEventLines, scriptResultText, scriptViewLines } from "./lines/script.ts";
+export { trailLines, unreadLines } from "./lines/trail.ts";
 export { isOptional, type Param, type Params, typedName } from "./param.ts";
 export { type Patch, patchOf } from "./patch.ts";
 export { parseRef, type ScopeWidth, scopeAt, scopeWidths } from "./refs.ts";
@@ -25,4 +26,5 @@ export {
 	type WorkVerb,
 	type WriteVerb,
 } from "./verb.ts";
+export { trailOf } from "./verbs/events.ts";
 export { verbs } from "./verbs/index.ts";

@@ -49,6 +49,11 @@ describe("a look", () => {
 		["wal verify", {}, /^sound: \d+ records in /m],
 		["wal stats", {}, /^ {2}user_prompt +2 {2}\d+ bytes$/m],
 		["undo", { list: true }, /^there is nothing to undo$/],
+		["events", { n: 3 }, /^older ones: events -n 30\n#\d+ {2}.* UTC {2}\w+ {2}\w+ {2}default\/main {2}/],
+		["events", { kind: "turn", since: "1h" }, /turn {2}begun {2}default\/main {2}turn=2 {2}by=person/],
+		["events", { since: "#3" }, /^#(?!2 )\d+ /],
+		["events", { kind: "permission" }, /^nothing is there$/],
+		["events", { since: "2099-01-01" }, /^nothing is there$/],
 	])("%s %j writes nothing, and fits its schema", async (name, raw, lines) => {
 		const before = tip();
 		const told = await house.do(name, raw);

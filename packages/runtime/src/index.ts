@@ -68,6 +68,7 @@ export {
 	type Verification,
 } from "./features/script/scripts.ts";
 export type { AgentOptions } from "./kernel/agents.ts";
+export { type Audited, brief } from "./kernel/audit.ts";
 export { type Ending, inBackground } from "./kernel/background.ts";
 export { type RuntimeCode, RuntimeError } from "./kernel/errors.ts";
 export type {
@@ -110,6 +111,8 @@ export type { ArtifactsGone, Collection } from "./stores/artifacts.ts";
 export { engineStore } from "./stores/engine.ts";
 export { type Layout, layoutOf } from "./stores/layout.ts";
 export { type FileStoreOptions, fileStore } from "./stores/state-directory.ts";
+export { trailDirectory } from "./stores/trail-directory.ts";
+export { type TrailFound, type TrailQuery, TrailReader } from "./stores/trail-reader.ts";
 export {
 	claimState,
 	forgetUnknown,

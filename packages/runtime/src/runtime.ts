@@ -126,6 +126,11 @@ export interface RuntimeOptions {
 	watchTimeSlice?(limitMs: number): () => void;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number;
+	/**
+	 * What stays of the audit trail (`events/` of a state directory): files of the last `keepDays` days, of which all together have at most
+	 * `maxBytes`. Default: 90 days, 100 MB.
+	 */
+	readonly trail?: { readonly keepDays?: number; readonly maxBytes?: number };
 }
 
 /** What is unfinished in a state. */

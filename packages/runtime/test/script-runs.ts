@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fingerprint, type Model, type ModelRequest, type Tool } from "@reyn/journal";
 import type { WalRecord } from "@reyn/wal";
-import type { Runtime, ScriptEnd, ScriptText } from "../src/index.ts";
+import { layoutOf, type Runtime, type ScriptEnd, type ScriptText } from "../src/index.ts";
 import { lastOf, overSqlite, scripted } from "./project.ts";
 
 /** A script of the name `work.ts`, by the body of its function. */
@@ -79,7 +79,9 @@ export async function hashOf(state: string): Promise<string> {
 	}
 	const files = (await readdir(state, { recursive: true, withFileTypes: true }))
 		.filter((entry) => entry.isFile())
-		.map(({ parentPath, name }) => join(parentPath, name));
+		.map(({ parentPath, name }) => join(parentPath, name))
+		// The audit trail follows the log in its own time.
+		.filter((path) => !path.startsWith(layoutOf(state).events));
 	for (const file of files.sort()) hash.update(file).update(await readFile(file));
 	return hash.digest("hex");
 }

@@ -2,7 +2,14 @@
 export { atomicWrite, removeFiles } from "./disk/atomic-write.ts";
 export { isTemporaryName } from "./disk/durable-files.ts";
 export { isFull } from "./disk/full.ts";
-export { assertNoDirectory, assertOwnDirectory, hashOwnFile, readOwnFile } from "./disk/own-files.ts";
+export {
+	appendOwn,
+	assertNoDirectory,
+	assertOwnDirectory,
+	hashOwnFile,
+	readOwnFile,
+	readOwnPart,
+} from "./disk/own-files.ts";
 export { blobsBelow } from "./engine/blobs-below.ts";
 export { type LogIdentity, logIdentityIn } from "./file/log-identity.ts";
 export { assertJson } from "./record/json.ts";

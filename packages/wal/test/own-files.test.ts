@@ -1,11 +1,12 @@
 /** What lies in the directory of a log and is no file of this user alone is neither followed, waited for, read nor written. */
 import { execFileSync } from "node:child_process";
-import { chmod, link, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chmod, link, mkdir, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineRecord, fileEngine, openWal } from "../src/index.ts";
+import { appendOwn, readOwnPart } from "../src/internal.ts";
 import { applyRepair, proposeRepair, statLog, verifyLog } from "../src/tools.ts";
 
 const said = defineRecord("said", z.object({ text: z.string() }));
@@ -119,5 +120,39 @@ describe.runIf(process.platform !== "win32")("others", () => {
 			await expect(openSaid()).rejects.toMatchObject(refused(join(directory, name), /pipe/));
 			await rm(join(directory, name));
 		}
+	});
+});
+
+describe("what is appended", () => {
+	const some = Buffer.from("some");
+
+	test("makes a file that is not there, or adds to one that is, and neither does the other", async () => {
+		const path = join(outside, "lines");
+		await expect(appendOwn(path, some, "more")).rejects.toMatchObject({ code: "ENOENT" });
+		await appendOwn(path, some, "new");
+		await expect(appendOwn(path, some, "new")).rejects.toMatchObject({ code: "EEXIST" });
+		await appendOwn(path, Buffer.from(" more"), "more");
+		expect(await readFile(path, "utf8")).toBe("some more");
+		expect((await stat(path)).mode & 0o077).toBe(0);
+	});
+
+	test("is read in parts, as far as there are any", async () => {
+		const path = join(outside, "lines");
+		expect(await readOwnPart(path, 0, 9)).toBeUndefined();
+		await appendOwn(path, some, "new");
+		const part = async (position: number, most: number) => (await readOwnPart(path, position, most))?.toString();
+		expect([await part(0, 2), await part(1, 9), await part(4, 9), await part(9, 9)]).toEqual(["so", "ome", "", ""]);
+	});
+
+	test.runIf(process.platform !== "win32")("follows no link, and waits for no pipe", async () => {
+		const [link, pipe, victim] = [join(outside, "link"), join(outside, "pipe"), join(outside, "thesis.txt")];
+		await writeFile(victim, "mine");
+		await symlink(victim, link);
+		execFileSync("mkfifo", [pipe]);
+		for (const path of [link, pipe]) {
+			await expect(appendOwn(path, some, "more")).rejects.toMatchObject({ code: "WAL_UNSAFE" });
+			await expect(readOwnPart(path, 0, 9)).rejects.toMatchObject({ code: "WAL_UNSAFE" });
+		}
+		expect(await readFile(victim, "utf8")).toBe("mine");
 	});
 });

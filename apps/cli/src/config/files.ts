@@ -61,7 +61,13 @@ export async function readConfig(file: ConfigFile): Promise<Read> {
 }
 
 /** What a file in a directory may not say: that may come from a stranger. */
-function deniedIn({ model, scripts, files, permissions: { mode, rules = [] } = {} }: Config): Denied | undefined {
+function deniedIn({
+	model,
+	scripts,
+	files,
+	events,
+	permissions: { mode, rules = [] } = {},
+}: Config): Denied | undefined {
 	if (model !== undefined)
 		return {
 			path: ["model"],
@@ -76,6 +82,11 @@ function deniedIn({ model, scripts, files, permissions: { mode, rules = [] } = {
 		return {
 			path: ["files", "images"],
 			why: "a file that lies in a directory does not decide what is kept of files: that is said in your own configuration (reyn config path)",
+		};
+	if (events !== undefined)
+		return {
+			path: ["events"],
+			why: "a file that lies in a directory says nothing of the audit trail, as it may come from a stranger and could make it forget. Say it in your own configuration (reyn config path), or with REYN_EVENTS_KEEP_DAYS and REYN_EVENTS_MAX_MB",
 		};
 	if (mode === "edits" || mode === "all") return { path: ["permissions", "mode"], why: NARROWS };
 	const at = rules.findIndex(({ allow }) => allow !== undefined);

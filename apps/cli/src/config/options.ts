@@ -9,7 +9,8 @@ export function runtimeOptionsOf({
 	skill_resume: skills,
 	scripts = {},
 	files = {},
-}: Config): Pick<RuntimeOptions, "limits" | "modelPolicy" | "skillResume" | "isolate" | "images"> {
+	events = {},
+}: Config): Pick<RuntimeOptions, "limits" | "modelPolicy" | "skillResume" | "isolate" | "images" | "trail"> {
 	const { tries, timeout_seconds: seconds } = policy;
 	return {
 		modelPolicy: {
@@ -23,6 +24,10 @@ export function runtimeOptionsOf({
 		}),
 		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
 		...said({ isolate: scripts.isolate, images: files.images }),
+		trail: said({
+			keepDays: events.keep_days,
+			maxBytes: events.max_mb === undefined ? undefined : events.max_mb * 1_000_000,
+		}),
 	};
 }
 

@@ -120,6 +120,13 @@ export const configSchema = shape(
 			},
 			"what reyn gc keeps",
 		),
+		events: shape(
+			{
+				keep_days: count(36_500).describe("days of it that are kept"),
+				max_mb: count(100_000).describe("megabytes that all of it may have; the oldest files go"),
+			},
+			"the audit trail, reyn events; not in a file of a directory, which could make it forget",
+		),
 	},
 	"the configuration of reyn",
 );
@@ -136,4 +143,5 @@ export const defaults = {
 	files: { images: true },
 	permissions: { mode: "ask", rules: [] },
 	retention: { keep_days: 30, keep_checkpoints: 200 },
+	events: { keep_days: 90, max_mb: 100 },
 } as const satisfies Config;

@@ -66,7 +66,8 @@ function add(from: Map<string, Setting>, path: readonly string[], value: unknown
 
 /** `REYN_MODEL_TRACE` is a file for the trace of model calls, not a setting. */
 const isSetting = (name: string): boolean =>
-	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|FILES|PERMISSIONS|RETENTION)(_|$)/.test(name) && name !== "REYN_MODEL_TRACE";
+	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|FILES|PERMISSIONS|RETENTION|EVENTS)(_|$)/.test(name) &&
+	name !== "REYN_MODEL_TRACE";
 
 /** A list or a map by free names is one value. */
 function* leavesOf(value: object, before: readonly string[] = []): Generator<[readonly string[], unknown]> {

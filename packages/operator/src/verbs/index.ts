@@ -4,6 +4,7 @@ import { ask } from "./ask.ts";
 import { branches } from "./branches.ts";
 import { checkout } from "./checkout.ts";
 import { diff } from "./diff.ts";
+import { events } from "./events.ts";
 import { files } from "./files.ts";
 import { gc } from "./gc.ts";
 import { interrupt } from "./interrupt.ts";
@@ -26,7 +27,7 @@ import { walStats, walVerify } from "./wal.ts";
 
 export const verbs: readonly Verb[] = [
 	...[ask, interrupt, questions, answer, permissions, revoke, resume, status, spend, sessions, transcript, search],
-	...[log, records, show, diff, files, rewind, checkout, undo, redo, label, labels, branches, gc],
+	...[log, records, events, show, diff, files, rewind, checkout, undo, redo, label, labels, branches, gc],
 	...[planList, planShow, planDiscard, planResume, skillList, skillRun, skillDiscard, skillResume],
 	...[scriptRun, scriptResume, scriptExplain, scriptList, scriptShow, scriptVerify, walVerify, walStats],
 ];

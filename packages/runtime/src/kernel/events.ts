@@ -66,6 +66,8 @@ export type KernelEvent =
 	| { readonly type: "stopped"; readonly scope: Scope; readonly work: string; readonly reason: string }
 	/** A snapshot could not be stored: a start reads more of the log. Nothing is lost. */
 	| { readonly type: "snapshot_failed"; readonly code: string; readonly reason: string }
+	/** The audit trail cannot be written; it is tried again, and goes on where it was. Told once, until it was written again. */
+	| { readonly type: "trail_failed"; readonly reason: string }
 	/** The events of a record cannot be told; without a seq, those of all records from now on. */
 	| { readonly type: "untold"; readonly kind?: string; readonly reason: string };
 

@@ -3,6 +3,7 @@ import type { GatedCall, Model, ModelPolicy, Tool, Using, Verdict } from "@reyn/
 import type { AnyProjection, View } from "@reyn/snapshot";
 import type { Timeline, UndoRules } from "@reyn/timetravel";
 import type { AnyRecordKind, BlobStore, Clock, Draft, Ids, Scope, Seq, Timers, Wal, WalRecord } from "@reyn/wal";
+import type { Audited } from "./audit.ts";
 import type { DiskSpace } from "./disk-space.ts";
 import type { TellContext, Told } from "./pump.ts";
 import type { AnyService, Served, Service } from "./services.ts";
@@ -49,6 +50,11 @@ export interface Feature<Host extends FeatureHost = FeatureHost> {
 	 * gets the same. It is called for every record, those of other features included.
 	 */
 	tell?(record: WalRecord, context: TellContext): readonly Told[] | Promise<readonly Told[]>;
+	/**
+	 * The line of a record in the audit trail; undefined: it is none of its own, or not worth one. Only the record may count. Texts of
+	 * people and models do not belong there.
+	 */
+	audit?(record: WalRecord): Audited | undefined;
 	/** Called once, in the order of the list, also for a reader. It must not write or run anything. */
 	start(kernel: Kernel): Host;
 }

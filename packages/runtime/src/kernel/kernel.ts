@@ -29,7 +29,9 @@ import {
 import { redacted } from "../redaction/redact.ts";
 import { type Collection, collectArtifacts } from "../stores/artifacts.ts";
 import { Beside } from "../stores/beside.ts";
+import { type TrailKept, trailLimits } from "../stores/trail-files.ts";
 import type { Agents } from "./agents.ts";
+import { auditOwn } from "./audit.ts";
 import { type Composition, compose } from "./compose.ts";
 import { DiskSpace } from "./disk-space.ts";
 import { RuntimeError } from "./errors.ts";
@@ -43,6 +45,7 @@ import type { Session } from "./session.ts";
 import { keptScopes, mainSession, Sessions } from "./sessions.ts";
 import { isSame } from "./settle.ts";
 import { IMAGES, RESULTS, type Store } from "./store.ts";
+import { Trail } from "./trail.ts";
 import { kindsOf } from "./work.ts";
 
 export interface KernelOptions {
@@ -58,6 +61,8 @@ export interface KernelOptions {
 	readonly quietMs?: number | undefined;
 	/** Keep what files held before tools change them? Default: true. */
 	readonly images?: boolean | undefined;
+	/** What stays of the audit trail: files of so many days, and so many bytes of all together. Default: 90 days, 100 MB. */
+	readonly trail?: TrailKept | undefined;
 	/** Takes secrets out of the texts of records. */
 	redact?: ((text: string) => string) | undefined;
 	readonly agents: Agents;
@@ -161,6 +166,7 @@ export class OpenKernel implements Kernel {
 	readonly #hosts = new Map<Feature, FeatureHost>();
 	readonly #services = new Map<string, unknown>();
 	readonly #pump: Pump;
+	#trail: Trail | undefined;
 	/** Resolves when `emit` has got the events up to a seq. */
 	#reaches: (seq: Seq) => Promise<void> = () => Promise.resolve();
 	#refreshing: Promise<unknown> = Promise.resolve();
@@ -338,10 +344,18 @@ export class OpenKernel implements Kernel {
 		this.#pump.sayAtOnce(event);
 	}
 
-	/** Attaches `emit` to the pump. A reader subscribes instead. */
+	/** Attaches `emit` to the pump, and begins to write the audit trail. A reader subscribes instead, and writes nothing. */
 	listen(): void {
-		const { emit } = this.#options;
-		if (emit && !this.isReadOnly) this.#reaches = this.#pump.attach((event) => emit(event));
+		if (this.isReadOnly) return;
+		const { emit, features, trail } = this.#options;
+		if (emit) this.#reaches = this.#pump.attach((event) => emit(event));
+		const { wal, timers } = this;
+		const { trail: directory } = this.store;
+		if (!directory) return;
+		const audits = [auditOwn, ...features.flatMap((each) => each.audit?.bind(each) ?? [])];
+		const limits = trailLimits(trail);
+		const tell = (event: KernelEvent): void => this.emitAtOnce(event);
+		this.#trail = new Trail({ wal, directory, limits, audits, timers, tell });
 	}
 
 	subscribe(how?: Subscription): AsyncGenerator<Told> {
@@ -454,6 +468,7 @@ export class OpenKernel implements Kernel {
 		const [quiet] = await Promise.allSettled([Promise.race([over, this.space.whenNone])]);
 		// Told before the log closes, which ends those who follow it.
 		await this.#toldOfAll();
+		await this.#trail?.end();
 		const [closed] = await Promise.allSettled([this.wal.close()]);
 		// Work that waited for space has failed by now; work that began meanwhile is cancelled too.
 		this.cancel();

@@ -2,6 +2,7 @@
 import { spilledResults } from "@reyn/journal";
 import type { View } from "@reyn/snapshot";
 import type { BlobStore, Draft, LogEngine, Seq } from "@reyn/wal";
+import type { TrailDirectory } from "../stores/trail-files.ts";
 
 export interface Store {
 	readonly engine: LogEngine;
@@ -11,6 +12,8 @@ export interface Store {
 	blobs(area: string): BlobStore;
 	/** A directory of this machine, for things that need one, such as a workspace. */
 	readonly local: string | undefined;
+	/** The directory of the audit trail. Absent: there is no trail. */
+	readonly trail?: TrailDirectory;
 	/** Throws if the store cannot be used, before its log is opened. Reads only. */
 	check?(): Promise<void>;
 	/** Removes what killed writes have left, and what nobody reads any more. Only the writer of the log may call it. */

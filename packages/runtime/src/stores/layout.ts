@@ -15,6 +15,8 @@ export interface Layout {
 	readonly agents: string;
 	/** The directory where it is recorded what commands have printed, and how they ended. */
 	readonly commands: string;
+	/** The directory of the audit trail. */
+	readonly events: string;
 	/** The directory that an agent's skills write to. */
 	workspace(scope: Scope): string;
 }
@@ -27,6 +29,7 @@ export function layoutOf(root: string): Layout {
 		runs: join(root, "runs"),
 		agents,
 		commands: join(root, "state", "commands"),
+		events: join(root, "events"),
 		workspace: ({ agent = "default" }) => workspaceIn(join(agents, agentIn(agents, agent))),
 	};
 }

@@ -6,6 +6,7 @@ import type { Gone, Store } from "../kernel/store.ts";
 import { withFormerFiles } from "./former-files.ts";
 import { areaIn, areasIn, assertOwnState, formerPlansIn, type Layout, layoutOf } from "./layout.ts";
 import { filesBelow, sizeOf } from "./own-tree.ts";
+import { trailDirectory } from "./trail-directory.ts";
 
 export interface FileStoreOptions {
 	/** Keep the log on a network file system, whose locks and syncs may not hold. Default: false, which refuses one. */
@@ -29,6 +30,7 @@ export function fileStore(
 		engine: fileEngine(layout.wal, { allowNetwork }),
 		realm: "main",
 		local: directory,
+		trail: trailDirectory(layout.events),
 		async check() {
 			assertOwnState(layout);
 		},

@@ -8,7 +8,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { codeOf, WalError } from "../errors.ts";
 
-const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY } = fs.constants;
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY, O_WRONLY } = fs.constants;
 
 /** Opens a file of a state. @throws WalError `WAL_UNSAFE`, with nothing changed; else an error of the system */
 export function openOwn(path: string, flags: number): number {
@@ -58,17 +58,55 @@ export function hashOwnFile(path: string, limit: number): Promise<string | undef
 
 const PIECE_BYTES = 1024 * 1024;
 
+/**
+ * A part of a file of a state, off the event loop: up to `most` bytes from a position on; undefined when there is none.
+ *
+ * @throws WalError `WAL_UNSAFE`; else an error of the system
+ */
+export function readOwnPart(path: string, position: number, most: number): Promise<Buffer | undefined> {
+	return withOwnFile(path, Number.POSITIVE_INFINITY, async (file) => {
+		const bytes = Buffer.allocUnsafe(Math.min(most, Math.max(0, (await file.stat()).size - position)));
+		let done = 0;
+		while (done < bytes.length) {
+			const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
+			if (bytesRead === 0) break;
+			done += bytesRead;
+		}
+		return bytes.subarray(0, done);
+	});
+}
+
+/**
+ * Appends to a file of a state, off the event loop and without a sync: a power cut may take what was written. Where it throws, a part
+ * may be there.
+ *
+ * @param how `new`: makes the file, and refuses one that is there; `more`: refuses one that is not
+ * @throws WalError `WAL_UNSAFE`; else an error of the system
+ */
+export async function appendOwn(path: string, bytes: Uint8Array, how: "new" | "more"): Promise<void> {
+	const file = await openOwnFile(path, O_WRONLY | O_APPEND | (how === "new" ? O_CREAT | O_EXCL : 0));
+	try {
+		assertOwnFile(await file.stat(), path);
+		for (let done = 0; done < bytes.length; ) {
+			const { bytesWritten } = await file.write(bytes, done);
+			if (bytesWritten === 0)
+				throw Object.assign(new Error(`only ${done} of ${bytes.length} bytes could be written`), { code: "ENOSPC" });
+			done += bytesWritten;
+		}
+	} finally {
+		await file.close();
+	}
+}
+
 async function withOwnFile<T>(
 	path: string,
 	limit: number,
 	use: (file: FileHandle) => Promise<T>,
 ): Promise<T | undefined> {
-	assertOwnDirectory(dirname(path));
 	let file: FileHandle;
 	try {
-		file = await open(path, carefully(path, O_RDONLY));
+		file = await openOwnFile(path, O_RDONLY);
 	} catch (error) {
-		assertOwnFile(statOf(path), path);
 		if (codeOf(error) === "ENOENT") return undefined;
 		throw error;
 	}
@@ -79,6 +117,16 @@ async function withOwnFile<T>(
 		return await use(file);
 	} finally {
 		await file.close();
+	}
+}
+
+async function openOwnFile(path: string, flags: number): Promise<FileHandle> {
+	assertOwnDirectory(dirname(path));
+	try {
+		return await open(path, carefully(path, flags), 0o600);
+	} catch (error) {
+		assertOwnFile(statOf(path), path);
+		throw error;
 	}
 }
 

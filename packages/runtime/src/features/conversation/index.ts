@@ -1,6 +1,7 @@
 /** Conversations: prompts and their turns, what comes from the background, and what a model is shown of it all. */
 import type { Feature, FeatureHost, Kernel } from "../../kernel/feature.ts";
 import { backgroundMessages, serve } from "../../kernel/services.ts";
+import { auditTurn } from "./audit.ts";
 import { conversation } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
 import { spilledMessages } from "./large-texts.ts";
@@ -49,6 +50,7 @@ export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Fe
 		return { becomes: "over", draft: turnInterrupted({ turn: Number(id), reason }) };
 	},
 	tell: tellTurn,
+	audit: auditTurn,
 	start(kernel: Kernel) {
 		const outbox = new Outbox(kernel, onMessage);
 		const turns = new Turns(kernel);

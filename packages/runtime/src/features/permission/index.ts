@@ -1,6 +1,7 @@
 /** Permissions: which calls of tools are made, which are not, and about which a person is asked. */
 import type { Feature } from "../../kernel/feature.ts";
 import { asker } from "../../kernel/services.ts";
+import { auditPermission } from "./audit.ts";
 import { grants } from "./grants.ts";
 import { assertPermissions } from "./options.ts";
 import { PermissionHost, type PermissionOptions } from "./permission-host.ts";
@@ -18,5 +19,6 @@ const feature = (options?: PermissionOptions): Feature<PermissionHost> => ({
 	keeps: permissionRecords,
 	projections: [grants],
 	needs: [asker],
+	audit: auditPermission,
 	start: (kernel) => new PermissionHost(kernel, options),
 });

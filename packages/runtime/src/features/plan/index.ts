@@ -12,6 +12,7 @@ import {
 import { defaultPlanLimits } from "@reyn/plan/internal";
 import type { Feature } from "../../kernel/feature.ts";
 import { backgroundMessages } from "../../kernel/services.ts";
+import { auditPlan } from "./audit.ts";
 import { kept } from "./kept.ts";
 import { plansIn } from "./pieces.ts";
 import { PlanHost } from "./plan-host.ts";
@@ -37,5 +38,6 @@ export const planFeature = ({ limits }: PlanOptions = {}): Feature<PlanHost> => 
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: planPaused({ plan: id }) },
 	tell: tellPlan,
+	audit: auditPlan,
 	start: (kernel) => new PlanHost(kernel, { ...defaultPlanLimits, ...limits }),
 });

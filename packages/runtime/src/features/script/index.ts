@@ -1,6 +1,7 @@
 /** Scripts: programs of a person's own, over durable calls. */
 import { scriptRecords, scriptResumed, scriptRuns, scriptStarted } from "@reyn/journal/script";
 import type { Feature, FeatureHost } from "../../kernel/feature.ts";
+import { auditScript } from "./audit.ts";
 import { scriptRunsIn } from "./pieces.ts";
 import { scriptsArea } from "./script-files.ts";
 import { type ScriptOptions, Scripts } from "./scripts.ts";
@@ -18,5 +19,6 @@ export const scriptFeature = (options: ScriptOptions = {}): Feature<ScriptHost> 
 	blobs: [scriptsArea],
 	pieces: scriptRunsIn,
 	tell: tellScript,
+	audit: auditScript,
 	start: (kernel) => ({ scripts: new Scripts(kernel, options) }),
 });

@@ -12,6 +12,7 @@ import {
 } from "@reyn/skill-resume";
 import type { Feature } from "../../kernel/feature.ts";
 import { backgroundMessages } from "../../kernel/services.ts";
+import { auditSkill } from "./audit.ts";
 import { skillRunsIn } from "./pieces.ts";
 import { SkillHost } from "./skill-host.ts";
 import { tellSkill } from "./tell.ts";
@@ -37,5 +38,6 @@ export const skillFeature = ({ skills = [], resume }: SkillFeatureOptions = {}):
 	settle: ({ id }, before) =>
 		before ? { becomes: "running" } : { becomes: "waiting", draft: skillRunPaused({ run: id }) },
 	tell: tellSkill,
+	audit: auditSkill,
 	start: (kernel) => new SkillHost(kernel, { skills, resume: resume ?? skillResumeSchema.parse({}) }),
 });

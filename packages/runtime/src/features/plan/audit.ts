@@ -1,0 +1,40 @@
+/** The lines of plans in the audit trail. */
+import {
+	planAborted,
+	planCompleted,
+	planPaused,
+	planResumed,
+	planStarted,
+	planStepCompleted,
+	planStepFailed,
+	planStepStarted,
+	planStepsReset,
+} from "@reyn/plan";
+import type { WalRecord } from "@reyn/wal";
+import { type Audited, brief } from "../../kernel/audit.ts";
+
+export function auditPlan(record: WalRecord): Audited | undefined {
+	if (planStarted.is(record)) {
+		const { plan, goal, steps } = record.data;
+		return { kind: "plan", what: "started", plan, subject: brief(goal), steps };
+	}
+	if (planStepStarted.is(record)) return { kind: "plan", what: "step started", ...record.data };
+	if (planStepCompleted.is(record)) {
+		const { plan, step, cost } = record.data;
+		return { kind: "plan", what: "step ended", plan, step, ...cost };
+	}
+	if (planStepFailed.is(record)) {
+		const { plan, step, reason } = record.data;
+		return { kind: "plan", what: "step failed", plan, step, why: brief(reason) };
+	}
+	if (planStepsReset.is(record)) {
+		const { plan, steps } = record.data;
+		return { kind: "plan", what: "steps reset", plan, steps };
+	}
+	if (planPaused.is(record)) return { kind: "plan", what: "paused", ...record.data };
+	if (planResumed.is(record)) return { kind: "plan", what: "resumed", ...record.data };
+	if (planCompleted.is(record)) return { kind: "plan", what: "ended", ...record.data };
+	if (!planAborted.is(record)) return undefined;
+	const { plan, reason, by } = record.data;
+	return { kind: "plan", what: "discarded", plan, by, why: brief(reason) };
+}
