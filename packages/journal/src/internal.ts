@@ -1,11 +1,14 @@
 /** What other packages of Reyn need of this one, and nobody else: `@reyn/journal/internal`. It may change in any version. */
 
+export { type Dict, dictOf, emptyDict, getIn, setIn } from "./dict.ts";
 export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
 export { endedBy } from "./failure.ts";
 export { hashedTexts } from "./hashed-texts.ts";
 export { startOf } from "./idempotency-key.ts";
 export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";
+export { callsAround, paymentOf, workOf } from "./payments.ts";
+export { Bill, dollarsSchema, picodollars, priceFor, pricesSchema } from "./price.ts";
 export { assertPurity } from "./purity.ts";
 export { toJson } from "./results.ts";
 export { eventOfRecord, eventOfStep } from "./script/events.ts";

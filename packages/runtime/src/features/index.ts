@@ -1,6 +1,9 @@
 /** The kinds of work that a runtime has by itself, in their order. */
 import { compose } from "../kernel/compose.ts";
 import type { Feature } from "../kernel/feature.ts";
+import type { BudgetHost } from "./budget/budget-host.ts";
+import { budgetFeature } from "./budget/index.ts";
+import type { MoneyOptions } from "./budget/options.ts";
 import { type ConversationHost, type ConversationOptions, conversationFeature } from "./conversation/index.ts";
 import { permissionFeature } from "./permission/index.ts";
 import type { PermissionHost, PermissionOptions } from "./permission/permission-host.ts";
@@ -16,6 +19,7 @@ import type { SkillHost } from "./skill/skill-host.ts";
 export interface BuiltIn {
 	readonly question: Feature<QuestionHost>;
 	readonly permission: Feature<PermissionHost>;
+	readonly budget: Feature<BudgetHost>;
 	readonly conversation: Feature<ConversationHost>;
 	readonly plan: Feature<PlanHost>;
 	readonly skill: Feature<SkillHost>;
@@ -23,7 +27,7 @@ export interface BuiltIn {
 	readonly list: readonly Feature[];
 }
 
-export interface BuiltInOptions extends ConversationOptions, PlanOptions, ScriptOptions, QuestionOptions {
+export interface BuiltInOptions extends ConversationOptions, PlanOptions, ScriptOptions, QuestionOptions, MoneyOptions {
 	readonly permissions?: PermissionOptions | undefined;
 	readonly skills?: SkillFeatureOptions["skills"];
 	readonly skillResume?: SkillFeatureOptions["resume"];
@@ -32,13 +36,14 @@ export interface BuiltInOptions extends ConversationOptions, PlanOptions, Script
 export function builtIn({ skills, skillResume, permissions, ...options }: BuiltInOptions): BuiltIn {
 	const question = questionFeature(options);
 	const permission = permissionFeature(permissions);
+	const budget = budgetFeature(options);
 	const conversation = conversationFeature(options);
 	const plan = planFeature(options);
 	const skill = skillFeature({ skills, resume: skillResume });
 	const script = scriptFeature(options);
 	return {
-		...{ question, permission, conversation, plan, skill, script },
-		list: [question, permission, conversation, plan, skill, script],
+		...{ question, permission, budget, conversation, plan, skill, script },
+		list: [question, permission, budget, conversation, plan, skill, script],
 	};
 }
 
