@@ -210,6 +210,20 @@ describe("a limit", () => {
 		}
 	});
 
+	test("that a person has refused a script is asked about anew when they have it go on", async () => {
+		const answers = model();
+		const { runtime } = await opened({ model: answers, budget: { session: { tokens: 11 } } });
+		const both = script("return [await ctx.agent('a'), await ctx.agent('b')];");
+		const begun = await runtime.scripts.start(both, undefined);
+		await runtime.answer((await asked(runtime)).seq, "no", "ada");
+		expect(await begun.end).toMatchObject({ status: "failed", reason: { code: "BUDGET" } });
+		const again = await runtime.scripts.resume(begun.run);
+		await runtime.answer((await asked(runtime)).seq, "yes", "ada");
+		expect(await again.end).toMatchObject({ status: "completed" });
+		expect(answers.asked).toHaveLength(2);
+		await runtime.close();
+	});
+
 	test("killed at any record, it asks once, is extended once, and nothing is spent beyond it that nobody has allowed", async () => {
 		const budget = { session: { tokens: 11 } };
 		const { runtime } = await opened({ budget });

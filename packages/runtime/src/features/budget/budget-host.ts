@@ -56,12 +56,14 @@ export class BudgetHost implements FeatureHost {
 	async #ask(session: Session, { lane, signal }: GatedCall, reached: Reached): Promise<Verdict | undefined> {
 		const { name, of, unit, limit, spent, base } = reached;
 		const [kind = "", id = ""] = lane.split("/");
+		// Work that a person sets going again is asked about anew.
+		const { since = 0 } = this.#kernel.find({ kind, id }) ?? {};
 		const answer = await this.#kernel.get(asker).ask(
 			session,
 			{
 				// It is over with the work.
 				key: `${workOf(lane)} budget ${nameOf(reached)}`,
-				terms: String(limit),
+				terms: `${limit} since ${since}`,
 				from: { kind, id },
 				question: `${spentInWords(reached)}. Go on for another ${inWords(unit, base)}?`,
 				...(reached.unknown > 0 && { lines: [unknownInWords(reached.unknown)] }),
