@@ -8,7 +8,7 @@ import type { BudgetEvent } from "./events.ts";
 import { type Reached, reachedOf } from "./limits.ts";
 import type { BudgetOptions, MoneyOptions } from "./options.ts";
 import { budgetExtended } from "./records.ts";
-import { dayOf, spentByDay, spentInSession } from "./spent.ts";
+import { dayOf, SPENT_UP, spentByDay, spentInSession } from "./spent.ts";
 
 export class BudgetHost implements FeatureHost {
 	readonly prices: Prices;
@@ -40,13 +40,18 @@ export class BudgetHost implements FeatureHost {
 		}
 	}
 
-	async #reached({ scope }: Session, { lane }: GatedCall, budget: BudgetOptions): Promise<Reached | undefined> {
+	async #reached(
+		{ scope }: Session,
+		{ lane, key: call }: GatedCall,
+		budget: BudgetOptions,
+	): Promise<Reached | undefined> {
 		const { wholeLog } = this.#kernel.timeline;
 		const [session, all] = await Promise.all([wholeLog.live(scope), wholeLog.live()]);
 		const ledger = {
 			session: session.view.get(spentInSession),
 			all: all.view.get(spentByDay),
 			work: workOf(lane),
+			call,
 			day: dayOf(this.#kernel.clock.now()),
 		};
 		return reachedOf(budget, ledger, this.prices);
@@ -56,14 +61,13 @@ export class BudgetHost implements FeatureHost {
 	async #ask(session: Session, { lane, signal }: GatedCall, reached: Reached): Promise<Verdict | undefined> {
 		const { name, of, unit, limit, spent, base } = reached;
 		const [kind = "", id = ""] = lane.split("/");
-		// Work that a person sets going again is asked about anew.
-		const { since = 0 } = this.#kernel.find({ kind, id }) ?? {};
 		const answer = await this.#kernel.get(asker).ask(
 			session,
 			{
 				// It is over with the work.
 				key: `${workOf(lane)} budget ${nameOf(reached)}`,
-				terms: `${limit} since ${since}`,
+				// A call that was refused, and is asked for once more, is asked about anew.
+				terms: `${limit}, refused ${reached.refused}`,
 				from: { kind, id },
 				question: `${spentInWords(reached)}. Go on for another ${inWords(unit, base)}?`,
 				...(reached.unknown > 0 && { lines: [unknownInWords(reached.unknown)] }),
@@ -131,6 +135,6 @@ const unknownInWords = (calls: number): string =>
 
 const spentUp = (reached: Reached, why: string): Verdict => ({
 	kind: "deny",
-	code: "BUDGET",
+	code: SPENT_UP,
 	reason: `${spentInWords(reached)}, and ${why}. The model was not called: ask again to be asked about it anew, or raise the budget`,
 });

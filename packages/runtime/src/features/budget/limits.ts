@@ -3,7 +3,7 @@ import type { Prices } from "@reyn/journal";
 import { Bill, getIn, picodollars, priceFor } from "@reyn/journal/internal";
 import type { BudgetOptions } from "./options.ts";
 import type { LimitName } from "./records.ts";
-import { extensionKey, type Spent, spentOn, spentOnDay, type Tally, tokensIn } from "./spent.ts";
+import { extensionKey, refusalsOf, type Spent, spentOn, spentOnDay, type Tally, tokensIn } from "./spent.ts";
 
 /** A limit that is reached. Amounts are tokens, or picodollars. */
 export interface Reached {
@@ -17,6 +17,8 @@ export interface Reached {
 	readonly base: bigint;
 	/** What of it is not counted, since nobody knows what it cost. */
 	readonly unknown: number;
+	/** How often the call was refused before. */
+	readonly refused: number;
 }
 
 export interface Ledger {
@@ -24,6 +26,8 @@ export interface Ledger {
 	readonly all: Spent;
 	/** `turn/12` */
 	readonly work: string;
+	/** The key of the call that is to be made. */
+	readonly call: string;
 	/** Today, UTC. */
 	readonly day: string;
 }
@@ -31,7 +35,7 @@ export interface Ledger {
 /** The first limit that is reached, from the narrowest on. */
 export function reachedOf(
 	budget: BudgetOptions,
-	{ session, all, work, day }: Ledger,
+	{ session, all, work, call, day }: Ledger,
 	prices: Prices,
 ): Reached | undefined {
 	const [kind] = work.split("/");
@@ -49,7 +53,9 @@ export function reachedOf(
 			const to = amountOf(unit, getIn(extended, extensionKey(name, of)) ?? "0");
 			const limit = to > base ? to : base;
 			const { amount, unknown } = unit === "tokens" ? inTokens(spent) : inMoney(spent, prices);
-			if (amount >= limit) return { name, ...(of !== undefined && { of }), unit, spent: amount, limit, base, unknown };
+			if (amount < limit) continue;
+			const refused = refusalsOf(session, call);
+			return { name, ...(of !== undefined && { of }), unit, spent: amount, limit, base, unknown, refused };
 		}
 	}
 	return undefined;

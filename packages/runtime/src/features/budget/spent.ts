@@ -1,6 +1,6 @@
 /** What was spent, folded from the whole log: what was paid for on a line that was left stays spent. */
 import { type Payment, stepCompleted, stepFailed, type Usage } from "@reyn/journal";
-import { callsAround, dictOf, emptyDict, getIn, paymentOf, setIn } from "@reyn/journal/internal";
+import { callKey, callsAround, dictOf, emptyDict, getIn, paymentOf, setIn } from "@reyn/journal/internal";
 import { defineProjection } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
 import { z } from "zod";
@@ -32,6 +32,8 @@ const day = z.object({
 	works: dictOf(tally),
 	/** The calls inside of which something was paid for: their own usage is the sum of that. */
 	around: dictOf(z.literal(true)),
+	/** How often calls were refused, by their keys. */
+	refused: dictOf(count),
 });
 type Day = z.infer<typeof day>;
 
@@ -43,6 +45,9 @@ const state = z.object({
 	extended: dictOf(z.string()),
 });
 export type Spent = z.infer<typeof state>;
+
+/** The code of a call that was refused, since a budget was spent. */
+export const SPENT_UP = "BUDGET";
 
 /** What a work has spent before so many days with payments is forgotten: else this state would grow for ever. */
 const MOST_DAYS = 32;
@@ -57,7 +62,11 @@ const projection = (name: string, level: "process" | "session") =>
 		level,
 		handle: (on) => [
 			on(stepCompleted, (now, _, record) => withPayment(now, record, level)),
-			on(stepFailed, (now, _, record) => withPayment(now, record, level)),
+			on(stepFailed, (now, failed, record) =>
+				failed.unmade && failed.reason.code === SPENT_UP
+					? withRefusal(now, callKey(failed), record)
+					: withPayment(now, record, level),
+			),
 			on(budgetExtended, (now, { limit, of, to }) => ({
 				...now,
 				extended: setIn(now.extended, extensionKey(limit, of), to),
@@ -80,6 +89,10 @@ export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0,
 export const spentOn = ({ days }: Spent, work: string): Tally =>
 	days.reduce<Tally>((sum, { works }) => together(sum, getIn(works, work) ?? {}), {});
 
+/** How often a call was refused, by its key. */
+export const refusalsOf = ({ days }: Spent, call: string): number =>
+	days.reduce((sum, { refused }) => sum + (getIn(refused, call) ?? 0), 0);
+
 export const spentOnDay = ({ days }: Spent, which: string): Tally =>
 	days.find((each) => each.day === which)?.spent ?? {};
 
@@ -89,23 +102,37 @@ export const tokensIn = (of: Tally): number =>
 function withPayment(now: Spent, record: WalRecord, level: "process" | "session"): Spent {
 	const payment = paymentOf(record, (call) => now.days.some(({ around }) => getIn(around, call)));
 	if (!payment) return now;
-	const which = dayOf(record.ts);
-	const known = now.days.find((each) => each.day === which) ?? fresh(which);
 	const { work } = payment;
-	const own = getIn(known.works, work) ?? {};
-	let around = known.around;
-	for (const call of callsAround(record)) if (!getIn(around, call)) around = setIn(around, call, true);
-	const next: Day = {
-		day: which,
-		spent: add(known.spent, payment),
-		works: level === "session" ? setIn(known.works, work, add(own, payment)) : known.works,
-		around,
-	};
-	const days = [...now.days.filter((each) => each !== known), next].sort((a, b) => (a.day < b.day ? -1 : 1));
-	return { ...now, spent: add(now.spent, payment), days: days.slice(-MOST_DAYS) };
+	const next = onDayOf(now, record, (today) => {
+		let { around } = today;
+		for (const call of callsAround(record)) if (!getIn(around, call)) around = setIn(around, call, true);
+		const works =
+			level === "session" ? setIn(today.works, work, add(getIn(today.works, work) ?? {}, payment)) : today.works;
+		return { ...today, spent: add(today.spent, payment), works, around };
+	});
+	return { ...next, spent: add(now.spent, payment) };
 }
 
-const fresh = (which: string): Day => ({ day: which, spent: {}, works: emptyDict, around: emptyDict });
+const withRefusal = (now: Spent, call: string, record: WalRecord): Spent =>
+	onDayOf(now, record, (today) => ({
+		...today,
+		refused: setIn(today.refused, call, (getIn(today.refused, call) ?? 0) + 1),
+	}));
+
+function onDayOf(now: Spent, { ts }: WalRecord, change: (today: Day) => Day): Spent {
+	const which = dayOf(ts);
+	const known = now.days.find((each) => each.day === which) ?? fresh(which);
+	const days = [...now.days.filter((each) => each !== known), change(known)].sort((a, b) => (a.day < b.day ? -1 : 1));
+	return { ...now, days: days.slice(-MOST_DAYS) };
+}
+
+const fresh = (which: string): Day => ({
+	day: which,
+	spent: {},
+	works: emptyDict,
+	around: emptyDict,
+	refused: emptyDict,
+});
 
 const none: Sums = { calls: 0, inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, failed: 0 };
 
