@@ -75,7 +75,7 @@ const DOLLAR = 1_000_000_000_000n;
 /** Dollars for people, rounded: to cents from a dollar on, below it to hundredths of a cent. What is not nothing is not said to be. */
 export function dollarsInWords(usd: string): string {
 	const pico = picodollars(usd);
-	const places = pico < DOLLAR ? 4 : 2;
+	const places = pico > 0n && pico < DOLLAR ? 4 : 2;
 	const step = DOLLAR / 10n ** BigInt(places);
 	const steps = (pico + step / 2n) / step;
 	if (steps === 0n && pico > 0n) return "under $0.0001";
