@@ -8,7 +8,7 @@ export { hashedTexts } from "./hashed-texts.ts";
 export { startOf } from "./idempotency-key.ts";
 export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";
 export { callsAround, paymentOf, workOf } from "./payments.ts";
-export { Bill, dollarsSchema, picodollars, priceFor, pricesSchema } from "./price.ts";
+export { Bill, costSince, dollarsSchema, picodollars, priceFor, pricesSchema } from "./price.ts";
 export { assertPurity } from "./purity.ts";
 export { toJson } from "./results.ts";
 export { eventOfRecord, eventOfStep } from "./script/events.ts";

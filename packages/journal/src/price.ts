@@ -91,6 +91,12 @@ export function costInWords({ usd, unknown }: Cost): string {
 		: `at least ${dollarsInWords(usd)}, ${unknown} ${unknown === 1 ? "call" : "calls"} unknown`;
 }
 
+/** What was added to a cost since. */
+export const costSince = (before: Cost, now: Cost): Cost => ({
+	usd: inDollars(picodollars(now.usd) - picodollars(before.usd)),
+	unknown: now.unknown - before.unknown,
+});
+
 /** Adds up what calls cost. */
 export class Bill {
 	#pico = 0n;

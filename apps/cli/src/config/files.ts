@@ -61,11 +61,16 @@ export async function readConfig(file: ConfigFile): Promise<Read> {
 }
 
 /** What a file in a directory may not say: that may come from a stranger. */
-function deniedIn({ model, scripts, permissions: { mode, rules = [] } = {} }: Config): Denied | undefined {
+function deniedIn({ model, prices, scripts, permissions: { mode, rules = [] } = {} }: Config): Denied | undefined {
 	if (model !== undefined)
 		return {
 			path: ["model"],
 			why: "a file that lies in a directory chooses no model, as that costs money and the directory may come from a stranger. Say it with --model, REYN_MODEL, or in your own configuration (reyn config path)",
+		};
+	if (prices !== undefined)
+		return {
+			path: ["prices"],
+			why: "a file that lies in a directory says no prices, as the directory may come from a stranger, who could make your budget last longer than you meant. Say them in your own configuration (reyn config path)",
 		};
 	if (scripts?.isolate === false)
 		return {
