@@ -103,7 +103,7 @@ describe("a limit", () => {
 			type: "turn_end",
 			outcome: "interrupted",
 			reason: expect.stringMatching(
-				/^this session has spent 22 of 22 tokens, and bo says no: it is dear\. The model was not called/,
+				/^this session has spent 22 of 22 tokens; bo says no \(it is dear\): raise the budget, or ask again$/,
 			),
 		});
 		expect(await denials(runtime)).toEqual([{ code: "BUDGET", retryable: false, unmade: true }]);
@@ -161,7 +161,7 @@ describe("a limit", () => {
 		await says(runtime, "two");
 		expect(events.at(-1)).toMatchObject({
 			reason: expect.stringMatching(
-				/nobody is here who could allow more\. The model was not called: .* raise the budget$/,
+				/^this session has spent 11 of 11 tokens; nobody is here to allow more: raise the budget$/,
 			),
 		});
 		expect(runtime.questions()).toEqual([]);

@@ -78,12 +78,13 @@ export class BudgetHost implements FeatureHost {
 		);
 		switch (answer.kind) {
 			case "nobody":
-				return spentUp(reached, "nobody is here who could allow more");
+				return spentUp(reached, "nobody is here to allow more: raise the budget");
 			case "later":
 				return { kind: "wait", for: `an answer to #${answer.seq}` };
 			case "answered": {
 				const [, choice, why] = /^(\w+)(?:: (.*))?$/s.exec(answer.text) ?? [];
-				if (choice !== "yes") return spentUp(reached, `${answer.by} says no${why ? `: ${why}` : ""}`);
+				if (choice !== "yes")
+					return spentUp(reached, `${answer.by} says no${why ? ` (${why})` : ""}: raise the budget, or ask again`);
 				const to = unit === "tokens" ? String(spent + base) : inDollars(spent + base);
 				const draft = budgetExtended({ limit: name, ...(of !== undefined && { of }), to, by: answer.by });
 				await session.log.append(draft, session.scope).durable;
@@ -136,5 +137,5 @@ const unknownInWords = (calls: number): string =>
 const spentUp = (reached: Reached, why: string): Verdict => ({
 	kind: "deny",
 	code: SPENT_UP,
-	reason: `${spentInWords(reached)}, and ${why}. The model was not called: ask again to be asked about it anew, or raise the budget`,
+	reason: `${spentInWords(reached)}; ${why}`,
 });
