@@ -324,7 +324,7 @@ describe("a limit", () => {
 	});
 });
 
-test(`after ${sample(8, 100)} random histories of rewinds, starts and collections, what was spent is what the model has handed out`, async () => {
+test("after any random histories of rewinds, starts and collections, what was spent is what the model has handed out", async () => {
 	for (let seed = SEED; seed < SEED + sample(8, 100); seed++) {
 		const random = seeded(seed);
 		const till = new Till();
