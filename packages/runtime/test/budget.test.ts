@@ -136,9 +136,20 @@ describe("a limit", () => {
 			clock: { now: () => Date.parse("2026-11-27T10:00:00Z") },
 		});
 		await runtime.prompt(name.startsWith("plan") ? "plan it" : "look");
-		const { question: text } = await asked(runtime);
+		const { question: text, seq } = await asked(runtime);
 		expect(text).toMatch(new RegExp(`^${question}`));
-		expect(answers.asked).toHaveLength(name.startsWith("plan") ? 2 : 1);
+		const before = name.startsWith("plan") ? 2 : 1;
+		expect(answers.asked).toHaveLength(before);
+		// As much again is one call of the plan, or the end of the turn.
+		await runtime.answer(seq, "yes", "ada");
+		await until(
+			() => runtime.questions().length > 0 || runtime.restored().turns.length + runtime.restored().plans.length === 0,
+		);
+		expect(answers.asked).toHaveLength(before + 1);
+		const [unit] = name.split(".").slice(1);
+		expect(await recordsOf(runtime, "fact_budget_extended")).toMatchObject([
+			{ limit: name.replace(".", "_"), to: unit === "tokens" ? 22 : 0.000_024, by: "ada" },
+		]);
 		await runtime.close();
 	});
 

@@ -5,7 +5,7 @@ import type { FeatureHost, Kernel } from "../../kernel/feature.ts";
 import { asker } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
 import type { BudgetEvent } from "./events.ts";
-import { type Reached, reachedOf } from "./limits.ts";
+import { type Reached, reachedOf, saidFor } from "./limits.ts";
 import type { BudgetOptions, MoneyOptions } from "./options.ts";
 import { budgetExtended } from "./records.ts";
 import { dayOf, SPENT_UP, spentByDay, spentInSession } from "./spent.ts";
@@ -85,7 +85,7 @@ export class BudgetHost implements FeatureHost {
 				const [, choice, why] = /^(\w+)(?:: (.*))?$/s.exec(answer.text) ?? [];
 				if (choice !== "yes")
 					return spentUp(reached, `${answer.by} says no${why ? ` (${why})` : ""}: raise the budget, or ask again`);
-				const to = unit === "tokens" ? String(spent + base) : inDollars(spent + base);
+				const to = saidFor(unit, spent + base);
 				const draft = budgetExtended({ limit: name, ...(of !== undefined && { of }), to, by: answer.by });
 				await session.log.append(draft, session.scope).durable;
 				return undefined;

@@ -49,8 +49,8 @@ export function reachedOf(
 			const { [unit]: said } = limits;
 			if (said === undefined) continue;
 			const name = `${over}_${unit}` as const;
-			const base = amountOf(unit, unit === "tokens" ? String(said) : said.toFixed(6));
-			const to = amountOf(unit, getIn(extended, extensionKey(name, of)) ?? "0");
+			const base = amountOf(unit, said);
+			const to = amountOf(unit, getIn(extended, extensionKey(name, of)) ?? 0);
 			const limit = to > base ? to : base;
 			const { amount, unknown } = unit === "tokens" ? inTokens(spent) : inMoney(spent, prices);
 			if (amount < limit) continue;
@@ -61,9 +61,13 @@ export function reachedOf(
 	return undefined;
 }
 
-/** @param said tokens, or US dollars as a decimal number */
-const amountOf = (unit: "tokens" | "usd", said: string): bigint =>
-	unit === "tokens" ? BigInt(said) : picodollars(said);
+/** @param said tokens, or US dollars */
+const amountOf = (unit: "tokens" | "usd", said: number): bigint =>
+	unit === "tokens" ? BigInt(Math.ceil(said)) : picodollars(said.toFixed(6));
+
+/** The least number that is said for an amount, or for a little more: dollars to a millionth. */
+export const saidFor = (unit: "tokens" | "usd", amount: bigint): number =>
+	unit === "tokens" ? Number(amount) : Number((amount + 999_999n) / 1_000_000n) / 1e6;
 
 const inTokens = (spent: Tally) => ({
 	amount: BigInt(tokensIn(spent)),

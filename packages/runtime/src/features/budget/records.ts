@@ -22,8 +22,8 @@ export const budgetExtended = defineRecord(
 		limit: z.enum(limitNames),
 		/** The turn (`turn/12`), the plan, or the day (`2026-11-27`, UTC); of a session absent, since that is the scope. */
 		of: z.string().exactOptional(),
-		/** The limit from now on: tokens, or US dollars as a decimal number. */
-		to: z.string().regex(/^\d{1,30}(\.\d{1,12})?$/),
+		/** The limit from now on: tokens, or US dollars with at most six decimals. */
+		to: z.number().positive().max(1e15),
 		by: z.string(),
 	}),
 );

@@ -42,7 +42,7 @@ const state = z.object({
 	/** The newest days on which something was spent, oldest first. */
 	days: z.array(day).readonly(),
 	/** What people have said a limit is, by its name and what it is of. */
-	extended: dictOf(z.string()),
+	extended: dictOf(z.number()),
 });
 export type Spent = z.infer<typeof state>;
 
