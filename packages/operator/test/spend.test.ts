@@ -100,6 +100,17 @@ test("a call that fails is counted, and what it cost is unknown", async () => {
 	]);
 });
 
+test("a call that a budget has refused was not made, and so is not one that failed", async () => {
+	const till = new Till();
+	await using runtime = await open(till, { budget: { session: { tokens: 1 } }, unanswered: "deny" });
+	for (const text of ["one", "two"]) {
+		await runtime.prompt(text);
+		await runtime.idle();
+	}
+	expect(till.paid.calls).toBe(1);
+	expect(await readSpend(runtime)).toMatchObject({ paid: till.paid, failed: 0 });
+});
+
 test("is put together by work, session and day, and of a model without a price it is unknown what it cost", async () => {
 	const till = new Till();
 	let now = Date.parse("2026-11-27T23:59:59Z");

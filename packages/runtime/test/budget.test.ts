@@ -16,6 +16,7 @@ import {
 	openRuntime,
 	type Runtime,
 	type RuntimeOptions,
+	type SessionScope,
 } from "../src/index.ts";
 import { cutAfter, kindsIn, removeState } from "./cut.ts";
 import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
@@ -336,6 +337,7 @@ describe("a limit", () => {
 });
 
 test("after any random histories of rewinds, starts and collections, what was spent is what the model has handed out", async () => {
+	let [cuts, recalled] = [0, 0];
 	for (let seed = SEED; seed < SEED + sample(8, 100); seed++) {
 		const random = seeded(seed);
 		const till = new Till();
@@ -350,15 +352,30 @@ test("after any random histories of rewinds, starts and collections, what was sp
 				timers: pauseless(),
 			});
 		let runtime = await again();
+		let last: { readonly run: string; readonly session: SessionScope } | undefined;
 		const source = script("for (const each of args) await ctx.agent(each); return 1;");
 		const sessions = [mainSession, { agent: "default", session: "side" }];
 		for (let step = 0; step < 14; step++) {
 			const { tip } = runtime.wal;
 			const session = random.pick(sessions);
 			till.at = [session.session, dayOf(now)];
-			const does = random.pick(["ask", "ask", "script", "checkout", "undo", "again", "gc", "night"]);
+			const does = random.pick(["ask", "ask", "script", "edit", "checkout", "undo", "again", "gc", "night"]);
 			if (does === "ask") await runtime.prompt(random.below(4) === 0 ? "fail" : `question ${step}`, session);
-			if (does === "script") await (await runtime.scripts.start(source, ["a", "b", "a"], session)).end;
+			if (does === "script") {
+				const begun = await runtime.scripts.start(source, ["a", "b", "a"], session);
+				await begun.end;
+				last = { run: begun.run, session };
+			}
+			// What both versions ask for is taken over from the one before, and not paid for again.
+			if (does === "edit" && last && runtime.scripts.list().some(({ run }) => run === last?.run)) {
+				till.at = [last.session.session, dayOf(now)];
+				const edited = { ...source, source: `${source.source} // ${step}` };
+				const args = ["b", "a", `${step}`];
+				await runtime.scripts
+					.resume(last.run, { script: edited, args, reuse: "content" })
+					.then(({ end }) => end)
+					.catch(() => {});
+			}
 			if (does === "checkout")
 				await runtime.checkout(random.below(tip + 1), "me", random.pick([{}, session])).catch(() => {});
 			if (does === "undo") await runtime.undo("me").catch(() => {});
@@ -373,6 +390,7 @@ test("after any random histories of rewinds, starts and collections, what was sp
 			const where = `seed ${seed}, step ${step}: ${does}`;
 			for (const each of sessions)
 				expect(inAll((await wholeLog.live(each)).view.get(spentInSession).spent), where).toEqual(till.in(each.session));
+			cuts += Number(runtime.wal.first > 1);
 			const { days } = (await wholeLog.live()).view.get(spentByDay);
 			for (const { day, spent } of days) expect(inAll(spent), where).toEqual(till.in(day));
 			// What is stored, and what is folded anew, are the same.
@@ -380,8 +398,11 @@ test("after any random histories of rewinds, starts and collections, what was sp
 				(await wholeLog.live()).view.get(spentByDay),
 			);
 		}
+		recalled += (await recordsOf(runtime, "step_completed")).filter(({ adopts }) => adopts !== undefined).length;
 		await runtime.close();
 	}
+	expect(cuts).toBeGreaterThan(0);
+	expect(recalled).toBeGreaterThan(0);
 });
 
 test("what a plan has spent is all that it ever did, on lines that were left too; its turn has spent its own", async () => {
