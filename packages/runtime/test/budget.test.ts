@@ -354,6 +354,7 @@ test("after any random histories of rewinds, starts and collections, what was sp
 		let runtime = await again();
 		let last: { readonly run: string; readonly session: SessionScope } | undefined;
 		const source = script("for (const each of args) await ctx.agent(each); return 1;");
+		const beside = script("return ctx.parallel(args.map((each) => () => ctx.agent(each)));");
 		const sessions = [mainSession, { agent: "default", session: "side" }];
 		for (let step = 0; step < 14; step++) {
 			const { tip } = runtime.wal;
@@ -369,7 +370,7 @@ test("after any random histories of rewinds, starts and collections, what was sp
 			// What both versions ask for is taken over from the one before, and not paid for again.
 			if (does === "edit" && last && runtime.scripts.list().some(({ run }) => run === last?.run)) {
 				till.at = [last.session.session, dayOf(now)];
-				const edited = { ...source, source: `${source.source} // ${step}` };
+				const edited = random.pick([source, beside]);
 				const args = ["b", "a", `${step}`];
 				await runtime.scripts
 					.resume(last.run, { script: edited, args, reuse: "content" })
@@ -398,7 +399,9 @@ test("after any random histories of rewinds, starts and collections, what was sp
 				(await wholeLog.live()).view.get(spentByDay),
 			);
 		}
-		recalled += (await recordsOf(runtime, "step_completed")).filter(({ adopts }) => adopts !== undefined).length;
+		recalled += (await recordsOf(runtime, "step_completed")).filter(
+			({ adopts, usage }) => adopts !== undefined && usage,
+		).length;
 		await runtime.close();
 	}
 	expect(cuts).toBeGreaterThan(0);
