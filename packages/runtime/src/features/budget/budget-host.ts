@@ -22,7 +22,10 @@ export class BudgetHost implements FeatureHost {
 	constructor(kernel: Kernel, { budget, prices = {} }: MoneyOptions) {
 		this.#kernel = kernel;
 		this.prices = prices;
-		this.gate = budget && ((session, call) => this.#decide(session, call, budget));
+		const isLimited = Object.values(budget ?? {}).some(
+			(limit) => limit?.tokens !== undefined || limit?.usd !== undefined,
+		);
+		this.gate = budget && isLimited ? (session, call) => this.#decide(session, call, budget) : undefined;
 	}
 
 	async #decide(session: Session, call: GatedCall, budget: BudgetOptions): Promise<Verdict> {
