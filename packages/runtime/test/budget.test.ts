@@ -18,7 +18,7 @@ import {
 	type RuntimeOptions,
 	type SessionScope,
 } from "../src/index.ts";
-import { cutAfter, kindsIn, removeState } from "./cut.ts";
+import { everyCut } from "./cut.ts";
 import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 import { script } from "./script-runs.ts";
 
@@ -51,16 +51,6 @@ const lastReply = (runtime: Runtime): string =>
 async function asked(runtime: Runtime): Promise<OpenQuestion> {
 	await until(() => runtime.questions().length > 0);
 	return runtime.questions()[0] as OpenQuestion;
-}
-
-/** Copies of the state that are cut after each of its records, and the kinds that are left. */
-async function everyCut(look: (state: string, kinds: readonly string[]) => Promise<void>): Promise<void> {
-	const kinds = await kindsIn(project);
-	for (let seq = 1; seq <= kinds.length; seq++) {
-		const state = await cutAfter(project, seq);
-		await look(state, kinds.slice(0, seq));
-		await removeState(state);
-	}
 }
 
 /** Makes a plan of three steps that wait for none, and one that waits for them all. */
@@ -245,7 +235,7 @@ describe("a limit", () => {
 		await runtime.idle();
 		await runtime.close();
 		let cuts = 0;
-		await everyCut(async (state, kinds) => {
+		await everyCut(project, async (state, kinds) => {
 			const answers = model();
 			const at = { ...project, state };
 			const { runtime: next } = await opened({ model: answers, budget }, at);
