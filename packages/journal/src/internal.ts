@@ -7,7 +7,7 @@ export { endedBy } from "./failure.ts";
 export { hashedTexts } from "./hashed-texts.ts";
 export { startOf } from "./idempotency-key.ts";
 export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";
-export { callsAround, paymentOf, workOf } from "./payments.ts";
+export { callsAround, dayOf, paymentOf, workOf } from "./payments.ts";
 export { Bill, costSince, dollarsSchema, picodollars, priceFor, pricesSchema } from "./price.ts";
 export { assertPurity } from "./purity.ts";
 export { toJson } from "./results.ts";

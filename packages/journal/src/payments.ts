@@ -69,3 +69,10 @@ const nameOf = (scope: Scope, lane: string): string => `${scopeKey(scope)} ${lan
 
 /** The work that a lane is of: its first two names. */
 export const workOf = (lane: string): string => lane.split("/", 2).join("/");
+
+/** The last moment that a date can be, and the first, but for its sign. */
+const LAST = 8.64e15;
+
+/** The day (UTC) of a moment in milliseconds since 1970: `2026-11-27`. A clock may have said anything. */
+export const dayOf = (ms: number): string =>
+	new Date(Math.max(-LAST, Math.min(LAST, ms))).toISOString().replace(/T.*/, "");

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { costInWords, costOf, dollarsInWords, inDollars } from "../src/index.ts";
-import { Bill, picodollars, pricesSchema } from "../src/internal.ts";
+import { Bill, dayOf, picodollars, pricesSchema } from "../src/internal.ts";
 
 describe("what a call costs", () => {
 	test("is its tokens at their prices: those of a cache at theirs, where both are said", () => {
@@ -89,4 +89,13 @@ test.each([
 	[{ "": { input: 1, output: 1 } }, false],
 ])("%j is %s as prices", (prices, isValid) => {
 	expect(pricesSchema.safeParse(prices).success).toBe(isValid);
+});
+
+test.each([
+	[Date.parse("2026-11-27T23:59:59.999Z"), "2026-11-27"],
+	[-1, "1969-12-31"],
+	[1e300, "+275760-09-13"],
+	[-1e300, "-271821-04-20"],
+])("the day of %d is %s, whatever a clock has said", (ms, day) => {
+	expect(dayOf(ms)).toBe(day);
 });

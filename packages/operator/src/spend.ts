@@ -1,6 +1,6 @@
 /** What the history of a state has cost: all that was ever recorded, and what of that lies on lines that were left. */
 import { type Cost, type Payment, Payments, type Prices, stepCompleted, stepFailed } from "@reyn/journal";
-import { Bill, priceFor } from "@reyn/journal/internal";
+import { Bill, dayOf, priceFor } from "@reyn/journal/internal";
 import type { Runtime } from "@reyn/runtime";
 import type { Seq } from "@reyn/wal";
 
@@ -149,7 +149,7 @@ function groupOf(
 		case "session":
 			return { kind: "session", name: `${agent}/${session}` };
 		case "day":
-			return { kind: "day", name: new Date(at).toISOString().slice(0, 10) };
+			return { kind: "day", name: dayOf(at) };
 	}
 }
 

@@ -1,13 +1,14 @@
 /** Budgets: what was spent is what models have handed out, whatever was left or killed; at a limit a person is asked, once. */
 import { join } from "node:path";
 import type { Model, Tool } from "@reyn/journal";
+import { dayOf } from "@reyn/journal/internal";
 import { PLAN_TOOL } from "@reyn/plan";
 import { fileEngine } from "@reyn/wal";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Random, SEED, seeded } from "../../../tests/kit/seeded.ts";
 import { pauseless } from "../../../tests/kit/timers.ts";
 import { sample } from "../../../tests/sample.ts";
-import { dayOf, spentByDay, spentInSession, spentOn, type Tally, tokensIn } from "../src/features/budget/spent.ts";
+import { spentByDay, spentInSession, spentOn, type Tally, tokensIn } from "../src/features/budget/spent.ts";
 import {
 	type BudgetOptions,
 	engineStore,

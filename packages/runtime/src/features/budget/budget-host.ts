@@ -1,6 +1,6 @@
 /** Lets calls of models pass while a budget lasts; at its end a person is asked, and nothing is tried again. */
 import { dollarsInWords, type GatedCall, inDollars, type Prices, type Verdict } from "@reyn/journal";
-import { priceFor, workOf } from "@reyn/journal/internal";
+import { dayOf, priceFor, workOf } from "@reyn/journal/internal";
 import type { FeatureHost, Kernel } from "../../kernel/feature.ts";
 import { asker } from "../../kernel/services.ts";
 import type { Session } from "../../kernel/session.ts";
@@ -8,7 +8,7 @@ import type { BudgetEvent } from "./events.ts";
 import { type Reached, reachedOf, saidFor } from "./limits.ts";
 import type { BudgetOptions, MoneyOptions } from "./options.ts";
 import { budgetExtended } from "./records.ts";
-import { dayOf, SPENT_UP, spentByDay, spentInSession } from "./spent.ts";
+import { SPENT_UP, spentByDay, spentInSession } from "./spent.ts";
 
 export class BudgetHost implements FeatureHost {
 	readonly prices: Prices;

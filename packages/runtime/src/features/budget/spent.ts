@@ -1,6 +1,6 @@
 /** What was spent, folded from the whole log: what was paid for on a line that was left stays spent. */
 import { type Payment, stepCompleted, stepFailed, type Usage } from "@reyn/journal";
-import { callKey, callsAround, dictOf, emptyDict, getIn, paymentOf, setIn } from "@reyn/journal/internal";
+import { callKey, callsAround, dayOf, dictOf, emptyDict, getIn, paymentOf, setIn } from "@reyn/journal/internal";
 import { defineProjection } from "@reyn/snapshot";
 import type { WalRecord } from "@reyn/wal";
 import { z } from "zod";
@@ -81,9 +81,6 @@ export const spentByDay = projection("spent_by_day", "process");
 export const spentInSession = projection("spent_in_session", "session");
 
 export const extensionKey = (limit: string, of?: string): string => (of === undefined ? limit : `${limit} ${of}`);
-
-/** The day (UTC) of a moment in milliseconds since 1970. */
-export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** What a work has spent. */
 export const spentOn = ({ days }: Spent, work: string): Tally =>
