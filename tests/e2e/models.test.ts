@@ -67,7 +67,7 @@ describe.each(spoken)("$model", ({ model, speaker, env }) => {
 		expect(wire.asked).toHaveLength(3);
 		expect(wire.asked[2]).toEqual(wire.asked[1]);
 		const spend = JSON.parse((await run(state, {}, "spend", "--json")).stdout);
-		expect(spend.paid).toEqual({ calls: 2, inputTokens: 96, outputTokens: 14 });
+		expect(spend.paid).toEqual({ calls: 2, inputTokens: 96, outputTokens: 14, cost: { usd: "0", unknown: 2 } });
 		expect(await written(state)).not.toContain(KEY);
 	});
 
@@ -92,6 +92,38 @@ describe.each(spoken)("$model", ({ model, speaker, env }) => {
 		expect(wire.asked).toHaveLength(1);
 		expect(ended.stdout + ended.stderr + (await written(state))).not.toContain(KEY);
 	});
+});
+
+test("a model with a price: what it costs is said, and at the limit of a budget it is not called off a terminal", async () => {
+	const [, { model, speaker, env }] = spoken as [Spoken, Spoken];
+	await using wire = await openWire(speaker);
+	wire.replies.push({ text: "By day." }, { text: "By night." });
+	const [state, home] = [join(root, "priced"), join(root, "home")];
+	await mkdir(join(home, "reyn"), { recursive: true });
+	const price = "{ input: 1.25, output: 10, cached_input: 0.125 }";
+	const own = (budget: number) =>
+		writeFile(join(home, "reyn/config.yaml"), `prices: { ${model}: ${price} }\nbudget: { session_usd: ${budget} }\n`);
+	const ask = () => run(state, { ...env(wire), XDG_CONFIG_HOME: home }, "--model", model, "run", "-p", "When?");
+	await own(0.0001);
+	const first = await ask();
+	expect([first.code, first.stderr]).toEqual([
+		0,
+		expect.stringContaining("paid now: 1 model call, 55 tokens, $0.0001"),
+	]);
+	const second = await ask();
+	expect([second.code, wire.asked.length]).toEqual([1, 1]);
+	expect(second.stderr).toContain(
+		"this session has spent $0.0001 of $0.0001; nobody is here to allow more: raise the budget",
+	);
+	const spent = async () =>
+		JSON.parse((await run(state, { XDG_CONFIG_HOME: home }, "spend", "--by", "session", "--json")).stdout);
+	// 40 tokens in, 8 from a cache, 7 out.
+	expect((await spent()).by).toMatchObject([
+		{ kind: "session", name: "default/main", paid: { calls: 1, cost: { usd: "0.000121", unknown: 0 } } },
+	]);
+	await own(1);
+	expect(await ask()).toMatchObject({ code: 0, stdout: "By night.\n" });
+	expect((await spent()).paid).toMatchObject({ calls: 2, cost: { usd: "0.000242", unknown: 0 } });
 });
 
 test("an answer that is cut is shown as far as it came, and said to be cut; the next prompt is asked as ever", async () => {

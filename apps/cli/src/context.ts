@@ -21,13 +21,13 @@ import { createFetchTool } from "@reyn/tools/fetch";
 import { createShellTool } from "@reyn/tools/shell";
 import { codeOf } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
-import { modelSettingsOf, permissionsOf, runtimeOptionsOf } from "./config/options.ts";
+import { budgetOf, modelSettingsOf, permissionsOf, pricesOf, runtimeOptionsOf } from "./config/options.ts";
 import { type Settings, settingsOf } from "./config/settings.ts";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
 import { type Instructions, instructionsText, readInstructions } from "./instructions.ts";
-import { assertModel, chosenModel, modelName, unusedKey } from "./models.ts";
+import { assertModel, chosenModel, freeModels, modelName, unusedKey } from "./models.ts";
 import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
@@ -236,6 +236,8 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 		redact: redactSecrets(process.env),
 		watchTimeSlice,
 		permissions,
+		budget: budgetOf(config),
+		prices: { ...pricesOf(config), ...freeModels },
 		askUser: true,
 		...runtimeOptionsOf(config),
 	};

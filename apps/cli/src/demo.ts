@@ -60,7 +60,11 @@ export async function demo(globals: Globals, options: DemoOptions): Promise<numb
 	return proven ? exitCodes.ok : exitCodes.failed;
 }
 
-const noReading: MeterReading = { replayed: { calls: 0, tokens: 0 }, paid: { calls: 0, tokens: 0 }, percentFree: 0 };
+const noReading: MeterReading = {
+	replayed: { calls: 0, tokens: 0 },
+	paid: { calls: 0, tokens: 0, cost: { usd: "0", unknown: 0 } },
+	percentFree: 0,
+};
 
 interface Killed {
 	readonly pid: number;

@@ -1,8 +1,8 @@
 /** What a working runtime says, as lines for people or as JSON lines for scripts. */
-
 import { questionLines, scriptEventLines } from "@reyn/operator";
 import { asJson, asLine, oneLine } from "@reyn/operator/text";
 import type { BackgroundMessage, MeterReading, Restored, RuntimeEvent } from "@reyn/runtime";
+import { costBehind } from "./cost.ts";
 import { err } from "./print.ts";
 import type { Stopped } from "./stop.ts";
 import { reyn, type Suggest } from "./suggest.ts";
@@ -119,6 +119,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `the text of ${event.from} could not be shown, and is shown again with resume or at the next start: ${oneLine(event.reason, 100)}`;
 		case "world_kept":
 			return `${event.name} (${event.lane}) is not asked again: later work rests on what it said`;
+		case "budget_unpriced":
+			return `calls of ${oneLine(event.model, 60)} are not counted in the dollars of the budget: no price of it is known. Say it under prices in your configuration (${reyn`config path`})`;
 		case "stopped":
 			return `${event.work} has stopped, and goes on with resume or at the next start: ${event.reason}`;
 		case "snapshot_failed":
@@ -186,7 +188,7 @@ export function restoredLines(
 }
 
 export function meterLine({ replayed, paid, percentFree }: MeterReading): string {
-	const now = `paid now: ${count(paid.calls, "model call")}, ${paid.tokens} tokens`;
+	const now = `paid now: ${count(paid.calls, "model call")}, ${paid.tokens} tokens${costBehind(paid.cost, ", ")}`;
 	if (replayed.calls === 0) return now;
 	return `replayed free: ${count(replayed.calls, "model call")}, ${replayed.tokens} tokens (${percentFree} %)   ${now}`;
 }

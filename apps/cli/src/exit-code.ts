@@ -23,6 +23,7 @@ const byErrorCode: Readonly<Record<string, number>> = {
 	PLAN_UNKNOWN: exitCodes.notFound,
 	PLAN_UNKNOWN_STEP: exitCodes.notFound,
 	RUNTIME_ANSWER: exitCodes.usage,
+	RUNTIME_BUDGET: exitCodes.usage,
 	RUNTIME_PERMISSIONS: exitCodes.usage,
 	RUNTIME_SCRIPT_LOST: exitCodes.damaged,
 	RUNTIME_SCRIPT_OTHER: exitCodes.refused,

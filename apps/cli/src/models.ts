@@ -1,6 +1,6 @@
 /** The model that answers, by the name that was chosen; by default the one without a key. A provider's package is loaded when it is to answer, and only that. */
 import type { AiSdkModel, AiSdkSettings } from "@reyn/ai-sdk";
-import type { Model } from "@reyn/journal";
+import type { Model, Prices } from "@reyn/journal";
 import { offlineModel } from "@reyn/offline-model";
 import { codeOf } from "@reyn/wal";
 import type { Setting } from "./config/settings.ts";
@@ -60,6 +60,9 @@ const providers: Readonly<Record<string, Provider>> = {
 };
 
 const OFFLINE = "offline";
+
+/** It computes here, and nobody is paid for it. */
+export const freeModels: Prices = { [OFFLINE]: { input: 0, output: 0 } };
 
 const forms = `${OFFLINE}, or <provider>/<model> of ${Object.keys(providers).join(", ")}`;
 

@@ -5,7 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { modelSettingsOf, permissionsOf, retentionOf, runtimeOptionsOf } from "../src/config/options.ts";
+import {
+	budgetOf,
+	modelSettingsOf,
+	permissionsOf,
+	pricesOf,
+	retentionOf,
+	runtimeOptionsOf,
+} from "../src/config/options.ts";
 import { type Config, configSchema, defaults } from "../src/config/schema.ts";
 import { allSettings, settingsOf } from "../src/config/settings.ts";
 import { variable } from "../src/config/variables.ts";
@@ -66,6 +73,18 @@ test.each([
 		"permissions:\n  rules:\n    - { deny: read, agent: a }",
 		/permissions.rules.0: what may not be read is closed to all/,
 	],
+	[
+		"prices:\n  openai/gpt-5: { input: 0, output: 0 }",
+		/^reyn.yaml:2:3: prices: a file that lies in a directory says no prices/,
+	],
+	[
+		"prices:\n  a: { input: 0.0000001, output: 1 }",
+		/^reyn.yaml:2:15: prices.a.input: at most six decimals; found 1e-7$/,
+	],
+	["prices:\n  a: { input: 1 }", /^reyn.yaml:\d+:\d+: prices.a.output: expected number/],
+	["prices:\n  a: { input: 1, output: 1, cached: 1 }", /^reyn.yaml:2:29: prices.a.cached: there is no such key/],
+	["budget:\n  day_usd: 0", /^reyn.yaml:2:12: budget.day_usd: .*>0; found 0$/],
+	["budget:\n  turn_tokens: 1.5", /^reyn.yaml:2:16: budget.turn_tokens: .*int.*; found 1.5$/],
 	["plan:\n  concurrency: 1000000", /^reyn.yaml:2:16: plan.concurrency: .*<=64; found 1000000$/],
 	["- a\n- b", /^reyn.yaml:1:1: expected (object|record)/],
 	["plan: [1", /^reyn.yaml:\d+:\d+: this is no YAML: /],
@@ -147,6 +166,17 @@ test("a file of a directory narrows what is allowed, adds to what is denied, and
 	expect((await held())[0]).toBe("all");
 });
 
+test("a file of a directory sets a budget lower than your own, and not higher", async () => {
+	const held = async () => (await settingsOf({ cwd }, env)).config.budget;
+	await write("reyn.yaml", "budget: { turn_tokens: 100, day_usd: 5 }\n");
+	expect(await held()).toEqual({ turn_tokens: 100, day_usd: 5 });
+	await write(OWN, "budget: { turn_tokens: 50, day_usd: 9 }\n");
+	await write("reyn.local.yaml", "budget: { turn_tokens: 60, day_usd: 6 }\n");
+	expect(await held()).toEqual({ turn_tokens: 50, day_usd: 5 });
+	env.REYN_BUDGET_DAY_USD = "20";
+	expect((await held())?.day_usd).toBe(20);
+});
+
 /** Of each key: a value that is not the default, and what of the code has it then. */
 const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: Config) => unknown, as: unknown]>> = {
 	model: ["ollama/a", ({ model }) => model, "ollama/a"],
@@ -184,6 +214,19 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 			{ effect: "allow", action: "edit", agent: "writer" },
 		],
 	],
+	prices: [
+		{ "openai/gpt-5": { input: 1.25, output: 10, cached_input: 0.125 } },
+		(config) => pricesOf(config),
+		{ "openai/gpt-5": { input: 1.25, output: 10, cachedInput: 0.125 } },
+	],
+	"budget.turn_tokens": [9, (config) => budgetOf(config).turn, { tokens: 9 }],
+	"budget.turn_usd": [0.5, (config) => budgetOf(config).turn, { usd: 0.5 }],
+	"budget.plan_tokens": [9, (config) => budgetOf(config).plan, { tokens: 9 }],
+	"budget.plan_usd": [0.5, (config) => budgetOf(config).plan, { usd: 0.5 }],
+	"budget.session_tokens": [9, (config) => budgetOf(config).session, { tokens: 9 }],
+	"budget.session_usd": [0.5, (config) => budgetOf(config).session, { usd: 0.5 }],
+	"budget.day_tokens": [9, (config) => budgetOf(config).day, { tokens: 9 }],
+	"budget.day_usd": [0.5, (config) => budgetOf(config).day, { usd: 0.5 }],
 	"retention.keep_days": [7, (config) => retentionOf(config), { keepDays: 7 }],
 	"retention.keep_checkpoints": [9, (config) => retentionOf(config), { keepCheckpoints: 9 }],
 	"events.keep_days": [7, (config) => runtimeOptionsOf(config).trail, { keepDays: 7 }],

@@ -33,6 +33,7 @@ const guides = section("Guides", [
 	["guides/shell.md", "packages/tools/docs/shell.md", "Commands of a shell"],
 	["guides/fetch.md", "packages/tools/docs/fetch.md", "Pages of the web"],
 	["guides/permissions.md", "packages/runtime/docs/permissions.md", "Permissions and questions"],
+	["guides/money.md", "packages/runtime/docs/money.md", "Prices and budgets"],
 	["guides/ai-sdk.md", "packages/ai-sdk/README.md", "A model of the AI SDK"],
 	["guides/offline-model.md", "packages/offline-model/README.md", "A model without a model"],
 	["guides/scripts.md", "packages/journal/docs/scripts.md", "Scripts"],

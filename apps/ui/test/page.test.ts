@@ -99,7 +99,7 @@ describe("a person", () => {
 		await page.keyboard.press("$");
 		await dialog.waitFor();
 		expect(await dialog.getByRole("row", { name: /^all that was paid for/ }).allTextContents()).toEqual([
-			`all that was paid for${[paid.calls, paid.inputTokens, paid.outputTokens].map((each) => each.toLocaleString("en")).join("")}`,
+			`all that was paid for${[paid.calls, paid.inputTokens, paid.outputTokens].map((each) => each.toLocaleString("en")).join("")}unknown`,
 		]);
 		await page.keyboard.press("Escape");
 		await dialog.waitFor({ state: "hidden" });

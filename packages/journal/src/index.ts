@@ -47,6 +47,7 @@ export type {
 	Usage,
 	Want,
 } from "./ports.ts";
+export { type Cost, costInWords, costOf, dollarsInWords, inDollars, type Price, type Prices } from "./price.ts";
 export { runProgram } from "./program.ts";
 export { type Purity, purities } from "./purity.ts";
 export { Recorded } from "./recorded.ts";

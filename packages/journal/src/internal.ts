@@ -1,5 +1,6 @@
 /** What other packages of Reyn need of this one, and nobody else: `@reyn/journal/internal`. It may change in any version. */
 
+export { type Dict, dictOf, emptyDict, getIn, setIn } from "./dict.ts";
 export { callKey } from "./entry.ts";
 export { reasonOf } from "./errors.ts";
 export { endedBy } from "./failure.ts";
@@ -7,6 +8,8 @@ export { fileChangeOf, imageNameOf, readImage } from "./file-change.ts";
 export { hashedTexts } from "./hashed-texts.ts";
 export { startOf } from "./idempotency-key.ts";
 export { entriesOf, firstBelow, lanesOf, openStarts, recordedIn } from "./journal.ts";
+export { callsAround, dayOf, paymentOf, workOf } from "./payments.ts";
+export { Bill, costSince, dollarsSchema, picodollars, priceFor, pricesSchema } from "./price.ts";
 export { assertPurity } from "./purity.ts";
 export { toJson } from "./results.ts";
 export { eventOfRecord, eventOfStep } from "./script/events.ts";

@@ -245,7 +245,7 @@ class Performance<T> implements Asked<T> {
 			const denied = await this.#denied(true);
 			const after = this.#recalled();
 			if (after.kind !== "in_doubt") return this.#ending(after);
-			if (denied) return this.#fail(denied, { attempt, started }, { kind: "never" });
+			if (denied) return this.#deny(denied, { attempt, started });
 		}
 		const decision = policy === "ask" ? "retry" : policy;
 		// What the far side knows not to have happened is in no doubt.
@@ -326,7 +326,7 @@ class Performance<T> implements Asked<T> {
 			const now = this.#recalled();
 			if (now.kind === "ghost") return this.#ending(now);
 			// A world step that may not be asked again keeps its recorded answer.
-			if (denied) return before ? this.#worldStands(denied) : this.#fail(denied, next, { kind: "never" });
+			if (denied) return before ? this.#worldStands(denied) : this.#deny(denied, next);
 		}
 		this.#ticket?.start();
 		if (startsDurably(this.#id.purity)) {
@@ -388,7 +388,7 @@ class Performance<T> implements Asked<T> {
 		const next = this.#nextAfter(error, attempt);
 		const isMade = isReynError(error, "MODEL_ANSWER") && !isFailureOfCall(error);
 		const end = next.kind === "again" ? error : (this.#step.endedBy?.(error, attempt) ?? error);
-		const { failed, ...ending } = await this.#fail(end, made, next, isMade);
+		const { failed, ...ending } = await this.#fail(end, made, next, isMade || undefined);
 		if (!retry || next.kind === "never") return ending;
 		const { message } = failed.reason;
 		this.#tell({ type: "retrying", attempt, limit: retry.maxAttempts, reason: message, pauseMs: next.pauseMs });
@@ -547,12 +547,21 @@ class Performance<T> implements Asked<T> {
 		}
 	}
 
-	/** Records a failed try, and says how the caller will be told of it. */
+	/** Records that the call was not made. One that was started before may have been. */
+	#deny(denied: Error, of: Try): Promise<Ending<T>> {
+		return this.#fail(denied, of, { kind: "never" }, of.started === undefined ? false : undefined);
+	}
+
+	/**
+	 * Records a failed try, and says how the caller will be told of it.
+	 *
+	 * @param isMade was the call made, as far as that is certain?
+	 */
 	async #fail(
 		error: unknown,
 		{ attempt, started, prepared }: Try,
 		next: Next,
-		isMade = false,
+		isMade?: boolean,
 	): Promise<Ending<T> & { readonly failed: FailedTry }> {
 		const again = next.kind === "again";
 		const said = failureOf(error, this.#redact);
@@ -564,9 +573,20 @@ class Performance<T> implements Asked<T> {
 			// A step without a retry policy leaves it to its caller whether to try again.
 			const retryable = again || (this.#step.retry === undefined && isRetryable(error) && !isFinal(error));
 			const told = again ? {} : { told: true as const };
+			const unmade = isMade === false ? { unmade: true as const } : {};
 			// A first try gets its number too when others follow: earlier tries may have been forgotten, so it is not first in the log.
 			const tried = again ? { attempt } : numbered(attempt);
-			const draft = { ...this.#id, ...tried, ...this.#after, ...start, retryable, ...paused, ...told, reason };
+			const draft = {
+				...this.#id,
+				...tried,
+				...this.#after,
+				...start,
+				retryable,
+				...paused,
+				...told,
+				...unmade,
+				reason,
+			};
 			await this.#append(stepFailed(draft), !again);
 		}
 		const { clock = systemClock } = this.#using;

@@ -127,6 +127,8 @@ export const stepFailed = defineRecord(
 		told: z.literal(true).optional(),
 		/** A failure that was told is taken back: nothing rests on it, and the call gets all its tries again. */
 		forgotten: z.literal(true).optional(),
+		/** A gate denied the call, so it was not made. Absent in older versions: it may have been made. */
+		unmade: z.literal(true).optional(),
 		reason: reasonSchema,
 	}),
 );

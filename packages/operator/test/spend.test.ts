@@ -2,14 +2,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Model, Usage } from "@reyn/journal";
+import { dollarsInWords, inDollars, type Model, type Usage } from "@reyn/journal";
 import { engineStore, mainSession, openRuntime, type Runtime, type Store } from "@reyn/runtime";
 import { fileEngine } from "@reyn/wal";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { documentSchema, type ReadVerb } from "../src/index.ts";
-import { readSpend, type Total } from "../src/spend.ts";
+import { groupings, readSpend, type Total, tokensIn } from "../src/spend.ts";
 import { asJson } from "../src/text.ts";
 import { say, verbOf } from "./house.ts";
 
@@ -21,8 +21,14 @@ afterEach(() => rm(state, { recursive: true }));
 
 /** What models have handed out, and have been asked for in vain. */
 class Till {
-	paid = { calls: 0, inputTokens: 0, outputTokens: 0 };
+	#paid = { calls: 0, inputTokens: 0, outputTokens: 0 };
 	failed = 0;
+
+	/** Three dollars for a million tokens in, fifteen for a million out. */
+	get paid(): Total {
+		const usd = inDollars(BigInt(this.#paid.inputTokens * 3 + this.#paid.outputTokens * 15) * 1_000_000n);
+		return { ...this.#paid, cost: { usd, unknown: this.failed } };
+	}
 
 	model(id: string, fails: (text: string) => boolean = () => false): Model {
 		const till = this;
@@ -34,10 +40,10 @@ class Till {
 					till.failed++;
 					throw Object.assign(new Error("not now"), { code: "NO" });
 				}
-				const usage: Usage = { inputTokens: text.length, outputTokens: till.paid.calls + 1 };
-				till.paid.calls++;
-				till.paid.inputTokens += usage.inputTokens;
-				till.paid.outputTokens += usage.outputTokens;
+				const usage: Usage = { inputTokens: text.length, outputTokens: till.#paid.calls + 1 };
+				till.#paid.calls++;
+				till.#paid.inputTokens += usage.inputTokens;
+				till.#paid.outputTokens += usage.outputTokens;
 				yield { type: "text", text: "a word" };
 				yield { type: "usage", usage };
 			},
@@ -46,9 +52,11 @@ class Till {
 }
 
 const open = (till: Till, more: Partial<Parameters<typeof openRuntime>[0]> = {}): Promise<Runtime> =>
-	openRuntime({ state, model: till.model("one"), tools: [], ...more });
+	openRuntime({ state, model: till.model("one"), tools: [], prices, ...more });
 
-const none: Total = { calls: 0, inputTokens: 0, outputTokens: 0 };
+const prices = { one: { input: 3, output: 15 } };
+
+const none: Total = { calls: 0, inputTokens: 0, outputTokens: 0, cost: { usd: "0", unknown: 0 } };
 
 test("agents of a script, which are the sum of their rounds, count once, after an edit and on a line that was left too", async () => {
 	const till = new Till();
@@ -83,8 +91,8 @@ test("a call that fails is counted, and what it cost is unknown", async () => {
 	const verb = verbOf("spend") as ReadVerb;
 	const found = await verb.read(runtime, {});
 	documentSchema(verb).parse(JSON.parse(asJson(found)));
-	const { calls, inputTokens, outputTokens } = till.paid;
-	const tokens = `${inputTokens + outputTokens} tokens (${inputTokens} in, ${outputTokens} out)`;
+	const { calls, inputTokens, outputTokens, cost } = till.paid;
+	const tokens = `${inputTokens + outputTokens} tokens (${inputTokens} in, ${outputTokens} out), at least ${dollarsInWords(cost.usd)}, ${till.failed} ${till.failed === 1 ? "call" : "calls"} unknown`;
 	expect(verb.lines(found, say, {})).toEqual([
 		`paid: ${calls} call, ${tokens}`,
 		`unknown: what ${till.failed} ${till.failed === 1 ? "call" : "calls"} that failed cost`,
@@ -92,11 +100,60 @@ test("a call that fails is counted, and what it cost is unknown", async () => {
 	]);
 });
 
+test("a call that a budget has refused was not made, and so is not one that failed", async () => {
+	const till = new Till();
+	await using runtime = await open(till, { budget: { session: { tokens: 1 } }, unanswered: "deny" });
+	for (const text of ["one", "two"]) {
+		await runtime.prompt(text);
+		await runtime.idle();
+	}
+	expect(till.paid.calls).toBe(1);
+	expect(await readSpend(runtime)).toMatchObject({ paid: till.paid, failed: 0 });
+});
+
+test("is put together by work, session and day, and of a model without a price it is unknown what it cost", async () => {
+	const till = new Till();
+	let now = Date.parse("2026-11-27T23:59:59Z");
+	const other = till.model("other");
+	await using runtime = await open(till, { clock: { now: () => now }, agents: { other: { model: other } } });
+	await runtime.prompt("one");
+	await runtime.idle();
+	const dear = till.paid;
+	now = Date.parse("2026-11-28T00:00:00Z");
+	await runtime.prompt("another", { agent: "other", session: "main" });
+	await runtime.idle();
+	const rows = async (grouping: (typeof groupings)[number]) =>
+		(await readSpend(runtime, grouping)).by.map(({ kind, name, paid }) => [
+			`${kind} ${name}`,
+			tokensIn(paid),
+			paid.cost,
+		]);
+	const [known, unknown] = [dear.cost, { usd: "0", unknown: 1 }];
+	const [first, second] = [tokensIn(dear), tokensIn(till.paid) - tokensIn(dear)];
+	const dearest = [
+		[second, unknown],
+		[first, known],
+	];
+	expect(second).toBeGreaterThan(first);
+	const named = (...names: readonly string[]) => names.map((name, at) => [name, ...(dearest[at] as unknown[])]);
+	expect(await rows("model")).toEqual(named("model other", "model one"));
+	expect(await rows("session")).toEqual(named("session other/main", "session default/main"));
+	expect(await rows("day")).toEqual(named("day 2026-11-28", "day 2026-11-27"));
+	const prompts = [];
+	for await (const { seq } of runtime.wal.read({ kinds: { only: ["user_prompt"] } })) prompts.push(seq);
+	expect(await rows("work")).toEqual(named(`turn ${prompts[1]}`, `turn ${prompts[0]}`));
+	const verb = verbOf("spend") as ReadVerb;
+	const lines = verb.lines(await verb.read(runtime, { by: "day" }), say, { by: "day" });
+	expect(lines[0]).toMatch(/, at least \$0\.\d{4}, 1 call unknown$/);
+	expect(lines[1]).toMatch(/^ {2}day 2026-11-28 .*, cost unknown$/);
+	expect(lines[2]).toMatch(/^ {2}day 2026-11-27 .*, \$0\.\d{4}$/);
+});
+
 test("what gc has taken away is not known, and that is said", async () => {
 	const till = new Till();
 	const engine = fileEngine(join(state, "log"), { segmentBytes: 4096 });
 	const store = (): Store => engineStore(engine);
-	const { state: _, ...options } = { state, model: till.model("one"), tools: [] };
+	const { state: _, ...options } = { state, model: till.model("one"), tools: [], prices };
 	await using runtime = await openRuntime({ ...options, store: store() });
 	for (let i = 0; i < 30; i++) {
 		await runtime.prompt(`question ${i}`);
@@ -144,6 +201,11 @@ test(`of ${sample(12, 150)} random histories a reader that follows knows the sam
 			await using fresh = await open(till, { state: here, readOnly: true });
 			expect(told, `seed ${seed}, step ${step}`).toEqual(await readSpend(fresh));
 			expect(told.paid, `seed ${seed}, step ${step}`).toEqual(till.paid);
+			for (const grouping of groupings) {
+				const { by } = await readSpend(following, grouping);
+				const sum = by.reduce((all, { paid }) => all + tokensIn(paid), 0);
+				expect(sum, `seed ${seed}, step ${step}, by ${grouping}`).toBe(tokensIn(till.paid));
+			}
 			const active = await runtime.timeline.lineage;
 			expect(told.left.calls).toBe((await paidIn(runtime)).filter((record) => !active.isActive(record)).length);
 		}

@@ -1,5 +1,6 @@
 /** The type of all events that a runtime tells its listeners. */
 import type { Seq } from "@reyn/wal";
+import type { BudgetEvent } from "./features/budget/events.ts";
 import type { TurnEvent } from "./features/conversation/events.ts";
 import type { PlanEvent } from "./features/plan/events.ts";
 import type { QuestionEvent } from "./features/question/events.ts";
@@ -11,6 +12,14 @@ import type { KernelEvent } from "./kernel/events.ts";
  * An event of a runtime at work, for screens and streams. Nothing durable depends on who listens. An event with `seq` is derived from
  * that durable record, and every reader of the log gets it; one without `seq` comes in the working process alone.
  */
-export type RuntimeEvent = (KernelEvent | TurnEvent | PlanEvent | SkillEvent | ScriptRunEvent | QuestionEvent) & {
+export type RuntimeEvent = (
+	| KernelEvent
+	| TurnEvent
+	| PlanEvent
+	| SkillEvent
+	| ScriptRunEvent
+	| QuestionEvent
+	| BudgetEvent
+) & {
 	readonly seq?: Seq;
 };

@@ -1,5 +1,5 @@
 /** The runtime, the main class of this package: one log, its timeline, and sessions with turns, plans, skills and scripts. */
-import type { Model, ModelPolicy, WorkFiles } from "@reyn/journal";
+import type { Model, ModelPolicy, Prices, WorkFiles } from "@reyn/journal";
 import { openRuns } from "@reyn/journal/internal";
 import { scriptRuns } from "@reyn/journal/script";
 import { findPlan, inFlight, type PlanLimits, type PlanRun, planRuns } from "@reyn/plan";
@@ -17,6 +17,7 @@ import type { View } from "@reyn/snapshot";
 import type { Checkout, StateDiff, StepOptions, Stepped, Timeline } from "@reyn/timetravel";
 import type { Clock, Draft, Ids, Scope, Seq, Timers, TornTail, Wal } from "@reyn/wal";
 import type { RuntimeEvent } from "./events.ts";
+import type { BudgetOptions } from "./features/budget/options.ts";
 import {
 	type ConversationState,
 	conversation,
@@ -113,6 +114,10 @@ export interface RuntimeOptions {
 	readonly askUser?: boolean;
 	/** Which calls of tools are made, and about which a person is asked. Default: every call is made. */
 	readonly permissions?: PermissionOptions;
+	/** How many tokens and dollars a turn, a plan, a session and a day may spend before a person is asked. Default: no limit. */
+	readonly budget?: BudgetOptions;
+	/** What models cost, by their ids. Default: none is known, so what calls cost is unknown. */
+	readonly prices?: Prices;
 	/**
 	 * Run scripts in a process of their own, which has no files, programs or environment, only the calls of the script: `checkScript`
 	 * has the same option. Default: false.
@@ -182,7 +187,7 @@ export interface Confirmed {
 /**
  * Opens a state and restores what is in it. Nothing runs yet: `resume()` goes on with unfinished work.
  *
- * @throws RuntimeError `RUNTIME_FEATURES`, `RUNTIME_STORE`, `RUNTIME_TOOLS`; WalError, SnapshotError, TimetravelError as their packages say; JournalError `STEP_PURITY` of a
+ * @throws RuntimeError `RUNTIME_BUDGET`, `RUNTIME_FEATURES`, `RUNTIME_PERMISSIONS`, `RUNTIME_STORE`, `RUNTIME_TOOLS`; WalError, SnapshotError, TimetravelError as their packages say; JournalError `STEP_PURITY` of a
  * tool; nothing is changed then
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
@@ -266,6 +271,11 @@ export class Runtime implements AsyncDisposable {
 	/** Model calls and tokens of this process: those that replays saved, and those that were paid for. */
 	get meter(): MeterReading {
 		return this.#kernel.meter;
+	}
+
+	/** What models cost, as the runtime was told. */
+	get prices(): Prices {
+		return this.#kernel.hostOf(this.#builtIn.budget).prices;
 	}
 
 	/**

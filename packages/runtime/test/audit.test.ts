@@ -98,6 +98,11 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 		{ action: "run", on: "npm test", agent: "default", session: "main", by: "ada" },
 		{ kind: "permission", what: "granted", action: "run", subject: "npm test", session: "main", by: "ada" },
 	],
+	[
+		"fact_budget_extended",
+		{ limit: "turn_usd", of: "turn/2", to: 3, by: "ada" },
+		{ kind: "budget", what: "extended", limit: "turn_usd", of: "turn/2", to: 3, by: "ada" },
+	],
 	["fact_permission_revoked", { grant: 5, by: "ada" }, { kind: "permission", what: "revoked", grant: 5, by: "ada" }],
 	[
 		"plan_started",

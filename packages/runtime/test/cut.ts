@@ -78,6 +78,19 @@ export async function eachCut(
 	}
 }
 
+/** The same for a short history: a copy is cut after each record. */
+export async function everyCut(
+	project: Project,
+	look: (state: string, kinds: readonly string[]) => Promise<void>,
+): Promise<void> {
+	const kinds = await kindsIn(project);
+	for (let seq = 1; seq <= kinds.length; seq++) {
+		const state = await cutAfter(project, seq);
+		await look(state, kinds.slice(0, seq));
+		await removeState(state);
+	}
+}
+
 /** Nobody else has it open. */
 async function opened(state: string): Promise<DatabaseSync> {
 	await letGo(`${state}.db`);

@@ -10,7 +10,7 @@ import { sample } from "../../../tests/sample.ts";
 import { decide, isUnreadable, type PermissionRule } from "../src/features/permission/decide.ts";
 import { matches } from "../src/features/permission/pattern.ts";
 import { mainSession, type OpenQuestion, type Runtime, type RuntimeOptions } from "../src/index.ts";
-import { copyState, cutAfter, kindsIn, removeState } from "./cut.ts";
+import { copyState, cutAfter, everyCut, kindsIn } from "./cut.ts";
 import { lastOf, makeProject, open, type Project, scripted, until } from "./project.ts";
 
 let project: Project;
@@ -46,16 +46,6 @@ const replies = (runtime: Runtime): readonly string[] =>
 async function asked(runtime: Runtime): Promise<OpenQuestion> {
 	await until(() => runtime.questions().length > 0);
 	return runtime.questions()[0] as OpenQuestion;
-}
-
-/** Copies of the state that are cut after each of its records, and the kinds that are left. */
-async function everyCut(look: (state: string, kinds: readonly string[]) => Promise<void>): Promise<void> {
-	const kinds = await kindsIn(project);
-	for (let seq = 1; seq <= kinds.length; seq++) {
-		const state = await cutAfter(project, seq);
-		await look(state, kinds.slice(0, seq));
-		await removeState(state);
-	}
 }
 
 describe("a rule", () => {
@@ -467,7 +457,7 @@ test("killed at any record, it asks once, and the file is changed once and only 
 	const before = (await read("src/parser.ts")).replace("Parses", "Reads");
 	const after = before.replace("Reads", "Parses");
 	let cuts = 0;
-	await everyCut(async (state, kinds) => {
+	await everyCut(project, async (state, kinds) => {
 		const start = kinds.indexOf("step_started");
 		const isOver = kinds.lastIndexOf("step_completed") > start;
 		// Of what was started and is not over, nobody knows whether it had happened.
@@ -872,7 +862,7 @@ describe("ask_user", () => {
 		await runtime.idle();
 		expect(replies(runtime).at(-1)).toBe("you said: tabs");
 		await runtime.close();
-		await everyCut(async (state, kinds) => {
+		await everyCut(project, async (state, kinds) => {
 			const again = await opened({ model: asking(), askUser: true }, { ...project, state });
 			again.runtime.resume();
 			if (kinds.includes("user_prompt"))

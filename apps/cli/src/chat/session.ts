@@ -208,6 +208,7 @@ function statusOf(runtime: Runtime, plans: readonly PlanCard[], { session }: Ses
 		tip: runtime.wal.tip,
 		...(plan ? { plan: { done: plan.done, size: plan.steps.length } } : {}),
 		tokens: runtime.meter.paid.tokens,
+		cost: runtime.meter.paid.cost,
 	};
 }
 

@@ -1,5 +1,5 @@
 /** What the chat knows, and what becomes of it: `step` gives the next state, and what is to be done. */
-
+import type { Cost } from "@reyn/journal";
 import type { PermissionMode } from "@reyn/runtime";
 import { echoOf } from "./cards.ts";
 import { completed, fileWord, type Menu, menuOf, type Offered } from "./completion.ts";
@@ -17,6 +17,8 @@ export interface Status {
 	readonly plan?: { readonly done: number; readonly size: number };
 	/** That were paid for since the start. */
 	readonly tokens: number;
+	/** What those cost. */
+	readonly cost: Cost;
 	/** What tools do without a question, where that is not what they usually do. */
 	readonly mode?: PermissionMode;
 }
@@ -25,6 +27,7 @@ interface Turn {
 	readonly since: number;
 	/** What had been paid for before it. */
 	readonly tokens: number;
+	readonly cost: Cost;
 	readonly isStopping: boolean;
 }
 
@@ -142,7 +145,12 @@ export function step(state: State, event: ChatEvent, setting: Setting): Step {
 
 /** The one that runs, or one that begins. */
 const turnOf = ({ turn, status }: State, at: number): Turn =>
-	turn ?? { since: at, tokens: status?.tokens ?? 0, isStopping: false };
+	turn ?? {
+		since: at,
+		tokens: status?.tokens ?? 0,
+		cost: status?.cost ?? { usd: "0", unknown: 0 },
+		isStopping: false,
+	};
 
 const show = (rows: readonly string[]): readonly Effect[] => (rows.length > 0 ? [{ kind: "show", rows }] : []);
 

@@ -1,4 +1,6 @@
 /** The state as the last rows of the terminal: nothing stands below the cursor but a menu. */
+import { costSince } from "@reyn/journal/internal";
+import { costBehind } from "../cost.ts";
 import { drawDialog } from "./dialogs.ts";
 import { type Shown, shown } from "./editor.ts";
 import { tail } from "./markdown.ts";
@@ -62,7 +64,8 @@ function busyRows(
 	if (turn) {
 		const seconds = Math.floor((now - turn.since) / 1000);
 		const paid = (status?.tokens ?? 0) - turn.tokens;
-		const tokens = paid > 0 ? ` · ${paid} tokens` : "";
+		const cost = status ? costBehind(costSince(turn.cost, status.cost), " · ") : "";
+		const tokens = paid > 0 ? ` · ${paid} tokens${cost}` : "";
 		const picture = SPINNER[Math.floor(now / TURN_OF_SPINNER) % SPINNER.length];
 		rows.push(`${picture} ${seconds} s${tokens} · ${turn.isStopping ? "stopping …" : "Esc stops"}`);
 	}

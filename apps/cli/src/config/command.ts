@@ -51,6 +51,9 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   rules:
 #     - deny: read        # read (list, search), write (edit, remove), a tool, or "*"
 #       on: secrets/**
+# budget:                 # at a limit you are asked; a file in a directory sets it lower than your own, and not higher
+#   turn_tokens: 100000   # turn, plan, session or day (UTC), each in _tokens and _usd; prices stand in your own
+#   day_usd: 5
 # retention:
 #   keep_days: 30
 #   keep_checkpoints: 200

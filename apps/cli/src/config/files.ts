@@ -63,6 +63,7 @@ export async function readConfig(file: ConfigFile): Promise<Read> {
 /** What a file in a directory may not say: that may come from a stranger. */
 function deniedIn({
 	model,
+	prices,
 	scripts,
 	files,
 	events,
@@ -72,6 +73,11 @@ function deniedIn({
 		return {
 			path: ["model"],
 			why: "a file that lies in a directory chooses no model, as that costs money and the directory may come from a stranger. Say it with --model, REYN_MODEL, or in your own configuration (reyn config path)",
+		};
+	if (prices !== undefined)
+		return {
+			path: ["prices"],
+			why: "a file that lies in a directory says no prices, as the directory may come from a stranger, who could make your budget last longer than you meant. Say them in your own configuration (reyn config path)",
 		};
 	if (scripts?.isolate === false)
 		return {

@@ -1,6 +1,7 @@
 /** What of a configuration reaches the runtime, the model and the collection of old history. */
 import type { AiSdkSettings } from "@reyn/ai-sdk";
-import type { PermissionMode, PermissionOptions, PermissionRule, RuntimeOptions } from "@reyn/runtime";
+import type { Prices } from "@reyn/journal";
+import type { BudgetOptions, PermissionMode, PermissionOptions, PermissionRule, RuntimeOptions } from "@reyn/runtime";
 import type { Config } from "./schema.ts";
 
 export function runtimeOptionsOf({
@@ -46,6 +47,21 @@ function ruleOf({
 	const [effect, action] = Object.entries({ allow, ask, deny }).find(([, each]) => each !== undefined) ?? [];
 	return { effect: effect as PermissionRule["effect"], action: action as string, on, agent };
 }
+
+export const budgetOf = ({ budget: of = {} }: Config): BudgetOptions => ({
+	turn: { tokens: of.turn_tokens, usd: of.turn_usd },
+	plan: { tokens: of.plan_tokens, usd: of.plan_usd },
+	session: { tokens: of.session_tokens, usd: of.session_usd },
+	day: { tokens: of.day_tokens, usd: of.day_usd },
+});
+
+export const pricesOf = ({ prices = {} }: Config): Prices =>
+	Object.fromEntries(
+		Object.entries(prices).map(([model, { cached_input: cachedInput, ...price }]) => [
+			model,
+			{ ...price, cachedInput },
+		]),
+	);
 
 export const modelSettingsOf = ({ model_settings: of = {} }: Config): AiSdkSettings =>
 	said({

@@ -1,4 +1,5 @@
 /** What a configuration may say. Each key has its help here, its default where there is one, and one place in the code that it reaches. */
+import { dollarsSchema } from "@reyn/journal/internal";
 import { permissionModes } from "@reyn/runtime";
 import { skillResumeSchema } from "@reyn/skill-resume";
 import { z } from "zod";
@@ -9,6 +10,16 @@ const shape = <T extends z.core.$ZodLooseShape>(fields: T, help: string) =>
 	z.strictObject(fields).partial().describe(help);
 
 const skills = skillResumeSchema.shape;
+
+const dollars = dollarsSchema.positive();
+
+const price = z
+	.strictObject({
+		input: dollarsSchema.describe("US dollars for a million tokens"),
+		output: dollarsSchema.describe("US dollars for a million tokens"),
+		cached_input: dollarsSchema.optional().describe("input that came from a cache; else as input"),
+	})
+	.describe("what the provider says that it costs; what a model without a price costs is unknown");
 
 /** What tools do, and the names of tools. */
 const actions = ["*", "read", "list", "search", "write", "edit", "remove", "run", "fetch"] as const;
@@ -112,6 +123,22 @@ export const configSchema = shape(
 					.describe("what denies comes before what a person has granted, then what asks, then what allows"),
 			},
 			"what tools may do",
+		),
+		prices: z
+			.record(z.string().min(1).max(200), price)
+			.describe("by model, such as openai/gpt-5; not in a file of a directory, which may come from a stranger"),
+		budget: shape(
+			{
+				turn_tokens: count(1e12).describe("tokens of one turn"),
+				turn_usd: dollars.describe("US dollars of one turn"),
+				plan_tokens: count(1e12).describe("tokens of one plan"),
+				plan_usd: dollars.describe("US dollars of one plan"),
+				session_tokens: count(1e12).describe("tokens of one session: its turns, plans, skills and scripts"),
+				session_usd: dollars.describe("US dollars of one session"),
+				day_tokens: count(1e12).describe("tokens of one day (UTC), in all sessions of a state"),
+				day_usd: dollars.describe("US dollars of one day (UTC)"),
+			},
+			"how much may be spent before you are asked; absent: as much as it takes",
 		),
 		retention: shape(
 			{

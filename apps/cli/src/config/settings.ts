@@ -49,8 +49,11 @@ const modes: readonly unknown[] = ["read-only", "ask", "edits", "all"] satisfies
 
 /** A file of a directory allows no more than what holds without it. */
 function narrows(path: readonly string[], value: unknown, from: ReadonlyMap<string, Setting>): boolean {
-	if (path.join(".") !== "permissions.mode") return true;
-	return modes.indexOf(value) < modes.indexOf(from.get("permissions.mode")?.value ?? "ask");
+	const name = path.join(".");
+	const { value: held } = from.get(name) ?? {};
+	if (path[0] === "budget") return held === undefined || (value as number) < (held as number);
+	if (name !== "permissions.mode") return true;
+	return modes.indexOf(value) < modes.indexOf(held ?? "ask");
 }
 
 /** The stronger value counts; but rules are added, so that nothing takes away what is denied elsewhere. */
@@ -66,14 +69,16 @@ function add(from: Map<string, Setting>, path: readonly string[], value: unknown
 
 /** `REYN_MODEL_TRACE` is a file for the trace of model calls, not a setting. */
 const isSetting = (name: string): boolean =>
-	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|FILES|PERMISSIONS|RETENTION|EVENTS)(_|$)/.test(name) &&
+	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|FILES|PERMISSIONS|PRICES|BUDGET|RETENTION|EVENTS)(_|$)/.test(name) &&
 	name !== "REYN_MODEL_TRACE";
+
+const byFreeNames = new Set(["per_skill", "prices"]);
 
 /** A list or a map by free names is one value. */
 function* leavesOf(value: object, before: readonly string[] = []): Generator<[readonly string[], unknown]> {
 	for (const [key, each] of Object.entries(value)) {
 		const path = [...before, key];
-		if (typeof each === "object" && each !== null && !Array.isArray(each) && key !== "per_skill")
+		if (typeof each === "object" && each !== null && !Array.isArray(each) && !byFreeNames.has(key))
 			yield* leavesOf(each, path);
 		else if (each !== undefined) yield [path, each];
 	}

@@ -11,7 +11,7 @@ export function fromVariable(
 	const path = pathOf(name);
 	if (!path) return undefined;
 	const [group = "", key] = path;
-	const given = key === undefined ? text : scalar(text);
+	const given = group === "model" ? text : scalar(text);
 	const found = configSchema.safeParse(key === undefined ? { [group]: given } : { [group]: { [key]: given } });
 	if (!found.success)
 		throw new CliError(

@@ -13,7 +13,10 @@ function asked(columns: number, rows: number): Rig {
 	const rig = new Rig(columns, rows);
 	rig.type("where is ZodError defined?\r");
 	rig.now = 12_300;
-	rig.tell({ kind: "status", status: { session: "main", tip: 219, plan: { done: 2, size: 5 }, tokens: 840 } });
+	rig.tell({
+		kind: "status",
+		status: { session: "main", tip: 219, plan: { done: 2, size: 5 }, tokens: 840, cost: { usd: "0.0123", unknown: 0 } },
+	});
 	for (let at = 0; at < ANSWER.length; at += 7)
 		rig.tell({ kind: "text", delta: ANSWER.slice(at, at + 7), at: rig.now });
 	rig.type("then summarise it\r");

@@ -41,7 +41,7 @@ export class Rig {
 		this.terminal = new Terminal({ cols: columns, rows, scrollback: 100_000, allowProposedApi: true });
 		this.terminal.loadAddon(new UnicodeGraphemesAddon());
 		this.state = begin(past);
-		this.tell({ kind: "status", status: { session: "main", tip: 219, tokens: 0 } });
+		this.tell({ kind: "status", status: { session: "main", tip: 219, tokens: 0, cost: { usd: "0", unknown: 0 } } });
 	}
 
 	get setting(): Setting {

@@ -175,6 +175,13 @@ export interface Total {
 	readonly calls: number;
 	readonly inputTokens: number;
 	readonly outputTokens: number;
+	readonly cost: Cost;
+}
+
+/** In dollars; of so many more calls it is unknown. */
+export interface Cost {
+	readonly usd: string;
+	readonly unknown: number;
 }
 
 interface Costs {

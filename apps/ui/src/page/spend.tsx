@@ -7,7 +7,7 @@ import { isRead, tip } from "./log.ts";
 import { reading } from "./reading.ts";
 import type { Spend, Total } from "./shapes.ts";
 import { Text } from "./text.tsx";
-import { counted } from "./words.ts";
+import { counted, dollars } from "./words.ts";
 
 export const isSpendOpen = signal(false);
 
@@ -32,7 +32,7 @@ export function SpendPill() {
 				isSpendOpen.value = true;
 			}}
 		>
-			{counted(tokensIn(value.paid), "token")} paid{" "}
+			{counted(tokensIn(value.paid), "token")} paid{value.paid.cost.usd !== "0" && `, ${dollars(value.paid.cost)}`}{" "}
 			<span class="key" aria-hidden="true">
 				$
 			</span>
@@ -67,6 +67,7 @@ function Sums({ of: { since, paid, left, recalled, failed, by } }: { readonly of
 						<th scope="col">calls</th>
 						<th scope="col">tokens in</th>
 						<th scope="col">tokens out</th>
+						<th scope="col">cost</th>
 					</tr>
 				</thead>
 				<tbody>
@@ -93,6 +94,7 @@ function Row({ what, of }: { readonly what: string; readonly of: Total }) {
 			{[of.calls, of.inputTokens, of.outputTokens].map((count, column) => (
 				<td key={String(column)}>{count.toLocaleString("en")}</td>
 			))}
+			<td>{dollars(of.cost)}</td>
 		</tr>
 	);
 }

@@ -1,8 +1,18 @@
 /** Words for counts, times and kinds. */
 import { signal } from "@preact/signals";
+import type { Cost } from "./shapes.ts";
 
 export const counted = (count: number, what: string): string =>
 	`${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+
+/** A sum that has an unknown part is none. */
+export function dollars({ usd, unknown }: Cost): string {
+	const known = Number(usd);
+	if (known === 0 && unknown > 0) return "unknown";
+	const small = known > 0 && known < 1;
+	const sum = small && known < 0.000_05 ? "under $0.0001" : `$${known.toFixed(small ? 4 : 2)}`;
+	return unknown > 0 ? `at least ${sum}` : sum;
+}
 
 /** Moves on by itself, so that ages on the page do. */
 const clock = signal(Date.now());

@@ -1,25 +1,36 @@
 /** `spend`: what all that happened has cost. */
+import { costInWords } from "@reyn/journal";
 import { z } from "zod";
+import { choice } from "../param.ts";
 import { list, seq } from "../shapes.ts";
-import { readSpend, type Spend, type Total, tokensIn } from "../spend.ts";
+import { groupings, readSpend, type Spend, type Total, tokensIn } from "../spend.ts";
 import { oneLine } from "../text.ts";
 import { readVerb } from "../verb.ts";
 
-const total = z.object({ calls: seq, inputTokens: seq, outputTokens: seq });
+/** `usd`: dollars, as a decimal number; `unknown`: so many calls cost nobody knows what. */
+const costShape = z.object({ usd: z.string(), unknown: seq });
+const total = z.object({ calls: seq, inputTokens: seq, outputTokens: seq, cost: costShape });
 const costs = { paid: total, left: total, recalled: total, failed: seq };
 
 export const spend = readVerb({
 	name: "spend",
 	summary: "what was paid for, on this line of history and on those that were left",
-	params: {},
-	example: "",
+	params: {
+		by: choice(
+			"what",
+			"put together by model, by work (a turn, a plan, a skill, a script), by session or by day (UTC)",
+			groupings,
+			"model",
+		),
+	},
+	example: "--by day",
 	result: z.object({
 		since: seq,
 		through: seq,
 		...costs,
 		by: list(z.object({ kind: z.string(), name: z.string(), ...costs })),
 	}),
-	read: (runtime) => readSpend(runtime),
+	read: (runtime, { by }) => readSpend(runtime, by),
 	lines({ since, paid, left, recalled, failed, by }: Spend) {
 		return [
 			`paid: ${inWords(paid)}${since > 1 ? `, since #${since}: what came before was taken away by gc` : ""}`,
@@ -31,5 +42,9 @@ export const spend = readVerb({
 	},
 });
 
-const inWords = (total: Total): string =>
-	`${total.calls} ${total.calls === 1 ? "call" : "calls"}, ${tokensIn(total)} tokens (${total.inputTokens} in, ${total.outputTokens} out)`;
+function inWords(total: Total): string {
+	const { calls, inputTokens, outputTokens, cost } = total;
+	const words = costInWords(cost);
+	const tokens = `${tokensIn(total)} tokens (${inputTokens} in, ${outputTokens} out)`;
+	return `${calls} ${calls === 1 ? "call" : "calls"}, ${tokens}, ${words === "unknown" ? "cost unknown" : words}`;
+}

@@ -2,6 +2,9 @@
 import { PLAN_TOOL } from "@reyn/plan";
 import { compose } from "../kernel/compose.ts";
 import type { Feature } from "../kernel/feature.ts";
+import type { BudgetHost } from "./budget/budget-host.ts";
+import { budgetFeature } from "./budget/index.ts";
+import type { MoneyOptions } from "./budget/options.ts";
 import { type ConversationHost, type ConversationOptions, conversationFeature } from "./conversation/index.ts";
 import type { FileHistoryOptions } from "./files/file-history.ts";
 import { type FileHost, filesFeature } from "./files/index.ts";
@@ -20,6 +23,7 @@ import type { SkillHost } from "./skill/skill-host.ts";
 export interface BuiltIn {
 	readonly question: Feature<QuestionHost>;
 	readonly permission: Feature<PermissionHost>;
+	readonly budget: Feature<BudgetHost>;
 	readonly conversation: Feature<ConversationHost>;
 	readonly plan: Feature<PlanHost>;
 	readonly skill: Feature<SkillHost>;
@@ -33,6 +37,7 @@ export interface BuiltInOptions
 		PlanOptions,
 		ScriptOptions,
 		QuestionOptions,
+		MoneyOptions,
 		FileHistoryOptions {
 	readonly permissions?: PermissionOptions | undefined;
 	readonly skills?: SkillFeatureOptions["skills"];
@@ -42,14 +47,15 @@ export interface BuiltInOptions
 export function builtIn({ skills, skillResume, permissions, ...options }: BuiltInOptions): BuiltIn {
 	const question = questionFeature(options);
 	const permission = permissionFeature(permissions);
+	const budget = budgetFeature(options);
 	const conversation = conversationFeature(options);
 	const plan = planFeature(options);
 	const skill = skillFeature({ skills, resume: skillResume });
 	const script = scriptFeature(options);
 	const files = filesFeature(options, [PLAN_TOOL, ASK_USER]);
 	return {
-		...{ question, permission, conversation, plan, skill, script, files },
-		list: [question, permission, conversation, plan, skill, script, files],
+		...{ question, permission, budget, conversation, plan, skill, script, files },
+		list: [question, permission, budget, conversation, plan, skill, script, files],
 	};
 }
 

@@ -3,6 +3,7 @@ import { ReynError } from "@reyn/wal";
 
 export type RuntimeCode =
 	| "RUNTIME_ANSWER"
+	| "RUNTIME_BUDGET"
 	| "RUNTIME_CLOSED"
 	| "RUNTIME_FEATURES"
 	| "RUNTIME_NOT_QUIET"

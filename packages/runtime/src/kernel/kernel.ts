@@ -2,6 +2,7 @@
 import {
 	type GatedCall,
 	type ModelPolicy,
+	type Prices,
 	type StepEvent,
 	stepOutcomes,
 	stepPorts,
@@ -57,6 +58,8 @@ export interface KernelOptions {
 	readonly timers?: Timers | undefined;
 	readonly random?: (() => number) | undefined;
 	readonly modelPolicy?: ModelPolicy | undefined;
+	/** What models cost, for the meter. */
+	readonly prices?: Prices | undefined;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number | undefined;
 	/** Keep what files held before tools change them? Default: true. */
@@ -162,7 +165,7 @@ export class OpenKernel implements Kernel {
 	readonly redact: ((text: string) => string) | undefined;
 	readonly #options: KernelOptions;
 	readonly #beside: Beside;
-	readonly #meter = new Meter();
+	readonly #meter: Meter;
 	readonly #hosts = new Map<Feature, FeatureHost>();
 	readonly #services = new Map<string, unknown>();
 	readonly #pump: Pump;
@@ -190,6 +193,7 @@ export class OpenKernel implements Kernel {
 		const tells: Tell[] = [tellOwn, ...options.features.flatMap((each) => each.tell?.bind(each) ?? [])];
 		this.#pump = new Pump({ wal, timeline, tells, blobs: (area) => this.blobs(area), isFull: () => space.isFull });
 		this.isReadOnly = (options.readOnly ?? false) !== false;
+		this.#meter = new Meter(options.prices);
 		this.#beside = new Beside(this.store, this.isReadOnly);
 		[this.ids, this.clock, this.timers] = [ids, clock, timers];
 		this.modelPolicy = modelPolicy;

@@ -1,10 +1,11 @@
 /** Counts model calls and tokens: those that a replay saved, and those that were paid for. */
-import type { StepEvent } from "@reyn/journal";
+import type { Cost, Prices, StepEvent } from "@reyn/journal";
+import { Bill, priceFor } from "@reyn/journal/internal";
 
 /** Model calls and their tokens: what a replay saved, and what this process paid. */
 export interface MeterReading {
 	readonly replayed: { readonly calls: number; readonly tokens: number };
-	readonly paid: { readonly calls: number; readonly tokens: number };
+	readonly paid: { readonly calls: number; readonly tokens: number; readonly cost: Cost };
 	/** Replayed tokens of all tokens, 0 to 100; 0 when there were none. */
 	readonly percentFree: number;
 }
@@ -12,6 +13,12 @@ export interface MeterReading {
 export class Meter {
 	#replayed = { calls: 0, tokens: 0 };
 	#paid = { calls: 0, tokens: 0 };
+	readonly #bill = new Bill();
+	readonly #prices: Prices;
+
+	constructor(prices: Prices = {}) {
+		this.#prices = prices;
+	}
 
 	/** Counts a step that cost tokens. */
 	observe(event: StepEvent): void {
@@ -19,8 +26,12 @@ export class Meter {
 		// The inner steps were counted one by one.
 		if (event.type === "live" && event.inner) return;
 		const tokens = event.usage.inputTokens + event.usage.outputTokens;
-		if (event.type === "ghost") this.replayed(1, tokens);
-		else this.#paid = { calls: this.#paid.calls + 1, tokens: this.#paid.tokens + tokens };
+		if (event.type === "ghost") {
+			this.replayed(1, tokens);
+			return;
+		}
+		this.#paid = { calls: this.#paid.calls + 1, tokens: this.#paid.tokens + tokens };
+		this.#bill.add(event.usage, priceFor(this.#prices, event));
 	}
 
 	/** Counts work that was finished before and is not asked for again. */
@@ -32,7 +43,7 @@ export class Meter {
 		const all = this.#replayed.tokens + this.#paid.tokens;
 		return {
 			replayed: this.#replayed,
-			paid: this.#paid,
+			paid: { ...this.#paid, cost: this.#bill.cost },
 			percentFree: all === 0 ? 0 : Math.round((100 * this.#replayed.tokens) / all),
 		};
 	}
