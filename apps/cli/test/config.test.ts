@@ -190,6 +190,7 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"plan.concurrency": [1, (config) => runtimeOptionsOf(config).limits, { concurrency: 1 }],
 	"plan.step_max_iterations": [2, (config) => runtimeOptionsOf(config).limits, { stepMaxIterations: 2 }],
 	"plan.retry_limit": [0, (config) => runtimeOptionsOf(config).limits, { retryLimit: 0 }],
+	"limits.turn_rounds": [9, (config) => runtimeOptionsOf(config).turnRounds, 9],
 	"skill_resume.default": [
 		"skip",
 		(config) => runtimeOptionsOf(config).skillResume,

@@ -9,10 +9,12 @@ import type { RetryPolicy } from "./retry.ts";
 import { Window } from "./window.ts";
 
 export interface LoopOptions {
-	/** How often the model may be asked. */
+	/** How often the model may be asked; after that `more` decides. */
 	readonly maxRounds: number;
-	/** Makes the error to throw when the model still asks for tools after `maxRounds`. Default: a JournalError `AGENT_TURNS`. */
-	tooMany?(maxRounds: number): Error;
+	/** Says how many rounds more there may be when the model still asks for tools after so many. Default: none. */
+	more?(rounds: number): Promise<number>;
+	/** Makes the error to throw when there may be no more. Default: a JournalError `AGENT_TURNS`. */
+	tooMany?(rounds: number): Error;
 	/** Where asking the model differs from the lane's policy. */
 	readonly retry?: Partial<RetryPolicy>;
 	/** Gets each piece of text; a recorded answer comes in one piece. */
@@ -70,7 +72,10 @@ export async function agentLoop(
 	const window = new Window(model);
 	/** The seq at which the round before is recorded. */
 	let since = 0;
-	for (let round = 0; round < maxRounds; round++) {
+	let most = maxRounds;
+	for (let round = 0; ; round++) {
+		if (round >= most) most += (await options.more?.(round)) ?? 0;
+		if (round >= most) throw tooMany(round);
 		const name = rounds.nameOf(round);
 		const request = window.fit({ system, messages: [...messages], tools }, given.length);
 		const known = lane.recorded({ kind: "model", name: model.id, args: askedWith(request), round: name });
@@ -122,7 +127,6 @@ export async function agentLoop(
 		// The recorded run went on after this call, so a replay does too.
 		if (handedOver && !isPast) return { ...end, handedOver };
 	}
-	throw tooMany(maxRounds);
 }
 
 /** Larger than any seq. */

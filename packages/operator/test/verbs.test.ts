@@ -1,11 +1,15 @@
 /** Verbs over a real state: what is shown, confirmed and done, and that what is said to machines has the form that is published. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { documentSchema, givenFor, jsonSchemaOf, verbs } from "../src/index.ts";
 import { type House, openHouse, say, verbOf } from "./house.ts";
 
 let house: House;
 beforeAll(async () => {
 	house = await openHouse();
+	// The trail follows the log in its own time.
+	const ended = async (): Promise<number> =>
+		(await house.do("events", { kind: "turn" })).lines.filter((line) => / ended /.test(line)).length;
+	await vi.waitUntil(async () => (await ended()) === 2, 60_000);
 }, 60_000);
 afterAll(() => house[Symbol.asyncDispose]());
 

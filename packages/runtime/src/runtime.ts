@@ -72,6 +72,8 @@ export interface RuntimeOptions {
 	readonly features?: readonly Feature[];
 	readonly skills?: readonly Skill[];
 	readonly limits?: Partial<PlanLimits>;
+	/** How many rounds of model and tools a turn may take before a person is asked whether it goes on. Default: 50. */
+	readonly turnRounds?: number;
 	readonly skillResume?: SkillResume;
 	/**
 	 * Read without the lock: nothing is written and nothing runs. `true` shows what is known to be durable; `as recovered` shows what a

@@ -54,6 +54,8 @@ async function begun() {
 			instructions: "pay",
 			tools: [tool],
 			texts: memoryBlobs(),
+			maxRounds: 12,
+			more: async () => false,
 			keep: async (write) => write(),
 			onText() {},
 		});

@@ -7,11 +7,15 @@ import type { Config } from "./schema.ts";
 export function runtimeOptionsOf({
 	model_policy: policy = {},
 	plan = {},
+	limits = {},
 	skill_resume: skills,
 	scripts = {},
 	files = {},
 	events = {},
-}: Config): Pick<RuntimeOptions, "limits" | "modelPolicy" | "skillResume" | "isolate" | "images" | "trail"> {
+}: Config): Pick<
+	RuntimeOptions,
+	"limits" | "modelPolicy" | "skillResume" | "isolate" | "images" | "turnRounds" | "trail"
+> {
 	const { tries, timeout_seconds: seconds } = policy;
 	return {
 		modelPolicy: {
@@ -24,7 +28,7 @@ export function runtimeOptionsOf({
 			retryLimit: plan.retry_limit,
 		}),
 		...(skills && { skillResume: { default: skills.default ?? "retry", per_skill: skills.per_skill ?? {} } }),
-		...said({ isolate: scripts.isolate, images: files.images }),
+		...said({ isolate: scripts.isolate, images: files.images, turnRounds: limits.turn_rounds }),
 		trail: said({
 			keepDays: events.keep_days,
 			maxBytes: events.max_mb === undefined ? undefined : events.max_mb * 1_000_000,

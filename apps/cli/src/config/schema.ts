@@ -101,6 +101,14 @@ export const configSchema = shape(
 			},
 			"plans",
 		),
+		limits: shape(
+			{
+				turn_rounds: count(1000).describe(
+					"rounds of model and tools in a turn, before you are asked whether it goes on",
+				),
+			},
+			"when you are asked whether work goes on",
+		),
 		skill_resume: shape(
 			{ default: skills.default.unwrap(), per_skill: skills.per_skill.unwrap() },
 			"what to do with effects of skills that may or may not have happened",

@@ -69,7 +69,7 @@ function add(from: Map<string, Setting>, path: readonly string[], value: unknown
 
 /** `REYN_MODEL_TRACE` is a file for the trace of model calls, not a setting. */
 const isSetting = (name: string): boolean =>
-	/^REYN_(MODEL|PLAN|SKILL_RESUME|SCRIPTS|FILES|PERMISSIONS|PRICES|BUDGET|RETENTION|EVENTS)(_|$)/.test(name) &&
+	/^REYN_(MODEL|PLAN|LIMITS|SKILL_RESUME|SCRIPTS|FILES|PERMISSIONS|PRICES|BUDGET|RETENTION|EVENTS)(_|$)/.test(name) &&
 	name !== "REYN_MODEL_TRACE";
 
 const byFreeNames = new Set(["per_skill", "prices"]);

@@ -1,6 +1,6 @@
 /** Conversations: prompts and their turns, what comes from the background, and what a model is shown of it all. */
 import type { Feature, FeatureHost, Kernel } from "../../kernel/feature.ts";
-import { backgroundMessages, serve } from "../../kernel/services.ts";
+import { asker, backgroundMessages, serve } from "../../kernel/services.ts";
 import { auditTurn } from "./audit.ts";
 import { conversation } from "./conversation.ts";
 import type { BackgroundMessage } from "./events.ts";
@@ -17,11 +17,14 @@ import {
 	userPrompt,
 } from "./records.ts";
 import { tellTurn } from "./tell.ts";
+import { TURN_ROUNDS } from "./turn.ts";
 import { Turns } from "./turns.ts";
 
 export interface ConversationOptions {
 	/** Shows a text from the background to the user. Once it resolves, the text counts as delivered. */
 	onMessage?(message: BackgroundMessage): Promise<void>;
+	/** How many rounds of model and tools a turn may take before a person is asked whether it goes on. Default: 50. */
+	readonly turnRounds?: number | undefined;
 }
 
 export interface ConversationHost extends FeatureHost {
@@ -29,7 +32,10 @@ export interface ConversationHost extends FeatureHost {
 	readonly outbox: Outbox;
 }
 
-export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Feature<ConversationHost> => ({
+export const conversationFeature = ({
+	onMessage,
+	turnRounds = TURN_ROUNDS,
+}: ConversationOptions = {}): Feature<ConversationHost> => ({
 	name: "conversation",
 	records: {
 		conversation: [
@@ -42,6 +48,7 @@ export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Fe
 	begins: [userPrompt],
 	undo: { [userPrompt.kind]: (record) => (userPrompt.is(record) && record.data.by === "person" ? "turn" : undefined) },
 	blobs: [spilledMessages],
+	needs: [asker],
 	provides: [backgroundMessages],
 	pieces: (view) => [...turnsIn(view), ...messagesIn(view)],
 	settle({ kind, id }) {
@@ -53,7 +60,7 @@ export const conversationFeature = ({ onMessage }: ConversationOptions = {}): Fe
 	audit: auditTurn,
 	start(kernel: Kernel) {
 		const outbox = new Outbox(kernel, onMessage);
-		const turns = new Turns(kernel);
+		const turns = new Turns(kernel, turnRounds);
 		return {
 			turns,
 			outbox,

@@ -20,8 +20,8 @@ import { conversation, messagesBefore, promptText, since, turnLane, turnOf } fro
 import { wholeTextsBefore } from "./large-texts.ts";
 import { assistantMessage, toolFailed, turnCompleted } from "./records.ts";
 
-/** How many rounds of model and tools one turn may take: enough for a search with some dead ends, too few for an endless loop. */
-const MAX_ROUNDS = 12;
+/** How many rounds of model and tools one turn may take by default: enough for a change and its tests, too few for an endless loop. */
+export const TURN_ROUNDS = 50;
 
 /** How often a model may correct what it hands over, such as a plan that cannot be run. */
 const MENDINGS = 1;
@@ -37,6 +37,10 @@ export interface TurnPorts extends Using {
 	readonly tools: readonly Tool[];
 	/** The store of messages that are too large for the log. */
 	readonly texts: BlobStore;
+	/** How many rounds of model and tools the turn may take. */
+	readonly maxRounds: number;
+	/** Asks whether it may take as many more. */
+	more(rounds: number): Promise<boolean>;
 	/** Writes, and waits while the disk is full. @throws other errors of `write` */
 	keep<T>(write: () => T): Promise<T>;
 	onText(delta: string, round: number): void;
@@ -58,7 +62,8 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 		{ system: ports.instructions, messages },
 		ports.tools,
 		{
-			maxRounds: MAX_ROUNDS,
+			maxRounds: ports.maxRounds,
+			more: async (rounds) => ((await ports.more(rounds)) ? ports.maxRounds : 0),
 			tooMany,
 			handsOver: { mendings: MENDINGS },
 			onText: (delta) => ports.onText(delta, now),
@@ -78,7 +83,9 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 }
 
 const tooMany = (maxTurns: number): JournalError =>
-	new JournalError("AGENT_TURNS", `the turn took ${maxTurns} rounds without an answer`, { maxTurns });
+	new JournalError("AGENT_TURNS", `the turn took ${maxTurns} rounds of model and tools without an answer`, {
+		maxTurns,
+	});
 
 /** Records a text of the turn, unless an earlier run has recorded it. */
 async function say(

@@ -1,11 +1,13 @@
 /** Takes the prompts of all sessions, and answers those of a session one after the other. */
+import { JournalError } from "@reyn/journal";
 import type { Seq } from "@reyn/wal";
 import { isReynError } from "@reyn/wal";
 import { stopReason } from "../../kernel/background.ts";
 import type { Kernel } from "../../kernel/feature.ts";
+import { asker } from "../../kernel/services.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
 import { assertTold } from "../../redaction/redact.ts";
-import { conversation, promptText } from "./conversation.ts";
+import { conversation, promptText, turnLane } from "./conversation.ts";
 import type { TurnEvent } from "./events.ts";
 import { TURN, turnWork } from "./pieces.ts";
 import { turnInterrupted, userPrompt } from "./records.ts";
@@ -13,11 +15,14 @@ import { runTurn } from "./turn.ts";
 
 export class Turns {
 	readonly #kernel: Kernel;
+	readonly #maxRounds: number;
 	/** The turns that were asked for in this process and whose first run is not over. */
 	readonly #asked = new Set<Seq>();
 
-	constructor(kernel: Kernel) {
+	/** @param maxRounds of model and tools in one turn, before somebody is asked */
+	constructor(kernel: Kernel, maxRounds: number) {
 		this.#kernel = kernel;
+		this.#maxRounds = maxRounds;
 	}
 
 	/** Gives a prompt to a session; resolves with its turn once the prompt is durable. The same prompt as a cut turn resumes that turn. */
@@ -97,6 +102,8 @@ export class Turns {
 				results: undefined,
 				texts: kernel.results,
 				keep,
+				maxRounds: this.#maxRounds,
+				more: (rounds) => this.#mayGoOn(session, turn, rounds, signal),
 				model: agent.model,
 				instructions: await agent.instructions(),
 				tools: kernel.tools({ session, piece, for: "turn" }),
@@ -109,6 +116,23 @@ export class Turns {
 		} finally {
 			this.#asked.delete(turn);
 		}
+	}
+
+	/** Asks a person, durably: a turn that goes on after a crash is told the same. @throws JournalError `CALL_WAITING` */
+	async #mayGoOn(session: Session, turn: Seq, rounds: number, signal: AbortSignal): Promise<boolean> {
+		const answer = await this.#kernel.get(asker).ask(
+			session,
+			{
+				key: `${turnLane(turn)} rounds ${rounds}`,
+				from: { kind: TURN, id: String(turn) },
+				question: `The turn has no answer after ${rounds} rounds of model and tools. Go on for another ${this.#maxRounds}?`,
+				choices: ["yes", "no"],
+			},
+			signal,
+		);
+		if (answer.kind === "later")
+			throw new JournalError("CALL_WAITING", `the turn waits for an answer to #${answer.seq}`, { seq: answer.seq });
+		return answer.kind === "answered" && answer.text === "yes";
 	}
 
 	#keeperOf(turn: Seq, signal: AbortSignal) {
