@@ -71,6 +71,34 @@ describe.each(spoken)("$model", ({ model, speaker, env }) => {
 		expect(await written(state)).not.toContain(KEY);
 	});
 
+	test("goes on with what was begun with it, unless another one is said; without its key or address nothing is lost", async () => {
+		await using wire = await openWire(speaker);
+		const state = join(root, `${model.replace("/", "-")}-begun`);
+		wire.replies.push({ isSilent: true });
+		const killed = start(state, env(wire), "--model", model, "run", "-p", "Where does a fox sleep?");
+		await expect.poll(() => wire.asked.length, { timeout: 60_000 }).toBe(1);
+		await killed.kill();
+		if (!model.startsWith("ollama")) {
+			const refused = await run(state, {}, "resume");
+			expect(refused).toMatchObject({ code: 2, stdout: "" });
+			expect(refused.stderr).toMatch(
+				/needs a key: .* what is unfinished was begun with it, and nothing of that is lost/,
+			);
+		}
+		wire.replies.push({ text: "By day." });
+		expect(await run(state, env(wire), "resume")).toMatchObject({ code: 0, stdout: "By day.\n" });
+		expect(wire.asked).toHaveLength(2);
+
+		wire.replies.push({ isSilent: true });
+		const again = start(state, env(wire), "--model", model, "run", "-p", "What does foxes.md say?");
+		await expect.poll(() => wire.asked.length, { timeout: 60_000 }).toBe(3);
+		await again.kill();
+		const other = await run(state, env(wire), "--model", "offline", "resume");
+		expect(other.code).toBe(0);
+		expect(other.stderr).toContain(`was begun with ${model} and goes on with offline`);
+		expect(wire.asked).toHaveLength(3);
+	}, 120_000);
+
 	test("refuses a key: that is said, without it, and nothing is asked again", async () => {
 		await using wire = await openWire(speaker);
 		const state = join(root, `${model.replace("/", "-")}-refused`);

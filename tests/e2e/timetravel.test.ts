@@ -73,7 +73,7 @@ describe("reyn diff", () => {
 		expect(ended.stdout).toMatch(
 			/^#\d+ → #\d+ of default\/main\nconversation\n {2}~ items\[\d+\]: 0 taken away, \d+ added\n/,
 		);
-		expect(ended.stdout).toMatch(/^ {4}\+ \{"type":"prompt",.*"what does a fox do by day\?"\}$/m);
+		expect(ended.stdout).toMatch(/^ {4}\+ \{"type":"prompt",.*"what does a fox do by day\?","model":"offline"\}$/m);
 		expect((await run(here, ["diff", String(second), "--stat"])).stdout).toMatch(
 			/^conversation {2}\d+ added, 0 removed, 0 changed$/m,
 		);

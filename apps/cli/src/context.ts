@@ -1,6 +1,7 @@
 /** What every command starts from: where to work, where the state is, how to speak. */
 import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import type { Model } from "@reyn/journal";
 import { tracedModel } from "@reyn/offline-model";
 import { type Moment, type ServeOptions, serveVerbs } from "@reyn/operator";
 import {
@@ -22,12 +23,12 @@ import { createShellTool } from "@reyn/tools/shell";
 import { codeOf } from "@reyn/wal";
 import { assertOwnDirectory } from "@reyn/wal/internal";
 import { budgetOf, modelSettingsOf, permissionsOf, pricesOf, runtimeOptionsOf } from "./config/options.ts";
-import { type Settings, settingsOf } from "./config/settings.ts";
+import { type Setting, type Settings, settingsOf } from "./config/settings.ts";
 import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
 import { type Instructions, instructionsText, readInstructions } from "./instructions.ts";
-import { assertModel, chosenModel, freeModels, modelName, unusedKey } from "./models.ts";
+import { assertModel, chosenModel, freeModels, isModel, modelName, unusedKey } from "./models.ts";
 import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
@@ -160,7 +161,25 @@ export async function openToAsk(...[globals, ...more]: Parameters<typeof openFor
 	const { directory } = await told(globals);
 	if (directory && "unread" in directory)
 		err.line(`reyn: works without the instructions of this directory: ${directory.unread}`);
-	return openForWork(globals, ...more);
+	const runtime = await openForWork(globals, ...more);
+	await assertGoesOn(runtime, globals);
+	return runtime;
+}
+
+/** What is unfinished goes on with the models that it was begun with. @throws CliError `CLI_MODEL` where one cannot be asked; it is closed then */
+export async function assertGoesOn(runtime: Runtime, globals: Globals): Promise<void> {
+	if (isSaid((await configured(globals)).from.get("model"))) return;
+	const { turns, plans } = runtime.restored();
+	const begunWith = new Set([...turns, ...plans].flatMap(({ model }) => (model && isModel(model) ? [model] : [])));
+	try {
+		for (const model of begunWith) await assertModel(model, process.env);
+	} catch (error) {
+		await runtime.close();
+		throw new CliError(
+			"CLI_MODEL",
+			`${(error as Error).message}; what is unfinished was begun with it, and nothing of that is lost. --model says another one`,
+		);
+	}
 }
 
 /** Other processes of this user act here from now on. Where they cannot, this one works all the same. */
@@ -209,11 +228,19 @@ export async function told(globals: Globals): Promise<Instructions> {
 	});
 }
 
+/** Was the model said with this very command? */
+const isSaid = (chosen: Setting | undefined): boolean =>
+	chosen !== undefined && (chosen.source === "--model" || chosen.source.startsWith("REYN_"));
+
 async function options(globals: Globals): Promise<RuntimeOptions> {
 	const state = stateOf(globals);
 	const { config, from } = await configured(globals);
-	const model = chosenModel(modelName(from.get("model")), process.env, globals.pace, modelSettingsOf(config));
 	const trace = process.env.REYN_MODEL_TRACE;
+	const modelOf = (name: string): Model => {
+		const model = chosenModel(name, process.env, globals.pace, modelSettingsOf(config));
+		return trace ? tracedModel(model, trace) : model;
+	};
+	const chosen = from.get("model");
 	const permissions = permissionsOf(config, globals.mode);
 	const { closed } = rootOptionsOf(globals, state);
 	const root: RootOptions = {
@@ -228,7 +255,9 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),
-		model: trace ? tracedModel(model, trace) : model,
+		model: modelOf(modelName(chosen)),
+		// What was begun with another one goes on with that, unless somebody says a model now.
+		...(!isSaid(chosen) && { models: (id) => (isModel(id) ? modelOf(id) : undefined) }),
 		tools,
 		files: createWorkFiles(globals.cwd, root),
 		instructions: async () => instructionsText(await told(globals)),

@@ -133,6 +133,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 				: `what #${event.seq} (${event.kind}) says cannot be told: ${event.reason}`;
 		case "prompt_redacted":
 			return "what looks like a secret was taken out of the prompt: it is not written down, and the model is not told";
+		case "model_changed":
+			return `${event.kind} ${event.id} was begun with ${asLine(event.from)} and goes on with ${asLine(event.to)}; what is recorded is not paid again`;
 		case "compacted":
 			return "what was said before would fill what the model reads at once: it is told in short from here on. Nothing of it is gone";
 		case "prompt_known":

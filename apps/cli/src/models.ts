@@ -68,10 +68,13 @@ const forms = `${OFFLINE}, or <provider>/<model> of ${Object.keys(providers).joi
 
 /** The name of the model that was chosen. @throws CliError `CLI_USAGE` */
 export function modelName({ value: name, source }: Setting = { value: OFFLINE, source: "default" }): string {
-	if (typeof name === "string" && (name === OFFLINE || partsOf(name))) return name;
+	if (typeof name === "string" && isModel(name)) return name;
 	const where = source === "--model" || source.startsWith("REYN_") ? source : `${source}: model`;
 	throw new CliError("CLI_USAGE", `${where} takes ${forms}; found "${name}"`);
 }
+
+/** Is it the name of a model that may be chosen? */
+export const isModel = (name: string): boolean => name === OFFLINE || partsOf(name) !== undefined;
 
 function partsOf(name: string): { readonly provider: Provider; readonly model: string } | undefined {
 	const [of = "", ...rest] = name.split("/");

@@ -39,6 +39,8 @@ const planRun = z.object({
 	/** The seq of the start, or of the last change of a step. An answer that was delivered after it is the answer of these steps. */
 	since: z.int(),
 	decomposition: z.string(),
+	/** The id of the model that it was begun with; absent: unknown. */
+	model: z.string().optional(),
 	/** How many steps it has. */
 	size: z.int(),
 	status: z.enum(["running", "paused", "completed", "aborted"]),
@@ -58,13 +60,16 @@ export type PlanRuns = z.infer<typeof planRunsState>;
 /** Every plan of a session and how far it has come. */
 export const planRuns = defineProjection<PlanRuns>({
 	name: "plans",
-	version: 3,
+	version: 4,
 	schema: planRunsState,
 	init: () => ({}),
 	handle: (on) => [
-		on(planStarted, (state, { plan, goal, steps, decomposition }, { seq }) => ({
+		on(planStarted, (state, { plan, goal, steps, decomposition, model }, { seq }) => ({
 			...state,
-			[plan]: { goal, started: seq, since: seq, decomposition, size: steps, status: "running", steps: {} },
+			[plan]: {
+				...{ goal, started: seq, since: seq, decomposition, size: steps, status: "running" as const, steps: {} },
+				...(model === undefined ? {} : { model }),
+			},
 		})),
 		on(planStepStarted, (state, { plan, step, attempt }, { seq }) =>
 			withStep(state, plan, step, seq, () => ({ status: "running", attempt })),

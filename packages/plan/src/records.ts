@@ -18,6 +18,8 @@ export const planStarted = defineRecord(
 		goal: z.string(),
 		steps: z.int(),
 		/** SHA-256 of the stored decomposition. */ decomposition: z.string(),
+		/** The id of the model that it is begun with. Absent in older logs: unknown. */
+		model: z.string().optional(),
 	}),
 );
 export const planStepStarted = defineRecord("plan_step_started", z.object({ plan, step, attempt: z.int() }));

@@ -22,6 +22,7 @@ import {
 	type ConversationState,
 	conversation,
 	hasMessageFrom,
+	modelOf,
 	promptText,
 } from "./features/conversation/conversation.ts";
 import type { BackgroundMessage } from "./features/conversation/events.ts";
@@ -55,6 +56,11 @@ export interface RuntimeOptions {
 	/** The store of the state, in place of `state`. */
 	readonly store?: Store;
 	readonly model: Model;
+	/**
+	 * Finds a model by its id, for work that was begun with another one than its agent has now: it goes on with that. Undefined, or without
+	 * this option: it goes on with that of its agent, and what is recorded is not paid again.
+	 */
+	models?(id: string): Model | undefined;
 	/** The tools of turns and plan steps. */
 	readonly tools: AgentOptions["tools"];
 	/**
@@ -145,7 +151,12 @@ export interface Restored {
 	readonly tip: Seq;
 	/** Bytes after the last sound record that were set aside. */
 	readonly torn: TornTail | undefined;
-	readonly turns: readonly { readonly scope: SessionScope; readonly turn: Seq; readonly text: string }[];
+	readonly turns: readonly {
+		readonly scope: SessionScope;
+		readonly turn: Seq;
+		readonly text: string;
+		readonly model?: string;
+	}[];
 	readonly plans: readonly {
 		readonly scope: SessionScope;
 		readonly plan: string;
@@ -156,6 +167,8 @@ export interface Restored {
 		readonly size: number;
 		readonly calls: number;
 		readonly tokens: number;
+		/** The id of the model that it was begun with. Absent: unknown; so is that of a turn. */
+		readonly model?: string;
 	}[];
 	readonly runs: readonly {
 		readonly scope: SessionScope;
@@ -213,12 +226,14 @@ export function partsOf(options: RuntimeOptions): { readonly kernel: KernelOptio
 		store: storeOf(options),
 		features: [...ours.list, ...features],
 		redact: redact && ((text) => redact(text)),
-		agents: new Agents({ model, tools, instructions }, agents),
+		agents: new Agents({ model, tools, instructions }, agents, options.models?.bind(options)),
 		// Events of the embedder's own features come here too.
 		emit: onEvent && undaunted((event) => onEvent(event as RuntimeEvent)),
 	};
 	return { kernel, builtIn: ours };
 }
+
+const said = (model: string | undefined): { readonly model?: string } => (model === undefined ? {} : { model });
 
 export class Runtime implements AsyncDisposable {
 	/** Script runs: start, resume, preview and verify them. */
@@ -316,12 +331,14 @@ export class Runtime implements AsyncDisposable {
 					scope: session.scope,
 					turn,
 					text: promptText(stateOf(session), turn),
+					...said(modelOf(stateOf(session), turn)),
 				})),
 			),
 			plans: sessions.flatMap(({ scope, view }) =>
 				inFlight(view.get(planRuns)).map(([plan, run]) => {
 					const { steps, calls, tokens } = costOf(run);
-					return { scope, plan, goal: run.goal, status: run.status, finished: steps, size: run.size, calls, tokens };
+					const { goal, status, size, model } = run;
+					return { scope, plan, goal, status, finished: steps, size, calls, tokens, ...said(model) };
 				}),
 			),
 			runs: sessions.flatMap(({ scope, view }) =>

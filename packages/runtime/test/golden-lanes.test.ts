@@ -264,6 +264,8 @@ async function lanesOf({ says, begin, options }: Run): Promise<string> {
 		tools,
 		skills: [report],
 		limits: { concurrency: 1 },
+		turnRounds: 12,
+		unanswered: "deny",
 		ids: counted(),
 		clock: frozenAt(1_700_000_000_000),
 		random: () => 0.5,

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { scopeText } from "@reyn/operator";
 import { clean } from "@reyn/operator/text";
 import { mainSession, type Runtime, type RuntimeEvent, redactSecrets, type SessionScope } from "@reyn/runtime";
-import { assertReady, type Globals, modelOf, openForWork, stateOf } from "../context.ts";
+import { assertGoesOn, assertReady, type Globals, modelOf, openForWork, stateOf } from "../context.ts";
 import { restoredLines } from "../event-lines.ts";
 import { CliError, exitCodeOf } from "../exit-code.ts";
 import { bySignal, exitCodes } from "../exit-codes.ts";
@@ -66,6 +66,7 @@ export async function chat(globals: Globals, options: ChatOptions): Promise<numb
 		throw error;
 	});
 	try {
+		await assertGoesOn(runtime, globals);
 		scope = sessionFor(runtime, options);
 	} catch (error) {
 		face.close();

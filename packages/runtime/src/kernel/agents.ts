@@ -1,8 +1,10 @@
 /** The agents: each has its own model, tools and instructions where they are given, and the common ones otherwise. */
 import type { Model, Tool, ToolSource } from "@reyn/journal";
 import { assertPurity } from "@reyn/journal/internal";
+import type { Scope } from "@reyn/wal";
 import { RuntimeError } from "./errors.ts";
-import type { Agent } from "./feature.ts";
+import type { ModelChanged } from "./events.ts";
+import type { Agent, Piece } from "./feature.ts";
 
 export interface AgentOptions {
 	readonly model: Model;
@@ -12,27 +14,42 @@ export interface AgentOptions {
 	readonly instructions: string | (() => string | Promise<string>);
 }
 
+/** Finds a model by its id; undefined: it is not to be had. */
+export type FindModel = (id: string) => Model | undefined;
+
 export class Agents {
 	readonly #all: AgentOptions;
 	readonly #own: Readonly<Record<string, Partial<AgentOptions>>>;
+	readonly #find: FindModel;
 
 	/**
 	 * @param own by agent: what replaces the common options
+	 * @param find finds a model that work was begun with
 	 * @throws RuntimeError `RUNTIME_TOOLS` for a source that gives no tools; JournalError `STEP_PURITY` for a tool
 	 */
-	constructor(all: AgentOptions, own: Readonly<Record<string, Partial<AgentOptions>>>) {
+	constructor(
+		all: AgentOptions,
+		own: Readonly<Record<string, Partial<AgentOptions>>>,
+		find: FindModel = () => undefined,
+	) {
 		this.#all = all;
 		this.#own = own;
+		this.#find = find;
 		for (const source of this.#sources) toolsOf(source);
 	}
 
-	/** The agent as it is now. @throws RuntimeError `RUNTIME_TOOLS`; JournalError `STEP_PURITY` for a tool that its source has added */
-	of(agent: string): Agent {
+	/**
+	 * The agent as it is now, with the model that a work was begun with, where that is found.
+	 *
+	 * @throws RuntimeError `RUNTIME_TOOLS`; JournalError `STEP_PURITY` for a tool that its source has added
+	 */
+	of(agent: string, begunWith?: string): Agent {
 		const { model, tools, instructions } = {
 			...this.#all,
 			...(Object.hasOwn(this.#own, agent) ? this.#own[agent] : {}),
 		};
-		return { model, tools: toolsOf(tools), instructions: () => told(instructions) };
+		const begun = begunWith === undefined || begunWith === model.id ? undefined : this.#find(begunWith);
+		return { model: begun ?? model, tools: toolsOf(tools), instructions: () => told(instructions) };
 	}
 
 	/** Closes the sources of tools. */
@@ -44,6 +61,17 @@ export class Agents {
 		const all = [this.#all, ...Object.values(this.#own)].map(({ tools }) => tools);
 		return [...new Set(all)].filter((tools) => tools !== undefined);
 	}
+}
+
+/** The event of a piece that goes on with another model than it was begun with; undefined: it does not. */
+export function modelChange(
+	scope: Scope,
+	{ kind, id }: Pick<Piece, "kind" | "id">,
+	from: string | undefined,
+	to: string,
+): ModelChanged | undefined {
+	if (from === undefined || from === to) return undefined;
+	return { type: "model_changed", scope, kind, id, from, to };
 }
 
 async function told(instructions: AgentOptions["instructions"]): Promise<string> {

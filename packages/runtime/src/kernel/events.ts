@@ -4,7 +4,20 @@ import type { Checkpoint } from "@reyn/timetravel";
 import type { Scope, Seq } from "@reyn/wal";
 
 /** An event of the kernel. */
+/** Work goes on with another model than it was begun with. What is recorded of it counts, and is not paid again. */
+export interface ModelChanged {
+	readonly type: "model_changed";
+	readonly scope: Scope;
+	/** The piece of work: `turn`, `plan`. */
+	readonly kind: string;
+	readonly id: string;
+	/** The ids of the models. */
+	readonly from: string;
+	readonly to: string;
+}
+
 export type KernelEvent =
+	| ModelChanged
 	/**
 	 * A model gave no answer in the `attempt`-th try of `limit`, and is asked again after a pause. A text that had begun begins anew.
 	 * Steps of plans say so in `plan_step`.

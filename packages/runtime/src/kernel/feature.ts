@@ -109,6 +109,8 @@ export interface Frame {
 	readonly session: Session;
 	readonly piece: Piece;
 	readonly for: "turn" | "step";
+	/** The id of the model that is asked. */
+	readonly model?: string;
 }
 
 /** An agent: its model, its instructions, and its tools. */
@@ -136,7 +138,8 @@ export interface Kernel {
 	readonly store: Pick<Store, "local">;
 	/** The blobs of an area beside the log. A blob that is put there is safe from `gc` as long as this kernel is open. */
 	blobs(area: string): BlobStore;
-	agent(scope: Scope): Agent;
+	/** @param begunWith the id of the model that a work was begun with: it goes on with that one, where it is to be had */
+	agent(scope: Scope, begunWith?: string): Agent;
 	/** The agent's own tools, and what features offer to this frame. */
 	tools(frame: Frame): readonly Tool[];
 	/** The ports that steps run on: the current log, recall, results, the meter. Steps stop with the signal. */

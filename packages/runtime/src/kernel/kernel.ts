@@ -252,8 +252,8 @@ export class OpenKernel implements Kernel {
 		return this.#meter.read();
 	}
 
-	agent({ agent = mainSession.agent }: Scope): Agent {
-		return this.#options.agents.of(agent);
+	agent({ agent = mainSession.agent }: Scope, begunWith?: string): Agent {
+		return this.#options.agents.of(agent, begunWith);
 	}
 
 	tools(frame: Frame): ReturnType<Kernel["tools"]> {

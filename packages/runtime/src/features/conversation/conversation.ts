@@ -19,7 +19,7 @@ import {
 const seq = z.int();
 
 const item = z.discriminatedUnion("type", [
-	z.object({ type: z.literal("prompt"), seq, text: z.string() }),
+	z.object({ type: z.literal("prompt"), seq, text: z.string(), model: z.string().exactOptional() }),
 	/** A text of a turn. */
 	z.object({ type: z.literal("reply"), seq, turn: seq, round: z.int(), text: z.string() }),
 	/** The tools that a turn asked for. */
@@ -73,8 +73,8 @@ export const conversation = defineProjection({
 	lists: { items: item },
 	init: () => ({ items: List.of<ConversationItem>(), open: [], undelivered: [] }),
 	handle: (on) => [
-		on(userPrompt, (state, { text }, { seq }) => ({
-			...add(state, { type: "prompt", seq, text }),
+		on(userPrompt, (state, { text, model }, { seq }) => ({
+			...add(state, { type: "prompt", seq, text, ...(model !== undefined && { model }) }),
 			open: [...state.open, seq],
 		})),
 		on(assistantMessage, (state, message, { seq }) => {
@@ -159,9 +159,14 @@ function inToolCycle(state: ConversationState): boolean {
 }
 
 /** The text of the prompt that a turn answers. */
-export function promptText(state: ConversationState, turn: Seq): string {
-	for (const [item] of since(state, turn)) if (item.type === "prompt" && item.seq === turn) return item.text;
-	return "";
+export const promptText = (state: ConversationState, turn: Seq): string => promptOf(state, turn)?.text ?? "";
+
+/** The id of the model that a turn was begun with; undefined: unknown. */
+export const modelOf = (state: ConversationState, turn: Seq): string | undefined => promptOf(state, turn)?.model;
+
+function promptOf(state: ConversationState, turn: Seq) {
+	for (const [item] of since(state, turn)) if (item.type === "prompt" && item.seq === turn) return item;
+	return undefined;
 }
 
 /** Has this plan or skill run delivered a text after `seq`? */

@@ -6,7 +6,15 @@ import { z } from "zod";
 /** A turn is identified by the seq of its prompt. */
 const turn = z.int().positive();
 
-export const userPrompt = defineRecord("user_prompt", z.object({ text: z.string(), by: z.enum(["person", "skill"]) }));
+export const userPrompt = defineRecord(
+	"user_prompt",
+	z.object({
+		text: z.string(),
+		by: z.enum(["person", "skill"]),
+		/** The id of the model that the turn is begun with. Absent in older logs: unknown. */
+		model: z.string().optional(),
+	}),
+);
 
 /**
  * A text of the agent: the answer of round `round` of a turn, or a text from work in the background. If the text is `spilled`, it

@@ -2,12 +2,13 @@
 import { JournalError } from "@reyn/journal";
 import type { Seq } from "@reyn/wal";
 import { isReynError } from "@reyn/wal";
+import { modelChange } from "../../kernel/agents.ts";
 import { stopReason } from "../../kernel/background.ts";
 import type { Kernel } from "../../kernel/feature.ts";
 import { asker } from "../../kernel/services.ts";
 import type { Session, SessionScope } from "../../kernel/session.ts";
 import { assertTold } from "../../redaction/redact.ts";
-import { conversation, promptText, turnLane } from "./conversation.ts";
+import { conversation, modelOf, promptText, turnLane } from "./conversation.ts";
 import type { TurnEvent } from "./events.ts";
 import { TURN, turnWork } from "./pieces.ts";
 import { turnInterrupted, userPrompt } from "./records.ts";
@@ -35,7 +36,10 @@ export class Turns {
 		if (text !== given) this.#emit({ type: "prompt_redacted", scope: session.scope });
 		const again = this.#cutTurn(session, text);
 		if (again === undefined) {
-			const { seq, durable } = session.log.append(userPrompt({ text, by: "person" }), session.scope);
+			const { seq, durable } = session.log.append(
+				userPrompt({ text, by: "person", model: this.#kernel.agent(session.scope).model.id }),
+				session.scope,
+			);
 			this.#asked.add(seq);
 			await durable;
 			this.run(session);
@@ -94,7 +98,10 @@ export class Turns {
 			title,
 			since: turn,
 		} as const;
-		const agent = kernel.agent(scope);
+		const begunWith = modelOf(session.view.get(conversation), turn);
+		const agent = kernel.agent(scope, begunWith);
+		const changed = modelChange(scope, piece, begunWith, agent.model.id);
+		if (changed) kernel.emit(changed);
 		try {
 			await runTurn(session, turn, {
 				...kernel.using(session, signal),
@@ -106,7 +113,7 @@ export class Turns {
 				more: (rounds) => this.#mayGoOn(session, turn, rounds, signal),
 				model: agent.model,
 				instructions: await agent.instructions(),
-				tools: kernel.tools({ session, piece, for: "turn" }),
+				tools: kernel.tools({ session, piece, for: "turn", model: agent.model.id }),
 				onText: (delta, round) => this.#emit({ type: "text", scope, turn, round, delta }),
 			});
 			await keep(() => session.checkpoint("turn", title.length > 60 ? `${title.slice(0, 59)}…` : title));

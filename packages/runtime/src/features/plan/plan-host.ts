@@ -23,6 +23,7 @@ import {
 import { costOf, stepOf } from "@reyn/plan/internal";
 import { entryAt } from "@reyn/snapshot";
 import type { BlobStore, Scope } from "@reyn/wal";
+import { modelChange } from "../../kernel/agents.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
@@ -54,12 +55,12 @@ export class PlanHost implements FeatureHost {
 	}
 
 	/** Offers the `plan` tool to turns; plan steps do not get it. */
-	tools({ session, piece, for: who }: Frame): readonly Tool[] {
-		return who === "turn" ? [this.#toolFor(session, `p${piece.id}`)] : [];
+	tools({ session, piece, for: who, model }: Frame): readonly Tool[] {
+		return who === "turn" ? [this.#toolFor(session, `p${piece.id}`, model)] : [];
 	}
 
 	/** The `plan` tool. The id of the plan is given, so that a turn which is cut and calls the tool again starts no second plan. */
-	#toolFor(session: Session, plan: string): Tool {
+	#toolFor(session: Session, plan: string, model: string | undefined): Tool {
 		const names = this.#kernel.agent(session.scope).tools.map(({ name }) => name);
 		return {
 			...planTool(names),
@@ -81,7 +82,13 @@ export class PlanHost implements FeatureHost {
 				const keep = <T>(write: () => T | Promise<T>): Promise<T> => space.keep(`plan ${plan}`, "steps", write, signal);
 				const hash = await keep(() => writeDecomposition(decomposition, this.#blobs));
 				const { goal, steps } = decomposition;
-				const record = planStarted({ plan, goal, steps: steps.length, decomposition: hash });
+				const record = planStarted({
+					plan,
+					goal,
+					steps: steps.length,
+					decomposition: hash,
+					...(model !== undefined && { model }),
+				});
 				const { durable } = await keep(() => log.append(record, planScope(session, plan)));
 				await durable;
 				this.#launch(session, plan, "new");
@@ -160,7 +167,10 @@ export class PlanHost implements FeatureHost {
 	}
 
 	async #run(session: Session, plan: string, how: "new" | "again", signal: AbortSignal): Promise<Went> {
-		const { model, tools } = this.#kernel.agent(session.scope);
+		const { model: begunWith } = runOf(session, plan) as PlanRun;
+		const { model, tools } = this.#kernel.agent(session.scope, begunWith);
+		const changed = modelChange(session.scope, fromOf(plan), begunWith, model.id);
+		if (changed) this.#kernel.emit(changed);
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
 		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "end", write, signal);
 		if (current().ended) return sayEnd(session, endOf(session, plan), this.#messages, keep);
