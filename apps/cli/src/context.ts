@@ -89,6 +89,12 @@ export function configured({ cwd, model }: Globals): Promise<Settings> {
 export const modelOf = async (globals: Globals): Promise<string> =>
 	modelName((await configured(globals)).from.get("model"));
 
+/** How many tokens that model reads at once; undefined: unknown. @throws CliError `CLI_CONFIG`, `CLI_USAGE` */
+export async function readsOf(globals: Globals): Promise<number | undefined> {
+	const { config } = await configured(globals);
+	return chosenModel(await modelOf(globals), process.env, globals.pace, modelSettingsOf(config)).maxInputTokens;
+}
+
 /** What is closed to the file tools, and what they may do where the system cannot keep them inside their directory. */
 export const rootOptionsOf = ({ allowUnsafePaths = false }: Globals, state: string) => ({
 	closed: [state, secretsDirectory()],

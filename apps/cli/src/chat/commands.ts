@@ -16,12 +16,13 @@ import {
 	type Checkpoint,
 	type ConversationItem,
 	layoutOf,
+	messagesBefore,
 	type Runtime,
 	type ScriptEvent,
 	type SessionScope,
 	type StateDiff,
 } from "@reyn/runtime";
-import { type Globals, modelOf, told } from "../context.ts";
+import { type Globals, modelOf, readsOf, told } from "../context.ts";
 import { meterLine } from "../event-lines.ts";
 import { CliError } from "../exit-code.ts";
 import { writeNew } from "../new-file.ts";
@@ -248,17 +249,26 @@ async function context({ runtime, face, globals, scope }: At): Promise<void> {
 	const row = (name: string, what: string): string => `${name.padEnd(13)} ${what}`;
 	const text = (name: string, { length }: string): string =>
 		row(name, `${length} characters, about ${Math.ceil(length / 4)} tokens`);
+	const [model, reads] = [await modelOf(globals), await readsOf(globals)];
+	const state = runtime.conversation(scope);
+	const length = messagesBefore(state, runtime.wal.tip + 1).reduce((sum, message) => sum + message.text.length, 0);
 	face.say([
-		row("model", await modelOf(globals)),
+		row("model", model),
+		row("reads", readsText(model, reads)),
 		text("instructions", own),
 		...(directory === undefined ? [] : [theirs(directory)]),
-		row("conversation", `${runtime.conversation(scope).items.length} entries`),
+		row("conversation", `${state.items.length} entries, about ${Math.ceil(length / 4)} tokens as it is shown now`),
 		"The descriptions of the tools come on top. Each request has all of it.",
 	]);
 
 	function theirs(of: NonNullable<typeof directory>): string {
 		return "unread" in of ? row("", `without those of this directory: ${of.unread}`) : text(of.name, of.text);
 	}
+}
+
+function readsText(model: string, most: number | undefined): string {
+	if (most !== undefined) return `at most ${most} tokens at once; what is more is told in short`;
+	return model === "offline" ? "all of it" : "unknown how much at once; model_settings.max_input_tokens says it";
 }
 
 async function exportTalk({ runtime, face, scope }: At, file: string): Promise<void> {
