@@ -150,9 +150,9 @@ const echoed = (blocks: readonly Block[]) => {
 	return echo === undefined ? {} : { echo };
 };
 
-/** What a provider does not count is 0: the port has no unknown. */
 const usageOf = ({ inputTokens, outputTokens }: z.infer<typeof finish>["usage"]): Usage => ({
 	inputTokens: inputTokens.total ?? 0,
 	outputTokens: outputTokens.total ?? 0,
 	...(inputTokens.cacheRead === undefined ? {} : { cachedInputTokens: inputTokens.cacheRead }),
+	...(inputTokens.total === undefined || outputTokens.total === undefined ? { uncounted: true } : {}),
 });

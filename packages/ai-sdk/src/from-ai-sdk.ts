@@ -12,7 +12,7 @@ const VERSIONS = ["v3", "v4"];
 /**
  * A model of any provider of the AI SDK, as specification V3 (`ai` 6) or V4 (`ai` 7). Its id is that of the provider and the model:
  * `anthropic/claude-sonnet-4-5`. A failure that may pass is thrown with `retryable: true`, and `retryAfterMs` if the provider says
- * when. Tokens that a provider does not count are 0.
+ * when. What a provider does not count is 0, and `uncounted`.
  *
  * @throws AiSdkError `AI_SDK_VERSION`
  */

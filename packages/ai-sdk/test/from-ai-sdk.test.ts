@@ -67,7 +67,7 @@ test("one that ends for a reason of the provider's own is not whole", async () =
 	});
 });
 
-test("parts that nobody needs are passed over, and tokens that nobody counts are 0", async () => {
+test("parts that nobody needs are passed over, and tokens that nobody counts are said to be uncounted", async () => {
 	const others = [
 		{ type: "stream-start", warnings: [] },
 		{ type: "ping" },
@@ -78,7 +78,7 @@ test("parts that nobody needs are passed over, and tokens that nobody counts are
 	expect(await partsOf(giving([...others, call, text("Under."), finish("stop", "stop", {})]))).toEqual([
 		{ type: "text", text: "Under." },
 		{ type: "finish", reason: "stop" },
-		{ type: "usage", usage: { inputTokens: 0, outputTokens: 0 } },
+		{ type: "usage", usage: { inputTokens: 0, outputTokens: 0, uncounted: true } },
 	]);
 });
 

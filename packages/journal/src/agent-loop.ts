@@ -144,6 +144,7 @@ function sum(a: Usage, b: Usage): Usage {
 		inputTokens: a.inputTokens + b.inputTokens,
 		outputTokens: a.outputTokens + b.outputTokens,
 		...(cached > 0 ? { cachedInputTokens: cached } : {}),
+		...(a.uncounted || b.uncounted ? { uncounted: true } : {}),
 	};
 }
 

@@ -80,6 +80,8 @@ export interface Usage {
 	readonly outputTokens: number;
 	/** So many of `inputTokens` came from a cache, which costs less. Absent: unknown. */
 	readonly cachedInputTokens?: number;
+	/** The provider did not count, or not all: the numbers are the least. */
+	readonly uncounted?: true;
 }
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };

@@ -109,7 +109,8 @@ export class Bill {
 	 */
 	add(usage: Usage | undefined, price: Price | undefined, calls = 1): void {
 		if (usage && price) this.#pico += costOf(usage, price);
-		else if (!price || !isFree(price)) this.#unknown += calls;
+		if (usage && !usage.uncounted && price) return;
+		if (!price || !isFree(price)) this.#unknown += calls;
 	}
 
 	get pico(): bigint {

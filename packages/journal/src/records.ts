@@ -57,6 +57,7 @@ export const usageSchema = z.object({
 	inputTokens: tokens,
 	outputTokens: tokens,
 	cachedInputTokens: tokens.exactOptional(),
+	uncounted: z.literal(true).exactOptional(),
 });
 
 /** A stored result: in the record, or beside the log under its hash. */

@@ -52,7 +52,10 @@ describe("what a call costs", () => {
 		bill.add(undefined, { input: 1, output: 1 });
 		bill.add(usage, undefined, 3);
 		bill.add(undefined, { input: 0, output: 0 });
-		expect(bill.cost).toEqual({ usd: "0.00001", unknown: 4 });
+		// Its provider did not count it, or not all.
+		bill.add({ ...usage, uncounted: true }, { input: 1, output: 1 });
+		bill.add({ ...usage, uncounted: true }, { input: 0, output: 0 });
+		expect(bill.cost).toEqual({ usd: "0.00002", unknown: 5 });
 	});
 });
 

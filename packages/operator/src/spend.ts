@@ -8,6 +8,8 @@ export interface Total {
 	readonly calls: number;
 	readonly inputTokens: number;
 	readonly outputTokens: number;
+	/** Of so many calls the tokens are the least, since their provider did not count them. Absent: of none. */
+	readonly uncounted?: number;
 	/** In dollars, by the prices of the runtime. */
 	readonly cost: Cost;
 }
@@ -171,6 +173,7 @@ class Sum {
 			counter.calls++;
 			counter.inputTokens += usage.inputTokens;
 			counter.outputTokens += usage.outputTokens;
+			if (usage.uncounted) counter.uncounted++;
 			counter.bill.add(usage, price);
 		}
 	}
@@ -187,10 +190,11 @@ class Counter {
 	calls = 0;
 	inputTokens = 0;
 	outputTokens = 0;
+	uncounted = 0;
 	readonly bill = new Bill();
 
 	get total(): Total {
-		const { calls, inputTokens, outputTokens, bill } = this;
-		return { calls, inputTokens, outputTokens, cost: bill.cost };
+		const { calls, inputTokens, outputTokens, uncounted, bill } = this;
+		return { calls, inputTokens, outputTokens, ...(uncounted > 0 && { uncounted }), cost: bill.cost };
 	}
 }

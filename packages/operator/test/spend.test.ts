@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { seeded } from "../../../tests/kit/seeded.ts";
 import { sample } from "../../../tests/sample.ts";
 import { documentSchema, type ReadVerb } from "../src/index.ts";
-import { groupings, readSpend, type Total, tokensIn } from "../src/spend.ts";
+import { groupings, readSpend, type Spend, type Total, tokensIn } from "../src/spend.ts";
 import { asJson } from "../src/text.ts";
 import { say, verbOf } from "./house.ts";
 
@@ -143,7 +143,10 @@ test("is put together by work, session and day, and of a model without a price i
 	for await (const { seq } of runtime.wal.read({ kinds: { only: ["user_prompt"] } })) prompts.push(seq);
 	expect(await rows("work")).toEqual(named(`turn ${prompts[1]}`, `turn ${prompts[0]}`));
 	const verb = verbOf("spend") as ReadVerb;
-	const lines = verb.lines(await verb.read(runtime, { by: "day" }), say, { by: "day" });
+	const spend = (await verb.read(runtime, { by: "day" })) as Spend;
+	const lines = verb.lines(spend, say, { by: "day" });
+	const [uncounted] = verb.lines({ ...spend, paid: { ...spend.paid, uncounted: 1 } }, say, { by: "day" });
+	expect(uncounted).toMatch(/^paid: 2 calls, at least \d+ tokens/);
 	expect(lines[0]).toMatch(/, at least \$0\.\d{4}, 1 call unknown$/);
 	expect(lines[1]).toMatch(/^ {2}day 2026-11-28 .*, cost unknown$/);
 	expect(lines[2]).toMatch(/^ {2}day 2026-11-27 .*, \$0\.\d{4}$/);

@@ -9,7 +9,11 @@ import { readVerb } from "../verb.ts";
 
 /** `usd`: dollars, as a decimal number; `unknown`: so many calls cost nobody knows what. */
 const costShape = z.object({ usd: z.string(), unknown: seq });
-const total = z.object({ calls: seq, inputTokens: seq, outputTokens: seq, cost: costShape });
+/** `uncounted`: of so many calls the tokens are the least, since their provider did not count them. */
+const total = z.object({
+	...{ calls: seq, inputTokens: seq, outputTokens: seq, cost: costShape },
+	uncounted: seq.exactOptional(),
+});
 const costs = { paid: total, left: total, recalled: total, failed: seq };
 
 export const spend = readVerb({
@@ -45,6 +49,7 @@ export const spend = readVerb({
 function inWords(total: Total): string {
 	const { calls, inputTokens, outputTokens, cost } = total;
 	const words = costInWords(cost);
-	const tokens = `${tokensIn(total)} tokens (${inputTokens} in, ${outputTokens} out)`;
+	const least = total.uncounted === undefined ? "" : "at least ";
+	const tokens = `${least}${tokensIn(total)} tokens (${inputTokens} in, ${outputTokens} out)`;
 	return `${calls} ${calls === 1 ? "call" : "calls"}, ${tokens}, ${words === "unknown" ? "cost unknown" : words}`;
 }

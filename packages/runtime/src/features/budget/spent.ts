@@ -13,7 +13,7 @@ const sums = z.object({
 	inputTokens: count,
 	outputTokens: count,
 	cachedInputTokens: count,
-	/** Calls of a model that failed: nobody knows what they cost. */
+	/** Calls of a model that failed, or that nobody counted: nobody knows what they cost. */
 	failed: count,
 });
 
@@ -138,12 +138,13 @@ function add(to: Tally, { how, kind, name, usage }: Payment): Tally {
 	return together(to, { [kind === "model" ? `model ${name}` : kind]: usage ? ofOne(usage) : { ...none, failed: 1 } });
 }
 
-const ofOne = ({ inputTokens, outputTokens, cachedInputTokens = 0 }: Usage): Sums => ({
-	calls: 1,
+/** Of one that nobody counted the tokens are the least, and its cost is unknown. */
+const ofOne = ({ inputTokens, outputTokens, cachedInputTokens = 0, uncounted }: Usage): Sums => ({
+	calls: uncounted ? 0 : 1,
 	inputTokens,
 	outputTokens,
 	cachedInputTokens: Math.min(cachedInputTokens, inputTokens),
-	failed: 0,
+	failed: uncounted ? 1 : 0,
 });
 
 function together(a: Tally, b: Tally): Tally {
