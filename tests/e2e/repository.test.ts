@@ -164,7 +164,7 @@ async function mendKilled(place: Place, provider: Provider, wire: Wire, random: 
 				? await Promise.race([working.ended, pause(random.below(2500)).then(() => undefined)])
 				: await working.ended;
 		if (ended) {
-			expect([ended.code, ended.stderr], ended.stderr).toEqual([0, expect.any(String)]);
+			expect([ended.code, ended.stderr], `${ended.stderr}\n${log}`).toEqual([0, expect.any(String)]);
 			expect(ended.stdout).toContain("It passes.");
 			// Of the answers that were durable none is asked for again.
 			expect(wire.asked.length - asked).toBe(rounds.length + 1 - paid);

@@ -62,6 +62,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 		case "tool":
 			// A plan is announced step by step as soon as it starts.
 			return event.name === "plan" ? undefined : `· ${event.name} ${oneLine(asJson(event.args), 90)}`;
+		case "tool_failed":
+			return `✗ ${oneLine(event.text.replace(/^ERROR: /, ""), 110)}`;
 		case "plan_step": {
 			const { change } = event;
 			const at = `plan ${event.plan} ▸ ${event.step} ${oneLine(event.description, 60)}`;
@@ -114,7 +116,7 @@ function eventLine(event: OneLineEvent): string | undefined {
 		case "in_doubt":
 			// A question that was answered meanwhile was in nobody's doubt.
 			if (event.name === "ask_user") return undefined;
-			return `${event.name} (${event.lane}) was under way when the process ended, and nobody knows whether it happened: ${inDoubt[event.decision]}${event.reason === undefined ? "" : ` (${oneLine(event.reason, 100)})`}`;
+			return `${event.name} (${event.lane}) was under way when the process ended${event.decision === "reconciled" ? "" : ", and nobody knows whether it happened"}: ${inDoubt[event.decision]}${event.reason === undefined ? "" : ` (${oneLine(event.reason, 100)})`}`;
 		case "undelivered":
 			return `the text of ${event.from} could not be shown, and is shown again with resume or at the next start: ${oneLine(event.reason, 100)}`;
 		case "world_kept":

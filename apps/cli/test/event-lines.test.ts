@@ -13,6 +13,17 @@ test.each([
 ] as const)("an effect in doubt is named with its step, and with what %s does", (decision, what) => {
 	const [line, ...more] = eventLines({ type: "in_doubt", scope, lane: "plan/p2/s3", name: "pay", decision });
 	expect(more).toEqual([]);
-	expect(line).toMatch(/^pay \(plan\/p2\/s3\) was under way .* nobody knows whether it happened: /);
+	expect(line).toMatch(
+		decision === "reconciled"
+			? /^pay \(plan\/p2\/s3\) was under way when the process ended: /
+			: /^pay \(plan\/p2\/s3\) was under way .* nobody knows whether it happened: /,
+	);
 	expect(line).toContain(what);
+});
+
+test("a call that was denied is said, in one line", () => {
+	const text = "ERROR: denied: write sum.js: nobody is here\nwho could allow it";
+	expect(eventLines({ type: "tool_failed", scope, turn: 2, text })).toEqual([
+		"✗ denied: write sum.js: nobody is here who could allow it",
+	]);
 });

@@ -74,7 +74,8 @@ export async function agentLoop(
 	let since = 0;
 	let most = maxRounds;
 	for (let round = 0; ; round++) {
-		if (round >= most) most += (await options.more?.(round)) ?? 0;
+		// What is recorded was allowed, whatever the limit is now.
+		if (round >= most) most += rounds.placeOf(round) === undefined ? ((await options.more?.(round)) ?? 0) : maxRounds;
 		if (round >= most) throw tooMany(round);
 		const name = rounds.nameOf(round);
 		const request = window.fit({ system, messages: [...messages], tools }, given.length);
@@ -88,7 +89,8 @@ export async function agentLoop(
 		}
 		const reply = await askModel(lane, model, request, onText, retry, name);
 		usage = sum(usage, reply.usage);
-		window.read(request, reply.usage);
+		// What another model has read says nothing of this one.
+		if (known === undefined || known.name === model.id) window.read(request, reply.usage);
 		await options.onReply?.(reply, round);
 		const { text, toolCalls, echo } = reply;
 		const end = { reply, rounds: round + 1, usage };

@@ -17,21 +17,32 @@ const FRAME = 8;
 /** About as many tokens as a model reads in a request: rather too many. */
 export const approximateTokens = (request: ModelRequest): number => fixedTokens(request) + sum(request.messages);
 
+/** How many tokens a model has read for one that was guessed, at least 1: what it was heard to say last counts for its next loops too. */
+const heard = new WeakMap<object, number>();
+
+export const scaleOf = (model: object): number => heard.get(model) ?? 1;
+
+type Reader = Pick<Model, "id" | "maxInputTokens">;
+
 /** The window of one loop. The same messages are shown the same way, whoever asks again after a crash. */
 export class Window {
-	readonly #model: string;
-	#most: number;
-	/** How many tokens the model has read for one that was guessed; at least 1. */
-	#scale = 1;
+	readonly #model: Reader;
+	readonly #most: number;
+	#scale: number;
 	/** Of the messages before these places, results and arguments are shortened, and all is left out. */
 	#shortened = 0;
 	#leftOut = 0;
-	/** What was asked last, and how much of it was read. */
-	#before: { readonly request: ModelRequest; readonly read: number } | undefined;
+	/** Of the loop itself: the rounds before this place are left out. */
+	#roundsOut = 0;
 
-	constructor({ id, maxInputTokens = Number.POSITIVE_INFINITY }: Pick<Model, "id" | "maxInputTokens">) {
-		this.#model = id;
-		this.#most = maxInputTokens;
+	/** @throws TypeError for a `maxInputTokens` that is no number above 0 */
+	constructor(model: Reader) {
+		const { id, maxInputTokens: most = Number.POSITIVE_INFINITY } = model;
+		if (!(typeof most === "number" && most > 0))
+			throw new TypeError(`maxInputTokens of ${id} is a number above 0; found ${most}`);
+		this.#model = model;
+		this.#most = most;
+		this.#scale = scaleOf(model);
 	}
 
 	/**
@@ -43,41 +54,42 @@ export class Window {
 		if (this.#most === Number.POSITIVE_INFINITY) return request;
 		const { messages } = request;
 		const fixed = fixedTokens(request);
-		let tokens = fixed + sum(this.#shown(messages));
+		let tokens = fixed + sum(this.#shown(messages, begun));
 		const fits = (share = 1): boolean => tokens * this.#scale <= this.#most * share;
-		if (fits()) return { ...request, messages: this.#shown(messages) };
 		/** The last round, which the model has not answered yet. */
 		const last = messages.findLastIndex(({ role }) => role === "assistant");
-		for (; this.#shortened < Math.max(last, begun - 1) && !fits(ROOM); this.#shortened++) {
-			const message = messages[this.#shortened] as Message;
-			if (this.#shortened >= this.#leftOut) tokens += tokensOf(shortened(message)) - tokensOf(message);
-		}
-		for (const [at, { role }] of messages.slice(0, begun).entries())
-			if (role === "user" && at > this.#leftOut && !fits()) {
-				this.#leftOut = at;
-				tokens = fixed + sum(this.#shown(messages));
+		if (!fits())
+			for (; this.#shortened < Math.max(last, begun - 1) && !fits(ROOM); this.#shortened++) {
+				const message = messages[this.#shortened] as Message;
+				if (this.#shortened >= this.#leftOut) tokens += tokensOf(shortened(message)) - tokensOf(message);
 			}
-		const shown = this.#shown(messages);
+		for (const [at, { role }] of messages.entries()) {
+			if (fits()) break;
+			const isTurn = at < begun && role === "user" && at > this.#leftOut;
+			const isRound = at > begun && at <= last && role === "assistant" && at > this.#roundsOut;
+			if (!isTurn && !isRound) continue;
+			const from = isTurn ? this.#leftOut : Math.max(begun, this.#roundsOut);
+			if (from === 0 || from === begun) tokens += tokensOf(noteOf(at));
+			for (const each of messages.slice(from, at)) tokens -= tokensOf(shortened(each));
+			if (isTurn) this.#leftOut = at;
+			else this.#roundsOut = at;
+		}
+		const shown = this.#shown(messages, begun);
 		return { ...request, messages: fits() ? shown : this.#withShortResults(shown, fixed) };
 	}
 
-	/**
-	 * Hears how much the model has read of a request. Some texts have more tokens than was guessed. And some servers cut a request that
-	 * is too long for them without a word: one that has read no more of a request than of its beginning has told how much it reads. One
-	 * that has read much less counts otherwise: without what it had in a cache, say.
-	 */
-	read(request: ModelRequest, { inputTokens: read }: Usage): void {
-		const guess = approximateTokens(request);
-		const { read: before = 0 } = this.#before ?? {};
-		if (this.#before && read <= before && read > before * ABOUT_AS_MUCH && isLonger(request, this.#before.request))
-			this.#most = Math.min(this.#most, read);
-		else this.#scale = Math.min(MOST_SCALE, Math.max(this.#scale, read / guess));
-		this.#before = { request, read };
+	/** Hears how much the model has read of a request: some texts have more tokens than was guessed. */
+	read(request: ModelRequest, { inputTokens }: Usage): void {
+		this.#scale = Math.min(MOST_SCALE, Math.max(this.#scale, inputTokens / approximateTokens(request)));
+		heard.set(this.#model, this.#scale);
 	}
 
-	#shown(messages: readonly Message[]): readonly Message[] {
-		const shown = messages.map((each, at) => (at < this.#shortened ? shortened(each) : each)).slice(this.#leftOut);
-		return this.#leftOut === 0 ? shown : [noteOf(this.#leftOut), ...shown];
+	#shown(messages: readonly Message[], begun: number): readonly Message[] {
+		const shown = messages.map((each, at) => (at < this.#shortened ? shortened(each) : each));
+		const [from, on] = [this.#leftOut, this.#roundsOut];
+		const before = from === 0 ? [] : [noteOf(from)];
+		if (on === 0) return [...before, ...shown.slice(from)];
+		return [...before, ...shown.slice(from, begun), noteOf(on - begun), ...shown.slice(on)];
 	}
 
 	/** The results at the end share what is left: the longest are shortened. @throws JournalError `MODEL_WINDOW` */
@@ -86,32 +98,24 @@ export class Window {
 		const results = shown.slice(behind);
 		const rest = fixed + sum(shown.slice(0, behind)) + results.length * FRAME;
 		const share = largestShare(results.map(bytesOf), (this.#most / this.#scale - rest) * BYTES) - LONGEST_NOTE;
-		if (!(share >= HEAD)) throw this.#tooLarge(rest * this.#scale);
+		const least = rest + (results.length * (HEAD + LONGEST_NOTE)) / BYTES;
+		if (!(share >= HEAD)) throw this.#tooLarge(least * this.#scale);
 		return [...shown.slice(0, behind), ...results.map((result) => withText(result, share))];
 	}
 
 	#tooLarge(tokens: number): JournalError {
 		const found = Math.ceil(tokens);
+		const { id } = this.#model;
 		return new JournalError(
 			"MODEL_WINDOW",
-			`${this.#model} reads ${this.#most} tokens at once, and what cannot be left out has about ${found}: ask with less text, offer fewer tools, or take a model that reads more`,
-			{ model: this.#model, maxInputTokens: this.#most, tokens: found },
+			`${id} reads ${this.#most} tokens at once, and what cannot be left out has about ${found}: ask with less text, offer fewer tools, or take a model that reads more`,
+			{ model: id, maxInputTokens: this.#most, tokens: found },
 		);
 	}
 }
 
 /** A model that says it has read more than this for one token that was guessed is not believed. */
 const MOST_SCALE = 4;
-
-/** Is it the same with more at its end, by more than a guess may be wrong? */
-const isLonger = ({ system, messages }: ModelRequest, before: ModelRequest): boolean =>
-	system === before.system &&
-	before.messages.every((each, at) => each === messages[at]) &&
-	sum(messages.slice(before.messages.length)) > SURELY_MORE;
-
-const SURELY_MORE = 500;
-
-const ABOUT_AS_MUCH = 0.75;
 
 const noteOf = (count: number): Message => ({
 	role: "note",

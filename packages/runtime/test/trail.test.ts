@@ -237,7 +237,8 @@ describe("a disk that fails", () => {
 	});
 
 	test("keeps what it cannot take away, and goes on", async () => {
-		const drawer = new Drawer(new Map([["2020-01-01.jsonl", Buffer.from("\n")]]));
+		const old = ["2020-01-01.jsonl", "2020-01-02.jsonl"];
+		const drawer = new Drawer(new Map(old.map((name) => [name, Buffer.from("\n")])));
 		drawer.sticks = new Error("it sticks");
 		const trail = trailOf(drawer, { ...plenty, keepDays: 1 });
 		await say(3);
@@ -283,13 +284,30 @@ describe("the files", () => {
 		// Nothing is written twice because it is gone.
 		await trailOf(drawer, limits).end();
 		expect(await seqsIn(drawer)).toEqual(kept);
-		now += 3 * 24 * HOUR;
-		trail = trailOf(drawer, limits);
-		await say(1);
-		await trail.end();
+		for (let day = 0; day < 3; day++) {
+			now += 3 * 24 * HOUR;
+			trail = trailOf(drawer, limits);
+			await say(1);
+			await trail.end();
+		}
 		await trailOf(drawer, limits).end();
-		expect(await seqsIn(drawer)).toEqual((await audited()).slice(-1));
-		expect([...drawer.files.keys()]).toEqual(["2026-11-30.jsonl"]);
+		expect(await seqsIn(drawer)).toEqual((await audited()).slice(-3));
+		expect([...drawer.files.keys()]).toEqual(["2026-11-30.jsonl", "2026-12-03.jsonl", "2026-12-06.jsonl"]);
+	});
+
+	test("of other days stay where a clock was wrong once, or somebody else's file says so", async () => {
+		const limits = { ...plenty, keepDays: 2 };
+		const drawer = new Drawer();
+		for (const year of [0, 73 * 365, 0]) {
+			now = start + year * 24 * HOUR;
+			const trail = trailOf(drawer, limits);
+			await say(2);
+			await trail.end();
+		}
+		expect(await seqsIn(drawer)).toEqual(await audited());
+		drawer.files.set("9999-12-31.jsonl", Buffer.from("garbage"));
+		await trailOf(drawer, limits).end();
+		expect([...drawer.files.keys()].length).toBe(3);
 	});
 
 	test("are in the order of their days and parts, and other names are left alone", () => {

@@ -1,7 +1,7 @@
 /** A turn that takes many rounds asks whether it goes on: once, whatever dies meanwhile, and its answer is neither paid nor asked for again. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { RuntimeOptions } from "../src/index.ts";
-import { cutAfter, linesOf, removeState } from "./cut.ts";
+import { cutAfter, kindsIn, linesOf, removeState } from "./cut.ts";
 import { makeProject, open, type Project, scripted } from "./project.ts";
 
 let project: Project;
@@ -73,6 +73,27 @@ test("left open it waits, and goes on when somebody answers", async () => {
 	expect(model.asked.length).toBe(6);
 	expect(events.findLast(({ type }) => type === "turn_end")).toMatchObject({ outcome: "completed" });
 	await runtime.close();
+});
+
+test("what is recorded is not asked about, whatever the limit is now", async () => {
+	const { runtime } = await asked({ turnRounds: 50 });
+	await runtime.prompt("look");
+	await runtime.idle();
+	await runtime.close();
+	const kinds = await kindsIn(project);
+	const state = await cutAfter(project, kinds.indexOf("turn_completed"));
+	const next = await asked({ unanswered: "deny" }, state);
+	next.runtime.resume();
+	await next.runtime.idle();
+	expect([next.model.asked.length, next.events.findLast(({ type }) => type === "turn_end")]).toEqual([
+		0,
+		expect.objectContaining({ outcome: "completed" }),
+	]);
+	await next.runtime.close();
+});
+
+test.each([0, -1, 1.5, Number.NaN])("a limit of %s rounds is refused", async (turnRounds) => {
+	await expect(open(project, { turnRounds })).rejects.toThrow("turnRounds is a whole number from 1 on");
 });
 
 test("cut after any record, it asks no more than twice in all lives, and pays for each answer once", async () => {

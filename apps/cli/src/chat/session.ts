@@ -152,7 +152,14 @@ function isTalkOfOther(event: RuntimeEvent, { agent, session }: SessionScope): b
 	return event.scope.agent !== agent || event.scope.session !== session;
 }
 
-const talk: readonly RuntimeEvent["type"][] = ["text", "tool", "turn_end", "prompt_redacted", "prompt_known"];
+const talk: readonly RuntimeEvent["type"][] = [
+	"text",
+	"tool",
+	"tool_failed",
+	"turn_end",
+	"prompt_redacted",
+	"prompt_known",
+];
 
 interface Opened {
 	readonly globals: Globals;

@@ -157,7 +157,7 @@ export const configSchema = shape(
 		),
 		events: shape(
 			{
-				keep_days: count(36_500).describe("days of it that are kept"),
+				keep_days: count(36_500).describe("days of it that are kept, of those on which something was written"),
 				max_mb: count(100_000).describe("megabytes that all of it may have; the oldest files go"),
 			},
 			"the audit trail, reyn events; not in a file of a directory, which could make it forget",

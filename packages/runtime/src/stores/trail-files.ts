@@ -2,7 +2,7 @@
  * The files of the audit trail: one a day, and another one of that day when it gets too large. Files in the order of their names
  * have the lines in the order of their seqs. Old ones go. What was written is never changed.
  */
-import { dayOf, MAX_LINE_BYTES, parseTrailLine, type TrailLine } from "./trail-line.ts";
+import { MAX_LINE_BYTES, parseTrailLine, type TrailLine } from "./trail-line.ts";
 
 /** The directory of a trail. Errors are those of the system, with their `code`. */
 export interface TrailDirectory {
@@ -18,7 +18,7 @@ export interface TrailDirectory {
 }
 
 export interface TrailLimits {
-	/** Files of more days before the newest one go. */
+	/** So many days are kept before the newest one, of those on which something was written. */
 	readonly keepDays: number;
 	/** The oldest files go, so that all together have no more than so many bytes. */
 	readonly maxBytes: number;
@@ -71,7 +71,9 @@ export function outdated(
 ): readonly TrailFile[] {
 	const newest = files.at(-1);
 	if (!newest) return [];
-	const oldest = dayOf(Date.parse(newest.day) - keepDays * 86_400_000);
+	// Days on which something was written: a clock that was wrong once, or a stray file, makes no other day old.
+	const days = [...new Set(files.map(({ day }) => day))];
+	const oldest = days.at(-1 - keepDays) ?? "";
 	const others = files.slice(0, -1);
 	// The newest one may still grow.
 	let bytes = maxFileBytes;

@@ -1,7 +1,7 @@
 /** Tells in short what was said before, once it would fill what the model reads at once. The short text is a record, and follows a rewind as any message. */
 import { askModel, type Lane, type Message, type Model, type ModelRequest } from "@reyn/journal";
-import { approximateTokens, shortened, shortText } from "@reyn/journal/internal";
-import { codeOf, type Seq } from "@reyn/wal";
+import { approximateTokens, scaleOf, shortened, shortText } from "@reyn/journal/internal";
+import { codeOf, ReynError, type Seq } from "@reyn/wal";
 import type { Session } from "../../kernel/session.ts";
 import { compactionBefore, conversation, messagesBetween, noteOf, promptsBefore } from "./conversation.ts";
 import { wholeTextsBefore } from "./large-texts.ts";
@@ -38,11 +38,13 @@ const INSTRUCTIONS =
  */
 export async function compactBefore(session: Session, turn: Seq, lane: Lane, ports: TurnPorts): Promise<void> {
 	const { model, tools, instructions: system, stepsIn, log, keep } = ports;
-	const { maxInputTokens: most } = model;
+	const { maxInputTokens } = model;
 	const state = session.view.get(conversation);
 	const before = compactionBefore(state, turn);
-	if (most === undefined || before?.turn === turn) return;
+	if (maxInputTokens === undefined || before?.turn === turn) return;
 	for (const { round } of stepsIn?.(lane.path) ?? []) if (round !== ROUND) return;
+	// As tokens are guessed: the model has said how wrong that is.
+	const most = maxInputTokens / scaleOf(model);
 	const room = most - approximateTokens({ system, tools, messages: [] });
 	const beside = await wholeTextsBefore(state, turn, ports.texts);
 	const between = (from: Seq, to: Seq): readonly Message[] => messagesBetween(state, from, to, beside).map(shortened);
@@ -57,32 +59,32 @@ export async function compactBefore(session: Session, turn: Seq, lane: Lane, por
 		upTo = prompt;
 	}
 	const told = recordOf(note, between(begin, upTo), Math.floor(most * TOLD * BYTES));
-	const text = await tellShort(lane, model, told);
+	const request = requestFor(told);
+	// A model that reads next to nothing is told nothing in short.
+	if (approximateTokens(request) > most) return;
+	const text = await tellShort(lane, model, request);
 	if (text === undefined) return;
 	const short = shortText(text, Math.floor(room * SHORT * BYTES));
 	await keep(() => log.append(conversationCompacted({ turn, upTo, text: short }), session.scope));
 }
 
 /** @returns undefined where its answer is of no use: then the oldest messages are left out of requests, and the turn goes on */
-async function tellShort(lane: Lane, model: Model, text: string): Promise<string | undefined> {
-	const request: ModelRequest = {
-		purpose: "compaction",
-		system: INSTRUCTIONS,
-		messages: [{ role: "user", text }],
-		tools: [],
-	};
+async function tellShort(lane: Lane, model: Model, request: ModelRequest): Promise<string | undefined> {
 	try {
 		const { text } = await askModel(lane, model, request, undefined, undefined, ROUND);
 		return text.trim() === "" ? undefined : text;
 	} catch (error) {
-		if (["MODEL_CUT", "MODEL_ANSWER"].includes(codeOf(error) ?? "")) return undefined;
-		throw error;
+		const isOfNoUse = ["MODEL_CUT", "MODEL_ANSWER"].includes(codeOf(error) ?? "");
+		// What the model itself has refused for good it need not refuse for the turn.
+		if (lane.signal.aborted || (error instanceof ReynError && !isOfNoUse)) throw error;
+		return undefined;
 	}
 }
 
 /** What is told in short, at most so many bytes of it: what was told so before is kept, and of the rest the newest. */
 function recordOf(note: readonly Message[], messages: readonly Message[], most: number): string {
-	const before = note.flatMap((each) => linesOf(each)).join("\n");
+	// It may be of a model that reads more.
+	const before = shortText(note.flatMap((each) => linesOf(each)).join("\n"), Math.floor(most / 2));
 	const room = most - Buffer.byteLength(before);
 	let since = "";
 	for (const length of LENGTHS) {
@@ -91,6 +93,13 @@ function recordOf(note: readonly Message[], messages: readonly Message[], most: 
 	}
 	return [...(before === "" ? [] : [before]), newest(since, room)].join("\n");
 }
+
+const requestFor = (text: string): ModelRequest => ({
+	purpose: "compaction",
+	system: INSTRUCTIONS,
+	messages: [{ role: "user", text }],
+	tools: [],
+});
 
 function linesOf(message: Message, most = Number.POSITIVE_INFINITY): readonly string[] {
 	const text = shortText(message.text, most);

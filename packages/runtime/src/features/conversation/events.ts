@@ -6,6 +6,8 @@ export type TurnEvent =
 	/** A piece of the answer as it comes. Each round of model and tools has a text of its own. */
 	| { readonly type: "text"; readonly scope: Scope; readonly turn: Seq; readonly round: number; readonly delta: string }
 	| { readonly type: "tool"; readonly scope: Scope; readonly name: string; readonly args: unknown }
+	/** A call of a tool was not made, or failed: what the model is told of it, such as that it is denied. */
+	| { readonly type: "tool_failed"; readonly scope: Scope; readonly turn: Seq; readonly text: string }
 	| {
 			readonly type: "turn_end";
 			readonly scope: Scope;

@@ -22,6 +22,8 @@ export class Turns {
 
 	/** @param maxRounds of model and tools in one turn, before somebody is asked */
 	constructor(kernel: Kernel, maxRounds: number) {
+		if (!(Number.isInteger(maxRounds) && maxRounds >= 1))
+			throw new TypeError(`turnRounds is a whole number from 1 on; found ${maxRounds}`);
 		this.#kernel = kernel;
 		this.#maxRounds = maxRounds;
 	}
@@ -132,7 +134,7 @@ export class Turns {
 			{
 				key: `${turnLane(turn)} rounds ${rounds}`,
 				from: { kind: TURN, id: String(turn) },
-				question: `The turn has no answer after ${rounds} rounds of model and tools. Go on for another ${this.#maxRounds}?`,
+				question: `The turn has no answer after ${rounds} ${rounds === 1 ? "round" : "rounds"} of model and tools. Go on for another ${this.#maxRounds}?`,
 				choices: ["yes", "no"],
 			},
 			signal,
