@@ -12,6 +12,7 @@ import {
 	type FileWrite,
 	fileWrites,
 	imagesAt,
+	leftIn,
 	observations,
 	othersIn,
 } from "../src/features/files/file-writes.ts";
@@ -374,6 +375,31 @@ describe("writes of one file that were begun beside each other", () => {
 		expect(othersIn([one(1, "x", "a", "failed"), one(2, "y", "b")], "b")).toEqual({ between: true, since: false });
 	});
 
+	test("are nobody else's either where one was not made, or is not known to be", () => {
+		const nobody = { between: false, since: false };
+		// Another try of one in doubt, after another session has written the file; the process died before that was refused.
+		const again = [
+			one(1, "x", "a", "failed"),
+			one(2, "x", "b"),
+			{ ...one(3, "x", "a", "open"), again: true } as const,
+			one(4, "b", "c"),
+		];
+		expect(othersIn(again, "c")).toEqual(nobody);
+		expect(othersIn(again.slice(0, 3), "b")).toEqual(nobody);
+		for (const outcome of ["open", "failed"] as const) {
+			const late = [one(1, "w", "x"), one(2, "x", "a"), one(3, "x", "b", outcome), one(4, "a", "c")];
+			expect(othersIn(late, "c")).toEqual(nobody);
+			// Asked from a moment on that is after the one beside it.
+			expect(othersIn(late.slice(2), "c", leftIn(late.slice(0, 2)))).toEqual(nobody);
+			expect(othersIn(late.slice(2, 3), "a", leftIn(late.slice(0, 2)))).toEqual(nobody);
+			expect(othersIn([...late.slice(0, 3), one(4, "y", "c")], "c")).toEqual({ between: true, since: false });
+			expect(othersIn(late.slice(0, 3), "y")).toEqual({ between: false, since: true });
+			expect(othersIn(late.slice(2, 3), "y", leftIn(late.slice(0, 2)))).toEqual({ between: false, since: true });
+		}
+		// It has changed nothing, and looked before the first was made.
+		expect(othersIn([one(1, "x", "a"), one(2, "x", "x"), one(3, "a", "c")], "c")).toEqual(nobody);
+	});
+
 	test("say what the file held, but for one that was prepared before another was made, and failed", () => {
 		const seqs = (...writes: readonly FileWrite[]) => observations(writes).map(({ seq }) => seq);
 		expect(seqs(...beside)).toEqual([1, 5]);
@@ -384,7 +410,13 @@ describe("writes of one file that were begun beside each other", () => {
 		// Both take it away: the second has found what was there before the first.
 		const gone: FileWrite[] = [1, 2].map((seq) => ({ ...one(seq, "x", ""), after: null }));
 		expect([seqs(...gone), othersIn(gone, null)]).toEqual([[1], { between: false, since: false }]);
+		// It was prepared before the one that was made.
+		const retried: FileWrite = { ...one(3, "x", "a", "open"), again: true };
+		expect(seqs(one(1, "x", "a", "failed"), one(2, "x", "b"), retried)).toEqual([1, 2]);
+		expect(seqs(one(1, "x", "a"), one(2, "x", "b", "open"), one(3, "a", "c"))).toEqual([1, 3]);
+		expect(seqs(one(1, "x", "a"), one(2, "x", "b", "open"), one(3, "b", "c"))).toEqual([1, 2, 3]);
 		// A person has changed it before.
+		expect(seqs(one(1, "x", "a"), one(2, "y", "b", "open"), one(3, "y", "c", "failed"))).toEqual([1, 2, 3]);
 		expect(seqs(one(1, "x", "a"), one(2, "y", "b", "open"), one(3, "z", "c"))).toEqual([1, 2, 3]);
 	});
 

@@ -4,7 +4,7 @@ import { readImage } from "@reyn/journal/internal";
 import type { Scope, Seq } from "@reyn/wal";
 import type { Kernel } from "../../kernel/feature.ts";
 import { IMAGES } from "../../kernel/store.ts";
-import { doneIn, type FileWrite, fileWrites, type Others, observations, othersIn } from "./file-writes.ts";
+import { doneIn, type FileWrite, fileWrites, leftIn, type Others, observations, othersIn } from "./file-writes.ts";
 
 export interface FileHistoryOptions {
 	/** The files that tools change. Absent: what they hold now is not known. */
@@ -29,6 +29,8 @@ export interface TouchedFile {
 	readonly image?: BeforeImage;
 	/** Oldest first. */
 	readonly writes: readonly FileWrite[];
+	/** The versions that the writes before the moment may have left there; none: there were none. */
+	readonly left: readonly (string | null)[];
 }
 
 /** A file that tools have changed, as it was and as it is. */
@@ -63,7 +65,7 @@ export class FileHistory {
 		const { view } = await timeline.wholeLog.live();
 		const { writes, uncovered } = view.get(fileWrites);
 		const isAfter = ({ seq }: { readonly seq: Seq }): boolean => seq > since;
-		const byPath = Map.groupBy([...writes].filter(isAfter), ({ path }) => path);
+		const byPath = Map.groupBy(writes, ({ path }) => path);
 		const firsts = observations(writes)
 			.filter(isAfter)
 			.toReversed()
@@ -73,7 +75,7 @@ export class FileHistory {
 			since,
 			through: view.seq,
 			files: [...new Map(firsts)]
-				.map(([path, first]) => touched(first, byPath.get(path) ?? []))
+				.map(([path, first]) => touched(first, since, byPath.get(path) ?? []))
 				.sort((a, b) => (a.path < b.path ? -1 : 1)),
 			uncovered: [...byName]
 				.filter(([name]) => !this.#harmless.includes(name))
@@ -84,7 +86,7 @@ export class FileHistory {
 
 	/** Reads what a file held and holds: the caller takes one after the other, since each may be large. */
 	async compare(file: TouchedFile): Promise<ComparedFile> {
-		const { path, writes } = file;
+		const { path, writes, left } = file;
 		const before = await this.#held(file);
 		const now: FileContent = (await this.#files?.read(path)) ?? { kind: "unknown", why: "no files were given here" };
 		const present = versionIn(now);
@@ -92,7 +94,7 @@ export class FileHistory {
 			...{ seq, scope, lane },
 			...(inDoubt && { inDoubt }),
 		}));
-		return { before, now, by, others: othersIn(writes, present) };
+		return { before, now, by, others: othersIn(writes, present, left) };
 	}
 
 	async #held({ version, image }: TouchedFile): Promise<FileContent> {
@@ -104,8 +106,11 @@ export class FileHistory {
 	}
 }
 
-function touched({ path, before, image }: FileWrite, writes: readonly FileWrite[]): TouchedFile {
-	return { path, version: before, ...(image && { image }), writes };
+/** @param all the writes of the path */
+function touched({ path, before, image }: FileWrite, since: Seq, all: readonly FileWrite[]): TouchedFile {
+	const writes = all.filter(({ seq }) => seq > since);
+	const left = leftIn(all.filter(({ seq }) => seq <= since));
+	return { path, version: before, ...(image && { image }), writes, left };
 }
 
 /** Undefined: unknown. */

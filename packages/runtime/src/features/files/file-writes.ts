@@ -80,19 +80,33 @@ function ended<S extends Writes>(state: S, started: Seq | undefined, outcome: "d
 /**
  * The writes that say what their file held when they were started, oldest first. Between the look of a write (`prepare`) and its start
  * another one may have changed the file, so not all do: one that failed says so where it found what was left there, one that was done
- * unless the other one had done just that. Another try of one in doubt says so if it did not fail.
+ * unless the other one had done just that. One that is open says so until it turns out that what was left before it is there still;
+ * where it is another try only if that was left, since what it was prepared with is from before the first.
  */
 export function observations(writes: Iterable<FileWrite>): readonly FileWrite[] {
 	const left = new Map<string, readonly Version[]>();
-	const found: FileWrite[] = [];
+	const found = new Set<FileWrite>();
+	/** Of each path, those since one was done that found what was not left there, and what was. */
+	const odd = new Map<string, readonly { readonly write: FileWrite; readonly may: readonly Version[] }[]>();
 	for (const write of writes) {
 		const { path, before, after, outcome, again } = write;
 		const may = left.get(path);
+		const odds = odd.get(path) ?? [];
 		const isLeft = may?.includes(before) ?? true;
-		if (outcome === "failed" ? isLeft && !again : isLeft || !may?.includes(after)) found.push(write);
+		const isFound = isLeft || odds.some((one) => one.write.before === before);
+		const isSaid = {
+			done: isFound || !may?.includes(after),
+			open: isFound || !(again || may?.includes(after)),
+			failed: isFound && !again,
+		}[outcome];
+		if (isSaid) found.add(write);
+		if (isMade(write)) {
+			for (const one of odds) if (one.may.includes(before)) found.delete(one.write);
+			odd.delete(path);
+		} else if (isSaid && may && !isLeft) odd.set(path, [...odds, { write, may }]);
 		left.set(path, leftBy(write, may));
 	}
-	return found;
+	return [...found];
 }
 
 /** The names of the images that say what each file held as of these moments. */
@@ -124,21 +138,39 @@ export interface Others {
 }
 
 /**
- * Has somebody else changed a file?
+ * Has somebody else changed a file? Where that cannot be told, nobody has. Only a write that was made tells it: any other may have been
+ * prepared beside one that was started before it, so it need not have found what was there when it was started.
  *
  * @param writes of one path, oldest first
  * @param present the version of the file; undefined: unknown
+ * @param left what the file may have held after those before these (`leftIn`)
  */
-export function othersIn(writes: readonly FileWrite[], present: Version | undefined): Others {
+export function othersIn(
+	writes: readonly FileWrite[],
+	present: Version | undefined,
+	left: readonly Version[] = [],
+): Others {
 	let between = false;
+	let isMadeYet = false;
 	let may: readonly Version[] | undefined;
 	for (const write of writes) {
-		// One that failed, or was done already, may have been prepared beside another one: what it found says nothing of that.
-		const isLeft = may === undefined || may.includes(write.before) || may.includes(write.after);
-		if (write.outcome !== "failed") between ||= !isLeft;
-		may = leftBy(write, may);
+		const { before, after } = write;
+		if (isMade(write)) {
+			// Another one may have made the same of it: then what this one found is from before that.
+			between ||= may !== undefined && !may.includes(before) && !may.includes(after);
+			isMadeYet = true;
+		}
+		// Before the first that was made, the file may hold what was left, or what somebody else had put there before them all.
+		may = leftBy(write, isMadeYet ? may : [...(may ?? left), before]);
 	}
 	return { between, since: present === undefined ? "unknown" : may !== undefined && !may.includes(present) };
+}
+
+/** What a file may hold after the writes of its path if nobody else has changed it, oldest first; nothing is known where there are none. */
+export function leftIn(writes: readonly FileWrite[]): readonly Version[] {
+	let may: readonly Version[] | undefined;
+	for (const write of writes) may = leftBy(write, may);
+	return may ?? [];
 }
 
 /**
@@ -147,16 +179,11 @@ export function othersIn(writes: readonly FileWrite[], present: Version | undefi
  *
  * @param may what it may have held before
  */
-function leftBy({ outcome, before, after }: FileWrite, may: readonly Version[] = [before]): readonly Version[] {
-	switch (outcome) {
-		case "done":
-			return [after];
-		case "open":
-			return [before, after];
-		case "failed":
-			return [...may, after];
-	}
-}
+const leftBy = (write: FileWrite, may: readonly Version[] = [write.before]): readonly Version[] =>
+	isMade(write) ? [write.after] : [...new Set([...may, write.after])];
+
+/** Is it known to have changed the file? One that leaves it as it is may have looked before another one was made. */
+const isMade = ({ outcome, before, after }: FileWrite): boolean => outcome === "done" && before !== after;
 
 /** The writes of one path that were done, or may have been: of one that is open, what the file held next tells it. */
 export function doneIn(
