@@ -62,7 +62,10 @@ interface Writes {
 	readonly writes: List<FileWrite>;
 }
 
-/** Where one that is in doubt is tried again, it was not done: its far side, the file, was asked. One that has failed is prepared anew. */
+/**
+ * Where one that is in doubt is tried again, it was not done: its far side, the file, was asked;
+ * or that did not know, since it holds something else, and the new try is refused. One that has failed is prepared anew.
+ */
 function begun<S extends Writes>(before: S, first: Seq, write: FileWrite): S {
 	const state = ended(before, first, "failed");
 	const one = before.open[first] === undefined ? write : { ...write, again: true as const };
