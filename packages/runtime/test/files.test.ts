@@ -396,6 +396,10 @@ describe("writes of one file that were begun beside each other", () => {
 			expect(othersIn(late.slice(0, 3), "y")).toEqual({ between: false, since: true });
 			expect(othersIn(late.slice(2, 3), "y", leftIn(late.slice(0, 2)))).toEqual({ between: false, since: true });
 		}
+		// It found what the one that was started last had made already.
+		expect(othersIn([one(1, "x", "a"), one(2, "x", "c"), one(3, "a", "c")], "c")).toEqual(nobody);
+		const first = [one(1, "x", "c"), one(2, "x", "b"), one(3, "b", "c"), one(4, "c", "d")];
+		expect(othersIn(first, "d")).toEqual(nobody);
 		// It has changed nothing, and looked before the first was made.
 		expect(othersIn([one(1, "x", "a"), one(2, "x", "x"), one(3, "a", "c")], "c")).toEqual(nobody);
 	});

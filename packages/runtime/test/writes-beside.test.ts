@@ -39,8 +39,12 @@ function history(seed: number): { readonly writes: readonly FileWrite[]; readonl
 		writes[index] = { ...at(index), outcome };
 	};
 	const act = [
-		// Some leave it as it is.
-		() => looks.push({ before: present, after: random.chance(0.1) ? present : `${random()}` }),
+		// Some leave it as it is, and some take it away, as another one may.
+		() =>
+			looks.push({
+				before: present,
+				after: random.pick([present, null, ...Array.from({ length: 6 }, () => `${random()}`)]),
+			}),
 		() => {
 			const look = take(looks);
 			if (look) start(look);

@@ -154,17 +154,23 @@ export function othersIn(
 	left: readonly Version[] = [],
 ): Others {
 	let between = false;
-	let isMadeYet = false;
+	let isToldYet = false;
 	let may: readonly Version[] | undefined;
-	for (const write of writes) {
+	const lasts = new Map(writes.map(({ after }, at) => [after, at]));
+	for (const [at, write] of writes.entries()) {
 		const { before, after } = write;
-		if (isMade(write)) {
-			// Another one may have made the same of it: then what this one found is from before that.
-			between ||= may !== undefined && !may.includes(before) && !may.includes(after);
-			isMadeYet = true;
+		const isOdd = may !== undefined && !may.includes(before) && !may.includes(after);
+		// Where another one, perhaps one that was started later, has made the same of it, what this one found may be from before that.
+		const isAlike = () => left.includes(after) || writes.some((other) => other !== write && other.after === after);
+		if (isMade(write) && !(isOdd && isAlike())) {
+			between ||= isOdd;
+			isToldYet = true;
+			// One that was started later may have made the same before: then this one has found that, and others came between.
+			may = lasts.get(after) === at ? [after] : [before, after];
+			continue;
 		}
-		// Before the first that was made, the file may hold what was left, or what somebody else had put there before them all.
-		may = leftBy(write, isMadeYet ? may : [...(may ?? left), before]);
+		// Before the first that tells, the file may hold what was left, or what somebody else had put there before them all.
+		may = [...new Set([...(may ?? left), ...(isToldYet ? [] : [before]), after])];
 	}
 	return { between, since: present === undefined ? "unknown" : may !== undefined && !may.includes(present) };
 }
