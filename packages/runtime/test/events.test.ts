@@ -64,6 +64,7 @@ describe("what is told", () => {
 			const types = [
 				"turn_end",
 				"tool",
+				"tool_failed",
 				"checkpoint",
 				"plan_started",
 				"plan_step",
