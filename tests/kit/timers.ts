@@ -12,13 +12,13 @@ export const atOnce: Timers = {
 /**
  * Pauses are over at once, and no model takes too long.
  *
- * @param waits is told how long each pause was to be, in milliseconds
+ * @param waits is told how long each pause was to be that work waits for, in milliseconds
  */
 export function pauseless(waits: number[] = []): Timers {
 	return {
-		after(ms, run) {
+		after(ms, run, keepsAlive = true) {
 			if (ms >= 600_000) return () => {};
-			waits.push(ms);
+			if (keepsAlive) waits.push(ms);
 			return atOnce.after(ms, run);
 		},
 	};
