@@ -242,7 +242,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	const state = stateOf(globals);
 	const { config, from } = await configured(globals);
 	const trace = process.env.REYN_MODEL_TRACE;
-	const modelOf = (name: string): Model => {
+	const modelNamed = (name: string): Model => {
 		const model = chosenModel(name, process.env, globals.pace, modelSettingsOf(config));
 		return trace ? tracedModel(model, trace) : model;
 	};
@@ -261,9 +261,9 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 	return {
 		state,
 		...(globals.allowNetwork ? { allowNetwork: true } : {}),
-		model: modelOf(modelName(chosen)),
+		model: modelNamed(modelName(chosen)),
 		// What was begun with another one goes on with that, unless somebody says a model now.
-		...(!isSaid(chosen) && { models: (id) => (isModel(id) ? modelOf(id) : undefined) }),
+		...(!isSaid(chosen) && { models: (id) => (isModel(id) ? modelNamed(id) : undefined) }),
 		tools,
 		files: createWorkFiles(globals.cwd, root),
 		instructions: async () => instructionsText(await told(globals)),

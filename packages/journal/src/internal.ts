@@ -16,4 +16,4 @@ export { eventOfRecord, eventOfStep } from "./script/events.ts";
 export { scriptLane } from "./script/records.ts";
 export { openRuns } from "./script/script-runs.ts";
 export { spilledTextSchema } from "./spilled-text.ts";
-export { approximateTokens, scaleOf, shortened, shortText } from "./window.ts";
+export { approximateTokens, scaleOf, shortened, shortText, TOKEN_BYTES } from "./window.ts";

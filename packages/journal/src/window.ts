@@ -8,8 +8,8 @@ const HEAD = 300;
 /** Shortened anew, a request becomes so much of what fits: so its beginning stays the same for some rounds, and with it a provider's cache. */
 const ROOM = 0.75;
 
-/** Bytes of a token: fewer than words have, so a guess is rather too high. Tables of digits have fewer still: see {@link Window.read}. */
-const BYTES = 3;
+/** Bytes of a token, as they are guessed: fewer than words have, so rather too many tokens. Tables of digits have fewer still: see {@link Window.read}. */
+export const TOKEN_BYTES = 3;
 
 /** What a provider adds to each message, in tokens. */
 const FRAME = 8;
@@ -17,14 +17,17 @@ const FRAME = 8;
 /** About as many tokens as a model reads in a request: rather too many. */
 export const approximateTokens = (request: ModelRequest): number => fixedTokens(request) + sum(request.messages);
 
-/** How many tokens a model has read for one that was guessed, at least 1: what it was heard to say last counts for its next loops too. */
+/** How many tokens a model has read for one that was guessed, at least 1: what it was heard to say counts for its later loops in this process too. */
 const heard = new WeakMap<object, number>();
 
 export const scaleOf = (model: object): number => heard.get(model) ?? 1;
 
 type Reader = Pick<Model, "id" | "maxInputTokens">;
 
-/** The window of one loop. The same messages are shown the same way, whoever asks again after a crash. */
+/**
+ * The window of one loop. A round that is recorded is found by its name, however it was shown; one that is asked again after a crash may
+ * be shown otherwise, by what the model has said since.
+ */
 export class Window {
 	readonly #model: Reader;
 	readonly #most: number;
@@ -69,7 +72,7 @@ export class Window {
 			const isRound = at > begun && at <= last && role === "assistant" && at > this.#roundsOut;
 			if (!isTurn && !isRound) continue;
 			const from = isTurn ? this.#leftOut : Math.max(begun, this.#roundsOut);
-			if (from === 0 || from === begun) tokens += tokensOf(noteOf(at));
+			if (from === 0 || from === begun) tokens += tokensOf(longestNote);
 			for (const each of messages.slice(from, at)) tokens -= tokensOf(shortened(each));
 			if (isTurn) this.#leftOut = at;
 			else this.#roundsOut = at;
@@ -80,7 +83,9 @@ export class Window {
 
 	/** Hears how much the model has read of a request: some texts have more tokens than was guessed. */
 	read(request: ModelRequest, { inputTokens }: Usage): void {
-		this.#scale = Math.min(MOST_SCALE, Math.max(this.#scale, inputTokens / approximateTokens(request)));
+		const scale = inputTokens / approximateTokens(request);
+		if (!(scale > this.#scale && scale <= MOST_SCALE)) return;
+		this.#scale = scale;
 		heard.set(this.#model, this.#scale);
 	}
 
@@ -97,8 +102,8 @@ export class Window {
 		const behind = shown.findLastIndex(({ role }) => role !== "tool") + 1;
 		const results = shown.slice(behind);
 		const rest = fixed + sum(shown.slice(0, behind)) + results.length * FRAME;
-		const share = largestShare(results.map(bytesOf), (this.#most / this.#scale - rest) * BYTES) - LONGEST_NOTE;
-		const least = rest + (results.length * (HEAD + LONGEST_NOTE)) / BYTES;
+		const share = largestShare(results.map(bytesOf), (this.#most / this.#scale - rest) * TOKEN_BYTES) - LONGEST_NOTE;
+		const least = rest + (results.length * (HEAD + LONGEST_NOTE)) / TOKEN_BYTES;
 		if (!(share >= HEAD)) throw this.#tooLarge(least * this.#scale);
 		return [...shown.slice(0, behind), ...results.map((result) => withText(result, share))];
 	}
@@ -122,6 +127,8 @@ const noteOf = (count: number): Message => ({
 	text: `${count} earlier messages are not shown, since they do not fit what you can read at once`,
 });
 
+const longestNote = noteOf(Number.MAX_SAFE_INTEGER);
+
 /** How much each may have at most, so that all have no more than `room` together. */
 function largestShare(sizes: readonly number[], room: number): number {
 	let left = room;
@@ -140,7 +147,7 @@ const guessed = new WeakMap<Message, number>();
 function tokensOf(message: Message): number {
 	const known = guessed.get(message);
 	if (known !== undefined) return known;
-	const tokens = FRAME + bytesOf(message) / BYTES;
+	const tokens = FRAME + bytesOf(message) / TOKEN_BYTES;
 	guessed.set(message, tokens);
 	return tokens;
 }
@@ -157,7 +164,7 @@ const sum = (messages: readonly Message[]): number =>
 	messages.reduce((tokens, message) => tokens + tokensOf(message), 0);
 
 const fixedTokens = ({ system, tools }: Pick<ModelRequest, "system" | "tools">): number =>
-	FRAME + (Buffer.byteLength(system) + tools.reduce((bytes, tool) => bytes + specBytes(tool), 0)) / BYTES;
+	FRAME + (Buffer.byteLength(system) + tools.reduce((bytes, tool) => bytes + specBytes(tool), 0)) / TOKEN_BYTES;
 
 const specBytes = ({ name, description, parameters }: ToolSpec): number => jsonBytes({ name, description, parameters });
 

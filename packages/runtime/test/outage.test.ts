@@ -343,8 +343,9 @@ describe("a turn whose model is away", () => {
 				},
 			},
 			timers: {
-				after(ms, run) {
-					limits.push(ms);
+				after(ms, run, keepsAlive = true) {
+					// The audit trail rests, and holds nothing up.
+					if (keepsAlive) limits.push(ms);
 					setImmediate(run);
 					return () => {};
 				},
@@ -354,8 +355,7 @@ describe("a turn whose model is away", () => {
 		});
 		await runtime.prompt("hello");
 		await runtime.idle();
-		// The others are rests of the audit trail.
-		expect(limits.filter((ms) => ms !== 200)).toEqual([5000, 1000, 5000]);
+		expect(limits).toEqual([5000, 1000, 5000]);
 		expect(events.at(-1)).toMatchObject({ type: "turn_end", outcome: "stopped" });
 		await runtime.close();
 	});

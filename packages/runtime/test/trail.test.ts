@@ -249,6 +249,24 @@ describe("a disk that fails", () => {
 	});
 });
 
+test("lines are asked for by their age, as a clock says", async () => {
+	const drawer = new Drawer();
+	const trail = trailOf(drawer);
+	for (const hour of [0, 1, 30]) {
+		now = start + hour * HOUR;
+		await say(1);
+	}
+	await trail.end();
+	now = start + 31 * HOUR;
+	const aged = async (maxAge: number) =>
+		(await new TrailReader(drawer, clock).newest({ maxAge }, 100)).lines.map(({ seq }) => seq);
+	const all = await audited();
+	expect(await aged(31 * HOUR)).toEqual(all);
+	expect(await aged(30 * HOUR)).toEqual(all.slice(1));
+	expect(await aged(HOUR)).toEqual(all.slice(2));
+	expect(await aged(HOUR - 1)).toEqual([]);
+});
+
 describe("the files", () => {
 	test("are one a day, by the days of the records, and a clock that goes back changes no order", async () => {
 		const drawer = new Drawer();

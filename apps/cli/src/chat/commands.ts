@@ -1,5 +1,8 @@
 /** The commands of a chat: the verbs of `@reyn/operator`, and a few of its own. All that they ask of the runtime is asked here. */
+
 import { extname, resolve } from "node:path";
+import type { ModelRequest } from "@reyn/journal";
+import { approximateTokens } from "@reyn/journal/internal";
 import {
 	carryOut,
 	type Desk,
@@ -247,17 +250,17 @@ async function rewind(at: At): Promise<void> {
 async function context({ runtime, face, globals, scope }: At): Promise<void> {
 	const { own, directory } = await told(globals);
 	const row = (name: string, what: string): string => `${name.padEnd(13)} ${what}`;
-	const text = (name: string, { length }: string): string =>
-		row(name, `${length} characters, about ${Math.ceil(length / 4)} tokens`);
+	const text = (name: string, system: string): string =>
+		row(name, `${system.length} characters, about ${tokensOf({ system })} tokens`);
 	const [model, reads] = [await modelOf(globals), await readsOf(globals)];
 	const state = runtime.conversation(scope);
-	const length = messagesBefore(state, runtime.wal.tip + 1).reduce((sum, message) => sum + message.text.length, 0);
+	const messages = messagesBefore(state, runtime.wal.tip + 1);
 	face.say([
 		row("model", model),
 		row("reads", readsText(model, reads)),
 		text("instructions", own),
 		...(directory === undefined ? [] : [theirs(directory)]),
-		row("conversation", `${state.items.length} entries, about ${Math.ceil(length / 4)} tokens as it is shown now`),
+		row("conversation", `${state.items.length} entries, about ${tokensOf({ messages })} tokens as it is shown now`),
 		"The descriptions of the tools come on top. Each request has all of it.",
 	]);
 
@@ -265,6 +268,10 @@ async function context({ runtime, face, globals, scope }: At): Promise<void> {
 		return "unread" in of ? row("", `without those of this directory: ${of.unread}`) : text(of.name, of.text);
 	}
 }
+
+/** As they are guessed when a request is made to fit. */
+const tokensOf = ({ system = "", messages = [] }: Partial<ModelRequest>): number =>
+	Math.ceil(approximateTokens({ system, messages, tools: [] }));
 
 function readsText(model: string, most: number | undefined): string {
 	if (most !== undefined) return `at most ${most} tokens at once; what is more is told in short`;

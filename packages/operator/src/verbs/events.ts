@@ -12,9 +12,9 @@ const MOST = 10_000;
 const units = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** `30m`, `2h` or `7d` ago, a date with or without a time, or a seq as `#142`. */
-const sinceText = z.string().transform((text, context): Pick<TrailQuery, "since" | "from"> => {
+const sinceText = z.string().transform((text, context): Pick<TrailQuery, "since" | "maxAge" | "from"> => {
 	const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-	if (count !== undefined) return { since: Date.now() - Number(count) * units[unit as keyof typeof units] };
+	if (count !== undefined) return { maxAge: Number(count) * units[unit as keyof typeof units] };
 	const [, from] = /^#(\d{1,15})$/.exec(text) ?? [];
 	if (from !== undefined) return { from: Number(from) };
 	const since = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;

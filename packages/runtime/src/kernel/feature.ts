@@ -109,7 +109,7 @@ export interface Frame {
 	readonly session: Session;
 	readonly piece: Piece;
 	readonly for: "turn" | "step";
-	/** The id of the model that is asked. */
+	/** The id of the model that is asked, where the work that it begins is to go on with that one. */
 	readonly model?: string;
 }
 

@@ -1,5 +1,5 @@
 /** Reads an audit trail, newest lines first, and then what comes. It needs no log, and may be used beside the process that writes. */
-import type { Seq } from "@reyn/wal";
+import { type Clock, type Seq, systemClock } from "@reyn/wal";
 import { type TrailDirectory, type TrailFile, trailFiles } from "./trail-files.ts";
 import { dayOf, parseTrailLine, type TrailLine } from "./trail-line.ts";
 
@@ -7,6 +7,8 @@ import { dayOf, parseTrailLine, type TrailLine } from "./trail-line.ts";
 export interface TrailQuery {
 	/** Milliseconds since 1970: none from before. */
 	readonly since?: number | undefined;
+	/** None that are older, in milliseconds. */
+	readonly maxAge?: number | undefined;
 	/** None of records before this one. */
 	readonly from?: Seq | undefined;
 	readonly kinds?: readonly string[] | undefined;
@@ -24,22 +26,25 @@ const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 export class TrailReader {
 	readonly #directory: TrailDirectory;
+	readonly #clock: Clock;
 	/** How far `more` has come. */
 	#at: { readonly name: string; readonly position: number; readonly line: number } | undefined;
 
-	constructor(directory: TrailDirectory) {
+	constructor(directory: TrailDirectory, clock: Clock = systemClock) {
 		this.#directory = directory;
+		this.#clock = clock;
 	}
 
 	/** The newest lines that are wanted. @returns `isAll`: nothing older is wanted */
 	async newest(query: TrailQuery, most: number): Promise<TrailFound & { readonly isAll: boolean }> {
+		const since = this.#sinceOf(query);
 		const files = trailFiles(await this.#directory.list());
 		const lines: TrailLine[] = [];
 		const unread: { file: string; line: number }[] = [];
 		this.#at = undefined;
 		for (const file of files.toReversed()) {
 			// A file has no line of a later day than its own.
-			if (query.since !== undefined && file.day < dayOf(query.since)) break;
+			if (since !== undefined && file.day < dayOf(since)) break;
 			const texts = Buffer.from(await this.#directory.read(file.name, 0, MAX_FILE_BYTES))
 				.toString()
 				.split("\n");
@@ -51,7 +56,7 @@ export class TrailReader {
 				// The end of the newest file may be being written.
 				if (!line && !(at === texts.length - 1 && file === files.at(-1)))
 					unread.push({ file: file.name, line: at + 1 });
-				if (!line || !isWanted(line, query)) continue;
+				if (!line || !isWanted(line, { ...query, since })) continue;
 				if (lines.length === most) return { lines: lines.reverse(), unread: unread.reverse(), isAll: false };
 				lines.push(line);
 			}
@@ -61,6 +66,7 @@ export class TrailReader {
 
 	/** What has come since it was asked last, or since `newest`. */
 	async more(query: TrailQuery): Promise<TrailFound> {
+		const since = this.#sinceOf(query);
 		const lines: TrailLine[] = [];
 		const unread: { file: string; line: number }[] = [];
 		const files = trailFiles(await this.#directory.list());
@@ -73,12 +79,16 @@ export class TrailReader {
 			const texts = bytes.subarray(0, end).toString().split("\n").slice(0, -1);
 			for (const [at, text] of texts.entries()) {
 				const found = parseTrailLine(text);
-				if (found && isWanted(found, query)) lines.push(found);
+				if (found && isWanted(found, { ...query, since })) lines.push(found);
 				if (!found && text !== "") unread.push({ file: file.name, line: line + at });
 			}
 			this.#at = { name: file.name, position: position + end, line: line + texts.length };
 		}
 		return { lines, unread };
+	}
+
+	#sinceOf({ since, maxAge }: TrailQuery): number | undefined {
+		return maxAge === undefined ? since : Math.max(since ?? 0, this.#clock.now() - maxAge);
 	}
 }
 

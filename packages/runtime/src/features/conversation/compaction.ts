@@ -1,10 +1,9 @@
 /** Tells in short what was said before, once it would fill what the model reads at once. The short text is a record, and follows a rewind as any message. */
 import { askModel, type Lane, type Message, type Model, type ModelRequest } from "@reyn/journal";
-import { approximateTokens, scaleOf, shortened, shortText } from "@reyn/journal/internal";
+import { approximateTokens, scaleOf, shortened, shortText, TOKEN_BYTES } from "@reyn/journal/internal";
 import { codeOf, ReynError, type Seq } from "@reyn/wal";
 import type { Session } from "../../kernel/session.ts";
 import { compactionBefore, conversation, messagesBetween, noteOf, promptsBefore } from "./conversation.ts";
-import { wholeTextsBefore } from "./large-texts.ts";
 import { conversationCompacted } from "./records.ts";
 import type { TurnPorts } from "./turn.ts";
 
@@ -21,9 +20,6 @@ const LENGTHS = [Number.POSITIVE_INFINITY, 2000, 500, 120];
 /** So many turns stay as they are, at most. */
 const MOST_KEPT = 20;
 
-/** Bytes of a token, as they are guessed. */
-const BYTES = 3;
-
 /** The name of the model's call among the rounds of its turn. */
 const ROUND = "compaction";
 
@@ -34,9 +30,16 @@ const INSTRUCTIONS =
  * Tells in short what was said before a turn, if it has to be. A turn that has asked its model before stays as it is: its recorded
  * answers are those to the messages that it began with.
  *
+ * @param beside see {@link messagesBetween}
  * @throws what `askModel` throws for a model that is away, and the signal's reason
  */
-export async function compactBefore(session: Session, turn: Seq, lane: Lane, ports: TurnPorts): Promise<void> {
+export async function compactBefore(
+	session: Session,
+	turn: Seq,
+	lane: Lane,
+	beside: ReadonlyMap<Seq, string>,
+	ports: TurnPorts,
+): Promise<void> {
 	const { model, tools, instructions: system, stepsIn, log, keep } = ports;
 	const { maxInputTokens } = model;
 	const state = session.view.get(conversation);
@@ -46,7 +49,6 @@ export async function compactBefore(session: Session, turn: Seq, lane: Lane, por
 	// As tokens are guessed: the model has said how wrong that is.
 	const most = maxInputTokens / scaleOf(model);
 	const room = most - approximateTokens({ system, tools, messages: [] });
-	const beside = await wholeTextsBefore(state, turn, ports.texts);
 	const between = (from: Seq, to: Seq): readonly Message[] => messagesBetween(state, from, to, beside).map(shortened);
 	const fits = (messages: readonly Message[], share: number): boolean =>
 		approximateTokens({ system: "", tools: [], messages }) <= room * share;
@@ -58,13 +60,13 @@ export async function compactBefore(session: Session, turn: Seq, lane: Lane, por
 		if (prompt <= begin || !fits(between(prompt, turn), KEPT)) break;
 		upTo = prompt;
 	}
-	const told = recordOf(note, between(begin, upTo), Math.floor(most * TOLD * BYTES));
+	const told = recordOf(note, between(begin, upTo), Math.floor(most * TOLD * TOKEN_BYTES));
 	const request = requestFor(told);
 	// A model that reads next to nothing is told nothing in short.
 	if (approximateTokens(request) > most) return;
 	const text = await tellShort(lane, model, request);
 	if (text === undefined) return;
-	const short = shortText(text, Math.floor(room * SHORT * BYTES));
+	const short = shortText(text, Math.floor(room * SHORT * TOKEN_BYTES));
 	await keep(() => log.append(conversationCompacted({ turn, upTo, text: short }), session.scope));
 }
 

@@ -49,8 +49,8 @@ export interface TurnPorts extends Using {
 /** Runs a turn to its end. @throws the signal's reason when it is cancelled, and the model's error; the turn is still open then */
 export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Promise<void> {
 	const lane = new Lane(turnLane(turn), session.scope, ports);
-	await compactBefore(session, turn, lane, ports);
 	const beside = await wholeTextsBefore(session.view.get(conversation), turn, ports.texts);
+	await compactBefore(session, turn, lane, beside, ports);
 	const messages: Message[] = [
 		...messagesBefore(session.view.get(conversation), turn, beside),
 		{ role: "user", text: promptText(session.view.get(conversation), turn) },
