@@ -21,6 +21,7 @@ interface Base {
 interface ViewParts {
 	readonly scope: Scope;
 	readonly seq: Seq;
+	readonly restored: Seq;
 	readonly projections: readonly AnyProjection[];
 	readonly states: ReadonlyMap<string, unknown>;
 	readonly folded: number;
@@ -54,7 +55,7 @@ export class View {
 		bytes: number,
 	): View {
 		assertDistinct(projections);
-		return new View({ scope, seq, projections, states, folded: 0, base: { folded: 0, bytes } });
+		return new View({ scope, seq, restored: seq, projections, states, folded: 0, base: { folded: 0, bytes } });
 	}
 
 	get scope(): Scope {
@@ -64,6 +65,11 @@ export class View {
 	/** The last record that this view has seen. */
 	get seq(): Seq {
 		return this.#parts.seq;
+	}
+
+	/** The seq as of which it was restored. It has followed the log since, record by record, and knows nothing of moves made since then. */
+	get restored(): Seq {
+		return this.#parts.restored;
 	}
 
 	get projections(): readonly AnyProjection[] {
@@ -110,6 +116,11 @@ export class View {
 	/** The same states as of a later seq: the caller knows that no record in between concerns them. */
 	at(seq: Seq): View {
 		return new View({ ...this.#parts, seq });
+	}
+
+	/** As {@link at}, once the whole path to that seq is folded. */
+	restoredAt(seq: Seq): View {
+		return new View({ ...this.#parts, seq, restored: seq });
 	}
 
 	/**

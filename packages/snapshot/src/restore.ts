@@ -83,7 +83,7 @@ async function replay(from: Sources, path: Path, base: View): Promise<View> {
 		}
 	}
 	takeBefore(path.tip + 1);
-	return view.at(path.tip);
+	return view.restoredAt(path.tip);
 }
 
 /** The records at hand after a seq, parsed as the log would: they may have been kept by a program that did not know their kind. */

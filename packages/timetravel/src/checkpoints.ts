@@ -39,8 +39,10 @@ export class Checkpoints {
 		const state = view.at(seq);
 		const whole = this.#whole.holding(scope);
 		this.#reading.timelineIndex.wrote(record as WalRecord<CheckpointData>);
+		const isBehind = this.#reading.hasMoved(view.scope, { after: view.restored });
 		await durable;
-		await this.#store(state, (due) => capture(this.#reading.sources, due));
+		// A move is written before the live states are made anew. Work that it does not cover goes on meanwhile, over a state of before it.
+		if (!isBehind) await this.#store(state, (due) => capture(this.#reading.sources, due));
 		for (const each of whole) await this.#store(each, (due) => this.#whole.store(due));
 		await this.#unlessFailed(() => this.#reading.timelineIndex.store());
 		return seq;

@@ -70,13 +70,16 @@ export class Lives {
 
 	/** The live states that a reset of this scope may change. */
 	overlapping(scope: Scope): readonly LiveState[] {
-		return [...this.#all.values()].filter((live) => within(live.scope, scope) || within(scope, live.scope));
+		return [...this.#all.values()].filter((live) => overlap(live.scope, scope));
 	}
 
 	#remove(live: LiveState): void {
 		if (this.has(live)) this.#all.delete(scopeKey(live.scope));
 	}
 }
+
+/** Can one record belong to both scopes? */
+export const overlap = (a: Scope, b: Scope): boolean => within(a, b) || within(b, a);
 
 /** The scopes around a scope, from the whole process down to the scope itself. */
 export function holding(scope: Scope): readonly Scope[] {

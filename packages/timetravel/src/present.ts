@@ -1,7 +1,7 @@
 /** The current line of history: its live states, and handles that append to it and refuse records of a line that was left. */
 import { type Appended, type Appender, type Draft, type Scope, type Seq, type WalRecord, within } from "@reyn/wal";
 import { TimetravelError } from "./errors.ts";
-import { type Live, type LiveState, Lives } from "./live.ts";
+import { type Live, type LiveState, Lives, overlap } from "./live.ts";
 import type { TimelineOptions } from "./options.ts";
 import { type Outcome, outcomesBeyond, scopesBeyond } from "./outcomes.ts";
 import type { Reading } from "./reading.ts";
@@ -115,7 +115,7 @@ export class Present {
 		if (!outcomes) return;
 		// Without a live state, one is made for a moment in each scope concerned, so that outcomes beyond the cut are adopted there too.
 		const beyond = await scopesBeyond(target, { wal: this.#reading.wal, lineage: this.#reading.lineage, outcomes });
-		for (const each of beyond.filter((own) => within(own, scope) || within(scope, own))) {
+		for (const each of beyond.filter((own) => overlap(own, scope))) {
 			const passing = this.#lives.make(each);
 			await passing.rebuild();
 			await this.#adopt([passing]);

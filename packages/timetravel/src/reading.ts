@@ -5,6 +5,7 @@ import { pathIn, withRanges } from "./branch-index.ts";
 import { diffViews, type StateDiff } from "./diff.ts";
 import { type HypotheticalHistory, hypothetical } from "./hypothetical.ts";
 import { Lineage, type Reset } from "./lineage.ts";
+import { overlap } from "./live.ts";
 import { recordAt } from "./record-at.ts";
 import { checkpoint, isMeta, isOutside, reset } from "./records.ts";
 import type { Retained } from "./retained.ts";
@@ -92,6 +93,14 @@ export class Reading {
 			if (covers(each, record)) return each.seq;
 		}
 		return undefined;
+	}
+
+	/** Has a reset after a seq changed what the state of a scope is? */
+	hasMoved(scope: Scope, { after }: { readonly after: Seq }): boolean {
+		const { resets } = this.#lineage;
+		for (let i = resets.length - 1; (resets[i]?.seq ?? 0) > after; i--)
+			if (overlap((resets[i] as Reset).scope, scope)) return true;
+		return false;
 	}
 
 	async at(seq: Seq, scope: Scope): Promise<View> {

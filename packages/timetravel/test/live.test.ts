@@ -1,4 +1,5 @@
 /** States of now: whatever is appended and wherever one goes, each is what the log would make of it. `REYN_SEED` sets which histories. */
+import { memorySnapshots } from "@reyn/snapshot";
 import { type Draft, type LogEngine, memoryEngine, openWal, type RealmLog, type Scope, type Seq } from "@reyn/wal";
 import { expect, test } from "vitest";
 import { SEED, seeded } from "../../../tests/kit/seeded.ts";
@@ -54,6 +55,41 @@ test.each<{ of: Scope; rewound: Scope; drop?: readonly string[]; tells: string }
 	await timeline.checkout(a, { scope: rewound, ...(drop && { drop }) });
 	expect(told(live)).toBe(tells);
 	await expectTrue(timeline, house.wal.tip, live);
+});
+
+test("a checkpoint of other work between a move and its rebuild stores no state of before the move", async () => {
+	const house = await House.open({ engine: slowEngine() });
+	const { timeline } = house;
+	const live = await timeline.live(main);
+	const log = timeline.handle();
+	const a = log.append(did({ text: "a" }), plan).seq;
+	log.append(did({ text: "b" }), plan);
+	const checkpoints: Promise<Seq>[] = [];
+	const moving = timeline.checkout(a, { scope: plan });
+	let isOver = false;
+	void moving.finally(() => {
+		isOver = true;
+	});
+	while (!isOver) {
+		log.append(say("c"), main);
+		checkpoints.push(timeline.checkpoint("turn", "c", main, live.view));
+		await turn();
+	}
+	const { seq: move } = await moving;
+	const seqs = await Promise.all(checkpoints);
+	expect(seqs.filter((seq) => seq > move).length).toBeGreaterThan(1);
+	await using again = await house.reopen();
+	// The log alone, without what was stored of it.
+	const bare = await openTimeline({
+		wal: again.wal,
+		snapshots: memorySnapshots(),
+		projections: [story],
+		readOnly: true,
+	});
+	for (const seq of seqs) {
+		const [stored, folded] = [await again.timeline.at(seq, main), await bare.at(seq, main)];
+		expect(stored.get(story)).toEqual(folded.get(story));
+	}
 });
 
 test("what is appended while it is opened, or made anew, is in it", async () => {
