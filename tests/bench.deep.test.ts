@@ -35,7 +35,7 @@ test("`pnpm bench snapshot --json` prints one document with a row for each conte
 	// What is made up packs no better than what people wrote.
 	expect(report.packed.prose).toBeGreaterThanOrEqual(report.packed.documents);
 	expect(report.goals).toHaveLength(10);
-}, 120_000);
+});
 
 test.runIf(process.env.REYN_BUILT === "1")(
 	"`pnpm bench page --json` prints one document with what the page takes of a machine and a verdict for each goal",
@@ -63,7 +63,6 @@ test.runIf(process.env.REYN_BUILT === "1")(
 		for (const each of all) expect(each).toBeGreaterThan(0);
 		expect(report.goals).toHaveLength(8);
 	},
-	120_000,
 );
 
 test.runIf(process.env.REYN_BUILT === "1")(
@@ -119,7 +118,7 @@ test("`pnpm bench resume --json` prints one document with what steps cost and ho
 	expect(ours.map(calls)).toEqual([0, expect.toBeOneOf([0, 1]), 0]);
 	for (const { name, ofParse } of report.rows) if (ours.includes(name)) expect(ofParse.median).toBeGreaterThan(0);
 	expect(report.goals).toHaveLength(11 - skipped.length);
-}, 120_000);
+});
 
 test("`pnpm bench open --json` prints one document with a row for each log, and a verdict for each goal", async () => {
 	const report = JSON.parse(

@@ -33,7 +33,6 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 test.skipIf(process.platform === "win32").for(texts.filter(({ text }) => typedIn(text).length > 0))(
 	"$name: what is typed prints what stands below it",
-	{ timeout: 120_000 },
 	async ({ name, text }) => {
 		const cwd = join(home, name.replace(/\W/g, "-"));
 		mkdirSync(cwd);

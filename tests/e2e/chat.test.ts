@@ -93,7 +93,7 @@ async function prompts(): Promise<readonly string[]> {
 	return said;
 }
 
-describe.skipIf(typeof noTmux === "string")("on a terminal", { timeout: 120_000 }, () => {
+describe.skipIf(typeof noTmux === "string")("on a terminal", () => {
 	test("one asks, goes back to before, and the question is in the line again", async () => {
 		await open();
 		expect(seen()).not.toContain("opening …");

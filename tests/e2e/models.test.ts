@@ -97,7 +97,7 @@ describe.each(spoken)("$model", ({ model, speaker, env }) => {
 		expect(other.code).toBe(0);
 		expect(other.stderr).toContain(`was begun with ${model} and goes on with offline`);
 		expect(wire.asked).toHaveLength(3);
-	}, 120_000);
+	});
 
 	test("refuses a key: that is said, without it, and nothing is asked again", async () => {
 		await using wire = await openWire(speaker);

@@ -141,7 +141,7 @@ test(`killed ${KILLS} times at random moments (seed ${SEED}), a run pays at most
 		expect(modelCalls(here).length).toBeLessThanOrEqual(callsOfAWhole.length + 3 * killsHere);
 		expect(new Set(modelCalls(here).map(({ request }) => request))).toEqual(new Set(callsOfAWhole));
 	}
-}, 120_000);
+});
 
 /** The requests whose answers are in the log. */
 async function answersIn({ state }: Place): Promise<ReadonlySet<string>> {

@@ -409,7 +409,7 @@ describe("a result that is being spilled when the process ends is recorded whole
 			}
 		}
 		expect(wasCut).toBeGreaterThan(0);
-	}, 120_000);
+	});
 
 	test.each<Purity>(["llm", "side_effect"])("when it cannot be kept: a step of purity %s", async (purity) => {
 		const engine = memoryEngine();

@@ -115,9 +115,7 @@ async function live(log: DyingLog, world: World, loops: readonly Loop[], life: O
 	return ended.filter(({ status }) => status === "fulfilled").length;
 }
 
-test("random loops over lives with other tools, instructions and models pay each round once", {
-	timeout: 120_000,
-}, async () => {
+test("random loops over lives with other tools, instructions and models pay each round once", async () => {
 	let recalled = 0;
 	await fc.assert(
 		fc.asyncProperty(

@@ -66,7 +66,7 @@ test("cut after any record, the log leads to the same answer, once, and no recor
 		expect(paid.filter((line) => recorded.has((JSON.parse(line) as { request: string }).request))).toEqual([]);
 		await removeState(state);
 	}
-}, 120_000);
+});
 
 test("a turn that is cut after any record of it, its last ones too, is answered once and pays for that once", async () => {
 	await using own = await makeProject();

@@ -87,7 +87,7 @@ const messagesIn = (runtime: Runtime): readonly string[] =>
 		.items.toArray()
 		.flatMap((item) => (item.type === "message" ? [item.text] : []));
 
-describe("a plan", { timeout: 120_000 }, () => {
+describe("a plan", () => {
 	/** A plan whose first step waits for ever. */
 	async function heldPlan() {
 		const model = scripted(async (request) => {
@@ -220,7 +220,7 @@ describe("a plan", { timeout: 120_000 }, () => {
 	});
 });
 
-describe("a skill run", { timeout: 120_000 }, () => {
+describe("a skill run", () => {
 	const effects: string[] = [];
 	/** Two effects, of which the second waits until `held` resolves. */
 	const skillOf = (held: Promise<void>) =>
@@ -331,7 +331,7 @@ describe("a skill run", { timeout: 120_000 }, () => {
 	});
 });
 
-test("a script run that is over is told so when that is durable", { timeout: 120_000 }, async () => {
+test("a script run that is over is told so when that is durable", async () => {
 	const { runtime, told } = await listening({ model: echo() });
 	const { run } = await runToEnd(runtime, five());
 	await runtime.close();

@@ -29,7 +29,7 @@ const paths = ["a.txt", "b.txt", "src/c.txt", "src/d.txt", "README.md"];
 /** What the histories have come to, together: a model that meets nothing proves nothing. */
 const met = { compared: 0, behindTheCut: 0, byOthers: 0, inDoubt: 0, failed: 0, gone: 0, moved: 0, absent: 0 };
 
-test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", { timeout: 120_000 }, async (seed) => {
+test.each(Array.from({ length: RUNS }, (_, i) => SEED + i))("history %i", async (seed) => {
 	await using project = await makeProject();
 	const history = new History(seed, project);
 	await history.open();

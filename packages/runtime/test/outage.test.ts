@@ -256,7 +256,7 @@ describe("killed after any record, with refusals and without", () => {
 				expect(refused, where).toBeLessThanOrEqual(times);
 			}
 		}
-	}, 120_000);
+	});
 });
 
 describe("a turn whose model is away", () => {

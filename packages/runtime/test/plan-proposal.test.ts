@@ -33,9 +33,7 @@ const repliesIn = (runtime: Runtime): readonly string[] =>
 		.items.toArray()
 		.flatMap((item) => (item.type === "reply" ? [item.text] : []));
 
-test("one that stays invalid is asked for once more, and then the turn says so, once, wherever the process dies", {
-	timeout: 120_000,
-}, async () => {
+test("one that stays invalid is asked for once more, and then the turn says so, once, wherever the process dies", async () => {
 	const model = stubborn({ goal: "x", steps: [] });
 	const { runtime, events } = await open(project, { model });
 	const turn = await runtime.prompt("plan!");

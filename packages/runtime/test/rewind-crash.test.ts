@@ -86,41 +86,37 @@ const moves: readonly { readonly name: string; readonly kind?: string; run(runti
 	{ name: "redo", run: (runtime) => runtime.redo("test") },
 ];
 
-test.each(moves)(
-	"$name, cut after any record of it, and of its finish",
-	{ timeout: 120_000 },
-	async ({ run, kind }) => {
-		const before = await visit(project.state, async (runtime) => pictureOf(runtime));
-		const whole = await copy("whole");
-		const after = await visit(whole, async (runtime) => {
-			const moved = await run(runtime);
-			if (kind) expect(moved).toMatchObject({ kind });
-			return pictureOf(runtime);
-		});
-		expect(after.state).not.toEqual(before.state);
+test.each(moves)("$name, cut after any record of it, and of its finish", async ({ run, kind }) => {
+	const before = await visit(project.state, async (runtime) => pictureOf(runtime));
+	const whole = await copy("whole");
+	const after = await visit(whole, async (runtime) => {
+		const moved = await run(runtime);
+		if (kind) expect(moved).toMatchObject({ kind });
+		return pictureOf(runtime);
+	});
+	expect(after.state).not.toEqual(before.state);
 
-		const lines = await linesOf(whole);
-		const begun = (await linesOf(project.state)).length;
-		let points = 0;
-		for (const kept of pointsOf(begun, lines.length, 6)) {
-			const hasReset = lines.slice(begun, kept).some((line) => kindOf(line) === reset.kind);
-			const once = await cut(whole, kept);
-			await expectSame(once, hasReset ? after : before);
+	const lines = await linesOf(whole);
+	const begun = (await linesOf(project.state)).length;
+	let points = 0;
+	for (const kept of pointsOf(begun, lines.length, 6)) {
+		const hasReset = lines.slice(begun, kept).some((line) => kindOf(line) === reset.kind);
+		const once = await cut(whole, kept);
+		await expectSame(once, hasReset ? after : before);
+		points++;
+		// The process that finishes it dies too.
+		const finished = await linesOf(once);
+		for (const again of hasReset ? pointsOf(kept + 1, finished.length - 1, 4) : []) {
+			const twice = await cut(once, again);
+			await expectSame(twice, after);
+			await removeState(twice);
 			points++;
-			// The process that finishes it dies too.
-			const finished = await linesOf(once);
-			for (const again of hasReset ? pointsOf(kept + 1, finished.length - 1, 4) : []) {
-				const twice = await cut(once, again);
-				await expectSame(twice, after);
-				await removeState(twice);
-				points++;
-			}
-			await removeState(once);
 		}
-		expect(points).toBeGreaterThan(sample(0, 5));
-		await removeState(whole);
-	},
-);
+		await removeState(once);
+	}
+	expect(points).toBeGreaterThan(sample(0, 5));
+	await removeState(whole);
+});
 
 test("the rewind of these tests closes a turn, pauses a plan, and knows what the effect came to", async () => {
 	const state = await copy("contents");

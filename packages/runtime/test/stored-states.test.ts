@@ -271,9 +271,7 @@ test("of a state that is not known no snapshot is read: it would say what whoeve
 	expect(await hashOf(true)).toBe(honest);
 });
 
-test("the index of a log that was taken over is not the one that its giver left, or puts there later", {
-	timeout: 120_000,
-}, async () => {
+test("the index of a log that was taken over is not the one that its giver left, or puts there later", async () => {
 	// So long that a part of the index is due at the next checkpoint.
 	const noise = defineRecord("noise", z.object({}));
 	await using wal = await openWal(layoutOf(project.state).wal, { records: [noise] });

@@ -375,9 +375,7 @@ const old = { edited: "old", gone: "gone", "folder/only": "only", name: "a file"
 const next = { edited: "new", "made/deep": "made", "name/inner": "in a folder", same: "same" };
 const found = { ...old, edited: "by hand", foreign: "not mine" };
 
-test("killed before any change that a restore makes, it is finished by the next one, and no edit is lost", {
-	timeout: 120_000,
-}, async () => {
+test("killed before any change that a restore makes, it is finished by the next one, and no edit is lost", async () => {
 	const told = await killedAtEach("restore", found, [old, next], async (directory, calls) => {
 		const half = await listing(directory);
 		for (const path of ["same", "foreign"] as const) expect(half[path]).toBe(found[path]);
@@ -413,9 +411,7 @@ test("what a restore removed, wrote and renamed is synced after it, also where a
 	]);
 });
 
-test("killed anywhere in a write, the file is the old or the new one, and never new before its record", {
-	timeout: 120_000,
-}, async () => {
+test("killed anywhere in a write, the file is the old or the new one, and never new before its record", async () => {
 	const [one, two] = [{ a: "1" }, { a: "2" }];
 	const told = await killedAtEach("write", one, [one, two], async (directory, calls) => {
 		const isRecorded = calls.includes("durable log");

@@ -94,59 +94,47 @@ async function check(disk: MemoryDisk, { run }: Deed, base: Seq): Promise<void> 
 	expect((await sources(disk, 299).restore()).hash()).toBe(expected);
 }
 
-test.each(deeds)(
-	"$of, and a power cut anywhere in it",
-	async (deed) => {
+test.each(deeds)("$of, and a power cut anywhere in it", async (deed) => {
+	const disk = await diskBefore(deed, CrashDisk);
+	await deed.run(disk);
+	const random = seeded(SEED);
+	let states = 0;
+	for (const cut of pointsOf(0, disk.cuts, 3)) {
+		for (const state of disk.states(cut, { limit: STATES, random })) {
+			await check(state, deed, deed.base[cut === disk.cuts ? 1 : 0]);
+			states++;
+		}
+	}
+	expect(states).toBeGreaterThan(sample(2, disk.cuts));
+});
+
+test.each(deeds)("$of, and a kill anywhere in it", async (deed) => {
+	for (const n of pointsOf(1, Number.POSITIVE_INFINITY, 3)) {
+		const disk = await diskBefore(deed, MortalDisk);
+		disk.dieAt(n);
+		await deed.run(disk).catch(() => {});
+		if (!disk.dead) {
+			expect(n).toBeGreaterThan(5);
+			return;
+		}
+		disk.live();
+		await check(disk, deed, deed.base[0]);
+	}
+});
+
+test.each(deeds)("$of, and any sync of it that fails: an error, and what was there is as it was", async (deed) => {
+	for (const n of pointsOf(1, Number.POSITIVE_INFINITY, 3)) {
 		const disk = await diskBefore(deed, CrashDisk);
-		await deed.run(disk);
-		const random = seeded(SEED);
-		let states = 0;
-		for (const cut of pointsOf(0, disk.cuts, 3)) {
-			for (const state of disk.states(cut, { limit: STATES, random })) {
-				await check(state, deed, deed.base[cut === disk.cuts ? 1 : 0]);
-				states++;
-			}
+		disk.failSync(n);
+		const error = await deed.run(disk).then(
+			() => undefined,
+			({ code }: { code?: string }) => code,
+		);
+		if (!disk.failed) {
+			expect(n).toBeGreaterThan(2);
+			return;
 		}
-		expect(states).toBeGreaterThan(sample(2, disk.cuts));
-	},
-	120_000,
-);
-
-test.each(deeds)(
-	"$of, and a kill anywhere in it",
-	async (deed) => {
-		for (const n of pointsOf(1, Number.POSITIVE_INFINITY, 3)) {
-			const disk = await diskBefore(deed, MortalDisk);
-			disk.dieAt(n);
-			await deed.run(disk).catch(() => {});
-			if (!disk.dead) {
-				expect(n).toBeGreaterThan(5);
-				return;
-			}
-			disk.live();
-			await check(disk, deed, deed.base[0]);
-		}
-	},
-	120_000,
-);
-
-test.each(deeds)(
-	"$of, and any sync of it that fails: an error, and what was there is as it was",
-	async (deed) => {
-		for (const n of pointsOf(1, Number.POSITIVE_INFINITY, 3)) {
-			const disk = await diskBefore(deed, CrashDisk);
-			disk.failSync(n);
-			const error = await deed.run(disk).then(
-				() => undefined,
-				({ code }: { code?: string }) => code,
-			);
-			if (!disk.failed) {
-				expect(n).toBeGreaterThan(2);
-				return;
-			}
-			expect(["SNAPSHOT_NOT_STORED", "EIO"]).toContain(error);
-			await check(disk, deed, deed.base[0]);
-		}
-	},
-	120_000,
-);
+		expect(["SNAPSHOT_NOT_STORED", "EIO"]).toContain(error);
+		await check(disk, deed, deed.base[0]);
+	}
+});

@@ -85,7 +85,7 @@ interface HouseParts {
 }
 const partsOf = new WeakMap<Timeline, HouseParts>();
 
-test.each(moves)("$name, killed at any point, and its finish too", { timeout: 120_000 }, async ({ run, kind }) => {
+test.each(moves)("$name, killed at any point, and its finish too", async ({ run, kind }) => {
 	const expected = await pictures(run, kind);
 	const met = { move: 0, finish: 0 };
 	for (const n of pointsOf(1, Number.POSITIVE_INFINITY, 5)) {
@@ -113,7 +113,7 @@ test.each(moves)("$name, killed at any point, and its finish too", { timeout: 12
 	expect(met.finish).toBeGreaterThan(sample(0, met.move));
 });
 
-test.each(some(moves, 3))("$name, and a power cut at any point", { timeout: 120_000 }, async ({ run, kind }) => {
+test.each(some(moves, 3))("$name, and a power cut at any point", async ({ run, kind }) => {
 	const expected = await pictures(run, kind);
 	const disk = new CrashDisk(...image);
 	await run((await enter(disk)).timeline);

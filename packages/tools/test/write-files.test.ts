@@ -339,7 +339,7 @@ test("after a crash at any moment of any call, whatever others did, the file tel
 		).toEqual([]);
 	}
 	expect([...verdicts.keys()].sort()).toEqual(["done", "not_done", "unknown"]);
-}, 120_000);
+});
 
 test("a process that counts in a file, and is killed again and again, counts each once", async () => {
 	const work = join(import.meta.dirname, "counting.ts");

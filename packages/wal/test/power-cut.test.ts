@@ -95,7 +95,7 @@ test(`after a power cut at any operation, everything acknowledged is there (${ST
 	}
 	console.log(`${disk.cuts} cuts, ${states} states`);
 	expect([...disk.files.keys()].filter((path) => /wal-\d+\.jsonl$/.test(path)).length).toBeGreaterThan(1);
-}, 120_000);
+});
 
 /** What the newest segment says. */
 const adoptedOn = (disk: MemoryDisk): unknown => {
@@ -108,34 +108,30 @@ const adoptedOn = (disk: MemoryDisk): unknown => {
 test.each([
 	["with records in its newest segment", 3],
 	["whose newest segment is empty", 0],
-])(
-	"a log %s that is taken over loses nothing, wherever that is cut, and says so from then on",
-	async (_, appends) => {
-		const [mine, other] = ["a".repeat(32), "b".repeat(32)];
-		const first = new CrashDisk();
-		const wal = await openOn(first);
-		for (let i = 0; i < appends; i++) await wal.append(said({ text: `${i}` }), {}).durable;
-		await wal.close();
-		const before = await recordsOn(settled(first));
-		// In a newest segment that is empty nothing was written since a seal.
-		if (appends === 0) await (await openOn(first, other)).close();
-		const disk = settled(first);
-		const taken = await openOn(disk, mine);
-		const known = disk.cuts;
-		for (let i = 0; i < 40; i++) await taken.append(said({ text: "more ".repeat(100) }), {}).durable;
-		await taken.close();
-		expect([...disk.files.keys()].filter((path) => /wal-\d+\.jsonl$/.test(path)).length).toBeGreaterThan(2);
-		const random = seeded(SEED);
-		for (const cut of pointsOf(0, disk.cuts, EVERY)) {
-			for (const state of disk.states(cut, { limit: 4, random })) {
-				const records = await recordsOn(state);
-				check(records, before.slice(0, -1));
-				if (cut >= known) expect(adoptedOn(state)).toBe(mine);
-			}
+])("a log %s that is taken over loses nothing, wherever that is cut, and says so from then on", async (_, appends) => {
+	const [mine, other] = ["a".repeat(32), "b".repeat(32)];
+	const first = new CrashDisk();
+	const wal = await openOn(first);
+	for (let i = 0; i < appends; i++) await wal.append(said({ text: `${i}` }), {}).durable;
+	await wal.close();
+	const before = await recordsOn(settled(first));
+	// In a newest segment that is empty nothing was written since a seal.
+	if (appends === 0) await (await openOn(first, other)).close();
+	const disk = settled(first);
+	const taken = await openOn(disk, mine);
+	const known = disk.cuts;
+	for (let i = 0; i < 40; i++) await taken.append(said({ text: "more ".repeat(100) }), {}).durable;
+	await taken.close();
+	expect([...disk.files.keys()].filter((path) => /wal-\d+\.jsonl$/.test(path)).length).toBeGreaterThan(2);
+	const random = seeded(SEED);
+	for (const cut of pointsOf(0, disk.cuts, EVERY)) {
+		for (const state of disk.states(cut, { limit: 4, random })) {
+			const records = await recordsOn(state);
+			check(records, before.slice(0, -1));
+			if (cut >= known) expect(adoptedOn(state)).toBe(mine);
 		}
-	},
-	120_000,
-);
+	}
+});
 
 /** What the base says, and the newest segment, of whose the log is; undefined where there is no base. */
 const baseOn = (disk: MemoryDisk): unknown[] =>
@@ -189,7 +185,6 @@ test.each([
 		await last.truncate({ before: 90 });
 		expect([last.first > 60, ...baseOn(disk)]).toEqual([true, mine]);
 	},
-	120_000,
 );
 
 test(`a recovery that is cut itself comes to the same (seed ${SEED})`, async () => {
@@ -212,7 +207,7 @@ test(`a recovery that is cut itself comes to the same (seed ${SEED})`, async () 
 	}
 	console.log(`${states} states of cut recoveries`);
 	expect(states).toBeGreaterThan(sample(50, 1000));
-}, 120_000);
+});
 
 test(`behind a kill anywhere in the making of a log, what the next process acknowledges survives a power cut (seed ${SEED})`, async () => {
 	const random = seeded(SEED);
@@ -236,7 +231,7 @@ test(`behind a kill anywhere in the making of a log, what the next process ackno
 		}
 		await wal.close();
 	}
-}, 120_000);
+});
 
 /** A disk as something left it, and what had been acknowledged by then. */
 interface Left {
@@ -318,7 +313,7 @@ test.each([
 	["a kill at any change", afterKills],
 	["any failed sync", afterFailedSyncs],
 	["a kill and a failed sync of the recovery", afterFailedRecoveries],
-])(`what is shown after %s survives the next power cut (seed ${SEED})`, (_, lefts) => checkShown(lefts()), 120_000);
+])(`what is shown after %s survives the next power cut (seed ${SEED})`, (_, lefts) => checkShown(lefts()));
 
 describe("the disk that is cut", () => {
 	/** What may stand in the one file on it, a letter a byte. */
@@ -434,7 +429,7 @@ test(`a truncation that was killed anywhere, and a power cut anywhere in the ope
 			}
 		}
 	}
-}, 120_000);
+});
 
 test("any sync of a truncation that fails: what the log still has can be read, in this process and in the next", async () => {
 	for (let n = 1; ; n++) {

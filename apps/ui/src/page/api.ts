@@ -87,9 +87,10 @@ async function call<T>(path: string, asked: Asked): Promise<T> {
 }
 
 function kept<T>(copy: ReadonlyMap<string, unknown>, path: string, body: object | undefined): T {
-	const found = copy.get(nameOf(path, body as Ask | undefined));
+	const asked = nameOf(path, body as Ask | undefined);
+	const found = copy.get(asked);
 	if (found !== undefined) return found as T;
-	throw new Refusal(404, "COPY", "This is a copy, and has no answer to that. Open the state itself with: reyn ui");
+	throw new Refusal(404, "COPY", `This is a copy, and has no answer to ${asked}. Open the state itself with: reyn ui`);
 }
 
 async function send(path: string, { body, signal }: Asked): Promise<Response> {

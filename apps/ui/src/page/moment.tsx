@@ -55,14 +55,14 @@ export const moment = computed((): Entry | undefined => {
 });
 
 /** What `which` shows of the selected moment, while it is that which is shown. */
-const view = <T,>(which: Tab, ask: (seq: number) => asks.Ask, isOfNow: boolean) =>
-	reading<T>(() => {
+const view = <T,>(which: Tab, ask: (seq: number) => asks.Ask | undefined, isOfNow: boolean) =>
+	reading<T | undefined>(() => {
 		const seq = selected.value;
 		if (tab.value !== which || seq === undefined) return undefined;
 		// Changes are against now: another now, other changes.
 		if (isOfNow) tip.value;
-		const { verb, given } = ask(seq);
-		return { key: String(seq), read: (signal) => read<T>(verb, given, signal) };
+		const asked = ask(seq);
+		return { key: String(seq), read: async (signal) => asked && read<T>(asked.verb, asked.given, signal) };
 	});
 
 const conversation = view<Transcript>(
@@ -72,7 +72,7 @@ const conversation = view<Transcript>(
 );
 const changes = view<Diff>("changes", (seq) => asks.changes(seq, session.value, compared.value), true);
 const state = view<object>("state", (seq) => asks.state(seq, session.value), true);
-const record = view<object>("record", (seq) => asks.record(seq, session.value), false);
+const record = view<object>("record", (seq) => (seq === 0 ? undefined : asks.record(seq, session.value)), false);
 const log = reading<Records>(() => {
 	const seq = selected.value;
 	if (tab.value !== "log" || seq === undefined) return undefined;
@@ -177,6 +177,7 @@ function isBusy(): boolean {
 function View() {
 	const { value, error, key } = shown();
 	if (error !== undefined) return <p class="refused">{error}</p>;
+	if (tab.value === "record" && key === "0") return <p class="quiet">There is no record before the first.</p>;
 	if (value === undefined) return <p class="quiet waiting">reading …</p>;
 	switch (tab.value) {
 		case "conversation":
