@@ -21,6 +21,7 @@ const benches: Readonly<Record<string, Bench>> = {
 		{ records: 1_000_000, sessions: 1000, rounds: 7 },
 		async () => (await import("./checkout.ts")).benchCheckout,
 	),
+	install: bench("install", { rounds: 11 }, async () => (await import("./install.ts")).benchInstall),
 	open: bench(
 		"open",
 		{ records: [30_000, 1_000_000], sessions: 1000, rounds: 7 },

@@ -66,6 +66,18 @@ test.runIf(process.env.REYN_BUILT === "1")(
 );
 
 test.runIf(process.env.REYN_BUILT === "1")(
+	"`pnpm bench install --json` prints one document with what the command line weighs alone and beside each provider",
+	async () => {
+		const report = JSON.parse(await bench("install", "--rounds", "1", "--json"));
+		expect(report).toMatchObject({ bench: "install", rounds: 1, tarballMiB: expect.any(Number) });
+		const providers = ["anthropic", "google", "openai", "openai-compatible"];
+		expect(namesOf(report.rows)).toEqual(["alone", ...providers.map((name) => `with @ai-sdk/${name}`)]);
+		const [alone, ...beside] = report.rows.map(({ packages }: { packages: number }) => packages);
+		expect(Math.min(...beside)).toBeGreaterThan(alone);
+	},
+);
+
+test.runIf(process.env.REYN_BUILT === "1")(
 	"`pnpm bench start --json` prints one document with a row for each command and a verdict for each goal",
 	async () => {
 		const report = JSON.parse(await bench("start", "--rounds", "1", "--json"));

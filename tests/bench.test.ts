@@ -14,6 +14,7 @@ test("`pnpm bench --help` names the benches, and an unknown one is refused with 
 	const help = await bench("--help");
 	expect(help).toContain("pnpm bench append");
 	expect(help).toContain("pnpm bench checkout");
+	expect(help).toContain("pnpm bench install");
 	expect(help).toContain("pnpm bench open");
 	expect(help).toContain("pnpm bench page");
 	expect(help).toContain("pnpm bench recovery");
