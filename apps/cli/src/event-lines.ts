@@ -96,7 +96,7 @@ function eventLine(event: OneLineEvent): string | undefined {
 			if (event.outcome === "completed") return undefined;
 			return event.outcome === "interrupted"
 				? `the turn was interrupted: ${oneLine(event.reason ?? "", 100)}`
-				: `no answer yet: ${oneLine(event.reason ?? "", 100)}. What is done is kept, and is neither paid nor made again`;
+				: `no answer yet: ${oneLine(event.reason ?? "", 160)}. What is done is kept, and is neither paid nor made again`;
 		case "answered":
 			return `#${event.question} is answered by ${oneLine(event.by, 40)}: ${oneLine(event.text, 100)}`;
 		case "model_retry": {
