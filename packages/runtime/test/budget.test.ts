@@ -421,6 +421,7 @@ test("what a plan has spent is all that it ever did, on lines that were left too
 
 test.each([
 	["budget.session.tokens", { budget: { session: { tokens: 0 } } }],
+	["budget.day.tokens", { budget: { day: { tokens: 1e13 } } }],
 	["budget.day.usd", { budget: { day: { usd: 0.000_000_1 } } }],
 	["budget", { budget: { week: { tokens: 1 } } as never }],
 	["prices.one.input", { prices: { one: { input: -1, output: 1 } } }],
