@@ -213,7 +213,9 @@ test("what was said before tools were called is not said again by who goes on", 
 });
 
 test("a command that outlives a killed process is joined by the next one, and was begun once", async () => {
-	const args = JSON.stringify({ command: "echo begun >> begun; sleep 3; echo it is done; env" });
+	const args = JSON.stringify({
+		command: "echo begun >> begun; sleep 3; echo it is done; env # ghp_a8B3c9D1e7F2g6H4i5J0k9L8m7N6o5P4q3R2",
+	});
 	wire.replies.push({ calls: [{ id: "call_1", name: "shell", args }] }, { text: "It ran." });
 	const working = start("run", "--mode", "all", "-p", "Run it.");
 	const begun = (): Promise<string> => readFile(join(cwd, "begun"), "utf8").catch(() => "");
@@ -225,6 +227,12 @@ test("a command that outlives a killed process is joined by the next one, and wa
 	const told = JSON.stringify(wire.asked[1]);
 	expect(told).toMatch(/it ended with 0 after [3-9]\.\d s:\\nit is done/);
 	expect(told).not.toMatch(/OPENAI_API_KEY|canary/);
+	// The trail says which command it was, without what is secret.
+	const { lines } = await json("events", "--kind", "tool");
+	expect(lines.map(({ what, subject }: { what: string; subject?: string }) => [what, subject])).toContainEqual([
+		"started",
+		expect.stringMatching(/^echo begun >> begun; sleep 3; echo it is done; env # (?!.*8B3c9D1)/),
+	]);
 	await rm(join(cwd, "begun"));
 });
 
