@@ -193,6 +193,37 @@ test("an answer from beside a process that works returns once more is asked ther
 	expect(await run("answer", String(second.seq), "once")).toMatchObject({ code: 0 });
 });
 
+test("a model begins in an empty directory; --mode counts before the command too, and is not that of a rewind", async () => {
+	const empty = join(root, "empty");
+	await mkdir(empty);
+	const args = JSON.stringify({ path: "first.md", text: "one\n" });
+	wire.replies.push({ calls: [{ id: "call_1", name: "write", args }] }, { text: "It is there." });
+	const made = await run("--cwd", empty, "--mode", "edits", "run", "-p", "Make one.");
+	expect([made.code, made.stdout, await readFile(join(empty, "first.md"), "utf8")]).toEqual([
+		0,
+		"It is there.\n",
+		"one\n",
+	]);
+	expect((await run("--mode=edits", "rewind", "@")).stderr).toContain("Allowed choices are both, conversation_only");
+});
+
+test("a permission is not given in a mode that denies what it is for: the question stays", async () => {
+	await begun();
+	changes("day", "night");
+	const page = await pageOf(start("ui"));
+	await page.ask("/api/begin", { verb: "ask", given: { text: "Mend it." } });
+	await expect.poll(() => json("questions"), { timeout: 60_000 }).toHaveLength(1);
+	await page.process.kill();
+	const [{ seq }] = await json("questions");
+	expect(await run("answer", String(seq), "once", "--mode", "read-only")).toMatchObject({
+		code: 2,
+		stderr: expect.stringContaining(`#${seq} asks for what the mode read-only denies; nothing was answered`),
+	});
+	expect(await json("questions")).toHaveLength(1);
+	expect(await run("answer", String(seq), "no: leave it", "--mode", "read-only")).toMatchObject({ code: 0 });
+	expect(await foxes()).toContain("by day");
+});
+
 test("what was said before tools were called is not said again by who goes on", async () => {
 	const call = (id: string, path: string) => ({ id, name: "write", args: JSON.stringify({ path, text: "x\n" }) });
 	wire.replies.push(

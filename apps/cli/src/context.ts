@@ -28,7 +28,7 @@ import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
 import { type Instructions, instructionsText, readInstructions } from "./instructions.ts";
-import { assertModel, chosenModel, freeModels, isModel, modelName, unchosen } from "./models.ts";
+import { assertModel, chosenModel, freeModels, isModel, modelName, OFFLINE, unchosen } from "./models.ts";
 import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
@@ -208,7 +208,8 @@ async function serve(runtime: Runtime, state: string, options: ServeOptions): Pr
 
 /** There is something to ask about, and the state is this user's own. @throws CliError `CLI_USAGE`, `CLI_REFUSED` */
 export async function assertReady(globals: Globals): Promise<void> {
-	await assertUsable(globals.cwd);
+	// A model that writes begins with nothing.
+	await assertUsable(globals.cwd, { mayBeBare: (await modelOf(globals)) !== OFFLINE });
 	await assertOurs(globals);
 }
 
@@ -288,7 +289,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 }
 
 /** @throws CliError `CLI_USAGE` */
-export async function assertUsable(cwd: string): Promise<void> {
+export async function assertUsable(cwd: string, { mayBeBare = false } = {}): Promise<void> {
 	const path = resolve(cwd);
 	let names: string[];
 	try {
@@ -302,8 +303,11 @@ export async function assertUsable(cwd: string): Promise<void> {
 			`cannot read ${path} (${codeOf(error)}); --cwd takes a directory that this user may read`,
 		);
 	}
-	if (isBare(names))
-		throw new CliError("CLI_USAGE", `${path} has no files; --cwd takes a directory with something to ask about`);
+	if (isBare(names) && !mayBeBare)
+		throw new CliError(
+			"CLI_USAGE",
+			`${path} has no files, and the offline model makes none; --cwd takes a directory with something to ask about, --model a model that writes`,
+		);
 }
 
 /** Has a directory nothing to ask about? */

@@ -60,7 +60,8 @@ const providers: Readonly<Record<string, Provider>> = {
 	},
 };
 
-const OFFLINE = "offline";
+/** The name of the model without a key. */
+export const OFFLINE = "offline";
 
 /** It computes here, and nobody is paid for it. */
 export const freeModels: Prices = { [OFFLINE]: { input: 0, output: 0 } };

@@ -39,9 +39,16 @@ export const answer = workVerb({
 	isAlone: true,
 	begun: z.object({ question: seq, from: workFrom, run: z.string().exactOptional() }),
 	at: "as recovered",
-	async check(runtime, { question }) {
+	async check(runtime, { question, answer }) {
 		const open = runtime.questions();
 		const found = open.find((each) => each.seq === question);
+		const isPermit = found?.choices?.includes("once") && !answer.startsWith("no");
+		if (isPermit && (await runtime.permissions()).mode === "read-only")
+			throw new OperatorError(
+				"OPERATOR_ARGS",
+				`#${question} asks for what the mode read-only denies; nothing was answered. Answer in another mode, or say no`,
+				{ question },
+			);
 		if (found?.from.kind === "script") await runtime.scripts.check(found.from.id);
 		if (found) return;
 		const known = open.map((each) => `#${each.seq}`).join(", ") || "none";
