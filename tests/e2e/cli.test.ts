@@ -109,7 +109,10 @@ describe("bad input ends with one clear line and a code of its own, and changes 
 		const cwd = join(root, "empty");
 		await mkdir(join(cwd, ".git"), { recursive: true });
 		const ended = await run({ ...here, cwd, state: join(cwd, ".reyn") }, ["run", "-p", "hi"]);
-		expect(ended).toMatchObject({ code: 2, stderr: expect.stringMatching(/has no files/) });
+		expect(ended).toMatchObject({
+			code: 2,
+			stderr: expect.stringMatching(/has no files, and the offline model makes none; .*--model/),
+		});
 		expect(await readdir(cwd)).toEqual([".git"]);
 	});
 

@@ -140,8 +140,113 @@ test("a question is answered on the page that asks it, and work that waits holds
 	expect(await foxes()).toContain("by day");
 });
 
+const count = (text: string, part: string): number => text.split(part).length - 1;
+
+test("a budget that is reached off a terminal leaves the turn open, and each answer leads to the next question, said once", async () => {
+	await writeFile(join(cwd, "reyn.yaml"), "budget:\n  turn_tokens: 50\n");
+	changes("day", "night");
+	const stopped = await run("run", "-p", "Mend it.");
+	expect(stopped).toMatchObject({ code: 4, stdout: "" });
+	const [limit] = await json("questions");
+	expect(limit.question).toMatch(/^turn \d+ has spent 55 of 50 tokens\. Go on for another 50 tokens\?$/);
+	const how = `answer ${limit.seq} yes|no|"no: …"`;
+	expect([count(stopped.stderr, limit.question), count(stopped.stderr, how)]).toEqual([1, 1]);
+	expect(await run("resume")).toMatchObject({ code: 4 });
+	expect(wire.asked).toHaveLength(1);
+
+	// Once it may be spent it goes on, and asks for what it is to do next.
+	wire.replies.unshift({
+		calls: [{ id: "call_2", name: "edit", args: JSON.stringify({ path: "foxes.md", old: "fox", new: "vixen" }) }],
+	});
+	const next = await run("answer", String(limit.seq), "yes");
+	expect(next).toMatchObject({ code: 4, stdout: "" });
+	const [edit] = await json("questions");
+	expect(edit.question).toBe("write foxes.md?");
+	expect(count(next.stderr, "write foxes.md?")).toBe(1);
+	expect(next.stderr).toContain("replayed free: 1 model call, 55 tokens (50 %)   paid now: 1 model call, 55 tokens");
+	await writeFile(join(cwd, "reyn.yaml"), "budget:\n  turn_tokens: 500\n");
+	expect(await run("answer", String(edit.seq), "once")).toMatchObject({ code: 0, stdout: "I tried.\n" });
+	expect(await foxes()).toContain("vixen");
+
+	// What was answered is said, and what is no question.
+	expect((await run("answer", String(edit.seq), "no")).stderr).toMatch(
+		new RegExp(`#${edit.seq} is answered already: once, at #\\d+; open are none`),
+	);
+	expect((await run("answer", "1", "no")).stderr).toContain("nobody asks #1 now; open are none");
+});
+
+test("an answer from beside a process that works returns once more is asked there, and says what", async () => {
+	await begun();
+	changes("day", "night");
+	const page = await pageOf(start("ui"));
+	await page.ask("/api/begin", { verb: "ask", given: { text: "Mend it." } });
+	await expect.poll(() => json("questions"), { timeout: 60_000 }).toHaveLength(1);
+	const [first] = await json("questions");
+	wire.replies.unshift({
+		calls: [{ id: "call_2", name: "edit", args: JSON.stringify({ path: "foxes.md", old: "fox", new: "vixen" }) }],
+	});
+	const asked = await run("answer", String(first.seq), "once");
+	expect(asked).toMatchObject({ code: 4 });
+	const [second] = await json("questions");
+	expect(asked.stderr).toContain(`answer ${second.seq} once|session|always|no|"no: …"`);
+	expect(asked.stderr).toMatch(/it waits for that in process \d+/);
+	expect(await run("answer", String(second.seq), "once")).toMatchObject({ code: 0 });
+});
+
+test("a model begins in an empty directory; --mode counts before the command too, and is not that of a rewind", async () => {
+	const empty = join(root, "empty");
+	await mkdir(empty);
+	const args = JSON.stringify({ path: "first.md", text: "one\n" });
+	wire.replies.push({ calls: [{ id: "call_1", name: "write", args }] }, { text: "It is there." });
+	const made = await run("--cwd", empty, "--mode", "edits", "run", "-p", "Make one.");
+	expect([made.code, made.stdout, await readFile(join(empty, "first.md"), "utf8")]).toEqual([
+		0,
+		"It is there.\n",
+		"one\n",
+	]);
+	expect((await run("--mode=edits", "rewind", "@")).stderr).toContain("Allowed choices are both, conversation_only");
+});
+
+test("a permission is not given in a mode that denies what it is for: the question stays", async () => {
+	await begun();
+	changes("day", "night");
+	const page = await pageOf(start("ui"));
+	await page.ask("/api/begin", { verb: "ask", given: { text: "Mend it." } });
+	await expect.poll(() => json("questions"), { timeout: 60_000 }).toHaveLength(1);
+	await page.process.kill();
+	const [{ seq }] = await json("questions");
+	expect(await run("answer", String(seq), "once", "--mode", "read-only")).toMatchObject({
+		code: 2,
+		stderr: expect.stringContaining(`#${seq} asks for what the mode read-only denies; nothing was answered`),
+	});
+	expect(await json("questions")).toHaveLength(1);
+	expect(await run("answer", String(seq), "no: leave it", "--mode", "read-only")).toMatchObject({ code: 0 });
+	expect(await foxes()).toContain("by day");
+});
+
+test("what was said before tools were called is not said again by who goes on", async () => {
+	const call = (id: string, path: string) => ({ id, name: "write", args: JSON.stringify({ path, text: "x\n" }) });
+	wire.replies.push(
+		...["a.md", "b.md"].map((path) => ({ text: `I write ${path}.`, calls: [call(`call_${path}`, path)] })),
+		{ text: "Both are there." },
+	);
+	await writeFile(join(cwd, "reyn.yaml"), "limits:\n  turn_rounds: 1\n");
+	const said: string[] = [];
+	let ended = await run("run", "--mode", "edits", "-p", "Write two.");
+	while (ended.code === 4) {
+		said.push(ended.stdout);
+		const [{ seq }] = await json("questions");
+		ended = await run("answer", String(seq), "yes", "--mode", "edits");
+	}
+	expect([...said, ended.stdout]).toEqual(["I write a.md.\n", "I write b.md.\n", "Both are there.\n"]);
+	expect(ended.code).toBe(0);
+	for (const path of ["a.md", "b.md"]) await rm(join(cwd, path));
+});
+
 test("a command that outlives a killed process is joined by the next one, and was begun once", async () => {
-	const args = JSON.stringify({ command: "echo begun >> begun; sleep 3; echo it is done; env" });
+	const args = JSON.stringify({
+		command: "echo begun >> begun; sleep 3; echo it is done; env # ghp_a8B3c9D1e7F2g6H4i5J0k9L8m7N6o5P4q3R2",
+	});
 	wire.replies.push({ calls: [{ id: "call_1", name: "shell", args }] }, { text: "It ran." });
 	const working = start("run", "--mode", "all", "-p", "Run it.");
 	const begun = (): Promise<string> => readFile(join(cwd, "begun"), "utf8").catch(() => "");
@@ -153,6 +258,12 @@ test("a command that outlives a killed process is joined by the next one, and wa
 	const told = JSON.stringify(wire.asked[1]);
 	expect(told).toMatch(/it ended with 0 after [3-9]\.\d s:\\nit is done/);
 	expect(told).not.toMatch(/OPENAI_API_KEY|canary/);
+	// The trail says which command it was, without what is secret.
+	const { lines } = await json("events", "--kind", "tool");
+	expect(lines.map(({ what, subject }: { what: string; subject?: string }) => [what, subject])).toContainEqual([
+		"started",
+		expect.stringMatching(/^echo begun >> begun; sleep 3; echo it is done; env # (?!.*8B3c9D1)/),
+	]);
 	await rm(join(cwd, "begun"));
 });
 

@@ -28,7 +28,7 @@ import { digestSkill } from "./digest-skill.ts";
 import { printSpace } from "./event-lines.ts";
 import { CliError } from "./exit-code.ts";
 import { type Instructions, instructionsText, readInstructions } from "./instructions.ts";
-import { assertModel, chosenModel, freeModels, isModel, modelName, unusedKey } from "./models.ts";
+import { assertModel, chosenModel, freeModels, isModel, modelName, OFFLINE, unchosen } from "./models.ts";
 import { err } from "./print.ts";
 import { finishUnread } from "./stop.ts";
 import { watchTimeSlices } from "./stuck-scripts.ts";
@@ -81,13 +81,22 @@ let read: { readonly of: string; readonly settings: Promise<Settings> } | undefi
 /** What is configured for this command. @throws CliError `CLI_CONFIG` */
 export function configured({ cwd, model }: Globals): Promise<Settings> {
 	const of = JSON.stringify([cwd, model]);
-	if (read?.of !== of) read = { of, settings: settingsOf({ cwd, model }, process.env) };
+	if (read?.of !== of) {
+		const settings = settingsOf({ cwd, model }, process.env);
+		read = { of, settings };
+		// Who asks for them hears why they cannot be read.
+		settings.then(({ unknown }) => err.lines(unknown.map((each) => `reyn: ${each}`))).catch(() => {});
+	}
 	return read.settings;
 }
 
 /** The name of the model that answers. @throws CliError `CLI_CONFIG`, `CLI_USAGE` */
 export const modelOf = async (globals: Globals): Promise<string> =>
 	modelName((await configured(globals)).from.get("model"));
+
+/** Who answers, and how to choose another, where nobody has chosen. @throws CliError `CLI_CONFIG` */
+export const hintOf = async (globals: Globals): Promise<string | undefined> =>
+	unchosen((await configured(globals)).from.get("model"), process.env);
 
 /** How many tokens that model reads at once; undefined: unknown. @throws CliError `CLI_CONFIG`, `CLI_USAGE` */
 export async function readsOf(globals: Globals): Promise<number | undefined> {
@@ -162,8 +171,8 @@ export async function openForWork(
 export async function openToAsk(...[globals, ...more]: Parameters<typeof openForWork>): Promise<Runtime> {
 	const model = await modelOf(globals);
 	await assertModel(model, process.env);
-	const unused = unusedKey(model, process.env);
-	if (unused !== undefined && err.isTerminal) err.line(`reyn: ${unused}`);
+	const hint = await hintOf(globals);
+	if (hint !== undefined && err.isTerminal && !globals.json) err.line(`reyn: ${hint}`);
 	const { directory } = await told(globals);
 	if (directory && "unread" in directory)
 		err.line(`reyn: works without the instructions of this directory: ${directory.unread}`);
@@ -199,7 +208,8 @@ async function serve(runtime: Runtime, state: string, options: ServeOptions): Pr
 
 /** There is something to ask about, and the state is this user's own. @throws CliError `CLI_USAGE`, `CLI_REFUSED` */
 export async function assertReady(globals: Globals): Promise<void> {
-	await assertUsable(globals.cwd);
+	// A model that writes begins with nothing.
+	await assertUsable(globals.cwd, { mayBeBare: (await modelOf(globals)) !== OFFLINE });
 	await assertOurs(globals);
 }
 
@@ -279,7 +289,7 @@ async function options(globals: Globals): Promise<RuntimeOptions> {
 }
 
 /** @throws CliError `CLI_USAGE` */
-export async function assertUsable(cwd: string): Promise<void> {
+export async function assertUsable(cwd: string, { mayBeBare = false } = {}): Promise<void> {
 	const path = resolve(cwd);
 	let names: string[];
 	try {
@@ -293,8 +303,11 @@ export async function assertUsable(cwd: string): Promise<void> {
 			`cannot read ${path} (${codeOf(error)}); --cwd takes a directory that this user may read`,
 		);
 	}
-	if (isBare(names))
-		throw new CliError("CLI_USAGE", `${path} has no files; --cwd takes a directory with something to ask about`);
+	if (isBare(names) && !mayBeBare)
+		throw new CliError(
+			"CLI_USAGE",
+			`${path} has no files, and the offline model makes none; --cwd takes a directory with something to ask about, --model a model that writes`,
+		);
 }
 
 /** Has a directory nothing to ask about? */

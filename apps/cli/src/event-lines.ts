@@ -96,7 +96,7 @@ function eventLine(event: OneLineEvent): string | undefined {
 			if (event.outcome === "completed") return undefined;
 			return event.outcome === "interrupted"
 				? `the turn was interrupted: ${oneLine(event.reason ?? "", 100)}`
-				: `no answer yet: ${oneLine(event.reason ?? "", 100)}. What is done is kept, and is neither paid nor made again`;
+				: `no answer yet: ${oneLine(event.reason ?? "", 160)}. What is done is kept, and is neither paid nor made again`;
 		case "answered":
 			return `#${event.question} is answered by ${oneLine(event.by, 40)}: ${oneLine(event.text, 100)}`;
 		case "model_retry": {
@@ -119,8 +119,6 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `${event.name} (${event.lane}) was under way when the process ended${event.decision === "reconciled" ? "" : ", and nobody knows whether it happened"}: ${inDoubt[event.decision]}${event.reason === undefined ? "" : ` (${oneLine(event.reason, 100)})`}`;
 		case "undelivered":
 			return `the text of ${event.from} could not be shown, and is shown again with resume or at the next start: ${oneLine(event.reason, 100)}`;
-		case "world_kept":
-			return `${event.name} (${event.lane}) is not asked again: later work rests on what it said`;
 		case "budget_unpriced":
 			return `calls of ${oneLine(event.model, 60)} are not counted in the dollars of the budget: no price of it is known. Say it under prices in your configuration (${reyn`config path`})`;
 		case "stopped":
@@ -143,6 +141,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `this was asked in #${event.turn} and is open: it goes on, and nothing is paid twice`;
 		case "text":
 		case "checkpoint":
+		// What was looked up before counts on, as a recalled answer does.
+		case "world_kept":
 			return undefined;
 	}
 	return undefined;

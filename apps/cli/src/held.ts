@@ -76,7 +76,7 @@ async function tellWorkThere(
 		if (format === "text") out.text(told.text);
 	};
 	// A stop may come before any of it.
-	const went: { how: "over" | "taken back" | "left"; end?: ScriptEnd | undefined } = { how: "left" };
+	const went: { how: "over" | "taken back" | "left" | "asks"; end?: ScriptEnd | undefined } = { how: "left" };
 	const stopped = await untilStopped(reader, async (signal) => {
 		if (format === "stream-json") out.json({ type: "init", tip: after, pid, ...begun });
 		telling.say([...verb.lines(begun, reyn), `it works in process ${pid}, which has the log`]);
@@ -96,6 +96,11 @@ async function tellWorkThere(
 				break;
 			}
 			await tell(next.value);
+			// Who answers from a shell will answer what is asked next, and is not needed there until then.
+			if (next.value.type === "question" && verb.name === "answer") {
+				went.how = "asks";
+				break;
+			}
 		}
 		over.abort();
 		went.end = await scriptEndOf(reader, begun);
@@ -104,14 +109,15 @@ async function tellWorkThere(
 	const { run = "", from } = begun as { readonly run?: string; readonly from?: { readonly kind: string } };
 	const isScript = verb.name.startsWith("script ") || from?.kind === "script";
 	const goOn = isScript ? reyn`script resume ${run}` : reyn`resume`;
-	let exitCode: number = end ? exitCodeOfEnd(end) : telling.exitCode;
-	if (how !== "over") exitCode = exitCodes.failed;
+	let exitCode: number = end ? exitCodeOfEnd(end) : telling.exitCodeWith(reader.questions());
+	if (how !== "over") exitCode = how === "asks" ? exitCodes.refused : exitCodes.failed;
 	if (stopped) exitCode = bySignal[stopped.by];
 	if (format === "text" && end) {
 		if (end.status === "completed" && end.result !== undefined) out.text(scriptResultText(end.result));
 		if (how === "over") telling.say(scriptEndLines(run, end, reyn));
 	}
 	if (how === "taken back") telling.say(["a rewind has taken it back: the rest of it is not made"]);
+	else if (how === "asks" && !stopped) telling.say([`it waits for that in process ${pid}`]);
 	else if (stopped) telling.say([`it goes on in process ${pid}`]);
 	else if (how === "left") telling.say([`process ${pid} has ended before it; go on with: ${goOn}`]);
 	const { tip } = reader.wal;

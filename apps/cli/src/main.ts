@@ -32,7 +32,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 		exitCode = code;
 	});
 	try {
-		await program.parseAsync(withDefaultCommand(program, argv));
+		await program.parseAsync(withDefaultCommand(program, withModeBehind(program, argv)));
 		return exitCode;
 	} catch (error) {
 		if (error instanceof CommanderError) {
@@ -53,6 +53,16 @@ function withDefaultCommand(program: Command, argv: readonly string[]): string[]
 	const { operands, unknown } = program.parseOptions(argv.slice(2));
 	const isBare = operands.length === 0 && !unknown.some((flag) => /^(-h|--help|-V|--version)$/.test(flag));
 	return isBare ? [...argv.slice(0, 2), "chat", ...argv.slice(2)] : [...argv];
+}
+
+/** `--mode` is an option of commands, of some another one than of others: where it stands before the command it is put behind. */
+function withModeBehind(program: Command, argv: readonly string[]): readonly string[] {
+	const at = argv.findIndex((word) => /^--mode(=|$)/.test(word));
+	if (at < 0 || program.parseOptions(argv.slice(2, at)).operands.length > 0) return argv;
+	const behind = at + (argv[at] === "--mode" ? 2 : 1);
+	const rest = argv.slice(behind);
+	const end = rest.includes("--") ? rest.indexOf("--") : rest.length;
+	return [...argv.slice(0, at), ...rest.slice(0, end), ...argv.slice(at, behind), ...rest.slice(end)];
 }
 
 /** One line for people; as JSON too when that was asked for. A stack trace only with -v. */

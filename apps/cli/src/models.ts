@@ -5,6 +5,7 @@ import { offlineModel } from "@reyn/offline-model";
 import { codeOf } from "@reyn/wal";
 import type { Setting } from "./config/settings.ts";
 import { CliError } from "./exit-code.ts";
+import { reyn } from "./suggest.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -59,7 +60,8 @@ const providers: Readonly<Record<string, Provider>> = {
 	},
 };
 
-const OFFLINE = "offline";
+/** The name of the model without a key. */
+export const OFFLINE = "offline";
 
 /** It computes here, and nobody is paid for it. */
 export const freeModels: Prices = { [OFFLINE]: { input: 0, output: 0 } };
@@ -134,13 +136,21 @@ async function imported(name: string, from: string): Promise<Readonly<Record<str
 	}
 }
 
-/** The line that says how to use a key which lies about and is not used; undefined: there is none. */
-export function unusedKey(name: string, env: Env): string | undefined {
+/** Who answers where nobody has chosen a model, and how one is chosen; undefined: somebody has. */
+export function unchosen(
+	{ value: name, source }: Setting = { value: OFFLINE, source: "default" },
+	env: Env,
+): string | undefined {
 	if (name !== OFFLINE) return undefined;
 	for (const [of, { keys }] of Object.entries(providers)) {
 		const key = keys.find((each) => env[each]);
 		if (key !== undefined)
 			return `${key} is set and not used: the offline model answers. To use it: --model ${of}/<model>`;
 	}
-	return undefined;
+	if (source !== "default") return undefined;
+	return `no model is chosen, so the offline one answers: it stands in for one, and only finds and quotes. ${howToChoose()}`;
 }
+
+/** How one chooses a model, in a sentence. */
+export const howToChoose = (): string =>
+	`Choose a model with --model <provider>/<model>, REYN_MODEL, or model in your own configuration (${reyn`config path`})`;

@@ -60,7 +60,8 @@ async function runToItsEnd(
 	const onEvent = (event: RuntimeEvent): void => {
 		if (format === "stream-json") stream(event);
 		else if (format === "json") printSpace(event);
-		else say(eventLines(event));
+		// On a terminal it is asked there.
+		else if (event.type !== "question" || !process.stdin.isTTY) say(eventLines(event));
 	};
 	const runtime = await openToAsk(globals, { onEvent, ...askingHere() });
 	// A stop may come before there is a run, or its end.

@@ -1,5 +1,5 @@
 /** Says what work does, in the form that was asked for, and takes note of what its exit code is made of. */
-import type { BackgroundMessage, RuntimeEvent } from "@reyn/runtime";
+import type { BackgroundMessage, OpenQuestion, RuntimeEvent } from "@reyn/runtime";
 import { eventLines, isUnfinished, messageText, printSpace, type StreamLine } from "./event-lines.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { err, out } from "./print.ts";
@@ -8,9 +8,10 @@ export type OutputFormat = "text" | "json" | "stream-json";
 
 export class Telling {
 	readonly #format: OutputFormat;
+	readonly #asksItself: boolean;
 	readonly messages: { from: string; text: string }[] = [];
-	/** Why work is not over that `resume` goes on with. */
-	readonly unfinished: string[] = [];
+	/** Why work is not over that `resume` goes on with, by the id of its turn, plan or run. */
+	readonly unfinished = new Map<string, string>();
 	#failedSteps = 0;
 	#isCut = false;
 	#streaming = false;
@@ -19,13 +20,17 @@ export class Telling {
 	/** Of the text that came last: what was recalled of the rounds before comes without what stood between. */
 	#round = 0;
 
-	constructor(format: OutputFormat) {
+	/** @param asksItself does it say by other means what is asked? */
+	constructor(format: OutputFormat, { asksItself = false }: { readonly asksItself?: boolean } = {}) {
 		this.#format = format;
+		this.#asksItself = asksItself;
 	}
 
-	/** Of all events so far. */
-	get exitCode(): number {
-		if (this.#isCut || this.unfinished.length > 0) return exitCodes.failed;
+	/** Of all events so far. @param questions that are open */
+	exitCodeWith(questions: readonly OpenQuestion[]): number {
+		const waits = (id: string): boolean => questions.some(({ from }) => from.id === id);
+		if (this.#isCut || !this.unfinished.keys().every(waits)) return exitCodes.failed;
+		if (this.unfinished.size > 0) return exitCodes.refused;
 		return this.#failedSteps > 0 ? exitCodes.stepsFailed : exitCodes.ok;
 	}
 
@@ -35,11 +40,19 @@ export class Telling {
 
 	event(event: RuntimeEvent): void {
 		if (event.type === "plan_end") this.#failedSteps += event.failed.length;
-		if (isUnfinished(event)) this.unfinished.push(event.reason ?? "");
+		this.#note(event);
 		if (event.type === "turn_end" && event.outcome === "interrupted") this.#isCut = true;
 		if (this.#format === "stream-json") out.json(event satisfies StreamLine);
 		else if (this.#format === "json") printSpace(event);
 		else this.#show(event);
+	}
+
+	/** Work that has stopped may go on in the same process. */
+	#note(event: RuntimeEvent): void {
+		if (event.type !== "turn_end" && event.type !== "plan_end" && event.type !== "skill_end") return;
+		const id = event.type === "turn_end" ? String(event.turn) : event.type === "plan_end" ? event.plan : event.run;
+		if (isUnfinished(event)) this.unfinished.set(id, event.reason ?? "");
+		else this.unfinished.delete(id);
 	}
 
 	#show(event: RuntimeEvent): void {
@@ -58,6 +71,7 @@ export class Telling {
 		if (isVoid) this.#held = { lane: "", text: "" };
 		if (event.type === "tool" || event.type === "turn_end") this.over();
 		this.#endLine();
+		if (event.type === "question" && this.#asksItself) return;
 		this.say(eventLines(event));
 	}
 

@@ -35,7 +35,8 @@ export interface Work {
 
 /** Gives the exit code. Progress goes to stderr and answers to stdout, except that `stream-json` is all on stdout. */
 export async function work({ globals, format, restore = true, unanswered, session, start }: Work): Promise<number> {
-	const telling = new Telling(format);
+	// On a terminal it is asked there, and what is open at the end is said then.
+	const telling = new Telling(format, { asksItself: true });
 	const runtime = await openToAsk(globals, {
 		...askingHere(),
 		...(unanswered && { unanswered }),
@@ -64,8 +65,8 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 	const questions = runtime.questions();
 	if (stopped) telling.say([stoppedLine(stopped, reyn`resume`)]);
 	else if (questions.length > 0) telling.say(questions.flatMap((each) => questionLines(each, reyn)));
-	else if (telling.unfinished.length > 0) telling.say([`go on with: ${reyn`resume`}`]);
-	let { exitCode } = telling;
+	else if (telling.unfinished.size > 0) telling.say([`go on with: ${reyn`resume`}`]);
+	let exitCode: number = telling.exitCodeWith(questions);
 	if (failure) exitCode = exitCodeOf(failure);
 	if (stopped) exitCode = bySignal[stopped.by];
 	const { meter } = runtime;
@@ -78,7 +79,7 @@ export async function work({ globals, format, restore = true, unanswered, sessio
 			.items.toArray()
 			.findLast((item) => item.type === "reply");
 		const { unfinished, messages } = telling;
-		const left = unfinished.length > 0 ? { unfinished, goOn: reyn`resume` } : {};
+		const left = unfinished.size > 0 ? { unfinished: [...unfinished.values()], goOn: reyn`resume` } : {};
 		const asked = questions.length > 0 ? { questions } : {};
 		out.json({ reply: reply?.text ?? "", messages, tip, meter, exitCode, ...left, ...asked });
 	} else telling.say([meterLine(meter)]);

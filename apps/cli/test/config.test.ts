@@ -14,8 +14,9 @@ import {
 	runtimeOptionsOf,
 } from "../src/config/options.ts";
 import { type Config, configSchema, defaults } from "../src/config/schema.ts";
-import { allSettings, settingsOf } from "../src/config/settings.ts";
+import { allSettings, type Setting, settingsOf } from "../src/config/settings.ts";
 import { variable } from "../src/config/variables.ts";
+import { unchosen } from "../src/models.ts";
 
 let cwd: string;
 let env: Record<string, string>;
@@ -82,7 +83,22 @@ test.each([
 		/^reyn.yaml:2:15: prices.a.input: at most six decimals; found 1e-7$/,
 	],
 	["prices:\n  a: { input: 1 }", /^reyn.yaml:\d+:\d+: prices.a.output: expected number/],
-	["prices:\n  a: { input: 1, output: 1, cached: 1 }", /^reyn.yaml:2:29: prices.a.cached: there is no such key/],
+	[
+		"prices:\n  a: { input: 1, output: 1, cached: 1 }",
+		/^reyn.yaml:2:29: prices.a.cached: there is no such key; there are input, output, cached_input$/,
+	],
+	[
+		"prices:\n  offline: { input: 1, output: 1 }",
+		/^reyn.yaml:2:12: prices.offline: it computes here and costs nothing/,
+	],
+	[
+		"permissions:\n  rules:\n    - { deny: read, om: a }",
+		/permissions.rules.0.om: there is no such key; there are allow, ask, deny, on, agent$/,
+	],
+	[
+		"permissions:\n  rules:\n    - deny: shell",
+		/^reyn.yaml:3:13: permissions.rules.0.deny: a command is run, whatever tool runs it; there are \*, read, .*run, fetch; found "shell"$/,
+	],
 	["budget:\n  day_usd: 0", /^reyn.yaml:2:12: budget.day_usd: .*>0; found 0$/],
 	["budget:\n  turn_tokens: 1.5", /^reyn.yaml:2:16: budget.turn_tokens: .*int.*; found 1.5$/],
 	["plan:\n  concurrency: 1000000", /^reyn.yaml:2:16: plan.concurrency: .*<=64; found 1000000$/],
@@ -114,6 +130,25 @@ test("a file that is too large to be one, a directory, a link or a pipe is refus
 	await rm(join(cwd, "reyn.yaml"));
 	execFileSync("mkfifo", [join(cwd, "reyn.yaml")]);
 	await expect(settingsOf({ cwd }, env)).rejects.toThrow("reyn.yaml is no plain file");
+});
+
+test("a variable that is near a setting, and is none, is said to do nothing; one of other programs is not", async () => {
+	const given = { REYN_MODLE: "ollama/a", REYN_PLAN_CONCURENCY: "2", REYN_PLAN_SIZE: "2", REYN_OTHER: "1" };
+	const { unknown, from } = await settingsOf({ cwd }, { ...env, ...given, REYN_MODEL_TRACE: "x" });
+	expect(unknown).toEqual([
+		"REYN_MODLE is not known; did you mean REYN_MODEL?",
+		"REYN_PLAN_CONCURENCY is not known; did you mean REYN_PLAN_CONCURRENCY?",
+		"REYN_PLAN_SIZE is not known; reyn config schema has what may be set",
+	]);
+	expect(from.size).toBe(0);
+});
+
+test("who has chosen no model is told who answers, and how to choose", () => {
+	const said = (setting?: Setting, keys = {}): string | undefined => unchosen(setting, keys);
+	expect(said()).toMatch(/^no model is chosen, so the offline one answers: .*--model .*REYN_MODEL.*reyn config path/);
+	expect(said(undefined, { OPENAI_API_KEY: "x" })).toMatch(/^OPENAI_API_KEY is set and not used/);
+	expect(said({ value: "offline", source: "--model" })).toBeUndefined();
+	expect(said({ value: "ollama/a", source: "REYN_MODEL" })).toBeUndefined();
 });
 
 test("without a word the defaults hold; what is stronger counts, and each value says where it comes from", async () => {

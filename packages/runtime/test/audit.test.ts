@@ -50,6 +50,11 @@ const lines: readonly (readonly [kind: string, data: object, line: object])[] = 
 		{ ...step, prepared: { path: "src/a.ts", says: "private" } },
 		{ kind: "tool", what: "started", name: "write", lane: "turn/2", subject: "src/a.ts", purity: "side_effect" },
 	],
+	[
+		"step_started",
+		{ ...step, name: "shell", prepared: { command: `npm\ntest ${"x".repeat(300)}` } },
+		{ kind: "tool", what: "started", name: "shell", subject: `npm test ${"x".repeat(110)}…` },
+	],
 	["step_started", { ...step, started: 3 }, { kind: "tool", what: "again", started: 3 }],
 	["step_completed", { ...step, started: 3, result: "private" }, { kind: "tool", what: "ended", started: 3 }],
 	[

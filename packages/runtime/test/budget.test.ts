@@ -157,31 +157,31 @@ describe("a limit", () => {
 		await next.close();
 	});
 
-	test("where nobody can be asked ends the work, and names what to do; where one is asked later it waits", async () => {
-		const budget = { session: { tokens: 11 } };
-		const { runtime, events } = await opened({ budget, unanswered: "deny" });
-		await says(runtime, "one");
-		await says(runtime, "two");
-		expect(events.at(-1)).toMatchObject({
-			reason: expect.stringMatching(
-				/^this session has spent 11 of 11 tokens; nobody is here to allow more: raise the budget$/,
-			),
-		});
-		expect(runtime.questions()).toEqual([]);
-		await runtime.close();
-		const later = await opened({ budget, unanswered: "stop" });
-		await later.runtime.prompt("three");
-		await later.runtime.idle();
-		const { seq } = await asked(later.runtime);
-		expect(later.runtime.restored().turns).toHaveLength(1);
-		await later.runtime.close();
-		const again = await opened({ budget, unanswered: "stop" });
-		again.runtime.resume();
-		await again.runtime.answer(seq, "yes", "ada");
-		await again.runtime.idle();
-		expect(lastReply(again.runtime)).toBe("said: three");
-		await again.runtime.close();
-	});
+	test.each(["deny", "stop"] as const)(
+		"where nobody answers (%s) keeps the turn open, which goes on with an answer in a later process",
+		async (unanswered) => {
+			const budget = { session: { tokens: 11 } };
+			const { runtime, events } = await opened({ budget, unanswered });
+			await says(runtime, "one");
+			await says(runtime, "two");
+			const { seq } = await asked(runtime);
+			expect(events.at(-1)).toMatchObject({
+				outcome: "stopped",
+				reason: expect.stringContaining(`waits for an answer to #${seq}`),
+			});
+			expect(runtime.restored().turns).toHaveLength(1);
+			await runtime.close();
+			const again = await opened({ budget, unanswered });
+			again.runtime.resume();
+			await again.runtime.idle();
+			expect(again.runtime.questions()).toMatchObject([{ seq }]);
+			await again.runtime.answer(seq, "yes", "ada");
+			await again.runtime.idle();
+			expect(lastReply(again.runtime)).toBe("said: two");
+			expect(await count(again.runtime, "question_asked")).toBe(1);
+			await again.runtime.close();
+		},
+	);
 
 	test("is asked about once by steps that run beside each other: a yes and a no count for all of them", async () => {
 		for (const answer of ["yes", "no"]) {
@@ -289,7 +289,7 @@ describe("a limit", () => {
 
 	test("of a day begins anew with the day (UTC), and is of all sessions", async () => {
 		let now = Date.parse("2026-11-27T23:59:00Z");
-		const { runtime, events } = await opened({
+		const { runtime } = await opened({
 			budget: { day: { tokens: 11 } },
 			unanswered: "deny",
 			clock: { now: () => now },
@@ -297,11 +297,11 @@ describe("a limit", () => {
 		await runtime.prompt("one", { agent: "default", session: "side" });
 		await runtime.idle();
 		await says(runtime, "two");
-		expect(events.at(-1)).toMatchObject({
-			reason: expect.stringMatching(/^2026-11-27 \(UTC\) has spent 11 of 11 tokens/),
-		});
+		expect((await asked(runtime)).question).toMatch(/^2026-11-27 \(UTC\) has spent 11 of 11 tokens/);
 		now = Date.parse("2026-11-28T00:00:00Z");
-		expect(await says(runtime, "three")).toBe("said: three");
+		runtime.resume();
+		await runtime.idle();
+		expect([lastReply(runtime), runtime.questions()]).toEqual(["said: two", []]);
 		await runtime.close();
 	});
 
@@ -421,6 +421,7 @@ test("what a plan has spent is all that it ever did, on lines that were left too
 
 test.each([
 	["budget.session.tokens", { budget: { session: { tokens: 0 } } }],
+	["budget.day.tokens", { budget: { day: { tokens: 1e13 } } }],
 	["budget.day.usd", { budget: { day: { usd: 0.000_000_1 } } }],
 	["budget", { budget: { week: { tokens: 1 } } as never }],
 	["prices.one.input", { prices: { one: { input: -1, output: 1 } } }],

@@ -28,6 +28,12 @@ const shell = (more: Partial<ShellOptions> = {}) =>
 		confine: false,
 		...more,
 	});
+test("what is recorded of a command before it begins is the command, cut to a name", async () => {
+	const prepared = (command: string) => shell().prepare?.({ command }, { signal });
+	expect(await prepared("npm test")).toEqual({ command: "npm test" });
+	expect(await prepared(`${"x".repeat(498)}🦊x`)).toEqual({ command: `${"x".repeat(498)}\ufffd…` });
+});
+
 let keys = 0;
 const run = async (command: string, more: object = {}, until = signal): Promise<string> =>
 	String(await shell().call({ command, ...more }, { signal: until, idempotencyKey: `key ${keys++}` }));

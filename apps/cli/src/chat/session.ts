@@ -5,11 +5,11 @@ import { join, resolve } from "node:path";
 import { scopeText } from "@reyn/operator";
 import { clean } from "@reyn/operator/text";
 import { mainSession, type Runtime, type RuntimeEvent, redactSecrets, type SessionScope } from "@reyn/runtime";
-import { assertGoesOn, assertReady, type Globals, modelOf, openForWork, stateOf } from "../context.ts";
+import { assertGoesOn, assertReady, type Globals, hintOf, modelOf, openForWork, stateOf } from "../context.ts";
 import { restoredLines } from "../event-lines.ts";
 import { CliError, exitCodeOf } from "../exit-code.ts";
 import { bySignal, exitCodes } from "../exit-codes.ts";
-import { assertModel, unusedKey } from "../models.ts";
+import { assertModel } from "../models.ts";
 import { out, terminal } from "../print.ts";
 import { untilStopped } from "../stop.ts";
 import { reyn, slash } from "../suggest.ts";
@@ -174,8 +174,8 @@ async function begin(runtime: Runtime, face: Face, plans: () => readonly PlanCar
 	const waiting = waitingLines(await recordedPlans(runtime, []), runtime.questions());
 	const { mode = "ask" } = await runtime.permissions();
 	const model = await modelOf(globals);
-	const unused = unusedKey(model, process.env);
-	const found = [...restoredLines(restored, slash), ...waiting, ...(unused === undefined ? [] : [unused])];
+	const hint = await hintOf(globals);
+	const found = [...restoredLines(restored, slash), ...waiting, ...(hint === undefined ? [] : [hint])];
 	// A session of a new name begins with the first prompt.
 	const isThere = (): boolean => runtime.sessions().some((each) => scopeText(each) === scopeText(scope));
 	const items = isThere() ? runtime.conversation(scope).items.toArray() : [];

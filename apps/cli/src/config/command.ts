@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { codeOf } from "@reyn/wal";
 import { z } from "zod";
 import type { Globals } from "../context.ts";
+import { howToChoose } from "../models.ts";
 import { writeNew } from "../new-file.ts";
 import { out } from "../print.ts";
 import { configFiles, isThere } from "./files.ts";
@@ -34,7 +35,13 @@ export function printPaths(globals: Globals): void {
 }
 
 const TEMPLATE = `# What holds for this directory; "reyn config print" shows all that holds, and from where.
-# A model is chosen with --model, REYN_MODEL, or in your own configuration ("reyn config path").
+# In your own configuration alone ("reyn config path" says where), or with --model or REYN_MODEL:
+#
+# model: openai/gpt-5     # anthropic, google, ollama or openai, and the name that it has there; default: offline
+# prices:                 # US dollars for a million tokens, as the provider says; without them the cost is unknown
+#   openai/gpt-5: { input: 1.25, output: 10, cached_input: 0.125 }
+#
+# Here, or there:
 #
 # model_settings:
 #   max_output_tokens: 8000
@@ -74,5 +81,6 @@ export async function init({ cwd, json }: Globals): Promise<void> {
 	const gap = before === "" || before.endsWith("\n") ? "" : "\n";
 	if (missing.length > 0) await appendFile(ignore, `${gap}${missing.join("\n")}\n`);
 	if (json) return void out.json({ path, ignored: missing });
-	out.lines([`${path} says what may be set`, ...missing.map((name) => `git passes over ${name}`)]);
+	const lines = [`${path} says what may be set`, ...missing.map((name) => `git passes over ${name}`)];
+	out.lines([...lines, howToChoose()]);
 }

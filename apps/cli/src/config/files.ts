@@ -174,12 +174,19 @@ function whyOf(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): stri
 	return `${path === "" ? "" : `${path}: `}${issue.message.replace(/^Invalid (input|option): /, "")}; found ${text.length > 60 ? `${text.slice(0, 59)}…` : text}`;
 }
 
+/** What a schema of an object, a map, a list or of what may be absent has. */
+interface Holder {
+	readonly shape?: Readonly<Record<string, Holder>>;
+	readonly valueType?: Holder;
+	readonly element?: Holder;
+	unwrap?(): Holder;
+}
+
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
-	let at = schema as unknown as { shape?: Record<string, unknown>; unwrap?(): unknown };
-	for (const key of path) {
-		while (!at.shape && at.unwrap) at = at.unwrap() as typeof at;
-		at = (at.shape?.[String(key)] ?? {}) as typeof at;
-	}
-	while (!at.shape && at.unwrap) at = at.unwrap() as typeof at;
+	let at: Holder = bare(schema as unknown as Holder);
+	for (const key of path) at = bare(at.shape?.[String(key)] ?? at.valueType ?? at.element ?? {});
 	return Object.keys(at.shape ?? {});
 }
+
+/** A list unwraps to what is in it. */
+const bare = (at: Holder): Holder => (!at.shape && !at.element && at.unwrap ? bare(at.unwrap()) : at);

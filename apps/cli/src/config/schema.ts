@@ -24,7 +24,11 @@ const price = z
 /** What tools do, and the names of tools. */
 const actions = ["*", "read", "list", "search", "write", "edit", "remove", "run", "fetch"] as const;
 
-const action = z.enum(actions);
+/** What the tool `shell` does is named as in each question about it. */
+const action = z.enum(actions, {
+	error: ({ input }) =>
+		input === "shell" ? `a command is run, whatever tool runs it; there are ${actions.join(", ")}` : undefined,
+});
 
 const rule = z
 	.strictObject({
@@ -134,6 +138,10 @@ export const configSchema = shape(
 		),
 		prices: z
 			.record(z.string().min(1).max(200), price)
+			.refine((prices) => !Object.hasOwn(prices, "offline"), {
+				path: ["offline"],
+				message: "it computes here and costs nothing; prices are of models that somebody is paid for",
+			})
 			.describe("by model, such as openai/gpt-5; not in a file of a directory, which may come from a stranger"),
 		budget: shape(
 			{

@@ -15,6 +15,8 @@ export interface Settings {
 	readonly config: Config;
 	/** By path: `plan.concurrency`. */
 	readonly from: ReadonlyMap<string, Setting>;
+	/** Of each variable that looks like one and is none: that it does nothing. */
+	readonly unknown: readonly string[];
 }
 
 interface Asked {
@@ -32,16 +34,18 @@ export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Setti
 			add(from, path, value, placeOf(path));
 		}
 	}
-	const named = Object.keys(env).filter((name) => isSetting(name) && env[name] !== "");
+	const named = Object.keys(env).filter((name) => mayBeSetting(name) && env[name] !== "");
+	const unknown: string[] = [];
 	if (named.length > 0) {
-		const { fromVariable } = await import("./variables.ts");
+		const { fromVariable, unknownText } = await import("./variables.ts");
 		for (const name of named) {
 			const found = fromVariable(name, env[name] as string);
 			if (found) add(from, found.path, found.value, name);
+			else unknown.push(...unknownText(name));
 		}
 	}
 	if (model !== undefined) from.set("model", { value: model, source: "--model" });
-	return { config: nested(from), from };
+	return { config: nested(from), from, unknown };
 }
 
 /** From the narrowest on. */
@@ -67,10 +71,10 @@ function add(from: Map<string, Setting>, path: readonly string[], value: unknown
 	});
 }
 
-/** `REYN_MODEL_TRACE` is a file for the trace of model calls, not a setting. */
-const isSetting = (name: string): boolean =>
-	/^REYN_(MODEL|PLAN|LIMITS|SKILL_RESUME|SCRIPTS|FILES|PERMISSIONS|PRICES|BUDGET|RETENTION|EVENTS)(_|$)/.test(name) &&
-	name !== "REYN_MODEL_TRACE";
+/** Variables that are no settings: a file for the trace of model calls, how a terminal is read, what a page is heard by. */
+const others: readonly string[] = ["REYN_MODEL_TRACE", "REYN_SCREEN_READER", "REYN_ESC_MS"];
+
+const mayBeSetting = (name: string): boolean => name.startsWith("REYN_") && !others.includes(name);
 
 const byFreeNames = new Set(["per_skill", "prices"]);
 

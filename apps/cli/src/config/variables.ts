@@ -1,6 +1,7 @@
 /** Settings as variables of the environment: `REYN_PLAN_CONCURRENCY=2` is `plan.concurrency`. */
 import { parse } from "yaml";
 import { CliError } from "../exit-code.ts";
+import { reyn } from "../suggest.ts";
 import { configSchema } from "./schema.ts";
 
 /** @returns undefined for a variable that is no setting @throws CliError `CLI_CONFIG` */
@@ -41,3 +42,33 @@ function pathOf(name: string): readonly string[] | undefined {
 
 /** The variable of a path: `REYN_PLAN_CONCURRENCY`. */
 export const variable = (path: readonly string[]): string => `REYN_${path.join("_").toUpperCase()}`;
+
+/** Other variables may begin so too: of one that is like none nothing is said. */
+const MOST_WRONG = 2;
+
+/** Why a variable does nothing, if it was meant to do something. */
+export function unknownText(name: string): readonly string[] {
+	const near = names().find((each) => differences(each, name) <= MOST_WRONG);
+	if (near !== undefined) return [`${name} is not known; did you mean ${near}?`];
+	const isOfGroup = Object.keys(configSchema.shape).some((group) => name.startsWith(`${variable([group])}_`));
+	return isOfGroup ? [`${name} is not known; ${reyn`config schema`} has what may be set`] : [];
+}
+
+function names(): readonly string[] {
+	return Object.entries(configSchema.shape).flatMap(([group, schema]) => {
+		const of = schema.unwrap();
+		return "shape" in of ? Object.keys(of.shape).map((key) => variable([group, key])) : [variable([group])];
+	});
+}
+
+/** How many letters one would add, take away or change to make one word of the other. */
+function differences(one: string, other: string): number {
+	let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+	for (const [i, letter] of [...one].entries()) {
+		const next = [i + 1];
+		for (const [j, each] of [...other].entries())
+			next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + (letter === each ? 0 : 1)));
+		row = next;
+	}
+	return row.at(-1) ?? 0;
+}

@@ -1,9 +1,12 @@
 /** `questions` and `answer`: what people are asked, by turns, plans and scripts, and what they say. */
+import { questionAnswered, questionAsked, type Runtime } from "@reyn/runtime";
+import type { Seq } from "@reyn/wal";
 import { z } from "zod";
 import { OperatorError } from "../errors.ts";
 import { questionLines } from "../lines/question.ts";
 import { text, word } from "../param.ts";
 import { list, questionShape, seq, workFrom } from "../shapes.ts";
+import { oneLine } from "../text.ts";
 import { readVerb, workVerb } from "../verb.ts";
 
 export const questions = readVerb({
@@ -36,14 +39,35 @@ export const answer = workVerb({
 	isAlone: true,
 	begun: z.object({ question: seq, from: workFrom, run: z.string().exactOptional() }),
 	at: "as recovered",
-	async check(runtime, { question }) {
+	async check(runtime, { question, answer }) {
 		const open = runtime.questions();
 		const found = open.find((each) => each.seq === question);
+		const isPermit = found?.choices?.includes("once") && !answer.startsWith("no");
+		if (isPermit && (await runtime.permissions()).mode === "read-only")
+			throw new OperatorError(
+				"OPERATOR_ARGS",
+				`#${question} asks for what the mode read-only denies; nothing was answered. Answer in another mode, or say no`,
+				{ question },
+			);
 		if (found?.from.kind === "script") await runtime.scripts.check(found.from.id);
 		if (found) return;
 		const known = open.map((each) => `#${each.seq}`).join(", ") || "none";
-		throw new OperatorError("OPERATOR_NOT_FOUND", `nobody asks #${question} now; open are ${known}`, { question });
+		throw new OperatorError("OPERATOR_NOT_FOUND", `${await whyClosed(runtime, question)}; open are ${known}`, {
+			question,
+		});
 	},
 	begin: (runtime, { question, answer }) => runtime.answer(question, answer, "user"),
 	lines: ({ from: { kind, id } }) => [`answered; ${kind} ${id} goes on`],
 });
+
+/** Why nobody wants an answer. */
+async function whyClosed({ wal, timeline }: Runtime, question: Seq): Promise<string> {
+	const asked = await timeline.record(question);
+	if (!asked || !questionAsked.is(asked)) return `nobody asks #${question} now`;
+	if (!timeline.lineage.isActive(asked)) return `a rewind has taken #${question} back`;
+	for await (const record of wal.read({ after: question }))
+		if (questionAnswered.is(record) && record.data.question === question && timeline.lineage.isActive(record))
+			return `#${question} is answered already: ${oneLine(record.data.text, 100)}, at #${record.seq}`;
+	const { kind, id } = asked.data.from;
+	return `#${question} needs no answer any more, since ${kind} ${oneLine(id, 40)} is over`;
+}

@@ -71,7 +71,7 @@ function auditStep(record: WalRecord): Audited | undefined {
 	if (stepStarted.is(record)) {
 		const { prepared, started } = record.data;
 		// One that was begun before, and nobody knows whether it happened.
-		return stepLine(record.data, started === undefined ? "started" : "again", { subject: pathIn(prepared) });
+		return stepLine(record.data, started === undefined ? "started" : "again", { subject: subjectIn(prepared) });
 	}
 	if (stepCompleted.is(record)) {
 		const { usage, adopts } = record.data;
@@ -105,8 +105,9 @@ const asks: Readonly<Record<string, string>> = { started: "asked", again: "asked
 
 const isLooked = (kind: unknown): kind is "model" | "tool" => kind === "model" || kind === "tool";
 
-/** The file that a call was prepared for, where it is one. */
-function pathIn(prepared: unknown): string | undefined {
-	const { path } = (prepared ?? {}) as { readonly path?: unknown };
-	return typeof path === "string" ? brief(path) : undefined;
+/** The file or the command that a call was prepared for, where it is one. */
+function subjectIn(prepared: unknown): string | undefined {
+	const { path, command } = (prepared ?? {}) as { readonly path?: unknown; readonly command?: unknown };
+	const subject = path ?? command;
+	return typeof subject === "string" ? brief(subject) : undefined;
 }

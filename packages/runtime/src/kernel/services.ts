@@ -60,17 +60,22 @@ export interface Asking {
 	readonly choices?: readonly string[];
 	/** The choice that a reason may follow. */
 	readonly explained?: string;
+	/** Is it asked where nobody is here, too, and the work stops until it is answered? Default: such work is told that nobody is here. */
+	readonly waits?: boolean;
 }
 
 /** `nobody`: nobody is here to be asked. `later`: it is asked, and the work is to stop until it is answered. */
-export type Answer =
+export type Answer = AnswerInTime | { readonly kind: "nobody" };
+
+/** Of a question that is asked in any case. */
+export type AnswerInTime =
 	| { readonly kind: "answered"; readonly text: string; readonly by: string }
-	| { readonly kind: "nobody" }
 	| { readonly kind: "later"; readonly seq: Seq };
 
 /** Asks people, durably: a question survives the process that asks it, and is answered from any. */
 export interface Asker {
 	/** @throws the signal's reason */
+	ask(session: Session, asking: Asking & { readonly waits: true }, signal: AbortSignal): Promise<AnswerInTime>;
 	ask(session: Session, asking: Asking, signal: AbortSignal): Promise<Answer>;
 }
 

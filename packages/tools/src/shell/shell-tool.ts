@@ -38,6 +38,9 @@ const input = z.strictObject({
 		.describe("It is stopped after so many seconds, with all that it has begun"),
 });
 
+/** So much of a command names it, in characters. */
+const MOST_NAMED = 500;
+
 /**
  * A tool that runs a command in a directory. It is not kept in there, but where bubblewrap confines it: say by a gate which commands may
  * be run.
@@ -64,6 +67,10 @@ export function createShellTool(directory: string, { records, env, closed = [], 
 				],
 			},
 		],
+		// So that its record says what was begun: its arguments are in no record of its own.
+		prepare: async ({ command }) => ({
+			command: command.length > MOST_NAMED ? `${command.slice(0, MOST_NAMED - 1)}…`.toWellFormed() : command,
+		}),
 		async call({ command, timeout_seconds: seconds }, { signal, idempotencyKey = "" }) {
 			const cwd = await realpath(directory);
 			const argv = ["/bin/sh", "-c", command];

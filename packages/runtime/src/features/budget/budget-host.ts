@@ -76,12 +76,11 @@ export class BudgetHost implements FeatureHost {
 				...(reached.unknown > 0 && { lines: [unknownInWords(reached.unknown)] }),
 				choices: ["yes", "no"],
 				explained: "no",
+				waits: true,
 			},
 			signal,
 		);
 		switch (answer.kind) {
-			case "nobody":
-				return spentUp(reached, "nobody is here to allow more: raise the budget");
 			case "later":
 				return { kind: "wait", for: `an answer to #${answer.seq}` };
 			case "answered": {

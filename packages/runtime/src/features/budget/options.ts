@@ -6,7 +6,7 @@ import { RuntimeError } from "../../kernel/errors.ts";
 
 /** So much may be spent before a person is asked. */
 export interface BudgetLimit {
-	/** Tokens, in and out. Default: no limit. */
+	/** Tokens, in and out, at most 10^12. Default: no limit. */
 	readonly tokens?: number | undefined;
 	/** US dollars, with at most six decimals. Default: no limit. */
 	readonly usd?: number | undefined;
@@ -30,7 +30,7 @@ export interface MoneyOptions {
 }
 
 const limit = z
-	.strictObject({ tokens: z.int().positive().optional(), usd: dollarsSchema.positive().optional() })
+	.strictObject({ tokens: z.int().positive().max(1e12).optional(), usd: dollarsSchema.positive().optional() })
 	.optional();
 
 const schema = z.strictObject({

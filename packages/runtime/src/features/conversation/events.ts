@@ -3,7 +3,7 @@ import type { Scope, Seq } from "@reyn/wal";
 
 /** An event of a turn. */
 export type TurnEvent =
-	/** A piece of the answer as it comes. Each round of model and tools has a text of its own. */
+	/** A piece of the answer as it comes. Each round of model and tools has a text of its own; what was said before tools were called is not told again by a later run. */
 	| { readonly type: "text"; readonly scope: Scope; readonly turn: Seq; readonly round: number; readonly delta: string }
 	| { readonly type: "tool"; readonly scope: Scope; readonly name: string; readonly args: unknown }
 	/** A call of a tool was not made, or failed: what the model is told of it, such as that it is denied. */

@@ -56,6 +56,8 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 		{ role: "user", text: promptText(session.view.get(conversation), turn) },
 	];
 	let now = 0;
+	/** What an earlier run has said before it called tools is not said again. */
+	let wasSaid = isSaid(session, turn, now);
 	const { rounds, handedOver } = await agentLoop(
 		lane,
 		ports.model,
@@ -66,9 +68,13 @@ export async function runTurn(session: Session, turn: Seq, ports: TurnPorts): Pr
 			more: async (rounds) => ((await ports.more(rounds)) ? ports.maxRounds : 0),
 			tooMany,
 			handsOver: { mendings: MENDINGS },
-			onText: (delta) => ports.onText(delta, now),
-			async onReply({ text }, round) {
+			onText(delta) {
+				if (!wasSaid) ports.onText(delta, now);
+			},
+			async onReply({ text, toolCalls }, round) {
+				if (wasSaid && text && toolCalls.length === 0) ports.onText(text, round);
 				now = round + 1;
+				wasSaid = isSaid(session, turn, now);
 				if (text) await say(session, turn, round, text, ports);
 			},
 			onResult: (call, result) => keepFailure(session, turn, call, result, ports),
@@ -88,18 +94,15 @@ const tooMany = (maxTurns: number): JournalError =>
 	});
 
 /** Records a text of the turn, unless an earlier run has recorded it. */
-async function say(
-	{ view, scope }: Session,
-	turn: Seq,
-	round: number,
-	text: string,
-	{ log, keep }: TurnPorts,
-): Promise<void> {
-	const isSaid = since(view.get(conversation), turn).some(
+async function say(session: Session, turn: Seq, round: number, text: string, { log, keep }: TurnPorts): Promise<void> {
+	if (isSaid(session, turn, round)) return;
+	await keep(() => log.append(assistantMessage({ text, turn, round }), session.scope));
+}
+
+const isSaid = ({ view }: Session, turn: Seq, round: number): boolean =>
+	since(view.get(conversation), turn).some(
 		([item]) => item.type === "reply" && item.turn === turn && item.round === round,
 	);
-	if (!isSaid) await keep(() => log.append(assistantMessage({ text, turn, round }), scope));
-}
 
 async function finish(session: Session, turn: Seq, { log, keep }: TurnPorts): Promise<void> {
 	// The lane closes last: if it closed before the turn is recorded as over, what was paid for would be forgotten. Lanes of

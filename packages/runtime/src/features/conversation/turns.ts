@@ -136,12 +136,13 @@ export class Turns {
 				from: { kind: TURN, id: String(turn) },
 				question: `The turn has no answer after ${rounds} ${rounds === 1 ? "round" : "rounds"} of model and tools. Go on for another ${this.#maxRounds}?`,
 				choices: ["yes", "no"],
+				waits: true,
 			},
 			signal,
 		);
 		if (answer.kind === "later")
 			throw new JournalError("CALL_WAITING", `the turn waits for an answer to #${answer.seq}`, { seq: answer.seq });
-		return answer.kind === "answered" && answer.text === "yes";
+		return answer.text === "yes";
 	}
 
 	#keeperOf(turn: Seq, signal: AbortSignal) {

@@ -6,6 +6,7 @@ import { RuntimeError } from "../../kernel/errors.ts";
 import type { FeatureHost, Frame, Kernel } from "../../kernel/feature.ts";
 import {
 	type Answer,
+	type AnswerInTime,
 	type Asker,
 	type Asking,
 	type AskPerson,
@@ -24,7 +25,7 @@ export interface QuestionOptions {
 	readonly ask?: AskPerson | undefined;
 	/**
 	 * What becomes of work whose question has no answer yet. `wait`: it waits here. `stop`: it stops, and goes on when it is answered.
-	 * `deny`: nobody is asked, so what needs a permission is not done; a question that was asked before stays, and its work stops.
+	 * `deny`: nobody is here, so what needs a permission is not done; at a limit, and where a question was asked before, the work stops.
 	 * Default: `wait`.
 	 */
 	readonly unanswered?: "wait" | "stop" | "deny" | undefined;
@@ -55,11 +56,13 @@ export class QuestionHost implements FeatureHost, Asker {
 			.sort((a, b) => a.seq - b.seq);
 	}
 
-	async ask(session: Session, asking: Asking, signal: AbortSignal): Promise<Answer> {
+	async ask(session: Session, asking: Asking & { readonly waits: true }, signal: AbortSignal): Promise<AnswerInTime>;
+	async ask(session: Session, asking: Asking, signal: AbortSignal): Promise<Answer>;
+	async ask(session: Session, { waits = false, ...asking }: Asking, signal: AbortSignal): Promise<Answer> {
 		const { unanswered = "wait" } = this.#options;
 		const known = knownTo(session.view, asking);
 		if (known?.answer) return answerOf(known.answer);
-		if (!known && unanswered === "deny") return { kind: "nobody" };
+		if (!known && !waits && unanswered === "deny") return { kind: "nobody" };
 		const seq = known?.seq ?? (await this.#record(session, asking, signal));
 		const elsewhere = Promise.withResolvers<Answer>();
 		const withdrawn = new AbortController();
@@ -116,9 +119,10 @@ export class QuestionHost implements FeatureHost, Asker {
 	#goOn(session: Session, from: From): void {
 		const goOn = (): void => this.#kernel.goOn(from);
 		const { work } = this.#kernel.find(from) ?? {};
-		goOn();
 		// Work that is about to stop for the question has not heard of the answer: once it has stopped it goes on.
-		if (work) session.over(work)?.then(goOn, goOn);
+		const over = work && session.over(work);
+		if (over) over.then(goOn, goOn);
+		else goOn();
 	}
 
 	/** What is asked is durable, and whoever wants to know is not over. */
