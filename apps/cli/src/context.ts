@@ -158,8 +158,20 @@ export async function openForWork(
 	return runtime;
 }
 
-/** The same, with a model that can be asked. @throws CliError `CLI_MODEL` */
-export async function openToAsk(...[globals, ...more]: Parameters<typeof openForWork>): Promise<Runtime> {
+/** The ids of the models that what goes on was begun with; undefined: unknown. */
+type BegunWith = (runtime: Runtime) => readonly (string | undefined)[];
+
+function unfinished(runtime: Runtime): ReturnType<BegunWith> {
+	const { turns, plans, runs } = runtime.restored();
+	return [...turns, ...plans, ...runs].map(({ model }) => model);
+}
+
+/** The same, with a model that can be asked. @param begunWith by default, that of all that goes on by itself @throws CliError `CLI_MODEL` */
+export async function openToAsk(
+	globals: Globals,
+	more?: Parameters<typeof openForWork>[1],
+	begunWith?: BegunWith,
+): Promise<Runtime> {
 	const model = await modelOf(globals);
 	await assertModel(model, process.env);
 	const unused = unusedKey(model, process.env);
@@ -167,18 +179,21 @@ export async function openToAsk(...[globals, ...more]: Parameters<typeof openFor
 	const { directory } = await told(globals);
 	if (directory && "unread" in directory)
 		err.line(`reyn: works without the instructions of this directory: ${directory.unread}`);
-	const runtime = await openForWork(globals, ...more);
-	await assertGoesOn(runtime, globals);
+	const runtime = await openForWork(globals, more);
+	await assertGoesOn(runtime, globals, begunWith);
 	return runtime;
 }
 
-/** What is unfinished goes on with the models that it was begun with. @throws CliError `CLI_MODEL` where one cannot be asked; it is closed then */
-export async function assertGoesOn(runtime: Runtime, globals: Globals): Promise<void> {
+/** Work goes on with the models that it was begun with. @throws CliError `CLI_MODEL` where one cannot be asked; it is closed then */
+export async function assertGoesOn(
+	runtime: Runtime,
+	globals: Globals,
+	begunWith: BegunWith = unfinished,
+): Promise<void> {
 	if (isSaid((await configured(globals)).from.get("model"))) return;
-	const { turns, plans } = runtime.restored();
-	const begunWith = new Set([...turns, ...plans].flatMap(({ model }) => (model && isModel(model) ? [model] : [])));
+	const models = new Set(begunWith(runtime).filter((model) => model !== undefined && isModel(model)));
 	try {
-		for (const model of begunWith) await assertModel(model, process.env);
+		for (const model of models) await assertModel(model as string, process.env);
 	} catch (error) {
 		await runtime.close();
 		throw new CliError(

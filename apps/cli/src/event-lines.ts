@@ -136,7 +136,7 @@ function eventLine(event: OneLineEvent): string | undefined {
 		case "prompt_redacted":
 			return "what looks like a secret was taken out of the prompt: it is not written down, and the model is not told";
 		case "model_changed":
-			return `${event.kind} ${event.id} was begun with ${asLine(event.from)} and goes on with ${asLine(event.to)}; what is recorded is not paid again`;
+			return `${event.kind} ${event.id} was begun with ${asLine(event.from)} and goes on with ${asLine(event.to)}; ${recordedBy(event.kind)}`;
 		case "compacted":
 			return "what was said before would fill what the model reads at once: it is told in short from here on. Nothing of it is gone";
 		case "prompt_known":
@@ -168,6 +168,13 @@ const inDoubt = {
 
 export const tornLine = ({ bytes, keptIn = "place" }: NonNullable<Restored["torn"]>): string =>
 	`the log ended in ${bytes} torn bytes that were never acknowledged; they are kept in ${keptIn}`;
+
+/** What is recorded of a piece of work that another model goes on with. */
+function recordedBy(kind: string): string {
+	if (kind === "skill") return "what its open phase has asked a model is asked anew";
+	if (kind === "script") return "it does not take answers of the one for those of the other";
+	return "what is recorded is not paid again";
+}
 
 /** What was found at the start, for people. `command` is how they say `plan resume` where they are. */
 export function restoredLines(

@@ -167,7 +167,7 @@ export interface Restored {
 		readonly size: number;
 		readonly calls: number;
 		readonly tokens: number;
-		/** The id of the model that it was begun with. Absent: unknown; so is that of a turn. */
+		/** The id of the model that it was begun with. Absent: unknown; so are those of other work. */
 		readonly model?: string;
 	}[];
 	readonly runs: readonly {
@@ -176,9 +176,15 @@ export interface Restored {
 		readonly skill: string;
 		readonly phase: string | undefined;
 		readonly status: string;
+		readonly model?: string;
 	}[];
 	/** Script runs that are open; each is resumed by name. */
-	readonly scripts: readonly { readonly scope: SessionScope; readonly run: string; readonly name: string }[];
+	readonly scripts: readonly {
+		readonly scope: SessionScope;
+		readonly run: string;
+		readonly name: string;
+		readonly model?: string;
+	}[];
 	/** Texts that were not shown yet; of a large one, its beginning. */
 	readonly undelivered: readonly BackgroundMessage[];
 	/** Unfinished work of the embedder's own features. */
@@ -342,16 +348,13 @@ export class Runtime implements AsyncDisposable {
 				}),
 			),
 			runs: sessions.flatMap(({ scope, view }) =>
-				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status }]) => ({
-					scope,
-					run,
-					skill,
-					phase,
-					status,
+				inFlightRuns(view.get(skillRuns)).map(([run, { skill, phase, status, model }]) => ({
+					...{ scope, run, skill, phase, status },
+					...said(model),
 				})),
 			),
 			scripts: sessions.flatMap(({ scope, view }) =>
-				openRuns(view.get(scriptRuns)).map(([run, { name }]) => ({ scope, run, name })),
+				openRuns(view.get(scriptRuns)).map(([run, { name, model }]) => ({ scope, run, name, ...said(model) })),
 			),
 			undelivered: sessions.flatMap((session) => [
 				...undeliveredIn(session.view).map(({ spilled: _beside, ...each }) => each),

@@ -140,6 +140,8 @@ export interface Kernel {
 	blobs(area: string): BlobStore;
 	/** @param begunWith the id of the model that a work was begun with: it goes on with that one, where it is to be had */
 	agent(scope: Scope, begunWith?: string): Agent;
+	/** The agent that a piece begins or goes on with. Where its model is another than the recorded one, an event says so. */
+	agentFor(scope: Scope, piece: Pick<Piece, "kind" | "id">, begunWith: string | undefined): Agent;
 	/** The agent's own tools, and what features offer to this frame. */
 	tools(frame: Frame): readonly Tool[];
 	/** The ports that steps run on: the current log, recall, results, the meter. Steps stop with the signal. */

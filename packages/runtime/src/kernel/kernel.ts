@@ -36,7 +36,7 @@ import { auditOwn } from "./audit.ts";
 import { type Composition, compose } from "./compose.ts";
 import { DiskSpace } from "./disk-space.ts";
 import { RuntimeError } from "./errors.ts";
-import type { KernelEvent } from "./events.ts";
+import type { KernelEvent, ModelChanged } from "./events.ts";
 import type { Agent, Feature, FeatureHost, Frame, Kernel, Piece } from "./feature.ts";
 import { Meter, type MeterReading } from "./meter.ts";
 import { Pump, type Subscription, type Tell, type Told } from "./pump.ts";
@@ -254,6 +254,14 @@ export class OpenKernel implements Kernel {
 
 	agent({ agent = mainSession.agent }: Scope, begunWith?: string): Agent {
 		return this.#options.agents.of(agent, begunWith);
+	}
+
+	agentFor(scope: Scope, { kind, id }: Pick<Piece, "kind" | "id">, from: string | undefined): Agent {
+		const agent = this.agent(scope, from);
+		const to = agent.model.id;
+		if (from !== undefined && from !== to)
+			this.emit<ModelChanged>({ type: "model_changed", scope, kind, id, from, to });
+		return agent;
 	}
 
 	tools(frame: Frame): ReturnType<Kernel["tools"]> {

@@ -23,7 +23,6 @@ import {
 import { costOf, stepOf } from "@reyn/plan/internal";
 import { entryAt } from "@reyn/snapshot";
 import type { BlobStore, Scope } from "@reyn/wal";
-import { modelChange } from "../../kernel/agents.ts";
 import { atOnce, type End, type Keep, sayEnd, shownWhenOver, type Went } from "../../kernel/background.ts";
 import type { FeatureHost, Frame, Kernel, Piece } from "../../kernel/feature.ts";
 import { type BackgroundMessages, backgroundMessages, type From } from "../../kernel/services.ts";
@@ -167,10 +166,6 @@ export class PlanHost implements FeatureHost {
 	}
 
 	async #run(session: Session, plan: string, how: "new" | "again", signal: AbortSignal): Promise<Went> {
-		const { model: begunWith } = runOf(session, plan) as PlanRun;
-		const { model, tools } = this.#kernel.agent(session.scope, begunWith);
-		const changed = modelChange(session.scope, fromOf(plan), begunWith, model.id);
-		if (changed) this.#kernel.emit(changed);
 		const current = (): PlanRun => runOf(session, plan) as PlanRun;
 		const keep: Keep = (write) => this.#kernel.space.keep(`plan ${plan}`, "end", write, signal);
 		if (current().ended) return sayEnd(session, endOf(session, plan), this.#messages, keep);
@@ -183,6 +178,7 @@ export class PlanHost implements FeatureHost {
 		const done = costOf(current());
 		this.#kernel.saved(done.calls, done.tokens);
 		const { goal, steps } = read.decomposition;
+		const { model, tools } = this.#kernel.agentFor(session.scope, fromOf(plan), current().model);
 		// The start is an event of its record; a resumed run has no record, so it is told here.
 		if (how === "again")
 			this.#emit({ type: "plan_started", scope: session.scope, plan, goal, steps, finished: done.steps });
