@@ -44,6 +44,22 @@ test.each([
 		"skill_resume:\n  default: maybe",
 		/^reyn.yaml:2:12: skill_resume.default: expected one of "retry"\|"skip"\|"discard_skill"\|"prompt"; found "maybe"$/,
 	],
+	[
+		"plan_resume:\n  default: redo",
+		/^reyn.yaml:2:12: plan_resume.default: expected one of "retry_pending"\|"discard"; found "redo"$/,
+	],
+	[
+		"in_doubt:\n  default: stop",
+		/^reyn.yaml:2:12: in_doubt.default: expected one of "retry"\|"skip"\|"ask"; found "stop"$/,
+	],
+	[
+		"in_doubt:\n  default: retry",
+		/^reyn.yaml:2:12: in_doubt.default: a file that lies in a directory has nothing made again/,
+	],
+	[
+		"in_doubt:\n  per_tool:\n    pay: ask\n    shell: retry",
+		/^reyn.yaml:4:12: in_doubt.per_tool.shell: a file that lies in a directory has nothing made again/,
+	],
 	["skill_resume:\n  per_skill:\n    digest: no", /^reyn.yaml:3:13: skill_resume.per_skill.digest: /],
 	[
 		"events: { keep_days: 1 }",
@@ -177,6 +193,14 @@ test("a file of a directory sets a budget lower than your own, and not higher", 
 	expect((await held())?.day_usd).toBe(20);
 });
 
+test("what becomes of a call in doubt is said by tool: a file of a directory adds to what you have said", async () => {
+	await write(OWN, "in_doubt:\n  per_tool: { pay: ask, send: retry }\n");
+	await write("reyn.yaml", "in_doubt:\n  per_tool: { send: skip }\n");
+	expect(runtimeOptionsOf((await settingsOf({ cwd }, env)).config).inDoubt).toEqual({
+		tools: { pay: "ask", send: "skip" },
+	});
+});
+
 /** Of each key: a value that is not the default, and what of the code has it then. */
 const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: Config) => unknown, as: unknown]>> = {
 	model: ["ollama/a", ({ model }) => model, "ollama/a"],
@@ -190,6 +214,7 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 	"plan.concurrency": [1, (config) => runtimeOptionsOf(config).limits, { concurrency: 1 }],
 	"plan.step_max_iterations": [2, (config) => runtimeOptionsOf(config).limits, { stepMaxIterations: 2 }],
 	"plan.retry_limit": [0, (config) => runtimeOptionsOf(config).limits, { retryLimit: 0 }],
+	"plan_resume.default": ["discard", (config) => runtimeOptionsOf(config).planResume, "discard"],
 	"limits.turn_rounds": [9, (config) => runtimeOptionsOf(config).turnRounds, 9],
 	"skill_resume.default": [
 		"skip",
@@ -201,6 +226,8 @@ const keys: Readonly<Record<string, readonly [value: unknown, reached: (config: 
 		(config) => runtimeOptionsOf(config).skillResume,
 		{ default: "retry", per_skill: { digest: "skip" } },
 	],
+	"in_doubt.default": ["ask", (config) => runtimeOptionsOf(config).inDoubt, { default: "ask" }],
+	"in_doubt.per_tool": [{ shell: "skip" }, (config) => runtimeOptionsOf(config).inDoubt, { tools: { shell: "skip" } }],
 	"scripts.isolate": [true, (config) => runtimeOptionsOf(config).isolate, true],
 	"files.images": [false, (config) => runtimeOptionsOf(config).images, false],
 	"permissions.mode": ["read-only", (config) => permissionsOf(config).mode, "read-only"],

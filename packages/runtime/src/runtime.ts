@@ -32,14 +32,20 @@ import type { FileHistory } from "./features/files/file-history.ts";
 import { type BuiltIn, builtIn } from "./features/index.ts";
 import type { PermissionOptions, Permissions } from "./features/permission/permission-host.ts";
 import { planWork } from "./features/plan/pieces.ts";
-import type { StepOfPlan } from "./features/plan/plan-host.ts";
+import type { PlanResume, StepOfPlan } from "./features/plan/plan-host.ts";
 import { SCRIPT } from "./features/script/pieces.ts";
 import type { Scripts, StartedScript } from "./features/script/scripts.ts";
 import { skillWork } from "./features/skill/pieces.ts";
 import { type AgentOptions, Agents } from "./kernel/agents.ts";
 import { RuntimeError } from "./kernel/errors.ts";
 import type { Feature, FeatureHost, Piece } from "./kernel/feature.ts";
-import { type CollectionPolicy, type KernelOptions, type OpenKernel, openKernel } from "./kernel/kernel.ts";
+import {
+	type CollectionPolicy,
+	type InDoubtOptions,
+	type KernelOptions,
+	type OpenKernel,
+	openKernel,
+} from "./kernel/kernel.ts";
 import { undaunted } from "./kernel/listener.ts";
 import type { MeterReading } from "./kernel/meter.ts";
 import type { Subscription } from "./kernel/pump.ts";
@@ -81,6 +87,10 @@ export interface RuntimeOptions {
 	/** How many rounds of model and tools a turn may take before a person is asked whether it goes on. Default: 50. */
 	readonly turnRounds?: number;
 	readonly skillResume?: SkillResume;
+	/** What becomes of a plan that a process left unfinished, at the next `resume()`: see {@link PlanResume}. Default: `retry_pending`. */
+	readonly planResume?: PlanResume;
+	/** What becomes of calls of turns, plans and scripts that a crash cut. Default: they are made again, but for what their tools say. */
+	readonly inDoubt?: InDoubtOptions;
 	/**
 	 * Read without the lock: nothing is written and nothing runs. `true` shows what is known to be durable; `as recovered` shows what a
 	 * process would find that opened the state now, which `explain`, `check` and `verify` need to predict a resume. Default: false.

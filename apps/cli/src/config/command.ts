@@ -42,6 +42,14 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 #   concurrency: 3
 #   step_max_iterations: 5
 #   retry_limit: 3
+# limits:
+#   turn_rounds: 50
+# plan_resume:
+#   default: retry_pending  # or discard
+# in_doubt:
+#   default: ask          # ask or skip; retry is said in your own
+#   per_tool:
+#     shell: skip
 # skill_resume:
 #   default: retry        # retry, skip or discard_skill
 # scripts:

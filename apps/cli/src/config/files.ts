@@ -64,6 +64,7 @@ export async function readConfig(file: ConfigFile): Promise<Read> {
 function deniedIn({
 	model,
 	prices,
+	in_doubt: { default: inDoubt, per_tool: perTool = {} } = {},
 	scripts,
 	files,
 	events,
@@ -78,6 +79,12 @@ function deniedIn({
 		return {
 			path: ["prices"],
 			why: "a file that lies in a directory says no prices, as the directory may come from a stranger, who could make your budget last longer than you meant. Say them in your own configuration (reyn config path)",
+		};
+	const again = Object.keys(perTool).find((tool) => perTool[tool] === "retry");
+	if (inDoubt === "retry" || again !== undefined)
+		return {
+			path: inDoubt === "retry" ? ["in_doubt", "default"] : ["in_doubt", "per_tool", again as string],
+			why: "a file that lies in a directory has nothing made again, as it may come from a stranger: it can say skip or ask. retry is said in your own configuration (reyn config path)",
 		};
 	if (scripts?.isolate === false)
 		return {

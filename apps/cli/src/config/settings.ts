@@ -56,23 +56,27 @@ function narrows(path: readonly string[], value: unknown, from: ReadonlyMap<stri
 	return modes.indexOf(value) < modes.indexOf(held ?? "ask");
 }
 
-/** The stronger value counts; but rules are added, so that nothing takes away what is denied elsewhere. */
+/** The stronger value counts; but rules, and what is said by tool, are added, so that nothing takes away what is said elsewhere. */
 function add(from: Map<string, Setting>, path: readonly string[], value: unknown, source: string): void {
 	const name = path.join(".");
-	const before = name === "permissions.rules" ? from.get(name) : undefined;
+	const both = together[name];
+	const before = both && from.get(name);
 	if (!before) return void from.set(name, { value, source });
-	from.set(name, {
-		value: [...(before.value as readonly unknown[]), ...(value as readonly unknown[])],
-		source: `${before.source}, ${source}`,
-	});
+	from.set(name, { value: both(before.value as never, value as never), source: `${before.source}, ${source}` });
 }
+
+const together: Readonly<Record<string, (before: never, value: never) => unknown>> = {
+	"permissions.rules": (before: readonly unknown[], value: readonly unknown[]) => [...before, ...value],
+	"in_doubt.per_tool": (before: object, value: object) => ({ ...before, ...value }),
+};
 
 /** `REYN_MODEL_TRACE` is a file for the trace of model calls, not a setting. */
 const isSetting = (name: string): boolean =>
-	/^REYN_(MODEL|PLAN|LIMITS|SKILL_RESUME|SCRIPTS|FILES|PERMISSIONS|PRICES|BUDGET|RETENTION|EVENTS)(_|$)/.test(name) &&
-	name !== "REYN_MODEL_TRACE";
+	/^REYN_(MODEL|PLAN|LIMITS|SKILL_RESUME|IN_DOUBT|SCRIPTS|FILES|PERMISSIONS|PRICES|BUDGET|RETENTION|EVENTS)(_|$)/.test(
+		name,
+	) && name !== "REYN_MODEL_TRACE";
 
-const byFreeNames = new Set(["per_skill", "prices"]);
+const byFreeNames = new Set(["per_skill", "per_tool", "prices"]);
 
 /** A list or a map by free names is one value. */
 function* leavesOf(value: object, before: readonly string[] = []): Generator<[readonly string[], unknown]> {

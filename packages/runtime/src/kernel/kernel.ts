@@ -1,6 +1,7 @@
 /** The kernel: one log, its timeline, the sessions over it, and the features that work in them. */
 import {
 	type GatedCall,
+	type InDoubt,
 	type ModelPolicy,
 	type Prices,
 	type StepEvent,
@@ -9,7 +10,7 @@ import {
 	type Using,
 	type Verdict,
 } from "@reyn/journal";
-import { SnapshotStore } from "@reyn/snapshot";
+import { entryAt, SnapshotStore } from "@reyn/snapshot";
 import { newestSnapshot } from "@reyn/snapshot/internal";
 import { checkpoint, openTimeline, type RetentionPolicy, reset, type Timeline } from "@reyn/timetravel";
 import {
@@ -62,6 +63,8 @@ export interface KernelOptions {
 	readonly prices?: Prices | undefined;
 	/** How long a rewind waits for work to stop, in milliseconds. Default: 5000. */
 	readonly quietMs?: number | undefined;
+	/** What becomes of calls in doubt. Default: they are made again, but for what their tools say. */
+	readonly inDoubt?: InDoubtOptions | undefined;
 	/** Keep what files held before tools change them? Default: true. */
 	readonly images?: boolean | undefined;
 	/** What stays of the audit trail: files of so many days, and so many bytes of all together. Default: 90 days, 100 MB. */
@@ -71,6 +74,14 @@ export interface KernelOptions {
 	readonly agents: Agents;
 	/** Gets all events from now on, in the process that writes. Default: nothing is called. */
 	emit?: (<Event extends { readonly type: string }>(event: Event) => void) | undefined;
+}
+
+/** What becomes of a call that a crash cut, where its far side does not know: it is made again, skipped, or the gates decide. */
+export interface InDoubtOptions {
+	/** Where its tool says nothing. Default: `retry`. */
+	readonly default?: InDoubt | undefined;
+	/** By the name of the tool, whatever that says itself. */
+	readonly tools?: Readonly<Record<string, InDoubt>> | undefined;
 }
 
 /** How far `gc` goes, and whether it only says so. */
@@ -321,7 +332,7 @@ export class OpenKernel implements Kernel {
 	}
 
 	using(session: Session, signal: AbortSignal): Using {
-		const { clock, timers, modelPolicy, random, redact, images = true } = this.#options;
+		const { clock, timers, modelPolicy, random, redact, images = true, inDoubt = {} } = this.#options;
 		return stepPorts(session, {
 			wal: this.wal,
 			signal,
@@ -334,6 +345,8 @@ export class OpenKernel implements Kernel {
 			clock,
 			timers,
 			modelPolicy,
+			whenInDoubt: () => inDoubt.default ?? "retry",
+			toolInDoubt: (name) => entryAt(inDoubt.tools ?? {}, name),
 		});
 	}
 

@@ -365,7 +365,7 @@ export class Scripts {
 
 	async #run(session: Session, run: string, ready: Running, base: Using): Promise<ScriptEnd> {
 		const { module, args, attempt, agent, whenInDoubt, questions } = ready;
-		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt } : base;
+		const using = whenInDoubt ? { ...base, whenInDoubt: () => whenInDoubt, toolInDoubt: undefined } : base;
 		const { model, tools } = agent;
 		const { ask, isolate, watchTimeSlice } = this.#optionsOf(attempt);
 		const answers = [...(attempt.answers ?? [])];
