@@ -53,7 +53,7 @@ const TEMPLATE = `# What holds for this directory; "reyn config print" shows all
 # skill_resume:
 #   default: retry        # retry, skip or discard_skill
 # scripts:
-#   isolate: false
+#   isolate: true
 # permissions:            # a file in a directory denies, or has more asked; --mode, or your own configuration, allows
 #   mode: ask             # ask or read-only
 #   rules:
