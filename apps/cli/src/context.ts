@@ -79,9 +79,11 @@ export function stateOf({ cwd, state }: Globals): string {
 let read: { readonly of: string; readonly settings: Promise<Settings> } | undefined;
 
 /** What is configured for this command. @throws CliError `CLI_CONFIG` */
-export function configured({ cwd, model }: Globals): Promise<Settings> {
-	const of = JSON.stringify([cwd, model]);
-	if (read?.of !== of) read = { of, settings: settingsOf({ cwd, model }, process.env) };
+export function configured(globals: Globals): Promise<Settings> {
+	const { cwd, model } = globals;
+	const where = { cwd, model, state: stateOf(globals) };
+	const of = JSON.stringify(where);
+	if (read?.of !== of) read = { of, settings: settingsOf(where, process.env) };
 	return read.settings;
 }
 

@@ -21,13 +21,15 @@ export type StreamLine =
 			readonly error?: { readonly code: string; readonly message: string };
 	  };
 
-/** What has to be said however little is: a command that waits for its log would seem to hang, and a trail would have a gap. */
+/** What has to be said however little is: a command that waits for its log would seem to hang, a trail would have a gap, and a file another name. */
 const needed: readonly string[] = [
 	"disk_full",
 	"disk_free",
 	"log_away",
 	"log_back",
 	"trail_failed",
+	"config_kept",
+	"config_unrecorded",
 ] satisfies RuntimeEvent["type"][];
 
 export function printSpace(event: RuntimeEvent): void {
@@ -137,6 +139,10 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return "what looks like a secret was taken out of the prompt: it is not written down, and the model is not told";
 		case "model_changed":
 			return `${event.kind} ${event.id} was begun with ${asLine(event.from)} and goes on with ${asLine(event.to)}; ${recordedBy(event.kind)}`;
+		case "config_kept":
+			return `the configuration file ${asLine(event.path)} held what no line of history has: that is in ${asLine(event.keptIn)} now`;
+		case "config_unrecorded":
+			return `what the configuration files hold is not recorded, and does not come back with this line of history: ${oneLine(event.reason, 300)}`;
 		case "compacted":
 			return "what was said before would fill what the model reads at once: it is told in short from here on. Nothing of it is gone";
 		case "prompt_known":

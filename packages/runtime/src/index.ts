@@ -25,6 +25,7 @@ export { type BlastRadius, blastRadius, type Extent, type Unfinished } from "./b
 export type { RuntimeEvent } from "./events.ts";
 export type { BudgetLimit, BudgetOptions } from "./features/budget/options.ts";
 export { budgetExtended } from "./features/budget/records.ts";
+export type { ConfigFiles } from "./features/config/config-files.ts";
 export {
 	type ConversationItem,
 	type ConversationState,

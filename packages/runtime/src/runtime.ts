@@ -18,6 +18,7 @@ import type { Checkout, StateDiff, StepOptions, Stepped, Timeline } from "@reyn/
 import type { Clock, Draft, Ids, Scope, Seq, Timers, TornTail, Wal } from "@reyn/wal";
 import type { RuntimeEvent } from "./events.ts";
 import type { BudgetOptions } from "./features/budget/options.ts";
+import type { ConfigFiles } from "./features/config/config-files.ts";
 import {
 	type ConversationState,
 	conversation,
@@ -256,6 +257,8 @@ export class Runtime implements AsyncDisposable {
 	readonly scripts: Scripts;
 	/** What tools have changed in files, and what those held before. */
 	readonly files: FileHistory;
+	/** The configuration files of the state, which follow rewinds. */
+	readonly config: ConfigFiles;
 	readonly #kernel: OpenKernel;
 	readonly #builtIn: BuiltIn;
 
@@ -265,6 +268,7 @@ export class Runtime implements AsyncDisposable {
 		this.#builtIn = builtIn;
 		this.scripts = kernel.hostOf(builtIn.script).scripts;
 		this.files = kernel.hostOf(builtIn.files).history;
+		this.config = kernel.hostOf(builtIn.config);
 	}
 
 	get wal(): Wal {

@@ -1,6 +1,6 @@
-/** The settings that hold, each with where it comes from: defaults < yours < `reyn.yaml` < `reyn.local.yaml` < `REYN_*` < flags. */
+/** The settings that hold, each with where it comes from: defaults < yours < `reyn.yaml` < `reyn.local.yaml` < what was set < `REYN_*` < flags. */
 import type { PermissionMode } from "@reyn/runtime";
-import { configFiles, isThere, readConfig } from "./files.ts";
+import { configFiles, isThere, readConfig, type Where } from "./files.ts";
 import type { Config } from "./schema.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -17,15 +17,14 @@ export interface Settings {
 	readonly from: ReadonlyMap<string, Setting>;
 }
 
-interface Asked {
-	readonly cwd: string;
+interface Asked extends Where {
 	readonly model?: string | undefined;
 }
 
 /** Most commands find no file, and load nothing that reads one. @throws CliError `CLI_CONFIG` */
-export async function settingsOf({ cwd, model }: Asked, env: Env): Promise<Settings> {
+export async function settingsOf({ model, ...where }: Asked, env: Env): Promise<Settings> {
 	const from = new Map<string, Setting>();
-	for (const file of configFiles(cwd, env).filter(isThere)) {
+	for (const file of configFiles(where, env).filter(isThere)) {
 		const { config, placeOf } = await readConfig(file);
 		for (const [path, value] of leavesOf(config)) {
 			if (file.isShared && !narrows(path, value, from)) continue;

@@ -12,7 +12,7 @@ import {
 } from "@reyn/journal";
 import { entryAt, SnapshotStore } from "@reyn/snapshot";
 import { newestSnapshot } from "@reyn/snapshot/internal";
-import { checkpoint, openTimeline, type RetentionPolicy, reset, type Timeline } from "@reyn/timetravel";
+import { type Coverage, checkpoint, openTimeline, type RetentionPolicy, reset, type Timeline } from "@reyn/timetravel";
 import {
 	type BlobStore,
 	type Clock,
@@ -153,6 +153,7 @@ export async function startKernel(options: KernelOptions, parts: KernelParts): P
 		await kernel.sessions.open();
 		if (!readOnly) await timeline.settle();
 		kernel.listen();
+		await kernel.opened();
 		return kernel;
 	} catch (error) {
 		await wal.close();
@@ -213,14 +214,27 @@ export class OpenKernel implements Kernel {
 		const { begins } = composition;
 		this.sessions = new Sessions({ timeline, begins, assertOpen: () => this.assertOpen() });
 		timeline.attend({
-			quiet: async ({ coverage }) => this.sessions.hold(coverage),
-			rebuild: (move) =>
-				rebuild(this.sessions, move, { timeline, features: options.features, relaunch: this.#relaunch }),
+			quiet: ({ coverage }) => this.#hold(coverage),
+			rebuild: async (move) => {
+				await rebuild(this.sessions, move, { timeline, features: options.features, relaunch: this.#relaunch });
+				for (const host of this.#hosts.values()) await host.moved?.(move);
+			},
 		});
 		for (const feature of options.features) {
 			const host = feature.start(this);
 			this.#hosts.set(feature, host);
 			for (const { key, value } of host.services ?? []) this.#services.set(key.service, value);
+		}
+	}
+
+	async #hold(coverage: Coverage): Promise<() => void> {
+		const over = this.sessions.hold(coverage);
+		try {
+			for (const host of this.#hosts.values()) await host.quiet?.(coverage);
+			return over;
+		} catch (error) {
+			over();
+			throw error;
 		}
 	}
 
@@ -367,6 +381,11 @@ export class OpenKernel implements Kernel {
 	/** Tells an event that cannot wait for the log: that the disk is full, or free again. */
 	emitAtOnce(event: KernelEvent): void {
 		this.#pump.sayAtOnce(event);
+	}
+
+	async opened(): Promise<void> {
+		if (this.isReadOnly) return;
+		for (const host of this.#hosts.values()) await host.opened?.();
 	}
 
 	/** Attaches `emit` to the pump, and begins to write the audit trail. A reader subscribes instead, and writes nothing. */
