@@ -30,6 +30,7 @@ const needed: readonly string[] = [
 	"trail_failed",
 	"config_kept",
 	"config_unrecorded",
+	"config_unfinished",
 ] satisfies RuntimeEvent["type"][];
 
 export function printSpace(event: RuntimeEvent): void {
@@ -143,6 +144,8 @@ function eventLine(event: OneLineEvent): string | undefined {
 			return `the configuration file ${asLine(event.path)} held what no line of history has: that is in ${asLine(event.keptIn)} now`;
 		case "config_unrecorded":
 			return `what the configuration files hold is not recorded, and does not come back with this line of history: ${oneLine(event.reason, 300)}`;
+		case "config_unfinished":
+			return `a change of the configuration is recorded, and its file is not written yet; the next command that writes tries again: ${oneLine(event.reason, 300)}`;
 		case "compacted":
 			return "what was said before would fill what the model reads at once: it is told in short from here on. Nothing of it is gone";
 		case "prompt_known":

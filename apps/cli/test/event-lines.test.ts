@@ -26,6 +26,7 @@ test("a configuration file that was put aside is said with both of its names, on
 	expect(line).toMatch(/^the configuration file a.*\.yaml held .*: that is in a\.yaml\.unrecorded-1 now$/);
 	expect(line).not.toContain("\u001b");
 	expect(eventLines({ type: "config_unrecorded", reason: "it is not UTF-8" })[0]).toContain("it is not UTF-8");
+	expect(eventLines({ type: "config_unfinished", reason: "ENOSPC" })[0]).toMatch(/is recorded.*tries again: ENOSPC$/);
 });
 
 test("a call that was denied is said, in one line", () => {

@@ -89,6 +89,41 @@ describe("a configuration file", () => {
 		await runtime.close();
 	});
 
+	test.skipIf(overSqlite)(
+		"that is changed while a rewind is under way is so on the line that this leads to",
+		async () => {
+			const { runtime } = await begin();
+			await runtime.config.write("a.yaml", "0");
+			const cut = runtime.wal.tip;
+			for (let n = 1; n <= 12; n++) {
+				const moving = runtime.checkout(n % 3 === 0 ? 0 : cut, "ada");
+				for (let pause = n % 5; pause > 0; pause--) await new Promise((resolve) => setImmediate(resolve));
+				const writes = [runtime.config.write("a.yaml", `${n}`), runtime.config.write("b.yaml", `${n}`)];
+				await Promise.all([moving, ...writes]);
+				expect(await listing()).toEqual({ "a.yaml": `${n}`, "b.yaml": `${n}` });
+				expect((await copied(project.state)).at(-1)).toEqual(await listing());
+			}
+			await runtime.close();
+		},
+	);
+
+	test("that cannot be written is finished by the next start that can, and until then each says so", async () => {
+		const first = await begin();
+		await edit(directory(), "a.yaml/in-the-way.txt", "mine");
+		await expect(first.runtime.config.write("a.yaml", "1")).rejects.toMatchObject({ code: "SNAPSHOT_NOT_RESTORED" });
+		await first.runtime.close();
+		const second = await begin();
+		await second.runtime.close();
+		expect(second.events).toContainEqual(expect.objectContaining({ type: "config_unfinished" }));
+		await rm(join(directory(), "a.yaml"), { recursive: true });
+		const third = await begin();
+		await third.runtime.close();
+		expect([await listing(), third.events.filter(({ type }) => type.startsWith("config"))]).toEqual([
+			{ "a.yaml": "1" },
+			[],
+		]);
+	});
+
 	test("is refused where there is no directory for it, outside of its own, and once all is closed", async () => {
 		const store = engineStore(memoryEngine());
 		const held = await open(project, { model: scripted(() => "") }, store);

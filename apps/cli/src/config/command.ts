@@ -7,7 +7,7 @@ import { z } from "zod";
 import { type Globals, openForWork, stateOf } from "../context.ts";
 import { CliError } from "../exit-code.ts";
 import { writeNew } from "../new-file.ts";
-import { out } from "../print.ts";
+import { err, out } from "../print.ts";
 import { configFiles, isThere, readConfig, SET_FILE, setFile, textOf as textIn } from "./files.ts";
 import { configSchema } from "./schema.ts";
 import { allSettings } from "./settings.ts";
@@ -55,7 +55,11 @@ export async function setSetting(globals: Globals, key: string, value: string | 
 	const isEmpty = Object.keys(document.toJS() ?? {}).length === 0;
 	const text = isEmpty ? null : String(document);
 	await readConfig(file, text ?? "");
-	await runtime.config.write(SET_FILE, text);
+	await runtime.config.write(SET_FILE, text).catch((error: unknown) => {
+		if (codeOf(error) === "SNAPSHOT_NOT_RESTORED")
+			err.line("reyn: this is recorded, and the next command that writes finishes it");
+		throw error;
+	});
 	const now = (await allSettings(where, process.env)).get(key);
 	if (globals.json) return void out.json({ key, ...now });
 	out.lines([

@@ -101,7 +101,7 @@ export class ConfigFiles implements FeatureHost {
 		const generations = this.#generations;
 		if (!generations) return;
 		await this.#inTurn(() => this.#finish(generations)).catch((error: Error) =>
-			this.#say({ type: "config_unrecorded", reason: error.message }),
+			this.#say({ type: "config_unfinished", reason: error.message }),
 		);
 	}
 
